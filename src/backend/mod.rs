@@ -1,0 +1,34 @@
+//! How: an engine takes a plan's inputs and returns fields. One trait, two back ends.
+
+use crate::error::Result;
+use crate::inputs::{Inputs, RealsMut};
+use crate::report::Report;
+
+pub mod cpu;
+
+/// Which sum is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// Velocity of segments and particles, with its gradient when asked.
+    Velocity { gradient: bool },
+    /// Potential of the charges, with its gradient when asked.
+    Potential { gradient: bool },
+}
+
+/// One plan's state on one back end, in one computing precision. Engines are made by `plan` with checked options.
+pub trait Engine: Send {
+    /// Brings tree, lists and expansions up to date with `inputs` for `field`; repeated calls without a change are free.
+    fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()>;
+
+    /// Writes (or adds, see the options) the field at the targets: `main` is `[n][3]` velocity or `[n]` potential,
+    /// `gradient` is `[n][3][3]` with `g[k][i][j] = ∂u_i/∂x_j`, or `[n][3]` for the potential.
+    fn evaluate(&mut self, inputs: &Inputs, field: Field, main: RealsMut<'_>, gradient: Option<RealsMut<'_>>) -> Result<()>;
+
+    /// Relative L2 error of the last field on `samples` targets against the direct, regularized sum.
+    fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64>;
+
+    /// A paragraph: what was chosen and why.
+    fn recipe(&self) -> String;
+
+    fn report(&self) -> Report;
+}

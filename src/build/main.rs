@@ -1,0 +1,5 @@
+//! Build script: what must be generated or found before the library is compiled.
+
+fn main() {
+    println!("cargo:rerun-if-changed=src/build");
+}

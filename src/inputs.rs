@@ -1,0 +1,90 @@
+//! The arrays of one plan as the host handed them over: copied (host memory) or borrowed (device memory).
+//!
+//! Enters: checked arrays from `ffi`. Leaves: read by an engine, which converts them to its computing precision while it
+//! sorts them into its tree. An engine may be dropped and another made from the same `Inputs` (fall back, new precision).
+
+/// Real numbers in the host's precision, in host memory (a copy) or device memory (borrowed, address and length).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reals {
+    HostF32(Vec<f32>),
+    HostF64(Vec<f64>),
+    DeviceF32 { address: u64, len: usize },
+    DeviceF64 { address: u64, len: usize },
+}
+
+/// Integers, likewise.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ints {
+    Host(Vec<i32>),
+    Device { address: u64, len: usize },
+}
+
+/// Where results go; the live length is the slice's.
+#[derive(Debug)]
+pub enum RealsMut<'a> {
+    HostF32(&'a mut [f32]),
+    HostF64(&'a mut [f64]),
+    DeviceF32 { address: u64, len: usize },
+    DeviceF64 { address: u64, len: usize },
+}
+
+/// Straight vortex segments; physics: u = s Γ F (|r1|+|r2|)/D r1×r2.
+#[derive(Debug, Clone)]
+pub struct SegmentInput {
+    /// Number of segments.
+    pub n: usize,
+    /// `[n_points][3]`, end points, length units of the caller.
+    pub points: Reals,
+    /// `[n][ld]`; the first two of each row are the point numbers of P1 and P2, counted from `index_base`.
+    pub connectivity: Ints,
+    pub ld: usize,
+    pub index_base: i32,
+    /// `[n]`, circulation Γ.
+    pub circulation: Reals,
+    /// `[n]`, core radius c; `None`: `default_core` for all.
+    pub core: Option<Reals>,
+    pub default_core: f64,
+}
+
+/// Vortex particles.
+#[derive(Debug, Clone)]
+pub struct ParticleInput {
+    pub n: usize,
+    /// `[n][3]`
+    pub position: Reals,
+    /// `[n][3]`
+    pub strength: Reals,
+    pub core: Option<Reals>,
+    pub default_core: f64,
+}
+
+/// Charges.
+#[derive(Debug, Clone)]
+pub struct ChargeInput {
+    pub n: usize,
+    pub position: Reals,
+    pub charge: Reals,
+}
+
+/// Targets.
+#[derive(Debug, Clone)]
+pub struct TargetInput {
+    pub n: usize,
+    pub position: Reals,
+}
+
+/// Everything that a plan was given. The counters grow at each change, so that an engine knows what to redo.
+#[derive(Debug, Clone, Default)]
+pub struct Inputs {
+    pub segments: Option<SegmentInput>,
+    pub particles: Option<ParticleInput>,
+    pub charges: Option<ChargeInput>,
+    pub targets: Option<TargetInput>,
+    /// Places (and cores) of segments or particles changed.
+    pub vortex_places: u64,
+    /// Circulations or strengths changed (also bumped with `vortex_places`).
+    pub vortex_strengths: u64,
+    pub charge_places: u64,
+    pub charge_strengths: u64,
+    pub target_places: u64,
+}
