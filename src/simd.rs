@@ -1,0 +1,460 @@
+//! Lanes: one arithmetic type over every instruction set, chosen at run time by crate `pulp`.
+//!
+//! `Lane<S, T>` holds as many `T` (f32 or f64) as a register of instruction set `S` does and has the usual operators.
+//! A kernel implements `Kernel<T>` once; `dispatch` runs it with the best set this machine has.
+//! Everything that touches a lane must be `#[inline(always)]`, or it is compiled without the instruction set.
+
+use std::any::TypeId;
+use std::fmt::{Debug, Display};
+use std::mem::{size_of, transmute_copy};
+use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
+
+use once_cell::sync::Lazy;
+pub use pulp::Simd;
+
+/// The two precisions of the computation.
+pub trait Real:
+    Copy
+    + Send
+    + Sync
+    + Debug
+    + Display
+    + Default
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + std::iter::Sum
+    + 'static
+{
+    /// Register of `S` filled with this type, and the mask of a comparison.
+    type Of<S: Simd>: Copy + Debug;
+    type Mask<S: Simd>: Copy;
+    const ZERO: Self;
+    const ONE: Self;
+    const EPSILON: Self;
+    const IS_F64: bool;
+
+    fn of(x: f64) -> Self;
+    fn f64(self) -> f64;
+    fn sqrt(self) -> Self;
+    fn abs(self) -> Self;
+    fn max(self, o: Self) -> Self;
+    fn min(self, o: Self) -> Self;
+    fn is_finite(self) -> bool;
+
+    fn splat<S: Simd>(s: S, x: Self) -> Self::Of<S>;
+    fn vadd<S: Simd>(s: S, a: Self::Of<S>, b: Self::Of<S>) -> Self::Of<S>;
+    fn vsub<S: Simd>(s: S, a: Self::Of<S>, b: Self::Of<S>) -> Self::Of<S>;
+    fn vmul<S: Simd>(s: S, a: Self::Of<S>, b: Self::Of<S>) -> Self::Of<S>;
+    fn vdiv<S: Simd>(s: S, a: Self::Of<S>, b: Self::Of<S>) -> Self::Of<S>;
+    fn negate<S: Simd>(s: S, a: Self::Of<S>) -> Self::Of<S>;
+    fn vabs<S: Simd>(s: S, a: Self::Of<S>) -> Self::Of<S>;
+    /// a b + c
+    fn fma<S: Simd>(s: S, a: Self::Of<S>, b: Self::Of<S>, c: Self::Of<S>) -> Self::Of<S>;
+    /// c - a b
+    fn fnma<S: Simd>(s: S, a: Self::Of<S>, b: Self::Of<S>, c: Self::Of<S>) -> Self::Of<S>;
+    fn vmax<S: Simd>(s: S, a: Self::Of<S>, b: Self::Of<S>) -> Self::Of<S>;
+    fn vmin<S: Simd>(s: S, a: Self::Of<S>, b: Self::Of<S>) -> Self::Of<S>;
+    fn vsqrt<S: Simd>(s: S, a: Self::Of<S>) -> Self::Of<S>;
+    /// 1/√a to a few units in the last place, for normal a > 0.
+    fn rsqrt<S: Simd>(s: S, a: Self::Of<S>) -> Self::Of<S>;
+    fn less<S: Simd>(s: S, a: Self::Of<S>, b: Self::Of<S>) -> Self::Mask<S>;
+    fn select<S: Simd>(s: S, m: Self::Mask<S>, yes: Self::Of<S>, no: Self::Of<S>) -> Self::Of<S>;
+    fn any<S: Simd>(s: S, m: Self::Mask<S>) -> bool;
+    fn reduce_sum<S: Simd>(s: S, a: Self::Of<S>) -> Self;
+}
+
+macro_rules! real {
+    ($t:ident, $f64:expr, $vt:ident, $mt:ident, $rsqrt:ident,
+     $splat:ident $add:ident $sub:ident $mul:ident $div:ident $neg:ident $abs:ident $fma:ident $fnma:ident
+     $max:ident $min:ident $sqrt:ident $lt:ident $select:ident $first:ident $sum:ident $lanes:ident) => {
+        impl Real for $t {
+            type Of<S: Simd> = S::$vt;
+            type Mask<S: Simd> = S::$mt;
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const EPSILON: Self = $t::EPSILON;
+            const IS_F64: bool = $f64;
+
+            #[inline(always)]
+            fn of(x: f64) -> Self {
+                x as $t
+            }
+            #[inline(always)]
+            fn f64(self) -> f64 {
+                self as f64
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                $t::sqrt(self)
+            }
+            #[inline(always)]
+            fn abs(self) -> Self {
+                $t::abs(self)
+            }
+            #[inline(always)]
+            fn max(self, o: Self) -> Self {
+                $t::max(self, o)
+            }
+            #[inline(always)]
+            fn min(self, o: Self) -> Self {
+                $t::min(self, o)
+            }
+            #[inline(always)]
+            fn is_finite(self) -> bool {
+                $t::is_finite(self)
+            }
+            #[inline(always)]
+            fn splat<S: Simd>(s: S, x: Self) -> S::$vt {
+                s.$splat(x)
+            }
+            #[inline(always)]
+            fn vadd<S: Simd>(s: S, a: S::$vt, b: S::$vt) -> S::$vt {
+                s.$add(a, b)
+            }
+            #[inline(always)]
+            fn vsub<S: Simd>(s: S, a: S::$vt, b: S::$vt) -> S::$vt {
+                s.$sub(a, b)
+            }
+            #[inline(always)]
+            fn vmul<S: Simd>(s: S, a: S::$vt, b: S::$vt) -> S::$vt {
+                s.$mul(a, b)
+            }
+            #[inline(always)]
+            fn vdiv<S: Simd>(s: S, a: S::$vt, b: S::$vt) -> S::$vt {
+                s.$div(a, b)
+            }
+            #[inline(always)]
+            fn negate<S: Simd>(s: S, a: S::$vt) -> S::$vt {
+                s.$neg(a)
+            }
+            #[inline(always)]
+            fn vabs<S: Simd>(s: S, a: S::$vt) -> S::$vt {
+                s.$abs(a)
+            }
+            #[inline(always)]
+            fn fma<S: Simd>(s: S, a: S::$vt, b: S::$vt, c: S::$vt) -> S::$vt {
+                s.$fma(a, b, c)
+            }
+            #[inline(always)]
+            fn fnma<S: Simd>(s: S, a: S::$vt, b: S::$vt, c: S::$vt) -> S::$vt {
+                s.$fnma(a, b, c)
+            }
+            #[inline(always)]
+            fn vmax<S: Simd>(s: S, a: S::$vt, b: S::$vt) -> S::$vt {
+                s.$max(a, b)
+            }
+            #[inline(always)]
+            fn vmin<S: Simd>(s: S, a: S::$vt, b: S::$vt) -> S::$vt {
+                s.$min(a, b)
+            }
+            #[inline(always)]
+            fn vsqrt<S: Simd>(s: S, a: S::$vt) -> S::$vt {
+                s.$sqrt(a)
+            }
+            #[inline(always)]
+            fn rsqrt<S: Simd>(s: S, a: S::$vt) -> S::$vt {
+                $rsqrt(s, a)
+            }
+            #[inline(always)]
+            fn less<S: Simd>(s: S, a: S::$vt, b: S::$vt) -> S::$mt {
+                s.$lt(a, b)
+            }
+            #[inline(always)]
+            fn select<S: Simd>(s: S, m: S::$mt, yes: S::$vt, no: S::$vt) -> S::$vt {
+                s.$select(m, yes, no)
+            }
+            #[inline(always)]
+            fn any<S: Simd>(s: S, m: S::$mt) -> bool {
+                s.$first(m) < S::$lanes
+            }
+            #[inline(always)]
+            fn reduce_sum<S: Simd>(s: S, a: S::$vt) -> Self {
+                s.$sum(a)
+            }
+        }
+    };
+}
+
+real!(f64, true, f64s, m64s, rsqrt_f64,
+    splat_f64s add_f64s sub_f64s mul_f64s div_f64s neg_f64s abs_f64s mul_add_f64s negate_mul_add_f64s
+    max_f64s min_f64s sqrt_f64s less_than_f64s select_f64s first_true_m64s reduce_sum_f64s F64_LANES);
+real!(f32, false, f32s, m32s, rsqrt_f32,
+    splat_f32s add_f32s sub_f32s mul_f32s div_f32s neg_f32s abs_f32s mul_add_f32s negate_mul_add_f32s
+    max_f32s min_f32s sqrt_f32s less_than_f32s select_f32s first_true_m32s reduce_sum_f32s F32_LANES);
+
+/// Reinterprets a register as another of the same size.
+///
+/// # Safety
+/// Both must be plain lanes of the same size; used only where a `TypeId` proved that `S` is one concrete set.
+#[inline(always)]
+#[cfg(target_arch = "x86_64")]
+unsafe fn same<A: Copy, B: Copy>(a: A) -> B {
+    debug_assert_eq!(size_of::<A>(), size_of::<B>());
+    // SAFETY: the caller's promise.
+    unsafe { transmute_copy(&a) }
+}
+
+/// 14-bit seed and one fourth-order step on AVX-512; a root and a division elsewhere.
+#[inline(always)]
+fn rsqrt_f64<S: Simd>(s: S, a: S::f64s) -> S::f64s {
+    #[cfg(target_arch = "x86_64")]
+    if TypeId::of::<S>() == TypeId::of::<pulp::x86::V4>() {
+        // SAFETY: S is V4, so its token and registers are the ones cast to.
+        let y: S::f64s = unsafe {
+            let v4: pulp::x86::V4 = same(s);
+            same(v4.avx512f._mm512_rsqrt14_pd(same(a)))
+        };
+        // e = 1 - a y²; 1/√a = y (1 - e)^(-1/2) ≈ y (1 + e/2 + 3e²/8 + 5e³/16)
+        let e = s.negate_mul_add_f64s(s.mul_f64s(a, y), y, s.splat_f64s(1.0));
+        let q = s.mul_add_f64s(e, s.splat_f64s(0.3125), s.splat_f64s(0.375));
+        let q = s.mul_add_f64s(e, q, s.splat_f64s(0.5));
+        return s.mul_add_f64s(s.mul_f64s(y, e), q, y);
+    }
+    s.div_f64s(s.splat_f64s(1.0), s.sqrt_f64s(a))
+}
+
+/// Hardware seed and one Newton step on AVX-512 and AVX; a root and a division elsewhere.
+#[inline(always)]
+fn rsqrt_f32<S: Simd>(s: S, a: S::f32s) -> S::f32s {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let v4 = TypeId::of::<S>() == TypeId::of::<pulp::x86::V4>();
+        let v3 = TypeId::of::<S>() == TypeId::of::<pulp::x86::V3>();
+        if v4 || v3 {
+            // SAFETY: S is V4 or V3, so its token and registers are the ones cast to.
+            let y: S::f32s = unsafe {
+                if v4 {
+                    let t: pulp::x86::V4 = same(s);
+                    same(t.avx512f._mm512_rsqrt14_ps(same(a)))
+                } else {
+                    let t: pulp::x86::V3 = same(s);
+                    same(t.avx._mm256_rsqrt_ps(same(a)))
+                }
+            };
+            let e = s.negate_mul_add_f32s(s.mul_f32s(a, y), y, s.splat_f32s(1.0));
+            return s.mul_add_f32s(s.mul_f32s(y, e), s.splat_f32s(0.5), y);
+        }
+    }
+    s.div_f32s(s.splat_f32s(1.0), s.sqrt_f32s(a))
+}
+
+/// One register of `T`.
+#[derive(Clone, Copy)]
+pub struct Lane<S: Simd, T: Real> {
+    s: S,
+    v: T::Of<S>,
+}
+
+/// The result of a comparison.
+#[derive(Clone, Copy)]
+pub struct LaneMask<S: Simd, T: Real> {
+    s: S,
+    m: T::Mask<S>,
+}
+
+impl<S: Simd, T: Real> LaneMask<S, T> {
+    #[inline(always)]
+    pub fn select(self, yes: Lane<S, T>, no: Lane<S, T>) -> Lane<S, T> {
+        Lane { s: self.s, v: T::select(self.s, self.m, yes.v, no.v) }
+    }
+    #[inline(always)]
+    pub fn any(self) -> bool {
+        T::any(self.s, self.m)
+    }
+}
+
+impl<S: Simd, T: Real> Lane<S, T> {
+    pub const LANES: usize = size_of::<T::Of<S>>() / size_of::<T>();
+
+    #[inline(always)]
+    pub fn splat(s: S, x: T) -> Self {
+        Lane { s, v: T::splat(s, x) }
+    }
+    #[inline(always)]
+    pub fn zero(s: S) -> Self {
+        Self::splat(s, T::ZERO)
+    }
+    /// The first `LANES` of `x`.
+    #[inline(always)]
+    pub fn load(s: S, x: &[T]) -> Self {
+        assert!(x.len() >= Self::LANES);
+        // SAFETY: the length was just checked; lanes are plain numbers.
+        Lane { s, v: unsafe { x.as_ptr().cast::<T::Of<S>>().read_unaligned() } }
+    }
+    #[inline(always)]
+    pub fn store(self, x: &mut [T]) {
+        assert!(x.len() >= Self::LANES);
+        // SAFETY: the length was just checked.
+        unsafe { x.as_mut_ptr().cast::<T::Of<S>>().write_unaligned(self.v) }
+    }
+    /// # Safety
+    /// `LANES` numbers must be readable at `p`.
+    #[inline(always)]
+    pub unsafe fn load_ptr(s: S, p: *const T) -> Self {
+        // SAFETY: the caller's promise.
+        Lane { s, v: unsafe { p.cast::<T::Of<S>>().read_unaligned() } }
+    }
+    /// # Safety
+    /// `LANES` numbers must be writable at `p`.
+    #[inline(always)]
+    pub unsafe fn store_ptr(self, p: *mut T) {
+        // SAFETY: the caller's promise.
+        unsafe { p.cast::<T::Of<S>>().write_unaligned(self.v) }
+    }
+    /// Fewer than `LANES` numbers; the rest is `fill`.
+    #[inline(always)]
+    pub fn load_part(s: S, x: &[T], fill: T) -> Self {
+        let mut v = [fill; 16];
+        let n = x.len().min(Self::LANES);
+        v[..n].copy_from_slice(&x[..n]);
+        Self::load(s, &v)
+    }
+    #[inline(always)]
+    pub fn store_part(self, x: &mut [T]) {
+        let mut v = [T::ZERO; 16];
+        self.store(&mut v);
+        let n = x.len().min(Self::LANES);
+        x[..n].copy_from_slice(&v[..n]);
+    }
+    #[inline(always)]
+    pub fn simd(self) -> S {
+        self.s
+    }
+    #[inline(always)]
+    pub fn raw(self) -> T::Of<S> {
+        self.v
+    }
+    #[inline(always)]
+    pub fn from_raw(s: S, v: T::Of<S>) -> Self {
+        Lane { s, v }
+    }
+    /// self b + c
+    #[inline(always)]
+    pub fn fma(self, b: Self, c: Self) -> Self {
+        Lane { s: self.s, v: T::fma(self.s, self.v, b.v, c.v) }
+    }
+    /// c - self b
+    #[inline(always)]
+    pub fn fnma(self, b: Self, c: Self) -> Self {
+        Lane { s: self.s, v: T::fnma(self.s, self.v, b.v, c.v) }
+    }
+    #[inline(always)]
+    pub fn max(self, b: Self) -> Self {
+        Lane { s: self.s, v: T::vmax(self.s, self.v, b.v) }
+    }
+    #[inline(always)]
+    pub fn min(self, b: Self) -> Self {
+        Lane { s: self.s, v: T::vmin(self.s, self.v, b.v) }
+    }
+    #[inline(always)]
+    pub fn abs(self) -> Self {
+        Lane { s: self.s, v: T::vabs(self.s, self.v) }
+    }
+    #[inline(always)]
+    pub fn sqrt(self) -> Self {
+        Lane { s: self.s, v: T::vsqrt(self.s, self.v) }
+    }
+    /// 1/√self for normal self > 0.
+    #[inline(always)]
+    pub fn rsqrt(self) -> Self {
+        Lane { s: self.s, v: T::rsqrt(self.s, self.v) }
+    }
+    #[inline(always)]
+    pub fn lt(self, b: Self) -> LaneMask<S, T> {
+        LaneMask { s: self.s, m: T::less(self.s, self.v, b.v) }
+    }
+    #[inline(always)]
+    pub fn sum(self) -> T {
+        T::reduce_sum(self.s, self.v)
+    }
+}
+
+macro_rules! operator {
+    ($trait:ident $f:ident $v:ident) => {
+        impl<S: Simd, T: Real> $trait for Lane<S, T> {
+            type Output = Self;
+            #[inline(always)]
+            fn $f(self, b: Self) -> Self {
+                Lane { s: self.s, v: T::$v(self.s, self.v, b.v) }
+            }
+        }
+    };
+}
+operator!(Add add vadd);
+operator!(Sub sub vsub);
+operator!(Mul mul vmul);
+operator!(Div div vdiv);
+
+impl<S: Simd, T: Real> Neg for Lane<S, T> {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Lane { s: self.s, v: T::negate(self.s, self.v) }
+    }
+}
+
+/// A computation written once for every instruction set.
+pub trait Kernel {
+    type Output;
+    /// Must be `#[inline(always)]`.
+    fn run<S: Simd>(self, s: S) -> Self::Output;
+}
+
+struct Adapter<K>(K);
+
+impl<K: Kernel> pulp::WithSimd for Adapter<K> {
+    type Output = K::Output;
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) -> K::Output {
+        self.0.run(s)
+    }
+}
+
+static ARCH: Lazy<pulp::Arch> = Lazy::new(pulp::Arch::new);
+
+/// Runs `kernel` with the best instruction set of this machine.
+#[inline(always)]
+pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
+    ARCH.dispatch(Adapter(kernel))
+}
+
+/// Name of the instruction set in use.
+pub fn isa_name() -> String {
+    format!("{:?}", *ARCH).chars().take_while(|c| c.is_alphanumeric()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Rsqrt<'a, T: Real>(&'a [T], &'a mut [T]);
+    impl<T: Real> Kernel for Rsqrt<'_, T> {
+        type Output = ();
+        #[inline(always)]
+        fn run<S: Simd>(self, s: S) {
+            for (x, y) in self.0.chunks(Lane::<S, T>::LANES).zip(self.1.chunks_mut(Lane::<S, T>::LANES)) {
+                Lane::<S, T>::load_part(s, x, T::ONE).rsqrt().store_part(y);
+            }
+        }
+    }
+
+    fn worst<T: Real>() -> f64 {
+        let x: Vec<T> = (0..4000).map(|i| T::of(10f64.powf(i as f64 / 100.0 - 20.0))).collect();
+        let mut y = vec![T::ZERO; x.len()];
+        dispatch(Rsqrt(&x, &mut y));
+        x.iter().zip(&y).map(|(x, y)| (y.f64() * x.f64().sqrt() - 1.0).abs()).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn reciprocal_square_root_is_good_to_the_last_places() {
+        assert!(worst::<f64>() < 4.0 * f64::EPSILON, "{}", worst::<f64>());
+        assert!(worst::<f32>() < 4.0 * f32::EPSILON as f64, "{}", worst::<f32>());
+    }
+}

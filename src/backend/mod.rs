@@ -22,7 +22,13 @@ pub trait Engine: Send {
 
     /// Writes (or adds, see the options) the field at the targets: `main` is `[n][3]` velocity or `[n]` potential,
     /// `gradient` is `[n][3][3]` with `g[k][i][j] = ∂u_i/∂x_j`, or `[n][3]` for the potential.
-    fn evaluate(&mut self, inputs: &Inputs, field: Field, main: RealsMut<'_>, gradient: Option<RealsMut<'_>>) -> Result<()>;
+    fn evaluate(
+        &mut self,
+        inputs: &Inputs,
+        field: Field,
+        main: RealsMut<'_>,
+        gradient: Option<RealsMut<'_>>,
+    ) -> Result<()>;
 
     /// Relative L2 error of the last field on `samples` targets against the direct, regularized sum.
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64>;
