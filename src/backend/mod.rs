@@ -5,6 +5,7 @@ use crate::inputs::{Inputs, RealsMut};
 use crate::report::Report;
 
 pub mod cpu;
+pub mod cuda;
 
 /// Which sum is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,5 +1,8 @@
 //! Build script: what must be generated or found before the library is compiled.
 
+mod kernels;
+
 fn main() {
     println!("cargo:rerun-if-changed=src/build");
+    kernels::embed();
 }

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Recompiles the kernels with the pinned compiler and fails when a committed fat binary differs or a hot kernel spills.
+# Enters: NVCC, a scratch folder. Hot kernels are all but those that COLD names.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+nvcc=$1; scratch=$2
+rm -rf "$scratch"
+sh "$here/compile.sh" "$nvcc" "$scratch"
+failed=0
+for image in "$scratch"/*.fatbin; do
+    unit=$(basename "$image" .fatbin)
+    if ! cmp -s "$image" "$here/fatbin/$unit.fatbin"; then echo "$unit: the committed fat binary is not what its sources give"; failed=1; fi
+done
+for image in "$here"/fatbin/*.fatbin; do
+    unit=$(basename "$image" .fatbin)
+    [ -f "$here/$unit.cu" ] || { echo "$unit: a fat binary without a source"; failed=1; }
+done
+cold=$(grep -v '^#' "$here/COLD" 2>/dev/null || true)
+spills=$(cat "$scratch"/*.resources.txt | grep -v 'spill_stores=0 spill_loads=0' || true)
+if [ -n "$spills" ]; then
+    hot=$(echo "$spills" | { [ -n "$cold" ] && grep -v -w "$cold" || cat; })
+    if [ -n "$hot" ]; then echo "kernels that spill:"; echo "$hot"; failed=1; fi
+fi
+[ $failed = 0 ] && echo "kernels: $(cat "$scratch"/*.resources.txt | wc -l) images of $(ls "$scratch"/*.fatbin | wc -l) units are as committed, none spills"
+exit $failed

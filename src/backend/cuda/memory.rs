@@ -1,0 +1,263 @@
+//! Device memory and page-locked host memory that grow and are used again: no allocation after the first call of a size.
+//!
+//! Enters: lengths. Leaves: buffers whose addresses kernels take. Contents are lost when a buffer grows.
+
+use super::context::Context;
+use super::driver::check;
+use super::stream::Stream;
+use crate::error::{Error, Result};
+use cust::sys;
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Types whose every bit pattern is a value, so that they may be copied to and from a device.
+///
+/// # Safety
+/// No references, no padding, no invalid bit patterns.
+pub unsafe trait Plain: Copy + Send + 'static {}
+
+macro_rules! plain { ($($t:ty)*) => { $( // SAFETY: plain numbers.
+unsafe impl Plain for $t {} )* } }
+plain! { f32 f64 i32 u32 i64 u64 u8 u16 }
+// SAFETY: an array of plain values has no padding.
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
+
+/// Grow-only device memory for `capacity` values.
+#[derive(Debug)]
+pub struct Buffer<T> {
+    context: Arc<Context>,
+    address: sys::CUdeviceptr,
+    capacity: usize,
+    of: PhantomData<T>,
+}
+
+// SAFETY: a device address may be used from any thread.
+unsafe impl<T> Send for Buffer<T> {}
+
+impl<T: Plain> Buffer<T> {
+    /// An empty buffer; nothing is allocated.
+    pub fn new(context: &Arc<Context>) -> Self {
+        Self { context: context.clone(), address: 0, capacity: 0, of: PhantomData }
+    }
+
+    /// Makes room for `len` values; true when the address changed and the contents are lost. On failure the buffer is empty.
+    pub fn reserve(&mut self, len: usize) -> Result<bool> {
+        if len <= self.capacity {
+            return Ok(false);
+        }
+        // An eighth more than asked, so that a slowly growing wake does not allocate at every step.
+        let roomy = if self.capacity == 0 { len } else { len + len / 8 };
+        self.free();
+        let _current = self.context.enter()?;
+        let take = |len: usize| -> Result<sys::CUdeviceptr> {
+            let bytes = len.checked_mul(size_of::<T>()).ok_or_else(|| Error::new(super::driver::DEVICE_MEMORY, "length overflow"))?;
+            let mut address = 0;
+            // SAFETY: the pointer is to a live address.
+            let status = unsafe { sys::cuMemAlloc_v2(&mut address, bytes) };
+            check(status, &format!("cuMemAlloc of {bytes} bytes"))?;
+            Ok(address)
+        };
+        (self.address, self.capacity) = match take(roomy) {
+            Ok(address) => (address, roomy),
+            Err(_) if roomy > len => (take(len)?, len),
+            Err(error) => return self.context.watch(Err(error)),
+        };
+        Ok(true)
+    }
+
+    /// Device address of the first value; 0 while empty.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Device address of value `index`, for a kernel that works on a part.
+    pub fn at(&self, index: usize) -> u64 {
+        self.address + (index * size_of::<T>()) as u64
+    }
+
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    pub fn bytes(&self) -> u64 {
+        (self.capacity * size_of::<T>()) as u64
+    }
+
+    /// Starts a copy from host memory; pageable memory is read before this returns.
+    pub fn upload(&mut self, values: &[T], stream: &Stream) -> Result<()> {
+        self.reserve(values.len())?;
+        copy_in(self.address, values, stream)
+    }
+
+    /// Copies the first values to host memory and waits for them.
+    pub fn download(&self, values: &mut [T], stream: &Stream) -> Result<()> {
+        assert!(values.len() <= self.capacity);
+        copy_out(self.address, values, stream)?;
+        stream.synchronize()
+    }
+
+    /// Starts filling the first `len` values with zero bytes.
+    pub fn clear(&mut self, len: usize, stream: &Stream) -> Result<()> {
+        self.reserve(len)?;
+        if len == 0 {
+            return Ok(());
+        }
+        let _current = self.context.enter()?;
+        // SAFETY: the range is inside the allocation.
+        unsafe { check(sys::cuMemsetD8Async(self.address, 0, len * size_of::<T>(), stream.raw()), "cuMemsetD8Async") }
+    }
+
+    fn free(&mut self) {
+        if self.address != 0
+            && let Ok(_current) = self.context.enter()
+        {
+            // SAFETY: allocated by `reserve`; cuMemFree waits for work that may still use it.
+            let _ = unsafe { sys::cuMemFree_v2(self.address) };
+        }
+        (self.address, self.capacity) = (0, 0);
+    }
+}
+
+impl<T> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        if self.address != 0
+            && let Ok(_current) = self.context.enter()
+        {
+            // SAFETY: as in `free`.
+            let _ = unsafe { sys::cuMemFree_v2(self.address) };
+        }
+    }
+}
+
+/// Starts a copy of host values to a device address.
+pub fn copy_in<T: Plain>(to: u64, values: &[T], stream: &Stream) -> Result<()> {
+    if values.is_empty() {
+        return Ok(());
+    }
+    let _current = stream.context().enter()?;
+    let from = values.as_ptr().cast::<c_void>();
+    // SAFETY: the caller's slice is live during the call; for page-locked memory `Staging` waits before it is used again.
+    let status = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, size_of_val(values), stream.raw()) };
+    stream.context().watch(check(status, "cuMemcpyHtoDAsync"))
+}
+
+/// Starts a copy of device values to host memory; the caller must wait for the stream before it reads them.
+pub fn copy_out<T: Plain>(from: u64, values: &mut [T], stream: &Stream) -> Result<()> {
+    if values.is_empty() {
+        return Ok(());
+    }
+    let _current = stream.context().enter()?;
+    let to = values.as_mut_ptr().cast::<c_void>();
+    // SAFETY: the slice is exclusively borrowed; callers keep it so until the stream has been waited for.
+    let status = unsafe { sys::cuMemcpyDtoHAsync_v2(to, from, size_of_val(values), stream.raw()) };
+    stream.context().watch(check(status, "cuMemcpyDtoHAsync"))
+}
+
+/// Starts a copy between two device addresses.
+pub fn copy_on_device(to: u64, from: u64, bytes: usize, stream: &Stream) -> Result<()> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    let _current = stream.context().enter()?;
+    // SAFETY: both ranges belong to live allocations of the caller.
+    let status = unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, bytes, stream.raw()) };
+    stream.context().watch(check(status, "cuMemcpyDtoDAsync"))
+}
+
+/// Grow-only page-locked host memory, the source and end of copies that overlap.
+#[derive(Debug)]
+pub struct Pinned<T> {
+    context: Arc<Context>,
+    start: *mut T,
+    capacity: usize,
+}
+
+// SAFETY: owned memory of plain values.
+unsafe impl<T: Plain> Send for Pinned<T> {}
+
+impl<T: Plain> Pinned<T> {
+    pub fn new(context: &Arc<Context>) -> Self {
+        Self { context: context.clone(), start: std::ptr::null_mut(), capacity: 0 }
+    }
+
+    /// Room for `len` values, zeroed when it is new.
+    pub fn reserve(&mut self, len: usize) -> Result<()> {
+        if len <= self.capacity {
+            return Ok(());
+        }
+        self.free();
+        let _current = self.context.enter()?;
+        let bytes = len * size_of::<T>();
+        let mut start = std::ptr::null_mut();
+        // SAFETY: the pointer is to a live pointer.
+        unsafe { check(sys::cuMemHostAlloc(&mut start, bytes, sys::CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc")? };
+        // SAFETY: freshly allocated with that many bytes; zero is a value of every plain type.
+        unsafe { std::ptr::write_bytes(start.cast::<u8>(), 0, bytes) };
+        (self.start, self.capacity) = (start.cast(), len);
+        Ok(())
+    }
+
+    pub fn slice(&mut self, len: usize) -> &mut [T] {
+        assert!(len <= self.capacity);
+        if len == 0 {
+            return &mut [];
+        }
+        // SAFETY: allocated and initialized for `capacity` values.
+        unsafe { std::slice::from_raw_parts_mut(self.start, len) }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        (self.capacity * size_of::<T>()) as u64
+    }
+
+    fn free(&mut self) {
+        if !self.start.is_null()
+            && let Ok(_current) = self.context.enter()
+        {
+            // SAFETY: allocated by `reserve`.
+            let _ = unsafe { sys::cuMemFreeHost(self.start.cast()) };
+        }
+        (self.start, self.capacity) = (std::ptr::null_mut(), 0);
+    }
+}
+
+impl<T> Drop for Pinned<T> {
+    fn drop(&mut self) {
+        if !self.start.is_null()
+            && let Ok(_current) = self.context.enter()
+        {
+            // SAFETY: as in `free`.
+            let _ = unsafe { sys::cuMemFreeHost(self.start.cast()) };
+        }
+    }
+}
+
+/// Where a pointer of the host points, as the driver sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Host,
+    /// Memory of the device with this number.
+    Device(i32),
+    /// Managed memory: both sides may use it.
+    Managed,
+}
+
+/// Asks the driver about an address (WFMM_MEMORY_AUTO). Without a driver everything is host memory.
+pub fn place_of(address: u64) -> Place {
+    if address == 0 || super::loader::load().is_err() {
+        return Place::Host;
+    }
+    let query = |which: sys::CUpointer_attribute| -> Option<u32> {
+        let mut value = 0u32;
+        // SAFETY: these attributes are written as 32-bit integers; unknown addresses are an error, not a fault.
+        let status = unsafe { sys::cuPointerGetAttribute((&raw mut value).cast(), which, address) };
+        (status as u32 == 0).then_some(value)
+    };
+    use sys::CUpointer_attribute_enum as Attribute;
+    match query(Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+        Some(2) if query(Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED) == Some(1) => Place::Managed,
+        Some(2) => Place::Device(query(Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL).unwrap_or(0) as i32),
+        _ => Place::Host,
+    }
+}

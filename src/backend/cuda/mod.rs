@@ -1,0 +1,49 @@
+//! The CUDA back end: the driver is found at run time, the kernels are embedded.
+//!
+//! ```text
+//!   loader → symbols   the driver's functions, or why there are none
+//!   driver             what devices there are; statuses as errors
+//!   context            one open device and its kernels
+//!   memory stream      buffers that grow, queues, events, graphs, launches
+//! ```
+
+mod context;
+mod driver;
+mod loader;
+mod memory;
+mod stream;
+mod symbols;
+
+pub use context::{Context, Current, Function};
+pub use driver::{DeviceInfo, Probe, probe};
+pub use memory::{Buffer, Pinned, Place, Plain, copy_in, copy_on_device, copy_out, place_of};
+pub use stream::{Event, Graph, Stream, launch};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On a machine without a driver the library must load, probe and say why; with one the probe must find the devices.
+    #[test]
+    fn the_probe_never_fails() {
+        let found = probe();
+        match &found.refusal {
+            Some(refusal) => {
+                assert!(!refusal.is_empty());
+                let error = found.choose(-1).unwrap_err();
+                assert!((100..200).contains(&error.status), "{error}");
+                assert_eq!(place_of(0x1000), Place::Host);
+            }
+            None => assert!(!found.devices.is_empty()),
+        }
+    }
+
+    /// Without a driver every call of crate cust must return, not fault.
+    #[test]
+    fn cust_without_a_driver_reports_an_error() {
+        if probe().driver == 0 {
+            assert!(cust::init(cust::CudaFlags::empty()).is_err());
+            assert!(cust::device::Device::num_devices().is_err());
+        }
+    }
+}
