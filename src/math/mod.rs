@@ -1,6 +1,7 @@
 //! Formulas, each with its source; nothing here knows about trees or threads.
 
 pub mod biot_savart;
+pub mod harmonics;
 pub mod regularization;
 
 #[cfg(test)]

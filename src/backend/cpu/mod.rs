@@ -1,1 +1,3 @@
 //! The CPU back end.
+
+pub mod operators;
