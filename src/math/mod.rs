@@ -1,5 +1,6 @@
 //! Formulas, each with its source; nothing here knows about trees or threads.
 
+pub mod accuracy;
 pub mod biot_savart;
 pub mod harmonics;
 pub mod regularization;

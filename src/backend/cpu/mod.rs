@@ -1,3 +1,6 @@
 //! The CPU back end.
 
+pub mod lists;
 pub mod operators;
+pub mod passes;
+pub mod tree;

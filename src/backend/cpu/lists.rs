@@ -1,0 +1,158 @@
+//! Who meets whom: for every target cell the far sources with their orders, for every target leaf the near ones.
+//!
+//! Enters: both trees, the table of orders, the cost of a pair. Leaves: four lists a target cell.
+//! A pair of cells is far when an order exists that reaches the tolerance for its geometry (a dual traversal, Yokota &
+//! Barba 2011's of the adaptive kind): a leaf takes as direct whatever is cheaper that way. The core never changes what is
+//! far: where it still matters in a far pair, the pair also enters `correction`, which adds (F - 1) times the singular field.
+
+use super::tree::{Cell, Tree};
+use crate::math::accuracy::OrderTable;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Seconds (any unit): what decides between a multipole and a direct sum.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Cost {
+    /// One pair of elements, summed directly.
+    pub pair: f64,
+    /// One M2L of order p, all components.
+    pub m2l: Vec<f64>,
+}
+
+/// The lists of one target cell.
+#[derive(Debug, Clone, Default)]
+pub struct CellLists {
+    /// (order, source cell), by falling order.
+    pub far: Vec<(u8, u32)>,
+    /// Sorted sources, summed with their cores.
+    pub near: Vec<Range<u32>>,
+    /// Sorted sources, near but out of reach of their cores: summed without.
+    pub plain: Vec<Range<u32>>,
+    /// Sorted sources that are far and whose cores still matter.
+    pub correction: Vec<Range<u32>>,
+}
+
+/// What the traversal needs to know.
+pub struct Rules<'a> {
+    pub sources: &'a Tree,
+    pub targets: &'a Tree,
+    pub orders: &'a OrderTable,
+    pub cost: &'a Cost,
+    /// Whether a core in the source cell changes the field in the target cell by more than its share of the tolerance.
+    pub core_matters: &'a (dyn Fn(u32, &Cell) -> bool + Sync),
+}
+
+/// What a cell leaves to its children.
+#[derive(Default, Clone)]
+struct Pending {
+    /// Too close for this cell.
+    close: Vec<u32>,
+    /// Far, cores to be looked at.
+    cores: Vec<u32>,
+}
+
+/// Lists of all target cells, level by level; the order of every list is unique.
+pub fn build(rules: &Rules) -> Vec<CellLists> {
+    let mut lists = Vec::with_capacity(rules.targets.cells.len());
+    if rules.sources.cells.is_empty() {
+        lists.resize_with(rules.targets.cells.len(), CellLists::default);
+        return lists;
+    }
+    let mut above: Vec<Pending> = vec![];
+    for level in 0..rules.targets.depth() {
+        let range = rules.targets.level(level);
+        let start_above = if level == 0 { 0 } else { rules.targets.level(level - 1).start };
+        let done: Vec<(CellLists, Pending)> = range
+            .into_par_iter()
+            .with_min_len(8)
+            .map(|t| {
+                let cell = &rules.targets.cells[t];
+                if level == 0 {
+                    return visit(rules, cell, &Pending { close: vec![0], cores: vec![] });
+                }
+                visit(rules, cell, &above[cell.parent as usize - start_above])
+            })
+            .collect();
+        above = Vec::with_capacity(done.len());
+        for (l, p) in done {
+            lists.push(l);
+            above.push(p);
+        }
+    }
+    lists
+}
+
+/// Decides everything that target cell `t` can decide.
+fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
+    let mut lists = CellLists::default();
+    let mut left = Pending::default();
+    let mut cores = given.cores.clone();
+    let mut stack = given.close.clone();
+    while let Some(s) = stack.pop() {
+        let c = &rules.sources.cells[s as usize];
+        let direct = c.len() as f64 * t.len() as f64 * rules.cost.pair;
+        let order = rules.orders.order(c.spread, t.spread, distance(c, t), c.radius + t.radius);
+        match order {
+            Some(p) if !(t.is_leaf() && direct < rules.cost.m2l[p as usize]) => {
+                lists.far.push((p, s));
+                cores.push(s);
+            }
+            _ if t.is_leaf() && (c.is_leaf() || direct < rules.cost.m2l[rules.cost.m2l.len() - 1]) => {
+                let list = if (rules.core_matters)(s, t) { &mut lists.near } else { &mut lists.plain };
+                list.push(c.begin..c.end);
+            }
+            _ if !c.is_leaf() && (t.is_leaf() || c.radius >= t.radius) => {
+                stack.extend(c.first_child..c.first_child + c.children);
+            }
+            _ => left.close.push(s),
+        }
+    }
+    while let Some(s) = cores.pop() {
+        if !(rules.core_matters)(s, t) {
+            continue;
+        }
+        let c = &rules.sources.cells[s as usize];
+        if !c.is_leaf() && (t.is_leaf() || c.radius >= t.radius) {
+            cores.extend(c.first_child..c.first_child + c.children);
+        } else if t.is_leaf() {
+            lists.correction.push(c.begin..c.end);
+        } else {
+            left.cores.push(s);
+        }
+    }
+    lists.far.sort_unstable_by_key(|&(p, s)| (std::cmp::Reverse(p), s));
+    merge(&mut lists.near);
+    merge(&mut lists.plain);
+    merge(&mut lists.correction);
+    (lists, left)
+}
+
+fn distance(a: &Cell, b: &Cell) -> f64 {
+    (0..3).map(|i| (a.center[i] - b.center[i]).powi(2)).sum::<f64>().sqrt()
+}
+
+/// Sorts ranges and joins neighbours: long runs of sources keep the pair kernels busy.
+fn merge(ranges: &mut Vec<Range<u32>>) {
+    ranges.sort_unstable_by_key(|r| r.start);
+    let mut out: Vec<Range<u32>> = Vec::with_capacity(ranges.len());
+    for r in ranges.drain(..) {
+        match out.last_mut() {
+            Some(last) if last.end == r.start => last.end = r.end,
+            _ => out.push(r),
+        }
+    }
+    *ranges = out;
+}
+
+/// Numbers for the report: far pairs of cells, near and correction pairs of elements.
+pub fn count(targets: &Tree, lists: &[CellLists]) -> (u64, u64, u64) {
+    let elements = |r: &[Range<u32>]| r.iter().map(|r| r.len() as u64).sum::<u64>();
+    lists
+        .par_iter()
+        .zip(&targets.cells)
+        .map(|(l, t)| {
+            let n = t.len() as u64;
+            (l.far.len() as u64, (elements(&l.near) + elements(&l.plain)) * n, elements(&l.correction) * n)
+        })
+        .reduce(|| (0, 0, 0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2))
+}

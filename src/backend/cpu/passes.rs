@@ -1,0 +1,347 @@
+//! The passes of the far field, in their order: P2M, M2M, M2L, L2L; L2P is called leaf by leaf with the near field.
+//!
+//! Enters: trees, lists, sorted sources. Leaves: local expansions of every target cell.
+//! `C` is the number of harmonic components: 3 for the vector potential of a vortex field, 1 for charges.
+//! Expansions live in `[cell][component][order²]`, in units of the cell's `scale`.
+
+use super::lists::CellLists;
+use super::operators::{Batch, Operators, Scratch, Shift, Step, WIDEST, times};
+use super::tree::{Cell, Tree};
+use crate::simd::{Kernel, Lane, Real, Simd, dispatch};
+use rayon::prelude::*;
+
+/// Point sources of one leaf, relative to its centre and in its unit; segments come as Gauss points.
+#[derive(Default)]
+pub struct Points<T, const C: usize> {
+    pub x: [Vec<T>; 3],
+    pub weight: Vec<[T; C]>,
+}
+
+impl<T: Real, const C: usize> Points<T, C> {
+    pub fn clear(&mut self) {
+        self.x.iter_mut().for_each(Vec::clear);
+        self.weight.clear();
+    }
+    pub fn push(&mut self, x: [T; 3], weight: [T; C]) {
+        for (v, x) in self.x.iter_mut().zip(x) {
+            v.push(x);
+        }
+        self.weight.push(weight);
+    }
+}
+
+/// One thread's scratch for all passes.
+pub struct Work<T> {
+    scratch: Scratch<T>,
+    harmonics: Vec<T>,
+    sum: Vec<T>,
+}
+
+impl<T: Real> Work<T> {
+    pub fn new(order: usize, components: usize) -> Self {
+        let n = order * order * WIDEST;
+        Self {
+            scratch: Scratch::new(order),
+            harmonics: vec![T::ZERO; n],
+            sum: vec![T::ZERO; n * components.max(1)],
+        }
+    }
+}
+
+/// Multipoles of all leaves. `fill` lists the point sources of a leaf.
+pub fn p2m<T: Real, const C: usize>(
+    ops: &Operators<T>,
+    tree: &Tree,
+    multipoles: &mut [T],
+    fill: impl Fn(&Cell, &mut Points<T, C>) + Sync,
+) {
+    let p = ops.order;
+    multipoles.par_chunks_mut(C * p * p).zip(&tree.cells).filter(|(_, c)| c.is_leaf()).for_each_init(
+        || (Work::new(p, C), Points { x: Default::default(), weight: vec![] }),
+        |(work, points), (out, cell)| {
+            points.clear();
+            fill(cell, points);
+            dispatch(P2m { ops, points, work, out });
+        },
+    );
+}
+
+struct P2m<'a, T: Real, const C: usize> {
+    ops: &'a Operators<T>,
+    points: &'a Points<T, C>,
+    work: &'a mut Work<T>,
+    out: &'a mut [T],
+}
+
+impl<T: Real, const C: usize> Kernel for P2m<'_, T, C> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let (w, p) = (Lane::<S, T>::LANES, self.ops.order);
+        let n = p * p;
+        let sum = &mut self.work.sum[..C * n * w];
+        sum.fill(T::ZERO);
+        let x = &self.points.x;
+        for k in (0..self.points.weight.len()).step_by(w) {
+            let at = std::array::from_fn(|i| Lane::load_part(s, &x[i][k..], T::ZERO));
+            self.ops.regular(s, p, at, &mut self.work.harmonics);
+            let mut weight = [[T::ZERO; WIDEST]; C];
+            for (lane, v) in self.points.weight[k..].iter().take(w).enumerate() {
+                for c in 0..C {
+                    weight[c][lane] = v[c];
+                }
+            }
+            let weight: [Lane<S, T>; C] = std::array::from_fn(|c| Lane::load(s, &weight[c]));
+            for (i, r) in self.work.harmonics[..n * w].chunks_exact(w).enumerate() {
+                let r = Lane::load(s, r);
+                for c in 0..C {
+                    let to = &mut sum[(c * n + i) * w..];
+                    weight[c].fma(r, Lane::load(s, to)).store(to);
+                }
+            }
+        }
+        for (to, sum) in self.out.iter_mut().zip(sum.chunks_exact(w)) {
+            *to = Lane::<S, T>::load(s, sum).sum();
+        }
+    }
+}
+
+/// Multipoles of all inner cells from their children, deepest level first.
+pub fn m2m<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, multipoles: &mut [T]) {
+    let size = C * ops.order * ops.order;
+    for level in (0..tree.depth().saturating_sub(1)).rev() {
+        let range = tree.level(level);
+        let (upper, lower) = multipoles.split_at_mut(range.end * size);
+        let below = range.end;
+        upper[range.start * size..]
+            .par_chunks_mut(size)
+            .zip(&tree.cells[range])
+            .filter(|(_, c)| !c.is_leaf())
+            .for_each_init(
+                || Work::new(ops.order, C),
+                |work, (out, cell)| {
+                    let first = cell.first_child as usize;
+                    let children = &tree.cells[first..first + cell.children as usize];
+                    let steps: Vec<Step> = children.iter().map(|c| step(c, cell)).collect();
+                    let from = &lower[(first - below) * size..];
+                    dispatch(Gather::<T, C> { ops, kind: Shift::M2m, steps: &steps, order: &|_| ops.order, from: &|k| &from[k * size..(k + 1) * size], work, out });
+                },
+            );
+    }
+}
+
+/// Local expansions from the far lists.
+pub fn m2l<T: Real, const C: usize>(
+    ops: &Operators<T>,
+    sources: &Tree,
+    targets: &Tree,
+    lists: &[CellLists],
+    multipoles: &[T],
+    locals: &mut [T],
+) {
+    let size = C * ops.order * ops.order;
+    locals.par_chunks_mut(size).zip(&targets.cells).zip(lists).for_each_init(
+        || (Work::new(ops.order, C), vec![]),
+        |(work, steps), ((out, cell), list)| {
+            if list.far.is_empty() {
+                out.fill(T::ZERO);
+                return;
+            }
+            steps.clear();
+            steps.extend(list.far.iter().map(|&(_, s)| step(&sources.cells[s as usize], cell)));
+            let from = |k: usize| {
+                let s = list.far[k].1 as usize;
+                &multipoles[s * size..(s + 1) * size]
+            };
+            let order = |k: usize| list.far[k].0 as usize;
+            dispatch(Gather::<T, C> { ops, kind: Shift::M2l, steps, order: &order, from: &from, work, out });
+        },
+    );
+}
+
+/// Adds the parent's local expansion to each child's, top level first.
+pub fn l2l<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, locals: &mut [T]) {
+    let n = ops.order * ops.order;
+    let size = C * n;
+    for level in 0..tree.depth().saturating_sub(1) {
+        let range = tree.level(level);
+        let next = tree.level(level + 1);
+        let (upper, lower) = locals.split_at_mut(range.end * size);
+        // Children of one parent stand together: one task a parent, its children are the lanes.
+        let mut groups = vec![];
+        let mut rest = &mut lower[..(next.end - next.start) * size];
+        for parent in range {
+            let cell = &tree.cells[parent];
+            let (mine, others) = rest.split_at_mut(cell.children as usize * size);
+            if cell.children > 0 {
+                groups.push((parent, mine));
+            }
+            rest = others;
+        }
+        groups.into_par_iter().for_each_init(
+            || Work::new(ops.order, C),
+            |work, (parent, out)| {
+                let cell = &tree.cells[parent];
+                let first = cell.first_child as usize;
+                let children = &tree.cells[first..first + cell.children as usize];
+                let steps: Vec<Step> = children.iter().map(|c| step(cell, c)).collect();
+                dispatch(Spread::<T, C> { ops, steps: &steps, from: &upper[parent * size..(parent + 1) * size], work, out });
+            },
+        );
+    }
+}
+
+fn step(from: &Cell, to: &Cell) -> Step {
+    Step {
+        d: std::array::from_fn(|i| to.center[i] - from.center[i]),
+        from_radius: from.scale,
+        to_radius: to.scale,
+    }
+}
+
+/// Many expansions into one (M2M, M2L): lanes are givers, summed at the end.
+struct Gather<'a, T: Real, const C: usize> {
+    ops: &'a Operators<T>,
+    kind: Shift,
+    steps: &'a [Step],
+    order: &'a dyn Fn(usize) -> usize,
+    from: &'a dyn Fn(usize) -> &'a [T],
+    work: &'a mut Work<T>,
+    out: &'a mut [T],
+}
+
+impl<T: Real, const C: usize> Kernel for Gather<'_, T, C> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let w = Lane::<S, T>::LANES;
+        let n = self.ops.order * self.ops.order;
+        let highest = (self.order)(0);
+        let used = highest * highest;
+        for c in 0..C {
+            self.work.sum[c * n * w..(c * n + used) * w].fill(T::ZERO);
+        }
+        for k in (0..self.steps.len()).step_by(w) {
+            let steps = &self.steps[k..(k + w).min(self.steps.len())];
+            let batch = Batch::new(s, self.kind, (self.order)(k), steps, &mut self.work.scratch);
+            let from: [&[T]; WIDEST] = std::array::from_fn(|lane| (self.from)(k + lane.min(steps.len() - 1)));
+            for c in 0..C {
+                let sum = &mut self.work.sum[c * n * w..(c + 1) * n * w];
+                batch.translate(s, self.ops, &mut self.work.scratch, |lane| &from[lane][c * n..], sum);
+            }
+        }
+        self.out.fill(T::ZERO);
+        for c in 0..C {
+            let sum = &self.work.sum[c * n * w..(c * n + used) * w];
+            for (to, sum) in self.out[c * n..].iter_mut().zip(sum.chunks_exact(w)) {
+                *to = Lane::<S, T>::load(s, sum).sum();
+            }
+        }
+    }
+}
+
+/// One expansion into many (L2L): lanes are receivers; the result is added.
+struct Spread<'a, T: Real, const C: usize> {
+    ops: &'a Operators<T>,
+    steps: &'a [Step],
+    from: &'a [T],
+    work: &'a mut Work<T>,
+    out: &'a mut [T],
+}
+
+impl<T: Real, const C: usize> Kernel for Spread<'_, T, C> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let w = Lane::<S, T>::LANES;
+        let n = self.ops.order * self.ops.order;
+        for k in (0..self.steps.len()).step_by(w) {
+            let steps = &self.steps[k..(k + w).min(self.steps.len())];
+            let batch = Batch::new(s, Shift::L2l, self.ops.order, steps, &mut self.work.scratch);
+            for c in 0..C {
+                let sum = &mut self.work.sum[..n * w];
+                sum.fill(T::ZERO);
+                batch.translate(s, self.ops, &mut self.work.scratch, |_| &self.from[c * n..(c + 1) * n], sum);
+                for lane in 0..steps.len() {
+                    let to = &mut self.out[((k + lane) * C + c) * n..][..n];
+                    for (to, sum) in to.iter_mut().zip(sum.chunks_exact(w)) {
+                        *to += sum[lane];
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The field of one cell as scalar expansions, one row of order² a number wanted at the targets:
+/// velocity (3 rows) and gradient (9 more) for C = 3, potential and its gradient (3 more) for C = 1.
+pub fn field_rows<T: Real, const C: usize>(ops: &Operators<T>, local: &[T], scale: f64, gradient: bool, rows: &mut Vec<T>) {
+    let n = ops.order * ops.order;
+    rows.clear();
+    let unit = T::of(1.0 / scale);
+    let add = |rows: &mut [T], from: &[T], axis: usize, sign: T| {
+        for &(to, i, w) in &ops.derivative[axis] {
+            rows[to as usize] += sign * unit * w * from[i as usize];
+        }
+    };
+    if C == 1 {
+        rows.extend_from_slice(&local[..n]);
+        if gradient {
+            rows.resize(4 * n, T::ZERO);
+            for axis in 0..3 {
+                add(&mut rows[(1 + axis) * n..(2 + axis) * n], &local[..n], axis, T::ONE);
+            }
+        }
+        return;
+    }
+    rows.resize(if gradient { 12 * n } else { 3 * n }, T::ZERO);
+    for i in 0..3 {
+        // u_i = ∂_j A_k - ∂_k A_j
+        let (j, k) = ((i + 1) % 3, (i + 2) % 3);
+        add(&mut rows[i * n..(i + 1) * n], &local[k * n..(k + 1) * n], j, T::ONE);
+        add(&mut rows[i * n..(i + 1) * n], &local[j * n..(j + 1) * n], k, -T::ONE);
+    }
+    if gradient {
+        let (velocity, rest) = rows.split_at_mut(3 * n);
+        for (k, row) in rest.chunks_exact_mut(n).enumerate() {
+            add(row, &velocity[k / 3 * n..(k / 3 + 1) * n], k % 3, T::ONE);
+        }
+    }
+}
+
+/// Evaluates field rows at the targets of a leaf (relative to its centre, in its unit): `out[row][target] += …`, where
+/// each row of `out` has `stride` places.
+pub fn l2p<T: Real>(ops: &Operators<T>, rows: &[T], x: &[Vec<T>; 3], work: &mut Work<T>, out: &mut [T], stride: usize) {
+    dispatch(L2p { ops, rows, x, work, out, stride });
+}
+
+struct L2p<'a, T: Real> {
+    ops: &'a Operators<T>,
+    rows: &'a [T],
+    x: &'a [Vec<T>; 3],
+    work: &'a mut Work<T>,
+    out: &'a mut [T],
+    stride: usize,
+}
+
+impl<T: Real> Kernel for L2p<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let (w, p) = (Lane::<S, T>::LANES, self.ops.order);
+        let n = p * p;
+        let count = self.rows.len() / n;
+        let mut y = [T::ZERO; 12 * WIDEST];
+        let targets = self.x[0].len();
+        for k in (0..targets).step_by(w) {
+            let at = std::array::from_fn(|i| Lane::load_part(s, &self.x[i][k..], T::ZERO));
+            self.ops.regular(s, p, at, &mut self.work.harmonics);
+            times::<S, T>(s, count, n, self.rows, n, &self.work.harmonics, &mut y);
+            for row in 0..count {
+                for lane in 0..w.min(targets - k) {
+                    self.out[row * self.stride + k + lane] += y[row * w + lane];
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The adaptive octree over one set of points (source midpoints or targets).
+//!
+//! Enters: points in units of the root cube, and for segments the half vector from midpoint to P2.
+//! Leaves: the permutation by Morton key, and cells in breadth-first order (children of a cell stand together, a level is
+//! a range), each with the tight ball of what it really holds: wakes are thin and cubes are mostly empty.
+
+use rayon::prelude::*;
+
+/// Levels of the Morton key: 21 bits an axis.
+pub const DEEPEST: u32 = 21;
+
+/// The cube that both trees share: lower corner and edge, in the units of the points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Root {
+    pub corner: [f64; 3],
+    pub edge: f64,
+}
+
+impl Root {
+    /// The smallest cube, slightly widened, around all boxes given as (min, max).
+    pub fn around(boxes: &[([f64; 3], [f64; 3])]) -> Self {
+        let low: [f64; 3] = std::array::from_fn(|i| boxes.iter().map(|b| b.0[i]).fold(f64::INFINITY, f64::min));
+        let high: [f64; 3] = std::array::from_fn(|i| boxes.iter().map(|b| b.1[i]).fold(f64::NEG_INFINITY, f64::max));
+        let size = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
+        let edge = if size > 0.0 { size * (1.0 + 1e-9) } else { 1.0 };
+        Self { corner: std::array::from_fn(|i| 0.5 * (low[i] + high[i] - edge)), edge }
+    }
+}
+
+/// One cell.
+#[derive(Debug, Clone, Copy)]
+pub struct Cell {
+    /// Points `begin..end` in sorted order.
+    pub begin: u32,
+    pub end: u32,
+    /// Children `first_child..first_child + children`; none: a leaf.
+    pub first_child: u32,
+    pub children: u32,
+    pub parent: u32,
+    /// Centre of the tight box.
+    pub center: [f64; 3],
+    /// All that the cell holds lies within this distance of the centre (for segments both end points).
+    pub radius: f64,
+    /// (mean of r^16)^(1/16): what the radius means for the size of high multipoles.
+    pub spread: f64,
+    /// Unit of length of the cell's expansions; positive even where the radius is zero.
+    pub scale: f64,
+}
+
+impl Cell {
+    pub fn len(&self) -> usize {
+        (self.end - self.begin) as usize
+    }
+    pub fn is_empty(&self) -> bool {
+        self.begin == self.end
+    }
+    pub fn is_leaf(&self) -> bool {
+        self.children == 0
+    }
+}
+
+/// See the head of this file.
+#[derive(Debug, Clone, Default)]
+pub struct Tree {
+    pub cells: Vec<Cell>,
+    /// `permutation[sorted] = original`.
+    pub permutation: Vec<u32>,
+    /// Cells of level k are `levels[k]..levels[k+1]`; the last entry is the number of cells.
+    pub levels: Vec<usize>,
+    pub leaves: Vec<u32>,
+}
+
+/// Box of a set of points with half vectors.
+pub fn bounds(points: &[[f64; 3]], half: &[[f64; 3]]) -> ([f64; 3], [f64; 3]) {
+    let none = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+    let join = |a: ([f64; 3], [f64; 3]), b: ([f64; 3], [f64; 3])| {
+        (std::array::from_fn(|i| a.0[i].min(b.0[i])), std::array::from_fn(|i| a.1[i].max(b.1[i])))
+    };
+    (0..points.len())
+        .into_par_iter()
+        .with_min_len(4096)
+        .fold(
+            || none,
+            |b, k| {
+                let h = half.get(k).copied().unwrap_or([0.0; 3]);
+                let p = points[k];
+                join(b, (std::array::from_fn(|i| p[i] - h[i].abs()), std::array::from_fn(|i| p[i] + h[i].abs())))
+            },
+        )
+        .reduce(|| none, join)
+}
+
+fn interleave(x: u64) -> u64 {
+    let mut x = x & 0x1f_ffff;
+    x = (x | (x << 32)) & 0x001f_0000_0000_ffff;
+    x = (x | (x << 16)) & 0x001f_0000_ff00_00ff;
+    x = (x | (x << 8)) & 0x100f_00f0_0f00_f00f;
+    x = (x | (x << 4)) & 0x10c3_0c30_c30c_30c3;
+    (x | (x << 2)) & 0x1249_2492_4924_9249
+}
+
+impl Tree {
+    /// `half` is empty or one half vector a point; leaves hold at most `capacity` points unless the key is exhausted.
+    pub fn build(points: &[[f64; 3]], half: &[[f64; 3]], root: Root, capacity: usize) -> Self {
+        if points.is_empty() {
+            return Self { levels: vec![0], ..Self::default() };
+        }
+        let keyed = sorted_keys(points, root);
+        let mut tree = Self { permutation: keyed.par_iter().map(|k| k.1).collect(), ..Self::default() };
+        tree.split(&keyed, capacity.max(1));
+        tree.measure(points, half, root);
+        tree.leaves = (0..tree.cells.len() as u32).filter(|&c| tree.cells[c as usize].is_leaf()).collect();
+        tree
+    }
+
+    /// Cells level by level. A cell with one occupied octant is passed over: its only child stands for it.
+    fn split(&mut self, keys: &[(u64, u32)], capacity: usize) {
+        let blank = Cell {
+            begin: 0,
+            end: keys.len() as u32,
+            first_child: 0,
+            children: 0,
+            parent: u32::MAX,
+            center: [0.0; 3],
+            radius: 0.0,
+            spread: 0.0,
+            scale: 0.0,
+        };
+        self.cells.push(blank);
+        let mut bits = vec![DEEPEST];
+        let mut level = 0..1;
+        while !level.is_empty() {
+            self.levels.push(level.start);
+            let parts: Vec<Vec<(u32, u32, u32)>> = level
+                .clone()
+                .into_par_iter()
+                .map(|c| octants(keys, self.cells[c].begin, self.cells[c].end, bits[c], capacity))
+                .collect();
+            for (c, parts) in level.clone().zip(parts) {
+                self.cells[c].first_child = self.cells.len() as u32;
+                self.cells[c].children = parts.len() as u32;
+                for (begin, end, left) in parts {
+                    self.cells.push(Cell { begin, end, parent: c as u32, ..blank });
+                    bits.push(left);
+                }
+            }
+            level = level.end..self.cells.len();
+        }
+        self.levels.push(self.cells.len());
+    }
+
+    /// Tight boxes and balls of all cells.
+    fn measure(&mut self, points: &[[f64; 3]], half: &[[f64; 3]], root: Root) {
+        let permutation = &self.permutation;
+        let boxes: Vec<_> = self
+            .cells
+            .par_iter()
+            .map(|c| {
+                if !c.is_leaf() {
+                    return ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+                }
+                let mut b = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+                for &k in &permutation[c.begin as usize..c.end as usize] {
+                    let (p, h) = (points[k as usize], half.get(k as usize).copied().unwrap_or([0.0; 3]));
+                    for i in 0..3 {
+                        b.0[i] = b.0[i].min(p[i] - h[i].abs());
+                        b.1[i] = b.1[i].max(p[i] + h[i].abs());
+                    }
+                }
+                b
+            })
+            .collect();
+        let mut boxes = boxes;
+        for c in (1..self.cells.len()).rev() {
+            let (b, parent) = (boxes[c], self.cells[c].parent as usize);
+            for i in 0..3 {
+                boxes[parent].0[i] = boxes[parent].0[i].min(b.0[i]);
+                boxes[parent].1[i] = boxes[parent].1[i].max(b.1[i]);
+            }
+        }
+        self.cells.par_iter_mut().zip(&boxes).for_each(|(cell, b)| {
+            cell.center = std::array::from_fn(|i| 0.5 * (b.0[i] + b.1[i]));
+            let diagonal = (0..3).map(|i| (b.1[i] - b.0[i]).powi(2)).sum::<f64>().sqrt();
+            ball(cell, 0.5 * diagonal, &permutation[cell.begin as usize..cell.end as usize], points, half);
+            cell.scale = cell.radius.max(1e-7 * root.edge);
+        });
+    }
+
+    pub fn level(&self, k: usize) -> std::ops::Range<usize> {
+        self.levels[k]..self.levels[k + 1]
+    }
+
+    pub fn depth(&self) -> usize {
+        self.levels.len().saturating_sub(1)
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.cells.capacity() * size_of::<Cell>() + (self.permutation.capacity() + self.leaves.capacity()) * 4
+    }
+}
+
+/// Morton keys with their points, sorted; the point number breaks ties, so that the order is unique.
+fn sorted_keys(points: &[[f64; 3]], root: Root) -> Vec<(u64, u32)> {
+    let grid = (1u64 << DEEPEST) as f64;
+    let mut keyed: Vec<(u64, u32)> = points
+        .par_iter()
+        .enumerate()
+        .map(|(k, p)| {
+            let q: [u64; 3] = std::array::from_fn(|i| {
+                let t = (p[i] - root.corner[i]) / root.edge * grid;
+                t.clamp(0.0, grid - 1.0) as u64
+            });
+            (interleave(q[0]) << 2 | interleave(q[1]) << 1 | interleave(q[2]), k as u32)
+        })
+        .collect();
+    keyed.par_sort_unstable();
+    keyed
+}
+
+/// Occupied octants of a cell as (begin, end, levels left), none if it is to be a leaf.
+fn octants(keys: &[(u64, u32)], begin: u32, end: u32, mut left: u32, capacity: usize) -> Vec<(u32, u32, u32)> {
+    if (end - begin) as usize <= capacity {
+        return vec![];
+    }
+    let keys = &keys[begin as usize..end as usize];
+    while left > 0 {
+        left -= 1;
+        let octant = |k: u64| (k >> (3 * left)) & 7;
+        if octant(keys[0].0) == octant(keys[keys.len() - 1].0) {
+            continue;
+        }
+        let mut parts = vec![];
+        let mut at = 0;
+        while at < keys.len() {
+            let o = octant(keys[at].0);
+            let next = at + keys[at..].partition_point(|k| octant(k.0) == o);
+            parts.push((begin + at as u32, begin + next as u32, left));
+            at = next;
+        }
+        return parts;
+    }
+    vec![]
+}
+
+/// Radius and spread; large cells take the half diagonal and a sample.
+fn ball(cell: &mut Cell, half_diagonal: f64, members: &[u32], points: &[[f64; 3]], half: &[[f64; 3]]) {
+    const SAMPLE: usize = 2048;
+    let step = members.len().div_ceil(SAMPLE);
+    let (mut far, mut sum, mut count) = (0.0f64, 0.0f64, 0.0);
+    // In units of the half diagonal, so that the 16th power neither over- nor underflows.
+    let unit = if half_diagonal > 0.0 { 1.0 / (half_diagonal * half_diagonal) } else { 0.0 };
+    for &k in members.iter().step_by(step) {
+        let p = points[k as usize];
+        let ends = match half.get(k as usize) {
+            Some(h) if *h != [0.0; 3] => [1.0, -1.0].map(|s| std::array::from_fn(|i| p[i] + s * h[i])),
+            _ => [p, p],
+        };
+        for e in ends {
+            let r2: f64 = (0..3).map(|i: usize| (e[i] - cell.center[i]).powi(2)).sum();
+            far = far.max(r2);
+            sum += (r2 * unit).powi(8);
+            count += 1.0;
+        }
+    }
+    cell.radius = if step == 1 { far.sqrt().min(half_diagonal) } else { half_diagonal };
+    cell.spread = half_diagonal * (sum / count).powf(1.0 / 16.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(n: usize) -> Vec<[f64; 3]> {
+        let mut s = 1u64;
+        let mut next = move || {
+            s = s.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (s >> 11) as f64 / (1u64 << 53) as f64
+        };
+        (0..n).map(|_| [next(), next() * 0.1, next()]).collect()
+    }
+
+    #[test]
+    fn every_point_is_in_one_leaf_and_inside_its_ball() {
+        let x = points(5000);
+        let half: Vec<[f64; 3]> = x.iter().map(|p| [0.01 * p[1], -0.01, 0.002]).collect();
+        let root = Root::around(&[bounds(&x, &half)]);
+        let tree = Tree::build(&x, &half, root, 30);
+        let mut seen = vec![0; x.len()];
+        for &l in &tree.leaves {
+            let c = &tree.cells[l as usize];
+            assert!(c.len() <= 30);
+            for &k in &tree.permutation[c.begin as usize..c.end as usize] {
+                seen[k as usize] += 1;
+            }
+        }
+        assert!(seen.iter().all(|&n| n == 1));
+        for c in &tree.cells {
+            for &k in &tree.permutation[c.begin as usize..c.end as usize] {
+                for s in [1.0, -1.0] {
+                    let r2: f64 = (0..3)
+                        .map(|i| (x[k as usize][i] + s * half[k as usize][i] - c.center[i]).powi(2))
+                        .sum();
+                    assert!(r2.sqrt() <= c.radius * (1.0 + 1e-12));
+                }
+            }
+            if !c.is_leaf() {
+                let children = &tree.cells[c.first_child as usize..(c.first_child + c.children) as usize];
+                assert_eq!(children.iter().map(Cell::len).sum::<usize>(), c.len());
+            }
+        }
+    }
+
+    #[test]
+    fn coincident_points_end_in_one_leaf() {
+        let x = vec![[0.3, 0.3, 0.3]; 100];
+        let tree = Tree::build(&x, &[], Root::around(&[bounds(&x, &[])]), 8);
+        assert_eq!(tree.cells.len(), 1);
+        assert_eq!(tree.cells[0].radius, 0.0);
+        assert!(tree.cells[0].scale > 0.0);
+    }
+}
