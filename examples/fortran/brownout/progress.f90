@@ -1,0 +1,67 @@
+!> One line that keeps telling how far a run is, how fast it goes and how long it will take.
+module progress
+  use, intrinsic :: iso_fortran_env, only: int64, output_unit
+  use kinds, only: wp
+  implicit none (type, external)
+  private
+  public :: progress_t, wall_clock
+
+  type :: progress_t
+    integer  :: steps = 0
+    real(wp) :: started = 0, shown = 0, seconds_per_step = 0, last_step = 0
+  contains
+    procedure :: start
+    procedure :: tell
+  end type progress_t
+
+contains
+
+  real(wp) function wall_clock()
+    integer(int64) :: ticks, rate
+
+    call system_clock(ticks, rate)
+    wall_clock = real(ticks, wp)/real(rate, wp)
+  end function wall_clock
+
+  subroutine start(self, steps)
+    class(progress_t), intent(out) :: self
+    integer, intent(in) :: steps
+
+    self%steps = steps
+    self%started = wall_clock()
+    self%last_step = self%started
+  end subroutine start
+
+  !> Call after every step. The time left follows the latest steps: a growing wake makes them slower.
+  subroutine tell(self, step, note)
+    class(progress_t), intent(inout) :: self
+    integer, intent(in) :: step
+    character(*), intent(in) :: note
+    real(wp) :: now, share
+    character(160) :: line
+
+    now = wall_clock()
+    share = max(1.0_wp/step, 0.1_wp)
+    self%seconds_per_step = (1 - share)*self%seconds_per_step + share*(now - self%last_step)
+    self%last_step = now
+    if (now - self%shown < 0.25_wp .and. step < self%steps) return
+    self%shown = now
+    write (line, '(a,i0,a,i0,a,f0.1,a,a,a,a,a,a)') 'step ', step, '/', self%steps, '  ', &
+      1/max(self%seconds_per_step, 1.0e-9_wp), ' steps/s  ', minutes(now - self%started), ' gone, ', &
+      minutes((self%steps - step)*self%seconds_per_step), ' left  ', note
+    write (output_unit, '(a)', advance='no') achar(13)//line(:112)
+    if (step == self%steps) write (output_unit, '()')
+    flush (output_unit)
+  end subroutine tell
+
+  function minutes(seconds) result(text)
+    real(wp), intent(in) :: seconds
+    character(:), allocatable :: text
+    character(16) :: buffer
+    integer :: s
+
+    s = nint(seconds)
+    write (buffer, '(i0,a,i2.2)') s/60, ':', mod(s, 60)
+    text = trim(buffer)
+  end function minutes
+end module progress
