@@ -2,8 +2,66 @@
 
 use std::fmt;
 
+codes! {
+    /// What a function of the C API returns. 1..=99: the caller's error, nothing changed; 100..=199: a resource is missing,
+    /// may be retried; negative: the object is unusable, only `destroy` is allowed. Numbers are never reused.
+    enum Status {
+        /// Success.
+        Ok = 0 => WFMM_OK,
+        /// A pointer is NULL where an array or an output is needed.
+        Null = 1 => WFMM_ERR_NULL,
+        /// A handle that is not, or no longer, a live session or plan.
+        Handle = 2 => WFMM_ERR_HANDLE,
+        /// A count or size that is negative, too large or not the expected one.
+        Count = 3 => WFMM_ERR_COUNT,
+        /// A number that is no constant of this enumeration, or a flag that does not exist.
+        Constant = 4 => WFMM_ERR_CONSTANT,
+        /// A number outside of its range.
+        Value = 5 => WFMM_ERR_VALUE,
+        /// NaN or infinity.
+        NotFinite = 6 => WFMM_ERR_NOT_FINITE,
+        /// A point number outside `index_base .. index_base+n_points-1`.
+        Index = 7 => WFMM_ERR_INDEX,
+        /// Called too early: sources or targets have not been set.
+        State = 8 => WFMM_ERR_STATE,
+        /// Another thread is using this plan.
+        Busy = 9 => WFMM_ERR_BUSY,
+        /// An option struct is newer than this library and uses what it does not know.
+        TooNew = 10 => WFMM_ERR_TOO_NEW,
+        /// `struct_size` is not that of an initialized struct.
+        StructSize = 11 => WFMM_ERR_STRUCT_SIZE,
+        /// A tolerance below what the computing precision can give.
+        Tolerance = 12 => WFMM_ERR_TOLERANCE,
+        /// Output arrays overlap.
+        Overlap = 13 => WFMM_ERR_OVERLAP,
+        /// Arrays are not where `memory` says, or are where this session cannot reach them.
+        Memory = 14 => WFMM_ERR_MEMORY,
+        /// A Fortran array is smaller than the count it goes with.
+        Shape = 15 => WFMM_ERR_SHAPE,
+        /// The back end or device asked for is not there.
+        NoDevice = 100 => WFMM_ERR_NO_DEVICE,
+        /// Out of host memory.
+        HostMemory = 101 => WFMM_ERR_HOST_MEMORY,
+        /// Out of device memory.
+        DeviceMemory = 102 => WFMM_ERR_DEVICE_MEMORY,
+        /// Threads could not be started.
+        Threads = 103 => WFMM_ERR_THREADS,
+        /// The driver is missing, too old, or refused.
+        Driver = 104 => WFMM_ERR_DRIVER,
+        /// This back end lacks the function asked for.
+        Unsupported = 105 => WFMM_ERR_UNSUPPORTED,
+        /// An internal error was stopped at the boundary.
+        Internal = -1 => WFMM_ERR_INTERNAL,
+        /// An earlier failure left the object unusable.
+        Unusable = -2 => WFMM_ERR_UNUSABLE,
+        /// The device was lost.
+        DeviceLost = -3 => WFMM_ERR_DEVICE_LOST,
+        /// The object was made before `fork()`; the child must make its own.
+        Forked = -4 => WFMM_ERR_FORKED,
+    }
+}
+
 /// A status of the C API and the message that `wfmm_last_error` returns.
-/// 1..=99: the caller's error, nothing changed; 100..=199: a resource is missing; negative: the object is unusable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     pub status: i32,
@@ -15,6 +73,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     pub fn new(status: i32, message: impl Into<String>) -> Self {
         Self { status, message: message.into() }
+    }
+
+    /// `Err` of a status and a message.
+    pub fn fail<T>(status: i32, message: impl Into<String>) -> Result<T> {
+        Err(Self::new(status, message))
     }
 }
 

@@ -5,21 +5,28 @@
 //! ```text
 //!   ffi        the C boundary: checks every pointer and number, catches every panic
 //!    │
-//!   session    what machine: back end, device, threads
+//!   plan       what problem: sources, targets, options; owns an engine and keeps its session alive
 //!    │
-//!   plan       what problem: sources, targets, options; picks the recipe, owns an engine
+//!   session    what machine: back end, device, threads; makes engines
 //!    │
 //!   backend    how: cpu | cuda, the same passes behind one trait, `Engine`
 //!    │
 //!   math       formulas: regularizations, harmonics, operators       simd   lanes
 //!    │
-//!   inputs options report error                 tables that everybody shares
+//!   inputs options report error logging         tables and tools that everybody shares
 //! ```
+
+#[macro_use]
+mod codes;
 
 pub mod backend;
 pub mod error;
+pub mod ffi;
 pub mod inputs;
+pub mod logging;
 pub mod math;
 pub mod options;
+pub mod plan;
 pub mod report;
+pub mod session;
 pub mod simd;

@@ -1,38 +1,193 @@
-//! Options in their checked, internal form. Numbers are those of the C API.
+//! Options: the C structs with their defaults, the constants, and the checked form that the rest of the crate sees.
+//!
+//! Enters: what a caller filled in, any numbers at all. Leaves: `PlanOptions` and `SessionOptions`, or an error that names
+//! the field, its value and what would be accepted.
 
-/// How a core regularizes its element; numbers and formulas: `physics`, the C header's `WFMM_REG_*`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(i32)]
-pub enum Regularization {
-    None = 0,
-    Rankine = 1,
-    LambOseen = 2,
-    Vatistas = 3,
-    Scully = 4,
-    Offset = 5,
-    GaussErf = 6,
-    Exponential = 7,
-    Compact = 8,
-    Rosenhead = 9,
-    Winckelmans = 10,
-    Polynomial = 11,
+use crate::error::{Error, Result, WFMM_ERR_CONSTANT, WFMM_ERR_NOT_FINITE, WFMM_ERR_TOLERANCE, WFMM_ERR_VALUE};
+
+codes! {
+    /// How a core regularizes its element: `_RANKINE` to `_OFFSET` for segments, `_GAUSS_ERF` to `_POLYNOMIAL` for particles,
+    /// `_NONE` for both. A radius of 0 means the singular kernel for that element.
+    enum Regularization {
+        /// Singular kernel. Segments: F = 1. Particles: S = 1/r^3.
+        None = 0 => WFMM_REG_NONE,
+        /// Segments: F = min(1, rho^2/c^2).
+        Rankine = 1 => WFMM_REG_RANKINE,
+        /// Segments: F = 1 - exp(-1.25643 rho^2/c^2).
+        LambOseen = 2 => WFMM_REG_LAMB_OSEEN,
+        /// Segments: F = rho^2/sqrt(c^4 + rho^4), n = 2; the default of segments.
+        Vatistas = 3 => WFMM_REG_VATISTAS,
+        /// Segments: F = rho^2/(c^2 + rho^2), n = 1.
+        Scully = 4 => WFMM_REG_SCULLY,
+        /// Segments: F = 1 and the denominator D grows by c^2 |P2-P1|^2.
+        Offset = 5 => WFMM_REG_OFFSET,
+        /// Particles: S = (erf(q/sqrt 2) - sqrt(2/pi) q exp(-q^2/2))/r^3, q = r/c; the default of particles.
+        GaussErf = 6 => WFMM_REG_GAUSS_ERF,
+        /// Particles: S = (1 - exp(-r^3/c^3))/r^3.
+        Exponential = 7 => WFMM_REG_EXPONENTIAL,
+        /// Particles: S = 1/sqrt(r^6 + c^6).
+        Compact = 8 => WFMM_REG_COMPACT,
+        /// Particles: S = (r^2 + c^2)^(-3/2).
+        Rosenhead = 9 => WFMM_REG_ROSENHEAD,
+        /// Particles: S = (r^2 + 5/2 c^2)(r^2 + c^2)^(-5/2).
+        Winckelmans = 10 => WFMM_REG_WINCKELMANS,
+        /// Particles: S = K/r^3, K = (r/c)^2 for r <= c, else 1.
+        Polynomial = 11 => WFMM_REG_POLYNOMIAL,
+    }
+
+    /// How the sums are computed.
+    enum Method {
+        /// Direct or fast multipole, whichever the cost model expects to be faster.
+        Auto = 0 => WFMM_METHOD_AUTO,
+        /// Every pair.
+        Direct = 1 => WFMM_METHOD_DIRECT,
+        /// The fast multipole method.
+        Fmm = 2 => WFMM_METHOD_FMM,
+        /// Multipoles evaluated at the targets, no local expansions.
+        Treecode = 3 => WFMM_METHOD_TREECODE,
+    }
+
+    /// Precision of the computation.
+    enum Precision {
+        /// That of the arrays: double as soon as one array that was handed over is double, else single.
+        Arrays = 0 => WFMM_PRECISION_ARRAYS,
+        /// Single.
+        F32 = 1 => WFMM_PRECISION_F32,
+        /// Double.
+        F64 = 2 => WFMM_PRECISION_F64,
+    }
+
+    /// Where the sums are computed.
+    enum BackendKind {
+        /// A CUDA device where there is one and the problem is worth the transfer, else the CPU.
+        Auto = 0 => WFMM_BACKEND_AUTO,
+        /// The CPU.
+        Cpu = 1 => WFMM_BACKEND_CPU,
+        /// A CUDA device; an error where there is none.
+        Cuda = 2 => WFMM_BACKEND_CUDA,
+    }
+
+    /// Where the arrays of a call are.
+    enum Memory {
+        /// Host memory: inputs are copied.
+        Host = 0 => WFMM_MEMORY_HOST,
+        /// Device memory: inputs are borrowed until the next `set_*` or `destroy`.
+        Device = 1 => WFMM_MEMORY_DEVICE,
+        /// The driver is asked; without a device: host.
+        Auto = 2 => WFMM_MEMORY_AUTO,
+    }
+
+    /// How much is logged.
+    enum LogLevel {
+        /// Nothing.
+        Off = 0 => WFMM_LOG_OFF,
+        /// Failures.
+        Error = 1 => WFMM_LOG_ERROR,
+        /// And what was not done as asked.
+        Warn = 2 => WFMM_LOG_WARN,
+        /// And one line per plan: recipe and seconds per pass.
+        Info = 3 => WFMM_LOG_INFO,
+        /// And details.
+        Debug = 4 => WFMM_LOG_DEBUG,
+    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(i32)]
-pub enum Method {
-    Auto = 0,
-    Direct = 1,
-    Fmm = 2,
-    Treecode = 3,
+/// `flags` of a plan: results are added to the output arrays instead of overwriting them.
+pub const WFMM_FLAG_ACCUMULATE: u64 = 1;
+
+/// The smallest tolerance that single precision is promised to hold.
+pub const WFMM_TOLERANCE_MIN_F32: f64 = 5e-6;
+/// The smallest tolerance that double precision is promised to hold.
+pub const WFMM_TOLERANCE_MIN_F64: f64 = 5e-12;
+
+/// Looser tolerances are tightened to this: an error above it is no velocity field any more.
+const TOLERANCE_MAX: f64 = 0.1;
+/// The highest order of expansions that may be asked for.
+pub const WFMM_ORDER_MAX: i32 = 40;
+/// More threads than this are taken for a mistake.
+const THREADS_MAX: i32 = 4096;
+
+/// Options of a session. Fill with `wfmm_session_options_init` and change what is wanted.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+#[allow(non_camel_case_types)]
+pub struct wfmm_session_options {
+    /// Size of this struct as the caller knows it.
+    pub struct_size: u32,
+    /// `WFMM_BACKEND_*`; default AUTO.
+    pub backend: i32,
+    /// Number of the device; -1, the default, is the best one.
+    pub device: i32,
+    /// Number of host threads; 0, the default, is all that the process may use.
+    pub threads: i32,
+    /// No flag is defined yet: 0.
+    pub flags: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(i32)]
-pub enum Precision {
-    Arrays = 0,
-    F32 = 1,
-    F64 = 2,
+impl Default for wfmm_session_options {
+    fn default() -> Self {
+        Self { struct_size: size_of::<Self>() as u32, backend: WFMM_BACKEND_AUTO, device: -1, threads: 0, flags: 0 }
+    }
+}
+
+/// Options of a plan. Fill with `wfmm_plan_options_init` and change what is wanted.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+#[allow(non_camel_case_types)]
+pub struct wfmm_plan_options {
+    /// Size of this struct as the caller knows it.
+    pub struct_size: u32,
+    /// `WFMM_METHOD_*`; default AUTO.
+    pub method: i32,
+    /// `WFMM_PRECISION_*` of the computation; default ARRAYS.
+    pub precision: i32,
+    /// Order of the expansions; 0, the default, derives it from the tolerance.
+    pub order: i32,
+    /// Most elements in a leaf of the tree; 0, the default, lets the library choose.
+    pub leaf_capacity: i32,
+    /// `WFMM_REG_*` of segments; default VATISTAS.
+    pub segment_regularization: i32,
+    /// `WFMM_REG_*` of particles; default GAUSS_ERF.
+    pub particle_regularization: i32,
+    /// Number of the first point in connectivities, 0 or 1; default 0 in C, 1 in Fortran.
+    pub index_base: i32,
+    /// Relative L2 error of the velocity over the targets against the exact, regularized sum; default 1e-4.
+    pub tolerance: f64,
+    /// Factor of all sums; default 1/(4 pi); 1 gives the papers' sums.
+    pub normalization: f64,
+    /// Core radius where a radius array is NULL, length units of the positions; default 0.
+    pub core_radius: f64,
+    /// `WFMM_FLAG_*`, or-ed; default 0.
+    pub flags: u64,
+}
+
+impl Default for wfmm_plan_options {
+    fn default() -> Self {
+        Self {
+            struct_size: size_of::<Self>() as u32,
+            method: WFMM_METHOD_AUTO,
+            precision: WFMM_PRECISION_ARRAYS,
+            order: 0,
+            leaf_capacity: 0,
+            segment_regularization: WFMM_REG_VATISTAS,
+            particle_regularization: WFMM_REG_GAUSS_ERF,
+            index_base: 0,
+            tolerance: 1e-4,
+            normalization: 1.0 / (4.0 * std::f64::consts::PI),
+            core_radius: 0.0,
+            flags: 0,
+        }
+    }
+}
+
+/// What the caller asked of a session, checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionOptions {
+    pub backend: BackendKind,
+    /// `None`: the best.
+    pub device: Option<u32>,
+    /// 0: all.
+    pub threads: usize,
 }
 
 /// What the caller asked of a plan, checked.
@@ -51,4 +206,149 @@ pub struct PlanOptions {
     pub normalization: f64,
     pub core_radius: f64,
     pub accumulate: bool,
+}
+
+impl SessionOptions {
+    pub fn checked(o: &wfmm_session_options) -> Result<Self> {
+        let backend = code("backend", o.backend, BackendKind::from_code(o.backend), "WFMM_BACKEND_AUTO, _CPU or _CUDA")?;
+        if o.device < -1 {
+            return value_error("device", o.device, "-1 (the best) or a device number");
+        }
+        if !(0..=THREADS_MAX).contains(&o.threads) {
+            return value_error("threads", o.threads, "0 (all) to 4096");
+        }
+        no_unknown_flags(o.flags, 0)?;
+        Ok(Self { backend, device: u32::try_from(o.device).ok(), threads: o.threads as usize })
+    }
+}
+
+impl PlanOptions {
+    pub fn checked(o: &wfmm_plan_options) -> Result<Self> {
+        let method = code("method", o.method, Method::from_code(o.method), "WFMM_METHOD_AUTO, _DIRECT, _FMM or _TREECODE")?;
+        let precision =
+            code("precision", o.precision, Precision::from_code(o.precision), "WFMM_PRECISION_ARRAYS, _F32 or _F64")?;
+        if !(0..=WFMM_ORDER_MAX).contains(&o.order) {
+            return value_error("order", o.order, "0 (from the tolerance) to WFMM_ORDER_MAX = 40");
+        }
+        if o.leaf_capacity < 0 {
+            return value_error("leaf_capacity", o.leaf_capacity, "0 (chosen) or a positive number");
+        }
+        if !(0..=1).contains(&o.index_base) {
+            return value_error("index_base", o.index_base, "0 or 1");
+        }
+        let checked = Self {
+            method,
+            precision,
+            order: o.order,
+            leaf_capacity: o.leaf_capacity,
+            segment_regularization: segment_regularization(o.segment_regularization)?,
+            particle_regularization: particle_regularization(o.particle_regularization)?,
+            index_base: o.index_base,
+            tolerance: tolerance(o.tolerance)?,
+            normalization: finite("normalization", o.normalization)?,
+            core_radius: radius(o.core_radius)?,
+            accumulate: o.flags & WFMM_FLAG_ACCUMULATE != 0,
+        };
+        no_unknown_flags(o.flags, WFMM_FLAG_ACCUMULATE)?;
+        check_tolerance(checked.tolerance, if precision == Precision::F32 { Precision::F32 } else { Precision::F64 })?;
+        Ok(checked)
+    }
+}
+
+/// Refuses a tolerance that `precision` (not ARRAYS) cannot hold.
+pub fn check_tolerance(tolerance: f64, precision: Precision) -> Result<()> {
+    let (least, name, hint) = match precision {
+        Precision::F32 => (WFMM_TOLERANCE_MIN_F32, "single", "; compute in double (precision = WFMM_PRECISION_F64, or double arrays)"),
+        _ => (WFMM_TOLERANCE_MIN_F64, "double", ""),
+    };
+    if tolerance >= least {
+        return Ok(());
+    }
+    Error::fail(
+        WFMM_ERR_TOLERANCE,
+        format!("tolerance = {tolerance:e} is below what {name} precision can give; at least {least:e} is accepted{hint}"),
+    )
+}
+
+fn segment_regularization(number: i32) -> Result<Regularization> {
+    let found = Regularization::from_code(number).filter(|r| *r as i32 <= WFMM_REG_OFFSET);
+    code("segment_regularization", number, found, "WFMM_REG_NONE, _RANKINE, _LAMB_OSEEN, _VATISTAS, _SCULLY or _OFFSET (0 to 5)")
+}
+
+fn particle_regularization(number: i32) -> Result<Regularization> {
+    let found = Regularization::from_code(number).filter(|r| *r == Regularization::None || *r as i32 >= WFMM_REG_GAUSS_ERF);
+    let accepted = "WFMM_REG_NONE (0), _GAUSS_ERF, _EXPONENTIAL, _COMPACT, _ROSENHEAD, _WINCKELMANS or _POLYNOMIAL (6 to 11)";
+    code("particle_regularization", number, found, accepted)
+}
+
+fn tolerance(t: f64) -> Result<f64> {
+    if finite("tolerance", t)? <= 0.0 {
+        return value_error("tolerance", t, "a positive number");
+    }
+    Ok(t.min(TOLERANCE_MAX))
+}
+
+fn radius(c: f64) -> Result<f64> {
+    if finite("core_radius", c)? < 0.0 {
+        return value_error("core_radius", c, "0 or a positive number");
+    }
+    Ok(c)
+}
+
+fn finite(name: &str, x: f64) -> Result<f64> {
+    if x.is_finite() { Ok(x) } else { Error::fail(WFMM_ERR_NOT_FINITE, format!("{name} = {x}; a finite number is needed")) }
+}
+
+fn no_unknown_flags(flags: u64, known: u64) -> Result<()> {
+    let unknown = flags & !known;
+    if unknown == 0 {
+        return Ok(());
+    }
+    Error::fail(WFMM_ERR_CONSTANT, format!("flags = {flags:#x}; the bits {unknown:#x} are no known flag, {known:#x} is accepted"))
+}
+
+/// Passes a code on, or says which number of which argument is unknown and what is accepted.
+pub fn code<T>(name: &str, number: i32, found: Option<T>, accepted: &str) -> Result<T> {
+    found.ok_or_else(|| Error::new(WFMM_ERR_CONSTANT, format!("{name} = {number} is no known constant; accepted: {accepted}")))
+}
+
+fn value_error<T>(name: &str, value: impl std::fmt::Display, accepted: &str) -> Result<T> {
+    Error::fail(WFMM_ERR_VALUE, format!("{name} = {value}; accepted: {accepted}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::WFMM_ERR_CONSTANT;
+
+    #[test]
+    fn defaults_are_accepted_and_are_those_of_the_contract() {
+        let o = PlanOptions::checked(&wfmm_plan_options::default()).unwrap();
+        assert_eq!(o.segment_regularization, Regularization::Vatistas);
+        assert_eq!(o.particle_regularization, Regularization::GaussErf);
+        assert_eq!((o.tolerance, o.index_base, o.accumulate), (1e-4, 0, false));
+        assert_eq!(size_of::<wfmm_plan_options>(), 64);
+        assert_eq!(size_of::<wfmm_session_options>(), 24);
+    }
+
+    #[test]
+    fn regularizations_are_refused_for_the_wrong_element() {
+        let o = wfmm_plan_options { segment_regularization: WFMM_REG_GAUSS_ERF, ..Default::default() };
+        assert_eq!(PlanOptions::checked(&o).unwrap_err().status, WFMM_ERR_CONSTANT);
+        let o = wfmm_plan_options { particle_regularization: WFMM_REG_VATISTAS, ..Default::default() };
+        assert_eq!(PlanOptions::checked(&o).unwrap_err().status, WFMM_ERR_CONSTANT);
+    }
+
+    #[test]
+    fn tolerance_knows_the_precision() {
+        let ask = |tolerance, precision| {
+            PlanOptions::checked(&wfmm_plan_options { tolerance, precision, ..Default::default() }).map_err(|e| e.status)
+        };
+        assert!(ask(1e-5, WFMM_PRECISION_F32).is_ok());
+        assert_eq!(ask(1e-6, WFMM_PRECISION_F32).unwrap_err(), WFMM_ERR_TOLERANCE);
+        assert!(ask(1e-10, WFMM_PRECISION_F64).is_ok());
+        assert_eq!(ask(1e-14, WFMM_PRECISION_ARRAYS).unwrap_err(), WFMM_ERR_TOLERANCE);
+        assert_eq!(ask(0.0, 0).unwrap_err(), WFMM_ERR_VALUE);
+        assert_eq!(ask(f64::NAN, 0).unwrap_err(), WFMM_ERR_NOT_FINITE);
+    }
 }

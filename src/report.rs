@@ -1,22 +1,40 @@
 //! What an engine did: one table, from which the C struct is filled.
 
-/// The passes, in the order of the data; `seconds` of a report are indexed by them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(usize)]
-pub enum Pass {
-    Transfer = 0,
-    Tree,
-    Lists,
-    P2m,
-    M2m,
-    M2l,
-    L2l,
-    L2p,
-    P2p,
-    Total,
+codes! {
+    /// The passes, in the order of the data; `seconds` of a report are indexed by them.
+    enum Pass {
+        /// Copies between host and device.
+        Transfer = 0 => WFMM_PASS_TRANSFER,
+        /// Keys, sorting, cells.
+        Tree = 1 => WFMM_PASS_TREE,
+        /// Near, far and core lists.
+        Lists = 2 => WFMM_PASS_LISTS,
+        /// Sources to multipoles.
+        P2m = 3 => WFMM_PASS_P2M,
+        /// Multipoles of children to those of parents.
+        M2m = 4 => WFMM_PASS_M2M,
+        /// Multipoles to local expansions.
+        M2l = 5 => WFMM_PASS_M2L,
+        /// Local expansions of parents to those of children.
+        L2l = 6 => WFMM_PASS_L2L,
+        /// Local expansions to targets.
+        L2p = 7 => WFMM_PASS_L2P,
+        /// Near pairs, element by element; all pairs where the method is direct.
+        P2p = 8 => WFMM_PASS_P2P,
+        /// The whole call.
+        Total = 9 => WFMM_PASS_TOTAL,
+        /// Far pairs where a core still matters.
+        Core = 10 => WFMM_PASS_CORE,
+        /// Multipoles to targets.
+        M2p = 11 => WFMM_PASS_M2P,
+        /// Sources to local expansions.
+        P2l = 12 => WFMM_PASS_P2L,
+    }
 }
 
-pub const PASS_COUNT: usize = 10;
+/// Length of `seconds` in a report; places without a `WFMM_PASS_*` name are 0.
+pub const WFMM_PASS_COUNT: usize = 16;
+pub const PASS_COUNT: usize = WFMM_PASS_COUNT;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
@@ -36,4 +54,62 @@ pub struct Report {
     pub device_bytes: u64,
     pub estimated_error: f64,
     pub seconds: [f64; PASS_COUNT],
+    /// Element pairs of the core correction.
+    pub core_pairs: i64,
+}
+
+/// What the last evaluation of a plan did. Set `struct_size` to `sizeof` before the call.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+#[allow(non_camel_case_types)]
+pub struct wfmm_report {
+    /// Size of this struct as the caller knows it.
+    pub struct_size: u32,
+    /// `WFMM_BACKEND_*` that was used.
+    pub backend: i32,
+    /// `WFMM_METHOD_*` that was used.
+    pub method: i32,
+    /// Highest order of the expansions; 0 for a direct sum.
+    pub order: i32,
+    /// Levels of the tree below its root.
+    pub depth: i32,
+    /// `WFMM_PRECISION_*` of the computation.
+    pub precision: i32,
+    /// Cells of the source and target trees.
+    pub cells: i64,
+    /// Cell pairs of the far field.
+    pub far_pairs: i64,
+    /// Element pairs that were summed one by one.
+    pub near_pairs: i64,
+    /// Host memory of the plan in bytes.
+    pub host_bytes: u64,
+    /// Device memory of the plan in bytes.
+    pub device_bytes: u64,
+    /// Relative L2 error that the error estimates expect.
+    pub estimated_error: f64,
+    /// Wall-clock seconds of each pass, indexed by `WFMM_PASS_*`.
+    pub seconds: [f64; WFMM_PASS_COUNT],
+    /// Element pairs of the core correction: far pairs where a core still matters.
+    pub core_pairs: i64,
+}
+
+impl From<&Report> for wfmm_report {
+    fn from(r: &Report) -> Self {
+        Self {
+            struct_size: size_of::<Self>() as u32,
+            backend: r.backend,
+            method: r.method,
+            order: r.order,
+            depth: r.depth,
+            precision: r.precision,
+            cells: r.cells,
+            far_pairs: r.far_pairs,
+            near_pairs: r.near_pairs,
+            host_bytes: r.host_bytes,
+            device_bytes: r.device_bytes,
+            estimated_error: r.estimated_error,
+            seconds: r.seconds,
+            core_pairs: r.core_pairs,
+        }
+    }
 }

@@ -4,3 +4,5 @@ pub mod lists;
 pub mod operators;
 pub mod passes;
 pub mod tree;
+
+pub mod reference;

@@ -1,0 +1,227 @@
+//! Arrays of a plan: sources, strengths and targets in, fields out; single and double precision from one body.
+
+use crate::backend::Field;
+use crate::plan::arrays::HostReal;
+use crate::plan::sources::{Particles, Segments, Strengths};
+
+use super::boundary::{Arrays, count, output, row_length, twins};
+use super::handles::with_plan;
+use super::wfmm_plan;
+
+twins! {
+    /// Sets the straight vortex segments; n = 0 removes them. Segments and particles add up.
+    /// `points`: `[n_points][3]`, end points, any length unit. `connectivity`: `[n][ld]`, ld >= 2; the first two numbers
+    /// of a row are the points P1, P2 of a segment, counted from `index_base`; positive circulation runs from P1 to P2.
+    /// `circulation`: `[n]`, length^2/time. `core_radius`: `[n]`, length, >= 0, or NULL: `core_radius` of the options.
+    /// Host arrays are copied; device arrays are borrowed until the next set or destroy.
+    /// Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+    /// _VALUE (ld < 2, negative radius), _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_HOST_MEMORY.
+    /// Example: `wfmm_plan_set_segments_f64(p, np, x, n, 2, ends, gamma, NULL, WFMM_MEMORY_HOST);`
+    fn wfmm_plan_set_segments_f32 | wfmm_plan_set_segments_f64(
+        plan: *mut wfmm_plan,
+        n_points: i64,
+        #[shape(3, n_points)] points: *const Real,
+        n: i64,
+        ld: i64,
+        #[shape(ld, n)] connectivity: *const i32,
+        #[shape(n)] circulation: *const Real,
+        #[shape(n)] #[optional] core_radius: *const Real,
+        memory: i32,
+    ) {
+        with_plan(plan, |plan| {
+            let session = plan.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let (n_points, n) = (count("n_points", n_points)?, count("n", n)?);
+            if n == 0 {
+                return plan.set_segments::<Real>(None);
+            }
+            let ld = row_length(ld)?;
+            plan.set_segments(Some(unsafe {
+                Segments {
+                    n_points,
+                    points: arrays.input("points", points, 3 * n_points)?,
+                    n,
+                    ld,
+                    // The last row is read to its second number only.
+                    connectivity: arrays.input("connectivity", connectivity, (n - 1) * ld + 2)?,
+                    circulation: arrays.input("circulation", circulation, n)?,
+                    core: arrays.optional("core_radius", core_radius, n)?,
+                }
+            }))
+        })
+    }
+
+    /// Sets the vortex particles; n = 0 removes them. Segments and particles add up.
+    /// `position`: `[n][3]`, length. `strength`: `[n][3]`, length^3/time. `core_radius`: `[n]`, length, >= 0, or NULL:
+    /// `core_radius` of the options. Host arrays are copied; device arrays are borrowed until the next set or destroy.
+    /// Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+    /// _VALUE (negative radius), _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
+    /// Example: `wfmm_plan_set_particles_f64(p, n, x, alpha, sigma, WFMM_MEMORY_HOST);`
+    fn wfmm_plan_set_particles_f32 | wfmm_plan_set_particles_f64(
+        plan: *mut wfmm_plan,
+        n: i64,
+        #[shape(3, n)] position: *const Real,
+        #[shape(3, n)] strength: *const Real,
+        #[shape(n)] #[optional] core_radius: *const Real,
+        memory: i32,
+    ) {
+        with_plan(plan, |plan| {
+            let session = plan.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let n = count("n", n)?;
+            if n == 0 {
+                return plan.set_particles::<Real>(None);
+            }
+            plan.set_particles(Some(unsafe {
+                Particles {
+                    n,
+                    position: arrays.input("position", position, 3 * n)?,
+                    strength: arrays.input("strength", strength, 3 * n)?,
+                    core: arrays.optional("core_radius", core_radius, n)?,
+                }
+            }))
+        })
+    }
+
+    /// Sets the charges of the potential sum(q/r); n = 0 removes them.
+    /// `position`: `[n][3]`, length. `charge`: `[n]`. Ownership as for particles.
+    /// Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+    /// _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
+    /// Example: `wfmm_plan_set_charges_f64(p, n, x, q, WFMM_MEMORY_HOST);`
+    fn wfmm_plan_set_charges_f32 | wfmm_plan_set_charges_f64(
+        plan: *mut wfmm_plan,
+        n: i64,
+        #[shape(3, n)] position: *const Real,
+        #[shape(n)] charge: *const Real,
+        memory: i32,
+    ) {
+        with_plan(plan, |plan| {
+            let session = plan.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let n = count("n", n)?;
+            if n == 0 {
+                return plan.set_charges::<Real>(None);
+            }
+            let position = unsafe { arrays.input("position", position, 3 * n) }?;
+            plan.set_charges(Some((n, position, unsafe { arrays.input("charge", charge, n) }?)))
+        })
+    }
+
+    /// Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
+    /// and its count is not looked at; each other count must be the one that was set.
+    /// `circulation`: `[n_segments]`. `strength`: `[n_particles][3]`. `charge`: `[n_charges]`. Ownership as in the sets.
+    /// Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+    /// _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
+    /// Example: `wfmm_plan_set_strengths_f64(p, n, gamma, 0, NULL, 0, NULL, WFMM_MEMORY_HOST);`
+    fn wfmm_plan_set_strengths_f32 | wfmm_plan_set_strengths_f64(
+        plan: *mut wfmm_plan,
+        n_segments: i64,
+        #[shape(n_segments)] #[optional] circulation: *const Real,
+        n_particles: i64,
+        #[shape(3, n_particles)] #[optional] strength: *const Real,
+        n_charges: i64,
+        #[shape(n_charges)] #[optional] charge: *const Real,
+        memory: i32,
+    ) {
+        with_plan(plan, |plan| {
+            let session = plan.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let array = |name, count_name, pointer: *const Real, n, components| {
+                if pointer.is_null() {
+                    return Ok(None);
+                }
+                let n = count(count_name, n)?;
+                unsafe { arrays.input(name, pointer, components * n) }.map(|array| Some((n, array)))
+            };
+            let new = Strengths {
+                circulation: array("circulation", "n_segments", circulation, n_segments, 1)?,
+                strength: array("strength", "n_particles", strength, n_particles, 3)?,
+                charge: array("charge", "n_charges", charge, n_charges, 1)?,
+            };
+            plan.set_strengths(new)
+        })
+    }
+
+    /// Sets the targets; n = 0: none. Sources and what was computed of them are kept.
+    /// `position`: `[n][3]`, length. Ownership as for particles.
+    /// Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+    /// _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
+    /// Example: `wfmm_plan_set_targets_f64(p, m, x, WFMM_MEMORY_HOST);`
+    fn wfmm_plan_set_targets_f32 | wfmm_plan_set_targets_f64(
+        plan: *mut wfmm_plan,
+        n: i64,
+        #[shape(3, n)] position: *const Real,
+        memory: i32,
+    ) {
+        with_plan(plan, |plan| {
+            let session = plan.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let n = count("n", n)?;
+            if n == 0 {
+                return plan.set_targets::<Real>(None);
+            }
+            plan.set_targets(Some((n, unsafe { arrays.input("position", position, 3 * n) }?)))
+        })
+    }
+
+    /// Computes the velocity of segments and particles at the targets, and its gradient where `gradient` is not NULL.
+    /// `velocity`: `[n_targets][3]`, length/time. `gradient`: `[n_targets][3][3]`, `g[k][i][j] = du_i/dx_j` of target k.
+    /// Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success. No targets: nothing is written and
+    /// the outputs may be NULL; no sources (n = 0): zero.
+    /// Precision of the computation: that of the options; ARRAYS means double where one array of the plan or the outputs
+    /// is double, else single.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
+    /// set), _CONSTANT (memory), _OVERLAP, _MEMORY, _TOLERANCE; 100..199 where memory or the device is missing.
+    /// Example: `wfmm_plan_evaluate_f64(p, u, NULL, WFMM_MEMORY_HOST);`
+    fn wfmm_plan_evaluate_f32 | wfmm_plan_evaluate_f64(
+        plan: *mut wfmm_plan,
+        #[shape(3, n_targets)] velocity: *mut Real,
+        #[shape(3, 3, n_targets)] #[optional] gradient: *mut Real,
+        memory: i32,
+    ) {
+        with_plan(plan, |plan| {
+            let session = plan.session().clone();
+            let n = plan.counts().targets;
+            let arrays = Arrays::new(&session, memory)?;
+            let (velocity, gradient) = unsafe { arrays.outputs(("velocity", velocity, 3 * n), (gradient, 9 * n)) }?;
+            plan.evaluate(Field::Velocity { gradient: gradient.is_some() }, velocity, gradient)
+        })
+    }
+
+    /// Computes the potential of the charges at the targets, and its gradient where `gradient` is not NULL.
+    /// `potential`: `[n_targets]`. `gradient`: `[n_targets][3]`. All else as in `wfmm_plan_evaluate_*`.
+    /// Example: `wfmm_plan_evaluate_potential_f64(p, phi, NULL, WFMM_MEMORY_HOST);`
+    fn wfmm_plan_evaluate_potential_f32 | wfmm_plan_evaluate_potential_f64(
+        plan: *mut wfmm_plan,
+        #[shape(n_targets)] potential: *mut Real,
+        #[shape(3, n_targets)] #[optional] gradient: *mut Real,
+        memory: i32,
+    ) {
+        with_plan(plan, |plan| {
+            let session = plan.session().clone();
+            let n = plan.counts().targets;
+            let arrays = Arrays::new(&session, memory)?;
+            let (potential, gradient) = unsafe { arrays.outputs(("potential", potential, n), (gradient, 3 * n)) }?;
+            plan.evaluate(Field::Potential { gradient: gradient.is_some() }, potential, gradient)
+        })
+    }
+
+    /// Measures the relative L2 error of the last evaluated field (the velocity where there was none) on `n_samples`
+    /// targets, chosen by `seed`, against the direct, regularized sum. More samples than targets: all targets.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1), _TOLERANCE.
+    /// Example: `double e; wfmm_plan_check_f64(p, 1000, 1, &e);`
+    fn wfmm_plan_check_f32 | wfmm_plan_check_f64(
+        plan: *mut wfmm_plan,
+        n_samples: i64,
+        seed: u64,
+        out_relative_l2: *mut Real,
+    ) {
+        let out = unsafe { output("out_relative_l2", out_relative_l2) }?;
+        let samples = count("n_samples", n_samples)?;
+        if samples == 0 {
+            return crate::error::Error::fail(crate::error::WFMM_ERR_COUNT, "n_samples = 0; at least 1 is needed");
+        }
+        *out = Real::from_f64(with_plan(plan, |plan| plan.check(samples, seed))?);
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Handles: what a caller holds is a number that looks like a pointer and is never followed.
+//!
+//! Numbers are not used twice, so a handle that was destroyed, a copy of it, or no handle at all is recognized.
+
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use once_cell::sync::Lazy;
+use parking_lot::{Mutex, RwLock};
+
+use crate::error::{
+    Error, Result, WFMM_ERR_BUSY, WFMM_ERR_HANDLE, WFMM_ERR_INTERNAL, WFMM_ERR_NULL, WFMM_ERR_UNUSABLE,
+};
+use crate::plan::Plan;
+use crate::session::Session;
+
+use super::boundary::panic_text;
+use super::{wfmm_plan, wfmm_session};
+
+/// The live objects of one kind.
+pub struct Table<Handle, T> {
+    name: &'static str,
+    live: RwLock<HashMap<usize, Arc<T>>>,
+    handle: PhantomData<fn(Handle)>,
+}
+
+pub static SESSIONS: Lazy<Table<wfmm_session, Session>> = Lazy::new(|| Table::new("session"));
+pub static PLANS: Lazy<Table<wfmm_plan, PlanCell>> = Lazy::new(|| Table::new("plan"));
+
+/// One counter for both kinds, so that a plan is never taken for a session. Steps of 16 look like aligned pointers.
+static NEXT: AtomicUsize = AtomicUsize::new(16);
+
+impl<Handle, T> Table<Handle, T> {
+    fn new(name: &'static str) -> Self {
+        Self { name, live: RwLock::default(), handle: PhantomData }
+    }
+
+    pub fn insert(&self, object: Arc<T>) -> *mut Handle {
+        let number = NEXT.fetch_add(16, Ordering::Relaxed);
+        self.live.write().insert(number, object);
+        std::ptr::without_provenance_mut(number)
+    }
+
+    pub fn get(&self, handle: *const Handle) -> Result<Arc<T>> {
+        if handle.is_null() {
+            let name = self.name;
+            return Error::fail(WFMM_ERR_NULL, format!("{name} is NULL; a handle from wfmm_{name}_create is needed"));
+        }
+        self.live.read().get(&handle.addr()).cloned().ok_or_else(|| self.no_handle(handle))
+    }
+
+    pub fn remove(&self, handle: *const Handle) -> Result<Arc<T>> {
+        self.live.write().remove(&handle.addr()).ok_or_else(|| self.no_handle(handle))
+    }
+
+    fn no_handle(&self, handle: *const Handle) -> Error {
+        let name = self.name;
+        Error::new(WFMM_ERR_HANDLE, format!("{name} = {handle:?} is no live {name} (destroyed, or never created)"))
+    }
+}
+
+/// A plan, the lock that tells a second caller BUSY, and whether a failure has spoilt it.
+pub struct PlanCell {
+    plan: Mutex<Plan>,
+    unusable: AtomicBool,
+}
+
+impl PlanCell {
+    pub fn new(plan: Plan) -> Arc<Self> {
+        Arc::new(Self { plan: Mutex::new(plan), unusable: AtomicBool::new(false) })
+    }
+
+    /// Runs `work` on the plan unless another thread does. A panic or a negative status leaves the plan unusable.
+    pub fn with<R>(&self, work: impl FnOnce(&mut Plan) -> Result<R>) -> Result<R> {
+        let Some(mut plan) = self.plan.try_lock() else { return Self::busy() };
+        if self.unusable.load(Ordering::Acquire) {
+            let message = "an earlier failure left this plan unusable; only wfmm_plan_destroy is allowed";
+            return Error::fail(WFMM_ERR_UNUSABLE, message);
+        }
+        plan.session().alive()?;
+        let result = catch_unwind(AssertUnwindSafe(|| work(&mut plan)))
+            .unwrap_or_else(|panic| Error::fail(WFMM_ERR_INTERNAL, format!("internal error: {}", panic_text(&*panic))));
+        if result.as_ref().is_err_and(|e| e.status < 0) {
+            self.unusable.store(true, Ordering::Release);
+        }
+        result
+    }
+
+    /// Fails while another thread is inside.
+    pub fn idle(&self) -> Result<()> {
+        if self.plan.is_locked() { Self::busy() } else { Ok(()) }
+    }
+
+    fn busy<R>() -> Result<R> {
+        let message = "another thread is using this plan; one thread at a time, or one plan per thread";
+        Error::fail(WFMM_ERR_BUSY, message)
+    }
+}
+
+/// The live plan behind a handle, for one call.
+pub fn with_plan<R>(handle: *const wfmm_plan, work: impl FnOnce(&mut Plan) -> Result<R>) -> Result<R> {
+    PLANS.get(handle)?.with(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{PlanOptions, wfmm_plan_options};
+
+    fn plan() -> Arc<PlanCell> {
+        let options = PlanOptions::checked(&wfmm_plan_options::default()).unwrap();
+        PlanCell::new(Plan::new(Session::default_session().unwrap(), options))
+    }
+
+    #[test]
+    fn a_destroyed_handle_is_recognized_and_not_reused() {
+        let old = PLANS.insert(plan());
+        PLANS.remove(old).unwrap();
+        let new = PLANS.insert(plan());
+        assert_ne!(old, new);
+        assert_eq!(PLANS.get(old).map(|_| ()).unwrap_err().status, WFMM_ERR_HANDLE);
+        assert_eq!(SESSIONS.get(new.cast()).map(|_| ()).unwrap_err().status, WFMM_ERR_HANDLE);
+        PLANS.remove(new).unwrap();
+    }
+
+    #[test]
+    fn a_panic_spoils_the_plan_and_nothing_else() {
+        let cell = plan();
+        let first = cell.with(|_| -> Result<()> { panic!("forced") }).unwrap_err();
+        assert_eq!(first.status, WFMM_ERR_INTERNAL);
+        assert!(first.message.contains("forced"));
+        assert_eq!(cell.with(|_| Ok(())).unwrap_err().status, WFMM_ERR_UNUSABLE);
+        assert!(plan().with(|_| Ok(())).is_ok());
+    }
+
+    #[test]
+    fn a_second_caller_is_told_busy() {
+        let cell = plan();
+        let inner = cell.clone();
+        let status = cell.with(|_| Ok(inner.with(|_| Ok(())).unwrap_err().status)).unwrap();
+        assert_eq!(status, WFMM_ERR_BUSY);
+        assert!(cell.idle().is_ok());
+    }
+}

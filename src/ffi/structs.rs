@@ -1,0 +1,131 @@
+//! Structs that know their own size: old callers with short ones, newer callers with long ones.
+
+use crate::error::{Error, Result, WFMM_ERR_STRUCT_SIZE, WFMM_ERR_TOO_NEW};
+use crate::options::{wfmm_plan_options, wfmm_session_options};
+use crate::report::wfmm_report;
+
+use super::boundary::not_null;
+
+/// A plain struct of the API: `repr(C)`, numbers only, `struct_size: u32` first, then other fields of 4 bytes, then
+/// fields of 8.
+///
+/// # Safety
+/// Every bit pattern is a value, and there is no padding.
+pub unsafe trait SelfSized: Copy + Default {
+    /// Where the fields of 8 bytes begin.
+    const WIDE_FROM: usize;
+    fn set_size(&mut self, size: u32);
+}
+
+macro_rules! self_sized { ($($t:ty, $wide:ident;)*) => { $(
+    // `repr(C)` structs of numbers without gaps: see the layout tests.
+    unsafe impl SelfSized for $t {
+        const WIDE_FROM: usize = std::mem::offset_of!($t, $wide);
+        fn set_size(&mut self, size: u32) {
+            self.struct_size = size;
+        }
+    }
+)* }; }
+self_sized!(wfmm_session_options, flags; wfmm_plan_options, tolerance; wfmm_report, cells;);
+
+/// The size word and one field.
+const LEAST: usize = 8;
+
+/// The caller's struct, or the defaults where it is NULL. Fields beyond the caller's size keep their defaults; a tail
+/// beyond ours must be zero, because this library does not know what it asks for.
+///
+/// # Safety
+/// `pointer` is NULL or its `struct_size` bytes may be read.
+pub unsafe fn read<T: SelfSized>(name: &str, pointer: *const T) -> Result<T> {
+    let mut value = T::default();
+    if pointer.is_null() {
+        return Ok(value);
+    }
+    not_null(name, pointer)?;
+    // `struct_size` comes first in every struct; the caller vouches for as many bytes as it says.
+    let theirs = unsafe { pointer.cast::<u32>().read() } as usize;
+    check_size(name, theirs)?;
+    let bytes = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), theirs) };
+    let ours = size_of::<T>();
+    if let Some(at) = bytes.iter().skip(ours).position(|&b| b != 0) {
+        let known = format!("this library knows {ours} bytes of this struct; the caller needs a newer library");
+        return Error::fail(WFMM_ERR_TOO_NEW, format!("{name}: byte {} of {theirs} is set, but {known}", ours + at));
+    }
+    let len = whole_fields::<T>(theirs.min(ours));
+    // Any bytes are a value of T, and `len` is at most its size.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut value).cast::<u8>(), len) };
+    value.set_size(ours as u32);
+    Ok(value)
+}
+
+/// Writes a struct as far as the caller knows it and zeroes what only the caller knows.
+///
+/// # Safety
+/// `size` bytes may be written.
+pub unsafe fn write<T: SelfSized>(name: &str, pointer: *mut T, size: usize, mut value: T) -> Result<()> {
+    not_null(name, pointer)?;
+    check_size(name, size)?;
+    value.set_size(size as u32);
+    let len = size.min(size_of::<T>());
+    // Source and destination are different objects; both lengths were checked.
+    unsafe {
+        std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), pointer.cast::<u8>(), len);
+        pointer.cast::<u8>().add(len).write_bytes(0, size - len);
+    }
+    Ok(())
+}
+
+fn check_size(name: &str, size: usize) -> Result<()> {
+    // No struct of any version comes near 64 KiB; a larger number is memory that was never initialized.
+    if (LEAST..=65536).contains(&size) {
+        return Ok(());
+    }
+    let hint = "fill options with their _options_init function, or set struct_size to sizeof";
+    Error::fail(WFMM_ERR_STRUCT_SIZE, format!("{name}: struct_size = {size}; {hint}"))
+}
+
+/// A field is taken as a whole or not at all.
+fn whole_fields<T: SelfSized>(len: usize) -> usize {
+    if len < T::WIDE_FROM { len & !3 } else { T::WIDE_FROM + ((len - T::WIDE_FROM) & !7) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_padding_and_wide_fields_aligned() {
+        assert_eq!((size_of::<wfmm_session_options>(), wfmm_session_options::WIDE_FROM), (24, 16));
+        assert_eq!((size_of::<wfmm_plan_options>(), wfmm_plan_options::WIDE_FROM), (64, 32));
+        assert_eq!((size_of::<wfmm_report>(), wfmm_report::WIDE_FROM), (24 + 8 * (6 + 16 + 1), 24));
+    }
+
+    #[test]
+    fn a_short_struct_keeps_defaults_for_the_rest() {
+        // 36: up to index_base, and half of the tolerance.
+        for size in [32, 36] {
+            let o = wfmm_plan_options { struct_size: size, method: 2, tolerance: 0.5, ..Default::default() };
+            let read = unsafe { read("options", &o) }.unwrap();
+            assert_eq!((read.method, read.tolerance), (2, 1e-4));
+        }
+    }
+
+    #[test]
+    fn a_long_struct_may_only_be_zero_beyond_our_end() {
+        let long = |last: u64| {
+            let mut bytes = [0u64; 10];
+            let o = wfmm_plan_options { struct_size: 80, ..Default::default() };
+            unsafe { std::ptr::copy_nonoverlapping((&raw const o).cast::<u64>(), bytes.as_mut_ptr(), 8) };
+            bytes[9] = last;
+            unsafe { read::<wfmm_plan_options>("options", bytes.as_ptr().cast()) }.map_err(|e| e.status)
+        };
+        assert!(long(0).is_ok());
+        assert_eq!(long(1).unwrap_err(), WFMM_ERR_TOO_NEW);
+    }
+
+    #[test]
+    fn a_size_of_zero_is_a_struct_that_was_not_initialized() {
+        let o = wfmm_plan_options { struct_size: 0, ..Default::default() };
+        assert_eq!(unsafe { read("options", &o) }.unwrap_err().status, WFMM_ERR_STRUCT_SIZE);
+    }
+}

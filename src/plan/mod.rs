@@ -1,0 +1,217 @@
+//! What problem: sources, targets and options of one sum; owns the engine that computes it.
+//!
+//! Enters: arrays of a caller, through `set_*`. Leaves: fields, through `evaluate`. The engine is made at the first
+//! `prepare` or `evaluate`, when the arrays have told the precision, and kept until that changes. An error in `set_*`
+//! leaves the plan as it was; after an error in an engine the next call makes a new one from the same inputs.
+
+pub mod arrays;
+pub mod sources;
+
+use std::sync::Arc;
+
+use log::info;
+
+use crate::backend::{Engine, Field};
+use crate::error::{Error, Result, WFMM_ERR_STATE};
+use crate::inputs::Inputs;
+use crate::options::{PlanOptions, Precision, check_tolerance};
+use crate::report::Report;
+use crate::session::{Session, make_engine};
+
+use arrays::{ArrayMut, HostReal};
+
+/// Which inputs the caller has spoken of; a removed source (n = 0) has been spoken of.
+#[derive(Debug, Clone, Copy, Default)]
+struct Given {
+    vortices: bool,
+    charges: bool,
+    targets: bool,
+}
+
+/// Numbers of elements of a plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub segments: usize,
+    pub particles: usize,
+    pub charges: usize,
+    pub targets: usize,
+}
+
+pub struct Plan {
+    session: Arc<Session>,
+    options: PlanOptions,
+    inputs: Inputs,
+    given: Given,
+    /// A double output array was handed over since the last `set_*`.
+    double_output: bool,
+    engine: Option<(Precision, Box<dyn Engine>)>,
+    last_field: Option<Field>,
+    logged: bool,
+}
+
+impl Plan {
+    pub fn new(session: Arc<Session>, options: PlanOptions) -> Self {
+        Self {
+            session,
+            options,
+            inputs: Inputs::default(),
+            given: Given::default(),
+            double_output: false,
+            engine: None,
+            last_field: None,
+            logged: false,
+        }
+    }
+
+    pub fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    pub fn options(&self) -> &PlanOptions {
+        &self.options
+    }
+
+    pub fn counts(&self) -> Counts {
+        Counts {
+            segments: self.inputs.segments.as_ref().map_or(0, |s| s.n),
+            particles: self.inputs.particles.as_ref().map_or(0, |p| p.n),
+            charges: self.inputs.charges.as_ref().map_or(0, |c| c.n),
+            targets: self.inputs.targets.as_ref().map_or(0, |t| t.n),
+        }
+    }
+
+    /// Tree, lists and expansions ahead of `evaluate`, for the fields that the sources allow.
+    pub fn prepare(&mut self) -> Result<()> {
+        if !(self.given.vortices || self.given.charges) || !self.given.targets {
+            return Error::fail(WFMM_ERR_STATE, "prepare before sources and targets were set");
+        }
+        let counts = self.counts();
+        if counts.targets == 0 {
+            return Ok(());
+        }
+        if counts.segments + counts.particles > 0 {
+            self.with_engine(|engine, inputs| engine.prepare(inputs, Field::Velocity { gradient: false }))?;
+        }
+        if counts.charges > 0 {
+            self.with_engine(|engine, inputs| engine.prepare(inputs, Field::Potential { gradient: false }))?;
+        }
+        Ok(())
+    }
+
+    /// The field at the targets. `main` and `gradient` have the lengths that `Engine::evaluate` states.
+    pub fn evaluate<T: HostReal>(
+        &mut self,
+        field: Field,
+        mut main: ArrayMut<'_, T>,
+        mut gradient: Option<ArrayMut<'_, T>>,
+    ) -> Result<()> {
+        self.ready(field)?;
+        self.double_output |= T::DOUBLE;
+        self.check_tolerance()?;
+        if self.counts().targets == 0 {
+            return Ok(());
+        }
+        if self.no_sources(field) && self.zero_field(&mut main, &mut gradient) {
+            return Ok(());
+        }
+        let (main, gradient) = (main.into_reals(), gradient.map(ArrayMut::into_reals));
+        self.with_engine(|engine, inputs| engine.evaluate(inputs, field, main, gradient))?;
+        self.last_field = Some(field);
+        self.log_once();
+        Ok(())
+    }
+
+    /// Relative L2 error of the last field (the velocity where there was none) against the direct sum.
+    pub fn check(&mut self, samples: usize, seed: u64) -> Result<f64> {
+        let first = if self.given.vortices { Field::Velocity { gradient: false } } else { Field::Potential { gradient: false } };
+        let field = self.last_field.unwrap_or(first);
+        self.ready(field)?;
+        self.check_tolerance()?;
+        let targets = self.counts().targets;
+        if targets == 0 || self.no_sources(field) {
+            return Ok(0.0);
+        }
+        let samples = samples.min(targets);
+        self.with_engine(|engine, inputs| engine.check(inputs, field, samples, seed))
+    }
+
+    pub fn recipe(&self) -> String {
+        match &self.engine {
+            Some((_, engine)) => engine.recipe(),
+            None => "Nothing was chosen yet: the recipe is made by wfmm_plan_prepare or the first evaluation.".into(),
+        }
+    }
+
+    pub fn report(&self) -> Report {
+        let mut report = self.engine.as_ref().map_or_else(Report::default, |(_, engine)| engine.report());
+        report.host_bytes += self.input_bytes();
+        report
+    }
+
+    /// Every check that does not need the outputs, before any work.
+    fn ready(&self, field: Field) -> Result<()> {
+        let (given, what) = match field {
+            Field::Velocity { .. } => (self.given.vortices, "segments or particles"),
+            Field::Potential { .. } => (self.given.charges, "charges"),
+        };
+        if !given {
+            return Error::fail(WFMM_ERR_STATE, format!("evaluate before sources: {what} were never set (n = 0 sets none of them)"));
+        }
+        if !self.given.targets {
+            return Error::fail(WFMM_ERR_STATE, "evaluate before targets: call wfmm_plan_set_targets_* first");
+        }
+        Ok(())
+    }
+
+    fn no_sources(&self, field: Field) -> bool {
+        let counts = self.counts();
+        match field {
+            Field::Velocity { .. } => counts.segments + counts.particles == 0,
+            Field::Potential { .. } => counts.charges == 0,
+        }
+    }
+
+    /// The field of no sources, where the outputs are on the host; `false` leaves it to the engine.
+    fn zero_field<T: HostReal>(&self, main: &mut ArrayMut<'_, T>, gradient: &mut Option<ArrayMut<'_, T>>) -> bool {
+        if self.options.accumulate {
+            return true;
+        }
+        main.zero_on_host() && gradient.as_mut().is_none_or(ArrayMut::zero_on_host)
+    }
+
+    fn precision(&self) -> Precision {
+        match self.options.precision {
+            Precision::Arrays if self.double_output || self.inputs_are_double() => Precision::F64,
+            Precision::Arrays => Precision::F32,
+            asked => asked,
+        }
+    }
+
+    fn check_tolerance(&self) -> Result<()> {
+        check_tolerance(self.options.tolerance, self.precision())
+    }
+
+    /// Runs `work` on an engine of the right precision; a failing engine is dropped.
+    fn with_engine<R>(&mut self, work: impl FnOnce(&mut dyn Engine, &Inputs) -> Result<R>) -> Result<R> {
+        self.check_tolerance()?;
+        let precision = self.precision();
+        if self.engine.as_ref().is_none_or(|(p, _)| *p != precision) {
+            self.engine = Some((precision, make_engine(&self.session, &self.options, precision)));
+        }
+        let (_, engine) = self.engine.as_mut().expect("made above");
+        let result = work(engine.as_mut(), &self.inputs);
+        if result.is_err() {
+            self.engine = None;
+        }
+        result
+    }
+
+    fn log_once(&mut self) {
+        if self.logged || !log::log_enabled!(log::Level::Info) {
+            return;
+        }
+        self.logged = true;
+        let seconds = self.report().seconds;
+        info!("plan: {} Seconds per pass: {seconds:.3?}", self.recipe());
+    }
+}

@@ -1,0 +1,160 @@
+//! `set_*`: sources, strengths and targets of a plan, replaced as a whole after everything was checked.
+
+use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_VALUE};
+use crate::inputs::{ChargeInput, ParticleInput, Reals, SegmentInput, TargetInput};
+
+use super::Plan;
+use super::arrays::{Array, HostReal, host_bytes, is_double, take_connectivity, take_finite, take_radii};
+
+/// Arrays of segments as a caller hands them over.
+#[derive(Debug)]
+pub struct Segments<'a, T> {
+    pub n_points: usize,
+    pub points: Array<'a, T>,
+    pub n: usize,
+    pub ld: usize,
+    pub connectivity: Array<'a, i32>,
+    pub circulation: Array<'a, T>,
+    pub core: Option<Array<'a, T>>,
+}
+
+/// Arrays of particles.
+#[derive(Debug)]
+pub struct Particles<'a, T> {
+    pub n: usize,
+    pub position: Array<'a, T>,
+    pub strength: Array<'a, T>,
+    pub core: Option<Array<'a, T>>,
+}
+
+/// New strengths with the counts that the caller believes in; `None` keeps the old ones.
+#[derive(Debug)]
+pub struct Strengths<'a, T> {
+    pub circulation: Option<(usize, Array<'a, T>)>,
+    pub strength: Option<(usize, Array<'a, T>)>,
+    pub charge: Option<(usize, Array<'a, T>)>,
+}
+
+impl Plan {
+    /// `None` removes the segments.
+    pub fn set_segments<T: HostReal>(&mut self, segments: Option<Segments<'_, T>>) -> Result<()> {
+        let segments = segments.map(|s| self.take_segments(s)).transpose()?;
+        self.inputs.segments = segments;
+        self.vortices_changed();
+        Ok(())
+    }
+
+    pub fn set_particles<T: HostReal>(&mut self, particles: Option<Particles<'_, T>>) -> Result<()> {
+        let default_core = self.options.core_radius;
+        let take = |p: Particles<'_, T>| -> Result<ParticleInput> {
+            Ok(ParticleInput {
+                n: p.n,
+                position: take_finite("position", 3, p.position)?,
+                strength: take_finite("strength", 3, p.strength)?,
+                core: p.core.map(take_radii).transpose()?,
+                default_core,
+            })
+        };
+        self.inputs.particles = particles.map(take).transpose()?;
+        self.vortices_changed();
+        Ok(())
+    }
+
+    pub fn set_charges<T: HostReal>(&mut self, charges: Option<(usize, Array<'_, T>, Array<'_, T>)>) -> Result<()> {
+        let take = |(n, position, charge)| -> Result<ChargeInput> {
+            Ok(ChargeInput { n, position: take_finite("position", 3, position)?, charge: take_finite("charge", 1, charge)? })
+        };
+        self.inputs.charges = charges.map(take).transpose()?;
+        self.inputs.charge_places += 1;
+        self.inputs.charge_strengths += 1;
+        self.given.charges = true;
+        self.inputs_changed();
+        Ok(())
+    }
+
+    pub fn set_targets<T: HostReal>(&mut self, targets: Option<(usize, Array<'_, T>)>) -> Result<()> {
+        let take =
+            |(n, position)| -> Result<TargetInput> { Ok(TargetInput { n, position: take_finite("position", 3, position)? }) };
+        self.inputs.targets = targets.map(take).transpose()?;
+        self.inputs.target_places += 1;
+        self.given.targets = true;
+        self.inputs_changed();
+        Ok(())
+    }
+
+    /// New strengths at the same places: trees and lists are kept.
+    pub fn set_strengths<T: HostReal>(&mut self, new: Strengths<'_, T>) -> Result<()> {
+        let counts = self.counts();
+        let take = |name: &str, components, have: usize, new: Option<(usize, Array<'_, T>)>| match new {
+            None => Ok(None),
+            Some((n, _)) if n != have => {
+                Error::fail(WFMM_ERR_COUNT, format!("{n} values of {name}, but the plan has {have} elements of that kind"))
+            }
+            Some((_, array)) => take_finite(name, components, array).map(Some),
+        };
+        let circulation = take("circulation", 1, counts.segments, new.circulation)?;
+        let strength = take("strength", 3, counts.particles, new.strength)?;
+        let charge = take("charge", 1, counts.charges, new.charge)?;
+        self.inputs.vortex_strengths += u64::from(circulation.is_some() || strength.is_some());
+        self.inputs.charge_strengths += u64::from(charge.is_some());
+        if let (Some(s), Some(circulation)) = (&mut self.inputs.segments, circulation) {
+            s.circulation = circulation;
+        }
+        if let (Some(p), Some(strength)) = (&mut self.inputs.particles, strength) {
+            p.strength = strength;
+        }
+        if let (Some(c), Some(charge)) = (&mut self.inputs.charges, charge) {
+            c.charge = charge;
+        }
+        self.inputs_changed();
+        Ok(())
+    }
+
+    fn take_segments<T: HostReal>(&self, s: Segments<'_, T>) -> Result<SegmentInput> {
+        if s.ld < 2 {
+            return Error::fail(WFMM_ERR_VALUE, format!("ld = {}; a row of the connectivity holds at least 2 point numbers", s.ld));
+        }
+        let base = self.options.index_base;
+        let (connectivity, ld) = take_connectivity(s.connectivity, s.n, s.ld, base, s.n_points)?;
+        Ok(SegmentInput {
+            n: s.n,
+            points: take_finite("points", 3, s.points)?,
+            connectivity,
+            ld,
+            index_base: base,
+            circulation: take_finite("circulation", 1, s.circulation)?,
+            core: s.core.map(take_radii).transpose()?,
+            default_core: self.options.core_radius,
+        })
+    }
+
+    fn vortices_changed(&mut self) {
+        self.inputs.vortex_places += 1;
+        self.inputs.vortex_strengths += 1;
+        self.given.vortices = true;
+        self.inputs_changed();
+    }
+
+    fn inputs_changed(&mut self) {
+        self.double_output = false;
+        self.last_field = None;
+    }
+
+    fn reals(&self) -> impl Iterator<Item = &Reals> {
+        let s = self.inputs.segments.iter().flat_map(|s| [Some(&s.points), Some(&s.circulation), s.core.as_ref()]);
+        let p = self.inputs.particles.iter().flat_map(|p| [Some(&p.position), Some(&p.strength), p.core.as_ref()]);
+        let c = self.inputs.charges.iter().flat_map(|c| [Some(&c.position), Some(&c.charge), None]);
+        let t = self.inputs.targets.iter().map(|t| Some(&t.position));
+        s.chain(p).chain(c).chain(t).flatten()
+    }
+
+    pub(super) fn inputs_are_double(&self) -> bool {
+        self.reals().any(is_double)
+    }
+
+    /// Host memory that the copies of the caller's arrays hold.
+    pub(super) fn input_bytes(&self) -> u64 {
+        let ends = self.inputs.segments.as_ref().map_or(0, |s| 2 * s.n * size_of::<i32>()) as u64;
+        ends + self.reals().map(host_bytes).sum::<u64>()
+    }
+}
