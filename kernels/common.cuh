@@ -7,21 +7,27 @@
 #else
 #include "shim.cuh"
 #endif
+#include "fits.cuh"
 
 // Numbers of WFMM_REG_*.
 enum Regularization {
     NONE = 0, RANKINE, LAMB_OSEEN, VATISTAS, SCULLY, OFFSET, GAUSS_ERF, EXPONENTIAL, COMPACT, ROSENHEAD, WINCKELMANS, POLYNOMIAL
 };
 
-// rows: constants of a precision.
+// Lengths reach the kernels scaled by a power of two (gather.cu), so that the widest box has this size. In f32 that puts
+// the powers of lengths that occur, r^-5 to r^6, in the middle of the range of exponents.
 template <class T> struct Real;
 template <> struct Real<double> {
-    // Added to r² where a zero must not become infinite: no difference above r = 2^-150 box widths.
-    static constexpr double tiny = 0x1p-340;
+    static constexpr double box = 1.0;
+    // Added to squares where a zero must not become infinite; no difference above r = 2^-73 box widths.
+    static constexpr double tiny = 0x1p-200;
+    // |r1×r2|² / (|r1|²|r2|²) that rounding alone can give on the line of a segment.
+    static constexpr double on_line = 0x1p-104;
 };
 template <> struct Real<float> {
-    // 2^-83: r^-3 stays finite, no difference above r = 2^-30 box widths, less than a coordinate resolves.
-    static constexpr float tiny = 0x1p-83f;
+    static constexpr float box = 65536.0f;
+    static constexpr float tiny = 0x1p-48f;  // 2^-28 box widths
+    static constexpr float on_line = 0x1p-46f;
 };
 
 #ifdef __CUDACC__
@@ -71,3 +77,27 @@ template <class T> WFMM_DEVICE Vec<T> cross(Vec<T> a, Vec<T> b) {
 template <class T> WFMM_DEVICE T dot(Vec<T> a, Vec<T> b) { return fma(a.x, b.x, fma(a.y, b.y, a.z * b.z)); }
 // |a|² plus the tiny number that keeps its root finite.
 template <class T> WFMM_DEVICE T square(Vec<T> a) { return fma(a.x, a.x, fma(a.y, a.y, fma(a.z, a.z, Real<T>::tiny))); }
+
+// c0 + x (c1 + x (c2 + …)).
+template <class T> WFMM_DEVICE T poly(T, T c) { return c; }
+template <class T, class... C> WFMM_DEVICE T poly(T x, T c, C... rest) { return fma(x, poly(x, rest...), c); }
+
+// exp(-t), 0 <= t <= 700: 2^n exp(x), |x| <= ln(2)/2. Absolute error 1e-16, which is all that 1 - exp(-t) … needs.
+WFMM_DEVICE double exp_minus(double t) {
+    const double shift = 0x1.8p52;
+    const double n = fma(t, -1.4426950408889634074, shift);
+    const double x = fma(n - shift, -0.69314718055994530942, -t);
+    const double y = poly(x, FIT_EXP_F64);
+    return from_words(high_word(y) + low_word(n) * 0x100000, low_word(y));
+}
+WFMM_DEVICE float exp_minus(float t) { return exp2_approx(-1.44269504f * t); }
+
+// 1 - exp(-y) without cancellation, and exp(-y).
+WFMM_DEVICE double one_minus_exp(double y, double& e) {
+    e = exp_minus(y);
+    return y < 0.5 ? y * poly(y, FIT_EXPM1_F64) : 1.0 - e;
+}
+WFMM_DEVICE float one_minus_exp(float y, float& e) {
+    e = exp_minus(y);
+    return y < 0.5f ? y * poly(y, FIT_EXPM1_F32) : 1.0f - e;
+}

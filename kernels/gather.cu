@@ -1,13 +1,20 @@
 // From the host's arrays to what the sums read.
 // Enters: positions, strengths and cores as they were handed over, f32 or f64. Leaves: the frame (origin and scale) that
 // brings every length near one, so that the result does not depend on the caller's units, also in f32.
-#include "common.cuh"
+#include "pair.cuh"
 
-// x' = (x - origin) * scale; the scale is a power of two. Mirrors backend/cuda/direct.rs, 4 doubles.
+// x' = (x - origin) * scale; the scale is a power of two. Mirrors backend::cuda::gather::Frame.
 struct Frame { double origin[3]; double scale; };
 
+// An array of the host's in either precision; null where there is none. Mirrors backend::cuda::gather::RealsArg.
+struct Reals {
+    const void* start;
+    long long is_f64;
+    WFMM_DEVICE double operator[](long long k) const { return is_f64 ? ((const double*)start)[k] : (double)((const float*)start)[k]; }
+};
+
 // Smallest and largest coordinates of `n` points, one row of 6 doubles a block: low x y z, high x y z. Block 256.
-template <class In> WFMM_DEVICE void extent(const In* position, long long n, double* rows) {
+WFMM_KERNEL extent(Reals position, long long n, double* rows) {
     __shared__ double s_low[3][256], s_high[3][256];
     const double infinite = __longlong_as_double(0x7ff0000000000000ll);
     double low[3] = {infinite, infinite, infinite}, high[3] = {-infinite, -infinite, -infinite};
@@ -33,23 +40,154 @@ template <class In> WFMM_DEVICE void extent(const In* position, long long n, dou
     }
 }
 
-WFMM_KERNEL extent_f32(const float* position, long long n, double* rows) { extent(position, n, rows); }
-WFMM_KERNEL extent_f64(const double* position, long long n, double* rows) { extent(position, n, rows); }
-
-// The frame of `n_rows` extents. With `center` the origin is the middle of the box, else zero: subtracting it would round
-// f64 coordinates, while f32 ones gain the digits that a distant origin wastes. One thread.
-WFMM_KERNEL frame(const double* rows, int n_rows, int center, Frame* out) {
-    double low[3], high[3], widest = 0;
-    for (int c = 0; c < 3; c++) {
-        low[c] = rows[c];
-        high[c] = rows[3 + c];
-        for (int row = 1; row < n_rows; row++) {
-            low[c] = fmin(low[c], rows[6 * row + c]);
-            high[c] = fmax(high[c], rows[6 * row + 3 + c]);
-        }
-        const bool empty = !(high[c] >= low[c]);
-        out->origin[c] = center && !empty ? 0.5 * (low[c] + high[c]) : 0.0;
-        if (!empty) widest = fmax(widest, high[c] - low[c]);
+// The frame of `n_rows` extents; the widest side becomes at most `box`. With `center` the origin is the middle of the box,
+// else zero: subtracting it would round f64 coordinates, while f32 ones gain the digits that a distant origin wastes.
+// One block of 192 threads, 32 for each coordinate's low and high.
+WFMM_KERNEL frame(const double* rows, int n_rows, int center, double box, Frame* out) {
+    __shared__ double s_bound[6];
+    const int c = threadIdx.x / 32, lane = threadIdx.x % 32;
+    double bound = rows[c];
+    for (int row = lane; row < n_rows; row += 32) bound = c < 3 ? fmin(bound, rows[6 * row + c]) : fmax(bound, rows[6 * row + c]);
+    for (int step = 16; step > 0; step /= 2) {
+        const double other = __shfl_xor_sync(0xffffffffu, bound, step);
+        bound = c < 3 ? fmin(bound, other) : fmax(bound, other);
     }
-    out->scale = widest > 0 ? exp2(-ceil(log2(widest))) : 1.0;
+    if (lane == 0) s_bound[c] = bound;
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    double widest = 0;
+    for (int k = 0; k < 3; k++) {
+        const bool empty = !(s_bound[3 + k] >= s_bound[k]);
+        out->origin[k] = center && !empty ? 0.5 * (s_bound[k] + s_bound[3 + k]) : 0.0;
+        if (!empty) widest = fmax(widest, s_bound[3 + k] - s_bound[k]);
+    }
+    int exponent = 0;
+    if (widest > 0) frexp(widest, &exponent);
+    out->scale = ldexp(box, -exponent);
 }
+
+template <class T> WFMM_DEVICE T placed(double x, const Frame& frame, int c) { return T((x - frame.origin[c]) * frame.scale); }
+
+// Records of `n` particles, then null ones up to `padded`. Any block; one thread a record, likewise below.
+template <class T>
+WFMM_DEVICE void particles(int reg, Reals position, Reals strength, Reals core, double default_core, long long n, long long padded,
+                           const Frame* frame, Particle<T>* out) {
+    const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k >= padded) return;
+    Particle<T> p = {0, 0, 0, 0, 0, 0, 0, 0};
+    if (k < n) {
+        p.x = placed<T>(position[3 * k], *frame, 0);
+        p.y = placed<T>(position[3 * k + 1], *frame, 1);
+        p.z = placed<T>(position[3 * k + 2], *frame, 2);
+        p.ax = T(strength[3 * k]);
+        p.ay = T(strength[3 * k + 1]);
+        p.az = T(strength[3 * k + 2]);
+        particle_core<T>(reg, T((core.start ? core[k] : default_core) * frame->scale), p.core, p.cut2);
+    }
+    out[k] = p;
+}
+WFMM_KERNEL particles_f32(int reg, Reals position, Reals strength, Reals core, double default_core, long long n, long long padded, const Frame* frame, Particle<float>* out) {
+    particles(reg, position, strength, core, default_core, n, padded, frame, out);
+}
+WFMM_KERNEL particles_f64(int reg, Reals position, Reals strength, Reals core, double default_core, long long n, long long padded, const Frame* frame, Particle<double>* out) {
+    particles(reg, position, strength, core, default_core, n, padded, frame, out);
+}
+
+template <class T>
+WFMM_DEVICE void segments(int reg, Reals points, const int* connectivity, long long ld, int base, Reals circulation, Reals core,
+                          double default_core, long long n, long long padded, const Frame* frame, Segment<T>* out) {
+    const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k >= padded) return;
+    Segment<T> s = {0, 0, 0, 0, 1, 0, 0, 0};
+    if (k < n) {
+        const long long a = 3ll * (connectivity[ld * k] - base), b = 3ll * (connectivity[ld * k + 1] - base);
+        s.x1 = placed<T>(points[a], *frame, 0);
+        s.y1 = placed<T>(points[a + 1], *frame, 1);
+        s.z1 = placed<T>(points[a + 2], *frame, 2);
+        s.x2 = placed<T>(points[b], *frame, 0);
+        s.y2 = placed<T>(points[b + 1], *frame, 1);
+        s.z2 = placed<T>(points[b + 2], *frame, 2);
+        s.circulation = T(circulation[k]);
+        const Vec<T> l = {s.x2 - s.x1, s.y2 - s.y1, s.z2 - s.z1};
+        if (l.x == 0 && l.y == 0 && l.z == 0) {
+            s.circulation = 0;
+            s.x2 = s.x1 + 1;
+        } else {
+            s.core = segment_core<T>(reg, T((core.start ? core[k] : default_core) * frame->scale), dot(l, l));
+        }
+    }
+    out[k] = s;
+}
+WFMM_KERNEL segments_f32(int reg, Reals points, const int* connectivity, long long ld, int base, Reals circulation, Reals core, double default_core, long long n, long long padded, const Frame* frame, Segment<float>* out) {
+    segments(reg, points, connectivity, ld, base, circulation, core, default_core, n, padded, frame, out);
+}
+WFMM_KERNEL segments_f64(int reg, Reals points, const int* connectivity, long long ld, int base, Reals circulation, Reals core, double default_core, long long n, long long padded, const Frame* frame, Segment<double>* out) {
+    segments(reg, points, connectivity, ld, base, circulation, core, default_core, n, padded, frame, out);
+}
+
+template <class T>
+WFMM_DEVICE void charges(Reals position, Reals charge, long long n, long long padded, const Frame* frame, Charge<T>* out) {
+    const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k >= padded) return;
+    Charge<T> q = {0, 0, 0, 0};
+    if (k < n)
+        q = {placed<T>(position[3 * k], *frame, 0), placed<T>(position[3 * k + 1], *frame, 1), placed<T>(position[3 * k + 2], *frame, 2),
+             T(charge[k])};
+    out[k] = q;
+}
+WFMM_KERNEL charges_f32(Reals position, Reals charge, long long n, long long padded, const Frame* frame, Charge<float>* out) {
+    charges(position, charge, n, padded, frame, out);
+}
+WFMM_KERNEL charges_f64(Reals position, Reals charge, long long n, long long padded, const Frame* frame, Charge<double>* out) {
+    charges(position, charge, n, padded, frame, out);
+}
+
+// Cells of 32³ over the box, numbered along a Z curve: targets of one warp then lie together and mostly agree on which
+// sources' cores they feel. The order of targets changes no sum.
+WFMM_DEVICE int cell_of(Reals position, long long k, const double* low, const Frame& frame, double box) {
+    int cell = 0;
+    for (int c = 0; c < 3; c++) {
+        int i = int((position[3 * k + c] - low[c]) * frame.scale * (32 / box));
+        i = i < 0 ? 0 : i > 31 ? 31 : i;
+        for (int bit = 0; bit < 5; bit++) cell |= ((i >> bit) & 1) << (3 * bit + c);
+    }
+    return cell;
+}
+
+WFMM_KERNEL cell_count(Reals position, long long n, const double* low, const Frame* frame, double box, unsigned* counts) {
+    const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k < n) atomicAdd(&counts[cell_of(position, k, low, *frame, box)], 1u);
+}
+
+// Exclusive prefix sums of 32768 counts in place. One block of 1024.
+WFMM_KERNEL cell_scan(unsigned* counts) {
+    __shared__ unsigned s_sum[1024];
+    unsigned mine[32], total = 0;
+    for (int i = 0; i < 32; i++) { mine[i] = counts[32 * threadIdx.x + i]; total += mine[i]; }
+    s_sum[threadIdx.x] = total;
+    __syncthreads();
+    for (int step = 1; step < 1024; step *= 2) {
+        const unsigned before = threadIdx.x >= step ? s_sum[threadIdx.x - step] : 0;
+        __syncthreads();
+        s_sum[threadIdx.x] += before;
+        __syncthreads();
+    }
+    unsigned start = s_sum[threadIdx.x] - total;
+    for (int i = 0; i < 32; i++) { counts[32 * threadIdx.x + i] = start; start += mine[i]; }
+}
+
+// Target k goes to a place of its cell; `counts` holds the next free place of each cell.
+WFMM_KERNEL cell_place(Reals position, long long n, const double* low, const Frame* frame, double box, unsigned* counts, unsigned* order) {
+    const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k < n) order[atomicAdd(&counts[cell_of(position, k, low, *frame, box)], 1u)] = unsigned(k);
+}
+
+// Targets in the frame, in the order `order` (null: as they are), [n][3].
+template <class T> WFMM_DEVICE void targets(Reals position, const unsigned* order, long long n, const Frame* frame, T* out) {
+    const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const long long k = order ? order[i] : i;
+    for (int c = 0; c < 3; c++) out[3 * i + c] = placed<T>(position[3 * k + c], *frame, c);
+}
+WFMM_KERNEL targets_f32(Reals position, const unsigned* order, long long n, const Frame* frame, float* out) { targets(position, order, n, frame, out); }
+WFMM_KERNEL targets_f64(Reals position, const unsigned* order, long long n, const Frame* frame, double* out) { targets(position, order, n, frame, out); }

@@ -1,0 +1,159 @@
+// The direct sum: every source on every target.
+// Enters: element records padded to whole tiles with null elements, targets in the frame. Leaves: one partial sum a
+// target and split of the sources; `finish` adds them in a fixed order, so the bits do not depend on timing.
+#pragma once
+#include "pair.cuh"
+
+// Sources of a tile: staged in shared memory, read by all threads of a block.
+constexpr int TILE = 128;
+
+// Two-number sum: a tile's f32 sum is small beside the total, whose lost digits are kept.
+template <class T, int N> struct Total {
+    T high[N], low[N];
+    WFMM_DEVICE void clear() { for (int c = 0; c < N; c++) high[c] = low[c] = 0; }
+    WFMM_DEVICE void add(const T* tile) {
+        for (int c = 0; c < N; c++) {
+            const T y = tile[c] - low[c], t = high[c] + y;
+            low[c] = (t - high[c]) - y;
+            high[c] = t;
+        }
+    }
+};
+template <int N> struct Total<double, N> {
+    double high[N];
+    WFMM_DEVICE void clear() { for (int c = 0; c < N; c++) high[c] = 0; }
+    WFMM_DEVICE void add(const double* tile) { for (int c = 0; c < N; c++) high[c] += tile[c]; }
+};
+
+#ifdef __CUDACC__
+// Grid: x over targets (TILE * PER_THREAD a block), y over splits of the tiles. Block TILE.
+// partial: [splits][Sum::terms][n_targets].
+template <class T, class Source, class Sum, int PER_THREAD, class Add>
+__device__ __forceinline__ void direct(const Source* sources, int tiles, const T* target, int n_targets, T* partial, Add add) {
+    __shared__ Source s_tile[TILE];
+    Vec<T> x[PER_THREAD];
+    Total<T, Sum::terms> total[PER_THREAD];
+    const int first = blockIdx.x * TILE * PER_THREAD + threadIdx.x;
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; k++) {
+        const int i = min(first + k * TILE, n_targets - 1);
+        x[k] = {target[3 * i], target[3 * i + 1], target[3 * i + 2]};
+        total[k].clear();
+    }
+    const int begin = int((long long)tiles * blockIdx.y / gridDim.y), end = int((long long)tiles * (blockIdx.y + 1) / gridDim.y);
+    for (int tile = begin; tile < end; tile++) {
+        __syncthreads();
+        s_tile[threadIdx.x] = sources[tile * TILE + threadIdx.x];
+        __syncthreads();
+        Sum sum[PER_THREAD];
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; k++)
+            for (int c = 0; c < Sum::terms; c++) sum[k].sum[c] = 0;
+#pragma unroll 4
+        for (int j = 0; j < TILE; j++) {
+            const Source s = s_tile[j];
+#pragma unroll
+            for (int k = 0; k < PER_THREAD; k++) add(sum[k], x[k], s);
+        }
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; k++) total[k].add(sum[k].sum);
+    }
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; k++) {
+        const int i = first + k * TILE;
+        if (i < n_targets)
+            for (int c = 0; c < Sum::terms; c++) partial[((long long)blockIdx.y * Sum::terms + c) * n_targets + i] = total[k].high[c];
+    }
+}
+
+#define PARTICLES(NAME, REG, T, GRADIENT, SUFFIX, PER_THREAD)                                                                          \
+    extern "C" __global__ void __launch_bounds__(TILE) particles_##NAME##SUFFIX(const Particle<T>* sources, int tiles, const T* target, \
+                                                                               int n_targets, T* partial) {                            \
+        using Sum = ParticleSum<T, GRADIENT>;                                                                                           \
+        direct<T, Particle<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Particle<T>& s) { \
+            add_particle<REG, REGULARIZED, GRADIENT>(sum, x, s);                                                                        \
+        });                                                                                                                             \
+    }
+#define SEGMENTS(NAME, REG, T, GRADIENT, SUFFIX, PER_THREAD)                                                                           \
+    extern "C" __global__ void __launch_bounds__(TILE) segments_##NAME##SUFFIX(const Segment<T>* sources, int tiles, const T* target,  \
+                                                                              int n_targets, T* partial) {                             \
+        using Sum = SegmentSum<T, GRADIENT>;                                                                                            \
+        direct<T, Segment<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Segment<T>& s) { \
+            add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s);                                                                         \
+        });                                                                                                                             \
+    }
+#define CHARGES(T, GRADIENT, SUFFIX, PER_THREAD)                                                                                       \
+    extern "C" __global__ void __launch_bounds__(TILE) charges##SUFFIX(const Charge<T>* sources, int tiles, const T* target,           \
+                                                                      int n_targets, T* partial) {                                     \
+        using Sum = ChargeSum<T, GRADIENT>;                                                                                             \
+        direct<T, Charge<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Charge<T>& s) {  \
+            add_charge<GRADIENT>(sum, x, s);                                                                                            \
+        });                                                                                                                             \
+    }
+
+// Adds the splits, turns sums into the field and brings it to the caller's units and order.
+// main: [n_targets][1 or 3], gradient: [n_targets][3 or 9]; factor: normalization and powers of the scale.
+template <class T, class Out, class Sum, int MAIN>
+__device__ __forceinline__ void finish(const T* partial, int splits, int n_targets, const unsigned* order, const double* scale, double normalization,
+                                       int power, int add, Out* main, Out* gradient) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n_targets) return;
+    Sum sum;
+    for (int c = 0; c < Sum::terms; c++) {
+        double total = 0;
+        for (int split = 0; split < splits; split++) total += partial[((long long)split * Sum::terms + c) * n_targets + i];
+        sum.sum[c] = T(total);
+    }
+    T field[12];
+    sum.field(field);
+    double factor = normalization;
+    for (int k = 0; k < power; k++) factor *= *scale;
+    const long long k = order ? order[i] : i;
+    for (int c = 0; c < MAIN; c++) {
+        const Out value = Out(field[c] * factor);
+        main[MAIN * k + c] = add ? main[MAIN * k + c] + value : value;
+    }
+    if (!gradient) return;
+    constexpr int SLOPES = 3 * MAIN;
+    factor *= *scale;
+    for (int c = 0; c < SLOPES; c++) {
+        const Out value = Out(field[MAIN + c] * factor);
+        gradient[SLOPES * k + c] = add ? gradient[SLOPES * k + c] + value : value;
+    }
+}
+
+#define FINISH(NAME, SUM, MAIN, T, OUT, GRADIENT, SUFFIX)                                                                              \
+    extern "C" __global__ void finish_##NAME##SUFFIX(const T* partial, int splits, int n_targets, const unsigned* order,               \
+                                                     const double* scale, double normalization, int power, int add, OUT* main,         \
+                                                     OUT* gradient) {                                                                  \
+        finish<T, OUT, SUM<T, GRADIENT>, MAIN>(partial, splits, n_targets, order, scale, normalization, power, add, main, gradient);   \
+    }
+
+#define ALL_FINISH(NAME, SUM, MAIN, T)                   \
+    FINISH(NAME, SUM, MAIN, T, float, false, _to_f32)    \
+    FINISH(NAME, SUM, MAIN, T, float, true, _grad_to_f32) \
+    FINISH(NAME, SUM, MAIN, T, double, false, _to_f64)   \
+    FINISH(NAME, SUM, MAIN, T, double, true, _grad_to_f64)
+
+#define ALL_PARTICLES(NAME, REG, T, P, PG) PARTICLES(NAME, REG, T, false, , P) PARTICLES(NAME, REG, T, true, _grad, PG)
+#define ALL_SEGMENTS(NAME, REG, T, P, PG) SEGMENTS(NAME, REG, T, false, , P) SEGMENTS(NAME, REG, T, true, _grad, PG)
+#define ALL_DIRECT(T)                            \
+    ALL_PARTICLES(none, NONE, T, 2, 2)           \
+    ALL_PARTICLES(gauss_erf, GAUSS_ERF, T, 2, 2) \
+    ALL_PARTICLES(exponential, EXPONENTIAL, T, 2, 1) \
+    ALL_PARTICLES(compact, COMPACT, T, 2, 1)     \
+    ALL_PARTICLES(rosenhead, ROSENHEAD, T, 2, 1) \
+    ALL_PARTICLES(winckelmans, WINCKELMANS, T, 2, 1) \
+    ALL_PARTICLES(polynomial, POLYNOMIAL, T, 2, 1) \
+    ALL_SEGMENTS(none, NONE, T, 2, 1)            \
+    ALL_SEGMENTS(rankine, RANKINE, T, 2, 1)      \
+    ALL_SEGMENTS(lamb_oseen, LAMB_OSEEN, T, 2, 1) \
+    ALL_SEGMENTS(vatistas, VATISTAS, T, 2, 1)    \
+    ALL_SEGMENTS(scully, SCULLY, T, 2, 1)        \
+    ALL_SEGMENTS(offset, OFFSET, T, 2, 1)        \
+    CHARGES(T, false, , 2)                       \
+    CHARGES(T, true, _grad, 2)                   \
+    ALL_FINISH(particles, ParticleSum, 3, T)     \
+    ALL_FINISH(segments, SegmentSum, 3, T)       \
+    ALL_FINISH(charges, ChargeSum, 1, T)
+#endif

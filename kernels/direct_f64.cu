@@ -1,0 +1,3 @@
+// The direct sums in double precision; see direct.cuh.
+#include "direct.cuh"
+ALL_DIRECT(double)

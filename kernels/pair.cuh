@@ -1,0 +1,197 @@
+// One source acting on one target: the innermost functions of the direct sum, the near field and the core correction.
+// Enters: a target, an element record. Leaves: an unnormalized contribution added to a sum in registers:
+// u = s σ² · sum (particles), s σ · sum (segments), σ the scale of the frame; a gradient has one σ more.
+#pragma once
+#include "regularization.cuh"
+
+// Which kernel a sum takes, as math::regularization::Part.
+enum Part { REGULARIZED = 0, DEFICIT = 1 };
+
+// A vortex particle: place, core number; strength, squared cut. 8 reals, aligned for 16-byte loads.
+template <class T> struct alignas(16) Particle { T x, y, z, core, ax, ay, az, cut2; };
+// A segment: P1, circulation; P2, core number. A segment without length has circulation 0 and P2 away from P1.
+template <class T> struct alignas(16) Segment { T x1, y1, z1, circulation, x2, y2, z2, core; };
+// A charge: place and charge.
+template <class T> struct alignas(16) Charge { T x, y, z, q; };
+
+// Velocity of particles, and with GRADIENT its derivatives du_i/dx_j = eps_ilj w_l + m_ij: w = Σ a S, m = -3 Σ (a×d)_i d_j W.
+// m has no trace, so its last element is not summed.
+template <class T, bool GRADIENT> struct ParticleSum;
+template <class T> struct ParticleSum<T, false> {
+    static constexpr int terms = 3;
+    T sum[3];
+    // What enters the output: u.
+    WFMM_DEVICE void field(T* out) const { for (int c = 0; c < 3; c++) out[c] = sum[c]; }
+};
+template <class T> struct ParticleSum<T, true> {
+    static constexpr int terms = 14;
+    T sum[14];
+    // u and du_i/dx_j by rows.
+    WFMM_DEVICE void field(T* out) const {
+        const T* w = sum + 3;
+        const T* m = sum + 6;
+        for (int c = 0; c < 3; c++) out[c] = sum[c];
+        for (int c = 0; c < 8; c++) out[3 + c] = T(-3) * m[c];
+        out[11] = T(3) * (m[0] + m[4]);
+        out[4] -= w[2]; out[5] += w[1];
+        out[6] += w[2]; out[8] -= w[0];
+        out[9] -= w[1]; out[10] += w[0];
+    }
+};
+
+template <int REG, int PART, bool GRADIENT, class T>
+WFMM_DEVICE void add_particle(ParticleSum<T, GRADIENT>& total, Vec<T> target, const Particle<T>& p) {
+    const Vec<T> a = {p.ax, p.ay, p.az}, d = {target.x - p.x, target.y - p.y, target.z - p.z};
+    const T r2 = square(d);
+    T s, w;
+    if constexpr (PART == DEFICIT) particle_deficit<REG, GRADIENT>(r2, p.core, p.cut2, s, w);
+    else particle_radial<REG, GRADIENT>(r2, p.core, p.cut2, s, w);
+    const Vec<T> c = cross(a, d);
+    T* sum = total.sum;
+    sum[0] = fma(c.x, s, sum[0]);
+    sum[1] = fma(c.y, s, sum[1]);
+    sum[2] = fma(c.z, s, sum[2]);
+    if constexpr (GRADIENT) {
+        sum[3] = fma(a.x, s, sum[3]);
+        sum[4] = fma(a.y, s, sum[4]);
+        sum[5] = fma(a.z, s, sum[5]);
+        const Vec<T> e = {c.x * w, c.y * w, c.z * w};
+        T* m = sum + 6;
+        m[0] = fma(e.x, d.x, m[0]); m[1] = fma(e.x, d.y, m[1]); m[2] = fma(e.x, d.z, m[2]);
+        m[3] = fma(e.y, d.x, m[3]); m[4] = fma(e.y, d.y, m[4]); m[5] = fma(e.y, d.z, m[5]);
+        m[6] = fma(e.z, d.x, m[6]); m[7] = fma(e.z, d.y, m[7]);
+    }
+}
+
+// Velocity of segments, and with GRADIENT du_i/dx_j by rows.
+template <class T, bool GRADIENT> struct SegmentSum {
+    static constexpr int terms = GRADIENT ? 12 : 3;
+    T sum[GRADIENT ? 12 : 3];
+    WFMM_DEVICE void field(T* out) const { for (int c = 0; c < terms; c++) out[c] = sum[c]; }
+};
+
+// What all forms share: r1, r2, C = r1×r2, the squares, and whether C is more than rounding.
+template <class T> struct SegmentPair {
+    Vec<T> r1, r2, c;
+    T n1, n2, inner, c2;
+    bool off_line;
+    WFMM_DEVICE SegmentPair(Vec<T> x, const Segment<T>& s)
+        : r1{x.x - s.x1, x.y - s.y1, x.z - s.z1}, r2{x.x - s.x2, x.y - s.y2, x.z - s.z2}, c(cross(r1, r2)),
+          n1(square(r1)), n2(square(r2)), inner(dot(r1, r2)), c2(square(c)), off_line(false) {}
+};
+
+// |u|/|C| of a segment for the f64 unit: one root for A = |r1||r2|, one for all the rest.
+// (|r1|+|r2|) F/(A (A+r1·r2)) with (|r1|+|r2|)² = S, E = A + |r1·r2|, F = c2 X^(-1/2) becomes S V (S P X E²)^(-1/2),
+// P = A², V = c2, or E² where r1·r2 < 0 (A + r1·r2 = c2/E there).
+WFMM_DEVICE double vatistas_weight(const SegmentPair<double>& g, double core) {
+    const double p = g.n1 * g.n2, a = p * rsqrt_of(p), s = fma(2.0, a, g.n1 + g.n2), e = a + fabs(g.inner), e2 = e * e;
+    const double x = fma(g.c2, g.c2, core), root = rsqrt_of((s * p) * (x * e2));
+    const double v = is_negative(g.inner) ? e2 : g.c2;
+    const double weight = (s * v) * root;
+    return roughly_less(Real<double>::on_line * p, g.c2) ? weight : 0.0;
+}
+
+// (|r1|+|r2|) F/D. In directions: 1/|r| from the hardware, cos = r1·r2/A; D cancels nowhere.
+template <int REG, class T> WFMM_DEVICE T segment_weight(const SegmentPair<T>& g, T core) {
+    if constexpr (REG == VATISTAS && sizeof(T) == 8) return vatistas_weight(g, core);
+    else {
+        const T i1 = rsqrt_of(g.n1), i2 = rsqrt_of(g.n2), i12 = i1 * i2;
+        const bool between = is_negative(g.inner);
+        T weight;
+        if constexpr (REG == OFFSET) {
+            const T a = (g.n1 * g.n2) * i12, e = a + fabs(g.inner);
+            const T d = between ? g.c2 * rcp_of(e) : e;
+            weight = (i1 + i2) * a * rcp_of(fma(a, d, core));
+        } else {
+            const T e = fma(fabs(g.inner), i12, T(1));
+            const T above = between ? e : g.c2 * i12, below = between ? i12 : e;
+            weight = (i1 + i2) * (above * rcp_of(below)) * segment_factor<REG>(g.c2, core);
+        }
+        return roughly_less(Real<T>::on_line * (g.n1 * g.n2), g.c2) ? weight : T(0);
+    }
+}
+
+template <int REG, class T> WFMM_DEVICE void add_segment_velocity(T* sum, Vec<T> x, const Segment<T>& s, T sign) {
+    const SegmentPair<T> g(x, s);
+    const T k = sign * s.circulation * segment_weight<REG>(g, s.core);
+    sum[0] = fma(k, g.c.x, sum[0]);
+    sum[1] = fma(k, g.c.y, sum[1]);
+    sum[2] = fma(k, g.c.z, sum[2]);
+}
+
+// Velocity and gradient: u_i = K C_i, du_i/dx_j = K (ℓ×)_ij + C_i (B ℓ_j + A (C×ℓ)_j), the slopes along and across the line.
+template <int REG, class T> WFMM_DEVICE void add_segment_gradient(T* sum, Vec<T> x, const Segment<T>& s, T sign) {
+    const SegmentPair<T> g(x, s);
+    const Vec<T> l = {s.x2 - s.x1, s.y2 - s.y1, s.z2 - s.z1};
+    const T l2 = square(l), il2 = rcp_of(l2), i1 = rsqrt_of(g.n1), i2 = rsqrt_of(g.n2), i12 = i1 * i2;
+    const T z1 = dot(g.r1, l), z2 = dot(g.r2, l), i11 = i1 * i1, i22 = i2 * i2;
+    const bool between = is_negative(g.inner);
+    // h = (|r1|+|r2|)/D, b = slope of h along ℓ, m = -ρ ∂h/∂ρ - 2h.
+    const T e = fma(fabs(g.inner), i12, T(1));
+    const T above = between ? e : i12, below = between ? i12 * g.c2 : e;
+    const T h = (i1 + i2) * above * rcp_of(below);
+    const T b = -(z1 + z2) * il2 * i12 * i12 * rcp_of(i1 + i2) * (i11 + i12 + i22);
+    const T m = z1 * z2 < 0 ? fma(z1 * i1, i11, -(z2 * i2 * i22)) * il2 : T(0.5) * (fma(z1 + z2, b, fma(i1, i11, i2 * i22)));
+    T value, along, across;
+    if constexpr (REG == OFFSET) {
+        const T a = (g.n1 * g.n2) * i12, d = a * (between ? g.c2 * rcp_of(a * e) : a * e), i = rcp_of(d + s.core);
+        const T phi = d * i, extra = s.core * i * i;
+        value = phi * h;
+        along = fma(extra * il2, fma(z1, i1, z2 * i2), phi * phi * b);
+        across = fma(extra * il2, i1 + i2, -phi * phi * fma(T(2), h, m) * rcp_of(g.c2));
+    } else {
+        T f, hh;
+        segment_factors<REG>(g.c2, s.core, f, hh);
+        value = f * g.c2 * h;
+        along = f * g.c2 * b;
+        across = -fma(h, hh, f * m);
+    }
+    T k = sign * s.circulation;
+    if (!roughly_less(Real<T>::on_line * (g.n1 * g.n2), g.c2)) k = 0;
+    value *= k;
+    const Vec<T> cl = cross(g.c, l);
+    const Vec<T> slope = {k * fma(along, l.x, across * cl.x), k * fma(along, l.y, across * cl.y), k * fma(along, l.z, across * cl.z)};
+    const Vec<T> c = g.c, w = {value * l.x, value * l.y, value * l.z};
+    sum[0] = fma(value, c.x, sum[0]);
+    sum[1] = fma(value, c.y, sum[1]);
+    sum[2] = fma(value, c.z, sum[2]);
+    sum[3] = fma(c.x, slope.x, sum[3]); sum[4] += fma(c.x, slope.y, -w.z); sum[5] += fma(c.x, slope.z, w.y);
+    sum[6] += fma(c.y, slope.x, w.z); sum[7] = fma(c.y, slope.y, sum[7]); sum[8] += fma(c.y, slope.z, -w.x);
+    sum[9] += fma(c.z, slope.x, -w.y); sum[10] += fma(c.z, slope.y, w.x); sum[11] = fma(c.z, slope.z, sum[11]);
+}
+
+template <int REG, int PART, bool GRADIENT, class T>
+WFMM_DEVICE void add_segment(SegmentSum<T, GRADIENT>& total, Vec<T> x, const Segment<T>& s) {
+    if constexpr (PART == DEFICIT) {
+        if (REG == NONE || s.core == 0) return;
+        if constexpr (GRADIENT) add_segment_gradient<NONE>(total.sum, x, s, T(-1));
+        else add_segment_velocity<NONE>(total.sum, x, s, T(-1));
+    }
+    if constexpr (GRADIENT) add_segment_gradient<REG>(total.sum, x, s, T(1));
+    else add_segment_velocity<REG>(total.sum, x, s, T(1));
+}
+
+// Potential of charges, and with GRADIENT its gradient: φ = Σ q/r, -Σ q d/r³.
+template <class T, bool GRADIENT> struct ChargeSum {
+    static constexpr int terms = GRADIENT ? 4 : 1;
+    T sum[GRADIENT ? 4 : 1];
+    WFMM_DEVICE void field(T* out) const {
+        out[0] = sum[0];
+        if constexpr (GRADIENT) for (int c = 1; c < 4; c++) out[c] = -sum[c];
+    }
+};
+
+template <bool GRADIENT, class T> WFMM_DEVICE void add_charge(ChargeSum<T, GRADIENT>& total, Vec<T> target, const Charge<T>& charge) {
+    const Vec<T> d = {target.x - charge.x, target.y - charge.y, target.z - charge.z};
+    const T r2 = square(d);
+    T ri = rsqrt_of(r2);
+    if (!roughly_less(Real<T>::tiny, r2)) ri = 0;
+    const T p = charge.q * ri;
+    total.sum[0] += p;
+    if constexpr (GRADIENT) {
+        const T w = p * (ri * ri);
+        total.sum[1] = fma(w, d.x, total.sum[1]);
+        total.sum[2] = fma(w, d.y, total.sum[2]);
+        total.sum[3] = fma(w, d.z, total.sum[3]);
+    }
+}
