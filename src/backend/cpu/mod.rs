@@ -1,8 +1,14 @@
 //! The CPU back end.
 
+pub mod cost;
+pub mod fmm;
 pub mod lists;
+pub mod near;
 pub mod operators;
 pub mod passes;
+pub mod reference;
+pub mod sources;
 pub mod tree;
 
-pub mod reference;
+#[cfg(test)]
+mod fmm_tests;

@@ -124,7 +124,8 @@ pub fn m2m<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, multipoles:
                     let children = &tree.cells[first..first + cell.children as usize];
                     let steps: Vec<Step> = children.iter().map(|c| step(c, cell)).collect();
                     let from = &lower[(first - below) * size..];
-                    dispatch(Gather::<T, C> { ops, kind: Shift::M2m, steps: &steps, order: &|_| ops.order, from: &|k| &from[k * size..(k + 1) * size], work, out });
+                    let (order, give) = (|_: usize| ops.order, |k: usize| &from[k * size..(k + 1) * size]);
+                    Translation::<T, C> { ops, kind: Shift::M2m, steps: &steps, order: &order, from: &give }.run(work, out);
                 },
             );
     }
@@ -154,7 +155,7 @@ pub fn m2l<T: Real, const C: usize>(
                 &multipoles[s * size..(s + 1) * size]
             };
             let order = |k: usize| list.far[k].0 as usize;
-            dispatch(Gather::<T, C> { ops, kind: Shift::M2l, steps, order: &order, from: &from, work, out });
+            Translation::<T, C> { ops, kind: Shift::M2l, steps, order: &order, from: &from }.run(work, out);
         },
     );
 }
@@ -199,18 +200,37 @@ fn step(from: &Cell, to: &Cell) -> Step {
     }
 }
 
-/// Many expansions into one (M2M, M2L): lanes are givers, summed at the end.
-struct Gather<'a, T: Real, const C: usize> {
+/// Many expansions into one (M2M, M2L).
+pub struct Translation<'a, T: Real, const C: usize> {
+    pub ops: &'a Operators<T>,
+    pub kind: Shift,
+    pub steps: &'a [Step],
+    /// Order of giver k, falling.
+    pub order: &'a dyn Fn(usize) -> usize,
+    /// Expansion of giver k.
+    pub from: &'a dyn Fn(usize) -> &'a [T],
+}
+
+impl<T: Real, const C: usize> Translation<'_, T, C> {
+    /// Overwrites `out`.
+    pub fn run(self, work: &mut Work<T>, out: &mut [T]) {
+        let Self { ops, kind, steps, order, from } = self;
+        dispatch(Gather::<T, C> { ops, kind, steps, order, from, work, out });
+    }
+}
+
+/// Lanes are givers, summed at the end.
+struct Gather<'a, 'b, T: Real, const C: usize> {
     ops: &'a Operators<T>,
     kind: Shift,
     steps: &'a [Step],
     order: &'a dyn Fn(usize) -> usize,
     from: &'a dyn Fn(usize) -> &'a [T],
-    work: &'a mut Work<T>,
-    out: &'a mut [T],
+    work: &'b mut Work<T>,
+    out: &'b mut [T],
 }
 
-impl<T: Real, const C: usize> Kernel for Gather<'_, T, C> {
+impl<T: Real, const C: usize> Kernel for Gather<'_, '_, T, C> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {

@@ -1,0 +1,83 @@
+//! What things cost here: measured once a process, on the kernels themselves, and used by every recipe.
+
+use super::operators::{Operators, Shift, Step, WIDEST};
+use super::passes::{Translation, Work};
+use crate::math::harmonics::MAX_ORDER;
+use crate::simd::Real;
+use once_cell::sync::Lazy;
+use parking_lot::Mutex;
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+type Cache<K> = Lazy<Mutex<HashMap<K, Arc<dyn Any + Send + Sync>>>>;
+
+/// The constants of one order, shared by all plans.
+pub fn operators<T: Real>(order: usize) -> Arc<Operators<T>> {
+    static CACHE: Cache<(TypeId, usize)> = Lazy::new(Default::default);
+    let mut cache = CACHE.lock();
+    let entry = cache.entry((TypeId::of::<T>(), order)).or_insert_with(|| Arc::new(Operators::<T>::new(order)));
+    entry.clone().downcast().expect("keyed by its type")
+}
+
+/// Seconds of one thread for one M2L of `C` components at each order, 0 ..= MAX_ORDER.
+pub fn m2l<T: Real, const C: usize>() -> Vec<f64> {
+    static CACHE: Cache<(TypeId, usize)> = Lazy::new(Default::default);
+    let mut cache = CACHE.lock();
+    let entry = cache.entry((TypeId::of::<T>(), C)).or_insert_with(|| Arc::new(measure_m2l::<T, C>()));
+    entry.clone().downcast::<Vec<f64>>().expect("keyed by its type").to_vec()
+}
+
+/// Times orders 4, 8 and 14 and lays a + b p² + c p³ through them.
+fn measure_m2l<T: Real, const C: usize>() -> Vec<f64> {
+    let orders = [4usize, 8, 14];
+    let seconds = orders.map(|p| {
+        let ops = operators::<T>(p);
+        let mut work = Work::new(p, C);
+        let n = C * p * p;
+        let from: Vec<T> = (0..n).map(|i| T::of(1.0 / (i + 1) as f64)).collect();
+        let mut out = vec![T::ZERO; n];
+        let steps: Vec<Step> = (0..4 * WIDEST)
+            .map(|k| Step { d: [3.0, 0.1 * k as f64, 0.3 * (k % 7) as f64], from_radius: 0.9, to_radius: 0.8 })
+            .collect();
+        best(3, || {
+            let order = |_: usize| p;
+            let give = |_: usize| &from[..];
+            Translation::<T, C> { ops: &ops, kind: Shift::M2l, steps: &steps, order: &order, from: &give }.run(&mut work, &mut out)
+        }) / steps.len() as f64
+    });
+    let [a, b, c] = fit(orders.map(|p| p as f64), seconds);
+    (0..=MAX_ORDER)
+        .map(|p| {
+            let p = p as f64;
+            (a + b * p * p + c * p * p * p).max(0.3 * seconds[0])
+        })
+        .collect()
+}
+
+/// Shortest of a few runs.
+pub fn best(runs: usize, mut f: impl FnMut()) -> f64 {
+    (0..runs)
+        .map(|_| {
+            let start = Instant::now();
+            f();
+            start.elapsed().as_secs_f64()
+        })
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// a + b x² + c x³ through three points.
+fn fit(x: [f64; 3], y: [f64; 3]) -> [f64; 3] {
+    let q = x.map(|x| [1.0, x * x, x * x * x]);
+    let det = |m: [[f64; 3]; 3]| {
+        m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])
+            + m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0])
+    };
+    let whole = det(q);
+    std::array::from_fn(|k| {
+        let mut m = q;
+        (0..3).for_each(|i| m[i][k] = y[i]);
+        det(m) / whole
+    })
+}

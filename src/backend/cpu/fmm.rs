@@ -1,0 +1,601 @@
+//! One far field on the CPU: trees, lists, expansions, and the sum of far and near at the targets.
+//!
+//! Enters: a set of sources (`SourceSet`) and targets, both in units of the plan's scale. Leaves: the field at the targets.
+//! `C` harmonic components: 3, the vector potential of vortices; 1, charges. The same code serves both.
+//!
+//! The tolerance becomes an error per pair of cells in two steps. A sample of targets is summed directly: that gives the
+//! size U of the true field. The same targets give V, the size that the far field would have if its cells were
+//! independent: V² = Σ_far E²/d⁴, E² = max(Σ|a|², |Σ a|²) of a source cell. Pairs may then be wrong by tol · U/V.
+//! After every evaluation the sample is compared; a field that misses its tolerance there is computed again, tighter.
+
+use super::cost;
+use super::lists::{self, CellLists, Cost, Rules};
+use super::operators::Operators;
+use super::passes::{self, Points, Work};
+use super::tree::{Cell, Root, Tree, bounds};
+use crate::math::accuracy::OrderTable;
+use crate::math::harmonics::MAX_ORDER;
+use crate::math::regularization::Part;
+use crate::report::{PASS_COUNT, Pass};
+use crate::simd::Real;
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What the method needs of a set of sources; sorted indices are those of the source tree.
+pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
+    fn is_empty(&self) -> bool;
+    /// Midpoints and, where there are segments, half vectors; original order.
+    fn places(&self) -> (&[[f64; 3]], &[[f64; 3]]);
+    /// Takes over the order of the tree and whatever it needs to know of its cells.
+    fn sort(&mut self, tree: &Tree);
+    /// Point sources of a leaf for expansions of `order`, relative to its centre, in its unit.
+    fn fill(&self, cell: &Cell, order: usize, points: &mut Points<T, C>);
+    /// E² of each cell.
+    fn energies(&self, tree: &Tree) -> Vec<f64>;
+    /// Whether a core of the source cell is worth a correction in the target cell, at this relative error.
+    fn core_matters(&self, source: u32, cell: &Cell, target: &Cell, tolerance: f64) -> bool;
+    /// Adds the direct sum of the sorted sources in `ranges` to `out[row][target]`, rows `stride` apart.
+    fn near(&self, part: Part, ranges: &[Range<u32>], targets: &[Vec<T>; 3], gradient: bool, out: &mut [T], stride: usize);
+    /// Relative cost of a direct pair is measured with this set's own kernel.
+    fn pair_seconds(&self, gradient: bool) -> f64;
+}
+
+/// Numbers at a target: velocity (3) and gradient (9), or potential (1) and gradient (3).
+pub const fn rows(components: usize, gradient: bool) -> usize {
+    match (components, gradient) {
+        (1, false) => 1,
+        (1, true) => 4,
+        (_, false) => 3,
+        (_, true) => 12,
+    }
+}
+
+/// What the caller fixed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wish {
+    pub tolerance: f64,
+    /// 0: chosen.
+    pub order: usize,
+    /// 0: chosen.
+    pub leaf_capacity: usize,
+    pub gradient: bool,
+}
+
+/// What was chosen: plain data.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Recipe {
+    /// Relative error allowed to a pair of cells.
+    pub pair_tolerance: f64,
+    /// The same for a core that is left out.
+    pub core_tolerance: f64,
+    pub order: usize,
+    pub source_capacity: usize,
+    pub target_capacity: usize,
+    pub depth: usize,
+    pub cells: usize,
+    pub far_pairs: u64,
+    pub near_pairs: u64,
+    pub correction_pairs: u64,
+    /// Predicted seconds on this machine, and those of the direct sum.
+    pub predicted: f64,
+    pub direct: f64,
+    /// Sampled relative error of the last field, and how often it had to be tightened.
+    pub sampled_error: f64,
+    pub tightened: u32,
+}
+
+/// Sampled targets with their exact field.
+struct Sample<T> {
+    /// Original target numbers.
+    targets: Vec<u32>,
+    /// `[row][sample]`
+    exact: Vec<T>,
+    /// U and the size of the gradient, squared sums over the sample.
+    norm2: f64,
+    gradient_norm2: f64,
+}
+
+/// The state of one far field.
+pub struct Fmm<T: Real, const C: usize> {
+    source_tree: Tree,
+    target_tree: Tree,
+    /// Sorted targets, `[axis][n]`, in the precision of the pair kernels.
+    target_points: Vec<[f64; 3]>,
+    lists: Vec<CellLists>,
+    ops: Option<Arc<Operators<T>>>,
+    multipoles: Vec<T>,
+    locals: Vec<T>,
+    cost: Cost,
+    sample: Option<Sample<T>>,
+    /// Tightening that this plan's sources were found to need; stays until places change.
+    safety: f64,
+    pub recipe: Recipe,
+    pub seconds: [f64; PASS_COUNT],
+    wish: Option<Wish>,
+    upward_done: bool,
+    energies_done: bool,
+    energies: Vec<f64>,
+}
+
+/// Share of the tolerance that the truncation may use, and that left-out cores may use.
+const TRUNCATION_SHARE: f64 = 0.7;
+const CORE_SHARE: f64 = 0.35;
+/// Targets whose field is summed directly before each new recipe.
+const SAMPLES: usize = 64;
+
+impl<T: Real, const C: usize> Default for Fmm<T, C> {
+    fn default() -> Self {
+        Self {
+            source_tree: Tree::default(),
+            target_tree: Tree::default(),
+            target_points: vec![],
+            lists: vec![],
+            ops: None,
+            multipoles: vec![],
+            locals: vec![],
+            cost: Cost::default(),
+            sample: None,
+            safety: 1.0,
+            recipe: Recipe::default(),
+            seconds: [0.0; PASS_COUNT],
+            wish: None,
+            upward_done: false,
+            energies_done: false,
+            energies: vec![],
+        }
+    }
+}
+
+/// What changed since the last call.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Changes {
+    pub sources: bool,
+    pub strengths: bool,
+    pub targets: bool,
+}
+
+/// Results on the CPU: where target k of the caller goes. Rows are scaled by the engine.
+pub struct Sink<'a, T> {
+    pub main: &'a mut [T],
+    pub gradient: Option<&'a mut [T]>,
+    pub main_factor: f64,
+    pub gradient_factor: f64,
+    pub accumulate: bool,
+}
+
+impl<T: Real, const C: usize> Fmm<T, C> {
+    /// Trees, lists and expansions for `sources` and the targets last given. Returns false where the direct sum would be
+    /// faster and `may_decline`.
+    pub fn prepare(
+        &mut self,
+        sources: &mut dyn SourceSet<T, C>,
+        targets: &[[f64; 3]],
+        changes: Changes,
+        wish: Wish,
+        may_decline: bool,
+    ) -> bool {
+        let fresh = self.wish != Some(wish);
+        if changes.sources || changes.targets || fresh {
+            if !self.plant(sources, targets, changes, wish, may_decline) {
+                self.wish = None;
+                return false;
+            }
+            self.wish = Some(wish);
+        } else if changes.strengths {
+            self.energies_done = false;
+            self.sample = None;
+        }
+        if changes.sources || changes.strengths {
+            self.upward_done = false;
+            self.safety = 1.0;
+        }
+        if self.sample.is_none() {
+            self.take_sample(sources, targets);
+            self.choose_orders(sources, may_decline)
+        } else {
+            true
+        }
+    }
+
+    /// Both trees.
+    fn plant(
+        &mut self,
+        sources: &mut dyn SourceSet<T, C>,
+        targets: &[[f64; 3]],
+        changes: Changes,
+        wish: Wish,
+        may_decline: bool,
+    ) -> bool {
+        let start = Instant::now();
+        let (places, half) = sources.places();
+        let (n, m) = (places.len(), targets.len());
+        let pair = sources.pair_seconds(wish.gradient);
+        self.recipe.direct = n as f64 * m as f64 * pair;
+        // Sorting alone costs more than this; no expansion can win it back.
+        if may_decline && self.recipe.direct < 2.5e-7 * (n + m) as f64 {
+            return false;
+        }
+        self.cost = Cost { pair, m2l: cost::m2l::<T, C>() };
+        let (ns, nt) = self.capacities(n, m, wish);
+        let same = self.recipe.source_capacity == ns && self.source_tree.permutation.len() == n;
+        if changes.sources || !same {
+            let root = Root::around(&[bounds(places, half)]);
+            self.source_tree = Tree::build(places, half, root, ns);
+            sources.sort(&self.source_tree);
+            self.upward_done = false;
+            self.energies_done = false;
+        }
+        let root = Root::around(&[bounds(targets, &[])]);
+        self.target_tree = Tree::build(targets, &[], root, nt);
+        self.target_points = self.target_tree.permutation.par_iter().map(|&k| targets[k as usize]).collect();
+        self.recipe.source_capacity = ns;
+        self.recipe.target_capacity = nt;
+        self.sample = None;
+        self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();
+        true
+    }
+
+    /// Leaves in which a direct pair of cells costs about what its share of translations does: with 27 near cells and some
+    /// 100 far ones a leaf, n_s n_t pair · 27 = 100 · m2l. Cells of both trees are to be of one size, so that the product
+    /// is divided in proportion to the densities.
+    fn capacities(&self, n: usize, m: usize, wish: Wish) -> (usize, usize) {
+        if wish.leaf_capacity > 0 {
+            return (wish.leaf_capacity, wish.leaf_capacity);
+        }
+        let typical = order_at(wish.tolerance, 0.3).min(MAX_ORDER - 1);
+        let product = CAPACITY_FACTOR * self.cost.m2l[typical] / self.cost.pair;
+        let ratio = (n.max(1) as f64 / m.max(1) as f64).clamp(1e-3, 1e3).sqrt();
+        let each = product.sqrt();
+        ((each * ratio).clamp(4.0, 4096.0) as usize, (each / ratio).clamp(8.0, 4096.0) as usize)
+    }
+
+    /// Exact field at a spread of targets.
+    fn take_sample(&mut self, sources: &dyn SourceSet<T, C>, targets: &[[f64; 3]]) {
+        let wish = self.wish.expect("set by prepare");
+        let m = targets.len();
+        let count = m.min(SAMPLES);
+        // Evenly along the Morton order, shifted by an irrational step so that no lattice of the host's is met in phase.
+        let picked: Vec<u32> = (0..count)
+            .map(|k| {
+                let jitter = (k as f64 * 0.618_033_988_749_894_9).fract();
+                let at = ((k as f64 + jitter) * m as f64 / count as f64) as usize;
+                self.target_tree.permutation[at.min(m - 1)]
+            })
+            .collect();
+        let exact = direct(sources, &picked.iter().map(|&k| targets[k as usize]).collect::<Vec<_>>(), wish.gradient, self.source_tree.permutation.len());
+        let main = rows(C, false);
+        let square = |v: &[T]| v.iter().map(|x| x.f64().powi(2)).sum::<f64>();
+        self.sample = Some(Sample {
+            norm2: square(&exact[..main * count]),
+            gradient_norm2: square(&exact[main * count..]),
+            targets: picked,
+            exact,
+        });
+    }
+
+    /// Error per pair, orders, lists. False: predicted slower than the direct sum, and declined.
+    fn choose_orders(&mut self, sources: &dyn SourceSet<T, C>, may_decline: bool) -> bool {
+        let start = Instant::now();
+        let wish = self.wish.expect("set by prepare");
+        if !self.energies_done {
+            self.energies = sources.energies(&self.source_tree);
+            self.energies_done = true;
+        }
+        let budget = self.far_ratio().clamp(1.0, 1e3) * self.safety;
+        let pair_tolerance = (TRUNCATION_SHARE * wish.tolerance * budget).min(0.1);
+        let core_tolerance = (CORE_SHARE * wish.tolerance * budget).min(0.1);
+        let highest = if wish.order > 0 { wish.order } else { highest_order(pair_tolerance) };
+        let orders = if wish.order > 0 {
+            OrderTable::fixed(wish.order, pair_tolerance)
+        } else {
+            OrderTable::new(pair_tolerance, highest)
+        };
+        let cells = &self.source_tree.cells;
+        let core_matters = |s: u32, t: &Cell| sources.core_matters(s, &cells[s as usize], t, core_tolerance);
+        let mut cost = self.cost.clone();
+        cost.m2l.truncate(highest + 1);
+        let rules = Rules {
+            sources: &self.source_tree,
+            targets: &self.target_tree,
+            orders: &orders,
+            cost: &cost,
+            core_matters: &core_matters,
+        };
+        self.lists = lists::build(&rules);
+        let (far, near, correction) = lists::count(&self.target_tree, &self.lists);
+        let used = self.lists.par_iter().filter_map(|l| l.far.first()).map(|f| f.0 as usize).max().unwrap_or(2);
+        let threads = rayon::current_num_threads() as f64;
+        let m2l: f64 = self.lists.par_iter().flat_map_iter(|l| l.far.iter()).map(|f| self.cost.m2l[f.0 as usize]).sum();
+        let (n, m) = (self.source_tree.permutation.len() as f64, self.target_tree.permutation.len() as f64);
+        let points = (n + m) * (1.5e-7 + 1.2e-10 * (C * used * used) as f64);
+        let r = &mut self.recipe;
+        r.pair_tolerance = pair_tolerance;
+        r.core_tolerance = core_tolerance;
+        r.order = used.max(wish.order);
+        r.depth = self.source_tree.depth().max(self.target_tree.depth());
+        r.cells = self.source_tree.cells.len() + self.target_tree.cells.len();
+        (r.far_pairs, r.near_pairs, r.correction_pairs) = (far, near, correction);
+        r.predicted = (m2l + (near + correction) as f64 * self.cost.pair + points) / threads;
+        r.direct = n * m * self.cost.pair / threads;
+        if self.ops.as_ref().is_none_or(|o| o.order != r.order) {
+            self.ops = Some(cost::operators(r.order));
+            self.upward_done = false;
+        }
+        self.seconds[Pass::Lists as usize] = start.elapsed().as_secs_f64();
+        !(may_decline && self.recipe.predicted > self.recipe.direct)
+    }
+
+    /// U/V over the sample: how much larger the field is than what the far cells make of it.
+    fn far_ratio(&self) -> f64 {
+        let sample = self.sample.as_ref().expect("taken by prepare");
+        let leaves = &self.source_tree.leaves;
+        let power = if C == 3 { 2 } else { 1 };
+        let v2: f64 = sample
+            .targets
+            .par_iter()
+            .map(|&k| {
+                // The leaf that holds the target tells how near is near.
+                let at = self.target_of(k);
+                leaves
+                    .iter()
+                    .map(|&s| {
+                        let c = &self.source_tree.cells[s as usize];
+                        let d2: f64 = (0..3).map(|i| (c.center[i] - at.0[i]).powi(2)).sum();
+                        let reach = 1.5 * (c.radius + at.1);
+                        if d2 > reach * reach { self.energies[s as usize] / d2.powi(power) } else { 0.0 }
+                    })
+                    .sum::<f64>()
+            })
+            .sum();
+        if v2 > 0.0 { (sample.norm2 / v2).sqrt() } else { 1.0 }
+    }
+
+    /// Place of an original target and the radius of its leaf.
+    fn target_of(&self, original: u32) -> ([f64; 3], f64) {
+        let at = self.target_tree.permutation.iter().position(|&k| k == original).expect("a permutation") as u32;
+        let tree = &self.target_tree;
+        let leaf = tree
+            .leaves
+            .iter()
+            .map(|&l| &tree.cells[l as usize])
+            .find(|c| (c.begin..c.end).contains(&at))
+            .expect("leaves cover all targets");
+        (self.target_points[at as usize], leaf.radius)
+    }
+
+    /// The field at all targets, checked on the sample; tightened and repeated where it misses.
+    pub fn evaluate(&mut self, sources: &dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) {
+        let wish = self.wish.expect("prepared");
+        for round in 0..4 {
+            self.upward(sources);
+            self.downward();
+            let error = self.sampled_error(sources, wish);
+            self.recipe.sampled_error = error;
+            self.recipe.tightened = round;
+            if error <= wish.tolerance || wish.order > 0 || round == 3 {
+                break;
+            }
+            log::debug!("sampled error {error:.2e} misses {:.2e}: tightening", wish.tolerance);
+            self.safety *= (0.4 * wish.tolerance / error).min(0.3);
+            self.choose_orders(sources, false);
+        }
+        let start = Instant::now();
+        self.leaves(sources, wish.gradient, sink);
+        let spent = start.elapsed().as_secs_f64();
+        // The two are one loop over the leaves; divided by the model.
+        let near = (self.recipe.near_pairs + self.recipe.correction_pairs) as f64 * self.cost.pair
+            / rayon::current_num_threads() as f64;
+        self.seconds[Pass::P2p as usize] = near.min(spent);
+        self.seconds[Pass::L2p as usize] = spent - near.min(spent);
+    }
+
+    fn upward(&mut self, sources: &dyn SourceSet<T, C>) {
+        if self.upward_done {
+            return;
+        }
+        let ops = self.ops.clone().expect("chosen");
+        let start = Instant::now();
+        self.multipoles.resize(self.source_tree.cells.len() * C * ops.order * ops.order, T::ZERO);
+        passes::p2m::<T, C>(&ops, &self.source_tree, &mut self.multipoles, |cell, points| {
+            sources.fill(cell, ops.order, points)
+        });
+        self.seconds[Pass::P2m as usize] = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        passes::m2m::<T, C>(&ops, &self.source_tree, &mut self.multipoles);
+        self.seconds[Pass::M2m as usize] = start.elapsed().as_secs_f64();
+        self.upward_done = true;
+    }
+
+    fn downward(&mut self) {
+        let ops = self.ops.clone().expect("chosen");
+        let start = Instant::now();
+        self.locals.resize(self.target_tree.cells.len() * C * ops.order * ops.order, T::ZERO);
+        passes::m2l::<T, C>(&ops, &self.source_tree, &self.target_tree, &self.lists, &self.multipoles, &mut self.locals);
+        self.seconds[Pass::M2l as usize] = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        passes::l2l::<T, C>(&ops, &self.target_tree, &mut self.locals);
+        self.seconds[Pass::L2l as usize] = start.elapsed().as_secs_f64();
+    }
+
+    /// The field in one leaf, `[row][target]`, for the sorted targets `pick` of it.
+    fn leaf_field(&self, sources: &dyn SourceSet<T, C>, leaf: usize, pick: &[u32], gradient: bool, desk: &mut Desk<T>) {
+        let ops = self.ops.as_ref().expect("chosen");
+        let cell = &self.target_tree.cells[leaf];
+        let size = C * ops.order * ops.order;
+        let count = pick.len();
+        desk.out.clear();
+        desk.out.resize(rows(C, gradient) * count, T::ZERO);
+        for i in 0..3 {
+            desk.at[i].clear();
+            desk.at[i].extend(pick.iter().map(|&k| T::of(self.target_points[k as usize][i])));
+            desk.relative[i].clear();
+            desk.relative[i]
+                .extend(pick.iter().map(|&k| T::of((self.target_points[k as usize][i] - cell.center[i]) / cell.scale)));
+        }
+        passes::field_rows::<T, C>(ops, &self.locals[leaf * size..(leaf + 1) * size], cell.scale, gradient, &mut desk.rows);
+        passes::l2p(ops, &desk.rows, &desk.relative, &mut desk.work, &mut desk.out, count);
+        let list = &self.lists[leaf];
+        for (part, ranges) in
+            [(Part::Regularized, &list.near), (Part::Singular, &list.plain), (Part::Correction, &list.correction)]
+        {
+            if !ranges.is_empty() {
+                sources.near(part, ranges, &desk.at, gradient, &mut desk.out, count);
+            }
+        }
+    }
+
+    /// L2P and near field of all leaves, written to the caller's places.
+    fn leaves(&self, sources: &dyn SourceSet<T, C>, gradient: bool, sink: &mut Sink<'_, T>) {
+        let order = self.ops.as_ref().expect("chosen").order;
+        let (k_main, k_gradient) = (rows(C, false), rows(C, true) - rows(C, false));
+        let main = Scatter(sink.main.as_mut_ptr(), sink.main.len());
+        let grad = sink.gradient.as_mut().map(|g| Scatter(g.as_mut_ptr(), g.len()));
+        let (f, fg, add) = (T::of(sink.main_factor), T::of(sink.gradient_factor), sink.accumulate);
+        let tree = &self.target_tree;
+        tree.leaves.par_iter().for_each_init(
+            || Desk::new(order, C),
+            |desk, &leaf| {
+                let cell = &tree.cells[leaf as usize];
+                let pick: Vec<u32> = (cell.begin..cell.end).collect();
+                self.leaf_field(sources, leaf as usize, &pick, gradient, desk);
+                for (j, &k) in pick.iter().enumerate() {
+                    let to = tree.permutation[k as usize] as usize;
+                    for row in 0..k_main {
+                        main.put(to * k_main + row, desk.out[row * pick.len() + j] * f, add);
+                    }
+                    if let Some(g) = &grad {
+                        for row in 0..k_gradient {
+                            g.put(to * k_gradient + row, desk.out[(k_main + row) * pick.len() + j] * fg, add);
+                        }
+                    }
+                }
+            },
+        );
+    }
+
+    /// Relative error over the sample; the gradient counts a thirtieth.
+    fn sampled_error(&self, sources: &dyn SourceSet<T, C>, wish: Wish) -> f64 {
+        let sample = self.sample.as_ref().expect("taken by prepare");
+        let order = self.ops.as_ref().expect("chosen").order;
+        let (main, all, count) = (rows(C, false), rows(C, wish.gradient), sample.targets.len());
+        let mut inverse = std::collections::HashMap::new();
+        for (k, &t) in sample.targets.iter().enumerate() {
+            inverse.entry(t).or_insert_with(Vec::new).push(k);
+        }
+        let tree = &self.target_tree;
+        let (wrong, wrong_gradient) = tree
+            .leaves
+            .par_iter()
+            .map_init(
+                || Desk::new(order, C),
+                |desk, &leaf| {
+                    let cell = &tree.cells[leaf as usize];
+                    let pick: Vec<u32> =
+                        (cell.begin..cell.end).filter(|&k| inverse.contains_key(&tree.permutation[k as usize])).collect();
+                    if pick.is_empty() {
+                        return (0.0, 0.0);
+                    }
+                    self.leaf_field(sources, leaf as usize, &pick, wish.gradient, desk);
+                    let mut sums = [0.0; 2];
+                    for (j, &k) in pick.iter().enumerate() {
+                        for &s in &inverse[&tree.permutation[k as usize]] {
+                            for row in 0..all {
+                                let e = desk.out[row * pick.len() + j].f64() - sample.exact[row * count + s].f64();
+                                sums[(row >= main) as usize] += e * e;
+                            }
+                        }
+                    }
+                    (sums[0], sums[1])
+                },
+            )
+            .reduce(|| (0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let ratio = |a: f64, b: f64| if a == 0.0 { 0.0 } else { (a / b.max(f64::MIN_POSITIVE)).sqrt() };
+        ratio(wrong, sample.norm2).max(ratio(wrong_gradient, sample.gradient_norm2) / 30.0)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        let lists: usize = self
+            .lists
+            .iter()
+            .map(|l| {
+                l.far.capacity() * 8 + (l.near.capacity() + l.plain.capacity() + l.correction.capacity()) * 8
+                    + size_of::<CellLists>()
+            })
+            .sum();
+        (self.source_tree.bytes()
+            + self.target_tree.bytes()
+            + self.target_points.capacity() * 24
+            + (self.multipoles.capacity() + self.locals.capacity()) * size_of::<T>()
+            + lists) as u64
+    }
+}
+
+/// Direct field of the first `n` sorted sources at a few points, `[row][point]`.
+fn direct<T: Real, const C: usize>(sources: &dyn SourceSet<T, C>, points: &[[f64; 3]], gradient: bool, n: usize) -> Vec<T> {
+    let count = points.len();
+    let at: [Vec<T>; 3] = std::array::from_fn(|i| points.iter().map(|p| T::of(p[i])).collect());
+    let blocks: Vec<Vec<T>> = (0..n.div_ceil(2048))
+        .into_par_iter()
+        .map(|b| {
+            let mut out = vec![T::ZERO; rows(C, gradient) * count];
+            let range = (b * 2048) as u32..((b + 1) * 2048).min(n) as u32;
+            sources.near(Part::Regularized, std::slice::from_ref(&range), &at, gradient, &mut out, count);
+            out
+        })
+        .collect();
+    (0..rows(C, gradient) * count).map(|k| T::of(blocks.iter().map(|b| b[k].f64()).sum())).collect()
+}
+
+/// Order at which a pair of equal balls at radius/distance `ratio` reaches `tolerance`.
+fn order_at(tolerance: f64, ratio: f64) -> usize {
+    OrderTable::new(tolerance, MAX_ORDER).order(ratio, ratio, 1.0, 2.0 * ratio).map_or(MAX_ORDER, usize::from)
+}
+
+/// Pairs closer than this ratio are split rather than expanded; found on CUBE at 1e-3 … 1e-9 (docs/results.md).
+const CLOSEST_RATIO: f64 = 0.38;
+/// See `capacities`.
+const CAPACITY_FACTOR: f64 = 4.0;
+
+fn highest_order(tolerance: f64) -> usize {
+    order_at(tolerance, CLOSEST_RATIO).clamp(3, MAX_ORDER)
+}
+
+/// One thread's desk for a leaf.
+struct Desk<T> {
+    work: Work<T>,
+    at: [Vec<T>; 3],
+    relative: [Vec<T>; 3],
+    rows: Vec<T>,
+    out: Vec<T>,
+}
+
+impl<T: Real> Desk<T> {
+    fn new(order: usize, components: usize) -> Self {
+        Self {
+            work: Work::new(order, components),
+            at: Default::default(),
+            relative: Default::default(),
+            rows: vec![],
+            out: vec![],
+        }
+    }
+}
+
+/// Disjoint writes from many threads: every target belongs to one leaf.
+struct Scatter<T>(*mut T, usize);
+// SAFETY: only `put` touches the memory, and each index is written by the one task that owns its target.
+unsafe impl<T: Send> Sync for Scatter<T> {}
+
+impl<T: Real> Scatter<T> {
+    #[inline(always)]
+    fn put(&self, at: usize, v: T, add: bool) {
+        assert!(at < self.1);
+        // SAFETY: in bounds, and no other task has this index.
+        unsafe {
+            let p = self.0.add(at);
+            *p = if add { *p + v } else { v };
+        }
+    }
+}
