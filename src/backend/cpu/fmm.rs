@@ -30,6 +30,9 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     fn places(&self) -> (&[[f64; 3]], &[[f64; 3]]);
     /// Takes over the order of the tree and whatever it needs to know of its cells.
     fn sort(&mut self, tree: &Tree);
+    /// The caller's order, where no tree sorted the sources yet: for the direct sum.
+    fn keep_order(&mut self);
+    fn bytes(&self) -> u64;
     /// Point sources of a leaf for expansions of `order`, relative to its centre, in its unit.
     fn fill(&self, cell: &Cell, order: usize, points: &mut Points<T, C>);
     /// E² of each cell.
@@ -88,11 +91,11 @@ pub struct Recipe {
 
 /// Sampled targets with their exact field.
 struct Sample<T> {
-    /// Original target numbers.
+    /// Sorted target numbers.
     targets: Vec<u32>,
     /// `[row][sample]`
     exact: Vec<T>,
-    /// U and the size of the gradient, squared sums over the sample.
+    /// Mean squares of the field and of its gradient; grow where a larger sample finds more.
     norm2: f64,
     gradient_norm2: f64,
 }
@@ -101,7 +104,9 @@ struct Sample<T> {
 pub struct Fmm<T: Real, const C: usize> {
     source_tree: Tree,
     target_tree: Tree,
-    /// Sorted targets, `[axis][n]`, in the precision of the pair kernels.
+    /// (first target, leaf), by rising target.
+    leaf_starts: Vec<(u32, u32)>,
+    /// Sorted targets.
     target_points: Vec<[f64; 3]>,
     lists: Vec<CellLists>,
     ops: Option<Arc<Operators<T>>>,
@@ -115,7 +120,6 @@ pub struct Fmm<T: Real, const C: usize> {
     pub seconds: [f64; PASS_COUNT],
     wish: Option<Wish>,
     upward_done: bool,
-    energies_done: bool,
     energies: Vec<f64>,
 }
 
@@ -130,6 +134,7 @@ impl<T: Real, const C: usize> Default for Fmm<T, C> {
         Self {
             source_tree: Tree::default(),
             target_tree: Tree::default(),
+            leaf_starts: vec![],
             target_points: vec![],
             lists: vec![],
             ops: None,
@@ -142,7 +147,6 @@ impl<T: Real, const C: usize> Default for Fmm<T, C> {
             seconds: [0.0; PASS_COUNT],
             wish: None,
             upward_done: false,
-            energies_done: false,
             energies: vec![],
         }
     }
@@ -184,7 +188,6 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             }
             self.wish = Some(wish);
         } else if changes.strengths {
-            self.energies_done = false;
             self.sample = None;
         }
         if changes.sources || changes.strengths {
@@ -192,8 +195,15 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             self.safety = 1.0;
         }
         if self.sample.is_none() {
-            self.take_sample(sources, targets);
-            self.choose_orders(sources, may_decline)
+            self.take_sample(sources);
+            self.energies = sources.energies(&self.source_tree);
+            let go = self.choose_orders(sources, may_decline);
+            let before = self.sample.as_ref().expect("just taken").norm2;
+            self.widen_norm(sources, true);
+            if self.sample.as_ref().expect("just taken").norm2 > 2.0 * before {
+                return self.choose_orders(sources, may_decline);
+            }
+            go
         } else {
             true
         }
@@ -219,17 +229,20 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         }
         self.cost = Cost { pair, m2l: cost::m2l::<T, C>() };
         let (ns, nt) = self.capacities(n, m, wish);
+        // The tail of an expansion begins at its order, so that is the moment of the radius that tells its size.
+        let moment = order_at(wish.tolerance, CLOSEST_RATIO).clamp(4, 32) as i32;
         let same = self.recipe.source_capacity == ns && self.source_tree.permutation.len() == n;
         if changes.sources || !same {
             let root = Root::around(&[bounds(places, half)]);
-            self.source_tree = Tree::build(places, half, root, ns);
+            self.source_tree = Tree::build(places, half, root, ns, moment);
             sources.sort(&self.source_tree);
             self.upward_done = false;
-            self.energies_done = false;
         }
         let root = Root::around(&[bounds(targets, &[])]);
-        self.target_tree = Tree::build(targets, &[], root, nt);
+        self.target_tree = Tree::build(targets, &[], root, nt, moment);
         self.target_points = self.target_tree.permutation.par_iter().map(|&k| targets[k as usize]).collect();
+        self.leaf_starts = self.target_tree.leaves.iter().map(|&l| (self.target_tree.cells[l as usize].begin, l)).collect();
+        self.leaf_starts.sort_unstable();
         self.recipe.source_capacity = ns;
         self.recipe.target_capacity = nt;
         self.sample = None;
@@ -251,38 +264,43 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         ((each * ratio).clamp(4.0, 4096.0) as usize, (each / ratio).clamp(8.0, 4096.0) as usize)
     }
 
+    /// Sorted targets, evenly along the Morton order, each shifted by a share of the golden ratio so that no lattice of the
+    /// host's is met in phase.
+    fn spread(&self, count: usize) -> Vec<u32> {
+        let m = self.target_points.len();
+        let count = count.min(m);
+        let place = |k: usize| {
+            let jitter = (k as f64 * 0.618_033_988_749_894_9).fract();
+            (((k as f64 + jitter) * m as f64 / count as f64) as usize).min(m - 1) as u32
+        };
+        (0..count).map(place).collect()
+    }
+
     /// Exact field at a spread of targets.
-    fn take_sample(&mut self, sources: &dyn SourceSet<T, C>, targets: &[[f64; 3]]) {
+    fn take_sample(&mut self, sources: &dyn SourceSet<T, C>) {
         let wish = self.wish.expect("set by prepare");
-        let m = targets.len();
-        let count = m.min(SAMPLES);
-        // Evenly along the Morton order, shifted by an irrational step so that no lattice of the host's is met in phase.
-        let picked: Vec<u32> = (0..count)
-            .map(|k| {
-                let jitter = (k as f64 * 0.618_033_988_749_894_9).fract();
-                let at = ((k as f64 + jitter) * m as f64 / count as f64) as usize;
-                self.target_tree.permutation[at.min(m - 1)]
-            })
-            .collect();
-        let exact = direct(sources, &picked.iter().map(|&k| targets[k as usize]).collect::<Vec<_>>(), wish.gradient, self.source_tree.permutation.len());
-        let main = rows(C, false);
-        let square = |v: &[T]| v.iter().map(|x| x.f64().powi(2)).sum::<f64>();
-        self.sample = Some(Sample {
-            norm2: square(&exact[..main * count]),
-            gradient_norm2: square(&exact[main * count..]),
-            targets: picked,
-            exact,
-        });
+        let targets = self.spread(SAMPLES);
+        let points: Vec<[f64; 3]> = targets.iter().map(|&k| self.target_points[k as usize]).collect();
+        let exact = direct(sources, &points, wish.gradient, self.source_tree.permutation.len());
+        let (norm2, gradient_norm2) = mean_squares::<T, C>(&exact, targets.len());
+        self.sample = Some(Sample { norm2, gradient_norm2, targets, exact });
+    }
+
+    /// Lets the mean squares of the sample grow to those of a larger one: a singular field has a heavy tail.
+    fn widen_norm(&mut self, sources: &dyn SourceSet<T, C>, near_only: bool) {
+        let gradient = self.wish.expect("set by prepare").gradient;
+        let targets = self.spread((self.target_points.len() / 32).clamp(SAMPLES, 4096));
+        let field = self.field_at(sources, &targets, gradient, near_only);
+        let (a, b) = mean_squares::<T, C>(&field, targets.len());
+        let sample = self.sample.as_mut().expect("taken by prepare");
+        sample.norm2 = sample.norm2.max(a);
+        sample.gradient_norm2 = sample.gradient_norm2.max(b);
     }
 
     /// Error per pair, orders, lists. False: predicted slower than the direct sum, and declined.
     fn choose_orders(&mut self, sources: &dyn SourceSet<T, C>, may_decline: bool) -> bool {
         let start = Instant::now();
         let wish = self.wish.expect("set by prepare");
-        if !self.energies_done {
-            self.energies = sources.energies(&self.source_tree);
-            self.energies_done = true;
-        }
         let budget = self.far_ratio().clamp(1.0, 1e3) * self.safety;
         let pair_tolerance = (TRUNCATION_SHARE * wish.tolerance * budget).min(0.1);
         let core_tolerance = (CORE_SHARE * wish.tolerance * budget).min(0.1);
@@ -336,33 +354,24 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             .targets
             .par_iter()
             .map(|&k| {
-                // The leaf that holds the target tells how near is near.
-                let at = self.target_of(k);
+                let (at, near) = (self.target_points[k as usize], self.target_tree.cells[self.leaf_of(k)].spread);
                 leaves
                     .iter()
                     .map(|&s| {
                         let c = &self.source_tree.cells[s as usize];
-                        let d2: f64 = (0..3).map(|i| (c.center[i] - at.0[i]).powi(2)).sum();
-                        let reach = 1.5 * (c.radius + at.1);
+                        let d2: f64 = (0..3).map(|i| (c.center[i] - at[i]).powi(2)).sum();
+                        let reach = (c.spread + near) / (2.0 * CLOSEST_RATIO);
                         if d2 > reach * reach { self.energies[s as usize] / d2.powi(power) } else { 0.0 }
                     })
                     .sum::<f64>()
             })
             .sum();
-        if v2 > 0.0 { (sample.norm2 / v2).sqrt() } else { 1.0 }
+        if v2 > 0.0 { (sample.norm2 * sample.targets.len() as f64 / v2).sqrt() } else { 1.0 }
     }
 
-    /// Place of an original target and the radius of its leaf.
-    fn target_of(&self, original: u32) -> ([f64; 3], f64) {
-        let at = self.target_tree.permutation.iter().position(|&k| k == original).expect("a permutation") as u32;
-        let tree = &self.target_tree;
-        let leaf = tree
-            .leaves
-            .iter()
-            .map(|&l| &tree.cells[l as usize])
-            .find(|c| (c.begin..c.end).contains(&at))
-            .expect("leaves cover all targets");
-        (self.target_points[at as usize], leaf.radius)
+    fn leaf_of(&self, sorted: u32) -> usize {
+        let k = self.leaf_starts.partition_point(|&(begin, _)| begin <= sorted) - 1;
+        self.leaf_starts[k].1 as usize
     }
 
     /// The field at all targets, checked on the sample; tightened and repeated where it misses.
@@ -371,6 +380,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         for round in 0..4 {
             self.upward(sources);
             self.downward();
+            self.widen_norm(sources, false);
             let error = self.sampled_error(sources, wish);
             self.recipe.sampled_error = error;
             self.recipe.tightened = round;
@@ -389,6 +399,18 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             / rayon::current_num_threads() as f64;
         self.seconds[Pass::P2p as usize] = near.min(spent);
         self.seconds[Pass::L2p as usize] = spent - near.min(spent);
+    }
+
+    /// Expansions up to date, for single targets.
+    pub fn ready(&mut self, sources: &dyn SourceSet<T, C>) {
+        if !self.upward_done {
+            self.upward(sources);
+            self.downward();
+        }
+    }
+
+    pub fn target(&self, sorted: u32) -> [f64; 3] {
+        self.target_points[sorted as usize]
     }
 
     fn upward(&mut self, sources: &dyn SourceSet<T, C>) {
@@ -420,7 +442,15 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     }
 
     /// The field in one leaf, `[row][target]`, for the sorted targets `pick` of it.
-    fn leaf_field(&self, sources: &dyn SourceSet<T, C>, leaf: usize, pick: &[u32], gradient: bool, desk: &mut Desk<T>) {
+    fn leaf_field(
+        &self,
+        sources: &dyn SourceSet<T, C>,
+        leaf: usize,
+        pick: &[u32],
+        gradient: bool,
+        near_only: bool,
+        desk: &mut Desk<T>,
+    ) {
         let ops = self.ops.as_ref().expect("chosen");
         let cell = &self.target_tree.cells[leaf];
         let size = C * ops.order * ops.order;
@@ -434,8 +464,11 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             desk.relative[i]
                 .extend(pick.iter().map(|&k| T::of((self.target_points[k as usize][i] - cell.center[i]) / cell.scale)));
         }
-        passes::field_rows::<T, C>(ops, &self.locals[leaf * size..(leaf + 1) * size], cell.scale, gradient, &mut desk.rows);
-        passes::l2p(ops, &desk.rows, &desk.relative, &mut desk.work, &mut desk.out, count);
+        if !near_only {
+            let local = &self.locals[leaf * size..(leaf + 1) * size];
+            passes::field_rows::<T, C>(ops, local, cell.scale, gradient, &mut desk.rows);
+            passes::l2p(ops, &desk.rows, &desk.relative, &mut desk.work, &mut desk.out, count);
+        }
         let list = &self.lists[leaf];
         for (part, ranges) in
             [(Part::Regularized, &list.near), (Part::Singular, &list.plain), (Part::Correction, &list.correction)]
@@ -459,7 +492,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             |desk, &leaf| {
                 let cell = &tree.cells[leaf as usize];
                 let pick: Vec<u32> = (cell.begin..cell.end).collect();
-                self.leaf_field(sources, leaf as usize, &pick, gradient, desk);
+                self.leaf_field(sources, leaf as usize, &pick, gradient, false, desk);
                 for (j, &k) in pick.iter().enumerate() {
                     let to = tree.permutation[k as usize] as usize;
                     for row in 0..k_main {
@@ -475,44 +508,43 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         );
     }
 
-    /// Relative error over the sample; the gradient counts a thirtieth.
-    fn sampled_error(&self, sources: &dyn SourceSet<T, C>, wish: Wish) -> f64 {
-        let sample = self.sample.as_ref().expect("taken by prepare");
+    /// The field at some sorted targets, `[row][k]`; `near_only`: without the far field.
+    pub fn field_at(&self, sources: &dyn SourceSet<T, C>, targets: &[u32], gradient: bool, near_only: bool) -> Vec<T> {
         let order = self.ops.as_ref().expect("chosen").order;
-        let (main, all, count) = (rows(C, false), rows(C, wish.gradient), sample.targets.len());
-        let mut inverse = std::collections::HashMap::new();
-        for (k, &t) in sample.targets.iter().enumerate() {
-            inverse.entry(t).or_insert_with(Vec::new).push(k);
-        }
-        let tree = &self.target_tree;
-        let (wrong, wrong_gradient) = tree
-            .leaves
+        let mut by_leaf: Vec<(usize, usize)> = targets.iter().enumerate().map(|(k, &t)| (self.leaf_of(t), k)).collect();
+        by_leaf.sort_unstable();
+        let groups: Vec<&[(usize, usize)]> = by_leaf.chunk_by(|a, b| a.0 == b.0).collect();
+        let fields: Vec<Vec<T>> = groups
             .par_iter()
             .map_init(
                 || Desk::new(order, C),
-                |desk, &leaf| {
-                    let cell = &tree.cells[leaf as usize];
-                    let pick: Vec<u32> =
-                        (cell.begin..cell.end).filter(|&k| inverse.contains_key(&tree.permutation[k as usize])).collect();
-                    if pick.is_empty() {
-                        return (0.0, 0.0);
-                    }
-                    self.leaf_field(sources, leaf as usize, &pick, wish.gradient, desk);
-                    let mut sums = [0.0; 2];
-                    for (j, &k) in pick.iter().enumerate() {
-                        for &s in &inverse[&tree.permutation[k as usize]] {
-                            for row in 0..all {
-                                let e = desk.out[row * pick.len() + j].f64() - sample.exact[row * count + s].f64();
-                                sums[(row >= main) as usize] += e * e;
-                            }
-                        }
-                    }
-                    (sums[0], sums[1])
+                |desk, group| {
+                    let pick: Vec<u32> = group.iter().map(|&(_, k)| targets[k]).collect();
+                    self.leaf_field(sources, group[0].0, &pick, gradient, near_only, desk);
+                    desk.out.clone()
                 },
             )
-            .reduce(|| (0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
+            .collect();
+        let count = targets.len();
+        let mut out = vec![T::ZERO; rows(C, gradient) * count];
+        for (group, field) in groups.iter().zip(&fields) {
+            for (j, &(_, k)) in group.iter().enumerate() {
+                for row in 0..rows(C, gradient) {
+                    out[row * count + k] = field[row * group.len() + j];
+                }
+            }
+        }
+        out
+    }
+
+    /// Relative error over the sample; the gradient counts a thirtieth.
+    fn sampled_error(&self, sources: &dyn SourceSet<T, C>, wish: Wish) -> f64 {
+        let sample = self.sample.as_ref().expect("taken by prepare");
+        let mut wrong = self.field_at(sources, &sample.targets, wish.gradient, false);
+        wrong.iter_mut().zip(&sample.exact).for_each(|(a, b)| *a -= *b);
+        let (main, gradient) = mean_squares::<T, C>(&wrong, sample.targets.len());
         let ratio = |a: f64, b: f64| if a == 0.0 { 0.0 } else { (a / b.max(f64::MIN_POSITIVE)).sqrt() };
-        ratio(wrong, sample.norm2).max(ratio(wrong_gradient, sample.gradient_norm2) / 30.0)
+        ratio(main, sample.norm2).max(ratio(gradient, sample.gradient_norm2) / 30.0)
     }
 
     pub fn bytes(&self) -> u64 {
@@ -546,6 +578,13 @@ fn direct<T: Real, const C: usize>(sources: &dyn SourceSet<T, C>, points: &[[f64
         })
         .collect();
     (0..rows(C, gradient) * count).map(|k| T::of(blocks.iter().map(|b| b[k].f64()).sum())).collect()
+}
+
+/// Mean squares per target of the field and of its gradient, `[row][count]`.
+fn mean_squares<T: Real, const C: usize>(field: &[T], count: usize) -> (f64, f64) {
+    let main = rows(C, false) * count;
+    let mean = |v: &[T]| v.iter().map(|x| x.f64().powi(2)).sum::<f64>() / count.max(1) as f64;
+    (mean(&field[..main]), mean(&field[main..]))
 }
 
 /// Order at which a pair of equal balls at radius/distance `ratio` reaches `tolerance`.

@@ -1,6 +1,7 @@
 //! The CPU back end.
 
 pub mod cost;
+pub mod engine;
 pub mod fmm;
 pub mod lists;
 pub mod near;

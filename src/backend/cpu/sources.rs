@@ -94,12 +94,28 @@ impl<T: Real> VortexSources<T> {
     /// New circulations and strengths, same places: call `refresh` afterwards.
     pub fn refresh(&mut self) {
         let n = self.segments.len();
+        if self.permutation.len() != self.places.len() {
+            return;
+        }
         let order = &self.permutation;
         self.near_segments =
             near::SegmentSources::new(order.iter().filter(|&&k| (k as usize) < n).map(|&k| self.segments[k as usize]));
         self.near_particles = near::ParticleSources::new(
             order.iter().filter(|&&k| k as usize >= n).map(|&k| self.particles[k as usize - n]),
         );
+    }
+
+    fn order_by(&mut self, permutation: Vec<u32>) {
+        let n = self.segments.len() as u32;
+        self.permutation = permutation;
+        let mut count = 0;
+        self.before = std::iter::once(0)
+            .chain(self.permutation.iter().map(|&k| {
+                count += (k < n) as u32;
+                count
+            }))
+            .collect();
+        self.refresh();
     }
 
     fn segment_run(&self, r: &Range<u32>) -> Range<usize> {
@@ -192,17 +208,25 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
     }
 
     fn sort(&mut self, tree: &Tree) {
-        self.permutation = tree.permutation.clone();
-        let n = self.segments.len() as u32;
-        self.before = std::iter::once(0)
-            .chain(self.permutation.iter().scan(0, |b, &k| {
-                *b += (k < n) as u32;
-                Some(*b)
-            }))
-            .collect();
-        self.refresh();
+        self.order_by(tree.permutation.clone());
         let soft = self.segments.iter().any(|s| s.core > 0.0) || self.particles.iter().any(|p| p.core > 0.0);
         self.cores = if soft { tree.cells.par_iter().map(|c| self.cores_of(c)).collect() } else { vec![] };
+    }
+
+    fn keep_order(&mut self) {
+        if self.permutation.len() != self.places.len() {
+            self.order_by((0..self.places.len() as u32).collect());
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        (self.segments.capacity() * size_of::<Segment>()
+            + self.particles.capacity() * size_of::<Particle>()
+            + (self.places.capacity() + self.half.capacity()) * 24
+            + (self.permutation.capacity() + self.before.capacity()) * 4
+            + self.cores.capacity() * size_of::<Cores>()) as u64
+            + self.near_segments.bytes()
+            + self.near_particles.bytes()
     }
 
     fn fill(&self, cell: &Cell, order: usize, points: &mut Points<T, 3>) {
@@ -294,6 +318,9 @@ impl<T: Real> ChargeSources<T> {
         self.permutation.clear();
     }
     pub fn refresh(&mut self) {
+        if self.permutation.len() != self.places.len() {
+            return;
+        }
         let at = |&k: &u32| (self.places[k as usize], self.charge[k as usize]);
         self.near = near::ChargeSources::new(self.permutation.iter().map(at));
     }
@@ -309,6 +336,15 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
     fn sort(&mut self, tree: &Tree) {
         self.permutation = tree.permutation.clone();
         self.refresh();
+    }
+    fn keep_order(&mut self) {
+        if self.permutation.len() != self.places.len() {
+            self.permutation = (0..self.places.len() as u32).collect();
+            self.refresh();
+        }
+    }
+    fn bytes(&self) -> u64 {
+        (self.places.capacity() * 24 + self.charge.capacity() * 8 + self.permutation.capacity() * 4) as u64 + self.near.bytes()
     }
     fn fill(&self, cell: &Cell, _order: usize, points: &mut Points<T, 1>) {
         for &k in &self.permutation[cell.begin as usize..cell.end as usize] {

@@ -41,7 +41,7 @@ pub struct Cell {
     pub center: [f64; 3],
     /// All that the cell holds lies within this distance of the centre (for segments both end points).
     pub radius: f64,
-    /// (mean of r^16)^(1/16): what the radius means for the size of high multipoles.
+    /// (mean of r^2q)^(1/2q), q the `moment` of the build: what the radius means for multipoles of degree q.
     pub spread: f64,
     /// Unit of length of the cell's expansions; positive even where the radius is zero.
     pub scale: f64,
@@ -101,14 +101,14 @@ fn interleave(x: u64) -> u64 {
 
 impl Tree {
     /// `half` is empty or one half vector a point; leaves hold at most `capacity` points unless the key is exhausted.
-    pub fn build(points: &[[f64; 3]], half: &[[f64; 3]], root: Root, capacity: usize) -> Self {
+    pub fn build(points: &[[f64; 3]], half: &[[f64; 3]], root: Root, capacity: usize, moment: i32) -> Self {
         if points.is_empty() {
             return Self { levels: vec![0], ..Self::default() };
         }
         let keyed = sorted_keys(points, root);
         let mut tree = Self { permutation: keyed.par_iter().map(|k| k.1).collect(), ..Self::default() };
         tree.split(&keyed, capacity.max(1));
-        tree.measure(points, half, root);
+        tree.measure(points, half, root, moment);
         tree.leaves = (0..tree.cells.len() as u32).filter(|&c| tree.cells[c as usize].is_leaf()).collect();
         tree
     }
@@ -150,7 +150,7 @@ impl Tree {
     }
 
     /// Tight boxes and balls of all cells.
-    fn measure(&mut self, points: &[[f64; 3]], half: &[[f64; 3]], root: Root) {
+    fn measure(&mut self, points: &[[f64; 3]], half: &[[f64; 3]], root: Root, moment: i32) {
         let permutation = &self.permutation;
         let boxes: Vec<_> = self
             .cells
@@ -181,7 +181,7 @@ impl Tree {
         self.cells.par_iter_mut().zip(&boxes).for_each(|(cell, b)| {
             cell.center = std::array::from_fn(|i| 0.5 * (b.0[i] + b.1[i]));
             let diagonal = (0..3).map(|i| (b.1[i] - b.0[i]).powi(2)).sum::<f64>().sqrt();
-            ball(cell, 0.5 * diagonal, &permutation[cell.begin as usize..cell.end as usize], points, half);
+            ball(cell, 0.5 * diagonal, &permutation[cell.begin as usize..cell.end as usize], points, half, moment);
             cell.scale = cell.radius.max(1e-7 * root.edge);
         });
     }
@@ -243,11 +243,11 @@ fn octants(keys: &[(u64, u32)], begin: u32, end: u32, mut left: u32, capacity: u
 }
 
 /// Radius and spread; large cells take the half diagonal and a sample.
-fn ball(cell: &mut Cell, half_diagonal: f64, members: &[u32], points: &[[f64; 3]], half: &[[f64; 3]]) {
+fn ball(cell: &mut Cell, half_diagonal: f64, members: &[u32], points: &[[f64; 3]], half: &[[f64; 3]], moment: i32) {
     const SAMPLE: usize = 2048;
     let step = members.len().div_ceil(SAMPLE);
     let (mut far, mut sum, mut count) = (0.0f64, 0.0f64, 0.0);
-    // In units of the half diagonal, so that the 16th power neither over- nor underflows.
+    // In units of the half diagonal, so that the power neither over- nor underflows.
     let unit = if half_diagonal > 0.0 { 1.0 / (half_diagonal * half_diagonal) } else { 0.0 };
     for &k in members.iter().step_by(step) {
         let p = points[k as usize];
@@ -258,12 +258,12 @@ fn ball(cell: &mut Cell, half_diagonal: f64, members: &[u32], points: &[[f64; 3]
         for e in ends {
             let r2: f64 = (0..3).map(|i: usize| (e[i] - cell.center[i]).powi(2)).sum();
             far = far.max(r2);
-            sum += (r2 * unit).powi(8);
+            sum += (r2 * unit).powi(moment);
             count += 1.0;
         }
     }
     cell.radius = if step == 1 { far.sqrt().min(half_diagonal) } else { half_diagonal };
-    cell.spread = half_diagonal * (sum / count).powf(1.0 / 16.0);
+    cell.spread = half_diagonal * (sum / count).powf(0.5 / moment as f64);
 }
 
 #[cfg(test)]
@@ -284,7 +284,7 @@ mod tests {
         let x = points(5000);
         let half: Vec<[f64; 3]> = x.iter().map(|p| [0.01 * p[1], -0.01, 0.002]).collect();
         let root = Root::around(&[bounds(&x, &half)]);
-        let tree = Tree::build(&x, &half, root, 30);
+        let tree = Tree::build(&x, &half, root, 30, 8);
         let mut seen = vec![0; x.len()];
         for &l in &tree.leaves {
             let c = &tree.cells[l as usize];
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn coincident_points_end_in_one_leaf() {
         let x = vec![[0.3, 0.3, 0.3]; 100];
-        let tree = Tree::build(&x, &[], Root::around(&[bounds(&x, &[])]), 8);
+        let tree = Tree::build(&x, &[], Root::around(&[bounds(&x, &[])]), 8, 8);
         assert_eq!(tree.cells.len(), 1);
         assert_eq!(tree.cells[0].radius, 0.0);
         assert!(tree.cells[0].scale > 0.0);

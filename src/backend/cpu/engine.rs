@@ -1,0 +1,580 @@
+//! The CPU's engine: from a plan's inputs to fields, by the FMM or the direct sum.
+//!
+//! Enters: `Inputs` in the caller's unit and precision. Leaves: fields in the caller's arrays. Inside, lengths are
+//! multiplied by a power of two that brings the box of sources and targets near one (exact, so results do not depend on
+//! the unit), particle strengths by the same, and the field is scaled back at the end.
+
+use super::fmm::{Changes, Fmm, Sink, SourceSet, Wish, rows};
+use super::sources::{ChargeSources, Particle, Segment, VortexSources};
+use super::tree::bounds;
+use crate::backend::{Engine, Field};
+use crate::error::{Error, Result};
+use crate::inputs::{Inputs, Ints, Reals, RealsMut};
+use crate::math::regularization::Part;
+use crate::options::{Method, PlanOptions};
+use crate::report::{Pass, Report};
+use crate::simd::{Real, isa_name};
+use rayon::prelude::*;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// One kind of sum with all that is kept between calls.
+struct Side<T: Real, const C: usize, S> {
+    sources: S,
+    targets: Vec<[f64; 3]>,
+    fmm: Fmm<T, C>,
+    /// Counters of the inputs that `sources` and `targets` were made of.
+    seen: Option<[u64; 3]>,
+    unit: Unit,
+    /// What was decided last.
+    direct: bool,
+    wish: Option<Wish>,
+}
+
+impl<T: Real, const C: usize, S: Default> Default for Side<T, C, S> {
+    fn default() -> Self {
+        Self {
+            sources: S::default(),
+            targets: vec![],
+            fmm: Fmm::default(),
+            seen: None,
+            unit: Unit::default(),
+            direct: false,
+            wish: None,
+        }
+    }
+}
+
+/// Inner length = (length - origin) · scale.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Unit {
+    scale: f64,
+    origin: [f64; 3],
+}
+
+impl Default for Unit {
+    fn default() -> Self {
+        Self { scale: 1.0, origin: [0.0; 3] }
+    }
+}
+
+impl Unit {
+    fn inside(&self, x: [f64; 3]) -> [f64; 3] {
+        std::array::from_fn(|i| (x[i] - self.origin[i]) * self.scale)
+    }
+}
+
+/// See the head of this file.
+pub struct CpuEngine<T: Real> {
+    options: PlanOptions,
+    pool: Arc<rayon::ThreadPool>,
+    vortex: Side<T, 3, VortexSources<T>>,
+    coulomb: Side<T, 1, ChargeSources<T>>,
+    report: Report,
+    recipe: String,
+}
+
+/// Three numbers of a flat array of triples.
+fn triple(a: &Reals, k: usize) -> [f64; 3] {
+    match a {
+        Reals::HostF32(v) => std::array::from_fn(|i| v[3 * k + i] as f64),
+        Reals::HostF64(v) => std::array::from_fn(|i| v[3 * k + i]),
+        _ => unreachable!("checked by on_host"),
+    }
+}
+
+fn number(a: &Reals, k: usize) -> f64 {
+    match a {
+        Reals::HostF32(v) => v[k] as f64,
+        Reals::HostF64(v) => v[k],
+        _ => unreachable!("checked by on_host"),
+    }
+}
+
+fn is_double(a: &Reals) -> bool {
+    matches!(a, Reals::HostF64(_))
+}
+
+/// The CPU cannot read device memory; 104: the resource is not here.
+fn on_host(arrays: &[&Reals]) -> Result<()> {
+    let host = |a: &&Reals| matches!(a, Reals::HostF32(_) | Reals::HostF64(_));
+    if arrays.iter().all(host) {
+        return Ok(());
+    }
+    Err(Error::new(104, "an array is in device memory, and this plan runs on the CPU: hand over host arrays or use a CUDA session"))
+}
+
+impl<T: Real> CpuEngine<T> {
+    pub fn new(options: PlanOptions, pool: Arc<rayon::ThreadPool>) -> Self {
+        let mut vortex = Side::<T, 3, VortexSources<T>>::default();
+        vortex.sources = VortexSources::new(options.segment_regularization, options.particle_regularization);
+        Self { options, pool, vortex, coulomb: Side::default(), report: Report::default(), recipe: String::new() }
+    }
+
+    fn wish(&self, gradient: bool) -> Wish {
+        Wish {
+            tolerance: self.options.tolerance,
+            order: self.options.order.max(0) as usize,
+            leaf_capacity: self.options.leaf_capacity.max(0) as usize,
+            gradient,
+        }
+    }
+
+    fn update_vortex(&mut self, inputs: &Inputs) -> Result<Changes> {
+        let seen = [inputs.vortex_places, inputs.vortex_strengths, inputs.target_places];
+        let old = self.vortex.seen;
+        let mut arrays: Vec<&Reals> = inputs.targets.iter().map(|t| &t.position).collect();
+        for s in &inputs.segments {
+            arrays.extend([&s.points, &s.circulation].into_iter().chain(&s.core));
+            if matches!(s.connectivity, Ints::Device { .. }) {
+                on_host(&[&Reals::DeviceF64 { address: 0, len: 0 }])?;
+            }
+        }
+        for p in &inputs.particles {
+            arrays.extend([&p.position, &p.strength].into_iter().chain(&p.core));
+        }
+        on_host(&arrays)?;
+        let changes = changed(old, seen);
+        if changes.targets || changes.sources {
+            let mut unit = unit_of(inputs, false, !T::IS_F64 && arrays.iter().any(|a| is_double(a)));
+            // A new scale would cost the upward pass: the old one serves while it is near.
+            if !changes.sources && near_unit(self.vortex.unit, unit) {
+                unit = self.vortex.unit;
+            }
+            let moved = changes.sources || unit != self.vortex.unit;
+            self.vortex.unit = unit;
+            self.vortex.targets = targets_of(inputs, unit);
+            if moved {
+                let (segments, particles) = vortices(inputs, unit);
+                self.vortex.sources.place(segments, particles);
+                self.vortex.seen = Some(seen);
+                return Ok(Changes { sources: true, strengths: true, targets: true });
+            }
+        }
+        if changes.strengths && !changes.sources {
+            let (segments, particles) = vortices(inputs, self.vortex.unit);
+            self.vortex.sources.segments = segments;
+            self.vortex.sources.particles = particles;
+            self.vortex.sources.refresh();
+        }
+        self.vortex.seen = Some(seen);
+        Ok(changes)
+    }
+
+    fn update_coulomb(&mut self, inputs: &Inputs) -> Result<Changes> {
+        let seen = [inputs.charge_places, inputs.charge_strengths, inputs.target_places];
+        let mut arrays: Vec<&Reals> = inputs.targets.iter().map(|t| &t.position).collect();
+        for c in &inputs.charges {
+            arrays.extend([&c.position, &c.charge]);
+        }
+        on_host(&arrays)?;
+        let changes = changed(self.coulomb.seen, seen);
+        let side = &mut self.coulomb;
+        if changes.targets || changes.sources {
+            let mut unit = unit_of(inputs, true, !T::IS_F64 && arrays.iter().any(|a| is_double(a)));
+            if !changes.sources && near_unit(side.unit, unit) {
+                unit = side.unit;
+            }
+            let moved = changes.sources || unit != side.unit;
+            side.unit = unit;
+            side.targets = targets_of(inputs, unit);
+            if moved {
+                let c = inputs.charges.as_ref();
+                let n = c.map_or(0, |c| c.n);
+                let place = |k: usize| unit.inside(triple(&c.expect("n > 0").position, k));
+                let charge = (0..n).map(|k| number(&c.expect("n > 0").charge, k)).collect();
+                side.sources.place((0..n).into_par_iter().map(place).collect(), charge);
+                side.seen = Some(seen);
+                return Ok(Changes { sources: true, strengths: true, targets: true });
+            }
+        }
+        if changes.strengths {
+            let c = inputs.charges.as_ref();
+            side.sources.charge = (0..c.map_or(0, |c| c.n)).map(|k| number(&c.expect("n > 0").charge, k)).collect();
+            side.sources.refresh();
+        }
+        side.seen = Some(seen);
+        Ok(changes)
+    }
+}
+
+fn changed(old: Option<[u64; 3]>, new: [u64; 3]) -> Changes {
+    let differs = |k: usize| old.is_none_or(|o| o[k] != new[k]);
+    Changes { sources: differs(0), strengths: differs(1), targets: differs(2) }
+}
+
+fn near_unit(old: Unit, new: Unit) -> bool {
+    old.origin == new.origin && (0.25..=4.0).contains(&(old.scale / new.scale))
+}
+
+/// Power of two that brings everything near one, and, for f64 arrays computed in f32, an origin in the middle.
+fn unit_of(inputs: &Inputs, charges: bool, recentre: bool) -> Unit {
+    let mut boxes = vec![];
+    let boxed = |a: &Reals, n: usize| {
+        let points: Vec<[f64; 3]> = (0..n).into_par_iter().map(|k| triple(a, k)).collect();
+        bounds(&points, &[])
+    };
+    if let Some(t) = inputs.targets.as_ref().filter(|t| t.n > 0) {
+        boxes.push(boxed(&t.position, t.n));
+    }
+    if charges {
+        inputs.charges.iter().filter(|c| c.n > 0).for_each(|c| boxes.push(boxed(&c.position, c.n)));
+    } else {
+        for s in inputs.segments.iter().filter(|s| s.n > 0) {
+            // Only points that a segment uses count: the rest of the array may hold anything finite.
+            let ends: Vec<[f64; 3]> =
+                (0..s.n).into_par_iter().flat_map_iter(|k| ends_of(s, k).map(|e| triple(&s.points, e))).collect();
+            boxes.push(bounds(&ends, &[]));
+        }
+        inputs.particles.iter().filter(|p| p.n > 0).for_each(|p| boxes.push(boxed(&p.position, p.n)));
+    }
+    let low: [f64; 3] = std::array::from_fn(|i| boxes.iter().map(|b| b.0[i]).fold(f64::INFINITY, f64::min));
+    let high: [f64; 3] = std::array::from_fn(|i| boxes.iter().map(|b| b.1[i]).fold(f64::NEG_INFINITY, f64::max));
+    let size = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
+    let scale = if size > 0.0 && size.is_finite() { 2f64.powi(-(size.log2().ceil() as i32)) } else { 1.0 };
+    let origin = if recentre { std::array::from_fn(|i| 0.5 * (low[i] + high[i])) } else { [0.0; 3] };
+    Unit { scale, origin }
+}
+
+fn targets_of(inputs: &Inputs, unit: Unit) -> Vec<[f64; 3]> {
+    let Some(t) = &inputs.targets else { return vec![] };
+    (0..t.n).into_par_iter().map(|k| unit.inside(triple(&t.position, k))).collect()
+}
+
+/// Point numbers, from zero, of segment k.
+fn ends_of(s: &crate::inputs::SegmentInput, k: usize) -> [usize; 2] {
+    let Ints::Host(c) = &s.connectivity else { unreachable!("checked by update") };
+    [0, 1].map(|e| (c[k * s.ld + e] - s.index_base) as usize)
+}
+
+fn vortices(inputs: &Inputs, unit: Unit) -> (Vec<Segment>, Vec<Particle>) {
+    let segments = inputs.segments.as_ref().map_or(vec![], |s| {
+        (0..s.n)
+            .into_par_iter()
+            .map(|k| {
+                let [a, b] = ends_of(s, k);
+                Segment {
+                    p1: unit.inside(triple(&s.points, a)),
+                    p2: unit.inside(triple(&s.points, b)),
+                    circulation: number(&s.circulation, k),
+                    core: s.core.as_ref().map_or(s.default_core, |c| number(c, k)) * unit.scale,
+                }
+            })
+            .collect()
+    });
+    let particles = inputs.particles.as_ref().map_or(vec![], |p| {
+        (0..p.n)
+            .into_par_iter()
+            .map(|k| Particle {
+                x: unit.inside(triple(&p.position, k)),
+                strength: triple(&p.strength, k).map(|v| v * unit.scale),
+                core: p.core.as_ref().map_or(p.default_core, |c| number(c, k)) * unit.scale,
+            })
+            .collect()
+    });
+    (segments, particles)
+}
+
+impl<T: Real, const C: usize, S: SourceSet<T, C>> Side<T, C, S> {
+    fn prepare(&mut self, changes: Changes, wish: Wish, method: Method) {
+        if self.sources.is_empty() || self.targets.is_empty() {
+            self.direct = true;
+            return;
+        }
+        let again = changes != Changes::default() || self.wish != Some(wish);
+        self.wish = Some(wish);
+        match method {
+            Method::Direct => self.direct = true,
+            _ if again => {
+                let auto = method == Method::Auto;
+                self.direct = !self.fmm.prepare(&mut self.sources, &self.targets, changes, wish, auto);
+            }
+            _ => {}
+        }
+        if self.direct {
+            self.sources.keep_order();
+        }
+    }
+
+    fn evaluate(&mut self, gradient: bool, sink: &mut Sink<'_, T>) {
+        if self.direct {
+            direct_sum(&self.sources, &self.targets, gradient, sink);
+        } else {
+            self.fmm.evaluate(&self.sources, sink);
+        }
+    }
+}
+
+/// Blocks of the direct sum: sources that fit the first cache, targets that amortize their loading.
+const SOURCE_BLOCK: usize = 512;
+const TARGET_BLOCK: usize = 256;
+
+/// The direct sum; block sums are added in double precision, so that single precision does not drown in many sources.
+fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
+    sources: &S,
+    targets: &[[f64; 3]],
+    gradient: bool,
+    sink: &mut Sink<'_, T>,
+) {
+    let n = sources.places().0.len();
+    let (all, main) = (rows(C, gradient), rows(C, false));
+    let chunk = |b: usize| {
+        let block = &targets[b * TARGET_BLOCK..((b + 1) * TARGET_BLOCK).min(targets.len())];
+        let count = block.len();
+        let at: [Vec<T>; 3] = std::array::from_fn(|i| block.iter().map(|x| T::of(x[i])).collect());
+        let mut sum = vec![0.0; all * count];
+        let mut part = vec![T::ZERO; all * count];
+        for begin in (0..n).step_by(SOURCE_BLOCK) {
+            part.fill(T::ZERO);
+            let range = begin as u32..(begin + SOURCE_BLOCK).min(n) as u32;
+            sources.near(Part::Regularized, std::slice::from_ref(&range), &at, gradient, &mut part, count);
+            sum.iter_mut().zip(&part).for_each(|(s, p)| *s += p.f64());
+        }
+        sum
+    };
+    let put = |to: &mut T, v: f64, add: bool| *to = if add { *to + T::of(v) } else { T::of(v) };
+    let (f, fg, add) = (sink.main_factor, sink.gradient_factor, sink.accumulate);
+    let write = |b: usize, to: &mut [T], to_gradient: Option<&mut [T]>| {
+        let sum = chunk(b);
+        let count = to.len() / main;
+        for k in 0..count {
+            (0..main).for_each(|r| put(&mut to[k * main + r], sum[r * count + k] * f, add));
+        }
+        if let Some(g) = to_gradient {
+            let more = all - main;
+            for k in 0..count {
+                (0..more).for_each(|r| put(&mut g[k * more + r], sum[(main + r) * count + k] * fg, add));
+            }
+        }
+    };
+    let mains = sink.main.par_chunks_mut(TARGET_BLOCK * main).enumerate();
+    match &mut sink.gradient {
+        Some(g) => mains
+            .zip(g.par_chunks_mut(TARGET_BLOCK * (all - main)))
+            .for_each(|((b, to), g)| write(b, to, Some(g))),
+        None => mains.for_each(|(b, to)| write(b, to, None)),
+    }
+}
+
+/// Runs `f` on arrays of the computing precision; others are converted through a copy.
+fn with_outputs<T: Real>(
+    main: RealsMut<'_>,
+    gradient: Option<RealsMut<'_>>,
+    f: impl FnOnce(&mut [T], Option<&mut [T]>) + Send,
+) -> Result<()> {
+    fn load<T: Real>(r: &RealsMut<'_>) -> Result<Vec<T>> {
+        match r {
+            RealsMut::HostF32(v) => Ok(v.iter().map(|&x| T::of(x as f64)).collect()),
+            RealsMut::HostF64(v) => Ok(v.iter().map(|&x| T::of(x)).collect()),
+            _ => on_host(&[&Reals::DeviceF64 { address: 0, len: 0 }]).map(|()| vec![]),
+        }
+    }
+    fn store<T: Real>(r: RealsMut<'_>, v: &[T]) {
+        match r {
+            RealsMut::HostF32(to) => to.iter_mut().zip(v).for_each(|(t, v)| *t = v.f64() as f32),
+            RealsMut::HostF64(to) => to.iter_mut().zip(v).for_each(|(t, v)| *t = v.f64()),
+            _ => unreachable!("refused by load"),
+        }
+    }
+    let mut m = load::<T>(&main)?;
+    let mut g = gradient.as_ref().map(load::<T>).transpose()?;
+    f(&mut m, g.as_deref_mut());
+    store(main, &m);
+    if let (Some(to), Some(g)) = (gradient, g) {
+        store(to, &g);
+    }
+    Ok(())
+}
+
+impl<T: Real> Engine for CpuEngine<T> {
+    fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
+        if self.options.method == Method::Treecode {
+            return Err(Error::new(105, "WFMM_METHOD_TREECODE is not built yet: use WFMM_METHOD_AUTO, _DIRECT or _FMM"));
+        }
+        let pool = self.pool.clone();
+        pool.install(|| {
+            let method = self.options.method;
+            match field {
+                Field::Velocity { gradient } => {
+                    let changes = self.update_vortex(inputs)?;
+                    let wish = self.wish(gradient);
+                    self.vortex.prepare(changes, wish, method);
+                }
+                Field::Potential { gradient } => {
+                    let changes = self.update_coulomb(inputs)?;
+                    let wish = self.wish(gradient);
+                    self.coulomb.prepare(changes, wish, method);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn evaluate(&mut self, inputs: &Inputs, field: Field, main: RealsMut<'_>, gradient: Option<RealsMut<'_>>) -> Result<()> {
+        let start = Instant::now();
+        self.prepare(inputs, field)?;
+        let pool = self.pool.clone();
+        let (norm, accumulate) = (self.options.normalization, self.options.accumulate);
+        pool.install(|| {
+            with_outputs::<T>(main, gradient, |main, gradient| {
+                let unit = if matches!(field, Field::Velocity { .. }) { self.vortex.unit } else { self.coulomb.unit };
+                let mut sink = Sink {
+                    main,
+                    gradient,
+                    main_factor: norm * unit.scale,
+                    gradient_factor: norm * unit.scale * unit.scale,
+                    accumulate,
+                };
+                match field {
+                    Field::Velocity { gradient } => self.vortex.evaluate(gradient, &mut sink),
+                    Field::Potential { gradient } => self.coulomb.evaluate(gradient, &mut sink),
+                }
+            })
+        })?;
+        self.tell(field, start.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
+        self.prepare(inputs, field)?;
+        let pool = self.pool.clone();
+        Ok(pool.install(|| match field {
+            Field::Velocity { .. } => {
+                let mut exact = VortexSources::<f64>::new(
+                    self.options.segment_regularization,
+                    self.options.particle_regularization,
+                );
+                exact.place(self.vortex.sources.segments.clone(), self.vortex.sources.particles.clone());
+                check::<T, 3, _, _>(&mut self.vortex, &mut exact, samples, seed)
+            }
+            Field::Potential { .. } => {
+                let mut exact = ChargeSources::<f64>::default();
+                exact.place(self.coulomb.sources.places.clone(), self.coulomb.sources.charge.clone());
+                check::<T, 1, _, _>(&mut self.coulomb, &mut exact, samples, seed)
+            }
+        }))
+    }
+
+    fn recipe(&self) -> String {
+        self.recipe.clone()
+    }
+
+    fn report(&self) -> Report {
+        self.report.clone()
+    }
+}
+
+/// Relative L2 error at `samples` targets drawn by `seed`, against the direct sum in double precision.
+fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
+    side: &mut Side<T, C, S>,
+    exact: &mut X,
+    samples: usize,
+    seed: u64,
+) -> f64 {
+    let m = side.targets.len();
+    if m == 0 || samples == 0 || side.sources.is_empty() {
+        return 0.0;
+    }
+    let mut state = seed ^ 0x9e37_79b9_7f4a_7c15;
+    let mut draw = || {
+        // splitmix64
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % m as u64) as u32
+    };
+    let picked: Vec<u32> = (0..samples.min(m)).map(|_| draw()).collect();
+    let count = picked.len();
+    let (points, got): (Vec<[f64; 3]>, Vec<f64>) = if side.direct {
+        let points: Vec<_> = picked.iter().map(|&k| side.targets[k as usize]).collect();
+        let mut out = vec![T::ZERO; rows(C, false) * count];
+        let mut sink =
+            Sink { main: &mut out, gradient: None, main_factor: 1.0, gradient_factor: 1.0, accumulate: false };
+        direct_sum(&side.sources, &points, false, &mut sink);
+        let r = rows(C, false);
+        (points, (0..r * count).map(|i| out[(i % count) * r + i / count].f64()).collect())
+    } else {
+        side.fmm.ready(&side.sources);
+        let points = picked.iter().map(|&k| side.fmm.target(k)).collect();
+        (points, side.fmm.field_at(&side.sources, &picked, false, false).iter().map(|v| v.f64()).collect())
+    };
+    exact.keep_order();
+    let mut want = vec![0.0; rows(C, false) * count];
+    let mut sink = Sink { main: &mut want, gradient: None, main_factor: 1.0, gradient_factor: 1.0, accumulate: false };
+    direct_sum(exact, &points, false, &mut sink);
+    let r = rows(C, false);
+    let (mut wrong, mut size) = (0.0, 0.0);
+    for k in 0..count {
+        for i in 0..r {
+            let w = want[k * r + i];
+            wrong += (got[i * count + k] - w).powi(2);
+            size += w * w;
+        }
+    }
+    if wrong == 0.0 { 0.0 } else { (wrong / size).sqrt() }
+}
+
+impl<T: Real> CpuEngine<T> {
+    /// Report and recipe of the last field.
+    fn tell(&mut self, field: Field, seconds: f64) {
+        let (direct, recipe, passes, bytes, pairs) = match field {
+            Field::Velocity { .. } => facts(&self.vortex),
+            Field::Potential { .. } => facts(&self.coulomb),
+        };
+        self.report = Report {
+            backend: 1,
+            method: if direct { Method::Direct as i32 } else { Method::Fmm as i32 },
+            precision: if T::IS_F64 { 2 } else { 1 },
+            host_bytes: bytes,
+            near_pairs: pairs as i64,
+            ..Report::default()
+        };
+        let threads = self.pool.current_num_threads();
+        let kind = format!("{} on {threads} threads ({})", if T::IS_F64 { "f64" } else { "f32" }, isa_name());
+        if direct {
+            self.report.seconds[Pass::P2p as usize] = seconds;
+            self.recipe = format!("Direct sum of {pairs} pairs in {kind}: for this size an FMM would not be faster, or it was asked for.");
+        } else {
+            self.report.seconds[..passes.len()].copy_from_slice(&passes);
+            self.report.order = recipe.order as i32;
+            self.report.depth = recipe.depth as i32;
+            self.report.cells = recipe.cells as i64;
+            self.report.far_pairs = recipe.far_pairs as i64;
+            self.report.near_pairs = (recipe.near_pairs + recipe.correction_pairs) as i64;
+            self.report.estimated_error = recipe.sampled_error;
+            self.recipe = format!(
+                "FMM in {kind}: for a tolerance of {:.1e} each pair of cells may be wrong by {:.1e} of its own field, so that \
+                 pairs need orders up to {}; {} cells in {} levels with at most {} sources and {} targets a leaf, {} cell \
+                 pairs by M2L, {} element pairs directly, {} more because their cores still matter where the field is \
+                 expanded. Predicted {:.3} s, the direct sum {:.3} s. Error found on a sample: {:.1e}{}.",
+                self.options.tolerance,
+                recipe.pair_tolerance,
+                recipe.order,
+                recipe.cells,
+                recipe.depth,
+                recipe.source_capacity,
+                recipe.target_capacity,
+                recipe.far_pairs,
+                recipe.near_pairs,
+                recipe.correction_pairs,
+                recipe.predicted,
+                recipe.direct,
+                recipe.sampled_error,
+                if recipe.tightened > 0 { format!(", after tightening {} times", recipe.tightened) } else { String::new() },
+            );
+        }
+        self.report.seconds[Pass::Total as usize] = seconds;
+    }
+}
+
+type Facts = (bool, super::fmm::Recipe, [f64; crate::report::PASS_COUNT], u64, u64);
+
+fn facts<T: Real, const C: usize, S: SourceSet<T, C>>(side: &Side<T, C, S>) -> Facts {
+    let pairs = side.sources.places().0.len() as u64 * side.targets.len() as u64;
+    let bytes = side.sources.bytes() + side.targets.capacity() as u64 * 24;
+    if side.direct {
+        (true, Default::default(), Default::default(), bytes, pairs)
+    } else {
+        (false, side.fmm.recipe.clone(), side.fmm.seconds, bytes + side.fmm.bytes(), pairs)
+    }
+}
