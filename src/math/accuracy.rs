@@ -8,7 +8,7 @@
 use super::harmonics::MAX_ORDER;
 use once_cell::sync::Lazy;
 
-/// Grid of α and β: upper edges of the bins are (i + 1) STEP.
+/// Grid of α and β: middles of the bins are (i + 1/2) STEP.
 const BINS: usize = 48;
 const STEP: f64 = 0.0175;
 /// Degrees beyond this are summed as if they were this one; at α + β ≤ 0.95 they are below every tolerance offered.
@@ -36,9 +36,9 @@ static ERRORS: Lazy<Vec<[f32; MAX_ORDER + 1]>> = Lazy::new(|| {
         .collect();
     let mut table = vec![[0.0; MAX_ORDER + 1]; BINS * BINS];
     for i in 0..BINS {
-        let alpha = (i + 1) as f64 * STEP;
+        let alpha = (i as f64 + 0.5) * STEP;
         for j in 0..BINS {
-            let beta = (j + 1) as f64 * STEP;
+            let beta = (j as f64 + 0.5) * STEP;
             if alpha + beta > CLOSEST + 2.0 * STEP {
                 continue;
             }

@@ -230,7 +230,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         self.cost = Cost { pair, m2l: cost::m2l::<T, C>() };
         let (ns, nt) = self.capacities(n, m, wish);
         // The tail of an expansion begins at its order, so that is the moment of the radius that tells its size.
-        let moment = order_at(wish.tolerance, CLOSEST_RATIO).clamp(4, 32) as i32;
+        let moment = ((order_at(wish.tolerance, 0.38) as f64 * env("WF_Q", 0.5)) as i32).clamp(3, 32);
         let same = self.recipe.source_capacity == ns && self.source_tree.permutation.len() == n;
         if changes.sources || !same {
             let root = Root::around(&[bounds(places, half)]);
@@ -258,7 +258,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             return (wish.leaf_capacity, wish.leaf_capacity);
         }
         let typical = order_at(wish.tolerance, 0.3).min(MAX_ORDER - 1);
-        let product = CAPACITY_FACTOR * self.cost.m2l[typical] / self.cost.pair;
+        let product = *CAPACITY_FACTOR_ * self.cost.m2l[typical] / self.cost.pair;
         let ratio = (n.max(1) as f64 / m.max(1) as f64).clamp(1e-3, 1e3).sqrt();
         let each = product.sqrt();
         ((each * ratio).clamp(4.0, 4096.0) as usize, (each / ratio).clamp(8.0, 4096.0) as usize)
@@ -302,7 +302,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let start = Instant::now();
         let wish = self.wish.expect("set by prepare");
         let budget = self.far_ratio().clamp(1.0, 1e3) * self.safety;
-        let pair_tolerance = (TRUNCATION_SHARE * wish.tolerance * budget).min(0.1);
+        let pair_tolerance = (env("WF_S", TRUNCATION_SHARE) * wish.tolerance * budget).min(0.1);
         let core_tolerance = (CORE_SHARE * wish.tolerance * budget).min(0.1);
         let highest = if wish.order > 0 { wish.order } else { highest_order(pair_tolerance) };
         let orders = if wish.order > 0 {
@@ -360,7 +360,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
                     .map(|&s| {
                         let c = &self.source_tree.cells[s as usize];
                         let d2: f64 = (0..3).map(|i| (c.center[i] - at[i]).powi(2)).sum();
-                        let reach = (c.spread + near) / (2.0 * CLOSEST_RATIO);
+                        let reach = (c.spread + near) / (2.0 * *CLOSEST_RATIO_);
                         if d2 > reach * reach { self.energies[s as usize] / d2.powi(power) } else { 0.0 }
                     })
                     .sum::<f64>()
@@ -593,12 +593,13 @@ fn order_at(tolerance: f64, ratio: f64) -> usize {
 }
 
 /// Pairs closer than this ratio are split rather than expanded; found on CUBE at 1e-3 … 1e-9 (docs/results.md).
-const CLOSEST_RATIO: f64 = 0.38;
+static CLOSEST_RATIO_: once_cell::sync::Lazy<f64> = once_cell::sync::Lazy::new(|| env("WF_R", 0.38));
+fn env(n: &str, d: f64) -> f64 { std::env::var(n).map_or(d, |v| v.parse().unwrap()) }
 /// See `capacities`.
-const CAPACITY_FACTOR: f64 = 4.0;
+static CAPACITY_FACTOR_: once_cell::sync::Lazy<f64> = once_cell::sync::Lazy::new(|| env("WF_C", 4.0));
 
 fn highest_order(tolerance: f64) -> usize {
-    order_at(tolerance, CLOSEST_RATIO).clamp(3, MAX_ORDER)
+    order_at(tolerance, *CLOSEST_RATIO_).clamp(3, MAX_ORDER)
 }
 
 /// One thread's desk for a leaf.
