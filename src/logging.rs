@@ -20,10 +20,7 @@ struct Switch {
 
 static SWITCH: Lazy<Switch> = Lazy::new(|| {
     let config = ConfigBuilder::new().set_time_level(LevelFilter::Off).set_thread_level(LevelFilter::Off).build();
-    Switch {
-        sink: RwLock::new(None),
-        standard_error: WriteLogger::new(LevelFilter::Trace, config, std::io::stderr()),
-    }
+    Switch { sink: RwLock::new(None), standard_error: WriteLogger::new(LevelFilter::Trace, config, std::io::stderr()) }
 });
 
 /// Whether ours is the process's logger: a Rust program may have its own.

@@ -210,7 +210,8 @@ pub struct PlanOptions {
 
 impl SessionOptions {
     pub fn checked(o: &wfmm_session_options) -> Result<Self> {
-        let backend = code("backend", o.backend, BackendKind::from_code(o.backend), "WFMM_BACKEND_AUTO, _CPU or _CUDA")?;
+        let backend =
+            code("backend", o.backend, BackendKind::from_code(o.backend), "WFMM_BACKEND_AUTO, _CPU or _CUDA")?;
         if o.device < -1 {
             return value_error("device", o.device, "-1 (the best) or a device number");
         }
@@ -224,7 +225,8 @@ impl SessionOptions {
 
 impl PlanOptions {
     pub fn checked(o: &wfmm_plan_options) -> Result<Self> {
-        let method = code("method", o.method, Method::from_code(o.method), "WFMM_METHOD_AUTO, _DIRECT, _FMM or _TREECODE")?;
+        let method =
+            code("method", o.method, Method::from_code(o.method), "WFMM_METHOD_AUTO, _DIRECT, _FMM or _TREECODE")?;
         let precision =
             code("precision", o.precision, Precision::from_code(o.precision), "WFMM_PRECISION_ARRAYS, _F32 or _F64")?;
         if !(0..=WFMM_ORDER_MAX).contains(&o.order) {
@@ -258,7 +260,9 @@ impl PlanOptions {
 /// Refuses a tolerance that `precision` (not ARRAYS) cannot hold.
 pub fn check_tolerance(tolerance: f64, precision: Precision) -> Result<()> {
     let (least, name, hint) = match precision {
-        Precision::F32 => (WFMM_TOLERANCE_MIN_F32, "single", "; compute in double (precision = WFMM_PRECISION_F64, or double arrays)"),
+        Precision::F32 => {
+            (WFMM_TOLERANCE_MIN_F32, "single", "; compute in double (precision = WFMM_PRECISION_F64, or double arrays)")
+        }
         _ => (WFMM_TOLERANCE_MIN_F64, "double", ""),
     };
     if tolerance >= least {
@@ -266,18 +270,27 @@ pub fn check_tolerance(tolerance: f64, precision: Precision) -> Result<()> {
     }
     Error::fail(
         WFMM_ERR_TOLERANCE,
-        format!("tolerance = {tolerance:e} is below what {name} precision can give; at least {least:e} is accepted{hint}"),
+        format!(
+            "tolerance = {tolerance:e} is below what {name} precision can give; at least {least:e} is accepted{hint}"
+        ),
     )
 }
 
 fn segment_regularization(number: i32) -> Result<Regularization> {
     let found = Regularization::from_code(number).filter(|r| *r as i32 <= WFMM_REG_OFFSET);
-    code("segment_regularization", number, found, "WFMM_REG_NONE, _RANKINE, _LAMB_OSEEN, _VATISTAS, _SCULLY or _OFFSET (0 to 5)")
+    code(
+        "segment_regularization",
+        number,
+        found,
+        "WFMM_REG_NONE, _RANKINE, _LAMB_OSEEN, _VATISTAS, _SCULLY or _OFFSET (0 to 5)",
+    )
 }
 
 fn particle_regularization(number: i32) -> Result<Regularization> {
-    let found = Regularization::from_code(number).filter(|r| *r == Regularization::None || *r as i32 >= WFMM_REG_GAUSS_ERF);
-    let accepted = "WFMM_REG_NONE (0), _GAUSS_ERF, _EXPONENTIAL, _COMPACT, _ROSENHEAD, _WINCKELMANS or _POLYNOMIAL (6 to 11)";
+    let found =
+        Regularization::from_code(number).filter(|r| *r == Regularization::None || *r as i32 >= WFMM_REG_GAUSS_ERF);
+    let accepted =
+        "WFMM_REG_NONE (0), _GAUSS_ERF, _EXPONENTIAL, _COMPACT, _ROSENHEAD, _WINCKELMANS or _POLYNOMIAL (6 to 11)";
     code("particle_regularization", number, found, accepted)
 }
 
@@ -296,7 +309,11 @@ fn radius(c: f64) -> Result<f64> {
 }
 
 fn finite(name: &str, x: f64) -> Result<f64> {
-    if x.is_finite() { Ok(x) } else { Error::fail(WFMM_ERR_NOT_FINITE, format!("{name} = {x}; a finite number is needed")) }
+    if x.is_finite() {
+        Ok(x)
+    } else {
+        Error::fail(WFMM_ERR_NOT_FINITE, format!("{name} = {x}; a finite number is needed"))
+    }
 }
 
 fn no_unknown_flags(flags: u64, known: u64) -> Result<()> {
@@ -304,12 +321,17 @@ fn no_unknown_flags(flags: u64, known: u64) -> Result<()> {
     if unknown == 0 {
         return Ok(());
     }
-    Error::fail(WFMM_ERR_CONSTANT, format!("flags = {flags:#x}; the bits {unknown:#x} are no known flag, {known:#x} is accepted"))
+    Error::fail(
+        WFMM_ERR_CONSTANT,
+        format!("flags = {flags:#x}; the bits {unknown:#x} are no known flag, {known:#x} is accepted"),
+    )
 }
 
 /// Passes a code on, or says which number of which argument is unknown and what is accepted.
 pub fn code<T>(name: &str, number: i32, found: Option<T>, accepted: &str) -> Result<T> {
-    found.ok_or_else(|| Error::new(WFMM_ERR_CONSTANT, format!("{name} = {number} is no known constant; accepted: {accepted}")))
+    found.ok_or_else(|| {
+        Error::new(WFMM_ERR_CONSTANT, format!("{name} = {number} is no known constant; accepted: {accepted}"))
+    })
 }
 
 fn value_error<T>(name: &str, value: impl std::fmt::Display, accepted: &str) -> Result<T> {
@@ -342,7 +364,8 @@ mod tests {
     #[test]
     fn tolerance_knows_the_precision() {
         let ask = |tolerance, precision| {
-            PlanOptions::checked(&wfmm_plan_options { tolerance, precision, ..Default::default() }).map_err(|e| e.status)
+            PlanOptions::checked(&wfmm_plan_options { tolerance, precision, ..Default::default() })
+                .map_err(|e| e.status)
         };
         assert!(ask(1e-5, WFMM_PRECISION_F32).is_ok());
         assert_eq!(ask(1e-6, WFMM_PRECISION_F32).unwrap_err(), WFMM_ERR_TOLERANCE);

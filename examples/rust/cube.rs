@@ -47,7 +47,9 @@ fn main() {
         accumulate: false,
     };
     let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap());
-    let reals = |v: &[f64]| if f32 { Reals::HostF32(v.iter().map(|&x| x as f32).collect()) } else { Reals::HostF64(v.to_vec()) };
+    let reals = |v: &[f64]| {
+        if f32 { Reals::HostF32(v.iter().map(|&x| x as f32).collect()) } else { Reals::HostF64(v.to_vec()) }
+    };
     let mut inputs = Inputs {
         particles: Some(ParticleInput { n, position: reals(&x), strength: reals(&q), core: None, default_core: 0.0 }),
         targets: Some(TargetInput { n: m, position: reals(&y) }),
@@ -66,9 +68,17 @@ fn main() {
         e.evaluate(&inputs, Field::Velocity { gradient: false }, to, None).unwrap();
         let t = t.elapsed().as_secs_f64();
         let r = e.report();
-        println!("{t:.4} s, pairs/s if direct {:.3e}; passes {:?}", (n as f64 * m as f64) / t, r.seconds.map(|v| (v * 1e4).round() / 1e4));
+        println!(
+            "{t:.4} s, pairs/s if direct {:.3e}; passes {:?}",
+            (n as f64 * m as f64) / t,
+            r.seconds.map(|v| (v * 1e4).round() / 1e4)
+        );
     }
     println!("{}", e.recipe());
     let t = Instant::now();
-    println!("error {:.2e} ({:.2} s)", e.check(&inputs, Field::Velocity { gradient: false }, 200, 1).unwrap(), t.elapsed().as_secs_f64());
+    println!(
+        "error {:.2e} ({:.2} s)",
+        e.check(&inputs, Field::Velocity { gradient: false }, 200, 1).unwrap(),
+        t.elapsed().as_secs_f64()
+    );
 }

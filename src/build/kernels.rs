@@ -34,7 +34,9 @@ fn compiler(asked: &str) -> PathBuf {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders: Vec<_> = homes.chain(env::split_paths(&path)).collect();
     let found = folders.iter().map(|folder| folder.join("nvcc")).find(|nvcc| nvcc.is_file());
-    found.unwrap_or_else(|| panic!("WAKEFMM_NVCC=auto, but there is no nvcc in $CUDA_HOME/bin, $CUDA_PATH/bin or on the path"))
+    found.unwrap_or_else(|| {
+        panic!("WAKEFMM_NVCC=auto, but there is no nvcc in $CUDA_HOME/bin, $CUDA_PATH/bin or on the path")
+    })
 }
 
 fn compile(root: &Path, out: &Path, nvcc: &Path) -> PathBuf {

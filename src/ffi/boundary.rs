@@ -113,7 +113,10 @@ pub fn not_null<T>(name: &str, pointer: *const T) -> Result<()> {
     }
     if !pointer.is_aligned() {
         let wanted = align_of::<T>();
-        return Error::fail(WFMM_ERR_VALUE, format!("{name} = {pointer:?} is not aligned to the {wanted} bytes of its type"));
+        return Error::fail(
+            WFMM_ERR_VALUE,
+            format!("{name} = {pointer:?} is not aligned to the {wanted} bytes of its type"),
+        );
     }
     Ok(())
 }
@@ -188,7 +191,11 @@ impl<'s> Arrays<'s> {
             return Error::fail(WFMM_ERR_OVERLAP, format!("{name} and gradient overlap; they must be separate arrays"));
         }
         let first = unsafe { self.output_array(name, main, len) }?;
-        let second = if gradient.is_null() { None } else { Some(unsafe { self.output_array("gradient", gradient, gradient_len) }?) };
+        let second = if gradient.is_null() {
+            None
+        } else {
+            Some(unsafe { self.output_array("gradient", gradient, gradient_len) }?)
+        };
         Ok((first, second))
     }
 

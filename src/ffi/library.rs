@@ -2,8 +2,8 @@
 
 use std::ffi::{CString, c_char, c_void};
 
-use crate::error::{Status, WFMM_ERR_VALUE};
 use crate::error::{Error, WFMM_ERR_COUNT};
+use crate::error::{Status, WFMM_ERR_VALUE};
 use crate::logging;
 use crate::options::{LogLevel, code};
 

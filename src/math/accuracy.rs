@@ -28,11 +28,7 @@ static ERRORS: Lazy<Vec<[f32; MAX_ORDER + 1]>> = Lazy::new(|| {
     };
     // At the closest approach every term is below one, so the scaled weights cannot overflow.
     let scaled: Vec<Vec<f64>> = (0..DEGREES)
-        .map(|n| {
-            (1..DEGREES)
-                .map(|l| (ln_weight(n, l) - (2 * n + 2 * l) as f64 * 2f64.ln()).exp())
-                .collect()
-        })
+        .map(|n| (1..DEGREES).map(|l| (ln_weight(n, l) - (2 * n + 2 * l) as f64 * 2f64.ln()).exp()).collect())
         .collect();
     let mut table = vec![[0.0; MAX_ORDER + 1]; BINS * BINS];
     for i in 0..BINS {

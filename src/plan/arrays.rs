@@ -89,7 +89,10 @@ pub fn take_finite<T: HostReal>(name: &str, components: usize, array: Array<'_, 
     match array {
         Array::Host(values) => {
             if let Some(at) = first(values, |x| !x.is_finite()) {
-                return Error::fail(WFMM_ERR_NOT_FINITE, describe(name, components, at, values[at], "finite numbers are needed"));
+                return Error::fail(
+                    WFMM_ERR_NOT_FINITE,
+                    describe(name, components, at, values[at], "finite numbers are needed"),
+                );
             }
             Ok(T::host(copy(name, values)?))
         }
@@ -102,13 +105,22 @@ pub fn take_radii<T: HostReal>(array: Array<'_, T>) -> Result<Reals> {
     if let Array::Host(values) = array
         && let Some(at) = first(values, HostReal::is_negative)
     {
-        return Error::fail(WFMM_ERR_VALUE, describe("core_radius", 1, at, values[at], "0 or a positive radius is needed"));
+        return Error::fail(
+            WFMM_ERR_VALUE,
+            describe("core_radius", 1, at, values[at], "0 or a positive radius is needed"),
+        );
     }
     take_finite("core_radius", 1, array)
 }
 
 /// Keeps the first two columns of a connectivity of `n` rows, `ld` apart, after checking the point numbers.
-pub fn take_connectivity(array: Array<'_, i32>, n: usize, ld: usize, base: i32, n_points: usize) -> Result<(Ints, usize)> {
+pub fn take_connectivity(
+    array: Array<'_, i32>,
+    n: usize,
+    ld: usize,
+    base: i32,
+    n_points: usize,
+) -> Result<(Ints, usize)> {
     let rows = match array {
         Array::Device { address, len } => return Ok((Ints::Device { address, len }, ld)),
         Array::Host(rows) => rows,
@@ -120,7 +132,10 @@ pub fn take_connectivity(array: Array<'_, i32>, n: usize, ld: usize, base: i32, 
             if !(0..n_points as i64).contains(&(number as i64 - base as i64)) {
                 let last = base as i64 + n_points as i64 - 1;
                 let range = format!("accepted: {base} to {last} (index_base = {base}, n_points = {n_points})");
-                return Error::fail(WFMM_ERR_INDEX, format!("connectivity[{k}][{end}] = {number} is no point; {range}"));
+                return Error::fail(
+                    WFMM_ERR_INDEX,
+                    format!("connectivity[{k}][{end}] = {number} is no point; {range}"),
+                );
             }
             ends.push(number);
         }

@@ -123,7 +123,11 @@ impl Plan {
 
     /// Relative L2 error of the last field (the velocity where there was none) against the direct sum.
     pub fn check(&mut self, samples: usize, seed: u64) -> Result<f64> {
-        let first = if self.given.vortices { Field::Velocity { gradient: false } } else { Field::Potential { gradient: false } };
+        let first = if self.given.vortices {
+            Field::Velocity { gradient: false }
+        } else {
+            Field::Potential { gradient: false }
+        };
         let field = self.last_field.unwrap_or(first);
         self.ready(field)?;
         self.check_tolerance()?;
@@ -155,7 +159,10 @@ impl Plan {
             Field::Potential { .. } => (self.given.charges, "charges"),
         };
         if !given {
-            return Error::fail(WFMM_ERR_STATE, format!("evaluate before sources: {what} were never set (n = 0 sets none of them)"));
+            return Error::fail(
+                WFMM_ERR_STATE,
+                format!("evaluate before sources: {what} were never set (n = 0 sets none of them)"),
+            );
         }
         if !self.given.targets {
             return Error::fail(WFMM_ERR_STATE, "evaluate before targets: call wfmm_plan_set_targets_* first");

@@ -62,7 +62,11 @@ impl Plan {
 
     pub fn set_charges<T: HostReal>(&mut self, charges: Option<(usize, Array<'_, T>, Array<'_, T>)>) -> Result<()> {
         let take = |(n, position, charge)| -> Result<ChargeInput> {
-            Ok(ChargeInput { n, position: take_finite("position", 3, position)?, charge: take_finite("charge", 1, charge)? })
+            Ok(ChargeInput {
+                n,
+                position: take_finite("position", 3, position)?,
+                charge: take_finite("charge", 1, charge)?,
+            })
         };
         self.inputs.charges = charges.map(take).transpose()?;
         self.inputs.charge_places += 1;
@@ -73,8 +77,9 @@ impl Plan {
     }
 
     pub fn set_targets<T: HostReal>(&mut self, targets: Option<(usize, Array<'_, T>)>) -> Result<()> {
-        let take =
-            |(n, position)| -> Result<TargetInput> { Ok(TargetInput { n, position: take_finite("position", 3, position)? }) };
+        let take = |(n, position)| -> Result<TargetInput> {
+            Ok(TargetInput { n, position: take_finite("position", 3, position)? })
+        };
         self.inputs.targets = targets.map(take).transpose()?;
         self.inputs.target_places += 1;
         self.given.targets = true;
@@ -87,9 +92,10 @@ impl Plan {
         let counts = self.counts();
         let take = |name: &str, components, have: usize, new: Option<(usize, Array<'_, T>)>| match new {
             None => Ok(None),
-            Some((n, _)) if n != have => {
-                Error::fail(WFMM_ERR_COUNT, format!("{n} values of {name}, but the plan has {have} elements of that kind"))
-            }
+            Some((n, _)) if n != have => Error::fail(
+                WFMM_ERR_COUNT,
+                format!("{n} values of {name}, but the plan has {have} elements of that kind"),
+            ),
             Some((_, array)) => take_finite(name, components, array).map(Some),
         };
         let circulation = take("circulation", 1, counts.segments, new.circulation)?;
@@ -112,7 +118,10 @@ impl Plan {
 
     fn take_segments<T: HostReal>(&self, s: Segments<'_, T>) -> Result<SegmentInput> {
         if s.ld < 2 {
-            return Error::fail(WFMM_ERR_VALUE, format!("ld = {}; a row of the connectivity holds at least 2 point numbers", s.ld));
+            return Error::fail(
+                WFMM_ERR_VALUE,
+                format!("ld = {}; a row of the connectivity holds at least 2 point numbers", s.ld),
+            );
         }
         let base = self.options.index_base;
         let (connectivity, ld) = take_connectivity(s.connectivity, s.n, s.ld, base, s.n_points)?;

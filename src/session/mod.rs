@@ -67,7 +67,10 @@ impl Session {
         if self.process == std::process::id() {
             return Ok(());
         }
-        Error::fail(WFMM_ERR_FORKED, "this session was made before fork(); the child process must create its own session and plans")
+        Error::fail(
+            WFMM_ERR_FORKED,
+            "this session was made before fork(); the child process must create its own session and plans",
+        )
     }
 
     pub fn device(&self) -> &Device {

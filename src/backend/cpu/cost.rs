@@ -44,7 +44,8 @@ fn measure_m2l<T: Real, const C: usize>() -> Vec<f64> {
         best(3, || {
             let order = |_: usize| p;
             let give = |_: usize| &from[..];
-            Translation::<T, C> { ops: &ops, kind: Shift::M2l, steps: &steps, order: &order, from: &give }.run(&mut work, &mut out)
+            Translation::<T, C> { ops: &ops, kind: Shift::M2l, steps: &steps, order: &order, from: &give }
+                .run(&mut work, &mut out)
         }) / steps.len() as f64
     });
     let [a, b, c] = fit(orders.map(|p| p as f64), seconds);

@@ -8,7 +8,7 @@ use super::fmm::{Changes, Fmm, Sink, SourceSet, Wish, rows};
 use super::sources::{ChargeSources, Particle, Segment, VortexSources};
 use super::tree::bounds;
 use crate::backend::{Engine, Field};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_UNSUPPORTED};
 use crate::inputs::{Inputs, Ints, Reals, RealsMut};
 use crate::math::regularization::Part;
 use crate::options::{Method, PlanOptions};
@@ -101,7 +101,10 @@ fn on_host(arrays: &[&Reals]) -> Result<()> {
     if arrays.iter().all(host) {
         return Ok(());
     }
-    Err(Error::new(104, "an array is in device memory, and this plan runs on the CPU: hand over host arrays or use a CUDA session"))
+    Err(Error::new(
+        WFMM_ERR_MEMORY,
+        "an array is in device memory, and this plan runs on the CPU: hand over host arrays or use a CUDA session",
+    ))
 }
 
 impl<T: Real> CpuEngine<T> {
@@ -124,13 +127,13 @@ impl<T: Real> CpuEngine<T> {
         let seen = [inputs.vortex_places, inputs.vortex_strengths, inputs.target_places];
         let old = self.vortex.seen;
         let mut arrays: Vec<&Reals> = inputs.targets.iter().map(|t| &t.position).collect();
-        for s in &inputs.segments {
+        if let Some(s) = &inputs.segments {
             arrays.extend([&s.points, &s.circulation].into_iter().chain(&s.core));
             if matches!(s.connectivity, Ints::Device { .. }) {
                 on_host(&[&Reals::DeviceF64 { address: 0, len: 0 }])?;
             }
         }
-        for p in &inputs.particles {
+        if let Some(p) = &inputs.particles {
             arrays.extend([&p.position, &p.strength].into_iter().chain(&p.core));
         }
         on_host(&arrays)?;
@@ -164,7 +167,7 @@ impl<T: Real> CpuEngine<T> {
     fn update_coulomb(&mut self, inputs: &Inputs) -> Result<Changes> {
         let seen = [inputs.charge_places, inputs.charge_strengths, inputs.target_places];
         let mut arrays: Vec<&Reals> = inputs.targets.iter().map(|t| &t.position).collect();
-        for c in &inputs.charges {
+        if let Some(c) = &inputs.charges {
             arrays.extend([&c.position, &c.charge]);
         }
         on_host(&arrays)?;
@@ -349,9 +352,9 @@ fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
     };
     let mains = sink.main.par_chunks_mut(TARGET_BLOCK * main).enumerate();
     match &mut sink.gradient {
-        Some(g) => mains
-            .zip(g.par_chunks_mut(TARGET_BLOCK * (all - main)))
-            .for_each(|((b, to), g)| write(b, to, Some(g))),
+        Some(g) => {
+            mains.zip(g.par_chunks_mut(TARGET_BLOCK * (all - main))).for_each(|((b, to), g)| write(b, to, Some(g)))
+        }
         None => mains.for_each(|(b, to)| write(b, to, None)),
     }
 }
@@ -389,7 +392,10 @@ fn with_outputs<T: Real>(
 impl<T: Real> Engine for CpuEngine<T> {
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
         if self.options.method == Method::Treecode {
-            return Err(Error::new(105, "WFMM_METHOD_TREECODE is not built yet: use WFMM_METHOD_AUTO, _DIRECT or _FMM"));
+            return Err(Error::new(
+                WFMM_ERR_UNSUPPORTED,
+                "WFMM_METHOD_TREECODE is not built yet: use WFMM_METHOD_AUTO, _DIRECT or _FMM",
+            ));
         }
         let pool = self.pool.clone();
         pool.install(|| {
@@ -410,7 +416,13 @@ impl<T: Real> Engine for CpuEngine<T> {
         })
     }
 
-    fn evaluate(&mut self, inputs: &Inputs, field: Field, main: RealsMut<'_>, gradient: Option<RealsMut<'_>>) -> Result<()> {
+    fn evaluate(
+        &mut self,
+        inputs: &Inputs,
+        field: Field,
+        main: RealsMut<'_>,
+        gradient: Option<RealsMut<'_>>,
+    ) -> Result<()> {
         let start = Instant::now();
         self.prepare(inputs, field)?;
         let pool = self.pool.clone();
@@ -533,7 +545,9 @@ impl<T: Real> CpuEngine<T> {
         let kind = format!("{} on {threads} threads ({})", if T::IS_F64 { "f64" } else { "f32" }, isa_name());
         if direct {
             self.report.seconds[Pass::P2p as usize] = seconds;
-            self.recipe = format!("Direct sum of {pairs} pairs in {kind}: for this size an FMM would not be faster, or it was asked for.");
+            self.recipe = format!(
+                "Direct sum of {pairs} pairs in {kind}: for this size an FMM would not be faster, or it was asked for."
+            );
         } else {
             self.report.seconds[..passes.len()].copy_from_slice(&passes);
             self.report.order = recipe.order as i32;
@@ -560,7 +574,11 @@ impl<T: Real> CpuEngine<T> {
                 recipe.predicted,
                 recipe.direct,
                 recipe.sampled_error,
-                if recipe.tightened > 0 { format!(", after tightening {} times", recipe.tightened) } else { String::new() },
+                if recipe.tightened > 0 {
+                    format!(", after tightening {} times", recipe.tightened)
+                } else {
+                    String::new()
+                },
             );
         }
         self.report.seconds[Pass::Total as usize] = seconds;

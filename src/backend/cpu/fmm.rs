@@ -40,7 +40,15 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     /// Whether a core of the source cell is worth a correction in the target cell, at this relative error.
     fn core_matters(&self, source: u32, cell: &Cell, target: &Cell, tolerance: f64) -> bool;
     /// Adds the direct sum of the sorted sources in `ranges` to `out[row][target]`, rows `stride` apart.
-    fn near(&self, part: Part, ranges: &[Range<u32>], targets: &[Vec<T>; 3], gradient: bool, out: &mut [T], stride: usize);
+    fn near(
+        &self,
+        part: Part,
+        ranges: &[Range<u32>],
+        targets: &[Vec<T>; 3],
+        gradient: bool,
+        out: &mut [T],
+        stride: usize,
+    );
     /// Relative cost of a direct pair is measured with this set's own kernel.
     fn pair_seconds(&self, gradient: bool) -> f64;
 }
@@ -229,8 +237,8 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         }
         self.cost = Cost { pair, m2l: cost::m2l::<T, C>() };
         let (ns, nt) = self.capacities(n, m, wish);
-        // The tail of an expansion begins at its order, so that is the moment of the radius that tells its size.
-        let moment = ((order_at(wish.tolerance, 0.38) as f64 * env("WF_Q", 0.5)) as i32).clamp(3, 32);
+        // Half the order of the closest pair: with it the estimate meets the measured error of CUBE at 1e-3 … 1e-9.
+        let moment = (order_at(wish.tolerance, 0.38) as i32 / 2).clamp(3, 32);
         let same = self.recipe.source_capacity == ns && self.source_tree.permutation.len() == n;
         if changes.sources || !same {
             let root = Root::around(&[bounds(places, half)]);
@@ -241,7 +249,8 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let root = Root::around(&[bounds(targets, &[])]);
         self.target_tree = Tree::build(targets, &[], root, nt, moment);
         self.target_points = self.target_tree.permutation.par_iter().map(|&k| targets[k as usize]).collect();
-        self.leaf_starts = self.target_tree.leaves.iter().map(|&l| (self.target_tree.cells[l as usize].begin, l)).collect();
+        self.leaf_starts =
+            self.target_tree.leaves.iter().map(|&l| (self.target_tree.cells[l as usize].begin, l)).collect();
         self.leaf_starts.sort_unstable();
         self.recipe.source_capacity = ns;
         self.recipe.target_capacity = nt;
@@ -258,7 +267,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             return (wish.leaf_capacity, wish.leaf_capacity);
         }
         let typical = order_at(wish.tolerance, 0.3).min(MAX_ORDER - 1);
-        let product = *CAPACITY_FACTOR_ * self.cost.m2l[typical] / self.cost.pair;
+        let product = CAPACITY_FACTOR * self.cost.m2l[typical] / self.cost.pair;
         let ratio = (n.max(1) as f64 / m.max(1) as f64).clamp(1e-3, 1e3).sqrt();
         let each = product.sqrt();
         ((each * ratio).clamp(4.0, 4096.0) as usize, (each / ratio).clamp(8.0, 4096.0) as usize)
@@ -289,7 +298,15 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     /// Lets the mean squares of the sample grow to those of a larger one: a singular field has a heavy tail.
     fn widen_norm(&mut self, sources: &dyn SourceSet<T, C>, near_only: bool) {
         let gradient = self.wish.expect("set by prepare").gradient;
-        let targets = self.spread((self.target_points.len() / 32).clamp(SAMPLES, 4096));
+        // Whole leaves, because the pair kernels take a register of targets at a time.
+        let leaves = &self.leaf_starts;
+        let stride = (self.target_points.len() / 4096).clamp(8, 64).min(leaves.len().div_ceil(4)).max(1);
+        let targets: Vec<u32> = leaves
+            .iter()
+            .step_by(stride)
+            .map(|&(_, l)| &self.target_tree.cells[l as usize])
+            .flat_map(|c| c.begin..c.end.min(c.begin + 256))
+            .collect();
         let field = self.field_at(sources, &targets, gradient, near_only);
         let (a, b) = mean_squares::<T, C>(&field, targets.len());
         let sample = self.sample.as_mut().expect("taken by prepare");
@@ -302,7 +319,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let start = Instant::now();
         let wish = self.wish.expect("set by prepare");
         let budget = self.far_ratio().clamp(1.0, 1e3) * self.safety;
-        let pair_tolerance = (env("WF_S", TRUNCATION_SHARE) * wish.tolerance * budget).min(0.1);
+        let pair_tolerance = (TRUNCATION_SHARE * wish.tolerance * budget).min(0.1);
         let core_tolerance = (CORE_SHARE * wish.tolerance * budget).min(0.1);
         let highest = if wish.order > 0 { wish.order } else { highest_order(pair_tolerance) };
         let orders = if wish.order > 0 {
@@ -360,7 +377,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
                     .map(|&s| {
                         let c = &self.source_tree.cells[s as usize];
                         let d2: f64 = (0..3).map(|i| (c.center[i] - at[i]).powi(2)).sum();
-                        let reach = (c.spread + near) / (2.0 * *CLOSEST_RATIO_);
+                        let reach = (c.spread + near) / (2.0 * CLOSEST_RATIO);
                         if d2 > reach * reach { self.energies[s as usize] / d2.powi(power) } else { 0.0 }
                     })
                     .sum::<f64>()
@@ -434,7 +451,14 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let ops = self.ops.clone().expect("chosen");
         let start = Instant::now();
         self.locals.resize(self.target_tree.cells.len() * C * ops.order * ops.order, T::ZERO);
-        passes::m2l::<T, C>(&ops, &self.source_tree, &self.target_tree, &self.lists, &self.multipoles, &mut self.locals);
+        passes::m2l::<T, C>(
+            &ops,
+            &self.source_tree,
+            &self.target_tree,
+            &self.lists,
+            &self.multipoles,
+            &mut self.locals,
+        );
         self.seconds[Pass::M2l as usize] = start.elapsed().as_secs_f64();
         let start = Instant::now();
         passes::l2l::<T, C>(&ops, &self.target_tree, &mut self.locals);
@@ -552,7 +576,8 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             .lists
             .iter()
             .map(|l| {
-                l.far.capacity() * 8 + (l.near.capacity() + l.plain.capacity() + l.correction.capacity()) * 8
+                l.far.capacity() * 8
+                    + (l.near.capacity() + l.plain.capacity() + l.correction.capacity()) * 8
                     + size_of::<CellLists>()
             })
             .sum();
@@ -565,7 +590,12 @@ impl<T: Real, const C: usize> Fmm<T, C> {
 }
 
 /// Direct field of the first `n` sorted sources at a few points, `[row][point]`.
-fn direct<T: Real, const C: usize>(sources: &dyn SourceSet<T, C>, points: &[[f64; 3]], gradient: bool, n: usize) -> Vec<T> {
+fn direct<T: Real, const C: usize>(
+    sources: &dyn SourceSet<T, C>,
+    points: &[[f64; 3]],
+    gradient: bool,
+    n: usize,
+) -> Vec<T> {
     let count = points.len();
     let at: [Vec<T>; 3] = std::array::from_fn(|i| points.iter().map(|p| T::of(p[i])).collect());
     let blocks: Vec<Vec<T>> = (0..n.div_ceil(2048))
@@ -593,13 +623,12 @@ fn order_at(tolerance: f64, ratio: f64) -> usize {
 }
 
 /// Pairs closer than this ratio are split rather than expanded; found on CUBE at 1e-3 … 1e-9 (docs/results.md).
-static CLOSEST_RATIO_: once_cell::sync::Lazy<f64> = once_cell::sync::Lazy::new(|| env("WF_R", 0.38));
-fn env(n: &str, d: f64) -> f64 { std::env::var(n).map_or(d, |v| v.parse().unwrap()) }
+const CLOSEST_RATIO: f64 = 0.33;
 /// See `capacities`.
-static CAPACITY_FACTOR_: once_cell::sync::Lazy<f64> = once_cell::sync::Lazy::new(|| env("WF_C", 4.0));
+const CAPACITY_FACTOR: f64 = 4.0;
 
 fn highest_order(tolerance: f64) -> usize {
-    order_at(tolerance, *CLOSEST_RATIO_).clamp(3, MAX_ORDER)
+    order_at(tolerance, CLOSEST_RATIO).clamp(3, MAX_ORDER)
 }
 
 /// One thread's desk for a leaf.

@@ -16,12 +16,19 @@ fn error<T: Real>(n: usize, tol: f64, gradient: bool, reg: (R, R), core: f64, se
     let mut r = rng(7);
     let mut src = VortexSources::<T>::new(reg.0, reg.1);
     let mut p = || std::array::from_fn(|_| (r() as f32) as f64);
-    let particles = (0..if segs { 0 } else { n }).map(|_| Particle { x: p(), strength: p().map(|v: f64| 2.0 * v - 1.0), core }).collect();
+    let particles = (0..if segs { 0 } else { n })
+        .map(|_| Particle { x: p(), strength: p().map(|v: f64| 2.0 * v - 1.0), core })
+        .collect();
     let segments = (0..if segs { n } else { 0 })
         .map(|_| {
             let a: [f64; 3] = p();
             let d: [f64; 3] = p();
-            Segment { p1: a, p2: std::array::from_fn(|i| (a[i] + 0.05 * (d[i] - 0.5)) as f32 as f64), circulation: 1.0, core }
+            Segment {
+                p1: a,
+                p2: std::array::from_fn(|i| (a[i] + 0.05 * (d[i] - 0.5)) as f32 as f64),
+                circulation: 1.0,
+                core,
+            }
         })
         .collect();
     let targets: Vec<[f64; 3]> = (0..n).map(|_| p()).collect();
@@ -31,7 +38,16 @@ fn error<T: Real>(n: usize, tol: f64, gradient: bool, reg: (R, R), core: f64, se
     fmm.prepare(&mut src, &targets, Changes { sources: true, strengths: true, targets: true }, wish, false);
     let mut main = vec![T::ZERO; 3 * n];
     let mut grad = vec![T::ZERO; 9 * n];
-    fmm.evaluate(&src, &mut Sink { main: &mut main, gradient: gradient.then_some(&mut grad[..]), main_factor: 1.0, gradient_factor: 1.0, accumulate: false });
+    fmm.evaluate(
+        &src,
+        &mut Sink {
+            main: &mut main,
+            gradient: gradient.then_some(&mut grad[..]),
+            main_factor: 1.0,
+            gradient_factor: 1.0,
+            accumulate: false,
+        },
+    );
     let m = n.min(300);
     let at: [Vec<T>; 3] = std::array::from_fn(|i| targets[..m].iter().map(|x| T::of(x[i])).collect());
     let mut out = vec![T::ZERO; 12 * m];
@@ -55,15 +71,17 @@ fn error<T: Real>(n: usize, tol: f64, gradient: bool, reg: (R, R), core: f64, se
 #[test]
 fn fmm_meets_its_tolerance() {
     for tol in [1e-2, 1e-4, 1e-6, 1e-8, 1e-10] {
-        let (e, g, r) = error::<f64>(4000, tol, true, (R::None, R::None), 0.0, false);
-        println!("f64 particles {tol:e}: {e:.2e} {g:.2e} {r:?}");
-        let (e, g, r) = error::<f64>(2000, tol, true, (R::Vatistas, R::None), 0.002, true);
-        println!("f64 segments {tol:e}: {e:.2e} {g:.2e} {r:?}");
-        let (e, g, r) = error::<f64>(4000, tol, true, (R::None, R::GaussErf), 0.05, false);
-        println!("f64 gauss {tol:e}: {e:.2e} {g:.2e} {r:?}");
+        for (name, n, regs, core, segments) in [
+            ("particles", 4000, (R::None, R::None), 0.0, false),
+            ("segments", 2000, (R::Vatistas, R::None), 0.002, true),
+            ("gauss", 4000, (R::None, R::GaussErf), 0.05, false),
+        ] {
+            let (e, g, r) = error::<f64>(n, tol, true, regs, core, segments);
+            assert!(e <= tol && g <= 30.0 * tol, "f64 {name} at {tol:e}: {e:.2e}, gradient {g:.2e}, {r:?}");
+        }
     }
     for tol in [1e-2, 1e-4, 1e-5] {
-        let (e, g, r) = error::<f32>(4000, tol, false, (R::None, R::None), 0.0, false);
-        println!("f32 {tol:e}: {e:.2e} {g:.2e} {r:?}");
+        let (e, _, r) = error::<f32>(4000, tol, false, (R::None, R::None), 0.0, false);
+        assert!(e <= tol, "f32 at {tol:e}: {e:.2e}, {r:?}");
     }
 }

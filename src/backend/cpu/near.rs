@@ -22,21 +22,28 @@ impl<T> SegmentSources<T> {
     pub fn new(s: impl Iterator<Item = Segment>) -> Self {
         Self(s.collect(), PhantomData)
     }
-    pub fn bytes(&self) -> u64 { self.0.capacity() as u64 * 64 }
+    pub fn bytes(&self) -> u64 {
+        self.0.capacity() as u64 * 64
+    }
 }
 impl<T: Real> ParticleSources<T> {
     pub fn new(s: impl Iterator<Item = Particle>) -> Self {
         let v: Vec<Particle> = s.collect();
-        let w = v.iter().map(|p| std::array::from_fn(|i| T::of(if i < 3 { p.x[i] } else { p.strength[i - 3] }))).collect();
+        let w =
+            v.iter().map(|p| std::array::from_fn(|i| T::of(if i < 3 { p.x[i] } else { p.strength[i - 3] }))).collect();
         Self(v, w)
     }
-    pub fn bytes(&self) -> u64 { self.0.capacity() as u64 * 64 }
+    pub fn bytes(&self) -> u64 {
+        self.0.capacity() as u64 * 64
+    }
 }
 impl<T> ChargeSources<T> {
     pub fn new(s: impl Iterator<Item = ([f64; 3], f64)>) -> Self {
         Self(s.collect(), PhantomData)
     }
-    pub fn bytes(&self) -> u64 { self.0.capacity() as u64 * 64 }
+    pub fn bytes(&self) -> u64 {
+        self.0.capacity() as u64 * 64
+    }
 }
 fn put<T: Real>(i: bs::Induced, g: bool, out: &mut [T], stride: usize, k: usize) {
     for r in 0..3 {
@@ -49,7 +56,16 @@ fn put<T: Real>(i: bs::Induced, g: bool, out: &mut [T], stride: usize, k: usize)
     }
 }
 #[allow(clippy::too_many_arguments)]
-pub fn segments<T: Real>(reg: Regularization, part: Part, s: &SegmentSources<T>, ranges: &[Range<usize>], t: &[Vec<T>; 3], g: bool, out: &mut [T], stride: usize) {
+pub fn segments<T: Real>(
+    reg: Regularization,
+    part: Part,
+    s: &SegmentSources<T>,
+    ranges: &[Range<usize>],
+    t: &[Vec<T>; 3],
+    g: bool,
+    out: &mut [T],
+    stride: usize,
+) {
     for k in 0..t[0].len() {
         let x = std::array::from_fn(|i| t[i][k].f64());
         for r in ranges {
@@ -60,7 +76,16 @@ pub fn segments<T: Real>(reg: Regularization, part: Part, s: &SegmentSources<T>,
     }
 }
 #[allow(clippy::too_many_arguments)]
-pub fn particles<T: Real>(reg: Regularization, part: Part, s: &ParticleSources<T>, ranges: &[Range<usize>], t: &[Vec<T>; 3], g: bool, out: &mut [T], stride: usize) {
+pub fn particles<T: Real>(
+    reg: Regularization,
+    part: Part,
+    s: &ParticleSources<T>,
+    ranges: &[Range<usize>],
+    t: &[Vec<T>; 3],
+    g: bool,
+    out: &mut [T],
+    stride: usize,
+) {
     if !g && (part == Part::Singular || reg == Regularization::None) {
         crate::simd::dispatch(Plain { s: &s.1, ranges, t, out, stride });
         return;
@@ -107,11 +132,8 @@ impl<T: Real> crate::simd::Kernel for Plain<'_, T> {
                         let i = r2.rsqrt();
                         let i = zero.lt(r2).select(i, zero);
                         let i3 = i * i * i;
-                        let c = [
-                            p[5].fnma(d[1], p[4] * d[2]),
-                            p[3].fnma(d[2], p[5] * d[0]),
-                            p[4].fnma(d[0], p[3] * d[1]),
-                        ];
+                        let c =
+                            [p[5].fnma(d[1], p[4] * d[2]), p[3].fnma(d[2], p[5] * d[0]), p[4].fnma(d[0], p[3] * d[1])];
                         for a in 0..3 {
                             u[h][a] = c[a].fma(i3, u[h][a]);
                         }
@@ -133,7 +155,14 @@ impl<T: Real> crate::simd::Kernel for Plain<'_, T> {
     }
 }
 
-pub fn charges<T: Real>(s: &ChargeSources<T>, ranges: &[Range<usize>], t: &[Vec<T>; 3], g: bool, out: &mut [T], stride: usize) {
+pub fn charges<T: Real>(
+    s: &ChargeSources<T>,
+    ranges: &[Range<usize>],
+    t: &[Vec<T>; 3],
+    g: bool,
+    out: &mut [T],
+    stride: usize,
+) {
     for k in 0..t[0].len() {
         let x = std::array::from_fn(|i| t[i][k].f64());
         for r in ranges {

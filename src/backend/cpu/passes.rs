@@ -40,11 +40,7 @@ pub struct Work<T> {
 impl<T: Real> Work<T> {
     pub fn new(order: usize, components: usize) -> Self {
         let n = order * order * WIDEST;
-        Self {
-            scratch: Scratch::new(order),
-            harmonics: vec![T::ZERO; n],
-            sum: vec![T::ZERO; n * components.max(1)],
-        }
+        Self { scratch: Scratch::new(order), harmonics: vec![T::ZERO; n], sum: vec![T::ZERO; n * components.max(1)] }
     }
 }
 
@@ -125,7 +121,8 @@ pub fn m2m<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, multipoles:
                     let steps: Vec<Step> = children.iter().map(|c| step(c, cell)).collect();
                     let from = &lower[(first - below) * size..];
                     let (order, give) = (|_: usize| ops.order, |k: usize| &from[k * size..(k + 1) * size]);
-                    Translation::<T, C> { ops, kind: Shift::M2m, steps: &steps, order: &order, from: &give }.run(work, out);
+                    Translation::<T, C> { ops, kind: Shift::M2m, steps: &steps, order: &order, from: &give }
+                        .run(work, out);
                 },
             );
     }
@@ -186,18 +183,20 @@ pub fn l2l<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, locals: &mu
                 let first = cell.first_child as usize;
                 let children = &tree.cells[first..first + cell.children as usize];
                 let steps: Vec<Step> = children.iter().map(|c| step(cell, c)).collect();
-                dispatch(Spread::<T, C> { ops, steps: &steps, from: &upper[parent * size..(parent + 1) * size], work, out });
+                dispatch(Spread::<T, C> {
+                    ops,
+                    steps: &steps,
+                    from: &upper[parent * size..(parent + 1) * size],
+                    work,
+                    out,
+                });
             },
         );
     }
 }
 
 fn step(from: &Cell, to: &Cell) -> Step {
-    Step {
-        d: std::array::from_fn(|i| to.center[i] - from.center[i]),
-        from_radius: from.scale,
-        to_radius: to.scale,
-    }
+    Step { d: std::array::from_fn(|i| to.center[i] - from.center[i]), from_radius: from.scale, to_radius: to.scale }
 }
 
 /// Many expansions into one (M2M, M2L).
@@ -295,7 +294,13 @@ impl<T: Real, const C: usize> Kernel for Spread<'_, T, C> {
 
 /// The field of one cell as scalar expansions, one row of order² a number wanted at the targets:
 /// velocity (3 rows) and gradient (9 more) for C = 3, potential and its gradient (3 more) for C = 1.
-pub fn field_rows<T: Real, const C: usize>(ops: &Operators<T>, local: &[T], scale: f64, gradient: bool, rows: &mut Vec<T>) {
+pub fn field_rows<T: Real, const C: usize>(
+    ops: &Operators<T>,
+    local: &[T],
+    scale: f64,
+    gradient: bool,
+    rows: &mut Vec<T>,
+) {
     let n = ops.order * ops.order;
     rows.clear();
     let unit = T::of(1.0 / scale);

@@ -279,7 +279,15 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         self.particle_core_matters(c, gap, tolerance) || self.segment_core_matters(c, cell, target, tolerance)
     }
 
-    fn near(&self, part: Part, ranges: &[Range<u32>], targets: &[Vec<T>; 3], gradient: bool, out: &mut [T], stride: usize) {
+    fn near(
+        &self,
+        part: Part,
+        ranges: &[Range<u32>],
+        targets: &[Vec<T>; 3],
+        gradient: bool,
+        out: &mut [T],
+        stride: usize,
+    ) {
         let none = Regularization::None;
         if !self.segments.is_empty() {
             let runs: Vec<_> = ranges.iter().map(|r| self.segment_run(r)).filter(|r| !r.is_empty()).collect();
@@ -296,7 +304,8 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
     fn pair_seconds(&self, gradient: bool) -> f64 {
         let (n, m) = (self.segments.len() as f64, self.particles.len() as f64);
         let none = Regularization::None;
-        let segment = near::pair_seconds::<T>(near::Kind::Segments(self.segment_regularization.unwrap_or(none)), gradient);
+        let segment =
+            near::pair_seconds::<T>(near::Kind::Segments(self.segment_regularization.unwrap_or(none)), gradient);
         let particle =
             near::pair_seconds::<T>(near::Kind::Particles(self.particle_regularization.unwrap_or(none)), gradient);
         (n * segment + m * particle) / (n + m).max(1.0)
@@ -344,7 +353,8 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
         }
     }
     fn bytes(&self) -> u64 {
-        (self.places.capacity() * 24 + self.charge.capacity() * 8 + self.permutation.capacity() * 4) as u64 + self.near.bytes()
+        (self.places.capacity() * 24 + self.charge.capacity() * 8 + self.permutation.capacity() * 4) as u64
+            + self.near.bytes()
     }
     fn fill(&self, cell: &Cell, _order: usize, points: &mut Points<T, 1>) {
         for &k in &self.permutation[cell.begin as usize..cell.end as usize] {
@@ -369,7 +379,15 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
     fn core_matters(&self, _: u32, _: &Cell, _: &Cell, _: f64) -> bool {
         false
     }
-    fn near(&self, part: Part, ranges: &[Range<u32>], targets: &[Vec<T>; 3], gradient: bool, out: &mut [T], stride: usize) {
+    fn near(
+        &self,
+        part: Part,
+        ranges: &[Range<u32>],
+        targets: &[Vec<T>; 3],
+        gradient: bool,
+        out: &mut [T],
+        stride: usize,
+    ) {
         if part != Part::Correction {
             let runs: Vec<_> = ranges.iter().map(|r| r.start as usize..r.end as usize).collect();
             near::charges(&self.near, &runs, targets, gradient, out, stride);

@@ -297,9 +297,8 @@ mod tests {
         for c in &tree.cells {
             for &k in &tree.permutation[c.begin as usize..c.end as usize] {
                 for s in [1.0, -1.0] {
-                    let r2: f64 = (0..3)
-                        .map(|i| (x[k as usize][i] + s * half[k as usize][i] - c.center[i]).powi(2))
-                        .sum();
+                    let r2: f64 =
+                        (0..3).map(|i| (x[k as usize][i] + s * half[k as usize][i] - c.center[i]).powi(2)).sum();
                     assert!(r2.sqrt() <= c.radius * (1.0 + 1e-12));
                 }
             }

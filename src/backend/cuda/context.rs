@@ -80,7 +80,10 @@ impl Context {
     /// Makes this context current until the guard is dropped.
     pub fn enter(&self) -> Result<Current<'_>> {
         if self.lost.load(Ordering::Relaxed) {
-            return Err(Error::new(driver::DEVICE_LOST, "an earlier error on this GPU left its context unusable; make a new session"));
+            return Err(Error::new(
+                driver::DEVICE_LOST,
+                "an earlier error on this GPU left its context unusable; make a new session",
+            ));
         }
         // SAFETY: the context is retained as long as `self`.
         unsafe { check(sys::cuCtxPushCurrent_v2(self.raw), "cuCtxPushCurrent")? };
@@ -113,7 +116,9 @@ impl Context {
         let c_name = CString::new(name).map_err(|_| Error::new(driver::INTERNAL, format!("kernel name '{name}'")))?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: module and name are live, the pointer is to a live handle.
-        unsafe { check(sys::cuModuleGetFunction(&mut raw, module, c_name.as_ptr()), &format!("kernel {unit}/{name}"))? };
+        unsafe {
+            check(sys::cuModuleGetFunction(&mut raw, module, c_name.as_ptr()), &format!("kernel {unit}/{name}"))?
+        };
         let function = Function { raw };
         kernels.functions.insert((unit, name.to_owned()), function);
         Ok(function)
@@ -121,13 +126,17 @@ impl Context {
 
     fn load(&self, unit: &str) -> Result<sys::CUmodule> {
         let image = KERNELS.iter().find(|(name, _)| *name == unit).map(|(_, image)| *image);
-        let image = image.ok_or_else(|| Error::new(driver::INTERNAL, format!("no kernel unit '{unit}' is embedded")))?;
+        let image =
+            image.ok_or_else(|| Error::new(driver::INTERNAL, format!("no kernel unit '{unit}' is embedded")))?;
         let mut module = std::ptr::null_mut();
         // SAFETY: a fat binary carries its own length; it was made by kernels/compile.sh.
         let status = unsafe { sys::cuModuleLoadData(&mut module, image.as_ptr().cast()) };
         check(status, "cuModuleLoadData").map_err(|error| {
             let (major, minor) = self.info.capability;
-            let reason = format!("the kernels do not load on {} (compute capability {major}.{minor}): {}", self.info.name, error.message);
+            let reason = format!(
+                "the kernels do not load on {} (compute capability {major}.{minor}): {}",
+                self.info.name, error.message
+            );
             Error::new(error.status, reason)
         })?;
         Ok(module)

@@ -57,7 +57,10 @@ impl Probe {
         }
         if ordinal >= 0 {
             let device = self.devices.get(ordinal as usize).ok_or_else(|| {
-                Error::new(NO_DEVICE, format!("device is {ordinal}; this machine has {} GPU(s), counted from 0", self.devices.len()))
+                Error::new(
+                    NO_DEVICE,
+                    format!("device is {ordinal}; this machine has {} GPU(s), counted from 0", self.devices.len()),
+                )
             })?;
             return match &device.refusal {
                 Some(refusal) => Err(Error::new(NO_DEVICE, refusal.clone())),
@@ -88,7 +91,10 @@ pub fn probe() -> Probe {
     if found.driver < OLDEST_DRIVER {
         found.refusal = Some(format!(
             "the NVIDIA driver supports CUDA {}.{}; this library needs a driver for CUDA {}.{} or newer (driver 580)",
-            found.driver / 1000, found.driver % 1000 / 10, OLDEST_DRIVER / 1000, OLDEST_DRIVER % 1000 / 10
+            found.driver / 1000,
+            found.driver % 1000 / 10,
+            OLDEST_DRIVER / 1000,
+            OLDEST_DRIVER % 1000 / 10
         ));
         return found;
     }
@@ -126,7 +132,10 @@ fn describe(ordinal: i32) -> Result<DeviceInfo, Error> {
         multiprocessors: get(DeviceAttribute::MultiprocessorCount)?,
         memory: device.total_memory().map_err(|error| from_cust(error, "cuDeviceTotalMem"))?,
         l2: get(DeviceAttribute::L2CacheSize)?,
-        shared_memory: attribute(ordinal, sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+        shared_memory: attribute(
+            ordinal,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        )?,
         name,
         refusal,
     })

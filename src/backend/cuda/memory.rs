@@ -51,7 +51,9 @@ impl<T: Plain> Buffer<T> {
         self.free();
         let _current = self.context.enter()?;
         let take = |len: usize| -> Result<sys::CUdeviceptr> {
-            let bytes = len.checked_mul(size_of::<T>()).ok_or_else(|| Error::new(super::driver::DEVICE_MEMORY, "length overflow"))?;
+            let bytes = len
+                .checked_mul(size_of::<T>())
+                .ok_or_else(|| Error::new(super::driver::DEVICE_MEMORY, "length overflow"))?;
             let mut address = 0;
             // SAFETY: the pointer is to a live address.
             let status = unsafe { sys::cuMemAlloc_v2(&mut address, bytes) };

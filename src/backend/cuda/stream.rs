@@ -78,7 +78,14 @@ impl Stream {
     ///
     /// # Safety
     /// Number, order and types of the arguments must be the kernel's, and every device address must be good for what it does.
-    pub unsafe fn launch(&self, function: Function, grid: [u32; 3], block: u32, shared: usize, arguments: &mut [*mut c_void]) -> Result<()> {
+    pub unsafe fn launch(
+        &self,
+        function: Function,
+        grid: [u32; 3],
+        block: u32,
+        shared: usize,
+        arguments: &mut [*mut c_void],
+    ) -> Result<()> {
         if grid.contains(&0) {
             return Ok(());
         }
@@ -86,7 +93,19 @@ impl Stream {
         let [x, y, z] = grid;
         // SAFETY: the caller's promise.
         let code = unsafe {
-            launch_kernel(function.raw, x, y, z, block, 1, 1, shared as u32, self.raw, arguments.as_mut_ptr(), std::ptr::null_mut())
+            launch_kernel(
+                function.raw,
+                x,
+                y,
+                z,
+                block,
+                1,
+                1,
+                shared as u32,
+                self.raw,
+                arguments.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
         };
         self.context.watch(check_code(code, "cuLaunchKernel"))
     }

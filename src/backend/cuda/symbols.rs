@@ -65,9 +65,17 @@ pub(super) fn slots() -> &'static [AtomicPtr<libc::c_void>] {
 macro_rules! slot {
     ($name:ident) => {
         concat!(
-            ".pushsection .data.wakefmm_cuda,\"aw\",@progbits\nwakefmm_slot_", stringify!($name),
-            ": .quad wakefmm_cuda_absent\n.popsection\n.globl ", stringify!($name), "\n.hidden ", stringify!($name),
-            "\n.type ", stringify!($name), ",@function\n", stringify!($name), ":\n"
+            ".pushsection .data.wakefmm_cuda,\"aw\",@progbits\nwakefmm_slot_",
+            stringify!($name),
+            ": .quad wakefmm_cuda_absent\n.popsection\n.globl ",
+            stringify!($name),
+            "\n.hidden ",
+            stringify!($name),
+            "\n.type ",
+            stringify!($name),
+            ",@function\n",
+            stringify!($name),
+            ":\n"
         )
     };
 }
