@@ -4,7 +4,7 @@
 #include "pair.cuh"
 
 // x' = (x - origin) * scale; the scale is a power of two. Mirrors backend::cuda::gather::Frame.
-struct Frame { double origin[3]; double scale; };
+struct Frame { double origin[3]; double scale; double low[3]; double box; };
 
 // An array of the host's in either precision; null where there is none. Mirrors backend::cuda::gather::RealsArg.
 struct Reals {
@@ -58,12 +58,14 @@ WFMM_KERNEL frame(const double* rows, int n_rows, int center, double box, Frame*
     double widest = 0;
     for (int k = 0; k < 3; k++) {
         const bool empty = !(s_bound[3 + k] >= s_bound[k]);
+        out->low[k] = empty ? 0.0 : s_bound[k];
         out->origin[k] = center && !empty ? 0.5 * (s_bound[k] + s_bound[3 + k]) : 0.0;
         if (!empty) widest = fmax(widest, s_bound[3 + k] - s_bound[k]);
     }
     int exponent = 0;
     if (widest > 0) frexp(widest, &exponent);
     out->scale = ldexp(box, -exponent);
+    out->box = box;
 }
 
 template <class T> WFMM_DEVICE T placed(double x, const Frame& frame, int c) { return T((x - frame.origin[c]) * frame.scale); }
@@ -144,19 +146,19 @@ WFMM_KERNEL charges_f64(Reals position, Reals charge, long long n, long long pad
 
 // Cells of 32³ over the box, numbered along a Z curve: targets of one warp then lie together and mostly agree on which
 // sources' cores they feel. The order of targets changes no sum.
-WFMM_DEVICE int cell_of(Reals position, long long k, const double* low, const Frame& frame, double box) {
+WFMM_DEVICE int cell_of(Reals position, long long k, const Frame& frame) {
     int cell = 0;
     for (int c = 0; c < 3; c++) {
-        int i = int((position[3 * k + c] - low[c]) * frame.scale * (32 / box));
+        int i = int((position[3 * k + c] - frame.low[c]) * frame.scale * (32 / frame.box));
         i = i < 0 ? 0 : i > 31 ? 31 : i;
         for (int bit = 0; bit < 5; bit++) cell |= ((i >> bit) & 1) << (3 * bit + c);
     }
     return cell;
 }
 
-WFMM_KERNEL cell_count(Reals position, long long n, const double* low, const Frame* frame, double box, unsigned* counts) {
+WFMM_KERNEL cell_count(Reals position, long long n, const Frame* frame, unsigned* counts) {
     const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-    if (k < n) atomicAdd(&counts[cell_of(position, k, low, *frame, box)], 1u);
+    if (k < n) atomicAdd(&counts[cell_of(position, k, *frame)], 1u);
 }
 
 // Exclusive prefix sums of 32768 counts in place. One block of 1024.
@@ -177,9 +179,9 @@ WFMM_KERNEL cell_scan(unsigned* counts) {
 }
 
 // Target k goes to a place of its cell; `counts` holds the next free place of each cell.
-WFMM_KERNEL cell_place(Reals position, long long n, const double* low, const Frame* frame, double box, unsigned* counts, unsigned* order) {
+WFMM_KERNEL cell_place(Reals position, long long n, const Frame* frame, unsigned* counts, unsigned* order) {
     const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-    if (k < n) order[atomicAdd(&counts[cell_of(position, k, low, *frame, box)], 1u)] = unsigned(k);
+    if (k < n) order[atomicAdd(&counts[cell_of(position, k, *frame)], 1u)] = unsigned(k);
 }
 
 // Targets in the frame, in the order `order` (null: as they are), [n][3].

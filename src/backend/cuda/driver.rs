@@ -14,11 +14,10 @@ const OLDEST_DRIVER: i32 = 13000;
 /// The oldest GPU that the embedded PTX runs on.
 const OLDEST_CAPABILITY: (i32, i32) = (7, 5);
 
-pub const NO_DEVICE: i32 = 100;
-pub const DEVICE_MEMORY: i32 = 102;
-pub const DRIVER: i32 = 104;
-pub const INTERNAL: i32 = -1;
-pub const DEVICE_LOST: i32 = -3;
+pub use crate::error::{
+    WFMM_ERR_DEVICE_LOST as DEVICE_LOST, WFMM_ERR_DEVICE_MEMORY as DEVICE_MEMORY, WFMM_ERR_DRIVER as DRIVER,
+    WFMM_ERR_INTERNAL as INTERNAL, WFMM_ERR_NO_DEVICE as NO_DEVICE,
+};
 
 /// One GPU.
 #[derive(Debug, Clone, PartialEq)]

@@ -263,3 +263,13 @@ pub fn place_of(address: u64) -> Place {
         _ => Place::Host,
     }
 }
+
+/// Starts filling device memory with zero bytes.
+pub fn clear_at(address: u64, bytes: usize, stream: &Stream) -> Result<()> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    let _current = stream.context().enter()?;
+    // SAFETY: the caller's range, which he has told to be an output of that length.
+    unsafe { check(sys::cuMemsetD8Async(address, 0, bytes, stream.raw()), "cuMemsetD8Async") }
+}

@@ -5,18 +5,26 @@
 //!   driver             what devices there are; statuses as errors
 //!   context            one open device and its kernels
 //!   memory stream      buffers that grow, queues, events, graphs, launches
+//!   staging gather     the caller's arrays to the device and back
+//!   direct             every pair
+//!   engine             the back end's `Engine`
 //! ```
 
 mod context;
+pub mod direct;
 mod driver;
+pub mod engine;
+pub mod gather;
 mod loader;
 mod memory;
+pub mod staging;
 mod stream;
 mod symbols;
 
 pub use context::{Context, Current, Function};
 pub use driver::{DeviceInfo, Probe, probe};
-pub use memory::{Buffer, Pinned, Place, Plain, copy_in, copy_on_device, copy_out, place_of};
+pub use engine::CudaEngine;
+pub use memory::{Buffer, Pinned, Place, Plain, clear_at, copy_in, copy_on_device, copy_out, place_of};
 pub use stream::{Event, Graph, Stream, launch};
 
 #[cfg(test)]

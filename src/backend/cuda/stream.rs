@@ -128,7 +128,7 @@ impl Drop for Stream {
 #[doc(hidden)]
 macro_rules! launch {
     ($stream:expr, $function:expr, $grid:expr, $block:expr, $shared:expr; $($argument:expr),* $(,)?) => {
-        $stream.launch($function, $grid, $block, $shared, &mut [$((&raw const *&$argument).cast_mut().cast::<std::ffi::c_void>()),*])
+        $stream.launch($function, $grid, $block, $shared, &mut [$(std::ptr::from_ref(&$argument).cast_mut().cast::<std::ffi::c_void>()),*])
     };
 }
 pub use launch;

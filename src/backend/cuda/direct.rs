@@ -1,0 +1,331 @@
+//! The direct sum on the device.
+//!
+//! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Nothing is read back:
+//! the frame that scales lengths stays on the device.
+
+use super::context::{Context, Function};
+use super::gather::{DeviceInputs, Frame, RealsArg, too_many};
+use super::memory::{Buffer, Plain};
+use super::stream::{Stream, launch};
+use crate::backend::Field;
+use crate::error::Result;
+use crate::options::{PlanOptions, Regularization};
+use std::sync::Arc;
+
+/// Sources of a tile and threads of a block, as in kernels/direct.cuh.
+const TILE: usize = 128;
+/// Targets of one launch: bounds the memory of partial sums.
+const MOST_TARGETS: usize = 1 << 21;
+/// Rows of extents, that is blocks, an array.
+const EXTENT_ROWS: usize = 128;
+/// Cells of the grid by which targets are ordered.
+const CELLS: usize = 32768;
+/// Fewer targets are not worth ordering.
+const ORDERED_FROM: usize = 4096;
+
+/// A computing precision of the device.
+pub trait CudaReal: Plain + Default + PartialEq + std::fmt::Debug {
+    const UNIT: &'static str;
+    const SUFFIX: &'static str;
+    /// Width of the scaled box, `Real::box` of kernels/common.cuh.
+    const BOX: f64;
+    /// Whether subtracting the middle of the box loses nothing that the precision could keep.
+    const CENTER: i32;
+    const IS_F64: bool;
+}
+impl CudaReal for f32 {
+    const UNIT: &'static str = "direct_f32";
+    const SUFFIX: &'static str = "f32";
+    const BOX: f64 = 65536.0;
+    const CENTER: i32 = 1;
+    const IS_F64: bool = false;
+}
+impl CudaReal for f64 {
+    const UNIT: &'static str = "direct_f64";
+    const SUFFIX: &'static str = "f64";
+    const BOX: f64 = 1.0;
+    const CENTER: i32 = 0;
+    const IS_F64: bool = true;
+}
+
+/// Where a field goes, in device memory and the caller's precision.
+#[derive(Debug, Clone, Copy)]
+pub struct Output {
+    pub main: RealsArg,
+    /// Address 0: not wanted.
+    pub gradient: RealsArg,
+    /// Add instead of overwrite.
+    pub add: bool,
+}
+
+/// Device memory of direct sums; grows with the problem and stays.
+#[derive(Debug)]
+pub struct DirectSum<T: CudaReal> {
+    context: Arc<Context>,
+    rows: Buffer<f64>,
+    frame: Buffer<Frame>,
+    /// Element records, 8 numbers (4 for charges).
+    sources: Buffer<T>,
+    targets: Buffer<T>,
+    counts: Buffer<u32>,
+    order: Buffer<u32>,
+    partial: Buffer<T>,
+}
+
+// SAFETY: plain numbers without padding.
+unsafe impl Plain for Frame {}
+
+/// One kind of source with what its kernels need.
+struct Kind {
+    /// Beginning of the kernels' names.
+    name: &'static str,
+    regularization: &'static str,
+    n: usize,
+    /// Powers of the scale in the main field.
+    power: i32,
+    /// Numbers a partial sum, without and with gradient.
+    terms: [usize; 2],
+    main: usize,
+}
+
+impl<T: CudaReal> DirectSum<T> {
+    pub fn new(context: &Arc<Context>) -> Self {
+        Self {
+            context: context.clone(),
+            rows: Buffer::new(context),
+            frame: Buffer::new(context),
+            sources: Buffer::new(context),
+            targets: Buffer::new(context),
+            counts: Buffer::new(context),
+            order: Buffer::new(context),
+            partial: Buffer::new(context),
+        }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.rows.bytes()
+            + self.frame.bytes()
+            + self.sources.bytes()
+            + self.targets.bytes()
+            + self.counts.bytes()
+            + self.order.bytes()
+            + self.partial.bytes()
+    }
+
+    /// Starts the whole sum on `stream`.
+    pub fn evaluate(&mut self, inputs: &DeviceInputs, options: &PlanOptions, field: Field, output: Output, stream: &Stream) -> Result<()> {
+        let most = i32::MAX as usize / 4;
+        for (what, n) in [("targets", inputs.targets.n), ("segments", inputs.segments.n), ("particles", inputs.particles.n), ("charges", inputs.charges.n)] {
+            if n > most {
+                return Err(too_many(what, n, most));
+            }
+        }
+        self.make_frame(inputs, field, stream)?;
+        let kinds = kinds(inputs, options, field);
+        let ordered = kinds.iter().any(|kind| has_cut(kind.regularization)) && inputs.targets.n >= ORDERED_FROM;
+        self.place_targets(inputs, ordered, stream)?;
+        let mut output = output;
+        for kind in &kinds {
+            let tiles = self.gather(kind, inputs, options, stream)?;
+            self.sum(kind, tiles, inputs.targets.n, ordered, options, output, stream)?;
+            output.add = true;
+        }
+        if kinds.is_empty() && !output.add {
+            self.clear(inputs.targets.n, field, output, stream)?;
+        }
+        Ok(())
+    }
+
+    fn kernel(&self, unit: &'static str, name: &str) -> Result<Function> {
+        self.context.function(unit, name)
+    }
+
+    fn gather_kernel(&self, name: &str) -> Result<Function> {
+        self.kernel("gather", &format!("{name}_{}", T::SUFFIX))
+    }
+
+    /// The box of all places that matter, and from it the frame.
+    fn make_frame(&mut self, inputs: &DeviceInputs, field: Field, stream: &Stream) -> Result<()> {
+        let mut clouds = vec![(inputs.targets.position, inputs.targets.n)];
+        match field {
+            Field::Velocity { .. } => {
+                clouds.push((inputs.segments.points, inputs.segments.n_points));
+                clouds.push((inputs.particles.position, inputs.particles.n));
+            }
+            Field::Potential { .. } => clouds.push((inputs.charges.position, inputs.charges.n)),
+        }
+        clouds.retain(|(_, n)| *n > 0);
+        self.rows.reserve(6 * EXTENT_ROWS * 3)?;
+        self.frame.reserve(1)?;
+        let extent = self.kernel("gather", "extent")?;
+        let mut rows = 0;
+        for (position, n) in clouds {
+            let blocks = n.div_ceil(1024).min(EXTENT_ROWS);
+            let out = self.rows.at(6 * rows);
+            // SAFETY: arguments as in gather.cu; `rows` has room for EXTENT_ROWS rows of each of three clouds.
+            unsafe { launch!(stream, extent, [blocks as u32, 1, 1], 256, 0; position, n as i64, out)? };
+            rows += blocks;
+        }
+        let (begin, out) = (self.rows.address(), self.frame.address());
+        let frame = self.kernel("gather", "frame")?;
+        // SAFETY: arguments as in gather.cu; `rows` rows were written by the launches before.
+        unsafe { launch!(stream, frame, [1, 1, 1], 192, 0; begin, rows as i32, T::CENTER, T::BOX, out) }
+    }
+
+    /// Targets in the frame, ordered along a coarse Z curve where kernels choose by distance.
+    fn place_targets(&mut self, inputs: &DeviceInputs, ordered: bool, stream: &Stream) -> Result<()> {
+        let (position, n) = (inputs.targets.position, inputs.targets.n);
+        self.targets.reserve(3 * n)?;
+        let (frame, grid) = (self.frame.address(), [n.div_ceil(256) as u32, 1, 1]);
+        let mut order = 0u64;
+        if ordered {
+            self.order.reserve(n)?;
+            self.counts.clear(CELLS, stream)?;
+            order = self.order.address();
+            let counts = self.counts.address();
+            let (count, scan, place) =
+                (self.kernel("gather", "cell_count")?, self.kernel("gather", "cell_scan")?, self.kernel("gather", "cell_place")?);
+            // SAFETY: arguments as in gather.cu; counts has CELLS numbers, order n.
+            unsafe {
+                launch!(stream, count, grid, 256, 0; position, n as i64, frame, counts)?;
+                launch!(stream, scan, [1, 1, 1], 1024, 0; counts)?;
+                launch!(stream, place, grid, 256, 0; position, n as i64, frame, counts, order)?;
+            }
+        }
+        let targets = self.gather_kernel("targets")?;
+        // SAFETY: arguments as in gather.cu; targets has 3n numbers.
+        unsafe { launch!(stream, targets, grid, 256, 0; position, order, n as i64, frame, self.targets.address()) }
+    }
+
+    /// Element records of one kind, padded to whole tiles; returns the number of tiles.
+    fn gather(&mut self, kind: &Kind, inputs: &DeviceInputs, options: &PlanOptions, stream: &Stream) -> Result<i32> {
+        let tiles = kind.n.div_ceil(TILE);
+        let padded = tiles * TILE;
+        let reals = if kind.name == "charges" { 4 } else { 8 };
+        self.sources.reserve(reals * padded)?;
+        let gather = self.gather_kernel(kind.name)?;
+        let (grid, frame, out) = ([padded.div_ceil(256) as u32, 1, 1], self.frame.address(), self.sources.address());
+        let (n, padded) = (kind.n as i64, padded as i64);
+        // SAFETY: arguments as in gather.cu; `sources` has room for the padded records.
+        unsafe {
+            match kind.name {
+                "segments" => {
+                    let (s, reg) = (inputs.segments, options.segment_regularization as i32);
+                    launch!(stream, gather, grid, 256, 0; reg, s.points, s.connectivity, s.ld as i64, s.index_base, s.circulation, s.core, s.default_core, n, padded, frame, out)?;
+                }
+                "particles" => {
+                    let (p, reg) = (inputs.particles, options.particle_regularization as i32);
+                    launch!(stream, gather, grid, 256, 0; reg, p.position, p.strength, p.core, p.default_core, n, padded, frame, out)?;
+                }
+                _ => launch!(stream, gather, grid, 256, 0; inputs.charges.position, inputs.charges.charge, n, padded, frame, out)?,
+            }
+        }
+        Ok(tiles as i32)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn sum(&mut self, kind: &Kind, tiles: i32, n_targets: usize, ordered: bool, options: &PlanOptions, output: Output, stream: &Stream) -> Result<()> {
+        let slopes = output.gradient.address != 0;
+        let grad = if slopes { "_grad" } else { "" };
+        let separator = if kind.regularization.is_empty() { "" } else { "_" };
+        let direct = self.kernel(T::UNIT, &format!("{}{separator}{}{grad}", kind.name, kind.regularization))?;
+        let to = if output.main.is_f64 != 0 { "f64" } else { "f32" };
+        let finish = self.kernel(T::UNIT, &format!("finish_{}{grad}_to_{to}", kind.name))?;
+        let (terms, per_thread) = (kind.terms[slopes as usize], per_thread(kind, slopes));
+        let element = if output.main.is_f64 != 0 { 8 } else { 4 };
+        let scale = self.frame.address() + 24;
+        for begin in (0..n_targets).step_by(MOST_TARGETS) {
+            let n = (n_targets - begin).min(MOST_TARGETS);
+            let blocks = n.div_ceil(TILE * per_thread);
+            let splits = splits(blocks, tiles as usize, self.context.info.multiprocessors as usize);
+            self.partial.reserve(splits * terms * n)?;
+            let (partial, target) = (self.partial.address(), self.targets.at(3 * begin));
+            let order = if ordered { self.order.at(begin) } else { 0 };
+            // Without an order, target i of this launch is the caller's target begin + i.
+            let shift = if ordered { 0 } else { (begin * element) as u64 };
+            let main = output.main.address + shift * kind.main as u64;
+            let gradient = if slopes { output.gradient.address + shift * 3 * kind.main as u64 } else { 0 };
+            // SAFETY: arguments as in direct.cuh; partial has room for [splits][terms][n], targets and outputs for n.
+            unsafe {
+                launch!(stream, direct, [blocks as u32, splits as u32, 1], TILE as u32, 0; self.sources.address(), tiles, target, n as i32, partial)?;
+                launch!(stream, finish, [n.div_ceil(128) as u32, 1, 1], 128, 0; partial, splits as i32, n as i32, order, scale, options.normalization, kind.power, output.add as i32, main, gradient)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The field of no sources.
+    fn clear(&self, n: usize, field: Field, output: Output, stream: &Stream) -> Result<()> {
+        let main = if matches!(field, Field::Velocity { .. }) { 3 } else { 1 };
+        let bytes = |arg: RealsArg, numbers: usize| numbers * if arg.is_f64 != 0 { 8 } else { 4 };
+        super::memory::clear_at(output.main.address, bytes(output.main, main * n), stream)?;
+        if output.gradient.address != 0 {
+            super::memory::clear_at(output.gradient.address, bytes(output.gradient, 3 * main * n), stream)?;
+        }
+        Ok(())
+    }
+}
+
+fn kinds(inputs: &DeviceInputs, options: &PlanOptions, field: Field) -> Vec<Kind> {
+    let kind = |name, regularization, n, power, terms, main| Kind { name, regularization, n, power, terms, main };
+    let mut kinds = match field {
+        Field::Velocity { .. } => vec![
+            kind("segments", name_of(options.segment_regularization), inputs.segments.n, 1, [3, 12], 3),
+            kind("particles", name_of(options.particle_regularization), inputs.particles.n, 2, [3, 14], 3),
+        ],
+        Field::Potential { .. } => vec![kind("charges", "", inputs.charges.n, 1, [1, 4], 1)],
+    };
+    kinds.retain(|kind| kind.n > 0);
+    kinds
+}
+
+/// Names in kernels/direct.cuh.
+fn name_of(regularization: Regularization) -> &'static str {
+    match regularization {
+        Regularization::None => "none",
+        Regularization::Rankine => "rankine",
+        Regularization::LambOseen => "lamb_oseen",
+        Regularization::Vatistas => "vatistas",
+        Regularization::Scully => "scully",
+        Regularization::Offset => "offset",
+        Regularization::GaussErf => "gauss_erf",
+        Regularization::Exponential => "exponential",
+        Regularization::Compact => "compact",
+        Regularization::Rosenhead => "rosenhead",
+        Regularization::Winckelmans => "winckelmans",
+        Regularization::Polynomial => "polynomial",
+    }
+}
+
+/// Kernels that take the singular formula beyond some cores: neighbouring targets should share a warp.
+fn has_cut(regularization: &str) -> bool {
+    matches!(regularization, "gauss_erf" | "exponential" | "compact" | "polynomial" | "lamb_oseen")
+}
+
+/// Targets a thread, as instantiated at the end of kernels/direct.cuh.
+fn per_thread(kind: &Kind, slopes: bool) -> usize {
+    match (kind.name, kind.regularization, slopes) {
+        (_, _, false) | ("charges", ..) | ("particles", "none" | "gauss_erf", true) => 2,
+        _ => 1,
+    }
+}
+
+/// Into how many parts the sources are split, so that few targets fill the chip too. Depends on sizes and device only, so
+/// the same inputs give the same bits.
+fn splits(blocks: usize, tiles: usize, multiprocessors: usize) -> usize {
+    let wanted = 24 * multiprocessors;
+    wanted.div_ceil(blocks).min(tiles).clamp(1, 4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_targets_are_split_and_many_are_not() {
+        assert_eq!(splits(10_000, 10_000, 132), 1);
+        assert_eq!(splits(1, 10_000, 132), 24 * 132);
+        assert_eq!(splits(1, 3, 132), 3);
+        assert_eq!(splits(1, 0, 132), 1);
+    }
+}

@@ -1,0 +1,259 @@
+//! The CUDA engine: inputs to the device, the sum there, the field back.
+//!
+//! Enters: a plan's inputs and options. Leaves: fields in host or device memory. Work is queued on one stream; a call
+//! returns when its field is written.
+
+use super::context::Context;
+use super::direct::{CudaReal, DirectSum, Output};
+use super::gather::{DeviceInputs, Gather, RealsArg};
+use super::memory::Buffer;
+use super::staging::Staging;
+use super::stream::{Event, Stream};
+use crate::backend::{Engine, Field};
+use crate::error::{Error, Result};
+use crate::inputs::{Inputs, Reals, RealsMut, TargetInput};
+use crate::options::{PlanOptions, WFMM_BACKEND_CUDA, WFMM_METHOD_DIRECT, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
+use crate::report::{Pass, Report};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// One plan on one device.
+#[derive(Debug)]
+pub struct CudaEngine<T: CudaReal> {
+    options: PlanOptions,
+    context: Arc<Context>,
+    pool: Arc<rayon::ThreadPool>,
+    stream: Stream,
+    gather: Gather,
+    staging: Staging,
+    direct: DirectSum<T>,
+    /// Fields on their way to host memory.
+    main: Buffer<u8>,
+    gradient: Buffer<u8>,
+    begin: Event,
+    end: Event,
+    report: Report,
+}
+
+impl<T: CudaReal> CudaEngine<T> {
+    pub fn new(options: PlanOptions, context: Arc<Context>, pool: Arc<rayon::ThreadPool>) -> Result<Self> {
+        Ok(Self {
+            stream: Stream::new(&context)?,
+            gather: Gather::new(&context),
+            staging: Staging::new(&context, pool.clone()),
+            direct: DirectSum::new(&context),
+            main: Buffer::new(&context),
+            gradient: Buffer::new(&context),
+            begin: Event::new(&context)?,
+            end: Event::new(&context)?,
+            report: Report {
+                backend: WFMM_BACKEND_CUDA,
+                method: WFMM_METHOD_DIRECT,
+                precision: if T::IS_F64 { WFMM_PRECISION_F64 } else { WFMM_PRECISION_F32 },
+                ..Report::default()
+            },
+            options,
+            context,
+            pool,
+        })
+    }
+
+    /// Brings the inputs to the device, after what the caller has queued on the default stream.
+    fn bring(&mut self, inputs: &Inputs) -> Result<DeviceInputs> {
+        let caller = Stream::borrowed(&self.context, std::ptr::null_mut());
+        self.begin.record(&caller)?;
+        self.stream.wait(&self.begin)?;
+        self.gather.update(inputs, &mut self.staging, &self.stream)
+    }
+
+    fn start(&mut self, device: &DeviceInputs, field: Field, output: Output) -> Result<()> {
+        self.direct.evaluate(device, &self.options, field, output, &self.stream)
+    }
+
+    fn note(&mut self, inputs: &DeviceInputs, field: Field) {
+        let sources = match field {
+            Field::Velocity { .. } => inputs.segments.n + inputs.particles.n,
+            Field::Potential { .. } => inputs.charges.n,
+        };
+        self.report.near_pairs = (sources * inputs.targets.n) as i64;
+        self.report.device_bytes = self.gather.bytes() + self.direct.bytes() + self.main.bytes() + self.gradient.bytes();
+        self.report.host_bytes = self.staging.bytes();
+    }
+
+    /// The output of the kernels for one array of the caller's.
+    fn aim(to: &RealsMut<'_>, bounce: &mut Buffer<u8>) -> Result<RealsArg> {
+        Ok(match to {
+            RealsMut::DeviceF32 { address, .. } => RealsArg { address: *address, is_f64: 0 },
+            RealsMut::DeviceF64 { address, .. } => RealsArg { address: *address, is_f64: 1 },
+            RealsMut::HostF32(values) => {
+                bounce.reserve(size_of_val(&**values))?;
+                RealsArg { address: bounce.address(), is_f64: 0 }
+            }
+            RealsMut::HostF64(values) => {
+                bounce.reserve(size_of_val(&**values))?;
+                RealsArg { address: bounce.address(), is_f64: 1 }
+            }
+        })
+    }
+
+    fn fetch(&mut self, from: u64, to: RealsMut<'_>) -> Result<()> {
+        match to {
+            RealsMut::HostF32(values) => self.staging.download(from, values, self.options.accumulate, &self.stream),
+            RealsMut::HostF64(values) => self.staging.download(from, values, self.options.accumulate, &self.stream),
+            RealsMut::DeviceF32 { .. } | RealsMut::DeviceF64 { .. } => Ok(()),
+        }
+    }
+}
+
+fn on_host(to: &RealsMut<'_>) -> bool {
+    matches!(to, RealsMut::HostF32(_) | RealsMut::HostF64(_))
+}
+
+impl<T: CudaReal> Engine for CudaEngine<T> {
+    fn prepare(&mut self, inputs: &Inputs, _field: Field) -> Result<()> {
+        self.bring(inputs)?;
+        self.stream.synchronize()
+    }
+
+    fn evaluate(&mut self, inputs: &Inputs, field: Field, main: RealsMut<'_>, gradient: Option<RealsMut<'_>>) -> Result<()> {
+        let start = Instant::now();
+        let device = self.bring(inputs)?;
+        let to_host = on_host(&main);
+        let output = Output {
+            main: Self::aim(&main, &mut self.main)?,
+            gradient: gradient.as_ref().map_or(Ok(RealsArg::default()), |to| Self::aim(to, &mut self.gradient))?,
+            add: self.options.accumulate && !to_host,
+        };
+        let brought = start.elapsed();
+        self.begin.record(&self.stream)?;
+        self.start(&device, field, output)?;
+        self.end.record(&self.stream)?;
+        self.end.synchronize()?;
+        let computed = self.end.seconds_since(&self.begin)?;
+        let fetching = Instant::now();
+        self.fetch(output.main.address, main)?;
+        if let Some(to) = gradient {
+            self.fetch(output.gradient.address, to)?;
+        }
+        self.stream.synchronize()?;
+        self.note(&device, field);
+        self.report.seconds = Default::default();
+        self.report.seconds[Pass::Transfer as usize] = (brought + fetching.elapsed()).as_secs_f64();
+        self.report.seconds[Pass::P2p as usize] = computed;
+        self.report.seconds[Pass::Total as usize] = start.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
+        let Some(all) = inputs.targets.as_ref().filter(|all| all.n > 0 && samples > 0) else { return Ok(0.0) };
+        let chosen = choose(all.n, samples, seed);
+        let width = if matches!(field, Field::Velocity { .. }) { 3 } else { 1 };
+        let main_field = match field {
+            Field::Velocity { .. } => Field::Velocity { gradient: false },
+            Field::Potential { .. } => Field::Potential { gradient: false },
+        };
+        // What this engine gives, at all targets, and of it the samples.
+        let accumulate = std::mem::replace(&mut self.options.accumulate, false);
+        let mut values = vec![0.0f64; width * all.n];
+        let given = self.evaluate(inputs, main_field, RealsMut::HostF64(&mut values), None);
+        self.options.accumulate = accumulate;
+        given?;
+        // The exact sum at copies of those targets, in double precision.
+        let position = self.sample(&all.position, &chosen)?;
+        let mut exact_inputs = inputs.clone();
+        exact_inputs.targets = Some(TargetInput { n: chosen.len(), position: Reals::HostF64(position) });
+        let options = PlanOptions { accumulate: false, ..self.options.clone() };
+        let mut exact_engine = CudaEngine::<f64>::new(options, self.context.clone(), self.pool.clone())?;
+        let mut exact = vec![0.0f64; width * chosen.len()];
+        exact_engine.direct_only(&exact_inputs, main_field, &mut exact)?;
+        let (mut difference, mut norm) = (0.0, 0.0);
+        for (i, k) in chosen.iter().enumerate() {
+            for c in 0..width {
+                let want = exact[width * i + c];
+                difference += (values[width * k + c] - want).powi(2);
+                norm += want * want;
+            }
+        }
+        Ok(if norm > 0.0 { (difference / norm).sqrt() } else { difference.sqrt() })
+    }
+
+    fn recipe(&self) -> String {
+        let precision = if T::IS_F64 { "double" } else { "single" };
+        format!("Direct sum of every pair in {precision} precision on {}.", self.context.info.name)
+    }
+
+    fn report(&self) -> Report {
+        self.report.clone()
+    }
+}
+
+impl<T: CudaReal> CudaEngine<T> {
+    /// The direct sum into host memory, whatever the options' method.
+    fn direct_only(&mut self, inputs: &Inputs, field: Field, to: &mut [f64]) -> Result<()> {
+        let device = self.bring(inputs)?;
+        self.main.reserve(size_of_val(to))?;
+        let main = RealsArg { address: self.main.address(), is_f64: 1 };
+        let output = Output { main, gradient: RealsArg::default(), add: false };
+        self.direct.evaluate(&device, &self.options, field, output, &self.stream)?;
+        self.fetch(main.address, RealsMut::HostF64(to))
+    }
+
+    /// Coordinates of some points.
+    fn sample(&mut self, position: &Reals, chosen: &[usize]) -> Result<Vec<f64>> {
+        let pick = |at: &dyn Fn(usize) -> f64| chosen.iter().flat_map(|k| [at(3 * k), at(3 * k + 1), at(3 * k + 2)]).collect();
+        Ok(match position {
+            Reals::HostF32(v) => pick(&|i| f64::from(v[i])),
+            Reals::HostF64(v) => pick(&|i| v[i]),
+            Reals::DeviceF32 { address, len } => {
+                let mut v = vec![0f32; *len];
+                self.staging.download(*address, &mut v, false, &self.stream)?;
+                pick(&|i| f64::from(v[i]))
+            }
+            Reals::DeviceF64 { address, len } => {
+                let mut v = vec![0f64; *len];
+                self.staging.download(*address, &mut v, false, &self.stream)?;
+                pick(&|i| v[i])
+            }
+        })
+    }
+}
+
+/// `samples` different numbers below `n`, the same for the same seed: one from each of `samples` equal parts.
+fn choose(n: usize, samples: usize, seed: u64) -> Vec<usize> {
+    let samples = samples.min(n);
+    let mut state = seed;
+    (0..samples)
+        .map(|i| {
+            let (low, high) = (i as u128 * n as u128 / samples as u128, (i + 1) as u128 * n as u128 / samples as u128);
+            low as usize + (split_mix(&mut state) as u128 * (high - low) >> 64) as usize
+        })
+        .collect()
+}
+
+/// SplitMix64.
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// What a status of the device means to a caller who asked for WFMM_BACKEND_AUTO: may the CPU take over?
+pub fn cpu_may_take_over(error: &Error) -> bool {
+    error.status < 0 || (100..200).contains(&error.status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_differ_and_repeat() {
+        for (n, samples) in [(1, 5), (10, 10), (1000, 7), (1 << 40, 100)] {
+            let chosen = choose(n, samples, 3);
+            assert_eq!(chosen, choose(n, samples, 3));
+            assert!(chosen.windows(2).all(|w| w[0] < w[1]) && chosen.iter().all(|k| *k < n));
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! A plan's inputs in device memory, as the kernels take them.
+//!
+//! Enters: `Inputs`, arrays in host or device memory. Leaves: `DeviceInputs`, addresses; host arrays are copied once a
+//! change, through page-locked memory, device arrays are used where they are.
+
+use super::context::Context;
+use super::memory::Buffer;
+use super::staging::Staging;
+use super::stream::Stream;
+use crate::error::{Error, Result};
+use crate::inputs::{Inputs, Ints, Reals};
+use std::sync::Arc;
+
+/// An array for a kernel in the caller's precision; address 0: there is none. Mirrors `Reals` of kernels/gather.cu.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RealsArg {
+    pub address: u64,
+    pub is_f64: i64,
+}
+
+const _: () = assert!(size_of::<RealsArg>() == 16 && std::mem::offset_of!(RealsArg, is_f64) == 8);
+
+/// Origin and scale that bring lengths near one. Mirrors `Frame` of kernels/gather.cu, made and read on the device only.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Frame {
+    pub origin: [f64; 3],
+    pub scale: f64,
+    pub low: [f64; 3],
+    pub side: f64,
+}
+
+const _: () = assert!(size_of::<Frame>() == 64 && std::mem::offset_of!(Frame, scale) == 24 && std::mem::offset_of!(Frame, low) == 32);
+
+/// Segments in device memory, lengths as in `SegmentInput`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DeviceSegments {
+    pub n: usize,
+    pub n_points: usize,
+    pub points: RealsArg,
+    /// Address of `[n][ld]` point numbers.
+    pub connectivity: u64,
+    pub ld: usize,
+    pub index_base: i32,
+    pub circulation: RealsArg,
+    pub core: RealsArg,
+    pub default_core: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DeviceParticles {
+    pub n: usize,
+    pub position: RealsArg,
+    pub strength: RealsArg,
+    pub core: RealsArg,
+    pub default_core: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DeviceCharges {
+    pub n: usize,
+    pub position: RealsArg,
+    pub charge: RealsArg,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DeviceTargets {
+    pub n: usize,
+    pub position: RealsArg,
+}
+
+/// Everything that a plan was given, in device memory. n = 0: there is none of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DeviceInputs {
+    pub segments: DeviceSegments,
+    pub particles: DeviceParticles,
+    pub charges: DeviceCharges,
+    pub targets: DeviceTargets,
+    /// The change counters of `Inputs`.
+    pub vortex_places: u64,
+    pub vortex_strengths: u64,
+    pub charge_places: u64,
+    pub charge_strengths: u64,
+    pub target_places: u64,
+}
+
+/// A device copy of one host array.
+#[derive(Debug)]
+struct Slot {
+    memory: Buffer<u8>,
+    /// Change counter and address of what it holds.
+    holds: Option<(u64, usize)>,
+}
+
+/// Device copies of a plan's host arrays.
+#[derive(Debug)]
+pub struct Gather {
+    slots: [Slot; 10],
+}
+
+impl Gather {
+    pub fn new(context: &Arc<Context>) -> Self {
+        let slot = || Slot { memory: Buffer::new(context), holds: None };
+        Self { slots: std::array::from_fn(|_| slot()) }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.slots.iter().map(|slot| slot.memory.bytes()).sum()
+    }
+
+    /// The inputs on the device; copies what changed since the last call.
+    pub fn update(&mut self, inputs: &Inputs, staging: &mut Staging, stream: &Stream) -> Result<DeviceInputs> {
+        let mut found = DeviceInputs {
+            vortex_places: inputs.vortex_places,
+            vortex_strengths: inputs.vortex_strengths,
+            charge_places: inputs.charge_places,
+            charge_strengths: inputs.charge_strengths,
+            target_places: inputs.target_places,
+            ..DeviceInputs::default()
+        };
+        let [points, ends, circulation, segment_core, position, strength, core, charge_position, charge, target] = &mut self.slots;
+        let mut up = Upload { staging, stream };
+        if let Some(s) = inputs.segments.as_ref().filter(|s| s.n > 0) {
+            let (places, strengths) = (inputs.vortex_places, inputs.vortex_strengths);
+            found.segments = DeviceSegments {
+                n: s.n,
+                n_points: len(&s.points) / 3,
+                points: up.reals(points, &s.points, places)?,
+                connectivity: up.ints(ends, &s.connectivity, places)?,
+                ld: s.ld,
+                index_base: s.index_base,
+                circulation: up.reals(circulation, &s.circulation, strengths)?,
+                core: up.optional(segment_core, s.core.as_ref(), places)?,
+                default_core: s.default_core,
+            };
+        }
+        if let Some(p) = inputs.particles.as_ref().filter(|p| p.n > 0) {
+            found.particles = DeviceParticles {
+                n: p.n,
+                position: up.reals(position, &p.position, inputs.vortex_places)?,
+                strength: up.reals(strength, &p.strength, inputs.vortex_strengths)?,
+                core: up.optional(core, p.core.as_ref(), inputs.vortex_places)?,
+                default_core: p.default_core,
+            };
+        }
+        if let Some(c) = inputs.charges.as_ref().filter(|c| c.n > 0) {
+            found.charges = DeviceCharges {
+                n: c.n,
+                position: up.reals(charge_position, &c.position, inputs.charge_places)?,
+                charge: up.reals(charge, &c.charge, inputs.charge_strengths)?,
+            };
+        }
+        if let Some(t) = inputs.targets.as_ref().filter(|t| t.n > 0) {
+            found.targets = DeviceTargets { n: t.n, position: up.reals(target, &t.position, inputs.target_places)? };
+        }
+        Ok(found)
+    }
+}
+
+fn len(reals: &Reals) -> usize {
+    match reals {
+        Reals::HostF32(v) => v.len(),
+        Reals::HostF64(v) => v.len(),
+        Reals::DeviceF32 { len, .. } | Reals::DeviceF64 { len, .. } => *len,
+    }
+}
+
+struct Upload<'a> {
+    staging: &'a mut Staging,
+    stream: &'a Stream,
+}
+
+impl Upload<'_> {
+    fn reals(&mut self, slot: &mut Slot, reals: &Reals, change: u64) -> Result<RealsArg> {
+        Ok(match reals {
+            Reals::DeviceF32 { address, .. } => RealsArg { address: *address, is_f64: 0 },
+            Reals::DeviceF64 { address, .. } => RealsArg { address: *address, is_f64: 1 },
+            Reals::HostF32(v) => RealsArg { address: self.copy(slot, v, change)?, is_f64: 0 },
+            Reals::HostF64(v) => RealsArg { address: self.copy(slot, v, change)?, is_f64: 1 },
+        })
+    }
+
+    fn optional(&mut self, slot: &mut Slot, reals: Option<&Reals>, change: u64) -> Result<RealsArg> {
+        reals.map_or(Ok(RealsArg::default()), |reals| self.reals(slot, reals, change))
+    }
+
+    fn ints(&mut self, slot: &mut Slot, ints: &Ints, change: u64) -> Result<u64> {
+        match ints {
+            Ints::Device { address, .. } => Ok(*address),
+            Ints::Host(v) => self.copy(slot, v, change),
+        }
+    }
+
+    /// Copies an array unless the slot holds it; the address guards against another array under the same count.
+    fn copy<T: super::memory::Plain>(&mut self, slot: &mut Slot, values: &[T], change: u64) -> Result<u64> {
+        let holds = Some((change, values.as_ptr() as usize));
+        if slot.holds != holds {
+            slot.holds = None;
+            let bytes = size_of_val(values);
+            slot.memory.reserve(bytes)?;
+            self.staging.upload(slot.memory.address(), values, self.stream)?;
+            slot.holds = holds;
+        }
+        Ok(slot.memory.address())
+    }
+}
+
+/// More elements than 32-bit numbers of the kernels can count.
+pub fn too_many(what: &str, n: usize, most: usize) -> Error {
+    Error::new(crate::error::WFMM_ERR_COUNT, format!("{n} {what}; the CUDA back end takes at most {most}"))
+}
