@@ -203,7 +203,7 @@ impl Plan {
         self.check_tolerance()?;
         let precision = self.precision();
         if self.engine.as_ref().is_none_or(|(p, _)| *p != precision) {
-            self.engine = Some((precision, make_engine(&self.session, &self.options, precision)));
+            self.engine = Some((precision, make_engine(&self.session, &self.options, precision)?));
         }
         let (_, engine) = self.engine.as_mut().expect("made above");
         let result = work(engine.as_mut(), &self.inputs);

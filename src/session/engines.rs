@@ -1,15 +1,49 @@
 //! From a session and a plan's options to an engine in one computing precision.
 
+use std::sync::Arc;
+
 use crate::backend::Engine;
 use crate::backend::cpu::engine::CpuEngine;
+use crate::backend::cuda::{Context, CudaEngine};
+use crate::error::Result;
 use crate::options::{PlanOptions, Precision};
 
+use super::fallback::Fallback;
 use super::{Device, Session};
 
 /// `precision` is F32 or F64: the plan has already resolved ARRAYS.
-pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precision) -> Box<dyn Engine> {
-    match (session.device(), precision) {
-        (Device::Cpu, Precision::F32) => Box::new(CpuEngine::<f32>::new(options.clone(), session.pool().clone())),
-        (Device::Cpu, _) => Box::new(CpuEngine::<f64>::new(options.clone(), session.pool().clone())),
+pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precision) -> Result<Box<dyn Engine>> {
+    let pool = session.pool();
+    match session.device() {
+        Device::Cpu => Ok(cpu_engine(pool, options, precision)),
+        Device::Cuda { context, auto: false } => cuda_engine(context, pool, options, precision),
+        Device::Cuda { context, auto: true } => {
+            let (context, options, pool) = (context.clone(), options.clone(), pool.clone());
+            let (cuda_options, cuda_pool) = (options.clone(), pool.clone());
+            Ok(Box::new(Fallback::new(
+                Box::new(move || cuda_engine(&context, &cuda_pool, &cuda_options, precision)),
+                Box::new(move || cpu_engine(&pool, &options, precision)),
+            )))
+        }
     }
+}
+
+fn cpu_engine(pool: &Arc<rayon::ThreadPool>, options: &PlanOptions, precision: Precision) -> Box<dyn Engine> {
+    match precision {
+        Precision::F32 => Box::new(CpuEngine::<f32>::new(options.clone(), pool.clone())),
+        _ => Box::new(CpuEngine::<f64>::new(options.clone(), pool.clone())),
+    }
+}
+
+fn cuda_engine(
+    context: &Arc<Context>,
+    pool: &Arc<rayon::ThreadPool>,
+    options: &PlanOptions,
+    precision: Precision,
+) -> Result<Box<dyn Engine>> {
+    let (options, context, pool) = (options.clone(), context.clone(), pool.clone());
+    Ok(match precision {
+        Precision::F32 => Box::new(CudaEngine::<f32>::new(options, context, pool)?),
+        _ => Box::new(CudaEngine::<f64>::new(options, context, pool)?),
+    })
 }

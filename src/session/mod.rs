@@ -4,22 +4,25 @@
 //! in the child; it says so instead of waiting for them for ever.
 
 mod engines;
+mod fallback;
 
 use std::sync::Arc;
 
-use log::info;
+use log::{info, warn};
 use parking_lot::Mutex;
 
-use crate::error::{Error, Result, WFMM_ERR_FORKED, WFMM_ERR_MEMORY, WFMM_ERR_NO_DEVICE, WFMM_ERR_THREADS};
+use crate::backend::cuda::{self, Context};
+use crate::error::{Error, Result, WFMM_ERR_FORKED, WFMM_ERR_MEMORY, WFMM_ERR_THREADS};
 use crate::logging;
 use crate::options::{BackendKind, Memory, SessionOptions};
 
 pub use engines::make_engine;
 
-/// What does the work. The CUDA variant comes with that back end.
+/// What does the work. `auto`: the CPU may take over.
 #[derive(Debug)]
 pub enum Device {
     Cpu,
+    Cuda { context: Arc<Context>, auto: bool },
 }
 
 /// Where the arrays of one call are.
@@ -82,21 +85,55 @@ impl Session {
     }
 
     /// Says where the array at `address` is that a caller declared to be in `memory`.
-    pub fn place(&self, memory: Memory, _address: u64) -> Result<Place> {
+    pub fn place(&self, memory: Memory, address: u64) -> Result<Place> {
         match (&self.device, memory) {
-            (Device::Cpu, Memory::Host | Memory::Auto) => Ok(Place::Host),
+            (_, Memory::Host) | (Device::Cpu, Memory::Auto) => Ok(Place::Host),
             (Device::Cpu, Memory::Device) => Error::fail(
                 WFMM_ERR_MEMORY,
                 "memory = WFMM_MEMORY_DEVICE (1), but this session computes on the CPU; accepted: WFMM_MEMORY_HOST or _AUTO",
             ),
+            (Device::Cuda { context, .. }, Memory::Device) => match cuda::place_of(address) {
+                cuda::Place::Host => Error::fail(
+                    WFMM_ERR_MEMORY,
+                    format!("memory = WFMM_MEMORY_DEVICE (1), but the driver knows {address:#x} as no address of a GPU; accepted: WFMM_MEMORY_HOST or _AUTO"),
+                ),
+                place => on_its_device(context, place, address),
+            },
+            (Device::Cuda { context, .. }, Memory::Auto) => on_its_device(context, cuda::place_of(address), address),
         }
     }
 
     pub fn describe(&self) -> String {
-        let threads = self.pool().current_num_threads();
+        let cpu = format!("CPU, {} threads, {}", self.pool().current_num_threads(), crate::simd::isa_name());
         match &self.device {
-            Device::Cpu => format!("CPU, {threads} threads, {}", crate::simd::isa_name()),
+            Device::Cpu => match cuda::probe().refusal {
+                Some(refusal) => format!("{cpu}; no CUDA: {refusal}"),
+                None => cpu,
+            },
+            Device::Cuda { context, auto } => {
+                let (gpu, gib) = (&context.info, context.info.memory as f64 / (1u64 << 30) as f64);
+                let (major, minor) = gpu.capability;
+                let driver = cuda::probe().driver;
+                let role = if *auto { "small problems and failures: " } else { "host side: " };
+                format!(
+                    "CUDA device {}, {}, compute capability {major}.{minor}, {} multiprocessors, {gib:.0} GiB, driver for CUDA {}.{}; {role}{cpu}",
+                    gpu.ordinal, gpu.name, gpu.multiprocessors, driver / 1000, driver % 1000 / 10
+                )
+            }
         }
+    }
+}
+
+/// Device memory must belong to the session's device; managed memory is reached from everywhere.
+fn on_its_device(context: &Context, place: cuda::Place, address: u64) -> Result<Place> {
+    match place {
+        cuda::Place::Host => Ok(Place::Host),
+        cuda::Place::Managed => Ok(Place::Device),
+        cuda::Place::Device(ordinal) if ordinal == context.info.ordinal => Ok(Place::Device),
+        cuda::Place::Device(ordinal) => Error::fail(
+            WFMM_ERR_MEMORY,
+            format!("the array at {address:#x} is on GPU {ordinal}, this session computes on GPU {}", context.info.ordinal),
+        ),
     }
 }
 
@@ -110,12 +147,28 @@ impl Drop for Session {
 }
 
 fn choose_device(options: &SessionOptions) -> Result<Device> {
-    match options.backend {
-        BackendKind::Auto | BackendKind::Cpu => Ok(Device::Cpu),
-        BackendKind::Cuda => Error::fail(
-            WFMM_ERR_NO_DEVICE,
-            "backend = WFMM_BACKEND_CUDA (2), but no CUDA device was found; WFMM_BACKEND_AUTO or _CPU would use the CPU",
-        ),
+    if options.backend == BackendKind::Cpu {
+        return Ok(Device::Cpu);
+    }
+    let auto = options.backend == BackendKind::Auto;
+    let probe = cuda::probe();
+    let ordinal = options.device.map_or(-1, |device| device.min(i32::MAX as u32) as i32);
+    let opened = probe.choose(ordinal).and_then(Context::open);
+    match opened {
+        Ok(context) => Ok(Device::Cuda { context, auto }),
+        Err(refusal) if auto => {
+            // A machine without a driver is an ordinary one; a GPU that cannot be used is worth a word.
+            if probe.driver == 0 {
+                info!("no GPU: {}", refusal.message);
+            } else {
+                warn!("the GPU is not used, the CPU takes over: {}", refusal.message);
+            }
+            Ok(Device::Cpu)
+        }
+        Err(refusal) => {
+            let hint = "; WFMM_BACKEND_AUTO or _CPU would use the CPU";
+            Error::fail(refusal.status, format!("backend = WFMM_BACKEND_CUDA (2), but {}{hint}", refusal.message))
+        }
     }
 }
 

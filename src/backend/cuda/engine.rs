@@ -10,7 +10,7 @@ use super::memory::Buffer;
 use super::staging::Staging;
 use super::stream::{Event, Stream};
 use crate::backend::{Engine, Field};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::inputs::{Inputs, Reals, RealsMut, TargetInput};
 use crate::options::{PlanOptions, WFMM_BACKEND_CUDA, WFMM_METHOD_DIRECT, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
 use crate::report::{Pass, Report};
@@ -237,11 +237,6 @@ fn split_mix(state: &mut u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
-}
-
-/// What a status of the device means to a caller who asked for WFMM_BACKEND_AUTO: may the CPU take over?
-pub fn cpu_may_take_over(error: &Error) -> bool {
-    error.status < 0 || (100..200).contains(&error.status)
 }
 
 #[cfg(test)]

@@ -1,0 +1,207 @@
+//! WFMM_BACKEND_AUTO on a machine with a GPU: small problems stay on the CPU, and the CPU takes over when the GPU fails.
+//!
+//! Enters: how to make either engine. Leaves: the answer of one of them, and one warning in the log when the GPU failed.
+
+use log::warn;
+
+use crate::backend::{Engine, Field};
+use crate::error::{Error, Result};
+use crate::inputs::{Inputs, Ints, Reals, RealsMut};
+use crate::report::Report;
+
+/// Pairs from which the GPU is asked: below, the CPU has summed before a launch, two copies and a wait are over (20 µs at
+/// 1e9 pairs a second and core).
+const WORTH_PAIRS: f64 = 2e5;
+
+type Maker<R> = Box<dyn FnMut() -> R + Send>;
+
+/// One plan's engine under AUTO.
+pub struct Fallback {
+    make_cuda: Maker<Result<Box<dyn Engine>>>,
+    make_cpu: Maker<Box<dyn Engine>>,
+    cuda: Option<Box<dyn Engine>>,
+    cpu: Option<Box<dyn Engine>>,
+    /// The GPU failed: it is not asked again by this engine.
+    failed: Option<Error>,
+    last_on_cpu: bool,
+}
+
+impl Fallback {
+    pub fn new(make_cuda: Maker<Result<Box<dyn Engine>>>, make_cpu: Maker<Box<dyn Engine>>) -> Self {
+        Self { make_cuda, make_cpu, cuda: None, cpu: None, failed: None, last_on_cpu: false }
+    }
+
+    /// Runs `work` on the engine for this problem, and after a failure of the GPU on the CPU.
+    fn run<R>(&mut self, inputs: &Inputs, on_device: bool, mut work: impl FnMut(&mut dyn Engine) -> Result<R>) -> Result<R> {
+        let on_device = on_device || any_on_device(inputs);
+        if self.failed.is_none() && (on_device || pairs(inputs) >= WORTH_PAIRS) {
+            match self.cuda().and_then(&mut work) {
+                Err(error) if takes_over(&error) && !on_device => {
+                    warn!("the GPU failed, the CPU takes over: {error}");
+                    self.cuda = None;
+                    self.failed = Some(error);
+                }
+                answer => {
+                    self.last_on_cpu = false;
+                    return answer;
+                }
+            }
+        }
+        // Arrays in device memory have no other way.
+        if on_device && let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        self.last_on_cpu = true;
+        work(self.cpu.get_or_insert_with(&mut self.make_cpu).as_mut())
+    }
+
+    fn cuda(&mut self) -> Result<&mut dyn Engine> {
+        if self.cuda.is_none() {
+            self.cuda = Some((self.make_cuda)()?);
+        }
+        Ok(self.cuda.as_mut().expect("made above").as_mut())
+    }
+
+    fn last(&self) -> Option<&dyn Engine> {
+        if self.last_on_cpu { self.cpu.as_deref() } else { self.cuda.as_deref() }
+    }
+}
+
+/// A missing resource or a lost object, as against a mistake of the caller.
+fn takes_over(error: &Error) -> bool {
+    error.status < 0 || (100..200).contains(&error.status)
+}
+
+fn pairs(inputs: &Inputs) -> f64 {
+    let count = |n: Option<usize>| n.unwrap_or(0) as f64;
+    let vortices = count(inputs.segments.as_ref().map(|s| s.n)) + count(inputs.particles.as_ref().map(|p| p.n));
+    let sources = vortices.max(count(inputs.charges.as_ref().map(|c| c.n)));
+    sources * count(inputs.targets.as_ref().map(|t| t.n))
+}
+
+fn any_on_device(inputs: &Inputs) -> bool {
+    let mut reals: Vec<&Reals> = Vec::new();
+    if let Some(s) = &inputs.segments {
+        if matches!(s.connectivity, Ints::Device { .. }) {
+            return true;
+        }
+        reals.extend([&s.points, &s.circulation]);
+        reals.extend(&s.core);
+    }
+    if let Some(p) = &inputs.particles {
+        reals.extend([&p.position, &p.strength]);
+        reals.extend(&p.core);
+    }
+    if let Some(c) = &inputs.charges {
+        reals.extend([&c.position, &c.charge]);
+    }
+    reals.extend(inputs.targets.as_ref().map(|t| &t.position));
+    reals.iter().any(|r| matches!(r, Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. }))
+}
+
+/// The same output, borrowed for one attempt.
+fn again<'a>(to: &'a mut RealsMut<'_>) -> RealsMut<'a> {
+    match to {
+        RealsMut::HostF32(values) => RealsMut::HostF32(values),
+        RealsMut::HostF64(values) => RealsMut::HostF64(values),
+        RealsMut::DeviceF32 { address, len } => RealsMut::DeviceF32 { address: *address, len: *len },
+        RealsMut::DeviceF64 { address, len } => RealsMut::DeviceF64 { address: *address, len: *len },
+    }
+}
+
+impl Engine for Fallback {
+    fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
+        self.run(inputs, false, |engine| engine.prepare(inputs, field))
+    }
+
+    fn evaluate(&mut self, inputs: &Inputs, field: Field, mut main: RealsMut<'_>, mut gradient: Option<RealsMut<'_>>) -> Result<()> {
+        let on_device = |to: &RealsMut<'_>| matches!(to, RealsMut::DeviceF32 { .. } | RealsMut::DeviceF64 { .. });
+        let any = on_device(&main) || gradient.as_ref().is_some_and(on_device);
+        self.run(inputs, any, |engine| engine.evaluate(inputs, field, again(&mut main), gradient.as_mut().map(again)))
+    }
+
+    fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
+        self.run(inputs, false, |engine| engine.check(inputs, field, samples, seed))
+    }
+
+    fn recipe(&self) -> String {
+        let mut text = match self.last() {
+            Some(engine) => engine.recipe(),
+            None => "Nothing was chosen yet.".into(),
+        };
+        if let Some(error) = &self.failed {
+            text += &format!(" The GPU was given up: {}.", error.message);
+        }
+        text
+    }
+
+    fn report(&self) -> Report {
+        self.last().map_or_else(Report::default, |engine| engine.report())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inputs::{ParticleInput, TargetInput};
+
+    /// Answers with a number, or fails with a status.
+    struct Stub(i32, f64);
+
+    impl Engine for Stub {
+        fn prepare(&mut self, _: &Inputs, _: Field) -> Result<()> {
+            Ok(())
+        }
+        fn evaluate(&mut self, _: &Inputs, _: Field, main: RealsMut<'_>, _: Option<RealsMut<'_>>) -> Result<()> {
+            if self.0 != 0 {
+                return Error::fail(self.0, "stub");
+            }
+            let RealsMut::HostF64(values) = main else { panic!("host output expected") };
+            values.fill(self.1);
+            Ok(())
+        }
+        fn check(&mut self, _: &Inputs, _: Field, _: usize, _: u64) -> Result<f64> {
+            Ok(self.1)
+        }
+        fn recipe(&self) -> String {
+            format!("stub {}.", self.1)
+        }
+        fn report(&self) -> Report {
+            Report::default()
+        }
+    }
+
+    fn problem(n: usize) -> Inputs {
+        let reals = Reals::HostF64(vec![0.0; 3 * n]);
+        Inputs {
+            particles: Some(ParticleInput { n, position: reals.clone(), strength: reals.clone(), core: None, default_core: 0.0 }),
+            targets: Some(TargetInput { n, position: reals }),
+            ..Inputs::default()
+        }
+    }
+
+    fn answer(status: i32, n: usize) -> (Result<f64>, String) {
+        let mut engine =
+            Fallback::new(Box::new(move || Ok(Box::new(Stub(status, 2.0)))), Box::new(|| Box::new(Stub(0, 1.0))));
+        let mut out = [0.0];
+        let field = Field::Velocity { gradient: false };
+        let result = engine.evaluate(&problem(n), field, RealsMut::HostF64(&mut out), None);
+        (result.map(|()| out[0]), engine.recipe())
+    }
+
+    #[test]
+    fn the_gpu_serves_what_is_worth_it() {
+        assert_eq!(answer(0, 10).0.unwrap(), 1.0);
+        assert_eq!(answer(0, 1000).0.unwrap(), 2.0);
+    }
+
+    #[test]
+    fn the_cpu_takes_over_from_a_failing_gpu_but_not_from_a_mistake() {
+        for status in [100, 102, 104, -3] {
+            let (result, recipe) = answer(status, 1000);
+            assert_eq!(result.unwrap(), 1.0);
+            assert!(recipe.contains("given up"), "{recipe}");
+        }
+        assert_eq!(answer(7, 1000).0.unwrap_err().status, 7);
+    }
+}
