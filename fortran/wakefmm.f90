@@ -1,0 +1,1740 @@
+!> libwakefmm for Fortran: Biot-Savart sums of vortex segments and particles, and potentials of charges, by a fast
+!> multipole method. Generated from the Rust sources by `make generate`; do not edit.
+!>
+!> Twenty lines of use; real kinds c_float and c_double (single and double) choose by themselves:
+!>
+!>   use wakefmm
+!>   type(wfmm_plan) :: plan
+!>   type(wfmm_plan_options) :: options           ! every component has its default; index_base = 1
+!>   real(c_double) :: points(3, np), circulation(n), core(n), x(3, m), u(3, m)
+!>   integer :: ends(2, n)                        ! numbers of first and last point, counted from 1
+!>   options%tolerance = 1e-5
+!>   call wfmm_plan_create(plan, options=options)
+!>   do step = 1, steps
+!>     call wfmm_plan_set_segments(plan, points, ends, circulation, core_radius=core)
+!>     call wfmm_plan_set_targets(plan, x)
+!>     call wfmm_plan_evaluate(plan, u)           ! u(:, k): velocity at x(:, k)
+!>   end do
+!>   call wfmm_plan_destroy(plan)
+!>
+!> Arrays are (3, n): a column is a point or a vector. Counts are taken from the shapes; an array that is longer than
+!> its live count comes with the count: n=, n_points=, n_targets=. Its tail is never read or written.
+!> gradient(j, i, k) = du_i/dx_j at target k (the transpose of C's g[k][i][j], in Fortran's order of storage); for
+!> the potential gradient(:, k).
+!> With ierr= a call returns a status, WFMM_OK = 0 or WFMM_ERR_*, and wfmm_last_error() says what was wrong. Without
+!> it an error prints the message and stops the program with code 1.
+!> Host arrays are copied by the set calls: temporaries and array sections are welcome.
+!> A report's seconds are indexed by WFMM_PASS_*: report%seconds(WFMM_PASS_TREE).
+!> A plan serves one thread at a time; threads may have a plan each.
+module wakefmm
+  use, intrinsic :: iso_c_binding
+  use, intrinsic :: iso_fortran_env, only: error_unit
+  implicit none
+  private
+
+  public :: wfmm_abi_version, wfmm_status_name, wfmm_last_error, WFMM_MODULE_ABI_VERSION
+  public :: wfmm_session_options
+  public :: wfmm_plan_options
+  public :: wfmm_report
+  public :: wfmm_session
+  public :: wfmm_plan
+  public :: wfmm_induce_particles
+  public :: wfmm_induce_segments
+  public :: wfmm_log_set
+  public :: wfmm_plan_check
+  public :: wfmm_plan_counts
+  public :: wfmm_plan_create
+  public :: wfmm_plan_destroy
+  public :: wfmm_plan_evaluate
+  public :: wfmm_plan_evaluate_potential
+  public :: wfmm_plan_options_init
+  public :: wfmm_plan_prepare
+  public :: wfmm_plan_recipe
+  public :: wfmm_plan_report
+  public :: wfmm_plan_set_charge
+  public :: wfmm_plan_set_charges
+  public :: wfmm_plan_set_circulation
+  public :: wfmm_plan_set_particles
+  public :: wfmm_plan_set_segments
+  public :: wfmm_plan_set_strength
+  public :: wfmm_plan_set_strengths
+  public :: wfmm_plan_set_targets
+  public :: wfmm_plan_workspace
+  public :: wfmm_session_create
+  public :: wfmm_session_describe
+  public :: wfmm_session_destroy
+  public :: wfmm_session_options_init
+  public :: wfmm_version
+  public :: WFMM_OK
+  public :: WFMM_ERR_NULL
+  public :: WFMM_ERR_HANDLE
+  public :: WFMM_ERR_COUNT
+  public :: WFMM_ERR_CONSTANT
+  public :: WFMM_ERR_VALUE
+  public :: WFMM_ERR_NOT_FINITE
+  public :: WFMM_ERR_INDEX
+  public :: WFMM_ERR_STATE
+  public :: WFMM_ERR_BUSY
+  public :: WFMM_ERR_TOO_NEW
+  public :: WFMM_ERR_STRUCT_SIZE
+  public :: WFMM_ERR_TOLERANCE
+  public :: WFMM_ERR_OVERLAP
+  public :: WFMM_ERR_MEMORY
+  public :: WFMM_ERR_SHAPE
+  public :: WFMM_ERR_NO_DEVICE
+  public :: WFMM_ERR_HOST_MEMORY
+  public :: WFMM_ERR_DEVICE_MEMORY
+  public :: WFMM_ERR_THREADS
+  public :: WFMM_ERR_DRIVER
+  public :: WFMM_ERR_UNSUPPORTED
+  public :: WFMM_ERR_INTERNAL
+  public :: WFMM_ERR_UNUSABLE
+  public :: WFMM_ERR_DEVICE_LOST
+  public :: WFMM_ERR_FORKED
+  public :: WFMM_REG_NONE
+  public :: WFMM_REG_RANKINE
+  public :: WFMM_REG_LAMB_OSEEN
+  public :: WFMM_REG_VATISTAS
+  public :: WFMM_REG_SCULLY
+  public :: WFMM_REG_OFFSET
+  public :: WFMM_REG_GAUSS_ERF
+  public :: WFMM_REG_EXPONENTIAL
+  public :: WFMM_REG_COMPACT
+  public :: WFMM_REG_ROSENHEAD
+  public :: WFMM_REG_WINCKELMANS
+  public :: WFMM_REG_POLYNOMIAL
+  public :: WFMM_METHOD_AUTO
+  public :: WFMM_METHOD_DIRECT
+  public :: WFMM_METHOD_FMM
+  public :: WFMM_METHOD_TREECODE
+  public :: WFMM_PRECISION_ARRAYS
+  public :: WFMM_PRECISION_F32
+  public :: WFMM_PRECISION_F64
+  public :: WFMM_BACKEND_AUTO
+  public :: WFMM_BACKEND_CPU
+  public :: WFMM_BACKEND_CUDA
+  public :: WFMM_MEMORY_HOST
+  public :: WFMM_MEMORY_DEVICE
+  public :: WFMM_MEMORY_AUTO
+  public :: WFMM_LOG_OFF
+  public :: WFMM_LOG_ERROR
+  public :: WFMM_LOG_WARN
+  public :: WFMM_LOG_INFO
+  public :: WFMM_LOG_DEBUG
+  public :: WFMM_FLAG_ACCUMULATE
+  public :: WFMM_TOLERANCE_MIN_F32
+  public :: WFMM_TOLERANCE_MIN_F64
+  public :: WFMM_ORDER_MAX
+  public :: WFMM_PASS_TRANSFER
+  public :: WFMM_PASS_TREE
+  public :: WFMM_PASS_LISTS
+  public :: WFMM_PASS_P2M
+  public :: WFMM_PASS_M2M
+  public :: WFMM_PASS_M2L
+  public :: WFMM_PASS_L2L
+  public :: WFMM_PASS_L2P
+  public :: WFMM_PASS_P2P
+  public :: WFMM_PASS_TOTAL
+  public :: WFMM_PASS_CORE
+  public :: WFMM_PASS_M2P
+  public :: WFMM_PASS_P2L
+  public :: WFMM_PASS_COUNT
+
+  !> What a function of the C API returns. 1..=99: the caller's error, nothing changed; 100..=199: a resource is missing,
+  !> may be retried; negative: the object is unusable, only destroy is allowed. Numbers are never reused.
+  !> Success.
+  integer, parameter :: WFMM_OK = 0
+  !> A pointer is NULL where an array or an output is needed.
+  integer, parameter :: WFMM_ERR_NULL = 1
+  !> A handle that is not, or no longer, a live session or plan.
+  integer, parameter :: WFMM_ERR_HANDLE = 2
+  !> A count or size that is negative, too large or not the expected one.
+  integer, parameter :: WFMM_ERR_COUNT = 3
+  !> A number that is no constant of this enumeration, or a flag that does not exist.
+  integer, parameter :: WFMM_ERR_CONSTANT = 4
+  !> A number outside of its range.
+  integer, parameter :: WFMM_ERR_VALUE = 5
+  !> NaN or infinity.
+  integer, parameter :: WFMM_ERR_NOT_FINITE = 6
+  !> A point number outside index_base .. index_base+n_points-1.
+  integer, parameter :: WFMM_ERR_INDEX = 7
+  !> Called too early: sources or targets have not been set.
+  integer, parameter :: WFMM_ERR_STATE = 8
+  !> Another thread is using this plan.
+  integer, parameter :: WFMM_ERR_BUSY = 9
+  !> An option struct is newer than this library and uses what it does not know.
+  integer, parameter :: WFMM_ERR_TOO_NEW = 10
+  !> struct_size is not that of an initialized struct.
+  integer, parameter :: WFMM_ERR_STRUCT_SIZE = 11
+  !> A tolerance below what the computing precision can give.
+  integer, parameter :: WFMM_ERR_TOLERANCE = 12
+  !> Output arrays overlap.
+  integer, parameter :: WFMM_ERR_OVERLAP = 13
+  !> Arrays are not where memory says, or are where this session cannot reach them.
+  integer, parameter :: WFMM_ERR_MEMORY = 14
+  !> A Fortran array is smaller than the count it goes with.
+  integer, parameter :: WFMM_ERR_SHAPE = 15
+  !> The back end or device asked for is not there.
+  integer, parameter :: WFMM_ERR_NO_DEVICE = 100
+  !> Out of host memory.
+  integer, parameter :: WFMM_ERR_HOST_MEMORY = 101
+  !> Out of device memory.
+  integer, parameter :: WFMM_ERR_DEVICE_MEMORY = 102
+  !> Threads could not be started.
+  integer, parameter :: WFMM_ERR_THREADS = 103
+  !> The driver is missing, too old, or refused.
+  integer, parameter :: WFMM_ERR_DRIVER = 104
+  !> This back end lacks the function asked for.
+  integer, parameter :: WFMM_ERR_UNSUPPORTED = 105
+  !> An internal error was stopped at the boundary.
+  integer, parameter :: WFMM_ERR_INTERNAL = -1
+  !> An earlier failure left the object unusable.
+  integer, parameter :: WFMM_ERR_UNUSABLE = -2
+  !> The device was lost.
+  integer, parameter :: WFMM_ERR_DEVICE_LOST = -3
+  !> The object was made before fork(); the child must make its own.
+  integer, parameter :: WFMM_ERR_FORKED = -4
+  !> How a core regularizes its element: _RANKINE to _OFFSET for segments, _GAUSS_ERF to _POLYNOMIAL for particles,
+  !> _NONE for both. A radius of 0 means the singular kernel for that element.
+  !> Singular kernel. Segments: F = 1. Particles: S = 1/r^3.
+  integer, parameter :: WFMM_REG_NONE = 0
+  !> Segments: F = min(1, rho^2/c^2).
+  integer, parameter :: WFMM_REG_RANKINE = 1
+  !> Segments: F = 1 - exp(-1.25643 rho^2/c^2).
+  integer, parameter :: WFMM_REG_LAMB_OSEEN = 2
+  !> Segments: F = rho^2/sqrt(c^4 + rho^4), n = 2; the default of segments.
+  integer, parameter :: WFMM_REG_VATISTAS = 3
+  !> Segments: F = rho^2/(c^2 + rho^2), n = 1.
+  integer, parameter :: WFMM_REG_SCULLY = 4
+  !> Segments: F = 1 and the denominator D grows by c^2 |P2-P1|^2.
+  integer, parameter :: WFMM_REG_OFFSET = 5
+  !> Particles: S = (erf(q/sqrt 2) - sqrt(2/pi) q exp(-q^2/2))/r^3, q = r/c; the default of particles.
+  integer, parameter :: WFMM_REG_GAUSS_ERF = 6
+  !> Particles: S = (1 - exp(-r^3/c^3))/r^3.
+  integer, parameter :: WFMM_REG_EXPONENTIAL = 7
+  !> Particles: S = 1/sqrt(r^6 + c^6).
+  integer, parameter :: WFMM_REG_COMPACT = 8
+  !> Particles: S = (r^2 + c^2)^(-3/2).
+  integer, parameter :: WFMM_REG_ROSENHEAD = 9
+  !> Particles: S = (r^2 + 5/2 c^2)(r^2 + c^2)^(-5/2).
+  integer, parameter :: WFMM_REG_WINCKELMANS = 10
+  !> Particles: S = K/r^3, K = (r/c)^2 for r <= c, else 1.
+  integer, parameter :: WFMM_REG_POLYNOMIAL = 11
+  !> How the sums are computed.
+  !> Direct or fast multipole, whichever the cost model expects to be faster.
+  integer, parameter :: WFMM_METHOD_AUTO = 0
+  !> Every pair.
+  integer, parameter :: WFMM_METHOD_DIRECT = 1
+  !> The fast multipole method.
+  integer, parameter :: WFMM_METHOD_FMM = 2
+  !> Multipoles evaluated at the targets, no local expansions.
+  integer, parameter :: WFMM_METHOD_TREECODE = 3
+  !> Precision of the computation.
+  !> That of the arrays: double as soon as one array that was handed over is double, else single.
+  integer, parameter :: WFMM_PRECISION_ARRAYS = 0
+  !> Single.
+  integer, parameter :: WFMM_PRECISION_F32 = 1
+  !> Double.
+  integer, parameter :: WFMM_PRECISION_F64 = 2
+  !> Where the sums are computed.
+  !> A CUDA device where there is one and the problem is worth the transfer, else the CPU.
+  integer, parameter :: WFMM_BACKEND_AUTO = 0
+  !> The CPU.
+  integer, parameter :: WFMM_BACKEND_CPU = 1
+  !> A CUDA device; an error where there is none.
+  integer, parameter :: WFMM_BACKEND_CUDA = 2
+  !> Where the arrays of a call are.
+  !> Host memory: inputs are copied.
+  integer, parameter :: WFMM_MEMORY_HOST = 0
+  !> Device memory: inputs are borrowed until the next set_* or destroy.
+  integer, parameter :: WFMM_MEMORY_DEVICE = 1
+  !> The driver is asked; without a device: host.
+  integer, parameter :: WFMM_MEMORY_AUTO = 2
+  !> How much is logged.
+  !> Nothing.
+  integer, parameter :: WFMM_LOG_OFF = 0
+  !> Failures.
+  integer, parameter :: WFMM_LOG_ERROR = 1
+  !> And what was not done as asked.
+  integer, parameter :: WFMM_LOG_WARN = 2
+  !> And one line per plan: recipe and seconds per pass.
+  integer, parameter :: WFMM_LOG_INFO = 3
+  !> And details.
+  integer, parameter :: WFMM_LOG_DEBUG = 4
+  !> flags of a plan: results are added to the output arrays instead of overwriting them.
+  integer(c_int64_t), parameter :: WFMM_FLAG_ACCUMULATE = 1_c_int64_t
+  !> The smallest tolerance that single precision is promised to hold.
+  real(c_double), parameter :: WFMM_TOLERANCE_MIN_F32 = 5e-6_c_double
+  !> The smallest tolerance that double precision is promised to hold.
+  real(c_double), parameter :: WFMM_TOLERANCE_MIN_F64 = 5e-12_c_double
+  !> The highest order of expansions that may be asked for.
+  integer, parameter :: WFMM_ORDER_MAX = 40
+  !> The passes, in the order of the data; seconds of a report are indexed by them.
+  !> Copies between host and device.
+  integer, parameter :: WFMM_PASS_TRANSFER = 0
+  !> Keys, sorting, cells.
+  integer, parameter :: WFMM_PASS_TREE = 1
+  !> Near, far and core lists.
+  integer, parameter :: WFMM_PASS_LISTS = 2
+  !> Sources to multipoles.
+  integer, parameter :: WFMM_PASS_P2M = 3
+  !> Multipoles of children to those of parents.
+  integer, parameter :: WFMM_PASS_M2M = 4
+  !> Multipoles to local expansions.
+  integer, parameter :: WFMM_PASS_M2L = 5
+  !> Local expansions of parents to those of children.
+  integer, parameter :: WFMM_PASS_L2L = 6
+  !> Local expansions to targets.
+  integer, parameter :: WFMM_PASS_L2P = 7
+  !> Near pairs, element by element; all pairs where the method is direct.
+  integer, parameter :: WFMM_PASS_P2P = 8
+  !> The whole call.
+  integer, parameter :: WFMM_PASS_TOTAL = 9
+  !> Far pairs where a core still matters.
+  integer, parameter :: WFMM_PASS_CORE = 10
+  !> Multipoles to targets.
+  integer, parameter :: WFMM_PASS_M2P = 11
+  !> Sources to local expansions.
+  integer, parameter :: WFMM_PASS_P2L = 12
+  !> Length of seconds in a report; places without a WFMM_PASS_* name are 0.
+  integer, parameter :: WFMM_PASS_COUNT = 16
+
+  !> Version of the binary interface that this module was written for.
+  integer, parameter :: WFMM_MODULE_ABI_VERSION = 1
+  !> Longest text that the library hands over.
+  integer, parameter :: TEXT_LENGTH = 8192
+
+  !> Options of a session. Fill with wfmm_session_options_init and change what is wanted.
+  type, bind(c) :: wfmm_session_options
+    !> Size of this struct as the caller knows it.
+    integer(c_int32_t) :: struct_size = 24
+    !> WFMM_BACKEND_*; default AUTO.
+    integer(c_int32_t) :: backend = 0
+    !> Number of the device; -1, the default, is the best one.
+    integer(c_int32_t) :: device = -1
+    !> Number of host threads; 0, the default, is all that the process may use.
+    integer(c_int32_t) :: threads = 0
+    !> No flag is defined yet: 0.
+    integer(c_int64_t) :: flags = 0
+  end type
+
+  !> Options of a plan. Fill with wfmm_plan_options_init and change what is wanted.
+  type, bind(c) :: wfmm_plan_options
+    !> Size of this struct as the caller knows it.
+    integer(c_int32_t) :: struct_size = 64
+    !> WFMM_METHOD_*; default AUTO.
+    integer(c_int32_t) :: method = 0
+    !> WFMM_PRECISION_* of the computation; default ARRAYS.
+    integer(c_int32_t) :: precision = 0
+    !> Order of the expansions; 0, the default, derives it from the tolerance.
+    integer(c_int32_t) :: order = 0
+    !> Most elements in a leaf of the tree; 0, the default, lets the library choose.
+    integer(c_int32_t) :: leaf_capacity = 0
+    !> WFMM_REG_* of segments; default VATISTAS.
+    integer(c_int32_t) :: segment_regularization = 3
+    !> WFMM_REG_* of particles; default GAUSS_ERF.
+    integer(c_int32_t) :: particle_regularization = 6
+    !> Number of the first point in connectivities, 0 or 1; default 0 in C, 1 in Fortran.
+    integer(c_int32_t) :: index_base = 1
+    !> Relative L2 error of the velocity over the targets against the exact, regularized sum; default 1e-4.
+    real(c_double) :: tolerance = 1e-4_c_double
+    !> Factor of all sums; default 1/(4 pi); 1 gives the papers' sums.
+    real(c_double) :: normalization = 7.957747154594767e-2_c_double
+    !> Core radius where a radius array is NULL, length units of the positions; default 0.
+    real(c_double) :: core_radius = 0e0_c_double
+    !> WFMM_FLAG_*, or-ed; default 0.
+    integer(c_int64_t) :: flags = 0
+  end type
+
+  !> What the last evaluation of a plan did. Set struct_size to sizeof before the call.
+  type, bind(c) :: wfmm_report
+    !> Size of this struct as the caller knows it.
+    integer(c_int32_t) :: struct_size = 208
+    !> WFMM_BACKEND_* that was used.
+    integer(c_int32_t) :: backend = 0
+    !> WFMM_METHOD_* that was used.
+    integer(c_int32_t) :: method = 0
+    !> Highest order of the expansions; 0 for a direct sum.
+    integer(c_int32_t) :: order = 0
+    !> Levels of the tree below its root.
+    integer(c_int32_t) :: depth = 0
+    !> WFMM_PRECISION_* of the computation.
+    integer(c_int32_t) :: precision = 0
+    !> Cells of the source and target trees.
+    integer(c_int64_t) :: cells = 0
+    !> Cell pairs of the far field.
+    integer(c_int64_t) :: far_pairs = 0
+    !> Element pairs that were summed one by one.
+    integer(c_int64_t) :: near_pairs = 0
+    !> Host memory of the plan in bytes.
+    integer(c_int64_t) :: host_bytes = 0
+    !> Device memory of the plan in bytes.
+    integer(c_int64_t) :: device_bytes = 0
+    !> Relative L2 error that the error estimates expect.
+    real(c_double) :: estimated_error = 0
+    !> Wall-clock seconds of each pass, indexed by WFMM_PASS_*.
+    real(c_double) :: seconds(0:WFMM_PASS_COUNT-1) = 0
+    !> Element pairs of the core correction: far pairs where a core still matters.
+    integer(c_int64_t) :: core_pairs = 0
+  end type
+
+  !> Back end, device and threads. Any thread may use it.
+  type :: wfmm_session
+    private
+    type(c_ptr) :: handle = c_null_ptr
+  end type
+
+  !> Sources, targets, tree and results of one sum. One thread at a time; a second caller gets WFMM_ERR_BUSY.
+  type :: wfmm_plan
+    private
+    type(c_ptr) :: handle = c_null_ptr
+  end type
+
+  interface wfmm_induce_particles
+    module procedure wfmm_induce_particles_f32
+    module procedure wfmm_induce_particles_f64
+  end interface
+  interface wfmm_induce_segments
+    module procedure wfmm_induce_segments_f32
+    module procedure wfmm_induce_segments_f64
+  end interface
+  interface wfmm_plan_check
+    module procedure wfmm_plan_check_f32
+    module procedure wfmm_plan_check_f64
+  end interface
+  interface wfmm_plan_evaluate
+    module procedure wfmm_plan_evaluate_f32
+    module procedure wfmm_plan_evaluate_f64
+  end interface
+  interface wfmm_plan_evaluate_potential
+    module procedure wfmm_plan_evaluate_potential_f32
+    module procedure wfmm_plan_evaluate_potential_f64
+  end interface
+  interface wfmm_plan_set_charge
+    module procedure wfmm_plan_set_charge_f32
+    module procedure wfmm_plan_set_charge_f64
+  end interface
+  interface wfmm_plan_set_charges
+    module procedure wfmm_plan_set_charges_f32
+    module procedure wfmm_plan_set_charges_f64
+  end interface
+  interface wfmm_plan_set_circulation
+    module procedure wfmm_plan_set_circulation_f32
+    module procedure wfmm_plan_set_circulation_f64
+  end interface
+  interface wfmm_plan_set_particles
+    module procedure wfmm_plan_set_particles_f32
+    module procedure wfmm_plan_set_particles_f64
+  end interface
+  interface wfmm_plan_set_segments
+    module procedure wfmm_plan_set_segments_f32
+    module procedure wfmm_plan_set_segments_f64
+  end interface
+  interface wfmm_plan_set_strength
+    module procedure wfmm_plan_set_strength_f32
+    module procedure wfmm_plan_set_strength_f64
+  end interface
+  interface wfmm_plan_set_strengths
+    module procedure wfmm_plan_set_circulation_f32
+    module procedure wfmm_plan_set_strength_f32
+    module procedure wfmm_plan_set_circulation_f64
+    module procedure wfmm_plan_set_strength_f64
+  end interface
+  interface wfmm_plan_set_targets
+    module procedure wfmm_plan_set_targets_f32
+    module procedure wfmm_plan_set_targets_f64
+  end interface
+
+  interface
+    function c_wfmm_abi_version() bind(c, name="wfmm_abi_version") result(outcome)
+      import
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_status_name(status) bind(c, name="wfmm_status_name") result(outcome)
+      import
+      integer(c_int32_t), value :: status
+      type(c_ptr) :: outcome
+    end function
+
+    function c_wfmm_version(major, minor, patch) bind(c, name="wfmm_version") result(outcome)
+      import
+      integer(c_int32_t), intent(inout), optional :: major
+      integer(c_int32_t), intent(inout), optional :: minor
+      integer(c_int32_t), intent(inout), optional :: patch
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_last_error(buf, capacity, out_length) bind(c, name="wfmm_last_error") result(outcome)
+      import
+      character(kind=c_char), intent(inout) :: buf(*)
+      integer(c_size_t), value :: capacity
+      integer(c_size_t), intent(inout), optional :: out_length
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_last_error_set(message, length) bind(c, name="wfmm_last_error_set") result(outcome)
+      import
+      character(kind=c_char), intent(in) :: message(*)
+      integer(c_size_t), value :: length
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_log_set(level, callback, user) bind(c, name="wfmm_log_set") result(outcome)
+      import
+      integer(c_int32_t), value :: level
+      type(c_funptr), value :: callback
+      type(c_ptr), value :: user
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_session_options_init(options, size) bind(c, name="wfmm_session_options_init") result(outcome)
+      import
+      type(wfmm_session_options), intent(inout) :: options
+      integer(c_size_t), value :: size
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_session_create(options, out) bind(c, name="wfmm_session_create") result(outcome)
+      import
+      type(wfmm_session_options), intent(in), optional :: options
+      type(c_ptr), intent(inout) :: out
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_session_describe(session, buf, capacity, out_length) bind(c, &
+      name="wfmm_session_describe") result(outcome)
+      import
+      type(c_ptr), value :: session
+      character(kind=c_char), intent(inout) :: buf(*)
+      integer(c_size_t), value :: capacity
+      integer(c_size_t), intent(inout), optional :: out_length
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_session_destroy(session) bind(c, name="wfmm_session_destroy") result(outcome)
+      import
+      type(c_ptr), intent(inout) :: session
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_options_init(options, size) bind(c, name="wfmm_plan_options_init") result(outcome)
+      import
+      type(wfmm_plan_options), intent(inout) :: options
+      integer(c_size_t), value :: size
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_create(session, options, out) bind(c, name="wfmm_plan_create") result(outcome)
+      import
+      type(c_ptr), value :: session
+      type(wfmm_plan_options), intent(in), optional :: options
+      type(c_ptr), intent(inout) :: out
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_prepare(plan) bind(c, name="wfmm_plan_prepare") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_counts(plan, n_segments, n_particles, n_charges, n_targets) bind(c, &
+      name="wfmm_plan_counts") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), intent(inout), optional :: n_segments
+      integer(c_int64_t), intent(inout), optional :: n_particles
+      integer(c_int64_t), intent(inout), optional :: n_charges
+      integer(c_int64_t), intent(inout), optional :: n_targets
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_workspace(plan, host_bytes, device_bytes) bind(c, &
+      name="wfmm_plan_workspace") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), intent(inout), optional :: host_bytes
+      integer(c_int64_t), intent(inout), optional :: device_bytes
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_recipe(plan, buf, capacity, out_length) bind(c, name="wfmm_plan_recipe") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      character(kind=c_char), intent(inout) :: buf(*)
+      integer(c_size_t), value :: capacity
+      integer(c_size_t), intent(inout), optional :: out_length
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_report(plan, report) bind(c, name="wfmm_plan_report") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      type(wfmm_report), intent(inout) :: report
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_destroy(plan) bind(c, name="wfmm_plan_destroy") result(outcome)
+      import
+      type(c_ptr), intent(inout) :: plan
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_set_segments_f32(plan, n_points, points, n, ld, connectivity, circulation, core_radius, &
+      memory) bind(c, name="wfmm_plan_set_segments_f32") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), value :: n_points
+      real(c_float), intent(in) :: points(*)
+      integer(c_int64_t), value :: n
+      integer(c_int64_t), value :: ld
+      integer(c_int32_t), intent(in) :: connectivity(*)
+      real(c_float), intent(in) :: circulation(*)
+      real(c_float), intent(in), optional :: core_radius(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_set_segments_f64(plan, n_points, points, n, ld, connectivity, circulation, core_radius, &
+      memory) bind(c, name="wfmm_plan_set_segments_f64") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), value :: n_points
+      real(c_double), intent(in) :: points(*)
+      integer(c_int64_t), value :: n
+      integer(c_int64_t), value :: ld
+      integer(c_int32_t), intent(in) :: connectivity(*)
+      real(c_double), intent(in) :: circulation(*)
+      real(c_double), intent(in), optional :: core_radius(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_set_particles_f32(plan, n, position, strength, core_radius, memory) bind(c, &
+      name="wfmm_plan_set_particles_f32") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), value :: n
+      real(c_float), intent(in) :: position(*)
+      real(c_float), intent(in) :: strength(*)
+      real(c_float), intent(in), optional :: core_radius(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_set_particles_f64(plan, n, position, strength, core_radius, memory) bind(c, &
+      name="wfmm_plan_set_particles_f64") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), value :: n
+      real(c_double), intent(in) :: position(*)
+      real(c_double), intent(in) :: strength(*)
+      real(c_double), intent(in), optional :: core_radius(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_set_charges_f32(plan, n, position, charge, memory) bind(c, &
+      name="wfmm_plan_set_charges_f32") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), value :: n
+      real(c_float), intent(in) :: position(*)
+      real(c_float), intent(in) :: charge(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_set_charges_f64(plan, n, position, charge, memory) bind(c, &
+      name="wfmm_plan_set_charges_f64") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), value :: n
+      real(c_double), intent(in) :: position(*)
+      real(c_double), intent(in) :: charge(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_set_strengths_f32(plan, n_segments, circulation, n_particles, strength, n_charges, charge, &
+      memory) bind(c, name="wfmm_plan_set_strengths_f32") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), value :: n_segments
+      real(c_float), intent(in), optional :: circulation(*)
+      integer(c_int64_t), value :: n_particles
+      real(c_float), intent(in), optional :: strength(*)
+      integer(c_int64_t), value :: n_charges
+      real(c_float), intent(in), optional :: charge(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_set_strengths_f64(plan, n_segments, circulation, n_particles, strength, n_charges, charge, &
+      memory) bind(c, name="wfmm_plan_set_strengths_f64") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), value :: n_segments
+      real(c_double), intent(in), optional :: circulation(*)
+      integer(c_int64_t), value :: n_particles
+      real(c_double), intent(in), optional :: strength(*)
+      integer(c_int64_t), value :: n_charges
+      real(c_double), intent(in), optional :: charge(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_set_targets_f32(plan, n, position, memory) bind(c, &
+      name="wfmm_plan_set_targets_f32") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), value :: n
+      real(c_float), intent(in) :: position(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_set_targets_f64(plan, n, position, memory) bind(c, &
+      name="wfmm_plan_set_targets_f64") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), value :: n
+      real(c_double), intent(in) :: position(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_evaluate_f32(plan, velocity, gradient, memory) bind(c, &
+      name="wfmm_plan_evaluate_f32") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      real(c_float), intent(inout) :: velocity(*)
+      real(c_float), intent(inout), optional :: gradient(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_evaluate_f64(plan, velocity, gradient, memory) bind(c, &
+      name="wfmm_plan_evaluate_f64") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      real(c_double), intent(inout) :: velocity(*)
+      real(c_double), intent(inout), optional :: gradient(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_evaluate_potential_f32(plan, potential, gradient, memory) bind(c, &
+      name="wfmm_plan_evaluate_potential_f32") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      real(c_float), intent(inout) :: potential(*)
+      real(c_float), intent(inout), optional :: gradient(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_evaluate_potential_f64(plan, potential, gradient, memory) bind(c, &
+      name="wfmm_plan_evaluate_potential_f64") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      real(c_double), intent(inout) :: potential(*)
+      real(c_double), intent(inout), optional :: gradient(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_check_f32(plan, n_samples, seed, out_relative_l2) bind(c, &
+      name="wfmm_plan_check_f32") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), value :: n_samples
+      integer(c_int64_t), value :: seed
+      real(c_float), intent(inout) :: out_relative_l2
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_check_f64(plan, n_samples, seed, out_relative_l2) bind(c, &
+      name="wfmm_plan_check_f64") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int64_t), value :: n_samples
+      integer(c_int64_t), value :: seed
+      real(c_double), intent(inout) :: out_relative_l2
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_induce_segments_f32(n_points, points, n, ld, connectivity, circulation, core_radius, n_targets, &
+      target, options, velocity, gradient) bind(c, name="wfmm_induce_segments_f32") result(outcome)
+      import
+      integer(c_int64_t), value :: n_points
+      real(c_float), intent(in) :: points(*)
+      integer(c_int64_t), value :: n
+      integer(c_int64_t), value :: ld
+      integer(c_int32_t), intent(in) :: connectivity(*)
+      real(c_float), intent(in) :: circulation(*)
+      real(c_float), intent(in), optional :: core_radius(*)
+      integer(c_int64_t), value :: n_targets
+      real(c_float), intent(in) :: target(*)
+      type(wfmm_plan_options), intent(in), optional :: options
+      real(c_float), intent(inout) :: velocity(*)
+      real(c_float), intent(inout), optional :: gradient(*)
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_induce_segments_f64(n_points, points, n, ld, connectivity, circulation, core_radius, n_targets, &
+      target, options, velocity, gradient) bind(c, name="wfmm_induce_segments_f64") result(outcome)
+      import
+      integer(c_int64_t), value :: n_points
+      real(c_double), intent(in) :: points(*)
+      integer(c_int64_t), value :: n
+      integer(c_int64_t), value :: ld
+      integer(c_int32_t), intent(in) :: connectivity(*)
+      real(c_double), intent(in) :: circulation(*)
+      real(c_double), intent(in), optional :: core_radius(*)
+      integer(c_int64_t), value :: n_targets
+      real(c_double), intent(in) :: target(*)
+      type(wfmm_plan_options), intent(in), optional :: options
+      real(c_double), intent(inout) :: velocity(*)
+      real(c_double), intent(inout), optional :: gradient(*)
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_induce_particles_f32(n, position, strength, core_radius, n_targets, target, options, velocity, &
+      gradient) bind(c, name="wfmm_induce_particles_f32") result(outcome)
+      import
+      integer(c_int64_t), value :: n
+      real(c_float), intent(in) :: position(*)
+      real(c_float), intent(in) :: strength(*)
+      real(c_float), intent(in), optional :: core_radius(*)
+      integer(c_int64_t), value :: n_targets
+      real(c_float), intent(in) :: target(*)
+      type(wfmm_plan_options), intent(in), optional :: options
+      real(c_float), intent(inout) :: velocity(*)
+      real(c_float), intent(inout), optional :: gradient(*)
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_induce_particles_f64(n, position, strength, core_radius, n_targets, target, options, velocity, &
+      gradient) bind(c, name="wfmm_induce_particles_f64") result(outcome)
+      import
+      integer(c_int64_t), value :: n
+      real(c_double), intent(in) :: position(*)
+      real(c_double), intent(in) :: strength(*)
+      real(c_double), intent(in), optional :: core_radius(*)
+      integer(c_int64_t), value :: n_targets
+      real(c_double), intent(in) :: target(*)
+      type(wfmm_plan_options), intent(in), optional :: options
+      real(c_double), intent(inout) :: velocity(*)
+      real(c_double), intent(inout), optional :: gradient(*)
+      integer(c_int32_t) :: outcome
+    end function
+
+  end interface
+
+contains
+
+  !> Version of the binary interface of the loaded library; compare with WFMM_MODULE_ABI_VERSION.
+  function wfmm_abi_version() result(version)
+    integer :: version
+
+    version = int(c_wfmm_abi_version())
+  end function
+
+  !> Name of a status: "WFMM_ERR_NULL".
+  function wfmm_status_name(status) result(name)
+    integer, intent(in) :: status
+    character(len=:), allocatable :: name
+    character(kind=c_char), pointer :: c_name(:)
+    integer(c_size_t) :: length
+
+    call c_f_pointer(c_wfmm_status_name(int(status, c_int32_t)), c_name, [TEXT_LENGTH])
+    length = 0
+    do while (c_name(length + 1) /= c_null_char)
+      length = length + 1
+    end do
+    name = from_c(c_name(1:length), length)
+  end function
+
+  !> The calling thread's last message: which argument, its value, what would be accepted.
+  function wfmm_last_error() result(message)
+    character(len=:), allocatable :: message
+    character(kind=c_char) :: c_text(TEXT_LENGTH)
+    integer(c_size_t) :: length
+
+    message = ''
+    if (c_wfmm_last_error(c_text, int(TEXT_LENGTH, c_size_t), length) == WFMM_OK) message = from_c(c_text, length)
+  end function
+
+  !> A C text of known length, as much of it as there is.
+  function from_c(c_text, length) result(text)
+    character(kind=c_char), intent(in) :: c_text(:)
+    integer(c_size_t), intent(in) :: length
+    character(len=:), allocatable :: text
+    integer :: i
+
+    allocate (character(len=min(int(length), TEXT_LENGTH - 1)) :: text)
+    do i = 1, len(text)
+      text(i:i) = c_text(i)
+    end do
+  end function
+
+  !> Hands the status over, or prints the message and stops.
+  subroutine finish(status, ierr)
+    integer(c_int32_t), intent(in) :: status
+    integer, intent(out), optional :: ierr
+
+    if (present(ierr)) then
+      ierr = int(status)
+    else if (status /= WFMM_OK) then
+      write (error_unit, '(a)') 'wakefmm: '//wfmm_last_error()//' ['//wfmm_status_name(int(status))//']'
+      error stop 1
+    end if
+  end subroutine
+
+  !> Complains where an array is smaller than its count: all extents must match but the last, which may be larger.
+  subroutine need(name, have, want, status)
+    character(len=*), intent(in) :: name
+    integer(c_int64_t), intent(in) :: have(:), want(:)
+    integer(c_int32_t), intent(inout) :: status
+    character(len=:), allocatable :: message
+    integer :: last
+
+    last = size(have)
+    ! A negative count is the library's to refuse.
+    if (status /= WFMM_OK .or. want(last) <= 0) return
+    if (all(have(:last - 1) == want(:last - 1)) .and. have(last) >= want(last)) return
+    message = name//' has shape ('//list(have)//'); at least ('//list(want)//') is needed, all extents but the last exactly'
+    status = c_wfmm_last_error_set(message, len(message, c_size_t))
+    status = WFMM_ERR_SHAPE
+  end subroutine
+
+  !> Numbers between commas.
+  function list(numbers) result(text)
+    integer(c_int64_t), intent(in) :: numbers(:)
+    character(len=:), allocatable :: text
+    character(len=20) :: digits
+    integer :: i
+
+    text = ''
+    do i = 1, size(numbers)
+      write (digits, '(i0)') numbers(i)
+      if (i > 1) text = text//','
+      text = text//trim(digits)
+    end do
+  end function
+
+  !> Version of the library.
+  subroutine wfmm_version(major, minor, patch, ierr)
+    integer(c_int32_t), intent(inout), optional :: major
+    integer(c_int32_t), intent(inout), optional :: minor
+    integer(c_int32_t), intent(inout), optional :: patch
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_version(major, minor, patch)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets how much is logged (WFMM_LOG_*) and where: to callback, or to standard error where it is NULL.
+  subroutine wfmm_log_set(level, callback, user, ierr)
+    integer, intent(in) :: level
+    type(c_funptr), intent(in), optional :: callback
+    type(c_ptr), intent(in), optional :: user
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    type(c_funptr) :: c_callback
+    type(c_ptr) :: c_user
+
+    status = WFMM_OK
+    c_callback = c_null_funptr
+    if (present(callback)) c_callback = callback
+    c_user = c_null_ptr
+    if (present(user)) c_user = user
+    status = c_wfmm_log_set(int(level, c_int32_t), c_callback, c_user)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Fills options with the defaults. size is sizeof *options.
+  subroutine wfmm_session_options_init(options, ierr)
+    type(wfmm_session_options), intent(out) :: options
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_session_options_init(options, int(options%struct_size, c_size_t))
+    if (status == WFMM_OK) options = wfmm_session_options()
+    call finish(status, ierr)
+  end subroutine
+
+  !> Makes a session. options may be NULL: defaults. The caller owns *out and ends it with wfmm_session_destroy;
+  subroutine wfmm_session_create(session, options, ierr)
+    type(wfmm_session_options), intent(in), optional :: options
+    type(wfmm_session), intent(inout) :: session
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    type(wfmm_session_options) :: c_options
+
+    status = WFMM_OK
+    if (present(options)) c_options = options
+    status = c_wfmm_session_create(c_options, session%handle)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Says in one line what the session computes on. Buffer rules as in wfmm_last_error.
+  subroutine wfmm_session_describe(session, text, ierr)
+    type(wfmm_session), intent(in) :: session
+    character(len=:), allocatable, intent(out) :: text
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    character(kind=c_char) :: c_text(TEXT_LENGTH)
+    integer(c_size_t) :: length
+
+    status = WFMM_OK
+    status = c_wfmm_session_describe(session%handle, c_text, int(TEXT_LENGTH, c_size_t), length)
+    text = ''
+    if (status == WFMM_OK) text = from_c(c_text, length)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Ends a session and sets *session to NULL; a NULL session is fine. Plans that use it go on.
+  subroutine wfmm_session_destroy(session, ierr)
+    type(wfmm_session), intent(inout) :: session
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_session_destroy(session%handle)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Fills options with the defaults. size is sizeof *options.
+  subroutine wfmm_plan_options_init(options, ierr)
+    type(wfmm_plan_options), intent(out) :: options
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_plan_options_init(options, int(options%struct_size, c_size_t))
+    if (status == WFMM_OK) options = wfmm_plan_options()
+    call finish(status, ierr)
+  end subroutine
+
+  !> Makes a plan without sources and targets. session may be NULL: a default session, shared by all such plans;
+  subroutine wfmm_plan_create(plan, session, options, ierr)
+    type(wfmm_session), intent(in), optional :: session
+    type(wfmm_plan_options), intent(in), optional :: options
+    type(wfmm_plan), intent(inout) :: plan
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    type(c_ptr) :: c_session
+    type(wfmm_plan_options) :: c_options
+
+    status = WFMM_OK
+    c_session = c_null_ptr
+    if (present(session)) c_session = session%handle
+    if (present(options)) c_options = options
+    status = c_wfmm_plan_create(c_session, c_options, plan%handle)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Builds tree, lists and expansions ahead of the first evaluation. Optional: wfmm_plan_evaluate_* does it too.
+  subroutine wfmm_plan_prepare(plan, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_plan_prepare(plan%handle)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Numbers of elements that the plan holds. Each output may be NULL.
+  subroutine wfmm_plan_counts(plan, n_segments, n_particles, n_charges, n_targets, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer(c_int64_t), intent(inout), optional :: n_segments
+    integer(c_int64_t), intent(inout), optional :: n_particles
+    integer(c_int64_t), intent(inout), optional :: n_charges
+    integer(c_int64_t), intent(inout), optional :: n_targets
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_plan_counts(plan%handle, n_segments, n_particles, n_charges, n_targets)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Memory that the plan holds at the moment, in bytes: its copies of the arrays, tree, lists, expansions.
+  subroutine wfmm_plan_workspace(plan, host_bytes, device_bytes, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer(c_int64_t), intent(inout), optional :: host_bytes
+    integer(c_int64_t), intent(inout), optional :: device_bytes
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_plan_workspace(plan%handle, host_bytes, device_bytes)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Says in a paragraph what was chosen (method, order, leaf size, precision) and why; after wfmm_plan_prepare or
+  subroutine wfmm_plan_recipe(plan, text, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    character(len=:), allocatable, intent(out) :: text
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    character(kind=c_char) :: c_text(TEXT_LENGTH)
+    integer(c_size_t) :: length
+
+    status = WFMM_OK
+    status = c_wfmm_plan_recipe(plan%handle, c_text, int(TEXT_LENGTH, c_size_t), length)
+    text = ''
+    if (status == WFMM_OK) text = from_c(c_text, length)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Tells what the last evaluation did: order, depth, cells, pairs, bytes, seconds per pass. The caller sets
+  subroutine wfmm_plan_report(plan, report, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    type(wfmm_report), intent(inout) :: report
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_plan_report(plan%handle, report)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Ends a plan and sets *plan to NULL; a NULL plan is fine. Device arrays are no longer borrowed.
+  subroutine wfmm_plan_destroy(plan, ierr)
+    type(wfmm_plan), intent(inout) :: plan
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_plan_destroy(plan%handle)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the straight vortex segments; n = 0 removes them. Segments and particles add up.
+  subroutine wfmm_plan_set_segments_f32(plan, points, connectivity, circulation, core_radius, n_points, n, memory, &
+    ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n_points
+    real(c_float), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int32_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_float), intent(in), contiguous :: circulation(:)
+    real(c_float), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_segments_f32(plan%handle, c_n_points, points, c_n, c_ld, &
+      connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the straight vortex segments; n = 0 removes them. Segments and particles add up.
+  subroutine wfmm_plan_set_segments_f64(plan, points, connectivity, circulation, core_radius, n_points, n, memory, &
+    ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n_points
+    real(c_double), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int32_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_double), intent(in), contiguous :: circulation(:)
+    real(c_double), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_segments_f64(plan%handle, c_n_points, points, c_n, c_ld, &
+      connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the vortex particles; n = 0 removes them. Segments and particles add up.
+  subroutine wfmm_plan_set_particles_f32(plan, position, strength, core_radius, n, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n
+    real(c_float), intent(in), contiguous :: position(:,:)
+    real(c_float), intent(in), contiguous :: strength(:,:)
+    real(c_float), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_particles_f32(plan%handle, c_n, position, strength, &
+      core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the vortex particles; n = 0 removes them. Segments and particles add up.
+  subroutine wfmm_plan_set_particles_f64(plan, position, strength, core_radius, n, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n
+    real(c_double), intent(in), contiguous :: position(:,:)
+    real(c_double), intent(in), contiguous :: strength(:,:)
+    real(c_double), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_particles_f64(plan%handle, c_n, position, strength, &
+      core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the charges of the potential sum(q/r); n = 0 removes them.
+  subroutine wfmm_plan_set_charges_f32(plan, position, charge, n, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n
+    real(c_float), intent(in), contiguous :: position(:,:)
+    real(c_float), intent(in), contiguous :: charge(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("charge", shape(charge, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_charges_f32(plan%handle, c_n, position, charge, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the charges of the potential sum(q/r); n = 0 removes them.
+  subroutine wfmm_plan_set_charges_f64(plan, position, charge, n, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n
+    real(c_double), intent(in), contiguous :: position(:,:)
+    real(c_double), intent(in), contiguous :: charge(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("charge", shape(charge, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_charges_f64(plan%handle, c_n, position, charge, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
+  subroutine wfmm_plan_set_circulation_f32(plan, circulation, n_segments, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n_segments
+    real(c_float), intent(in), contiguous :: circulation(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_segments
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_segments = size(circulation, 1, c_int64_t)
+    if (present(n_segments)) c_n_segments = int(n_segments, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("circulation", shape(circulation, c_int64_t), [c_n_segments], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_strengths_f32(plan=plan%handle, n_segments=c_n_segments, &
+      circulation=circulation, n_particles=0_c_int64_t, n_charges=0_c_int64_t, memory=c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
+  subroutine wfmm_plan_set_strength_f32(plan, strength, n_particles, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n_particles
+    real(c_float), intent(in), contiguous :: strength(:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_particles
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_particles = size(strength, 2, c_int64_t)
+    if (present(n_particles)) c_n_particles = int(n_particles, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n_particles], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_strengths_f32(plan=plan%handle, n_segments=0_c_int64_t, &
+      n_particles=c_n_particles, strength=strength, n_charges=0_c_int64_t, memory=c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
+  subroutine wfmm_plan_set_charge_f32(plan, charge, n_charges, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n_charges
+    real(c_float), intent(in), contiguous :: charge(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_charges
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_charges = size(charge, 1, c_int64_t)
+    if (present(n_charges)) c_n_charges = int(n_charges, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("charge", shape(charge, c_int64_t), [c_n_charges], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_strengths_f32(plan=plan%handle, n_segments=0_c_int64_t, &
+      n_particles=0_c_int64_t, n_charges=c_n_charges, charge=charge, memory=c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
+  subroutine wfmm_plan_set_circulation_f64(plan, circulation, n_segments, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n_segments
+    real(c_double), intent(in), contiguous :: circulation(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_segments
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_segments = size(circulation, 1, c_int64_t)
+    if (present(n_segments)) c_n_segments = int(n_segments, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("circulation", shape(circulation, c_int64_t), [c_n_segments], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_strengths_f64(plan=plan%handle, n_segments=c_n_segments, &
+      circulation=circulation, n_particles=0_c_int64_t, n_charges=0_c_int64_t, memory=c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
+  subroutine wfmm_plan_set_strength_f64(plan, strength, n_particles, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n_particles
+    real(c_double), intent(in), contiguous :: strength(:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_particles
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_particles = size(strength, 2, c_int64_t)
+    if (present(n_particles)) c_n_particles = int(n_particles, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n_particles], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_strengths_f64(plan=plan%handle, n_segments=0_c_int64_t, &
+      n_particles=c_n_particles, strength=strength, n_charges=0_c_int64_t, memory=c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
+  subroutine wfmm_plan_set_charge_f64(plan, charge, n_charges, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n_charges
+    real(c_double), intent(in), contiguous :: charge(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_charges
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_charges = size(charge, 1, c_int64_t)
+    if (present(n_charges)) c_n_charges = int(n_charges, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("charge", shape(charge, c_int64_t), [c_n_charges], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_strengths_f64(plan=plan%handle, n_segments=0_c_int64_t, &
+      n_particles=0_c_int64_t, n_charges=c_n_charges, charge=charge, memory=c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the targets; n = 0: none. Sources and what was computed of them are kept.
+  subroutine wfmm_plan_set_targets_f32(plan, position, n, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n
+    real(c_float), intent(in), contiguous :: position(:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_targets_f32(plan%handle, c_n, position, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the targets; n = 0: none. Sources and what was computed of them are kept.
+  subroutine wfmm_plan_set_targets_f64(plan, position, n, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n
+    real(c_double), intent(in), contiguous :: position(:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_targets_f64(plan%handle, c_n, position, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Computes the velocity of segments and particles at the targets, and its gradient where gradient is not NULL.
+  subroutine wfmm_plan_evaluate_f32(plan, velocity, gradient, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    real(c_float), intent(inout), contiguous :: velocity(:,:)
+    real(c_float), intent(inout), contiguous, optional :: gradient(:,:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_targets
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_targets = 0
+    status = c_wfmm_plan_counts(plan%handle, n_targets=c_n_targets)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
+      c_n_targets], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_evaluate_f32(plan%handle, velocity, gradient, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Computes the velocity of segments and particles at the targets, and its gradient where gradient is not NULL.
+  subroutine wfmm_plan_evaluate_f64(plan, velocity, gradient, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    real(c_double), intent(inout), contiguous :: velocity(:,:)
+    real(c_double), intent(inout), contiguous, optional :: gradient(:,:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_targets
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_targets = 0
+    status = c_wfmm_plan_counts(plan%handle, n_targets=c_n_targets)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
+      c_n_targets], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_evaluate_f64(plan%handle, velocity, gradient, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Computes the potential of the charges at the targets, and its gradient where gradient is not NULL.
+  subroutine wfmm_plan_evaluate_potential_f32(plan, potential, gradient, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    real(c_float), intent(inout), contiguous :: potential(:)
+    real(c_float), intent(inout), contiguous, optional :: gradient(:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_targets
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_targets = 0
+    status = c_wfmm_plan_counts(plan%handle, n_targets=c_n_targets)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("potential", shape(potential, c_int64_t), [c_n_targets], status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_evaluate_potential_f32(plan%handle, potential, gradient, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Computes the potential of the charges at the targets, and its gradient where gradient is not NULL.
+  subroutine wfmm_plan_evaluate_potential_f64(plan, potential, gradient, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    real(c_double), intent(inout), contiguous :: potential(:)
+    real(c_double), intent(inout), contiguous, optional :: gradient(:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_targets
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_targets = 0
+    status = c_wfmm_plan_counts(plan%handle, n_targets=c_n_targets)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("potential", shape(potential, c_int64_t), [c_n_targets], status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_evaluate_potential_f64(plan%handle, potential, gradient, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Measures the relative L2 error of the last evaluated field (the velocity where there was none) on n_samples
+  subroutine wfmm_plan_check_f32(plan, n_samples, seed, out_relative_l2, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in) :: n_samples
+    integer, intent(in) :: seed
+    real(c_float), intent(inout) :: out_relative_l2
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_plan_check_f32(plan%handle, int(n_samples, c_int64_t), int(seed, c_int64_t), out_relative_l2)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Measures the relative L2 error of the last evaluated field (the velocity where there was none) on n_samples
+  subroutine wfmm_plan_check_f64(plan, n_samples, seed, out_relative_l2, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in) :: n_samples
+    integer, intent(in) :: seed
+    real(c_double), intent(inout) :: out_relative_l2
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_plan_check_f64(plan%handle, int(n_samples, c_int64_t), int(seed, c_int64_t), out_relative_l2)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Computes the velocity of straight vortex segments at the targets in one call; all arrays in host memory.
+  subroutine wfmm_induce_segments_f32(points, connectivity, circulation, target, velocity, core_radius, options, &
+    gradient, n_points, n, n_targets, ierr)
+    integer, intent(in), optional :: n_points
+    real(c_float), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int32_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_float), intent(in), contiguous :: circulation(:)
+    real(c_float), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: n_targets
+    real(c_float), intent(in), contiguous :: target(:,:)
+    type(wfmm_plan_options), intent(in), optional :: options
+    real(c_float), intent(inout), contiguous :: velocity(:,:)
+    real(c_float), intent(inout), contiguous, optional :: gradient(:,:,:)
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int64_t) :: c_n_targets
+    type(wfmm_plan_options) :: c_options
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_n_targets = size(target, 2, c_int64_t)
+    if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
+    if (present(options)) c_options = options
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
+      c_n_targets], status)
+    if (status == WFMM_OK) status = c_wfmm_induce_segments_f32(c_n_points, points, c_n, c_ld, connectivity, &
+      circulation, core_radius, c_n_targets, target, c_options, velocity, gradient)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Computes the velocity of straight vortex segments at the targets in one call; all arrays in host memory.
+  subroutine wfmm_induce_segments_f64(points, connectivity, circulation, target, velocity, core_radius, options, &
+    gradient, n_points, n, n_targets, ierr)
+    integer, intent(in), optional :: n_points
+    real(c_double), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int32_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_double), intent(in), contiguous :: circulation(:)
+    real(c_double), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: n_targets
+    real(c_double), intent(in), contiguous :: target(:,:)
+    type(wfmm_plan_options), intent(in), optional :: options
+    real(c_double), intent(inout), contiguous :: velocity(:,:)
+    real(c_double), intent(inout), contiguous, optional :: gradient(:,:,:)
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int64_t) :: c_n_targets
+    type(wfmm_plan_options) :: c_options
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_n_targets = size(target, 2, c_int64_t)
+    if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
+    if (present(options)) c_options = options
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
+      c_n_targets], status)
+    if (status == WFMM_OK) status = c_wfmm_induce_segments_f64(c_n_points, points, c_n, c_ld, connectivity, &
+      circulation, core_radius, c_n_targets, target, c_options, velocity, gradient)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Computes the velocity of vortex particles at the targets in one call; all arrays in host memory.
+  subroutine wfmm_induce_particles_f32(position, strength, target, velocity, core_radius, options, gradient, n, &
+    n_targets, ierr)
+    integer, intent(in), optional :: n
+    real(c_float), intent(in), contiguous :: position(:,:)
+    real(c_float), intent(in), contiguous :: strength(:,:)
+    real(c_float), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: n_targets
+    real(c_float), intent(in), contiguous :: target(:,:)
+    type(wfmm_plan_options), intent(in), optional :: options
+    real(c_float), intent(inout), contiguous :: velocity(:,:)
+    real(c_float), intent(inout), contiguous, optional :: gradient(:,:,:)
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_n_targets
+    type(wfmm_plan_options) :: c_options
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_n_targets = size(target, 2, c_int64_t)
+    if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
+    if (present(options)) c_options = options
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
+      c_n_targets], status)
+    if (status == WFMM_OK) status = c_wfmm_induce_particles_f32(c_n, position, strength, core_radius, c_n_targets, &
+      target, c_options, velocity, gradient)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Computes the velocity of vortex particles at the targets in one call; all arrays in host memory.
+  subroutine wfmm_induce_particles_f64(position, strength, target, velocity, core_radius, options, gradient, n, &
+    n_targets, ierr)
+    integer, intent(in), optional :: n
+    real(c_double), intent(in), contiguous :: position(:,:)
+    real(c_double), intent(in), contiguous :: strength(:,:)
+    real(c_double), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: n_targets
+    real(c_double), intent(in), contiguous :: target(:,:)
+    type(wfmm_plan_options), intent(in), optional :: options
+    real(c_double), intent(inout), contiguous :: velocity(:,:)
+    real(c_double), intent(inout), contiguous, optional :: gradient(:,:,:)
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_n_targets
+    type(wfmm_plan_options) :: c_options
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_n_targets = size(target, 2, c_int64_t)
+    if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
+    if (present(options)) c_options = options
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
+      c_n_targets], status)
+    if (status == WFMM_OK) status = c_wfmm_induce_particles_f64(c_n, position, strength, core_radius, c_n_targets, &
+      target, c_options, velocity, gradient)
+    call finish(status, ierr)
+  end subroutine
+end module wakefmm

@@ -1,0 +1,58 @@
+//! `include/wakefmm.h`: the model written out as plain Rust declarations, which cbindgen turns into C.
+
+use crate::model::{Function, Model};
+
+pub fn generate(model: &Model, root: &std::path::Path) -> String {
+    let source = std::env::temp_dir().join(format!("wakefmm-api-{}.rs", std::process::id()));
+    std::fs::write(&source, declarations(model)).expect("a temporary file");
+    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("cbindgen.toml");
+    let bindings = cbindgen::Builder::new().with_config(config).with_src(&source).generate().expect("cbindgen");
+    let mut header = Vec::new();
+    bindings.write(&mut header);
+    std::fs::remove_file(&source).expect("the temporary file");
+    String::from_utf8(header).expect("a header is text")
+}
+
+fn declarations(model: &Model) -> String {
+    let mut out = String::new();
+    for c in &model.constants {
+        comment(&mut out, "", &c.doc);
+        out += &format!("pub const {}: {} = {};\n", c.name, c.ty, c.value);
+    }
+    out += "/// Result of a call: 0 ok; 1..99 the caller's error, nothing changed; 100..199 a resource is missing, may be\n";
+    out += "/// retried; negative: the object is unusable, only destroy is allowed. See WFMM_ERR_*.\n";
+    out += "pub type wfmm_status = i32;\n";
+    out += "/// Receives log lines: a WFMM_LOG_* level, a message that is valid during the call, and `user`.\n";
+    out += "/// May be called from any thread; must not call wfmm_log_set.\n";
+    out += "pub type wfmm_log_fn = Option<unsafe extern \"C\" fn(level: i32, message: *const c_char, user: *mut c_void)>;\n";
+    for s in &model.structs {
+        comment(&mut out, "", &s.doc);
+        if s.fields.is_empty() {
+            out += &format!("pub struct {} {{ _opaque: Opaque }}\n", s.name);
+            continue;
+        }
+        out += &format!("#[repr(C)]\npub struct {} {{\n", s.name);
+        for f in &s.fields {
+            comment(&mut out, "    ", &f.doc);
+            out += &format!("    pub {}: {},\n", f.name, f.ty);
+        }
+        out += "}\n";
+    }
+    model.functions.iter().for_each(|f| function(&mut out, f));
+    out
+}
+
+fn function(out: &mut String, f: &Function) {
+    comment(out, "", &f.doc);
+    let arguments: Vec<String> = f.arguments.iter().map(|a| format!("{}: {}", a.name, a.ty)).collect();
+    *out += &format!(
+        "#[no_mangle]\npub unsafe extern \"C\" fn {}({}) -> {} {{}}\n",
+        f.name,
+        arguments.join(", "),
+        f.result
+    );
+}
+
+fn comment(out: &mut String, indent: &str, doc: &[String]) {
+    doc.iter().for_each(|line| *out += &format!("{indent}/// {}\n", line.replace('`', "")));
+}
