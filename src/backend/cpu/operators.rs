@@ -27,6 +27,8 @@ pub struct Operators<T> {
     diagonal: Vec<T>,
     /// (a, b) of the vertical recurrence at n(n+1)/2 + m.
     vertical: Vec<(T, T)>,
+    /// (cos index, sin index, m) of every pair that a turn about z mixes, degree after degree.
+    turns: Vec<(u32, u32, u32)>,
     /// Four blocks a degree.
     swap: Vec<[Block<T>; 4]>,
     /// For each m: [l-m][n-m], (order-m)².
@@ -71,6 +73,9 @@ impl<T: Real> Operators<T> {
                 .flat_map(|n| (0..=n).map(move |m| (n, m)))
                 .map(|(n, m)| if m < n { harmonics::vertical(n, m) } else { (0.0, 0.0) })
                 .map(|(a, b)| (T::of(a), T::of(b)))
+                .collect(),
+            turns: (0..order)
+                .flat_map(|n| (1..=n).map(move |m| (index(n, m, false) as u32, index(n, m, true) as u32, m as u32)))
                 .collect(),
             swap: (0..order)
                 .map(|n| {
@@ -123,54 +128,89 @@ impl<T: Real> Operators<T> {
     }
 }
 
-/// Rows of a constant matrix times lanes: y[r] = Σ_j m[r·stride + j] x[j], R rows.
+/// Rows of a constant matrix times `C` columns of lanes: y[r][c] = Σ_j m[r·stride + j] x[j][c], R rows.
 ///
 /// # Safety
-/// `m` holds R rows of `stride`, `x` `k` and `y` R registers.
+/// `m` holds R rows of `stride`, `x` `k`·C and `y` R·C registers.
 #[inline(always)]
-unsafe fn rows<S: Simd, T: Real, const R: usize>(s: S, k: usize, m: *const T, stride: usize, x: *const T, y: *mut T) {
+unsafe fn rows<S: Simd, T: Real, const R: usize, const C: usize>(
+    s: S,
+    k: usize,
+    m: *const T,
+    stride: usize,
+    x: *const T,
+    y: *mut T,
+) {
     let w = Lane::<S, T>::LANES;
-    let mut acc = [Lane::<S, T>::zero(s); R];
+    let mut acc = [[Lane::<S, T>::zero(s); C]; R];
     // SAFETY: the caller's promise.
     unsafe {
         for j in 0..k {
-            let v = Lane::<S, T>::load_ptr(s, x.add(j * w));
+            let v: [Lane<S, T>; C] = std::array::from_fn(|c| Lane::load_ptr(s, x.add((j * C + c) * w)));
             for (r, a) in acc.iter_mut().enumerate() {
-                *a = Lane::splat(s, *m.add(r * stride + j)).fma(v, *a);
+                let f = Lane::splat(s, *m.add(r * stride + j));
+                for c in 0..C {
+                    a[c] = f.fma(v[c], a[c]);
+                }
             }
         }
         for (r, a) in acc.iter().enumerate() {
-            a.store_ptr(y.add(r * w));
+            for (c, a) in a.iter().enumerate() {
+                a.store_ptr(y.add((r * C + c) * w));
+            }
         }
     }
 }
 
-/// A whole matrix of `n` rows and `k` columns times lanes.
+/// A whole matrix of `n` rows and `k` columns times `C` columns of lanes.
 ///
 /// # Safety
 /// As `rows`, for `n` rows.
 #[inline(always)]
-unsafe fn matrix<S: Simd, T: Real>(s: S, n: usize, k: usize, m: *const T, stride: usize, x: *const T, y: *mut T) {
+unsafe fn matrix<S: Simd, T: Real, const C: usize>(
+    s: S,
+    n: usize,
+    k: usize,
+    m: *const T,
+    stride: usize,
+    x: *const T,
+    y: *mut T,
+) {
     let w = Lane::<S, T>::LANES;
+    let most = if C == 1 { 8 } else { 4 };
     let mut i = 0;
     // SAFETY: the caller's promise; i + R <= n in every arm.
     unsafe {
-        while n - i >= 8 {
-            rows::<S, T, 8>(s, k, m.add(i * stride), stride, x, y.add(i * w));
-            i += 8;
+        while n - i >= most {
+            if C == 1 {
+                rows::<S, T, 8, C>(s, k, m.add(i * stride), stride, x, y.add(i * C * w));
+            } else {
+                rows::<S, T, 4, C>(s, k, m.add(i * stride), stride, x, y.add(i * C * w));
+            }
+            i += most;
         }
-        let (m, y) = (m.add(i * stride), y.add(i * w));
+        let (m, y) = (m.add(i * stride), y.add(i * C * w));
         match n - i {
-            7 => rows::<S, T, 7>(s, k, m, stride, x, y),
-            6 => rows::<S, T, 6>(s, k, m, stride, x, y),
-            5 => rows::<S, T, 5>(s, k, m, stride, x, y),
-            4 => rows::<S, T, 4>(s, k, m, stride, x, y),
-            3 => rows::<S, T, 3>(s, k, m, stride, x, y),
-            2 => rows::<S, T, 2>(s, k, m, stride, x, y),
-            1 => rows::<S, T, 1>(s, k, m, stride, x, y),
+            7 if C == 1 => rows::<S, T, 7, C>(s, k, m, stride, x, y),
+            6 if C == 1 => rows::<S, T, 6, C>(s, k, m, stride, x, y),
+            5 if C == 1 => rows::<S, T, 5, C>(s, k, m, stride, x, y),
+            4 => rows::<S, T, 4, C>(s, k, m, stride, x, y),
+            3 => rows::<S, T, 3, C>(s, k, m, stride, x, y),
+            2 => rows::<S, T, 2, C>(s, k, m, stride, x, y),
+            1 => rows::<S, T, 1, C>(s, k, m, stride, x, y),
             _ => {}
         }
     }
+}
+
+/// A small square matrix: the loop over columns is unrolled.
+///
+/// # Safety
+/// `m` holds N², `x` and `y` N·C registers.
+#[inline(always)]
+unsafe fn square<S: Simd, T: Real, const N: usize, const C: usize>(s: S, m: *const T, x: *const T, y: *mut T) {
+    // SAFETY: the caller's promise.
+    unsafe { matrix::<S, T, C>(s, N, N, m, N, x, y) }
 }
 
 /// Matrix of constants [rows][stride] times lanes x[k], for evaluation of expansions.
@@ -179,7 +219,7 @@ pub fn times<S: Simd, T: Real>(s: S, n: usize, k: usize, m: &[T], stride: usize,
     let w = Lane::<S, T>::LANES;
     assert!(k <= stride && m.len() >= n * stride && x.len() >= k * w && y.len() >= n * w);
     // SAFETY: lengths just checked.
-    unsafe { matrix(s, n, k, m.as_ptr(), stride, x.as_ptr(), y.as_mut_ptr()) }
+    unsafe { matrix::<S, T, 1>(s, n, k, m.as_ptr(), stride, x.as_ptr(), y.as_mut_ptr()) }
 }
 
 /// Which translation.
@@ -213,13 +253,13 @@ pub struct Scratch<T> {
 pub const WIDEST: usize = 16;
 
 impl<T: Real> Scratch<T> {
-    pub fn new(order: usize) -> Self {
-        let n = (order * order).max(1) * WIDEST;
+    pub fn new(order: usize, components: usize) -> Self {
+        let n = (order * order).max(1) * WIDEST * components;
         Self {
             x: vec![T::ZERO; n],
             y: vec![T::ZERO; n],
             turn: vec![T::ZERO; 6 * (order + 1) * WIDEST],
-            pack: vec![T::ZERO; 2 * (order + 1) * WIDEST],
+            pack: vec![T::ZERO; 2 * (order + 1) * WIDEST * components],
             order,
         }
     }
@@ -274,61 +314,71 @@ impl Batch {
         Self { kind, p, active: steps.len() }
     }
 
-    /// Translates one component: `source(lane)` gives the expansion of the pair in `lane`; the result is added to
-    /// `sum[i·LANES + lane]`.
+    /// Translates all `C` components: `source(lane)` gives the expansion `[component][stride]` of the pair in `lane`; the
+    /// result is added to `sum[(i·C + component)·LANES + lane]`.
     #[inline(always)]
-    pub fn translate<'a, S: Simd, T: Real>(
+    pub fn translate<'a, S: Simd, T: Real, const C: usize>(
         &self,
         s: S,
         ops: &Operators<T>,
         scratch: &mut Scratch<T>,
+        stride: usize,
         source: impl Fn(usize) -> &'a [T],
         sum: &mut [T],
     ) {
         let w = Lane::<S, T>::LANES;
-        let n = self.p * self.p;
-        assert!(self.p <= ops.order && sum.len() >= n * w);
-        gather::<S, T>(self.active, n, source, &mut scratch.x);
-        let stride = (scratch.order + 1) * WIDEST;
+        let (p, n) = (self.p, self.p * self.p);
+        assert!(p <= ops.order && sum.len() >= n * C * w && scratch.x.len() >= n * C * w);
+        gather::<S, T, C>(self.active, n, stride, source, &mut scratch.x);
+        let table = (scratch.order + 1) * WIDEST;
         let (x, y) = (scratch.x.as_mut_ptr(), scratch.y.as_mut_ptr());
         let turn = scratch.turn.as_ptr();
-        // SAFETY: x, y hold order² registers, turn 6 and pack 2 tables of order + 1; p <= order was checked in `new`.
+        // SAFETY: x, y hold order²·C registers, turn 6 tables of order + 1 and pack 2·C; p <= order was checked in `new`.
         unsafe {
-            let (ca, sa, cb, sb) = (turn, turn.add(stride), turn.add(2 * stride), turn.add(3 * stride));
-            let (pre, post) = (turn.add(4 * stride), turn.add(5 * stride));
-            z_turn::<S, T, false>(s, self.p, ca, sa, x, x);
-            swap(s, ops, self.p, x, y);
-            z_turn::<S, T, true>(s, self.p, cb, sb, y, y);
-            swap(s, ops, self.p, y, x);
+            let (ca, sa, cb, sb) = (turn, turn.add(table), turn.add(2 * table), turn.add(3 * table));
+            let (pre, post) = (turn.add(4 * table), turn.add(5 * table));
+            z_turn::<S, T, C, false>(s, ops, p, ca, sa, x);
+            swap::<S, T, C>(s, ops, p, x, y);
+            z_turn::<S, T, C, true>(s, ops, p, cb, sb, y);
+            swap::<S, T, C>(s, ops, p, y, x);
             match self.kind {
-                Shift::M2l => axial_m2l(s, ops, self.p, pre, post, x, y, scratch.pack.as_mut_ptr()),
-                Shift::M2m => axial_shift::<S, T, false>(s, ops, self.p, pre, post, x, y),
-                Shift::L2l => axial_shift::<S, T, true>(s, ops, self.p, post, pre, x, y),
+                Shift::M2l => axial_m2l::<S, T, C>(s, ops, p, pre, post, x, y, scratch.pack.as_mut_ptr()),
+                Shift::M2m => axial_shift::<S, T, C, false>(s, ops, p, pre, post, x, y),
+                Shift::L2l => axial_shift::<S, T, C, true>(s, ops, p, post, pre, x, y),
             }
-            swap(s, ops, self.p, y, x);
-            z_turn::<S, T, false>(s, self.p, cb, sb, x, x);
-            swap(s, ops, self.p, x, y);
-            z_turn::<S, T, true>(s, self.p, ca, sa, y, y);
+            swap::<S, T, C>(s, ops, p, y, x);
+            z_turn::<S, T, C, false>(s, ops, p, cb, sb, x);
+            swap::<S, T, C>(s, ops, p, x, y);
+            z_turn::<S, T, C, true>(s, ops, p, ca, sa, y);
             let sum = sum.as_mut_ptr();
-            for i in 0..n {
+            for i in 0..n * C {
                 (Lane::<S, T>::load_ptr(s, sum.add(i * w)) + Lane::load_ptr(s, y.add(i * w))).store_ptr(sum.add(i * w));
             }
         }
     }
 }
 
-/// Coefficients of up to LANES expansions side by side; idle lanes are zero.
+/// Coefficients of up to LANES expansions side by side, `x[i][component][lane]`; idle lanes are zero.
 #[inline(always)]
-fn gather<'a, S: Simd, T: Real>(active: usize, n: usize, source: impl Fn(usize) -> &'a [T], x: &mut [T]) {
+fn gather<'a, S: Simd, T: Real, const C: usize>(
+    active: usize,
+    n: usize,
+    stride: usize,
+    source: impl Fn(usize) -> &'a [T],
+    x: &mut [T],
+) {
     let w = Lane::<S, T>::LANES;
-    let x = &mut x[..n * w];
+    let x = &mut x[..n * C * w];
     if active < w {
         x.fill(T::ZERO);
     }
     for lane in 0..active {
-        let from = &source(lane)[..n];
-        for (to, &v) in x.chunks_exact_mut(w).zip(from) {
-            to[lane] = v;
+        let from = source(lane);
+        let parts: [&[T]; C] = std::array::from_fn(|c| &from[c * stride..][..n]);
+        for (i, to) in x.chunks_exact_mut(C * w).enumerate() {
+            for c in 0..C {
+                to[c * w + lane] = parts[c][i];
+            }
         }
     }
 }
@@ -336,54 +386,66 @@ fn gather<'a, S: Simd, T: Real>(active: usize, n: usize, source: impl Fn(usize) 
 /// Turn about z by +angle of the frame (BACK: by -angle): c' = c cos mα + s sin mα, s' = s cos mα - c sin mα.
 ///
 /// # Safety
-/// `x`, `y` hold p² registers, `cos`, `sin` p.
+/// `x` holds p²·C registers, `cos`, `sin` p.
 #[inline(always)]
-unsafe fn z_turn<S: Simd, T: Real, const BACK: bool>(
+unsafe fn z_turn<S: Simd, T: Real, const C: usize, const BACK: bool>(
     s: S,
+    ops: &Operators<T>,
     p: usize,
     cos: *const T,
     sin: *const T,
-    x: *const T,
-    y: *mut T,
+    x: *mut T,
 ) {
     let w = Lane::<S, T>::LANES;
     // SAFETY: the caller's promise; every index is below p².
     unsafe {
-        for n in 0..p {
-            for m in 1..=n {
-                let (i, j) = (index(n, m, false) * w, index(n, m, true) * w);
-                let (c, v) = (Lane::<S, T>::load_ptr(s, x.add(i)), Lane::<S, T>::load_ptr(s, x.add(j)));
-                let (cm, sm) = (Lane::load_ptr(s, cos.add(m * w)), Lane::load_ptr(s, sin.add(m * w)));
+        for &(i, j, m) in &ops.turns[..p * (p - 1) / 2] {
+            let (cm, sm) = (Lane::load_ptr(s, cos.add(m as usize * w)), Lane::load_ptr(s, sin.add(m as usize * w)));
+            let (x, y) = (x.add(i as usize * C * w), x.add(j as usize * C * w));
+            for c in 0..C {
+                let (a, b) = (Lane::<S, T>::load_ptr(s, x.add(c * w)), Lane::<S, T>::load_ptr(s, y.add(c * w)));
                 let (a, b) = if BACK {
-                    (v.fnma(sm, c * cm), c.fma(sm, v * cm))
+                    (b.fnma(sm, a * cm), a.fma(sm, b * cm))
                 } else {
-                    (v.fma(sm, c * cm), c.fnma(sm, v * cm))
+                    (b.fma(sm, a * cm), a.fnma(sm, b * cm))
                 };
-                a.store_ptr(y.add(i));
-                b.store_ptr(y.add(j));
+                a.store_ptr(x.add(c * w));
+                b.store_ptr(y.add(c * w));
             }
         }
     }
 }
 
 /// # Safety
-/// `x`, `y` hold p² registers and do not overlap.
+/// `x`, `y` hold p²·C registers and do not overlap.
 #[inline(always)]
-unsafe fn swap<S: Simd, T: Real>(s: S, ops: &Operators<T>, p: usize, x: *const T, y: *mut T) {
-    let w = Lane::<S, T>::LANES;
+unsafe fn swap<S: Simd, T: Real, const C: usize>(s: S, ops: &Operators<T>, p: usize, x: *const T, y: *mut T) {
+    let w = Lane::<S, T>::LANES * C;
     for blocks in &ops.swap[..p] {
         for b in blocks {
             // SAFETY: from + size and to + size are at most p².
-            unsafe { matrix(s, b.size, b.size, b.entries.as_ptr(), b.size, x.add(b.from * w), y.add(b.to * w)) }
+            unsafe {
+                let (m, x, y) = (b.entries.as_ptr(), x.add(b.from * w), y.add(b.to * w));
+                match b.size {
+                    0 => {}
+                    1 => square::<S, T, 1, C>(s, m, x, y),
+                    2 => square::<S, T, 2, C>(s, m, x, y),
+                    3 => square::<S, T, 3, C>(s, m, x, y),
+                    4 => square::<S, T, 4, C>(s, m, x, y),
+                    5 => square::<S, T, 5, C>(s, m, x, y),
+                    6 => square::<S, T, 6, C>(s, m, x, y),
+                    k => matrix::<S, T, C>(s, k, k, m, k, x, y),
+                }
+            }
         }
     }
 }
 
 /// # Safety
-/// `x`, `y` hold p² registers, `pre`, `post` p, `pack` 2 (order+1).
+/// `x`, `y` hold p²·C registers, `pre`, `post` p, `pack` 2 C (order+1).
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-unsafe fn axial_m2l<S: Simd, T: Real>(
+unsafe fn axial_m2l<S: Simd, T: Real, const C: usize>(
     s: S,
     ops: &Operators<T>,
     p: usize,
@@ -396,20 +458,26 @@ unsafe fn axial_m2l<S: Simd, T: Real>(
     let w = Lane::<S, T>::LANES;
     // SAFETY: the caller's promise; indices are below p².
     unsafe {
-        let out = pack.add((p + 1) * w);
+        let out = pack.add((p + 1) * C * w);
         for m in 0..p {
             for sin in [false, true] {
                 if sin && m == 0 {
                     continue;
                 }
                 for n in m..p {
-                    let v = Lane::<S, T>::load_ptr(s, x.add(index(n, m, sin) * w)) * Lane::load_ptr(s, pre.add(n * w));
-                    v.store_ptr(pack.add((n - m) * w));
+                    let f = Lane::<S, T>::load_ptr(s, pre.add(n * w));
+                    let (from, to) = (x.add(index(n, m, sin) * C * w), pack.add((n - m) * C * w));
+                    for c in 0..C {
+                        (Lane::load_ptr(s, from.add(c * w)) * f).store_ptr(to.add(c * w));
+                    }
                 }
-                matrix(s, p - m, p - m, ops.m2l[m].as_ptr(), ops.order - m, pack, out);
+                matrix::<S, T, C>(s, p - m, p - m, ops.m2l[m].as_ptr(), ops.order - m, pack, out);
                 for l in m..p {
-                    let v = Lane::<S, T>::load_ptr(s, out.add((l - m) * w)) * Lane::load_ptr(s, post.add(l * w));
-                    v.store_ptr(y.add(index(l, m, sin) * w));
+                    let f = Lane::<S, T>::load_ptr(s, post.add(l * w));
+                    let (from, to) = (out.add((l - m) * C * w), y.add(index(l, m, sin) * C * w));
+                    for c in 0..C {
+                        (Lane::load_ptr(s, from.add(c * w)) * f).store_ptr(to.add(c * w));
+                    }
                 }
             }
         }
@@ -419,9 +487,9 @@ unsafe fn axial_m2l<S: Simd, T: Real>(
 /// Regular shift: y_n = Σ_{l≤n} A u^(n-l) v^l x_l (M2M), or its transpose y_l = v^l Σ_{n≥l} A u^(n-l) x_n (L2L).
 ///
 /// # Safety
-/// `x`, `y` hold p² registers, `v`, `u` p powers each.
+/// `x`, `y` hold p²·C registers, `v`, `u` p powers each.
 #[inline(always)]
-unsafe fn axial_shift<S: Simd, T: Real, const LOCAL: bool>(
+unsafe fn axial_shift<S: Simd, T: Real, const C: usize, const LOCAL: bool>(
     s: S,
     ops: &Operators<T>,
     p: usize,
@@ -438,23 +506,26 @@ unsafe fn axial_shift<S: Simd, T: Real, const LOCAL: bool>(
                 continue;
             }
             for to in m..p {
-                let mut sum = Lane::<S, T>::zero(s);
+                let mut sum = [Lane::<S, T>::zero(s); C];
                 let range = if LOCAL { to..p } else { m..to + 1 };
                 // SAFETY: the caller's promise; indices are below p².
                 unsafe {
                     for from in range {
                         let (n, l) = if LOCAL { (from, to) } else { (to, from) };
-                        let mut term = Lane::<S, T>::load_ptr(s, x.add(index(from, m, sin) * w))
-                            * Lane::load_ptr(s, u.add((n - l) * w));
+                        let mut f = Lane::splat(s, a[(n - m) * stride + l - m]) * Lane::load_ptr(s, u.add((n - l) * w));
                         if !LOCAL {
-                            term = term * Lane::load_ptr(s, v.add(l * w));
+                            f = f * Lane::load_ptr(s, v.add(l * w));
                         }
-                        sum = Lane::splat(s, a[(n - m) * stride + l - m]).fma(term, sum);
+                        let x = x.add(index(from, m, sin) * C * w);
+                        for c in 0..C {
+                            sum[c] = f.fma(Lane::load_ptr(s, x.add(c * w)), sum[c]);
+                        }
                     }
-                    if LOCAL {
-                        sum = sum * Lane::load_ptr(s, v.add(to * w));
+                    let y = y.add(index(to, m, sin) * C * w);
+                    for c in 0..C {
+                        let f = if LOCAL { Lane::load_ptr(s, v.add(to * w)) } else { Lane::splat(s, T::ONE) };
+                        (sum[c] * f).store_ptr(y.add(c * w));
                     }
-                    sum.store_ptr(y.add(index(to, m, sin) * w));
                 }
             }
         }
@@ -480,12 +551,12 @@ mod tests {
         fn run<S: Simd>(self, s: S) {
             let w = Lane::<S, T>::LANES;
             let ops = Operators::new(self.p + 2);
-            let mut scratch = Scratch::new(self.p + 2);
+            let mut scratch = Scratch::new(self.p + 2, 1);
             for k in (0..self.steps.len()).step_by(w) {
                 let steps = &self.steps[k..(k + w).min(self.steps.len())];
                 let batch = Batch::new(s, self.kind, self.p, steps, &mut scratch);
                 let mut sum = vec![T::ZERO; self.p * self.p * w];
-                batch.translate(s, &ops, &mut scratch, |lane| &self.from[k + lane], &mut sum);
+                batch.translate::<S, T, 1>(s, &ops, &mut scratch, 0, |lane| &self.from[k + lane], &mut sum);
                 for lane in 0..steps.len() {
                     for i in 0..self.p * self.p {
                         self.to[k + lane][i] = sum[i * w + lane];

@@ -40,7 +40,11 @@ pub struct Work<T> {
 impl<T: Real> Work<T> {
     pub fn new(order: usize, components: usize) -> Self {
         let n = order * order * WIDEST;
-        Self { scratch: Scratch::new(order), harmonics: vec![T::ZERO; n], sum: vec![T::ZERO; n * components.max(1)] }
+        Self {
+            scratch: Scratch::new(order, components.max(1)),
+            harmonics: vec![T::ZERO; n],
+            sum: vec![T::ZERO; n * components.max(1)],
+        }
     }
 }
 
@@ -235,26 +239,18 @@ impl<T: Real, const C: usize> Kernel for Gather<'_, '_, T, C> {
     fn run<S: Simd>(self, s: S) {
         let w = Lane::<S, T>::LANES;
         let n = self.ops.order * self.ops.order;
-        let highest = (self.order)(0);
-        let used = highest * highest;
-        for c in 0..C {
-            self.work.sum[c * n * w..(c * n + used) * w].fill(T::ZERO);
-        }
+        let used = (self.order)(0).pow(2);
+        self.work.sum[..used * C * w].fill(T::ZERO);
         for k in (0..self.steps.len()).step_by(w) {
             let steps = &self.steps[k..(k + w).min(self.steps.len())];
             let batch = Batch::new(s, self.kind, (self.order)(k), steps, &mut self.work.scratch);
             let from: [&[T]; WIDEST] = std::array::from_fn(|lane| (self.from)(k + lane.min(steps.len() - 1)));
-            for c in 0..C {
-                let sum = &mut self.work.sum[c * n * w..(c + 1) * n * w];
-                batch.translate(s, self.ops, &mut self.work.scratch, |lane| &from[lane][c * n..], sum);
-            }
+            let sum = &mut self.work.sum[..];
+            batch.translate::<S, T, C>(s, self.ops, &mut self.work.scratch, n, |lane| from[lane], sum);
         }
         self.out.fill(T::ZERO);
-        for c in 0..C {
-            let sum = &self.work.sum[c * n * w..(c * n + used) * w];
-            for (to, sum) in self.out[c * n..].iter_mut().zip(sum.chunks_exact(w)) {
-                *to = Lane::<S, T>::load(s, sum).sum();
-            }
+        for (i, sum) in self.work.sum[..used * C * w].chunks_exact(w).enumerate() {
+            self.out[i % C * n + i / C] = Lane::<S, T>::load(s, sum).sum();
         }
     }
 }
@@ -277,15 +273,13 @@ impl<T: Real, const C: usize> Kernel for Spread<'_, T, C> {
         for k in (0..self.steps.len()).step_by(w) {
             let steps = &self.steps[k..(k + w).min(self.steps.len())];
             let batch = Batch::new(s, Shift::L2l, self.ops.order, steps, &mut self.work.scratch);
-            for c in 0..C {
-                let sum = &mut self.work.sum[..n * w];
-                sum.fill(T::ZERO);
-                batch.translate(s, self.ops, &mut self.work.scratch, |_| &self.from[c * n..(c + 1) * n], sum);
-                for lane in 0..steps.len() {
-                    let to = &mut self.out[((k + lane) * C + c) * n..][..n];
-                    for (to, sum) in to.iter_mut().zip(sum.chunks_exact(w)) {
-                        *to += sum[lane];
-                    }
+            let sum = &mut self.work.sum[..n * C * w];
+            sum.fill(T::ZERO);
+            batch.translate::<S, T, C>(s, self.ops, &mut self.work.scratch, n, |_| self.from, sum);
+            for lane in 0..steps.len() {
+                let to = &mut self.out[(k + lane) * C * n..][..C * n];
+                for (i, sum) in sum.chunks_exact(w).enumerate() {
+                    to[i % C * n + i / C] += sum[lane];
                 }
             }
         }
