@@ -70,14 +70,16 @@ template <class T, bool GRADIENT> struct SegmentSum {
     WFMM_DEVICE void field(T* out) const { for (int c = 0; c < terms; c++) out[c] = sum[c]; }
 };
 
-// What all forms share: r1, r2, C = r1×r2, the squares, and whether C is more than rounding.
+// Whether |r1×r2|² is more than rounding makes of points on one line; p = |r1|²|r2|². False at the end points.
+template <class T> WFMM_DEVICE bool off_line(T p, T c2) { return roughly_less(fma(Real<T>::on_line, p, 2 * Real<T>::tiny), c2); }
+
+// What all forms share: r1, r2, C = r1×r2 and the squares.
 template <class T> struct SegmentPair {
     Vec<T> r1, r2, c;
     T n1, n2, inner, c2;
-    bool off_line;
     WFMM_DEVICE SegmentPair(Vec<T> x, const Segment<T>& s)
         : r1{x.x - s.x1, x.y - s.y1, x.z - s.z1}, r2{x.x - s.x2, x.y - s.y2, x.z - s.z2}, c(cross(r1, r2)),
-          n1(square(r1)), n2(square(r2)), inner(dot(r1, r2)), c2(square(c)), off_line(false) {}
+          n1(square(r1)), n2(square(r2)), inner(dot(r1, r2)), c2(square(c)) {}
 };
 
 // |u|/|C| of a segment for the f64 unit: one root for A = |r1||r2|, one for all the rest.
@@ -88,7 +90,7 @@ WFMM_DEVICE double vatistas_weight(const SegmentPair<double>& g, double core) {
     const double x = fma(g.c2, g.c2, core), root = rsqrt_of((s * p) * (x * e2));
     const double v = is_negative(g.inner) ? e2 : g.c2;
     const double weight = (s * v) * root;
-    return roughly_less(Real<double>::on_line * p, g.c2) ? weight : 0.0;
+    return off_line(p, g.c2) ? weight : 0.0;
 }
 
 // (|r1|+|r2|) F/D. In directions: 1/|r| from the hardware, cos = r1·r2/A; D cancels nowhere.
@@ -107,7 +109,7 @@ template <int REG, class T> WFMM_DEVICE T segment_weight(const SegmentPair<T>& g
             const T above = between ? e : g.c2 * i12, below = between ? i12 : e;
             weight = (i1 + i2) * (above * rcp_of(below)) * segment_factor<REG>(g.c2, core);
         }
-        return roughly_less(Real<T>::on_line * (g.n1 * g.n2), g.c2) ? weight : T(0);
+        return off_line(g.n1 * g.n2, g.c2) ? weight : T(0);
     }
 }
 
@@ -147,7 +149,7 @@ template <int REG, class T> WFMM_DEVICE void add_segment_gradient(T* sum, Vec<T>
         across = -fma(h, hh, f * m);
     }
     T k = sign * s.circulation;
-    if (!roughly_less(Real<T>::on_line * (g.n1 * g.n2), g.c2)) k = 0;
+    if (!off_line(g.n1 * g.n2, g.c2)) k = 0;
     value *= k;
     const Vec<T> cl = cross(g.c, l);
     const Vec<T> slope = {k * fma(along, l.x, across * cl.x), k * fma(along, l.y, across * cl.y), k * fma(along, l.z, across * cl.z)};

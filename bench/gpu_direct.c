@@ -1,0 +1,208 @@
+/* The direct sums on a GPU: against the CPU for every kernel, then pairs a second.
+ *
+ * Enters: nothing, or "accuracy", "speed", "failure". Leaves: a table on standard output; exit code 1 when a value is off.
+ * Host arrays in and out; "device" is the time between events around the kernels, "call" the whole evaluate.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "wakefmm.h"
+
+static int failures;
+
+static void must(wfmm_status status, const char *what) {
+    if (status == 0) return;
+    char text[600];
+    wfmm_last_error(text, sizeof text, NULL);
+    printf("%s: status %d: %s\n", what, status, text);
+    exit(1);
+}
+
+static uint64_t state = 1;
+static double uniform(void) {
+    uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+static double *random_array(size_t n, double low, double high) {
+    double *a = malloc(n * sizeof *a);
+    for (size_t i = 0; i < n; i++) a[i] = low + (high - low) * uniform();
+    return a;
+}
+
+static wfmm_session *session(int backend) {
+    wfmm_session_options o;
+    wfmm_session *s = NULL;
+    must(wfmm_session_options_init(&o, sizeof o), "session options");
+    o.backend = backend;
+    must(wfmm_session_create(&o, &s), "session");
+    return s;
+}
+
+enum kind { SEGMENTS, PARTICLES, CHARGES };
+
+struct problem {
+    enum kind kind;
+    int regularization;
+    int64_t n, m;
+    double *points, *strength, *core, *target; /* segments: 2n points, circulations */
+    int32_t *ends;
+};
+
+static wfmm_plan *plan_of(wfmm_session *s, const struct problem *p, int precision, int64_t m) {
+    wfmm_plan_options o;
+    wfmm_plan *plan = NULL;
+    must(wfmm_plan_options_init(&o, sizeof o), "plan options");
+    o.method = WFMM_METHOD_DIRECT;
+    o.precision = precision;
+    o.tolerance = 1e-4;
+    if (p->kind == SEGMENTS) o.segment_regularization = p->regularization;
+    if (p->kind == PARTICLES) o.particle_regularization = p->regularization;
+    must(wfmm_plan_create(s, &o, &plan), "plan");
+    if (p->kind == SEGMENTS) must(wfmm_plan_set_segments_f64(plan, 2 * p->n, p->points, p->n, 2, p->ends, p->strength, p->core, WFMM_MEMORY_HOST), "segments");
+    if (p->kind == PARTICLES) must(wfmm_plan_set_particles_f64(plan, p->n, p->points, p->strength, p->core, WFMM_MEMORY_HOST), "particles");
+    if (p->kind == CHARGES) must(wfmm_plan_set_charges_f64(plan, p->n, p->points, p->strength, WFMM_MEMORY_HOST), "charges");
+    must(wfmm_plan_set_targets_f64(plan, m, p->target, WFMM_MEMORY_HOST), "targets");
+    return plan;
+}
+
+static wfmm_status evaluate(wfmm_plan *plan, const struct problem *p, double *u, double *g) {
+    return p->kind == CHARGES ? wfmm_plan_evaluate_potential_f64(plan, u, g, WFMM_MEMORY_HOST)
+                              : wfmm_plan_evaluate_f64(plan, u, g, WFMM_MEMORY_HOST);
+}
+
+static struct problem make(enum kind kind, int regularization, int64_t n, int64_t m, double core, double length) {
+    struct problem p = {kind, regularization, n, m, NULL, NULL, NULL, NULL, NULL};
+    p.target = random_array(3 * m, 0, 1);
+    p.core = malloc(n * sizeof(double));
+    for (int64_t k = 0; k < n; k++) p.core[k] = core * (0.5 + uniform());
+    if (kind == SEGMENTS) {
+        p.points = random_array(6 * n, 0, 1);
+        p.ends = malloc(2 * n * sizeof(int32_t));
+        for (int64_t k = 0; k < n; k++) {
+            for (int c = 0; c < 3; c++) p.points[6 * k + 3 + c] = p.points[6 * k + c] + length * (2 * uniform() - 1);
+            p.ends[2 * k] = (int32_t)(2 * k);
+            p.ends[2 * k + 1] = (int32_t)(2 * k + 1);
+        }
+        p.strength = random_array(n, -1, 1);
+    } else {
+        p.points = random_array(3 * n, 0, 1);
+        p.strength = random_array(kind == PARTICLES ? 3 * n : n, -1, 1);
+    }
+    return p;
+}
+static void drop(struct problem *p) { free(p->points); free(p->strength); free(p->core); free(p->target); free(p->ends); }
+
+static double distance(const double *a, const double *b, int64_t n) {
+    double d = 0, s = 0;
+    for (int64_t i = 0; i < n; i++) {
+        d += (a[i] - b[i]) * (a[i] - b[i]);
+        s += b[i] * b[i];
+    }
+    return s > 0 ? sqrt(d / s) : sqrt(d);
+}
+
+static const char *names[] = {"none", "rankine", "lamb_oseen", "vatistas", "scully", "offset", "gauss_erf", "exponential", "compact", "rosenhead", "winckelmans", "polynomial"};
+static const char *kinds[] = {"segments", "particles", "charges"};
+
+static void compare(wfmm_session *gpu, wfmm_session *cpu, enum kind kind, int regularization, int64_t n, int64_t m) {
+    struct problem p = make(kind, regularization, n, m, 0.05, 0.1);
+    const int width = kind == CHARGES ? 1 : 3;
+    /* Targets on sources, on end points and on the line of a segment; some cores are zero. */
+    for (int64_t k = 0; k < 40 && k < m && k < n; k++)
+        for (int c = 0; c < 3; c++)
+            p.target[3 * k + c] = kind != SEGMENTS ? p.points[3 * k + c] : k % 2 ? p.points[6 * k + c] : 0.5 * (p.points[6 * k + c] + p.points[6 * k + 3 + c]);
+    for (int64_t k = 0; k < n; k += 7) p.core[k] = 0;
+    if (kind == SEGMENTS) p.ends[5] = p.ends[4];
+    double *u[3], *g[3];
+    for (int i = 0; i < 3; i++) { u[i] = calloc(width * m, sizeof(double)); g[i] = calloc(3 * width * m, sizeof(double)); }
+    wfmm_plan *plans[3] = {plan_of(cpu, &p, WFMM_PRECISION_F64, m), plan_of(gpu, &p, WFMM_PRECISION_F64, m), plan_of(gpu, &p, WFMM_PRECISION_F32, m)};
+    for (int i = 0; i < 3; i++) { must(evaluate(plans[i], &p, u[i], g[i]), "evaluate"); }
+    double *again = calloc(width * m, sizeof(double));
+    must(evaluate(plans[1], &p, again, NULL), "evaluate");
+    /* A midpoint that rounding moves off a singular line has no digits in common with anything: left out of the sum. */
+    const int64_t skip = kind == SEGMENTS ? 40 : 0;
+    const double e64 = distance(u[1] + skip * width, u[0] + skip * width, width * (m - skip)), e32 = distance(u[2] + skip * width, u[0] + skip * width, width * (m - skip));
+    const double g64 = distance(g[1] + 3 * skip * width, g[0] + 3 * skip * width, 3 * width * (m - skip)), g32 = distance(g[2] + 3 * skip * width, g[0] + 3 * skip * width, 3 * width * (m - skip));
+    const double same = distance(again + skip * width, u[1] + skip * width, width * (m - skip));
+    const int bad = !(e64 < 1e-12 && g64 < 1e-11 && e32 < 1e-4 && g32 < 3e-4 && same < 1e-13);
+    failures += bad;
+    printf("%-9s %-12s n %6lld m %6lld  f64 %.1e  gradient %.1e  f32 %.1e  gradient %.1e  alone %.1e%s\n", kinds[kind], names[regularization], (long long)n, (long long)m, e64, g64, e32, g32, same, bad ? "  OFF" : "");
+    fflush(stdout);
+    for (int i = 0; i < 3; i++) { wfmm_plan_destroy(&plans[i]); free(u[i]); free(g[i]); }
+    free(again);
+    drop(&p);
+}
+
+static int by_value(const void *a, const void *b) { return *(const double *)a < *(const double *)b ? -1 : 1; }
+
+static void measure(wfmm_session *gpu, enum kind kind, int regularization, int gradient, int precision, int64_t n, int64_t m, double core, double length, int repetitions) {
+    struct problem p = make(kind, regularization, n, m, core, length);
+    if (core > 0) for (int64_t k = 0; k < n; k++) p.core[k] = core;
+    const int width = kind == CHARGES ? 1 : 3;
+    double *u = malloc(width * m * sizeof(double)), *g = gradient ? malloc(3 * width * m * sizeof(double)) : NULL;
+    wfmm_plan *plan = plan_of(gpu, &p, precision, m);
+    double *device = malloc(repetitions * sizeof(double)), *call = malloc(repetitions * sizeof(double)), *transfer = malloc(repetitions * sizeof(double));
+    must(evaluate(plan, &p, u, g), "evaluate");
+    for (int i = 0; i < repetitions; i++) {
+        wfmm_report r;
+        memset(&r, 0, sizeof r);
+        r.struct_size = sizeof r;
+        must(wfmm_plan_set_targets_f64(plan, m, p.target, WFMM_MEMORY_HOST), "targets");
+        must(evaluate(plan, &p, u, g), "evaluate");
+        must(wfmm_plan_report(plan, &r), "report");
+        device[i] = r.seconds[WFMM_PASS_P2P];
+        call[i] = r.seconds[WFMM_PASS_TOTAL];
+        transfer[i] = r.seconds[WFMM_PASS_TRANSFER];
+    }
+    qsort(device, repetitions, sizeof(double), by_value);
+    qsort(call, repetitions, sizeof(double), by_value);
+    qsort(transfer, repetitions, sizeof(double), by_value);
+    const double middle = device[repetitions / 2];
+    printf("%-9s %-11s %s %s  n %8lld m %8lld  device %9.3f ms (%.3f to %.3f)  %.3e pairs/s  call %9.3f ms  transfer %.3f ms\n", kinds[kind], names[regularization],
+           gradient ? "u+grad" : "u     ", precision == WFMM_PRECISION_F32 ? "f32" : "f64", (long long)n, (long long)m, middle * 1e3, device[0] * 1e3,
+           device[repetitions - 1] * 1e3, (double)n * m / middle, call[repetitions / 2] * 1e3, transfer[repetitions / 2] * 1e3);
+    fflush(stdout);
+    wfmm_plan_destroy(&plan);
+    free(u); free(g); free(device); free(call); free(transfer);
+    drop(&p);
+}
+
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : "all";
+    const int all = !strcmp(what, "all"), quick = argc > 2 && !strcmp(argv[2], "quick");
+    char text[800];
+    wfmm_session *gpu = session(WFMM_BACKEND_CUDA), *cpu = session(WFMM_BACKEND_CPU);
+    must(wfmm_session_describe(gpu, text, sizeof text, NULL), "describe");
+    printf("%s\n", text);
+    if (all || !strcmp(what, "accuracy")) {
+        const int64_t n = quick ? 300 : 3000, m = quick ? 200 : 5000;
+        for (int r = WFMM_REG_NONE; r <= WFMM_REG_OFFSET; r++) compare(gpu, cpu, SEGMENTS, r, n, m);
+        compare(gpu, cpu, PARTICLES, WFMM_REG_NONE, n, m);
+        for (int r = WFMM_REG_GAUSS_ERF; r <= WFMM_REG_POLYNOMIAL; r++) compare(gpu, cpu, PARTICLES, r, n, m);
+        compare(gpu, cpu, CHARGES, 0, n, m);
+        compare(gpu, cpu, PARTICLES, WFMM_REG_GAUSS_ERF, 1, 1);
+        compare(gpu, cpu, SEGMENTS, WFMM_REG_VATISTAS, quick ? 2000 : 20000, 41);
+    }
+    if (all || !strcmp(what, "speed")) {
+        const int64_t k128 = 1 << 17, k256 = 1 << 18, mega = 1000000;
+        const double overlap = 2.0 / 100;
+        for (int precision = WFMM_PRECISION_F64; precision >= WFMM_PRECISION_F32; precision--) {
+            measure(gpu, PARTICLES, WFMM_REG_NONE, 0, precision, k128, k256, 0, 0, 20);
+            measure(gpu, PARTICLES, WFMM_REG_NONE, 0, precision, mega, mega, 0, 0, 3);
+            measure(gpu, PARTICLES, WFMM_REG_NONE, 1, precision, k128, k256, 0, 0, 20);
+            measure(gpu, PARTICLES, WFMM_REG_GAUSS_ERF, 1, precision, mega, mega, overlap, 0, 3);
+            measure(gpu, SEGMENTS, WFMM_REG_VATISTAS, 0, precision, k128, k256, 0.001, 0.01, 20);
+            measure(gpu, SEGMENTS, WFMM_REG_VATISTAS, 1, precision, k128, k256, 0.001, 0.01, 5);
+            measure(gpu, SEGMENTS, WFMM_REG_VATISTAS, 0, precision, 20000, 2000000, 0.001, 0.01, 5);
+            measure(gpu, CHARGES, 0, 1, precision, k128, k256, 0, 0, 5);
+            measure(gpu, PARTICLES, WFMM_REG_NONE, 0, precision, mega, 1000, 0, 0, 20);
+        }
+    }
+    wfmm_session_destroy(&gpu);
+    wfmm_session_destroy(&cpu);
+    printf("%s: %d values off\n", what, failures);
+    return failures ? 1 : 0;
+}
