@@ -1,8 +1,11 @@
 //! What things cost here: measured once a process, on the kernels themselves, and used by every recipe.
 
+use super::near;
 use super::operators::{Operators, Shift, Step, WIDEST};
 use super::passes::{Translation, Work};
 use crate::math::harmonics::MAX_ORDER;
+use crate::math::regularization::Part;
+use crate::options::Regularization;
 use crate::simd::Real;
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
@@ -27,6 +30,59 @@ pub fn m2l<T: Real, const C: usize>() -> Vec<f64> {
     let mut cache = CACHE.lock();
     let entry = cache.entry((TypeId::of::<T>(), C)).or_insert_with(|| Arc::new(measure_m2l::<T, C>()));
     entry.clone().downcast::<Vec<f64>>().expect("keyed by its type").to_vec()
+}
+
+/// What acts between a source and a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Law {
+    Segment(Regularization),
+    Particle(Regularization),
+    Charge,
+}
+
+/// Seconds of one thread for one direct pair.
+pub fn pair<T: Real>(law: Law, gradient: bool) -> f64 {
+    static CACHE: Cache<(TypeId, Law, bool)> = Lazy::new(Default::default);
+    let mut cache = CACHE.lock();
+    let entry = cache
+        .entry((TypeId::of::<T>(), law, gradient))
+        .or_insert_with(|| Arc::new(measure_pair::<T>(law, gradient)));
+    *entry.clone().downcast().expect("keyed by its type")
+}
+
+/// Times a block of 256 sources and 128 targets, with cores of a tenth of the block.
+fn measure_pair<T: Real>(law: Law, gradient: bool) -> f64 {
+    let (n, m) = (256u32, 128usize);
+    let place = |k: usize, f: f64| -> [f64; 3] { [0.37, 0.59, 0.83].map(|s| (k as f64 * s * f).fract()) };
+    let mut targets = near::Points::<T>::with_capacity(m);
+    (0..m).for_each(|k| targets.push(place(k, 1.7)));
+    let count = match (law, gradient) {
+        (Law::Charge, false) => 1,
+        (Law::Charge, true) => 4,
+        (_, false) => 3,
+        (_, true) => 12,
+    };
+    let mut out = vec![T::ZERO; count * m];
+    let mut rows: Vec<&mut [T]> = out.chunks_exact_mut(m).collect();
+    let all = [0..n];
+    let seconds = match law {
+        Law::Charge => {
+            let mut s = near::ChargeSources::<T>::default();
+            (0..n as usize).for_each(|k| s.push(place(k, 1.0), 1.0));
+            best(4, || near::charges(&s, &all, &targets, 0..m, &mut rows))
+        }
+        Law::Particle(reg) => {
+            let mut s = near::ParticleSources::<T>::new(reg);
+            (0..n as usize).for_each(|k| s.push(place(k, 1.0), place(k, 2.3), 0.1));
+            best(4, || near::particles(Part::Regularized, &s, &all, &targets, 0..m, &mut rows))
+        }
+        Law::Segment(reg) => {
+            let mut s = near::SegmentSources::<T>::new(reg);
+            (0..n as usize).for_each(|k| s.push(place(k, 1.0), place(k, 1.01), 1.0, 0.1));
+            best(4, || near::segments(Part::Regularized, &s, &all, &targets, 0..m, &mut rows))
+        }
+    };
+    seconds / (n as usize * m) as f64
 }
 
 /// Times orders 4, 8 and 14 and lays a + b p² + c p³ through them.

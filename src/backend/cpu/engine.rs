@@ -4,6 +4,7 @@
 //! multiplied by a power of two that brings the box of sources and targets near one (exact, so results do not depend on
 //! the unit), particle strengths by the same, and the field is scaled back at the end.
 
+use super::near;
 use super::fmm::{Changes, Fmm, Sink, SourceSet, Wish, rows};
 use super::sources::{ChargeSources, Particle, Segment, VortexSources};
 use super::tree::bounds;
@@ -31,10 +32,10 @@ struct Side<T: Real, const C: usize, S> {
     wish: Option<Wish>,
 }
 
-impl<T: Real, const C: usize, S: Default> Default for Side<T, C, S> {
-    fn default() -> Self {
+impl<T: Real, const C: usize, S> Side<T, C, S> {
+    fn new(sources: S) -> Self {
         Self {
-            sources: S::default(),
+            sources,
             targets: vec![],
             fmm: Fmm::default(),
             seen: None,
@@ -109,9 +110,9 @@ fn on_host(arrays: &[&Reals]) -> Result<()> {
 
 impl<T: Real> CpuEngine<T> {
     pub fn new(options: PlanOptions, pool: Arc<rayon::ThreadPool>) -> Self {
-        let mut vortex = Side::<T, 3, VortexSources<T>>::default();
-        vortex.sources = VortexSources::new(options.segment_regularization, options.particle_regularization);
-        Self { options, pool, vortex, coulomb: Side::default(), report: Report::default(), recipe: String::new() }
+        let vortex = VortexSources::new(options.segment_regularization, options.particle_regularization);
+        let (vortex, coulomb) = (Side::new(vortex), Side::new(ChargeSources::default()));
+        Self { options, pool, vortex, coulomb, report: Report::default(), recipe: String::new() }
     }
 
     fn wish(&self, gradient: bool) -> Wish {
@@ -324,13 +325,15 @@ fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
     let chunk = |b: usize| {
         let block = &targets[b * TARGET_BLOCK..((b + 1) * TARGET_BLOCK).min(targets.len())];
         let count = block.len();
-        let at: [Vec<T>; 3] = std::array::from_fn(|i| block.iter().map(|x| T::of(x[i])).collect());
+        let mut at = near::Points::with_capacity(count);
+        block.iter().for_each(|&x| at.push(x));
         let mut sum = vec![0.0; all * count];
         let mut part = vec![T::ZERO; all * count];
         for begin in (0..n).step_by(SOURCE_BLOCK) {
             part.fill(T::ZERO);
             let range = begin as u32..(begin + SOURCE_BLOCK).min(n) as u32;
-            sources.near(Part::Regularized, std::slice::from_ref(&range), &at, gradient, &mut part, count);
+            let mut rows: Vec<&mut [T]> = part.chunks_exact_mut(count).collect();
+            sources.near(Part::Regularized, std::slice::from_ref(&range), &at, &mut rows);
             sum.iter_mut().zip(&part).for_each(|(s, p)| *s += p.f64());
         }
         sum

@@ -9,6 +9,7 @@
 //! After every evaluation the sample is compared; a field that misses its tolerance there is computed again, tighter.
 
 use super::cost;
+use super::near;
 use super::lists::{self, CellLists, Cost, Rules};
 use super::operators::Operators;
 use super::passes::{self, Points, Work};
@@ -39,17 +40,9 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     fn energies(&self, tree: &Tree) -> Vec<f64>;
     /// Whether a core of the source cell is worth a correction in the target cell, at this relative error.
     fn core_matters(&self, source: u32, cell: &Cell, target: &Cell, tolerance: f64) -> bool;
-    /// Adds the direct sum of the sorted sources in `ranges` to `out[row][target]`, rows `stride` apart.
-    fn near(
-        &self,
-        part: Part,
-        ranges: &[Range<u32>],
-        targets: &[Vec<T>; 3],
-        gradient: bool,
-        out: &mut [T],
-        stride: usize,
-    );
-    /// Relative cost of a direct pair is measured with this set's own kernel.
+    /// Adds the direct sum of the sorted sources in `ranges` to the rows of `out`, one a number wanted at a target.
+    fn near(&self, part: Part, ranges: &[Range<u32>], targets: &near::Points<T>, out: &mut [&mut [T]]);
+    /// Seconds of one thread for a direct pair, measured on the kernels.
     fn pair_seconds(&self, gradient: bool) -> f64;
 }
 
@@ -482,9 +475,9 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let count = pick.len();
         desk.out.clear();
         desk.out.resize(rows(C, gradient) * count, T::ZERO);
+        desk.at = near::Points::with_capacity(count);
+        pick.iter().for_each(|&k| desk.at.push(self.target_points[k as usize]));
         for i in 0..3 {
-            desk.at[i].clear();
-            desk.at[i].extend(pick.iter().map(|&k| T::of(self.target_points[k as usize][i])));
             desk.relative[i].clear();
             desk.relative[i]
                 .extend(pick.iter().map(|&k| T::of((self.target_points[k as usize][i] - cell.center[i]) / cell.scale)));
@@ -495,11 +488,12 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             passes::l2p(ops, &desk.rows, &desk.relative, &mut desk.work, &mut desk.out, count);
         }
         let list = &self.lists[leaf];
+        let mut out: Vec<&mut [T]> = desk.out.chunks_exact_mut(count).collect();
         for (part, ranges) in
             [(Part::Regularized, &list.near), (Part::Singular, &list.plain), (Part::Correction, &list.correction)]
         {
             if !ranges.is_empty() {
-                sources.near(part, ranges, &desk.at, gradient, &mut desk.out, count);
+                sources.near(part, ranges, &desk.at, &mut out);
             }
         }
     }
@@ -602,13 +596,15 @@ fn direct<T: Real, const C: usize>(
     n: usize,
 ) -> Vec<T> {
     let count = points.len();
-    let at: [Vec<T>; 3] = std::array::from_fn(|i| points.iter().map(|p| T::of(p[i])).collect());
+    let mut at = near::Points::with_capacity(count);
+    points.iter().for_each(|&p| at.push(p));
     let blocks: Vec<Vec<T>> = (0..n.div_ceil(2048))
         .into_par_iter()
         .map(|b| {
             let mut out = vec![T::ZERO; rows(C, gradient) * count];
             let range = (b * 2048) as u32..((b + 1) * 2048).min(n) as u32;
-            sources.near(Part::Regularized, std::slice::from_ref(&range), &at, gradient, &mut out, count);
+            let mut rows: Vec<&mut [T]> = out.chunks_exact_mut(count).collect();
+            sources.near(Part::Regularized, std::slice::from_ref(&range), &at, &mut rows);
             out
         })
         .collect();
@@ -651,7 +647,7 @@ fn highest_order(tolerance: f64) -> usize {
 /// One thread's desk for a leaf.
 struct Desk<T> {
     work: Work<T>,
-    at: [Vec<T>; 3],
+    at: near::Points<T>,
     relative: [Vec<T>; 3],
     rows: Vec<T>,
     out: Vec<T>,

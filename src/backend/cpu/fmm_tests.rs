@@ -49,9 +49,11 @@ fn error<T: Real>(n: usize, tol: f64, gradient: bool, reg: (R, R), core: f64, se
         },
     );
     let m = n.min(300);
-    let at: [Vec<T>; 3] = std::array::from_fn(|i| targets[..m].iter().map(|x| T::of(x[i])).collect());
+    let mut at = super::near::Points::<T>::default();
+    targets[..m].iter().for_each(|&x| at.push(x));
     let mut out = vec![T::ZERO; 12 * m];
-    src.near(Part::Regularized, &[0..n as u32], &at, gradient, &mut out, m);
+    let mut rows: Vec<&mut [T]> = out.chunks_exact_mut(m).take(if gradient { 12 } else { 3 }).collect();
+    src.near(Part::Regularized, &[0..n as u32], &at, &mut rows);
     let (mut e, mut u, mut eg, mut ug) = (0.0, 0.0, 0.0, 0.0);
     for k in 0..m {
         for i in 0..3 {

@@ -5,6 +5,7 @@
 //! cell are a run of the sorted segments and its particles a run of the sorted particles.
 
 use super::fmm::SourceSet;
+use super::cost::{self, Law};
 use super::near;
 use super::passes::Points;
 use super::tree::{Cell, Tree};
@@ -29,10 +30,9 @@ struct Cores {
 }
 
 /// Segments and particles.
-#[derive(Default)]
 pub struct VortexSources<T> {
-    pub segment_regularization: Option<Regularization>,
-    pub particle_regularization: Option<Regularization>,
+    segment_regularization: Regularization,
+    particle_regularization: Regularization,
     /// Original order: ends, circulation, core.
     pub segments: Vec<Segment>,
     pub particles: Vec<Particle>,
@@ -67,9 +67,17 @@ pub struct Particle {
 impl<T: Real> VortexSources<T> {
     pub fn new(segment_regularization: Regularization, particle_regularization: Regularization) -> Self {
         Self {
-            segment_regularization: Some(segment_regularization),
-            particle_regularization: Some(particle_regularization),
-            ..Self::default()
+            segment_regularization,
+            particle_regularization,
+            segments: vec![],
+            particles: vec![],
+            places: vec![],
+            half: vec![],
+            permutation: vec![],
+            before: vec![],
+            near_segments: near::SegmentSources::new(segment_regularization),
+            near_particles: near::ParticleSources::new(particle_regularization),
+            cores: vec![],
         }
     }
 
@@ -97,12 +105,19 @@ impl<T: Real> VortexSources<T> {
         if self.permutation.len() != self.places.len() {
             return;
         }
-        let order = &self.permutation;
-        self.near_segments =
-            near::SegmentSources::new(order.iter().filter(|&&k| (k as usize) < n).map(|&k| self.segments[k as usize]));
-        self.near_particles = near::ParticleSources::new(
-            order.iter().filter(|&&k| k as usize >= n).map(|&k| self.particles[k as usize - n]),
-        );
+        self.near_segments = near::SegmentSources::new(self.segment_regularization);
+        self.near_particles = near::ParticleSources::new(self.particle_regularization);
+        self.near_segments.list.reserve(n);
+        self.near_particles.list.reserve(self.particles.len());
+        for &k in &self.permutation {
+            match self.segments.get(k as usize) {
+                Some(s) => self.near_segments.push(s.p1, s.p2, s.circulation, s.core),
+                None => {
+                    let p = &self.particles[k as usize - n];
+                    self.near_particles.push(p.x, p.strength, p.core);
+                }
+            }
+        }
     }
 
     fn order_by(&mut self, permutation: Vec<u32>) {
@@ -118,11 +133,11 @@ impl<T: Real> VortexSources<T> {
         self.refresh();
     }
 
-    fn segment_run(&self, r: &Range<u32>) -> Range<usize> {
-        self.before[r.start as usize] as usize..self.before[r.end as usize] as usize
+    fn segment_run(&self, r: &Range<u32>) -> Range<u32> {
+        self.before[r.start as usize]..self.before[r.end as usize]
     }
-    fn particle_run(&self, r: &Range<u32>) -> Range<usize> {
-        (r.start - self.before[r.start as usize]) as usize..(r.end - self.before[r.end as usize]) as usize
+    fn particle_run(&self, r: &Range<u32>) -> Range<u32> {
+        r.start - self.before[r.start as usize]..r.end - self.before[r.end as usize]
     }
     /// Combined numbers of a cell's members.
     fn members<'a>(&'a self, cell: &Cell) -> &'a [u32] {
@@ -166,15 +181,17 @@ impl<T: Real> VortexSources<T> {
 
     /// Particles: the core reaches as far as 1 - F stays above the tolerance.
     fn particle_core_matters(&self, c: &Cores, gap: f64, tolerance: f64) -> bool {
-        let Some(reg) = self.particle_regularization else { return false };
-        c.particle > 0.0 && (gap <= 0.0 || regularization::shortfall(reg, gap / c.particle) > tolerance)
+        let reg = self.particle_regularization;
+        reg != Regularization::None
+            && c.particle > 0.0
+            && (gap <= 0.0 || regularization::shortfall(reg, gap / c.particle) > tolerance)
     }
 
     /// Segments: F depends on the distance to the line, so what is missed is (c/r) t(1-F(t)) of Γℓ/r², t = ρ/c, and the
     /// target cell is asked how near it comes to any line of the source cell.
     fn segment_core_matters(&self, c: &Cores, source: &Cell, target: &Cell, tolerance: f64) -> bool {
-        let Some(reg) = self.segment_regularization else { return false };
-        if c.segment == 0.0 {
+        let reg = self.segment_regularization;
+        if c.segment == 0.0 || reg == Regularization::None {
             return false;
         }
         let d: [f64; 3] = std::array::from_fn(|i| target.center[i] - source.center[i]);
@@ -225,8 +242,8 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
             + (self.places.capacity() + self.half.capacity()) * 24
             + (self.permutation.capacity() + self.before.capacity()) * 4
             + self.cores.capacity() * size_of::<Cores>()) as u64
-            + self.near_segments.bytes()
-            + self.near_particles.bytes()
+            + (self.near_segments.list.capacity() * size_of::<near::Segment<T>>()) as u64
+            + (self.near_particles.list.capacity() * size_of::<near::Particle<T>>()) as u64
     }
 
     fn fill(&self, cell: &Cell, order: usize, points: &mut Points<T, 3>) {
@@ -279,36 +296,34 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         self.particle_core_matters(c, gap, tolerance) || self.segment_core_matters(c, cell, target, tolerance)
     }
 
-    fn near(
-        &self,
-        part: Part,
-        ranges: &[Range<u32>],
-        targets: &[Vec<T>; 3],
-        gradient: bool,
-        out: &mut [T],
-        stride: usize,
-    ) {
-        let none = Regularization::None;
-        if !self.segments.is_empty() {
-            let runs: Vec<_> = ranges.iter().map(|r| self.segment_run(r)).filter(|r| !r.is_empty()).collect();
-            let reg = self.segment_regularization.unwrap_or(none);
-            near::segments(reg, part, &self.near_segments, &runs, targets, gradient, out, stride);
+    fn near(&self, part: Part, ranges: &[Range<u32>], targets: &near::Points<T>, out: &mut [&mut [T]]) {
+        let all = 0..targets.len();
+        if self.segments.is_empty() {
+            return near::particles(part, &self.near_particles, ranges, targets, all, out);
         }
-        if !self.particles.is_empty() {
-            let runs: Vec<_> = ranges.iter().map(|r| self.particle_run(r)).filter(|r| !r.is_empty()).collect();
-            let reg = self.particle_regularization.unwrap_or(none);
-            near::particles(reg, part, &self.near_particles, &runs, targets, gradient, out, stride);
+        if self.particles.is_empty() {
+            return near::segments(part, &self.near_segments, ranges, targets, all, out);
         }
+        let runs: Vec<_> = ranges.iter().map(|r| self.segment_run(r)).filter(|r| !r.is_empty()).collect();
+        near::segments(part, &self.near_segments, &runs, targets, all.clone(), out);
+        let runs: Vec<_> = ranges.iter().map(|r| self.particle_run(r)).filter(|r| !r.is_empty()).collect();
+        near::particles(part, &self.near_particles, &runs, targets, all, out);
     }
 
     fn pair_seconds(&self, gradient: bool) -> f64 {
         let (n, m) = (self.segments.len() as f64, self.particles.len() as f64);
         let none = Regularization::None;
-        let segment =
-            near::pair_seconds::<T>(near::Kind::Segments(self.segment_regularization.unwrap_or(none)), gradient);
-        let particle =
-            near::pair_seconds::<T>(near::Kind::Particles(self.particle_regularization.unwrap_or(none)), gradient);
-        (n * segment + m * particle) / (n + m).max(1.0)
+        let soft = |reg: Regularization, cored: bool| if cored { reg } else { none };
+        let segment = soft(self.segment_regularization, self.segments.iter().any(|s| s.core > 0.0));
+        let particle = soft(self.particle_regularization, self.particles.iter().any(|p| p.core > 0.0));
+        let mut sum = 0.0;
+        if n > 0.0 {
+            sum += n * cost::pair::<T>(Law::Segment(segment), gradient);
+        }
+        if m > 0.0 {
+            sum += m * cost::pair::<T>(Law::Particle(particle), gradient);
+        }
+        sum / (n + m).max(1.0)
     }
 }
 
@@ -330,8 +345,11 @@ impl<T: Real> ChargeSources<T> {
         if self.permutation.len() != self.places.len() {
             return;
         }
-        let at = |&k: &u32| (self.places[k as usize], self.charge[k as usize]);
-        self.near = near::ChargeSources::new(self.permutation.iter().map(at));
+        self.near = near::ChargeSources::default();
+        self.near.list.reserve(self.places.len());
+        for &k in &self.permutation {
+            self.near.push(self.places[k as usize], self.charge[k as usize]);
+        }
     }
 }
 
@@ -354,7 +372,7 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
     }
     fn bytes(&self) -> u64 {
         (self.places.capacity() * 24 + self.charge.capacity() * 8 + self.permutation.capacity() * 4) as u64
-            + self.near.bytes()
+            + (self.near.list.capacity() * size_of::<near::Charge<T>>()) as u64
     }
     fn fill(&self, cell: &Cell, _order: usize, points: &mut Points<T, 1>) {
         for &k in &self.permutation[cell.begin as usize..cell.end as usize] {
@@ -379,21 +397,12 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
     fn core_matters(&self, _: u32, _: &Cell, _: &Cell, _: f64) -> bool {
         false
     }
-    fn near(
-        &self,
-        part: Part,
-        ranges: &[Range<u32>],
-        targets: &[Vec<T>; 3],
-        gradient: bool,
-        out: &mut [T],
-        stride: usize,
-    ) {
+    fn near(&self, part: Part, ranges: &[Range<u32>], targets: &near::Points<T>, out: &mut [&mut [T]]) {
         if part != Part::Correction {
-            let runs: Vec<_> = ranges.iter().map(|r| r.start as usize..r.end as usize).collect();
-            near::charges(&self.near, &runs, targets, gradient, out, stride);
+            near::charges(&self.near, ranges, targets, 0..targets.len(), out);
         }
     }
     fn pair_seconds(&self, gradient: bool) -> f64 {
-        near::pair_seconds::<T>(near::Kind::Charges, gradient)
+        cost::pair::<T>(Law::Charge, gradient)
     }
 }
