@@ -425,6 +425,29 @@ pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
     ARCH.dispatch(Adapter(kernel))
 }
 
+/// Runs `kernel` with one instruction set: tests try them all.
+#[inline(always)]
+pub fn dispatch_with<K: Kernel>(arch: pulp::Arch, kernel: K) -> K::Output {
+    arch.dispatch(Adapter(kernel))
+}
+
+/// Every instruction set of this machine, plain numbers included.
+pub fn instruction_sets() -> Vec<pulp::Arch> {
+    #[allow(unused_mut)]
+    let mut sets = vec![pulp::Arch::Scalar];
+    #[cfg(target_arch = "x86_64")]
+    {
+        sets.extend(pulp::x86::V3::try_new().map(pulp::Arch::V3));
+        sets.extend(pulp::x86::V4::try_new().map(pulp::Arch::V4));
+    }
+    sets
+}
+
+/// The best instruction set of this machine.
+pub fn best() -> pulp::Arch {
+    *ARCH
+}
+
 /// Name of the instruction set in use.
 pub fn isa_name() -> String {
     format!("{:?}", *ARCH).chars().take_while(|c| c.is_alphanumeric()).collect()

@@ -198,7 +198,9 @@ fn difference_of_products(a: (f64, f64), b: (f64, f64), c: (f64, f64), d: (f64, 
     let (p, q) = (a.0 * b.0, c.0 * d.0);
     let errors = a.0.mul_add(b.0, -p) - c.0.mul_add(d.0, -q);
     let (high, low) = two_difference(p, q);
-    high + (low + errors + (a.0 * b.1 + a.1 * b.0 - c.0 * d.1 - c.1 * d.0))
+    // Paired so that a = c·(b/d) exactly, as at P2, leaves exactly zero.
+    let mixed = (a.0 * b.1 - c.1 * d.0) + (a.1 * b.0 - c.0 * d.1);
+    high + (low + errors + mixed)
 }
 
 #[cfg(test)]

@@ -86,6 +86,12 @@ fn no_value_is_exactly_zero() {
             }
         }
     }
+    let mut seq = Sequence(9);
+    for _ in 0..200 {
+        let (p1, p2) = (seq.vector(), seq.vector());
+        assert_eq!(segment(None, Part::Regularized, p1, p1, p2, 1.0, 0.0), Induced::default());
+        assert_eq!(segment(None, Part::Regularized, p2, p1, p2, 1.0, 0.0), Induced::default());
+    }
     assert_eq!(charge([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], 5.0), Attraction::default());
 }
 

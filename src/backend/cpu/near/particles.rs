@@ -1,0 +1,228 @@
+//! Pair kernels of vortex particles: u = a × d S(r), ∂u_i/∂x_j = (a × e_j)_i S + (a × d)_i (S'/r) d_j.
+//!
+//! Enters: one particle and lanes of targets. Leaves: 3 or 12 sums. A target on the particle adds zero: d = 0 for the
+//! velocity, where S stays finite; a mask for the gradient.
+
+use std::marker::PhantomData;
+
+use super::sources::Particle;
+use super::special::{exp_end, exponential, gauss_end, gauss_erf};
+use super::sweep::PairKernel;
+use crate::simd::{Lane, Real, Simd};
+
+/// Below every squared distance in use, and so that no power of it overflows (f64) or is used unmasked (f32).
+#[inline(always)]
+pub fn tiny<S: Simd, T: Real>(s: S) -> Lane<S, T> {
+    Lane::splat(s, T::of(if T::IS_F64 { 1e-100 } else { 1e-24 }))
+}
+
+#[inline(always)]
+fn constant<S: Simd, T: Real>(s: S, x: f64) -> Lane<S, T> {
+    Lane::splat(s, T::of(x))
+}
+
+/// The radial functions of one regularization; `r2` = r², `k` of the source. What is not used is not computed.
+pub trait ParticleLaw: 'static {
+    /// (S, S'/r)
+    fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>);
+
+    /// The same minus the singular kernel. A difference is good enough where S is algebraic: its error is a few units in
+    /// the last place of the singular kernel, to which it is added in the end.
+    #[inline(always)]
+    fn deficit<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let (a, b) = (Self::profile(s, r2, k), Singular::profile(s, r2, k));
+        (a.0 - b.0, a.1 - b.1)
+    }
+}
+
+/// (S, S'/r) = (g/r³, -3 G/r⁵)
+#[inline(always)]
+fn scaled<S: Simd, T: Real>(s: S, y: Lane<S, T>, g: Lane<S, T>, slope: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+    let y2 = y * y;
+    let y3 = y2 * y;
+    (g * y3, slope * (y3 * y2) * constant(s, -3.0))
+}
+
+pub struct Singular;
+impl ParticleLaw for Singular {
+    #[inline(always)]
+    fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, _: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let y = r2.max(tiny(s)).rsqrt();
+        let y2 = y * y;
+        let y3 = y2 * y;
+        (y3, y3 * y2 * constant(s, -3.0))
+    }
+}
+
+/// k = 1/c
+pub struct GaussErf;
+impl GaussErf {
+    #[inline(always)]
+    fn parts<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, [Lane<S, T>; 3], Lane<S, T>) {
+        let r2 = r2.max(tiny(s));
+        let y = r2.rsqrt();
+        let q = (r2 * y * k).min(constant(s, gauss_end::<T>()));
+        (y, gauss_erf(q), q)
+    }
+}
+impl ParticleLaw for GaussErf {
+    #[inline(always)]
+    fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let (y, [g, slope, _], _) = Self::parts(s, r2, k);
+        scaled(s, y, g, slope)
+    }
+    #[inline(always)]
+    fn deficit<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let (y, [_, slope, missing], _) = Self::parts(s, r2, k);
+        scaled(s, y, -missing, slope - constant(s, 1.0))
+    }
+}
+
+/// k = 1/c: g = 1 - e^(-y), G = g - y e^(-y), y = (r/c)³.
+pub struct Exponential;
+impl Exponential {
+    #[inline(always)]
+    fn parts<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> [Lane<S, T>; 4] {
+        let r2 = r2.max(tiny(s));
+        let y = r2.rsqrt();
+        let q = (r2 * y * k).min(constant(s, exp_end::<T>().cbrt() * 0.999_999));
+        let t = q * q * q;
+        let (g, e) = exponential(t);
+        [y, g, e, t]
+    }
+}
+impl ParticleLaw for Exponential {
+    #[inline(always)]
+    fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let [y, g, e, t] = Self::parts(s, r2, k);
+        scaled(s, y, g, t.fnma(e, g))
+    }
+    #[inline(always)]
+    fn deficit<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let [y, _, e, t] = Self::parts(s, r2, k);
+        scaled(s, y, -e, -t.fma(e, e))
+    }
+}
+
+/// k = c⁶ in f64; c² in f32, where sixth powers of small lengths underflow: there lengths are taken in units of
+/// max(r, c).
+pub struct Compact;
+impl ParticleLaw for Compact {
+    #[inline(always)]
+    fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let r2 = r2.max(tiny(s));
+        let r4 = r2 * r2;
+        if T::IS_F64 {
+            let y = r4.fma(r2, k).rsqrt();
+            return (y, r4 * (y * y * y) * constant(s, -3.0));
+        }
+        let y = r2.max(k).rsqrt();
+        let y2 = y * y;
+        let (a, b) = (r2 * y2, k * y2);
+        let t = (a * a * a + b * b * b).rsqrt();
+        let y3 = y2 * y;
+        (y3 * t, a * a * (t * t * t) * (y3 * y2) * constant(s, -3.0))
+    }
+}
+
+/// k = c²
+pub struct Rosenhead;
+impl ParticleLaw for Rosenhead {
+    #[inline(always)]
+    fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        Singular::profile(s, r2 + k, k)
+    }
+}
+
+/// k = c²
+pub struct Winckelmans;
+impl ParticleLaw for Winckelmans {
+    #[inline(always)]
+    fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let r2 = r2.max(tiny(s));
+        let y = (r2 + k).rsqrt();
+        let y2 = y * y;
+        scaled(s, y, k.fma(constant(s, 2.5), r2) * y2, k.fma(constant(s, 3.5), r2) * y2)
+    }
+}
+
+/// k = 1/c²: S = 1/(r max(r, c)²).
+pub struct Polynomial;
+impl ParticleLaw for Polynomial {
+    #[inline(always)]
+    fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let y = r2.max(tiny(s)).rsqrt();
+        let y2 = y * y;
+        let slope = k.lt(y2).select(k, y2 * constant(s, 3.0));
+        (y * y2.min(k), -(y2 * y) * slope)
+    }
+}
+
+/// Regularized minus singular.
+pub struct Deficit<L>(PhantomData<L>);
+impl<L: ParticleLaw> ParticleLaw for Deficit<L> {
+    #[inline(always)]
+    fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        L::deficit(s, r2, k)
+    }
+}
+
+/// Particles that follow law `L`.
+pub struct Particles<L>(PhantomData<L>);
+
+/// d = x - X, r², a, a × d.
+struct Pair<S: Simd, T: Real> {
+    d: [Lane<S, T>; 3],
+    r2: Lane<S, T>,
+    a: [Lane<S, T>; 3],
+    c: [Lane<S, T>; 3],
+}
+
+#[inline(always)]
+fn pair<S: Simd, T: Real>(s: S, source: &Particle<T>, x: [Lane<S, T>; 3]) -> Pair<S, T> {
+    let p = source.position;
+    let a =
+        [Lane::splat(s, source.strength[0]), Lane::splat(s, source.strength[1]), Lane::splat(s, source.strength[2])];
+    let d = [x[0] - Lane::splat(s, p[0]), x[1] - Lane::splat(s, p[1]), x[2] - Lane::splat(s, p[2])];
+    let r2 = d[2].fma(d[2], d[1].fma(d[1], d[0] * d[0]));
+    let c = [a[2].fnma(d[1], a[1] * d[2]), a[0].fnma(d[2], a[2] * d[0]), a[1].fnma(d[0], a[0] * d[1])];
+    Pair { d, r2, a, c }
+}
+
+impl<T: Real, L: ParticleLaw> PairKernel<T, 3> for Particles<L> {
+    type Source = Particle<T>;
+    #[inline(always)]
+    fn add<S: Simd>(s: S, source: &Particle<T>, x: [Lane<S, T>; 3], sums: &mut [Lane<S, T>; 3]) {
+        let p = pair(s, source, x);
+        let (value, _) = L::profile(s, p.r2, Lane::splat(s, source.k));
+        for i in 0..3 {
+            sums[i] = p.c[i].fma(value, sums[i]);
+        }
+    }
+}
+
+impl<T: Real, L: ParticleLaw> PairKernel<T, 12> for Particles<L> {
+    type Source = Particle<T>;
+    #[inline(always)]
+    fn add<S: Simd>(s: S, source: &Particle<T>, x: [Lane<S, T>; 3], sums: &mut [Lane<S, T>; 12]) {
+        let p = pair(s, source, x);
+        let zero = Lane::zero(s);
+        let apart = zero.lt(p.r2);
+        let (value, slope) = L::profile(s, p.r2, Lane::splat(s, source.k));
+        let (value, slope) = (apart.select(value, zero), apart.select(slope, zero));
+        let w = [p.c[0] * slope, p.c[1] * slope, p.c[2] * slope];
+        for i in 0..3 {
+            sums[i] = p.c[i].fma(value, sums[i]);
+            for j in 0..3 {
+                sums[3 + 3 * i + j] = w[i].fma(p.d[j], sums[3 + 3 * i + j]);
+            }
+        }
+        // (a × e_j)_i S: [1][0] and [0][1] hold ±a_z, and so on.
+        sums[4] = p.a[2].fnma(value, sums[4]);
+        sums[6] = p.a[2].fma(value, sums[6]);
+        sums[5] = p.a[1].fma(value, sums[5]);
+        sums[9] = p.a[1].fnma(value, sums[9]);
+        sums[8] = p.a[0].fnma(value, sums[8]);
+        sums[10] = p.a[0].fma(value, sums[10]);
+    }
+}

@@ -1,0 +1,343 @@
+//! Pair kernels of straight segments: u = Γ F h C, h = (1/|r1| + 1/|r2|)/e, e = |r1||r2| + r1·r2; see `math::biot_savart`.
+//!
+//! Enters: one segment and lanes of targets. Leaves: 3 or 12 sums. Here C = λ × r with λ = ℓ/2^n, |λ| in [1, 2), taken
+//! from the nearer end point, by products without fused rounding: on the line it is exactly zero where the products are.
+//! A mask makes the contribution zero there. Between the points 1/e = q/(2^2n |C|²), q = |r1||r2| + |r1·r2|.
+
+use std::marker::PhantomData;
+
+use super::particles::tiny;
+use super::sources::Segment;
+use super::special::{exp_end, exponential};
+use super::sweep::PairKernel;
+use crate::simd::{Lane, LaneMask, Real, Simd};
+
+#[inline(always)]
+fn constant<S: Simd, T: Real>(s: S, x: f64) -> Lane<S, T> {
+    Lane::splat(s, T::of(x))
+}
+
+#[inline(always)]
+fn dot<S: Simd, T: Real>(a: [Lane<S, T>; 3], b: [Lane<S, T>; 3]) -> Lane<S, T> {
+    a[2].fma(b[2], a[1].fma(b[1], a[0] * b[0]))
+}
+
+/// a × b, every product rounded.
+#[inline(always)]
+fn cross<S: Simd, T: Real>(a: [Lane<S, T>; 3], b: [Lane<S, T>; 3]) -> [Lane<S, T>; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+/// One segment and lanes of targets.
+pub struct Pair<S: Simd, T: Real> {
+    s: S,
+    along: [Lane<S, T>; 3],
+    v1: [Lane<S, T>; 3],
+    v2: [Lane<S, T>; 3],
+    c: [Lane<S, T>; 3],
+    /// |C|², and whether it is not zero; clamped away from zero.
+    c2: Lane<S, T>,
+    off_line: LaneMask<S, T>,
+    /// 1/|r1|, 1/|r2| and |r1||r2|.
+    i1: Lane<S, T>,
+    i2: Lane<S, T>,
+    p: Lane<S, T>,
+    /// |r1||r2| + |r1·r2|, and whether r1·r2 < 0.
+    q: Lane<S, T>,
+    between: LaneMask<S, T>,
+    k: Lane<S, T>,
+    /// 2^(-n), 1/|λ|²
+    unit: Lane<S, T>,
+    inverse: Lane<S, T>,
+}
+
+impl<S: Simd, T: Real> Pair<S, T> {
+    #[inline(always)]
+    fn new(s: S, source: &Segment<T>, x: [Lane<S, T>; 3]) -> Self {
+        let vector = |v: [T; 3]| [Lane::splat(s, v[0]), Lane::splat(s, v[1]), Lane::splat(s, v[2])];
+        let (p1, p2, along) = (vector(source.p1), vector(source.p2), vector(source.along));
+        let v1 = [x[0] - p1[0], x[1] - p1[1], x[2] - p1[2]];
+        let v2 = [x[0] - p2[0], x[1] - p2[1], x[2] - p2[2]];
+        let (s1, s2, inner) = (dot(v1, v1), dot(v2, v2), dot(v1, v2));
+        let first = s1.lt(s2);
+        let nearer = [first.select(v1[0], v2[0]), first.select(v1[1], v2[1]), first.select(v1[2], v2[2])];
+        let c = cross(along, nearer);
+        let c2 = dot(c, c);
+        let zero = Lane::zero(s);
+        let (s1, s2) = (s1.max(tiny(s)), s2.max(tiny(s)));
+        let (i1, i2) = (s1.rsqrt(), s2.rsqrt());
+        let p = (s1 * i1) * (s2 * i2);
+        Pair {
+            s,
+            along,
+            v1,
+            v2,
+            c,
+            c2: c2.max(tiny(s)),
+            off_line: zero.lt(c2),
+            i1,
+            i2,
+            p,
+            q: p + inner.abs(),
+            between: inner.lt(zero),
+            k: Lane::splat(s, source.k),
+            unit: Lane::splat(s, source.unit),
+            inverse: Lane::splat(s, source.inverse),
+        }
+    }
+
+    /// F h, F and H given.
+    #[inline(always)]
+    fn slopes(&self, f: Lane<S, T>, big_h: Lane<S, T>) -> [Lane<S, T>; 3] {
+        let inverse_c2 = constant::<S, T>(self.s, 1.0) / self.c2;
+        let h = self.h(inverse_c2);
+        let (b, m) = self.b_m();
+        [f * h, -(f * b), -(h * big_h + f * m) * inverse_c2]
+    }
+
+    /// h = (1/|r1| + 1/|r2|)/e
+    #[inline(always)]
+    fn h(&self, inverse_c2: Lane<S, T>) -> Lane<S, T> {
+        let inside = self.q * (self.unit * self.unit) * inverse_c2;
+        (self.i1 + self.i2) * self.between.select(inside, constant::<S, T>(self.s, 1.0) / self.q)
+    }
+
+    /// ∇h = -b λ + …, b = (z1+z2)/|λ| (…), and m = (z1/r1³ - z2/r2³)/|ℓ| as in the oracle.
+    #[inline(always)]
+    fn b_m(&self) -> (Lane<S, T>, Lane<S, T>) {
+        let (s, i1, i2) = (self.s, self.i1, self.i2);
+        let (z1, z2) = (dot(self.v1, self.along), dot(self.v2, self.along));
+        let z = z1 + z2;
+        let (c1, c2) = (i1 * i1 * i1, i2 * i2 * i2);
+        let pp = i1 * i2;
+        // 1/(p (r1+r2)) = (i1 i2)²/(i1+i2)
+        let b = z * self.inverse * (i1.fma(i1, i2.fma(i2, pp))) * (pp * pp / (i1 + i2));
+        let outside = (c1 + c2 - z * b) * constant(s, 0.5);
+        let inside = (z1 * c1 - z2 * c2) * (self.inverse * self.unit);
+        (b, (z1 * z2).lt(Lane::zero(s)).select(inside, outside))
+    }
+}
+
+/// One regularization: `value` = F h; `slopes` = F h and the components of its gradient along λ and λ²-scaled ρ = C × λ.
+pub trait SegmentLaw: 'static {
+    fn value<S: Simd, T: Real>(p: &Pair<S, T>) -> Lane<S, T>;
+    fn slopes<S: Simd, T: Real>(p: &Pair<S, T>) -> [Lane<S, T>; 3];
+}
+
+/// A factor that depends on the distance to the line: F/|C|² = num/den, and F and H for the gradient.
+pub trait LineLaw: 'static {
+    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>);
+    fn profile<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>);
+
+    /// (F-1)/|C|²
+    #[inline(always)]
+    fn ratio_deficit<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let (f, _) = Self::profile_deficit(s, c2, k);
+        (f, c2)
+    }
+    /// F-1, H-2
+    #[inline(always)]
+    fn profile_deficit<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let (f, h) = Self::profile(s, c2, k);
+        (f - constant(s, 1.0), h - constant(s, 2.0))
+    }
+}
+
+pub struct Singular;
+impl LineLaw for Singular {
+    #[inline(always)]
+    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, _: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        (constant(s, 1.0), c2)
+    }
+    #[inline(always)]
+    fn profile<S: Simd, T: Real>(s: S, _: Lane<S, T>, _: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        (constant(s, 1.0), constant(s, 2.0))
+    }
+}
+
+/// k = c² |λ|²
+pub struct Rankine;
+impl LineLaw for Rankine {
+    #[inline(always)]
+    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        (constant(s, 1.0), c2.max(k))
+    }
+    #[inline(always)]
+    fn profile<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let inside = c2.lt(k);
+        (inside.select(c2 / k, constant(s, 1.0)), inside.select(Lane::zero(s), constant(s, 2.0)))
+    }
+}
+
+/// k = 1.25643/(c² |λ|²)
+pub struct LambOseen;
+impl LineLaw for LambOseen {
+    #[inline(always)]
+    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        (exponential((c2 * k).min(constant(s, exp_end::<T>()))).0, c2)
+    }
+    #[inline(always)]
+    fn profile<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let y = (c2 * k).min(constant(s, exp_end::<T>()));
+        let (f, e) = exponential(y);
+        let h = y.fnma(e, f);
+        (f, h + h)
+    }
+    #[inline(always)]
+    fn profile_deficit<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let y = (c2 * k).min(constant(s, exp_end::<T>()));
+        let (_, e) = exponential(y);
+        let h = y.fma(e, e);
+        (-e, -(h + h))
+    }
+}
+
+/// k = (c² |λ|²)²
+pub struct Vatistas;
+impl LineLaw for Vatistas {
+    #[inline(always)]
+    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        // In f32 |C|⁴ underflows at |C| = 1e-9: the floor of `rsqrt`.
+        let floor = constant(s, if T::IS_F64 { 0.0 } else { 1e-37 });
+        (c2.fma(c2, k).max(floor).rsqrt(), constant(s, 1.0))
+    }
+    #[inline(always)]
+    fn profile<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let f = c2 * Self::ratio(s, c2, k).0;
+        (f, f * (f + f) * f)
+    }
+}
+
+/// k = c² |λ|²
+pub struct Scully;
+impl LineLaw for Scully {
+    #[inline(always)]
+    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        (constant(s, 1.0), c2 + k)
+    }
+    #[inline(always)]
+    fn profile<S: Simd, T: Real>(_: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let f = c2 / (c2 + k);
+        (f, f * (f + f))
+    }
+    #[inline(always)]
+    fn profile_deficit<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let missing = -(k / (c2 + k));
+        let f = missing + constant(s, 1.0);
+        (missing, (missing + missing) * (f + constant(s, 1.0)))
+    }
+}
+
+/// F - 1 in place of F.
+pub struct Deficit<L>(PhantomData<L>);
+impl<L: LineLaw> LineLaw for Deficit<L> {
+    #[inline(always)]
+    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        L::ratio_deficit(s, c2, k)
+    }
+    #[inline(always)]
+    fn profile<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        L::profile_deficit(s, c2, k)
+    }
+}
+
+impl<L: LineLaw> SegmentLaw for L {
+    /// One division: (1/|r1|+1/|r2|) F/|C|² · (|C|²/q outside, q/2^2n between the points).
+    #[inline(always)]
+    fn value<S: Simd, T: Real>(p: &Pair<S, T>) -> Lane<S, T> {
+        let (num, den) = L::ratio(p.s, p.c2, p.k);
+        let one = constant(p.s, 1.0);
+        let num = num * p.between.select(p.q * (p.unit * p.unit), p.c2);
+        let den = den * p.between.select(one, p.q);
+        (p.i1 + p.i2) * (num / den)
+    }
+    #[inline(always)]
+    fn slopes<S: Simd, T: Real>(p: &Pair<S, T>) -> [Lane<S, T>; 3] {
+        let (f, h) = L::profile(p.s, p.c2, p.k);
+        p.slopes(f, h)
+    }
+}
+
+/// k = c² |ℓ|²: the singular velocity times φ = D/(D + k), D = |r1||r2| e; `CORRECTION`: φ - 1 in its place.
+pub struct Offset<const CORRECTION: bool>;
+impl<const CORRECTION: bool> Offset<CORRECTION> {
+    /// D
+    #[inline(always)]
+    fn d<S: Simd, T: Real>(p: &Pair<S, T>) -> Lane<S, T> {
+        let square = p.unit * p.unit;
+        let between = p.c2 / (square * p.q).max(constant(p.s, if T::IS_F64 { 1e-300 } else { 1e-37 }));
+        p.p * p.between.select(between, p.q)
+    }
+}
+impl<const CORRECTION: bool> SegmentLaw for Offset<CORRECTION> {
+    #[inline(always)]
+    fn value<S: Simd, T: Real>(p: &Pair<S, T>) -> Lane<S, T> {
+        let d = Self::d(p);
+        let u = (p.i1 + p.i2) * p.p / (d + p.k);
+        if CORRECTION { -(u * p.k) / d } else { u }
+    }
+    #[inline(always)]
+    fn slopes<S: Simd, T: Real>(p: &Pair<S, T>) -> [Lane<S, T>; 3] {
+        let d = Self::d(p);
+        let one = constant(p.s, 1.0);
+        let inverse = one / (d + p.k);
+        let (phi, missing) = (d * inverse, p.k * inverse);
+        let (value, square) = if CORRECTION { (-missing, -missing * (one + phi)) } else { (phi, phi * phi) };
+        let extra = missing * inverse;
+        let inverse_c2 = one / p.c2;
+        let h = p.h(inverse_c2);
+        let (b, m) = p.b_m();
+        let cosines = dot(p.v1, p.along) * p.i1 + dot(p.v2, p.along) * p.i2;
+        let along = (cosines * extra * p.inverse) - square * b;
+        let across = (p.i1 + p.i2) * extra * p.inverse - square * (h + h + m) * inverse_c2;
+        [value * h, along, across]
+    }
+}
+
+/// Segments that follow law `L`.
+pub struct Segments<L>(PhantomData<L>);
+
+impl<T: Real, L: SegmentLaw> PairKernel<T, 3> for Segments<L> {
+    type Source = Segment<T>;
+    #[inline(always)]
+    fn add<S: Simd>(s: S, source: &Segment<T>, x: [Lane<S, T>; 3], sums: &mut [Lane<S, T>; 3]) {
+        let p = Pair::new(s, source, x);
+        let value = L::value(&p) * Lane::splat(s, source.gamma);
+        let value = p.off_line.select(value, Lane::zero(s));
+        for i in 0..3 {
+            sums[i] = p.c[i].fma(value, sums[i]);
+        }
+    }
+}
+
+impl<T: Real, L: SegmentLaw> PairKernel<T, 12> for Segments<L> {
+    type Source = Segment<T>;
+    #[inline(always)]
+    fn add<S: Simd>(s: S, source: &Segment<T>, x: [Lane<S, T>; 3], sums: &mut [Lane<S, T>; 12]) {
+        let p = Pair::new(s, source, x);
+        let gamma = Lane::splat(s, source.gamma);
+        let [value, along, across] = L::slopes(&p);
+        let zero = Lane::zero(s);
+        let value = p.off_line.select(value * gamma, zero);
+        let along = p.off_line.select(along * gamma, zero);
+        let across = p.off_line.select(across * gamma, zero);
+        let rho = cross(p.c, p.along);
+        let mut slope = [zero; 3];
+        for j in 0..3 {
+            slope[j] = across.fma(rho[j], along * p.along[j]);
+        }
+        for i in 0..3 {
+            sums[i] = p.c[i].fma(value, sums[i]);
+            for j in 0..3 {
+                sums[3 + 3 * i + j] = p.c[i].fma(slope[j], sums[3 + 3 * i + j]);
+            }
+        }
+        // (λ × e_j)_i F h
+        sums[4] = p.along[2].fnma(value, sums[4]);
+        sums[6] = p.along[2].fma(value, sums[6]);
+        sums[5] = p.along[1].fma(value, sums[5]);
+        sums[9] = p.along[1].fnma(value, sums[9]);
+        sums[8] = p.along[0].fnma(value, sums[8]);
+        sums[10] = p.along[0].fma(value, sums[10]);
+    }
+}

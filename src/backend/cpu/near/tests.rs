@@ -1,0 +1,355 @@
+//! Every kernel on every instruction set against the oracle.
+
+use super::direct::Frame;
+use super::*;
+use crate::math::biot_savart::{self as oracle, Induced, Vec3, norm, sub};
+use Regularization::*;
+
+const PARTICLES: [Regularization; 7] = [None, GaussErf, Exponential, Compact, Rosenhead, Winckelmans, Polynomial];
+const SEGMENTS: [Regularization; 6] = [None, Rankine, LambOseen, Vatistas, Scully, Offset];
+const PARTS: [Part; 3] = [Part::Regularized, Part::Singular, Part::Correction];
+
+struct Sequence(u64);
+impl Sequence {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+    fn vector(&mut self) -> Vec3 {
+        [self.next(), self.next(), self.next()]
+    }
+}
+
+/// A problem in the precision of `T`: places shared by all kernels, a tenth of the cores zero, some targets on sources.
+struct Problem<T> {
+    places: Vec<Vec3>,
+    ends: Vec<Vec3>,
+    strengths: Vec<Vec3>,
+    cores: Vec<f64>,
+    at: Vec<Vec3>,
+    targets: Points<T>,
+}
+
+impl<T: Real> Problem<T> {
+    fn new(n: usize, m: usize, seed: u64) -> Self {
+        let mut seq = Sequence(seed);
+        let round = |v: Vec3| v.map(|x| T::of(x).f64());
+        let mut vectors = |n: usize| (0..n).map(|_| round(seq.vector())).collect::<Vec<_>>();
+        let (places, ends, strengths) = (vectors(n), vectors(n), vectors(n));
+        let mut at = vectors(m);
+        for (i, x) in at.iter_mut().enumerate() {
+            if n > 0 && i % 5 == 3 {
+                *x = if i % 2 == 0 { places[i % n] } else { ends[i % n] };
+            }
+        }
+        // Widths from far below to far above the distances.
+        let cores = (0..n).map(|i| if i % 10 == 7 { 0.0 } else { T::of(10f64.powf(-2.5 + 3.0 * seq.next())).f64() });
+        let cores = cores.collect();
+        let mut targets = Points::with_capacity(m);
+        at.iter().for_each(|x| targets.push(*x));
+        Problem { places, ends, strengths, cores, at, targets }
+    }
+}
+
+fn flat(u: &Induced) -> [f64; 12] {
+    std::array::from_fn(|i| if i < 3 { u.velocity[i] } else { u.gradient[(i - 3) / 3][(i - 3) % 3] })
+}
+
+/// Compares `got` with the oracle's sum over `sources`; the tolerance is relative to the sum of what was added up, where a
+/// correction counts as its singular kernel, and `condition` tells how much a rounding of the places changes a pair.
+fn compare<T: Real>(
+    got: &[Vec<T>],
+    at: &[Vec3],
+    sources: &[usize],
+    pair: impl Fn(Vec3, usize, Part) -> Induced,
+    part: Part,
+    condition: impl Fn(Vec3, usize) -> f64,
+    what: &str,
+) {
+    let tolerance = if T::IS_F64 { 2e-15 } else { 8e-7 };
+    for (t, x) in at.iter().enumerate() {
+        let (mut want, mut scale) = ([0.0; 12], [0.0; 2]);
+        for &j in sources {
+            let u = flat(&pair(*x, j, part));
+            (0..12).for_each(|i| want[i] += u[i]);
+            let size = if part == Part::Correction { flat(&pair(*x, j, Part::Singular)) } else { u };
+            scale[0] += norm([size[0], size[1], size[2]]) * condition(*x, j);
+            scale[1] += size[3..].iter().map(|g| g * g).sum::<f64>().sqrt() * condition(*x, j);
+        }
+        for (i, got) in got.iter().enumerate() {
+            let scale = scale[(i > 2) as usize] * 8.0;
+            let error = (got[t].f64() - want[i]).abs();
+            assert!(
+                error <= tolerance * scale,
+                "{what} target {t} component {i}: {} against {}, {:.1e} of {scale:.1e}",
+                got[t].f64(),
+                want[i],
+                error / scale
+            );
+        }
+    }
+}
+
+fn zeros<T: Real>(n: usize, m: usize) -> Vec<Vec<T>> {
+    vec![vec![T::ZERO; m]; n]
+}
+
+/// Ragged ranges that leave some sources out.
+fn some_ranges(n: usize) -> Vec<Range<u32>> {
+    let n = n as u32;
+    vec![0..n / 3, n / 3..n / 3, (n / 2).min(n)..n]
+}
+
+fn listed(ranges: &[Range<u32>]) -> Vec<usize> {
+    ranges.iter().flat_map(|r| r.start as usize..r.end as usize).collect()
+}
+
+fn run_particles<T: Real>(arch: pulp::Arch, n: usize, m: usize, components: usize) {
+    let p = Problem::<T>::new(n, m, (n * 1000 + m) as u64);
+    let ranges = some_ranges(n);
+    for reg in PARTICLES {
+        let mut sources = ParticleSources::<T>::new(reg);
+        (0..n).for_each(|j| sources.push(p.places[j], p.strengths[j], p.cores[j]));
+        for part in PARTS {
+            let mut out = zeros::<T>(components, m);
+            let mut view: Vec<&mut [T]> = out.iter_mut().map(|v| &mut v[..]).collect();
+            particles_with(arch, part, &sources, &ranges, &p.targets, 0..m, &mut view);
+            let pair = |x, j: usize, part| oracle::particle(reg, part, x, p.places[j], p.strengths[j], p.cores[j]);
+            let what = format!("{arch:?} {reg:?} {part:?} f64={} {n}x{m}", T::IS_F64);
+            compare(&out, &p.at, &listed(&ranges), pair, part, |_, _| 1.0, &what);
+        }
+    }
+}
+
+fn run_segments<T: Real>(arch: pulp::Arch, n: usize, m: usize, components: usize) {
+    let p = Problem::<T>::new(n, m, (n * 1000 + m) as u64);
+    let ranges = some_ranges(n);
+    for reg in SEGMENTS {
+        let mut sources = SegmentSources::<T>::new(reg);
+        (0..n).for_each(|j| sources.push(p.places[j], p.ends[j], p.strengths[j][0], p.cores[j]));
+        for part in PARTS {
+            let mut out = zeros::<T>(components, m);
+            let mut view: Vec<&mut [T]> = out.iter_mut().map(|v| &mut v[..]).collect();
+            segments_with(arch, part, &sources, &ranges, &p.targets, 0..m, &mut view);
+            let pair = |x, j: usize, part| {
+                oracle::segment(reg, part, x, p.places[j], p.ends[j], p.strengths[j][0], p.cores[j])
+            };
+            // A relative rounding of x-P1 changes C by r/ρ times as much.
+            let condition = |x: Vec3, j: usize| {
+                let l = sub(p.ends[j], p.places[j]);
+                let c = norm(oracle::cross(l, sub(x, p.places[j])));
+                1.0 + norm(l) * norm(sub(x, p.places[j])).min(norm(sub(x, p.ends[j]))) / c.max(1e-30)
+            };
+            let what = format!("{arch:?} {reg:?} {part:?} f64={} {n}x{m}", T::IS_F64);
+            compare(&out, &p.at, &listed(&ranges), pair, part, condition, &what);
+        }
+    }
+}
+
+fn run_charges<T: Real>(arch: pulp::Arch, n: usize, m: usize, components: usize) {
+    let p = Problem::<T>::new(n, m, (n * 1000 + m) as u64);
+    let mut sources = ChargeSources::<T>::default();
+    (0..n).for_each(|j| sources.push(p.places[j], p.strengths[j][0]));
+    let mut out = zeros::<T>(components, m);
+    let mut view: Vec<&mut [T]> = out.iter_mut().map(|v| &mut v[..]).collect();
+    charges_with(arch, &sources, &[0..n as u32], &p.targets, 0..m, &mut view);
+    let tolerance = if T::IS_F64 { 1e-14 } else { 4e-6 };
+    for (t, x) in p.at.iter().enumerate() {
+        let (mut want, mut scale) = ([0.0; 4], [0.0; 4]);
+        for j in 0..n {
+            let a = oracle::charge(*x, p.places[j], p.strengths[j][0]);
+            for (i, v) in [a.potential, a.gradient[0], a.gradient[1], a.gradient[2]].into_iter().enumerate() {
+                want[i] += v;
+                scale[i] += if i == 0 { v.abs() } else { norm(a.gradient) };
+            }
+        }
+        for (i, got) in out.iter().enumerate() {
+            assert!((got[t].f64() - want[i]).abs() <= tolerance * scale[i], "{arch:?} {n}x{m} {t} {i}");
+        }
+    }
+}
+
+const COUNTS: [(usize, usize); 8] = [(0, 9), (1, 1), (7, 8), (8, 7), (9, 33), (33, 16), (300, 17), (40, 130)];
+
+fn all_counts(run: impl Fn(pulp::Arch, usize, usize)) {
+    let sets = simd::instruction_sets();
+    assert!(!sets.is_empty());
+    for arch in sets {
+        COUNTS.iter().for_each(|&(n, m)| run(arch, n, m));
+    }
+}
+
+#[test]
+fn particles_f64_are_those_of_the_oracle() {
+    all_counts(|arch, n, m| run_particles::<f64>(arch, n, m, 3));
+}
+#[test]
+fn particles_f32_are_those_of_the_oracle() {
+    all_counts(|arch, n, m| run_particles::<f32>(arch, n, m, 3));
+}
+#[test]
+fn particle_gradients_f64_are_those_of_the_oracle() {
+    all_counts(|arch, n, m| run_particles::<f64>(arch, n, m, 12));
+}
+#[test]
+fn particle_gradients_f32_are_those_of_the_oracle() {
+    all_counts(|arch, n, m| run_particles::<f32>(arch, n, m, 12));
+}
+#[test]
+fn segments_f64_are_those_of_the_oracle() {
+    all_counts(|arch, n, m| run_segments::<f64>(arch, n, m, 3));
+}
+#[test]
+fn segments_f32_are_those_of_the_oracle() {
+    all_counts(|arch, n, m| run_segments::<f32>(arch, n, m, 3));
+}
+#[test]
+fn segment_gradients_f64_are_those_of_the_oracle() {
+    all_counts(|arch, n, m| run_segments::<f64>(arch, n, m, 12));
+}
+#[test]
+fn segment_gradients_f32_are_those_of_the_oracle() {
+    all_counts(|arch, n, m| run_segments::<f32>(arch, n, m, 12));
+}
+#[test]
+fn charges_are_those_of_the_oracle() {
+    all_counts(|arch, n, m| {
+        for components in [1, 4] {
+            run_charges::<f64>(arch, n, m, components);
+            run_charges::<f32>(arch, n, m, components);
+        }
+    });
+}
+
+/// Sums at `at` of one source, on the best instruction set.
+fn one_segment<T: Real>(
+    reg: Regularization,
+    p1: Vec3,
+    p2: Vec3,
+    core: f64,
+    at: &[Vec3],
+    components: usize,
+) -> Vec<Vec<T>> {
+    let mut sources = SegmentSources::<T>::new(reg);
+    sources.push(p1, p2, 1.5, core);
+    let mut targets = Points::with_capacity(at.len());
+    at.iter().for_each(|x| targets.push(*x));
+    let mut out = zeros::<T>(components, at.len());
+    let mut view: Vec<&mut [T]> = out.iter_mut().map(|v| &mut v[..]).collect();
+    segments(Part::Regularized, &sources, &[0..1], &targets, 0..at.len(), &mut view);
+    out
+}
+
+fn nothing_on_the_line<T: Real>() {
+    let (p1, p2) = ([0.25, 0.5, -1.0], [1.25, 2.5, 3.0]);
+    let at: Vec<Vec3> =
+        [0.0, 1.0, 0.5, -1.0, 2.0].iter().map(|k| std::array::from_fn(|i| p1[i] + k * (p2[i] - p1[i]))).collect();
+    for reg in SEGMENTS {
+        for core in [0.0, 0.1] {
+            for components in [3, 12] {
+                let out = one_segment::<T>(reg, p1, p2, core, &at, components);
+                assert!(out.iter().flatten().all(|u| u.f64() == 0.0), "{reg:?} {core} {out:?}");
+                let out = one_segment::<T>(reg, p1, p1, core, &[[0.3, 0.2, 0.1]], components);
+                assert!(out.iter().flatten().all(|u| u.f64() == 0.0), "{reg:?} {core} {out:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_value_is_exactly_zero() {
+    nothing_on_the_line::<f64>();
+    nothing_on_the_line::<f32>();
+}
+
+#[test]
+fn digits_are_kept_near_the_line_and_its_extension() {
+    // Places whose differences are exact, so that nothing but the kernel can lose digits.
+    let (p1, p2) = ([0.0, 0.0, -0.5], [0.0, 0.0, 0.5]);
+    let at: Vec<Vec3> =
+        (1..30).flat_map(|i| [0.0, 0.25, 0.375, 0.75, 2.0].map(|z| [(-i as f64).exp2(), 0.0, z])).collect();
+    let (a, b) = (one_segment::<f64>(None, p1, p2, 0.0, &at, 12), one_segment::<f32>(None, p1, p2, 0.0, &at, 12));
+    for (t, x) in at.iter().enumerate() {
+        let u = oracle::segment(None, Part::Regularized, *x, p1, p2, 1.5, 0.0);
+        assert!((a[1][t] / u.velocity[1] - 1.0).abs() < 1e-15 * 4.0, "{x:?} {}", a[1][t]);
+        assert!((b[1][t] as f64 / u.velocity[1] - 1.0).abs() < 1e-6, "{x:?} {}", b[1][t]);
+        assert!((a[4 + 2][t] / u.gradient[1][0] - 1.0).abs() < 1e-12, "{x:?} {}", a[6][t]);
+    }
+}
+
+#[test]
+fn small_distances_do_not_cancel() {
+    // At q = r/c = 2^-i the velocity of a smooth core is a × d S(0), to its last digits.
+    for reg in [GaussErf, Exponential] {
+        let mut wide = ParticleSources::<f32>::new(reg);
+        wide.push([0.0; 3], [0.0, 0.0, 1.0], 0.5);
+        let mut targets = Points::with_capacity(20);
+        (1..20).for_each(|i| targets.push([(-i as f64).exp2(), 0.0, 0.0]));
+        let mut out = zeros::<f32>(3, 19);
+        let mut view: Vec<&mut [f32]> = out.iter_mut().map(|v| &mut v[..]).collect();
+        particles(Part::Regularized, &wide, &[0..1], &targets, 0..19, &mut view);
+        for i in 0..19 {
+            let x = [targets.x[i] as f64, 0.0, 0.0];
+            let u = oracle::particle(reg, Part::Regularized, x, [0.0; 3], [0.0, 0.0, 1.0], 0.5);
+            assert!((out[1][i] as f64 / u.velocity[1] - 1.0).abs() < 1e-6, "{reg:?} {i}");
+        }
+    }
+}
+
+#[test]
+fn single_precision_keeps_its_digits_in_long_sums() {
+    // All strengths alike: partial sums grow a millionfold.
+    let n = 200_000;
+    let p = Problem::<f32>::new(n, 9, 5);
+    let (mut a, mut b) = (ParticleSources::<f32>::new(None), ParticleSources::<f64>::new(None));
+    for j in 0..n {
+        a.push(p.places[j], [0.0, 0.0, 1.0], 0.0);
+        b.push(p.places[j], [0.0, 0.0, 1.0], 0.0);
+    }
+    let mut targets = Points::<f64>::with_capacity(9);
+    p.at.iter().for_each(|x| targets.push(*x));
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    let (mut x, mut y) = (zeros::<f32>(3, 9), zeros::<f64>(3, 9));
+    direct::particles(&pool, Part::Regularized, &a, &p.targets, &mut x);
+    direct::particles(&pool, Part::Regularized, &b, &targets, &mut y);
+    let (mut error, mut square) = (0.0, 0.0);
+    for i in 0..3 {
+        for t in 0..9 {
+            error += (x[i][t] as f64 - y[i][t]).powi(2);
+            square += y[i][t].powi(2);
+        }
+    }
+    assert!((error / square).sqrt() < 1e-6, "{:e}", (error / square).sqrt());
+}
+
+#[test]
+fn a_frame_scales_exactly() {
+    // The same problem in micrometres and megametres: the same digits, in single precision too.
+    let p = Problem::<f32>::new(50, 40, 8);
+    let velocity = |unit: f64| {
+        let all = p.places.iter().chain(&p.ends).chain(&p.at).map(|x| x.map(|x| x * unit));
+        let frame = Frame::around(all);
+        let mut sources = SegmentSources::<f32>::new(Vatistas);
+        let scaled = |x: Vec3| frame.position(x.map(|x| x * unit));
+        for j in 0..50 {
+            let core = frame.core(p.cores[j] * unit);
+            sources.push(scaled(p.places[j]), scaled(p.ends[j]), frame.circulation(p.strengths[j][0]), core);
+        }
+        let mut targets = Points::with_capacity(40);
+        p.at.iter().for_each(|x| targets.push(scaled(*x)));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let mut out = zeros::<f32>(3, 40);
+        direct::segments(&pool, Part::Regularized, &sources, &targets, &mut out);
+        out.concat().iter().map(|u| *u as f64 * unit).collect::<Vec<_>>()
+    };
+    let one = velocity(1.0);
+    assert!(one.iter().all(|u| u.is_finite()) && one.iter().any(|u| *u != 0.0));
+    for unit in [1e-6f64, 1e6].map(|u| u.log2().round().exp2()) {
+        assert_eq!(velocity(unit), one);
+    }
+    for unit in [1e-6, 1e6] {
+        let two = velocity(unit);
+        let size = one.iter().fold(0.0f64, |a, b| a.max(b.abs()));
+        assert!(one.iter().zip(&two).all(|(a, b)| (a - b).abs() < 1e-3 * size));
+    }
+}
