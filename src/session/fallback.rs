@@ -32,7 +32,12 @@ impl Fallback {
     }
 
     /// Runs `work` on the engine for this problem, and after a failure of the GPU on the CPU.
-    fn run<R>(&mut self, inputs: &Inputs, on_device: bool, mut work: impl FnMut(&mut dyn Engine) -> Result<R>) -> Result<R> {
+    fn run<R>(
+        &mut self,
+        inputs: &Inputs,
+        on_device: bool,
+        mut work: impl FnMut(&mut dyn Engine) -> Result<R>,
+    ) -> Result<R> {
         let on_device = on_device || any_on_device(inputs);
         if self.failed.is_none() && (on_device || pairs(inputs) >= WORTH_PAIRS) {
             match self.cuda().and_then(&mut work) {
@@ -114,7 +119,13 @@ impl Engine for Fallback {
         self.run(inputs, false, |engine| engine.prepare(inputs, field))
     }
 
-    fn evaluate(&mut self, inputs: &Inputs, field: Field, mut main: RealsMut<'_>, mut gradient: Option<RealsMut<'_>>) -> Result<()> {
+    fn evaluate(
+        &mut self,
+        inputs: &Inputs,
+        field: Field,
+        mut main: RealsMut<'_>,
+        mut gradient: Option<RealsMut<'_>>,
+    ) -> Result<()> {
         let on_device = |to: &RealsMut<'_>| matches!(to, RealsMut::DeviceF32 { .. } | RealsMut::DeviceF64 { .. });
         let any = on_device(&main) || gradient.as_ref().is_some_and(on_device);
         self.run(inputs, any, |engine| engine.evaluate(inputs, field, again(&mut main), gradient.as_mut().map(again)))
@@ -174,7 +185,13 @@ mod tests {
     fn problem(n: usize) -> Inputs {
         let reals = Reals::HostF64(vec![0.0; 3 * n]);
         Inputs {
-            particles: Some(ParticleInput { n, position: reals.clone(), strength: reals.clone(), core: None, default_core: 0.0 }),
+            particles: Some(ParticleInput {
+                n,
+                position: reals.clone(),
+                strength: reals.clone(),
+                core: None,
+                default_core: 0.0,
+            }),
             targets: Some(TargetInput { n, position: reals }),
             ..Inputs::default()
         }

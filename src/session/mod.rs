@@ -95,7 +95,9 @@ impl Session {
             (Device::Cuda { context, .. }, Memory::Device) => match cuda::place_of(address) {
                 cuda::Place::Host => Error::fail(
                     WFMM_ERR_MEMORY,
-                    format!("memory = WFMM_MEMORY_DEVICE (1), but the driver knows {address:#x} as no address of a GPU; accepted: WFMM_MEMORY_HOST or _AUTO"),
+                    format!(
+                        "memory = WFMM_MEMORY_DEVICE (1), but the driver knows {address:#x} as no address of a GPU; accepted: WFMM_MEMORY_HOST or _AUTO"
+                    ),
                 ),
                 place => on_its_device(context, place, address),
             },
@@ -117,7 +119,11 @@ impl Session {
                 let role = if *auto { "small problems and failures: " } else { "host side: " };
                 format!(
                     "CUDA device {}, {}, compute capability {major}.{minor}, {} multiprocessors, {gib:.0} GiB, driver for CUDA {}.{}; {role}{cpu}",
-                    gpu.ordinal, gpu.name, gpu.multiprocessors, driver / 1000, driver % 1000 / 10
+                    gpu.ordinal,
+                    gpu.name,
+                    gpu.multiprocessors,
+                    driver / 1000,
+                    driver % 1000 / 10
                 )
             }
         }
@@ -132,7 +138,10 @@ fn on_its_device(context: &Context, place: cuda::Place, address: u64) -> Result<
         cuda::Place::Device(ordinal) if ordinal == context.info.ordinal => Ok(Place::Device),
         cuda::Place::Device(ordinal) => Error::fail(
             WFMM_ERR_MEMORY,
-            format!("the array at {address:#x} is on GPU {ordinal}, this session computes on GPU {}", context.info.ordinal),
+            format!(
+                "the array at {address:#x} is on GPU {ordinal}, this session computes on GPU {}",
+                context.info.ordinal
+            ),
         ),
     }
 }

@@ -96,7 +96,9 @@ fn role(f: &Function, at: usize) -> Role {
     let after_text = |back: usize| at >= back && f.arguments[at - back].ty == "*mut c_char";
     match a.ty.as_str() {
         _ if !a.shape.is_empty() => Role::Array,
-        "*mut wfmm_plan" | "*const wfmm_plan" | "*mut wfmm_session" | "*const wfmm_session" if a.optional => Role::OptionalHandle,
+        "*mut wfmm_plan" | "*const wfmm_plan" | "*mut wfmm_session" | "*const wfmm_session" if a.optional => {
+            Role::OptionalHandle
+        }
         "*mut wfmm_plan" | "*const wfmm_plan" | "*mut wfmm_session" | "*const wfmm_session" => Role::Handle,
         "*mut *mut wfmm_plan" | "*mut *mut wfmm_session" => Role::NewHandle,
         "*const wfmm_plan_options" | "*const wfmm_session_options" => Role::Options,
@@ -161,7 +163,8 @@ fn interfaces(model: &Model) -> String {
     let mut out = String::from("  interface\n");
     for f in &model.functions {
         let names: Vec<&str> = f.arguments.iter().map(|a| a.name.as_str()).collect();
-        let head = format!("    function c_{}({}) bind(c, name=\"{}\") result(outcome)", f.name, names.join(", "), f.name);
+        let head =
+            format!("    function c_{}({}) bind(c, name=\"{}\") result(outcome)", f.name, names.join(", "), f.name);
         out += &wrap(&head);
         out += "      import\n";
         for a in &f.arguments {
@@ -202,7 +205,8 @@ impl Procedure<'_> {
         for (at, a) in self.function.arguments.iter().enumerate() {
             self.argument(at, a, &mut parts);
         }
-        let dummies = [parts.required.clone(), parts.optional.clone(), parts.late.clone(), vec!["ierr".into()]].concat();
+        let dummies =
+            [parts.required.clone(), parts.optional.clone(), parts.late.clone(), vec!["ierr".into()]].concat();
         let mut out = String::from("\n");
         let summary = self.function.doc.first().map_or("", String::as_str);
         out += &format!("  !> {}\n", summary.replace('`', ""));
@@ -235,12 +239,24 @@ impl Procedure<'_> {
         let name = self.dummy(a);
         let optional = if self.is_optional(a) { ", optional" } else { "" };
         match role(self.function, at) {
-            Role::Handle => parts.required(&name, format!("type({}), intent(in) :: {name}", pointee(&a.ty)), format!("{name}%handle")),
+            Role::Handle => parts.required(
+                &name,
+                format!("type({}), intent(in) :: {name}", pointee(&a.ty)),
+                format!("{name}%handle"),
+            ),
             Role::NewHandle => {
-                parts.required(&name, format!("type({}), intent(inout) :: {name}", pointee(&a.ty)), format!("{name}%handle"));
+                parts.required(
+                    &name,
+                    format!("type({}), intent(inout) :: {name}", pointee(&a.ty)),
+                    format!("{name}%handle"),
+                );
             }
             Role::OptionalHandle => {
-                parts.optional(&name, format!("type({}), intent(in), optional :: {name}", pointee(&a.ty)), format!("c_{name}"));
+                parts.optional(
+                    &name,
+                    format!("type({}), intent(in), optional :: {name}", pointee(&a.ty)),
+                    format!("c_{name}"),
+                );
                 parts.locals.push(format!("type(c_ptr) :: c_{name}"));
                 parts.counts.push(format!("c_{name} = c_null_ptr"));
                 parts.counts.push(format!("if (present({name})) c_{name} = {name}%handle"));
@@ -248,7 +264,11 @@ impl Procedure<'_> {
             Role::Array => self.array(a, &name, optional, parts),
             Role::Count | Role::Extent if !self.is_counted(a) => parts.actual.push("0_c_int64_t".into()),
             Role::Count => {
-                let first = self.function.arguments.iter().find(|o| o.shape.last() == Some(&a.name) && !self.is_optional(o) && !self.is_left_out(o));
+                let first = self
+                    .function
+                    .arguments
+                    .iter()
+                    .find(|o| o.shape.last() == Some(&a.name) && !self.is_optional(o) && !self.is_left_out(o));
                 let array = first.unwrap_or_else(|| panic!("{}: no array tells {}", self.name, a.name));
                 parts.late(&name, format!("integer, intent(in), optional :: {name}"), format!("c_{name}"));
                 parts.locals.push(format!("integer(c_int64_t) :: c_{name}"));
@@ -256,7 +276,12 @@ impl Procedure<'_> {
                 parts.counts.push(format!("if (present({name})) c_{name} = int({name}, c_int64_t)"));
             }
             Role::Extent => {
-                let array = self.function.arguments.iter().find(|o| o.shape.first() == Some(&a.name)).expect("an array of that extent");
+                let array = self
+                    .function
+                    .arguments
+                    .iter()
+                    .find(|o| o.shape.first() == Some(&a.name))
+                    .expect("an array of that extent");
                 parts.locals.push(format!("integer(c_int64_t) :: c_{name}"));
                 parts.counts.push(format!("c_{name} = size({}, 1, c_int64_t)", array.name));
                 parts.actual.push(format!("c_{name}"));
@@ -279,7 +304,9 @@ impl Procedure<'_> {
                 parts.required(&name, format!("type({ty}), intent(out) :: {name}"), name.clone());
                 parts.after.push(format!("if (status == WFMM_OK) {name} = {ty}()"));
             }
-            Role::Struct => parts.required(&name, format!("type({}), intent(inout) :: {name}", pointee(&a.ty)), name.clone()),
+            Role::Struct => {
+                parts.required(&name, format!("type({}), intent(inout) :: {name}", pointee(&a.ty)), name.clone())
+            }
             Role::Size => {
                 let of = &self.function.arguments[at - 1];
                 parts.actual.push(format!("int({}%struct_size, c_size_t)", of.name));
@@ -296,7 +323,11 @@ impl Procedure<'_> {
                     _ => "integer(c_int64_t)",
                 };
                 let line = format!("{ty}, intent(inout){optional} :: {name}");
-                if optional.is_empty() { parts.required(&name, line, name.clone()) } else { parts.optional(&name, line, name.clone()) }
+                if optional.is_empty() {
+                    parts.required(&name, line, name.clone())
+                } else {
+                    parts.optional(&name, line, name.clone())
+                }
             }
             Role::Text => {
                 parts.required("text", "character(len=:), allocatable, intent(out) :: text".into(), "c_text".into());
@@ -305,7 +336,9 @@ impl Procedure<'_> {
                 parts.after.push("text = ''".into());
                 parts.after.push("if (status == WFMM_OK) text = from_c(c_text, length)".into());
             }
-            Role::OfText => parts.actual.push(if a.ty == "usize" { "int(TEXT_LENGTH, c_size_t)" } else { "length" }.into()),
+            Role::OfText => {
+                parts.actual.push(if a.ty == "usize" { "int(TEXT_LENGTH, c_size_t)" } else { "length" }.into())
+            }
             Role::Callback => {
                 parts.optional(&name, format!("type(c_funptr), intent(in), optional :: {name}"), format!("c_{name}"));
                 parts.locals.push(format!("type(c_funptr) :: c_{name}"));
@@ -337,7 +370,11 @@ impl Procedure<'_> {
         let rank = vec![":"; a.shape.len()].join(",");
         let line = format!("{ty}, intent({intent}), contiguous{optional} :: {name}({rank})");
         let actual = name.to_owned();
-        if optional.is_empty() { parts.required(name, line, actual) } else { parts.optional(name, line, actual) }
+        if optional.is_empty() {
+            parts.required(name, line, actual)
+        } else {
+            parts.optional(name, line, actual)
+        }
         let extents: Vec<String> = a.shape.iter().map(|e| self.extent(e, parts)).collect();
         let present = if optional.is_empty() { String::new() } else { format!("if (present({name})) ") };
         let check = format!("call need(\"{name}\", shape({name}, c_int64_t), [{}], status)", extents.join(", "));
@@ -350,7 +387,9 @@ impl Procedure<'_> {
             return format!("{extent}_c_int64_t");
         }
         let count = format!("c_{extent}");
-        if !self.function.arguments.iter().any(|a| a.name == extent) && !parts.locals.iter().any(|l| l.ends_with(&count)) {
+        if !self.function.arguments.iter().any(|a| a.name == extent)
+            && !parts.locals.iter().any(|l| l.ends_with(&count))
+        {
             assert_eq!(extent, "n_targets", "{}: nothing tells {extent}", self.name);
             parts.locals.push("integer(c_int64_t) :: c_n_targets".into());
             parts.counts.push("c_n_targets = 0".into());
@@ -424,9 +463,7 @@ fn types(model: &Model) -> String {
 fn handle(s: &Struct) -> String {
     let name = &s.name;
     let doc = s.doc.join(" ").replace('`', "");
-    format!(
-        "\n  !> {doc}\n  type :: {name}\n    private\n    type(c_ptr) :: handle = c_null_ptr\n  end type\n"
-    )
+    format!("\n  !> {doc}\n  type :: {name}\n    private\n    type(c_ptr) :: handle = c_null_ptr\n  end type\n")
 }
 
 /// A struct of numbers with the defaults that its `_options_init` gives, but points counted from 1.
@@ -499,7 +536,11 @@ fn generics(procedures: &[Procedure<'_>]) -> String {
         let list: String = specifics.iter().map(|s| format!("    module procedure {s}\n")).collect();
         format!("  interface {name}\n{list}  end interface\n")
     };
-    families(procedures).iter().filter(|(name, specifics)| specifics.len() > 1 || specifics[0] != **name).map(interface).collect()
+    families(procedures)
+        .iter()
+        .filter(|(name, specifics)| specifics.len() > 1 || specifics[0] != **name)
+        .map(interface)
+        .collect()
 }
 
 fn public(model: &Model, procedures: &[Procedure<'_>]) -> String {

@@ -44,12 +44,14 @@ fn an_unknown_type_stops_the_generator() {
 #[test]
 fn numbers_and_names_are_used_once() {
     let model = model();
-    let mut names: Vec<_> = model.constants.iter().map(|c| &c.name).chain(model.functions.iter().map(|f| &f.name)).collect();
+    let mut names: Vec<_> =
+        model.constants.iter().map(|c| &c.name).chain(model.functions.iter().map(|f| &f.name)).collect();
     let all = names.len();
     names.sort();
     names.dedup();
     assert_eq!(names.len(), all);
-    let mut statuses: Vec<_> = model.constants.iter().filter(|c| c.name.starts_with("WFMM_ERR_")).map(|c| &c.value).collect();
+    let mut statuses: Vec<_> =
+        model.constants.iter().filter(|c| c.name.starts_with("WFMM_ERR_")).map(|c| &c.value).collect();
     let all = statuses.len();
     statuses.sort();
     statuses.dedup();

@@ -155,7 +155,12 @@ impl Parse for Codes {
                 body.parse::<Token![=>]>()?;
                 let name: Ident = body.parse()?;
                 body.parse::<Token![,]>()?;
-                constants.push(Constant { doc, name: name.to_string(), ty: "i32".into(), value: format!("{sign}{value}") });
+                constants.push(Constant {
+                    doc,
+                    name: name.to_string(),
+                    ty: "i32".into(),
+                    value: format!("{sign}{value}"),
+                });
             }
         }
         Ok(Self(constants))
@@ -171,19 +176,27 @@ impl Parse for Api {
             let doc = docs(&Attribute::parse_outer(input)?);
             input.parse::<Token![fn]>()?;
             let name: Ident = input.parse()?;
-            let double: Option<Ident> = if input.parse::<Option<Token![|]>>()?.is_some() { Some(input.parse()?) } else { None };
+            let double: Option<Ident> =
+                if input.parse::<Option<Token![|]>>()?.is_some() { Some(input.parse()?) } else { None };
             let list;
             parenthesized!(list in input);
             let arguments: Vec<Argument> = list.parse_terminated(argument, Token![,])?.into_iter().collect();
             let _body: syn::Block = input.parse()?;
             let Some(double) = double else {
-                functions.push(Function { doc, name: name.to_string(), generic: None, arguments, result: "wfmm_status".into() });
+                functions.push(Function {
+                    doc,
+                    name: name.to_string(),
+                    generic: None,
+                    arguments,
+                    result: "wfmm_status".into(),
+                });
                 continue;
             };
             let generic = name.to_string().strip_suffix("_f32").expect("the single twin ends in _f32").to_owned();
             assert_eq!(double.to_string(), format!("{generic}_f64"));
             for (kind, name) in [("f32", name), ("f64", double)] {
-                let resolved = arguments.iter().map(|a| Argument { ty: a.ty.replace("Real", kind), ..a.clone() }).collect();
+                let resolved =
+                    arguments.iter().map(|a| Argument { ty: a.ty.replace("Real", kind), ..a.clone() }).collect();
                 functions.push(Function {
                     doc: doc.clone(),
                     name: name.to_string(),
@@ -235,5 +248,10 @@ fn docs(attributes: &[Attribute]) -> Vec<String> {
 /// Tokens as a person writes them.
 fn text(tokens: &impl ToTokens) -> String {
     let spaced = tokens.to_token_stream().to_string();
-    spaced.replace("* const ", "*const ").replace("* mut ", "*mut ").replace(" ; ", "; ").replace("[ ", "[").replace(" ]", "]")
+    spaced
+        .replace("* const ", "*const ")
+        .replace("* mut ", "*mut ")
+        .replace(" ; ", "; ")
+        .replace("[ ", "[")
+        .replace(" ]", "]")
 }

@@ -44,9 +44,8 @@ pub enum Law {
 pub fn pair<T: Real>(law: Law, gradient: bool) -> f64 {
     static CACHE: Cache<(TypeId, Law, bool)> = Lazy::new(Default::default);
     let mut cache = CACHE.lock();
-    let entry = cache
-        .entry((TypeId::of::<T>(), law, gradient))
-        .or_insert_with(|| Arc::new(measure_pair::<T>(law, gradient)));
+    let entry =
+        cache.entry((TypeId::of::<T>(), law, gradient)).or_insert_with(|| Arc::new(measure_pair::<T>(law, gradient)));
     *entry.clone().downcast().expect("keyed by its type")
 }
 

@@ -4,8 +4,8 @@
 //! multiplied by a power of two that brings the box of sources and targets near one (exact, so results do not depend on
 //! the unit), particle strengths by the same, and the field is scaled back at the end.
 
-use super::near;
 use super::fmm::{Changes, Fmm, Sink, SourceSet, Wish, rows};
+use super::near;
 use super::sources::{ChargeSources, Particle, Segment, VortexSources};
 use super::tree::bounds;
 use crate::backend::{Engine, Field};

@@ -9,8 +9,8 @@
 //! After every evaluation the sample is compared; a field that misses its tolerance there is computed again, tighter.
 
 use super::cost;
-use super::near;
 use super::lists::{self, CellLists, Cost, Rules};
+use super::near;
 use super::operators::Operators;
 use super::passes::{self, Points, Work};
 use super::tree::{Cell, Root, Tree, bounds};

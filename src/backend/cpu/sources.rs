@@ -4,8 +4,8 @@
 //! and particles in one tree: combined number k is segment k, or particle k - segments. After sorting, the segments of a
 //! cell are a run of the sorted segments and its particles a run of the sorted particles.
 
-use super::fmm::SourceSet;
 use super::cost::{self, Law};
+use super::fmm::SourceSet;
 use super::near;
 use super::passes::Points;
 use super::tree::{Cell, Tree};

@@ -113,9 +113,21 @@ impl<T: CudaReal> DirectSum<T> {
     }
 
     /// Starts the whole sum on `stream`.
-    pub fn evaluate(&mut self, inputs: &DeviceInputs, options: &PlanOptions, field: Field, output: Output, stream: &Stream) -> Result<()> {
+    pub fn evaluate(
+        &mut self,
+        inputs: &DeviceInputs,
+        options: &PlanOptions,
+        field: Field,
+        output: Output,
+        stream: &Stream,
+    ) -> Result<()> {
         let most = i32::MAX as usize / 4;
-        for (what, n) in [("targets", inputs.targets.n), ("segments", inputs.segments.n), ("particles", inputs.particles.n), ("charges", inputs.charges.n)] {
+        for (what, n) in [
+            ("targets", inputs.targets.n),
+            ("segments", inputs.segments.n),
+            ("particles", inputs.particles.n),
+            ("charges", inputs.charges.n),
+        ] {
             if n > most {
                 return Err(too_many(what, n, most));
             }
@@ -183,8 +195,11 @@ impl<T: CudaReal> DirectSum<T> {
             self.counts.clear(CELLS, stream)?;
             order = self.order.address();
             let counts = self.counts.address();
-            let (count, scan, place) =
-                (self.kernel("gather", "cell_count")?, self.kernel("gather", "cell_scan")?, self.kernel("gather", "cell_place")?);
+            let (count, scan, place) = (
+                self.kernel("gather", "cell_count")?,
+                self.kernel("gather", "cell_scan")?,
+                self.kernel("gather", "cell_place")?,
+            );
             // SAFETY: arguments as in gather.cu; counts has CELLS numbers, order n.
             unsafe {
                 launch!(stream, count, grid, 256, 0; position, n as i64, frame, counts)?;
@@ -217,14 +232,25 @@ impl<T: CudaReal> DirectSum<T> {
                     let (p, reg) = (inputs.particles, options.particle_regularization as i32);
                     launch!(stream, gather, grid, 256, 0; reg, p.position, p.strength, p.core, p.default_core, n, padded, frame, out)?;
                 }
-                _ => launch!(stream, gather, grid, 256, 0; inputs.charges.position, inputs.charges.charge, n, padded, frame, out)?,
+                _ => {
+                    launch!(stream, gather, grid, 256, 0; inputs.charges.position, inputs.charges.charge, n, padded, frame, out)?
+                }
             }
         }
         Ok(tiles as i32)
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn sum(&mut self, kind: &Kind, tiles: i32, n_targets: usize, ordered: bool, options: &PlanOptions, output: Output, stream: &Stream) -> Result<()> {
+    fn sum(
+        &mut self,
+        kind: &Kind,
+        tiles: i32,
+        n_targets: usize,
+        ordered: bool,
+        options: &PlanOptions,
+        output: Output,
+        stream: &Stream,
+    ) -> Result<()> {
         let slopes = output.gradient.address != 0;
         let grad = if slopes { "_grad" } else { "" };
         let separator = if kind.regularization.is_empty() { "" } else { "_" };

@@ -76,7 +76,8 @@ impl<T: CudaReal> CudaEngine<T> {
             Field::Potential { .. } => inputs.charges.n,
         };
         self.report.near_pairs = (sources * inputs.targets.n) as i64;
-        self.report.device_bytes = self.gather.bytes() + self.direct.bytes() + self.main.bytes() + self.gradient.bytes();
+        self.report.device_bytes =
+            self.gather.bytes() + self.direct.bytes() + self.main.bytes() + self.gradient.bytes();
         self.report.host_bytes = self.staging.bytes();
     }
 
@@ -115,7 +116,13 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
         self.stream.synchronize()
     }
 
-    fn evaluate(&mut self, inputs: &Inputs, field: Field, main: RealsMut<'_>, gradient: Option<RealsMut<'_>>) -> Result<()> {
+    fn evaluate(
+        &mut self,
+        inputs: &Inputs,
+        field: Field,
+        main: RealsMut<'_>,
+        gradient: Option<RealsMut<'_>>,
+    ) -> Result<()> {
         let start = Instant::now();
         let device = self.bring(inputs)?;
         let to_host = on_host(&main);
@@ -200,7 +207,8 @@ impl<T: CudaReal> CudaEngine<T> {
 
     /// Coordinates of some points.
     fn sample(&mut self, position: &Reals, chosen: &[usize]) -> Result<Vec<f64>> {
-        let pick = |at: &dyn Fn(usize) -> f64| chosen.iter().flat_map(|k| [at(3 * k), at(3 * k + 1), at(3 * k + 2)]).collect();
+        let pick =
+            |at: &dyn Fn(usize) -> f64| chosen.iter().flat_map(|k| [at(3 * k), at(3 * k + 1), at(3 * k + 2)]).collect();
         Ok(match position {
             Reals::HostF32(v) => pick(&|i| f64::from(v[i])),
             Reals::HostF64(v) => pick(&|i| v[i]),

@@ -31,7 +31,9 @@ pub struct Frame {
     pub side: f64,
 }
 
-const _: () = assert!(size_of::<Frame>() == 64 && std::mem::offset_of!(Frame, scale) == 24 && std::mem::offset_of!(Frame, low) == 32);
+const _: () = assert!(
+    size_of::<Frame>() == 64 && std::mem::offset_of!(Frame, scale) == 24 && std::mem::offset_of!(Frame, low) == 32
+);
 
 /// Segments in device memory, lengths as in `SegmentInput`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -119,7 +121,8 @@ impl Gather {
             target_places: inputs.target_places,
             ..DeviceInputs::default()
         };
-        let [points, ends, circulation, segment_core, position, strength, core, charge_position, charge, target] = &mut self.slots;
+        let [points, ends, circulation, segment_core, position, strength, core, charge_position, charge, target] =
+            &mut self.slots;
         let mut up = Upload { staging, stream };
         if let Some(s) = inputs.segments.as_ref().filter(|s| s.n > 0) {
             let (places, strengths) = (inputs.vortex_places, inputs.vortex_strengths);

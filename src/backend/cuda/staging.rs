@@ -70,7 +70,13 @@ impl Staging {
     }
 
     /// Copies device values to `values`, or adds them, and waits.
-    pub fn download<T: Plain + std::ops::AddAssign + Sync>(&mut self, from: u64, values: &mut [T], add: bool, stream: &Stream) -> Result<()> {
+    pub fn download<T: Plain + std::ops::AddAssign + Sync>(
+        &mut self,
+        from: u64,
+        values: &mut [T],
+        add: bool,
+        stream: &Stream,
+    ) -> Result<()> {
         self.ready()?;
         let per_piece = PIECE / size_of::<T>();
         let count = values.len().div_ceil(per_piece);
