@@ -92,6 +92,8 @@ impl Session {
                 WFMM_ERR_MEMORY,
                 "memory = WFMM_MEMORY_DEVICE (1), but this session computes on the CPU; accepted: WFMM_MEMORY_HOST or _AUTO",
             ),
+            // An array that is not there is nowhere: whether it may be absent is decided by who knows its name.
+            (Device::Cuda { .. }, Memory::Device) if address == 0 => Ok(Place::Device),
             (Device::Cuda { context, .. }, Memory::Device) => match cuda::place_of(address) {
                 cuda::Place::Host => Error::fail(
                     WFMM_ERR_MEMORY,
@@ -109,7 +111,7 @@ impl Session {
         let cpu = format!("CPU, {} threads, {}", self.pool().current_num_threads(), crate::simd::isa_name());
         match &self.device {
             Device::Cpu => match cuda::probe().refusal {
-                Some(refusal) => format!("{cpu}; no CUDA: {refusal}"),
+                Some(refusal) => format!("{cpu}; no CUDA: {}", refusal.message),
                 None => cpu,
             },
             Device::Cuda { context, auto } => {

@@ -44,15 +44,14 @@ pub struct Probe {
     pub driver: i32,
     pub devices: Vec<DeviceInfo>,
     /// Why there is no usable driver or device at all.
-    pub refusal: Option<String>,
+    pub refusal: Option<Error>,
 }
 
 impl Probe {
     /// The device of a number, or with -1 the usable one with the most multiprocessors; else the reason against it.
     pub fn choose(&self, ordinal: i32) -> Result<&DeviceInfo, Error> {
         if let Some(refusal) = &self.refusal {
-            let status = if self.driver == 0 || self.driver < OLDEST_DRIVER { DRIVER } else { NO_DEVICE };
-            return Err(Error::new(status, refusal.clone()));
+            return Err(refusal.clone());
         }
         if ordinal >= 0 {
             let device = self.devices.get(ordinal as usize).ok_or_else(|| {
@@ -77,32 +76,25 @@ impl Probe {
 /// Looks for a driver and GPUs. Cheap after the first call, creates no context.
 pub fn probe() -> Probe {
     let mut found = Probe::default();
-    if let Err(refusal) = loader::load() {
-        found.refusal = Some(refusal);
-        return found;
-    }
-    // SAFETY: the pointer is to a live integer; this call is allowed before cuInit.
-    let version = unsafe { check(sys::cuDriverGetVersion(&mut found.driver), "cuDriverGetVersion") };
-    if let Err(error) = version {
-        found.refusal = Some(error.message);
-        return found;
-    }
-    if found.driver < OLDEST_DRIVER {
-        found.refusal = Some(format!(
-            "the NVIDIA driver supports CUDA {}.{}; this library needs a driver for CUDA {}.{} or newer (driver 580)",
-            found.driver / 1000,
-            found.driver % 1000 / 10,
-            OLDEST_DRIVER / 1000,
-            OLDEST_DRIVER % 1000 / 10
-        ));
-        return found;
-    }
-    match devices() {
-        Ok(devices) if devices.is_empty() => found.refusal = Some("the NVIDIA driver shows no GPU".into()),
-        Ok(devices) => found.devices = devices,
-        Err(error) => found.refusal = Some(error.message),
-    }
+    found.refusal = look(&mut found).err();
     found
+}
+
+fn look(found: &mut Probe) -> Result<(), Error> {
+    loader::load().map_err(|refusal| Error::new(DRIVER, refusal))?;
+    // SAFETY: the pointer is to a live integer; this call is allowed before cuInit.
+    unsafe { check(sys::cuDriverGetVersion(&mut found.driver), "cuDriverGetVersion")? };
+    let version = |number: i32| format!("CUDA {}.{}", number / 1000, number % 1000 / 10);
+    if found.driver < OLDEST_DRIVER {
+        let (has, needs) = (version(found.driver), version(OLDEST_DRIVER));
+        let refusal = format!("the NVIDIA driver supports {has}; this library needs a driver for {needs} or newer (driver 580)");
+        return Err(Error::new(DRIVER, refusal));
+    }
+    found.devices = devices()?;
+    if found.devices.is_empty() {
+        return Err(Error::new(NO_DEVICE, "the NVIDIA driver shows no GPU"));
+    }
+    Ok(())
 }
 
 fn devices() -> Result<Vec<DeviceInfo>, Error> {

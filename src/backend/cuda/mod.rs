@@ -37,7 +37,7 @@ mod tests {
         let found = probe();
         match &found.refusal {
             Some(refusal) => {
-                assert!(!refusal.is_empty());
+                assert!(!refusal.message.is_empty());
                 let error = found.choose(-1).unwrap_err();
                 assert!((100..200).contains(&error.status), "{error}");
                 assert_eq!(place_of(0x1000), Place::Host);

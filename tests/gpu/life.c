@@ -1,0 +1,205 @@
+/* Life with a GPU: device arrays, the caller's context, accumulation, repeated bits, threads, no growth, out of memory, a
+ * kernel error. Needs a GPU; prints a line a case and "N passed, M failed", exit code 1 when one failed. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "wakefmm.h"
+
+/* The driver, as a host program without the CUDA runtime would use it. */
+typedef void *context_t;
+static int (*cu_init)(unsigned), (*cu_retain)(context_t *, int), (*cu_release)(int), (*cu_set)(context_t), (*cu_get)(context_t *);
+static int (*cu_alloc)(uint64_t *, size_t), (*cu_free)(uint64_t), (*cu_in)(uint64_t, const void *, size_t), (*cu_out)(void *, uint64_t, size_t);
+static int (*cu_info)(size_t *, size_t *);
+static int open_driver(void) {
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!cuda) return 0;
+#define GET(f, name) *(void **)&f = dlsym(cuda, name)
+    GET(cu_init, "cuInit"); GET(cu_retain, "cuDevicePrimaryCtxRetain"); GET(cu_release, "cuDevicePrimaryCtxRelease_v2");
+    GET(cu_set, "cuCtxSetCurrent"); GET(cu_get, "cuCtxGetCurrent"); GET(cu_alloc, "cuMemAlloc_v2"); GET(cu_free, "cuMemFree_v2");
+    GET(cu_in, "cuMemcpyHtoD_v2"); GET(cu_out, "cuMemcpyDtoH_v2"); GET(cu_info, "cuMemGetInfo_v2");
+    return cu_init(0) == 0;
+}
+
+#ifndef METHOD
+#define METHOD WFMM_METHOD_DIRECT
+#endif
+#ifndef ROUNDS
+#define ROUNDS 10000
+#endif
+
+static int passed, failed;
+static void expect(int good, const char *what) {
+    char text[500] = "";
+    if (!good) wfmm_last_error(text, sizeof text, NULL);
+    printf("%s: %s%s%s\n", what, good ? "ok" : "FAILED", good ? "" : ": ", text);
+    fflush(stdout);
+    good ? passed++ : failed++;
+}
+
+static double uniform(void) { return rand() / (double)RAND_MAX; }
+static double *cloud(size_t n) {
+    double *x = malloc(n * sizeof *x);
+    for (size_t i = 0; i < n; i++) x[i] = uniform();
+    return x;
+}
+static uint64_t on_device(const void *from, size_t bytes) {
+    uint64_t to = 0;
+    if (cu_alloc(&to, bytes)) { printf("no device memory\n"); exit(1); }
+    if (from) cu_in(to, from, bytes);
+    return to;
+}
+
+static wfmm_session *session(int backend) {
+    wfmm_session_options o;
+    wfmm_session *s = NULL;
+    wfmm_session_options_init(&o, sizeof o);
+    o.backend = backend;
+    if (wfmm_session_create(&o, &s)) { char t[500]; wfmm_last_error(t, sizeof t, NULL); printf("%s\n", t); exit(1); }
+    return s;
+}
+static wfmm_plan *plan(wfmm_session *s, uint64_t flags) {
+    wfmm_plan_options o;
+    wfmm_plan *p = NULL;
+    wfmm_plan_options_init(&o, sizeof o);
+    o.method = METHOD;
+    o.core_radius = 0.01;
+    o.flags = flags;
+    wfmm_plan_create(s, &o, &p);
+    return p;
+}
+
+struct work { wfmm_session *session; double *x, *a, *u; int n; wfmm_status status; };
+static void *in_thread(void *argument) {
+    struct work *w = argument;
+    wfmm_plan *p = plan(w->session, 0);
+    for (int i = 0; i < 20 && !w->status; i++) {
+        w->status = wfmm_plan_set_particles_f64(p, w->n, w->x, w->a, NULL, WFMM_MEMORY_HOST);
+        if (!w->status) w->status = wfmm_plan_set_targets_f64(p, w->n, w->x, WFMM_MEMORY_HOST);
+        if (!w->status) w->status = wfmm_plan_evaluate_f64(p, w->u, NULL, WFMM_MEMORY_HOST);
+    }
+    wfmm_plan_destroy(&p);
+    return NULL;
+}
+
+int main(void) {
+    if (!open_driver()) { printf("no driver\n"); return 1; }
+    const int n = 20000;
+    const size_t bytes = 3 * n * sizeof(double);
+    double *x = cloud(3 * n), *a = cloud(3 * n), *u = malloc(bytes), *g = malloc(3 * bytes), *v = malloc(bytes), *h = malloc(3 * bytes);
+    wfmm_session *gpu = session(WFMM_BACKEND_CUDA);
+    context_t current = (void *)1, mine = NULL;
+    cu_get(&current);
+    expect(current == NULL, "no context is left current after a session was made");
+
+    wfmm_plan *p = plan(gpu, 0);
+    wfmm_plan_set_particles_f64(p, n, x, a, NULL, WFMM_MEMORY_HOST);
+    wfmm_plan_set_targets_f64(p, n, x, WFMM_MEMORY_HOST);
+    expect(wfmm_plan_evaluate_f64(p, u, g, WFMM_MEMORY_HOST) == 0, "host arrays");
+    expect(wfmm_plan_evaluate_f64(p, v, h, WFMM_MEMORY_HOST) == 0 && !memcmp(u, v, bytes) && !memcmp(g, h, 3 * bytes), "the same bits again");
+
+    cu_retain(&mine, 0);
+    cu_set(mine);
+    const uint64_t dx = on_device(x, bytes), da = on_device(a, bytes), du = on_device(NULL, bytes), dg = on_device(NULL, 3 * bytes);
+    wfmm_plan *q = plan(gpu, 0);
+    for (int memory = WFMM_MEMORY_DEVICE; memory <= WFMM_MEMORY_AUTO; memory++) {
+        memset(v, 0, bytes);
+        wfmm_status s = wfmm_plan_set_particles_f64(q, n, (double *)dx, (double *)da, NULL, memory);
+        if (!s) s = wfmm_plan_set_targets_f64(q, n, (double *)dx, memory);
+        if (!s) s = wfmm_plan_evaluate_f64(q, (double *)du, (double *)dg, memory);
+        cu_out(v, du, bytes);
+        cu_out(h, dg, 3 * bytes);
+        expect(s == 0 && !memcmp(u, v, bytes) && !memcmp(g, h, 3 * bytes), memory == WFMM_MEMORY_DEVICE ? "device arrays" : "device arrays, place asked of the driver");
+    }
+    cu_get(&current);
+    expect(current == mine, "the caller's context is current again");
+    expect(wfmm_plan_set_targets_f64(q, n, x, WFMM_MEMORY_DEVICE) == WFMM_ERR_MEMORY, "a host array said to be on the device is refused");
+    expect(wfmm_plan_set_targets_f64(q, n, x, WFMM_MEMORY_AUTO) == 0 && wfmm_plan_evaluate_f64(q, v, NULL, WFMM_MEMORY_AUTO) == 0, "a mixture of places");
+
+    wfmm_plan *sum = plan(gpu, WFMM_FLAG_ACCUMULATE);
+    wfmm_plan_set_particles_f64(sum, n, x, a, NULL, WFMM_MEMORY_HOST);
+    wfmm_plan_set_targets_f64(sum, n, x, WFMM_MEMORY_HOST);
+    for (int i = 0; i < 3 * n; i++) v[i] = 1;
+    wfmm_status s = wfmm_plan_evaluate_f64(sum, v, NULL, WFMM_MEMORY_HOST);
+    double worst = 0;
+    for (int i = 0; i < 3 * n; i++) { double d = v[i] - u[i] - 1; if (d * d > worst) worst = d * d; }
+    expect(s == 0 && worst < 1e-18, "accumulation on the host");
+    for (int i = 0; i < 3 * n; i++) v[i] = 1;
+    cu_in(du, v, bytes);
+    s = wfmm_plan_evaluate_f64(sum, (double *)du, NULL, WFMM_MEMORY_DEVICE);
+    cu_out(v, du, bytes);
+    worst = 0;
+    for (int i = 0; i < 3 * n; i++) { double d = v[i] - u[i] - 1; if (d * d > worst) worst = d * d; }
+    expect(s == 0 && worst < 1e-18, "accumulation on the device");
+
+    struct work works[4];
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) {
+        works[i] = (struct work){gpu, x, a, malloc(bytes), n, 0};
+        pthread_create(&threads[i], NULL, in_thread, &works[i]);
+    }
+    int good = 1;
+    for (int i = 0; i < 4; i++) { pthread_join(threads[i], NULL); good &= works[i].status == 0 && !memcmp(works[i].u, works[0].u, bytes); }
+    expect(good, "four threads, a plan each");
+
+    size_t free_before = 0, free_after = 0, total = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        const int m = 500 + rand() % 3000, k = 500 + rand() % 3000;
+        s = wfmm_plan_set_particles_f64(p, k, x, a, NULL, WFMM_MEMORY_HOST);
+        if (!s) s = wfmm_plan_set_targets_f64(p, m, x, WFMM_MEMORY_HOST);
+        if (!s) s = wfmm_plan_evaluate_f64(p, v, i % 3 ? NULL : h, WFMM_MEMORY_HOST);
+        if (s) break;
+        if (i == ROUNDS / 10) cu_info(&free_before, &total);
+    }
+    cu_info(&free_after, &total);
+    printf("free device memory after %d and %d evaluations: %zu, %zu\n", ROUNDS / 10, ROUNDS, free_before, free_after);
+    expect(s == 0 && free_after == free_before, "changing numbers, no growth of device memory");
+
+    /* Full device. */
+    uint64_t hog[400];
+    int hogs = 0;
+    for (size_t piece = (size_t)8 << 30; piece >= ((size_t)1 << 20); piece /= 2)
+        while (hogs < 400 && cu_alloc(&hog[hogs], piece) == 0) hogs++;
+    wfmm_session *automatic = session(WFMM_BACKEND_AUTO);
+    const int many = 400000;
+    double *y = cloud(3 * many), *w = malloc(3 * many * sizeof(double));
+    wfmm_plan_set_particles_f64(p, 100, x, a, NULL, WFMM_MEMORY_HOST);
+    wfmm_plan_set_targets_f64(p, many, y, WFMM_MEMORY_HOST);
+    expect(wfmm_plan_evaluate_f64(p, w, NULL, WFMM_MEMORY_HOST) == WFMM_ERR_DEVICE_MEMORY, "a full device is status WFMM_ERR_DEVICE_MEMORY");
+    wfmm_plan *r = plan(automatic, 0);
+    wfmm_plan_set_particles_f64(r, 100, x, a, NULL, WFMM_MEMORY_HOST);
+    wfmm_plan_set_targets_f64(r, many, y, WFMM_MEMORY_HOST);
+    expect(wfmm_plan_evaluate_f64(r, w, NULL, WFMM_MEMORY_HOST) == 0, "under AUTO the CPU takes over from a full device");
+    while (hogs > 0) cu_free(hog[--hogs]);
+    expect(wfmm_plan_evaluate_f64(p, w, NULL, WFMM_MEMORY_HOST) == 0, "the next call works when there is room again");
+
+    /* Point numbers in device memory are not looked at: far outside they make a kernel fail. Last, for it breaks the context. */
+    int32_t ends[2] = {0, 2000000000};
+    double gamma = 1;
+    const uint64_t de = on_device(ends, sizeof ends), dgamma = on_device(&gamma, sizeof gamma);
+    wfmm_plan *broken = plan(gpu, 0);
+    wfmm_plan_set_segments_f64(broken, n, (double *)dx, 1, 2, (int32_t *)de, (double *)dgamma, NULL, WFMM_MEMORY_DEVICE);
+    wfmm_plan_set_targets_f64(broken, n, (double *)dx, WFMM_MEMORY_DEVICE);
+    s = wfmm_plan_evaluate_f64(broken, v, NULL, WFMM_MEMORY_HOST);
+    char text[500];
+    wfmm_last_error(text, sizeof text, NULL);
+    printf("status %d: %s\n", s, text);
+    expect(s == WFMM_ERR_DEVICE_LOST || s == WFMM_ERR_INDEX, "an error in a kernel is a status");
+    s = wfmm_plan_evaluate_f64(p, w, NULL, WFMM_MEMORY_HOST);
+    wfmm_last_error(text, sizeof text, NULL);
+    printf("next call: status %d: %s\n", s, text);
+    wfmm_plan_set_targets_f64(r, many, y, WFMM_MEMORY_HOST);
+    expect(wfmm_plan_evaluate_f64(r, w, NULL, WFMM_MEMORY_HOST) == 0, "under AUTO the CPU goes on");
+    wfmm_plan_destroy(&p); wfmm_plan_destroy(&q); wfmm_plan_destroy(&r); wfmm_plan_destroy(&sum); wfmm_plan_destroy(&broken);
+    wfmm_session_destroy(&gpu); wfmm_session_destroy(&automatic);
+    cu_set(NULL);
+    cu_release(0);
+    gpu = session(WFMM_BACKEND_CUDA);
+    p = plan(gpu, 0);
+    wfmm_plan_set_particles_f64(p, n, x, a, NULL, WFMM_MEMORY_HOST);
+    wfmm_plan_set_targets_f64(p, n, x, WFMM_MEMORY_HOST);
+    expect(wfmm_plan_evaluate_f64(p, v, NULL, WFMM_MEMORY_HOST) == 0 && !memcmp(u, v, bytes), "a new session after all others are gone works");
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed != 0;
+}
