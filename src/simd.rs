@@ -419,6 +419,13 @@ impl<K: Kernel> pulp::WithSimd for Adapter<K> {
 
 static ARCH: Lazy<pulp::Arch> = Lazy::new(pulp::Arch::new);
 
+/// Runs `kernel` with the instruction set at hand as a function of its own: large code that several callers share is
+/// then compiled once.
+#[inline(always)]
+pub fn outline<S: Simd, K: Kernel>(s: S, kernel: K) -> K::Output {
+    s.vectorize(Adapter(kernel))
+}
+
 /// Runs `kernel` with the best instruction set of this machine.
 #[inline(always)]
 pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {

@@ -91,7 +91,12 @@ fn particles_follow_the_oracle() {
     let kernels = kernels("particles");
     let mut random = Random(1);
     for reg in PARTICLES {
-        for (f64, part, tol) in [(1, 0, [4e-15, 2e-14, 4e-15]), (0, 0, [2e-6, 6e-6, 2e-6]), (1, 1, [4e-15, 2e-14, 4e-15]), (0, 1, [2e-6, 6e-6, 2e-6])] {
+        for (f64, part, tol) in [
+            (1, 0, [4e-15, 2e-14, 4e-15]),
+            (0, 0, [2e-6, 6e-6, 2e-6]),
+            (1, 1, [4e-15, 2e-14, 4e-15]),
+            (0, 1, [2e-6, 6e-6, 2e-6]),
+        ] {
             let mut worst = [0.0f64; 3];
             for _ in 0..4000 {
                 let (p, a) = (random.vector(SIDE), random.vector(1.0));
@@ -101,9 +106,12 @@ fn particles_follow_the_oracle() {
                 let d = random.vector(1.0);
                 let x: [f64; 3] = std::array::from_fn(|i| (p[i] + d[i] * reach) as f32 as f64);
                 let mut got = [0.0; 15];
-                unsafe { (kernels.particle)(f64, reg as i32, part, x.as_ptr(), p.as_ptr(), a.as_ptr(), c, got.as_mut_ptr()) };
+                unsafe {
+                    (kernels.particle)(f64, reg as i32, part, x.as_ptr(), p.as_ptr(), a.as_ptr(), c, got.as_mut_ptr())
+                };
                 let of = |part| as_row(&particle(reg, part, x, p, a, c));
-                let (want, singular) = (of(if part == 0 { Part::Regularized } else { Part::Correction }), of(Part::Singular));
+                let (want, singular) =
+                    (of(if part == 0 { Part::Regularized } else { Part::Correction }), of(Part::Singular));
                 // A deficit is the difference of two kernels: its error is relative to the larger one.
                 let mut scale = if part == 0 { want } else { singular };
                 // a × d loses digits where they are parallel: its error is relative to |a||d|.
@@ -124,7 +132,9 @@ fn segments_follow_the_oracle() {
     let kernels = kernels("segments");
     let mut random = Random(2);
     for reg in SEGMENTS {
-        for (f64, part, tol) in [(1, 0, [2e-12, 2e-11, 2e-12]), (0, 0, [2e-4, 2e-3, 2e-4]), (1, 1, [2e-12, 2e-11, 2e-12])] {
+        for (f64, part, tol) in
+            [(1, 0, [2e-12, 2e-11, 2e-12]), (0, 0, [2e-4, 2e-3, 2e-4]), (1, 1, [2e-12, 2e-11, 2e-12])]
+        {
             let mut worst = [0.0f64; 3];
             for _ in 0..4000 {
                 let (p, l) = (random.vector(SIDE), random.vector(0.2 * SIDE));
@@ -132,13 +142,17 @@ fn segments_follow_the_oracle() {
                 let along = -0.5 + 2.0 * random.unit();
                 let reach = SIDE * 10f64.powf(-2.0 + 2.5 * random.unit());
                 let d = random.vector(reach);
-                let ends: [f64; 6] = std::array::from_fn(|i| ((if i < 3 { p[i] } else { p[i - 3] + l[i - 3] }) as f32) as f64);
+                let ends: [f64; 6] =
+                    std::array::from_fn(|i| ((if i < 3 { p[i] } else { p[i - 3] + l[i - 3] }) as f32) as f64);
                 let x: [f64; 3] = std::array::from_fn(|i| (p[i] + along * l[i] + d[i]) as f32 as f64);
                 let (p1, p2) = ([ends[0], ends[1], ends[2]], [ends[3], ends[4], ends[5]]);
                 let mut got = [0.0; 15];
-                unsafe { (kernels.segment)(f64, reg as i32, part, x.as_ptr(), ends.as_ptr(), 0.7, c, got.as_mut_ptr()) };
+                unsafe {
+                    (kernels.segment)(f64, reg as i32, part, x.as_ptr(), ends.as_ptr(), 0.7, c, got.as_mut_ptr())
+                };
                 let of = |part| as_row(&segment(reg, part, x, p1, p2, 0.7, c));
-                let (want, singular) = (of(if part == 0 { Part::Regularized } else { Part::Correction }), of(Part::Singular));
+                let (want, singular) =
+                    (of(if part == 0 { Part::Regularized } else { Part::Correction }), of(Part::Singular));
                 let error = difference(&got, &want, &singular);
                 (0..3).for_each(|i| worst[i] = worst[i].max(error[i]));
             }
@@ -175,7 +189,18 @@ fn where_there_is_no_value_there_is_zero() {
                 let (p, a) = (random.vector(1.0), random.vector(1.0));
                 for reg in PARTICLES {
                     let mut got = [1.0; 15];
-                    unsafe { (kernels.particle)(f64, reg as i32, 0, p.as_ptr(), p.as_ptr(), a.as_ptr(), core, got.as_mut_ptr()) };
+                    unsafe {
+                        (kernels.particle)(
+                            f64,
+                            reg as i32,
+                            0,
+                            p.as_ptr(),
+                            p.as_ptr(),
+                            a.as_ptr(),
+                            core,
+                            got.as_mut_ptr(),
+                        )
+                    };
                     assert_eq!(got, [0.0; 15], "{reg:?} f64 {f64} core {core}");
                 }
                 // On a line through the origin with steps that are powers of two: collinear without rounding.
@@ -184,7 +209,18 @@ fn where_there_is_no_value_there_is_zero() {
                     let x = p.map(|p| t * p);
                     for reg in SEGMENTS {
                         let mut got = [1.0; 15];
-                        unsafe { (kernels.segment)(f64, reg as i32, 0, x.as_ptr(), ends.as_ptr(), 1.0, core, got.as_mut_ptr()) };
+                        unsafe {
+                            (kernels.segment)(
+                                f64,
+                                reg as i32,
+                                0,
+                                x.as_ptr(),
+                                ends.as_ptr(),
+                                1.0,
+                                core,
+                                got.as_mut_ptr(),
+                            )
+                        };
                         assert_eq!(got, [0.0; 15], "{reg:?} f64 {f64} core {core} t {t}");
                     }
                 }
@@ -198,10 +234,18 @@ fn where_there_is_no_value_there_is_zero() {
 fn known_values() {
     let kernels = kernels("known");
     let ends = [0.0, 0.0, -1.0, 0.0, 0.0, 1.0];
-    let table = [(None, 3.174316846759495), (Rankine, 0.03174316846759495), (LambOseen, 0.03963356378147256), (Vatistas, 0.03174158142819854), (Offset, 0.01586230555830498)];
+    let table = [
+        (None, 3.174316846759495),
+        (Rankine, 0.03174316846759495),
+        (LambOseen, 0.03963356378147256),
+        (Vatistas, 0.03174158142819854),
+        (Offset, 0.01586230555830498),
+    ];
     for (reg, want) in table {
         let mut got = [0.0; 15];
-        unsafe { (kernels.segment)(1, reg as i32, 0, [0.05, 0.0, -0.5].as_ptr(), ends.as_ptr(), 1.0, 0.5, got.as_mut_ptr()) };
+        unsafe {
+            (kernels.segment)(1, reg as i32, 0, [0.05, 0.0, -0.5].as_ptr(), ends.as_ptr(), 1.0, 0.5, got.as_mut_ptr())
+        };
         let u = got[1] / (4.0 * std::f64::consts::PI);
         // The table's own digits end at 2e-14.
         assert!((u / want - 1.0).abs() < 1e-13, "{reg:?} {u} {want}");

@@ -11,7 +11,7 @@
 //! Unsafe: raw pointers into scratch whose length is checked once per call; bounds checks in these loops cost a third.
 
 use crate::math::harmonics::{self, index};
-use crate::simd::{Lane, Real, Simd};
+use crate::simd::{Kernel, Lane, Real, Simd, outline};
 
 /// A square constant matrix applied to the coefficients `from..from+size`, result at `to..`.
 struct Block<T> {
@@ -383,8 +383,16 @@ fn gather<'a, S: Simd, T: Real, const C: usize>(
     }
 }
 
-/// Turn about z by +angle of the frame (BACK: by -angle): c' = c cos mα + s sin mα, s' = s cos mα - c sin mα.
-///
+/// Turn about z by +angle of the frame (`back`: by -angle): c' = c cos mα + s sin mα, s' = s cos mα - c sin mα.
+struct Turn<'a, T, const C: usize> {
+    ops: &'a Operators<T>,
+    p: usize,
+    back: bool,
+    cos: *const T,
+    sin: *const T,
+    x: *mut T,
+}
+
 /// # Safety
 /// `x` holds p²·C registers, `cos`, `sin` p.
 #[inline(always)]
@@ -396,34 +404,56 @@ unsafe fn z_turn<S: Simd, T: Real, const C: usize, const BACK: bool>(
     sin: *const T,
     x: *mut T,
 ) {
-    let w = Lane::<S, T>::LANES;
-    // SAFETY: the caller's promise; every index is below p².
-    unsafe {
-        for &(i, j, m) in &ops.turns[..p * (p - 1) / 2] {
-            let (cm, sm) = (Lane::load_ptr(s, cos.add(m as usize * w)), Lane::load_ptr(s, sin.add(m as usize * w)));
-            let (x, y) = (x.add(i as usize * C * w), x.add(j as usize * C * w));
-            for c in 0..C {
-                let (a, b) = (Lane::<S, T>::load_ptr(s, x.add(c * w)), Lane::<S, T>::load_ptr(s, y.add(c * w)));
-                let (a, b) = if BACK {
-                    (b.fnma(sm, a * cm), a.fma(sm, b * cm))
-                } else {
-                    (b.fma(sm, a * cm), a.fnma(sm, b * cm))
-                };
-                a.store_ptr(x.add(c * w));
-                b.store_ptr(y.add(c * w));
+    outline(s, Turn::<T, C> { ops, p, back: BACK, cos, sin, x });
+}
+
+impl<T: Real, const C: usize> Kernel for Turn<'_, T, C> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let w = Lane::<S, T>::LANES;
+        let Self { ops, p, back, cos, sin, x } = self;
+        let sign = Lane::<S, T>::splat(s, if back { -T::ONE } else { T::ONE });
+        for &(i, j, m) in &ops.turns[..p * p.saturating_sub(1) / 2] {
+            // SAFETY: `z_turn`'s promise; every index is below p².
+            unsafe {
+                let cm = Lane::load_ptr(s, cos.add(m as usize * w));
+                let sm = Lane::load_ptr(s, sin.add(m as usize * w)) * sign;
+                let (x, y) = (x.add(i as usize * C * w), x.add(j as usize * C * w));
+                for c in 0..C {
+                    let (a, b) = (Lane::<S, T>::load_ptr(s, x.add(c * w)), Lane::<S, T>::load_ptr(s, y.add(c * w)));
+                    b.fma(sm, a * cm).store_ptr(x.add(c * w));
+                    a.fnma(sm, b * cm).store_ptr(y.add(c * w));
+                }
             }
         }
     }
 }
 
+/// Exchange of y and z.
+///
 /// # Safety
 /// `x`, `y` hold p²·C registers and do not overlap.
 #[inline(always)]
 unsafe fn swap<S: Simd, T: Real, const C: usize>(s: S, ops: &Operators<T>, p: usize, x: *const T, y: *mut T) {
-    let w = Lane::<S, T>::LANES * C;
-    for blocks in &ops.swap[..p] {
-        for b in blocks {
-            // SAFETY: from + size and to + size are at most p².
+    outline(s, Swap::<T, C> { ops, p, x, y });
+}
+
+struct Swap<'a, T, const C: usize> {
+    ops: &'a Operators<T>,
+    p: usize,
+    x: *const T,
+    y: *mut T,
+}
+
+impl<T: Real, const C: usize> Kernel for Swap<'_, T, C> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let Self { ops, p, x, y } = self;
+        let w = Lane::<S, T>::LANES * C;
+        for b in ops.swap[..p].iter().flatten() {
+            // SAFETY: `swap`'s promise; from + size and to + size are at most p².
             unsafe {
                 let (m, x, y) = (b.entries.as_ptr(), x.add(b.from * w), y.add(b.to * w));
                 match b.size {
@@ -432,8 +462,6 @@ unsafe fn swap<S: Simd, T: Real, const C: usize>(s: S, ops: &Operators<T>, p: us
                     2 => square::<S, T, 2, C>(s, m, x, y),
                     3 => square::<S, T, 3, C>(s, m, x, y),
                     4 => square::<S, T, 4, C>(s, m, x, y),
-                    5 => square::<S, T, 5, C>(s, m, x, y),
-                    6 => square::<S, T, 6, C>(s, m, x, y),
                     k => matrix::<S, T, C>(s, k, k, m, k, x, y),
                 }
             }
