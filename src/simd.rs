@@ -9,6 +9,7 @@ use std::fmt::{Debug, Display};
 use std::mem::{size_of, transmute_copy};
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
+use crate::inputs::RealsMut;
 use once_cell::sync::Lazy;
 pub use pulp::Simd;
 
@@ -47,6 +48,8 @@ pub trait Real:
     fn max(self, o: Self) -> Self;
     fn min(self, o: Self) -> Self;
     fn is_finite(self) -> bool;
+    /// The array itself where it is of this type and on the host.
+    fn own(array: RealsMut<'_>) -> Result<&mut [Self], RealsMut<'_>>;
 
     fn splat<S: Simd>(s: S, x: Self) -> Self::Of<S>;
     fn vadd<S: Simd>(s: S, a: Self::Of<S>, b: Self::Of<S>) -> Self::Of<S>;
@@ -71,7 +74,7 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($t:ident, $f64:expr, $vt:ident, $mt:ident, $rsqrt:ident,
+    ($t:ident, $host:ident, $f64:expr, $vt:ident, $mt:ident, $rsqrt:ident,
      $splat:ident $add:ident $sub:ident $mul:ident $div:ident $neg:ident $abs:ident $fma:ident $fnma:ident
      $max:ident $min:ident $sqrt:ident $lt:ident $select:ident $first:ident $sum:ident $lanes:ident) => {
         impl Real for $t {
@@ -109,6 +112,12 @@ macro_rules! real {
             #[inline(always)]
             fn is_finite(self) -> bool {
                 $t::is_finite(self)
+            }
+            fn own(array: RealsMut<'_>) -> Result<&mut [Self], RealsMut<'_>> {
+                match array {
+                    RealsMut::$host(v) => Ok(v),
+                    other => Err(other),
+                }
             }
             #[inline(always)]
             fn splat<S: Simd>(s: S, x: Self) -> S::$vt {
@@ -182,10 +191,10 @@ macro_rules! real {
     };
 }
 
-real!(f64, true, f64s, m64s, rsqrt_f64,
+real!(f64, HostF64, true, f64s, m64s, rsqrt_f64,
     splat_f64s add_f64s sub_f64s mul_f64s div_f64s neg_f64s abs_f64s mul_add_f64s negate_mul_add_f64s
     max_f64s min_f64s sqrt_f64s less_than_f64s select_f64s first_true_m64s reduce_sum_f64s F64_LANES);
-real!(f32, false, f32s, m32s, rsqrt_f32,
+real!(f32, HostF32, false, f32s, m32s, rsqrt_f32,
     splat_f32s add_f32s sub_f32s mul_f32s div_f32s neg_f32s abs_f32s mul_add_f32s negate_mul_add_f32s
     max_f32s min_f32s sqrt_f32s less_than_f32s select_f32s first_true_m32s reduce_sum_f32s F32_LANES);
 

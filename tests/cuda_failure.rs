@@ -37,19 +37,28 @@ fn session(backend: BackendKind) -> wakefmm::error::Result<std::sync::Arc<Sessio
 }
 
 fn evaluate(session: std::sync::Arc<Session>) -> wakefmm::error::Result<f64> {
-    use wakefmm::inputs::{Inputs, ParticleInput, TargetInput, RealsMut};
+    use wakefmm::inputs::{Inputs, ParticleInput, RealsMut, TargetInput};
     let n = 1000;
     let position: Vec<f64> = (0..3 * n).map(|i| (i as f64 * 0.7).sin()).collect();
     let reals = Reals::HostF64(position);
     let inputs = Inputs {
-        particles: Some(ParticleInput { n, position: reals.clone(), strength: reals.clone(), core: None, default_core: 0.1 }),
+        particles: Some(ParticleInput {
+            n,
+            position: reals.clone(),
+            strength: reals.clone(),
+            core: None,
+            default_core: 0.1,
+        }),
         targets: Some(TargetInput { n, position: reals }),
         vortex_places: 1,
         vortex_strengths: 1,
         target_places: 1,
         ..Inputs::default()
     };
-    let options = wakefmm::options::PlanOptions::checked(&wakefmm::options::wfmm_plan_options { method: 1, ..Default::default() })?;
+    let options = wakefmm::options::PlanOptions::checked(&wakefmm::options::wfmm_plan_options {
+        method: 1,
+        ..Default::default()
+    })?;
     let mut engine = wakefmm::session::make_engine(&session, &options, wakefmm::options::Precision::F64)?;
     let mut u = vec![0.0; 3 * n];
     engine.evaluate(&inputs, Field::Velocity { gradient: false }, RealsMut::HostF64(&mut u), None)?;
@@ -73,7 +82,11 @@ fn child() {
 
 fn expect(failure: &str, status: i32, cause: &str) {
     let text = under(failure);
-    let line = |name: &str| text.lines().find_map(|l| l.split_once(&format!("{name}: ")).map(|(_, l)| l.to_owned())).unwrap_or_else(|| panic!("{text}"));
+    let line = |name: &str| {
+        text.lines()
+            .find_map(|l| l.split_once(&format!("{name}: ")).map(|(_, l)| l.to_owned()))
+            .unwrap_or_else(|| panic!("{text}"))
+    };
     let cuda = line("cuda");
     assert!(cuda.starts_with(&format!("{status} ")) && cuda.contains(cause), "{failure}: {cuda}");
     let auto = line("auto");

@@ -301,10 +301,12 @@ impl<T: Real, const C: usize, S: SourceSet<T, C>> Side<T, C, S> {
     }
 
     fn evaluate(&mut self, gradient: bool, sink: &mut Sink<'_, T>) {
+        if !self.direct && !self.fmm.evaluate(&self.sources, sink) {
+            log::warn!("the FMM missed its tolerance on the sample after every tightening: summing directly");
+            self.direct = true;
+        }
         if self.direct {
             direct_sum(&self.sources, &self.targets, gradient, sink);
-        } else {
-            self.fmm.evaluate(&self.sources, sink);
         }
     }
 }
@@ -362,34 +364,36 @@ fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
     }
 }
 
-/// Runs `f` on arrays of the computing precision; others are converted through a copy.
-fn with_outputs<T: Real>(
-    main: RealsMut<'_>,
-    gradient: Option<RealsMut<'_>>,
-    f: impl FnOnce(&mut [T], Option<&mut [T]>) + Send,
-) -> Result<()> {
-    fn load<T: Real>(r: &RealsMut<'_>) -> Result<Vec<T>> {
-        match r {
-            RealsMut::HostF32(v) => Ok(v.iter().map(|&x| T::of(x as f64)).collect()),
-            RealsMut::HostF64(v) => Ok(v.iter().map(|&x| T::of(x)).collect()),
-            _ => on_host(&[&Reals::DeviceF64 { address: 0, len: 0 }]).map(|()| vec![]),
+/// An output array in the computing precision: the caller's own, or a copy that `store` converts back.
+enum Output<'a, T> {
+    Own(&'a mut [T]),
+    Copy(Vec<T>, RealsMut<'a>),
+}
+
+impl<'a, T: Real> Output<'a, T> {
+    fn new(array: RealsMut<'a>) -> Result<Self> {
+        match T::own(array) {
+            Ok(own) => Ok(Output::Own(own)),
+            Err(RealsMut::HostF32(v)) => {
+                Ok(Output::Copy(v.iter().map(|&x| T::of(x as f64)).collect(), RealsMut::HostF32(v)))
+            }
+            Err(RealsMut::HostF64(v)) => Ok(Output::Copy(v.iter().map(|&x| T::of(x)).collect(), RealsMut::HostF64(v))),
+            Err(_) => Err(on_host(&[&Reals::DeviceF64 { address: 0, len: 0 }]).expect_err("device memory is refused")),
         }
     }
-    fn store<T: Real>(r: RealsMut<'_>, v: &[T]) {
-        match r {
-            RealsMut::HostF32(to) => to.iter_mut().zip(v).for_each(|(t, v)| *t = v.f64() as f32),
-            RealsMut::HostF64(to) => to.iter_mut().zip(v).for_each(|(t, v)| *t = v.f64()),
-            _ => unreachable!("refused by load"),
+    fn numbers(&mut self) -> &mut [T] {
+        match self {
+            Output::Own(v) => v,
+            Output::Copy(v, _) => v,
         }
     }
-    let mut m = load::<T>(&main)?;
-    let mut g = gradient.as_ref().map(load::<T>).transpose()?;
-    f(&mut m, g.as_deref_mut());
-    store(main, &m);
-    if let (Some(to), Some(g)) = (gradient, g) {
-        store(to, &g);
+    fn store(self) {
+        match self {
+            Output::Copy(v, RealsMut::HostF32(to)) => to.iter_mut().zip(&v).for_each(|(t, v)| *t = v.f64() as f32),
+            Output::Copy(v, RealsMut::HostF64(to)) => to.iter_mut().zip(&v).for_each(|(t, v)| *t = v.f64()),
+            _ => {}
+        }
     }
-    Ok(())
 }
 
 impl<T: Real> Engine for CpuEngine<T> {
@@ -428,24 +432,25 @@ impl<T: Real> Engine for CpuEngine<T> {
     ) -> Result<()> {
         let start = Instant::now();
         self.prepare(inputs, field)?;
+        let (mut main, mut gradient) = (Output::<T>::new(main)?, gradient.map(Output::<T>::new).transpose()?);
+        let unit = if matches!(field, Field::Velocity { .. }) { self.vortex.unit } else { self.coulomb.unit };
+        let norm = self.options.normalization;
+        let mut sink = Sink {
+            main: main.numbers(),
+            gradient: gradient.as_mut().map(Output::numbers),
+            main_factor: norm * unit.scale,
+            gradient_factor: norm * unit.scale * unit.scale,
+            accumulate: self.options.accumulate,
+        };
         let pool = self.pool.clone();
-        let (norm, accumulate) = (self.options.normalization, self.options.accumulate);
-        pool.install(|| {
-            with_outputs::<T>(main, gradient, |main, gradient| {
-                let unit = if matches!(field, Field::Velocity { .. }) { self.vortex.unit } else { self.coulomb.unit };
-                let mut sink = Sink {
-                    main,
-                    gradient,
-                    main_factor: norm * unit.scale,
-                    gradient_factor: norm * unit.scale * unit.scale,
-                    accumulate,
-                };
-                match field {
-                    Field::Velocity { gradient } => self.vortex.evaluate(gradient, &mut sink),
-                    Field::Potential { gradient } => self.coulomb.evaluate(gradient, &mut sink),
-                }
-            })
-        })?;
+        pool.install(|| match field {
+            Field::Velocity { gradient } => self.vortex.evaluate(gradient, &mut sink),
+            Field::Potential { gradient } => self.coulomb.evaluate(gradient, &mut sink),
+        });
+        main.store();
+        if let Some(g) = gradient {
+            g.store();
+        }
         self.tell(field, start.elapsed().as_secs_f64());
         Ok(())
     }

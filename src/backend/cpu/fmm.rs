@@ -342,7 +342,9 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let r = &mut self.recipe;
         r.pair_tolerance = pair_tolerance;
         r.core_tolerance = core_tolerance;
-        r.order = used.max(wish.order);
+        // Expansions of a slightly higher order serve as well, and the upward pass need not be done again.
+        let kept = self.ops.as_ref().map_or(0, |o| o.order);
+        r.order = if (used..used + 4).contains(&kept) && wish.order == 0 { kept } else { used.max(wish.order) };
         r.depth = self.source_tree.depth().max(self.target_tree.depth());
         r.cells = self.source_tree.cells.len() + self.target_tree.cells.len();
         (r.far_pairs, r.near_pairs, r.correction_pairs) = (far, near, correction);
@@ -385,18 +387,22 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         self.leaf_starts[k].1 as usize
     }
 
-    /// The field at all targets, checked on the sample; tightened and repeated where it misses.
-    pub fn evaluate(&mut self, sources: &dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) {
+    /// The field at all targets, checked on the sample; tightened and repeated where it misses. False: it still misses,
+    /// and nothing was written.
+    pub fn evaluate(&mut self, sources: &dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) -> bool {
         let wish = self.wish.expect("prepared");
-        for round in 0..4 {
+        for round in 0.. {
             self.upward(sources);
             self.downward();
             self.widen_norm(sources, false);
             let (error, loose) = self.sampled_error(sources, wish);
             self.recipe.sampled_error = loose;
             self.recipe.tightened = round;
-            if error <= wish.tolerance || (round > 0 && loose <= wish.tolerance) || wish.order > 0 || round == 3 {
+            if error <= wish.tolerance || (round > 0 && loose <= wish.tolerance) || wish.order > 0 {
                 break;
+            }
+            if round == 3 {
+                return false;
             }
             log::debug!("sampled error {error:.2e} misses {:.2e}: tightening", wish.tolerance);
             self.safety *= (0.4 * wish.tolerance / error).min(0.5);
@@ -410,6 +416,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             / rayon::current_num_threads() as f64;
         self.seconds[Pass::P2p as usize] = near.min(spent);
         self.seconds[Pass::L2p as usize] = spent - near.min(spent);
+        true
     }
 
     /// Expansions up to date, for single targets.

@@ -87,7 +87,8 @@ fn look(found: &mut Probe) -> Result<(), Error> {
     let version = |number: i32| format!("CUDA {}.{}", number / 1000, number % 1000 / 10);
     if found.driver < OLDEST_DRIVER {
         let (has, needs) = (version(found.driver), version(OLDEST_DRIVER));
-        let refusal = format!("the NVIDIA driver supports {has}; this library needs a driver for {needs} or newer (driver 580)");
+        let refusal =
+            format!("the NVIDIA driver supports {has}; this library needs a driver for {needs} or newer (driver 580)");
         return Err(Error::new(DRIVER, refusal));
     }
     found.devices = devices()?;
