@@ -1,0 +1,175 @@
+/* Known values: segments, particles and charges, both array types, every regularization, layouts of the arrays.
+   Enters: nothing. Leaves: 0 when every number is that of the formulas. Twin: tests/fortran/values.f90. */
+#include "check.h"
+
+static const double PI = 3.14159265358979323846;
+static const double POINTS[6] = {0, 0, -1, 0, 0, 1};
+static const int32_t ENDS[2] = {0, 1};
+static const double GAMMA[1] = {1}, CORE[1] = {0.5}, TARGET[3] = {0.05, 0, -0.5};
+/* u_y of WFMM_REG_NONE to _OFFSET at that target, s = 1/(4 pi). */
+static const double SEGMENT[6] = {3.174316846759495,   0.03174316846759495, 0.03963356378147256,
+                                  0.03174158142819854, 3.174316846759495 * 0.01 / 1.01, 0.01586230555830498};
+
+static void segments_have_their_known_velocity(void) {
+    for (int32_t reg = WFMM_REG_NONE; reg <= WFMM_REG_OFFSET; reg++) {
+        wfmm_plan_options o;
+        OK(wfmm_plan_options_init(&o, sizeof o));
+        o.segment_regularization = reg;
+        o.tolerance = 1e-10;
+        double u[3] = {9, 9, 9}, g[9];
+        OK(wfmm_induce_segments_f64(2, POINTS, 1, 2, ENDS, GAMMA, CORE, 1, TARGET, &o, u, g));
+        CHECK(close_to(u[1], SEGMENT[reg], 1e-13));
+        CHECK(u[0] == 0 && u[2] == 0);
+        float pf[6] = {0, 0, -1, 0, 0, 1}, gf[1] = {1}, cf[1] = {0.5f}, xf[3] = {0.05f, 0, -0.5f}, uf[3], hf[9];
+        o.tolerance = 1e-5;
+        OK(wfmm_induce_segments_f32(2, pf, 1, 2, ENDS, gf, cf, 1, xf, &o, uf, hf));
+        CHECK(close_to(uf[1], SEGMENT[reg], 1e-5));
+    }
+}
+
+/* S(r) of physics: u = s a x d S(r). */
+static double particle_s(int32_t reg, double r, double c) {
+    double q = r / c, r3 = r * r * r;
+    switch (reg) {
+    case WFMM_REG_NONE: return 1 / r3;
+    case WFMM_REG_GAUSS_ERF: return (erf(q / sqrt(2)) - sqrt(2 / PI) * q * exp(-q * q / 2)) / r3;
+    case WFMM_REG_EXPONENTIAL: return (1 - exp(-q * q * q)) / r3;
+    case WFMM_REG_COMPACT: return 1 / sqrt(r3 * r3 + pow(c, 6));
+    case WFMM_REG_ROSENHEAD: return pow(r * r + c * c, -1.5);
+    case WFMM_REG_WINCKELMANS: return (r * r + 2.5 * c * c) * pow(r * r + c * c, -2.5);
+    default: return (q <= 1 ? q * q : 1) / r3;
+    }
+}
+
+static void particles_follow_their_formula(void) {
+    const double position[6] = {0, 0, 0, 1, 2, 3}, strength[6] = {1, 2, 3, -1, 0.5, 2}, core[2] = {0.4, 3};
+    const double x[3] = {0.3, -0.2, 0.1};
+    for (int32_t reg = WFMM_REG_NONE; reg <= WFMM_REG_POLYNOMIAL; reg++) {
+        if (reg != WFMM_REG_NONE && reg < WFMM_REG_GAUSS_ERF) continue;
+        wfmm_plan_options o;
+        OK(wfmm_plan_options_init(&o, sizeof o));
+        o.particle_regularization = reg;
+        o.tolerance = 1e-10;
+        o.normalization = 1;
+        double want[3] = {0, 0, 0}, u[3];
+        for (int k = 0; k < 2; k++) {
+            const double *a = strength + 3 * k, d[3] = {x[0] - position[3 * k], x[1] - position[3 * k + 1], x[2] - position[3 * k + 2]};
+            double s = particle_s(reg, sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]), core[k]);
+            want[0] += s * (a[1] * d[2] - a[2] * d[1]);
+            want[1] += s * (a[2] * d[0] - a[0] * d[2]);
+            want[2] += s * (a[0] * d[1] - a[1] * d[0]);
+        }
+        OK(wfmm_induce_particles_f64(2, position, strength, core, 1, x, &o, u, NULL));
+        for (int i = 0; i < 3; i++) CHECK(close_to(u[i], want[i], 1e-11));
+        float pf[6], af[6], cf[2], xf[3], uf[3];
+        for (int i = 0; i < 6; i++) pf[i] = (float)position[i], af[i] = (float)strength[i];
+        for (int i = 0; i < 3; i++) xf[i] = (float)x[i];
+        cf[0] = 0.4f, cf[1] = 3;
+        o.tolerance = 1e-5;
+        OK(wfmm_induce_particles_f32(2, pf, af, cf, 1, xf, &o, uf, NULL));
+        for (int i = 0; i < 3; i++) CHECK(close_to(uf[i], want[i], 2e-5));
+    }
+}
+
+static void gradients_are_derivatives_in_the_stated_order(void) {
+    const double h = 1e-5;
+    wfmm_plan_options o;
+    OK(wfmm_plan_options_init(&o, sizeof o));
+    o.tolerance = 1e-10;
+    double x[3] = {0.3, 0.2, -0.4}, u[3], g[3][3];
+    OK(wfmm_induce_segments_f64(2, POINTS, 1, 2, ENDS, GAMMA, CORE, 1, x, &o, u, &g[0][0]));
+    for (int j = 0; j < 3; j++) {
+        double y[6], v[6];
+        memcpy(y, x, sizeof x), memcpy(y + 3, x, sizeof x);
+        y[j] += h, y[3 + j] -= h;
+        OK(wfmm_induce_segments_f64(2, POINTS, 1, 2, ENDS, GAMMA, CORE, 2, y, &o, v, NULL));
+        for (int i = 0; i < 3; i++) CHECK(fabs(g[i][j] - (v[i] - v[3 + i]) / (2 * h)) < 1e-8);
+    }
+}
+
+static void charges_have_potential_and_gradient(void) {
+    const double position[6] = {0, 0, 0, 1, 0, 0}, charge[2] = {2, -1}, x[6] = {0, 3, 4, 1, 0, 0};
+    wfmm_plan_options o;
+    OK(wfmm_plan_options_init(&o, sizeof o));
+    o.normalization = 1;
+    o.tolerance = 1e-10;
+    wfmm_plan *p = NULL;
+    OK(wfmm_plan_create(NULL, &o, &p));
+    OK(wfmm_plan_set_charges_f64(p, 2, position, charge, WFMM_MEMORY_HOST));
+    OK(wfmm_plan_set_targets_f64(p, 2, x, WFMM_MEMORY_HOST));
+    double phi[2], g[6];
+    OK(wfmm_plan_evaluate_potential_f64(p, phi, g, WFMM_MEMORY_HOST));
+    CHECK(close_to(phi[0], 2.0 / 5 - 1 / sqrt(26), 1e-12));
+    CHECK(close_to(phi[1], 2, 1e-12)); /* on the second charge: that one adds zero */
+    CHECK(close_to(g[1], -2 * 3 / 125.0 + 3 / pow(26, 1.5), 1e-12));
+    CHECK(close_to(g[3], -2, 1e-12));
+    float pf[6] = {0, 0, 0, 1, 0, 0}, qf[2] = {2, -1}, xf[6] = {0, 3, 4, 1, 0, 0}, phif[2], gf[6];
+    OK(wfmm_plan_destroy(&p));
+    o.tolerance = 1e-4;
+    OK(wfmm_plan_create(NULL, &o, &p));
+    OK(wfmm_plan_set_charges_f32(p, 2, pf, qf, WFMM_MEMORY_HOST));
+    OK(wfmm_plan_set_targets_f32(p, 2, xf, WFMM_MEMORY_HOST));
+    OK(wfmm_plan_evaluate_potential_f32(p, phif, gf, WFMM_MEMORY_HOST));
+    CHECK(close_to(phif[0], 2.0 / 5 - 1 / sqrt(26), 1e-5));
+    OK(wfmm_plan_destroy(&p));
+}
+
+/* OLAF's shape: rows of four, counted from 1, sentinels behind the live count, results added. */
+static void layouts_of_host_codes(void) {
+    const double nan_ = NAN;
+    double points[12] = {0, 0, -1, 0, 0, 1, nan_, nan_, nan_, nan_, nan_, nan_};
+    const int32_t ends[12] = {1, 2, -7, -7, -999, -999, -999, -999, 1, 1, 1, 1};
+    const double gamma[3] = {1, nan_, nan_}, core[3] = {0.5, nan_, nan_};
+    const double x[6] = {0.05, 0, -0.5, nan_, nan_, nan_};
+    wfmm_plan_options o;
+    OK(wfmm_plan_options_init(&o, sizeof o));
+    o.index_base = 1;
+    o.tolerance = 1e-10;
+    o.flags = WFMM_FLAG_ACCUMULATE;
+    double u[6] = {10, 20, 30, 40, 50, 60};
+    OK(wfmm_induce_segments_f64(2, points, 1, 4, ends, gamma, core, 1, x, &o, u, NULL));
+    CHECK(close_to(u[1], 20 + SEGMENT[WFMM_REG_VATISTAS], 1e-14));
+    CHECK(u[0] == 10 && u[2] == 30 && u[3] == 40 && u[4] == 50 && u[5] == 60);
+    o.core_radius = 0.5; /* for all, where the array is NULL */
+    OK(wfmm_induce_segments_f64(2, points, 1, 4, ends, gamma, NULL, 1, x, &o, u, NULL));
+    CHECK(close_to(u[1], 20 + 2 * SEGMENT[WFMM_REG_VATISTAS], 1e-14));
+}
+
+static void what_has_no_value_adds_zero(void) {
+    const double x[12] = {0, 0, -1, 0, 0, 0.25, 0, 0, 7, 1, 0, 0};
+    const double points[9] = {0, 0, -1, 0, 0, 1, 0, 0, 0};
+    const int32_t ends[4] = {0, 1, 2, 2};
+    const double gamma[2] = {0, 5};
+    double u[12];
+    wfmm_plan_options o;
+    OK(wfmm_plan_options_init(&o, sizeof o));
+    o.segment_regularization = WFMM_REG_NONE;
+    OK(wfmm_induce_segments_f64(2, POINTS, 1, 2, ENDS, GAMMA, NULL, 3, x, &o, u, NULL));
+    for (int i = 0; i < 9; i++) CHECK(u[i] == 0);
+    /* a zero circulation and a segment without length */
+    OK(wfmm_induce_segments_f64(3, points, 2, 2, ends, gamma, NULL, 4, x, &o, u, NULL));
+    for (int i = 0; i < 12; i++) CHECK(u[i] == 0);
+    const double a[3] = {1, 1, 1};
+    OK(wfmm_induce_particles_f64(1, x, a, NULL, 1, x, NULL, u, NULL));
+    for (int i = 0; i < 3; i++) CHECK(u[i] == 0);
+}
+
+static void lengths_scale(void) {
+    for (double scale = 1e-6; scale < 1e7; scale *= 1e12) {
+        double points[6], x[3] = {0.05 * scale, 0, -0.5 * scale}, core[1] = {0.5 * scale}, u[3];
+        for (int i = 0; i < 6; i++) points[i] = POINTS[i] * scale;
+        OK(wfmm_induce_segments_f64(2, points, 1, 2, ENDS, GAMMA, core, 1, x, NULL, u, NULL));
+        CHECK(close_to(u[1] * scale, SEGMENT[WFMM_REG_VATISTAS], 1e-12));
+    }
+}
+
+int main(void) {
+    segments_have_their_known_velocity();
+    particles_follow_their_formula();
+    gradients_are_derivatives_in_the_stated_order();
+    charges_have_potential_and_gradient();
+    layouts_of_host_codes();
+    what_has_no_value_adds_zero();
+    lengths_scale();
+    return finish("values");
+}
