@@ -1,1 +1,36 @@
+# make            the release library
+# make demo       the brownout program: builds everything, runs for about a minute, says where picture and files are
+# make test       every test: Rust, C, Fortran, generated files, bad input
+# make memcheck   the C tests under valgrind
+# make generate   include/wakefmm.h and fortran/wakefmm.f90 from the Rust sources
+
+CARGO   ?= cargo
+RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
+
+.PHONY: all demo test test-rust test-foreign memcheck generate gfortran
+all:
+	$(CARGO) build --release
+
+demo: gfortran
+	sh examples/fortran/brownout/demo.sh
+
+test: gfortran test-rust test-foreign
+
+test-rust:
+	$(CARGO) test --release
+
+# After the Rust tests, so that both use one build of the library.
+test-foreign: all gfortran
+	sh tests/run.sh "$(RELEASE)" build/tests
+
+memcheck: all
+	CHECKER="valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite" \
+	    sh tests/run.sh "$(RELEASE)" build/memcheck
+
+generate:
+	WFMM_GENERATE=1 $(CARGO) test --test generated
+
+gfortran:
+	@sh tests/gfortran.sh
+
 include kernels/kernels.mk

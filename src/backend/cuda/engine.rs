@@ -233,7 +233,7 @@ fn choose(n: usize, samples: usize, seed: u64) -> Vec<usize> {
     (0..samples)
         .map(|i| {
             let (low, high) = (i as u128 * n as u128 / samples as u128, (i + 1) as u128 * n as u128 / samples as u128);
-            low as usize + (split_mix(&mut state) as u128 * (high - low) >> 64) as usize
+            low as usize + ((split_mix(&mut state) as u128 * (high - low)) >> 64) as usize
         })
         .collect()
 }

@@ -1,0 +1,63 @@
+#!/bin/sh
+# The C and Fortran tests and the check of the exported symbols, against a library that was built before.
+# Enters: the folder of libwakefmm.so, a folder for programs. Leaves: a line for each program, the sums at the end.
+# With CHECKER="valgrind …" the C programs run under it, and only they do.
+set -u
+cd "$(dirname "$0")/.."
+library=$(cd "$1" && pwd)
+build=$2
+mkdir -p "$build"
+checker=${CHECKER:-}
+passed=0
+failed=0
+
+verdict() { # NAME CODE
+    if [ "$2" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $1"; fi
+}
+
+for source in tests/c/*.c; do
+    name=$(basename "$source" .c)
+    ${CC:-cc} -std=c11 -Wall -Wextra -Werror -g -O1 ${checker:+-DUNDER_CHECKER} -Iinclude "$source" -o "$build/$name" \
+        -L"$library" -lwakefmm -lm -lpthread -Wl,-rpath,"$library" && timeout 600 $checker "$build/$name"
+    verdict "C $name" $?
+done
+
+# The header by itself, in C and in C++.
+for language in c c++; do
+    echo '#include "wakefmm.h"' | ${CC:-cc} -x $language -Wall -Wextra -Werror -Iinclude -fsyntax-only - 2>/dev/null ||
+        { [ $language = c++ ] && ! command -v c++ >/dev/null; }
+    verdict "header in $language" $?
+done
+
+if [ -z "$checker" ]; then
+    strict="-std=f2018 -Wall -Wextra -Werror -g -O1 -J$build -I$build"
+    # Tests compare reals for equality on purpose.
+    tests="$strict -Wno-compare-reals"
+    gfortran $strict -c fortran/wakefmm.f90 -o "$build/wakefmm.o" && gfortran $tests -c tests/fortran/checks.f90 -o "$build/checks.o"
+    verdict "Fortran module without a warning" $?
+    for name in values objects bad_input threads stops; do
+        openmp=
+        [ $name = threads ] && openmp=-fopenmp
+        gfortran $tests $openmp tests/fortran/$name.f90 "$build/wakefmm.o" "$build/checks.o" -o "$build/f_$name" \
+            -L"$library" -lwakefmm -Wl,-rpath,"$library" 2>"$build/f_$name.log" || { cat "$build/f_$name.log"; false; }
+        verdict "Fortran $name is compiled" $?
+        [ $name = stops ] && continue
+        timeout 600 "$build/f_$name"
+        verdict "Fortran $name" $?
+    done
+    # Without ierr: a message, and a code other than 0.
+    ! "$build/f_stops" >"$build/f_stops.log" 2>&1 && grep -q "index_base = 7" "$build/f_stops.log" &&
+        ! grep -q "never reached" "$build/f_stops.log"
+    verdict "Fortran stops with the message" $?
+
+    # Nothing but wfmm_* leaves the library, and everything that the header declares does.
+    nm -D --defined-only "$library/libwakefmm.so" | awk '{ print $3 }' | sed 's/@.*//' | sort >"$build/exported"
+    ! grep -v '^wfmm_' "$build/exported"
+    verdict "only wfmm_* is exported" $?
+    sed -n 's/^[a-z].*[ *]\(wfmm_[a-z0-9_]*\)(.*/\1/p' include/wakefmm.h | grep -v '^wfmm_log_fn$' | sort >"$build/declared"
+    [ -s "$build/declared" ] && diff "$build/declared" "$build/exported"
+    verdict "the header declares what is exported" $?
+fi
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
