@@ -5,6 +5,7 @@
 
 use super::context::Context;
 use super::direct::{CudaReal, DirectSum, Output};
+use super::fmm::FmmSet;
 use super::gather::{DeviceInputs, Gather, RealsArg};
 use super::memory::Buffer;
 use super::staging::Staging;
@@ -12,7 +13,7 @@ use super::stream::{Event, Stream};
 use crate::backend::{Engine, Field};
 use crate::error::Result;
 use crate::inputs::{Inputs, Reals, RealsMut, TargetInput};
-use crate::options::{PlanOptions, WFMM_BACKEND_CUDA, WFMM_METHOD_DIRECT, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
+use crate::options::{PlanOptions, WFMM_BACKEND_CUDA, WFMM_METHOD_DIRECT, WFMM_METHOD_FMM, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
 use crate::report::{Pass, Report};
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,6 +28,9 @@ pub struct CudaEngine<T: CudaReal> {
     gather: Gather,
     staging: Staging,
     direct: DirectSum<T>,
+    fmm: FmmSet<T>,
+    /// Whether the last field came from `fmm`.
+    by_fmm: bool,
     /// Fields on their way to host memory.
     main: Buffer<u8>,
     gradient: Buffer<u8>,
@@ -42,6 +46,8 @@ impl<T: CudaReal> CudaEngine<T> {
             gather: Gather::new(&context),
             staging: Staging::new(&context, pool.clone()),
             direct: DirectSum::new(&context),
+            fmm: FmmSet::default(),
+            by_fmm: false,
             main: Buffer::new(&context),
             gradient: Buffer::new(&context),
             begin: Event::new(&context)?,
@@ -67,7 +73,8 @@ impl<T: CudaReal> CudaEngine<T> {
     }
 
     fn start(&mut self, device: &DeviceInputs, field: Field, output: Output) -> Result<()> {
-        self.direct.evaluate(device, &self.options, field, output, &self.stream)
+        self.by_fmm = self.fmm.evaluate(&self.context, device, &self.options, field, output, &self.stream)?;
+        if self.by_fmm { Ok(()) } else { self.direct.evaluate(device, &self.options, field, output, &self.stream) }
     }
 
     fn note(&mut self, inputs: &DeviceInputs, field: Field) {
@@ -77,7 +84,7 @@ impl<T: CudaReal> CudaEngine<T> {
         };
         self.report.near_pairs = (sources * inputs.targets.n) as i64;
         self.report.device_bytes =
-            self.gather.bytes() + self.direct.bytes() + self.main.bytes() + self.gradient.bytes();
+            self.gather.bytes() + self.direct.bytes() + self.fmm.bytes() + self.main.bytes() + self.gradient.bytes();
         self.report.host_bytes = self.staging.bytes();
     }
 
@@ -146,7 +153,13 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
         self.note(&device, field);
         self.report.seconds = Default::default();
         self.report.seconds[Pass::Transfer as usize] = (brought + fetching.elapsed()).as_secs_f64();
-        self.report.seconds[Pass::P2p as usize] = computed;
+        if self.by_fmm {
+            self.fmm.note(&mut self.report)?;
+            self.report.method = WFMM_METHOD_FMM;
+        } else {
+            self.report.seconds[Pass::P2p as usize] = computed;
+            (self.report.method, self.report.order, self.report.depth, self.report.cells) = (WFMM_METHOD_DIRECT, 0, 0, 0);
+        }
         self.report.seconds[Pass::Total as usize] = start.elapsed().as_secs_f64();
         Ok(())
     }
@@ -185,6 +198,9 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
     }
 
     fn recipe(&self) -> String {
+        if let Some(text) = self.fmm.describe().filter(|_| self.by_fmm) {
+            return format!("{text} On {}.", self.context.info.name);
+        }
         let precision = if T::IS_F64 { "double" } else { "single" };
         format!("Direct sum of every pair in {precision} precision on {}.", self.context.info.name)
     }

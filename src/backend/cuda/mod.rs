@@ -7,6 +7,7 @@
 //!   memory stream      buffers that grow, queues, events, graphs, launches
 //!   staging gather     the caller's arrays to the device and back
 //!   direct             every pair
+//!   fmm                the fast multipole method
 //!   engine             the back end's `Engine`
 //! ```
 
@@ -14,6 +15,7 @@ mod context;
 pub mod direct;
 mod driver;
 pub mod engine;
+pub mod fmm;
 pub mod gather;
 mod loader;
 mod memory;

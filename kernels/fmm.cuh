@@ -1,0 +1,170 @@
+// The structs that the host hands to every FMM kernel, and the small functions that all of them share.
+//
+// Lengths: the root cube is the bounding box of sources and targets; coordinates are shifted by an origin of few bits and
+// scaled by a power of two, so that both steps are exact and nothing depends on the caller's units. Every array lives in
+// device memory; "cell" indices run level by level, inside a level along the Morton curve.
+#pragma once
+#include <cstdint>
+#include <cuda_runtime.h>
+
+namespace fmm {
+
+typedef unsigned u32;
+typedef unsigned long long u64;
+
+constexpr int kLevels = 22;        // levels 0..21: three times 21 bits fit a key
+constexpr int kBins = kLevels * 8; // (level, octant) classes of target cells
+constexpr int kBeside = 33;        // cells beside a cell: those at most 2 sides from centre to centre, itself included
+constexpr int kOffsets = 1331;     // M2L offsets -5..5 each way; then 8 octants of M2M and 8 of L2L
+constexpr u32 kNone = 0xffffffffu;
+
+// What a source is.
+enum Kind { kCharge = 0, kParticle = 1, kSegment = 2 };
+// Bits of State::flags: what the host must enlarge before it tries again.
+enum Flag { kCellsOverflow = 1, kDepthOverflow = 2, kPiecesOverflow = 4 };
+
+template <class T> struct alignas(16) Vec4 { T x, y, z, w; };
+
+struct Root {
+    double origin[3]; // subtracted first
+    double scale;     // power of two, multiplied second
+    double side;      // of the root cube, after scaling: in [box, 2 box), Real::box of common.cuh
+};
+
+// A segment as its tree takes it.
+struct Piece { double half[3], circulation, core; };
+
+// Counters of one evaluation; cleared before it begins. The host reads the first 64 bytes afterwards.
+struct State {
+    u32 flags;
+    u32 deepest[2];                // deepest level in use
+    u32 cells[2];                  // cells that the trees need
+    u32 parts;                     // M2L sums of a tile are taken in so many parts
+    u64 near_pairs, core_pairs, far_pairs;
+    u64 unused[2];
+    u64 upper[3], lower[3];        // ordered bits of max x and of max -x
+    u64 longest;                   // ordered bits of the longest segment
+    Root root;
+    u32 level_begin[2][kLevels + 2];
+    u32 bin_count[kBins], bin_cursor[kBins];
+    u32 sort_ticket[2][8];
+    u32 work_ticket[8];
+    u32 histogram[2][8][256];      // of the digits of the keys
+};
+static_assert(sizeof(State) <= 32768, "FMM_STATE_BYTES of backend::cuda::fmm");
+
+// One tree: 0 the sources', 1 the targets'. n points, `cell_capacity` cells at most.
+struct Tree {
+    const void *x;       // [n][3] the caller's positions (f32 or f64)
+    const u32 *n_device; // live count on the device, or null
+    u64 *key, *key_other;     // [n] Morton keys of `max_level` levels, sorted; the other buffer of the sort
+    u32 *order, *order_other; // [n] place in the caller's array of the sorted point
+    uint8_t *leaf_level; // [n] level of the leaf that holds the sorted point
+    u32 *block_count;    // [blocks of 1024 points][kLevels] first cell of each level that starts in the block
+    u32 *sort_status;    // [passes][tiles][256] look-back state of the sort, cleared before
+    void *point;         // [n] Vec4<T>: sorted position and core radius (or charge)
+    u32 *begin, *end;    // [cells] sorted points of the cell
+    u32 *parent, *child; // [cells] parent, first child
+    u32 *info;           // [cells] level | leaf << 5 | octant << 6 | mask of children << 16
+    u64 *cell_key;       // [cells] key at the cell's own level
+    u32 n, capacity, cell_capacity, x_is_f64;
+};
+
+struct Fmm {
+    State *state;
+    Tree tree[2];
+    const void *strength_in; // [n][3] or [n], the caller's
+    const void *core_in;     // [n] or null
+    const int *connectivity; // [n][ld] end points of segments
+    const void *points;      // [points][3]
+    void *piece;             // [pieces] Piece: segments cut to about the mean length, see fmm_segments.cu
+    void *strength;          // [n] Vec4<T>, sorted: strength; or half vector and circulation of a segment
+    double *cell_core;       // [source cells] largest core below the cell
+    void *multipole;         // [source cells][components][stride] T
+    void *local;             // [target cells][components][stride] T
+    u32 *near;               // [target cells][kBeside] source cell at the same level beside the target cell, or kNone
+    u32 *tile_cell;          // [target cells] sorted by (level, octant)
+    const void *operators;   // operator tables in fragment order, see fmm_operators.cu
+    const uint2 *op;         // [ops][tiles] first fragment of a column tile, and the steps of 8 rows that are kept: begin | end << 16
+    const double *gauss;     // [2][16] nodes and weights of P2M along a segment
+    void *field;             // [targets][fields] T: sorted near field
+    void *out_main, *out_gradient; // the caller's arrays (f32 or f64), out_gradient may be null
+    double default_core, normalization, core_range, walk_range, stretch, box;
+    u32 max_level, sort_passes, order, stride, components, kind, regularization;
+    u32 inputs_are_f64, out_is_f64, accumulate, fields, gauss_points, arena, n_in, ld, index_base, rows, pad;
+};
+static_assert(sizeof(Tree) == 144 && sizeof(Fmm) == 8 + 2 * 144 + 17 * 8 + 6 * 8 + 18 * 4, "mirrors of backend::cuda::fmm");
+
+// Doubles to integers of the same order; 0 is below all of them.
+__device__ inline u64 ordered(double x) {
+    const u64 bits = (u64)__double_as_longlong(x);
+    return bits >> 63 ? ~bits : bits | 1ull << 63;
+}
+__device__ inline double unordered(u64 o) { return __longlong_as_double((long long)(o >> 63 ? o & ~(1ull << 63) : ~o)); }
+
+__device__ inline u64 spread(u64 v) {
+    v &= 0x1fffff;
+    v = (v | v << 32) & 0x1f00000000ffffull;
+    v = (v | v << 16) & 0x1f0000ff0000ffull;
+    v = (v | v << 8) & 0x100f00f00f00f00full;
+    v = (v | v << 4) & 0x10c30c30c30c30c3ull;
+    return (v | v << 2) & 0x1249249249249249ull;
+}
+
+__device__ inline u32 gather_bits(u64 v) {
+    v &= 0x1249249249249249ull;
+    v = (v | v >> 2) & 0x10c30c30c30c30c3ull;
+    v = (v | v >> 4) & 0x100f00f00f00f00full;
+    v = (v | v >> 8) & 0x1f0000ff0000ffull;
+    v = (v | v >> 16) & 0x1f00000000ffffull;
+    return (u32)(v | v >> 32) & 0x1fffff;
+}
+
+// Key: x in the lowest bit of each triple, then y, then z.
+__device__ inline u64 morton(u32 x, u32 y, u32 z) { return spread(x) | spread(y) << 1 | spread(z) << 2; }
+__device__ inline void unmorton(u64 key, int *c) {
+    c[0] = (int)gather_bits(key); c[1] = (int)gather_bits(key >> 1); c[2] = (int)gather_bits(key >> 2);
+}
+
+// Deepest level at which two keys of `levels` levels share a cell.
+__device__ inline int common_level(u64 a, u64 b, int levels) {
+    return a == b ? levels : (3 * levels - (64 - __clzll((long long)(a ^ b)))) / 3;
+}
+
+__device__ inline u32 count_of(const Tree &t) { return t.n_device ? min(*t.n_device, t.n) : t.n; }
+
+__device__ inline double input(const void *a, u32 is_f64, size_t i) {
+    return is_f64 ? ((const double *)a)[i] : (double)((const float *)a)[i];
+}
+
+// Place of neighbour `n` relative to a cell: the 27 around it, then one step further along each axis.
+__device__ inline void beside(int n, int *d) {
+    if (n < 27) { d[0] = n % 3 - 1; d[1] = n / 3 % 3 - 1; d[2] = n / 9 - 1; return; }
+    const int k = n - 27, v = k & 1 ? 2 : -2;
+    d[0] = k < 2 ? v : 0; d[1] = k >> 1 == 1 ? v : 0; d[2] = k >= 4 ? v : 0;
+}
+// Near: no M2L at this level between cells that far apart (in cells). Sqrt(5) sides is the closest that expansions meet; the
+// cells two sides apart would need a third more coefficients for six of some 200 pairs.
+__device__ inline bool is_near(int x, int y, int z) { return x * x + y * y + z * z <= 4; }
+
+__device__ inline int info_level(u32 info) { return info & 31; }
+__device__ inline bool info_leaf(u32 info) { return info >> 5 & 1; }
+__device__ inline int info_octant(u32 info) { return info >> 6 & 7; }
+__device__ inline u32 info_children(u32 info) { return info >> 16 & 255; }
+
+// Child of `cell` in `octant`, or kNone.
+__device__ inline u32 child_of(const Tree &t, u32 cell, int octant) {
+    const u32 mask = info_children(t.info[cell]);
+    return mask >> octant & 1 ? t.child[cell] + __popc(mask & ((1u << octant) - 1)) : kNone;
+}
+
+// Centre (scaled coordinates) and side of a cell.
+template <class T> __device__ inline T cell_geometry(const Tree &t, const Root &root, u32 cell, T *centre) {
+    const double side = root.side / (double)(1u << info_level(t.info[cell]));
+    int c[3];
+    unmorton(t.cell_key[cell], c);
+    for (int k = 0; k < 3; k++) centre[k] = (T)((c[k] + 0.5) * side);
+    return (T)side;
+}
+
+} // namespace fmm

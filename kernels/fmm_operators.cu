@@ -1,0 +1,130 @@
+// The translation operators as dense real matrices, computed once for an order and kept in the order in which the tensor
+// units take them. Enters: which blocks of degrees are kept. Leaves: fragments of 8 x 8, see `entry` for the numbering.
+//
+// Real solid harmonics: R_lm = r^l P_lm(cos) e^{im phi}/(l+m)! = a_lm + i b_lm and I_lm = (l-m)! P_lm(cos) e^{im phi}/r^{l+1}
+// (no Condon-Shortley phase), 1/|x-y| = sum conj(R_lm(y)) I_lm(x) over all m. Coefficient number l^2 is a_l0, l^2+2m-1 and l^2+2m
+// are a_lm and b_lm. In this normalization translations and derivatives have no square roots:
+//   M2L  1/|d-(y-t)| = sum (-1)^l conj(R_l'm'(y) R_lm(t)) I_{l+l',m+m'}(d)
+//   M2M  R_lm(y+e) = sum R_l'm'(y) R_{l-l',m-m'}(e);  L2L is its transpose.
+// All lengths are in sides of the cell whose expansion it is; a local expansion is stored times that side.
+#include "fmm.cuh"
+using namespace fmm;
+
+constexpr int kMaxDegree = 40;
+
+struct Complex { double c, s; };
+
+// H of negative m: H_{l,-m} = (-1)^m conj(H_lm).
+__device__ inline Complex at(const Complex *h, int l, int m) {
+    const int k = m < 0 ? -m : m;
+    if (k > l || l < 0) return {0, 0};
+    Complex v = h[l * (l + 1) / 2 + k];
+    if (m < 0) { v.s = -v.s; if (k & 1) { v.c = -v.c; v.s = -v.s; } }
+    return v;
+}
+
+__device__ void irregular(Complex *h, double x, double y, double z, int degree) {
+    const double r2 = x * x + y * y + z * z;
+    Complex d{1 / sqrt(r2), 0};
+    for (int m = 0; m <= degree; m++) {
+        Complex p{0, 0}, q = d;
+        for (int l = m; l <= degree; l++) {
+            h[l * (l + 1) / 2 + m] = q;
+            const double u = (2 * l + 1) * z / r2, v = (double)(l * l - m * m) / r2;
+            const Complex next{u * q.c - v * p.c, u * q.s - v * p.s};
+            p = q; q = next;
+        }
+        const double k = (2 * m + 1) / r2;
+        d = {k * (x * d.c - y * d.s), k * (x * d.s + y * d.c)};
+    }
+}
+
+__device__ void regular(Complex *h, double x, double y, double z, int degree) {
+    const double r2 = x * x + y * y + z * z;
+    Complex d{1, 0};
+    for (int m = 0; m <= degree; m++) {
+        Complex p{0, 0}, q = d;
+        for (int l = m; l <= degree; l++) {
+            h[l * (l + 1) / 2 + m] = q;
+            const double k = 1.0 / ((l + 1) * (l + 1) - m * m), u = (2 * l + 1) * z * k, v = r2 * k;
+            const Complex next{u * q.c - v * p.c, u * q.s - v * p.s};
+            p = q; q = next;
+        }
+        const double k = 0.5 / (m + 1);
+        d = {k * (x * d.c - y * d.s), k * (x * d.s + y * d.c)};
+    }
+}
+
+__device__ inline void split(int index, int *l, int *m, int *sine) {
+    int d = (int)sqrt((double)index);
+    while (d * d > index) d--;
+    while ((d + 1) * (d + 1) <= index) d++;
+    const int k = index - d * d;
+    *l = d; *m = (k + 1) / 2; *sine = k && !(k & 1);
+}
+
+// Row `to`, column `from` of M2L.
+__device__ double m2l_entry(const Complex *h, int to, int from) {
+    int l, m, b, l1, m1, b1;
+    split(to, &l, &m, &b); split(from, &l1, &m1, &b1);
+    const Complex plus = at(h, l + l1, m + m1), minus = at(h, l + l1, m - m1);
+    const double sign = m1 & 1 ? -1 : 1;
+    double v = !b && !b1 ? plus.c + sign * minus.c : b && b1 ? sign * minus.c - plus.c : !b ? plus.s - sign * minus.s : plus.s + sign * minus.s;
+    v *= 2 * (m ? 1 : 0.5) * (m1 ? 1 : 0.5);
+    return l & 1 ? -v : v;
+}
+
+// Row `to`, column `from` of M2M for the child's unit: R(y/2 + e).
+__device__ double m2m_entry(const Complex *h, int to, int from) {
+    int l, m, b, l1, m1, b1;
+    split(to, &l, &m, &b); split(from, &l1, &m1, &b1);
+    if (l1 > l) return 0;
+    const Complex minus = at(h, l - l1, m - m1), plus = at(h, l - l1, m + m1);
+    const double sign = !m1 ? 0 : m1 & 1 ? -1 : 1;
+    const double v = !b && !b1 ? minus.c + sign * plus.c : !b ? sign * plus.s - minus.s : !b1 ? minus.s + sign * plus.s : minus.c - sign * plus.c;
+    return ldexp(v, -l1);
+}
+
+__device__ inline float to_tf32(float x) {
+#if __CUDA_ARCH__ >= 800
+    u32 r;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
+    return __uint_as_float(r);
+#else
+    return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u);
+#endif
+}
+
+// Ops: M2L by offset target - source, (x+5)*121 + (y+5)*11 + z+5, then M2M and L2L by octant.
+// `parts` 0: doubles; 1: floats rounded to TF32; 2: floats as a TF32 number and the TF32 of what it lacks.
+// Launch: a block of 256 threads an op.
+extern "C" __global__ void __launch_bounds__(256) fmm_operators(const __grid_constant__ Fmm f, void *out, u32 tiles, u32 parts) {
+    __shared__ Complex h[(kMaxDegree + 1) * (kMaxDegree + 2) / 2];
+    const int op = blockIdx.x, count = f.order * f.order;
+    const bool m2l = op < kOffsets;
+    const int octant = m2l ? 0 : (op - kOffsets) & 7;
+    if (threadIdx.x == 0) {
+        if (m2l) irregular(h, op / 121 - 5, op / 11 % 11 - 5, op % 11 - 5, 2 * f.order - 2);
+        else regular(h, (octant & 1) * 0.5 - 0.25, (octant >> 1 & 1) * 0.5 - 0.25, (octant >> 2) * 0.5 - 0.25, f.order - 1);
+    }
+    __syncthreads();
+    for (u32 j = 0; j < tiles; j++) {
+        const uint2 kept = f.op[op * tiles + j];
+        const int begin = kept.y & 0xffff, end = kept.y >> 16;
+        const size_t start = kept.x;
+        for (int w = threadIdx.x; w < (end - begin) * 64; w += 256) {
+            const int lane = w % 64 / 2, e = w & 1, step = w / 64;
+            const int from = (begin + step) * 8 + lane % 4 + 4 * e, to = j * 8 + lane / 4;
+            double v = 0;
+            if (from < count && to < count) v = m2l ? m2l_entry(h, to, from) : op < kOffsets + 8 ? m2m_entry(h, to, from) : 0.5 * m2m_entry(h, from, to);
+            const size_t fragment = start + step;
+            if (parts == 0) ((double *)out)[fragment * 64 + lane * 2 + e] = v;
+            else if (parts == 1) ((float *)out)[fragment * 64 + lane * 2 + e] = to_tf32((float)v);
+            else {
+                const float high = to_tf32((float)v);
+                ((float *)out)[fragment * 128 + lane * 4 + e] = high;
+                ((float *)out)[fragment * 128 + lane * 4 + 2 + e] = to_tf32((float)(v - high));
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What one FMM on the device is made with: orders, leaf sizes, ranges of cores. Pure numbers, decided on the host.
+
+use super::staircase::Staircase;
+use crate::math::regularization::{core_reach, core_reach_gradient};
+use crate::options::{PlanOptions, Regularization};
+
+/// What a source is; numbers of `Kind` in kernels/fmm.cuh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Kind {
+    Charge = 0,
+    Particle = 1,
+    Segment = 2,
+}
+
+/// Part of the tolerance that the far field may take, as a factor of the budget of `Staircase`: sums are dominated by what
+/// is near, unless a core smooths that away. Measured on one H200, 2026-11-21: CUBE at 1e-6 reaches 0.8, at 1e-4 0.7 of its
+/// tolerance with 30, LAPLACE at 1e-3 0.65 of it with 50; VPM (cores twice the spacing) needs 2 for its gradients.
+const BUDGET_PLAIN: f64 = 30.0;
+const BUDGET_CORES: f64 = 2.5;
+
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recipe {
+    pub kind: Kind,
+    pub regularization: Regularization,
+    pub gradient: bool,
+    pub is_f64: bool,
+    pub staircase: Staircase,
+    /// Points of a leaf at most: sources, targets.
+    pub capacity: [usize; 2],
+    /// Within so many cores the regularized kernel is used.
+    pub core_range: f64,
+    /// Within so many cores source cells are searched for such elements.
+    pub walk_range: f64,
+    /// f32: the multipoles enter the products as two TF32 numbers each.
+    pub two_parts: bool,
+}
+
+impl Recipe {
+    pub fn new(kind: Kind, options: &PlanOptions, gradient: bool, is_f64: bool, shared: usize) -> Self {
+        let regularization = match kind {
+            Kind::Charge => Regularization::None,
+            Kind::Particle => options.particle_regularization,
+            Kind::Segment => options.segment_regularization,
+        };
+        let tolerance = options.tolerance.max(if is_f64 { 1e-13 } else { 1e-6 });
+        let cores = regularization != Regularization::None;
+        let budget = tolerance * if cores { BUDGET_CORES } else { BUDGET_PLAIN };
+        let most = highest_order(is_f64, shared);
+        let least = (options.order.max(0) as usize).min(most);
+        let leaf = if options.leaf_capacity > 0 { (options.leaf_capacity as usize).clamp(8, 512) } else { 64 };
+        let reach = |tolerance: f64| match (cores, gradient) {
+            (false, _) => 0.0,
+            (true, false) => core_reach(regularization, tolerance),
+            (true, true) => core_reach_gradient(regularization, 3.0 * tolerance).max(core_reach(regularization, tolerance)),
+        };
+        let core_range = reach(tolerance);
+        Self {
+            kind,
+            regularization,
+            gradient,
+            is_f64,
+            staircase: Staircase::new(budget, least, most),
+            capacity: [leaf, leaf],
+            core_range,
+            // The core of a segment acts along its whole line, there as (c/r)².
+            walk_range: if kind == Kind::Segment { core_range.max(0.5 / tolerance.sqrt()) } else { core_range },
+            two_parts: !is_f64 && tolerance < 9e-4,
+        }
+    }
+
+    pub fn components(&self) -> usize {
+        if self.kind == Kind::Charge { 1 } else { 3 }
+    }
+
+    /// Numbers in a row of an expansion.
+    pub fn stride(&self) -> usize {
+        8 * self.staircase.tiles
+    }
+
+    /// Sums of the near field at a target.
+    pub fn fields(&self) -> usize {
+        match (self.kind, self.gradient) {
+            (Kind::Charge, _) => 4,
+            (_, true) => 12,
+            (_, false) => 3,
+        }
+    }
+
+    pub fn real_bytes(&self) -> usize {
+        if self.is_f64 { 8 } else { 4 }
+    }
+
+    /// Column tiles a warp of `fmm_translate` has, as instantiated there.
+    pub fn tiles_per_warp(&self) -> usize {
+        let need = self.staircase.tiles.div_ceil(4);
+        if need > 6 { 8 } else { need }
+    }
+
+    /// Rows of a tile.
+    pub fn rows(&self) -> usize {
+        rows(self.is_f64, self.staircase.tiles)
+    }
+
+    /// Bytes of the arena of rows and of all shared memory of `fmm_translate`.
+    pub fn translate_shared(&self, shared: usize) -> (usize, usize) {
+        let widest = self.rows() * (self.staircase.columns.max(self.stride()) + 4) * self.real_bytes();
+        let lists = lists(self.rows(), self.components());
+        let arena = (2 * widest).min(widest.max(shared / 2 - 2048 - lists)).min(shared - 1024 - lists) & !15;
+        (arena, arena + lists)
+    }
+
+    pub fn describe(&self) -> String {
+        let s = &self.staircase;
+        let elements = match self.kind {
+            Kind::Charge => "charges",
+            Kind::Particle => "particles",
+            Kind::Segment => "segments",
+        };
+        let mut text = format!(
+            "FMM on the device for {elements} in {} precision: expansions of {} degrees, of which each M2L offset keeps what the tolerance needs \
+             ({} of {} blocks of 8 by 8 coefficients a pair on average), leaves of at most {} sources and {} targets.",
+            if self.is_f64 { "double" } else { "single" },
+            s.order,
+            s.fragments / super::staircase::OPERATORS,
+            s.tiles * s.tiles,
+            self.capacity[0],
+            self.capacity[1]
+        );
+        if self.core_range > 0.0 {
+            text += &format!(" Cores count up to {:.2} radii; farther, sums are singular.", self.core_range);
+        }
+        text
+    }
+}
+
+fn rows(is_f64: bool, tiles: usize) -> usize {
+    if is_f64 && tiles > 24 { 64 } else { 96 }
+}
+
+fn lists(rows: usize, components: usize) -> usize {
+    (66 * (rows / components) + rows / components) * 4
+}
+
+/// The highest order whose rows fit a block's shared memory.
+fn highest_order(is_f64: bool, shared: usize) -> usize {
+    let most = if is_f64 { 16 } else { 11 };
+    let fits = |order: &usize| {
+        let tiles = (order * order).div_ceil(8);
+        let rows = rows(is_f64, tiles);
+        rows * (8 * tiles + 4) * if is_f64 { 8 } else { 4 } + lists(rows, 1) + 1024 <= shared
+    };
+    (2..=most).rev().find(fits).unwrap_or(6)
+}
+
+/// Nodes and weights of Gauss-Legendre integration on [-1, 1], 16 of each (zero beyond `points`).
+pub fn gauss_legendre(points: usize) -> [f64; 32] {
+    let mut table = [0.0; 32];
+    for i in 0..points {
+        let mut x = (std::f64::consts::PI * (i as f64 + 0.75) / (points as f64 + 0.5)).cos();
+        let mut slope = 1.0;
+        for _ in 0..100 {
+            let (mut p, mut q) = (1.0, 0.0);
+            for k in 0..points {
+                (p, q) = (((2 * k + 1) as f64 * x * p - k as f64 * q) / (k + 1) as f64, p);
+            }
+            slope = points as f64 * (x * p - q) / (x * x - 1.0);
+            let step = p / slope;
+            x -= step;
+            if step.abs() < 1e-16 {
+                break;
+            }
+        }
+        (table[i], table[16 + i]) = (x, 2.0 / ((1.0 - x * x) * slope * slope));
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gauss_legendre_integrates_its_degree() {
+        for points in 1..=8 {
+            let table = gauss_legendre(points);
+            for degree in 0..2 * points {
+                let sum: f64 = (0..points).map(|k| table[16 + k] * table[k].powi(degree as i32)).sum();
+                let exact = if degree % 2 == 1 { 0.0 } else { 2.0 / (degree + 1) as f64 };
+                assert!((sum - exact).abs() < 1e-14, "{points} points, degree {degree}: {sum} for {exact}");
+            }
+        }
+    }
+
+    fn options(tolerance: f64) -> PlanOptions {
+        PlanOptions {
+            method: crate::options::Method::Fmm,
+            precision: crate::options::Precision::Arrays,
+            order: 0,
+            leaf_capacity: 0,
+            segment_regularization: Regularization::Vatistas,
+            particle_regularization: Regularization::GaussErf,
+            index_base: 0,
+            tolerance,
+            normalization: 1.0,
+            core_radius: 0.0,
+            accumulate: false,
+        }
+    }
+
+    #[test]
+    fn rows_fit_shared_memory() {
+        for is_f64 in [false, true] {
+            for tolerance in [1e-2, 1e-4, 1e-6, 1e-9] {
+                for (kind, shared) in [(Kind::Particle, 232_448), (Kind::Charge, 232_448), (Kind::Segment, 166_912), (Kind::Charge, 101_376)] {
+                    let options = options(tolerance);
+                    let recipe = Recipe::new(kind, &options, true, is_f64, shared);
+                    let (arena, all) = recipe.translate_shared(shared);
+                    assert!(all <= shared && arena >= recipe.rows() * (recipe.stride() + 4) * recipe.real_bytes(), "{tolerance} {kind:?}");
+                }
+            }
+        }
+    }
+}
