@@ -267,9 +267,10 @@ template <class T, class P> struct Near {
 
     __device__ void count() {
         const constexpr bool cores = P::kHasCore;
-        const u64 n = __reduce_add_sync(~0u, (u32)pairs), c = __reduce_add_sync(~0u, (u32)core_pairs);
+        u64 n = pairs, c = core_pairs;
+        for (int d = 16; d; d >>= 1) { n += __shfl_xor_sync(~0u, n, d); c += __shfl_xor_sync(~0u, c, d); }
         if ((threadIdx.x & 31) == 0) {
-            if (cores || threadIdx.x == 0) atomicAdd(&f.state->near_pairs, (cores ? n : (u64)pairs) * targets);
+            if (cores || threadIdx.x == 0) atomicAdd(&f.state->near_pairs, (cores ? n : pairs) * targets);
             if (c) atomicAdd(&f.state->core_pairs, c * targets);
         }
     }

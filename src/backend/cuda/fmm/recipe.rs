@@ -17,7 +17,7 @@ pub enum Kind {
 /// is near, unless a core smooths that away. Measured on one H200, 2026-11-21: CUBE at 1e-6 reaches 0.8, at 1e-4 0.7 of its
 /// tolerance with 30, LAPLACE at 1e-3 0.65 of it with 50; VPM (cores twice the spacing) needs 2 for its gradients.
 const BUDGET_PLAIN: f64 = 30.0;
-const BUDGET_CORES: f64 = 2.5;
+const BUDGET_CORES: f64 = 1.8;
 
 
 #[derive(Debug, Clone, PartialEq)]

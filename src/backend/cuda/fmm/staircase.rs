@@ -38,18 +38,26 @@ impl Staircase {
     pub fn new(budget: f64, least: usize, most: usize) -> Self {
         let gains = gains();
         let offsets = offsets();
-        let powers: Vec<Vec<f64>> =
-            offsets.iter().map(|o| (0..2 * DEGREES).map(|k| o.distance2.powi(-(k as i32 + 1))).collect()).collect();
+        // Only distances matter: shells of offsets at the same one.
+        let mut shells: Vec<(f64, f64)> = Vec::new();
+        for offset in &offsets {
+            match shells.iter_mut().find(|shell| shell.0 == offset.distance2) {
+                Some(shell) => shell.1 += offset.share,
+                None => shells.push((offset.distance2, offset.share)),
+            }
+        }
+        let powers_of = |distance2: f64| (0..2 * DEGREES).map(|k| distance2.powi(-(k as i32 + 1))).collect::<Vec<f64>>();
+        let powers: Vec<Vec<f64>> = shells.iter().map(|shell| powers_of(shell.0)).collect();
         let keep = |tau: f64, a: usize, b: usize, power: &[f64]| {
             (b == 0 && a <= 1) || gains[a][b] * power[a + b] > tau * ((2 * a + 1) * (2 * b + 1)) as f64
         };
         let lost = |tau: f64| {
             let mut sum = 0.0;
-            for (offset, power) in offsets.iter().zip(&powers) {
+            for (shell, power) in shells.iter().zip(&powers) {
                 for a in 0..DEGREES {
                     for b in 0..DEGREES {
                         if a >= most || b >= most || !keep(tau, a, b, power) {
-                            sum += offset.share * gains[a][b] * power[a + b];
+                            sum += shell.1 * gains[a][b] * power[a + b];
                         }
                     }
                 }
@@ -72,7 +80,9 @@ impl Staircase {
                 }
             }
         }
-        Self::tabulate(order, &offsets, |a, b, i| kept(a, b, &powers[i]))
+        let shell_of = |i: usize| shells.iter().position(|shell| shell.0 == offsets[i].distance2).expect("made from them");
+        let shell: Vec<usize> = (0..offsets.len()).map(shell_of).collect();
+        Self::tabulate(order, &offsets, |a, b, i| kept(a, b, &powers[shell[i]]))
     }
 
     fn tabulate(order: usize, offsets: &[Offset], keep: impl Fn(usize, usize, usize) -> bool) -> Self {
