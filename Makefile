@@ -34,3 +34,4 @@ gfortran:
 	@sh tests/gfortran.sh
 
 include kernels/kernels.mk
+include packaging/install.mk

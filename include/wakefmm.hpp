@@ -1,0 +1,235 @@
+// libwakefmm for C++17: handles that free themselves, arrays with their length, errors as exceptions. Header only, over
+// wakefmm.h; what functions mean, units and thread rules: there.
+//
+//   wakefmm::plan<double> plan;                          // Real is the type of the arrays: float or double
+//   plan.set_particles(x, alpha, sigma);                 // containers of Real (3 per vector) or of std::array<Real, 3>
+//   plan.set_targets(x);
+//   plan.evaluate(u);                                    // or plan.evaluate(u, gradient)
+//
+// Nothing is allocated here, except for the text of an error that is thrown.
+#ifndef WAKEFMM_HPP
+#define WAKEFMM_HPP
+
+#include "wakefmm.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace wakefmm {
+
+/// A failed call: what() is the library's message, status() one of WFMM_ERR_*.
+class error : public std::runtime_error {
+public:
+    error(wfmm_status status, const std::string &message) : std::runtime_error(message), status_(status) {}
+    wfmm_status status() const noexcept { return status_; }
+    /// Whether the object survived: only its destruction is allowed where it did not.
+    bool fatal() const noexcept { return status_ < 0; }
+
+private:
+    wfmm_status status_;
+};
+
+/// Throws where a status of the C API is not WFMM_OK.
+inline void check(wfmm_status status) {
+    if (status == WFMM_OK) return;
+    char text[1024] = "";
+    wfmm_last_error(text, sizeof text, nullptr);
+    throw error(status, text);
+}
+
+/// Rows of Width numbers, one after the other, that belong to someone else: a std::span with a second extent.
+/// From a container of numbers, of arrays of Width numbers or of structs of Width numbers, or from pointer and rows.
+template <class T, std::size_t Width>
+class rows {
+public:
+    constexpr rows() noexcept = default;
+    constexpr rows(std::nullptr_t) noexcept {}
+    constexpr rows(T *data, std::size_t count) noexcept : data_(data), count_(count) {}
+
+    template <class Container, class Item = std::remove_pointer_t<decltype(std::declval<Container &>().data())>,
+              class = std::enable_if_t<!std::is_same_v<std::decay_t<Container>, rows> &&
+                                       (std::is_const_v<T> || !std::is_const_v<Item>)>>
+    rows(Container &&container)
+        : data_(reinterpret_cast<T *>(container.data())), count_(container.size() * sizeof(Item) / (Width * sizeof(T))) {
+        using Plain = std::remove_const_t<Item>;
+        constexpr bool numbers = std::is_same_v<Plain, std::remove_const_t<T>>;
+        static_assert(numbers || (std::is_trivially_copyable_v<Plain> && std::is_standard_layout_v<Plain> &&
+                                  sizeof(Plain) == Width * sizeof(T) && alignof(Plain) == alignof(T)),
+                      "a row is made of Width numbers of the plan's type");
+        if (container.size() * sizeof(Item) % (Width * sizeof(T)) != 0)
+            throw error(WFMM_ERR_SHAPE, "an array does not hold whole rows of " + std::to_string(Width) + " numbers");
+    }
+
+    constexpr T *data() const noexcept { return data_; }
+    constexpr std::int64_t count() const noexcept { return static_cast<std::int64_t>(count_); }
+
+private:
+    T *data_ = nullptr;
+    std::size_t count_ = 0;
+};
+
+namespace detail {
+
+template <class Real>
+struct api;
+
+#define WAKEFMM_API(Real, suffix)                                                                                      \
+    template <>                                                                                                        \
+    struct api<Real> {                                                                                                 \
+        static constexpr auto set_segments = &wfmm_plan_set_segments_##suffix;                                         \
+        static constexpr auto set_particles = &wfmm_plan_set_particles_##suffix;                                       \
+        static constexpr auto set_charges = &wfmm_plan_set_charges_##suffix;                                           \
+        static constexpr auto set_strengths = &wfmm_plan_set_strengths_##suffix;                                       \
+        static constexpr auto set_targets = &wfmm_plan_set_targets_##suffix;                                           \
+        static constexpr auto evaluate = &wfmm_plan_evaluate_##suffix;                                                 \
+        static constexpr auto evaluate_potential = &wfmm_plan_evaluate_potential_##suffix;                             \
+        static constexpr auto check = &wfmm_plan_check_##suffix;                                                       \
+    };
+WAKEFMM_API(float, f32)
+WAKEFMM_API(double, f64)
+#undef WAKEFMM_API
+
+/// An array beside others must be as long as they are; one that may be left out may also be empty.
+template <class A>
+void same_count(const char *name, const A &array, std::int64_t wanted, bool optional = false) {
+    if (array.count() == wanted || (optional && array.data() == nullptr)) return;
+    throw error(WFMM_ERR_SHAPE, std::string(name) + " has " + std::to_string(array.count()) + " rows; " +
+                                    std::to_string(wanted) + " are needed");
+}
+
+/// Text whose length the library tells: asked for twice.
+template <class Function, class Object>
+std::string text(Function function, const Object *object) {
+    std::size_t length = 0;
+    wakefmm::check(function(object, nullptr, 0, &length));
+    std::string line(length + 1, '\0');
+    wakefmm::check(function(object, line.data(), line.size(), nullptr));
+    line.resize(length);
+    return line;
+}
+
+} // namespace detail
+
+struct session_options : wfmm_session_options {
+    session_options() { check(wfmm_session_options_init(this, sizeof(wfmm_session_options))); }
+};
+
+struct plan_options : wfmm_plan_options {
+    plan_options() { check(wfmm_plan_options_init(this, sizeof(wfmm_plan_options))); }
+};
+
+/// Back end, device and threads; may be shared by threads and outlived by its plans.
+class session {
+public:
+    explicit session(const session_options &options = {}) { check(wfmm_session_create(&options, &handle_)); }
+    ~session() { wfmm_session_destroy(&handle_); }
+    session(session &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    session &operator=(session &&other) noexcept {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+
+    std::string describe() const { return detail::text(wfmm_session_describe, handle_); }
+    wfmm_session *get() const noexcept { return handle_; }
+
+private:
+    wfmm_session *handle_ = nullptr;
+};
+
+/// Sources, targets, tree and results, for arrays of Real in host memory. One thread at a time.
+template <class Real>
+class plan {
+    static_assert(std::is_same_v<Real, float> || std::is_same_v<Real, double>, "float or double");
+    using api = detail::api<Real>;
+
+public:
+    using scalars = rows<const Real, 1>;
+    using vectors = rows<const Real, 3>;
+
+    /// On the default session.
+    explicit plan(const plan_options &options = {}) { check(wfmm_plan_create(nullptr, &options, &handle_)); }
+    explicit plan(const session &on, const plan_options &options = {}) {
+        check(wfmm_plan_create(on.get(), &options, &handle_));
+    }
+    ~plan() { wfmm_plan_destroy(&handle_); }
+    plan(plan &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    plan &operator=(plan &&other) noexcept {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+
+    /// Width: numbers per row of the connectivity, of which the first two are the points of a segment.
+    template <std::size_t Width = 2>
+    void set_segments(vectors points, rows<const std::int32_t, Width> ends, scalars circulation, scalars core = {}) {
+        detail::same_count("circulation", circulation, ends.count());
+        detail::same_count("core", core, ends.count(), true);
+        check(api::set_segments(handle_, points.count(), points.data(), ends.count(), Width, ends.data(),
+                                circulation.data(), core.data(), WFMM_MEMORY_HOST));
+    }
+    template <class Ends, class = std::enable_if_t<!std::is_convertible_v<Ends, std::nullptr_t>>>
+    void set_segments(vectors points, const Ends &ends, scalars circulation, scalars core = {}) {
+        set_segments<2>(points, rows<const std::int32_t, 2>(ends), circulation, core);
+    }
+    void set_particles(vectors position, vectors strength, scalars core = {}) {
+        detail::same_count("strength", strength, position.count());
+        detail::same_count("core", core, position.count(), true);
+        check(api::set_particles(handle_, position.count(), position.data(), strength.data(), core.data(),
+                                 WFMM_MEMORY_HOST));
+    }
+    void set_charges(vectors position, scalars charge) {
+        detail::same_count("charge", charge, position.count());
+        check(api::set_charges(handle_, position.count(), position.data(), charge.data(), WFMM_MEMORY_HOST));
+    }
+    /// New strengths at the same places; an array that is left out keeps what is there.
+    void set_strengths(scalars circulation, vectors strength = {}, scalars charge = {}) {
+        check(api::set_strengths(handle_, circulation.count(), circulation.data(), strength.count(), strength.data(),
+                                 charge.count(), charge.data(), WFMM_MEMORY_HOST));
+    }
+    void set_targets(vectors position) {
+        check(api::set_targets(handle_, position.count(), position.data(), WFMM_MEMORY_HOST));
+        targets_ = position.count();
+    }
+
+    void prepare() { check(wfmm_plan_prepare(handle_)); }
+    /// gradient row k: du_i/dx_j of target k at place 3 i + j.
+    void evaluate(rows<Real, 3> velocity, rows<Real, 9> gradient = {}) {
+        detail::same_count("velocity", velocity, targets_);
+        detail::same_count("gradient", gradient, targets_, true);
+        check(api::evaluate(handle_, velocity.data(), gradient.data(), WFMM_MEMORY_HOST));
+    }
+    void evaluate_potential(rows<Real, 1> potential, rows<Real, 3> gradient = {}) {
+        detail::same_count("potential", potential, targets_);
+        detail::same_count("gradient", gradient, targets_, true);
+        check(api::evaluate_potential(handle_, potential.data(), gradient.data(), WFMM_MEMORY_HOST));
+    }
+    /// Relative L2 error of the last field on a sample of the targets, against the direct sum.
+    Real error_of(std::int64_t samples, std::uint64_t seed = 1) {
+        Real relative = 0;
+        check(api::check(handle_, samples, seed, &relative));
+        return relative;
+    }
+
+    std::string recipe() const { return detail::text(wfmm_plan_recipe, handle_); }
+    wfmm_report report() const {
+        wfmm_report r{};
+        r.struct_size = sizeof r;
+        check(wfmm_plan_report(handle_, &r));
+        return r;
+    }
+    wfmm_plan *get() const noexcept { return handle_; }
+
+private:
+    // Inside the class `check` is the free function.
+    static void check(wfmm_status status) { wakefmm::check(status); }
+
+    wfmm_plan *handle_ = nullptr;
+    std::int64_t targets_ = 0;
+};
+
+} // namespace wakefmm
+
+#endif
