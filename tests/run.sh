@@ -50,6 +50,11 @@ if [ -z "$checker" ]; then
         ! grep -q "never reached" "$build/f_stops.log"
     verdict "Fortran stops with the message" $?
 
+    # The brownout program: its physics, and the library against the program's own loop.
+    make -s -C examples/fortran/brownout BUILD="$(pwd)/$build/brownout" LIBRARY="$library" &&
+        timeout 600 "$build/brownout/brownout" --selftest
+    verdict "brownout self-test" $?
+
     # Nothing but wfmm_* leaves the library, and everything that the header declares does.
     nm -D --defined-only "$library/libwakefmm.so" | awk '{ print $3 }' | sed 's/@.*//' | sort >"$build/exported"
     ! grep -v '^wfmm_' "$build/exported"

@@ -3,9 +3,10 @@
 module biot_savart_loop
   use kinds, only: wp, pi
   use segments, only: segment_set
+  !$ use omp_lib, only: omp_set_num_threads, omp_get_num_procs
   implicit none (type, external)
   private
-  public :: sum_segments
+  public :: sum_segments, set_loop_threads
 
 contains
 
@@ -28,6 +29,12 @@ contains
     end do
     !$omp end parallel do
   end subroutine sum_segments
+
+  subroutine set_loop_threads(threads)
+    integer, intent(in) :: threads                     !< 0: all
+
+    !$ call omp_set_num_threads(merge(threads, omp_get_num_procs(), threads > 0))
+  end subroutine set_loop_threads
 
   !> Velocity at x of a segment of unit circulation from p1 to p2 with Vatistas' core (n = 2).
   pure function segment_velocity(p1, p2, core_radius, x) result(u)

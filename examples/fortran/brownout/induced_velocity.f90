@@ -1,10 +1,15 @@
 !> The air's velocity that the vortices induce, by one of three methods that give the same answer:
 !> libwakefmm's fast multipole method, its direct sum, or the program's own loop.
+!> Every call of the library in this program is here: one plan serves the whole run.
 module induced_velocity
   use kinds, only: wp
   use segments, only: segment_set
-  use biot_savart_loop, only: sum_segments
+  use biot_savart_loop, only: sum_segments, set_loop_threads
   use progress, only: wall_clock
+  use wakefmm, only: wfmm_session, wfmm_session_options, wfmm_session_create, wfmm_session_destroy, &
+    wfmm_plan, wfmm_plan_options, wfmm_plan_create, wfmm_plan_destroy, &
+    wfmm_plan_set_segments, wfmm_plan_set_targets, wfmm_plan_evaluate, &
+    WFMM_METHOD_FMM, WFMM_METHOD_DIRECT, WFMM_PRECISION_F32, WFMM_PRECISION_F64
   implicit none (type, external)
   private
   public :: induction_t
@@ -12,7 +17,8 @@ module induced_velocity
   type :: induction_t
     character(:), allocatable :: method                !< fmm, direct or loop
     real(wp) :: seconds = 0                            !< spent in `evaluate` so far
-    integer  :: evaluations = 0
+    type(wfmm_session), private :: session
+    type(wfmm_plan), private :: plan
   contains
     procedure :: create
     procedure :: evaluate
@@ -21,32 +27,55 @@ module induced_velocity
 
 contains
 
+  !> Tolerance and method are chosen once; every step reuses the plan with new arrays.
+  !> Without an `ierr` argument the library stops the program with its message when something is wrong.
   subroutine create(self, method, precision, tolerance, threads)
     class(induction_t), intent(inout) :: self
     character(*), intent(in) :: method, precision
     real(wp), intent(in) :: tolerance
-    integer, intent(in) :: threads
+    integer, intent(in) :: threads                     !< 0: all
+    type(wfmm_session_options) :: where_to
+    type(wfmm_plan_options) :: how
 
-    if (method /= 'loop') error stop 'brownout: built without libwakefmm, only --method loop works'
     self%method = method
+    self%seconds = 0
+    if (method == 'loop') then
+      call set_loop_threads(threads)
+      return
+    end if
+    where_to%threads = threads
+    call wfmm_session_create(self%session, where_to)
+    how%tolerance = tolerance
+    how%method = merge(WFMM_METHOD_FMM, WFMM_METHOD_DIRECT, method == 'fmm')
+    how%precision = merge(WFMM_PRECISION_F32, WFMM_PRECISION_F64, precision == 'single')
+    call wfmm_plan_create(self%plan, self%session, how)
   end subroutine create
 
+  !> `velocity(:, i)` of the air at `target(:, i)` from all segments of the set.
   subroutine evaluate(self, set, target, velocity)
     class(induction_t), intent(inout) :: self
     type(segment_set), intent(in) :: set
-    real(wp), intent(in) :: target(:, :)
-    real(wp), intent(out) :: velocity(:, :)
+    real(wp), intent(in), contiguous :: target(:, :)   !< (3, n), m
+    real(wp), intent(out), contiguous :: velocity(:, :)  !< (3, n), m/s
     real(wp) :: started
 
     started = wall_clock()
-    call sum_segments(set, target, velocity)
+    if (self%method == 'loop') then
+      call sum_segments(set, target, velocity)
+    else
+      call wfmm_plan_set_segments(self%plan, set%points, set%connectivity, set%circulation, set%core_radius, &
+                                  n_points=set%n_points, n=set%n)
+      call wfmm_plan_set_targets(self%plan, target)
+      call wfmm_plan_evaluate(self%plan, velocity)
+    end if
     self%seconds = self%seconds + wall_clock() - started
-    self%evaluations = self%evaluations + 1
   end subroutine evaluate
 
   subroutine finish(self)
     class(induction_t), intent(inout) :: self
 
-    self%method = 'none'
+    if (self%method == 'loop') return
+    call wfmm_plan_destroy(self%plan)
+    call wfmm_session_destroy(self%session)
   end subroutine finish
 end module induced_velocity

@@ -16,7 +16,7 @@ module options
     integer  :: segments_per_turn = 36            !< also the time steps in a revolution
     integer  :: wake_turns = 20                   !< older wake is dropped
     integer  :: steps = 0                         !< 0: as many as `revolutions` needs
-    integer  :: revolutions = 20
+    integer  :: revolutions = 14
     integer  :: particles = 100000
     integer  :: segments = 8000                   !< bench only: segments with images
     integer  :: frames = 10                       !< VTK snapshots over the run; 0: none
@@ -123,7 +123,7 @@ contains
       '  --particles 100000          dust parcels', &
       '  --segments-per-turn 36      wake segments, and time steps, in a revolution', &
       '  --wake-turns 20             turns of wake that are kept', &
-      '  --revolutions 20            length of the run (or --steps n)', &
+      '  --revolutions 14            length of the run (or --steps n)', &
       '  --blades 4  --height 1.0    rotor; height over ground in radii', &
       '  --frames 10                 VTK snapshots (0: none)', &
       '  --seed 1  --threads 0       random dust; threads of library and loop (0: all)', &
