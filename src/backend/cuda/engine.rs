@@ -13,7 +13,9 @@ use super::stream::{Event, Stream};
 use crate::backend::{Engine, Field};
 use crate::error::Result;
 use crate::inputs::{Inputs, Reals, RealsMut, TargetInput};
-use crate::options::{PlanOptions, WFMM_BACKEND_CUDA, WFMM_METHOD_DIRECT, WFMM_METHOD_FMM, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
+use crate::options::{
+    PlanOptions, WFMM_BACKEND_CUDA, WFMM_METHOD_DIRECT, WFMM_METHOD_FMM, WFMM_PRECISION_F32, WFMM_PRECISION_F64,
+};
 use crate::report::{Pass, Report};
 use std::sync::Arc;
 use std::time::Instant;
@@ -158,7 +160,8 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
             self.report.method = WFMM_METHOD_FMM;
         } else {
             self.report.seconds[Pass::P2p as usize] = computed;
-            (self.report.method, self.report.order, self.report.depth, self.report.cells) = (WFMM_METHOD_DIRECT, 0, 0, 0);
+            (self.report.method, self.report.order, self.report.depth, self.report.cells) =
+                (WFMM_METHOD_DIRECT, 0, 0, 0);
         }
         self.report.seconds[Pass::Total as usize] = start.elapsed().as_secs_f64();
         Ok(())

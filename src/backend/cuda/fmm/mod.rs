@@ -136,7 +136,14 @@ impl<T: CudaReal> FmmSum<T> {
     }
 
     /// Evaluates on `stream` and waits: the field, or an error and nothing written. `marks` are the ends of the passes.
-    pub fn evaluate(&mut self, inputs: &DeviceInputs, options: &PlanOptions, output: Output, stream: &Stream, marks: &[(Pass, Event)]) -> Result<()> {
+    pub fn evaluate(
+        &mut self,
+        inputs: &DeviceInputs,
+        options: &PlanOptions,
+        output: Output,
+        stream: &Stream,
+        marks: &[(Pass, Event)],
+    ) -> Result<()> {
         let sources = self.sources(inputs);
         self.bound(sources.n, inputs.targets.n);
         for _ in 0..RETRIES {
@@ -156,14 +163,32 @@ impl<T: CudaReal> FmmSum<T> {
     fn sources(&self, inputs: &DeviceInputs) -> Sources {
         let none = RealsArg::default();
         match self.recipe.kind {
-            Kind::Charge => Sources { n: inputs.charges.n, position: inputs.charges.position, strength: inputs.charges.charge, core: none, default_core: 0.0 },
+            Kind::Charge => Sources {
+                n: inputs.charges.n,
+                position: inputs.charges.position,
+                strength: inputs.charges.charge,
+                core: none,
+                default_core: 0.0,
+            },
             Kind::Particle => {
                 let p = &inputs.particles;
-                Sources { n: p.n, position: p.position, strength: p.strength, core: p.core, default_core: p.default_core }
+                Sources {
+                    n: p.n,
+                    position: p.position,
+                    strength: p.strength,
+                    core: p.core,
+                    default_core: p.default_core,
+                }
             }
             Kind::Segment => {
                 let s = &inputs.segments;
-                Sources { n: s.n, position: s.points, strength: s.circulation, core: s.core, default_core: s.default_core }
+                Sources {
+                    n: s.n,
+                    position: s.points,
+                    strength: s.circulation,
+                    core: s.core,
+                    default_core: s.default_core,
+                }
             }
         }
     }
@@ -204,7 +229,13 @@ impl<T: CudaReal> FmmSum<T> {
     }
 
     /// The arena for these sizes, the kernels' arguments, and the range to clear before each evaluation.
-    fn lay_out(&mut self, sources: &Sources, inputs: &DeviceInputs, options: &PlanOptions, output: Output) -> Result<(FmmArg, (u64, usize))> {
+    fn lay_out(
+        &mut self,
+        sources: &Sources,
+        inputs: &DeviceInputs,
+        options: &PlanOptions,
+        output: Output,
+    ) -> Result<(FmmArg, (u64, usize))> {
         let mut measure = Arena::default();
         self.place(&mut measure, sources, inputs);
         self.arena.reserve(measure.used)?;
@@ -283,7 +314,8 @@ impl<T: CudaReal> FmmSum<T> {
             f.tree[k] = tree;
         }
         (f.tree[0].x, f.tree[0].x_is_f64) = (sources.position.address, u32::from(sources.position.is_f64 != 0));
-        (f.tree[1].x, f.tree[1].x_is_f64) = (inputs.targets.position.address, u32::from(inputs.targets.position.is_f64 != 0));
+        (f.tree[1].x, f.tree[1].x_is_f64) =
+            (inputs.targets.position.address, u32::from(inputs.targets.position.is_f64 != 0));
         if recipe.kind == Kind::Segment {
             f.piece = arena.take(5 * sources.n, 8);
             (f.tree[0].x, f.tree[0].x_is_f64) = (arena.take(3 * sources.n, 8), 1);
@@ -309,7 +341,8 @@ impl<T: CudaReal> FmmSum<T> {
             // SAFETY: arguments as in fmm_translate.cu.
             unsafe { launch!(stream, k.translate, [3 * sms, 1, 1], 256, translate_shared; f, mode, level as i32) }
         };
-        let mark = |pass: Pass| marks.iter().find(|(p, _)| *p == pass).map_or(Ok(()), |(_, event)| event.record(stream));
+        let mark =
+            |pass: Pass| marks.iter().find(|(p, _)| *p == pass).map_or(Ok(()), |(_, event)| event.record(stream));
         // SAFETY: `f` describes arrays of the arena with the lengths that fmm.cuh asks for; launch shapes as stated there.
         unsafe {
             if self.recipe.kind == Kind::Segment {
@@ -394,7 +427,8 @@ impl Kernels {
             lists: tree("lists")?,
             gather: tree(&format!("gather_{t}"))?,
             p2m: context.function("fmm_p2m", &format!("fmm_p2m_{t}"))?,
-            translate: context.function("fmm_translate", &format!("fmm_translate_{t}{parts}_{}", recipe.tiles_per_warp()))?,
+            translate: context
+                .function("fmm_translate", &format!("fmm_translate_{t}{parts}_{}", recipe.tiles_per_warp()))?,
             add_parts: context.function("fmm_translate", &format!("fmm_add_parts_{t}"))?,
             p2p: context.function("fmm_p2p", &format!("fmm_p2p_{near}_{t}"))?,
             l2p: context.function("fmm_l2p", &format!("fmm_l2p_{far}_{t}"))?,

@@ -19,7 +19,6 @@ pub enum Kind {
 const BUDGET_PLAIN: f64 = 30.0;
 const BUDGET_CORES: f64 = 1.8;
 
-
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recipe {
     pub kind: Kind,
@@ -53,7 +52,9 @@ impl Recipe {
         let reach = |tolerance: f64| match (cores, gradient) {
             (false, _) => 0.0,
             (true, false) => core_reach(regularization, tolerance),
-            (true, true) => core_reach_gradient(regularization, 3.0 * tolerance).max(core_reach(regularization, tolerance)),
+            (true, true) => {
+                core_reach_gradient(regularization, 3.0 * tolerance).max(core_reach(regularization, tolerance))
+            }
         };
         let core_range = reach(tolerance);
         Self {
@@ -213,11 +214,19 @@ mod tests {
     fn rows_fit_shared_memory() {
         for is_f64 in [false, true] {
             for tolerance in [1e-2, 1e-4, 1e-6, 1e-9] {
-                for (kind, shared) in [(Kind::Particle, 232_448), (Kind::Charge, 232_448), (Kind::Segment, 166_912), (Kind::Charge, 101_376)] {
+                for (kind, shared) in [
+                    (Kind::Particle, 232_448),
+                    (Kind::Charge, 232_448),
+                    (Kind::Segment, 166_912),
+                    (Kind::Charge, 101_376),
+                ] {
                     let options = options(tolerance);
                     let recipe = Recipe::new(kind, &options, true, is_f64, shared);
                     let (arena, all) = recipe.translate_shared(shared);
-                    assert!(all <= shared && arena >= recipe.rows() * (recipe.stride() + 4) * recipe.real_bytes(), "{tolerance} {kind:?}");
+                    assert!(
+                        all <= shared && arena >= recipe.rows() * (recipe.stride() + 4) * recipe.real_bytes(),
+                        "{tolerance} {kind:?}"
+                    );
                 }
             }
         }

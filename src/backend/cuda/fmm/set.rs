@@ -54,7 +54,8 @@ impl<T: CudaReal> FmmSet<T> {
     ) -> Result<bool> {
         self.last.clear();
         let kinds = kinds(inputs, field);
-        let possible = inputs.targets.n > 0 && !kinds.is_empty() && kinds.iter().all(|(kind, _)| has_fmm(*kind, options));
+        let possible =
+            inputs.targets.n > 0 && !kinds.is_empty() && kinds.iter().all(|(kind, _)| has_fmm(*kind, options));
         if !possible || options.method == Method::Direct {
             return Ok(false);
         }
@@ -139,7 +140,8 @@ fn has_fmm(kind: Kind, options: &PlanOptions) -> bool {
 
 fn pays(recipe: &Recipe, sources: usize, targets: usize) -> bool {
     let (n, m) = (sources as f64, targets as f64);
-    let rate = PAIRS[recipe.kind as usize] * if recipe.is_f64 { 1.0 } else { 2.0 } * if recipe.gradient { 0.55 } else { 1.0 };
+    let rate =
+        PAIRS[recipe.kind as usize] * if recipe.is_f64 { 1.0 } else { 2.0 } * if recipe.gradient { 0.55 } else { 1.0 };
     let speed = if recipe.is_f64 { 1.0 } else { 2.0 };
     let far = FRAGMENT * recipe.staircase.fragments as f64 * m * recipe.components() as f64 / 3.0 / speed;
     n * m / rate > EMPTY + POINT * (n + m) + far

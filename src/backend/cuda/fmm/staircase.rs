@@ -46,7 +46,8 @@ impl Staircase {
                 None => shells.push((offset.distance2, offset.share)),
             }
         }
-        let powers_of = |distance2: f64| (0..2 * DEGREES).map(|k| distance2.powi(-(k as i32 + 1))).collect::<Vec<f64>>();
+        let powers_of =
+            |distance2: f64| (0..2 * DEGREES).map(|k| distance2.powi(-(k as i32 + 1))).collect::<Vec<f64>>();
         let powers: Vec<Vec<f64>> = shells.iter().map(|shell| powers_of(shell.0)).collect();
         let keep = |tau: f64, a: usize, b: usize, power: &[f64]| {
             (b == 0 && a <= 1) || gains[a][b] * power[a + b] > tau * ((2 * a + 1) * (2 * b + 1)) as f64
@@ -80,7 +81,8 @@ impl Staircase {
                 }
             }
         }
-        let shell_of = |i: usize| shells.iter().position(|shell| shell.0 == offsets[i].distance2).expect("made from them");
+        let shell_of =
+            |i: usize| shells.iter().position(|shell| shell.0 == offsets[i].distance2).expect("made from them");
         let shell: Vec<usize> = (0..offsets.len()).map(shell_of).collect();
         Self::tabulate(order, &offsets, |a, b, i| kept(a, b, &powers[shell[i]]))
     }
