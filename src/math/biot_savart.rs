@@ -1,7 +1,7 @@
 //! The sums of the library, one pair at a time, in double precision: the oracle of every kernel, never on a hot path.
 //!
 //! Enters: a target, one source, its regularization. Leaves: what that source adds before the normalization s:
-//! velocity and gradient g[i][j] = ∂u_i/∂x_j of particles and segments, potential and gradient of charges.
+//! velocity and gradient `g[i][j]` = ∂u_i/∂x_j of particles and segments, potential and gradient of charges.
 //! A target on a particle or charge, on the line of a segment, and a segment without length add exactly zero.
 //!
 //! Segments: with z1, z2 the coordinates of the target along the segment seen from P1, P2 and ρ its distance to the

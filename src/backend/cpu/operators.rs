@@ -213,7 +213,7 @@ unsafe fn square<S: Simd, T: Real, const N: usize, const C: usize>(s: S, m: *con
     unsafe { matrix::<S, T, C>(s, N, N, m, N, x, y) }
 }
 
-/// Matrix of constants [rows][stride] times lanes x[k], for evaluation of expansions.
+/// Matrix of constants `[rows][stride]` times lanes `x[k]`, for evaluation of expansions.
 #[inline(always)]
 pub fn times<S: Simd, T: Real>(s: S, n: usize, k: usize, m: &[T], stride: usize, x: &[T], y: &mut [T]) {
     let w = Lane::<S, T>::LANES;

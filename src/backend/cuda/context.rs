@@ -98,7 +98,7 @@ impl Context {
         result
     }
 
-    /// A kernel by its unit (kernels/<unit>.cu) and name.
+    /// A kernel by its unit (`kernels/UNIT.cu`) and name.
     pub fn function(&self, unit: &'static str, name: &str) -> Result<Function> {
         let mut kernels = self.functions.lock();
         if let Some(function) = kernels.functions.get(&(unit, name.to_owned())) {

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Lengths are in units in which the problem is of size about one (`direct::Frame`, or the root cube); strengths carry the
-//! normalization. `out` has 3 components (velocity) or 12 (and g[i][j] = ∂u_i/∂x_j at 3 + 3i + j); for charges 1 or 4
+//! normalization. `out` has 3 components (velocity) or 12 (and `g[i][j]` = ∂u_i/∂x_j at 3 + 3i + j); for charges 1 or 4
 //! (potential, gradient). Each is as long as the range of targets and is added to.
 //! `Part::Correction` adds what regularized minus singular is.
 
