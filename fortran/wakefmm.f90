@@ -46,6 +46,7 @@ module wakefmm
   public :: wfmm_plan_create
   public :: wfmm_plan_destroy
   public :: wfmm_plan_evaluate
+  public :: wfmm_plan_evaluate_async
   public :: wfmm_plan_evaluate_potential
   public :: wfmm_plan_options_init
   public :: wfmm_plan_prepare
@@ -56,14 +57,18 @@ module wakefmm
   public :: wfmm_plan_set_circulation
   public :: wfmm_plan_set_particles
   public :: wfmm_plan_set_segments
+  public :: wfmm_plan_set_stream
   public :: wfmm_plan_set_strength
   public :: wfmm_plan_set_strengths
   public :: wfmm_plan_set_targets
+  public :: wfmm_plan_wait
   public :: wfmm_plan_workspace
   public :: wfmm_session_create
   public :: wfmm_session_describe
   public :: wfmm_session_destroy
   public :: wfmm_session_options_init
+  public :: wfmm_session_register
+  public :: wfmm_session_unregister
   public :: wfmm_version
   public :: WFMM_OK
   public :: WFMM_ERR_NULL
@@ -405,6 +410,10 @@ module wakefmm
   interface wfmm_plan_evaluate
     module procedure wfmm_plan_evaluate_f32
     module procedure wfmm_plan_evaluate_f64
+  end interface
+  interface wfmm_plan_evaluate_async
+    module procedure wfmm_plan_evaluate_async_f32
+    module procedure wfmm_plan_evaluate_async_f64
   end interface
   interface wfmm_plan_evaluate_potential
     module procedure wfmm_plan_evaluate_potential_f32
@@ -762,6 +771,54 @@ module wakefmm
       integer(c_int64_t), value :: n_samples
       integer(c_int64_t), value :: seed
       real(c_double), intent(inout) :: out_relative_l2
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_evaluate_async_f32(plan, velocity, gradient, memory) bind(c, &
+      name="wfmm_plan_evaluate_async_f32") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      real(c_float), intent(inout) :: velocity(*)
+      real(c_float), intent(inout), optional :: gradient(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_evaluate_async_f64(plan, velocity, gradient, memory) bind(c, &
+      name="wfmm_plan_evaluate_async_f64") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      real(c_double), intent(inout) :: velocity(*)
+      real(c_double), intent(inout), optional :: gradient(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_wait(plan) bind(c, name="wfmm_plan_wait") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_plan_set_stream(plan, stream) bind(c, name="wfmm_plan_set_stream") result(outcome)
+      import
+      type(c_ptr), value :: plan
+      type(c_ptr), value :: stream
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_session_register(session, array, bytes) bind(c, name="wfmm_session_register") result(outcome)
+      import
+      type(c_ptr), value :: session
+      type(c_ptr), value :: array
+      integer(c_int64_t), value :: bytes
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_session_unregister(session, array) bind(c, name="wfmm_session_unregister") result(outcome)
+      import
+      type(c_ptr), value :: session
+      type(c_ptr), value :: array
       integer(c_int32_t) :: outcome
     end function
 
@@ -1575,6 +1632,109 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_plan_check_f64(plan%handle, int(n_samples, c_int64_t), int(seed, c_int64_t), out_relative_l2)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are
+  subroutine wfmm_plan_evaluate_async_f32(plan, velocity, gradient, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    real(c_float), intent(inout), contiguous :: velocity(:,:)
+    real(c_float), intent(inout), contiguous, optional :: gradient(:,:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_targets
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_targets = 0
+    status = c_wfmm_plan_counts(plan%handle, n_targets=c_n_targets)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
+      c_n_targets], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_evaluate_async_f32(plan%handle, velocity, gradient, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are
+  subroutine wfmm_plan_evaluate_async_f64(plan, velocity, gradient, memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    real(c_double), intent(inout), contiguous :: velocity(:,:)
+    real(c_double), intent(inout), contiguous, optional :: gradient(:,:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_targets
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_targets = 0
+    status = c_wfmm_plan_counts(plan%handle, n_targets=c_n_targets)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
+      c_n_targets], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_evaluate_async_f64(plan%handle, velocity, gradient, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Waits for the evaluation that wfmm_plan_evaluate_async_* started and returns its status; 0 where none is under way.
+  subroutine wfmm_plan_wait(plan, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_plan_wait(plan%handle)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Names the CUDA stream (cudaStream_t, CUstream) on which the caller makes this plan's device arrays: an
+  subroutine wfmm_plan_set_stream(plan, stream, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    type(c_ptr), intent(in), optional :: stream
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    type(c_ptr) :: c_stream
+
+    status = WFMM_OK
+    c_stream = c_null_ptr
+    if (present(stream)) c_stream = stream
+    status = c_wfmm_plan_set_stream(plan%handle, c_stream)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Page-locks bytes bytes of the caller's memory at array, once: fields then cross the bus straight into it. It stays
+  subroutine wfmm_session_register(session, bytes, array, ierr)
+    type(wfmm_session), intent(in) :: session
+    type(c_ptr), intent(in), optional :: array
+    integer, intent(in) :: bytes
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    type(c_ptr) :: c_array
+
+    status = WFMM_OK
+    c_array = c_null_ptr
+    if (present(array)) c_array = array
+    status = c_wfmm_session_register(session%handle, c_array, int(bytes, c_int64_t))
+    call finish(status, ierr)
+  end subroutine
+
+  !> Ends what wfmm_session_register began.
+  subroutine wfmm_session_unregister(session, array, ierr)
+    type(wfmm_session), intent(in) :: session
+    type(c_ptr), intent(in), optional :: array
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    type(c_ptr) :: c_array
+
+    status = WFMM_OK
+    c_array = c_null_ptr
+    if (present(array)) c_array = array
+    status = c_wfmm_session_unregister(session%handle, c_array)
     call finish(status, ierr)
   end subroutine
 

@@ -919,6 +919,62 @@ wfmm_status wfmm_plan_check_f32(struct wfmm_plan *plan, int64_t n_samples, uint6
 wfmm_status wfmm_plan_check_f64(struct wfmm_plan *plan, int64_t n_samples, uint64_t seed, double *out_relative_l2);
 
 /**
+ * Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are
+ * written when wfmm_plan_wait returns 0. Until then every other call with this plan is WFMM_ERR_BUSY, and
+ * velocity, gradient and borrowed device arrays must stay where they are. From Fortran the arrays must be
+ * contiguous and have the attributes target or asynchronous: a temporary would be gone.
+ * velocity: [n_targets][3]. gradient: [n_targets][3][3], or NULL.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT (memory), _OVERLAP, _MEMORY;
+ * WFMM_ERR_THREADS; all others are those of wfmm_plan_wait.
+ * Example: wfmm_plan_evaluate_async_f64(p, u, NULL, WFMM_MEMORY_HOST); move_bodies(); wfmm_plan_wait(p);
+ */
+wfmm_status wfmm_plan_evaluate_async_f32(struct wfmm_plan *plan, float *velocity, float *gradient, int32_t memory);
+
+/**
+ * Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are
+ * written when wfmm_plan_wait returns 0. Until then every other call with this plan is WFMM_ERR_BUSY, and
+ * velocity, gradient and borrowed device arrays must stay where they are. From Fortran the arrays must be
+ * contiguous and have the attributes target or asynchronous: a temporary would be gone.
+ * velocity: [n_targets][3]. gradient: [n_targets][3][3], or NULL.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT (memory), _OVERLAP, _MEMORY;
+ * WFMM_ERR_THREADS; all others are those of wfmm_plan_wait.
+ * Example: wfmm_plan_evaluate_async_f64(p, u, NULL, WFMM_MEMORY_HOST); move_bodies(); wfmm_plan_wait(p);
+ */
+wfmm_status wfmm_plan_evaluate_async_f64(struct wfmm_plan *plan, double *velocity, double *gradient, int32_t memory);
+
+/**
+ * Waits for the evaluation that wfmm_plan_evaluate_async_* started and returns its status; 0 where none is under way.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, and those of wfmm_plan_evaluate_*.
+ * Example: if (wfmm_plan_wait(p)) return 1;
+ */
+wfmm_status wfmm_plan_wait(struct wfmm_plan *plan);
+
+/**
+ * Names the CUDA stream (cudaStream_t, CUstream) on which the caller makes this plan's device arrays: an
+ * evaluation begins after the work that the stream has then. NULL, the default: the default stream. The stream must live
+ * as long as the plan uses it. Without a GPU nothing happens.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
+ * Example: wfmm_plan_set_stream(p, stream);
+ */
+wfmm_status wfmm_plan_set_stream(struct wfmm_plan *plan,
+                                 void *stream);
+
+/**
+ * Page-locks bytes bytes of the caller's memory at array, once: fields then cross the bus straight into it. It stays
+ * locked until wfmm_session_unregister, which must come before the memory is freed. Without a GPU nothing happens.
+ * Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _COUNT; WFMM_ERR_DRIVER where the driver refuses.
+ * Example: wfmm_session_register(s, u, 3 * m * sizeof *u);
+ */
+wfmm_status wfmm_session_register(struct wfmm_session *session, void *array, int64_t bytes);
+
+/**
+ * Ends what wfmm_session_register began.
+ * Thread rule: any thread; not while an evaluation uses the array. Errors: WFMM_ERR_NULL, _HANDLE; WFMM_ERR_DRIVER.
+ * Example: wfmm_session_unregister(s, u);
+ */
+wfmm_status wfmm_session_unregister(struct wfmm_session *session, void *array);
+
+/**
  * Computes the velocity of straight vortex segments at the targets in one call; all arrays in host memory.
  * points: [n_points][3]. connectivity: [n][ld], counted from options->index_base. circulation: [n].
  * core_radius: [n] or NULL. target: [n_targets][3]. options may be NULL. velocity: [n_targets][3].

@@ -35,7 +35,7 @@ if [ -z "$checker" ]; then
     tests="$strict -Wno-compare-reals"
     gfortran $strict -c fortran/wakefmm.f90 -o "$build/wakefmm.o" && gfortran $tests -c tests/fortran/checks.f90 -o "$build/checks.o"
     verdict "Fortran module without a warning" $?
-    for name in values objects bad_input threads stops; do
+    for name in values objects bad_input threads overlap stops; do
         openmp=
         [ $name = threads ] && openmp=-fopenmp
         gfortran $tests $openmp tests/fortran/$name.f90 "$build/wakefmm.o" "$build/checks.o" -o "$build/f_$name" \

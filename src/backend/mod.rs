@@ -34,6 +34,9 @@ pub trait Engine: Send {
     /// Relative L2 error of the last field on `samples` targets against the direct, regularized sum.
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64>;
 
+    /// Later work begins after what the caller has queued on this CUDA stream by then; 0 is the default stream.
+    fn order_after(&mut self, _stream: u64) {}
+
     /// A paragraph: what was chosen and why.
     fn recipe(&self) -> String;
 

@@ -7,12 +7,14 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread::JoinHandle;
 
 use once_cell::sync::Lazy;
 use parking_lot::{Mutex, RwLock};
 
 use crate::error::{
-    Error, Result, WFMM_ERR_BUSY, WFMM_ERR_HANDLE, WFMM_ERR_INTERNAL, WFMM_ERR_NULL, WFMM_ERR_UNUSABLE,
+    Error, Result, WFMM_ERR_BUSY, WFMM_ERR_HANDLE, WFMM_ERR_INTERNAL, WFMM_ERR_NULL, WFMM_ERR_THREADS, WFMM_ERR_UNUSABLE,
 };
 use crate::plan::Plan;
 use crate::session::Session;
@@ -66,11 +68,13 @@ impl<Handle, T> Table<Handle, T> {
 pub struct PlanCell {
     plan: Mutex<Plan>,
     unusable: AtomicBool,
+    /// An evaluation under way on a thread of its own.
+    pending: Mutex<Option<JoinHandle<Result<()>>>>,
 }
 
 impl PlanCell {
     pub fn new(plan: Plan) -> Arc<Self> {
-        Arc::new(Self { plan: Mutex::new(plan), unusable: AtomicBool::new(false) })
+        Arc::new(Self { plan: Mutex::new(plan), unusable: AtomicBool::new(false), pending: Mutex::default() })
     }
 
     /// Runs `work` on the plan unless another thread does. A panic or a negative status leaves the plan unusable.
@@ -89,6 +93,37 @@ impl PlanCell {
         result
     }
 
+    /// Starts `work` on a thread of its own. The plan is taken before this returns, so that every other call is BUSY
+    /// until the work is done.
+    pub fn start(self: &Arc<Self>, work: impl FnOnce(&mut Plan) -> Result<()> + Send + 'static) -> Result<()> {
+        let mut pending = self.pending.lock();
+        if pending.is_some() {
+            return Error::fail(WFMM_ERR_BUSY, "an evaluation of this plan is under way; call wfmm_plan_wait first");
+        }
+        let (taken, is_taken) = sync_channel(1);
+        let cell = self.clone();
+        let run = move || {
+            cell.with(|plan| {
+                let _ = taken.send(());
+                work(plan)
+            })
+        };
+        let thread = std::thread::Builder::new().name("wakefmm-async".into()).spawn(run);
+        let thread = thread.map_err(|e| Error::new(WFMM_ERR_THREADS, format!("no thread for the evaluation: {e}")))?;
+        if is_taken.recv().is_err() {
+            // The plan was busy or unusable, and the thread has ended.
+            return join(thread);
+        }
+        *pending = Some(thread);
+        Ok(())
+    }
+
+    /// Waits for the evaluation under way, if there is one; its error is this call's.
+    pub fn wait(&self) -> Result<()> {
+        let pending = self.pending.lock().take();
+        pending.map_or(Ok(()), join)
+    }
+
     /// Fails while another thread is inside.
     pub fn idle(&self) -> Result<()> {
         if self.plan.is_locked() { Self::busy() } else { Ok(()) }
@@ -98,6 +133,10 @@ impl PlanCell {
         let message = "another thread is using this plan; one thread at a time, or one plan per thread";
         Error::fail(WFMM_ERR_BUSY, message)
     }
+}
+
+fn join(thread: JoinHandle<Result<()>>) -> Result<()> {
+    thread.join().unwrap_or_else(|panic| Error::fail(WFMM_ERR_INTERNAL, format!("internal error: {}", panic_text(&*panic))))
 }
 
 /// The live plan behind a handle, for one call.

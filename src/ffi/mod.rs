@@ -4,7 +4,7 @@
 //! ```text
 //!   library     version, messages, log          session     machines
 //!   plan        create … destroy, queries       arrays      set_*, evaluate (f32 and f64 from one body)
-//!   induce      one call, nothing kept
+//!   induce      one call, nothing kept              overlap     evaluations beside the host's own work
 //!       │
 //!   boundary    macros, guard, pointer checks   handles     live objects    structs   struct_size    text   strings
 //! ```
@@ -20,6 +20,7 @@ mod float_mode;
 mod handles;
 pub mod induce;
 pub mod library;
+pub mod overlap;
 pub mod plan;
 pub mod session;
 mod structs;

@@ -4,8 +4,13 @@
 //! device arrays), or an error that names the array, the first offending index and its value. Values in device memory
 //! are not looked at here.
 
+use rayon::prelude::*;
+
 use crate::error::{Error, Result, WFMM_ERR_HOST_MEMORY, WFMM_ERR_INDEX, WFMM_ERR_NOT_FINITE, WFMM_ERR_VALUE};
 use crate::inputs::{Ints, Reals, RealsMut};
+
+/// Numbers from which an array is copied and checked by several threads.
+const SHARED_FROM: usize = 1 << 17;
 
 /// An input array of one call.
 #[derive(Debug, Clone, Copy)]
@@ -143,15 +148,19 @@ pub fn take_connectivity(
     Ok((Ints::Host(ends), 2))
 }
 
-/// The first element with a property. Blocks are scanned without a branch, so that good arrays pass at memory speed.
-fn first<T: Copy>(values: &[T], bad: impl Fn(T) -> bool) -> Option<usize> {
+/// The first element with a property. Blocks are scanned without a branch, so that good arrays pass at memory speed; long
+/// arrays by all threads of the caller's pool.
+fn first<T: Copy + Sync>(values: &[T], bad: impl Fn(T) -> bool + Sync) -> Option<usize> {
     const BLOCK: usize = 1024;
-    for (b, block) in values.chunks(BLOCK).enumerate() {
-        if block.iter().fold(false, |any, &x| any | bad(x)) {
-            return block.iter().position(|&x| bad(x)).map(|i| b * BLOCK + i);
-        }
+    let in_block = |b: usize, block: &[T]| {
+        let any = block.iter().fold(false, |any, &x| any | bad(x));
+        any.then(|| block.iter().position(|&x| bad(x)).map(|i| b * BLOCK + i)).flatten()
+    };
+    if values.len() < SHARED_FROM {
+        return values.chunks(BLOCK).enumerate().find_map(|(b, block)| in_block(b, block));
     }
-    None
+    let blocks = values.par_chunks(BLOCK).enumerate().with_min_len(16);
+    blocks.filter_map(|(b, block)| in_block(b, block)).min()
 }
 
 /// `name[element][component] = value; …` in C's order, elements counted from 0.
@@ -163,9 +172,14 @@ fn describe(name: &str, components: usize, at: usize, value: impl std::fmt::Disp
     }
 }
 
-fn copy<T: Copy>(name: &str, values: &[T]) -> Result<Vec<T>> {
+fn copy<T: Copy + Send + Sync>(name: &str, values: &[T]) -> Result<Vec<T>> {
     let mut copy = reserve(name, values.len())?;
-    copy.extend_from_slice(values);
+    if values.len() < SHARED_FROM {
+        copy.extend_from_slice(values);
+    } else {
+        // Touching fresh pages costs more than the copy: that too is shared.
+        copy.par_extend(values.par_iter().with_min_len(1 << 14).copied());
+    }
     Ok(copy)
 }
 

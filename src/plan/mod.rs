@@ -42,6 +42,8 @@ pub struct Plan {
     options: PlanOptions,
     inputs: Inputs,
     given: Given,
+    /// The caller's CUDA stream; 0: the default stream.
+    stream: u64,
     /// A double output array was handed over since the last `set_*`.
     double_output: bool,
     engine: Option<(Precision, Box<dyn Engine>)>,
@@ -56,6 +58,7 @@ impl Plan {
             options,
             inputs: Inputs::default(),
             given: Given::default(),
+            stream: 0,
             double_output: false,
             engine: None,
             last_field: None,
@@ -69,6 +72,11 @@ impl Plan {
 
     pub fn options(&self) -> &PlanOptions {
         &self.options
+    }
+
+    /// Device arrays are made by what is queued on this CUDA stream.
+    pub fn set_stream(&mut self, stream: u64) {
+        self.stream = stream;
     }
 
     pub fn counts(&self) -> Counts {
@@ -206,6 +214,7 @@ impl Plan {
             self.engine = Some((precision, make_engine(&self.session, &self.options, precision)?));
         }
         let (_, engine) = self.engine.as_mut().expect("made above");
+        engine.order_after(self.stream);
         let result = work(engine.as_mut(), &self.inputs);
         if result.is_err() {
             self.engine = None;

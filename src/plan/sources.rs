@@ -1,6 +1,7 @@
 //! `set_*`: sources, strengths and targets of a plan, replaced as a whole after everything was checked.
 
 use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_VALUE};
+use crate::options::PlanOptions;
 use crate::inputs::{ChargeInput, ParticleInput, Reals, SegmentInput, TargetInput};
 
 use super::Plan;
@@ -38,7 +39,8 @@ pub struct Strengths<'a, T> {
 impl Plan {
     /// `None` removes the segments.
     pub fn set_segments<T: HostReal>(&mut self, segments: Option<Segments<'_, T>>) -> Result<()> {
-        let segments = segments.map(|s| self.take_segments(s)).transpose()?;
+        let options = &self.options;
+        let segments = self.on_pool(|| segments.map(|s| take_segments(options, s)).transpose())?;
         self.inputs.segments = segments;
         self.vortices_changed();
         Ok(())
@@ -55,7 +57,7 @@ impl Plan {
                 default_core,
             })
         };
-        self.inputs.particles = particles.map(take).transpose()?;
+        self.inputs.particles = self.on_pool(|| particles.map(take).transpose())?;
         self.vortices_changed();
         Ok(())
     }
@@ -68,7 +70,7 @@ impl Plan {
                 charge: take_finite("charge", 1, charge)?,
             })
         };
-        self.inputs.charges = charges.map(take).transpose()?;
+        self.inputs.charges = self.on_pool(|| charges.map(take).transpose())?;
         self.inputs.charge_places += 1;
         self.inputs.charge_strengths += 1;
         self.given.charges = true;
@@ -80,7 +82,7 @@ impl Plan {
         let take = |(n, position)| -> Result<TargetInput> {
             Ok(TargetInput { n, position: take_finite("position", 3, position)? })
         };
-        self.inputs.targets = targets.map(take).transpose()?;
+        self.inputs.targets = self.on_pool(|| targets.map(take).transpose())?;
         self.inputs.target_places += 1;
         self.given.targets = true;
         self.inputs_changed();
@@ -116,25 +118,9 @@ impl Plan {
         Ok(())
     }
 
-    fn take_segments<T: HostReal>(&self, s: Segments<'_, T>) -> Result<SegmentInput> {
-        if s.ld < 2 {
-            return Error::fail(
-                WFMM_ERR_VALUE,
-                format!("ld = {}; a row of the connectivity holds at least 2 point numbers", s.ld),
-            );
-        }
-        let base = self.options.index_base;
-        let (connectivity, ld) = take_connectivity(s.connectivity, s.n, s.ld, base, s.n_points)?;
-        Ok(SegmentInput {
-            n: s.n,
-            points: take_finite("points", 3, s.points)?,
-            connectivity,
-            ld,
-            index_base: base,
-            circulation: take_finite("circulation", 1, s.circulation)?,
-            core: s.core.map(take_radii).transpose()?,
-            default_core: self.options.core_radius,
-        })
+    /// Runs `work` where long arrays are shared by the session's threads.
+    fn on_pool<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.session.pool().install(work)
     }
 
     fn vortices_changed(&mut self) {
@@ -166,4 +152,25 @@ impl Plan {
         let ends = self.inputs.segments.as_ref().map_or(0, |s| 2 * s.n * size_of::<i32>()) as u64;
         ends + self.reals().map(host_bytes).sum::<u64>()
     }
+}
+
+fn take_segments<T: HostReal>(options: &PlanOptions, s: Segments<'_, T>) -> Result<SegmentInput> {
+    if s.ld < 2 {
+        return Error::fail(
+            WFMM_ERR_VALUE,
+            format!("ld = {}; a row of the connectivity holds at least 2 point numbers", s.ld),
+        );
+    }
+    let base = options.index_base;
+    let (connectivity, ld) = take_connectivity(s.connectivity, s.n, s.ld, base, s.n_points)?;
+    Ok(SegmentInput {
+        n: s.n,
+        points: take_finite("points", 3, s.points)?,
+        connectivity,
+        ld,
+        index_base: base,
+        circulation: take_finite("circulation", 1, s.circulation)?,
+        core: s.core.map(take_radii).transpose()?,
+        default_core: options.core_radius,
+    })
 }

@@ -24,11 +24,12 @@ pub struct Fallback {
     /// The GPU failed: it is not asked again by this engine.
     failed: Option<Error>,
     last_on_cpu: bool,
+    stream: u64,
 }
 
 impl Fallback {
     pub fn new(make_cuda: Maker<Result<Box<dyn Engine>>>, make_cpu: Maker<Box<dyn Engine>>) -> Self {
-        Self { make_cuda, make_cpu, cuda: None, cpu: None, failed: None, last_on_cpu: false }
+        Self { make_cuda, make_cpu, cuda: None, cpu: None, failed: None, last_on_cpu: false, stream: 0 }
     }
 
     /// Runs `work` on the engine for this problem, and after a failure of the GPU on the CPU.
@@ -64,7 +65,9 @@ impl Fallback {
         if self.cuda.is_none() {
             self.cuda = Some((self.make_cuda)()?);
         }
-        Ok(self.cuda.as_mut().expect("made above").as_mut())
+        let engine = self.cuda.as_mut().expect("made above").as_mut();
+        engine.order_after(self.stream);
+        Ok(engine)
     }
 
     fn last(&self) -> Option<&dyn Engine> {
@@ -133,6 +136,10 @@ impl Engine for Fallback {
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
         self.run(inputs, false, |engine| engine.check(inputs, field, samples, seed))
+    }
+
+    fn order_after(&mut self, stream: u64) {
+        self.stream = stream;
     }
 
     fn recipe(&self) -> String {

@@ -107,6 +107,21 @@ impl Session {
         }
     }
 
+    /// Page-locks the caller's memory for copies to and from the device; nothing to do on the CPU.
+    pub fn register(&self, address: usize, bytes: usize) -> Result<()> {
+        match &self.device {
+            Device::Cpu => Ok(()),
+            Device::Cuda { context, .. } => cuda::register_host(context, address, bytes),
+        }
+    }
+
+    pub fn unregister(&self, address: usize) -> Result<()> {
+        match &self.device {
+            Device::Cpu => Ok(()),
+            Device::Cuda { context, .. } => cuda::unregister_host(context, address),
+        }
+    }
+
     pub fn describe(&self) -> String {
         let cpu = format!("CPU, {} threads, {}", self.pool().current_num_threads(), crate::simd::isa_name());
         match &self.device {

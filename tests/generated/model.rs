@@ -8,7 +8,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, Expr, Ident, Item, Lit, LitInt, Meta, Token, Type, Visibility, braced, parenthesized};
 
 /// In the order in which they appear in the header.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "src/error.rs",
     "src/options.rs",
     "src/report.rs",
@@ -17,6 +17,7 @@ const SOURCES: [&str; 9] = [
     "src/ffi/session.rs",
     "src/ffi/plan.rs",
     "src/ffi/arrays.rs",
+    "src/ffi/overlap.rs",
     "src/ffi/induce.rs",
 ];
 

@@ -27,6 +27,8 @@ pub struct CudaEngine<T: CudaReal> {
     context: Arc<Context>,
     pool: Arc<rayon::ThreadPool>,
     stream: Stream,
+    /// The caller's stream, which makes his device arrays; 0: the default stream.
+    caller: u64,
     gather: Gather,
     staging: Staging,
     direct: DirectSum<T>,
@@ -45,6 +47,7 @@ impl<T: CudaReal> CudaEngine<T> {
     pub fn new(options: PlanOptions, context: Arc<Context>, pool: Arc<rayon::ThreadPool>) -> Result<Self> {
         Ok(Self {
             stream: Stream::new(&context)?,
+            caller: 0,
             gather: Gather::new(&context),
             staging: Staging::new(&context, pool.clone()),
             direct: DirectSum::new(&context),
@@ -66,9 +69,9 @@ impl<T: CudaReal> CudaEngine<T> {
         })
     }
 
-    /// Brings the inputs to the device, after what the caller has queued on the default stream.
+    /// Brings the inputs to the device, after what the caller has queued on his stream.
     fn bring(&mut self, inputs: &Inputs) -> Result<DeviceInputs> {
-        let caller = Stream::borrowed(&self.context, std::ptr::null_mut());
+        let caller = Stream::borrowed(&self.context, self.caller as *mut std::ffi::c_void);
         self.begin.record(&caller)?;
         self.stream.wait(&self.begin)?;
         self.gather.update(inputs, &mut self.staging, &self.stream)
@@ -198,6 +201,10 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
             }
         }
         Ok(if norm > 0.0 { (difference / norm).sqrt() } else { difference.sqrt() })
+    }
+
+    fn order_after(&mut self, stream: u64) {
+        self.caller = stream;
     }
 
     fn recipe(&self) -> String {

@@ -273,3 +273,25 @@ pub fn clear_at(address: u64, bytes: usize, stream: &Stream) -> Result<()> {
     // SAFETY: the caller's range, which he has told to be an output of that length.
     unsafe { check(sys::cuMemsetD8Async(address, 0, bytes, stream.raw()), "cuMemsetD8Async") }
 }
+
+/// Page-locks memory of the caller's. He keeps it until `unregister_host`.
+pub fn register_host(context: &Context, address: usize, bytes: usize) -> Result<()> {
+    let _current = context.enter()?;
+    // SAFETY: the range is the caller's; the driver checks that it is mapped.
+    unsafe { check(sys::cuMemHostRegister_v2(address as *mut c_void, bytes, sys::CU_MEMHOSTREGISTER_PORTABLE), "cuMemHostRegister") }
+}
+
+pub fn unregister_host(context: &Context, address: usize) -> Result<()> {
+    let _current = context.enter()?;
+    // SAFETY: the driver refuses an address that is not registered.
+    unsafe { check(sys::cuMemHostUnregister(address as *mut c_void), "cuMemHostUnregister") }
+}
+
+/// Whether the bus can read and write this host memory directly.
+pub fn is_page_locked(address: usize) -> bool {
+    use sys::CUpointer_attribute_enum as Attribute;
+    let mut kind = 0u32;
+    // SAFETY: as in `place_of`; 1 is CU_MEMORYTYPE_HOST, given only for memory that the driver knows.
+    let status = unsafe { sys::cuPointerGetAttribute((&raw mut kind).cast(), Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address as u64) };
+    status as u32 == 0 && kind == 1
+}

@@ -1,0 +1,77 @@
+//! Evaluations beside the host's own work: started, waited for, put in order with its GPU work.
+
+use std::ffi::c_void;
+
+use crate::backend::Field;
+use crate::session::Session;
+
+use super::boundary::{Arrays, api, count, not_null, twins};
+use super::handles::{PLANS, SESSIONS, with_plan};
+use super::{wfmm_plan, wfmm_session};
+
+twins! {
+    /// Starts what `wfmm_plan_evaluate_*` does and returns; the host goes on with its own work, and the fields are
+    /// written when `wfmm_plan_wait` returns 0. Until then every other call with this plan is WFMM_ERR_BUSY, and
+    /// `velocity`, `gradient` and borrowed device arrays must stay where they are. From Fortran the arrays must be
+    /// contiguous and have the attributes `target` or `asynchronous`: a temporary would be gone.
+    /// `velocity`: `[n_targets][3]`. `gradient`: `[n_targets][3][3]`, or NULL.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT (memory), _OVERLAP, _MEMORY;
+    /// WFMM_ERR_THREADS; all others are those of `wfmm_plan_wait`.
+    /// Example: `wfmm_plan_evaluate_async_f64(p, u, NULL, WFMM_MEMORY_HOST); move_bodies(); wfmm_plan_wait(p);`
+    fn wfmm_plan_evaluate_async_f32 | wfmm_plan_evaluate_async_f64(
+        plan: *mut wfmm_plan,
+        #[shape(3, n_targets)] velocity: *mut Real,
+        #[shape(3, 3, n_targets)] #[optional] gradient: *mut Real,
+        memory: i32,
+    ) {
+        let (velocity, gradient) = with_plan(plan, |plan| {
+            let session = plan.session().clone();
+            let n = plan.counts().targets;
+            let arrays = Arrays::new(&session, memory)?;
+            // The caller keeps both alive until `wfmm_plan_wait`.
+            unsafe { arrays.outputs::<Real>(("velocity", velocity, 3 * n), (gradient, 9 * n)) }
+        })?;
+        let field = Field::Velocity { gradient: gradient.is_some() };
+        PLANS.get(plan)?.start(move |plan| plan.evaluate(field, velocity, gradient))
+    }
+}
+
+api! {
+    /// Waits for the evaluation that `wfmm_plan_evaluate_async_*` started and returns its status; 0 where none is under way.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, and those of `wfmm_plan_evaluate_*`.
+    /// Example: `if (wfmm_plan_wait(p)) return 1;`
+    fn wfmm_plan_wait(plan: *mut wfmm_plan) {
+        PLANS.get(plan)?.wait()
+    }
+
+    /// Names the CUDA stream (`cudaStream_t`, `CUstream`) on which the caller makes this plan's device arrays: an
+    /// evaluation begins after the work that the stream has then. NULL, the default: the default stream. The stream must live
+    /// as long as the plan uses it. Without a GPU nothing happens.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
+    /// Example: `wfmm_plan_set_stream(p, stream);`
+    fn wfmm_plan_set_stream(plan: *mut wfmm_plan, #[optional] stream: *mut c_void) {
+        let stream = stream as usize as u64;
+        with_plan(plan, |plan| {
+            plan.set_stream(stream);
+            Ok(())
+        })
+    }
+
+    /// Page-locks `bytes` bytes of the caller's memory at `array`, once: fields then cross the bus straight into it. It stays
+    /// locked until `wfmm_session_unregister`, which must come before the memory is freed. Without a GPU nothing happens.
+    /// Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _COUNT; WFMM_ERR_DRIVER where the driver refuses.
+    /// Example: `wfmm_session_register(s, u, 3 * m * sizeof *u);`
+    fn wfmm_session_register(session: *mut wfmm_session, array: *mut c_void, bytes: i64) {
+        not_null("array", array)?;
+        SESSIONS.get(session)?.register(array as usize, count("bytes", bytes)?)
+    }
+
+    /// Ends what `wfmm_session_register` began.
+    /// Thread rule: any thread; not while an evaluation uses the array. Errors: WFMM_ERR_NULL, _HANDLE; WFMM_ERR_DRIVER.
+    /// Example: `wfmm_session_unregister(s, u);`
+    fn wfmm_session_unregister(session: *mut wfmm_session, array: *mut c_void) {
+        not_null("array", array)?;
+        let session: std::sync::Arc<Session> = SESSIONS.get(session)?;
+        session.unregister(array as usize)
+    }
+}
