@@ -14,7 +14,8 @@ use once_cell::sync::Lazy;
 use parking_lot::{Mutex, RwLock};
 
 use crate::error::{
-    Error, Result, WFMM_ERR_BUSY, WFMM_ERR_HANDLE, WFMM_ERR_INTERNAL, WFMM_ERR_NULL, WFMM_ERR_THREADS, WFMM_ERR_UNUSABLE,
+    Error, Result, WFMM_ERR_BUSY, WFMM_ERR_HANDLE, WFMM_ERR_INTERNAL, WFMM_ERR_NULL, WFMM_ERR_THREADS,
+    WFMM_ERR_UNUSABLE,
 };
 use crate::plan::Plan;
 use crate::session::Session;
@@ -136,7 +137,9 @@ impl PlanCell {
 }
 
 fn join(thread: JoinHandle<Result<()>>) -> Result<()> {
-    thread.join().unwrap_or_else(|panic| Error::fail(WFMM_ERR_INTERNAL, format!("internal error: {}", panic_text(&*panic))))
+    thread
+        .join()
+        .unwrap_or_else(|panic| Error::fail(WFMM_ERR_INTERNAL, format!("internal error: {}", panic_text(&*panic))))
 }
 
 /// The live plan behind a handle, for one call.

@@ -1,8 +1,8 @@
 //! `set_*`: sources, strengths and targets of a plan, replaced as a whole after everything was checked.
 
 use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_VALUE};
-use crate::options::PlanOptions;
 use crate::inputs::{ChargeInput, ParticleInput, Reals, SegmentInput, TargetInput};
+use crate::options::PlanOptions;
 
 use super::Plan;
 use super::arrays::{Array, HostReal, host_bytes, is_double, take_connectivity, take_finite, take_radii};

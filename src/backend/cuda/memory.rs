@@ -278,7 +278,12 @@ pub fn clear_at(address: u64, bytes: usize, stream: &Stream) -> Result<()> {
 pub fn register_host(context: &Context, address: usize, bytes: usize) -> Result<()> {
     let _current = context.enter()?;
     // SAFETY: the range is the caller's; the driver checks that it is mapped.
-    unsafe { check(sys::cuMemHostRegister_v2(address as *mut c_void, bytes, sys::CU_MEMHOSTREGISTER_PORTABLE), "cuMemHostRegister") }
+    unsafe {
+        check(
+            sys::cuMemHostRegister_v2(address as *mut c_void, bytes, sys::CU_MEMHOSTREGISTER_PORTABLE),
+            "cuMemHostRegister",
+        )
+    }
 }
 
 pub fn unregister_host(context: &Context, address: usize) -> Result<()> {
@@ -292,6 +297,8 @@ pub fn is_page_locked(address: usize) -> bool {
     use sys::CUpointer_attribute_enum as Attribute;
     let mut kind = 0u32;
     // SAFETY: as in `place_of`; 1 is CU_MEMORYTYPE_HOST, given only for memory that the driver knows.
-    let status = unsafe { sys::cuPointerGetAttribute((&raw mut kind).cast(), Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address as u64) };
+    let status = unsafe {
+        sys::cuPointerGetAttribute((&raw mut kind).cast(), Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address as u64)
+    };
     status as u32 == 0 && kind == 1
 }

@@ -26,7 +26,9 @@ mod symbols;
 pub use context::{Context, Current, Function};
 pub use driver::{DeviceInfo, Probe, probe};
 pub use engine::CudaEngine;
-pub use memory::{Buffer, Pinned, Place, Plain, clear_at, copy_in, copy_on_device, copy_out, place_of, register_host, unregister_host};
+pub use memory::{
+    Buffer, Pinned, Place, Plain, clear_at, copy_in, copy_on_device, copy_out, place_of, register_host, unregister_host,
+};
 pub use stream::{Event, Graph, Stream, launch};
 
 #[cfg(test)]

@@ -79,7 +79,11 @@ impl Staging {
     ) -> Result<()> {
         // One query each for both ends: a registered array may end before the output does.
         let last = values.len().saturating_sub(1);
-        if !add && !values.is_empty() && is_page_locked(values.as_ptr() as usize) && is_page_locked(&raw const values[last] as usize) {
+        if !add
+            && !values.is_empty()
+            && is_page_locked(values.as_ptr() as usize)
+            && is_page_locked(&raw const values[last] as usize)
+        {
             copy_out(from, values, stream)?;
             return stream.synchronize();
         }
