@@ -441,10 +441,22 @@ pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
     ARCH.dispatch(Adapter(kernel))
 }
 
-/// Runs `kernel` with one instruction set: tests try them all.
+/// Whether `arch` has lanes at all.
+pub fn has_lanes(arch: pulp::Arch) -> bool {
+    !matches!(arch, pulp::Arch::Scalar)
+}
+
+/// Runs `kernel` with the instruction set `arch`, which must have lanes: nothing is compiled for one that has none.
 #[inline(always)]
-pub fn dispatch_with<K: Kernel>(arch: pulp::Arch, kernel: K) -> K::Output {
-    arch.dispatch(Adapter(kernel))
+pub fn dispatch_lanes<K: Kernel<Output = ()>>(arch: pulp::Arch, kernel: K) {
+    #[cfg(target_arch = "x86_64")]
+    match arch {
+        pulp::Arch::V4(v4) => pulp::Simd::vectorize(v4, Adapter(kernel)),
+        pulp::Arch::V3(v3) => pulp::Simd::vectorize(v3, Adapter(kernel)),
+        _ => debug_assert!(false, "no lanes"),
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    arch.dispatch(Adapter(kernel));
 }
 
 /// Every instruction set of this machine, plain numbers included.

@@ -311,11 +311,10 @@ impl<T: Real, const C: usize, S: SourceSet<T, C>> Side<T, C, S> {
     }
 }
 
-/// Blocks of the direct sum: sources that fit the first cache, targets that amortize their loading.
-const SOURCE_BLOCK: usize = 512;
+/// Targets that a thread takes at a time in the direct sum.
 const TARGET_BLOCK: usize = 256;
 
-/// The direct sum; block sums are added in double precision, so that single precision does not drown in many sources.
+/// The direct sum.
 fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
     sources: &S,
     targets: &[[f64; 3]],
@@ -329,15 +328,10 @@ fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
         let count = block.len();
         let mut at = near::Points::with_capacity(count);
         block.iter().for_each(|&x| at.push(x));
-        let mut sum = vec![0.0; all * count];
-        let mut part = vec![T::ZERO; all * count];
-        for begin in (0..n).step_by(SOURCE_BLOCK) {
-            part.fill(T::ZERO);
-            let range = begin as u32..(begin + SOURCE_BLOCK).min(n) as u32;
-            let mut rows: Vec<&mut [T]> = part.chunks_exact_mut(count).collect();
-            sources.near(Part::Regularized, std::slice::from_ref(&range), &at, &mut rows);
-            sum.iter_mut().zip(&part).for_each(|(s, p)| *s += p.f64());
-        }
+        // The sweep keeps its sums in double precision and its sources in the first cache.
+        let mut sum = vec![T::ZERO; all * count];
+        let mut rows: Vec<&mut [T]> = sum.chunks_exact_mut(count).collect();
+        sources.near(Part::Regularized, std::slice::from_ref(&(0..n as u32)), &at, &mut rows);
         sum
     };
     let put = |to: &mut T, v: f64, add: bool| *to = if add { *to + T::of(v) } else { T::of(v) };
@@ -346,12 +340,12 @@ fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
         let sum = chunk(b);
         let count = to.len() / main;
         for k in 0..count {
-            (0..main).for_each(|r| put(&mut to[k * main + r], sum[r * count + k] * f, add));
+            (0..main).for_each(|r| put(&mut to[k * main + r], sum[r * count + k].f64() * f, add));
         }
         if let Some(g) = to_gradient {
             let more = all - main;
             for k in 0..count {
-                (0..more).for_each(|r| put(&mut g[k * more + r], sum[(main + r) * count + k] * fg, add));
+                (0..more).for_each(|r| put(&mut g[k * more + r], sum[(main + r) * count + k].f64() * fg, add));
             }
         }
     };

@@ -1,19 +1,17 @@
 //! Pairs of elements on lanes: the direct sum, the near field of the FMM and the correction of its far field for cores.
 //!
 //! ```text
-//!   direct     whole problems: threads over blocks of targets          FMM: one call per target leaf
-//!      └────────────┬───────────────────────────────────────────────────────┘
 //!   particles() segments() charges()      choose the kernel: regularization × part × gradient
 //!                   │
-//!   sweep           the loop: targets in lanes, sources broadcast, sums kept in f64
+//!   sweep           the loop: targets in lanes, sources broadcast, sums kept in f64        plain    without lanes
 //!                   │
 //!   particles segments charges (files)    one pair          special   exp, Gauss-erf       sources   records
 //! ```
 //!
-//! Lengths are in units in which the problem is of size about one (`direct::Frame`, or the root cube); strengths carry the
-//! normalization. `out` has 3 components (velocity) or 12 (and `g[i][j]` = ∂u_i/∂x_j at 3 + 3i + j); for charges 1 or 4
-//! (potential, gradient). Each is as long as the range of targets and is added to.
-//! `Part::Correction` adds what regularized minus singular is.
+//! Lengths are in units in which the problem is of size about one; the normalization is the caller's. `out` has 3
+//! components (velocity) or 12 (and `g[i][j]` = ∂u_i/∂x_j at 3 + 3i + j); for charges 1 or 4 (potential, gradient). Each is
+//! as long as the range of targets and is added to. `Part::Correction` adds regularized minus singular.
+//! The direct sum hands over all sources and a block of targets at a time, the FMM the lists of a target leaf.
 
 use std::ops::Range;
 
@@ -21,11 +19,11 @@ pub use crate::math::regularization::Part;
 use crate::options::Regularization;
 use crate::simd::{self, Real};
 pub use sources::{Charge, ChargeSources, Particle, ParticleSources, Points, Segment, SegmentSources};
-use sweep::{PairKernel, sweep};
+use sweep::{Call, PairKernel};
 
 mod charges;
-pub mod direct;
 mod particles;
+mod plain;
 mod segments;
 mod sources;
 mod special;
@@ -79,22 +77,26 @@ fn particles_with<T: Real>(
 ) {
     use particles::{self as law, Deficit, ParticleLaw};
     let call = Call { arch, sources: &sources.list, ranges, targets, t, out };
+    let reg = sources.regularization();
+    if !simd::has_lanes(arch) {
+        return plain::particles(reg, part, call);
+    }
     fn go<T: Real, L: ParticleLaw>(part: Part, call: Call<'_, '_, T, Particle<T>>) {
         match part {
-            Part::Correction => call.vectors::<law::Particles<Deficit<L>>>(),
-            _ => call.vectors::<law::Particles<L>>(),
+            Part::Correction => vectors::<T, law::Particles<Deficit<L>>, _>(call),
+            _ => vectors::<T, law::Particles<L>, _>(call),
         }
     }
-    match (part, sources.regularization()) {
+    match (part, reg) {
         (Part::Correction, Regularization::None) => (),
-        (Part::Singular, _) | (_, Regularization::None) => call.vectors::<law::Particles<law::Singular>>(),
+        (Part::Singular, _) | (_, Regularization::None) => vectors::<T, law::Particles<law::Singular>, _>(call),
         (_, Regularization::GaussErf) => go::<T, law::GaussErf>(part, call),
         (_, Regularization::Exponential) => go::<T, law::Exponential>(part, call),
         (_, Regularization::Compact) => go::<T, law::Compact>(part, call),
         (_, Regularization::Rosenhead) => go::<T, law::Rosenhead>(part, call),
         (_, Regularization::Winckelmans) => go::<T, law::Winckelmans>(part, call),
         (_, Regularization::Polynomial) => go::<T, law::Polynomial>(part, call),
-        (_, reg) => panic!("{reg:?} is not a regularization of particles"),
+        (_, reg) => unreachable!("{reg:?} is refused for particles where options are checked"),
     }
 }
 
@@ -109,22 +111,26 @@ fn segments_with<T: Real>(
 ) {
     use segments::{self as law, Deficit, LineLaw, Segments};
     let call = Call { arch, sources: &sources.list, ranges, targets, t, out };
+    let reg = sources.regularization();
+    if !simd::has_lanes(arch) {
+        return plain::segments(reg, part, call);
+    }
     fn go<T: Real, L: LineLaw>(part: Part, call: Call<'_, '_, T, Segment<T>>) {
         match part {
-            Part::Correction => call.vectors::<Segments<Deficit<L>>>(),
-            _ => call.vectors::<Segments<L>>(),
+            Part::Correction => vectors::<T, Segments<Deficit<L>>, _>(call),
+            _ => vectors::<T, Segments<L>, _>(call),
         }
     }
-    match (part, sources.regularization()) {
+    match (part, reg) {
         (Part::Correction, Regularization::None) => (),
-        (Part::Singular, _) | (_, Regularization::None) => call.vectors::<Segments<law::Singular>>(),
+        (Part::Singular, _) | (_, Regularization::None) => vectors::<T, Segments<law::Singular>, _>(call),
         (_, Regularization::Rankine) => go::<T, law::Rankine>(part, call),
         (_, Regularization::LambOseen) => go::<T, law::LambOseen>(part, call),
         (_, Regularization::Vatistas) => go::<T, law::Vatistas>(part, call),
         (_, Regularization::Scully) => go::<T, law::Scully>(part, call),
-        (Part::Correction, Regularization::Offset) => call.vectors::<Segments<law::Offset<true>>>(),
-        (_, Regularization::Offset) => call.vectors::<Segments<law::Offset<false>>>(),
-        (_, reg) => panic!("{reg:?} is not a regularization of segments"),
+        (Part::Correction, Regularization::Offset) => vectors::<T, Segments<law::Offset<true>>, _>(call),
+        (_, Regularization::Offset) => vectors::<T, Segments<law::Offset<false>>, _>(call),
+        (_, reg) => unreachable!("{reg:?} is refused for segments where options are checked"),
     }
 }
 
@@ -136,31 +142,18 @@ fn charges_with<T: Real>(
     t: Range<usize>,
     out: &mut [&mut [T]],
 ) {
-    let list = &sources.list;
-    match out.len() {
-        1 => sweep::<T, charges::Charges, 1, 2>(arch, list, ranges, targets, t, out),
-        4 => sweep::<T, charges::Charges, 4, 2>(arch, list, ranges, targets, t, out),
-        n => panic!("a potential has 1 component, with its gradient 4, not {n}"),
+    let call = Call { arch, sources: &sources.list, ranges, targets, t, out };
+    match call.out.len() {
+        _ if !simd::has_lanes(arch) => plain::charges(call),
+        1 => call.sweep::<charges::Charges, 1, 2>(),
+        _ => call.sweep::<charges::Charges, 4, 2>(),
     }
 }
 
-/// The arguments of one sweep.
-struct Call<'a, 'b, T, P> {
-    arch: pulp::Arch,
-    sources: &'a [P],
-    ranges: &'a [Range<u32>],
-    targets: &'a Points<T>,
-    t: Range<usize>,
-    out: &'a mut [&'b mut [T]],
-}
-
-impl<T: Real, P> Call<'_, '_, T, P> {
-    /// Velocity, with two registers of targets; with the gradient, whose sums fill the registers, one.
-    fn vectors<K: PairKernel<T, 3, Source = P> + PairKernel<T, 12, Source = P>>(self) {
-        match self.out.len() {
-            3 => sweep::<T, K, 3, 2>(self.arch, self.sources, self.ranges, self.targets, self.t, self.out),
-            12 => sweep::<T, K, 12, 1>(self.arch, self.sources, self.ranges, self.targets, self.t, self.out),
-            n => panic!("a velocity has 3 components, with its gradient 12, not {n}"),
-        }
+/// Velocity, with two registers of targets; with the gradient, whose sums fill the registers, one.
+fn vectors<T: Real, K: PairKernel<T, 3, Source = P> + PairKernel<T, 12, Source = P>, P>(call: Call<'_, '_, T, P>) {
+    match call.out.len() {
+        3 => call.sweep::<K, 3, 2>(),
+        _ => call.sweep::<K, 12, 1>(),
     }
 }

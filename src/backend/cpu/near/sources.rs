@@ -1,6 +1,6 @@
 //! What the pair kernels read: targets by component, sources one record each.
 //!
-//! Enters: positions, strengths (with the normalization folded in), core radii, in units in which the whole problem is of
+//! Enters: positions, strengths, core radii, in units in which the whole problem is of
 //! size one. Leaves: records that hold, beside these, what depends on the source alone. A source is broadcast to all lanes,
 //! so one record in one or two cache lines is better than one array per component.
 

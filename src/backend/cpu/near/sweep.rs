@@ -24,44 +24,30 @@ const BATCH: usize = 256;
 /// Pieces of ranges in a batch, at most.
 const PIECES: usize = 64;
 
-/// `K` over `ranges` of `sources` at targets `t`, with `U` registers of targets at once.
-struct Sweep<'a, 'b, T: Real, K: PairKernel<T, N>, const N: usize, const U: usize> {
-    sources: &'a [K::Source],
-    ranges: &'a [Range<u32>],
-    targets: &'a Points<T>,
-    t: Range<usize>,
-    out: &'a mut [&'b mut [T]],
-    kernel: PhantomData<K>,
+/// The arguments of a sweep over records `P`.
+pub struct Call<'a, 'b, T, P> {
+    pub arch: pulp::Arch,
+    pub sources: &'a [P],
+    pub ranges: &'a [Range<u32>],
+    pub targets: &'a Points<T>,
+    pub t: Range<usize>,
+    /// Components, each as long as `t`.
+    pub out: &'a mut [&'b mut [T]],
 }
 
-/// Runs a sweep with instruction set `arch`. `out`: `N` components, each as long as `t`.
-pub fn sweep<T: Real, K: PairKernel<T, N>, const N: usize, const U: usize>(
-    arch: pulp::Arch,
-    sources: &[K::Source],
-    ranges: &[Range<u32>],
-    targets: &Points<T>,
-    t: Range<usize>,
-    out: &mut [&mut [T]],
-) {
-    assert_eq!(out.len(), N);
-    assert!(out.iter().all(|o| o.len() == t.len()));
-    simd::dispatch_with(arch, Sweep::<T, K, N, U> { sources, ranges, targets, t, out, kernel: PhantomData });
-}
+impl<T: Real, P> Call<'_, '_, T, P> {
+    /// Runs kernel `K` of `N` components, with `U` registers of targets at once.
+    pub fn sweep<K: PairKernel<T, N, Source = P>, const N: usize, const U: usize>(self) {
+        let arch = self.arch;
+        self.blocks::<N>(&|pieces, block| {
+            simd::dispatch_lanes(arch, Batch::<T, K, N, U> { pieces, block, kernel: PhantomData });
+        });
+    }
 
-/// Padded coordinates of a block of targets and their sums.
-struct Block<T, const N: usize> {
-    n: usize,
-    x: [[T; BLOCK]; 3],
-    sums: [[f64; BLOCK]; N],
-}
-
-impl<T: Real, K: PairKernel<T, N>, const N: usize, const U: usize> Kernel for Sweep<'_, '_, T, K, N, U> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        let mut begin = self.t.start;
-        while begin < self.t.end {
+    /// Block by block; apart from the kernels, so that it is compiled once for all of them.
+    fn blocks<const N: usize>(self, batch: &BatchFn<'_, T, P, N>) {
+        assert!(self.out.len() == N && self.out.iter().all(|o| o.len() == self.t.len()));
+        for begin in self.t.clone().step_by(BLOCK) {
             let n = (self.t.end - begin).min(BLOCK);
             let mut block = Block { n, x: [[T::ZERO; BLOCK]; 3], sums: [[0.0; BLOCK]; N] };
             for (x, y) in block.x.iter_mut().zip([&self.targets.x, &self.targets.y, &self.targets.z]) {
@@ -70,72 +56,73 @@ impl<T: Real, K: PairKernel<T, N>, const N: usize, const U: usize> Kernel for Sw
                 let last = x[n - 1];
                 x[n..].fill(last);
             }
-            all_batches::<S, T, K, N, U>(s, self.sources, self.ranges, &mut block);
+            batches(self.sources, self.ranges, |pieces| batch(pieces, &mut block));
             let offset = begin - self.t.start;
             for (out, sums) in self.out.iter_mut().zip(&block.sums) {
                 for (o, sum) in out[offset..offset + n].iter_mut().zip(sums) {
                     *o += T::of(*sum);
                 }
             }
-            begin += n;
         }
     }
 }
 
-/// Cuts the ranges into batches.
-#[inline(always)]
-fn all_batches<S: Simd, T: Real, K: PairKernel<T, N>, const N: usize, const U: usize>(
-    s: S,
-    sources: &[K::Source],
-    ranges: &[Range<u32>],
-    block: &mut Block<T, N>,
-) {
-    let empty: &[K::Source] = &[];
-    let mut pieces = [empty; PIECES];
+/// One batch of sources against a block of targets.
+type BatchFn<'a, T, P, const N: usize> = dyn Fn(&[&[P]], &mut Block<T, N>) + 'a;
+
+/// Padded coordinates of a block of targets and their sums.
+struct Block<T, const N: usize> {
+    n: usize,
+    x: [[T; BLOCK]; 3],
+    sums: [[f64; BLOCK]; N],
+}
+
+/// Cuts the ranges into batches of pieces.
+fn batches<P>(sources: &[P], ranges: &[Range<u32>], mut run: impl FnMut(&[&[P]])) {
+    let mut pieces = [&sources[..0]; PIECES];
     let (mut count, mut total) = (0, 0);
-    let mut ranges = ranges.iter();
-    let mut rest = empty;
-    loop {
-        // One place that runs a batch: the kernel is compiled once.
-        let mut done = false;
-        while count < PIECES && total < BATCH {
-            if rest.is_empty() {
-                match ranges.next() {
-                    Some(r) => rest = &sources[r.start as usize..r.end as usize],
-                    None => {
-                        done = true;
-                        break;
-                    }
-                }
-            }
+    for r in ranges {
+        let mut rest = &sources[r.start as usize..r.end as usize];
+        while !rest.is_empty() {
             let (piece, after) = rest.split_at(rest.len().min(BATCH - total));
             pieces[count] = piece;
             count += 1;
             total += piece.len();
             rest = after;
+            if count == PIECES || total == BATCH {
+                run(&pieces[..count]);
+                (count, total) = (0, 0);
+            }
         }
-        one_batch::<S, T, K, N, U>(s, &pieces[..count], block);
-        if done {
-            return;
-        }
-        (count, total) = (0, 0);
+    }
+    if count > 0 {
+        run(&pieces[..count]);
     }
 }
 
-#[inline(always)]
-fn one_batch<S: Simd, T: Real, K: PairKernel<T, N>, const N: usize, const U: usize>(
-    s: S,
-    pieces: &[&[K::Source]],
-    block: &mut Block<T, N>,
-) {
-    let lanes = Lane::<S, T>::LANES;
-    let mut at = 0;
-    while at + lanes < block.n {
-        group::<S, T, K, N, U>(s, pieces, block, at);
-        at += U * lanes;
-    }
-    if at < block.n {
-        group::<S, T, K, N, 1>(s, pieces, block, at);
+struct Batch<'a, 'b, T: Real, K: PairKernel<T, N>, const N: usize, const U: usize> {
+    pieces: &'a [&'b [K::Source]],
+    block: &'a mut Block<T, N>,
+    kernel: PhantomData<K>,
+}
+
+impl<T: Real, K: PairKernel<T, N>, const N: usize, const U: usize> Kernel for Batch<'_, '_, T, K, N, U> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let lanes = Lane::<S, T>::LANES;
+        let mut at = 0;
+        if U > 1 {
+            while at + lanes < self.block.n {
+                group::<S, T, K, N, U>(s, self.pieces, self.block, at);
+                at += U * lanes;
+            }
+        }
+        while at < self.block.n {
+            group::<S, T, K, N, 1>(s, self.pieces, self.block, at);
+            at += lanes;
+        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! Every kernel on every instruction set against the oracle.
 
-use super::direct::Frame;
 use super::*;
 use crate::math::biot_savart::{self as oracle, Induced, Vec3, norm, sub};
 use Regularization::*;
@@ -308,10 +307,12 @@ fn single_precision_keeps_its_digits_in_long_sums() {
     }
     let mut targets = Points::<f64>::with_capacity(9);
     p.at.iter().for_each(|x| targets.push(*x));
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     let (mut x, mut y) = (zeros::<f32>(3, 9), zeros::<f64>(3, 9));
-    direct::particles(&pool, Part::Regularized, &a, &p.targets, &mut x);
-    direct::particles(&pool, Part::Regularized, &b, &targets, &mut y);
+    let all = [0..n as u32];
+    let mut view: Vec<&mut [f32]> = x.iter_mut().map(|v| &mut v[..]).collect();
+    particles(Part::Regularized, &a, &all, &p.targets, 0..9, &mut view);
+    let mut view: Vec<&mut [f64]> = y.iter_mut().map(|v| &mut v[..]).collect();
+    particles(Part::Regularized, &b, &all, &targets, 0..9, &mut view);
     let (mut error, mut square) = (0.0, 0.0);
     for i in 0..3 {
         for t in 0..9 {
@@ -320,36 +321,4 @@ fn single_precision_keeps_its_digits_in_long_sums() {
         }
     }
     assert!((error / square).sqrt() < 1e-6, "{:e}", (error / square).sqrt());
-}
-
-#[test]
-fn a_frame_scales_exactly() {
-    // The same problem in micrometres and megametres: the same digits, in single precision too.
-    let p = Problem::<f32>::new(50, 40, 8);
-    let velocity = |unit: f64| {
-        let all = p.places.iter().chain(&p.ends).chain(&p.at).map(|x| x.map(|x| x * unit));
-        let frame = Frame::around(all);
-        let mut sources = SegmentSources::<f32>::new(Vatistas);
-        let scaled = |x: Vec3| frame.position(x.map(|x| x * unit));
-        for j in 0..50 {
-            let core = frame.core(p.cores[j] * unit);
-            sources.push(scaled(p.places[j]), scaled(p.ends[j]), frame.circulation(p.strengths[j][0]), core);
-        }
-        let mut targets = Points::with_capacity(40);
-        p.at.iter().for_each(|x| targets.push(scaled(*x)));
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
-        let mut out = zeros::<f32>(3, 40);
-        direct::segments(&pool, Part::Regularized, &sources, &targets, &mut out);
-        out.concat().iter().map(|u| *u as f64 * unit).collect::<Vec<_>>()
-    };
-    let one = velocity(1.0);
-    assert!(one.iter().all(|u| u.is_finite()) && one.iter().any(|u| *u != 0.0));
-    for unit in [1e-6f64, 1e6].map(|u| u.log2().round().exp2()) {
-        assert_eq!(velocity(unit), one);
-    }
-    for unit in [1e-6, 1e6] {
-        let two = velocity(unit);
-        let size = one.iter().fold(0.0f64, |a, b| a.max(b.abs()));
-        assert!(one.iter().zip(&two).all(|(a, b)| (a - b).abs() < 1e-3 * size));
-    }
 }
