@@ -1,5 +1,6 @@
 !> Two ways to compare the methods: one evaluation of a fixed case (`--bench`), and whole runs (`--compare`).
 module bench
+  use, intrinsic :: iso_fortran_env, only: output_unit
   use kinds, only: wp
   use options, only: run_options
   use segments, only: segment_set
@@ -39,6 +40,7 @@ contains
       print '(a6,a,f9.3,a,f9.3,a,es9.2,a,f7.1,a,es9.2)', methods(m), ':  first', first, ' s,  then', again(m), ' s, ', &
         pairs/again(m), ' pairs/s,  direct/this', again(1)/again(m), ',  difference from direct', &
         relative_difference(velocity(:, :, m), velocity(:, :, 1))
+      flush (output_unit)
       call induction%finish()
     end do
     print '(a,f0.1,a,f0.1)', 'ratio of times: loop/fmm ', again(3)/again(2), ', loop/direct ', again(3)/again(1)
