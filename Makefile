@@ -7,14 +7,14 @@
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all demo test test-rust test-foreign memcheck generate gfortran
+.PHONY: all demo test test-rust test-foreign test-consumers memcheck generate gfortran
 all:
 	$(CARGO) build --release
 
 demo: gfortran
 	sh examples/fortran/brownout/demo.sh
 
-test: gfortran test-rust test-foreign
+test: gfortran test-rust test-foreign test-consumers
 
 test-rust:
 	$(CARGO) test --release
@@ -22,6 +22,10 @@ test-rust:
 # After the Rust tests, so that both use one build of the library.
 test-foreign: all gfortran
 	sh tests/run.sh "$(RELEASE)" build/tests
+
+# Strangers' projects against a fresh install.
+test-consumers: all gfortran
+	sh tests/consumers/run.sh build/consumers
 
 memcheck: all
 	CHECKER="valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite" \

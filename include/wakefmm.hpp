@@ -156,9 +156,11 @@ public:
         check(wfmm_plan_create(on.get(), &options, &handle_));
     }
     ~plan() { wfmm_plan_destroy(&handle_); }
-    plan(plan &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    plan(plan &&other) noexcept
+        : handle_(std::exchange(other.handle_, nullptr)), targets_(std::exchange(other.targets_, 0)) {}
     plan &operator=(plan &&other) noexcept {
         std::swap(handle_, other.handle_);
+        std::swap(targets_, other.targets_);
         return *this;
     }
 
