@@ -1,0 +1,13 @@
+#!/bin/sh
+# Every relative link of the manual and the README leads to a file. Statuses on the page of errors are those of the header.
+cd "$(dirname "$0")/.." || exit 1
+failed=0
+for page in README.md docs/*.md; do
+    for link in $(grep -o '](\([^)#]*\)' "$page" | sed 's/^](//' | grep -v '^[a-z]*://'); do
+        [ -e "$(dirname "$page")/$link" ] || { echo "$page: $link leads nowhere"; failed=1; }
+    done
+done
+sed -n 's/^#define \(WFMM_ERR_[A-Z_]*\) .*/\1/p' include/wakefmm.h | while read -r name; do
+    grep -q "${name#WFMM_ERR}" docs/errors.md || { echo "docs/errors.md: $name is missing"; exit 1; }
+done || failed=1
+exit $failed
