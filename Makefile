@@ -7,7 +7,7 @@
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all demo test test-rust test-foreign test-consumers memcheck generate gfortran
+.PHONY: all demo test test-rust test-foreign test-consumers abi memcheck generate gfortran
 all:
 	$(CARGO) build --release
 
@@ -25,7 +25,12 @@ test-foreign: all gfortran
 
 # Strangers' projects against a fresh install.
 test-consumers: all gfortran
+	sh tests/abi/check.sh "$(RELEASE)" build/abi
 	sh tests/consumers/run.sh build/consumers
+
+# Writes down what was added to the binary interface.
+abi: all
+	sh tests/abi/check.sh "$(RELEASE)" build/abi --write
 
 memcheck: all
 	CHECKER="valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite" \
