@@ -1,0 +1,9 @@
+//! What the accuracy and speed programs and their tests share: the library by its C functions, and fixed cases.
+
+#![allow(dead_code)]
+
+pub mod accuracy;
+pub mod api;
+pub mod cases;
+pub mod random;
+pub mod workloads;
