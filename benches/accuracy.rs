@@ -88,7 +88,9 @@ fn main() {
     DOUBLE.iter().for_each(|t| write!(table, " f64 {t:.0e} |").expect("to a string"));
     SINGLE.iter().for_each(|t| write!(table, " f32 {t:.0e} |").expect("to a string"));
     table += "\n|---|---|---|---|---|---|---|---|---|---|\n";
-    for (name, unit) in DISTRIBUTIONS.map(|d| (d, 1.0)).into_iter().chain([("helical wake", 1e-6), ("helical wake", 1e6)]) {
+    for (name, unit) in
+        DISTRIBUTIONS.map(|d| (d, 1.0)).into_iter().chain([("helical wake", 1e-6), ("helical wake", 1e6)])
+    {
         if !name.contains(&name_part) {
             continue;
         }

@@ -58,48 +58,74 @@ pub trait Scalar: Copy + Default + Send + Sync + 'static {
     fn check(p: *mut wfmm_plan, samples: i64, seed: u64) -> (wfmm_status, f64);
 }
 
-macro_rules! scalar { ($t:ident, $twin:ident, $segments:ident, $particles:ident, $charges:ident, $strengths:ident,
+macro_rules! scalar {
+    ($t:ident, $twin:ident, $segments:ident, $particles:ident, $charges:ident, $strengths:ident,
     $targets:ident, $velocity:ident, $potential:ident, $check:ident) => {
-    impl Scalar for $t {
-        const NAME: &'static str = stringify!($t);
-        fn of(x: f64) -> Self { x as $t }
-        fn f64(self) -> f64 { self as f64 }
-        fn segments(p: *mut wfmm_plan, x: &[$t], ends: &[i32], g: &[$t], core: *const $t) -> wfmm_status {
-            let (points, n) = (x.len() as i64 / 3, g.len() as i64);
-            unsafe { $twin::$segments(p, points, x.as_ptr(), n, 2, ends.as_ptr(), g.as_ptr(), core, WFMM_MEMORY_HOST) }
+        impl Scalar for $t {
+            const NAME: &'static str = stringify!($t);
+            fn of(x: f64) -> Self {
+                x as $t
+            }
+            fn f64(self) -> f64 {
+                self as f64
+            }
+            fn segments(p: *mut wfmm_plan, x: &[$t], ends: &[i32], g: &[$t], core: *const $t) -> wfmm_status {
+                let (points, n) = (x.len() as i64 / 3, g.len() as i64);
+                unsafe {
+                    $twin::$segments(p, points, x.as_ptr(), n, 2, ends.as_ptr(), g.as_ptr(), core, WFMM_MEMORY_HOST)
+                }
+            }
+            fn particles(p: *mut wfmm_plan, x: &[$t], a: &[$t], core: *const $t) -> wfmm_status {
+                unsafe { $twin::$particles(p, x.len() as i64 / 3, x.as_ptr(), a.as_ptr(), core, WFMM_MEMORY_HOST) }
+            }
+            fn charges(p: *mut wfmm_plan, x: &[$t], q: &[$t]) -> wfmm_status {
+                unsafe { $twin::$charges(p, q.len() as i64, x.as_ptr(), q.as_ptr(), WFMM_MEMORY_HOST) }
+            }
+            fn strengths(p: *mut wfmm_plan, g: &[$t], a: &[$t], q: &[$t]) -> wfmm_status {
+                let (ng, na, nq) = (g.len() as i64, a.len() as i64 / 3, q.len() as i64);
+                let or_null = |v: &[$t]| if v.is_empty() { null() } else { v.as_ptr() };
+                unsafe { $twin::$strengths(p, ng, or_null(g), na, or_null(a), nq, or_null(q), WFMM_MEMORY_HOST) }
+            }
+            fn targets(p: *mut wfmm_plan, x: &[$t]) -> wfmm_status {
+                unsafe { $twin::$targets(p, x.len() as i64 / 3, x.as_ptr(), WFMM_MEMORY_HOST) }
+            }
+            fn velocity(p: *mut wfmm_plan, u: &mut [$t], g: *mut $t) -> wfmm_status {
+                unsafe { $twin::$velocity(p, u.as_mut_ptr(), g, WFMM_MEMORY_HOST) }
+            }
+            fn potential(p: *mut wfmm_plan, u: &mut [$t], g: *mut $t) -> wfmm_status {
+                unsafe { $twin::$potential(p, u.as_mut_ptr(), g, WFMM_MEMORY_HOST) }
+            }
+            fn check(p: *mut wfmm_plan, samples: i64, seed: u64) -> (wfmm_status, f64) {
+                let mut e = 0.0;
+                (unsafe { $twin::$check(p, samples, seed, &mut e) }, e as f64)
+            }
         }
-        fn particles(p: *mut wfmm_plan, x: &[$t], a: &[$t], core: *const $t) -> wfmm_status {
-            unsafe { $twin::$particles(p, x.len() as i64 / 3, x.as_ptr(), a.as_ptr(), core, WFMM_MEMORY_HOST) }
-        }
-        fn charges(p: *mut wfmm_plan, x: &[$t], q: &[$t]) -> wfmm_status {
-            unsafe { $twin::$charges(p, q.len() as i64, x.as_ptr(), q.as_ptr(), WFMM_MEMORY_HOST) }
-        }
-        fn strengths(p: *mut wfmm_plan, g: &[$t], a: &[$t], q: &[$t]) -> wfmm_status {
-            let (ng, na, nq) = (g.len() as i64, a.len() as i64 / 3, q.len() as i64);
-            let or_null = |v: &[$t]| if v.is_empty() { null() } else { v.as_ptr() };
-            unsafe { $twin::$strengths(p, ng, or_null(g), na, or_null(a), nq, or_null(q), WFMM_MEMORY_HOST) }
-        }
-        fn targets(p: *mut wfmm_plan, x: &[$t]) -> wfmm_status {
-            unsafe { $twin::$targets(p, x.len() as i64 / 3, x.as_ptr(), WFMM_MEMORY_HOST) }
-        }
-        fn velocity(p: *mut wfmm_plan, u: &mut [$t], g: *mut $t) -> wfmm_status {
-            unsafe { $twin::$velocity(p, u.as_mut_ptr(), g, WFMM_MEMORY_HOST) }
-        }
-        fn potential(p: *mut wfmm_plan, u: &mut [$t], g: *mut $t) -> wfmm_status {
-            unsafe { $twin::$potential(p, u.as_mut_ptr(), g, WFMM_MEMORY_HOST) }
-        }
-        fn check(p: *mut wfmm_plan, samples: i64, seed: u64) -> (wfmm_status, f64) {
-            let mut e = 0.0;
-            (unsafe { $twin::$check(p, samples, seed, &mut e) }, e as f64)
-        }
-    }
-} }
-scalar!(f32, single, wfmm_plan_set_segments_f32, wfmm_plan_set_particles_f32, wfmm_plan_set_charges_f32,
-    wfmm_plan_set_strengths_f32, wfmm_plan_set_targets_f32, wfmm_plan_evaluate_f32, wfmm_plan_evaluate_potential_f32,
-    wfmm_plan_check_f32);
-scalar!(f64, double, wfmm_plan_set_segments_f64, wfmm_plan_set_particles_f64, wfmm_plan_set_charges_f64,
-    wfmm_plan_set_strengths_f64, wfmm_plan_set_targets_f64, wfmm_plan_evaluate_f64, wfmm_plan_evaluate_potential_f64,
-    wfmm_plan_check_f64);
+    };
+}
+scalar!(
+    f32,
+    single,
+    wfmm_plan_set_segments_f32,
+    wfmm_plan_set_particles_f32,
+    wfmm_plan_set_charges_f32,
+    wfmm_plan_set_strengths_f32,
+    wfmm_plan_set_targets_f32,
+    wfmm_plan_evaluate_f32,
+    wfmm_plan_evaluate_potential_f32,
+    wfmm_plan_check_f32
+);
+scalar!(
+    f64,
+    double,
+    wfmm_plan_set_segments_f64,
+    wfmm_plan_set_particles_f64,
+    wfmm_plan_set_charges_f64,
+    wfmm_plan_set_strengths_f64,
+    wfmm_plan_set_targets_f64,
+    wfmm_plan_evaluate_f64,
+    wfmm_plan_evaluate_potential_f64,
+    wfmm_plan_check_f64
+);
 
 pub fn flat<T: Scalar>(v: &[[f64; 3]]) -> Vec<T> {
     v.iter().flatten().map(|&x| T::of(x)).collect()

@@ -106,7 +106,8 @@ fn element(name: &str, k: usize, n: usize, r: &mut Random) -> Element {
     let short = 0.5 / (n as f64).cbrt();
     match name {
         "coherent cube" => {
-            Element { along: [0.0, 0.6, 0.8], strength: 1.0 + 0.1 * r.unit(), ..chance(r, [0.0; 3], short) }.at(r.in_cube())
+            Element { along: [0.0, 0.6, 0.8], strength: 1.0 + 0.1 * r.unit(), ..chance(r, [0.0; 3], short) }
+                .at(r.in_cube())
         }
         "two thin rings" => ring(k, n, r),
         "helical wake" | "dust under wake" => helix(k, n, r),
@@ -214,7 +215,9 @@ fn segment(c: &mut Case, e: Element) {
 
 impl Case {
     fn scale(&mut self, unit: f64) {
-        for v in [&mut self.points, &mut self.position, &mut self.strength, &mut self.charge_position, &mut self.targets] {
+        for v in
+            [&mut self.points, &mut self.position, &mut self.strength, &mut self.charge_position, &mut self.targets]
+        {
             v.iter_mut().flatten().for_each(|x| *x *= unit);
         }
         self.segment_core.iter_mut().chain(&mut self.particle_core).for_each(|x| *x *= unit);
@@ -223,7 +226,9 @@ impl Case {
     /// All numbers rounded to single precision, so that both precisions are asked about the same problem.
     pub fn rounded(mut self) -> Self {
         let round = |x: &mut f64| *x = *x as f32 as f64;
-        for v in [&mut self.points, &mut self.position, &mut self.strength, &mut self.charge_position, &mut self.targets] {
+        for v in
+            [&mut self.points, &mut self.position, &mut self.strength, &mut self.charge_position, &mut self.targets]
+        {
             v.iter_mut().flatten().for_each(round);
         }
         for v in [&mut self.segment_core, &mut self.particle_core, &mut self.circulation, &mut self.charge] {
