@@ -82,7 +82,7 @@ impl Context {
         if self.lost.load(Ordering::Relaxed) {
             return Err(Error::new(
                 driver::DEVICE_LOST,
-                "an earlier error on this GPU left its context unusable; make a new session",
+                "an earlier error on this GPU left it unusable for this process, which must be started again to use it",
             ));
         }
         // SAFETY: the context is retained as long as `self`.
