@@ -7,14 +7,14 @@
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all demo test test-rust test-foreign test-consumers abi memcheck generate gfortran
+.PHONY: all demo test test-rust test-foreign test-consumers test-hostile abi memcheck generate gfortran
 all:
 	$(CARGO) build --release
 
 demo: gfortran
 	sh examples/fortran/brownout/demo.sh
 
-test: gfortran test-rust test-foreign test-consumers
+test: gfortran test-rust test-foreign test-consumers test-hostile
 
 test-rust:
 	$(CARGO) test --release
@@ -27,6 +27,13 @@ test-foreign: all gfortran
 test-consumers: all gfortran
 	sh tests/abi/check.sh "$(RELEASE)" build/abi
 	sh tests/consumers/run.sh build/consumers
+
+# Random sequences of calls with hostile arguments, strange floating-point modes, small stacks, fork(), steady memory.
+test-hostile: all
+	mkdir -p build/hostile
+	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -fsanitize=address,undefined -Iinclude tests/hostile/sequences.c -L"$(RELEASE)" \
+	    -lwakefmm -Wl,-rpath,"$(abspath $(RELEASE))" -lm -lpthread -o build/hostile/sequences
+	ASAN_OPTIONS=quarantine_size_mb=1 timeout 600 build/hostile/sequences $(or $(SEQUENCES),20000) 10000
 
 # Writes down what was added to the binary interface.
 abi: all
