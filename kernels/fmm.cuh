@@ -44,6 +44,7 @@ struct State {
     u64 unused[2];
     u64 upper[3], lower[3];        // ordered bits of max x and of max -x
     u64 longest;                   // ordered bits of the longest segment
+    u64 least_core;                // ordered bits of minus the least core
     Root root;
     u32 level_begin[2][kLevels + 2];
     u32 bin_count[kBins], bin_cursor[kBins];

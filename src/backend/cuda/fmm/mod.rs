@@ -258,7 +258,7 @@ impl<T: CudaReal> FmmSum<T> {
         f.default_core = sources.default_core;
         f.normalization = options.normalization;
         (f.core_range, f.walk_range) = (recipe.core_range, recipe.walk_range);
-        (f.stretch, f.box_side) = (1.0, T::BOX);
+        (f.stretch, f.box_side) = (recipe.stretch(sources.n.max(inputs.targets.n)), T::BOX);
         f.max_level = self.max_level;
         f.sort_passes = self.sort_passes();
         (f.order, f.stride) = (recipe.staircase.order as u32, recipe.stride() as u32);

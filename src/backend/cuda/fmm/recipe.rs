@@ -19,6 +19,9 @@ pub enum Kind {
 const BUDGET_PLAIN: f64 = 30.0;
 const BUDGET_CORES: f64 = 1.8;
 
+/// Points a leaf where cores act: the correction, by far the dearest, gains from small boxes.
+const LEAF_CORES: f64 = 30.0;
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recipe {
     pub kind: Kind,
@@ -34,6 +37,8 @@ pub struct Recipe {
     pub walk_range: f64,
     /// f32: the multipoles enter the products as two TF32 numbers each.
     pub two_parts: bool,
+    /// Points that a leaf of a uniform cloud should have, if the root may be stretched for it.
+    pub full: Option<f64>,
 }
 
 impl Recipe {
@@ -48,7 +53,13 @@ impl Recipe {
         let budget = tolerance * if cores { BUDGET_CORES } else { BUDGET_PLAIN };
         let most = highest_order(is_f64, shared);
         let least = (options.order.max(0) as usize).min(most);
-        let leaf = if options.leaf_capacity > 0 { (options.leaf_capacity as usize).clamp(8, 512) } else { 64 };
+        let staircase = Staircase::new(budget, least, most);
+        let two_parts = !is_f64 && tolerance < 9e-4;
+        let full = if cores { LEAF_CORES } else { best_leaf(kind, &staircase, is_f64, two_parts, gradient) };
+        let (leaf, full) = match options.leaf_capacity {
+            1.. => ((options.leaf_capacity as usize).clamp(8, 512), None),
+            _ => ((2.1 * full) as usize, Some(full)),
+        };
         let reach = |tolerance: f64| match (cores, gradient) {
             (false, _) => 0.0,
             (true, false) => core_reach(regularization, tolerance),
@@ -56,19 +67,27 @@ impl Recipe {
                 core_reach_gradient(regularization, 3.0 * tolerance).max(core_reach(regularization, tolerance))
             }
         };
-        let core_range = reach(tolerance);
+        // Along a wake the deficits of a filament's segments mostly cancel.
+        let core_range = reach(if kind == Kind::Segment { 4.0 * tolerance } else { tolerance });
         Self {
             kind,
             regularization,
             gradient,
             is_f64,
-            staircase: Staircase::new(budget, least, most),
+            staircase,
             capacity: [leaf, leaf],
             core_range,
             // The core of a segment acts along its whole line, there as (c/r)².
             walk_range: if kind == Kind::Segment { core_range.max(0.5 / tolerance.sqrt()) } else { core_range },
-            two_parts: !is_f64 && tolerance < 9e-4,
+            two_parts,
+            full,
         }
+    }
+
+    /// By how much the root cube exceeds the bounding box, so that the leaves of a uniform cloud of `n` points are full.
+    pub fn stretch(&self, n: usize) -> f64 {
+        let cells = self.full.map_or(1.0, |full| (n as f64 / full).max(1.0)).cbrt();
+        if cells > 1.0 { cells.log2().ceil().exp2() / cells } else { 1.0 }
     }
 
     pub fn components(&self) -> usize {
@@ -134,6 +153,15 @@ impl Recipe {
         }
         text
     }
+}
+
+/// Points a leaf where M2L, which falls with them, costs as much as the near field, which grows: measured on one H200,
+/// 2026-11-21, seconds a target for a leaf of one point (M2L) and pairs a second (near field).
+fn best_leaf(kind: Kind, staircase: &Staircase, is_f64: bool, two_parts: bool, gradient: bool) -> f64 {
+    let components = if kind == Kind::Charge { 1.0 } else { 3.0 };
+    let far = 2.7e-11 * staircase.fragments as f64 * components / 3.0 / if is_f64 || two_parts { 1.0 } else { 2.0 };
+    let rate = 4.1e11 * if is_f64 { 1.0 } else { 2.0 } * if gradient { 0.6 } else { 1.0 } * if kind == Kind::Segment { 0.4 } else { 1.0 };
+    (far * rate / 33.0).sqrt().clamp(30.0, 120.0)
 }
 
 fn rows(is_f64: bool, tiles: usize) -> usize {

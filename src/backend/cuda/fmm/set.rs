@@ -67,7 +67,8 @@ impl<T: CudaReal> FmmSet<T> {
                 Some(k) => self.sums[k].recipe.clone(),
                 None => Recipe::new(*kind, options, gradient, T::IS_F64, context.info.shared_memory as usize),
             };
-            if options.method == Method::Auto && !pays(&recipe, *n, inputs.targets.n) {
+            // What the highest order cannot reach is summed directly.
+            if !recipe.staircase.reached || options.method == Method::Auto && !pays(&recipe, *n, inputs.targets.n) {
                 return Ok(false);
             }
             wanted.push((found, recipe));

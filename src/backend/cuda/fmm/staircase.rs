@@ -24,6 +24,8 @@ pub struct Staircase {
     pub fragments: usize,
     /// Most coefficients of a multipole that an M2L operator reads.
     pub columns: usize,
+    /// Whether orders up to the highest meet the budget.
+    pub reached: bool,
 }
 
 /// Offsets in use: number, squared distance, and which part of the octants of targets has them.
@@ -66,6 +68,7 @@ impl Staircase {
             2.0 * sum // the coarser levels together lose as much again
         };
         let (mut low, mut high) = (1e-40f64, 1.0f64);
+        let reached = lost(low) <= budget * budget;
         for _ in 0..100 {
             let tau = (low * high).sqrt();
             if lost(tau) > budget * budget { high = tau } else { low = tau }
@@ -84,12 +87,12 @@ impl Staircase {
         let shell_of =
             |i: usize| shells.iter().position(|shell| shell.0 == offsets[i].distance2).expect("made from them");
         let shell: Vec<usize> = (0..offsets.len()).map(shell_of).collect();
-        Self::tabulate(order, &offsets, |a, b, i| kept(a, b, &powers[shell[i]]))
+        Self { reached, ..Self::tabulate(order, &offsets, |a, b, i| kept(a, b, &powers[shell[i]])) }
     }
 
     fn tabulate(order: usize, offsets: &[Offset], keep: impl Fn(usize, usize, usize) -> bool) -> Self {
         let tiles = (order * order).div_ceil(8);
-        let mut s = Self { order, tiles, kept: vec![[0, 0]; OPERATORS * tiles], fragments: 0, columns: 0 };
+        let mut s = Self { order, tiles, kept: vec![[0, 0]; OPERATORS * tiles], fragments: 0, columns: 0, reached: true };
         for (i, offset) in offsets.iter().enumerate() {
             // Never fewer than a later tile: the first one says how much of a row is read.
             let mut rows = 0;

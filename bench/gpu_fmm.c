@@ -1,0 +1,203 @@
+/* The FMM on a GPU through the C API: errors against the direct sum for every kind of source, core and precision, the time
+ * and passes of the fixed workloads with ordinary host arrays, and many evaluations of changing size.
+ *
+ * Enters: "accuracy", "speed", "many [evaluations]". Leaves: a table; exit code 1 where a tolerance was missed or memory grew.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "wakefmm.h"
+
+static int failures;
+
+static void must(wfmm_status status, const char *what) {
+    if (status == 0) return;
+    char text[600];
+    wfmm_last_error(text, sizeof text, NULL);
+    printf("%s: status %d: %s\n", what, status, text);
+    exit(1);
+}
+
+static uint64_t state = 1;
+static double uniform(void) {
+    uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+enum kind { SEGMENTS, PARTICLES, CHARGES };
+static const char *const shapes[] = {"cube", "rings", "clusters", "layer", "line"};
+
+struct problem {
+    enum kind kind;
+    int regularization;
+    int64_t n, m;
+    double *points, *strength, *core, *target;
+    int32_t *ends;
+};
+
+static void point(int shape, double *x) {
+    for (int k = 0; k < 3; k++) x[k] = uniform();
+    const double r = 0.3 + 0.02 * (uniform() - 0.5), t = 6.283185307179586 * uniform();
+    switch (shape) {
+    case 1: x[0] = 0.5 + r * cos(t); x[1] = 0.5 + r * sin(t); x[2] = (uniform() < 0.5 ? 0.4 : 0.6) + 0.02 * (x[2] - 0.5); break;
+    case 2: { const int c = (int)(64 * uniform()); for (int k = 0; k < 3; k++) x[k] = ((c >> 2 * k & 3) + 0.5 + 0.01 * (x[k] - 0.5)) / 4; } break;
+    case 3: x[2] *= 0.01; break;
+    case 4: x[1] = 0.5; x[2] = 0.5; break;
+    }
+    for (int k = 0; k < 3; k++) x[k] = (float)x[k]; /* both precisions see the same places */
+}
+
+static struct problem make(enum kind kind, int regularization, int shape, int64_t n, int64_t m, double core) {
+    struct problem p = {kind, regularization, n, m, NULL, NULL, NULL, NULL, NULL};
+    p.points = malloc(6 * n * sizeof(double));
+    p.strength = malloc(3 * n * sizeof(double));
+    p.core = malloc(n * sizeof(double));
+    p.target = malloc(3 * m * sizeof(double));
+    p.ends = malloc(2 * n * sizeof(int32_t));
+    for (int64_t i = 0; i < n; i++) {
+        if (kind == SEGMENTS) {
+            point(shape, p.points + 6 * i);
+            for (int k = 0; k < 3; k++) p.points[6 * i + 3 + k] = (float)(p.points[6 * i + k] + 0.01 * (uniform() - 0.5));
+            p.ends[2 * i] = (int32_t)(2 * i); p.ends[2 * i + 1] = (int32_t)(2 * i + 1);
+        } else point(shape, p.points + 3 * i);
+        p.core[i] = core * pow(10, -uniform());
+    }
+    for (int64_t i = 0; i < 3 * n; i++) p.strength[i] = 2 * uniform() - 1;
+    for (int64_t i = 0; i < m; i++) point(shape, p.target + 3 * i);
+    return p;
+}
+
+static void drop(struct problem *p) { free(p->points); free(p->strength); free(p->core); free(p->target); free(p->ends); }
+
+static wfmm_plan *plan_of(wfmm_session *s, const struct problem *p, int method, int precision, double tolerance) {
+    wfmm_plan_options o;
+    wfmm_plan *plan = NULL;
+    must(wfmm_plan_options_init(&o, sizeof o), "plan options");
+    o.method = method; o.precision = precision; o.tolerance = tolerance;
+    if (p->kind == SEGMENTS) o.segment_regularization = p->regularization;
+    if (p->kind == PARTICLES) o.particle_regularization = p->regularization;
+    must(wfmm_plan_create(s, &o, &plan), "plan");
+    return plan;
+}
+
+static void hand_over(wfmm_plan *plan, const struct problem *p) {
+    if (p->kind == SEGMENTS) must(wfmm_plan_set_segments_f64(plan, 2 * p->n, p->points, p->n, 2, p->ends, p->strength, p->core, WFMM_MEMORY_HOST), "segments");
+    if (p->kind == PARTICLES) must(wfmm_plan_set_particles_f64(plan, p->n, p->points, p->strength, p->core, WFMM_MEMORY_HOST), "particles");
+    if (p->kind == CHARGES) must(wfmm_plan_set_charges_f64(plan, p->n, p->points, p->strength, WFMM_MEMORY_HOST), "charges");
+    must(wfmm_plan_set_targets_f64(plan, p->m, p->target, WFMM_MEMORY_HOST), "targets");
+}
+
+static void evaluate(wfmm_plan *plan, const struct problem *p, double *u, double *g) {
+    must(p->kind == CHARGES ? wfmm_plan_evaluate_potential_f64(plan, u, g, WFMM_MEMORY_HOST) : wfmm_plan_evaluate_f64(plan, u, g, WFMM_MEMORY_HOST), "evaluate");
+}
+
+static double distance(const double *a, const double *b, int64_t n) {
+    double d = 0, s = 0;
+    for (int64_t k = 0; k < n; k++) { d += (a[k] - b[k]) * (a[k] - b[k]); s += b[k] * b[k]; }
+    return s > 0 ? sqrt(d / s) : sqrt(d);
+}
+
+static void accuracy(wfmm_session *s) {
+    static const struct { enum kind kind; int reg; const char *name; } cases[] = {
+        {CHARGES, 0, "charges"}, {PARTICLES, WFMM_REG_NONE, "particles none"}, {PARTICLES, WFMM_REG_GAUSS_ERF, "particles gauss-erf"},
+        {PARTICLES, WFMM_REG_EXPONENTIAL, "particles exponential"}, {PARTICLES, WFMM_REG_COMPACT, "particles compact"},
+        {PARTICLES, WFMM_REG_ROSENHEAD, "particles rosenhead"}, {PARTICLES, WFMM_REG_WINCKELMANS, "particles winckelmans"}, {PARTICLES, WFMM_REG_POLYNOMIAL, "particles polynomial"},
+        {SEGMENTS, WFMM_REG_NONE, "segments none"}, {SEGMENTS, WFMM_REG_RANKINE, "segments rankine"}, {SEGMENTS, WFMM_REG_LAMB_OSEEN, "segments lamb-oseen"},
+        {SEGMENTS, WFMM_REG_VATISTAS, "segments vatistas"}, {SEGMENTS, WFMM_REG_SCULLY, "segments scully"}, {SEGMENTS, WFMM_REG_OFFSET, "segments offset"}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (int shape = 0; shape < 5; shape++) {
+            if (shape && cases[c].reg != 0 && cases[c].reg != WFMM_REG_GAUSS_ERF && cases[c].reg != WFMM_REG_VATISTAS) continue;
+            struct problem p = make(cases[c].kind, cases[c].reg, shape, 20000, 20000, shape == 2 ? 0.002 : 0.03);
+            const int main = p.kind == CHARGES ? 1 : 3;
+            double *u = malloc(3 * p.m * 8), *g = malloc(9 * p.m * 8), *v = malloc(3 * p.m * 8), *h = malloc(9 * p.m * 8);
+            wfmm_plan *direct = plan_of(s, &p, WFMM_METHOD_DIRECT, WFMM_PRECISION_F64, 1e-4);
+            hand_over(direct, &p); evaluate(direct, &p, v, h); must(wfmm_plan_destroy(&direct), "destroy");
+            printf("%-22s %-9s", cases[c].name, shapes[shape]);
+            for (int f64 = 0; f64 < 2; f64++) for (int k = f64 ? 2 : 2; k <= (f64 ? 8 : 4); k += f64 ? 2 : 1) {
+                const double tolerance = pow(10, -k);
+                wfmm_plan *plan = plan_of(s, &p, WFMM_METHOD_FMM, f64 ? WFMM_PRECISION_F64 : WFMM_PRECISION_F32, tolerance);
+                hand_over(plan, &p); evaluate(plan, &p, u, g); must(wfmm_plan_destroy(&plan), "destroy");
+                const double e = distance(u, v, main * p.m), slope = distance(g, h, 3 * main * p.m);
+                const int good = e <= tolerance && slope <= 30 * tolerance;
+                failures += !good;
+                printf("  %s 1e-%d: %.1e %.1e%s", f64 ? "f64" : "f32", k, e, slope, good ? "" : " MISSED");
+            }
+            printf("\n"); fflush(stdout);
+            free(u); free(g); free(v); free(h); drop(&p);
+        }
+}
+
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + 1e-9 * t.tv_nsec; }
+static int by_size(const void *a, const void *b) { const double d = *(const double *)a - *(const double *)b; return (d > 0) - (d < 0); }
+
+static void time_case(wfmm_session *s, const char *name, enum kind kind, int reg, int64_t n, int64_t m, double core, int f64, double tolerance, int gradient) {
+    struct problem p = make(kind, reg, 0, n, m, core);
+    double *u = malloc(3 * m * 8), *g = gradient ? malloc(9 * m * 8) : NULL, calls[9];
+    wfmm_plan *plan = plan_of(s, &p, WFMM_METHOD_FMM, f64 ? WFMM_PRECISION_F64 : WFMM_PRECISION_F32, tolerance);
+    wfmm_report r = {.struct_size = sizeof r};
+    for (int k = 0; k < 9; k++) {
+        for (int64_t i = 0; i < 3 * m; i++) p.target[i] = uniform();
+        const double begin = now();
+        hand_over(plan, &p); evaluate(plan, &p, u, g);
+        calls[k] = now() - begin;
+    }
+    qsort(calls, 9, sizeof *calls, by_size);
+    must(wfmm_plan_report(plan, &r), "report");
+    double error = 0, device = 0;
+    if (n <= 1000000) must(wfmm_plan_check_f64(plan, 500, 7, &error), "check");
+    printf("%-16s %s %.0e: error %.1e, call %.2f ms (least %.2f), order %d, depth %d, cells %lld; passes ms:", name, f64 ? "f64" : "f32", tolerance, error,
+           1e3 * calls[4], 1e3 * calls[0], r.order, r.depth, (long long)r.cells);
+    for (int k = 1; k < 9; k++) { printf(" %.2f", 1e3 * r.seconds[k]); device += r.seconds[k]; }
+    printf(" sum %.2f\n", 1e3 * device); fflush(stdout);
+    must(wfmm_plan_destroy(&plan), "destroy");
+    free(u); free(g); drop(&p);
+}
+
+static void speed(wfmm_session *s) {
+    for (int f64 = 0; f64 < 2; f64++) {
+        time_case(s, "CUBE 1e4", PARTICLES, WFMM_REG_NONE, 10000, 10000, 0, f64, 1e-3, 0);
+        time_case(s, "CUBE 1e5", PARTICLES, WFMM_REG_NONE, 100000, 100000, 0, f64, 1e-4, 0);
+        time_case(s, "CUBE 1e6", PARTICLES, WFMM_REG_NONE, 1000000, 1000000, 0, f64, f64 ? 1e-6 : 1e-4, 0);
+        time_case(s, "LAPLACE 1e6", CHARGES, 0, 1000000, 1000000, 0, f64, 1.19e-3, 1);
+    }
+}
+
+static void many(wfmm_session *s, int evaluations) {
+    struct problem p = make(PARTICLES, WFMM_REG_GAUSS_ERF, 0, 20000, 20000, 0.02);
+    double *u = malloc(3 * p.m * 8);
+    wfmm_plan *plan = plan_of(s, &p, WFMM_METHOD_FMM, WFMM_PRECISION_F64, 1e-3);
+    uint64_t device[2] = {0, 0}, host[2]; /* the host keeps copies of what it was given: they differ in size */
+    const int64_t n = p.n, m = p.m;
+    const double begin = now();
+    for (int k = 0; k < evaluations; k++) {
+        p.n = k == 0 || k == evaluations / 2 ? n : 1 + (int64_t)(uniform() * n);
+        p.m = k == 0 || k == evaluations / 2 ? m : 1 + (int64_t)(uniform() * m);
+        hand_over(plan, &p); evaluate(plan, &p, u, NULL);
+        if (k == evaluations / 2) must(wfmm_plan_workspace(plan, &host[0], &device[0]), "workspace");
+    }
+    must(wfmm_plan_workspace(plan, &host[1], &device[1]), "workspace");
+    printf("%d evaluations of changing size: %.2f ms each; device bytes half way %llu, at the end %llu\n", evaluations, 1e3 * (now() - begin) / evaluations,
+           (unsigned long long)device[0], (unsigned long long)device[1]);
+    failures += device[0] != device[1];
+    must(wfmm_plan_destroy(&plan), "destroy");
+    free(u); drop(&p);
+}
+
+int main(int argc, char **argv) {
+    wfmm_session_options o;
+    wfmm_session *s = NULL;
+    must(wfmm_session_options_init(&o, sizeof o), "session options");
+    o.backend = WFMM_BACKEND_CUDA;
+    must(wfmm_session_create(&o, &s), "session");
+    const char *what = argc > 1 ? argv[1] : "accuracy";
+    if (!strcmp(what, "accuracy")) accuracy(s);
+    if (!strcmp(what, "speed")) speed(s);
+    if (!strcmp(what, "many")) many(s, argc > 2 ? atoi(argv[2]) : 10000);
+    must(wfmm_session_destroy(&s), "destroy");
+    printf("%d failures\n", failures);
+    return failures != 0;
+}
