@@ -92,7 +92,7 @@ struct Fmm {
     void *out_main, *out_gradient; // the caller's arrays (f32 or f64), out_gradient may be null
     double default_core, normalization, core_range, walk_range, stretch, box;
     u32 max_level, sort_passes, order, stride, components, kind, regularization;
-    u32 inputs_are_f64, out_is_f64, accumulate, fields, gauss_points, arena, n_in, ld, index_base, rows, pad;
+    u32 inputs_are_f64, out_is_f64, accumulate, fields, gauss_points, arena, n_in, ld, index_base, rows, least_level;
 };
 static_assert(sizeof(Tree) == 144 && sizeof(Fmm) == 8 + 2 * 144 + 17 * 8 + 6 * 8 + 18 * 4, "mirrors of backend::cuda::fmm");
 

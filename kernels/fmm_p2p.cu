@@ -8,7 +8,7 @@
 #include "fmm_pair.cuh"
 using namespace fmm;
 
-constexpr int kThreads = 128, kRanges = 768, kStack = 2944, kMaxTargets = 128;
+constexpr int kThreads = 128, kRanges = 768, kStack = 2944, kMaxTargets = 64;
 
 struct Shared {
     u32 begin[kRanges], offset[kRanges + 1];
@@ -231,8 +231,10 @@ template <class T, class P> struct Near {
         int place[3];
         unmorton(t.cell_key[cell], place);
         const u32 begin = t.begin[cell], end = t.end[cell];
-        for (u32 from = begin; from < end; from += kMaxTargets) {
-            targets = min(end - from, (u32)kMaxTargets);
+        // Equal parts of at most 64 targets: then at least two groups of threads share the sources.
+        const u32 parts = (end - begin + kMaxTargets - 1) / kMaxTargets, size = (end - begin + parts - 1) / parts;
+        for (u32 from = begin; from < end; from += size) {
+            targets = min(end - from, size);
             groups = kThreads / targets;
             group = threadIdx.x / targets;
             const int mine = threadIdx.x - group * targets;

@@ -352,7 +352,7 @@ template <class T> __device__ void add_parts(const Fmm &f) {
     if (parts < 2) return;
     const size_t n = (size_t)f.state->level_begin[1][kLevels] * f.components * f.stride;
     T *local = (T *)f.local;
-    for (size_t k = blockIdx.x * 256 + threadIdx.x; k < n; k += (size_t)gridDim.x * 256) {
+    for (size_t k = (size_t)f.state->level_begin[1][2] * f.components * f.stride + blockIdx.x * 256 + threadIdx.x; k < n; k += (size_t)gridDim.x * 256) {
         T x = local[k];
         for (u32 p = 1; p < parts; p++) x += local[p * n + k];
         local[k] = x;

@@ -211,7 +211,8 @@ extern "C" __global__ void __launch_bounds__(1024) fmm_leaves(const __grid_const
             if (fmax(longest, core) > 0) most = min(levels, ratio < 1 ? 0 : ilogb(ratio));
         }
         if (deepest >= levels && levels < 21 && most == levels) atomicOr(&f.state->flags, kDepthOverflow);
-        t.leaf_level[i] = (uint8_t)min(deepest + 1, most);
+        // Never much coarser than a uniform cloud's leaves: a lonely target must not have a whole dense region beside it.
+        t.leaf_level[i] = (uint8_t)min(max(deepest + 1, (int)f.least_level), most);
     }
     __syncthreads();
     int first, last;

@@ -73,7 +73,7 @@ pub struct FmmArg {
     pub ld: u32,
     pub index_base: i32,
     pub rows: u32,
-    pub pad: u32,
+    pub least_level: u32,
 }
 
 const _: () = assert!(size_of::<TreeArg>() == 144 && size_of::<FmmArg>() == 8 + 2 * 144 + 17 * 8 + 6 * 8 + 18 * 4);

@@ -200,7 +200,7 @@ impl<T: CudaReal> FmmSum<T> {
         }
         let leaf = self.recipe.capacity[0].min(self.recipe.capacity[1]);
         let full = (n_sources.max(n_targets) as f64 / leaf as f64).max(1.0).log(8.0).ceil() as u32;
-        self.max_level = self.max_level.max(full + 1).clamp(3, DEEPEST);
+        self.max_level = self.max_level.max(full + 2).clamp(3, DEEPEST);
     }
 
     /// Takes what the device found out; true if the bounds were enough.
@@ -258,7 +258,8 @@ impl<T: CudaReal> FmmSum<T> {
         f.default_core = sources.default_core;
         f.normalization = options.normalization;
         (f.core_range, f.walk_range) = (recipe.core_range, recipe.walk_range);
-        (f.stretch, f.box_side) = (recipe.stretch(sources.n.max(inputs.targets.n)), T::BOX);
+        (f.stretch, f.least_level) = recipe.stretch(sources.n.max(inputs.targets.n));
+        f.box_side = T::BOX;
         f.max_level = self.max_level;
         f.sort_passes = self.sort_passes();
         (f.order, f.stride) = (recipe.staircase.order as u32, recipe.stride() as u32);

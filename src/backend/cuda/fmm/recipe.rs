@@ -84,10 +84,14 @@ impl Recipe {
         }
     }
 
-    /// By how much the root cube exceeds the bounding box, so that the leaves of a uniform cloud of `n` points are full.
-    pub fn stretch(&self, n: usize) -> f64 {
-        let cells = self.full.map_or(1.0, |full| (n as f64 / full).max(1.0)).cbrt();
-        if cells > 1.0 { cells.log2().ceil().exp2() / cells } else { 1.0 }
+    /// By how much the root cube exceeds the bounding box, so that the leaves of a uniform cloud of `n` points are full, and the
+    /// coarsest level of leaves. A cloud that is a little wider than a power of two of leaves gets slightly larger ones:
+    /// a thin layer of half empty cells all around would cost more.
+    pub fn stretch(&self, n: usize) -> (f64, u32) {
+        let cells = (n as f64 / self.full.unwrap_or(self.capacity[0] as f64 / 2.0)).max(1.0).cbrt();
+        let level = (cells.log2() - 0.1).ceil().max(0.0);
+        let stretch = if self.full.is_some() { (level.exp2() / cells).max(1.0) } else { 1.0 };
+        (stretch, (level as u32).saturating_sub(1))
     }
 
     pub fn components(&self) -> usize {
@@ -160,7 +164,7 @@ impl Recipe {
 fn best_leaf(kind: Kind, staircase: &Staircase, is_f64: bool, two_parts: bool, gradient: bool) -> f64 {
     let components = if kind == Kind::Charge { 1.0 } else { 3.0 };
     let far = 2.7e-11 * staircase.fragments as f64 * components / 3.0 / if is_f64 || two_parts { 1.0 } else { 2.0 };
-    let rate = 4.1e11 * if is_f64 { 1.0 } else { 2.0 } * if gradient { 0.6 } else { 1.0 } * if kind == Kind::Segment { 0.4 } else { 1.0 };
+    let rate = 4.1e11 * if is_f64 { 1.0 } else { 1.8 } * if gradient { 0.6 } else { 1.0 } * if kind == Kind::Segment { 0.4 } else { 1.0 };
     (far * rate / 33.0).sqrt().clamp(30.0, 120.0)
 }
 
