@@ -164,7 +164,10 @@ impl Recipe {
 fn best_leaf(kind: Kind, staircase: &Staircase, is_f64: bool, two_parts: bool, gradient: bool) -> f64 {
     let components = if kind == Kind::Charge { 1.0 } else { 3.0 };
     let far = 2.7e-11 * staircase.fragments as f64 * components / 3.0 / if is_f64 || two_parts { 1.0 } else { 2.0 };
-    let rate = 4.1e11 * if is_f64 { 1.0 } else { 1.8 } * if gradient { 0.6 } else { 1.0 } * if kind == Kind::Segment { 0.4 } else { 1.0 };
+    let rate = 4.1e11
+        * if is_f64 { 1.0 } else { 1.8 }
+        * if gradient { 0.6 } else { 1.0 }
+        * if kind == Kind::Segment { 0.4 } else { 1.0 };
     (far * rate / 33.0).sqrt().clamp(30.0, 120.0)
 }
 

@@ -92,7 +92,8 @@ impl Staircase {
 
     fn tabulate(order: usize, offsets: &[Offset], keep: impl Fn(usize, usize, usize) -> bool) -> Self {
         let tiles = (order * order).div_ceil(8);
-        let mut s = Self { order, tiles, kept: vec![[0, 0]; OPERATORS * tiles], fragments: 0, columns: 0, reached: true };
+        let mut s =
+            Self { order, tiles, kept: vec![[0, 0]; OPERATORS * tiles], fragments: 0, columns: 0, reached: true };
         for (i, offset) in offsets.iter().enumerate() {
             // Never fewer than a later tile: the first one says how much of a row is read.
             let mut rows = 0;
