@@ -51,3 +51,4 @@ gfortran:
 
 include kernels/kernels.mk
 include packaging/install.mk
+include packaging/dist.mk
