@@ -29,6 +29,7 @@ contains
     type(wfmm_plan) :: plan
     real(dp) :: x(3, N), a(3, N), u(3, N), w(3, N)
     character(len=20) :: want
+    character(len=:), allocatable :: message
     integer :: round, i, ierr
 
     call wfmm_plan_create(plan)
@@ -46,7 +47,8 @@ contains
     end do
     write (want, '(a, i0, a)') 'n = -', k, ';'
     call wfmm_plan_set_targets(plan, x, n=-k, ierr=ierr)
-    good = good .and. ierr == WFMM_ERR_COUNT .and. index(wfmm_last_error(), trim(want)) > 0
+    message = wfmm_last_error()
+    good = good .and. ierr == WFMM_ERR_COUNT .and. index(message, trim(want)) > 0
     call wfmm_plan_destroy(plan)
   end function
 
