@@ -2,22 +2,31 @@
 # make demo       the brownout program: builds everything, runs for about a minute, says where picture and files are
 # make test       every test: Rust, C, Fortran, generated files, bad input
 # make memcheck   the C tests under valgrind
+# make accuracy   the table of measured errors, docs/accuracy.md
 # make generate   include/wakefmm.h and fortran/wakefmm.f90 from the Rust sources
 
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all demo test test-rust test-foreign test-consumers test-hostile abi memcheck generate gfortran
+.PHONY: all demo test test-rust test-accuracy accuracy test-foreign test-consumers test-hostile abi memcheck generate gfortran
 all:
 	$(CARGO) build --release
 
 demo: gfortran
 	sh examples/fortran/brownout/demo.sh
 
-test: gfortran test-rust test-foreign test-consumers test-hostile
+test: gfortran test-rust test-accuracy test-foreign test-consumers test-hostile
 
 test-rust:
 	$(CARGO) test --release
+
+# Every distribution, regularization, tolerance and precision; fails where a tolerance is missed.
+test-accuracy:
+	$(CARGO) bench --bench accuracy -- n=1000
+
+# The whole table, written down.
+accuracy:
+	$(CARGO) bench --bench accuracy -- n=4000 file=docs/accuracy.md
 
 # After the Rust tests, so that both use one build of the library.
 test-foreign: all gfortran
