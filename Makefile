@@ -22,7 +22,7 @@ test-rust:
 
 # Every distribution, regularization, tolerance and precision; fails where a tolerance is missed.
 test-accuracy:
-	$(CARGO) bench --bench accuracy -- n=1000
+	$(CARGO) bench --bench accuracy -- n=4000
 
 # The whole table, written down.
 accuracy:
