@@ -3,12 +3,13 @@
 # make test       every test: Rust, C, Fortran, generated files, bad input
 # make memcheck   the C tests under valgrind
 # make accuracy   the table of measured errors, docs/accuracy.md
+# make bench     times on the CPU beside the direct sum's, leaves, crossover, linearity (about ten minutes)
 # make generate   include/wakefmm.h and fortran/wakefmm.f90 from the Rust sources
 
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all demo test test-rust test-accuracy accuracy test-foreign test-consumers test-hostile abi memcheck generate gfortran
+.PHONY: all demo test test-rust test-accuracy accuracy bench test-foreign test-consumers test-hostile abi memcheck generate gfortran
 all:
 	$(CARGO) build --release
 
@@ -27,6 +28,10 @@ test-accuracy:
 # The whole table, written down.
 accuracy:
 	$(CARGO) bench --bench accuracy -- n=4000 file=docs/accuracy.md
+
+# Give the machine nothing else to do.
+bench:
+	$(CARGO) bench --bench speed -- plot=docs/pictures/linear.svg
 
 # After the Rust tests, so that both use one build of the library.
 test-foreign: all gfortran

@@ -1,0 +1,298 @@
+//! The CPU's speed: arrays in, velocities out, everything between counted; the direct sum timed in the same run.
+//!
+//! `make bench` runs all parts; `part=NAME` one of: table, leaves, crossover, coulomb, linear. `threads=N` (2),
+//! `largest=N` leaves out larger workloads. Places are new in every repetition; times are medians. The direct sum is timed
+//! on as many targets as fit two seconds and scaled, which is fair because its time is proportional to them.
+
+mod support;
+
+use std::time::Instant;
+use support::accuracy::{options, relative_l2};
+use support::api::{Plan, Scalar, Session, flat, list};
+use support::workloads::{Workload, cube, rings};
+use wakefmm::options::*;
+
+/// A column of the table: name, sources, targets, required ratios to the direct sum at 1e-3 and 1e-6 (f64).
+const COLUMNS: [(&str, usize, usize, [f64; 2]); 5] = [
+    ("CUBE 1e4", 10_000, 10_000, [2.5, 0.75]),
+    ("CUBE 1e5", 100_000, 100_000, [22.0, 12.0]),
+    ("RINGS 1e5", 100_000, 100_000, [20.0, 7.6]),
+    ("1e4 sources, 1e6 targets", 10_000, 1_000_000, [8.4, 4.7]),
+    ("CUBE 1e6", 1_000_000, 1_000_000, [175.0, 85.0]),
+];
+
+fn workload(name: &str, n: usize, m: usize, seed: u64) -> Workload {
+    if name.starts_with("RINGS") { rings(n, m, seed) } else { cube(n, m, seed) }
+}
+
+fn argument(key: &str) -> Option<String> {
+    std::env::args().find_map(|a| a.strip_prefix(&format!("{key}=")).map(str::to_owned))
+}
+
+fn median(mut v: Vec<f64>) -> f64 {
+    v.sort_by(f64::total_cmp);
+    v[v.len() / 2]
+}
+
+struct Bench {
+    session: Session,
+    largest: usize,
+}
+
+/// One measured setting.
+struct Measured {
+    seconds: f64,
+    /// Of the direct sum, over all targets.
+    direct: f64,
+    error: f64,
+    bytes: u64,
+    recipe: String,
+    depth: i32,
+    order: i32,
+}
+
+impl Bench {
+    /// Seconds of the direct sum over all targets.
+    fn direct<T: Scalar>(&self, w: &Workload) -> f64 {
+        let (n, m) = (w.position.len(), w.targets.len());
+        let rate = if T::NAME == "f64" { 1.5e9 } else { 4e9 };
+        let some = ((2.0 * rate / n as f64) as usize).clamp(256, m);
+        let mut plan = Plan::<T>::new(&self.session, &options(WFMM_METHOD_DIRECT, 1e-3, 0, 0, 0));
+        let (x, a, y) = (flat::<T>(&w.position), flat::<T>(&w.strength), flat::<T>(&w.targets[..some]));
+        let mut u = vec![T::default(); 3 * some];
+        let start = Instant::now();
+        plan.particles(&x, &a, None);
+        plan.targets(&y);
+        plan.velocity(&mut u, None);
+        start.elapsed().as_secs_f64() * m as f64 / some as f64
+    }
+
+    /// Relative L2 error of `u` at about 2,000 targets against the direct sum in double precision of the same numbers.
+    fn error<T: Scalar>(&self, x: &[T], a: &[T], y: &[T], u: &[T]) -> f64 {
+        let wide = |v: &[T]| v.iter().map(|v| v.f64()).collect::<Vec<f64>>();
+        let step = (y.len() / 3).div_ceil(2000);
+        let pick = |v: &[T]| -> Vec<f64> { v.chunks(3).step_by(step).flatten().map(|v| v.f64()).collect() };
+        let mut plan = Plan::<f64>::new(&self.session, &options(WFMM_METHOD_DIRECT, 1e-10, 0, 0, 0));
+        let targets = pick(y);
+        let mut want = vec![0.0; targets.len()];
+        plan.particles(&wide(x), &wide(a), None);
+        plan.targets(&targets);
+        plan.velocity(&mut want, None);
+        relative_l2(&pick(u), &want)
+    }
+
+    fn measure<T: Scalar>(&self, name: &str, n: usize, m: usize, o: &wfmm_plan_options, repeat: usize) -> Measured {
+        let mut plan = Plan::<T>::new(&self.session, o);
+        let (mut times, mut direct) = (vec![], vec![]);
+        let mut error = 0.0f64;
+        for k in 0..=repeat as u64 {
+            let w = workload(name, n, m, 1000 + k);
+            let (x, a, y) = (flat::<T>(&w.position), flat::<T>(&w.strength), flat::<T>(&w.targets));
+            let mut u = vec![T::default(); 3 * m];
+            let start = Instant::now();
+            plan.particles(&x, &a, None);
+            plan.targets(&y);
+            plan.velocity(&mut u, None);
+            let t = start.elapsed().as_secs_f64();
+            // The first round pages memory in and measures what the recipe needs; small ones repeat, so it is left out.
+            if k > 0 || repeat == 0 {
+                times.push(t);
+                direct.push(self.direct::<T>(&w));
+            }
+            if k == repeat as u64 {
+                error = self.error(&x, &a, &y, &u);
+            }
+        }
+        let r = plan.report();
+        Measured {
+            seconds: median(times),
+            direct: median(direct),
+            error,
+            bytes: r.host_bytes,
+            recipe: plan.recipe(),
+            depth: r.depth,
+            order: r.order,
+        }
+    }
+
+    fn repetitions(n: usize, m: usize) -> usize {
+        match n + m {
+            0..100_000 => 9,
+            100_000..1_500_000 => 3,
+            _ => 1,
+        }
+    }
+
+    fn table(&self) {
+        println!(
+            "| workload | tolerance | precision | seconds | error | direct sum, s | pairs/s | ratio | must be | bytes a point | order, depth |"
+        );
+        println!("|---|---|---|---|---|---|---|---|---|---|---|");
+        for (name, n, m, bars) in COLUMNS {
+            if n.max(m) > self.largest {
+                continue;
+            }
+            for (k, tolerance) in [1e-3, 1e-6].into_iter().enumerate() {
+                let o = options(WFMM_METHOD_AUTO, tolerance, 0, 0, 0);
+                let r = self.measure::<f64>(name, n, m, &o, Self::repetitions(n, m));
+                Self::row(name, (n, m), tolerance, "f64", &r, &format!("{}", bars[k]));
+            }
+            let o = options(WFMM_METHOD_AUTO, 1e-3, 0, 0, 0);
+            let r = self.measure::<f32>(name, n, m, &o, Self::repetitions(n, m));
+            Self::row(name, (n, m), 1e-3, "f32", &r, "");
+        }
+    }
+
+    fn row(name: &str, (n, m): (usize, usize), tolerance: f64, precision: &str, r: &Measured, bar: &str) {
+        println!(
+            "| {name} | {tolerance:.0e} | {precision} | {:.4} | {:.1e} | {:.3} | {:.2e} | {:.2} | {bar} | {:.0} | {}, {} |",
+            r.seconds,
+            r.error,
+            r.direct,
+            n as f64 * m as f64 / r.direct,
+            r.direct / r.seconds,
+            r.bytes as f64 / (n + m) as f64,
+            r.order,
+            r.depth
+        );
+        eprintln!("    {}", r.recipe);
+    }
+
+    /// The library's leaves against leaves by hand.
+    fn leaves(&self) {
+        println!("| workload | tolerance | chosen, s | best by hand, s (leaf) | chosen/best |\n|---|---|---|---|---|");
+        for (name, n, m, _) in COLUMNS {
+            if n.max(m) > self.largest.min(100_000) {
+                continue;
+            }
+            for tolerance in [1e-3, 1e-6] {
+                let run = |leaf| {
+                    let o = options(WFMM_METHOD_FMM, tolerance, 0, 0, leaf);
+                    self.measure::<f64>(name, n, m, &o, 3).seconds
+                };
+                let by_hand = [20, 30, 45, 64, 90, 128, 180, 256].map(|leaf| (run(leaf), leaf));
+                let best = by_hand.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).expect("eight of them");
+                let chosen = run(0);
+                println!(
+                    "| {name} | {tolerance:.0e} | {chosen:.4} | {:.4} ({}) | {:.2} |",
+                    best.0,
+                    best.1,
+                    chosen / best.0
+                );
+            }
+        }
+    }
+
+    /// Where the FMM overtakes the direct sum at 1e-3.
+    fn crossover(&self) {
+        println!("| points | FMM, s | direct, s | FMM is faster by |\n|---|---|---|---|");
+        for n in [2000, 3000, 4000, 5000, 6000, 8000, 10_000, 14_000, 20_000] {
+            let o = options(WFMM_METHOD_FMM, 1e-3, 0, 0, 0);
+            let r = self.measure::<f64>("CUBE", n, n, &o, 9);
+            println!("| {n} | {:.5} | {:.5} | {:.2} |", r.seconds, r.direct, r.direct / r.seconds);
+        }
+    }
+
+    /// Charges with the gradient of the potential against vortices with velocity, at the same places.
+    fn coulomb(&self) {
+        println!("| points | tolerance | Biot–Savart, s | Coulomb force, s | ratio |\n|---|---|---|---|---|");
+        for n in [10_000, 100_000] {
+            for tolerance in [1e-3, 1e-6] {
+                let o = options(WFMM_METHOD_FMM, tolerance, 0, 0, 0);
+                let (mut a, mut b) = (vec![], vec![]);
+                let (mut vortices, mut charges) =
+                    (Plan::<f64>::new(&self.session, &o), Plan::<f64>::new(&self.session, &o));
+                for seed in 0..4 {
+                    let w = cube(n, n, seed);
+                    let (x, s, y) = (flat::<f64>(&w.position), flat::<f64>(&w.strength), flat::<f64>(&w.targets));
+                    let q = list::<f64>(&w.strength.iter().map(|s| s[0]).collect::<Vec<_>>());
+                    let (mut u, mut phi) = (vec![0.0; 3 * n], vec![0.0; n]);
+                    let start = Instant::now();
+                    vortices.particles(&x, &s, None);
+                    vortices.targets(&y);
+                    vortices.velocity(&mut u, None);
+                    a.push(start.elapsed().as_secs_f64());
+                    let start = Instant::now();
+                    charges.charges(&x, &q);
+                    charges.targets(&y);
+                    charges.potential(&mut phi, Some(&mut u));
+                    b.push(start.elapsed().as_secs_f64());
+                }
+                let (a, b) = (median(a), median(b));
+                println!("| {n} | {tolerance:.0e} | {a:.4} | {b:.4} | {:.2} |", a / b);
+            }
+        }
+    }
+
+    /// Cost a point as the number of points grows, and a drawing of it.
+    fn linear(&self) {
+        println!("| points | seconds | microseconds a point |\n|---|---|---|");
+        let mut seen = vec![];
+        for n in [100_000, 200_000, 500_000, 1_000_000, 2_000_000, 4_000_000] {
+            if n > self.largest {
+                continue;
+            }
+            let w = cube(n, n, 7);
+            let mut plan = Plan::<f64>::new(&self.session, &options(WFMM_METHOD_FMM, 1e-3, 0, 0, 0));
+            let (x, a, y) = (flat::<f64>(&w.position), flat::<f64>(&w.strength), flat::<f64>(&w.targets));
+            let mut u = vec![0.0; 3 * n];
+            let start = Instant::now();
+            plan.particles(&x, &a, None);
+            plan.targets(&y);
+            plan.velocity(&mut u, None);
+            let t = start.elapsed().as_secs_f64();
+            println!("| {n} | {t:.3} | {:.2} |", 1e6 * t / n as f64);
+            seen.push((n as f64, t));
+        }
+        if let Some(file) = argument("plot") {
+            std::fs::write(file, plot(&seen)).expect("the drawing can be written");
+        }
+    }
+}
+
+/// Seconds over points on logarithmic axes, with the line of constant cost a point through the first, as SVG.
+fn plot(seen: &[(f64, f64)]) -> String {
+    let Some(&(n0, t0)) = seen.first() else { return String::new() };
+    let at = |n: f64, t: f64| (60.0 + 220.0 * (n / 1e5).log10(), 300.0 - 110.0 * (t / 0.1).log10());
+    let mut s = String::from(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"480\" height=\"360\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"480\" height=\"360\" fill=\"white\"/>\n<text x=\"60\" y=\"20\">CUBE, tolerance 1e-3, f64, 2 threads: seconds over \
+         points; line: linear cost</text>\n",
+    );
+    let last = seen[seen.len() - 1].0;
+    let ((ax, ay), (bx, by)) = (at(n0, t0), at(last, t0 * last / n0));
+    s += &format!("<line x1=\"{ax:.1}\" y1=\"{ay:.1}\" x2=\"{bx:.1}\" y2=\"{by:.1}\" stroke=\"#999\"/>\n");
+    for &(n, t) in seen {
+        let (x, y) = at(n, t);
+        s += &format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"#05a\"/>\n");
+        s += &format!(
+            "<text x=\"{:.1}\" y=\"{:.1}\">{t:.2} s</text>\n<text x=\"{:.1}\" y=\"330\">{n:.0e}</text>\n",
+            x + 8.0,
+            y + 14.0,
+            x - 10.0
+        );
+    }
+    s + "</svg>\n"
+}
+
+fn main() {
+    let number = |key, default| argument(key).map_or(default, |v| v.parse::<f64>().expect("a number") as usize);
+    let session = Session::cpu(number("threads", 2) as i32);
+    println!("{}\n", session.describe());
+    let bench = Bench { session, largest: number("largest", 4_000_000) };
+    let part = argument("part");
+    let parts: [(&str, fn(&Bench)); 5] = [
+        ("table", Bench::table),
+        ("crossover", Bench::crossover),
+        ("coulomb", Bench::coulomb),
+        ("leaves", Bench::leaves),
+        ("linear", Bench::linear),
+    ];
+    for (name, run) in parts {
+        if part.as_deref().is_none_or(|p| p == name) {
+            println!("## {name}\n");
+            run(&bench);
+            println!();
+        }
+    }
+}
