@@ -125,7 +125,7 @@ pub struct Fmm<T: Real, const C: usize> {
 }
 
 /// Share of the tolerance that the truncation may use, and that left-out cores may use.
-const TRUNCATION_SHARE: f64 = 0.7;
+const TRUNCATION_SHARE: f64 = 1.0;
 const CORE_SHARE: f64 = 0.35;
 /// Targets whose field is summed directly before each new recipe.
 const SAMPLES: usize = 64;
