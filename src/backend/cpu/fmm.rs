@@ -181,6 +181,14 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         wish: Wish,
         may_decline: bool,
     ) -> bool {
+        // Before anything may decline: a later call must not find an old tree or old multipoles.
+        if changes.sources || changes.strengths {
+            self.upward_done = false;
+            self.safety = 1.0;
+        }
+        if changes.sources {
+            self.source_tree = Tree::default();
+        }
         let fresh = self.wish != Some(wish);
         if changes.sources || changes.targets || fresh {
             if !self.plant(sources, targets, changes, wish, may_decline) {
@@ -190,10 +198,6 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             self.wish = Some(wish);
         } else if changes.strengths {
             self.sample = None;
-        }
-        if changes.sources || changes.strengths {
-            self.upward_done = false;
-            self.safety = 1.0;
         }
         if self.sample.is_none() {
             self.take_sample(sources);
