@@ -3,11 +3,49 @@
 //! Enters: checked arrays from `ffi`. Leaves: read by an engine, which converts them to its computing precision while it
 //! sorts them into its tree. An engine may be dropped and another made from the same `Inputs` (fall back, new precision).
 
+use std::fmt::Debug;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// Host memory of a back end's own making, page-locked for example.
+pub trait Lent<T>: AsRef<[T]> + Debug + Send + Sync {}
+impl<T, M: AsRef<[T]> + Debug + Send + Sync> Lent<T> for M {}
+
+/// A plan's copy of a host array.
+#[derive(Debug, Clone)]
+pub enum HostArray<T: 'static> {
+    Own(Vec<T>),
+    /// Shared with the engine while the bus still reads it.
+    Lent(Arc<dyn Lent<T>>),
+}
+
+impl<T> Deref for HostArray<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        match self {
+            Self::Own(values) => values,
+            Self::Lent(memory) => (**memory).as_ref(),
+        }
+    }
+}
+
+impl<T> From<Vec<T>> for HostArray<T> {
+    fn from(values: Vec<T>) -> Self {
+        Self::Own(values)
+    }
+}
+
+impl<T: PartialEq> PartialEq for HostArray<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
 /// Real numbers in the host's precision, in host memory (a copy) or device memory (borrowed, address and length).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reals {
-    HostF32(Vec<f32>),
-    HostF64(Vec<f64>),
+    HostF32(HostArray<f32>),
+    HostF64(HostArray<f64>),
     DeviceF32 { address: u64, len: usize },
     DeviceF64 { address: u64, len: usize },
 }
@@ -15,7 +53,7 @@ pub enum Reals {
 /// Integers, likewise.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ints {
-    Host(Vec<i32>),
+    Host(HostArray<i32>),
     Device { address: u64, len: usize },
 }
 

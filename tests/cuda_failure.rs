@@ -40,7 +40,7 @@ fn evaluate(session: std::sync::Arc<Session>) -> wakefmm::error::Result<f64> {
     use wakefmm::inputs::{Inputs, ParticleInput, RealsMut, TargetInput};
     let n = 1000;
     let position: Vec<f64> = (0..3 * n).map(|i| (i as f64 * 0.7).sin()).collect();
-    let reals = Reals::HostF64(position);
+    let reals = Reals::HostF64(position.into());
     let inputs = Inputs {
         particles: Some(ParticleInput {
             n,

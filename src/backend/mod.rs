@@ -34,6 +34,9 @@ pub trait Engine: Send {
     /// Relative L2 error of the last field on `samples` targets against the direct, regularized sum.
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64>;
 
+    /// Starts moving arrays that changed to where they will be summed, if that needs no waiting.
+    fn bring(&mut self, _inputs: &Inputs) {}
+
     /// Later work begins after what the caller has queued on this CUDA stream by then; 0 is the default stream.
     fn order_after(&mut self, _stream: u64) {}
 

@@ -6,11 +6,15 @@
 
 use rayon::prelude::*;
 
+use crate::backend::cuda::Plain;
 use crate::error::{Error, Result, WFMM_ERR_HOST_MEMORY, WFMM_ERR_INDEX, WFMM_ERR_NOT_FINITE, WFMM_ERR_VALUE};
-use crate::inputs::{Ints, Reals, RealsMut};
+use crate::inputs::{HostArray, Ints, Reals, RealsMut};
+use crate::session::Session;
 
 /// Numbers from which an array is copied and checked by several threads.
 const SHARED_FROM: usize = 1 << 17;
+/// Numbers that one thread takes at a time.
+const SHARE: usize = 1 << 15;
 
 /// An input array of one call.
 #[derive(Debug, Clone, Copy)]
@@ -27,9 +31,9 @@ pub enum ArrayMut<'a, T> {
 }
 
 /// `f32` and `f64` as element types of the caller's arrays.
-pub trait HostReal: Copy + Default + Send + Sync + std::fmt::Display + 'static {
+pub trait HostReal: Plain + Default + Sync + std::fmt::Debug + std::fmt::Display {
     const DOUBLE: bool;
-    fn host(values: Vec<Self>) -> Reals;
+    fn host(values: HostArray<Self>) -> Reals;
     fn device(address: u64, len: usize) -> Reals;
     fn host_mut(values: &mut [Self]) -> RealsMut<'_>;
     fn device_mut<'a>(address: u64, len: usize) -> RealsMut<'a>;
@@ -42,7 +46,7 @@ macro_rules! host_real {
     ($t:ident, $double:literal, $host:ident, $device:ident) => {
         impl HostReal for $t {
             const DOUBLE: bool = $double;
-            fn host(values: Vec<Self>) -> Reals {
+            fn host(values: HostArray<Self>) -> Reals {
                 Reals::$host(values)
             }
             fn device(address: u64, len: usize) -> Reals {
@@ -90,36 +94,63 @@ impl<'a, T: HostReal> ArrayMut<'a, T> {
 }
 
 /// Copies (host) or borrows (device) an array of finite numbers, `components` to an element.
-pub fn take_finite<T: HostReal>(name: &str, components: usize, array: Array<'_, T>) -> Result<Reals> {
+pub fn take_finite<T: HostReal>(
+    session: &Session,
+    name: &str,
+    components: usize,
+    array: Array<'_, T>,
+) -> Result<Reals> {
     match array {
         Array::Host(values) => {
+            if let Some(copy) = take_locked(session, values, HostReal::is_finite) {
+                return Ok(T::host(copy));
+            }
             if let Some(at) = first(values, |x| !x.is_finite()) {
                 return Error::fail(
                     WFMM_ERR_NOT_FINITE,
                     describe(name, components, at, values[at], "finite numbers are needed"),
                 );
             }
-            Ok(T::host(copy(name, values)?))
+            Ok(T::host(copy(name, values)?.into()))
         }
         Array::Device { address, len } => Ok(T::device(address, len)),
     }
 }
 
 /// The same for core radii, which may be 0 but not negative.
-pub fn take_radii<T: HostReal>(array: Array<'_, T>) -> Result<Reals> {
-    if let Array::Host(values) = array
-        && let Some(at) = first(values, HostReal::is_negative)
-    {
-        return Error::fail(
-            WFMM_ERR_VALUE,
-            describe("core_radius", 1, at, values[at], "0 or a positive radius is needed"),
-        );
+pub fn take_radii<T: HostReal>(session: &Session, array: Array<'_, T>) -> Result<Reals> {
+    if let Array::Host(values) = array {
+        if let Some(copy) = take_locked(session, values, |x| x.is_finite() && !x.is_negative()) {
+            return Ok(T::host(copy));
+        }
+        if let Some(at) = first(values, HostReal::is_negative) {
+            return Error::fail(
+                WFMM_ERR_VALUE,
+                describe("core_radius", 1, at, values[at], "0 or a positive radius is needed"),
+            );
+        }
     }
-    take_finite("core_radius", 1, array)
+    take_finite(session, "core_radius", 1, array)
+}
+
+/// A copy in page-locked memory where the session has such, made in the same sweep in which every value is looked at;
+/// nothing where there is none or a value is not `good`.
+fn take_locked<T: HostReal>(session: &Session, values: &[T], good: impl Fn(T) -> bool + Sync) -> Option<HostArray<T>> {
+    let mut room = session.lock_pages::<T>(values.len())?;
+    let sweep = |(to, from): (&mut [T], &[T])| {
+        to.iter_mut().zip(from).fold(true, |all, (to, &x)| {
+            *to = x;
+            all & good(x)
+        })
+    };
+    let shares = room.slice_mut().par_chunks_mut(SHARE).zip(values.par_chunks(SHARE));
+    let good = shares.map(sweep).reduce(|| true, |a, b| a & b);
+    good.then(|| HostArray::Lent(std::sync::Arc::new(room)))
 }
 
 /// Keeps the first two columns of a connectivity of `n` rows, `ld` apart, after checking the point numbers.
 pub fn take_connectivity(
+    session: &Session,
     array: Array<'_, i32>,
     n: usize,
     ld: usize,
@@ -130,11 +161,24 @@ pub fn take_connectivity(
         Array::Device { address, len } => return Ok((Ints::Device { address, len }, ld)),
         Array::Host(rows) => rows,
     };
+    // In 64 bits: base + n_points may pass the range of i32, and so may number - base.
+    let good = |number: i32| (0..n_points as i64).contains(&(number as i64 - base as i64));
+    if let Some(mut room) = session.lock_pages::<i32>(2 * n) {
+        let sweep = |(to, from): (&mut [i32], &[i32])| {
+            to.chunks_exact_mut(2).zip(from.chunks(ld)).fold(true, |all, (to, row)| {
+                to.copy_from_slice(&row[..2]);
+                all & good(row[0]) & good(row[1])
+            })
+        };
+        let shares = room.slice_mut().par_chunks_mut(2 * SHARE).zip(rows.par_chunks(ld * SHARE));
+        if shares.map(sweep).reduce(|| true, |a, b| a & b) {
+            return Ok((Ints::Host(HostArray::Lent(std::sync::Arc::new(room))), 2));
+        }
+    }
     let mut ends = reserve("connectivity", 2 * n)?;
     for (k, row) in rows.chunks(ld).enumerate() {
         for (end, &number) in row[..2].iter().enumerate() {
-            // In 64 bits: base + n_points may pass the range of i32, and so may number - base.
-            if !(0..n_points as i64).contains(&(number as i64 - base as i64)) {
+            if !good(number) {
                 let last = base as i64 + n_points as i64 - 1;
                 let range = format!("accepted: {base} to {last} (index_base = {base}, n_points = {n_points})");
                 return Error::fail(
@@ -145,7 +189,7 @@ pub fn take_connectivity(
             ends.push(number);
         }
     }
-    Ok((Ints::Host(ends), 2))
+    Ok((Ints::Host(ends.into()), 2))
 }
 
 /// The first element with a property. Blocks are scanned without a branch, so that good arrays pass at memory speed; long
@@ -195,8 +239,8 @@ fn reserve<T>(name: &str, len: usize) -> Result<Vec<T>> {
 /// Bytes of host memory that an array of a plan holds.
 pub fn host_bytes(array: &Reals) -> u64 {
     match array {
-        Reals::HostF32(v) => (v.capacity() * size_of::<f32>()) as u64,
-        Reals::HostF64(v) => (v.capacity() * size_of::<f64>()) as u64,
+        Reals::HostF32(v) => size_of_val(&**v) as u64,
+        Reals::HostF64(v) => size_of_val(&**v) as u64,
         Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => 0,
     }
 }
@@ -208,13 +252,18 @@ pub fn is_double(array: &Reals) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::{BackendKind, SessionOptions};
+
+    fn session() -> std::sync::Arc<Session> {
+        Session::new(&SessionOptions { backend: BackendKind::Cpu, device: None, threads: 1 }).unwrap()
+    }
 
     #[test]
     fn the_first_offender_is_named() {
         let mut x = vec![0.0f64; 5000];
         x[4000] = f64::NAN;
         x[4500] = f64::INFINITY;
-        let e = take_finite("position", 3, Array::Host(&x)).unwrap_err();
+        let e = take_finite(&session(), "position", 3, Array::Host(&x)).unwrap_err();
         assert_eq!(e.status, WFMM_ERR_NOT_FINITE);
         assert!(e.message.starts_with("position[1333][1] = NaN"), "{}", e.message);
     }
@@ -222,7 +271,7 @@ mod tests {
     #[test]
     fn indices_are_checked_without_overflow() {
         let bad = [i32::MIN, 0];
-        let e = take_connectivity(Array::Host(&bad), 1, 2, 1, 3).unwrap_err();
+        let e = take_connectivity(&session(), Array::Host(&bad), 1, 2, 1, 3).unwrap_err();
         assert_eq!(e.status, WFMM_ERR_INDEX);
         assert!(e.message.contains("connectivity[0][0]") && e.message.contains("1 to 3"), "{}", e.message);
     }
@@ -231,7 +280,7 @@ mod tests {
     fn only_end_points_are_kept() {
         // The last row of a wide connectivity ends after its second column.
         let wide = [0, 1, 77, 78, 1, 2];
-        let (kept, ld) = take_connectivity(Array::Host(&wide), 2, 4, 0, 3).unwrap();
-        assert_eq!((kept, ld), (Ints::Host(vec![0, 1, 1, 2]), 2));
+        let (kept, ld) = take_connectivity(&session(), Array::Host(&wide), 2, 4, 0, 3).unwrap();
+        assert_eq!((kept, ld), (Ints::Host(vec![0, 1, 1, 2].into()), 2));
     }
 }

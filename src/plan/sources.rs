@@ -3,6 +3,7 @@
 use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_VALUE};
 use crate::inputs::{ChargeInput, ParticleInput, Reals, SegmentInput, TargetInput};
 use crate::options::PlanOptions;
+use crate::session::Session;
 
 use super::Plan;
 use super::arrays::{Array, HostReal, host_bytes, is_double, take_connectivity, take_finite, take_radii};
@@ -39,21 +40,21 @@ pub struct Strengths<'a, T> {
 impl Plan {
     /// `None` removes the segments.
     pub fn set_segments<T: HostReal>(&mut self, segments: Option<Segments<'_, T>>) -> Result<()> {
-        let options = &self.options;
-        let segments = self.on_pool(|| segments.map(|s| take_segments(options, s)).transpose())?;
+        let (session, options) = (&self.session, &self.options);
+        let segments = self.on_pool(|| segments.map(|s| take_segments(session, options, s)).transpose())?;
         self.inputs.segments = segments;
         self.vortices_changed();
         Ok(())
     }
 
     pub fn set_particles<T: HostReal>(&mut self, particles: Option<Particles<'_, T>>) -> Result<()> {
-        let default_core = self.options.core_radius;
+        let (session, default_core) = (&*self.session, self.options.core_radius);
         let take = |p: Particles<'_, T>| -> Result<ParticleInput> {
             Ok(ParticleInput {
                 n: p.n,
-                position: take_finite("position", 3, p.position)?,
-                strength: take_finite("strength", 3, p.strength)?,
-                core: p.core.map(take_radii).transpose()?,
+                position: take_finite(session, "position", 3, p.position)?,
+                strength: take_finite(session, "strength", 3, p.strength)?,
+                core: p.core.map(|core| take_radii(session, core)).transpose()?,
                 default_core,
             })
         };
@@ -63,11 +64,12 @@ impl Plan {
     }
 
     pub fn set_charges<T: HostReal>(&mut self, charges: Option<(usize, Array<'_, T>, Array<'_, T>)>) -> Result<()> {
+        let session = &*self.session;
         let take = |(n, position, charge)| -> Result<ChargeInput> {
             Ok(ChargeInput {
                 n,
-                position: take_finite("position", 3, position)?,
-                charge: take_finite("charge", 1, charge)?,
+                position: take_finite(session, "position", 3, position)?,
+                charge: take_finite(session, "charge", 1, charge)?,
             })
         };
         self.inputs.charges = self.on_pool(|| charges.map(take).transpose())?;
@@ -79,8 +81,9 @@ impl Plan {
     }
 
     pub fn set_targets<T: HostReal>(&mut self, targets: Option<(usize, Array<'_, T>)>) -> Result<()> {
+        let session = &*self.session;
         let take = |(n, position)| -> Result<TargetInput> {
-            Ok(TargetInput { n, position: take_finite("position", 3, position)? })
+            Ok(TargetInput { n, position: take_finite(session, "position", 3, position)? })
         };
         self.inputs.targets = self.on_pool(|| targets.map(take).transpose())?;
         self.inputs.target_places += 1;
@@ -91,18 +94,22 @@ impl Plan {
 
     /// New strengths at the same places: trees and lists are kept.
     pub fn set_strengths<T: HostReal>(&mut self, new: Strengths<'_, T>) -> Result<()> {
-        let counts = self.counts();
+        let (session, counts) = (&*self.session, self.counts());
         let take = |name: &str, components, have: usize, new: Option<(usize, Array<'_, T>)>| match new {
             None => Ok(None),
             Some((n, _)) if n != have => Error::fail(
                 WFMM_ERR_COUNT,
                 format!("{n} values of {name}, but the plan has {have} elements of that kind"),
             ),
-            Some((_, array)) => take_finite(name, components, array).map(Some),
+            Some((_, array)) => take_finite(session, name, components, array).map(Some),
         };
-        let circulation = take("circulation", 1, counts.segments, new.circulation)?;
-        let strength = take("strength", 3, counts.particles, new.strength)?;
-        let charge = take("charge", 1, counts.charges, new.charge)?;
+        let (circulation, strength, charge) = self.on_pool(|| -> Result<_> {
+            Ok((
+                take("circulation", 1, counts.segments, new.circulation)?,
+                take("strength", 3, counts.particles, new.strength)?,
+                take("charge", 1, counts.charges, new.charge)?,
+            ))
+        })?;
         self.inputs.vortex_strengths += u64::from(circulation.is_some() || strength.is_some());
         self.inputs.charge_strengths += u64::from(charge.is_some());
         if let (Some(s), Some(circulation)) = (&mut self.inputs.segments, circulation) {
@@ -133,6 +140,10 @@ impl Plan {
     fn inputs_changed(&mut self) {
         self.double_output = false;
         self.last_field = None;
+        // What goes wrong here goes wrong in the evaluation again, and is reported there.
+        if let Some((_, engine)) = &mut self.engine {
+            engine.bring(&self.inputs);
+        }
     }
 
     fn reals(&self) -> impl Iterator<Item = &Reals> {
@@ -154,7 +165,7 @@ impl Plan {
     }
 }
 
-fn take_segments<T: HostReal>(options: &PlanOptions, s: Segments<'_, T>) -> Result<SegmentInput> {
+fn take_segments<T: HostReal>(session: &Session, options: &PlanOptions, s: Segments<'_, T>) -> Result<SegmentInput> {
     if s.ld < 2 {
         return Error::fail(
             WFMM_ERR_VALUE,
@@ -162,15 +173,15 @@ fn take_segments<T: HostReal>(options: &PlanOptions, s: Segments<'_, T>) -> Resu
         );
     }
     let base = options.index_base;
-    let (connectivity, ld) = take_connectivity(s.connectivity, s.n, s.ld, base, s.n_points)?;
+    let (connectivity, ld) = take_connectivity(session, s.connectivity, s.n, s.ld, base, s.n_points)?;
     Ok(SegmentInput {
         n: s.n,
-        points: take_finite("points", 3, s.points)?,
+        points: take_finite(session, "points", 3, s.points)?,
         connectivity,
         ld,
         index_base: base,
-        circulation: take_finite("circulation", 1, s.circulation)?,
-        core: s.core.map(take_radii).transpose()?,
+        circulation: take_finite(session, "circulation", 1, s.circulation)?,
+        core: s.core.map(|core| take_radii(session, core)).transpose()?,
         default_core: options.core_radius,
     })
 }

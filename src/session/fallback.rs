@@ -138,6 +138,12 @@ impl Engine for Fallback {
         self.run(inputs, false, |engine| engine.check(inputs, field, samples, seed))
     }
 
+    fn bring(&mut self, inputs: &Inputs) {
+        if let Some(engine) = self.cuda.as_mut().filter(|_| pairs(inputs) >= WORTH_PAIRS) {
+            engine.bring(inputs);
+        }
+    }
+
     fn order_after(&mut self, stream: u64) {
         self.stream = stream;
     }
@@ -190,7 +196,7 @@ mod tests {
     }
 
     fn problem(n: usize) -> Inputs {
-        let reals = Reals::HostF64(vec![0.0; 3 * n]);
+        let reals = Reals::HostF64(vec![0.0; 3 * n].into());
         Inputs {
             particles: Some(ParticleInput {
                 n,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use log::{info, warn};
 use parking_lot::Mutex;
 
-use crate::backend::cuda::{self, Context};
+use crate::backend::cuda::{self, Context, Locked, Plain};
 use crate::error::{Error, Result, WFMM_ERR_FORKED, WFMM_ERR_MEMORY, WFMM_ERR_THREADS};
 use crate::logging;
 use crate::options::{BackendKind, Memory, SessionOptions};
@@ -40,6 +40,9 @@ pub struct Session {
     /// The process whose threads these are.
     process: u32,
 }
+
+/// Bytes from which a copy goes to page-locked memory: less is in the driver's queue sooner than a second copy is made.
+const LOCKED_FROM: usize = 64 << 10;
 
 static DEFAULT: Mutex<Option<Arc<Session>>> = Mutex::new(None);
 
@@ -104,6 +107,14 @@ impl Session {
                 place => on_its_device(context, place, address),
             },
             (Device::Cuda { context, .. }, Memory::Auto) => on_its_device(context, cuda::place_of(address), address),
+        }
+    }
+
+    /// Page-locked memory for a copy of an array that will cross the bus; none where there is no bus, or little to gain.
+    pub fn lock_pages<T: Plain>(&self, len: usize) -> Option<Locked<T>> {
+        match &self.device {
+            Device::Cuda { context, .. } if len >= LOCKED_FROM / size_of::<T>() => Locked::new(context, len).ok(),
+            _ => None,
         }
     }
 

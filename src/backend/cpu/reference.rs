@@ -187,7 +187,7 @@ fn device_error<T>() -> Result<T> {
 fn numbers(array: &Reals) -> Result<Vec<f64>> {
     match array {
         Reals::HostF32(v) => Ok(v.iter().map(|&x| f64::from(x)).collect()),
-        Reals::HostF64(v) => Ok(v.clone()),
+        Reals::HostF64(v) => Ok(v.to_vec()),
         Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => device_error(),
     }
 }

@@ -3,6 +3,7 @@
 //! Enters: a device number. Leaves: a `Context`; `enter` makes it current until the guard goes, then the caller's is back.
 
 use super::driver::{self, DeviceInfo, check, from_cust};
+use super::locked::Store;
 use crate::error::{Error, Result};
 use cust::sys;
 use parking_lot::Mutex;
@@ -24,6 +25,8 @@ pub struct Context {
     functions: Mutex<Kernels>,
     /// After a sticky error nothing works until the context is made anew.
     lost: AtomicBool,
+    /// Page-locked memory between two uses.
+    pub(super) locked: Mutex<Store>,
 }
 
 #[derive(Debug, Default)]
@@ -71,6 +74,7 @@ impl Context {
             info: info.clone(),
             functions: Mutex::default(),
             lost: AtomicBool::new(false),
+            locked: Mutex::default(),
         };
         // A primary context that another part of the process has broken is seen here and not in the first evaluation.
         context.enter()?;
@@ -166,6 +170,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
+        self.unlock_all();
         if let Ok(_current) = self.enter() {
             for module in self.functions.lock().modules.values() {
                 // SAFETY: nothing that used the module outlives its context.

@@ -70,11 +70,18 @@ impl<T: CudaReal> CudaEngine<T> {
     }
 
     /// Brings the inputs to the device, after what the caller has queued on his stream.
-    fn bring(&mut self, inputs: &Inputs) -> Result<DeviceInputs> {
+    fn take_over(&mut self, inputs: &Inputs) -> Result<DeviceInputs> {
         let caller = Stream::borrowed(&self.context, self.caller as *mut std::ffi::c_void);
         self.begin.record(&caller)?;
         self.stream.wait(&self.begin)?;
         self.gather.update(inputs, &mut self.staging, &self.stream)
+    }
+
+    /// Waits for all that was queued.
+    fn settle(&mut self) -> Result<()> {
+        self.stream.synchronize()?;
+        self.gather.settled();
+        Ok(())
     }
 
     fn start(&mut self, device: &DeviceInputs, field: Field, output: Output) -> Result<()> {
@@ -124,8 +131,13 @@ fn on_host(to: &RealsMut<'_>) -> bool {
 
 impl<T: CudaReal> Engine for CudaEngine<T> {
     fn prepare(&mut self, inputs: &Inputs, _field: Field) -> Result<()> {
-        self.bring(inputs)?;
-        self.stream.synchronize()
+        self.take_over(inputs)?;
+        self.settle()
+    }
+
+    fn bring(&mut self, inputs: &Inputs) {
+        // An error comes back in the evaluation: what was not copied then is copied there.
+        let _ = self.gather.update(inputs, &mut self.staging, &self.stream);
     }
 
     fn evaluate(
@@ -136,28 +148,26 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
         gradient: Option<RealsMut<'_>>,
     ) -> Result<()> {
         let start = Instant::now();
-        let device = self.bring(inputs)?;
+        let device = self.take_over(inputs)?;
         let to_host = on_host(&main);
         let output = Output {
             main: Self::aim(&main, &mut self.main)?,
             gradient: gradient.as_ref().map_or(Ok(RealsArg::default()), |to| Self::aim(to, &mut self.gradient))?,
             add: self.options.accumulate && !to_host,
         };
-        let brought = start.elapsed();
         self.begin.record(&self.stream)?;
         self.start(&device, field, output)?;
         self.end.record(&self.stream)?;
-        self.end.synchronize()?;
-        let computed = self.end.seconds_since(&self.begin)?;
-        let fetching = Instant::now();
         self.fetch(output.main.address, main)?;
         if let Some(to) = gradient {
             self.fetch(output.gradient.address, to)?;
         }
-        self.stream.synchronize()?;
+        self.settle()?;
+        let computed = self.end.seconds_since(&self.begin)?;
+        let whole = start.elapsed().as_secs_f64();
         self.note(&device, field);
         self.report.seconds = Default::default();
-        self.report.seconds[Pass::Transfer as usize] = (brought + fetching.elapsed()).as_secs_f64();
+        self.report.seconds[Pass::Transfer as usize] = (whole - computed).max(0.0);
         if self.by_fmm {
             self.fmm.note(&mut self.report)?;
             self.report.method = WFMM_METHOD_FMM;
@@ -166,7 +176,7 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
             (self.report.method, self.report.order, self.report.depth, self.report.cells) =
                 (WFMM_METHOD_DIRECT, 0, 0, 0);
         }
-        self.report.seconds[Pass::Total as usize] = start.elapsed().as_secs_f64();
+        self.report.seconds[Pass::Total as usize] = whole;
         Ok(())
     }
 
@@ -187,7 +197,7 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
         // The exact sum at copies of those targets, in double precision.
         let position = self.sample(&all.position, &chosen)?;
         let mut exact_inputs = inputs.clone();
-        exact_inputs.targets = Some(TargetInput { n: chosen.len(), position: Reals::HostF64(position) });
+        exact_inputs.targets = Some(TargetInput { n: chosen.len(), position: Reals::HostF64(position.into()) });
         let options = PlanOptions { accumulate: false, ..self.options.clone() };
         let mut exact_engine = CudaEngine::<f64>::new(options, self.context.clone(), self.pool.clone())?;
         let mut exact = vec![0.0f64; width * chosen.len()];
@@ -223,7 +233,7 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
 impl<T: CudaReal> CudaEngine<T> {
     /// The direct sum into host memory, whatever the options' method.
     fn direct_only(&mut self, inputs: &Inputs, field: Field, to: &mut [f64]) -> Result<()> {
-        let device = self.bring(inputs)?;
+        let device = self.take_over(inputs)?;
         self.main.reserve(size_of_val(to))?;
         let main = RealsArg { address: self.main.address(), is_f64: 1 };
         let output = Output { main, gradient: RealsArg::default(), add: false };

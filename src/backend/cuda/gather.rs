@@ -1,14 +1,14 @@
 //! A plan's inputs in device memory, as the kernels take them.
 //!
 //! Enters: `Inputs`, arrays in host or device memory. Leaves: `DeviceInputs`, addresses; host arrays are copied once a
-//! change, through page-locked memory, device arrays are used where they are.
+//! change, device arrays are used where they are. A page-locked array crosses the bus by itself and is kept until it has.
 
 use super::context::Context;
-use super::memory::Buffer;
+use super::memory::{Buffer, Plain, copy_in};
 use super::staging::Staging;
 use super::stream::Stream;
 use crate::error::{Error, Result};
-use crate::inputs::{Inputs, Ints, Reals};
+use crate::inputs::{HostArray, Inputs, Ints, Reals};
 use std::sync::Arc;
 
 /// An array for a kernel in the caller's precision; address 0: there is none. Mirrors `Reals` of kernels/gather.cu.
@@ -95,16 +95,29 @@ struct Slot {
     holds: Option<(u64, usize)>,
 }
 
+/// Arrays that the bus may still be reading.
+type InFlight = Vec<Box<dyn std::fmt::Debug + Send>>;
+
 /// Device copies of a plan's host arrays.
 #[derive(Debug)]
 pub struct Gather {
+    context: Arc<Context>,
     slots: [Slot; 10],
+    in_flight: InFlight,
 }
+
+/// Arrays in flight from which an update waits: a caller who sets again and again without an evaluation must not fill the memory.
+const MOST_IN_FLIGHT: usize = 12;
 
 impl Gather {
     pub fn new(context: &Arc<Context>) -> Self {
         let slot = || Slot { memory: Buffer::new(context), holds: None };
-        Self { slots: std::array::from_fn(|_| slot()) }
+        Self { context: context.clone(), slots: std::array::from_fn(|_| slot()), in_flight: Vec::new() }
+    }
+
+    /// To be called when the stream of the updates was waited for.
+    pub fn settled(&mut self) {
+        self.in_flight.clear();
     }
 
     pub fn bytes(&self) -> u64 {
@@ -123,7 +136,11 @@ impl Gather {
         };
         let [points, ends, circulation, segment_core, position, strength, core, charge_position, charge, target] =
             &mut self.slots;
-        let mut up = Upload { staging, stream };
+        if self.in_flight.len() >= MOST_IN_FLIGHT {
+            stream.synchronize()?;
+            self.in_flight.clear();
+        }
+        let mut up = Upload { staging, stream, in_flight: &mut self.in_flight };
         if let Some(s) = inputs.segments.as_ref().filter(|s| s.n > 0) {
             let (places, strengths) = (inputs.vortex_places, inputs.vortex_strengths);
             found.segments = DeviceSegments {
@@ -161,6 +178,15 @@ impl Gather {
     }
 }
 
+impl Drop for Gather {
+    fn drop(&mut self) {
+        // Memory that is given back while the bus reads it would be filled with another's numbers.
+        if !self.in_flight.is_empty() {
+            let _ = self.context.synchronize();
+        }
+    }
+}
+
 fn len(reals: &Reals) -> usize {
     match reals {
         Reals::HostF32(v) => v.len(),
@@ -172,6 +198,7 @@ fn len(reals: &Reals) -> usize {
 struct Upload<'a> {
     staging: &'a mut Staging,
     stream: &'a Stream,
+    in_flight: &'a mut InFlight,
 }
 
 impl Upload<'_> {
@@ -196,13 +223,19 @@ impl Upload<'_> {
     }
 
     /// Copies an array unless the slot holds it; the address guards against another array under the same count.
-    fn copy<T: super::memory::Plain>(&mut self, slot: &mut Slot, values: &[T], change: u64) -> Result<u64> {
+    fn copy<T: Plain>(&mut self, slot: &mut Slot, values: &HostArray<T>, change: u64) -> Result<u64> {
         let holds = Some((change, values.as_ptr() as usize));
         if slot.holds != holds {
             slot.holds = None;
-            let bytes = size_of_val(values);
-            slot.memory.reserve(bytes)?;
-            self.staging.upload(slot.memory.address(), values, self.stream)?;
+            slot.memory.reserve(size_of_val(&**values))?;
+            let to = slot.memory.address();
+            match values {
+                HostArray::Own(values) => self.staging.upload(to, values, self.stream)?,
+                HostArray::Lent(memory) => {
+                    self.in_flight.push(Box::new(memory.clone()));
+                    copy_in(to, values, self.stream)?;
+                }
+            }
             slot.holds = holds;
         }
         Ok(slot.memory.address())

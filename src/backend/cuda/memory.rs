@@ -1,4 +1,4 @@
-//! Device memory and page-locked host memory that grow and are used again: no allocation after the first call of a size.
+//! Device memory that grows and is used again: no allocation after the first call of a size.
 //!
 //! Enters: lengths. Leaves: buffers whose addresses kernels take. Contents are lost when a buffer grows.
 
@@ -165,74 +165,6 @@ pub fn copy_on_device(to: u64, from: u64, bytes: usize, stream: &Stream) -> Resu
     // SAFETY: both ranges belong to live allocations of the caller.
     let status = unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, bytes, stream.raw()) };
     stream.context().watch(check(status, "cuMemcpyDtoDAsync"))
-}
-
-/// Grow-only page-locked host memory, the source and end of copies that overlap.
-#[derive(Debug)]
-pub struct Pinned<T> {
-    context: Arc<Context>,
-    start: *mut T,
-    capacity: usize,
-}
-
-// SAFETY: owned memory of plain values.
-unsafe impl<T: Plain> Send for Pinned<T> {}
-
-impl<T: Plain> Pinned<T> {
-    pub fn new(context: &Arc<Context>) -> Self {
-        Self { context: context.clone(), start: std::ptr::null_mut(), capacity: 0 }
-    }
-
-    /// Room for `len` values, zeroed when it is new.
-    pub fn reserve(&mut self, len: usize) -> Result<()> {
-        if len <= self.capacity {
-            return Ok(());
-        }
-        self.free();
-        let _current = self.context.enter()?;
-        let bytes = len * size_of::<T>();
-        let mut start = std::ptr::null_mut();
-        // SAFETY: the pointer is to a live pointer.
-        unsafe { check(sys::cuMemHostAlloc(&mut start, bytes, sys::CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc")? };
-        // SAFETY: freshly allocated with that many bytes; zero is a value of every plain type.
-        unsafe { std::ptr::write_bytes(start.cast::<u8>(), 0, bytes) };
-        (self.start, self.capacity) = (start.cast(), len);
-        Ok(())
-    }
-
-    pub fn slice(&mut self, len: usize) -> &mut [T] {
-        assert!(len <= self.capacity);
-        if len == 0 {
-            return &mut [];
-        }
-        // SAFETY: allocated and initialized for `capacity` values.
-        unsafe { std::slice::from_raw_parts_mut(self.start, len) }
-    }
-
-    pub fn bytes(&self) -> u64 {
-        (self.capacity * size_of::<T>()) as u64
-    }
-
-    fn free(&mut self) {
-        if !self.start.is_null()
-            && let Ok(_current) = self.context.enter()
-        {
-            // SAFETY: allocated by `reserve`.
-            let _ = unsafe { sys::cuMemFreeHost(self.start.cast()) };
-        }
-        (self.start, self.capacity) = (std::ptr::null_mut(), 0);
-    }
-}
-
-impl<T> Drop for Pinned<T> {
-    fn drop(&mut self) {
-        if !self.start.is_null()
-            && let Ok(_current) = self.context.enter()
-        {
-            // SAFETY: as in `free`.
-            let _ = unsafe { sys::cuMemFreeHost(self.start.cast()) };
-        }
-    }
 }
 
 /// Where a pointer of the host points, as the driver sees it.

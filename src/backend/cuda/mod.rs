@@ -4,7 +4,8 @@
 //!   loader → symbols   the driver's functions, or why there are none
 //!   driver             what devices there are; statuses as errors
 //!   context            one open device and its kernels
-//!   memory stream      buffers that grow, queues, events, graphs, launches
+//!   memory locked      device memory that grows, page-locked host memory
+//!   stream             queues, events, graphs, launches
 //!   staging gather     the caller's arrays to the device and back
 //!   direct             every pair
 //!   fmm                the fast multipole method
@@ -18,6 +19,7 @@ pub mod engine;
 pub mod fmm;
 pub mod gather;
 mod loader;
+mod locked;
 mod memory;
 pub mod staging;
 mod stream;
@@ -26,8 +28,9 @@ mod symbols;
 pub use context::{Context, Current, Function};
 pub use driver::{DeviceInfo, Probe, probe};
 pub use engine::CudaEngine;
+pub use locked::Locked;
 pub use memory::{
-    Buffer, Pinned, Place, Plain, clear_at, copy_in, copy_on_device, copy_out, place_of, register_host, unregister_host,
+    Buffer, Place, Plain, clear_at, copy_in, copy_on_device, copy_out, place_of, register_host, unregister_host,
 };
 pub use stream::{Event, Graph, Stream, launch};
 

@@ -2,7 +2,8 @@
 //! crosses the bus, threads fill or empty another. Ordinary memory alone reaches a fifth of the bus.
 
 use super::context::Context;
-use super::memory::{Pinned, Plain, copy_in, copy_out, is_page_locked};
+use super::locked::Locked;
+use super::memory::{Plain, copy_in, copy_out, is_page_locked};
 use super::stream::{Event, Stream};
 use crate::error::Result;
 use rayon::prelude::*;
@@ -19,7 +20,7 @@ const SMALL: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Staging {
     pool: Arc<rayon::ThreadPool>,
-    pieces: Vec<Pinned<u8>>,
+    pieces: Vec<Locked<u8>>,
     /// The last copy of each piece.
     done: Vec<Event>,
     used: [bool; PIECES],
@@ -32,13 +33,12 @@ impl Staging {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.pieces.iter().map(Pinned::bytes).sum()
+        self.pieces.iter().map(Locked::bytes).sum()
     }
 
     fn ready(&mut self) -> Result<()> {
         while self.pieces.len() < PIECES {
-            let mut piece = Pinned::new(&self.context);
-            piece.reserve(PIECE)?;
+            let piece = Locked::new(&self.context, PIECE)?;
             self.done.push(Event::new(&self.context)?);
             self.pieces.push(piece);
         }
@@ -58,7 +58,7 @@ impl Staging {
             if self.used[ring] {
                 self.done[ring].synchronize()?;
             }
-            let piece = self.pieces[ring].slice(part.len());
+            let piece = &mut self.pieces[ring].slice_mut()[..part.len()];
             self.pool.install(|| {
                 piece.par_chunks_mut(SHARE).zip(part.par_chunks(SHARE)).for_each(|(to, from)| to.copy_from_slice(from));
             });
@@ -96,7 +96,7 @@ impl Staging {
             if i < count {
                 let bytes = ranges[i].len() * size_of::<T>();
                 let start = from + (ranges[i].start * size_of::<T>()) as u64;
-                copy_out(start, self.pieces[i % PIECES].slice(bytes), stream)?;
+                copy_out(start, &mut self.pieces[i % PIECES].slice_mut()[..bytes], stream)?;
                 self.done[i % PIECES].record(stream)?;
                 self.used[i % PIECES] = true;
             }
@@ -105,20 +105,29 @@ impl Staging {
             let ring = oldest % PIECES;
             self.done[ring].synchronize()?;
             let range = ranges[oldest].clone();
-            let bytes = self.pieces[ring].slice(range.len() * size_of::<T>());
-            // SAFETY: page-locked memory is page-aligned and was filled with values of T.
+            let bytes = self.pieces[ring].as_ref();
+            // SAFETY: page-locked memory is page-aligned and was filled with so many values of T.
             let piece = unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<T>(), range.len()) };
-            let share = SHARE / size_of::<T>();
-            self.pool.install(|| {
-                values[range].par_chunks_mut(share).zip(piece.par_chunks(share)).for_each(|(to, from)| {
-                    if add {
-                        to.iter_mut().zip(from).for_each(|(to, from)| *to += *from);
-                    } else {
-                        to.copy_from_slice(from);
-                    }
-                });
-            });
+            self.hand_over(piece, &mut values[range], add);
         }
         Ok(())
+    }
+
+    /// Copies or adds a piece to the caller's array; a small one on this thread.
+    fn hand_over<T: Plain + std::ops::AddAssign + Sync>(&self, piece: &[T], to: &mut [T], add: bool) {
+        let put = |to: &mut [T], from: &[T]| {
+            if add {
+                to.iter_mut().zip(from).for_each(|(to, from)| *to += *from);
+            } else {
+                to.copy_from_slice(from);
+            }
+        };
+        let share = SHARE / size_of::<T>();
+        if piece.len() <= share {
+            return put(to, piece);
+        }
+        self.pool.install(|| {
+            to.par_chunks_mut(share).zip(piece.par_chunks(share)).for_each(|(to, from)| put(to, from));
+        });
     }
 }
