@@ -1,7 +1,7 @@
 /* The FMM on a GPU through the C API: errors against the direct sum for every kind of source, core and precision, the time
  * and passes of the fixed workloads with ordinary host arrays, and many evaluations of changing size.
  *
- * Enters: "accuracy", "speed", "calls", "many [evaluations]". Leaves: a table; exit code 1 where a tolerance was missed or
+ * Enters: "accuracy", "speed", "calls", "reuse", "many [evaluations]". Leaves: a table; exit code 1 where a tolerance was missed or
  * memory grew.
  */
 #include <math.h>
@@ -181,6 +181,44 @@ static void calls(wfmm_session *s) {
     time_case(s, "LAPLACE 1e6", CHARGES, 0, 1000000, 1000000, 0, 1, 1.19e-3, 1);
 }
 
+/* What a call costs when only strengths, or only targets, are new. */
+static void reuse_case(wfmm_session *s, const char *name, enum kind kind, int reg, int64_t n, int64_t m, double core, int f64, double tolerance) {
+    struct problem p = make(kind, reg, 0, n, m, core);
+    double *u = malloc(3 * m * 8);
+    static const char *const what[] = {"all new", "strengths new", "targets new", "both new"};
+    wfmm_plan *plan = plan_of(s, &p, WFMM_METHOD_FMM, f64 ? WFMM_PRECISION_F64 : WFMM_PRECISION_F32, tolerance);
+    wfmm_report r = {.struct_size = sizeof r};
+    printf("%-12s %s %.0e:", name, f64 ? "f64" : "f32", tolerance);
+    for (int change = 0; change < 4; change++) {
+        struct spread calls, device;
+        for (int k = -2; k < REPETITIONS; k++) {
+            for (int64_t i = 0; i < 3 * m; i++) p.target[i] = uniform();
+            for (int64_t i = 0; i < 3 * n; i++) p.strength[i] = 2 * uniform() - 1;
+            const double begin = now();
+            if (change == 0) hand_over(plan, &p);
+            if (change & 1) must(wfmm_plan_set_strengths_f64(plan, kind == SEGMENTS ? n : 0, kind == SEGMENTS ? p.strength : NULL, kind == PARTICLES ? n : 0, kind == PARTICLES ? p.strength : NULL,
+                                                             kind == CHARGES ? n : 0, kind == CHARGES ? p.strength : NULL, WFMM_MEMORY_HOST), "strengths");
+            if (change & 2) must(wfmm_plan_set_targets_f64(plan, m, p.target, WFMM_MEMORY_HOST), "targets");
+            evaluate(plan, &p, u, NULL);
+            const double end = now();
+            must(wfmm_plan_report(plan, &r), "report");
+            if (k >= 0) { calls.of[k] = end - begin; device.of[k] = on_device(&r); }
+        }
+        printf("  %s: call %.2f ms, kernels %.2f", what[change], 1e3 * median(&calls), 1e3 * median(&device));
+    }
+    printf("\n"); fflush(stdout);
+    must(wfmm_plan_destroy(&plan), "destroy");
+    free(u); drop(&p);
+}
+
+static void reuse(wfmm_session *s) {
+    reuse_case(s, "CUBE 1e6", PARTICLES, WFMM_REG_NONE, 1000000, 1000000, 0, 1, 1e-6);
+    reuse_case(s, "CUBE 1e6", PARTICLES, WFMM_REG_NONE, 1000000, 1000000, 0, 0, 1e-4);
+    reuse_case(s, "LAPLACE 1e6", CHARGES, 0, 1000000, 1000000, 0, 0, 1.19e-3);
+    reuse_case(s, "CUBE 1e5", PARTICLES, WFMM_REG_NONE, 100000, 100000, 0, 1, 1e-4);
+    reuse_case(s, "1e6 on 1e4", PARTICLES, WFMM_REG_NONE, 1000000, 10000, 0, 1, 1e-4);
+}
+
 static void speed(wfmm_session *s) {
     for (int f64 = 0; f64 < 2; f64++) {
         time_case(s, "CUBE 1e4", PARTICLES, WFMM_REG_NONE, 10000, 10000, 0, f64, 1e-3, 0);
@@ -221,6 +259,7 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "accuracy")) accuracy(s);
     if (!strcmp(what, "speed")) speed(s);
     if (!strcmp(what, "calls")) calls(s);
+    if (!strcmp(what, "reuse")) reuse(s);
     if (!strcmp(what, "many")) many(s, argc > 2 ? atoi(argv[2]) : 10000);
     must(wfmm_session_destroy(&s), "destroy");
     printf("%d failures\n", failures);

@@ -85,6 +85,8 @@ pub struct DeviceInputs {
     pub charge_places: u64,
     pub charge_strengths: u64,
     pub target_places: u64,
+    /// Some array is the caller's own, in device memory.
+    pub borrowed: bool,
 }
 
 /// A device copy of one host array.
@@ -140,7 +142,7 @@ impl Gather {
             stream.synchronize()?;
             self.in_flight.clear();
         }
-        let mut up = Upload { staging, stream, in_flight: &mut self.in_flight };
+        let mut up = Upload { staging, stream, in_flight: &mut self.in_flight, borrowed: false };
         if let Some(s) = inputs.segments.as_ref().filter(|s| s.n > 0) {
             let (places, strengths) = (inputs.vortex_places, inputs.vortex_strengths);
             found.segments = DeviceSegments {
@@ -174,6 +176,7 @@ impl Gather {
         if let Some(t) = inputs.targets.as_ref().filter(|t| t.n > 0) {
             found.targets = DeviceTargets { n: t.n, position: up.reals(target, &t.position, inputs.target_places)? };
         }
+        found.borrowed = up.borrowed;
         Ok(found)
     }
 }
@@ -199,10 +202,12 @@ struct Upload<'a> {
     staging: &'a mut Staging,
     stream: &'a Stream,
     in_flight: &'a mut InFlight,
+    borrowed: bool,
 }
 
 impl Upload<'_> {
     fn reals(&mut self, slot: &mut Slot, reals: &Reals, change: u64) -> Result<RealsArg> {
+        self.borrowed |= matches!(reals, Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. });
         Ok(match reals {
             Reals::DeviceF32 { address, .. } => RealsArg { address: *address, is_f64: 0 },
             Reals::DeviceF64 { address, .. } => RealsArg { address: *address, is_f64: 1 },
@@ -217,7 +222,10 @@ impl Upload<'_> {
 
     fn ints(&mut self, slot: &mut Slot, ints: &Ints, change: u64) -> Result<u64> {
         match ints {
-            Ints::Device { address, .. } => Ok(*address),
+            Ints::Device { address, .. } => {
+                self.borrowed = true;
+                Ok(*address)
+            }
             Ints::Host(v) => self.copy(slot, v, change),
         }
     }

@@ -100,6 +100,8 @@ const _: () = assert!(size_of::<StateHead>() == 64);
 /// `StateHead::flags`.
 pub const CELLS_OVERFLOW: u32 = 1;
 pub const DEPTH_OVERFLOW: u32 = 2;
+/// Of fmm_reuse.cu: a target outside of the kept root cube.
+pub const OUTSIDE: u32 = 8;
 
 /// Hands out parts of one allocation; twice over the same sequence, first to learn the size, then with the address.
 #[derive(Debug, Default)]

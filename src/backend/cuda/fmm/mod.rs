@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   recipe      orders, leaf sizes, core ranges        staircase   which operator blocks are kept
-//!   args        the kernels' arguments and the arena   mod         FmmSum: buffers, launches, retries
-//!   set         FMM or direct, all kinds of source
+//!   args layout the kernels' arguments, where they lie reuse       what the last evaluation left
+//!   mod         FmmSum: passes, retries                set         FMM or direct, all kinds of source
 //! ```
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Counts stay on the
@@ -11,7 +11,9 @@
 //! the evaluation is done again with more.
 
 mod args;
+mod layout;
 pub mod recipe;
+mod reuse;
 mod set;
 mod staircase;
 
@@ -23,8 +25,10 @@ use super::stream::{Event, Stream, launch};
 use crate::error::{Error, Result};
 use crate::options::{PlanOptions, Regularization};
 use crate::report::Pass;
-use args::{Arena, CELLS_OVERFLOW, DEPTH_OVERFLOW, FmmArg, STATE_BYTES, StateHead, TreeArg};
+use args::{CELLS_OVERFLOW, DEPTH_OVERFLOW, FmmArg, OUTSIDE, STATE_BYTES, StateHead};
+use layout::Laid;
 pub use recipe::{Kind, Recipe};
+use reuse::{Keeper, Shape, Work};
 pub use set::FmmSet;
 use std::sync::Arc;
 
@@ -54,7 +58,9 @@ pub struct FmmSum<T: CudaReal> {
     op: Buffer<[u32; 2]>,
     operators: Buffer<u8>,
     gauss: Buffer<f64>,
-    arena: Buffer<u8>,
+    memory: Memory,
+    /// What the arenas hold.
+    keeper: Keeper,
     /// Bounds that the host keeps: cells of each tree, and levels.
     cell_capacity: [usize; 2],
     max_level: u32,
@@ -62,8 +68,31 @@ pub struct FmmSum<T: CudaReal> {
     of: std::marker::PhantomData<T>,
 }
 
+/// Device memory, see `layout`. Of the state there are two: the kernels' and a copy of its part that a target tree overwrites.
+#[derive(Debug)]
+struct Memory {
+    state: Buffer<u8>,
+    status: Buffer<u8>,
+    sources: Buffer<u8>,
+    targets: Buffer<u8>,
+}
+
+impl Memory {
+    fn new(context: &Arc<Context>) -> Self {
+        let new = || Buffer::new(context);
+        Self { state: new(), status: new(), sources: new(), targets: new() }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.state.bytes() + self.status.bytes() + self.sources.bytes() + self.targets.bytes()
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Kernels {
+    renew: Function,
+    inside: Function,
+    restore: Function,
     segments: Function,
     bounds: Function,
     keys: Function,
@@ -103,7 +132,8 @@ impl<T: CudaReal> FmmSum<T> {
             op: Buffer::new(context),
             operators: Buffer::new(context),
             gauss: Buffer::new(context),
-            arena: Buffer::new(context),
+            memory: Memory::new(context),
+            keeper: Keeper::default(),
             cell_capacity: [0; 2],
             max_level: 0,
             account: Account::default(),
@@ -115,7 +145,7 @@ impl<T: CudaReal> FmmSum<T> {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.op.bytes() + self.operators.bytes() + self.gauss.bytes() + self.arena.bytes()
+        self.op.bytes() + self.operators.bytes() + self.gauss.bytes() + self.memory.bytes()
     }
 
     /// The translation matrices, computed on the device.
@@ -147,13 +177,19 @@ impl<T: CudaReal> FmmSum<T> {
         let sources = self.sources(inputs);
         self.bound(sources.n, inputs.targets.n);
         for _ in 0..RETRIES {
-            let (f, clear) = self.lay_out(&sources, inputs, options, output)?;
-            clear_at(clear.0, clear.1, stream)?;
-            self.enqueue(&f, stream, marks)?;
+            let (work, kept) = self.keeper.work(self.recipe.kind, inputs);
+            let shape = kept.unwrap_or_else(|| self.shape(sources.n.max(inputs.targets.n)));
+            self.keeper.forget();
+            let laid = self.lay_out(&sources, inputs, options, output, &shape)?;
+            if laid.lost[0] && !work.sources || laid.lost[1] && !work.targets {
+                continue;
+            }
+            self.enqueue(&laid, work, stream, marks)?;
             let mut head = [StateHead::default()];
-            copy_out(f.state, &mut head, stream)?;
+            copy_out(laid.f.state, &mut head, stream)?;
             stream.synchronize()?;
             if self.learn(&head[0]) {
+                self.keeper.keep(self.recipe.kind, inputs, shape);
                 return Ok(());
             }
         }
@@ -203,6 +239,11 @@ impl<T: CudaReal> FmmSum<T> {
         self.max_level = self.max_level.max(full + 2).clamp(3, DEEPEST);
     }
 
+    fn shape(&self, n: usize) -> Shape {
+        let (stretch, least_level) = self.recipe.stretch(n);
+        Shape { max_level: self.max_level, stretch, least_level }
+    }
+
     /// Takes what the device found out; true if the bounds were enough.
     fn learn(&mut self, head: &StateHead) -> bool {
         if head.flags == 0 {
@@ -213,6 +254,9 @@ impl<T: CudaReal> FmmSum<T> {
                 near_pairs: head.near_pairs + head.core_pairs,
             };
             return true;
+        }
+        if head.flags & OUTSIDE != 0 {
+            self.keeper.was_outside();
         }
         if head.flags & DEPTH_OVERFLOW != 0 {
             self.max_level = (self.max_level + 3).min(DEEPEST);
@@ -228,112 +272,9 @@ impl<T: CudaReal> FmmSum<T> {
         false
     }
 
-    /// The arena for these sizes, the kernels' arguments, and the range to clear before each evaluation.
-    fn lay_out(
-        &mut self,
-        sources: &Sources,
-        inputs: &DeviceInputs,
-        options: &PlanOptions,
-        output: Output,
-    ) -> Result<(FmmArg, (u64, usize))> {
-        let mut measure = Arena::default();
-        self.place(&mut measure, sources, inputs);
-        self.arena.reserve(measure.used)?;
-        let mut arena = Arena { base: self.arena.address(), used: 0 };
-        let (mut f, clear) = self.place(&mut arena, sources, inputs);
-        let recipe = &self.recipe;
-        let strengths = u32::from(sources.strength.is_f64 != 0);
-        let cores = u32::from(sources.core.is_f64 != 0);
-        let points = u32::from(sources.position.is_f64 != 0);
-        let shared = self.context.info.shared_memory as usize;
-        f.strength_in = sources.strength.address;
-        f.core_in = sources.core.address;
-        f.connectivity = inputs.segments.connectivity;
-        f.points = inputs.segments.points.address;
-        f.operators = self.operators.address();
-        f.op = self.op.address();
-        f.gauss = self.gauss.address();
-        f.out_main = output.main.address;
-        f.out_gradient = output.gradient.address;
-        f.default_core = sources.default_core;
-        f.normalization = options.normalization;
-        (f.core_range, f.walk_range) = (recipe.core_range, recipe.walk_range);
-        (f.stretch, f.least_level) = recipe.stretch(sources.n.max(inputs.targets.n));
-        f.box_side = T::BOX;
-        f.max_level = self.max_level;
-        f.sort_passes = self.sort_passes();
-        (f.order, f.stride) = (recipe.staircase.order as u32, recipe.stride() as u32);
-        f.components = recipe.components() as u32;
-        (f.kind, f.regularization) = (recipe.kind as u32, recipe.regularization as u32);
-        f.inputs_are_f64 = strengths | cores << 1 | points << 2;
-        f.out_is_f64 = u32::from(output.main.is_f64 != 0);
-        f.accumulate = u32::from(output.add);
-        f.fields = recipe.fields() as u32;
-        f.gauss_points = recipe.staircase.order.div_ceil(2) as u32;
-        f.arena = recipe.translate_shared(shared).0 as u32;
-        (f.n_in, f.ld, f.index_base) = (sources.n as u32, inputs.segments.ld as u32, inputs.segments.index_base);
-        f.rows = recipe.rows() as u32;
-        Ok((f, clear))
-    }
-
-    fn sort_passes(&self) -> u32 {
-        (3 * self.max_level).div_ceil(8)
-    }
-
-    fn place(&self, arena: &mut Arena, sources: &Sources, inputs: &DeviceInputs) -> (FmmArg, (u64, usize)) {
-        let (recipe, real) = (&self.recipe, self.recipe.real_bytes());
-        let expansion = recipe.components() * recipe.stride();
-        let mut f = FmmArg { state: arena.take(STATE_BYTES, 1), ..FmmArg::default() };
-        let counts = [sources.n, inputs.targets.n];
-        // Cleared with the state: they follow it.
-        for (tree, n) in f.tree.iter_mut().zip(counts) {
-            tree.sort_status = arena.take(self.sort_passes() as usize * n.div_ceil(2048) * 256, 4);
-        }
-        let clear = (f.state, arena.used);
-        for (k, n) in counts.into_iter().enumerate() {
-            let cells = self.cell_capacity[k];
-            let tree = TreeArg {
-                sort_status: f.tree[k].sort_status,
-                key: arena.take(n, 8),
-                key_other: arena.take(n, 8),
-                order: arena.take(n, 4),
-                order_other: arena.take(n, 4),
-                leaf_level: arena.take(n, 1),
-                block_count: arena.take(22 * n.div_ceil(1024), 4),
-                point: arena.take(4 * n, real),
-                begin: arena.take(cells, 4),
-                end: arena.take(cells, 4),
-                parent: arena.take(cells, 4),
-                child: arena.take(cells, 4),
-                info: arena.take(cells, 4),
-                cell_key: arena.take(cells, 8),
-                n: n as u32,
-                capacity: recipe.capacity[k] as u32,
-                cell_capacity: cells as u32,
-                ..TreeArg::default()
-            };
-            f.tree[k] = tree;
-        }
-        (f.tree[0].x, f.tree[0].x_is_f64) = (sources.position.address, u32::from(sources.position.is_f64 != 0));
-        (f.tree[1].x, f.tree[1].x_is_f64) =
-            (inputs.targets.position.address, u32::from(inputs.targets.position.is_f64 != 0));
-        if recipe.kind == Kind::Segment {
-            f.piece = arena.take(5 * sources.n, 8);
-            (f.tree[0].x, f.tree[0].x_is_f64) = (arena.take(3 * sources.n, 8), 1);
-        }
-        f.strength = arena.take(4 * sources.n, real);
-        f.cell_core = arena.take(self.cell_capacity[0], 8);
-        f.multipole = arena.take(self.cell_capacity[0] * expansion, real);
-        f.local = arena.take(self.cell_capacity[1] * expansion, real);
-        f.near = arena.take(self.cell_capacity[1] * 33, 4);
-        f.tile_cell = arena.take(self.cell_capacity[1], 4);
-        f.field = arena.take(inputs.targets.n * recipe.fields(), real);
-        (f, clear)
-    }
-
-    /// All passes, in order.
-    fn enqueue(&self, f: &FmmArg, stream: &Stream, marks: &[(Pass, Event)]) -> Result<()> {
-        let (k, f) = (&self.kernels, *f);
+    /// All passes that `work` asks for, in order.
+    fn enqueue(&self, laid: &Laid, work: Work, stream: &Stream, marks: &[(Pass, Event)]) -> Result<()> {
+        let (k, f) = (&self.kernels, laid.f);
         let sms = self.context.info.multiprocessors as u32;
         let most = f.tree[0].n.max(f.tree[1].n);
         let shared = self.context.info.shared_memory as usize;
@@ -344,29 +285,59 @@ impl<T: CudaReal> FmmSum<T> {
         };
         let mark =
             |pass: Pass| marks.iter().find(|(p, _)| *p == pass).map_or(Ok(()), |(_, event)| event.record(stream));
-        // SAFETY: `f` describes arrays of the arena with the lengths that fmm.cuh asks for; launch shapes as stated there.
+        // Kernels of the trees take both; a tree of no points is left alone.
+        let mut t = f;
+        if !work.sources {
+            t.tree[0].n = 0;
+        }
+        let kept = f.state + STATE_BYTES as u64;
+        let some = [(most / 1024 + 1).min(4 * sms), 2, 1];
+        if work.targets {
+            clear_at(laid.status.0, laid.status.1, stream)?;
+        }
+        if work.sources {
+            clear_at(laid.state.0, laid.state.1, stream)?;
+        }
+        // SAFETY: `f` describes arrays of the arenas with the lengths that fmm.cuh asks for; launch shapes as stated there.
         unsafe {
-            if self.recipe.kind == Kind::Segment {
+            if !work.sources {
+                launch!(stream, k.renew, [1, 1, 1], 256, 0; f, kept, i32::from(work.targets))?;
+            }
+            if self.recipe.kind == Kind::Segment && work.upward {
                 launch!(stream, k.segments, [4 * sms, 1, 1], 256, 0; f)?;
             }
-            let some = [(most / 1024 + 1).min(4 * sms), 2, 1];
-            launch!(stream, k.bounds, some, 256, 0; f)?;
-            launch!(stream, k.keys, some, 256, 0; f)?;
-            for pass in 0..f.sort_passes {
-                launch!(stream, k.sort, [most.div_ceil(2048), 2, 1], 256, 0; f, pass)?;
+            if work.sources {
+                launch!(stream, k.bounds, some, 256, 0; f)?;
+            } else if work.targets {
+                launch!(stream, k.inside, [some[0], 1, 1], 256, 0; f)?;
             }
-            launch!(stream, k.leaves, [most.div_ceil(1024), 2, 1], 1024, 0; f)?;
-            launch!(stream, k.scan, [1, 2, 1], 32 * 22, 0; f)?;
-            launch!(stream, k.cells, [most.div_ceil(1024), 2, 1], 1024, 0; f)?;
-            launch!(stream, k.links, [2 * sms, 2, 1], 256, 0; f)?;
-            launch!(stream, k.gather, [8 * sms, 2, 1], 256, 0; f)?;
+            if work.targets {
+                launch!(stream, k.keys, some, 256, 0; t)?;
+                for pass in 0..f.sort_passes {
+                    launch!(stream, k.sort, [most.div_ceil(2048), 2, 1], 256, 0; t, pass)?;
+                }
+                launch!(stream, k.leaves, [most.div_ceil(1024), 2, 1], 1024, 0; t)?;
+                launch!(stream, k.scan, [1, 2, 1], 32 * 22, 0; t)?;
+                launch!(stream, k.cells, [most.div_ceil(1024), 2, 1], 1024, 0; t)?;
+                launch!(stream, k.links, [2 * sms, 2, 1], 256, 0; t)?;
+                if !work.sources {
+                    launch!(stream, k.restore, [1, 1, 1], 256, 0; f, kept)?;
+                }
+            }
+            if work.targets || work.upward {
+                launch!(stream, k.gather, [8 * sms, 2, 1], 256, 0; if work.upward { f } else { t })?;
+            }
             mark(Pass::Tree)?;
-            launch!(stream, k.lists, [8 * sms, 1, 1], 256, 0; f)?;
+            if work.targets {
+                launch!(stream, k.lists, [8 * sms, 1, 1], 256, 0; f)?;
+            }
             mark(Pass::Lists)?;
-            launch!(stream, k.p2m, [16 * sms, 1, 1], 128, 0; f)?;
+            if work.upward {
+                launch!(stream, k.p2m, [16 * sms, 1, 1], 128, 0; f)?;
+            }
         }
         mark(Pass::P2m)?;
-        for level in (2..f.max_level).rev() {
+        for level in (2..f.max_level).rev().filter(|_| work.upward) {
             translate(0, level)?;
         }
         mark(Pass::M2m)?;
@@ -416,7 +387,11 @@ impl Kernels {
             (_, false) => "velocity",
             (_, true) => "gradient",
         };
+        let reuse = |name: &str| context.function("fmm_reuse", &format!("fmm_{name}"));
         Ok(Self {
+            renew: reuse("renew")?,
+            inside: reuse("inside")?,
+            restore: reuse("restore")?,
             segments: context.function("fmm_segments", "fmm_segments")?,
             bounds: tree("bounds")?,
             keys: tree("keys")?,

@@ -1,0 +1,151 @@
+//! Where the arrays of one FMM lie: what belongs to the state, the sources and the targets each in memory of its own, so that
+//! one of them can stay while another is made anew.
+
+use super::args::{Arena, FmmArg, STATE_BYTES, TreeArg};
+use super::reuse::Shape;
+use super::{FmmSum, Kind, Sources};
+use crate::backend::cuda::direct::{CudaReal, Output};
+use crate::backend::cuda::gather::DeviceInputs;
+use crate::error::Result;
+use crate::options::PlanOptions;
+
+/// The arenas; `status` is of use during an evaluation only.
+#[derive(Debug, Default)]
+struct Arenas {
+    status: Arena,
+    sources: Arena,
+    targets: Arena,
+}
+
+/// What `lay_out` found.
+pub(super) struct Laid {
+    pub f: FmmArg,
+    /// Ranges to clear before an evaluation that begins with the sources: state, status.
+    pub state: (u64, usize),
+    pub status: (u64, usize),
+    /// What lay in the arenas of sources (with the state) and of targets is lost.
+    pub lost: [bool; 2],
+}
+
+impl<T: CudaReal> FmmSum<T> {
+    /// Memory for these sizes and the kernels' arguments.
+    pub(super) fn lay_out(
+        &mut self,
+        sources: &Sources,
+        inputs: &DeviceInputs,
+        options: &PlanOptions,
+        output: Output,
+        shape: &Shape,
+    ) -> Result<Laid> {
+        let mut measure = Arenas::default();
+        self.place(&mut measure, sources, inputs, shape);
+        self.memory.status.reserve(measure.status.used)?;
+        let lost = [
+            self.memory.state.reserve(2 * STATE_BYTES)? | self.memory.sources.reserve(measure.sources.used)?,
+            self.memory.targets.reserve(measure.targets.used)?,
+        ];
+        let arena = |base: u64| Arena { base, used: 0 };
+        let mut arenas = Arenas {
+            status: arena(self.memory.status.address()),
+            sources: arena(self.memory.sources.address()),
+            targets: arena(self.memory.targets.address()),
+        };
+        let mut f = self.place(&mut arenas, sources, inputs, shape);
+        self.fill(&mut f, sources, inputs, options, output, shape);
+        Ok(Laid { state: (f.state, STATE_BYTES), status: (self.memory.status.address(), arenas.status.used), f, lost })
+    }
+
+    /// Everything of the arguments that is no array of the arenas.
+    fn fill(
+        &self,
+        f: &mut FmmArg,
+        sources: &Sources,
+        inputs: &DeviceInputs,
+        options: &PlanOptions,
+        output: Output,
+        shape: &Shape,
+    ) {
+        let recipe = &self.recipe;
+        let strengths = u32::from(sources.strength.is_f64 != 0);
+        let cores = u32::from(sources.core.is_f64 != 0);
+        let points = u32::from(sources.position.is_f64 != 0);
+        let shared = self.context.info.shared_memory as usize;
+        f.strength_in = sources.strength.address;
+        f.core_in = sources.core.address;
+        f.connectivity = inputs.segments.connectivity;
+        f.points = inputs.segments.points.address;
+        f.operators = self.operators.address();
+        f.op = self.op.address();
+        f.gauss = self.gauss.address();
+        f.out_main = output.main.address;
+        f.out_gradient = output.gradient.address;
+        f.default_core = sources.default_core;
+        f.normalization = options.normalization;
+        (f.core_range, f.walk_range) = (recipe.core_range, recipe.walk_range);
+        (f.stretch, f.least_level) = (shape.stretch, shape.least_level);
+        f.box_side = T::BOX;
+        f.max_level = shape.max_level;
+        f.sort_passes = shape.sort_passes();
+        (f.order, f.stride) = (recipe.staircase.order as u32, recipe.stride() as u32);
+        f.components = recipe.components() as u32;
+        (f.kind, f.regularization) = (recipe.kind as u32, recipe.regularization as u32);
+        f.inputs_are_f64 = strengths | cores << 1 | points << 2;
+        f.out_is_f64 = u32::from(output.main.is_f64 != 0);
+        f.accumulate = u32::from(output.add);
+        f.fields = recipe.fields() as u32;
+        f.gauss_points = recipe.staircase.order.div_ceil(2) as u32;
+        f.arena = recipe.translate_shared(shared).0 as u32;
+        (f.n_in, f.ld, f.index_base) = (sources.n as u32, inputs.segments.ld as u32, inputs.segments.index_base);
+        f.rows = recipe.rows() as u32;
+    }
+
+    /// Lays the arrays out; with arenas at address 0 only their sizes are of use.
+    fn place(&self, arenas: &mut Arenas, sources: &Sources, inputs: &DeviceInputs, shape: &Shape) -> FmmArg {
+        let (recipe, real) = (&self.recipe, self.recipe.real_bytes());
+        let expansion = recipe.components() * recipe.stride();
+        let mut f = FmmArg { state: self.memory.state.address(), ..FmmArg::default() };
+        for (k, n) in [sources.n, inputs.targets.n].into_iter().enumerate() {
+            let sort_status = arenas.status.take(shape.sort_passes() as usize * n.div_ceil(2048) * 256, 4);
+            let arena = if k == 0 { &mut arenas.sources } else { &mut arenas.targets };
+            let cells = self.cell_capacity[k];
+            let tree = TreeArg {
+                sort_status,
+                key: arena.take(n, 8),
+                key_other: arena.take(n, 8),
+                order: arena.take(n, 4),
+                order_other: arena.take(n, 4),
+                leaf_level: arena.take(n, 1),
+                block_count: arena.take(22 * n.div_ceil(1024), 4),
+                point: arena.take(4 * n, real),
+                begin: arena.take(cells, 4),
+                end: arena.take(cells, 4),
+                parent: arena.take(cells, 4),
+                child: arena.take(cells, 4),
+                info: arena.take(cells, 4),
+                cell_key: arena.take(cells, 8),
+                n: n as u32,
+                capacity: recipe.capacity[k] as u32,
+                cell_capacity: cells as u32,
+                ..TreeArg::default()
+            };
+            f.tree[k] = tree;
+        }
+        (f.tree[0].x, f.tree[0].x_is_f64) = (sources.position.address, u32::from(sources.position.is_f64 != 0));
+        (f.tree[1].x, f.tree[1].x_is_f64) =
+            (inputs.targets.position.address, u32::from(inputs.targets.position.is_f64 != 0));
+        let arena = &mut arenas.sources;
+        if recipe.kind == Kind::Segment {
+            f.piece = arena.take(5 * sources.n, 8);
+            (f.tree[0].x, f.tree[0].x_is_f64) = (arena.take(3 * sources.n, 8), 1);
+        }
+        f.strength = arena.take(4 * sources.n, real);
+        f.cell_core = arena.take(self.cell_capacity[0], 8);
+        f.multipole = arena.take(self.cell_capacity[0] * expansion, real);
+        let arena = &mut arenas.targets;
+        f.local = arena.take(self.cell_capacity[1] * expansion, real);
+        f.near = arena.take(self.cell_capacity[1] * 33, 4);
+        f.tile_cell = arena.take(self.cell_capacity[1], 4);
+        f.field = arena.take(inputs.targets.n * recipe.fields(), real);
+        f
+    }
+}

@@ -1,0 +1,152 @@
+//! What of the last evaluation the next one can keep: the sources' tree where their places are the same, its multipoles where
+//! the strengths are too, the targets' tree and the lists where the targets are.
+//!
+//! Enters: change counters of the inputs. Leaves: which parts are done again. Targets that move get a new tree in the old
+//! root cube, so that the sources' tree stays; the device says when the cube does not hold them.
+
+use super::recipe::Kind;
+use crate::backend::cuda::gather::DeviceInputs;
+
+/// Evaluations for which new targets are not tried in the old cube after it did not hold them.
+const PATIENCE: u32 = 4;
+
+/// What is done again; a part implies nothing about the others but that a new tree of the sources needs all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work {
+    pub sources: bool,
+    pub targets: bool,
+    /// Multipoles.
+    pub upward: bool,
+}
+
+impl Work {
+    pub const WHOLE: Self = Self { sources: true, targets: true, upward: true };
+}
+
+/// What both trees must agree on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shape {
+    pub max_level: u32,
+    pub stretch: f64,
+    pub least_level: u32,
+}
+
+impl Shape {
+    pub fn sort_passes(&self) -> u32 {
+        (3 * self.max_level).div_ceil(8)
+    }
+}
+
+/// The inputs of one kind of source, as far as they can be told apart without looking at them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    places: u64,
+    strengths: u64,
+    targets: u64,
+    counts: [usize; 2],
+}
+
+impl Seen {
+    fn of(kind: Kind, inputs: &DeviceInputs) -> Self {
+        let vortices = |n| (inputs.vortex_places, inputs.vortex_strengths, n);
+        let (places, strengths, n) = match kind {
+            Kind::Charge => (inputs.charge_places, inputs.charge_strengths, inputs.charges.n),
+            Kind::Particle => vortices(inputs.particles.n),
+            Kind::Segment => vortices(inputs.segments.n),
+        };
+        Self { places, strengths, targets: inputs.target_places, counts: [n, inputs.targets.n] }
+    }
+}
+
+/// Memory of the last good evaluation.
+#[derive(Debug, Default)]
+pub struct Keeper {
+    kept: Option<(Seen, Shape)>,
+    patience: u32,
+}
+
+impl Keeper {
+    /// What must be done, and the shape to do it in where the old one stays.
+    pub fn work(&mut self, kind: Kind, inputs: &DeviceInputs) -> (Work, Option<Shape>) {
+        let now = Seen::of(kind, inputs);
+        let waiting = self.patience > 0;
+        self.patience = self.patience.saturating_sub(1);
+        let Some((old, shape)) = self.kept else { return (Work::WHOLE, None) };
+        let same_places = old.places == now.places && old.counts[0] == now.counts[0];
+        let work = Work { sources: false, targets: old.targets != now.targets, upward: old.strengths != now.strengths };
+        // Arrays in device memory that nobody handed over again may still hold other numbers by now.
+        let unsaid = inputs.borrowed && !work.targets && !work.upward;
+        if !same_places || unsaid || work.targets && waiting { (Work::WHOLE, None) } else { (work, Some(shape)) }
+    }
+
+    pub fn keep(&mut self, kind: Kind, inputs: &DeviceInputs, shape: Shape) {
+        self.kept = Some((Seen::of(kind, inputs), shape));
+    }
+
+    pub fn forget(&mut self) {
+        self.kept = None;
+    }
+
+    /// The old cube did not hold the targets.
+    pub fn was_outside(&mut self) {
+        self.patience = PATIENCE;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: Shape = Shape { max_level: 5, stretch: 1.0, least_level: 2 };
+
+    fn inputs(places: u64, strengths: u64, targets: u64) -> DeviceInputs {
+        DeviceInputs {
+            vortex_places: places,
+            vortex_strengths: strengths,
+            target_places: targets,
+            ..DeviceInputs::default()
+        }
+    }
+
+    fn after(old: DeviceInputs, new: DeviceInputs) -> Work {
+        let mut keeper = Keeper::default();
+        keeper.keep(Kind::Particle, &old, SHAPE);
+        let (work, shape) = keeper.work(Kind::Particle, &new);
+        assert_eq!(shape, (work != Work::WHOLE).then_some(SHAPE));
+        work
+    }
+
+    #[test]
+    fn only_what_changed_is_done_again() {
+        let old = inputs(1, 1, 1);
+        assert_eq!(after(old, inputs(1, 2, 1)), Work { sources: false, targets: false, upward: true });
+        assert_eq!(after(old, inputs(1, 1, 2)), Work { sources: false, targets: true, upward: false });
+        assert_eq!(after(old, inputs(1, 2, 2)), Work { sources: false, targets: true, upward: true });
+        assert_eq!(after(old, inputs(2, 2, 1)), Work::WHOLE);
+        assert_eq!(after(old, old), Work { sources: false, targets: false, upward: false });
+    }
+
+    #[test]
+    fn device_arrays_that_nobody_spoke_of_are_read_again() {
+        let mut old = inputs(1, 1, 1);
+        old.borrowed = true;
+        assert_eq!(after(old, old), Work::WHOLE);
+        let mut new = inputs(1, 2, 1);
+        new.borrowed = true;
+        assert!(!after(old, new).sources);
+    }
+
+    #[test]
+    fn a_failed_evaluation_and_targets_outside_lead_to_whole_ones() {
+        let mut keeper = Keeper::default();
+        assert_eq!(keeper.work(Kind::Particle, &inputs(1, 1, 1)).0, Work::WHOLE);
+        keeper.keep(Kind::Particle, &inputs(1, 1, 1), SHAPE);
+        keeper.was_outside();
+        for _ in 0..PATIENCE {
+            assert_eq!(keeper.work(Kind::Particle, &inputs(1, 1, 2)).0, Work::WHOLE);
+        }
+        assert!(!keeper.work(Kind::Particle, &inputs(1, 1, 2)).0.sources);
+        keeper.forget();
+        assert_eq!(keeper.work(Kind::Particle, &inputs(1, 1, 1)).0, Work::WHOLE);
+    }
+}
