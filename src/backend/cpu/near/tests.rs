@@ -1,8 +1,8 @@
 //! Every kernel on every instruction set against the oracle.
 
+use super::segments::beside;
 use super::*;
 use crate::math::biot_savart::{self as oracle, Induced, Vec3, norm, sub};
-use super::segments::beside;
 use Regularization::*;
 
 const PARTICLES: [Regularization; 7] = [None, GaussErf, Exponential, Compact, Rosenhead, Winckelmans, Polynomial];
