@@ -58,6 +58,8 @@ codes! {
         DeviceLost = -3 => WFMM_ERR_DEVICE_LOST,
         /// The object was made before `fork()`; the child must make its own.
         Forked = -4 => WFMM_ERR_FORKED,
+        /// Host memory ran out inside a computation; the plan is unusable, the next one may find more.
+        OutOfMemory = -5 => WFMM_ERR_OUT_OF_MEMORY,
     }
 }
 

@@ -13,7 +13,7 @@
 //!    │
 //!   math       formulas: regularizations, harmonics, operators       simd   lanes
 //!    │
-//!   inputs options report error logging         tables and tools that everybody shares
+//!   inputs options report error logging memory  tables and tools that everybody shares
 //! ```
 
 #[macro_use]
@@ -25,8 +25,13 @@ pub mod ffi;
 pub mod inputs;
 pub mod logging;
 pub mod math;
+pub mod memory;
 pub mod options;
 pub mod plan;
 pub mod report;
 pub mod session;
 pub mod simd;
+
+#[cfg(feature = "reserve")]
+#[global_allocator]
+static ALLOCATOR: memory::reserve::Allocator = memory::reserve::Allocator;

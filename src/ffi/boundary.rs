@@ -8,8 +8,10 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{
-    Error, Result, WFMM_ERR_COUNT, WFMM_ERR_INTERNAL, WFMM_ERR_NULL, WFMM_ERR_OVERLAP, WFMM_ERR_VALUE, WFMM_OK,
+    Error, Result, WFMM_ERR_COUNT, WFMM_ERR_HOST_MEMORY, WFMM_ERR_INTERNAL, WFMM_ERR_NULL, WFMM_ERR_OVERLAP,
+    WFMM_ERR_VALUE, WFMM_OK,
 };
+use crate::memory::OutOfMemory;
 use crate::options::{Memory, code};
 use crate::plan::arrays::{Array, ArrayMut};
 use crate::session::{Place, Session};
@@ -69,15 +71,25 @@ pub fn guard(function: &str, body: impl FnOnce() -> Result<()>) -> wfmm_status {
             set_last_error(format!("{function}: {}", error.message));
             error.status
         }
-        Err(panic) => {
-            set_last_error(format!("{function}: internal error: {}", panic_text(&*panic)));
-            WFMM_ERR_INTERNAL
+        Err(unwound) => {
+            let error = stopped(&*unwound, WFMM_ERR_HOST_MEMORY);
+            set_last_error(format!("{function}: {}", error.message));
+            error.status
         }
     }
 }
 
+/// The error of work that unwound: out of memory, which the caller of this gives a status, or a panic.
+pub fn stopped(unwound: &(dyn Any + Send), out_of_memory: i32) -> Error {
+    match unwound.downcast_ref::<OutOfMemory>() {
+        Some(OutOfMemory { bytes: 0 }) => Error::new(out_of_memory, "the system has no host memory left"),
+        Some(OutOfMemory { bytes }) => Error::new(out_of_memory, format!("no host memory: {bytes} bytes were needed")),
+        None => Error::new(WFMM_ERR_INTERNAL, format!("internal error: {}", panic_text(unwound))),
+    }
+}
+
 /// What a panic said.
-pub fn panic_text(panic: &(dyn Any + Send)) -> String {
+fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
 }

@@ -14,13 +14,13 @@ use once_cell::sync::Lazy;
 use parking_lot::{Mutex, RwLock};
 
 use crate::error::{
-    Error, Result, WFMM_ERR_BUSY, WFMM_ERR_HANDLE, WFMM_ERR_INTERNAL, WFMM_ERR_NULL, WFMM_ERR_THREADS,
+    Error, Result, WFMM_ERR_BUSY, WFMM_ERR_HANDLE, WFMM_ERR_NULL, WFMM_ERR_OUT_OF_MEMORY, WFMM_ERR_THREADS,
     WFMM_ERR_UNUSABLE,
 };
 use crate::plan::Plan;
 use crate::session::Session;
 
-use super::boundary::panic_text;
+use super::boundary::stopped;
 use super::{wfmm_plan, wfmm_session};
 
 /// The live objects of one kind.
@@ -87,7 +87,7 @@ impl PlanCell {
         }
         plan.session().alive()?;
         let result = catch_unwind(AssertUnwindSafe(|| work(&mut plan)))
-            .unwrap_or_else(|panic| Error::fail(WFMM_ERR_INTERNAL, format!("internal error: {}", panic_text(&*panic))));
+            .unwrap_or_else(|unwound| Err(stopped(&*unwound, WFMM_ERR_OUT_OF_MEMORY)));
         if result.as_ref().is_err_and(|e| e.status < 0) {
             self.unusable.store(true, Ordering::Release);
         }
@@ -137,9 +137,7 @@ impl PlanCell {
 }
 
 fn join(thread: JoinHandle<Result<()>>) -> Result<()> {
-    thread
-        .join()
-        .unwrap_or_else(|panic| Error::fail(WFMM_ERR_INTERNAL, format!("internal error: {}", panic_text(&*panic))))
+    thread.join().unwrap_or_else(|unwound| Err(stopped(&*unwound, WFMM_ERR_OUT_OF_MEMORY)))
 }
 
 /// The live plan behind a handle, for one call.
@@ -172,7 +170,7 @@ mod tests {
     fn a_panic_spoils_the_plan_and_nothing_else() {
         let cell = plan();
         let first = cell.with(|_| -> Result<()> { panic!("forced") }).unwrap_err();
-        assert_eq!(first.status, WFMM_ERR_INTERNAL);
+        assert_eq!(first.status, crate::error::WFMM_ERR_INTERNAL);
         assert!(first.message.contains("forced"));
         assert_eq!(cell.with(|_| Ok(())).unwrap_err().status, WFMM_ERR_UNUSABLE);
         assert!(plan().with(|_| Ok(())).is_ok());

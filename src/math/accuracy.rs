@@ -6,7 +6,8 @@
 //! (n+l)!²/((n-m)!(n+m)!(l-m)!(l+m)!) is a Vandermonde sum. An expansion of order p drops every term with n ≥ p or l ≥ p.
 
 use super::harmonics::MAX_ORDER;
-use once_cell::sync::Lazy;
+use crate::memory;
+use once_cell::sync::OnceCell;
 
 /// Grid of α and β: middles of the bins are (i + 1/2) STEP.
 const BINS: usize = 48;
@@ -16,8 +17,11 @@ const DEGREES: usize = 72;
 /// Balls must be apart: the series diverges at α + β = 1.
 const CLOSEST: f64 = 0.92;
 
-/// log10 of the relative error, [bin of α][bin of β][order].
-static ERRORS: Lazy<Vec<[f32; MAX_ORDER + 1]>> = Lazy::new(|| {
+/// log10 of the relative error, [bin of α][bin of β][order]; made once. A cell, because a maker that runs out of memory
+/// would spoil a `Lazy` for good.
+static ERRORS: OnceCell<Vec<[f32; MAX_ORDER + 1]>> = OnceCell::new();
+
+fn table_of_errors() -> Vec<[f32; MAX_ORDER + 1]> {
     let mut ln_factorial = vec![0.0f64; 4 * DEGREES + 1];
     for k in 1..ln_factorial.len() {
         ln_factorial[k] = ln_factorial[k - 1] + (k as f64).ln();
@@ -30,7 +34,7 @@ static ERRORS: Lazy<Vec<[f32; MAX_ORDER + 1]>> = Lazy::new(|| {
     let scaled: Vec<Vec<f64>> = (0..DEGREES)
         .map(|n| (1..DEGREES).map(|l| (ln_weight(n, l) - (2 * n + 2 * l) as f64 * 2f64.ln()).exp()).collect())
         .collect();
-    let mut table = vec![[0.0; MAX_ORDER + 1]; BINS * BINS];
+    let mut table = memory::filled([0.0; MAX_ORDER + 1], BINS * BINS);
     for i in 0..BINS {
         let alpha = (i as f64 + 0.5) * STEP;
         for j in 0..BINS {
@@ -59,7 +63,7 @@ static ERRORS: Lazy<Vec<[f32; MAX_ORDER + 1]>> = Lazy::new(|| {
         }
     }
     table
-});
+}
 
 /// For one tolerance: the order that a pair needs.
 #[derive(Debug, Clone)]
@@ -72,10 +76,11 @@ impl OrderTable {
     /// `tolerance`: relative error of one pair; `highest`: pairs that need more are not far.
     pub fn new(tolerance: f64, highest: usize) -> Self {
         let limit = tolerance.log10() as f32;
+        let errors = ERRORS.get_or_init(table_of_errors);
         let orders = (0..BINS * BINS)
             .map(|k| {
                 let (alpha, beta) = ((k / BINS) as f64 * STEP, (k % BINS) as f64 * STEP);
-                let row = &ERRORS[k];
+                let row = &errors[k];
                 if alpha + beta > CLOSEST {
                     return u8::MAX;
                 }

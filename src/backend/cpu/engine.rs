@@ -12,6 +12,7 @@ use crate::backend::{Engine, Field};
 use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_UNSUPPORTED};
 use crate::inputs::{Inputs, Ints, Reals, RealsMut};
 use crate::math::regularization::Part;
+use crate::memory;
 use crate::options::{Method, PlanOptions};
 use crate::report::{Pass, Report};
 use crate::simd::{Real, isa_name};
@@ -186,15 +187,16 @@ impl<T: Real> CpuEngine<T> {
                 let c = inputs.charges.as_ref();
                 let n = c.map_or(0, |c| c.n);
                 let place = |k: usize| unit.inside(triple(&c.expect("n > 0").position, k));
-                let charge = (0..n).map(|k| number(&c.expect("n > 0").charge, k)).collect();
-                side.sources.place((0..n).into_par_iter().map(place).collect(), charge);
+                let charge = memory::collect((0..n).map(|k| number(&c.expect("n > 0").charge, k)));
+                side.sources.place(memory::par_collect((0..n).into_par_iter().map(place)), charge);
                 side.seen = Some(seen);
                 return Ok(Changes { sources: true, strengths: true, targets: true });
             }
         }
         if changes.strengths {
             let c = inputs.charges.as_ref();
-            side.sources.charge = (0..c.map_or(0, |c| c.n)).map(|k| number(&c.expect("n > 0").charge, k)).collect();
+            let charge = |k| number(&c.expect("n > 0").charge, k);
+            side.sources.charge = memory::collect((0..c.map_or(0, |c| c.n)).map(charge));
             side.sources.refresh();
         }
         side.seen = Some(seen);
@@ -214,10 +216,7 @@ fn near_unit(old: Unit, new: Unit) -> bool {
 /// Power of two that brings everything near one, and, for f64 arrays computed in f32, an origin in the middle.
 fn unit_of(inputs: &Inputs, charges: bool, recentre: bool) -> Unit {
     let mut boxes = vec![];
-    let boxed = |a: &Reals, n: usize| {
-        let points: Vec<[f64; 3]> = (0..n).into_par_iter().map(|k| triple(a, k)).collect();
-        bounds(&points, &[])
-    };
+    let boxed = |a: &Reals, n: usize| bounds(&memory::par_collect((0..n).into_par_iter().map(|k| triple(a, k))), &[]);
     if let Some(t) = inputs.targets.as_ref().filter(|t| t.n > 0) {
         boxes.push(boxed(&t.position, t.n));
     }
@@ -226,9 +225,9 @@ fn unit_of(inputs: &Inputs, charges: bool, recentre: bool) -> Unit {
     } else {
         for s in inputs.segments.iter().filter(|s| s.n > 0) {
             // Only points that a segment uses count: the rest of the array may hold anything finite.
-            let ends: Vec<[f64; 3]> =
-                (0..s.n).into_par_iter().flat_map_iter(|k| ends_of(s, k).map(|e| triple(&s.points, e))).collect();
-            boxes.push(bounds(&ends, &[]));
+            let both = |k| ends_of(s, k).map(|e| triple(&s.points, e));
+            let ends: Vec<[[f64; 3]; 2]> = memory::par_collect((0..s.n).into_par_iter().map(both));
+            boxes.push(bounds(ends.as_flattened(), &[]));
         }
         inputs.particles.iter().filter(|p| p.n > 0).for_each(|p| boxes.push(boxed(&p.position, p.n)));
     }
@@ -242,7 +241,7 @@ fn unit_of(inputs: &Inputs, charges: bool, recentre: bool) -> Unit {
 
 fn targets_of(inputs: &Inputs, unit: Unit) -> Vec<[f64; 3]> {
     let Some(t) = &inputs.targets else { return vec![] };
-    (0..t.n).into_par_iter().map(|k| unit.inside(triple(&t.position, k))).collect()
+    memory::par_collect((0..t.n).into_par_iter().map(|k| unit.inside(triple(&t.position, k))))
 }
 
 /// Point numbers, from zero, of segment k.
@@ -253,28 +252,22 @@ fn ends_of(s: &crate::inputs::SegmentInput, k: usize) -> [usize; 2] {
 
 fn vortices(inputs: &Inputs, unit: Unit) -> (Vec<Segment>, Vec<Particle>) {
     let segments = inputs.segments.as_ref().map_or(vec![], |s| {
-        (0..s.n)
-            .into_par_iter()
-            .map(|k| {
-                let [a, b] = ends_of(s, k);
-                Segment {
-                    p1: unit.inside(triple(&s.points, a)),
-                    p2: unit.inside(triple(&s.points, b)),
-                    circulation: number(&s.circulation, k),
-                    core: s.core.as_ref().map_or(s.default_core, |c| number(c, k)) * unit.scale,
-                }
-            })
-            .collect()
+        memory::par_collect((0..s.n).into_par_iter().map(|k| {
+            let [a, b] = ends_of(s, k);
+            Segment {
+                p1: unit.inside(triple(&s.points, a)),
+                p2: unit.inside(triple(&s.points, b)),
+                circulation: number(&s.circulation, k),
+                core: s.core.as_ref().map_or(s.default_core, |c| number(c, k)) * unit.scale,
+            }
+        }))
     });
     let particles = inputs.particles.as_ref().map_or(vec![], |p| {
-        (0..p.n)
-            .into_par_iter()
-            .map(|k| Particle {
-                x: unit.inside(triple(&p.position, k)),
-                strength: triple(&p.strength, k).map(|v| v * unit.scale),
-                core: p.core.as_ref().map_or(p.default_core, |c| number(c, k)) * unit.scale,
-            })
-            .collect()
+        memory::par_collect((0..p.n).into_par_iter().map(|k| Particle {
+            x: unit.inside(triple(&p.position, k)),
+            strength: triple(&p.strength, k).map(|v| v * unit.scale),
+            core: p.core.as_ref().map_or(p.default_core, |c| number(c, k)) * unit.scale,
+        }))
     });
     (segments, particles)
 }
@@ -329,7 +322,7 @@ fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
         let mut at = near::Points::with_capacity(count);
         block.iter().for_each(|&x| at.push(x));
         // The sweep keeps its sums in double precision and its sources in the first cache.
-        let mut sum = vec![T::ZERO; all * count];
+        let mut sum = memory::filled(T::ZERO, all * count);
         let mut rows: Vec<&mut [T]> = sum.chunks_exact_mut(count).collect();
         sources.near(Part::Regularized, std::slice::from_ref(&(0..n as u32)), &at, &mut rows);
         sum
@@ -369,9 +362,11 @@ impl<'a, T: Real> Output<'a, T> {
         match T::own(array) {
             Ok(own) => Ok(Output::Own(own)),
             Err(RealsMut::HostF32(v)) => {
-                Ok(Output::Copy(v.iter().map(|&x| T::of(x as f64)).collect(), RealsMut::HostF32(v)))
+                Ok(Output::Copy(memory::collect(v.iter().map(|&x| T::of(x as f64))), RealsMut::HostF32(v)))
             }
-            Err(RealsMut::HostF64(v)) => Ok(Output::Copy(v.iter().map(|&x| T::of(x)).collect(), RealsMut::HostF64(v))),
+            Err(RealsMut::HostF64(v)) => {
+                Ok(Output::Copy(memory::collect(v.iter().map(|&x| T::of(x))), RealsMut::HostF64(v)))
+            }
             Err(_) => Err(on_host(&[&Reals::DeviceF64 { address: 0, len: 0 }]).expect_err("device memory is refused")),
         }
     }
@@ -458,12 +453,14 @@ impl<T: Real> Engine for CpuEngine<T> {
                     self.options.segment_regularization,
                     self.options.particle_regularization,
                 );
-                exact.place(self.vortex.sources.segments.clone(), self.vortex.sources.particles.clone());
+                let vortices = &self.vortex.sources;
+                exact.place(memory::copy(&vortices.segments), memory::copy(&vortices.particles));
                 check::<T, 3, _, _>(&mut self.vortex, &mut exact, samples, seed)
             }
             Field::Potential { .. } => {
                 let mut exact = ChargeSources::<f64>::default();
-                exact.place(self.coulomb.sources.places.clone(), self.coulomb.sources.charge.clone());
+                let charges = &self.coulomb.sources;
+                exact.place(memory::copy(&charges.places), memory::copy(&charges.charge));
                 check::<T, 1, _, _>(&mut self.coulomb, &mut exact, samples, seed)
             }
         }))
@@ -497,23 +494,24 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) % m as u64) as u32
     };
-    let picked: Vec<u32> = (0..samples.min(m)).map(|_| draw()).collect();
+    let picked: Vec<u32> = memory::collect((0..samples.min(m)).map(|_| draw()));
     let count = picked.len();
     let (points, got): (Vec<[f64; 3]>, Vec<f64>) = if side.direct {
-        let points: Vec<_> = picked.iter().map(|&k| side.targets[k as usize]).collect();
-        let mut out = vec![T::ZERO; rows(C, false) * count];
+        let points = memory::collect(picked.iter().map(|&k| side.targets[k as usize]));
+        let mut out = memory::filled(T::ZERO, rows(C, false) * count);
         let mut sink =
             Sink { main: &mut out, gradient: None, main_factor: 1.0, gradient_factor: 1.0, accumulate: false };
         direct_sum(&side.sources, &points, false, &mut sink);
         let r = rows(C, false);
-        (points, (0..r * count).map(|i| out[(i % count) * r + i / count].f64()).collect())
+        (points, memory::collect((0..r * count).map(|i| out[(i % count) * r + i / count].f64())))
     } else {
         side.fmm.ready(&side.sources);
-        let points = picked.iter().map(|&k| side.fmm.target(k)).collect();
-        (points, side.fmm.field_at(&side.sources, &picked, false, false).iter().map(|v| v.f64()).collect())
+        let points = memory::collect(picked.iter().map(|&k| side.fmm.target(k)));
+        let field = side.fmm.field_at(&side.sources, &picked, false, false);
+        (points, memory::collect(field.iter().map(|v| v.f64())))
     };
     exact.keep_order();
-    let mut want = vec![0.0; rows(C, false) * count];
+    let mut want = memory::filled(0.0, rows(C, false) * count);
     let mut sink = Sink { main: &mut want, gradient: None, main_factor: 1.0, gradient_factor: 1.0, accumulate: false };
     direct_sum(exact, &points, false, &mut sink);
     let r = rows(C, false);

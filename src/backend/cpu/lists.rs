@@ -7,6 +7,7 @@
 
 use super::tree::{Cell, Tree};
 use crate::math::accuracy::OrderTable;
+use crate::memory;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -53,7 +54,7 @@ struct Pending {
 
 /// Lists of all target cells, level by level; the order of every list is unique.
 pub fn build(rules: &Rules) -> Vec<CellLists> {
-    let mut lists = Vec::with_capacity(rules.targets.cells.len());
+    let mut lists = memory::with_room(rules.targets.cells.len());
     if rules.sources.cells.is_empty() {
         lists.resize_with(rules.targets.cells.len(), CellLists::default);
         return lists;
@@ -62,18 +63,14 @@ pub fn build(rules: &Rules) -> Vec<CellLists> {
     for level in 0..rules.targets.depth() {
         let range = rules.targets.level(level);
         let start_above = if level == 0 { 0 } else { rules.targets.level(level - 1).start };
-        let done: Vec<(CellLists, Pending)> = range
-            .into_par_iter()
-            .with_min_len(8)
-            .map(|t| {
-                let cell = &rules.targets.cells[t];
-                if level == 0 {
-                    return visit(rules, cell, &Pending { close: vec![0], cores: vec![] });
-                }
-                visit(rules, cell, &above[cell.parent as usize - start_above])
-            })
-            .collect();
-        above = Vec::with_capacity(done.len());
+        let done: Vec<(CellLists, Pending)> = memory::par_collect(range.into_par_iter().with_min_len(8).map(|t| {
+            let cell = &rules.targets.cells[t];
+            if level == 0 {
+                return visit(rules, cell, &Pending { close: vec![0], cores: vec![] });
+            }
+            visit(rules, cell, &above[cell.parent as usize - start_above])
+        }));
+        above = memory::with_room(done.len());
         for (l, p) in done {
             lists.push(l);
             above.push(p);
@@ -86,25 +83,25 @@ pub fn build(rules: &Rules) -> Vec<CellLists> {
 fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
     let mut lists = CellLists::default();
     let mut left = Pending::default();
-    let mut cores = given.cores.clone();
-    let mut stack = given.close.clone();
+    let mut cores = memory::copy(&given.cores);
+    let mut stack = memory::copy(&given.close);
     while let Some(s) = stack.pop() {
         let c = &rules.sources.cells[s as usize];
         let direct = c.len() as f64 * t.len() as f64 * rules.cost.pair;
         let order = rules.orders.order(c.spread, t.spread, distance(c, t), c.radius + t.radius);
         match order {
             Some(p) if !(t.is_leaf() && direct < rules.cost.m2l[p as usize]) => {
-                lists.far.push((p, s));
-                cores.push(s);
+                memory::push(&mut lists.far, (p, s));
+                memory::push(&mut cores, s);
             }
             _ if t.is_leaf() && (c.is_leaf() || direct < rules.cost.m2l[rules.cost.m2l.len() - 1]) => {
                 let list = if (rules.core_matters)(s, t) { &mut lists.near } else { &mut lists.plain };
-                list.push(c.begin..c.end);
+                memory::push(list, c.begin..c.end);
             }
             _ if !c.is_leaf() && (t.is_leaf() || c.radius >= t.radius) => {
-                stack.extend(c.first_child..c.first_child + c.children);
+                memory::extend(&mut stack, c.first_child..c.first_child + c.children);
             }
-            _ => left.close.push(s),
+            _ => memory::push(&mut left.close, s),
         }
     }
     while let Some(s) = cores.pop() {
@@ -113,11 +110,11 @@ fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
         }
         let c = &rules.sources.cells[s as usize];
         if !c.is_leaf() && (t.is_leaf() || c.radius >= t.radius) {
-            cores.extend(c.first_child..c.first_child + c.children);
+            memory::extend(&mut cores, c.first_child..c.first_child + c.children);
         } else if t.is_leaf() {
-            lists.correction.push(c.begin..c.end);
+            memory::push(&mut lists.correction, c.begin..c.end);
         } else {
-            left.cores.push(s);
+            memory::push(&mut left.cores, s);
         }
     }
     lists.far.sort_unstable_by_key(|&(p, s)| (std::cmp::Reverse(p), s));
@@ -134,7 +131,7 @@ fn distance(a: &Cell, b: &Cell) -> f64 {
 /// Sorts ranges and joins neighbours: long runs of sources keep the pair kernels busy.
 fn merge(ranges: &mut Vec<Range<u32>>) {
     ranges.sort_unstable_by_key(|r| r.start);
-    let mut out: Vec<Range<u32>> = Vec::with_capacity(ranges.len());
+    let mut out: Vec<Range<u32>> = memory::with_room(ranges.len());
     for r in ranges.drain(..) {
         match out.last_mut() {
             Some(last) if last.end == r.start => last.end = r.end,

@@ -11,6 +11,7 @@ use super::passes::Points;
 use super::tree::{Cell, Tree};
 use crate::math::harmonics::gauss_legendre;
 use crate::math::regularization::{self, Part};
+use crate::memory;
 use crate::options::Regularization;
 use crate::simd::Real;
 use rayon::prelude::*;
@@ -86,15 +87,14 @@ impl<T: Real> VortexSources<T> {
         self.segments = segments;
         self.particles = particles;
         let middle = |s: &Segment| std::array::from_fn(|i| 0.5 * (s.p1[i] + s.p2[i]));
-        self.places = self.segments.par_iter().map(middle).collect();
-        self.places.par_extend(self.particles.par_iter().map(|p| p.x));
+        let (segments, particles) = (self.segments.par_iter().map(middle), self.particles.par_iter().map(|p| p.x));
+        self.places = memory::par_collect(segments.chain(particles));
         self.half = if self.segments.is_empty() {
             vec![]
         } else {
             let half = |s: &Segment| std::array::from_fn(|i| 0.5 * (s.p2[i] - s.p1[i]));
-            let mut half: Vec<[f64; 3]> = self.segments.par_iter().map(half).collect();
-            half.resize(self.places.len(), [0.0; 3]);
-            half
+            let none = rayon::iter::repeat_n([0.0; 3], self.particles.len());
+            memory::par_collect(self.segments.par_iter().map(half).chain(none))
         };
         self.permutation.clear();
     }
@@ -107,8 +107,8 @@ impl<T: Real> VortexSources<T> {
         }
         self.near_segments = near::SegmentSources::new(self.segment_regularization);
         self.near_particles = near::ParticleSources::new(self.particle_regularization);
-        self.near_segments.list.reserve(n);
-        self.near_particles.list.reserve(self.particles.len());
+        memory::reserve(&mut self.near_segments.list, n);
+        memory::reserve(&mut self.near_particles.list, self.particles.len());
         for &k in &self.permutation {
             match self.segments.get(k as usize) {
                 Some(s) => self.near_segments.push(s.p1, s.p2, s.circulation, s.core),
@@ -124,12 +124,12 @@ impl<T: Real> VortexSources<T> {
         let n = self.segments.len() as u32;
         self.permutation = permutation;
         let mut count = 0;
-        self.before = std::iter::once(0)
-            .chain(self.permutation.iter().map(|&k| {
-                count += (k < n) as u32;
-                count
-            }))
-            .collect();
+        self.before = memory::with_room(self.permutation.len() + 1);
+        self.before.push(0);
+        self.before.extend(self.permutation.iter().map(|&k| {
+            count += (k < n) as u32;
+            count
+        }));
         self.refresh();
     }
 
@@ -225,14 +225,14 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
     }
 
     fn sort(&mut self, tree: &Tree) {
-        self.order_by(tree.permutation.clone());
+        self.order_by(memory::copy(&tree.permutation));
         let soft = self.segments.iter().any(|s| s.core > 0.0) || self.particles.iter().any(|p| p.core > 0.0);
-        self.cores = if soft { tree.cells.par_iter().map(|c| self.cores_of(c)).collect() } else { vec![] };
+        self.cores = if soft { memory::par_collect(tree.cells.par_iter().map(|c| self.cores_of(c))) } else { vec![] };
     }
 
     fn keep_order(&mut self) {
         if self.permutation.len() != self.places.len() {
-            self.order_by((0..self.places.len() as u32).collect());
+            self.order_by(memory::collect(0..self.places.len() as u32));
         }
     }
 
@@ -269,24 +269,21 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
 
     fn energies(&self, tree: &Tree) -> Vec<f64> {
         let n = self.segments.len();
-        tree.cells
-            .par_iter()
-            .map(|c| {
-                if !c.is_leaf() {
-                    return 0.0;
-                }
-                let (mut square, mut sum) = (0.0, [0.0; 3]);
-                for &k in self.members(c) {
-                    let a = match self.segments.get(k as usize) {
-                        Some(s) => self.half[k as usize].map(|h| 2.0 * s.circulation * h),
-                        None => self.particles[k as usize - n].strength,
-                    };
-                    square += a.iter().map(|v| v * v).sum::<f64>();
-                    (0..3).for_each(|i| sum[i] += a[i]);
-                }
-                square.max(sum.iter().map(|v| v * v).sum())
-            })
-            .collect()
+        memory::par_collect(tree.cells.par_iter().map(|c| {
+            if !c.is_leaf() {
+                return 0.0;
+            }
+            let (mut square, mut sum) = (0.0, [0.0; 3]);
+            for &k in self.members(c) {
+                let a = match self.segments.get(k as usize) {
+                    Some(s) => self.half[k as usize].map(|h| 2.0 * s.circulation * h),
+                    None => self.particles[k as usize - n].strength,
+                };
+                square += a.iter().map(|v| v * v).sum::<f64>();
+                (0..3).for_each(|i| sum[i] += a[i]);
+            }
+            square.max(sum.iter().map(|v| v * v).sum())
+        }))
     }
 
     fn core_matters(&self, source: u32, cell: &Cell, target: &Cell, tolerance: f64) -> bool {
@@ -346,7 +343,7 @@ impl<T: Real> ChargeSources<T> {
             return;
         }
         self.near = near::ChargeSources::default();
-        self.near.list.reserve(self.places.len());
+        memory::reserve(&mut self.near.list, self.places.len());
         for &k in &self.permutation {
             self.near.push(self.places[k as usize], self.charge[k as usize]);
         }
@@ -361,12 +358,12 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
         (&self.places, &[])
     }
     fn sort(&mut self, tree: &Tree) {
-        self.permutation = tree.permutation.clone();
+        self.permutation = memory::copy(&tree.permutation);
         self.refresh();
     }
     fn keep_order(&mut self) {
         if self.permutation.len() != self.places.len() {
-            self.permutation = (0..self.places.len() as u32).collect();
+            self.permutation = memory::collect(0..self.places.len() as u32);
             self.refresh();
         }
     }
@@ -392,7 +389,7 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
             });
             if c.is_leaf() { f64::max(a, b * b) } else { 0.0 }
         };
-        tree.cells.par_iter().map(energy).collect()
+        memory::par_collect(tree.cells.par_iter().map(energy))
     }
     fn core_matters(&self, _: u32, _: &Cell, _: &Cell, _: f64) -> bool {
         false

@@ -4,6 +4,7 @@
 //! Leaves: the permutation by Morton key, and cells in breadth-first order (children of a cell stand together, a level is
 //! a range), each with the tight ball of what it really holds: wakes are thin and cubes are mostly empty.
 
+use crate::memory;
 use rayon::prelude::*;
 
 /// Levels of the Morton key: 21 bits an axis.
@@ -106,10 +107,11 @@ impl Tree {
             return Self { levels: vec![0], ..Self::default() };
         }
         let keyed = sorted_keys(points, root);
-        let mut tree = Self { permutation: keyed.par_iter().map(|k| k.1).collect(), ..Self::default() };
+        let mut tree = Self { permutation: memory::par_collect(keyed.par_iter().map(|k| k.1)), ..Self::default() };
         tree.split(&keyed, capacity.max(1));
         tree.measure(points, half, root, moment);
-        tree.leaves = (0..tree.cells.len() as u32).filter(|&c| tree.cells[c as usize].is_leaf()).collect();
+        let leaves = (0..tree.cells.len() as u32).filter(|&c| tree.cells[c as usize].is_leaf());
+        memory::extend(&mut tree.leaves, leaves);
         tree
     }
 
@@ -126,22 +128,19 @@ impl Tree {
             spread: 0.0,
             scale: 0.0,
         };
-        self.cells.push(blank);
+        memory::push(&mut self.cells, blank);
         let mut bits = vec![DEEPEST];
         let mut level = 0..1;
         while !level.is_empty() {
             self.levels.push(level.start);
-            let parts: Vec<Vec<(u32, u32, u32)>> = level
-                .clone()
-                .into_par_iter()
-                .map(|c| octants(keys, self.cells[c].begin, self.cells[c].end, bits[c], capacity))
-                .collect();
+            let octants_of = |c: usize| octants(keys, self.cells[c].begin, self.cells[c].end, bits[c], capacity);
+            let parts: Vec<Octants> = memory::par_collect(level.clone().into_par_iter().map(octants_of));
             for (c, parts) in level.clone().zip(parts) {
                 self.cells[c].first_child = self.cells.len() as u32;
-                self.cells[c].children = parts.len() as u32;
-                for (begin, end, left) in parts {
-                    self.cells.push(Cell { begin, end, parent: c as u32, ..blank });
-                    bits.push(left);
+                self.cells[c].children = parts.count as u32;
+                for &(begin, end, left) in parts.iter() {
+                    memory::push(&mut self.cells, Cell { begin, end, parent: c as u32, ..blank });
+                    memory::push(&mut bits, left);
                 }
             }
             level = level.end..self.cells.len();
@@ -152,25 +151,20 @@ impl Tree {
     /// Tight boxes and balls of all cells.
     fn measure(&mut self, points: &[[f64; 3]], half: &[[f64; 3]], root: Root, moment: i32) {
         let permutation = &self.permutation;
-        let boxes: Vec<_> = self
-            .cells
-            .par_iter()
-            .map(|c| {
-                if !c.is_leaf() {
-                    return ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+        let mut boxes = memory::par_collect(self.cells.par_iter().map(|c| {
+            if !c.is_leaf() {
+                return ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+            }
+            let mut b = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+            for &k in &permutation[c.begin as usize..c.end as usize] {
+                let (p, h) = (points[k as usize], half.get(k as usize).copied().unwrap_or([0.0; 3]));
+                for i in 0..3 {
+                    b.0[i] = b.0[i].min(p[i] - h[i].abs());
+                    b.1[i] = b.1[i].max(p[i] + h[i].abs());
                 }
-                let mut b = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-                for &k in &permutation[c.begin as usize..c.end as usize] {
-                    let (p, h) = (points[k as usize], half.get(k as usize).copied().unwrap_or([0.0; 3]));
-                    for i in 0..3 {
-                        b.0[i] = b.0[i].min(p[i] - h[i].abs());
-                        b.1[i] = b.1[i].max(p[i] + h[i].abs());
-                    }
-                }
-                b
-            })
-            .collect();
-        let mut boxes = boxes;
+            }
+            b
+        }));
         for c in (1..self.cells.len()).rev() {
             let (b, parent) = (boxes[c], self.cells[c].parent as usize);
             for i in 0..3 {
@@ -202,25 +196,35 @@ impl Tree {
 /// Morton keys with their points, sorted; the point number breaks ties, so that the order is unique.
 fn sorted_keys(points: &[[f64; 3]], root: Root) -> Vec<(u64, u32)> {
     let grid = (1u64 << DEEPEST) as f64;
-    let mut keyed: Vec<(u64, u32)> = points
-        .par_iter()
-        .enumerate()
-        .map(|(k, p)| {
-            let q: [u64; 3] = std::array::from_fn(|i| {
-                let t = (p[i] - root.corner[i]) / root.edge * grid;
-                t.clamp(0.0, grid - 1.0) as u64
-            });
-            (interleave(q[0]) << 2 | interleave(q[1]) << 1 | interleave(q[2]), k as u32)
-        })
-        .collect();
+    let mut keyed: Vec<(u64, u32)> = memory::par_collect(points.par_iter().enumerate().map(|(k, p)| {
+        let q: [u64; 3] = std::array::from_fn(|i| {
+            let t = (p[i] - root.corner[i]) / root.edge * grid;
+            t.clamp(0.0, grid - 1.0) as u64
+        });
+        (interleave(q[0]) << 2 | interleave(q[1]) << 1 | interleave(q[2]), k as u32)
+    }));
     keyed.par_sort_unstable();
     keyed
 }
 
-/// Occupied octants of a cell as (begin, end, levels left), none if it is to be a leaf.
-fn octants(keys: &[(u64, u32)], begin: u32, end: u32, mut left: u32, capacity: usize) -> Vec<(u32, u32, u32)> {
+/// Up to eight octants as (begin, end, levels left).
+#[derive(Debug, Default)]
+struct Octants {
+    parts: [(u32, u32, u32); 8],
+    count: usize,
+}
+
+impl Octants {
+    fn iter(&self) -> std::slice::Iter<'_, (u32, u32, u32)> {
+        self.parts[..self.count].iter()
+    }
+}
+
+/// Occupied octants of a cell, none if it is to be a leaf.
+fn octants(keys: &[(u64, u32)], begin: u32, end: u32, mut left: u32, capacity: usize) -> Octants {
+    let mut found = Octants::default();
     if (end - begin) as usize <= capacity {
-        return vec![];
+        return found;
     }
     let keys = &keys[begin as usize..end as usize];
     while left > 0 {
@@ -229,17 +233,17 @@ fn octants(keys: &[(u64, u32)], begin: u32, end: u32, mut left: u32, capacity: u
         if octant(keys[0].0) == octant(keys[keys.len() - 1].0) {
             continue;
         }
-        let mut parts = vec![];
         let mut at = 0;
         while at < keys.len() {
             let o = octant(keys[at].0);
             let next = at + keys[at..].partition_point(|k| octant(k.0) == o);
-            parts.push((begin + at as u32, begin + next as u32, left));
+            found.parts[found.count] = (begin + at as u32, begin + next as u32, left);
+            found.count += 1;
             at = next;
         }
-        return parts;
+        break;
     }
-    vec![]
+    found
 }
 
 /// Radius and spread; large cells take the half diagonal and a sample.

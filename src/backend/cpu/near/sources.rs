@@ -4,6 +4,7 @@
 //! size one. Leaves: records that hold, beside these, what depends on the source alone. A source is broadcast to all lanes,
 //! so one record in one or two cache lines is better than one array per component.
 
+use crate::memory;
 use crate::options::Regularization;
 use crate::simd::Real;
 
@@ -17,7 +18,7 @@ pub struct Points<T> {
 
 impl<T: Real> Points<T> {
     pub fn with_capacity(n: usize) -> Self {
-        Self { x: Vec::with_capacity(n), y: Vec::with_capacity(n), z: Vec::with_capacity(n) }
+        Self { x: memory::with_room(n), y: memory::with_room(n), z: memory::with_room(n) }
     }
     pub fn push(&mut self, p: [f64; 3]) {
         self.x.push(T::of(p[0]));
