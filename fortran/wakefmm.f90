@@ -96,6 +96,7 @@ module wakefmm
   public :: WFMM_ERR_UNUSABLE
   public :: WFMM_ERR_DEVICE_LOST
   public :: WFMM_ERR_FORKED
+  public :: WFMM_ERR_OUT_OF_MEMORY
   public :: WFMM_REG_NONE
   public :: WFMM_REG_RANKINE
   public :: WFMM_REG_LAMB_OSEEN
@@ -199,6 +200,8 @@ module wakefmm
   integer, parameter :: WFMM_ERR_DEVICE_LOST = -3
   !> The object was made before fork(); the child must make its own.
   integer, parameter :: WFMM_ERR_FORKED = -4
+  !> Host memory ran out inside a computation; the plan is unusable, the next one may find more.
+  integer, parameter :: WFMM_ERR_OUT_OF_MEMORY = -5
   !> How a core regularizes its element: _RANKINE to _OFFSET for segments, _GAUSS_ERF to _POLYNOMIAL for particles,
   !> _NONE for both. A radius of 0 means the singular kernel for that element.
   !> Singular kernel. Segments: F = 1. Particles: S = 1/r^3.

@@ -141,6 +141,11 @@
 #define WFMM_ERR_FORKED -4
 
 /**
+ * Host memory ran out inside a computation; the plan is unusable, the next one may find more.
+ */
+#define WFMM_ERR_OUT_OF_MEMORY -5
+
+/**
  * How a core regularizes its element: _RANKINE to _OFFSET for segments, _GAUSS_ERF to _POLYNOMIAL for particles,
  * _NONE for both. A radius of 0 means the singular kernel for that element.
  * 

@@ -11,7 +11,7 @@ use crate::error::{
     Error, Result, WFMM_ERR_COUNT, WFMM_ERR_HOST_MEMORY, WFMM_ERR_INTERNAL, WFMM_ERR_NULL, WFMM_ERR_OVERLAP,
     WFMM_ERR_VALUE, WFMM_OK,
 };
-use crate::memory::OutOfMemory;
+use crate::memory::{self, OutOfMemory};
 use crate::options::{Memory, code};
 use crate::plan::arrays::{Array, ArrayMut};
 use crate::session::{Place, Session};
@@ -21,8 +21,17 @@ use super::wfmm_status;
 /// Counts end where 32-bit point numbers do.
 const COUNT_MAX: i64 = i32::MAX as i64;
 
+/// Longest message; longer ones are cut.
+const MESSAGE_MAX: usize = 2048;
+
+/// A thread's last message. Without a destructor: registering one allocates, and ends the process where that fails.
+struct Message {
+    text: [u8; MESSAGE_MAX],
+    length: usize,
+}
+
 thread_local! {
-    static LAST_ERROR: RefCell<String> = const { RefCell::new(String::new()) };
+    static LAST_ERROR: RefCell<Message> = const { RefCell::new(Message { text: [0; MESSAGE_MAX], length: 0 }) };
 }
 
 /// Exported functions of one type: `api! { /// doc  fn wfmm_name(arg: type, …) { body: Result<()> } }`.
@@ -68,12 +77,12 @@ pub fn guard(function: &str, body: impl FnOnce() -> Result<()>) -> wfmm_status {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => WFMM_OK,
         Ok(Err(error)) => {
-            set_last_error(format!("{function}: {}", error.message));
+            set_last_error(&format!("{function}: {}", error.message));
             error.status
         }
         Err(unwound) => {
             let error = stopped(&*unwound, WFMM_ERR_HOST_MEMORY);
-            set_last_error(format!("{function}: {}", error.message));
+            set_last_error(&format!("{function}: {}", error.message));
             error.status
         }
     }
@@ -88,19 +97,30 @@ pub fn stopped(unwound: &(dyn Any + Send), out_of_memory: i32) -> Error {
     }
 }
 
+/// Nothing new is begun while the system has no memory: what is there may still be finished or destroyed.
+pub fn enough_memory() -> Result<()> {
+    if !memory::is_short() {
+        return Ok(());
+    }
+    Error::fail(WFMM_ERR_HOST_MEMORY, "the system has no host memory left")
+}
+
 /// What a panic said.
 fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
 }
 
-pub fn set_last_error(message: String) {
-    // A thread that is ending has no place for messages any more.
-    let _ = LAST_ERROR.try_with(|last| *last.borrow_mut() = message);
+pub fn set_last_error(message: &str) {
+    let length = message.floor_char_boundary(MESSAGE_MAX);
+    LAST_ERROR.with_borrow_mut(|last| {
+        last.text[..length].copy_from_slice(&message.as_bytes()[..length]);
+        last.length = length;
+    });
 }
 
 pub fn last_error() -> String {
-    LAST_ERROR.try_with(|last| last.borrow().clone()).unwrap_or_default()
+    LAST_ERROR.with_borrow(|last| String::from_utf8_lossy(&last.text[..last.length]).into_owned())
 }
 
 /// A count of elements or points.

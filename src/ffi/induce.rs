@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::plan::sources::{Particles, Segments};
 use crate::session::Session;
 
-use super::boundary::{Arrays, count, row_length, twins};
+use super::boundary::{Arrays, count, enough_memory, row_length, twins};
 use super::structs;
 
 /// A plan for one call.
@@ -18,6 +18,7 @@ use super::structs;
 /// As `structs::read`.
 unsafe fn plan(options: *const wfmm_plan_options) -> Result<(Arc<Session>, Plan)> {
     let options = PlanOptions::checked(&unsafe { structs::read("options", options) }?)?;
+    enough_memory()?;
     let session = Session::default_session()?;
     Ok((session.clone(), Plan::new(session, options)))
 }

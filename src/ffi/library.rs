@@ -60,7 +60,7 @@ api! {
         unsafe { text::put(buf, capacity, out_length, &last_error()) }
     }
 
-    /// Leaves a message of the caller's own as the thread's last message; for bindings of other languages, which check
+    /// Leaves a message of the caller's own, cut after 2048 bytes, as the thread's last message; for bindings of other languages, which check
     /// array shapes before the library sees them. `message` holds `length` bytes.
     /// Thread rule: any thread. Errors: WFMM_ERR_NULL, WFMM_ERR_COUNT.
     /// Example: `wfmm_last_error_set("velocity is too short", 21);`
@@ -71,7 +71,7 @@ api! {
         }
         // Not NULL; the caller vouches for `length` bytes.
         let bytes = unsafe { std::slice::from_raw_parts(message.cast::<u8>(), length) };
-        set_last_error(String::from_utf8_lossy(bytes).into_owned());
+        set_last_error(&String::from_utf8_lossy(bytes));
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::report::wfmm_report;
 use crate::session::Session;
 
-use super::boundary::{api, not_null, output};
+use super::boundary::{api, enough_memory, not_null, output};
 use super::handles::{PLANS, PlanCell, SESSIONS, with_plan};
 use super::{structs, text, wfmm_plan, wfmm_session};
 
@@ -29,6 +29,7 @@ api! {
     ) {
         let out = unsafe { output("out", out) }?;
         let options = PlanOptions::checked(&unsafe { structs::read("options", options) }?)?;
+        enough_memory()?;
         let session = if session.is_null() { Session::default_session()? } else { SESSIONS.get(session)? };
         session.alive()?;
         *out = PLANS.insert(PlanCell::new(Plan::new(session, options)));

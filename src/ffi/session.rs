@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use crate::options::{SessionOptions, wfmm_session_options};
 use crate::session::Session;
 
-use super::boundary::{api, not_null, output};
+use super::boundary::{api, enough_memory, not_null, output};
 use super::handles::SESSIONS;
 use super::{structs, text, wfmm_session};
 
@@ -26,6 +26,7 @@ api! {
     fn wfmm_session_create(#[optional] options: *const wfmm_session_options, out: *mut *mut wfmm_session) {
         let out = unsafe { output("out", out) }?;
         let options = unsafe { structs::read("options", options) }?;
+        enough_memory()?;
         *out = SESSIONS.insert(Session::new(&SessionOptions::checked(&options)?)?);
         Ok(())
     }

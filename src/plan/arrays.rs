@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use crate::backend::cuda::Plain;
 use crate::error::{Error, Result, WFMM_ERR_HOST_MEMORY, WFMM_ERR_INDEX, WFMM_ERR_NOT_FINITE, WFMM_ERR_VALUE};
 use crate::inputs::{HostArray, Ints, Reals, RealsMut};
+use crate::memory;
 use crate::session::Session;
 
 /// Numbers from which an array is copied and checked by several threads.
@@ -229,10 +230,10 @@ fn copy<T: Copy + Send + Sync>(name: &str, values: &[T]) -> Result<Vec<T>> {
 
 fn reserve<T>(name: &str, len: usize) -> Result<Vec<T>> {
     let mut v = Vec::new();
-    v.try_reserve_exact(len).map_err(|_| {
+    if memory::is_short() || v.try_reserve_exact(len).is_err() {
         let bytes = len as u128 * size_of::<T>() as u128;
-        Error::new(WFMM_ERR_HOST_MEMORY, format!("no memory for a copy of {name}: {bytes} bytes"))
-    })?;
+        return Error::fail(WFMM_ERR_HOST_MEMORY, format!("no memory for a copy of {name}: {bytes} bytes"));
+    }
     Ok(v)
 }
 

@@ -12,7 +12,7 @@ use log::{info, warn};
 use parking_lot::Mutex;
 
 use crate::backend::cuda::{self, Context, Locked, Plain};
-use crate::error::{Error, Result, WFMM_ERR_FORKED, WFMM_ERR_MEMORY, WFMM_ERR_THREADS};
+use crate::error::{Error, Result, WFMM_ERR_FORKED, WFMM_ERR_HOST_MEMORY, WFMM_ERR_MEMORY, WFMM_ERR_THREADS};
 use crate::logging;
 use crate::options::{BackendKind, Memory, SessionOptions};
 
@@ -210,12 +210,22 @@ fn choose_device(options: &SessionOptions) -> Result<Device> {
 }
 
 fn start_threads(threads: usize) -> Result<rayon::ThreadPool> {
-    rayon::ThreadPoolBuilder::new()
+    // The standard library ends the process where the start of a thread finds no memory for its handle: better to ask before.
+    if Vec::<u8>::new().try_reserve_exact(MEMORY_TO_START).is_err() {
+        return Error::fail(WFMM_ERR_HOST_MEMORY, "no host memory to start threads");
+    }
+    let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(|i| format!("wakefmm-{i}"))
         .build()
-        .map_err(|e| Error::new(WFMM_ERR_THREADS, format!("threads = {threads}: {e}")))
+        .map_err(|e| Error::new(WFMM_ERR_THREADS, format!("threads = {threads}: {e}")))?;
+    // What a thread sets up for itself at its first piece of work is set up now, not in an evaluation.
+    pool.broadcast(|_| rayon::join(|| (), || ()));
+    Ok(pool)
 }
+
+/// Bytes that must be there before threads are started.
+const MEMORY_TO_START: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {
