@@ -90,6 +90,12 @@ fn cross_beside<S: Simd, T: Real>(
     ]
 }
 
+/// Below the square of every C that is not zero: in units of the box 2^-48 is the least that coordinates of 24 bits leave.
+#[inline(always)]
+fn least<S: Simd, T: Real>(s: S) -> Lane<S, T> {
+    constant(s, if T::IS_F64 { 1e-200 } else { 1e-35 })
+}
+
 /// One segment and lanes of targets.
 pub struct Pair<S: Simd, T: Real> {
     s: S,
@@ -97,7 +103,7 @@ pub struct Pair<S: Simd, T: Real> {
     v1: [Lane<S, T>; 3],
     v2: [Lane<S, T>; 3],
     c: [Lane<S, T>; 3],
-    /// |C|², and whether it is not zero; clamped away from zero.
+    /// |C|², clamped away from zero, and whether it is not zero.
     c2: Lane<S, T>,
     off_line: LaneMask<S, T>,
     /// 1/|r1|, 1/|r2| and |r1||r2|.
@@ -107,7 +113,7 @@ pub struct Pair<S: Simd, T: Real> {
     /// |r1||r2| + |r1·r2|, and whether r1·r2 < 0.
     q: Lane<S, T>,
     between: LaneMask<S, T>,
-    k: Lane<S, T>,
+    core: Core<S, T>,
     /// 2^(-n), 1/|λ|²
     unit: Lane<S, T>,
     inverse: Lane<S, T>,
@@ -140,33 +146,32 @@ impl<S: Simd, T: Real> Pair<S, T> {
             v1,
             v2,
             c,
-            c2: c2.max(tiny(s)),
+            c2: c2.max(least(s)),
             off_line: zero.lt(c2),
             i1,
             i2,
             p,
             q: p + inner.abs(),
             between: inner.lt(zero),
-            k: Lane::splat(s, source.k),
+            core: Core { k: Lane::splat(s, source.k), lift: Lane::splat(s, source.lift) },
             unit: Lane::splat(s, source.unit),
             inverse: Lane::splat(s, source.inverse),
         }
     }
 
-    /// F h, F and H given.
+    /// See `SegmentLaw::slopes`; F and H given.
     #[inline(always)]
     fn slopes(&self, f: Lane<S, T>, big_h: Lane<S, T>) -> [Lane<S, T>; 3] {
-        let inverse_c2 = constant::<S, T>(self.s, 1.0) / self.c2;
-        let h = self.h(inverse_c2);
+        let h = self.h();
         let (b, m) = self.b_m();
-        [f * h, -(f * b), -(h * big_h + f * m) * inverse_c2]
+        [f * h, -(f * b), -(h * big_h + f * m)]
     }
 
     /// h = (1/|r1| + 1/|r2|)/e
     #[inline(always)]
-    fn h(&self, inverse_c2: Lane<S, T>) -> Lane<S, T> {
-        let inside = self.q * (self.unit * self.unit) * inverse_c2;
-        (self.i1 + self.i2) * self.between.select(inside, constant::<S, T>(self.s, 1.0) / self.q)
+    fn h(&self) -> Lane<S, T> {
+        let inside = self.between.select(self.q * (self.unit * self.unit), constant(self.s, 1.0));
+        (self.i1 + self.i2) * (inside / self.between.select(self.c2, self.q))
     }
 
     /// ∇h = -b λ + …, b = (z1+z2)/|λ| (…), and m = (z1/r1³ - z2/r2³)/|ℓ| as in the oracle.
@@ -185,7 +190,15 @@ impl<S: Simd, T: Real> Pair<S, T> {
     }
 }
 
-/// One regularization: `value` = F h; `slopes` = F h and the components of its gradient along λ and λ²-scaled ρ = C × λ.
+/// What a regularization needs of the core radius: `k`, and for Vatistas `lift`.
+#[derive(Clone, Copy)]
+pub struct Core<S: Simd, T: Real> {
+    k: Lane<S, T>,
+    lift: Lane<S, T>,
+}
+
+/// One regularization: `value` = F h; `slopes` = F h and the components of its gradient along λ and along (C × λ)/|C|², a
+/// vector as long as ρ's inverse: in f32 the square of |C|² would leave the range of numbers beside a line.
 pub trait SegmentLaw: 'static {
     fn value<S: Simd, T: Real>(p: &Pair<S, T>) -> Lane<S, T>;
     fn slopes<S: Simd, T: Real>(p: &Pair<S, T>) -> [Lane<S, T>; 3];
@@ -193,19 +206,19 @@ pub trait SegmentLaw: 'static {
 
 /// A factor that depends on the distance to the line: F/|C|² = num/den, and F and H for the gradient.
 pub trait LineLaw: 'static {
-    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>);
-    fn profile<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>);
+    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>);
+    fn profile<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>);
 
     /// (F-1)/|C|²
     #[inline(always)]
-    fn ratio_deficit<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
-        let (f, _) = Self::profile_deficit(s, c2, k);
+    fn ratio_deficit<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let (f, _) = Self::profile_deficit(s, c2, core);
         (f, c2)
     }
     /// F-1, H-2
     #[inline(always)]
-    fn profile_deficit<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
-        let (f, h) = Self::profile(s, c2, k);
+    fn profile_deficit<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let (f, h) = Self::profile(s, c2, core);
         (f - constant(s, 1.0), h - constant(s, 2.0))
     }
 }
@@ -213,11 +226,11 @@ pub trait LineLaw: 'static {
 pub struct Singular;
 impl LineLaw for Singular {
     #[inline(always)]
-    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, _: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, _: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
         (constant(s, 1.0), c2)
     }
     #[inline(always)]
-    fn profile<S: Simd, T: Real>(s: S, _: Lane<S, T>, _: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+    fn profile<S: Simd, T: Real>(s: S, _: Lane<S, T>, _: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
         (constant(s, 1.0), constant(s, 2.0))
     }
 }
@@ -226,13 +239,13 @@ impl LineLaw for Singular {
 pub struct Rankine;
 impl LineLaw for Rankine {
     #[inline(always)]
-    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
-        (constant(s, 1.0), c2.max(k))
+    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        (constant(s, 1.0), c2.max(core.k))
     }
     #[inline(always)]
-    fn profile<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
-        let inside = c2.lt(k);
-        (inside.select(c2 / k, constant(s, 1.0)), inside.select(Lane::zero(s), constant(s, 2.0)))
+    fn profile<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let inside = c2.lt(core.k);
+        (inside.select(c2 / core.k, constant(s, 1.0)), inside.select(Lane::zero(s), constant(s, 2.0)))
     }
 }
 
@@ -240,37 +253,46 @@ impl LineLaw for Rankine {
 pub struct LambOseen;
 impl LineLaw for LambOseen {
     #[inline(always)]
-    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
-        (exponential((c2 * k).min(constant(s, exp_end::<T>()))).0, c2)
+    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        (exponential((c2 * core.k).min(constant(s, exp_end::<T>()))).0, c2)
     }
     #[inline(always)]
-    fn profile<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
-        let y = (c2 * k).min(constant(s, exp_end::<T>()));
+    fn profile<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let y = (c2 * core.k).min(constant(s, exp_end::<T>()));
         let (f, e) = exponential(y);
         let h = y.fnma(e, f);
         (f, h + h)
     }
     #[inline(always)]
-    fn profile_deficit<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
-        let y = (c2 * k).min(constant(s, exp_end::<T>()));
+    fn profile_deficit<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let y = (c2 * core.k).min(constant(s, exp_end::<T>()));
         let (_, e) = exponential(y);
         let h = y.fma(e, e);
         (-e, -(h + h))
     }
 }
 
-/// k = (c² |λ|²)²
+/// k = (g c² |λ|²)², lift g: F = |C|²g/√((|C|²g)² + k). Where the core is small or none, g is so large that in f32 the
+/// square of the least |C|² is a number; else it is one.
 pub struct Vatistas;
+impl Vatistas {
+    /// |C|²g and F/(|C|²g)
+    #[inline(always)]
+    fn parts<S: Simd, T: Real>(c2: Lane<S, T>, core: Core<S, T>) -> [Lane<S, T>; 2] {
+        let c2 = if T::IS_F64 { c2 } else { c2 * core.lift };
+        [c2, c2.fma(c2, core.k).rsqrt()]
+    }
+}
 impl LineLaw for Vatistas {
     #[inline(always)]
-    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
-        // In f32 |C|⁴ underflows at |C| = 1e-9: the floor of `rsqrt`.
-        let floor = constant(s, if T::IS_F64 { 0.0 } else { 1e-37 });
-        (c2.fma(c2, k).max(floor).rsqrt(), constant(s, 1.0))
+    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let [_, ratio] = Self::parts(c2, core);
+        (if T::IS_F64 { ratio } else { ratio * core.lift }, constant(s, 1.0))
     }
     #[inline(always)]
-    fn profile<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
-        let f = c2 * Self::ratio(s, c2, k).0;
+    fn profile<S: Simd, T: Real>(_: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let [c2, ratio] = Self::parts(c2, core);
+        let f = c2 * ratio;
         (f, f * (f + f) * f)
     }
 }
@@ -279,17 +301,17 @@ impl LineLaw for Vatistas {
 pub struct Scully;
 impl LineLaw for Scully {
     #[inline(always)]
-    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
-        (constant(s, 1.0), c2 + k)
+    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        (constant(s, 1.0), c2 + core.k)
     }
     #[inline(always)]
-    fn profile<S: Simd, T: Real>(_: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
-        let f = c2 / (c2 + k);
+    fn profile<S: Simd, T: Real>(_: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let f = c2 / (c2 + core.k);
         (f, f * (f + f))
     }
     #[inline(always)]
-    fn profile_deficit<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
-        let missing = -(k / (c2 + k));
+    fn profile_deficit<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        let missing = -(core.k / (c2 + core.k));
         let f = missing + constant(s, 1.0);
         (missing, (missing + missing) * (f + constant(s, 1.0)))
     }
@@ -299,12 +321,12 @@ impl LineLaw for Scully {
 pub struct Deficit<L>(PhantomData<L>);
 impl<L: LineLaw> LineLaw for Deficit<L> {
     #[inline(always)]
-    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
-        L::ratio_deficit(s, c2, k)
+    fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        L::ratio_deficit(s, c2, core)
     }
     #[inline(always)]
-    fn profile<S: Simd, T: Real>(s: S, c2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
-        L::profile_deficit(s, c2, k)
+    fn profile<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
+        L::profile_deficit(s, c2, core)
     }
 }
 
@@ -312,7 +334,7 @@ impl<L: LineLaw> SegmentLaw for L {
     /// One division: (1/|r1|+1/|r2|) F/|C|² · (|C|²/q outside, q/2^2n between the points).
     #[inline(always)]
     fn value<S: Simd, T: Real>(p: &Pair<S, T>) -> Lane<S, T> {
-        let (num, den) = L::ratio(p.s, p.c2, p.k);
+        let (num, den) = L::ratio(p.s, p.c2, p.core);
         let one = constant(p.s, 1.0);
         let num = num * p.between.select(p.q * (p.unit * p.unit), p.c2);
         let den = den * p.between.select(one, p.q);
@@ -320,7 +342,7 @@ impl<L: LineLaw> SegmentLaw for L {
     }
     #[inline(always)]
     fn slopes<S: Simd, T: Real>(p: &Pair<S, T>) -> [Lane<S, T>; 3] {
-        let (f, h) = L::profile(p.s, p.c2, p.k);
+        let (f, h) = L::profile(p.s, p.c2, p.core);
         p.slopes(f, h)
     }
 }
@@ -340,23 +362,22 @@ impl<const CORRECTION: bool> SegmentLaw for Offset<CORRECTION> {
     #[inline(always)]
     fn value<S: Simd, T: Real>(p: &Pair<S, T>) -> Lane<S, T> {
         let d = Self::d(p);
-        let u = (p.i1 + p.i2) * p.p / (d + p.k);
-        if CORRECTION { -(u * p.k) / d } else { u }
+        let u = (p.i1 + p.i2) * p.p / (d + p.core.k);
+        if CORRECTION { -(u * p.core.k) / d } else { u }
     }
     #[inline(always)]
     fn slopes<S: Simd, T: Real>(p: &Pair<S, T>) -> [Lane<S, T>; 3] {
         let d = Self::d(p);
         let one = constant(p.s, 1.0);
-        let inverse = one / (d + p.k);
-        let (phi, missing) = (d * inverse, p.k * inverse);
+        let inverse = one / (d + p.core.k);
+        let (phi, missing) = (d * inverse, p.core.k * inverse);
         let (value, square) = if CORRECTION { (-missing, -missing * (one + phi)) } else { (phi, phi * phi) };
         let extra = missing * inverse;
-        let inverse_c2 = one / p.c2;
-        let h = p.h(inverse_c2);
+        let h = p.h();
         let (b, m) = p.b_m();
         let cosines = dot(p.v1, p.along) * p.i1 + dot(p.v2, p.along) * p.i2;
         let along = (cosines * extra * p.inverse) - square * b;
-        let across = (p.i1 + p.i2) * extra * p.inverse - square * (h + h + m) * inverse_c2;
+        let across = (p.i1 + p.i2) * extra * p.inverse * p.c2 - square * (h + h + m);
         [value * h, along, across]
     }
 }
@@ -388,7 +409,13 @@ impl<T: Real, L: SegmentLaw> PairKernel<T, 12> for Segments<L> {
         let value = p.off_line.select(value * gamma, zero);
         let along = p.off_line.select(along * gamma, zero);
         let across = p.off_line.select(across * gamma, zero);
-        let rho = cross(p.c, p.along);
+        let (e, along, across) = if T::IS_F64 {
+            (p.c, along, across / p.c2)
+        } else {
+            let i = p.c2.rsqrt();
+            ([p.c[0] * i, p.c[1] * i, p.c[2] * i], along * (p.c2 * i), across)
+        };
+        let rho = cross(e, p.along);
         let mut slope = [zero; 3];
         for j in 0..3 {
             slope[j] = across.fma(rho[j], along * p.along[j]);
@@ -396,7 +423,7 @@ impl<T: Real, L: SegmentLaw> PairKernel<T, 12> for Segments<L> {
         for i in 0..3 {
             sums[i] = p.c[i].fma(value, sums[i]);
             for j in 0..3 {
-                sums[3 + 3 * i + j] = p.c[i].fma(slope[j], sums[3 + 3 * i + j]);
+                sums[3 + 3 * i + j] = e[i].fma(slope[j], sums[3 + 3 * i + j]);
             }
         }
         // (λ × e_j)_i F h

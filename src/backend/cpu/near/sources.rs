@@ -4,6 +4,7 @@
 //! size one. Leaves: records that hold, beside these, what depends on the source alone. A source is broadcast to all lanes,
 //! so one record in one or two cache lines is better than one array per component.
 
+use crate::math::regularization::LAMB_OSEEN;
 use crate::memory;
 use crate::options::Regularization;
 use crate::simd::Real;
@@ -66,7 +67,8 @@ pub struct Segment<T> {
     pub unit: T,
     pub core: T,
     pub circulation: T,
-    _pad: T,
+    /// Vatistas in f32: what |C|² is multiplied by so that its square stays a number.
+    pub lift: T,
 }
 
 /// One charge.
@@ -141,10 +143,13 @@ impl<T: Real> SegmentSources<T> {
         let l = l.map(|l| l * unit);
         let square = l.iter().map(|l| l * l).sum::<f64>();
         let c2 = core * core;
+        // |C|² lies between 1e-35 and 12; see `segments::Vatistas`.
+        let lift = if c2 * square < 1e-10 && !T::IS_F64 { 2f64.powi(60) } else { 1.0 };
         let k = match self.reg {
             None => 0.0,
-            LambOseen => (crate::math::regularization::LAMB_OSEEN / (c2 * square)).min(largest::<T>().powi(2)),
-            Vatistas => (c2 * square).powi(2),
+            // Without a core F must be one at the least |C|² of `segments::least`.
+            LambOseen => (LAMB_OSEEN / (c2 * square)).min(if T::IS_F64 { 1e202 } else { 1e37 }),
+            Vatistas => (c2 * square * lift).powi(2),
             Offset => c2 * size * size,
             _ => c2 * square,
         };
@@ -159,7 +164,7 @@ impl<T: Real> SegmentSources<T> {
             unit: T::of(unit),
             core: T::of(core),
             circulation: T::of(circulation),
-            _pad: T::ZERO,
+            lift: T::of(lift),
         });
     }
 
