@@ -3,33 +3,17 @@
 
 #![cfg(target_os = "linux")]
 
-use std::path::PathBuf;
-use std::process::Command;
-
 use wakefmm::backend::Field;
 use wakefmm::inputs::Reals;
 use wakefmm::options::{BackendKind, SessionOptions};
 use wakefmm::session::Session;
 
-/// Builds the driver and runs `child` under it; what it printed.
+#[path = "fake_driver/harness.rs"]
+mod harness;
+
+/// What `child` printed under a driver that fails so.
 fn under(failure: &str) -> String {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("driver-{failure}"));
-    std::fs::create_dir_all(&folder).unwrap();
-    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fake_driver/cuda.c");
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
-    let mut command = Command::new(compiler);
-    command.args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wl,-soname,libcuda.so.1", "-o"]);
-    command.arg(folder.join("libcuda.so.1")).arg(source);
-    assert!(command.status().expect("a C compiler runs").success());
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["child", "--exact", "--nocapture", "--ignored", "--test-threads=1"])
-        .env("FAKE_CUDA", failure)
-        .env("LD_LIBRARY_PATH", &folder)
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&child.stdout).into_owned();
-    assert!(child.status.success(), "{failure}: {text}\n{}", String::from_utf8_lossy(&child.stderr));
-    text
+    harness::run("child", failure, None)
 }
 
 fn session(backend: BackendKind) -> wakefmm::error::Result<std::sync::Arc<Session>> {

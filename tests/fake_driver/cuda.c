@@ -1,13 +1,48 @@
-/* A driver that fails on request, for tests/cuda_failure.rs. FAKE_CUDA names the failure; nothing is computed. */
+/* A driver that fails on request, for tests/cuda_failure.rs and tests/cuda_work.rs. FAKE_CUDA names the failure; nothing is
+ * computed. With FAKE_CUDA_LOG=FILE it writes down what is launched, and "sum S" for the points that kernel `extent` would
+ * have read. Copies from page-locked memory are made as late as a real bus might: when somebody waits. */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int is(const char *failure) {
     const char *asked = getenv("FAKE_CUDA");
     return asked && !strcmp(asked, failure);
 }
 static int context, depth;
+
+static void note(const char *what, double number) {
+    const char *name = getenv("FAKE_CUDA_LOG");
+    FILE *file = name ? fopen(name, "a") : NULL;
+    if (!file) return;
+    fprintf(file, number >= 0 ? "%s %.12e\n" : "%s\n", what, number);
+    fclose(file);
+}
+
+/* Work that waits for its turn: a copy, or (bytes = 0) a sum over `from`. */
+static struct { char *to; const char *from; size_t bytes; long long n; } late[64];
+static int n_late;
+static void catch_up(void) {
+    for (int i = 0; i < n_late; i++) {
+        if (late[i].bytes) { memcpy(late[i].to, late[i].from, late[i].bytes); continue; }
+        double sum = 0;
+        for (long long k = 0; k < 3 * late[i].n; k++) sum += ((const double *)late[i].from)[k];
+        note("sum", sum);
+    }
+    n_late = 0;
+}
+static void later(void *to, const void *from, size_t bytes, long long n) {
+    if (n_late == 64) catch_up();
+    late[n_late].to = to; late[n_late].from = from; late[n_late].bytes = bytes; late[n_late++].n = n;
+}
+
+static struct { char *start; size_t bytes; } locked[64];
+static int is_locked(const void *at) {
+    for (int i = 0; i < 64; i++) if (locked[i].start && (const char *)at >= locked[i].start && (const char *)at < locked[i].start + locked[i].bytes) return 1;
+    return 0;
+}
 
 int cuDriverGetVersion(int *version) { *version = is("old_driver") ? 12020 : 13000; return 0; }
 int cuInit(unsigned flags) { (void)flags; return is("no_device") ? 100 : is("mismatch") ? 803 : is("unlisted") ? 12345 : 0; }
@@ -16,7 +51,7 @@ int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
 int cuDeviceGetName(char *name, int capacity, int device) { (void)device; strncpy(name, "Fake GPU", (size_t)capacity); return 0; }
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; *bytes = (size_t)8 << 30; return 0; }
 int cuDeviceGetAttribute(int *value, int which, int device) {
-    *value = which == 75 ? (is("old_gpu") ? 6 : 9) : which == 76 ? (is("old_gpu") ? 1 : 0) : which == 16 ? 10 + device : 1;
+    *value = which == 75 ? (is("old_gpu") ? 6 : 9) : which == 76 ? (is("old_gpu") ? 1 : 0) : which == 16 ? 10 + device : which == 97 ? 232448 : 1;
     return 0;
 }
 int cuDevicePrimaryCtxRetain(void **out, int device) {
@@ -29,33 +64,70 @@ int cuDevicePrimaryCtxRetain(void **out, int device) {
 int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; return 0; }
 int cuCtxPushCurrent_v2(void *c) { depth++; return c == &context ? 0 : 201; }
 int cuCtxPopCurrent_v2(void **c) { *c = &context; return depth-- > 0 ? 0 : 201; }
-int cuCtxSynchronize(void) { return 0; }
+int cuCtxSynchronize(void) { catch_up(); return 0; }
 int cuStreamCreate(void **s, unsigned flags) { (void)flags; *s = &context; return 0; }
 int cuStreamDestroy_v2(void *s) { (void)s; return 0; }
-int cuStreamSynchronize(void *s) { (void)s; return 0; }
+int cuStreamSynchronize(void *s) { (void)s; catch_up(); if (is("slow")) usleep(300000); return 0; }
 int cuStreamWaitEvent(void *s, void *e, unsigned f) { (void)s; (void)e; (void)f; return 0; }
 int cuEventCreate(void **e, unsigned flags) { (void)flags; *e = &context; return 0; }
 int cuEventDestroy_v2(void *e) { (void)e; return 0; }
 int cuEventRecord(void *e, void *s) { (void)e; (void)s; return 0; }
-int cuEventSynchronize(void *e) { (void)e; return 0; }
+int cuEventRecordWithFlags(void *e, void *s, unsigned flags) { (void)e; (void)s; (void)flags; return 0; }
+int cuEventSynchronize(void *e) { (void)e; catch_up(); return 0; }
 int cuEventElapsedTime(float *t, void *a, void *b) { (void)a; (void)b; *t = 1; return 0; }
 int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
     if (is("full")) return 2;
     *address = (uint64_t)(uintptr_t)calloc(bytes, 1);
     return *address ? 0 : 2;
 }
-int cuMemFree_v2(uint64_t address) { free((void *)(uintptr_t)address); return 0; }
-int cuMemHostAlloc(void **start, size_t bytes, unsigned flags) { (void)flags; *start = calloc(bytes, 1); return *start ? 0 : 2; }
-int cuMemFreeHost(void *start) { free(start); return 0; }
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *s) { (void)s; memcpy((void *)(uintptr_t)to, from, bytes); return 0; }
-int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *s) { (void)s; memcpy(to, (void *)(uintptr_t)from, bytes); return 0; }
-int cuMemsetD8Async(uint64_t at, unsigned char v, size_t bytes, void *s) { (void)s; memset((void *)(uintptr_t)at, v, bytes); return 0; }
+int cuMemFree_v2(uint64_t address) { catch_up(); free((void *)(uintptr_t)address); return 0; }
+int cuMemHostAlloc(void **start, size_t bytes, unsigned flags) {
+    (void)flags;
+    *start = calloc(bytes, 1);
+    for (int i = 0; i < 64; i++) if (*start && !locked[i].start) { locked[i].start = *start; locked[i].bytes = bytes; break; }
+    return *start ? 0 : 2;
+}
+int cuMemFreeHost(void *start) {
+    for (int i = 0; i < 64; i++) if (locked[i].start == start) locked[i].start = NULL;
+    free(start);
+    return 0;
+}
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *s) {
+    (void)s;
+    if (is_locked(from)) { later((void *)(uintptr_t)to, from, bytes, 0); return 0; }
+    catch_up();
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return 0;
+}
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *s) { (void)s; catch_up(); memcpy(to, (void *)(uintptr_t)from, bytes); return 0; }
+int cuMemsetD8Async(uint64_t at, unsigned char v, size_t bytes, void *s) { (void)s; catch_up(); memset((void *)(uintptr_t)at, v, bytes); return 0; }
+int cuStreamBeginCapture_v2(void *s, int mode) { (void)s; (void)mode; note("record", -1); return is("no_graphs") ? 801 : 0; }
+int cuStreamEndCapture(void *s, void **graph) { (void)s; *graph = &context; return is("no_graphs") ? 801 : 0; }
+int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags) { (void)graph; (void)flags; *exec = &context; return 0; }
+int cuGraphDestroy(void *graph) { (void)graph; return 0; }
+int cuGraphExecDestroy(void *exec) { (void)exec; return 0; }
+int cuGraphLaunch(void *exec, void *s) { (void)exec; (void)s; note("replay", -1); return 0; }
 int cuModuleLoadData(void **module, const void *image) { (void)image; *module = &context; return is("image") ? 222 : 0; }
 int cuModuleUnload(void *module) { (void)module; return 0; }
-int cuModuleGetFunction(void **f, void *module, const char *name) { (void)module; (void)name; *f = &context; return 0; }
+/* A function is its name. */
+static char names[256][64];
+int cuModuleGetFunction(void **f, void *module, const char *name) {
+    (void)module;
+    for (int i = 0; i < 256; i++) {
+        if (!names[i][0]) strncpy(names[i], name, 63);
+        if (!strcmp(names[i], name)) { *f = names[i]; return 0; }
+    }
+    return 500;
+}
 int cuFuncSetAttribute(void *f, int which, int value) { (void)f; (void)which; (void)value; return 0; }
 int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned s, void *stream, void **p, void **x) {
-    (void)f; (void)a; (void)b; (void)c; (void)d; (void)e; (void)g; (void)s; (void)stream; (void)p; (void)x;
+    (void)a; (void)b; (void)c; (void)d; (void)e; (void)g; (void)s; (void)stream; (void)x;
+    const char *name = f;
+    note(name, -1);
+    if (!strcmp(name, "extent")) later(NULL, (const void *)*(uintptr_t *)p[0], 0, *(long long *)p[1]);
+    /* The first word of the FMM's argument is the address of its state, whose first word are its flags. */
+    if (!strcmp(name, "fmm_renew")) **(unsigned **)p[0] = 0;
+    if (!strcmp(name, "fmm_inside") && is("outside")) **(unsigned **)p[0] |= 8;
     return is("kernel") ? 700 : 0;
 }
 int cuGetErrorString(int code, const char **text) {

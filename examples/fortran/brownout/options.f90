@@ -19,6 +19,8 @@ module options
     integer  :: revolutions = 14
     integer  :: particles = 100000
     integer  :: segments = 8000                   !< bench only: segments with images
+    integer  :: repeats = 1                       !< bench only: evaluations that are timed
+    logical  :: loop = .true.                     !< bench only: whether the plain loop is timed too
     integer  :: frames = 10                       !< VTK snapshots over the run; 0: none
     integer  :: seed = 1
     integer  :: threads = 0                       !< 0: all
@@ -79,6 +81,10 @@ contains
     case ('--steps');             read (text, *, iostat=ios) run%steps
     case ('--particles');         read (text, *, iostat=ios) run%particles
     case ('--segments');          read (text, *, iostat=ios) run%segments
+    case ('--repeats');           read (text, *, iostat=ios) run%repeats
+    case ('--loop')
+      run%loop = text == 'yes'
+      if (.not. any(text == [character(3) :: 'yes', 'no'])) problem = '--loop is yes or no'
     case ('--frames');            read (text, *, iostat=ios) run%frames
     case ('--seed');              read (text, *, iostat=ios) run%seed
     case ('--threads');           read (text, *, iostat=ios) run%threads
@@ -95,7 +101,7 @@ contains
     if (.not. any(run%flight == [character(7) :: 'hover', 'landing'])) problem = '--case is hover or landing'
     if (.not. any(run%method == [character(6) :: 'fmm', 'direct', 'loop'])) problem = '--method is fmm, direct or loop'
     if (.not. any(run%precision == [character(6) :: 'double', 'single'])) problem = '--precision is double or single'
-    if (min(run%blades, run%wake_turns, run%particles, run%revolutions) < 1) problem = 'counts must be positive'
+    if (min(run%blades, run%wake_turns, run%particles, run%revolutions, run%repeats) < 1) problem = 'counts must be positive'
     if (run%segments_per_turn < 8) problem = '--segments-per-turn must be 8 or more'
     if (min(run%steps, run%frames, run%threads) < 0) problem = 'counts must not be negative'
     if (run%height <= 0.2_wp) problem = '--height is in rotor radii and more than 0.2'
@@ -129,7 +135,8 @@ contains
       '  --seed 1  --threads 0       random dust; threads of library and loop (0: all)', &
       '  --output brownout-out       folder of picture and VTK files', &
       '', &
-      '  --bench                     time one evaluation by each method (--segments, --particles)', &
+      '  --bench                     time one evaluation by each method (--segments, --particles);', &
+      '                              --repeats 20: the median of so many; --loop no: the library alone', &
       '  --compare                   the same run by each method; states how far the clouds differ', &
       '  --selftest                  physics and library checks']
     integer :: k

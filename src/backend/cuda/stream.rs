@@ -160,6 +160,13 @@ impl Event {
         unsafe { check(sys::cuEventRecord(self.raw, stream.raw()), "cuEventRecord") }
     }
 
+    /// The same for work that is being recorded for a graph: the event is marked at every replay.
+    pub fn record_in_graph(&self, stream: &Stream) -> Result<()> {
+        let _current = self.context.enter()?;
+        // SAFETY: both handles are live; 1 is CU_EVENT_RECORD_EXTERNAL.
+        unsafe { check(sys::cuEventRecordWithFlags(self.raw, stream.raw(), 1), "cuEventRecordWithFlags") }
+    }
+
     /// Waits until the marked work is done.
     pub fn synchronize(&self) -> Result<()> {
         let _current = self.context.enter()?;

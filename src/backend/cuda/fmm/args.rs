@@ -2,7 +2,7 @@
 
 /// Mirrors `Tree`: addresses and sizes of one tree.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TreeArg {
     pub x: u64,
     pub n_device: u64,
@@ -28,7 +28,7 @@ pub struct TreeArg {
 
 /// Mirrors `Fmm`.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct FmmArg {
     pub state: u64,
     pub tree: [TreeArg; 2],

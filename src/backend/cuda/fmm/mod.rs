@@ -3,7 +3,8 @@
 //! ```text
 //!   recipe      orders, leaf sizes, core ranges        staircase   which operator blocks are kept
 //!   args layout the kernels' arguments, where they lie reuse       what the last evaluation left
-//!   mod         FmmSum: passes, retries                set         FMM or direct, all kinds of source
+//!   replay      graphs of small evaluations              set         FMM or direct, all kinds of source
+//!   mod         FmmSum: passes, retries
 //! ```
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Counts stay on the
@@ -13,6 +14,7 @@
 mod args;
 mod layout;
 pub mod recipe;
+mod replay;
 mod reuse;
 mod set;
 mod staircase;
@@ -20,6 +22,7 @@ mod staircase;
 use super::context::{Context, Function};
 use super::direct::{CudaReal, Output};
 use super::gather::{DeviceInputs, RealsArg};
+use super::locked::Locked;
 use super::memory::{Buffer, Plain, clear_at, copy_out};
 use super::stream::{Event, Stream, launch};
 use crate::error::{Error, Result};
@@ -28,6 +31,7 @@ use crate::report::Pass;
 use args::{CELLS_OVERFLOW, DEPTH_OVERFLOW, FmmArg, OUTSIDE, STATE_BYTES, StateHead};
 use layout::Laid;
 pub use recipe::{Kind, Recipe};
+use replay::Replay;
 use reuse::{Keeper, Shape, Work};
 pub use set::FmmSet;
 use std::sync::Arc;
@@ -61,6 +65,8 @@ pub struct FmmSum<T: CudaReal> {
     memory: Memory,
     /// What the arenas hold.
     keeper: Keeper,
+    replay: Replay,
+    head: Locked<StateHead>,
     /// Bounds that the host keeps: cells of each tree, and levels.
     cell_capacity: [usize; 2],
     max_level: u32,
@@ -134,6 +140,8 @@ impl<T: CudaReal> FmmSum<T> {
             gauss: Buffer::new(context),
             memory: Memory::new(context),
             keeper: Keeper::default(),
+            replay: Replay::new(context)?,
+            head: Locked::new(context, 1)?,
             cell_capacity: [0; 2],
             max_level: 0,
             account: Account::default(),
@@ -184,11 +192,18 @@ impl<T: CudaReal> FmmSum<T> {
             if laid.lost[0] && !work.sources || laid.lost[1] && !work.targets {
                 continue;
             }
-            self.enqueue(&laid, work, stream, marks)?;
-            let mut head = [StateHead::default()];
-            copy_out(laid.f.state, &mut head, stream)?;
+            let passes = Passes {
+                kernels: &self.kernels,
+                recipe: &self.recipe,
+                context: &self.context,
+                laid: &laid,
+                work,
+                marks,
+            };
+            self.replay.run((laid.f, work), stream, |replay, recorded| passes.enqueue(stream, replay, recorded))?;
+            copy_out(laid.f.state, self.head.slice_mut(), stream)?;
             stream.synchronize()?;
-            if self.learn(&head[0]) {
+            if self.learn() {
                 self.keeper.keep(self.recipe.kind, inputs, shape);
                 return Ok(());
             }
@@ -245,7 +260,8 @@ impl<T: CudaReal> FmmSum<T> {
     }
 
     /// Takes what the device found out; true if the bounds were enough.
-    fn learn(&mut self, head: &StateHead) -> bool {
+    fn learn(&mut self) -> bool {
+        let head = self.head.as_ref()[0];
         if head.flags == 0 {
             self.account = Account {
                 order: self.recipe.staircase.order,
@@ -271,10 +287,22 @@ impl<T: CudaReal> FmmSum<T> {
         }
         false
     }
+}
 
+/// One evaluation on its way to the device.
+struct Passes<'a> {
+    kernels: &'a Kernels,
+    recipe: &'a Recipe,
+    context: &'a Context,
+    laid: &'a Laid,
+    work: Work,
+    marks: &'a [(Pass, Event)],
+}
+
+impl Passes<'_> {
     /// All passes that `work` asks for, in order.
-    fn enqueue(&self, laid: &Laid, work: Work, stream: &Stream, marks: &[(Pass, Event)]) -> Result<()> {
-        let (k, f) = (&self.kernels, laid.f);
+    fn enqueue(&self, stream: &Stream, replay: &Replay, recorded: bool) -> Result<()> {
+        let (k, work, laid, f) = (self.kernels, self.work, self.laid, self.laid.f);
         let sms = self.context.info.multiprocessors as u32;
         let most = f.tree[0].n.max(f.tree[1].n);
         let shared = self.context.info.shared_memory as usize;
@@ -283,8 +311,15 @@ impl<T: CudaReal> FmmSum<T> {
             // SAFETY: arguments as in fmm_translate.cu.
             unsafe { launch!(stream, k.translate, [3 * sms, 1, 1], 256, translate_shared; f, mode, level as i32) }
         };
-        let mark =
-            |pass: Pass| marks.iter().find(|(p, _)| *p == pass).map_or(Ok(()), |(_, event)| event.record(stream));
+        let mark = |pass: Pass| {
+            let Some((_, event)) = self.marks.iter().find(|(p, _)| *p == pass) else { return Ok(()) };
+            if recorded { event.record_in_graph(stream) } else { event.record(stream) }
+        };
+        let near = |stream: &Stream| {
+            // SAFETY: as below.
+            unsafe { launch!(stream, k.p2p, [8 * sms, 1, 1], 128, p2p_shared(self.recipe); f) }
+        };
+        let beside = replay::is_small(&f);
         // Kernels of the trees take both; a tree of no points is left alone.
         let mut t = f;
         if !work.sources {
@@ -332,6 +367,9 @@ impl<T: CudaReal> FmmSum<T> {
                 launch!(stream, k.lists, [8 * sms, 1, 1], 256, 0; f)?;
             }
             mark(Pass::Lists)?;
+            if beside {
+                replay.beside(stream, near)?;
+            }
             if work.upward {
                 launch!(stream, k.p2m, [16 * sms, 1, 1], 128, 0; f)?;
             }
@@ -349,11 +387,14 @@ impl<T: CudaReal> FmmSum<T> {
             translate(2, level)?;
         }
         mark(Pass::L2l)?;
-        // SAFETY: as above.
-        unsafe { launch!(stream, k.p2p, [8 * sms, 1, 1], 128, p2p_shared(&self.recipe); f)? };
+        if beside {
+            replay.join(stream)?
+        } else {
+            near(stream)?
+        }
         mark(Pass::P2p)?;
         // SAFETY: as above.
-        unsafe { launch!(stream, k.l2p, [8 * sms, 1, 1], 128, l2p_shared(&self.recipe); f)? };
+        unsafe { launch!(stream, k.l2p, [8 * sms, 1, 1], 128, l2p_shared(self.recipe); f)? };
         mark(Pass::L2p)
     }
 }

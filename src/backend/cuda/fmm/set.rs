@@ -23,6 +23,8 @@ const FRAGMENT: f64 = 9e-13;
 
 #[derive(Debug)]
 pub struct FmmSet<T: CudaReal> {
+    /// Made when first asked for: where AUTO keeps to the direct sum, a new one at every call would cost more than the sum.
+    recipes: Vec<Recipe>,
     /// Made when first wanted.
     sums: Vec<FmmSum<T>>,
     /// Those of the last evaluation.
@@ -33,7 +35,7 @@ pub struct FmmSet<T: CudaReal> {
 
 impl<T: CudaReal> Default for FmmSet<T> {
     fn default() -> Self {
-        Self { sums: Vec::new(), last: Vec::new(), marks: Vec::new(), begin: None }
+        Self { recipes: Vec::new(), sums: Vec::new(), last: Vec::new(), marks: Vec::new(), begin: None }
     }
 }
 
@@ -62,23 +64,25 @@ impl<T: CudaReal> FmmSet<T> {
         let gradient = output.gradient.address != 0;
         let mut wanted = Vec::new();
         for (kind, n) in &kinds {
-            let found = self.sums.iter().position(|sum| sum.recipe.kind == *kind && sum.recipe.gradient == gradient);
-            let recipe = match found {
-                Some(k) => self.sums[k].recipe.clone(),
-                None => Recipe::new(*kind, options, gradient, T::IS_F64, context.info.shared_memory as usize),
-            };
+            let at = self.recipe(*kind, gradient, options, context);
+            let recipe = &self.recipes[at];
             // What the highest order cannot reach is summed directly.
-            if !recipe.staircase.reached || options.method == Method::Auto && !pays(&recipe, *n, inputs.targets.n) {
+            if !recipe.staircase.reached || options.method == Method::Auto && !pays(recipe, *n, inputs.targets.n) {
                 return Ok(false);
             }
-            wanted.push((found, recipe));
+            wanted.push(at);
         }
         let mut output = output;
-        for (found, recipe) in wanted {
+        for at in wanted {
+            let recipe = &self.recipes[at];
+            let found = self
+                .sums
+                .iter()
+                .position(|sum| sum.recipe.kind == recipe.kind && sum.recipe.gradient == recipe.gradient);
             let k = match found {
                 Some(k) => k,
                 None => {
-                    self.sums.push(FmmSum::new(context, recipe, stream)?);
+                    self.sums.push(FmmSum::new(context, recipe.clone(), stream)?);
                     self.sums.len() - 1
                 }
             };
@@ -88,6 +92,16 @@ impl<T: CudaReal> FmmSet<T> {
             output.add = true;
         }
         Ok(true)
+    }
+
+    /// Index of a recipe; the options of a plan do not change.
+    fn recipe(&mut self, kind: Kind, gradient: bool, options: &PlanOptions, context: &Context) -> usize {
+        let found = self.recipes.iter().position(|recipe| recipe.kind == kind && recipe.gradient == gradient);
+        found.unwrap_or_else(|| {
+            let shared = context.info.shared_memory as usize;
+            self.recipes.push(Recipe::new(kind, options, gradient, T::IS_F64, shared));
+            self.recipes.len() - 1
+        })
     }
 
     fn mark(&mut self, context: &Arc<Context>, stream: &Stream) -> Result<()> {

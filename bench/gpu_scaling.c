@@ -1,0 +1,121 @@
+/* Time over number of points on a GPU, FMM beside direct sum, through the C API with ordinary host arrays, all places new.
+ *
+ * Enters: "crossover", "coulomb", or "scaling FILE.svg [most points]". Leaves: tables and a drawing.
+ */
+#include "gpu_workload.h"
+
+struct timing { double call, device, least, most, error; int32_t order, method; };
+
+/* Median of `repetitions` evaluations after two to warm up. */
+static struct timing measure(wfmm_session *s, enum kind kind, int64_t n, int method, int precision, double tolerance, int gradient, int repetitions) {
+    struct problem p = make(kind, WFMM_REG_NONE, 0, n, n, 0);
+    double *u = malloc(3 * n * 8), *g = gradient ? malloc(9 * n * 8) : NULL;
+    struct spread calls, device;
+    struct timing t = {0};
+    wfmm_plan *plan = plan_of(s, &p, method, precision, tolerance);
+    wfmm_report r = {.struct_size = sizeof r};
+    for (int k = repetitions > 2 ? -2 : -1; k < repetitions; k++) {
+        if (n <= 1000000) for (int64_t i = 0; i < 3 * n; i++) p.target[i] = uniform();
+        else for (int64_t i = 0; i < 3 * n; i++) p.target[i] = p.target[i] * 0.999 + 0.0005; /* all keys change */
+        const double begin = now();
+        hand_over(plan, &p); evaluate(plan, &p, u, g);
+        const double end = now();
+        must(wfmm_plan_report(plan, &r), "report");
+        if (k >= 0) { calls.of[k] = end - begin; device.of[k] = on_device(&r); }
+    }
+    t.call = middle(calls.of, repetitions); t.device = middle(device.of, repetitions);
+    t.least = device.of[0]; t.most = device.of[repetitions - 1];
+    t.order = r.order; t.method = r.method;
+    if (method != WFMM_METHOD_DIRECT && n <= 10000000) must(wfmm_plan_check_f64(plan, 300, 7, &t.error), "check");
+    must(wfmm_plan_destroy(&plan), "destroy");
+    free(u); free(g); drop(&p);
+    return t;
+}
+
+/* From how many points the FMM is the faster one at 1e-3, and what AUTO takes. */
+static void crossover(wfmm_session *s) {
+    const int64_t sizes[] = {1000, 2000, 3000, 5000, 7000, 10000, 14000, 20000, 30000, 50000, 100000};
+    for (int precision = WFMM_PRECISION_F32; precision <= WFMM_PRECISION_F64; precision++)
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+            const struct timing f = measure(s, PARTICLES, sizes[k], WFMM_METHOD_FMM, precision, 1e-3, 0, REPETITIONS);
+            const struct timing d = measure(s, PARTICLES, sizes[k], WFMM_METHOD_DIRECT, precision, 1e-3, 0, REPETITIONS);
+            const struct timing a = measure(s, PARTICLES, sizes[k], WFMM_METHOD_AUTO, precision, 1e-3, 0, REPETITIONS);
+            printf("%s %7lld: FMM kernels %.3f ms, call %.3f, error %.1e, order %d; direct kernels %.3f, call %.3f; direct/FMM kernels %.2f, calls %.2f; AUTO takes %s, call %.3f\n",
+                   precision == WFMM_PRECISION_F32 ? "f32" : "f64", (long long)sizes[k], 1e3 * f.device, 1e3 * f.call, f.error, f.order, 1e3 * d.device, 1e3 * d.call,
+                   d.device / f.device, d.call / f.call, a.method == WFMM_METHOD_FMM ? "FMM" : "direct", 1e3 * a.call);
+            fflush(stdout);
+        }
+}
+
+/* Velocities of vortex particles against potential and force of as many charges. */
+static void coulomb(wfmm_session *s) {
+    for (int precision = WFMM_PRECISION_F32; precision <= WFMM_PRECISION_F64; precision++)
+        for (int digits = 3; digits <= (precision == WFMM_PRECISION_F32 ? 4 : 6); digits += precision == WFMM_PRECISION_F32 ? 1 : 3) {
+            const double tolerance = pow(10, -digits);
+            const struct timing v = measure(s, PARTICLES, 1000000, WFMM_METHOD_FMM, precision, tolerance, 0, REPETITIONS);
+            const struct timing c = measure(s, CHARGES, 1000000, WFMM_METHOD_FMM, precision, tolerance, 1, REPETITIONS);
+            printf("%s 1e-%d: Biot-Savart velocity %.2f ms (order %d), Coulomb potential and force %.2f ms (order %d), ratio %.2f\n", precision == WFMM_PRECISION_F32 ? "f32" : "f64",
+                   digits, 1e3 * v.device, v.order, 1e3 * c.device, c.order, v.device / c.device);
+            fflush(stdout);
+        }
+}
+
+enum { POINTS = 8, CURVES = 4 };
+static const char *const curve_names[CURVES] = {"FMM, f64, 1e-6", "FMM, f32, 1e-4", "direct, f64", "direct, f32"};
+
+/* Seconds over points, both logarithmic; a hollow mark is computed from the rate of the largest sum that was run. */
+static void draw(const char *file, const int64_t *sizes, double seconds[CURVES][POINTS], int measured[CURVES][POINTS], int points) {
+    static const char *const colours[CURVES] = {"#05a", "#2a2", "#a22", "#e80"};
+    FILE *f = fopen(file, "w");
+    if (!f) { printf("cannot write %s\n", file); return; }
+    fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\" height=\"460\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"640\" height=\"460\" fill=\"white\"/>\n"
+               "<text x=\"70\" y=\"20\">CUBE, velocity, one H200: seconds on the device over points (as many targets); hollow: computed</text>\n");
+    for (int e = -4; e <= 4; e++)
+        fprintf(f, "<line x1=\"70\" y1=\"%.1f\" x2=\"620\" y2=\"%.1f\" stroke=\"#ddd\"/><text x=\"20\" y=\"%.1f\">1e%d s</text>\n", 260.0 - 42 * e, 260.0 - 42 * e, 264.0 - 42 * e, e);
+    for (int k = 0; k < points; k++)
+        fprintf(f, "<text x=\"%.1f\" y=\"448\">%.0e</text>\n", 60 + 110 * log10(sizes[k] / 1e3), (double)sizes[k]);
+    for (int c = 0; c < CURVES; c++) {
+        fprintf(f, "<text x=\"90\" y=\"%d\" fill=\"%s\">%s</text>\n<polyline fill=\"none\" stroke=\"%s\" points=\"", 45 + 16 * c, colours[c], curve_names[c], colours[c]);
+        for (int k = 0; k < points; k++) fprintf(f, "%.1f,%.1f ", 75 + 110 * log10(sizes[k] / 1e3), 260 - 42 * log10(seconds[c][k]));
+        fprintf(f, "\"/>\n");
+        for (int k = 0; k < points; k++)
+            fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" stroke=\"%s\" fill=\"%s\"/>\n", 75 + 110 * log10(sizes[k] / 1e3), 260 - 42 * log10(seconds[c][k]), colours[c],
+                    measured[c][k] ? colours[c] : "white");
+    }
+    fprintf(f, "</svg>\n");
+    fclose(f);
+}
+
+static void scaling(wfmm_session *s, const char *file, double most) {
+    static const int64_t sizes[POINTS] = {1000, 10000, 100000, 1000000, 3000000, 10000000, 30000000, 50000000};
+    double seconds[CURVES][POINTS];
+    int measured[CURVES][POINTS], points = 0;
+    while (points < POINTS && sizes[points] <= most) points++;
+    for (int k = 0; k < points; k++)
+        for (int c = 0; c < CURVES; c++) {
+            const int precision = c % 2 ? WFMM_PRECISION_F32 : WFMM_PRECISION_F64, fmm = c < 2;
+            measured[c][k] = fmm || sizes[k] <= 1000000;
+            if (!measured[c][k]) { seconds[c][k] = seconds[c][k - 1] * ((double)sizes[k] / sizes[k - 1]) * ((double)sizes[k] / sizes[k - 1]); continue; }
+            const int repetitions = sizes[k] > 3000000 ? 3 : !fmm && sizes[k] >= 1000000 ? 3 : sizes[k] > 1000000 ? 7 : REPETITIONS;
+            const struct timing t = measure(s, PARTICLES, sizes[k], fmm ? WFMM_METHOD_FMM : WFMM_METHOD_DIRECT, precision, c ? 1e-4 : 1e-6, 0, repetitions);
+            seconds[c][k] = t.device;
+            printf("%-15s %9lld: kernels %.3f ms (%.3f to %.3f, %d), call %.3f ms, error %.1e, order %d, %.2f ns a point\n", curve_names[c], (long long)sizes[k], 1e3 * t.device, 1e3 * t.least, 1e3 * t.most,
+                   repetitions, 1e3 * t.call, t.error, t.order, 1e9 * t.device / sizes[k]);
+            fflush(stdout);
+        }
+    draw(file, sizes, seconds, measured, points);
+}
+
+int main(int argc, char **argv) {
+    wfmm_session_options o;
+    wfmm_session *s = NULL;
+    must(wfmm_session_options_init(&o, sizeof o), "session options");
+    o.backend = WFMM_BACKEND_CUDA;
+    must(wfmm_session_create(&o, &s), "session");
+    const char *what = argc > 1 ? argv[1] : "crossover";
+    if (!strcmp(what, "crossover")) crossover(s);
+    if (!strcmp(what, "coulomb")) coulomb(s);
+    if (!strcmp(what, "scaling")) scaling(s, argc > 2 ? argv[2] : "gpu-scaling.svg", argc > 3 ? atof(argv[3]) : 5e7);
+    must(wfmm_session_destroy(&s), "destroy");
+    return 0;
+}

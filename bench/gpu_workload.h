@@ -1,0 +1,107 @@
+/* What the benches of the FMM on a GPU share: problems with sources and targets in one of five shapes, plans for them, clocks
+ * and medians. */
+#pragma once
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "wakefmm.h"
+
+static void must(wfmm_status status, const char *what) {
+    if (status == 0) return;
+    char text[600];
+    wfmm_last_error(text, sizeof text, NULL);
+    printf("%s: status %d: %s\n", what, status, text);
+    exit(1);
+}
+
+static uint64_t state = 1;
+static double uniform(void) {
+    uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+enum kind { SEGMENTS, PARTICLES, CHARGES };
+static const char *const shapes[] = {"cube", "rings", "clusters", "layer", "line"};
+
+struct problem {
+    enum kind kind;
+    int regularization;
+    int64_t n, m;
+    double *points, *strength, *core, *target;
+    int32_t *ends;
+};
+
+static void point(int shape, double *x) {
+    for (int k = 0; k < 3; k++) x[k] = uniform();
+    const double r = 0.3 + 0.02 * (uniform() - 0.5), t = 6.283185307179586 * uniform();
+    switch (shape) {
+    case 1: x[0] = 0.5 + r * cos(t); x[1] = 0.5 + r * sin(t); x[2] = (uniform() < 0.5 ? 0.4 : 0.6) + 0.02 * (x[2] - 0.5); break;
+    case 2: { const int c = (int)(64 * uniform()); for (int k = 0; k < 3; k++) x[k] = ((c >> 2 * k & 3) + 0.5 + 0.01 * (x[k] - 0.5)) / 4; } break;
+    case 3: x[2] *= 0.01; break;
+    case 4: x[1] = 0.5; x[2] = 0.5; break;
+    }
+    for (int k = 0; k < 3; k++) x[k] = (float)x[k]; /* both precisions see the same places */
+}
+
+static struct problem make(enum kind kind, int regularization, int shape, int64_t n, int64_t m, double core) {
+    struct problem p = {kind, regularization, n, m, NULL, NULL, NULL, NULL, NULL};
+    p.points = malloc(6 * n * sizeof(double));
+    p.strength = malloc(3 * n * sizeof(double));
+    p.core = malloc(n * sizeof(double));
+    p.target = malloc(3 * m * sizeof(double));
+    p.ends = malloc(2 * n * sizeof(int32_t));
+    for (int64_t i = 0; i < n; i++) {
+        if (kind == SEGMENTS) {
+            point(shape, p.points + 6 * i);
+            for (int k = 0; k < 3; k++) p.points[6 * i + 3 + k] = (float)(p.points[6 * i + k] + 0.01 * (uniform() - 0.5));
+            p.ends[2 * i] = (int32_t)(2 * i); p.ends[2 * i + 1] = (int32_t)(2 * i + 1);
+        } else point(shape, p.points + 3 * i);
+        p.core[i] = core * pow(10, -uniform());
+    }
+    for (int64_t i = 0; i < 3 * n; i++) p.strength[i] = 2 * uniform() - 1;
+    for (int64_t i = 0; i < m; i++) point(shape, p.target + 3 * i);
+    return p;
+}
+
+static void drop(struct problem *p) { free(p->points); free(p->strength); free(p->core); free(p->target); free(p->ends); }
+
+static wfmm_plan *plan_of(wfmm_session *s, const struct problem *p, int method, int precision, double tolerance) {
+    wfmm_plan_options o;
+    wfmm_plan *plan = NULL;
+    must(wfmm_plan_options_init(&o, sizeof o), "plan options");
+    o.method = method; o.precision = precision; o.tolerance = tolerance;
+    if (p->kind == SEGMENTS) o.segment_regularization = p->regularization;
+    if (p->kind == PARTICLES) o.particle_regularization = p->regularization;
+    must(wfmm_plan_create(s, &o, &plan), "plan");
+    return plan;
+}
+
+static void hand_over(wfmm_plan *plan, const struct problem *p) {
+    if (p->kind == SEGMENTS) must(wfmm_plan_set_segments_f64(plan, 2 * p->n, p->points, p->n, 2, p->ends, p->strength, p->core, WFMM_MEMORY_HOST), "segments");
+    if (p->kind == PARTICLES) must(wfmm_plan_set_particles_f64(plan, p->n, p->points, p->strength, p->core, WFMM_MEMORY_HOST), "particles");
+    if (p->kind == CHARGES) must(wfmm_plan_set_charges_f64(plan, p->n, p->points, p->strength, WFMM_MEMORY_HOST), "charges");
+    must(wfmm_plan_set_targets_f64(plan, p->m, p->target, WFMM_MEMORY_HOST), "targets");
+}
+
+static void evaluate(wfmm_plan *plan, const struct problem *p, double *u, double *g) {
+    must(p->kind == CHARGES ? wfmm_plan_evaluate_potential_f64(plan, u, g, WFMM_MEMORY_HOST) : wfmm_plan_evaluate_f64(plan, u, g, WFMM_MEMORY_HOST), "evaluate");
+}
+
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + 1e-9 * t.tv_nsec; }
+static int by_size(const void *a, const void *b) { const double d = *(const double *)a - *(const double *)b; return (d > 0) - (d < 0); }
+
+enum { REPETITIONS = 21 };
+struct spread { double of[REPETITIONS]; };
+/* Sorts. */
+static double middle(double *of, int n) { qsort(of, n, sizeof *of, by_size); return of[n / 2]; }
+
+/* Seconds of the passes on the device. */
+static double on_device(const wfmm_report *r) {
+    double sum = 0;
+    for (int k = 0; k < WFMM_PASS_COUNT; k++) if (k != WFMM_PASS_TRANSFER && k != WFMM_PASS_TOTAL) sum += r->seconds[k];
+    return sum;
+}

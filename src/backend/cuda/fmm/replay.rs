@@ -1,0 +1,69 @@
+//! Small evaluations wait more for the host than for the GPU: what is done again with the same arguments is recorded as a
+//! graph and started with one call. In both forms the near field may run beside the far field, on a queue of its own.
+
+use super::args::FmmArg;
+use super::reuse::Work;
+use crate::backend::cuda::context::Context;
+use crate::backend::cuda::stream::{Event, Graph, Stream};
+use crate::error::Result;
+use std::sync::Arc;
+
+/// Sources and targets together up to which recording pays, and up to which neither field fills the chip by itself.
+const SMALL: u32 = 400_000;
+
+pub fn is_small(f: &FmmArg) -> bool {
+    f.tree[0].n + f.tree[1].n <= SMALL
+}
+
+/// What one evaluation queues.
+type Queued = (FmmArg, Work);
+
+/// The last evaluation, and its graph once it was repeated.
+#[derive(Debug)]
+pub struct Replay {
+    last: Option<Queued>,
+    graph: Option<Graph>,
+    side: Stream,
+    fork: Event,
+    join: Event,
+}
+
+impl Replay {
+    pub fn new(context: &Arc<Context>) -> Result<Self> {
+        Ok(Self {
+            last: None,
+            graph: None,
+            side: Stream::new(context)?,
+            fork: Event::new(context)?,
+            join: Event::new(context)?,
+        })
+    }
+
+    /// Runs `enqueue` on `stream`, or replays what it queued before; its argument says whether it is being recorded.
+    pub fn run(&mut self, queued: Queued, stream: &Stream, enqueue: impl Fn(&Self, bool) -> Result<()>) -> Result<()> {
+        let again = self.last == Some(queued);
+        if !again {
+            (self.last, self.graph) = (Some(queued), None);
+        }
+        if !again || !is_small(&queued.0) {
+            return enqueue(self, false);
+        }
+        if self.graph.is_none() {
+            self.graph = Graph::record(stream, || enqueue(self, true)).ok();
+        }
+        // A driver that does not record this gets the work by itself.
+        self.graph.as_ref().map_or_else(|| enqueue(self, false), |graph| graph.launch(stream))
+    }
+
+    /// Starts `work` beside what `stream` gets from now on; `join` waits for it.
+    pub fn beside(&self, stream: &Stream, work: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
+        self.fork.record(stream)?;
+        self.side.wait(&self.fork)?;
+        work(&self.side)?;
+        self.join.record(&self.side)
+    }
+
+    pub fn join(&self, stream: &Stream) -> Result<()> {
+        stream.wait(&self.join)
+    }
+}

@@ -1,0 +1,230 @@
+//! What the CUDA back end queues, under a driver that writes it down: what is kept between evaluations, what is replayed,
+//! that page-locked copies are not written over while the bus may read them, and asynchronous evaluations. No GPU is needed.
+
+#![cfg(target_os = "linux")]
+
+#[path = "fake_driver/harness.rs"]
+mod harness;
+
+use std::path::PathBuf;
+use wakefmm::backend::Field;
+use wakefmm::ffi::arrays::double::{wfmm_plan_set_particles_f64, wfmm_plan_set_targets_f64};
+use wakefmm::ffi::overlap::double::wfmm_plan_evaluate_async_f64;
+use wakefmm::ffi::overlap::wfmm_plan_wait;
+use wakefmm::ffi::plan::{wfmm_plan_create, wfmm_plan_destroy};
+use wakefmm::ffi::session::{wfmm_session_create, wfmm_session_destroy};
+use wakefmm::options::{BackendKind, PlanOptions, SessionOptions, wfmm_plan_options, wfmm_session_options};
+use wakefmm::plan::Plan;
+use wakefmm::plan::arrays::{Array, ArrayMut};
+use wakefmm::plan::sources::{Particles, Strengths};
+use wakefmm::session::Session;
+
+const N: usize = 5000;
+
+fn cloud(seed: usize) -> Vec<f64> {
+    (0..3 * N).map(|i| ((i * 7919 + seed * 104729) % 100_003) as f64 / 100_003.0).collect()
+}
+
+fn plan(method: i32) -> Plan {
+    let session = Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, threads: 2 }).unwrap();
+    let options = wfmm_plan_options { method, particle_regularization: 0, ..Default::default() };
+    Plan::new(session, PlanOptions::checked(&options).unwrap())
+}
+
+fn set_particles(plan: &mut Plan, seed: usize) {
+    let (position, strength) = (cloud(seed), cloud(seed + 1));
+    let particles =
+        Particles { n: N, position: Array::Host(&position[..]), strength: Array::Host(&strength[..]), core: None };
+    plan.set_particles(Some(particles)).unwrap();
+}
+
+fn set_strengths(plan: &mut Plan, seed: usize) {
+    let strength = cloud(seed);
+    let new = Strengths { circulation: None, strength: Some((N, Array::Host(&strength[..]))), charge: None };
+    plan.set_strengths(new).unwrap();
+}
+
+fn set_targets(plan: &mut Plan, seed: usize) {
+    plan.set_targets(Some((N, Array::Host(&cloud(seed)[..])))).unwrap();
+}
+
+fn evaluate(plan: &mut Plan) {
+    let mut u = vec![0.0f64; 3 * N];
+    plan.evaluate(Field::Velocity { gradient: false }, ArrayMut::Host(&mut u[..]), None).unwrap();
+}
+
+/// Writes a line of its own between those of the driver.
+fn say(what: &str) {
+    use std::io::Write;
+    let mut log = std::fs::OpenOptions::new().append(true).create(true).open(std::env::var("FAKE_CUDA_LOG").unwrap());
+    writeln!(log.as_mut().unwrap(), "# {what}").unwrap();
+}
+
+fn log_of(test: &str, failure: &str) -> Vec<(String, Vec<String>)> {
+    let log = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("log-{test}-{failure}"));
+    harness::run(test, failure, Some(&log));
+    let mut parts: Vec<(String, Vec<String>)> = Vec::new();
+    for line in std::fs::read_to_string(&log).unwrap().lines() {
+        match (line.strip_prefix("# "), parts.last_mut()) {
+            (Some(name), _) => parts.push((name.to_owned(), Vec::new())),
+            (None, Some((_, lines))) => lines.push(line.to_owned()),
+            (None, None) => {}
+        }
+    }
+    parts
+}
+
+#[test]
+#[ignore = "run by the others, under the fake driver"]
+fn reuse() {
+    let mut plan = plan(2);
+    set_particles(&mut plan, 1);
+    set_targets(&mut plan, 2);
+    say("first");
+    evaluate(&mut plan);
+    set_strengths(&mut plan, 3);
+    say("strengths");
+    evaluate(&mut plan);
+    set_targets(&mut plan, 4);
+    say("targets");
+    evaluate(&mut plan);
+    set_strengths(&mut plan, 5);
+    set_targets(&mut plan, 6);
+    say("both");
+    evaluate(&mut plan);
+    for k in 0..4 {
+        set_particles(&mut plan, 7 + k);
+        say(&format!("sources {k}"));
+        evaluate(&mut plan);
+    }
+}
+
+/// Whether some line begins so.
+fn has(lines: &[String], what: &str) -> bool {
+    lines.iter().any(|line| line.starts_with(what))
+}
+
+#[test]
+fn what_did_not_change_is_not_done_again() {
+    let parts = log_of("reuse", "none");
+    let did = |name: &str, what: &str| has(&parts.iter().find(|(n, _)| n == name).unwrap().1, what);
+    for pass in ["fmm_bounds", "fmm_keys", "fmm_sort", "fmm_gather", "fmm_lists", "fmm_p2m", "fmm_p2p", "fmm_l2p"] {
+        assert!(did("first", pass), "{pass}");
+    }
+    for pass in ["fmm_bounds", "fmm_keys", "fmm_sort", "fmm_links", "fmm_lists"] {
+        assert!(!did("strengths", pass), "{pass} after new strengths");
+    }
+    assert!(did("strengths", "fmm_gather") && did("strengths", "fmm_p2m") && did("strengths", "fmm_p2p"));
+    for pass in ["fmm_bounds", "fmm_p2m"] {
+        assert!(!did("targets", pass), "{pass} after new targets");
+    }
+    for pass in ["fmm_inside", "fmm_keys", "fmm_restore", "fmm_lists", "fmm_p2p"] {
+        assert!(did("targets", pass), "{pass} after new targets");
+    }
+    assert!(!did("both", "fmm_bounds") && did("both", "fmm_keys") && did("both", "fmm_p2m"));
+    assert!(did("sources 0", "fmm_bounds") && !did("sources 0", "fmm_renew"));
+}
+
+#[test]
+fn what_is_queued_again_is_recorded_and_replayed() {
+    let parts = log_of("reuse", "none");
+    let lines = |name: &str| &parts.iter().find(|(n, _)| n == name).unwrap().1;
+    // The first evaluation of its kind after others, the second, and those that follow.
+    assert!(!has(lines("sources 0"), "replay"));
+    assert!(has(lines("sources 1"), "record") && has(lines("sources 1"), "replay"));
+    assert!(lines("sources 2").iter().all(|line| line == "replay"), "{:?}", lines("sources 2"));
+    assert_eq!(lines("sources 3"), lines("sources 2"));
+    // A driver that records nothing: all is queued as the first time.
+    let parts = log_of("reuse", "no_graphs");
+    let last = &parts.last().unwrap().1;
+    assert!(!has(last, "replay") && has(last, "fmm_l2p"), "{last:?}");
+}
+
+/// The device says that the old root cube does not hold the targets: all is done again, at once and for some evaluations after.
+#[test]
+fn targets_outside_of_the_old_cube() {
+    let parts = log_of("reuse", "outside");
+    let lines = |name: &str| &parts.iter().find(|(n, _)| n == name).unwrap().1;
+    let targets = lines("targets");
+    let at = |what: &str| targets.iter().position(|line| line.starts_with(what));
+    assert!(at("fmm_inside").unwrap() < at("fmm_bounds").unwrap(), "{targets:?}");
+    assert!(!has(lines("both"), "fmm_inside") && has(lines("both"), "fmm_bounds"));
+}
+
+#[test]
+#[ignore = "run by the others, under the fake driver"]
+fn in_flight() {
+    let mut plan = plan(1);
+    set_particles(&mut plan, 1);
+    set_targets(&mut plan, 2);
+    evaluate(&mut plan);
+    // Set many times without an evaluation: what the bus still reads must not be filled with newer numbers.
+    for k in 0..20 {
+        set_targets(&mut plan, 10 + k);
+        set_particles(&mut plan, 40 + k);
+    }
+    say("last");
+    evaluate(&mut plan);
+    let sum = |x: Vec<f64>| x.iter().sum::<f64>();
+    println!("targets {:.12e}\nparticles {:.12e}", sum(cloud(29)), sum(cloud(59)));
+}
+
+#[test]
+fn arrays_reach_the_device_as_they_were_set_last() {
+    let log = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("log-in-flight");
+    let text = harness::run("in_flight", "none", Some(&log));
+    let wanted = |name: &str| {
+        let line =
+            text.lines().find_map(|line| line.split_once(&format!("{name} "))).unwrap_or_else(|| panic!("{text}"));
+        line.1.parse::<f64>().unwrap()
+    };
+    let lines = std::fs::read_to_string(&log).unwrap();
+    let sums: Vec<f64> = lines.lines().filter_map(|line| line.strip_prefix("sum ")?.parse().ok()).collect();
+    let [.., targets, particles] = sums[..] else { panic!("{lines}") };
+    assert!((targets - wanted("targets")).abs() < 1e-6 * targets, "{targets} in {lines}");
+    assert!((particles - wanted("particles")).abs() < 1e-6 * particles, "{particles} in {lines}");
+}
+
+#[test]
+#[ignore = "run by the others, under the fake driver"]
+fn asynchronous() {
+    let (x, mut u) = (cloud(1), vec![0.0f64; 3 * N]);
+    let (mut session, mut plan) = (std::ptr::null_mut(), std::ptr::null_mut());
+    let where_to = wfmm_session_options { backend: 2, threads: 2, ..Default::default() };
+    let how = wfmm_plan_options { method: 1, ..Default::default() };
+    let n = N as i64;
+    // SAFETY: live arrays of the lengths that are told.
+    unsafe {
+        assert_eq!(wfmm_session_create(&where_to, &mut session), 0);
+        assert_eq!(wfmm_plan_create(session, &how, &mut plan), 0);
+        assert_eq!(wfmm_plan_set_particles_f64(plan, n, x.as_ptr(), x.as_ptr(), std::ptr::null(), 0), 0);
+        assert_eq!(wfmm_plan_set_targets_f64(plan, n, x.as_ptr(), 0), 0);
+        let begin = std::time::Instant::now();
+        let started = wfmm_plan_evaluate_async_f64(plan, u.as_mut_ptr(), std::ptr::null_mut(), 0);
+        let returned = begin.elapsed().as_millis();
+        let busy = wfmm_plan_set_targets_f64(plan, n, x.as_ptr(), 0);
+        let waited = wfmm_plan_wait(plan);
+        let took = begin.elapsed().as_millis();
+        let after = wfmm_plan_set_targets_f64(plan, n, x.as_ptr(), 0);
+        println!("outcome {started} {busy} {waited} {after} {} {}", returned < 200, took >= 300);
+        assert_eq!(wfmm_plan_destroy(&mut plan), 0);
+        assert_eq!(wfmm_session_destroy(&mut session), 0);
+    }
+}
+
+/// Outcomes: started, while under way, waited, afterwards; returned at once; waited until the device was done.
+#[test]
+fn asynchronous_evaluations_return_at_once_and_fail_when_waited_for() {
+    use wakefmm::error::{WFMM_ERR_BUSY, WFMM_ERR_DEVICE_LOST, WFMM_ERR_DEVICE_MEMORY, WFMM_ERR_UNUSABLE};
+    let slow = harness::run("asynchronous", "slow", None);
+    assert!(slow.contains(&format!("outcome 0 {WFMM_ERR_BUSY} 0 0 true true")), "{slow}");
+    let status = |failure: &str| {
+        let text = harness::run("asynchronous", failure, None);
+        let line = text.lines().find_map(|l| l.split_once("outcome ")).unwrap_or_else(|| panic!("{text}")).1.to_owned();
+        line.split(' ').take(4).map(|s| s.parse::<i32>()).filter_map(Result::ok).collect::<Vec<_>>()
+    };
+    let full = status("full");
+    assert_eq!((full[0], full[2], full[3]), (0, WFMM_ERR_DEVICE_MEMORY, 0), "a full device may be tried again");
+    let lost = status("kernel");
+    assert_eq!((lost[0], lost[2], lost[3]), (0, WFMM_ERR_DEVICE_LOST, WFMM_ERR_UNUSABLE), "a lost one may not");
+}

@@ -1,0 +1,27 @@
+//! Runs a test of the calling program again, in a process of its own, under the fake driver.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Builds the driver and runs the ignored test `test` with FAKE_CUDA = `failure`; what it printed.
+pub fn run(test: &str, failure: &str, log: Option<&Path>) -> String {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("driver-{test}-{failure}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fake_driver/cuda.c");
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let mut command = Command::new(compiler);
+    command.args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wl,-soname,libcuda.so.1", "-o"]);
+    command.arg(folder.join("libcuda.so.1")).arg(source);
+    assert!(command.status().expect("a C compiler runs").success());
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args([test, "--exact", "--nocapture", "--ignored", "--test-threads=1"]);
+    child.env("FAKE_CUDA", failure).env("LD_LIBRARY_PATH", &folder);
+    if let Some(log) = log {
+        let _ = std::fs::remove_file(log);
+        child.env("FAKE_CUDA_LOG", log);
+    }
+    let child = child.output().unwrap();
+    let text = String::from_utf8_lossy(&child.stdout).into_owned();
+    assert!(child.status.success(), "{test}, {failure}: {text}\n{}", String::from_utf8_lossy(&child.stderr));
+    text
+}
