@@ -1,5 +1,5 @@
 //! What the CUDA back end queues, under a driver that writes it down: what is kept between evaluations, what is replayed,
-//! that page-locked copies are not written over while the bus may read them, and asynchronous evaluations. No GPU is needed.
+//! that arrays arrive as they were set last however late the bus reads them, and asynchronous evaluations. No GPU is needed.
 
 #![cfg(target_os = "linux")]
 
@@ -158,7 +158,7 @@ fn in_flight() {
     set_particles(&mut plan, 1);
     set_targets(&mut plan, 2);
     evaluate(&mut plan);
-    // Set many times without an evaluation: what the bus still reads must not be filled with newer numbers.
+    // Set many times without an evaluation, in memory that is used again and again.
     for k in 0..20 {
         set_targets(&mut plan, 10 + k);
         set_particles(&mut plan, 40 + k);
