@@ -367,11 +367,12 @@ impl Passes<'_> {
                 launch!(stream, k.lists, [8 * sms, 1, 1], 256, 0; f)?;
             }
             mark(Pass::Lists)?;
-            if beside {
-                replay.beside(stream, near)?;
-            }
             if work.upward {
                 launch!(stream, k.p2m, [16 * sms, 1, 1], 128, 0; f)?;
+            }
+            // Not before P2M: the largest core below a cell, by which the near field finds its pairs, comes from there.
+            if beside {
+                replay.beside(stream, near)?;
             }
         }
         mark(Pass::P2m)?;
