@@ -4,7 +4,7 @@
  */
 #include "gpu_workload.h"
 
-struct timing { double call, device, least, most, error; int32_t order, method; };
+struct timing { double call, device, least, most, error; int32_t order, method; wfmm_report last; };
 
 /* Median of `repetitions` evaluations after two to warm up. */
 static struct timing measure(wfmm_session *s, enum kind kind, int64_t n, int method, int precision, double tolerance, int gradient, int repetitions) {
@@ -25,7 +25,7 @@ static struct timing measure(wfmm_session *s, enum kind kind, int64_t n, int met
     }
     t.call = middle(calls.of, repetitions); t.device = middle(device.of, repetitions);
     t.least = device.of[0]; t.most = device.of[repetitions - 1];
-    t.order = r.order; t.method = r.method;
+    t.order = r.order; t.method = r.method; t.last = r;
     if (method != WFMM_METHOD_DIRECT && n <= 10000000) must(wfmm_plan_check_f64(plan, 300, 7, &t.error), "check");
     must(wfmm_plan_destroy(&plan), "destroy");
     free(u); free(g); drop(&p);
@@ -43,6 +43,9 @@ static void crossover(wfmm_session *s) {
             printf("%s %7lld: FMM kernels %.3f ms, call %.3f, error %.1e, order %d; direct kernels %.3f, call %.3f; direct/FMM kernels %.2f, calls %.2f; AUTO takes %s, call %.3f\n",
                    precision == WFMM_PRECISION_F32 ? "f32" : "f64", (long long)sizes[k], 1e3 * f.device, 1e3 * f.call, f.error, f.order, 1e3 * d.device, 1e3 * d.call,
                    d.device / f.device, d.call / f.call, a.method == WFMM_METHOD_FMM ? "FMM" : "direct", 1e3 * a.call);
+            printf("            passes, us:");
+            for (int pass = WFMM_PASS_TREE; pass <= WFMM_PASS_P2P; pass++) printf(" %.0f", 1e6 * f.last.seconds[pass]);
+            printf("\n");
             fflush(stdout);
         }
 }

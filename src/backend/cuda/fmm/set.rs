@@ -14,11 +14,14 @@ use std::sync::Arc;
 /// The passes that are timed, in their order; each ends where its event is.
 const TIMED: [Pass; 8] = [Pass::Tree, Pass::Lists, Pass::P2m, Pass::M2m, Pass::M2l, Pass::L2l, Pass::P2p, Pass::L2p];
 
-/// Seconds of direct pairs and of FMMs on one H200, from which AUTO chooses (bench/gpu, 2026-11-21): pairs a second in f64
-/// (f32 does twice as many), an empty FMM, a source or target, and a kept fragment of the operators a target.
-const PAIRS: [f64; 3] = [5.5e11, 5.5e11, 2.3e11];
-const EMPTY: f64 = 0.6e-3;
-const POINT: f64 = 4e-9;
+/// Seconds of direct sums and of FMMs on one H200, from which AUTO chooses (bench/gpu_scaling crossover, 2026-11-21): pairs a
+/// second in f64 and what f32 does more of them, an empty direct sum, an empty FMM, a source or target, and a kept fragment of
+/// the operators a target.
+const PAIRS: [f64; 3] = [7.5e11, 6.0e11, 2.7e11];
+const SINGLE: f64 = 2.2;
+const EMPTY_DIRECT: f64 = 0.03e-3;
+const EMPTY: f64 = 0.33e-3;
+const POINT: f64 = 2.5e-9;
 const FRAGMENT: f64 = 9e-13;
 
 #[derive(Debug)]
@@ -155,11 +158,10 @@ fn has_fmm(kind: Kind, options: &PlanOptions) -> bool {
 
 fn pays(recipe: &Recipe, sources: usize, targets: usize) -> bool {
     let (n, m) = (sources as f64, targets as f64);
-    let rate =
-        PAIRS[recipe.kind as usize] * if recipe.is_f64 { 1.0 } else { 2.0 } * if recipe.gradient { 0.55 } else { 1.0 };
-    let speed = if recipe.is_f64 { 1.0 } else { 2.0 };
+    let speed = if recipe.is_f64 { 1.0 } else { SINGLE };
+    let rate = speed * PAIRS[recipe.kind as usize] * if recipe.gradient { 0.55 } else { 1.0 };
     let far = FRAGMENT * recipe.staircase.fragments as f64 * m * recipe.components() as f64 / 3.0 / speed;
-    n * m / rate > EMPTY + POINT * (n + m) + far
+    EMPTY_DIRECT + n * m / rate > EMPTY + POINT * (n + m) + far
 }
 
 #[cfg(test)]
@@ -184,5 +186,11 @@ mod tests {
         let recipe = Recipe::new(Kind::Particle, &options, false, true, 232_448);
         assert!(!pays(&recipe, 1000, 1000));
         assert!(pays(&recipe, 1_000_000, 1_000_000));
+        // Measured at 1e-3: from 16,000 points in f64, 24,000 in f32.
+        let options = PlanOptions { tolerance: 1e-3, ..options };
+        for (is_f64, few, many) in [(true, 12_000, 20_000), (false, 20_000, 30_000)] {
+            let recipe = Recipe::new(Kind::Particle, &options, false, is_f64, 232_448);
+            assert!(!pays(&recipe, few, few) && pays(&recipe, many, many));
+        }
     }
 }
