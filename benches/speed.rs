@@ -1,7 +1,7 @@
 //! The CPU's speed: arrays in, velocities out, everything between counted; the direct sum timed in the same run.
 //!
 //! `make bench` runs all parts; `part=NAME` one of: table, leaves, crossover, coulomb, linear. `threads=N` (2),
-//! `largest=N` leaves out larger workloads. Places are new in every repetition; times are medians. The direct sum is timed
+//! `largest=N` leaves out larger workloads, `column=NAME` takes those whose name begins so. Places are new in every repetition; times are medians. The direct sum is timed
 //! on as many targets as fit two seconds and scaled, which is fair because its time is proportional to them.
 
 mod support;
@@ -129,7 +129,7 @@ impl Bench {
         );
         println!("|---|---|---|---|---|---|---|---|---|---|---|");
         for (name, n, m, bars) in COLUMNS {
-            if n.max(m) > self.largest {
+            if n.max(m) > self.largest || argument("column").is_some_and(|c| !name.starts_with(&c)) {
                 continue;
             }
             for (k, tolerance) in [1e-3, 1e-6].into_iter().enumerate() {
@@ -162,7 +162,7 @@ impl Bench {
     fn leaves(&self) {
         println!("| workload | tolerance | chosen, s | best by hand, s (leaf) | chosen/best |\n|---|---|---|---|---|");
         for (name, n, m, _) in COLUMNS {
-            if n.max(m) > self.largest.min(100_000) {
+            if n.max(m) > self.largest || argument("column").is_some_and(|c| !name.starts_with(&c)) {
                 continue;
             }
             for tolerance in [1e-3, 1e-6] {

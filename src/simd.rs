@@ -4,6 +4,9 @@
 //! A kernel implements `Kernel<T>` once; `dispatch` runs it with the best set this machine has.
 //! Everything that touches a lane must be `#[inline(always)]`, or it is compiled without the instruction set.
 
+pub mod dense;
+mod transpose;
+
 use std::any::TypeId;
 use std::fmt::{Debug, Display};
 use std::mem::{size_of, transmute_copy};

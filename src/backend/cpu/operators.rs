@@ -6,19 +6,37 @@
 //!
 //! A translation is rotation – axial translation – rotation back (Gumerov & Duraiswami 2008 §3), 2 p³ + 8 p²
 //! multiplications: the rotation that brings the direction (α, β) to the z axis is z-turn(α), swap y↔z, z-turn(-β), swap,
-//! so that the only matrices are constants.
-//!
-//! Unsafe: raw pointers into scratch whose length is checked once per call; bounds checks in these loops cost a third.
+//! so that the only matrices are constants. A rotation keeps the degree, so it is done degree by degree while the numbers
+//! are in the first cache; only the axial step needs all of them, order of m by order of m.
 
 use crate::math::harmonics::{self, index};
+pub use crate::simd::dense::WIDEST;
+use crate::simd::dense::{self, Matrix, Pairs, Places};
 use crate::simd::{Kernel, Lane, Real, Simd, outline};
 
-/// A square constant matrix applied to the coefficients `from..from+size`, result at `to..`.
-struct Block<T> {
+/// What one degree needs for a rotation; places are inside the degree but for `by_m`.
+struct Degree<T> {
+    turns: Pairs,
+    swap: [Swap<T>; 4],
+}
+
+/// One of the four blocks of the swap of y and z.
+struct Swap<T> {
     from: usize,
-    to: usize,
     size: usize,
-    entries: Vec<T>,
+    matrix: Matrix<T>,
+    /// Rows inside the degree, and in the arrangement by m.
+    inside: Places,
+    by_m: Places,
+}
+
+/// The axial step of one m.
+struct Axial<T> {
+    m2l: Matrix<T>,
+    /// [n-m][l-m], zero above the diagonal.
+    shift: Vec<T>,
+    /// For cos and sin: start in the arrangement by m, and the places of l = m .. order-1 in the usual one.
+    ends: [(usize, Places); 2],
 }
 
 /// Constants for all orders up to `order`.
@@ -27,14 +45,8 @@ pub struct Operators<T> {
     diagonal: Vec<T>,
     /// (a, b) of the vertical recurrence at n(n+1)/2 + m.
     vertical: Vec<(T, T)>,
-    /// (cos index, sin index, m) of every pair that a turn about z mixes, degree after degree.
-    turns: Vec<(u32, u32, u32)>,
-    /// Four blocks a degree.
-    swap: Vec<[Block<T>; 4]>,
-    /// For each m: [l-m][n-m], (order-m)².
-    m2l: Vec<Vec<T>>,
-    /// For each m: [n-m][l-m], zero above the diagonal.
-    shift: Vec<Vec<T>>,
+    degrees: Vec<Degree<T>>,
+    axial: Vec<Axial<T>>,
     /// For each axis: (to, from, weight) with ∂(Σ c R) = Σ c_from weight R_to.
     pub derivative: [Vec<(u32, u32, T)>; 3],
 }
@@ -43,15 +55,62 @@ fn tri(n: usize, m: usize) -> usize {
     n * (n + 1) / 2 + m
 }
 
+/// The arrangement by m of an expansion of `order`: all n of (m, cos), then all n of (m, sin), by rising m.
+fn by_m(order: usize, m: usize, sin: bool) -> usize {
+    let before: usize = (0..m).map(|k| if k == 0 { order } else { 2 * (order - k) }).sum();
+    before + if sin { order - m } else { 0 }
+}
+
+/// m and cos|sin of each coefficient of degree n, in its place.
+fn labels(n: usize) -> Vec<(usize, bool)> {
+    let mut at = vec![(0, false); 2 * n + 1];
+    for m in 0..=n {
+        at[index(n, m, false) - n * n] = (m, false);
+        if m > 0 {
+            at[index(n, m, true) - n * n] = (m, true);
+        }
+    }
+    at
+}
+
+impl<T: Real> Degree<T> {
+    fn new(n: usize, order: usize) -> Self {
+        let labels = labels(n);
+        let pairs = (1..=n).map(|m| ((index(n, m, false) - n * n) as u32, (index(n, m, true) - n * n) as u32));
+        let swap = std::array::from_fn(|k| {
+            let b = &harmonics::swap(n)[k];
+            let rows = b.to - n * n..b.to - n * n + b.size;
+            Swap {
+                from: b.from - n * n,
+                size: b.size,
+                matrix: Matrix::new(b.size, b.size, b.entries.iter().map(|&v| T::of(v)).collect()),
+                inside: Places::new(rows.clone()),
+                by_m: Places::new(rows.map(|r| by_m(order, labels[r].0, labels[r].1) + n - labels[r].0)),
+            }
+        });
+        Self { turns: Pairs::new(pairs.collect()), swap }
+    }
+}
+
+impl<T: Real> Axial<T> {
+    fn new(m: usize, order: usize) -> Self {
+        let size = order - m;
+        let all = || (m..order).flat_map(move |i| (m..order).map(move |j| (i, j)));
+        Self {
+            m2l: Matrix::new(size, size, all().map(|(l, n)| T::of(harmonics::m2l_axial(n, l, m))).collect()),
+            shift: all()
+                .map(|(n, l)| T::of(if l <= n { harmonics::shift_axial(n, l, m) } else { 0.0 }))
+                .collect(),
+            ends: [false, true].map(|sin| {
+                let places = if sin && m == 0 { 0..0 } else { m..order };
+                (by_m(order, m, sin), Places::new(places.map(|l| index(l, m, sin))))
+            }),
+        }
+    }
+}
+
 impl<T: Real> Operators<T> {
     pub fn new(order: usize) -> Self {
-        let per_m = |f: &dyn Fn(usize, usize, usize) -> f64| -> Vec<Vec<T>> {
-            (0..order)
-                .map(|m| {
-                    (m..order).flat_map(|l| (m..order).map(move |n| (l, n))).map(|(l, n)| T::of(f(l, n, m))).collect()
-                })
-                .collect()
-        };
         let mut derivative = [vec![], vec![], vec![]];
         for (axis, list) in derivative.iter_mut().enumerate() {
             for n in 0..order {
@@ -74,20 +133,8 @@ impl<T: Real> Operators<T> {
                 .map(|(n, m)| if m < n { harmonics::vertical(n, m) } else { (0.0, 0.0) })
                 .map(|(a, b)| (T::of(a), T::of(b)))
                 .collect(),
-            turns: (0..order)
-                .flat_map(|n| (1..=n).map(move |m| (index(n, m, false) as u32, index(n, m, true) as u32, m as u32)))
-                .collect(),
-            swap: (0..order)
-                .map(|n| {
-                    std::array::from_fn(|k| {
-                        let b = &harmonics::swap(n)[k];
-                        let entries = b.entries.iter().map(|&v| T::of(v)).collect();
-                        Block { from: b.from, to: b.to, size: b.size, entries }
-                    })
-                })
-                .collect(),
-            m2l: per_m(&|l, n, m| harmonics::m2l_axial(n, l, m)),
-            shift: per_m(&|n, l, m| if l <= n { harmonics::shift_axial(n, l, m) } else { 0.0 }),
+            degrees: (0..order).map(|n| Degree::new(n, order)).collect(),
+            axial: (0..order).map(|m| Axial::new(m, order)).collect(),
             derivative,
         }
     }
@@ -128,98 +175,10 @@ impl<T: Real> Operators<T> {
     }
 }
 
-/// Rows of a constant matrix times `C` columns of lanes: y[r][c] = Σ_j m[r·stride + j] x[j][c], R rows.
-///
-/// # Safety
-/// `m` holds R rows of `stride`, `x` `k`·C and `y` R·C registers.
-#[inline(always)]
-unsafe fn rows<S: Simd, T: Real, const R: usize, const C: usize>(
-    s: S,
-    k: usize,
-    m: *const T,
-    stride: usize,
-    x: *const T,
-    y: *mut T,
-) {
-    let w = Lane::<S, T>::LANES;
-    let mut acc = [[Lane::<S, T>::zero(s); C]; R];
-    // SAFETY: the caller's promise.
-    unsafe {
-        for j in 0..k {
-            let v: [Lane<S, T>; C] = std::array::from_fn(|c| Lane::load_ptr(s, x.add((j * C + c) * w)));
-            for (r, a) in acc.iter_mut().enumerate() {
-                let f = Lane::splat(s, *m.add(r * stride + j));
-                for c in 0..C {
-                    a[c] = f.fma(v[c], a[c]);
-                }
-            }
-        }
-        for (r, a) in acc.iter().enumerate() {
-            for (c, a) in a.iter().enumerate() {
-                a.store_ptr(y.add((r * C + c) * w));
-            }
-        }
-    }
-}
-
-/// A whole matrix of `n` rows and `k` columns times `C` columns of lanes.
-///
-/// # Safety
-/// As `rows`, for `n` rows.
-#[inline(always)]
-unsafe fn matrix<S: Simd, T: Real, const C: usize>(
-    s: S,
-    n: usize,
-    k: usize,
-    m: *const T,
-    stride: usize,
-    x: *const T,
-    y: *mut T,
-) {
-    let w = Lane::<S, T>::LANES;
-    let most = if C == 1 { 8 } else { 4 };
-    let mut i = 0;
-    // SAFETY: the caller's promise; i + R <= n in every arm.
-    unsafe {
-        while n - i >= most {
-            if C == 1 {
-                rows::<S, T, 8, C>(s, k, m.add(i * stride), stride, x, y.add(i * C * w));
-            } else {
-                rows::<S, T, 4, C>(s, k, m.add(i * stride), stride, x, y.add(i * C * w));
-            }
-            i += most;
-        }
-        let (m, y) = (m.add(i * stride), y.add(i * C * w));
-        match n - i {
-            7 if C == 1 => rows::<S, T, 7, C>(s, k, m, stride, x, y),
-            6 if C == 1 => rows::<S, T, 6, C>(s, k, m, stride, x, y),
-            5 if C == 1 => rows::<S, T, 5, C>(s, k, m, stride, x, y),
-            4 => rows::<S, T, 4, C>(s, k, m, stride, x, y),
-            3 => rows::<S, T, 3, C>(s, k, m, stride, x, y),
-            2 => rows::<S, T, 2, C>(s, k, m, stride, x, y),
-            1 => rows::<S, T, 1, C>(s, k, m, stride, x, y),
-            _ => {}
-        }
-    }
-}
-
-/// A small square matrix: the loop over columns is unrolled.
-///
-/// # Safety
-/// `m` holds N², `x` and `y` N·C registers.
-#[inline(always)]
-unsafe fn square<S: Simd, T: Real, const N: usize, const C: usize>(s: S, m: *const T, x: *const T, y: *mut T) {
-    // SAFETY: the caller's promise.
-    unsafe { matrix::<S, T, C>(s, N, N, m, N, x, y) }
-}
-
 /// Matrix of constants `[rows][stride]` times lanes `x[k]`, for evaluation of expansions.
 #[inline(always)]
 pub fn times<S: Simd, T: Real>(s: S, n: usize, k: usize, m: &[T], stride: usize, x: &[T], y: &mut [T]) {
-    let w = Lane::<S, T>::LANES;
-    assert!(k <= stride && m.len() >= n * stride && x.len() >= k * w && y.len() >= n * w);
-    // SAFETY: lengths just checked.
-    unsafe { matrix::<S, T, 1>(s, n, k, m.as_ptr(), stride, x.as_ptr(), y.as_mut_ptr()) }
+    dense::product(s, [n, k, stride], m, x, y)
 }
 
 /// Which translation.
@@ -239,37 +198,39 @@ pub struct Step {
     pub to_radius: f64,
 }
 
-/// Scratch of one thread for translations of order up to `order`: registers are 16 numbers wide at most.
+/// Scratch of one thread for translations of order up to `order`.
 pub struct Scratch<T> {
+    /// One degree, before and after a step.
+    a: Vec<T>,
+    b: Vec<T>,
+    /// A whole expansion by m, and one in the usual order.
     x: Vec<T>,
     y: Vec<T>,
-    /// cos mα, sin mα, cos mβ, sin mβ, and two tables of powers, [order] registers each.
-    turn: Vec<T>,
-    pack: Vec<T>,
+    tables: Vec<T>,
     order: usize,
 }
 
-/// Widest register, in numbers.
-pub const WIDEST: usize = 16;
-
 impl<T: Real> Scratch<T> {
     pub fn new(order: usize, components: usize) -> Self {
-        let n = (order * order).max(1) * WIDEST * components;
+        let register = WIDEST * components;
         Self {
-            x: vec![T::ZERO; n],
-            y: vec![T::ZERO; n],
-            turn: vec![T::ZERO; 6 * (order + 1) * WIDEST],
-            pack: vec![T::ZERO; 2 * (order + 1) * WIDEST * components],
+            a: vec![T::ZERO; 2 * order.max(1) * register],
+            b: vec![T::ZERO; 2 * order.max(1) * register],
+            x: vec![T::ZERO; (order * order).max(1) * register],
+            y: vec![T::ZERO; (order * order).max(1) * register],
+            tables: vec![T::ZERO; TABLES * (order + 1) * WIDEST],
             order,
         }
     }
 }
 
+/// cos mα, sin mα, cos mβ, sin mβ; the factors of a degree that enters and of one that leaves; powers of the axial step.
+const TABLES: usize = 7;
+
 /// Angles and powers of up to LANES pairs, ready for any number of components.
 pub struct Batch {
     kind: Shift,
     p: usize,
-    active: usize,
 }
 
 impl Batch {
@@ -278,282 +239,197 @@ impl Batch {
     pub fn new<S: Simd, T: Real>(s: S, kind: Shift, p: usize, steps: &[Step], scratch: &mut Scratch<T>) -> Self {
         let w = Lane::<S, T>::LANES;
         assert!(steps.len() <= w && p <= scratch.order && !steps.is_empty());
-        let mut g = [[T::ZERO; WIDEST]; 7];
+        // M2M expands R(X - c') about c, so its axis is c - c'; M2L and L2L look from the giver to the receiver.
+        let sign = if kind == Shift::M2m { -1.0 } else { 1.0 };
+        let mut g = [[T::ZERO; WIDEST]; 6];
         for lane in 0..w {
             let step = steps[lane.min(steps.len() - 1)];
-            // M2M expands R(X - c') about c, so its axis is c - c'; M2L and L2L look from the giver to the receiver.
-            let d = if kind == Shift::M2m { step.d.map(|v| -v) } else { step.d };
-            let rho2 = d[0] * d[0] + d[1] * d[1];
-            let r = (rho2 + d[2] * d[2]).sqrt();
-            let rho = rho2.sqrt();
-            let (ca, sa) = if rho > 0.0 { (d[0] / rho, d[1] / rho) } else { (1.0, 0.0) };
-            let (cb, sb) = if r > 0.0 { (d[2] / r, rho / r) } else { (1.0, 0.0) };
-            let (pre, post, factor) = match kind {
-                Shift::M2l => (step.from_radius / r, step.to_radius / r, 1.0 / r),
-                Shift::M2m => (step.from_radius / step.to_radius, r / step.to_radius, 1.0),
-                Shift::L2l => (r / step.from_radius, step.to_radius / step.from_radius, 1.0),
-            };
-            for (k, v) in [ca, sa, cb, sb, pre, post, factor].into_iter().enumerate() {
+            let [x, y, z] = step.d;
+            let live = if lane < steps.len() { 1.0 } else { 0.0 };
+            for (k, v) in [sign * x, sign * y, sign * z, step.from_radius, step.to_radius, live].into_iter().enumerate() {
                 g[k][lane] = T::of(v);
             }
         }
-        let v: [Lane<S, T>; 7] = std::array::from_fn(|k| Lane::load(s, &g[k]));
+        let [x, y, z, from, to, live] = g.map(|v| Lane::<S, T>::load(s, &v));
+        let (zero, one) = (Lane::zero(s), Lane::splat(s, T::ONE));
+        let rho2 = x.fma(x, y * y);
+        let r2 = z.fma(z, rho2);
+        let (rho, r) = (rho2.sqrt(), r2.sqrt());
+        let over = |a: Lane<S, T>, b: Lane<S, T>, none: Lane<S, T>| zero.lt(b).select(a / b, none);
+        let (ca, sa) = (over(x, rho, one), over(y, rho, zero));
+        let (cb, sb) = (over(z, r, one), over(rho, r, zero));
+        let (enters, leaves, power, factor) = match kind {
+            Shift::M2l => (from / r, to / r, one, one / r),
+            Shift::M2m => (from / to, one, r / to, one),
+            Shift::L2l => (one, to / from, r / from, one),
+        };
         let stride = (scratch.order + 1) * WIDEST;
-        let (mut ca, mut sa) = (Lane::splat(s, T::ONE), Lane::zero(s));
-        let (mut cb, mut sb) = (ca, sa);
-        let (mut pre, mut post) = (Lane::splat(s, T::ONE), v[6]);
+        let mut at = [one, zero, one, zero, live, factor, one];
         for m in 0..p {
-            for (k, value) in [ca, sa, cb, sb, pre, post].into_iter().enumerate() {
-                value.store(&mut scratch.turn[k * stride + m * w..]);
+            for (k, value) in at.into_iter().enumerate() {
+                value.store(&mut scratch.tables[k * stride + m * w..]);
             }
-            (ca, sa) = (ca * v[0] - sa * v[1], sa * v[0] + ca * v[1]);
-            (cb, sb) = (cb * v[2] - sb * v[3], sb * v[2] + cb * v[3]);
-            pre = pre * v[4];
-            post = post * v[5];
+            let [c, v, d, u, e, l, q] = at;
+            at = [
+                c * ca - v * sa,
+                v * ca + c * sa,
+                d * cb - u * sb,
+                u * cb + d * sb,
+                e * enters,
+                l * leaves,
+                q * power,
+            ];
         }
-        Self { kind, p, active: steps.len() }
+        Self { kind, p }
     }
 
-    /// Translates all `C` components: `source(lane)` gives the expansion `[component][stride]` of the pair in `lane`; the
-    /// result is added to `sum[(i·C + component)·LANES + lane]`.
+    /// Translates all `C` components of the expansions `[component][stride]` in `from`, one a lane; the result is added to
+    /// `sum[(i·C + component)·LANES + lane]`.
     #[inline(always)]
-    pub fn translate<'a, S: Simd, T: Real, const C: usize>(
+    pub fn translate<S: Simd, T: Real, const C: usize>(
         &self,
         s: S,
         ops: &Operators<T>,
         scratch: &mut Scratch<T>,
         stride: usize,
-        source: impl Fn(usize) -> &'a [T],
+        from: &[&[T]],
         sum: &mut [T],
     ) {
         let w = Lane::<S, T>::LANES;
-        let (p, n) = (self.p, self.p * self.p);
-        assert!(p <= ops.order && sum.len() >= n * C * w && scratch.x.len() >= n * C * w);
-        gather::<S, T, C>(self.active, n, stride, source, &mut scratch.x);
-        let table = (scratch.order + 1) * WIDEST;
-        let (x, y) = (scratch.x.as_mut_ptr(), scratch.y.as_mut_ptr());
-        let turn = scratch.turn.as_ptr();
-        // SAFETY: x, y hold order²·C registers, turn 6 tables of order + 1 and pack 2·C; p <= order was checked in `new`.
-        unsafe {
-            let (ca, sa, cb, sb) = (turn, turn.add(table), turn.add(2 * table), turn.add(3 * table));
-            let (pre, post) = (turn.add(4 * table), turn.add(5 * table));
-            z_turn::<S, T, C, false>(s, ops, p, ca, sa, x);
-            swap::<S, T, C>(s, ops, p, x, y);
-            z_turn::<S, T, C, true>(s, ops, p, cb, sb, y);
-            swap::<S, T, C>(s, ops, p, y, x);
-            match self.kind {
-                Shift::M2l => axial_m2l::<S, T, C>(s, ops, p, pre, post, x, y, scratch.pack.as_mut_ptr()),
-                Shift::M2m => axial_shift::<S, T, C, false>(s, ops, p, pre, post, x, y),
-                Shift::L2l => axial_shift::<S, T, C, true>(s, ops, p, post, pre, x, y),
-            }
-            swap::<S, T, C>(s, ops, p, y, x);
-            z_turn::<S, T, C, false>(s, ops, p, cb, sb, x);
-            swap::<S, T, C>(s, ops, p, x, y);
-            z_turn::<S, T, C, true>(s, ops, p, ca, sa, y);
-            let sum = sum.as_mut_ptr();
-            for i in 0..n * C {
-                (Lane::<S, T>::load_ptr(s, sum.add(i * w)) + Lane::load_ptr(s, y.add(i * w))).store_ptr(sum.add(i * w));
-            }
+        assert!(self.p <= ops.order && ops.order <= scratch.order);
+        let Scratch { a, b, x, y, tables, order } = scratch;
+        let table = (*order + 1) * WIDEST;
+        let t: [&[T]; TABLES] = std::array::from_fn(|k| &tables[k * table..(k + 1) * table]);
+        for (n, degree) in ops.degrees[..self.p].iter().enumerate() {
+            outline(s, Forward::<T, C> { degree, n, from, stride, t, a, b, x });
+        }
+        match self.kind {
+            Shift::M2l => outline(s, M2l::<T, C> { ops, p: self.p, x, y }),
+            Shift::M2m => axial_shift::<S, T, C, false>(s, ops, self.p, t[6], x, y),
+            Shift::L2l => axial_shift::<S, T, C, true>(s, ops, self.p, t[6], x, y),
+        }
+        for (n, degree) in ops.degrees[..self.p].iter().enumerate() {
+            let range = n * n * C * w..(n + 1) * (n + 1) * C * w;
+            outline(s, Back::<T, C> { degree, n, y: &y[range.clone()], t, a, b, sum: &mut sum[range] });
         }
     }
 }
 
-/// Coefficients of up to LANES expansions side by side, `x[i][component][lane]`; idle lanes are zero.
-#[inline(always)]
-fn gather<'a, S: Simd, T: Real, const C: usize>(
-    active: usize,
+/// One degree from the expansions to the frame of the pair, by m.
+struct Forward<'a, 'b, T, const C: usize> {
+    degree: &'a Degree<T>,
     n: usize,
+    from: &'a [&'a [T]],
     stride: usize,
-    source: impl Fn(usize) -> &'a [T],
-    x: &mut [T],
-) {
-    let w = Lane::<S, T>::LANES;
-    let x = &mut x[..n * C * w];
-    if active < w {
-        x.fill(T::ZERO);
+    t: [&'a [T]; TABLES],
+    a: &'b mut [T],
+    b: &'b mut [T],
+    x: &'b mut [T],
+}
+
+impl<T: Real, const C: usize> Kernel for Forward<'_, '_, T, C> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let Self { degree, n, from, stride, t, a, b, x } = self;
+        let w = Lane::<S, T>::LANES;
+        let factor = Lane::load(s, &t[4][n * w..]);
+        dense::gather::<S, T, C>(s, from, [n * n, stride, 2 * n + 1], factor, a);
+        degree.turns.turn::<S, T, C, false>(s, t[0], t[1], a);
+        degree.swap.iter().for_each(|q| q.apply::<S, C>(s, a, &q.inside, b));
+        degree.turns.turn::<S, T, C, true>(s, t[2], t[3], b);
+        degree.swap.iter().for_each(|q| q.apply::<S, C>(s, b, &q.by_m, x));
     }
-    for lane in 0..active {
-        let from = source(lane);
-        let parts: [&[T]; C] = std::array::from_fn(|c| &from[c * stride..][..n]);
-        for (i, to) in x.chunks_exact_mut(C * w).enumerate() {
-            for c in 0..C {
-                to[c * w + lane] = parts[c][i];
-            }
+}
+
+/// One degree from the frame of the pair back, added to the sum.
+struct Back<'a, 'b, T, const C: usize> {
+    degree: &'a Degree<T>,
+    n: usize,
+    y: &'a [T],
+    t: [&'a [T]; TABLES],
+    a: &'b mut [T],
+    b: &'b mut [T],
+    sum: &'b mut [T],
+}
+
+impl<T: Real, const C: usize> Kernel for Back<'_, '_, T, C> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let Self { degree, n, y, t, a, b, sum } = self;
+        let w = Lane::<S, T>::LANES;
+        degree.swap.iter().for_each(|q| q.apply::<S, C>(s, y, &q.inside, a));
+        degree.turns.turn::<S, T, C, false>(s, t[2], t[3], a);
+        degree.swap.iter().for_each(|q| q.apply::<S, C>(s, a, &q.inside, b));
+        let factor = Lane::load(s, &t[5][n * w..]);
+        degree.turns.turn_add::<S, T, C, true>(s, t[0], t[1], factor, b, sum);
+    }
+}
+
+impl<T: Real> Swap<T> {
+    #[inline(always)]
+    fn apply<S: Simd, const C: usize>(&self, s: S, x: &[T], to: &Places, y: &mut [T]) {
+        let x = &x[self.from * C * Lane::<S, T>::LANES..];
+        match self.size {
+            0 => {}
+            1 => self.matrix.apply::<S, C>(s, [1, 1], x, to, y),
+            2 => self.matrix.apply::<S, C>(s, [2, 2], x, to, y),
+            3 => self.matrix.apply::<S, C>(s, [3, 3], x, to, y),
+            4 => self.matrix.apply::<S, C>(s, [4, 4], x, to, y),
+            k => self.matrix.apply::<S, C>(s, [k, k], x, to, y),
         }
     }
 }
 
-/// Turn about z by +angle of the frame (`back`: by -angle): c' = c cos mα + s sin mα, s' = s cos mα - c sin mα.
-struct Turn<'a, T, const C: usize> {
+/// Along the axis, multipole to local.
+struct M2l<'a, 'b, T, const C: usize> {
     ops: &'a Operators<T>,
     p: usize,
-    back: bool,
-    cos: *const T,
-    sin: *const T,
-    x: *mut T,
+    x: &'a [T],
+    y: &'b mut [T],
 }
 
-/// # Safety
-/// `x` holds p²·C registers, `cos`, `sin` p.
-#[inline(always)]
-unsafe fn z_turn<S: Simd, T: Real, const C: usize, const BACK: bool>(
-    s: S,
-    ops: &Operators<T>,
-    p: usize,
-    cos: *const T,
-    sin: *const T,
-    x: *mut T,
-) {
-    outline(s, Turn::<T, C> { ops, p, back: BACK, cos, sin, x });
-}
-
-impl<T: Real, const C: usize> Kernel for Turn<'_, T, C> {
+impl<T: Real, const C: usize> Kernel for M2l<'_, '_, T, C> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
         let w = Lane::<S, T>::LANES;
-        let Self { ops, p, back, cos, sin, x } = self;
-        let sign = Lane::<S, T>::splat(s, if back { -T::ONE } else { T::ONE });
-        for &(i, j, m) in &ops.turns[..p * p.saturating_sub(1) / 2] {
-            // SAFETY: `z_turn`'s promise; every index is below p².
-            unsafe {
-                let cm = Lane::load_ptr(s, cos.add(m as usize * w));
-                let sm = Lane::load_ptr(s, sin.add(m as usize * w)) * sign;
-                let (x, y) = (x.add(i as usize * C * w), x.add(j as usize * C * w));
-                for c in 0..C {
-                    let (a, b) = (Lane::<S, T>::load_ptr(s, x.add(c * w)), Lane::<S, T>::load_ptr(s, y.add(c * w)));
-                    b.fma(sm, a * cm).store_ptr(x.add(c * w));
-                    a.fnma(sm, b * cm).store_ptr(y.add(c * w));
-                }
+        for (m, axial) in self.ops.axial[..self.p].iter().enumerate() {
+            for (start, to) in axial.ends.iter().take(m + 1) {
+                axial.m2l.apply::<S, C>(s, [self.p - m; 2], &self.x[start * C * w..], to, self.y);
             }
         }
     }
 }
 
-/// Exchange of y and z.
-///
-/// # Safety
-/// `x`, `y` hold p²·C registers and do not overlap.
+/// Regular shift: y_n = Σ_{l≤n} A u^(n-l) x_l (M2M), or its transpose y_l = Σ_{n≥l} A u^(n-l) x_n (L2L).
 #[inline(always)]
-unsafe fn swap<S: Simd, T: Real, const C: usize>(s: S, ops: &Operators<T>, p: usize, x: *const T, y: *mut T) {
-    outline(s, Swap::<T, C> { ops, p, x, y });
-}
-
-struct Swap<'a, T, const C: usize> {
-    ops: &'a Operators<T>,
-    p: usize,
-    x: *const T,
-    y: *mut T,
-}
-
-impl<T: Real, const C: usize> Kernel for Swap<'_, T, C> {
-    type Output = ();
-    #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        let Self { ops, p, x, y } = self;
-        let w = Lane::<S, T>::LANES * C;
-        for b in ops.swap[..p].iter().flatten() {
-            // SAFETY: `swap`'s promise; from + size and to + size are at most p².
-            unsafe {
-                let (m, x, y) = (b.entries.as_ptr(), x.add(b.from * w), y.add(b.to * w));
-                match b.size {
-                    0 => {}
-                    1 => square::<S, T, 1, C>(s, m, x, y),
-                    2 => square::<S, T, 2, C>(s, m, x, y),
-                    3 => square::<S, T, 3, C>(s, m, x, y),
-                    4 => square::<S, T, 4, C>(s, m, x, y),
-                    k => matrix::<S, T, C>(s, k, k, m, k, x, y),
-                }
-            }
-        }
-    }
-}
-
-/// # Safety
-/// `x`, `y` hold p²·C registers, `pre`, `post` p, `pack` 2 C (order+1).
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-unsafe fn axial_m2l<S: Simd, T: Real, const C: usize>(
+fn axial_shift<S: Simd, T: Real, const C: usize, const LOCAL: bool>(
     s: S,
     ops: &Operators<T>,
     p: usize,
-    pre: *const T,
-    post: *const T,
-    x: *const T,
-    y: *mut T,
-    pack: *mut T,
+    u: &[T],
+    x: &[T],
+    y: &mut [T],
 ) {
     let w = Lane::<S, T>::LANES;
-    // SAFETY: the caller's promise; indices are below p².
-    unsafe {
-        let out = pack.add((p + 1) * C * w);
-        for m in 0..p {
-            for sin in [false, true] {
-                if sin && m == 0 {
-                    continue;
-                }
-                for n in m..p {
-                    let f = Lane::<S, T>::load_ptr(s, pre.add(n * w));
-                    let (from, to) = (x.add(index(n, m, sin) * C * w), pack.add((n - m) * C * w));
-                    for c in 0..C {
-                        (Lane::load_ptr(s, from.add(c * w)) * f).store_ptr(to.add(c * w));
-                    }
-                }
-                matrix::<S, T, C>(s, p - m, p - m, ops.m2l[m].as_ptr(), ops.order - m, pack, out);
-                for l in m..p {
-                    let f = Lane::<S, T>::load_ptr(s, post.add(l * w));
-                    let (from, to) = (out.add((l - m) * C * w), y.add(index(l, m, sin) * C * w));
-                    for c in 0..C {
-                        (Lane::load_ptr(s, from.add(c * w)) * f).store_ptr(to.add(c * w));
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Regular shift: y_n = Σ_{l≤n} A u^(n-l) v^l x_l (M2M), or its transpose y_l = v^l Σ_{n≥l} A u^(n-l) x_n (L2L).
-///
-/// # Safety
-/// `x`, `y` hold p²·C registers, `v`, `u` p powers each.
-#[inline(always)]
-unsafe fn axial_shift<S: Simd, T: Real, const C: usize, const LOCAL: bool>(
-    s: S,
-    ops: &Operators<T>,
-    p: usize,
-    v: *const T,
-    u: *const T,
-    x: *const T,
-    y: *mut T,
-) {
-    let w = Lane::<S, T>::LANES;
-    for m in 0..p {
-        let (a, stride) = (&ops.shift[m], ops.order - m);
-        for sin in [false, true] {
-            if sin && m == 0 {
-                continue;
-            }
+    for (m, axial) in ops.axial[..p].iter().enumerate() {
+        for (sin, (start, _)) in axial.ends.iter().enumerate().take(m + 1) {
             for to in m..p {
                 let mut sum = [Lane::<S, T>::zero(s); C];
-                let range = if LOCAL { to..p } else { m..to + 1 };
-                // SAFETY: the caller's promise; indices are below p².
-                unsafe {
-                    for from in range {
-                        let (n, l) = if LOCAL { (from, to) } else { (to, from) };
-                        let mut f = Lane::splat(s, a[(n - m) * stride + l - m]) * Lane::load_ptr(s, u.add((n - l) * w));
-                        if !LOCAL {
-                            f = f * Lane::load_ptr(s, v.add(l * w));
-                        }
-                        let x = x.add(index(from, m, sin) * C * w);
-                        for c in 0..C {
-                            sum[c] = f.fma(Lane::load_ptr(s, x.add(c * w)), sum[c]);
-                        }
-                    }
-                    let y = y.add(index(to, m, sin) * C * w);
+                for from in if LOCAL { to..p } else { m..to + 1 } {
+                    let (n, l) = if LOCAL { (from, to) } else { (to, from) };
+                    let a = axial.shift[(n - m) * (ops.order - m) + l - m];
+                    let f = Lane::splat(s, a) * Lane::load(s, &u[(n - l) * w..]);
+                    let x = &x[(start + from - m) * C * w..];
                     for c in 0..C {
-                        let f = if LOCAL { Lane::load_ptr(s, v.add(to * w)) } else { Lane::splat(s, T::ONE) };
-                        (sum[c] * f).store_ptr(y.add(c * w));
+                        sum[c] = f.fma(Lane::load(s, &x[c * w..]), sum[c]);
                     }
+                }
+                let y = &mut y[index(to, m, sin == 1) * C * w..];
+                for c in 0..C {
+                    sum[c].store(&mut y[c * w..]);
                 }
             }
         }
@@ -584,7 +460,8 @@ mod tests {
                 let steps = &self.steps[k..(k + w).min(self.steps.len())];
                 let batch = Batch::new(s, self.kind, self.p, steps, &mut scratch);
                 let mut sum = vec![T::ZERO; self.p * self.p * w];
-                batch.translate::<S, T, 1>(s, &ops, &mut scratch, 0, |lane| &self.from[k + lane], &mut sum);
+                let from: Vec<&[T]> = self.from[k..k + steps.len()].iter().map(|f| &f[..]).collect();
+                batch.translate::<S, T, 1>(s, &ops, &mut scratch, 0, &from, &mut sum);
                 for lane in 0..steps.len() {
                     for i in 0..self.p * self.p {
                         self.to[k + lane][i] = sum[i * w + lane];

@@ -246,7 +246,7 @@ impl<T: Real, const C: usize> Kernel for Gather<'_, '_, T, C> {
             let batch = Batch::new(s, self.kind, (self.order)(k), steps, &mut self.work.scratch);
             let from: [&[T]; WIDEST] = std::array::from_fn(|lane| (self.from)(k + lane.min(steps.len() - 1)));
             let sum = &mut self.work.sum[..];
-            batch.translate::<S, T, C>(s, self.ops, &mut self.work.scratch, n, |lane| from[lane], sum);
+            batch.translate::<S, T, C>(s, self.ops, &mut self.work.scratch, n, &from[..steps.len()], sum);
         }
         self.out.fill(T::ZERO);
         for (i, sum) in self.work.sum[..used * C * w].chunks_exact(w).enumerate() {
@@ -275,7 +275,7 @@ impl<T: Real, const C: usize> Kernel for Spread<'_, T, C> {
             let batch = Batch::new(s, Shift::L2l, self.ops.order, steps, &mut self.work.scratch);
             let sum = &mut self.work.sum[..n * C * w];
             sum.fill(T::ZERO);
-            batch.translate::<S, T, C>(s, self.ops, &mut self.work.scratch, n, |_| self.from, sum);
+            batch.translate::<S, T, C>(s, self.ops, &mut self.work.scratch, n, &[self.from], sum);
             for lane in 0..steps.len() {
                 let to = &mut self.out[(k + lane) * C * n..][..C * n];
                 for (i, sum) in sum.chunks_exact(w).enumerate() {

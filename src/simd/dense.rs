@@ -1,0 +1,267 @@
+//! Small dense kernels on lanes: constant matrices times columns of registers, plane turns, transposition.
+//!
+//! Enters and leaves: slices of numbers, `LANES` of them a register and `C` registers (one a component) a coefficient.
+//! Every length is checked once a call, from bounds that the tables carry; inside, the loops run on raw pointers because
+//! checks there cost a third of the time.
+
+use super::{Lane, Real, Simd, transpose};
+
+/// Widest register, in numbers.
+pub const WIDEST: usize = 16;
+
+/// Where the rows of a product go, counted in coefficients.
+#[derive(Debug, Clone)]
+pub struct Places {
+    to: Vec<u32>,
+    end: usize,
+}
+
+impl Places {
+    pub fn new(to: impl IntoIterator<Item = usize>) -> Self {
+        let to: Vec<u32> = to.into_iter().map(|k| k as u32).collect();
+        let end = to.iter().map(|&k| k as usize + 1).max().unwrap_or(0);
+        Self { to, end }
+    }
+}
+
+/// A constant matrix, `entries[row][column]`.
+#[derive(Debug, Clone)]
+pub struct Matrix<T> {
+    rows: usize,
+    columns: usize,
+    entries: Vec<T>,
+}
+
+impl<T: Real> Matrix<T> {
+    pub fn new(rows: usize, columns: usize, entries: Vec<T>) -> Self {
+        assert_eq!(entries.len(), rows * columns);
+        Self { rows, columns, entries }
+    }
+
+    /// y[to[r]] = Σ_j entries[r][j] x[j] for the first `rows` rows and `columns` columns.
+    #[inline(always)]
+    pub fn apply<S: Simd, const C: usize>(
+        &self,
+        s: S,
+        [rows, columns]: [usize; 2],
+        x: &[T],
+        to: &Places,
+        y: &mut [T],
+    ) {
+        let w = Lane::<S, T>::LANES * C;
+        assert!(rows <= self.rows && columns <= self.columns && rows <= to.to.len());
+        assert!(x.len() >= columns * w && y.len() >= to.end * w);
+        let product = Product { columns, stride: self.columns, x: x.as_ptr(), y: y.as_mut_ptr() };
+        // SAFETY: lengths just checked.
+        unsafe { product.all::<S, C>(s, rows, self.entries.as_ptr(), to.to.as_ptr()) }
+    }
+}
+
+/// The parts of a product that all its rows share.
+#[derive(Clone, Copy)]
+struct Product<T> {
+    columns: usize,
+    stride: usize,
+    x: *const T,
+    y: *mut T,
+}
+
+impl<T: Real> Product<T> {
+    /// Rows in groups of nearly one size, as many as registers can sum at a time.
+    ///
+    /// # Safety
+    /// `m` holds `rows` rows of `stride`, `to` `rows` places within `y`, and `x` `columns`·C registers.
+    #[inline(always)]
+    unsafe fn all<S: Simd, const C: usize>(self, s: S, rows: usize, m: *const T, to: *const u32) {
+        let wide = size_of::<T::Of<S>>() >= 64;
+        let most = match (C, wide) {
+            (1, _) => 8,
+            (_, true) => 6,
+            _ => 4,
+        };
+        let groups = rows.div_ceil(most).max(1);
+        let mut done = 0;
+        for g in 0..groups {
+            let count = (rows * (g + 1)) / groups - done;
+            // SAFETY: done + count <= rows.
+            unsafe {
+                let (m, to) = (m.add(done * self.stride), to.add(done));
+                match count {
+                    1 => self.some::<S, 1, C>(s, m, to),
+                    2 => self.some::<S, 2, C>(s, m, to),
+                    3 => self.some::<S, 3, C>(s, m, to),
+                    4 => self.some::<S, 4, C>(s, m, to),
+                    5 if most > 4 => self.some::<S, 5, C>(s, m, to),
+                    6 if most > 4 => self.some::<S, 6, C>(s, m, to),
+                    7 if C == 1 => self.some::<S, 7, C>(s, m, to),
+                    8 if C == 1 => self.some::<S, 8, C>(s, m, to),
+                    _ => {}
+                }
+            }
+            done += count;
+        }
+    }
+
+    /// R rows.
+    ///
+    /// # Safety
+    /// As `all`, for R rows.
+    #[inline(always)]
+    unsafe fn some<S: Simd, const R: usize, const C: usize>(self, s: S, m: *const T, to: *const u32) {
+        let w = Lane::<S, T>::LANES;
+        let mut sums = [[Lane::<S, T>::zero(s); C]; R];
+        // SAFETY: the caller's promise.
+        unsafe {
+            for j in 0..self.columns {
+                let x: [Lane<S, T>; C] = std::array::from_fn(|c| Lane::load_ptr(s, self.x.add((j * C + c) * w)));
+                for (r, sum) in sums.iter_mut().enumerate() {
+                    let f = Lane::splat(s, *m.add(r * self.stride + j));
+                    for c in 0..C {
+                        sum[c] = f.fma(x[c], sum[c]);
+                    }
+                }
+            }
+            for (r, sum) in sums.iter().enumerate() {
+                let y = self.y.add(*to.add(r) as usize * C * w);
+                for (c, v) in sum.iter().enumerate() {
+                    v.store_ptr(y.add(c * w));
+                }
+            }
+        }
+    }
+}
+
+/// y[r] = Σ_j m[r·stride + j] x[j] for numbers given anew: `[rows, columns, stride]`.
+#[inline(always)]
+pub fn product<S: Simd, T: Real>(s: S, [rows, columns, stride]: [usize; 3], m: &[T], x: &[T], y: &mut [T]) {
+    let w = Lane::<S, T>::LANES;
+    assert!(columns <= stride && m.len() >= rows * stride && x.len() >= columns * w && y.len() >= rows * w);
+    assert!(rows <= IN_ORDER.len());
+    let product = Product { columns, stride, x: x.as_ptr(), y: y.as_mut_ptr() };
+    // SAFETY: lengths just checked.
+    unsafe { product.all::<S, 1>(s, rows, m.as_ptr(), IN_ORDER.as_ptr()) }
+}
+
+const IN_ORDER: [u32; 12] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+
+/// Pairs of coefficients that a plane turn mixes: pair k turns by (k + 1) times the angle. Coefficient 0 stays.
+#[derive(Debug, Clone)]
+pub struct Pairs {
+    pairs: Vec<(u32, u32)>,
+    end: usize,
+}
+
+impl Pairs {
+    pub fn new(pairs: Vec<(u32, u32)>) -> Self {
+        let end = pairs.iter().map(|&(a, b)| a.max(b) as usize + 1).max().unwrap_or(1);
+        Self { pairs, end }
+    }
+
+    /// a' = a cos + b sin, b' = b cos - a sin (`BACK`: by the opposite angle); `cos[m]`, `sin[m]` are registers.
+    #[inline(always)]
+    pub fn turn<S: Simd, T: Real, const C: usize, const BACK: bool>(&self, s: S, cos: &[T], sin: &[T], x: &mut [T]) {
+        let w = Lane::<S, T>::LANES;
+        let angles = (self.pairs.len() + 1) * w;
+        assert!(cos.len() >= angles && sin.len() >= angles && x.len() >= self.end * C * w);
+        let (x, cos, sin) = (x.as_mut_ptr(), cos.as_ptr(), sin.as_ptr());
+        for (k, &(i, j)) in self.pairs.iter().enumerate() {
+            // SAFETY: lengths just checked.
+            unsafe {
+                let (cm, sm) = (Lane::load_ptr(s, cos.add((k + 1) * w)), Lane::load_ptr(s, sin.add((k + 1) * w)));
+                let (x, y) = (x.add(i as usize * C * w), x.add(j as usize * C * w));
+                for c in 0..C {
+                    let (a, b) = (Lane::<S, T>::load_ptr(s, x.add(c * w)), Lane::<S, T>::load_ptr(s, y.add(c * w)));
+                    let (a, b) = turned::<S, T, BACK>(a, b, cm, sm);
+                    a.store_ptr(x.add(c * w));
+                    b.store_ptr(y.add(c * w));
+                }
+            }
+        }
+    }
+
+    /// sum += factor · turned x.
+    #[inline(always)]
+    pub fn turn_add<S: Simd, T: Real, const C: usize, const BACK: bool>(
+        &self,
+        s: S,
+        cos: &[T],
+        sin: &[T],
+        factor: Lane<S, T>,
+        x: &[T],
+        sum: &mut [T],
+    ) {
+        let w = Lane::<S, T>::LANES;
+        let (angles, end) = ((self.pairs.len() + 1) * w, self.end.max(1) * C * w);
+        assert!(cos.len() >= angles && sin.len() >= angles && x.len() >= end && sum.len() >= end);
+        let (x, sum, cos, sin) = (x.as_ptr(), sum.as_mut_ptr(), cos.as_ptr(), sin.as_ptr());
+        // SAFETY: lengths just checked.
+        unsafe {
+            let add = |k: usize, v: Lane<S, T>| factor.fma(v, Lane::load_ptr(s, sum.add(k))).store_ptr(sum.add(k));
+            for c in 0..C {
+                add(c * w, Lane::load_ptr(s, x.add(c * w)));
+            }
+            for (k, &(i, j)) in self.pairs.iter().enumerate() {
+                let (cm, sm) = (Lane::load_ptr(s, cos.add((k + 1) * w)), Lane::load_ptr(s, sin.add((k + 1) * w)));
+                for c in 0..C {
+                    let (i, j) = ((i as usize * C + c) * w, (j as usize * C + c) * w);
+                    let (a, b) = (Lane::load_ptr(s, x.add(i)), Lane::load_ptr(s, x.add(j)));
+                    let (a, b) = turned::<S, T, BACK>(a, b, cm, sm);
+                    add(i, a);
+                    add(j, b);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn turned<S: Simd, T: Real, const BACK: bool>(
+    a: Lane<S, T>,
+    b: Lane<S, T>,
+    cos: Lane<S, T>,
+    sin: Lane<S, T>,
+) -> (Lane<S, T>, Lane<S, T>) {
+    if BACK { (b.fnma(sin, a * cos), a.fma(sin, b * cos)) } else { (b.fma(sin, a * cos), a.fnma(sin, b * cos)) }
+}
+
+/// x[i][c][lane] = factor · from[lane][begin + c·stride + i] for i < count; lanes beyond `from` repeat its last.
+#[inline(always)]
+pub fn gather<S: Simd, T: Real, const C: usize>(
+    s: S,
+    from: &[&[T]],
+    [begin, stride, count]: [usize; 3],
+    factor: Lane<S, T>,
+    x: &mut [T],
+) {
+    let w = Lane::<S, T>::LANES;
+    assert!(x.len() >= count * C * w && !from.is_empty());
+    let shortest = from.iter().map(|f| f.len()).min().unwrap_or(0);
+    assert!(shortest >= begin + (C - 1) * stride + count);
+    let mut rows = [from[0].as_ptr(); WIDEST];
+    for (k, row) in rows.iter_mut().enumerate().take(w).skip(1) {
+        *row = from[k.min(from.len() - 1)].as_ptr();
+    }
+    let zero = Lane::zero(s);
+    for c in 0..C {
+        for i in (0..count).step_by(w) {
+            let at = begin + c * stride + i;
+            let (some, whole) = (w.min(count - i), at + w <= shortest);
+            let mut block = [zero; WIDEST];
+            for k in 0..w {
+                // SAFETY: every row is `shortest` long; reading into what follows the degree is harmless.
+                block[k] = unsafe {
+                    if whole {
+                        Lane::load_ptr(s, rows[k].add(at))
+                    } else {
+                        Lane::load_part(s, std::slice::from_raw_parts(rows[k].add(at), some), T::ZERO)
+                    }
+                };
+            }
+            let block = transpose::block(s, block);
+            let to = &mut x[i * C * w..(i + some) * C * w];
+            for (v, to) in block.iter().zip(to.chunks_exact_mut(C * w)) {
+                (*v * factor).store(&mut to[c * w..]);
+            }
+        }
+    }
+}
