@@ -1,7 +1,7 @@
 //! What things cost here: measured once a process, on the kernels themselves, and used by every recipe.
 
 use super::near;
-use super::operators::{Operators, Shift, Step, WIDEST};
+use super::operators::{Operators, Shift, Step};
 use super::passes::{Translation, Work};
 use crate::math::harmonics::MAX_ORDER;
 use crate::math::regularization::Part;
@@ -84,24 +84,30 @@ fn measure_pair<T: Real>(law: Law, gradient: bool) -> f64 {
     seconds / (n as usize * m) as f64
 }
 
-/// Times orders 4, 8 and 14 and lays a + b p² + c p³ through them.
+/// Far cells of one target cell, and target cells: lists as short as real ones, from multipoles that no first cache holds.
+const FAR: usize = 20;
+const LISTS: usize = 12;
+
+/// Times orders 5, 10 and 18 and lays a + b p² + c p³ through them.
 fn measure_m2l<T: Real, const C: usize>() -> Vec<f64> {
-    let orders = [4usize, 8, 14];
+    let orders = [5usize, 10, 18];
     let seconds = orders.map(|p| {
         let ops = operators::<T>(p);
         let mut work = Work::new(p, C);
         let n = C * p * p;
-        let from: Vec<T> = (0..n).map(|i| T::of(1.0 / (i + 1) as f64)).collect();
+        let from: Vec<T> = (0..LISTS * FAR * n).map(|i| T::of(1.0 / (i % 97 + 1) as f64)).collect();
         let mut out = vec![T::ZERO; n];
-        let steps: Vec<Step> = (0..4 * WIDEST)
+        let steps: Vec<Step> = (0..FAR)
             .map(|k| Step { d: [3.0, 0.1 * k as f64, 0.3 * (k % 7) as f64], from_radius: 0.9, to_radius: 0.8 })
             .collect();
-        best(3, || {
-            let order = |_: usize| p;
-            let give = |_: usize| &from[..];
-            Translation::<T, C> { ops: &ops, kind: Shift::M2l, steps: &steps, order: &order, from: &give }
-                .run(&mut work, &mut out)
-        }) / steps.len() as f64
+        let seconds = best(3, || {
+            for list in 0..LISTS {
+                let give = |k: usize| &from[(list * FAR + k) * n..][..n];
+                Translation::<T, C> { ops: &ops, kind: Shift::M2l, steps: &steps, order: &|_| p, from: &give }
+                    .run(&mut work, &mut out)
+            }
+        });
+        seconds / (LISTS * FAR) as f64
     });
     let [a, b, c] = fit(orders.map(|p| p as f64), seconds);
     (0..=MAX_ORDER)

@@ -12,7 +12,7 @@ use super::cost;
 use super::lists::{self, CellLists, Cost, Rules};
 use super::near;
 use super::operators::Operators;
-use super::passes::{self, Points, Work};
+use super::passes::{self, Only, Points, Work};
 use super::tree::{Cell, Root, Tree, bounds};
 use crate::math::accuracy::OrderTable;
 use crate::math::harmonics::MAX_ORDER;
@@ -101,6 +101,14 @@ struct Sample<T> {
     gradient_norm2: (f64, f64),
 }
 
+/// Relative errors over the sample, against the norm without and with the largest few fields, and a factor for how
+/// uncertain so few targets leave them.
+struct SampledError {
+    strict: f64,
+    loose: f64,
+    doubt: f64,
+}
+
 /// The state of one far field.
 pub struct Fmm<T: Real, const C: usize> {
     source_tree: Tree,
@@ -117,6 +125,13 @@ pub struct Fmm<T: Real, const C: usize> {
     sample: Option<Sample<T>>,
     /// Tightening that this plan's sources were found to need; stays until places change.
     safety: f64,
+    /// Leaves are this factor larger than the formula's, found by trial for this wish and these numbers.
+    leaf_factor: f64,
+    leaves_for: Option<(Wish, [usize; 2])>,
+    /// How much more than the estimate allows a pair may be wrong, as measured; remembered from call to call.
+    looseness: f64,
+    /// The orders were measured on the present sample.
+    calibrated: bool,
     pub recipe: Recipe,
     pub seconds: [f64; PASS_COUNT],
     wish: Option<Wish>,
@@ -144,6 +159,10 @@ impl<T: Real, const C: usize> Default for Fmm<T, C> {
             cost: Cost::default(),
             sample: None,
             safety: 1.0,
+            leaf_factor: 1.0,
+            leaves_for: None,
+            looseness: 1.0,
+            calibrated: false,
             recipe: Recipe::default(),
             seconds: [0.0; PASS_COUNT],
             wish: None,
@@ -191,53 +210,86 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         }
         let fresh = self.wish != Some(wish);
         if changes.sources || changes.targets || fresh {
-            if !self.plant(sources, targets, changes, wish, may_decline) {
+            if may_decline && self.too_small(sources, targets.len(), wish) {
                 self.wish = None;
                 return false;
             }
             self.wish = Some(wish);
+            self.plant(sources, targets, changes.sources);
         } else if changes.strengths {
             self.sample = None;
         }
         if self.sample.is_none() {
-            self.take_sample(sources);
-            self.energies = sources.energies(&self.source_tree);
-            let go = self.choose_orders(sources, may_decline);
-            let before = self.sample.as_ref().expect("just taken").norm2.0;
-            self.widen_norm(sources, true);
-            if self.sample.as_ref().expect("just taken").norm2.0 > 2.0 * before {
-                return self.choose_orders(sources, may_decline);
-            }
-            go
-        } else {
-            true
+            self.measure(sources);
+        }
+        let go = !(may_decline && self.recipe.predicted > self.recipe.direct);
+        if !go {
+            self.wish = None;
+        }
+        go
+    }
+
+    /// Whether sorting alone costs more than the direct sum: no expansion can win it back.
+    fn too_small(&mut self, sources: &dyn SourceSet<T, C>, m: usize, wish: Wish) -> bool {
+        let n = sources.places().0.len();
+        self.recipe.direct = n as f64 * m as f64 * sources.pair_seconds(wish.gradient);
+        self.recipe.direct < 2.5e-7 * (n + m) as f64
+    }
+
+    /// Trees whose leaves cost least. An octree of even sources has leaves of one size only, eight times that of the next
+    /// level, so a formula can miss by much: leaves around it are tried, and remembered while the numbers stay alike.
+    fn plant(&mut self, sources: &mut dyn SourceSet<T, C>, targets: &[[f64; 3]], new_sources: bool) {
+        let numbers = [sources.places().0.len(), targets.len()];
+        let alike = |a: usize, b: usize| a.abs_diff(b) * 4 <= a;
+        let known = self.leaves_for.is_some_and(|(wish, n)| {
+            Some(wish) == self.wish && alike(n[0], numbers[0]) && alike(n[1], numbers[1])
+        });
+        if known || self.wish.expect("set by prepare").leaf_capacity > 0 {
+            self.grow(sources, targets, new_sources);
+            return;
+        }
+        let mut seen: Vec<(f64, f64)> = vec![];
+        let mut attempt = |me: &mut Self, factor: f64| {
+            me.leaf_factor = factor;
+            me.grow(sources, targets, new_sources || !seen.is_empty());
+            me.measure(sources);
+            seen.push((me.recipe.predicted, factor));
+            log::debug!("leaves by {factor}: predicted {:.3e} s", me.recipe.predicted);
+            seen.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0)).expect("just pushed").1
+        };
+        attempt(self, 1.0);
+        let best = attempt(self, LEAF_STEP);
+        let best = attempt(self, if best > 1.0 { LEAF_STEP * LEAF_STEP } else { 1.0 / LEAF_STEP });
+        if best != self.leaf_factor {
+            attempt(self, best);
+        }
+        self.leaves_for = self.wish.map(|wish| (wish, numbers));
+    }
+
+    /// Sample, orders and lists for the present trees.
+    fn measure(&mut self, sources: &dyn SourceSet<T, C>) {
+        self.take_sample(sources);
+        self.energies = sources.energies(&self.source_tree);
+        self.choose_orders(sources);
+        let before = self.sample.as_ref().expect("just taken").norm2.0;
+        self.widen_norm(sources, true);
+        if self.sample.as_ref().expect("just taken").norm2.0 > 2.0 * before {
+            self.choose_orders(sources);
         }
     }
 
     /// Both trees.
-    fn plant(
-        &mut self,
-        sources: &mut dyn SourceSet<T, C>,
-        targets: &[[f64; 3]],
-        changes: Changes,
-        wish: Wish,
-        may_decline: bool,
-    ) -> bool {
+    fn grow(&mut self, sources: &mut dyn SourceSet<T, C>, targets: &[[f64; 3]], new_sources: bool) {
         let start = Instant::now();
+        let wish = self.wish.expect("set by prepare");
         let (places, half) = sources.places();
         let (n, m) = (places.len(), targets.len());
-        let pair = sources.pair_seconds(wish.gradient);
-        self.recipe.direct = n as f64 * m as f64 * pair;
-        // Sorting alone costs more than this; no expansion can win it back.
-        if may_decline && self.recipe.direct < 2.5e-7 * (n + m) as f64 {
-            return false;
-        }
-        self.cost = Cost { pair, m2l: cost::m2l::<T, C>() };
+        self.cost = Cost { pair: sources.pair_seconds(wish.gradient), m2l: cost::m2l::<T, C>() };
         let (ns, nt) = self.capacities(n, m, wish);
         // Half the order of the closest pair: with it the estimate meets the measured error of CUBE at 1e-3 … 1e-9.
         let moment = (order_at(wish.tolerance, 0.38) as i32 / 2).clamp(3, 32);
         let same = self.recipe.source_capacity == ns && self.source_tree.permutation.len() == n;
-        if changes.sources || !same {
+        if new_sources || !same {
             let root = Root::around(&[bounds(places, half)]);
             self.source_tree = Tree::build(places, half, root, ns, moment);
             sources.sort(&self.source_tree);
@@ -253,7 +305,6 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         self.recipe.target_capacity = nt;
         self.sample = None;
         self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();
-        true
     }
 
     /// Leaves in which a direct pair of cells costs about what its share of translations does: with 27 near cells and some
@@ -264,9 +315,9 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             return (wish.leaf_capacity, wish.leaf_capacity);
         }
         let typical = order_at(wish.tolerance, 0.3).min(MAX_ORDER - 1);
-        let product = CAPACITY_FACTOR * self.cost.m2l[typical] / self.cost.pair;
+        let product = knob("K_CAP", CAPACITY_FACTOR) * self.cost.m2l[typical] / self.cost.pair;
         let ratio = (n.max(1) as f64 / m.max(1) as f64).clamp(1e-3, 1e3).sqrt();
-        let each = product.sqrt();
+        let each = self.leaf_factor * product.sqrt();
         ((each * ratio).clamp(4.0, 4096.0) as usize, (each / ratio).clamp(8.0, 4096.0) as usize)
     }
 
@@ -289,6 +340,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let points: Vec<[f64; 3]> = targets.iter().map(|&k| self.target_points[k as usize]).collect();
         let exact = direct(sources, &points, wish.gradient, self.source_tree.permutation.len());
         let (norm2, gradient_norm2) = mean_squares::<T, C>(&exact, targets.len());
+        self.calibrated = false;
         self.sample = Some(Sample { norm2, gradient_norm2, targets, exact });
     }
 
@@ -297,7 +349,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let gradient = self.wish.expect("set by prepare").gradient;
         // Whole leaves, because the pair kernels take a register of targets at a time.
         let leaves = &self.leaf_starts;
-        let stride = (self.target_points.len() / 4096).clamp(8, 64).min(leaves.len().div_ceil(4)).max(1);
+        let stride = (self.target_points.len() / 4096).clamp(32, 256).min(leaves.len().div_ceil(4)).max(1);
         let targets: Vec<u32> = leaves
             .iter()
             .step_by(stride)
@@ -312,12 +364,12 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         }
     }
 
-    /// Error per pair, orders, lists. False: predicted slower than the direct sum, and declined.
-    fn choose_orders(&mut self, sources: &dyn SourceSet<T, C>, may_decline: bool) -> bool {
+    /// Error per pair, orders, lists, and what they will cost.
+    fn choose_orders(&mut self, sources: &dyn SourceSet<T, C>) {
         let start = Instant::now();
         let wish = self.wish.expect("set by prepare");
         let budget = self.far_ratio().clamp(1.0, 1e3) * self.safety;
-        let pair_tolerance = (TRUNCATION_SHARE * wish.tolerance * budget).min(0.1);
+        let pair_tolerance = (TRUNCATION_SHARE * wish.tolerance * budget * self.looseness).min(0.1);
         let core_tolerance = (CORE_SHARE * wish.tolerance * budget).min(0.1);
         let highest = if wish.order > 0 { wish.order } else { highest_order(pair_tolerance) };
         let orders = if wish.order > 0 {
@@ -342,24 +394,26 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let threads = rayon::current_num_threads() as f64;
         let m2l: f64 = self.lists.par_iter().flat_map_iter(|l| l.far.iter()).map(|f| self.cost.m2l[f.0 as usize]).sum();
         let (n, m) = (self.source_tree.permutation.len() as f64, self.target_tree.permutation.len() as f64);
-        let points = (n + m) * (1.5e-7 + 1.2e-10 * (C * used * used) as f64);
+        let points = (n + m) * (2.5e-7 + 2.2e-10 * (C * used * used) as f64);
+        // M2M and L2L cost about an M2L each; lists some microseconds a cell, and twice.
+        let cells = (self.source_tree.cells.len() + self.target_tree.cells.len()) as f64;
+        let cells = cells * (self.cost.m2l[used] + knob("K_CELL", 4e-6));
         let r = &mut self.recipe;
         r.pair_tolerance = pair_tolerance;
         r.core_tolerance = core_tolerance;
         // Expansions of a slightly higher order serve as well, and the upward pass need not be done again.
         let kept = self.ops.as_ref().map_or(0, |o| o.order);
-        r.order = if (used..used + 4).contains(&kept) && wish.order == 0 { kept } else { used.max(wish.order) };
+        r.order = if (used..used + 8).contains(&kept) && wish.order == 0 { kept } else { used.max(wish.order) };
         r.depth = self.source_tree.depth().max(self.target_tree.depth());
         r.cells = self.source_tree.cells.len() + self.target_tree.cells.len();
         (r.far_pairs, r.near_pairs, r.correction_pairs) = (far, near, correction);
-        r.predicted = (m2l + (near + correction) as f64 * self.cost.pair + points) / threads;
+        r.predicted = (m2l + (near + correction) as f64 * self.cost.pair + points + cells) / threads;
         r.direct = n * m * self.cost.pair / threads;
         if self.ops.as_ref().is_none_or(|o| o.order != r.order) {
             self.ops = Some(cost::operators(r.order));
             self.upward_done = false;
         }
         self.seconds[Pass::Lists as usize] = start.elapsed().as_secs_f64();
-        !(may_decline && self.recipe.predicted > self.recipe.direct)
     }
 
     /// U/V over the sample: how much larger the field is than what the far cells make of it.
@@ -377,7 +431,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
                     .map(|&s| {
                         let c = &self.source_tree.cells[s as usize];
                         let d2: f64 = (0..3).map(|i| (c.center[i] - at[i]).powi(2)).sum();
-                        let reach = (c.spread + near) / (2.0 * CLOSEST_RATIO);
+                        let reach = (c.spread + near) / (2.0 * knob("K_CLOSE", CLOSEST_RATIO));
                         if d2 > reach * reach { self.energies[s as usize] / d2.powi(power) } else { 0.0 }
                     })
                     .sum::<f64>()
@@ -397,9 +451,13 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let wish = self.wish.expect("prepared");
         for round in 0.. {
             self.upward(sources);
-            self.downward();
+            if round == 0 && !self.calibrated {
+                self.calibrate(sources);
+                self.calibrated = true;
+            }
+            self.downward(Only(None));
             self.widen_norm(sources, false);
-            let (error, loose) = self.sampled_error(sources, wish);
+            let SampledError { strict: error, loose, .. } = self.sampled_error(sources, wish);
             self.recipe.sampled_error = loose;
             self.recipe.tightened = round;
             if error <= wish.tolerance || (round > 0 && loose <= wish.tolerance) || wish.order > 0 {
@@ -410,7 +468,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             }
             log::debug!("sampled error {error:.2e} misses {:.2e}: tightening", wish.tolerance);
             self.safety *= (0.4 * wish.tolerance / error).min(0.5);
-            self.choose_orders(sources, false);
+            self.choose_orders(sources);
         }
         let start = Instant::now();
         self.leaves(sources, wish.gradient, sink);
@@ -427,7 +485,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     pub fn ready(&mut self, sources: &dyn SourceSet<T, C>) {
         if !self.upward_done {
             self.upward(sources);
-            self.downward();
+            self.downward(Only(None));
         }
     }
 
@@ -452,7 +510,43 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         self.upward_done = true;
     }
 
-    fn downward(&mut self) {
+    /// Target cells above the sampled targets, themselves included; `None` where that is a large part of the tree.
+    fn chains(&self) -> Option<Vec<bool>> {
+        let sample = self.sample.as_ref().expect("taken by prepare");
+        let mut marked = vec![false; self.target_tree.cells.len()];
+        let mut count = 0;
+        for &k in &sample.targets {
+            let mut cell = self.leaf_of(k);
+            while cell < marked.len() && !marked[cell] {
+                marked[cell] = true;
+                count += 1;
+                cell = self.target_tree.cells[cell].parent as usize;
+            }
+        }
+        (count as f64 <= knob("K_PART", CALIBRATION_PART) * marked.len() as f64).then_some(marked)
+    }
+
+    /// Measures the error on the sample, where that needs few translations, and gives pairs the orders that the tolerance
+    /// needs in this field. The estimate must hold for the worst of fields, so it is too careful for most.
+    fn calibrate(&mut self, sources: &dyn SourceSet<T, C>) {
+        let wish = self.wish.expect("prepared");
+        if wish.order > 0 || self.recipe.far_pairs == 0 {
+            return;
+        }
+        let Some(chains) = self.chains() else { return };
+        self.downward(Only(Some(&chains)));
+        let sampled = self.sampled_error(sources, wish);
+        let error = (sampled.strict * sampled.doubt).max(f64::MIN_POSITIVE);
+        let factor = (knob("K_AIM", CALIBRATION_AIM) * wish.tolerance / error).clamp(0.03, 30.0);
+        log::debug!("calibration: sampled error {error:.2e}, looser by {factor:.2}");
+        if !(0.7..1.4).contains(&factor) {
+            self.looseness = (self.looseness * factor).clamp(0.1, 100.0);
+            self.choose_orders(sources);
+            self.upward(sources);
+        }
+    }
+
+    fn downward(&mut self, only: Only<'_>) {
         let ops = self.ops.clone().expect("chosen");
         let start = Instant::now();
         self.locals.resize(self.target_tree.cells.len() * C * ops.order * ops.order, T::ZERO);
@@ -461,12 +555,13 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             &self.source_tree,
             &self.target_tree,
             &self.lists,
+            only,
             &self.multipoles,
             &mut self.locals,
         );
         self.seconds[Pass::M2l as usize] = start.elapsed().as_secs_f64();
         let start = Instant::now();
-        passes::l2l::<T, C>(&ops, &self.target_tree, &mut self.locals);
+        passes::l2l::<T, C>(&ops, &self.target_tree, only, &mut self.locals);
         self.seconds[Pass::L2l as usize] = start.elapsed().as_secs_f64();
     }
 
@@ -567,18 +662,27 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         out
     }
 
-    /// Relative error over the sample, against the norm without and with the largest few fields; the gradient counts a
-    /// thirtieth.
-    fn sampled_error(&self, sources: &dyn SourceSet<T, C>, wish: Wish) -> (f64, f64) {
+    /// Relative error over the sample, the gradient's counted a thirtieth.
+    fn sampled_error(&self, sources: &dyn SourceSet<T, C>, wish: Wish) -> SampledError {
         let sample = self.sample.as_ref().expect("taken by prepare");
         let mut wrong = self.field_at(sources, &sample.targets, wish.gradient, false);
         wrong.iter_mut().zip(&sample.exact).for_each(|(a, b)| *a -= *b);
-        let (main, gradient) = mean_squares::<T, C>(&wrong, sample.targets.len());
+        let count = sample.targets.len();
+        let (main, gradient) = mean_squares::<T, C>(&wrong, count);
         let ratio = |a: f64, b: f64| if a == 0.0 { 0.0 } else { (a / b.max(f64::MIN_POSITIVE)).sqrt() };
         let error = |f: fn((f64, f64)) -> f64| {
             ratio(main.1, f(sample.norm2)).max(ratio(gradient.1, f(sample.gradient_norm2)) / 30.0)
         };
-        (error(|n| n.0), error(|n| n.1))
+        // Two standard errors of a mean of squares: a field whose errors sit at few targets is trusted less.
+        let spread = |v: &[T]| {
+            let squares = target_squares(v, count);
+            let mean = squares.iter().sum::<f64>() / count as f64;
+            let variance = squares.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / count as f64;
+            if mean > 0.0 { (1.0 + 2.0 * (variance / count as f64).sqrt() / mean).sqrt() } else { 1.0 }
+        };
+        let main_rows = rows(C, false) * count;
+        let doubt = spread(&wrong[..main_rows]).max(if wish.gradient { spread(&wrong[main_rows..]) } else { 1.0 });
+        SampledError { strict: error(|n| n.0), loose: error(|n| n.1), doubt }
     }
 
     pub fn bytes(&self) -> u64 {
@@ -622,13 +726,17 @@ fn direct<T: Real, const C: usize>(
     (0..rows(C, gradient) * count).map(|k| T::of(blocks.iter().map(|b| b[k].f64()).sum())).collect()
 }
 
+/// Sum of the squares of all rows at each target, `[row][count]`.
+fn target_squares<T: Real>(field: &[T], count: usize) -> Vec<f64> {
+    (0..count).map(|k| field.iter().skip(k).step_by(count).map(|x| x.f64().powi(2)).sum()).collect()
+}
+
 /// Mean squares per target of the field and of its gradient, `[row][count]`: without the largest 1/256 and with them.
 /// A singular field has a heavy tail, and a norm that rests on one close pair would promise too little elsewhere.
 fn mean_squares<T: Real, const C: usize>(field: &[T], count: usize) -> ((f64, f64), (f64, f64)) {
     let main = rows(C, false) * count;
     let mean = |v: &[T]| {
-        let mut squares: Vec<f64> =
-            (0..count).map(|k| v.iter().skip(k).step_by(count).map(|x| x.f64().powi(2)).sum()).collect();
+        let mut squares = target_squares(v, count);
         let all: f64 = squares.iter().sum();
         let drop = if count < 32 { 0 } else { count.div_ceil(256) };
         squares.select_nth_unstable_by(count - 1 - drop.min(count - 1), f64::total_cmp);
@@ -650,9 +758,17 @@ fn order_at(tolerance: f64, ratio: f64) -> usize {
 const CLOSEST_RATIO: f64 = 0.33;
 /// See `capacities`.
 const CAPACITY_FACTOR: f64 = 4.0;
+/// Leaves larger or smaller by this are tried: two steps are most of an octree's level.
+const LEAF_STEP: f64 = 2.2;
+/// The calibration is worth while below this part of the cells, and aims at this part of the tolerance.
+const CALIBRATION_PART: f64 = 0.25;
+const CALIBRATION_AIM: f64 = 0.4;
+fn knob(name: &str, value: f64) -> f64 {
+    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(value)
+}
 
 fn highest_order(tolerance: f64) -> usize {
-    order_at(tolerance, CLOSEST_RATIO).clamp(3, MAX_ORDER)
+    order_at(tolerance, knob("K_CLOSE", CLOSEST_RATIO)).clamp(3, MAX_ORDER)
 }
 
 /// One thread's desk for a leaf.

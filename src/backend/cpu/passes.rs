@@ -132,19 +132,33 @@ pub fn m2m<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, multipoles:
     }
 }
 
+/// Target cells that a downward pass is for; none named: all.
+#[derive(Clone, Copy)]
+pub struct Only<'a>(pub Option<&'a [bool]>);
+
+impl Only<'_> {
+    fn has(&self, cell: usize) -> bool {
+        self.0.is_none_or(|marked| marked[cell])
+    }
+}
+
 /// Local expansions from the far lists.
 pub fn m2l<T: Real, const C: usize>(
     ops: &Operators<T>,
     sources: &Tree,
     targets: &Tree,
     lists: &[CellLists],
+    only: Only<'_>,
     multipoles: &[T],
     locals: &mut [T],
 ) {
     let size = C * ops.order * ops.order;
-    locals.par_chunks_mut(size).zip(&targets.cells).zip(lists).for_each_init(
+    locals.par_chunks_mut(size).zip(&targets.cells).zip(lists).enumerate().for_each_init(
         || (Work::new(ops.order, C), vec![]),
-        |(work, steps), ((out, cell), list)| {
+        |(work, steps), (k, ((out, cell), list))| {
+            if !only.has(k) {
+                return;
+            }
             if list.far.is_empty() {
                 out.fill(T::ZERO);
                 return;
@@ -162,7 +176,7 @@ pub fn m2l<T: Real, const C: usize>(
 }
 
 /// Adds the parent's local expansion to each child's, top level first.
-pub fn l2l<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, locals: &mut [T]) {
+pub fn l2l<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, only: Only<'_>, locals: &mut [T]) {
     let n = ops.order * ops.order;
     let size = C * n;
     for level in 0..tree.depth().saturating_sub(1) {
@@ -175,7 +189,7 @@ pub fn l2l<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, locals: &mu
         for parent in range {
             let cell = &tree.cells[parent];
             let (mine, others) = rest.split_at_mut(cell.children as usize * size);
-            if cell.children > 0 {
+            if cell.children > 0 && only.has(parent) {
                 groups.push((parent, mine));
             }
             rest = others;
