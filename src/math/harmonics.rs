@@ -142,6 +142,11 @@ pub fn shift_axial(n: usize, l: usize, m: usize) -> f64 {
     (factorial_root(n, m) - factorial_root(l, m) - ln_factorial(n - l)).exp()
 }
 
+/// The class that the swap of degree n makes of each class; twice is no change, so also the one that each comes from.
+pub fn swap_classes(n: usize) -> [usize; 4] {
+    if n.is_multiple_of(2) { [0, 2, 1, 3] } else { [3, 1, 2, 0] }
+}
+
 /// The swap of y and z for one degree: R_i(x,y,z) = Σ_j B_ij R_j(x,z,y), by a quadrature that is exact for the degree.
 fn swap_degree(n: usize) -> [SwapBlock; 4] {
     let order = n + 1;
@@ -168,7 +173,7 @@ fn swap_degree(n: usize) -> [SwapBlock; 4] {
         }
     }
     let class = classes(n);
-    let partner = if n.is_multiple_of(2) { [0, 2, 1, 3] } else { [3, 1, 2, 0] };
+    let partner = swap_classes(n);
     std::array::from_fn(|k| {
         let ((from, size_in), (to, size_out)) = (class[k], class[partner[k]]);
         assert_eq!(size_in, size_out);

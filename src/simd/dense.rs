@@ -109,18 +109,9 @@ impl<T: Real> Product<T> {
     #[inline(always)]
     unsafe fn some<S: Simd, const R: usize, const C: usize>(self, s: S, m: *const T, to: *const u32) {
         let w = Lane::<S, T>::LANES;
-        let mut sums = [[Lane::<S, T>::zero(s); C]; R];
         // SAFETY: the caller's promise.
         unsafe {
-            for j in 0..self.columns {
-                let x: [Lane<S, T>; C] = std::array::from_fn(|c| Lane::load_ptr(s, self.x.add((j * C + c) * w)));
-                for (r, sum) in sums.iter_mut().enumerate() {
-                    let f = Lane::splat(s, *m.add(r * self.stride + j));
-                    for c in 0..C {
-                        sum[c] = f.fma(x[c], sum[c]);
-                    }
-                }
-            }
+            let sums = sums::<S, T, R, C>(s, [self.columns, self.stride], m, self.x);
             for (r, sum) in sums.iter().enumerate() {
                 let y = self.y.add(*to.add(r) as usize * C * w);
                 for (c, v) in sum.iter().enumerate() {
@@ -144,6 +135,34 @@ pub fn product<S: Simd, T: Real>(s: S, [rows, columns, stride]: [usize; 3], m: &
 
 const IN_ORDER: [u32; 12] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 
+/// R rows of a matrix times `C` columns of lanes.
+///
+/// # Safety
+/// `m` holds R rows of `stride`, `x` `columns`·C registers.
+#[inline(always)]
+unsafe fn sums<S: Simd, T: Real, const R: usize, const C: usize>(
+    s: S,
+    [columns, stride]: [usize; 2],
+    m: *const T,
+    x: *const T,
+) -> [[Lane<S, T>; C]; R] {
+    let w = Lane::<S, T>::LANES;
+    let mut sums = [[Lane::<S, T>::zero(s); C]; R];
+    // SAFETY: the caller's promise.
+    unsafe {
+        for j in 0..columns {
+            let x: [Lane<S, T>; C] = std::array::from_fn(|c| Lane::load_ptr(s, x.add((j * C + c) * w)));
+            for (r, sum) in sums.iter_mut().enumerate() {
+                let f = Lane::splat(s, *m.add(r * stride + j));
+                for c in 0..C {
+                    sum[c] = f.fma(x[c], sum[c]);
+                }
+            }
+        }
+    }
+    sums
+}
+
 /// Pairs of coefficients that a plane turn mixes: pair k turns by (k + 1) times the angle. Coefficient 0 stays.
 #[derive(Debug, Clone)]
 pub struct Pairs {
@@ -157,9 +176,9 @@ impl Pairs {
         Self { pairs, end }
     }
 
-    /// a' = a cos + b sin, b' = b cos - a sin (`BACK`: by the opposite angle); `cos[m]`, `sin[m]` are registers.
+    /// a' = a cos + b sin, b' = b cos - a sin; `cos[m]`, `sin[m]` are registers.
     #[inline(always)]
-    pub fn turn<S: Simd, T: Real, const C: usize, const BACK: bool>(&self, s: S, cos: &[T], sin: &[T], x: &mut [T]) {
+    pub fn turn<S: Simd, T: Real, const C: usize>(&self, s: S, cos: &[T], sin: &[T], x: &mut [T]) {
         let w = Lane::<S, T>::LANES;
         let angles = (self.pairs.len() + 1) * w;
         assert!(cos.len() >= angles && sin.len() >= angles && x.len() >= self.end * C * w);
@@ -171,57 +190,147 @@ impl Pairs {
                 let (x, y) = (x.add(i as usize * C * w), x.add(j as usize * C * w));
                 for c in 0..C {
                     let (a, b) = (Lane::<S, T>::load_ptr(s, x.add(c * w)), Lane::<S, T>::load_ptr(s, y.add(c * w)));
-                    let (a, b) = turned::<S, T, BACK>(a, b, cm, sm);
+                    let (a, b) = turned(false, a, b, cm, sm);
                     a.store_ptr(x.add(c * w));
                     b.store_ptr(y.add(c * w));
                 }
             }
         }
     }
+}
 
-    /// sum += factor · turned x.
+/// A product with its numbers: the matrix, the column of registers and where the rows go.
+#[derive(Clone, Copy)]
+pub struct Part<'a, T> {
+    pub matrix: &'a Matrix<T>,
+    pub x: &'a [T],
+    pub to: &'a Places,
+}
+
+/// Two products whose rows a plane turn mixes before they leave: with the first `lone` rows of `cos` set aside, row r of
+/// `cos` and of `sin` turn by m = first + 2r times the angle.
+pub struct Mates<'a, T> {
+    pub cos: Part<'a, T>,
+    pub sin: Part<'a, T>,
+    pub lone: usize,
+    pub first: usize,
+}
+
+/// What happens to the rows: turned by +angle or, `back`, by -angle; `factor` times them added, or they are stored.
+pub struct Turn<'a, S: Simd, T: Real> {
+    pub cos: &'a [T],
+    pub sin: &'a [T],
+    pub back: bool,
+    pub add: Option<Lane<S, T>>,
+}
+
+impl<T: Real> Mates<'_, T> {
     #[inline(always)]
-    pub fn turn_add<S: Simd, T: Real, const C: usize, const BACK: bool>(
-        &self,
-        s: S,
-        cos: &[T],
-        sin: &[T],
-        factor: Lane<S, T>,
-        x: &[T],
-        sum: &mut [T],
-    ) {
+    pub fn run<S: Simd, const C: usize>(&self, s: S, turn: &Turn<'_, S, T>, y: &mut [T]) {
         let w = Lane::<S, T>::LANES;
-        let (angles, end) = ((self.pairs.len() + 1) * w, self.end.max(1) * C * w);
-        assert!(cos.len() >= angles && sin.len() >= angles && x.len() >= end && sum.len() >= end);
-        let (x, sum, cos, sin) = (x.as_ptr(), sum.as_mut_ptr(), cos.as_ptr(), sin.as_ptr());
+        let pairs = self.sin.matrix.rows;
+        assert_eq!(self.cos.matrix.rows, pairs + self.lone);
+        for part in [self.cos, self.sin] {
+            assert!(part.x.len() >= part.matrix.columns * C * w && y.len() >= part.to.end * C * w);
+            assert!(part.to.to.len() >= part.matrix.rows);
+        }
+        let angles = (self.first + 2 * pairs) * w;
+        assert!(pairs == 0 || (turn.cos.len() >= angles && turn.sin.len() >= angles));
+        let y = y.as_mut_ptr();
         // SAFETY: lengths just checked.
         unsafe {
-            let add = |k: usize, v: Lane<S, T>| factor.fma(v, Lane::load_ptr(s, sum.add(k))).store_ptr(sum.add(k));
-            for c in 0..C {
-                add(c * w, Lane::load_ptr(s, x.add(c * w)));
+            if self.lone > 0 {
+                let v = self.cos.sums::<S, 1, C>(s, 0);
+                let to = self.cos.to.to.as_ptr();
+                (0..C).for_each(|c| leave(s, turn, y.add((*to as usize * C + c) * w), v[0][c]));
             }
-            for (k, &(i, j)) in self.pairs.iter().enumerate() {
-                let (cm, sm) = (Lane::load_ptr(s, cos.add((k + 1) * w)), Lane::load_ptr(s, sin.add((k + 1) * w)));
+            let most = match (C, size_of::<T::Of<S>>() >= 64) {
+                (1, true) => 6,
+                (1, false) => 4,
+                (_, true) => 4,
+                _ => 2,
+            };
+            let groups = pairs.div_ceil(most);
+            let mut done = 0;
+            for g in 0..groups {
+                let count = (pairs * (g + 1)) / groups - done;
+                match count {
+                    1 => self.some::<S, 1, C>(s, turn, done, y),
+                    2 => self.some::<S, 2, C>(s, turn, done, y),
+                    3 if most > 2 => self.some::<S, 3, C>(s, turn, done, y),
+                    4 if most > 2 => self.some::<S, 4, C>(s, turn, done, y),
+                    5 if C == 1 => self.some::<S, 5, C>(s, turn, done, y),
+                    6 if C == 1 => self.some::<S, 6, C>(s, turn, done, y),
+                    _ => {}
+                }
+                done += count;
+            }
+        }
+    }
+
+    /// R pairs from pair `r0` on.
+    ///
+    /// # Safety
+    /// As checked in `run`, with r0 + R pairs at most.
+    #[inline(always)]
+    unsafe fn some<S: Simd, const R: usize, const C: usize>(&self, s: S, turn: &Turn<'_, S, T>, r0: usize, y: *mut T) {
+        let w = Lane::<S, T>::LANES;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let a = self.cos.sums::<S, R, C>(s, r0 + self.lone);
+            let b = self.sin.sums::<S, R, C>(s, r0);
+            for r in 0..R {
+                let m = (self.first + 2 * (r0 + r)) * w;
+                let (cos, sin) = (Lane::load_ptr(s, turn.cos.as_ptr().add(m)), Lane::load_ptr(s, turn.sin.as_ptr().add(m)));
+                let i = *self.cos.to.to.as_ptr().add(r0 + r + self.lone) as usize * C * w;
+                let j = *self.sin.to.to.as_ptr().add(r0 + r) as usize * C * w;
                 for c in 0..C {
-                    let (i, j) = ((i as usize * C + c) * w, (j as usize * C + c) * w);
-                    let (a, b) = (Lane::load_ptr(s, x.add(i)), Lane::load_ptr(s, x.add(j)));
-                    let (a, b) = turned::<S, T, BACK>(a, b, cm, sm);
-                    add(i, a);
-                    add(j, b);
+                    let (a, b) = turned(turn.back, a[r][c], b[r][c], cos, sin);
+                    leave(s, turn, y.add(i + c * w), a);
+                    leave(s, turn, y.add(j + c * w), b);
                 }
             }
         }
     }
 }
 
+/// # Safety
+/// A register can be written, and where it is added to read, at `to`.
 #[inline(always)]
-fn turned<S: Simd, T: Real, const BACK: bool>(
+unsafe fn leave<S: Simd, T: Real>(s: S, turn: &Turn<'_, S, T>, to: *mut T, v: Lane<S, T>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match turn.add {
+            Some(factor) => factor.fma(v, Lane::load_ptr(s, to)).store_ptr(to),
+            None => v.store_ptr(to),
+        }
+    }
+}
+
+impl<T: Real> Part<'_, T> {
+    /// R rows from row `r0` on.
+    ///
+    /// # Safety
+    /// r0 + R rows are there, and `columns` coefficients in x.
+    #[inline(always)]
+    unsafe fn sums<S: Simd, const R: usize, const C: usize>(&self, s: S, r0: usize) -> [[Lane<S, T>; C]; R] {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let m = self.matrix.entries.as_ptr().add(r0 * self.matrix.columns);
+            sums::<S, T, R, C>(s, [self.matrix.columns, self.matrix.columns], m, self.x.as_ptr())
+        }
+    }
+}
+
+#[inline(always)]
+fn turned<S: Simd, T: Real>(
+    back: bool,
     a: Lane<S, T>,
     b: Lane<S, T>,
     cos: Lane<S, T>,
     sin: Lane<S, T>,
 ) -> (Lane<S, T>, Lane<S, T>) {
-    if BACK { (b.fnma(sin, a * cos), a.fma(sin, b * cos)) } else { (b.fma(sin, a * cos), a.fnma(sin, b * cos)) }
+    if back { (b.fnma(sin, a * cos), a.fma(sin, b * cos)) } else { (b.fma(sin, a * cos), a.fnma(sin, b * cos)) }
 }
 
 /// x[i][c][lane] = factor · from[lane][begin + c·stride + i] for i < count; lanes beyond `from` repeat its last.

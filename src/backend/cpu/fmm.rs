@@ -315,7 +315,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             return (wish.leaf_capacity, wish.leaf_capacity);
         }
         let typical = order_at(wish.tolerance, 0.3).min(MAX_ORDER - 1);
-        let product = knob("K_CAP", CAPACITY_FACTOR) * self.cost.m2l[typical] / self.cost.pair;
+        let product = CAPACITY_FACTOR * self.cost.m2l[typical] / self.cost.pair;
         let ratio = (n.max(1) as f64 / m.max(1) as f64).clamp(1e-3, 1e3).sqrt();
         let each = self.leaf_factor * product.sqrt();
         ((each * ratio).clamp(4.0, 4096.0) as usize, (each / ratio).clamp(8.0, 4096.0) as usize)
@@ -397,7 +397,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let points = (n + m) * (2.5e-7 + 2.2e-10 * (C * used * used) as f64);
         // M2M and L2L cost about an M2L each; lists some microseconds a cell, and twice.
         let cells = (self.source_tree.cells.len() + self.target_tree.cells.len()) as f64;
-        let cells = cells * (self.cost.m2l[used] + knob("K_CELL", 4e-6));
+        let cells = cells * (self.cost.m2l[used] + 4e-6);
         let r = &mut self.recipe;
         r.pair_tolerance = pair_tolerance;
         r.core_tolerance = core_tolerance;
@@ -431,7 +431,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
                     .map(|&s| {
                         let c = &self.source_tree.cells[s as usize];
                         let d2: f64 = (0..3).map(|i| (c.center[i] - at[i]).powi(2)).sum();
-                        let reach = (c.spread + near) / (2.0 * knob("K_CLOSE", CLOSEST_RATIO));
+                        let reach = (c.spread + near) / (2.0 * CLOSEST_RATIO);
                         if d2 > reach * reach { self.energies[s as usize] / d2.powi(power) } else { 0.0 }
                     })
                     .sum::<f64>()
@@ -523,7 +523,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
                 cell = self.target_tree.cells[cell].parent as usize;
             }
         }
-        (count as f64 <= knob("K_PART", CALIBRATION_PART) * marked.len() as f64).then_some(marked)
+        (count as f64 <= CALIBRATION_PART * marked.len() as f64).then_some(marked)
     }
 
     /// Measures the error on the sample, where that needs few translations, and gives pairs the orders that the tolerance
@@ -537,7 +537,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         self.downward(Only(Some(&chains)));
         let sampled = self.sampled_error(sources, wish);
         let error = (sampled.strict * sampled.doubt).max(f64::MIN_POSITIVE);
-        let factor = (knob("K_AIM", CALIBRATION_AIM) * wish.tolerance / error).clamp(0.03, 30.0);
+        let factor = (CALIBRATION_AIM * wish.tolerance / error).clamp(0.03, 30.0);
         log::debug!("calibration: sampled error {error:.2e}, looser by {factor:.2}");
         if !(0.7..1.4).contains(&factor) {
             self.looseness = (self.looseness * factor).clamp(0.1, 100.0);
@@ -762,13 +762,10 @@ const CAPACITY_FACTOR: f64 = 4.0;
 const LEAF_STEP: f64 = 2.2;
 /// The calibration is worth while below this part of the cells, and aims at this part of the tolerance.
 const CALIBRATION_PART: f64 = 0.25;
-const CALIBRATION_AIM: f64 = 0.4;
-fn knob(name: &str, value: f64) -> f64 {
-    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(value)
-}
+const CALIBRATION_AIM: f64 = 0.3;
 
 fn highest_order(tolerance: f64) -> usize {
-    order_at(tolerance, knob("K_CLOSE", CLOSEST_RATIO)).clamp(3, MAX_ORDER)
+    order_at(tolerance, CLOSEST_RATIO).clamp(3, MAX_ORDER)
 }
 
 /// One thread's desk for a leaf.

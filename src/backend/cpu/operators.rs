@@ -11,13 +11,15 @@
 
 use crate::math::harmonics::{self, index};
 pub use crate::simd::dense::WIDEST;
-use crate::simd::dense::{self, Matrix, Pairs, Places};
+use crate::simd::dense::{self, Mates, Matrix, Pairs, Part, Places, Turn};
 use crate::simd::{Kernel, Lane, Real, Simd, outline};
 
 /// What one degree needs for a rotation; places are inside the degree but for `by_m`.
 struct Degree<T> {
     turns: Pairs,
     swap: [Swap<T>; 4],
+    /// The blocks that give cos and sin of even m, and of odd m.
+    mates: [[usize; 2]; 2],
 }
 
 /// One of the four blocks of the swap of y and z.
@@ -88,7 +90,8 @@ impl<T: Real> Degree<T> {
                 by_m: Places::new(rows.map(|r| by_m(order, labels[r].0, labels[r].1) + n - labels[r].0)),
             }
         });
-        Self { turns: Pairs::new(pairs.collect()), swap }
+        let gives = harmonics::swap_classes(n);
+        Self { turns: Pairs::new(pairs.collect()), swap, mates: [[gives[0], gives[2]], [gives[1], gives[3]]] }
     }
 }
 
@@ -310,7 +313,7 @@ impl Batch {
         }
         for (n, degree) in ops.degrees[..self.p].iter().enumerate() {
             let range = n * n * C * w..(n + 1) * (n + 1) * C * w;
-            outline(s, Back::<T, C> { degree, n, y: &y[range.clone()], t, a, b, sum: &mut sum[range] });
+            outline(s, Back::<T, C> { degree, n, y: &y[range.clone()], t, a, sum: &mut sum[range] });
         }
     }
 }
@@ -335,9 +338,8 @@ impl<T: Real, const C: usize> Kernel for Forward<'_, '_, T, C> {
         let w = Lane::<S, T>::LANES;
         let factor = Lane::load(s, &t[4][n * w..]);
         dense::gather::<S, T, C>(s, from, [n * n, stride, 2 * n + 1], factor, a);
-        degree.turns.turn::<S, T, C, false>(s, t[0], t[1], a);
-        degree.swap.iter().for_each(|q| q.apply::<S, C>(s, a, &q.inside, b));
-        degree.turns.turn::<S, T, C, true>(s, t[2], t[3], b);
+        degree.turns.turn::<S, T, C>(s, t[0], t[1], a);
+        degree.swap_turn::<S, C>(s, a, &Turn { cos: t[2], sin: t[3], back: true, add: None }, b);
         degree.swap.iter().for_each(|q| q.apply::<S, C>(s, b, &q.by_m, x));
     }
 }
@@ -349,7 +351,6 @@ struct Back<'a, 'b, T, const C: usize> {
     y: &'a [T],
     t: [&'a [T]; TABLES],
     a: &'b mut [T],
-    b: &'b mut [T],
     sum: &'b mut [T],
 }
 
@@ -357,13 +358,27 @@ impl<T: Real, const C: usize> Kernel for Back<'_, '_, T, C> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let Self { degree, n, y, t, a, b, sum } = self;
-        let w = Lane::<S, T>::LANES;
-        degree.swap.iter().for_each(|q| q.apply::<S, C>(s, y, &q.inside, a));
-        degree.turns.turn::<S, T, C, false>(s, t[2], t[3], a);
-        degree.swap.iter().for_each(|q| q.apply::<S, C>(s, a, &q.inside, b));
-        let factor = Lane::load(s, &t[5][n * w..]);
-        degree.turns.turn_add::<S, T, C, true>(s, t[0], t[1], factor, b, sum);
+        let Self { degree, n, y, t, a, sum } = self;
+        let factor = Lane::load(s, &t[5][n * Lane::<S, T>::LANES..]);
+        degree.swap_turn::<S, C>(s, y, &Turn { cos: t[2], sin: t[3], back: false, add: None }, a);
+        degree.swap_turn::<S, C>(s, a, &Turn { cos: t[0], sin: t[1], back: true, add: Some(factor) }, sum);
+    }
+}
+
+impl<T: Real> Degree<T> {
+    /// Swap, then turn about z.
+    #[inline(always)]
+    fn swap_turn<S: Simd, const C: usize>(&self, s: S, x: &[T], turn: &Turn<'_, S, T>, y: &mut [T]) {
+        for (parity, [cos, sin]) in self.mates.iter().enumerate() {
+            let part = |k: usize| {
+                let q = &self.swap[k];
+                Part { matrix: &q.matrix, x: &x[q.from * C * Lane::<S, T>::LANES..], to: &q.inside }
+            };
+            let (cos, sin) = (part(*cos), part(*sin));
+            // Even m: cos leads with m = 0, which no turn moves.
+            let (lone, first) = if parity == 0 { (1, 2) } else { (0, 1) };
+            Mates { cos, sin, lone, first }.run::<S, C>(s, turn, y);
+        }
     }
 }
 
