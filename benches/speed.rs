@@ -195,9 +195,13 @@ impl Bench {
 
     /// Seconds of every pass, for the chosen leaves and for some by hand.
     fn profile(&self) {
-        println!("| workload | tolerance | leaf | whole, processor time | passes: {} | far, near, core pairs | error | recipe |", PASSES.join(", "));
+        println!(
+            "| workload | tolerance | leaf | whole, processor time | passes: {} | far, near, core pairs | error | recipe |",
+            PASSES.join(", ")
+        );
         println!("|---|---|---|---|---|---|---|---|");
-        let leaves: Vec<i32> = argument("leaf").map_or(vec![0], |l| l.split(',').map(|v| v.parse().expect("a leaf")).collect());
+        let leaves: Vec<i32> =
+            argument("leaf").map_or(vec![0], |l| l.split(',').map(|v| v.parse().expect("a leaf")).collect());
         for (name, n, m, _) in COLUMNS {
             if n.max(m) > self.largest || argument("column").is_some_and(|c| !name.starts_with(&c)) {
                 continue;
@@ -219,8 +223,12 @@ impl Bench {
                         let r = plan.report();
                         if seed > 0 && cpu < busy {
                             (best, busy) = (t, cpu);
-                            let passes = r.seconds[..10].iter().map(|s| format!("{:.2}", 1e3 * s)).collect::<Vec<_>>().join(" ");
-                            let pairs = format!("{:.2e} {:.2e} {:.2e}", r.far_pairs as f64, r.near_pairs as f64, r.core_pairs as f64);
+                            let passes =
+                                r.seconds[..10].iter().map(|s| format!("{:.2}", 1e3 * s)).collect::<Vec<_>>().join(" ");
+                            let pairs = format!(
+                                "{:.2e} {:.2e} {:.2e}",
+                                r.far_pairs as f64, r.near_pairs as f64, r.core_pairs as f64
+                            );
                             let error = self.error(&x, &a, &y, &u);
                             line = format!("{passes} | {pairs} | {error:.1e} | {}", plan.recipe());
                         }

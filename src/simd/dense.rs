@@ -40,14 +40,7 @@ impl<T: Real> Matrix<T> {
 
     /// y[to[r]] = Σ_j entries[r][j] x[j] for the first `rows` rows and `columns` columns.
     #[inline(always)]
-    pub fn apply<S: Simd, const C: usize>(
-        &self,
-        s: S,
-        [rows, columns]: [usize; 2],
-        x: &[T],
-        to: &Places,
-        y: &mut [T],
-    ) {
+    pub fn apply<S: Simd, const C: usize>(&self, s: S, [rows, columns]: [usize; 2], x: &[T], to: &Places, y: &mut [T]) {
         let w = Lane::<S, T>::LANES * C;
         assert!(rows <= self.rows && columns <= self.columns && rows <= to.to.len());
         assert!(x.len() >= columns * w && y.len() >= to.end * w);
@@ -281,7 +274,8 @@ impl<T: Real> Mates<'_, T> {
             let b = self.sin.sums::<S, R, C>(s, r0);
             for r in 0..R {
                 let m = (self.first + 2 * (r0 + r)) * w;
-                let (cos, sin) = (Lane::load_ptr(s, turn.cos.as_ptr().add(m)), Lane::load_ptr(s, turn.sin.as_ptr().add(m)));
+                let (cos, sin) =
+                    (Lane::load_ptr(s, turn.cos.as_ptr().add(m)), Lane::load_ptr(s, turn.sin.as_ptr().add(m)));
                 let i = *self.cos.to.to.as_ptr().add(r0 + r + self.lone) as usize * C * w;
                 let j = *self.sin.to.to.as_ptr().add(r0 + r) as usize * C * w;
                 for c in 0..C {

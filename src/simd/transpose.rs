@@ -101,12 +101,7 @@ mod x86 {
         let b = i._mm512_castps_pd(i._mm512_unpacklo_ps(r2, r3));
         let c = i._mm512_castps_pd(i._mm512_unpackhi_ps(r0, r1));
         let d = i._mm512_castps_pd(i._mm512_unpackhi_ps(r2, r3));
-        [
-            i._mm512_unpacklo_pd(a, b),
-            i._mm512_unpackhi_pd(a, b),
-            i._mm512_unpacklo_pd(c, d),
-            i._mm512_unpackhi_pd(c, d),
-        ]
+        [i._mm512_unpacklo_pd(a, b), i._mm512_unpackhi_pd(a, b), i._mm512_unpacklo_pd(c, d), i._mm512_unpackhi_pd(c, d)]
     }
 
     #[inline(always)]
@@ -147,12 +142,7 @@ mod x86 {
         let b = i._mm256_castps_pd(i._mm256_unpacklo_ps(r2, r3));
         let c = i._mm256_castps_pd(i._mm256_unpackhi_ps(r0, r1));
         let d = i._mm256_castps_pd(i._mm256_unpackhi_ps(r2, r3));
-        [
-            i._mm256_unpacklo_pd(a, b),
-            i._mm256_unpackhi_pd(a, b),
-            i._mm256_unpacklo_pd(c, d),
-            i._mm256_unpackhi_pd(c, d),
-        ]
+        [i._mm256_unpacklo_pd(a, b), i._mm256_unpackhi_pd(a, b), i._mm256_unpacklo_pd(c, d), i._mm256_unpackhi_pd(c, d)]
     }
 
     #[inline(always)]
@@ -180,7 +170,8 @@ mod tests {
         #[inline(always)]
         fn run<S: Simd>(self, s: S) {
             let w = Lane::<S, T>::LANES;
-            let rows: Vec<Vec<T>> = (0..WIDEST).map(|r| (0..w).map(|k| T::of((100 * r + k) as f64)).collect()).collect();
+            let rows: Vec<Vec<T>> =
+                (0..WIDEST).map(|r| (0..w).map(|k| T::of((100 * r + k) as f64)).collect()).collect();
             let columns = block(s, std::array::from_fn(|r| Lane::load(s, &rows[r])));
             for k in 0..w {
                 let mut got = vec![T::ZERO; w];

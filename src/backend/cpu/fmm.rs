@@ -241,9 +241,9 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     fn plant(&mut self, sources: &mut dyn SourceSet<T, C>, targets: &[[f64; 3]], new_sources: bool) {
         let numbers = [sources.places().0.len(), targets.len()];
         let alike = |a: usize, b: usize| a.abs_diff(b) * 4 <= a;
-        let known = self.leaves_for.is_some_and(|(wish, n)| {
-            Some(wish) == self.wish && alike(n[0], numbers[0]) && alike(n[1], numbers[1])
-        });
+        let known = self
+            .leaves_for
+            .is_some_and(|(wish, n)| Some(wish) == self.wish && alike(n[0], numbers[0]) && alike(n[1], numbers[1]));
         if known || self.wish.expect("set by prepare").leaf_capacity > 0 {
             self.grow(sources, targets, new_sources);
             return;

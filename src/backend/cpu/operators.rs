@@ -101,9 +101,7 @@ impl<T: Real> Axial<T> {
         let all = || (m..order).flat_map(move |i| (m..order).map(move |j| (i, j)));
         Self {
             m2l: Matrix::new(size, size, all().map(|(l, n)| T::of(harmonics::m2l_axial(n, l, m))).collect()),
-            shift: all()
-                .map(|(n, l)| T::of(if l <= n { harmonics::shift_axial(n, l, m) } else { 0.0 }))
-                .collect(),
+            shift: all().map(|(n, l)| T::of(if l <= n { harmonics::shift_axial(n, l, m) } else { 0.0 })).collect(),
             ends: [false, true].map(|sin| {
                 let places = if sin && m == 0 { 0..0 } else { m..order };
                 (by_m(order, m, sin), Places::new(places.map(|l| index(l, m, sin))))
@@ -249,7 +247,8 @@ impl Batch {
             let step = steps[lane.min(steps.len() - 1)];
             let [x, y, z] = step.d;
             let live = if lane < steps.len() { 1.0 } else { 0.0 };
-            for (k, v) in [sign * x, sign * y, sign * z, step.from_radius, step.to_radius, live].into_iter().enumerate() {
+            for (k, v) in [sign * x, sign * y, sign * z, step.from_radius, step.to_radius, live].into_iter().enumerate()
+            {
                 g[k][lane] = T::of(v);
             }
         }
@@ -273,15 +272,8 @@ impl Batch {
                 value.store(&mut scratch.tables[k * stride + m * w..]);
             }
             let [c, v, d, u, e, l, q] = at;
-            at = [
-                c * ca - v * sa,
-                v * ca + c * sa,
-                d * cb - u * sb,
-                u * cb + d * sb,
-                e * enters,
-                l * leaves,
-                q * power,
-            ];
+            at =
+                [c * ca - v * sa, v * ca + c * sa, d * cb - u * sb, u * cb + d * sb, e * enters, l * leaves, q * power];
         }
         Self { kind, p }
     }
