@@ -42,21 +42,21 @@ fn speed<T: Real>(components: usize, run: impl Fn(&Points<T>, &mut [&mut [T]]) +
 }
 
 fn particle<T: Real>(reg: Regularization, part: Part, components: usize) -> f64 {
-    let mut s = ParticleSources::<T>::new(reg);
+    let mut s = ParticleSources::<T>::new(reg, false);
     (0..SOURCES).for_each(|k| s.push(place(k), place(k + 1), 0.3));
     let all = [0..SOURCES as u32];
     speed(components, |t, out| near::particles(part, &s, &all, t, 0..TARGETS, out))
 }
 
 fn segment<T: Real>(reg: Regularization, part: Part, components: usize) -> f64 {
-    let mut s = SegmentSources::<T>::new(reg);
+    let mut s = SegmentSources::<T>::new(reg, false);
     (0..SOURCES).for_each(|k| s.push(place(k), place(k + 1), 1.0, 0.3));
     let all = [0..SOURCES as u32];
     speed(components, |t, out| near::segments(part, &s, &all, t, 0..TARGETS, out))
 }
 
 fn charge<T: Real>(components: usize) -> f64 {
-    let mut s = ChargeSources::<T>::default();
+    let mut s = ChargeSources::<T>::new(false);
     (0..SOURCES).for_each(|k| s.push(place(k), 1.0));
     let all = [0..SOURCES as u32];
     speed(components, |t, out| near::charges(&s, &all, t, 0..TARGETS, out))

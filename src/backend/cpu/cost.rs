@@ -66,17 +66,17 @@ fn measure_pair<T: Real>(law: Law, gradient: bool) -> f64 {
     let all = [0..n];
     let seconds = match law {
         Law::Charge => {
-            let mut s = near::ChargeSources::<T>::default();
+            let mut s = near::ChargeSources::<T>::new(false);
             (0..n as usize).for_each(|k| s.push(place(k, 1.0), 1.0));
             best(4, || near::charges(&s, &all, &targets, 0..m, &mut rows))
         }
         Law::Particle(reg) => {
-            let mut s = near::ParticleSources::<T>::new(reg);
+            let mut s = near::ParticleSources::<T>::new(reg, false);
             (0..n as usize).for_each(|k| s.push(place(k, 1.0), place(k, 2.3), 0.1));
             best(4, || near::particles(Part::Regularized, &s, &all, &targets, 0..m, &mut rows))
         }
         Law::Segment(reg) => {
-            let mut s = near::SegmentSources::<T>::new(reg);
+            let mut s = near::SegmentSources::<T>::new(reg, false);
             (0..n as usize).for_each(|k| s.push(place(k, 1.0), place(k, 1.01), 1.0, 0.1));
             best(4, || near::segments(Part::Regularized, &s, &all, &targets, 0..m, &mut rows))
         }

@@ -52,11 +52,13 @@ impl<T: Real, const C: usize, S> Side<T, C, S> {
 struct Unit {
     scale: f64,
     origin: [f64; 3],
+    /// Double precision arrays, computed in single precision: places have more digits than one number holds.
+    splits: bool,
 }
 
 impl Default for Unit {
     fn default() -> Self {
-        Self { scale: 1.0, origin: [0.0; 3] }
+        Self { scale: 1.0, origin: [0.0; 3], splits: false }
     }
 }
 
@@ -151,7 +153,7 @@ impl<T: Real> CpuEngine<T> {
             self.vortex.targets = targets_of(inputs, unit);
             if moved {
                 let (segments, particles) = vortices(inputs, unit);
-                self.vortex.sources.place(segments, particles);
+                self.vortex.sources.place(segments, particles, unit.splits);
                 self.vortex.seen = Some(seen);
                 return Ok(Changes { sources: true, strengths: true, targets: true });
             }
@@ -188,7 +190,7 @@ impl<T: Real> CpuEngine<T> {
                 let n = c.map_or(0, |c| c.n);
                 let place = |k: usize| unit.inside(triple(&c.expect("n > 0").position, k));
                 let charge = memory::collect((0..n).map(|k| number(&c.expect("n > 0").charge, k)));
-                side.sources.place(memory::par_collect((0..n).into_par_iter().map(place)), charge);
+                side.sources.place(memory::par_collect((0..n).into_par_iter().map(place)), charge, unit.splits);
                 side.seen = Some(seen);
                 return Ok(Changes { sources: true, strengths: true, targets: true });
             }
@@ -210,11 +212,11 @@ fn changed(old: Option<[u64; 3]>, new: [u64; 3]) -> Changes {
 }
 
 fn near_unit(old: Unit, new: Unit) -> bool {
-    old.origin == new.origin && (0.25..=4.0).contains(&(old.scale / new.scale))
+    old.origin == new.origin && old.splits == new.splits && (0.25..=4.0).contains(&(old.scale / new.scale))
 }
 
 /// Power of two that brings everything near one, and, for f64 arrays computed in f32, an origin in the middle.
-fn unit_of(inputs: &Inputs, charges: bool, recentre: bool) -> Unit {
+fn unit_of(inputs: &Inputs, charges: bool, splits: bool) -> Unit {
     let mut boxes = vec![];
     let boxed = |a: &Reals, n: usize| bounds(&memory::par_collect((0..n).into_par_iter().map(|k| triple(a, k))), &[]);
     if let Some(t) = inputs.targets.as_ref().filter(|t| t.n > 0) {
@@ -235,8 +237,8 @@ fn unit_of(inputs: &Inputs, charges: bool, recentre: bool) -> Unit {
     let high: [f64; 3] = std::array::from_fn(|i| boxes.iter().map(|b| b.1[i]).fold(f64::NEG_INFINITY, f64::max));
     let size = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
     let scale = if size > 0.0 && size.is_finite() { 2f64.powi(-(size.log2().ceil() as i32)) } else { 1.0 };
-    let origin = if recentre { std::array::from_fn(|i| 0.5 * (low[i] + high[i])) } else { [0.0; 3] };
-    Unit { scale, origin }
+    let origin = if splits { std::array::from_fn(|i| 0.5 * (low[i] + high[i])) } else { [0.0; 3] };
+    Unit { scale, origin, splits }
 }
 
 fn targets_of(inputs: &Inputs, unit: Unit) -> Vec<[f64; 3]> {
@@ -454,13 +456,13 @@ impl<T: Real> Engine for CpuEngine<T> {
                     self.options.particle_regularization,
                 );
                 let vortices = &self.vortex.sources;
-                exact.place(memory::copy(&vortices.segments), memory::copy(&vortices.particles));
+                exact.place(memory::copy(&vortices.segments), memory::copy(&vortices.particles), false);
                 check::<T, 3, _, _>(&mut self.vortex, &mut exact, samples, seed)
             }
             Field::Potential { .. } => {
                 let mut exact = ChargeSources::<f64>::default();
                 let charges = &self.coulomb.sources;
-                exact.place(memory::copy(&charges.places), memory::copy(&charges.charge));
+                exact.place(memory::copy(&charges.places), memory::copy(&charges.charge), false);
                 check::<T, 1, _, _>(&mut self.coulomb, &mut exact, samples, seed)
             }
         }))

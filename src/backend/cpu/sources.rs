@@ -34,6 +34,8 @@ struct Cores {
 pub struct VortexSources<T> {
     segment_regularization: Regularization,
     particle_regularization: Regularization,
+    /// Places have more digits than `T`.
+    splits: bool,
     /// Original order: ends, circulation, core.
     pub segments: Vec<Segment>,
     pub particles: Vec<Particle>,
@@ -70,20 +72,22 @@ impl<T: Real> VortexSources<T> {
         Self {
             segment_regularization,
             particle_regularization,
+            splits: false,
             segments: vec![],
             particles: vec![],
             places: vec![],
             half: vec![],
             permutation: vec![],
             before: vec![],
-            near_segments: near::SegmentSources::new(segment_regularization),
-            near_particles: near::ParticleSources::new(particle_regularization),
+            near_segments: near::SegmentSources::new(segment_regularization, false),
+            near_particles: near::ParticleSources::new(particle_regularization, false),
             cores: vec![],
         }
     }
 
-    /// New places; sorted by the next `sort`.
-    pub fn place(&mut self, segments: Vec<Segment>, particles: Vec<Particle>) {
+    /// New places, and whether they have more digits than `T`; sorted by the next `sort`.
+    pub fn place(&mut self, segments: Vec<Segment>, particles: Vec<Particle>, splits: bool) {
+        self.splits = splits;
         self.segments = segments;
         self.particles = particles;
         let middle = |s: &Segment| std::array::from_fn(|i| 0.5 * (s.p1[i] + s.p2[i]));
@@ -105,10 +109,10 @@ impl<T: Real> VortexSources<T> {
         if self.permutation.len() != self.places.len() {
             return;
         }
-        self.near_segments = near::SegmentSources::new(self.segment_regularization);
-        self.near_particles = near::ParticleSources::new(self.particle_regularization);
-        memory::reserve(&mut self.near_segments.list, n);
-        memory::reserve(&mut self.near_particles.list, self.particles.len());
+        self.near_segments = near::SegmentSources::new(self.segment_regularization, self.splits);
+        self.near_particles = near::ParticleSources::new(self.particle_regularization, self.splits);
+        self.near_segments.list.reserve(n);
+        self.near_particles.list.reserve(self.particles.len());
         for &k in &self.permutation {
             match self.segments.get(k as usize) {
                 Some(s) => self.near_segments.push(s.p1, s.p2, s.circulation, s.core),
@@ -242,8 +246,8 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
             + (self.places.capacity() + self.half.capacity()) * 24
             + (self.permutation.capacity() + self.before.capacity()) * 4
             + self.cores.capacity() * size_of::<Cores>()) as u64
-            + (self.near_segments.list.capacity() * size_of::<near::Segment<T>>()) as u64
-            + (self.near_particles.list.capacity() * size_of::<near::Particle<T>>()) as u64
+            + self.near_segments.list.bytes()
+            + self.near_particles.list.bytes()
     }
 
     fn fill(&self, cell: &Cell, order: usize, points: &mut Points<T, 3>) {
@@ -325,25 +329,33 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
 }
 
 /// Charges.
-#[derive(Default)]
 pub struct ChargeSources<T> {
     pub places: Vec<[f64; 3]>,
     pub charge: Vec<f64>,
     permutation: Vec<u32>,
     near: near::ChargeSources<T>,
+    splits: bool,
+}
+
+impl<T: Real> Default for ChargeSources<T> {
+    fn default() -> Self {
+        let near = near::ChargeSources::new(false);
+        Self { places: vec![], charge: vec![], permutation: vec![], near, splits: false }
+    }
 }
 
 impl<T: Real> ChargeSources<T> {
-    pub fn place(&mut self, places: Vec<[f64; 3]>, charge: Vec<f64>) {
-        (self.places, self.charge) = (places, charge);
+    /// As for vortices.
+    pub fn place(&mut self, places: Vec<[f64; 3]>, charge: Vec<f64>, splits: bool) {
+        (self.places, self.charge, self.splits) = (places, charge, splits);
         self.permutation.clear();
     }
     pub fn refresh(&mut self) {
         if self.permutation.len() != self.places.len() {
             return;
         }
-        self.near = near::ChargeSources::default();
-        memory::reserve(&mut self.near.list, self.places.len());
+        self.near = near::ChargeSources::new(self.splits);
+        self.near.list.reserve(self.places.len());
         for &k in &self.permutation {
             self.near.push(self.places[k as usize], self.charge[k as usize]);
         }
@@ -369,7 +381,7 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
     }
     fn bytes(&self) -> u64 {
         (self.places.capacity() * 24 + self.charge.capacity() * 8 + self.permutation.capacity() * 4) as u64
-            + (self.near.list.capacity() * size_of::<near::Charge<T>>()) as u64
+            + self.near.list.bytes()
     }
     fn fill(&self, cell: &Cell, _order: usize, points: &mut Points<T, 1>) {
         for &k in &self.permutation[cell.begin as usize..cell.end as usize] {

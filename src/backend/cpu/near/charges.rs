@@ -3,37 +3,38 @@
 //! Enters: one charge and lanes of targets. Leaves: 1 or 4 sums.
 
 use super::particles::tiny;
-use super::sources::Charge;
-use super::sweep::PairKernel;
+use super::sources::{Charge, Record};
+use super::sweep::{PairKernel, Targets};
 use crate::simd::{Lane, Real, Simd};
 
 pub struct Charges;
 
 /// d, and 1/r or zero where r = 0.
 #[inline(always)]
-fn pair<S: Simd, T: Real>(s: S, source: &Charge<T>, x: [Lane<S, T>; 3]) -> ([Lane<S, T>; 3], Lane<S, T>) {
-    let p = source.position;
-    let d = [x[0] - Lane::splat(s, p[0]), x[1] - Lane::splat(s, p[1]), x[2] - Lane::splat(s, p[2])];
+fn pair<S: Simd, T: Real, R: Record<T, Charge<T>>>(
+    s: S,
+    source: &R,
+    x: &Targets<S, T>,
+) -> ([Lane<S, T>; 3], Lane<S, T>) {
+    let d = x.from(s, source, source.whole().position, 0);
     let r2 = d[2].fma(d[2], d[1].fma(d[1], d[0] * d[0]));
     let zero = Lane::zero(s);
     (d, zero.lt(r2).select(r2.max(tiny(s)).rsqrt(), zero))
 }
 
-impl<T: Real> PairKernel<T, 1> for Charges {
-    type Source = Charge<T>;
+impl<T: Real, R: Record<T, Charge<T>>> PairKernel<T, Charge<T>, R, 1> for Charges {
     #[inline(always)]
-    fn add<S: Simd>(s: S, source: &Charge<T>, x: [Lane<S, T>; 3], sums: &mut [Lane<S, T>; 1]) {
+    fn add<S: Simd>(s: S, source: &R, x: &Targets<S, T>, sums: &mut [Lane<S, T>; 1]) {
         let (_, y) = pair(s, source, x);
-        sums[0] = y.fma(Lane::splat(s, source.charge), sums[0]);
+        sums[0] = y.fma(Lane::splat(s, source.whole().charge), sums[0]);
     }
 }
 
-impl<T: Real> PairKernel<T, 4> for Charges {
-    type Source = Charge<T>;
+impl<T: Real, R: Record<T, Charge<T>>> PairKernel<T, Charge<T>, R, 4> for Charges {
     #[inline(always)]
-    fn add<S: Simd>(s: S, source: &Charge<T>, x: [Lane<S, T>; 3], sums: &mut [Lane<S, T>; 4]) {
+    fn add<S: Simd>(s: S, source: &R, x: &Targets<S, T>, sums: &mut [Lane<S, T>; 4]) {
         let (d, y) = pair(s, source, x);
-        let phi = y * Lane::splat(s, source.charge);
+        let phi = y * Lane::splat(s, source.whole().charge);
         let w = phi * (y * y);
         sums[0] = sums[0] + phi;
         for i in 0..3 {

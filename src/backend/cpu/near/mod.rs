@@ -18,6 +18,7 @@ use std::ops::Range;
 pub use crate::math::regularization::Part;
 use crate::options::Regularization;
 use crate::simd::{self, Real};
+use sources::Record;
 pub use sources::{Charge, ChargeSources, Particle, ParticleSources, Points, Segment, SegmentSources};
 use sweep::{Call, PairKernel};
 
@@ -75,27 +76,34 @@ fn particles_with<T: Real>(
     t: Range<usize>,
     out: &mut [&mut [T]],
 ) {
-    use particles::{self as law, Deficit, ParticleLaw};
-    let call = Call { arch, sources: &sources.list, ranges, targets, t, out };
-    let reg = sources.regularization();
-    if !simd::has_lanes(arch) {
+    let (reg, list) = (sources.regularization(), &sources.list);
+    if !T::IS_F64 && list.are_split() {
+        particle_pairs(reg, part, Call { arch, sources: &list.split, ranges, targets, t, out })
+    } else {
+        particle_pairs(reg, part, Call { arch, sources: &list.alone, ranges, targets, t, out })
+    }
+}
+
+fn particle_pairs<T: Real, R: Record<T, Particle<T>>>(reg: Regularization, part: Part, call: Call<'_, '_, T, R>) {
+    use particles::{self as law, Deficit, ParticleLaw, Particles};
+    if !simd::has_lanes(call.arch) {
         return plain::particles(reg, part, call);
     }
-    fn go<T: Real, L: ParticleLaw>(part: Part, call: Call<'_, '_, T, Particle<T>>) {
+    fn go<T: Real, L: ParticleLaw, R: Record<T, Particle<T>>>(part: Part, call: Call<'_, '_, T, R>) {
         match part {
-            Part::Correction => vectors::<T, law::Particles<Deficit<L>>, _>(call),
-            _ => vectors::<T, law::Particles<L>, _>(call),
+            Part::Correction => vectors::<T, Particles<Deficit<L>>, _, _>(call),
+            _ => vectors::<T, Particles<L>, _, _>(call),
         }
     }
     match (part, reg) {
         (Part::Correction, Regularization::None) => (),
-        (Part::Singular, _) | (_, Regularization::None) => vectors::<T, law::Particles<law::Singular>, _>(call),
-        (_, Regularization::GaussErf) => go::<T, law::GaussErf>(part, call),
-        (_, Regularization::Exponential) => go::<T, law::Exponential>(part, call),
-        (_, Regularization::Compact) => go::<T, law::Compact>(part, call),
-        (_, Regularization::Rosenhead) => go::<T, law::Rosenhead>(part, call),
-        (_, Regularization::Winckelmans) => go::<T, law::Winckelmans>(part, call),
-        (_, Regularization::Polynomial) => go::<T, law::Polynomial>(part, call),
+        (Part::Singular, _) | (_, Regularization::None) => vectors::<T, Particles<law::Singular>, _, _>(call),
+        (_, Regularization::GaussErf) => go::<T, law::GaussErf, R>(part, call),
+        (_, Regularization::Exponential) => go::<T, law::Exponential, R>(part, call),
+        (_, Regularization::Compact) => go::<T, law::Compact, R>(part, call),
+        (_, Regularization::Rosenhead) => go::<T, law::Rosenhead, R>(part, call),
+        (_, Regularization::Winckelmans) => go::<T, law::Winckelmans, R>(part, call),
+        (_, Regularization::Polynomial) => go::<T, law::Polynomial, R>(part, call),
         (_, reg) => unreachable!("{reg:?} is refused for particles where options are checked"),
     }
 }
@@ -109,27 +117,34 @@ fn segments_with<T: Real>(
     t: Range<usize>,
     out: &mut [&mut [T]],
 ) {
+    let (reg, list) = (sources.regularization(), &sources.list);
+    if !T::IS_F64 && list.are_split() {
+        segment_pairs(reg, part, Call { arch, sources: &list.split, ranges, targets, t, out })
+    } else {
+        segment_pairs(reg, part, Call { arch, sources: &list.alone, ranges, targets, t, out })
+    }
+}
+
+fn segment_pairs<T: Real, R: Record<T, Segment<T>>>(reg: Regularization, part: Part, call: Call<'_, '_, T, R>) {
     use segments::{self as law, Deficit, LineLaw, Segments};
-    let call = Call { arch, sources: &sources.list, ranges, targets, t, out };
-    let reg = sources.regularization();
-    if !simd::has_lanes(arch) {
+    if !simd::has_lanes(call.arch) {
         return plain::segments(reg, part, call);
     }
-    fn go<T: Real, L: LineLaw>(part: Part, call: Call<'_, '_, T, Segment<T>>) {
+    fn go<T: Real, L: LineLaw, R: Record<T, Segment<T>>>(part: Part, call: Call<'_, '_, T, R>) {
         match part {
-            Part::Correction => vectors::<T, Segments<Deficit<L>>, _>(call),
-            _ => vectors::<T, Segments<L>, _>(call),
+            Part::Correction => vectors::<T, Segments<Deficit<L>>, _, _>(call),
+            _ => vectors::<T, Segments<L>, _, _>(call),
         }
     }
     match (part, reg) {
         (Part::Correction, Regularization::None) => (),
-        (Part::Singular, _) | (_, Regularization::None) => vectors::<T, Segments<law::Singular>, _>(call),
-        (_, Regularization::Rankine) => go::<T, law::Rankine>(part, call),
-        (_, Regularization::LambOseen) => go::<T, law::LambOseen>(part, call),
-        (_, Regularization::Vatistas) => go::<T, law::Vatistas>(part, call),
-        (_, Regularization::Scully) => go::<T, law::Scully>(part, call),
-        (Part::Correction, Regularization::Offset) => vectors::<T, Segments<law::Offset<true>>, _>(call),
-        (_, Regularization::Offset) => vectors::<T, Segments<law::Offset<false>>, _>(call),
+        (Part::Singular, _) | (_, Regularization::None) => vectors::<T, Segments<law::Singular>, _, _>(call),
+        (_, Regularization::Rankine) => go::<T, law::Rankine, R>(part, call),
+        (_, Regularization::LambOseen) => go::<T, law::LambOseen, R>(part, call),
+        (_, Regularization::Vatistas) => go::<T, law::Vatistas, R>(part, call),
+        (_, Regularization::Scully) => go::<T, law::Scully, R>(part, call),
+        (Part::Correction, Regularization::Offset) => vectors::<T, Segments<law::Offset<true>>, _, _>(call),
+        (_, Regularization::Offset) => vectors::<T, Segments<law::Offset<false>>, _, _>(call),
         (_, reg) => unreachable!("{reg:?} is refused for segments where options are checked"),
     }
 }
@@ -142,18 +157,29 @@ fn charges_with<T: Real>(
     t: Range<usize>,
     out: &mut [&mut [T]],
 ) {
-    let call = Call { arch, sources: &sources.list, ranges, targets, t, out };
+    let list = &sources.list;
+    if !T::IS_F64 && list.are_split() {
+        charge_pairs(Call { arch, sources: &list.split, ranges, targets, t, out })
+    } else {
+        charge_pairs(Call { arch, sources: &list.alone, ranges, targets, t, out })
+    }
+}
+
+fn charge_pairs<T: Real, R: Record<T, Charge<T>>>(call: Call<'_, '_, T, R>) {
     match call.out.len() {
-        _ if !simd::has_lanes(arch) => plain::charges(call),
-        1 => call.sweep::<charges::Charges, 1, 2>(),
-        _ => call.sweep::<charges::Charges, 4, 2>(),
+        _ if !simd::has_lanes(call.arch) => plain::charges(call),
+        1 => call.sweep::<_, charges::Charges, 1, 2>(),
+        _ => call.sweep::<_, charges::Charges, 4, 2>(),
     }
 }
 
 /// Velocity, with two registers of targets; with the gradient, whose sums fill the registers, one.
-fn vectors<T: Real, K: PairKernel<T, 3, Source = P> + PairKernel<T, 12, Source = P>, P>(call: Call<'_, '_, T, P>) {
+fn vectors<T: Real, K, P: 'static, R: Record<T, P>>(call: Call<'_, '_, T, R>)
+where
+    K: PairKernel<T, P, R, 3> + PairKernel<T, P, R, 12>,
+{
     match call.out.len() {
-        3 => call.sweep::<K, 3, 2>(),
-        _ => call.sweep::<K, 12, 1>(),
+        3 => call.sweep::<P, K, 3, 2>(),
+        _ => call.sweep::<P, K, 12, 1>(),
     }
 }

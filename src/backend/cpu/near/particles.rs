@@ -5,9 +5,9 @@
 
 use std::marker::PhantomData;
 
-use super::sources::Particle;
+use super::sources::{Particle, Record};
 use super::special::{exp_end, exponential, gauss_end, gauss_erf};
-use super::sweep::PairKernel;
+use super::sweep::{PairKernel, Targets};
 use crate::simd::{Lane, Real, Simd};
 
 /// Below every squared distance in use, and so that no power of it overflows (f64) or is used unmasked (f32).
@@ -21,9 +21,14 @@ fn constant<S: Simd, T: Real>(s: S, x: f64) -> Lane<S, T> {
     Lane::splat(s, T::of(x))
 }
 
+/// In f32 r⁻⁵ is no number at r = 2e-8: the second radial function is so much smaller, and d as much larger.
+fn down<T: Real>() -> f64 {
+    if T::IS_F64 { 1.0 } else { 2f64.powi(-60) }
+}
+
 /// The radial functions of one regularization; `r2` = r², `k` of the source. What is not used is not computed.
 pub trait ParticleLaw: 'static {
-    /// (S, S'/r)
+    /// (S, `down` S'/r)
     fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>);
 
     /// The same minus the singular kernel. A difference is good enough where S is algebraic: its error is a few units in
@@ -35,12 +40,12 @@ pub trait ParticleLaw: 'static {
     }
 }
 
-/// (S, S'/r) = (g/r³, -3 G/r⁵)
+/// (S, `down` S'/r) = (g/r³, -3 `down` G/r⁵)
 #[inline(always)]
 fn scaled<S: Simd, T: Real>(s: S, y: Lane<S, T>, g: Lane<S, T>, slope: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
     let y2 = y * y;
     let y3 = y2 * y;
-    (g * y3, slope * (y3 * y2) * constant(s, -3.0))
+    (g * y3, slope * ((y3 * constant(s, -3.0 * down::<T>())) * y2))
 }
 
 pub struct Singular;
@@ -50,7 +55,7 @@ impl ParticleLaw for Singular {
         let y = r2.max(tiny(s)).rsqrt();
         let y2 = y * y;
         let y3 = y2 * y;
-        (y3, y3 * y2 * constant(s, -3.0))
+        (y3, y3 * constant(s, -3.0 * down::<T>()) * y2)
     }
 }
 
@@ -121,7 +126,7 @@ impl ParticleLaw for Compact {
         let (a, b) = (r2 * y2, k * y2);
         let t = (a * a * a + b * b * b).rsqrt();
         let y3 = y2 * y;
-        (y3 * t, a * a * (t * t * t) * (y3 * y2) * constant(s, -3.0))
+        (y3 * t, a * a * (t * t * t) * (y3 * constant(s, -3.0 * down::<T>()) * y2))
     }
 }
 
@@ -154,7 +159,7 @@ impl ParticleLaw for Polynomial {
         let y = r2.max(tiny(s)).rsqrt();
         let y2 = y * y;
         let slope = k.lt(y2).select(k, y2 * constant(s, 3.0));
-        (y * y2.min(k), -(y2 * y) * slope)
+        (y * y2.min(k), y2 * y * constant(s, -down::<T>()) * slope)
     }
 }
 
@@ -179,42 +184,42 @@ struct Pair<S: Simd, T: Real> {
 }
 
 #[inline(always)]
-fn pair<S: Simd, T: Real>(s: S, source: &Particle<T>, x: [Lane<S, T>; 3]) -> Pair<S, T> {
-    let p = source.position;
+fn pair<S: Simd, T: Real, R: Record<T, Particle<T>>>(s: S, record: &R, x: &Targets<S, T>) -> Pair<S, T> {
+    let source = record.whole();
     let a =
         [Lane::splat(s, source.strength[0]), Lane::splat(s, source.strength[1]), Lane::splat(s, source.strength[2])];
-    let d = [x[0] - Lane::splat(s, p[0]), x[1] - Lane::splat(s, p[1]), x[2] - Lane::splat(s, p[2])];
+    let d = x.from(s, record, source.position, 0);
     let r2 = d[2].fma(d[2], d[1].fma(d[1], d[0] * d[0]));
     let c = [a[2].fnma(d[1], a[1] * d[2]), a[0].fnma(d[2], a[2] * d[0]), a[1].fnma(d[0], a[0] * d[1])];
     Pair { d, r2, a, c }
 }
 
-impl<T: Real, L: ParticleLaw> PairKernel<T, 3> for Particles<L> {
-    type Source = Particle<T>;
+impl<T: Real, L: ParticleLaw, R: Record<T, Particle<T>>> PairKernel<T, Particle<T>, R, 3> for Particles<L> {
     #[inline(always)]
-    fn add<S: Simd>(s: S, source: &Particle<T>, x: [Lane<S, T>; 3], sums: &mut [Lane<S, T>; 3]) {
+    fn add<S: Simd>(s: S, source: &R, x: &Targets<S, T>, sums: &mut [Lane<S, T>; 3]) {
         let p = pair(s, source, x);
-        let (value, _) = L::profile(s, p.r2, Lane::splat(s, source.k));
+        let (value, _) = L::profile(s, p.r2, Lane::splat(s, source.whole().k));
         for i in 0..3 {
             sums[i] = p.c[i].fma(value, sums[i]);
         }
     }
 }
 
-impl<T: Real, L: ParticleLaw> PairKernel<T, 12> for Particles<L> {
-    type Source = Particle<T>;
+impl<T: Real, L: ParticleLaw, R: Record<T, Particle<T>>> PairKernel<T, Particle<T>, R, 12> for Particles<L> {
     #[inline(always)]
-    fn add<S: Simd>(s: S, source: &Particle<T>, x: [Lane<S, T>; 3], sums: &mut [Lane<S, T>; 12]) {
+    fn add<S: Simd>(s: S, source: &R, x: &Targets<S, T>, sums: &mut [Lane<S, T>; 12]) {
         let p = pair(s, source, x);
         let zero = Lane::zero(s);
         let apart = zero.lt(p.r2);
-        let (value, slope) = L::profile(s, p.r2, Lane::splat(s, source.k));
+        let (value, slope) = L::profile(s, p.r2, Lane::splat(s, source.whole().k));
         let (value, slope) = (apart.select(value, zero), apart.select(slope, zero));
         let w = [p.c[0] * slope, p.c[1] * slope, p.c[2] * slope];
+        let up = constant(s, 1.0 / down::<T>());
+        let d = if T::IS_F64 { p.d } else { [p.d[0] * up, p.d[1] * up, p.d[2] * up] };
         for i in 0..3 {
             sums[i] = p.c[i].fma(value, sums[i]);
             for j in 0..3 {
-                sums[3 + 3 * i + j] = w[i].fma(p.d[j], sums[3 + 3 * i + j]);
+                sums[3 + 3 * i + j] = w[i].fma(d[j], sums[3 + 3 * i + j]);
             }
         }
         // (a × e_j)_i S: [1][0] and [0][1] hold ±a_z, and so on.

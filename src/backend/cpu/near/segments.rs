@@ -9,9 +9,9 @@
 use std::marker::PhantomData;
 
 use super::particles::tiny;
-use super::sources::Segment;
+use super::sources::{Record, Segment};
 use super::special::{exp_end, exponential};
-use super::sweep::PairKernel;
+use super::sweep::{PairKernel, Targets};
 use crate::simd::{Lane, LaneMask, Real, Simd};
 
 #[inline(always)]
@@ -61,33 +61,53 @@ pub fn beside<T: Real>() -> f64 {
 
 /// Component `i` of λ and of x - end, `end` the nearer one.
 #[inline(always)]
-fn sides<S: Simd, T: Real>(
+fn sides<S: Simd, T: Real, R: Record<T, Segment<T>>>(
     s: S,
-    source: &Segment<T>,
-    x: [Lane<S, T>; 3],
+    record: &R,
+    x: &Targets<S, T>,
     first: LaneMask<S, T>,
     i: usize,
 ) -> ([Lane<S, T>; 2], [Lane<S, T>; 2]) {
+    let source = record.whole();
     let (p1, p2) = (Lane::splat(s, source.p1[i]), Lane::splat(s, source.p2[i]));
-    let ([high, low], unit) = (difference(p2, p1), Lane::splat(s, source.unit));
-    ([high * unit, low * unit], difference(x[i], first.select(p1, p2)))
+    let (mut l, mut r) = (difference(p2, p1), difference(x.x[i], first.select(p1, p2)));
+    if R::SPLIT {
+        let (p1, p2) = (Lane::splat(s, record.low(0)[i]), Lane::splat(s, record.low(1)[i]));
+        l = normal(l[0], l[1] + (p2 - p1));
+        r = normal(r[0], r[1] + (x.low[i] - first.select(p1, p2)));
+    }
+    let unit = Lane::splat(s, source.unit);
+    ([l[0] * unit, l[1] * unit], r)
 }
 
-/// λ × (x - end) from the points themselves, `end` the nearer one: as exact as the numbers that were handed over.
+/// a + b as a rounded value and its rounding error.
 #[inline(always)]
-fn cross_beside<S: Simd, T: Real>(
+fn normal<S: Simd, T: Real>(a: Lane<S, T>, b: Lane<S, T>) -> [Lane<S, T>; 2] {
+    difference(a, -b)
+}
+
+/// λ × (x - end) from the points themselves, `end` the nearer one: as exact as the numbers that were handed over. Halves
+/// of split places are not exact: what is below their last place is nothing.
+#[inline(always)]
+fn cross_beside<S: Simd, T: Real, R: Record<T, Segment<T>>>(
     s: S,
-    source: &Segment<T>,
-    x: [Lane<S, T>; 3],
+    record: &R,
+    x: &Targets<S, T>,
     first: LaneMask<S, T>,
+    least: Lane<S, T>,
 ) -> [Lane<S, T>; 3] {
     let ((a0, b0), (a1, b1), (a2, b2)) =
-        (sides(s, source, x, first, 0), sides(s, source, x, first, 1), sides(s, source, x, first, 2));
-    [
+        (sides(s, record, x, first, 0), sides(s, record, x, first, 1), sides(s, record, x, first, 2));
+    let c = [
         difference_of_products(a1, b2, a2, b1),
         difference_of_products(a2, b0, a0, b2),
         difference_of_products(a0, b1, a1, b0),
-    ]
+    ];
+    if !R::SPLIT {
+        return c;
+    }
+    let (zero, clear) = (Lane::zero(s), least.lt(dot(c, c)));
+    [clear.select(c[0], zero), clear.select(c[1], zero), clear.select(c[2], zero)]
 }
 
 /// Below the square of every C that is not zero: in units of the box 2^-48 is the least that coordinates of 24 bits leave.
@@ -121,11 +141,11 @@ pub struct Pair<S: Simd, T: Real> {
 
 impl<S: Simd, T: Real> Pair<S, T> {
     #[inline(always)]
-    fn new(s: S, source: &Segment<T>, x: [Lane<S, T>; 3]) -> Self {
-        let vector = |v: [T; 3]| [Lane::splat(s, v[0]), Lane::splat(s, v[1]), Lane::splat(s, v[2])];
-        let (p1, p2, along) = (vector(source.p1), vector(source.p2), vector(source.along));
-        let v1 = [x[0] - p1[0], x[1] - p1[1], x[2] - p1[2]];
-        let v2 = [x[0] - p2[0], x[1] - p2[1], x[2] - p2[2]];
+    fn new<R: Record<T, Segment<T>>>(s: S, record: &R, x: &Targets<S, T>) -> Self {
+        let source = record.whole();
+        let l = source.along;
+        let along = [Lane::splat(s, l[0]), Lane::splat(s, l[1]), Lane::splat(s, l[2])];
+        let (v1, v2) = (x.from(s, record, source.p1, 0), x.from(s, record, source.p2, 1));
         let (s1, s2, inner) = (dot(v1, v1), dot(v2, v2), dot(v1, v2));
         let first = s1.lt(s2);
         let nearer = [first.select(v1[0], v2[0]), first.select(v1[1], v2[1]), first.select(v1[2], v2[2])];
@@ -134,7 +154,8 @@ impl<S: Simd, T: Real> Pair<S, T> {
         // |λ| < 2
         let narrow = s1.min(s2) * constant(s, 4.0 * beside::<T>().powi(2));
         if c2.lt(inner.lt(zero).select(narrow, zero)).any() {
-            c = cross_beside(s, source, x, first);
+            let least = (narrow * constant(s, 2f64.powi(-78))).max(constant(s, 2f64.powi(-90)));
+            c = cross_beside(s, record, x, first, least);
             c2 = dot(c, c);
         }
         let (s1, s2) = (s1.max(tiny(s)), s2.max(tiny(s)));
@@ -385,12 +406,11 @@ impl<const CORRECTION: bool> SegmentLaw for Offset<CORRECTION> {
 /// Segments that follow law `L`.
 pub struct Segments<L>(PhantomData<L>);
 
-impl<T: Real, L: SegmentLaw> PairKernel<T, 3> for Segments<L> {
-    type Source = Segment<T>;
+impl<T: Real, L: SegmentLaw, R: Record<T, Segment<T>>> PairKernel<T, Segment<T>, R, 3> for Segments<L> {
     #[inline(always)]
-    fn add<S: Simd>(s: S, source: &Segment<T>, x: [Lane<S, T>; 3], sums: &mut [Lane<S, T>; 3]) {
+    fn add<S: Simd>(s: S, source: &R, x: &Targets<S, T>, sums: &mut [Lane<S, T>; 3]) {
         let p = Pair::new(s, source, x);
-        let value = L::value(&p) * Lane::splat(s, source.gamma);
+        let value = L::value(&p) * Lane::splat(s, source.whole().gamma);
         let value = p.off_line.select(value, Lane::zero(s));
         for i in 0..3 {
             sums[i] = p.c[i].fma(value, sums[i]);
@@ -398,12 +418,11 @@ impl<T: Real, L: SegmentLaw> PairKernel<T, 3> for Segments<L> {
     }
 }
 
-impl<T: Real, L: SegmentLaw> PairKernel<T, 12> for Segments<L> {
-    type Source = Segment<T>;
+impl<T: Real, L: SegmentLaw, R: Record<T, Segment<T>>> PairKernel<T, Segment<T>, R, 12> for Segments<L> {
     #[inline(always)]
-    fn add<S: Simd>(s: S, source: &Segment<T>, x: [Lane<S, T>; 3], sums: &mut [Lane<S, T>; 12]) {
+    fn add<S: Simd>(s: S, source: &R, x: &Targets<S, T>, sums: &mut [Lane<S, T>; 12]) {
         let p = Pair::new(s, source, x);
-        let gamma = Lane::splat(s, source.gamma);
+        let gamma = Lane::splat(s, source.whole().gamma);
         let [value, along, across] = L::slopes(&p);
         let zero = Lane::zero(s);
         let value = p.off_line.select(value * gamma, zero);

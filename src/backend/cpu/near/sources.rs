@@ -15,22 +15,113 @@ pub struct Points<T> {
     pub x: Vec<T>,
     pub y: Vec<T>,
     pub z: Vec<T>,
+    /// In single precision what the rounding of the three left.
+    pub low: [Vec<T>; 3],
 }
 
 impl<T: Real> Points<T> {
     pub fn with_capacity(n: usize) -> Self {
-        Self { x: memory::with_room(n), y: memory::with_room(n), z: memory::with_room(n) }
+        let low = if T::IS_F64 { 0 } else { n };
+        Self {
+            x: memory::with_room(n),
+            y: memory::with_room(n),
+            z: memory::with_room(n),
+            low: [memory::with_room(low), memory::with_room(low), memory::with_room(low)],
+        }
     }
     pub fn push(&mut self, p: [f64; 3]) {
         self.x.push(T::of(p[0]));
         self.y.push(T::of(p[1]));
         self.z.push(T::of(p[2]));
+        if !T::IS_F64 {
+            self.low.iter_mut().zip(lower(p)).for_each(|(low, p)| low.push(p));
+        }
+    }
+    /// Target k, both halves.
+    pub fn place(&self, k: usize) -> [f64; 3] {
+        let low = |i: usize| self.low[i].get(k).map_or(0.0, |v| v.f64());
+        [self.x[k].f64() + low(0), self.y[k].f64() + low(1), self.z[k].f64() + low(2)]
     }
     pub fn len(&self) -> usize {
         self.x.len()
     }
     pub fn is_empty(&self) -> bool {
         self.x.is_empty()
+    }
+}
+
+/// What the rounding of a place to `T` leaves.
+fn lower<T: Real>(p: [f64; 3]) -> [T; 3] {
+    p.map(|v| T::of(v - T::of(v).f64()))
+}
+
+/// A source as the kernels meet it: alone, or split, with the lower halves of its places.
+pub trait Record<T, P>: Copy + Sync + 'static {
+    const SPLIT: bool;
+    fn whole(&self) -> &P;
+    /// Lower half of its place `k`.
+    fn low(&self, k: usize) -> [T; 3];
+}
+
+impl<T: Real, P: Copy + Sync + 'static> Record<T, P> for P {
+    const SPLIT: bool = false;
+    #[inline(always)]
+    fn whole(&self) -> &P {
+        self
+    }
+    #[inline(always)]
+    fn low(&self, _: usize) -> [T; 3] {
+        [T::ZERO; 3]
+    }
+}
+
+/// A source whose `M` places are sums of two numbers: double precision arrays, computed in single precision.
+#[derive(Debug, Clone, Copy)]
+pub struct Split<P, T, const M: usize> {
+    whole: P,
+    low: [[T; 3]; M],
+}
+
+impl<T: Real, P: Copy + Sync + 'static, const M: usize> Record<T, P> for Split<P, T, M> {
+    const SPLIT: bool = true;
+    #[inline(always)]
+    fn whole(&self) -> &P {
+        &self.whole
+    }
+    #[inline(always)]
+    fn low(&self, k: usize) -> [T; 3] {
+        self.low[k]
+    }
+}
+
+/// Records of one kind: all alone, or all split.
+#[derive(Debug, Clone)]
+pub struct Records<P, T, const M: usize> {
+    pub alone: Vec<P>,
+    pub split: Vec<Split<P, T, M>>,
+    splits: bool,
+}
+
+impl<P, T: Real, const M: usize> Records<P, T, M> {
+    /// `splits`: places may have more digits than `T`; in double precision they never do.
+    fn new(splits: bool) -> Self {
+        Self { alone: vec![], split: vec![], splits: splits && !T::IS_F64 }
+    }
+    pub fn reserve(&mut self, n: usize) {
+        if self.splits { memory::reserve(&mut self.split, n) } else { memory::reserve(&mut self.alone, n) }
+    }
+    fn push(&mut self, whole: P, places: [[f64; 3]; M]) {
+        if self.splits {
+            self.split.push(Split { whole, low: places.map(lower) });
+        } else {
+            self.alone.push(whole);
+        }
+    }
+    pub fn are_split(&self) -> bool {
+        self.splits
+    }
+    pub fn bytes(&self) -> u64 {
+        (self.alone.capacity() * size_of::<P>() + self.split.capacity() * size_of::<Split<P, T, M>>()) as u64
     }
 }
 
@@ -50,7 +141,7 @@ pub struct Particle<T> {
     pub k: T,
 }
 
-/// One straight segment. ℓ = P2 - P1 is kept as `along` = ℓ/2^n, with a length in [1, 2): exact, and neither |C|² nor
+/// One straight segment. ℓ = P2 - P1 is kept as `along` = ℓ/2^n, with a length in [1, 2): neither |C|² nor
 /// c⁴ underflows in single precision.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
@@ -82,14 +173,14 @@ pub struct Charge<T> {
 /// Vortex particles of one regularization.
 #[derive(Debug, Clone)]
 pub struct ParticleSources<T> {
-    pub list: Vec<Particle<T>>,
+    pub list: Records<Particle<T>, T, 1>,
     reg: Regularization,
     cored: bool,
 }
 
 impl<T: Real> ParticleSources<T> {
-    pub fn new(reg: Regularization) -> Self {
-        Self { list: vec![], reg, cored: false }
+    pub fn new(reg: Regularization, splits: bool) -> Self {
+        Self { list: Records::new(splits), reg, cored: false }
     }
 
     pub fn push(&mut self, position: [f64; 3], strength: [f64; 3], core: f64) {
@@ -102,16 +193,9 @@ impl<T: Real> ParticleSources<T> {
             _ => core * core,
         };
         self.cored |= core > 0.0 && self.reg != None;
-        self.list.push(Particle {
-            position: position.map(T::of),
-            strength: strength.map(T::of),
-            core: T::of(core),
-            k: T::of(k),
-        });
-    }
-
-    pub fn set_strength(&mut self, i: usize, strength: [f64; 3]) {
-        self.list[i].strength = strength.map(T::of);
+        let whole =
+            Particle { position: position.map(T::of), strength: strength.map(T::of), core: T::of(core), k: T::of(k) };
+        self.list.push(whole, [position]);
     }
 
     /// `None` where no source has a core.
@@ -123,21 +207,19 @@ impl<T: Real> ParticleSources<T> {
 /// Segments of one regularization.
 #[derive(Debug, Clone)]
 pub struct SegmentSources<T> {
-    pub list: Vec<Segment<T>>,
+    pub list: Records<Segment<T>, T, 2>,
     reg: Regularization,
     cored: bool,
 }
 
 impl<T: Real> SegmentSources<T> {
-    pub fn new(reg: Regularization) -> Self {
-        Self { list: vec![], reg, cored: false }
+    pub fn new(reg: Regularization, splits: bool) -> Self {
+        Self { list: Records::new(splits), reg, cored: false }
     }
 
     pub fn push(&mut self, p1: [f64; 3], p2: [f64; 3], circulation: f64, core: f64) {
         use Regularization::*;
-        let (p1, p2) = (p1.map(T::of), p2.map(T::of));
-        // In T, so that a target on an end point or on a line along an axis is so for the kernel, too.
-        let l: [f64; 3] = std::array::from_fn(|i| (p2[i] - p1[i]).f64());
+        let l: [f64; 3] = std::array::from_fn(|i| p2[i] - p1[i]);
         let size = l.iter().map(|l| l * l).sum::<f64>().sqrt();
         let unit = if size > 0.0 { (-size.log2().floor()).exp2() } else { 0.0 };
         let l = l.map(|l| l * unit);
@@ -154,9 +236,9 @@ impl<T: Real> SegmentSources<T> {
             _ => c2 * square,
         };
         self.cored |= core > 0.0 && self.reg != None;
-        self.list.push(Segment {
-            p1,
-            p2,
+        let whole = Segment {
+            p1: p1.map(T::of),
+            p2: p2.map(T::of),
             along: l.map(T::of),
             gamma: T::of(if size > 0.0 { circulation / unit } else { 0.0 }),
             k: T::of(if size > 0.0 { k } else { 0.0 }),
@@ -165,13 +247,8 @@ impl<T: Real> SegmentSources<T> {
             core: T::of(core),
             circulation: T::of(circulation),
             lift: T::of(lift),
-        });
-    }
-
-    pub fn set_circulation(&mut self, i: usize, circulation: f64) {
-        let s = &mut self.list[i];
-        s.circulation = T::of(circulation);
-        s.gamma = if s.unit > T::ZERO { T::of(circulation / s.unit.f64()) } else { T::ZERO };
+        };
+        self.list.push(whole, [p1, p2]);
     }
 
     /// `None` where no source has a core.
@@ -181,13 +258,16 @@ impl<T: Real> SegmentSources<T> {
 }
 
 /// Charges.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ChargeSources<T> {
-    pub list: Vec<Charge<T>>,
+    pub list: Records<Charge<T>, T, 1>,
 }
 
 impl<T: Real> ChargeSources<T> {
+    pub fn new(splits: bool) -> Self {
+        Self { list: Records::new(splits) }
+    }
     pub fn push(&mut self, position: [f64; 3], charge: f64) {
-        self.list.push(Charge { position: position.map(T::of), charge: T::of(charge) });
+        self.list.push(Charge { position: position.map(T::of), charge: T::of(charge) }, [position]);
     }
 }

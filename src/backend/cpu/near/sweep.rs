@@ -7,14 +7,39 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::sources::Points;
+use super::sources::{Points, Record};
 use crate::simd::{self, Kernel, Lane, Real, Simd};
 
-/// One law of interaction of `N` components.
-pub trait PairKernel<T: Real, const N: usize>: 'static {
-    type Source: Copy + Sync;
+/// One register of targets.
+#[derive(Clone, Copy)]
+pub struct Targets<S: Simd, T: Real> {
+    pub x: [Lane<S, T>; 3],
+    /// The lower halves, where the source is split; else zero.
+    pub low: [Lane<S, T>; 3],
+}
+
+impl<S: Simd, T: Real> Targets<S, T> {
+    /// x - place, of place `k` of `source`.
+    #[inline(always)]
+    pub fn from<P, R: Record<T, P>>(&self, s: S, source: &R, place: [T; 3], k: usize) -> [Lane<S, T>; 3] {
+        let x = self.x;
+        let d = [x[0] - Lane::splat(s, place[0]), x[1] - Lane::splat(s, place[1]), x[2] - Lane::splat(s, place[2])];
+        if !R::SPLIT {
+            return d;
+        }
+        let (low, x) = (source.low(k), self.low);
+        [
+            d[0] + (x[0] - Lane::splat(s, low[0])),
+            d[1] + (x[1] - Lane::splat(s, low[1])),
+            d[2] + (x[2] - Lane::splat(s, low[2])),
+        ]
+    }
+}
+
+/// One law of interaction of `N` components, of sources `P` in records `R`.
+pub trait PairKernel<T: Real, P, R: Record<T, P>, const N: usize>: 'static {
     /// Adds what `source` does at the targets `x`; must be `#[inline(always)]`.
-    fn add<S: Simd>(s: S, source: &Self::Source, x: [Lane<S, T>; 3], sums: &mut [Lane<S, T>; N]);
+    fn add<S: Simd>(s: S, source: &R, x: &Targets<S, T>, sums: &mut [Lane<S, T>; N]);
 }
 
 /// Targets whose sums are kept at a time; a multiple of every register group.
@@ -24,10 +49,10 @@ const BATCH: usize = 256;
 /// Pieces of ranges in a batch, at most.
 const PIECES: usize = 64;
 
-/// The arguments of a sweep over records `P`.
-pub struct Call<'a, 'b, T, P> {
+/// The arguments of a sweep over records `R`.
+pub struct Call<'a, 'b, T, R> {
     pub arch: pulp::Arch,
-    pub sources: &'a [P],
+    pub sources: &'a [R],
     pub ranges: &'a [Range<u32>],
     pub targets: &'a Points<T>,
     pub t: Range<usize>,
@@ -35,26 +60,35 @@ pub struct Call<'a, 'b, T, P> {
     pub out: &'a mut [&'b mut [T]],
 }
 
-impl<T: Real, P> Call<'_, '_, T, P> {
+impl<T: Real, R> Call<'_, '_, T, R> {
     /// Runs kernel `K` of `N` components, with `U` registers of targets at once.
-    pub fn sweep<K: PairKernel<T, N, Source = P>, const N: usize, const U: usize>(self) {
+    pub fn sweep<P: 'static, K: PairKernel<T, P, R, N>, const N: usize, const U: usize>(self)
+    where
+        R: Record<T, P>,
+    {
         let arch = self.arch;
         self.blocks::<N>(&|pieces, block| {
-            simd::dispatch_lanes(arch, Batch::<T, K, N, U> { pieces, block, kernel: PhantomData });
+            simd::dispatch_lanes(arch, Batch::<T, P, R, K, N, U> { pieces, block, kernel: PhantomData });
         });
     }
 
     /// Block by block; apart from the kernels, so that it is compiled once for all of them.
-    fn blocks<const N: usize>(self, batch: &BatchFn<'_, T, P, N>) {
+    fn blocks<const N: usize>(self, batch: &BatchFn<'_, T, R, N>) {
         assert!(self.out.len() == N && self.out.iter().all(|o| o.len() == self.t.len()));
         for begin in self.t.clone().step_by(BLOCK) {
             let n = (self.t.end - begin).min(BLOCK);
-            let mut block = Block { n, x: [[T::ZERO; BLOCK]; 3], sums: [[0.0; BLOCK]; N] };
+            let mut block = Block { n, x: [[T::ZERO; BLOCK]; 3], low: [[T::ZERO; BLOCK]; 3], sums: [[0.0; BLOCK]; N] };
             for (x, y) in block.x.iter_mut().zip([&self.targets.x, &self.targets.y, &self.targets.z]) {
                 x[..n].copy_from_slice(&y[begin..begin + n]);
                 // Padding repeats a target: finite, and not a place of its own.
                 let last = x[n - 1];
                 x[n..].fill(last);
+            }
+            for (x, y) in block.low.iter_mut().zip(&self.targets.low) {
+                if let Some(y) = y.get(begin..begin + n) {
+                    x[..n].copy_from_slice(y);
+                    x[n..].fill(y[n - 1]);
+                }
             }
             batches(self.sources, self.ranges, |pieces| batch(pieces, &mut block));
             let offset = begin - self.t.start;
@@ -68,12 +102,13 @@ impl<T: Real, P> Call<'_, '_, T, P> {
 }
 
 /// One batch of sources against a block of targets.
-type BatchFn<'a, T, P, const N: usize> = dyn Fn(&[&[P]], &mut Block<T, N>) + 'a;
+type BatchFn<'a, T, R, const N: usize> = dyn Fn(&[&[R]], &mut Block<T, N>) + 'a;
 
 /// Padded coordinates of a block of targets and their sums.
 struct Block<T, const N: usize> {
     n: usize,
     x: [[T; BLOCK]; 3],
+    low: [[T; BLOCK]; 3],
     sums: [[f64; BLOCK]; N],
 }
 
@@ -100,13 +135,15 @@ fn batches<P>(sources: &[P], ranges: &[Range<u32>], mut run: impl FnMut(&[&[P]])
     }
 }
 
-struct Batch<'a, 'b, T: Real, K: PairKernel<T, N>, const N: usize, const U: usize> {
-    pieces: &'a [&'b [K::Source]],
+struct Batch<'a, 'b, T: Real, P, R: Record<T, P>, K: PairKernel<T, P, R, N>, const N: usize, const U: usize> {
+    pieces: &'a [&'b [R]],
     block: &'a mut Block<T, N>,
-    kernel: PhantomData<K>,
+    kernel: PhantomData<(P, K)>,
 }
 
-impl<T: Real, K: PairKernel<T, N>, const N: usize, const U: usize> Kernel for Batch<'_, '_, T, K, N, U> {
+impl<T: Real, P, R: Record<T, P>, K: PairKernel<T, P, R, N>, const N: usize, const U: usize> Kernel
+    for Batch<'_, '_, T, P, R, K, N, U>
+{
     type Output = ();
 
     #[inline(always)]
@@ -115,12 +152,12 @@ impl<T: Real, K: PairKernel<T, N>, const N: usize, const U: usize> Kernel for Ba
         let mut at = 0;
         if U > 1 {
             while at + lanes < self.block.n {
-                group::<S, T, K, N, U>(s, self.pieces, self.block, at);
+                group::<S, T, P, R, K, N, U>(s, self.pieces, self.block, at);
                 at += U * lanes;
             }
         }
         while at < self.block.n {
-            group::<S, T, K, N, 1>(s, self.pieces, self.block, at);
+            group::<S, T, P, R, K, N, 1>(s, self.pieces, self.block, at);
             at += lanes;
         }
     }
@@ -128,24 +165,28 @@ impl<T: Real, K: PairKernel<T, N>, const N: usize, const U: usize> Kernel for Ba
 
 /// `V` registers of targets from `at` on against one batch.
 #[inline(always)]
-fn group<S: Simd, T: Real, K: PairKernel<T, N>, const N: usize, const V: usize>(
+fn group<S: Simd, T: Real, P, R: Record<T, P>, K: PairKernel<T, P, R, N>, const N: usize, const V: usize>(
     s: S,
-    pieces: &[&[K::Source]],
+    pieces: &[&[R]],
     block: &mut Block<T, N>,
     at: usize,
 ) {
     let lanes = Lane::<S, T>::LANES;
-    let mut x = [[Lane::<S, T>::zero(s); 3]; V];
+    let none = [Lane::<S, T>::zero(s); 3];
+    let mut x = [Targets { x: none, low: none }; V];
     for (v, x) in x.iter_mut().enumerate() {
-        for (i, x) in x.iter_mut().enumerate() {
-            *x = Lane::load(s, &block.x[i][at + v * lanes..]);
+        for i in 0..3 {
+            x.x[i] = Lane::load(s, &block.x[i][at + v * lanes..]);
+            if R::SPLIT {
+                x.low[i] = Lane::load(s, &block.low[i][at + v * lanes..]);
+            }
         }
     }
     let mut sums = [[Lane::<S, T>::zero(s); N]; V];
     for piece in pieces {
         for source in *piece {
             for v in 0..V {
-                K::add(s, source, x[v], &mut sums[v]);
+                K::add(s, source, &x[v], &mut sums[v]);
             }
         }
     }

@@ -108,7 +108,7 @@ fn run_particles<T: Real>(arch: pulp::Arch, n: usize, m: usize, components: usiz
     let p = Problem::<T>::new(n, m, (n * 1000 + m) as u64);
     let ranges = some_ranges(n);
     for reg in PARTICLES {
-        let mut sources = ParticleSources::<T>::new(reg);
+        let mut sources = ParticleSources::<T>::new(reg, false);
         (0..n).for_each(|j| sources.push(p.places[j], p.strengths[j], p.cores[j]));
         for part in PARTS {
             let mut out = zeros::<T>(components, m);
@@ -125,7 +125,7 @@ fn run_segments<T: Real>(arch: pulp::Arch, n: usize, m: usize, components: usize
     let p = Problem::<T>::new(n, m, (n * 1000 + m) as u64);
     let ranges = some_ranges(n);
     for reg in SEGMENTS {
-        let mut sources = SegmentSources::<T>::new(reg);
+        let mut sources = SegmentSources::<T>::new(reg, false);
         (0..n).for_each(|j| sources.push(p.places[j], p.ends[j], p.strengths[j][0], p.cores[j]));
         for part in PARTS {
             let mut out = zeros::<T>(components, m);
@@ -148,7 +148,7 @@ fn run_segments<T: Real>(arch: pulp::Arch, n: usize, m: usize, components: usize
 
 fn run_charges<T: Real>(arch: pulp::Arch, n: usize, m: usize, components: usize) {
     let p = Problem::<T>::new(n, m, (n * 1000 + m) as u64);
-    let mut sources = ChargeSources::<T>::default();
+    let mut sources = ChargeSources::<T>::new(false);
     (0..n).for_each(|j| sources.push(p.places[j], p.strengths[j][0]));
     let mut out = zeros::<T>(components, m);
     let mut view: Vec<&mut [T]> = out.iter_mut().map(|v| &mut v[..]).collect();
@@ -230,7 +230,7 @@ fn one_segment<T: Real>(
     at: &[Vec3],
     components: usize,
 ) -> Vec<Vec<T>> {
-    let mut sources = SegmentSources::<T>::new(reg);
+    let mut sources = SegmentSources::<T>::new(reg, false);
     sources.push(p1, p2, 1.5, core);
     let mut targets = Points::with_capacity(at.len());
     at.iter().for_each(|x| targets.push(*x));
@@ -305,11 +305,66 @@ fn digits_are_kept_beside_a_segment() {
     digits_beside::<f32>(6e-6);
 }
 
+/// Places in double precision, so close that single precision would not tell them apart, computed in single precision.
+#[test]
+fn split_places_keep_their_digits() {
+    let mut seq = Sequence(11);
+    let corner = seq.vector();
+    let mut close = |size: f64| -> Vec3 {
+        let v = seq.vector();
+        std::array::from_fn(|i| corner[i] + size * v[i])
+    };
+    for size in [1e-2, 1e-5, 1e-7, 1e-9] {
+        let (p1, p2, x) = (close(size), close(size), close(size));
+        let mut targets = Points::<f32>::with_capacity(1);
+        targets.push(x);
+        // A segment of a billionth of the box has no gradient in single precision.
+        for reg in SEGMENTS.into_iter().filter(|_| size > 1e-8) {
+            let mut sources = SegmentSources::<f32>::new(reg, true);
+            sources.push(p1, p2, 1.5, 0.3 * size);
+            let want = flat(&oracle::segment(reg, Part::Regularized, x, p1, p2, 1.5, 0.3 * size));
+            let run = |arch, out: &mut [&mut [f32]]| {
+                segments_with(arch, Part::Regularized, &sources, &[0..1], &targets, 0..1, out)
+            };
+            near_to(&want, run);
+        }
+        for reg in PARTICLES {
+            let mut sources = ParticleSources::<f32>::new(reg, true);
+            sources.push(p1, [1.0, -0.5, 0.25], 0.3 * size);
+            let want = flat(&oracle::particle(reg, Part::Regularized, x, p1, [1.0, -0.5, 0.25], 0.3 * size));
+            let run = |arch, out: &mut [&mut [f32]]| {
+                particles_with(arch, Part::Regularized, &sources, &[0..1], &targets, 0..1, out)
+            };
+            near_to(&want, run);
+        }
+        let mut sources = ChargeSources::<f32>::new(true);
+        sources.push(p1, 1.5);
+        let a = oracle::charge(x, p1, 1.5);
+        let want = [a.potential, a.gradient[0], a.gradient[1], a.gradient[2]];
+        near_to(&want, |arch, out: &mut [&mut [f32]]| charges_with(arch, &sources, &[0..1], &targets, 0..1, out));
+    }
+}
+
+/// Every instruction set gives `want`, main field and gradient, to six digits.
+fn near_to(want: &[f64], run: impl Fn(pulp::Arch, &mut [&mut [f32]])) {
+    let main = if want.len() == 4 { 1 } else { 3 };
+    for arch in simd::instruction_sets() {
+        let mut out = zeros::<f32>(want.len(), 1);
+        let mut view: Vec<&mut [f32]> = out.iter_mut().map(|v| &mut v[..]).collect();
+        run(arch, &mut view);
+        for part in [0..main, main..want.len()] {
+            let size = want[part.clone()].iter().map(|v| v * v).sum::<f64>().sqrt();
+            let wrong = part.map(|i| (out[i][0] as f64 - want[i]).powi(2)).sum::<f64>().sqrt();
+            assert!(wrong <= 2e-6 * size, "{arch:?} {:.1e}", wrong / size);
+        }
+    }
+}
+
 #[test]
 fn small_distances_do_not_cancel() {
     // At q = r/c = 2^-i the velocity of a smooth core is a × d S(0), to its last digits.
     for reg in [GaussErf, Exponential] {
-        let mut wide = ParticleSources::<f32>::new(reg);
+        let mut wide = ParticleSources::<f32>::new(reg, false);
         wide.push([0.0; 3], [0.0, 0.0, 1.0], 0.5);
         let mut targets = Points::with_capacity(20);
         (1..20).for_each(|i| targets.push([(-i as f64).exp2(), 0.0, 0.0]));
@@ -329,7 +384,7 @@ fn single_precision_keeps_its_digits_in_long_sums() {
     // All strengths alike: partial sums grow a millionfold.
     let n = 200_000;
     let p = Problem::<f32>::new(n, 9, 5);
-    let (mut a, mut b) = (ParticleSources::<f32>::new(None), ParticleSources::<f64>::new(None));
+    let (mut a, mut b) = (ParticleSources::<f32>::new(None, false), ParticleSources::<f64>::new(None, false));
     for j in 0..n {
         a.push(p.places[j], [0.0, 0.0, 1.0], 0.0);
         b.push(p.places[j], [0.0, 0.0, 1.0], 0.0);
