@@ -13,7 +13,7 @@ mod harness;
 
 /// What `child` printed under a driver that fails so.
 fn under(failure: &str) -> String {
-    harness::run("child", failure, None)
+    harness::run("child", failure).0
 }
 
 fn session(backend: BackendKind) -> wakefmm::error::Result<std::sync::Arc<Session>> {

@@ -6,7 +6,6 @@
 #[path = "fake_driver/harness.rs"]
 mod harness;
 
-use std::path::PathBuf;
 use wakefmm::backend::Field;
 use wakefmm::ffi::arrays::double::{wfmm_plan_set_particles_f64, wfmm_plan_set_targets_f64};
 use wakefmm::ffi::overlap::double::wfmm_plan_evaluate_async_f64;
@@ -61,10 +60,9 @@ fn say(what: &str) {
 }
 
 fn log_of(test: &str, failure: &str) -> Vec<(String, Vec<String>)> {
-    let log = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("log-{test}-{failure}"));
-    harness::run(test, failure, Some(&log));
+    let (_, log) = harness::run(test, failure);
     let mut parts: Vec<(String, Vec<String>)> = Vec::new();
-    for line in std::fs::read_to_string(&log).unwrap().lines() {
+    for line in log.lines() {
         match (line.strip_prefix("# "), parts.last_mut()) {
             (Some(name), _) => parts.push((name.to_owned(), Vec::new())),
             (None, Some((_, lines))) => lines.push(line.to_owned()),
@@ -171,14 +169,12 @@ fn in_flight() {
 
 #[test]
 fn arrays_reach_the_device_as_they_were_set_last() {
-    let log = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("log-in-flight");
-    let text = harness::run("in_flight", "none", Some(&log));
+    let (text, lines) = harness::run("in_flight", "none");
     let wanted = |name: &str| {
         let line =
             text.lines().find_map(|line| line.split_once(&format!("{name} "))).unwrap_or_else(|| panic!("{text}"));
         line.1.parse::<f64>().unwrap()
     };
-    let lines = std::fs::read_to_string(&log).unwrap();
     let sums: Vec<f64> = lines.lines().filter_map(|line| line.strip_prefix("sum ")?.parse().ok()).collect();
     let [.., targets, particles] = sums[..] else { panic!("{lines}") };
     assert!((targets - wanted("targets")).abs() < 1e-6 * targets, "{targets} in {lines}");
@@ -216,10 +212,10 @@ fn asynchronous() {
 #[test]
 fn asynchronous_evaluations_return_at_once_and_fail_when_waited_for() {
     use wakefmm::error::{WFMM_ERR_BUSY, WFMM_ERR_DEVICE_LOST, WFMM_ERR_DEVICE_MEMORY, WFMM_ERR_UNUSABLE};
-    let slow = harness::run("asynchronous", "slow", None);
+    let slow = harness::run("asynchronous", "slow").0;
     assert!(slow.contains(&format!("outcome 0 {WFMM_ERR_BUSY} 0 0 true true")), "{slow}");
     let status = |failure: &str| {
-        let text = harness::run("asynchronous", failure, None);
+        let text = harness::run("asynchronous", failure).0;
         let line = text.lines().find_map(|l| l.split_once("outcome ")).unwrap_or_else(|| panic!("{text}")).1.to_owned();
         line.split(' ').take(4).map(|s| s.parse::<i32>()).filter_map(Result::ok).collect::<Vec<_>>()
     };

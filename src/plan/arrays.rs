@@ -14,8 +14,8 @@ use crate::session::Session;
 
 /// Numbers from which an array is copied and checked by several threads.
 const SHARED_FROM: usize = 1 << 17;
-/// Numbers that one thread takes at a time.
-const SHARE: usize = 1 << 15;
+/// Numbers that one thread takes at a time; no more than that, and the calling thread does it by itself.
+pub const SHARE: usize = 1 << 15;
 
 /// An input array of one call.
 #[derive(Debug, Clone, Copy)]
@@ -144,8 +144,12 @@ fn take_locked<T: HostReal>(session: &Session, values: &[T], good: impl Fn(T) ->
             all & good(x)
         })
     };
-    let shares = room.slice_mut().par_chunks_mut(SHARE).zip(values.par_chunks(SHARE));
-    let good = shares.map(sweep).reduce(|| true, |a, b| a & b);
+    let good = if values.len() <= SHARE {
+        sweep((room.slice_mut(), values))
+    } else {
+        let shares = room.slice_mut().par_chunks_mut(SHARE).zip(values.par_chunks(SHARE));
+        shares.map(sweep).reduce(|| true, |a, b| a & b)
+    };
     good.then(|| HostArray::Lent(std::sync::Arc::new(room)))
 }
 
@@ -171,8 +175,13 @@ pub fn take_connectivity(
                 all & good(row[0]) & good(row[1])
             })
         };
-        let shares = room.slice_mut().par_chunks_mut(2 * SHARE).zip(rows.par_chunks(ld * SHARE));
-        if shares.map(sweep).reduce(|| true, |a, b| a & b) {
+        let good = if 2 * n <= SHARE {
+            sweep((room.slice_mut(), rows))
+        } else {
+            let shares = room.slice_mut().par_chunks_mut(2 * SHARE).zip(rows.par_chunks(ld * SHARE));
+            shares.map(sweep).reduce(|| true, |a, b| a & b)
+        };
+        if good {
             return Ok((Ints::Host(HostArray::Lent(std::sync::Arc::new(room))), 2));
         }
     }

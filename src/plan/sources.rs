@@ -6,7 +6,7 @@ use crate::options::PlanOptions;
 use crate::session::Session;
 
 use super::Plan;
-use super::arrays::{Array, HostReal, host_bytes, is_double, take_connectivity, take_finite, take_radii};
+use super::arrays::{Array, HostReal, SHARE, host_bytes, is_double, take_connectivity, take_finite, take_radii};
 
 /// Arrays of segments as a caller hands them over.
 #[derive(Debug)]
@@ -41,7 +41,8 @@ impl Plan {
     /// `None` removes the segments.
     pub fn set_segments<T: HostReal>(&mut self, segments: Option<Segments<'_, T>>) -> Result<()> {
         let (session, options) = (&self.session, &self.options);
-        let segments = self.on_pool(|| segments.map(|s| take_segments(session, options, s)).transpose())?;
+        let numbers = segments.as_ref().map_or(0, |s| 3 * s.n_points.max(s.n));
+        let segments = self.on_pool(numbers, || segments.map(|s| take_segments(session, options, s)).transpose())?;
         self.inputs.segments = segments;
         self.vortices_changed();
         Ok(())
@@ -58,7 +59,8 @@ impl Plan {
                 default_core,
             })
         };
-        self.inputs.particles = self.on_pool(|| particles.map(take).transpose())?;
+        let numbers = particles.as_ref().map_or(0, |p| 3 * p.n);
+        self.inputs.particles = self.on_pool(numbers, || particles.map(take).transpose())?;
         self.vortices_changed();
         Ok(())
     }
@@ -72,7 +74,8 @@ impl Plan {
                 charge: take_finite(session, "charge", 1, charge)?,
             })
         };
-        self.inputs.charges = self.on_pool(|| charges.map(take).transpose())?;
+        let numbers = charges.as_ref().map_or(0, |(n, ..)| 3 * n);
+        self.inputs.charges = self.on_pool(numbers, || charges.map(take).transpose())?;
         self.inputs.charge_places += 1;
         self.inputs.charge_strengths += 1;
         self.given.charges = true;
@@ -85,7 +88,8 @@ impl Plan {
         let take = |(n, position)| -> Result<TargetInput> {
             Ok(TargetInput { n, position: take_finite(session, "position", 3, position)? })
         };
-        self.inputs.targets = self.on_pool(|| targets.map(take).transpose())?;
+        let numbers = targets.as_ref().map_or(0, |(n, _)| 3 * n);
+        self.inputs.targets = self.on_pool(numbers, || targets.map(take).transpose())?;
         self.inputs.target_places += 1;
         self.given.targets = true;
         self.inputs_changed();
@@ -103,7 +107,8 @@ impl Plan {
             ),
             Some((_, array)) => take_finite(session, name, components, array).map(Some),
         };
-        let (circulation, strength, charge) = self.on_pool(|| -> Result<_> {
+        let numbers = 3 * counts.segments.max(counts.particles).max(counts.charges);
+        let (circulation, strength, charge) = self.on_pool(numbers, || -> Result<_> {
             Ok((
                 take("circulation", 1, counts.segments, new.circulation)?,
                 take("strength", 3, counts.particles, new.strength)?,
@@ -125,9 +130,10 @@ impl Plan {
         Ok(())
     }
 
-    /// Runs `work` where long arrays are shared by the session's threads.
-    fn on_pool<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.session.pool().install(work)
+    /// Runs `work` where arrays of so many numbers are shared by the session's threads, if they are long: waking those takes
+    /// longer than a short copy.
+    fn on_pool<R: Send>(&self, numbers: usize, work: impl FnOnce() -> R + Send) -> R {
+        if numbers <= SHARE { work() } else { self.session.pool().install(work) }
     }
 
     fn vortices_changed(&mut self) {

@@ -1,11 +1,16 @@
 //! Runs a test of the calling program again, in a process of its own, under the fake driver.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Builds the driver and runs the ignored test `test` with FAKE_CUDA = `failure`; what it printed.
-pub fn run(test: &str, failure: &str, log: Option<&Path>) -> String {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("driver-{test}-{failure}"));
+/// Tests run at the same time: each run has a folder of its own.
+static RUNS: AtomicU32 = AtomicU32::new(0);
+
+/// Builds the driver and runs the ignored test `test` with FAKE_CUDA = `failure`: what it printed, and the driver's log.
+pub fn run(test: &str, failure: &str) -> (String, String) {
+    let run = RUNS.fetch_add(1, Ordering::Relaxed);
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("driver-{test}-{failure}-{run}"));
     std::fs::create_dir_all(&folder).unwrap();
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fake_driver/cuda.c");
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
@@ -16,12 +21,11 @@ pub fn run(test: &str, failure: &str, log: Option<&Path>) -> String {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args([test, "--exact", "--nocapture", "--ignored", "--test-threads=1"]);
     child.env("FAKE_CUDA", failure).env("LD_LIBRARY_PATH", &folder);
-    if let Some(log) = log {
-        let _ = std::fs::remove_file(log);
-        child.env("FAKE_CUDA_LOG", log);
-    }
+    let log = folder.join("log");
+    let _ = std::fs::remove_file(&log);
+    child.env("FAKE_CUDA_LOG", &log);
     let child = child.output().unwrap();
     let text = String::from_utf8_lossy(&child.stdout).into_owned();
     assert!(child.status.success(), "{test}, {failure}: {text}\n{}", String::from_utf8_lossy(&child.stderr));
-    text
+    (text, std::fs::read_to_string(&log).unwrap_or_default())
 }

@@ -177,21 +177,30 @@ pub enum Place {
     Managed,
 }
 
+/// What the driver knows of an address: kind of memory (0: nothing), managed, device. An address that it has never seen is no
+/// error for this query, as it is for that of a single attribute.
+fn attributes_of(address: u64) -> [u32; 3] {
+    use sys::CUpointer_attribute_enum as Attribute;
+    let mut which = [
+        Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+        Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+    ];
+    let mut found = [0u32; 3];
+    let mut to = found.each_mut().map(|value| std::ptr::from_mut(value).cast::<c_void>());
+    // SAFETY: these attributes are written as 32-bit integers (the second at most), one to each place.
+    let status = unsafe { sys::cuPointerGetAttributes(3, which.as_mut_ptr(), to.as_mut_ptr(), address) };
+    if status as u32 == 0 { found } else { [0; 3] }
+}
+
 /// Asks the driver about an address (WFMM_MEMORY_AUTO). Without a driver everything is host memory.
 pub fn place_of(address: u64) -> Place {
     if address == 0 || super::loader::load().is_err() {
         return Place::Host;
     }
-    let query = |which: sys::CUpointer_attribute| -> Option<u32> {
-        let mut value = 0u32;
-        // SAFETY: these attributes are written as 32-bit integers; unknown addresses are an error, not a fault.
-        let status = unsafe { sys::cuPointerGetAttribute((&raw mut value).cast(), which, address) };
-        (status as u32 == 0).then_some(value)
-    };
-    use sys::CUpointer_attribute_enum as Attribute;
-    match query(Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
-        Some(2) if query(Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED) == Some(1) => Place::Managed,
-        Some(2) => Place::Device(query(Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL).unwrap_or(0) as i32),
+    match attributes_of(address) {
+        [2, 1, _] => Place::Managed,
+        [2, _, device] => Place::Device(device as i32),
         _ => Place::Host,
     }
 }
@@ -224,13 +233,7 @@ pub fn unregister_host(context: &Context, address: usize) -> Result<()> {
     unsafe { check(sys::cuMemHostUnregister(address as *mut c_void), "cuMemHostUnregister") }
 }
 
-/// Whether the bus can read and write this host memory directly.
+/// Whether the bus can read and write this host memory directly: the driver knows it, as host memory.
 pub fn is_page_locked(address: usize) -> bool {
-    use sys::CUpointer_attribute_enum as Attribute;
-    let mut kind = 0u32;
-    // SAFETY: as in `place_of`; 1 is CU_MEMORYTYPE_HOST, given only for memory that the driver knows.
-    let status = unsafe {
-        sys::cuPointerGetAttribute((&raw mut kind).cast(), Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address as u64)
-    };
-    status as u32 == 0 && kind == 1
+    attributes_of(address as u64)[0] == 1
 }
