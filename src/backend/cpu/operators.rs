@@ -145,7 +145,6 @@ impl<T: Real> Operators<T> {
     pub fn regular<S: Simd>(&self, s: S, p: usize, [x, y, z]: [Lane<S, T>; 3], out: &mut [T]) {
         let w = Lane::<S, T>::LANES;
         assert!(p <= self.order && out.len() >= p * p * w);
-        let out = out.as_mut_ptr();
         let r2 = x.fma(x, y.fma(y, z * z));
         let zero = Lane::zero(s);
         let (mut c, mut v) = (Lane::splat(s, T::ONE), zero);
@@ -155,21 +154,18 @@ impl<T: Real> Operators<T> {
                 (c, v) = (f * x.fma(c, -(y * v)), f * x.fma(v, y * c));
             }
             let (mut c0, mut c1, mut s0, mut s1) = (zero, c, zero, v);
-            // SAFETY: index(n, ..) < p² for n < p, checked above.
-            unsafe {
-                c1.store_ptr(out.add(index(m, m, false) * w));
+            c1.store(&mut out[index(m, m, false) * w..]);
+            if m > 0 {
+                s1.store(&mut out[index(m, m, true) * w..]);
+            }
+            for n in m + 1..p {
+                let (a, b) = self.vertical[tri(n, m)];
+                let (az, br) = (Lane::splat(s, a) * z, Lane::splat(s, b) * r2);
+                (c0, c1) = (c1, az * c1 - br * c0);
+                c1.store(&mut out[index(n, m, false) * w..]);
                 if m > 0 {
-                    s1.store_ptr(out.add(index(m, m, true) * w));
-                }
-                for n in m + 1..p {
-                    let (a, b) = *self.vertical.get_unchecked(tri(n, m));
-                    let (az, br) = (Lane::splat(s, a) * z, Lane::splat(s, b) * r2);
-                    (c0, c1) = (c1, az * c1 - br * c0);
-                    c1.store_ptr(out.add(index(n, m, false) * w));
-                    if m > 0 {
-                        (s0, s1) = (s1, az * s1 - br * s0);
-                        s1.store_ptr(out.add(index(n, m, true) * w));
-                    }
+                    (s0, s1) = (s1, az * s1 - br * s0);
+                    s1.store(&mut out[index(n, m, true) * w..]);
                 }
             }
         }
