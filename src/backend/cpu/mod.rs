@@ -10,6 +10,3 @@ pub mod passes;
 pub mod reference;
 pub mod sources;
 pub mod tree;
-
-#[cfg(test)]
-mod fmm_tests;

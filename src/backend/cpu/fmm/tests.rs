@@ -1,5 +1,5 @@
-use super::fmm::*;
-use super::sources::*;
+use super::super::sources::*;
+use super::*;
 use crate::math::regularization::Part;
 use crate::options::Regularization as R;
 use crate::simd::Real;

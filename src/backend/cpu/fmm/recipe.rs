@@ -1,0 +1,132 @@
+//! What was chosen: leaves, error per pair, orders and lists, and what they will cost.
+//!
+//! Enters: trees, a sample, measured costs. Leaves: lists and operators, and the `Recipe` that tells of them.
+
+use super::{Fmm, SourceSet, cost};
+use crate::backend::cpu::lists::{self, Rules};
+use crate::backend::cpu::tree::Cell;
+use crate::math::accuracy::OrderTable;
+use crate::math::harmonics::MAX_ORDER;
+use crate::report::Pass;
+use crate::simd::Real;
+use rayon::prelude::*;
+use std::time::Instant;
+
+/// Share of the tolerance that the truncation may use, and that left-out cores may use.
+const TRUNCATION_SHARE: f64 = 1.0;
+const CORE_SHARE: f64 = 0.35;
+/// Pairs closer than this ratio are split rather than expanded; found on CUBE at 1e-3 … 1e-9 (docs/results.md).
+pub(super) const CLOSEST_RATIO: f64 = 0.33;
+/// See `capacities`.
+const CAPACITY_FACTOR: f64 = 4.0;
+
+/// What the caller fixed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wish {
+    pub tolerance: f64,
+    /// 0: chosen.
+    pub order: usize,
+    /// 0: chosen.
+    pub leaf_capacity: usize,
+    pub gradient: bool,
+}
+
+/// What was chosen: plain data.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Recipe {
+    /// Relative error allowed to a pair of cells.
+    pub pair_tolerance: f64,
+    /// The same for a core that is left out.
+    pub core_tolerance: f64,
+    pub order: usize,
+    pub source_capacity: usize,
+    pub target_capacity: usize,
+    pub depth: usize,
+    pub cells: usize,
+    pub far_pairs: u64,
+    pub near_pairs: u64,
+    pub correction_pairs: u64,
+    /// Predicted seconds on this machine, and those of the direct sum.
+    pub predicted: f64,
+    pub direct: f64,
+    /// Sampled relative error of the last field, and how often it had to be tightened.
+    pub sampled_error: f64,
+    pub tightened: u32,
+}
+
+impl<T: Real, const C: usize> Fmm<T, C> {
+    /// Leaves in which a direct pair of cells costs about what its share of translations does: with 27 near cells and some
+    /// 100 far ones a leaf, n_s n_t pair · 27 = 100 · m2l. Cells of both trees are to be of one size, so that the product
+    /// is divided in proportion to the densities.
+    pub(super) fn capacities(&self, n: usize, m: usize, wish: Wish) -> (usize, usize) {
+        if wish.leaf_capacity > 0 {
+            return (wish.leaf_capacity, wish.leaf_capacity);
+        }
+        let typical = order_at(wish.tolerance, 0.3).min(MAX_ORDER - 1);
+        let product = CAPACITY_FACTOR * self.cost.m2l[typical] / self.cost.pair;
+        let ratio = (n.max(1) as f64 / m.max(1) as f64).clamp(1e-3, 1e3).sqrt();
+        let each = self.leaf_factor * product.sqrt();
+        ((each * ratio).clamp(4.0, 4096.0) as usize, (each / ratio).clamp(8.0, 4096.0) as usize)
+    }
+
+    /// Error per pair, orders, lists, and what they will cost.
+    pub(super) fn choose_orders(&mut self, sources: &dyn SourceSet<T, C>) {
+        let start = Instant::now();
+        let wish = self.wish.expect("set by prepare");
+        let budget = self.far_ratio().clamp(1.0, 1e3) * self.safety;
+        let pair_tolerance = (TRUNCATION_SHARE * wish.tolerance * budget * self.looseness).min(0.1);
+        let core_tolerance = (CORE_SHARE * wish.tolerance * budget).min(0.1);
+        let highest = if wish.order > 0 { wish.order } else { highest_order(pair_tolerance) };
+        let orders = if wish.order > 0 {
+            OrderTable::fixed(wish.order, pair_tolerance)
+        } else {
+            OrderTable::new(pair_tolerance, highest)
+        };
+        let cells = &self.source_tree.cells;
+        let core_matters = |s: u32, t: &Cell| sources.core_matters(s, &cells[s as usize], t, core_tolerance);
+        let mut cost = self.cost.clone();
+        cost.m2l.truncate(highest + 1);
+        let rules = Rules {
+            sources: &self.source_tree,
+            targets: &self.target_tree,
+            orders: &orders,
+            cost: &cost,
+            core_matters: &core_matters,
+        };
+        self.lists = lists::build(&rules);
+        let (far, near, correction) = lists::count(&self.target_tree, &self.lists);
+        let used = self.lists.par_iter().filter_map(|l| l.far.first()).map(|f| f.0 as usize).max().unwrap_or(2);
+        let threads = rayon::current_num_threads() as f64;
+        let m2l: f64 = self.lists.par_iter().flat_map_iter(|l| l.far.iter()).map(|f| self.cost.m2l[f.0 as usize]).sum();
+        let (n, m) = (self.source_tree.permutation.len() as f64, self.target_tree.permutation.len() as f64);
+        let points = (n + m) * (2.5e-7 + 2.2e-10 * (C * used * used) as f64);
+        // M2M and L2L cost about an M2L each; lists some microseconds a cell, and twice.
+        let cells = (self.source_tree.cells.len() + self.target_tree.cells.len()) as f64;
+        let cells = cells * (self.cost.m2l[used] + 4e-6);
+        let r = &mut self.recipe;
+        r.pair_tolerance = pair_tolerance;
+        r.core_tolerance = core_tolerance;
+        // Expansions of a slightly higher order serve as well, and the upward pass need not be done again.
+        let kept = self.ops.as_ref().map_or(0, |o| o.order);
+        r.order = if (used..used + 8).contains(&kept) && wish.order == 0 { kept } else { used.max(wish.order) };
+        r.depth = self.source_tree.depth().max(self.target_tree.depth());
+        r.cells = self.source_tree.cells.len() + self.target_tree.cells.len();
+        (r.far_pairs, r.near_pairs, r.correction_pairs) = (far, near, correction);
+        r.predicted = (m2l + (near + correction) as f64 * self.cost.pair + points + cells) / threads;
+        r.direct = n * m * self.cost.pair / threads;
+        if self.ops.as_ref().is_none_or(|o| o.order != r.order) {
+            self.ops = Some(cost::operators(r.order));
+            self.upward_done = false;
+        }
+        self.seconds[Pass::Lists as usize] = start.elapsed().as_secs_f64();
+    }
+}
+
+/// Order at which a pair of equal balls at radius/distance `ratio` reaches `tolerance`.
+pub(super) fn order_at(tolerance: f64, ratio: f64) -> usize {
+    OrderTable::new(tolerance, MAX_ORDER).order(ratio, ratio, 1.0, 2.0 * ratio).map_or(MAX_ORDER, usize::from)
+}
+
+fn highest_order(tolerance: f64) -> usize {
+    order_at(tolerance, CLOSEST_RATIO).clamp(3, MAX_ORDER)
+}

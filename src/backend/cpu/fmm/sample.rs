@@ -1,0 +1,210 @@
+//! What a few targets tell: the size of the field, the error of the expansions, and from both the orders that it needs.
+//!
+//! Enters: trees and sources; for the error, expansions. Leaves: the direct field at the sample, norms, and how much more
+//! or less than estimated a pair of cells may be wrong.
+
+use super::recipe::CLOSEST_RATIO;
+use super::{Fmm, SourceSet, Wish, near, rows};
+use crate::backend::cpu::passes::Only;
+use crate::math::regularization::Part;
+use crate::simd::Real;
+use rayon::prelude::*;
+
+/// Targets whose field is summed directly before each new recipe.
+pub(super) const SAMPLES: usize = 64;
+/// The calibration is worth while below this part of the cells, and aims at this part of the tolerance.
+const CALIBRATION_PART: f64 = 0.25;
+const CALIBRATION_AIM: f64 = 0.3;
+
+/// Sampled targets with their exact field.
+pub(super) struct Sample<T> {
+    /// Sorted target numbers.
+    pub(super) targets: Vec<u32>,
+    /// `[row][sample]`
+    pub(super) exact: Vec<T>,
+    /// Mean squares of the field and of its gradient without the largest few, and with them.
+    pub(super) norm2: (f64, f64),
+    pub(super) gradient_norm2: (f64, f64),
+}
+
+/// Relative errors over the sample, against the norm without and with the largest few fields, and a factor for how
+/// uncertain so few targets leave them.
+pub(super) struct SampledError {
+    pub(super) strict: f64,
+    pub(super) loose: f64,
+    pub(super) doubt: f64,
+}
+
+impl<T: Real, const C: usize> Fmm<T, C> {
+    /// Sorted targets, evenly along the Morton order, each shifted by a share of the golden ratio so that no lattice of the
+    /// host's is met in phase.
+    fn spread(&self, count: usize) -> Vec<u32> {
+        let m = self.target_points.len();
+        let count = count.min(m);
+        let place = |k: usize| {
+            let jitter = (k as f64 * 0.618_033_988_749_894_9).fract();
+            (((k as f64 + jitter) * m as f64 / count as f64) as usize).min(m - 1) as u32
+        };
+        (0..count).map(place).collect()
+    }
+
+    /// Exact field at a spread of targets.
+    pub(super) fn take_sample(&mut self, sources: &dyn SourceSet<T, C>) {
+        let wish = self.wish.expect("set by prepare");
+        let targets = self.spread(SAMPLES);
+        let points: Vec<[f64; 3]> = targets.iter().map(|&k| self.target_points[k as usize]).collect();
+        let exact = direct(sources, &points, wish.gradient, self.source_tree.permutation.len());
+        let (norm2, gradient_norm2) = mean_squares::<T, C>(&exact, targets.len());
+        self.calibrated = false;
+        self.sample = Some(Sample { norm2, gradient_norm2, targets, exact });
+    }
+
+    /// Mean squares over a larger sample: of the near field alone before there is a far one (then they can only grow).
+    pub(super) fn widen_norm(&mut self, sources: &dyn SourceSet<T, C>, near_only: bool) {
+        let gradient = self.wish.expect("set by prepare").gradient;
+        // Whole leaves, because the pair kernels take a register of targets at a time.
+        let leaves = &self.leaf_starts;
+        let stride = (self.target_points.len() / 4096).clamp(32, 256).min(leaves.len().div_ceil(4)).max(1);
+        let targets: Vec<u32> = leaves
+            .iter()
+            .step_by(stride)
+            .map(|&(_, l)| &self.target_tree.cells[l as usize])
+            .flat_map(|c| c.begin..c.end.min(c.begin + 256))
+            .collect();
+        let field = self.field_at(sources, &targets, gradient, near_only);
+        let (a, b) = mean_squares::<T, C>(&field, targets.len());
+        let sample = self.sample.as_mut().expect("taken by prepare");
+        if !near_only || a.0 > sample.norm2.0 {
+            (sample.norm2, sample.gradient_norm2) = (a, b);
+        }
+    }
+
+    /// U/V over the sample: how much larger the field is than what the far cells make of it.
+    pub(super) fn far_ratio(&self) -> f64 {
+        let sample = self.sample.as_ref().expect("taken by prepare");
+        let leaves = &self.source_tree.leaves;
+        let power = if C == 3 { 2 } else { 1 };
+        let v2: f64 = sample
+            .targets
+            .par_iter()
+            .map(|&k| {
+                let (at, near) = (self.target_points[k as usize], self.target_tree.cells[self.leaf_of(k)].spread);
+                leaves
+                    .iter()
+                    .map(|&s| {
+                        let c = &self.source_tree.cells[s as usize];
+                        let d2: f64 = (0..3).map(|i| (c.center[i] - at[i]).powi(2)).sum();
+                        let reach = (c.spread + near) / (2.0 * CLOSEST_RATIO);
+                        if d2 > reach * reach { self.energies[s as usize] / d2.powi(power) } else { 0.0 }
+                    })
+                    .sum::<f64>()
+            })
+            .sum();
+        if v2 > 0.0 { (sample.norm2.0 * sample.targets.len() as f64 / v2).sqrt() } else { 1.0 }
+    }
+
+    /// Relative error over the sample, the gradient's counted a thirtieth.
+    pub(super) fn sampled_error(&self, sources: &dyn SourceSet<T, C>, wish: Wish) -> SampledError {
+        let sample = self.sample.as_ref().expect("taken by prepare");
+        let mut wrong = self.field_at(sources, &sample.targets, wish.gradient, false);
+        wrong.iter_mut().zip(&sample.exact).for_each(|(a, b)| *a -= *b);
+        let count = sample.targets.len();
+        let (main, gradient) = mean_squares::<T, C>(&wrong, count);
+        let ratio = |a: f64, b: f64| if a == 0.0 { 0.0 } else { (a / b.max(f64::MIN_POSITIVE)).sqrt() };
+        let error = |f: fn((f64, f64)) -> f64| {
+            ratio(main.1, f(sample.norm2)).max(ratio(gradient.1, f(sample.gradient_norm2)) / 30.0)
+        };
+        // Two standard errors of a mean of squares: a field whose errors sit at few targets is trusted less.
+        let spread = |v: &[T]| {
+            let squares = target_squares(v, count);
+            let mean = squares.iter().sum::<f64>() / count as f64;
+            let variance = squares.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / count as f64;
+            if mean > 0.0 { (1.0 + 2.0 * (variance / count as f64).sqrt() / mean).sqrt() } else { 1.0 }
+        };
+        let main_rows = rows(C, false) * count;
+        let doubt = spread(&wrong[..main_rows]).max(if wish.gradient { spread(&wrong[main_rows..]) } else { 1.0 });
+        SampledError { strict: error(|n| n.0), loose: error(|n| n.1), doubt }
+    }
+
+    /// Target cells above the sampled targets, themselves included; `None` where that is a large part of the tree.
+    fn chains(&self) -> Option<Vec<bool>> {
+        let sample = self.sample.as_ref().expect("taken by prepare");
+        let mut marked = vec![false; self.target_tree.cells.len()];
+        let mut count = 0;
+        for &k in &sample.targets {
+            let mut cell = self.leaf_of(k);
+            while cell < marked.len() && !marked[cell] {
+                marked[cell] = true;
+                count += 1;
+                cell = self.target_tree.cells[cell].parent as usize;
+            }
+        }
+        (count as f64 <= CALIBRATION_PART * marked.len() as f64).then_some(marked)
+    }
+
+    /// Measures the error on the sample, where that needs few translations, and gives pairs the orders that the tolerance
+    /// needs in this field. The estimate must hold for the worst of fields, so it is too careful for most.
+    pub(super) fn calibrate(&mut self, sources: &dyn SourceSet<T, C>) {
+        let wish = self.wish.expect("prepared");
+        if wish.order > 0 || self.recipe.far_pairs == 0 {
+            return;
+        }
+        let Some(chains) = self.chains() else { return };
+        self.downward(Only(Some(&chains)));
+        let sampled = self.sampled_error(sources, wish);
+        let error = (sampled.strict * sampled.doubt).max(f64::MIN_POSITIVE);
+        let factor = (CALIBRATION_AIM * wish.tolerance / error).clamp(0.03, 30.0);
+        log::debug!("calibration: sampled error {error:.2e}, looser by {factor:.2}");
+        if !(0.7..1.4).contains(&factor) {
+            self.looseness = (self.looseness * factor).clamp(0.1, 100.0);
+            self.choose_orders(sources);
+            self.upward(sources);
+        }
+    }
+}
+
+/// Direct field of the first `n` sorted sources at a few points, `[row][point]`.
+fn direct<T: Real, const C: usize>(
+    sources: &dyn SourceSet<T, C>,
+    points: &[[f64; 3]],
+    gradient: bool,
+    n: usize,
+) -> Vec<T> {
+    let count = points.len();
+    let mut at = near::Points::with_capacity(count);
+    points.iter().for_each(|&p| at.push(p));
+    let blocks: Vec<Vec<T>> = (0..n.div_ceil(2048))
+        .into_par_iter()
+        .map(|b| {
+            let mut out = vec![T::ZERO; rows(C, gradient) * count];
+            let range = (b * 2048) as u32..((b + 1) * 2048).min(n) as u32;
+            let mut rows: Vec<&mut [T]> = out.chunks_exact_mut(count).collect();
+            sources.near(Part::Regularized, std::slice::from_ref(&range), &at, &mut rows);
+            out
+        })
+        .collect();
+    (0..rows(C, gradient) * count).map(|k| T::of(blocks.iter().map(|b| b[k].f64()).sum())).collect()
+}
+
+/// Sum of the squares of all rows at each target, `[row][count]`.
+fn target_squares<T: Real>(field: &[T], count: usize) -> Vec<f64> {
+    (0..count).map(|k| field.iter().skip(k).step_by(count).map(|x| x.f64().powi(2)).sum()).collect()
+}
+
+/// Mean squares per target of the field and of its gradient, `[row][count]`: without the largest 1/256 and with them.
+/// A singular field has a heavy tail, and a norm that rests on one close pair would promise too little elsewhere.
+fn mean_squares<T: Real, const C: usize>(field: &[T], count: usize) -> ((f64, f64), (f64, f64)) {
+    let main = rows(C, false) * count;
+    let mean = |v: &[T]| {
+        let mut squares = target_squares(v, count);
+        let all: f64 = squares.iter().sum();
+        let drop = if count < 32 { 0 } else { count.div_ceil(256) };
+        squares.select_nth_unstable_by(count - 1 - drop.min(count - 1), f64::total_cmp);
+        let kept: f64 = squares[..count - drop].iter().sum();
+        (kept / (count - drop) as f64, all / count as f64)
+    };
+    if count == 0 {
+        return Default::default();
+    }
+    (mean(&field[..main]), if field.len() > main { mean(&field[main..]) } else { (0.0, 0.0) })
+}
