@@ -251,7 +251,7 @@ impl Bench {
 
     /// Charges with the gradient of the potential against vortices with velocity, at the same places.
     fn coulomb(&self) {
-        println!("| points | tolerance | Biot–Savart, s | Coulomb force, s | ratio |\n|---|---|---|---|---|");
+        println!("| points | tolerance | Biot–Savart, processor s | Coulomb force, processor s | ratio |\n|---|---|---|---|---|");
         for n in [10_000, 100_000] {
             for tolerance in [1e-3, 1e-6] {
                 let o = options(WFMM_METHOD_FMM, tolerance, 0, 0, 0);
@@ -263,16 +263,20 @@ impl Bench {
                     let (x, s, y) = (flat::<f64>(&w.position), flat::<f64>(&w.strength), flat::<f64>(&w.targets));
                     let q = list::<f64>(&w.strength.iter().map(|s| s[0]).collect::<Vec<_>>());
                     let (mut u, mut phi) = (vec![0.0; 3 * n], vec![0.0; n]);
-                    let start = Instant::now();
+                    let start = processor_seconds();
                     vortices.particles(&x, &s, None);
                     vortices.targets(&y);
                     vortices.velocity(&mut u, None);
-                    a.push(start.elapsed().as_secs_f64());
-                    let start = Instant::now();
+                    a.push(processor_seconds() - start);
+                    let start = processor_seconds();
                     charges.charges(&x, &q);
                     charges.targets(&y);
                     charges.potential(&mut phi, Some(&mut u));
-                    b.push(start.elapsed().as_secs_f64());
+                    b.push(processor_seconds() - start);
+                }
+                for plan in [&vortices, &charges] {
+                    let passes = plan.report().seconds[..10].iter().map(|s| format!("{:.2}", 1e3 * s)).collect::<Vec<_>>();
+                    eprintln!("    {}: {}; {}", PASSES.join(" "), passes.join(" "), plan.recipe());
                 }
                 let (a, b) = (median(a), median(b));
                 println!("| {n} | {tolerance:.0e} | {a:.4} | {b:.4} | {:.2} |", a / b);
