@@ -251,7 +251,9 @@ impl Bench {
 
     /// Charges with the gradient of the potential against vortices with velocity, at the same places.
     fn coulomb(&self) {
-        println!("| points | tolerance | Biot–Savart, processor s | Coulomb force, processor s | ratio |\n|---|---|---|---|---|");
+        println!(
+            "| points | tolerance | Biot–Savart, processor s | Coulomb force, processor s | ratio |\n|---|---|---|---|---|"
+        );
         for n in [10_000, 100_000] {
             for tolerance in [1e-3, 1e-6] {
                 let o = options(WFMM_METHOD_FMM, tolerance, 0, 0, 0);
@@ -275,7 +277,8 @@ impl Bench {
                     b.push(processor_seconds() - start);
                 }
                 for plan in [&vortices, &charges] {
-                    let passes = plan.report().seconds[..10].iter().map(|s| format!("{:.2}", 1e3 * s)).collect::<Vec<_>>();
+                    let passes =
+                        plan.report().seconds[..10].iter().map(|s| format!("{:.2}", 1e3 * s)).collect::<Vec<_>>();
                     eprintln!("    {}: {}; {}", PASSES.join(" "), passes.join(" "), plan.recipe());
                 }
                 let (a, b) = (median(a), median(b));
