@@ -12,10 +12,10 @@ use crate::inputs::{HostArray, Ints, Reals, RealsMut};
 use crate::memory;
 use crate::session::Session;
 
-/// Numbers from which an array is copied and checked by several threads.
-const SHARED_FROM: usize = 1 << 17;
-/// Numbers that one thread takes at a time; no more than that, and the calling thread does it by itself.
-pub const SHARE: usize = 1 << 15;
+/// Numbers from which an array is copied and checked by several threads; waking them takes as long as half of that.
+pub const SHARED_FROM: usize = 1 << 17;
+/// Numbers that one thread takes at a time.
+const SHARE: usize = 1 << 15;
 
 /// An input array of one call.
 #[derive(Debug, Clone, Copy)]
@@ -144,7 +144,7 @@ fn take_locked<T: HostReal>(session: &Session, values: &[T], good: impl Fn(T) ->
             all & good(x)
         })
     };
-    let good = if values.len() <= SHARE {
+    let good = if values.len() < SHARED_FROM {
         sweep((room.slice_mut(), values))
     } else {
         let shares = room.slice_mut().par_chunks_mut(SHARE).zip(values.par_chunks(SHARE));
@@ -175,7 +175,7 @@ pub fn take_connectivity(
                 all & good(row[0]) & good(row[1])
             })
         };
-        let good = if 2 * n <= SHARE {
+        let good = if 2 * n < SHARED_FROM {
             sweep((room.slice_mut(), rows))
         } else {
             let shares = room.slice_mut().par_chunks_mut(2 * SHARE).zip(rows.par_chunks(ld * SHARE));

@@ -6,7 +6,7 @@ use crate::options::PlanOptions;
 use crate::session::Session;
 
 use super::Plan;
-use super::arrays::{Array, HostReal, SHARE, host_bytes, is_double, take_connectivity, take_finite, take_radii};
+use super::arrays::{Array, HostReal, SHARED_FROM, host_bytes, is_double, take_connectivity, take_finite, take_radii};
 
 /// Arrays of segments as a caller hands them over.
 #[derive(Debug)]
@@ -130,10 +130,9 @@ impl Plan {
         Ok(())
     }
 
-    /// Runs `work` where arrays of so many numbers are shared by the session's threads, if they are long: waking those takes
-    /// longer than a short copy.
+    /// Runs `work` where arrays of so many numbers are shared by the session's threads, if they are long.
     fn on_pool<R: Send>(&self, numbers: usize, work: impl FnOnce() -> R + Send) -> R {
-        if numbers <= SHARE { work() } else { self.session.pool().install(work) }
+        if numbers < SHARED_FROM { work() } else { self.session.pool().install(work) }
     }
 
     fn vortices_changed(&mut self) {

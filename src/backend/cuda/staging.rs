@@ -14,6 +14,8 @@ const PIECE: usize = 4 << 20;
 const PIECES: usize = 3;
 /// Bytes that one thread copies at a time.
 const SHARE: usize = 256 << 10;
+/// Up to so many bytes the calling thread copies: waking the others takes longer.
+const ALONE: usize = 1 << 20;
 /// Below this a copy through ordinary memory costs less than the ring.
 const SMALL: usize = 64 << 10;
 
@@ -123,7 +125,7 @@ impl Staging {
             }
         };
         let share = SHARE / size_of::<T>();
-        if piece.len() <= share {
+        if size_of_val(piece) <= ALONE {
             return put(to, piece);
         }
         self.pool.install(|| {
