@@ -2,6 +2,7 @@
 # make demo       the brownout program: builds everything, runs for about a minute, says where picture and files are
 # make test       every test: Rust, C, Fortran, generated files, bad input
 # make memcheck   the C tests under valgrind
+# make fuzz       SECONDS=60 of coverage-guided fuzzing under AddressSanitizer (nightly compiler)
 # make accuracy   the table of measured errors, docs/accuracy.md
 # make bench     times on the CPU beside the direct sum's, leaves, crossover, linearity (about ten minutes)
 # make generate   include/wakefmm.h and fortran/wakefmm.f90 from the Rust sources
@@ -9,14 +10,15 @@
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all demo test test-rust test-accuracy accuracy bench test-foreign test-consumers test-hostile abi memcheck generate gfortran
+.PHONY: all demo test test-rust test-accuracy accuracy bench test-foreign test-consumers test-hostile test-faults test-corpus fuzz abi \
+    memcheck generate gfortran
 all:
 	$(CARGO) build --release
 
 demo: gfortran
 	sh examples/fortran/brownout/demo.sh
 
-test: gfortran test-rust test-accuracy test-foreign test-consumers test-hostile
+test: gfortran test-rust test-accuracy test-foreign test-consumers test-hostile test-faults test-corpus
 
 test-rust:
 	$(CARGO) test --release
@@ -47,7 +49,28 @@ test-hostile: all
 	mkdir -p build/hostile
 	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -fsanitize=address,undefined -Iinclude tests/hostile/sequences.c -L"$(RELEASE)" \
 	    -lwakefmm -Wl,-rpath,"$(abspath $(RELEASE))" -lm -lpthread -o build/hostile/sequences
-	ASAN_OPTIONS=quarantine_size_mb=1 timeout 600 build/hostile/sequences $(or $(SEQUENCES),20000) 10000
+	timeout 600 build/hostile/sequences $(or $(SEQUENCES),20000) 0
+	$(CC) -std=gnu11 -Wall -Wextra -O1 -Iinclude tests/hostile/sequences.c -L"$(RELEASE)" -lwakefmm \
+	    -Wl,-rpath,"$(abspath $(RELEASE))" -lm -lpthread -o build/hostile/steady
+	timeout 600 build/hostile/steady 1000 $(or $(EVALUATIONS),10000)
+
+# Every allocation fails, one after the other.
+test-faults: all
+	mkdir -p build/faults
+	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -Iinclude tests/faults/no_memory.c -L"$(RELEASE)" -lwakefmm \
+	    -Wl,-rpath,"$(abspath $(RELEASE))" -lm -o build/faults/no_memory
+	timeout 900 build/faults/no_memory
+
+# What fuzzing has found worth keeping, again, with the ordinary library.
+test-corpus: all
+	mkdir -p build/fuzz
+	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -fsanitize=address,undefined -Iinclude tests/fuzz/replay.c tests/fuzz/calls.c \
+	    -L"$(RELEASE)" -lwakefmm -Wl,-rpath,"$(abspath $(RELEASE))" -lm -o build/fuzz/replay
+	ASAN_OPTIONS=allocator_may_return_null=1 timeout 300 build/fuzz/replay tests/fuzz/corpus
+
+# Coverage-guided fuzzing for SECONDS on one core; needs a nightly compiler.
+fuzz:
+	sh tests/fuzz/run.sh $(or $(SECONDS),60) build/fuzz
 
 # Writes down what was added to the binary interface.
 abi: all

@@ -1,6 +1,6 @@
 //! Where log lines go: nowhere, to standard error, or to the host's callback.
 //!
-//! Enters: records of crate `log` from anywhere in the library. Silent unless `WAKEFMM_LOG` or `wfmm_log_set` says
+//! Enters: records of crate `log` from anywhere in the library; a warning of one cause comes once. Silent unless `WAKEFMM_LOG` or `wfmm_log_set` says
 //! otherwise. One logger for the process, installed when the first session is made.
 
 use log::{LevelFilter, Log, Metadata, Record};
@@ -49,6 +49,17 @@ impl Log for Switch {
         self.standard_error.flush();
     }
 }
+
+/// Warns, but not again in this process: `warn_once!("…")`. A place in the code is a cause.
+macro_rules! warn_once {
+    ($($words:tt)*) => {{
+        static SAID: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+        if log::log_enabled!(log::Level::Warn) && !SAID.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            log::warn!($($words)*);
+        }
+    }};
+}
+pub(crate) use warn_once;
 
 /// Installs the logger; done once, free afterwards.
 pub fn start() {

@@ -55,7 +55,7 @@ fn evaluate(session: std::sync::Arc<Session>) -> wakefmm::error::Result<f64> {
 #[test]
 #[ignore = "run by the others, under a driver that fails"]
 fn child() {
-    for (name, backend) in [("cuda", BackendKind::Cuda), ("auto", BackendKind::Auto)] {
+    for (name, backend) in [("cuda", BackendKind::Cuda), ("auto", BackendKind::Auto), ("again", BackendKind::Auto)] {
         let outcome = session(backend).and_then(|session| {
             let describe = session.describe();
             evaluate(session).map(|sum| format!("0 {} {describe}", if sum > 0.0 { "computed" } else { "zero" }))
@@ -75,6 +75,7 @@ fn expect(failure: &str, status: i32, cause: &str) {
     assert!(cuda.starts_with(&format!("{status} ")) && cuda.contains(cause), "{failure}: {cuda}");
     let auto = line("auto");
     assert!(auto.starts_with("0 computed"), "{failure} under AUTO: {auto}");
+    assert_eq!(text.matches("the CPU takes over").count(), 1, "one warning for several sessions: {text}");
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! cos even m | cos odd m | sin even m | sin odd m, each by rising m. A lower order is a prefix, and the swap of y and z
 //! maps class to class (it exchanges the parities in y and z), so that it is four small square matrices a degree.
 
+use crate::memory;
 use once_cell::sync::OnceCell;
 
 /// Highest order that can be asked for.
@@ -153,7 +154,7 @@ fn swap_degree(n: usize) -> [SwapBlock; 4] {
     let (nodes, weights) = gauss_legendre(n + 1);
     let n_phi = 2 * n + 2;
     let size = 2 * n + 1;
-    let mut b = vec![0.0; size * size];
+    let mut b = memory::filled(0.0, size * size);
     let (mut f, mut g) = (vec![0.0; order * order], vec![0.0; order * order]);
     for (&z, &w) in nodes.iter().zip(&weights) {
         let rho = (1.0 - z * z).sqrt();

@@ -15,7 +15,7 @@ use crate::backend::{Engine, Field};
 use crate::error::{Error, Result, WFMM_ERR_STATE};
 use crate::inputs::Inputs;
 use crate::options::{PlanOptions, Precision, check_tolerance};
-use crate::report::Report;
+use crate::report::{Pass, Report};
 use crate::session::{Session, make_engine};
 
 use arrays::{ArrayMut, HostReal};
@@ -228,6 +228,11 @@ impl Plan {
         }
         self.logged = true;
         let seconds = self.report().seconds;
-        info!("plan: {} Seconds per pass: {seconds:.3?}", self.recipe());
+        let spent = |&(pass, name): &(Pass, &str)| {
+            let s = seconds[pass as usize];
+            (s > 0.0).then(|| format!("{} {s:.3e}", name.trim_start_matches("WFMM_PASS_").to_lowercase()))
+        };
+        let passes: Vec<_> = Pass::ALL.iter().filter_map(spent).collect();
+        info!("plan: {} Seconds per pass: {}.", self.recipe(), passes.join(", "));
     }
 }

@@ -2,11 +2,10 @@
 //!
 //! Enters: how to make either engine. Leaves: the answer of one of them, and one warning in the log when the GPU failed.
 
-use log::warn;
-
 use crate::backend::{Engine, Field};
 use crate::error::{Error, Result};
 use crate::inputs::{Inputs, Ints, Reals, RealsMut};
+use crate::logging::warn_once;
 use crate::report::Report;
 
 /// Pairs from which the GPU is asked: below, the CPU has summed before a launch, two copies and a wait are over (20 µs at
@@ -43,7 +42,7 @@ impl Fallback {
         if self.failed.is_none() && (on_device || pairs(inputs) >= WORTH_PAIRS) {
             match self.cuda().and_then(&mut work) {
                 Err(error) if takes_over(&error) && !on_device => {
-                    warn!("the GPU failed, the CPU takes over: {error}");
+                    warn_once!("the GPU failed, the CPU takes over: {error}");
                     self.cuda = None;
                     self.failed = Some(error);
                 }

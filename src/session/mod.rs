@@ -5,15 +5,16 @@
 
 mod engines;
 mod fallback;
+mod threads;
 
 use std::sync::Arc;
 
-use log::{info, warn};
+use log::info;
 use parking_lot::Mutex;
 
 use crate::backend::cuda::{self, Context, Locked, Plain};
-use crate::error::{Error, Result, WFMM_ERR_FORKED, WFMM_ERR_HOST_MEMORY, WFMM_ERR_MEMORY, WFMM_ERR_THREADS};
-use crate::logging;
+use crate::error::{Error, Result, WFMM_ERR_FORKED, WFMM_ERR_MEMORY};
+use crate::logging::{self, warn_once};
 use crate::options::{BackendKind, Memory, SessionOptions};
 
 pub use engines::make_engine;
@@ -50,7 +51,7 @@ impl Session {
     pub fn new(options: &SessionOptions) -> Result<Arc<Self>> {
         logging::start();
         let device = choose_device(options)?;
-        let pool = start_threads(options.threads)?;
+        let pool = threads::start(options.threads)?;
         let session = Self { device, pool: Some(Arc::new(pool)), process: std::process::id() };
         info!("session: {}", session.describe());
         Ok(Arc::new(session))
@@ -198,7 +199,7 @@ fn choose_device(options: &SessionOptions) -> Result<Device> {
             if probe.driver == 0 {
                 info!("no GPU: {}", refusal.message);
             } else {
-                warn!("the GPU is not used, the CPU takes over: {}", refusal.message);
+                warn_once!("the GPU is not used, the CPU takes over: {}", refusal.message);
             }
             Ok(Device::Cpu)
         }
@@ -208,24 +209,6 @@ fn choose_device(options: &SessionOptions) -> Result<Device> {
         }
     }
 }
-
-fn start_threads(threads: usize) -> Result<rayon::ThreadPool> {
-    // The standard library ends the process where the start of a thread finds no memory for its handle: better to ask before.
-    if Vec::<u8>::new().try_reserve_exact(MEMORY_TO_START).is_err() {
-        return Error::fail(WFMM_ERR_HOST_MEMORY, "no host memory to start threads");
-    }
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .thread_name(|i| format!("wakefmm-{i}"))
-        .build()
-        .map_err(|e| Error::new(WFMM_ERR_THREADS, format!("threads = {threads}: {e}")))?;
-    // What a thread sets up for itself at its first piece of work is set up now, not in an evaluation.
-    pool.broadcast(|_| rayon::join(|| (), || ()));
-    Ok(pool)
-}
-
-/// Bytes that must be there before threads are started.
-const MEMORY_TO_START: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@ use super::operators::{Operators, Shift, Step};
 use super::passes::{Translation, Work};
 use crate::math::harmonics::MAX_ORDER;
 use crate::math::regularization::Part;
+use crate::memory;
 use crate::options::Regularization;
 use crate::simd::Real;
 use once_cell::sync::Lazy;
@@ -95,7 +96,7 @@ fn measure_m2l<T: Real, const C: usize>() -> Vec<f64> {
         let ops = operators::<T>(p);
         let mut work = Work::new(p, C);
         let n = C * p * p;
-        let from: Vec<T> = (0..LISTS * FAR * n).map(|i| T::of(1.0 / (i % 97 + 1) as f64)).collect();
+        let from: Vec<T> = memory::collect((0..LISTS * FAR * n).map(|i| T::of(1.0 / (i % 97 + 1) as f64)));
         let mut out = vec![T::ZERO; n];
         let steps: Vec<Step> = (0..FAR)
             .map(|k| Step { d: [3.0, 0.1 * k as f64, 0.3 * (k % 7) as f64], from_radius: 0.9, to_radius: 0.8 })

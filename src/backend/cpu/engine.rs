@@ -11,6 +11,7 @@ use super::tree::bounds;
 use crate::backend::{Engine, Field};
 use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_UNSUPPORTED};
 use crate::inputs::{Inputs, Ints, Reals, RealsMut};
+use crate::logging::warn_once;
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::options::{Method, PlanOptions};
@@ -297,7 +298,7 @@ impl<T: Real, const C: usize, S: SourceSet<T, C>> Side<T, C, S> {
 
     fn evaluate(&mut self, gradient: bool, sink: &mut Sink<'_, T>) {
         if !self.direct && !self.fmm.evaluate(&self.sources, sink) {
-            log::warn!("the FMM missed its tolerance on the sample after every tightening: summing directly");
+            warn_once!("the FMM missed its tolerance on the sample after every tightening: summing directly");
             self.direct = true;
         }
         if self.direct {

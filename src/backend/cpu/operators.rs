@@ -10,6 +10,7 @@
 //! are in the first cache; only the axial step needs all of them, order of m by order of m.
 
 use crate::math::harmonics::{self, index};
+pub use crate::memory;
 pub use crate::simd::dense::WIDEST;
 use crate::simd::dense::{self, Mates, Matrix, Pairs, Part, Places, Turn};
 use crate::simd::{Kernel, Lane, Real, Simd, outline};
@@ -77,6 +78,7 @@ fn labels(n: usize) -> Vec<(usize, bool)> {
 
 impl<T: Real> Degree<T> {
     fn new(n: usize, order: usize) -> Self {
+        memory::check();
         let labels = labels(n);
         let pairs = (1..=n).map(|m| ((index(n, m, false) - n * n) as u32, (index(n, m, true) - n * n) as u32));
         let swap = std::array::from_fn(|k| {
@@ -97,6 +99,7 @@ impl<T: Real> Degree<T> {
 
 impl<T: Real> Axial<T> {
     fn new(m: usize, order: usize) -> Self {
+        memory::check();
         let size = order - m;
         let all = || (m..order).flat_map(move |i| (m..order).map(move |j| (i, j)));
         Self {
@@ -120,7 +123,7 @@ impl<T: Real> Operators<T> {
                         if !(sin && m == 0) {
                             let from = index(n, m, sin) as u32;
                             let terms = harmonics::derivative(n, m, sin, axis);
-                            list.extend(terms.into_iter().map(|(to, w)| (to as u32, from, T::of(w))));
+                            memory::extend(list, terms.into_iter().map(|(to, w)| (to as u32, from, T::of(w))));
                         }
                     }
                 }
@@ -211,11 +214,11 @@ impl<T: Real> Scratch<T> {
     pub fn new(order: usize, components: usize) -> Self {
         let register = WIDEST * components;
         Self {
-            a: vec![T::ZERO; 2 * order.max(1) * register],
-            b: vec![T::ZERO; 2 * order.max(1) * register],
-            x: vec![T::ZERO; (order * order).max(1) * register],
-            y: vec![T::ZERO; (order * order).max(1) * register],
-            tables: vec![T::ZERO; TABLES * (order + 1) * WIDEST],
+            a: memory::filled(T::ZERO, 2 * order.max(1) * register),
+            b: memory::filled(T::ZERO, 2 * order.max(1) * register),
+            x: memory::filled(T::ZERO, (order * order).max(1) * register),
+            y: memory::filled(T::ZERO, (order * order).max(1) * register),
+            tables: memory::filled(T::ZERO, TABLES * (order + 1) * WIDEST),
             order,
         }
     }

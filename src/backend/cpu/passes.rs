@@ -7,6 +7,7 @@
 use super::lists::CellLists;
 use super::operators::{Batch, Operators, Scratch, Shift, Step, WIDEST, times};
 use super::tree::{Cell, Tree};
+use crate::memory;
 use crate::simd::{Kernel, Lane, Real, Simd, dispatch};
 use rayon::prelude::*;
 
@@ -24,9 +25,9 @@ impl<T: Real, const C: usize> Points<T, C> {
     }
     pub fn push(&mut self, x: [T; 3], weight: [T; C]) {
         for (v, x) in self.x.iter_mut().zip(x) {
-            v.push(x);
+            memory::push(v, x);
         }
-        self.weight.push(weight);
+        memory::push(&mut self.weight, weight);
     }
 }
 
@@ -42,8 +43,8 @@ impl<T: Real> Work<T> {
         let n = order * order * WIDEST;
         Self {
             scratch: Scratch::new(order, components.max(1)),
-            harmonics: vec![T::ZERO; n],
-            sum: vec![T::ZERO; n * components.max(1)],
+            harmonics: memory::filled(T::ZERO, n),
+            sum: memory::filled(T::ZERO, n * components.max(1)),
         }
     }
 }
@@ -122,7 +123,7 @@ pub fn m2m<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, multipoles:
                 |work, (out, cell)| {
                     let first = cell.first_child as usize;
                     let children = &tree.cells[first..first + cell.children as usize];
-                    let steps: Vec<Step> = children.iter().map(|c| step(c, cell)).collect();
+                    let steps: Vec<Step> = memory::collect(children.iter().map(|c| step(c, cell)));
                     let from = &lower[(first - below) * size..];
                     let (order, give) = (|_: usize| ops.order, |k: usize| &from[k * size..(k + 1) * size]);
                     Translation::<T, C> { ops, kind: Shift::M2m, steps: &steps, order: &order, from: &give }
@@ -164,7 +165,7 @@ pub fn m2l<T: Real, const C: usize>(
                 return;
             }
             steps.clear();
-            steps.extend(list.far.iter().map(|&(_, s)| step(&sources.cells[s as usize], cell)));
+            memory::extend(steps, list.far.iter().map(|&(_, s)| step(&sources.cells[s as usize], cell)));
             let from = |k: usize| {
                 let s = list.far[k].1 as usize;
                 &multipoles[s * size..(s + 1) * size]
@@ -190,7 +191,7 @@ pub fn l2l<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, only: Only<
             let cell = &tree.cells[parent];
             let (mine, others) = rest.split_at_mut(cell.children as usize * size);
             if cell.children > 0 && only.has(parent) {
-                groups.push((parent, mine));
+                memory::push(&mut groups, (parent, mine));
             }
             rest = others;
         }
@@ -200,7 +201,7 @@ pub fn l2l<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, only: Only<
                 let cell = &tree.cells[parent];
                 let first = cell.first_child as usize;
                 let children = &tree.cells[first..first + cell.children as usize];
-                let steps: Vec<Step> = children.iter().map(|c| step(cell, c)).collect();
+                let steps: Vec<Step> = memory::collect(children.iter().map(|c| step(cell, c)));
                 dispatch(Spread::<T, C> {
                     ops,
                     steps: &steps,
@@ -318,16 +319,18 @@ pub fn field_rows<T: Real, const C: usize>(
         }
     };
     if C == 1 {
+        memory::reserve(rows, n);
+        memory::reserve(rows, n);
         rows.extend_from_slice(&local[..n]);
         if gradient {
-            rows.resize(4 * n, T::ZERO);
+            memory::resize(rows, 4 * n, T::ZERO);
             for axis in 0..3 {
                 add(&mut rows[(1 + axis) * n..(2 + axis) * n], &local[..n], axis, T::ONE);
             }
         }
         return;
     }
-    rows.resize(if gradient { 12 * n } else { 3 * n }, T::ZERO);
+    memory::resize(rows, if gradient { 12 * n } else { 3 * n }, T::ZERO);
     for i in 0..3 {
         // u_i = ∂_j A_k - ∂_k A_j
         let (j, k) = ((i + 1) % 3, (i + 2) % 3);

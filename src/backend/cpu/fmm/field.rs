@@ -5,6 +5,7 @@
 use super::{Fmm, Sink, SourceSet, near, rows};
 use crate::backend::cpu::passes::{self, Work};
 use crate::math::regularization::Part;
+use crate::memory;
 use crate::simd::Real;
 use rayon::prelude::*;
 
@@ -24,11 +25,12 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let size = C * ops.order * ops.order;
         let count = pick.len();
         desk.out.clear();
-        desk.out.resize(rows(C, gradient) * count, T::ZERO);
+        memory::resize(&mut desk.out, rows(C, gradient) * count, T::ZERO);
         desk.at = near::Points::with_capacity(count);
         pick.iter().for_each(|&k| desk.at.push(self.target_points[k as usize]));
         for i in 0..3 {
             desk.relative[i].clear();
+            memory::reserve(&mut desk.relative[i], count);
             desk.relative[i]
                 .extend(pick.iter().map(|&k| T::of((self.target_points[k as usize][i] - cell.center[i]) / cell.scale)));
         }
@@ -60,7 +62,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             || Desk::new(order, C),
             |desk, &leaf| {
                 let cell = &tree.cells[leaf as usize];
-                let pick: Vec<u32> = (cell.begin..cell.end).collect();
+                let pick: Vec<u32> = memory::collect(cell.begin..cell.end);
                 self.leaf_field(sources, leaf as usize, &pick, gradient, false, desk);
                 for (j, &k) in pick.iter().enumerate() {
                     let to = tree.permutation[k as usize] as usize;
@@ -80,22 +82,21 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     /// The field at some sorted targets, `[row][k]`; `near_only`: without the far field.
     pub fn field_at(&self, sources: &dyn SourceSet<T, C>, targets: &[u32], gradient: bool, near_only: bool) -> Vec<T> {
         let order = self.ops.as_ref().expect("chosen").order;
-        let mut by_leaf: Vec<(usize, usize)> = targets.iter().enumerate().map(|(k, &t)| (self.leaf_of(t), k)).collect();
+        let mut by_leaf: Vec<(usize, usize)> =
+            memory::collect(targets.iter().enumerate().map(|(k, &t)| (self.leaf_of(t), k)));
         by_leaf.sort_unstable();
-        let groups: Vec<&[(usize, usize)]> = by_leaf.chunk_by(|a, b| a.0 == b.0).collect();
-        let fields: Vec<Vec<T>> = groups
-            .par_iter()
-            .map_init(
-                || Desk::new(order, C),
-                |desk, group| {
-                    let pick: Vec<u32> = group.iter().map(|&(_, k)| targets[k]).collect();
-                    self.leaf_field(sources, group[0].0, &pick, gradient, near_only, desk);
-                    desk.out.clone()
-                },
-            )
-            .collect();
+        let mut groups: Vec<&[(usize, usize)]> = vec![];
+        memory::extend(&mut groups, by_leaf.chunk_by(|a, b| a.0 == b.0));
+        let fields: Vec<Vec<T>> = memory::par_collect(groups.par_iter().map_init(
+            || Desk::new(order, C),
+            |desk, group| {
+                let pick: Vec<u32> = memory::collect(group.iter().map(|&(_, k)| targets[k]));
+                self.leaf_field(sources, group[0].0, &pick, gradient, near_only, desk);
+                memory::copy(&desk.out)
+            },
+        ));
         let count = targets.len();
-        let mut out = vec![T::ZERO; rows(C, gradient) * count];
+        let mut out = memory::filled(T::ZERO, rows(C, gradient) * count);
         for (group, field) in groups.iter().zip(&fields) {
             for (j, &(_, k)) in group.iter().enumerate() {
                 for row in 0..rows(C, gradient) {

@@ -23,6 +23,7 @@ use super::operators::Operators;
 use super::passes::{self, Only, Points};
 use super::tree::{Cell, Root, Tree, bounds};
 use crate::math::regularization::Part;
+use crate::memory;
 use crate::report::{PASS_COUNT, Pass};
 use crate::simd::Real;
 use rayon::prelude::*;
@@ -250,9 +251,9 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         }
         let root = Root::around(&[bounds(targets, &[])]);
         self.target_tree = Tree::build(targets, &[], root, nt, moment);
-        self.target_points = self.target_tree.permutation.par_iter().map(|&k| targets[k as usize]).collect();
-        self.leaf_starts =
-            self.target_tree.leaves.iter().map(|&l| (self.target_tree.cells[l as usize].begin, l)).collect();
+        self.target_points = memory::par_collect(self.target_tree.permutation.par_iter().map(|&k| targets[k as usize]));
+        let start_of = |&l: &u32| (self.target_tree.cells[l as usize].begin, l);
+        self.leaf_starts = memory::collect(self.target_tree.leaves.iter().map(start_of));
         self.leaf_starts.sort_unstable();
         self.recipe.source_capacity = ns;
         self.recipe.target_capacity = nt;
@@ -319,7 +320,8 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         }
         let ops = self.ops.clone().expect("chosen");
         let start = Instant::now();
-        self.multipoles.resize(self.source_tree.cells.len() * C * ops.order * ops.order, T::ZERO);
+        let size = self.source_tree.cells.len() * C * ops.order * ops.order;
+        memory::resize(&mut self.multipoles, size, T::ZERO);
         passes::p2m::<T, C>(&ops, &self.source_tree, &mut self.multipoles, |cell, points| {
             sources.fill(cell, ops.order, points)
         });
@@ -333,7 +335,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     fn downward(&mut self, only: Only<'_>) {
         let ops = self.ops.clone().expect("chosen");
         let start = Instant::now();
-        self.locals.resize(self.target_tree.cells.len() * C * ops.order * ops.order, T::ZERO);
+        memory::resize(&mut self.locals, self.target_tree.cells.len() * C * ops.order * ops.order, T::ZERO);
         passes::m2l::<T, C>(
             &ops,
             &self.source_tree,

@@ -7,6 +7,7 @@ use super::recipe::CLOSEST_RATIO;
 use super::{Fmm, SourceSet, Wish, near, rows};
 use crate::backend::cpu::passes::Only;
 use crate::math::regularization::Part;
+use crate::memory;
 use crate::simd::Real;
 use rayon::prelude::*;
 
@@ -52,7 +53,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     pub(super) fn take_sample(&mut self, sources: &dyn SourceSet<T, C>) {
         let wish = self.wish.expect("set by prepare");
         let targets = self.spread(SAMPLES);
-        let points: Vec<[f64; 3]> = targets.iter().map(|&k| self.target_points[k as usize]).collect();
+        let points: Vec<[f64; 3]> = memory::collect(targets.iter().map(|&k| self.target_points[k as usize]));
         let exact = direct(sources, &points, wish.gradient, self.source_tree.permutation.len());
         let (norm2, gradient_norm2) = mean_squares::<T, C>(&exact, targets.len());
         self.calibrated = false;
@@ -65,12 +66,9 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         // Whole leaves, because the pair kernels take a register of targets at a time.
         let leaves = &self.leaf_starts;
         let stride = (self.target_points.len() / 4096).clamp(32, 256).min(leaves.len().div_ceil(4)).max(1);
-        let targets: Vec<u32> = leaves
-            .iter()
-            .step_by(stride)
-            .map(|&(_, l)| &self.target_tree.cells[l as usize])
-            .flat_map(|c| c.begin..c.end.min(c.begin + 256))
-            .collect();
+        let cells = leaves.iter().step_by(stride).map(|&(_, l)| &self.target_tree.cells[l as usize]);
+        let mut targets: Vec<u32> = vec![];
+        memory::extend(&mut targets, cells.flat_map(|c| c.begin..c.end.min(c.begin + 256)));
         let field = self.field_at(sources, &targets, gradient, near_only);
         let (a, b) = mean_squares::<T, C>(&field, targets.len());
         let sample = self.sample.as_mut().expect("taken by prepare");
@@ -129,7 +127,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     /// Target cells above the sampled targets, themselves included; `None` where that is a large part of the tree.
     fn chains(&self) -> Option<Vec<bool>> {
         let sample = self.sample.as_ref().expect("taken by prepare");
-        let mut marked = vec![false; self.target_tree.cells.len()];
+        let mut marked = memory::filled(false, self.target_tree.cells.len());
         let mut count = 0;
         for &k in &sample.targets {
             let mut cell = self.leaf_of(k);
@@ -173,22 +171,19 @@ fn direct<T: Real, const C: usize>(
     let count = points.len();
     let mut at = near::Points::with_capacity(count);
     points.iter().for_each(|&p| at.push(p));
-    let blocks: Vec<Vec<T>> = (0..n.div_ceil(2048))
-        .into_par_iter()
-        .map(|b| {
-            let mut out = vec![T::ZERO; rows(C, gradient) * count];
-            let range = (b * 2048) as u32..((b + 1) * 2048).min(n) as u32;
-            let mut rows: Vec<&mut [T]> = out.chunks_exact_mut(count).collect();
-            sources.near(Part::Regularized, std::slice::from_ref(&range), &at, &mut rows);
-            out
-        })
-        .collect();
-    (0..rows(C, gradient) * count).map(|k| T::of(blocks.iter().map(|b| b[k].f64()).sum())).collect()
+    let blocks: Vec<Vec<T>> = memory::par_collect((0..n.div_ceil(2048)).into_par_iter().map(|b| {
+        let mut out = memory::filled(T::ZERO, rows(C, gradient) * count);
+        let range = (b * 2048) as u32..((b + 1) * 2048).min(n) as u32;
+        let mut rows: Vec<&mut [T]> = out.chunks_exact_mut(count).collect();
+        sources.near(Part::Regularized, std::slice::from_ref(&range), &at, &mut rows);
+        out
+    }));
+    memory::collect((0..rows(C, gradient) * count).map(|k| T::of(blocks.iter().map(|b| b[k].f64()).sum())))
 }
 
 /// Sum of the squares of all rows at each target, `[row][count]`.
 fn target_squares<T: Real>(field: &[T], count: usize) -> Vec<f64> {
-    (0..count).map(|k| field.iter().skip(k).step_by(count).map(|x| x.f64().powi(2)).sum()).collect()
+    memory::collect((0..count).map(|k| field.iter().skip(k).step_by(count).map(|x| x.f64().powi(2)).sum()))
 }
 
 /// Mean squares per target of the field and of its gradient, `[row][count]`: without the largest 1/256 and with them.

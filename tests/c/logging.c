@@ -1,0 +1,100 @@
+/* What the library says: nothing unasked; WAKEFMM_LOG on standard error; a callback; one line a plan, with its recipe and the
+   seconds of its passes. */
+#define _GNU_SOURCE
+#include "check.h"
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { N = 400 };
+static double x[3 * N], a[3 * N], u[3 * N];
+
+/* Two plans, three evaluations each, the last ones with other sources. */
+static void work(void) {
+    wfmm_session_options so;
+    wfmm_plan_options o;
+    wfmm_session *session = NULL;
+    for (int i = 0; i < 3 * N; ++i) x[i] = sin(0.7 * i), a[i] = cos(1.3 * i);
+    OK(wfmm_session_options_init(&so, sizeof so));
+    so.backend = WFMM_BACKEND_CPU, so.threads = 1;
+    OK(wfmm_session_create(&so, &session));
+    for (int k = 0; k < 2; ++k) {
+        wfmm_plan *plan = NULL;
+        OK(wfmm_plan_options_init(&o, sizeof o));
+        o.method = k ? WFMM_METHOD_FMM : WFMM_METHOD_DIRECT;
+        OK(wfmm_plan_create(session, &o, &plan));
+        OK(wfmm_plan_set_targets_f64(plan, N, x, WFMM_MEMORY_HOST));
+        for (int times = 0; times < 3; ++times) {
+            OK(wfmm_plan_set_particles_f64(plan, N - times, x, a, NULL, WFMM_MEMORY_HOST));
+            OK(wfmm_plan_evaluate_f64(plan, u, NULL, WFMM_MEMORY_HOST));
+        }
+        OK(wfmm_plan_destroy(&plan));
+    }
+    OK(wfmm_session_destroy(&session));
+}
+
+/* Standard error of a process that works with this WAKEFMM_LOG (NULL: unset). */
+static const char *said_under(const char *program, const char *level) {
+    static char text[16384];
+    size_t length = 0;
+    ssize_t got;
+    int ends[2], status = 1;
+    if (pipe(ends)) return "no pipe";
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], 2), close(ends[0]), close(ends[1]);
+        level ? setenv("WAKEFMM_LOG", level, 1) : unsetenv("WAKEFMM_LOG");
+        execl(program, program, "work", (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    while (length < sizeof text - 1 && (got = read(ends[0], text + length, sizeof text - 1 - length)) > 0) length += (size_t)got;
+    close(ends[0]);
+    text[length] = 0;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return text;
+}
+
+static int times_in(const char *text, const char *word) {
+    int n = 0;
+    for (; (text = strstr(text, word)); text += strlen(word)) ++n;
+    return n;
+}
+
+struct heard {
+    int lines, plans, loud;
+    char last[4096];
+};
+static void hear(int32_t level, const char *message, void *user) {
+    struct heard *h = user;
+    ++h->lines, h->loud += level <= WFMM_LOG_WARN, h->plans += !strncmp(message, "plan:", 5);
+    snprintf(h->last, sizeof h->last, "%s", message);
+}
+
+int main(int argc, char **argv) {
+    static struct heard first, second;
+    const char *said;
+    if (argc > 1) return work(), checks_failed != 0;
+
+    CHECK(!strcmp(said_under(argv[0], NULL), ""));
+    CHECK(!strcmp(said_under(argv[0], "warn"), ""));
+    CHECK(!strcmp(said_under(argv[0], "nonsense"), ""));
+    said = said_under(argv[0], "info");
+    CHECK(times_in(said, "session:") == 1 && times_in(said, "plan:") == 2);
+    CHECK(times_in(said, "Direct sum of") == 1 && times_in(said, "FMM in f64") == 1);
+    CHECK(times_in(said, "Seconds per pass:") == 2 && strstr(said, "m2l ") && strstr(said, "total "));
+
+    OK(wfmm_log_set(WFMM_LOG_INFO, hear, &first));
+    work();
+    CHECK(first.plans == 2 && first.loud == 0 && strstr(first.last, "FMM") && strstr(first.last, "Seconds per pass: tree "));
+    OK(wfmm_log_set(WFMM_LOG_WARN, hear, &second));
+    work();
+    CHECK(second.lines == 0 && first.plans == 2);
+    OK(wfmm_log_set(WFMM_LOG_INFO, hear, &second));
+    work();
+    CHECK(second.plans == 2 && first.plans == 2);
+    OK(wfmm_log_set(WFMM_LOG_OFF, NULL, NULL));
+    work();
+    CHECK(second.plans == 2);
+    return finish("logging");
+}
