@@ -602,12 +602,13 @@ wfmm_status wfmm_version(int32_t *major, int32_t *minor, int32_t *patch);
 wfmm_status wfmm_last_error(char *buf, size_t capacity, size_t *out_length);
 
 /**
- * Leaves a message of the caller's own as the thread's last message; for bindings of other languages, which check
+ * Leaves a message of the caller's own, cut after 2048 bytes, as the thread's last message; for bindings of other languages, which check
  * array shapes before the library sees them. message holds length bytes.
  * Thread rule: any thread. Errors: WFMM_ERR_NULL, WFMM_ERR_COUNT.
  * Example: wfmm_last_error_set("velocity is too short", 21);
  */
-wfmm_status wfmm_last_error_set(const char *message, size_t length);
+wfmm_status wfmm_last_error_set(const char *message,
+                                size_t length);
 
 /**
  * Sets how much is logged (WFMM_LOG_*) and where: to callback, or to standard error where it is NULL.
