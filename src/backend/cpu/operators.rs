@@ -10,7 +10,7 @@
 //! are in the first cache; only the axial step needs all of them, order of m by order of m.
 
 use crate::math::harmonics::{self, index};
-pub use crate::memory;
+use crate::memory;
 pub use crate::simd::dense::WIDEST;
 use crate::simd::dense::{self, Mates, Matrix, Pairs, Part, Places, Turn};
 use crate::simd::{Kernel, Lane, Real, Simd, outline};
