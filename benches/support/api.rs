@@ -148,6 +148,18 @@ impl<T: Scalar> Plan<T> {
         Self { handle, kind: std::marker::PhantomData }
     }
 
+    /// The status in place of a panic.
+    pub fn try_new(session: &Session, options: &wfmm_plan_options) -> Result<Self, wfmm_status> {
+        let mut handle = null_mut();
+        match unsafe { wfmm_plan_create(session.0, options, &mut handle) } {
+            0 => Ok(Self { handle, kind: std::marker::PhantomData }),
+            status => Err(status),
+        }
+    }
+    pub fn try_velocity(&mut self, u: &mut [T]) -> wfmm_status {
+        T::velocity(self.handle, u, null_mut())
+    }
+
     pub fn segments(&mut self, points: &[T], ends: &[i32], circulation: &[T], core: Option<&[T]>) {
         must(T::segments(self.handle, points, ends, circulation, core.map_or(null(), <[T]>::as_ptr)));
     }

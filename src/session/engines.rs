@@ -5,14 +5,20 @@ use std::sync::Arc;
 use crate::backend::Engine;
 use crate::backend::cpu::engine::CpuEngine;
 use crate::backend::cuda::{Context, CudaEngine};
-use crate::error::Result;
-use crate::options::{PlanOptions, Precision};
+use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
+use crate::options::{Method, PlanOptions, Precision};
 
 use super::fallback::Fallback;
 use super::{Device, Session};
 
 /// `precision` is F32 or F64: the plan has already resolved ARRAYS.
 pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precision) -> Result<Box<dyn Engine>> {
+    if options.method == Method::Treecode {
+        return Error::fail(
+            WFMM_ERR_UNSUPPORTED,
+            "WFMM_METHOD_TREECODE is not built yet: use WFMM_METHOD_AUTO, _DIRECT or _FMM",
+        );
+    }
     let pool = session.pool();
     match session.device() {
         Device::Cpu => Ok(cpu_engine(pool, options, precision)),

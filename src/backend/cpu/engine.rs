@@ -9,7 +9,7 @@ use super::near;
 use super::sources::{ChargeSources, Particle, Segment, VortexSources};
 use super::tree::bounds;
 use crate::backend::{Engine, Field};
-use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_UNSUPPORTED};
+use crate::error::{Error, Result, WFMM_ERR_MEMORY};
 use crate::inputs::{Inputs, Ints, Reals, RealsMut};
 use crate::logging::warn_once;
 use crate::math::regularization::Part;
@@ -354,35 +354,36 @@ fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
     }
 }
 
-/// An output array in the computing precision: the caller's own, or a copy that `store` converts back.
+/// An output array in the computing precision: the caller's own, or one beside it that `store` converts.
 enum Output<'a, T> {
     Own(&'a mut [T]),
-    Copy(Vec<T>, RealsMut<'a>),
+    Beside(Vec<T>, RealsMut<'a>),
 }
 
 impl<'a, T: Real> Output<'a, T> {
     fn new(array: RealsMut<'a>) -> Result<Self> {
         match T::own(array) {
             Ok(own) => Ok(Output::Own(own)),
-            Err(RealsMut::HostF32(v)) => {
-                Ok(Output::Copy(memory::collect(v.iter().map(|&x| T::of(x as f64))), RealsMut::HostF32(v)))
-            }
-            Err(RealsMut::HostF64(v)) => {
-                Ok(Output::Copy(memory::collect(v.iter().map(|&x| T::of(x))), RealsMut::HostF64(v)))
-            }
+            Err(RealsMut::HostF32(v)) => Ok(Output::Beside(memory::filled(T::ZERO, v.len()), RealsMut::HostF32(v))),
+            Err(RealsMut::HostF64(v)) => Ok(Output::Beside(memory::filled(T::ZERO, v.len()), RealsMut::HostF64(v))),
             Err(_) => Err(on_host(&[&Reals::DeviceF64 { address: 0, len: 0 }]).expect_err("device memory is refused")),
         }
     }
     fn numbers(&mut self) -> &mut [T] {
         match self {
             Output::Own(v) => v,
-            Output::Copy(v, _) => v,
+            Output::Beside(v, _) => v,
         }
     }
-    fn store(self) {
-        match self {
-            Output::Copy(v, RealsMut::HostF32(to)) => to.iter_mut().zip(&v).for_each(|(t, v)| *t = v.f64() as f32),
-            Output::Copy(v, RealsMut::HostF64(to)) => to.iter_mut().zip(&v).for_each(|(t, v)| *t = v.f64()),
+    /// What is added to is added to in the array's precision.
+    fn store(self, add: bool) {
+        let Output::Beside(v, to) = self else { return };
+        match to {
+            RealsMut::HostF32(to) => to.iter_mut().zip(&v).for_each(|(t, v)| {
+                let old = if add { *t as f64 } else { 0.0 };
+                *t = (old + v.f64()) as f32;
+            }),
+            RealsMut::HostF64(to) => to.iter_mut().zip(&v).for_each(|(t, v)| *t = if add { *t } else { 0.0 } + v.f64()),
             _ => {}
         }
     }
@@ -390,12 +391,6 @@ impl<'a, T: Real> Output<'a, T> {
 
 impl<T: Real> Engine for CpuEngine<T> {
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
-        if self.options.method == Method::Treecode {
-            return Err(Error::new(
-                WFMM_ERR_UNSUPPORTED,
-                "WFMM_METHOD_TREECODE is not built yet: use WFMM_METHOD_AUTO, _DIRECT or _FMM",
-            ));
-        }
         let pool = self.pool.clone();
         pool.install(|| {
             let method = self.options.method;
@@ -439,9 +434,9 @@ impl<T: Real> Engine for CpuEngine<T> {
             Field::Velocity { gradient } => self.vortex.evaluate(gradient, &mut sink),
             Field::Potential { gradient } => self.coulomb.evaluate(gradient, &mut sink),
         });
-        main.store();
+        main.store(self.options.accumulate);
         if let Some(g) = gradient {
-            g.store();
+            g.store(self.options.accumulate);
         }
         self.tell(field, start.elapsed().as_secs_f64());
         Ok(())

@@ -1,0 +1,342 @@
+//! The CPU engine through the C functions: what is kept between calls, what is chosen, array types, ends of the range.
+//!
+//! Enters: small problems. Every answer is held against the direct sum of a plan of its own. No test looks at a clock: that
+//! a pass was not repeated shows in its seconds, which stay the same number.
+
+#[path = "../benches/support/mod.rs"]
+mod support;
+
+use support::accuracy::{fill, options, relative_l2};
+use support::api::{Plan, Scalar, Session, flat, last_error, list};
+use support::cases::{Case, Kind, Vec3, case};
+use wakefmm::error::{WFMM_ERR_TOLERANCE, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
+use wakefmm::options::*;
+use wakefmm::report::*;
+
+const METHODS: [i32; 3] = [WFMM_METHOD_AUTO, WFMM_METHOD_DIRECT, WFMM_METHOD_FMM];
+
+fn wish(method: i32, tolerance: f64) -> wfmm_plan_options {
+    options(method, tolerance, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 0)
+}
+
+fn wake(n: usize, m: usize) -> Case {
+    case("helical wake", Kind::Both, n, m, 1.0)
+}
+
+fn velocity<T: Scalar>(plan: &mut Plan<T>, m: usize) -> Vec<f64> {
+    let mut u = vec![T::of(f64::NAN); 3 * m];
+    plan.velocity(&mut u, None);
+    u.into_iter().map(T::f64).collect()
+}
+
+/// The exact sum, by a new plan.
+fn exact(session: &Session, c: &Case) -> Vec<f64> {
+    let mut plan = Plan::<f64>::new(session, &wish(WFMM_METHOD_DIRECT, 1e-10));
+    fill(&mut plan, c);
+    velocity(&mut plan, c.targets.len())
+}
+
+fn close(got: &[f64], want: &[f64], tolerance: f64) {
+    let e = relative_l2(got, want);
+    assert!(e <= tolerance, "{e:.2e} over {tolerance:.0e}");
+}
+
+#[test]
+fn what_was_declined_leaves_nothing_old_behind() {
+    let session = Session::cpu(2);
+    let mut plan = Plan::<f64>::new(&session, &wish(WFMM_METHOD_AUTO, 1e-4));
+    // Large, small, large with other places, small with other strengths, large again: each declined call in between.
+    let (mut large, mut small) = (wake(12_000, 12_000), wake(12_000, 12_000));
+    small.targets.truncate(5);
+    for (k, c) in [&mut large, &mut small].into_iter().enumerate() {
+        c.targets.iter_mut().for_each(|x| x[0] += 1e-3 * k as f64);
+    }
+    for round in 0..3 {
+        for c in [&mut large, &mut small] {
+            c.points.iter_mut().for_each(|x| x[2] *= 1.0 + 0.01 * round as f64);
+            c.circulation.iter_mut().for_each(|g| *g *= 1.5);
+            fill(&mut plan, c);
+            let got = velocity(&mut plan, c.targets.len());
+            close(&got, &exact(&session, c), 1e-4);
+        }
+    }
+    // Declined with new targets alone, then with new strengths alone.
+    fill(&mut plan, &large);
+    velocity(&mut plan, large.targets.len());
+    assert_eq!(plan.report().method, WFMM_METHOD_FMM);
+    plan.targets(&flat(&small.targets));
+    velocity(&mut plan, 5);
+    assert_eq!(plan.report().method, WFMM_METHOD_DIRECT);
+    large.circulation.iter_mut().for_each(|g| *g = -*g);
+    plan.strengths(&large.circulation, &flat(&large.strength), &[]);
+    velocity(&mut plan, 5);
+    plan.targets(&flat(&large.targets));
+    let got = velocity(&mut plan, large.targets.len());
+    assert_eq!(plan.report().method, WFMM_METHOD_FMM);
+    close(&got, &exact(&session, &large), 1e-4);
+}
+
+#[test]
+fn auto_sums_small_problems_directly_and_large_ones_by_the_fmm() {
+    let session = Session::cpu(2);
+    for (n, method) in [(1, WFMM_METHOD_DIRECT), (150, WFMM_METHOD_DIRECT), (40_000, WFMM_METHOD_FMM)] {
+        let c = case("cube", Kind::Particles, n, n, 1.0);
+        let mut plan = Plan::<f64>::new(&session, &wish(WFMM_METHOD_AUTO, 1e-3));
+        fill(&mut plan, &c);
+        velocity(&mut plan, n);
+        assert_eq!(plan.report().method, method, "{n}: {}", plan.recipe());
+        assert!(plan.recipe().starts_with(if method == WFMM_METHOD_FMM { "FMM" } else { "Direct" }));
+        assert!(plan.check(200, 7) <= 1e-3);
+    }
+}
+
+#[test]
+fn new_strengths_keep_the_tree_and_new_targets_the_upward_pass() {
+    let session = Session::cpu(2);
+    for precision in [WFMM_PRECISION_F64, WFMM_PRECISION_F32] {
+        let mut c = wake(9000, 9000);
+        let o = wfmm_plan_options { precision, ..wish(WFMM_METHOD_FMM, 1e-4) };
+        let mut plan = Plan::<f64>::new(&session, &o);
+        fill(&mut plan, &c);
+        velocity(&mut plan, c.targets.len());
+        let seconds = |plan: &Plan<f64>, pass: usize| plan.report().seconds[pass];
+        let first = [WFMM_PASS_TREE, WFMM_PASS_P2M, WFMM_PASS_M2M].map(|p| seconds(&plan, p as usize));
+        assert!(first.iter().all(|&s| s > 0.0), "{first:?}");
+
+        c.targets.iter_mut().for_each(|x| x[2] += 0.003);
+        plan.targets(&flat(&c.targets));
+        close(&velocity(&mut plan, c.targets.len()), &exact(&session, &c), 1e-4);
+        assert_eq!(first[1..], [WFMM_PASS_P2M, WFMM_PASS_M2M].map(|p| seconds(&plan, p as usize)), "upward again");
+
+        c.circulation.iter_mut().enumerate().for_each(|(k, g)| *g *= 1.0 + (k % 7) as f64);
+        c.strength.iter_mut().flatten().for_each(|a| *a *= -0.5);
+        let before = seconds(&plan, WFMM_PASS_TREE as usize);
+        plan.strengths(&c.circulation, &flat(&c.strength), &[]);
+        close(&velocity(&mut plan, c.targets.len()), &exact(&session, &c), 1e-4);
+        assert_eq!(before, seconds(&plan, WFMM_PASS_TREE as usize), "a new tree");
+        assert_ne!(first[2], seconds(&plan, WFMM_PASS_M2M as usize), "old multipoles");
+    }
+}
+
+/// Adds to what the arrays hold, in their precision; `precision` of the computing.
+fn accumulates<T: Scalar>(session: &Session, method: i32, precision: i32, charges: bool) {
+    let kind = if charges { Kind::Charges } else { Kind::Both };
+    let c = case("cube", kind, 700, 400, 1.0).rounded();
+    let (main, slopes) = if charges { (1, 3) } else { (3, 9) };
+    let run = |flags: u64, old: f64| {
+        let o = wfmm_plan_options { flags, precision, ..wish(method, 1e-4) };
+        let mut plan = Plan::<T>::new(session, &o);
+        fill(&mut plan, &c);
+        let (mut u, mut g) = (vec![T::of(old); main * 400], vec![T::of(-old); slopes * 400]);
+        if charges {
+            plan.potential(&mut u, Some(&mut g))
+        } else {
+            plan.velocity(&mut u, Some(&mut g))
+        }
+        (u, g)
+    };
+    let (plain, sum) = (run(0, f64::NAN), run(WFMM_FLAG_ACCUMULATE, 1234.5));
+    for (a, b, old) in [(&plain.0, &sum.0, 1234.5), (&plain.1, &sum.1, -1234.5)] {
+        for (a, b) in a.iter().zip(b) {
+            let last_place = if T::NAME == "f32" { 1e-4 } else { 1e-12 };
+            // Two plans' fields differ by what threads add in another order.
+            let slack = last_place * (1.0 + a.f64().abs() / 1e3) + 1e-6 * a.f64().abs();
+            assert!(
+                (b.f64() - (old + a.f64())).abs() <= slack,
+                "{method} {precision} {}: {} + {old} gave {}",
+                T::NAME,
+                a.f64(),
+                b.f64()
+            );
+        }
+    }
+}
+
+#[test]
+fn accumulate_adds_in_every_method_and_array_type() {
+    let session = Session::cpu(2);
+    for method in METHODS {
+        for precision in [WFMM_PRECISION_ARRAYS, WFMM_PRECISION_F32, WFMM_PRECISION_F64] {
+            for charges in [false, true] {
+                accumulates::<f32>(&session, method, precision, charges);
+                accumulates::<f64>(&session, method, precision, charges);
+            }
+        }
+    }
+}
+
+/// Arrays of `T`, computed in `precision`, against the exact sum of what the arrays hold.
+fn mixed<T: Scalar>(session: &Session, c: &Case, precision: i32, tolerance: f64) {
+    for method in METHODS {
+        let mut plan = Plan::<T>::new(session, &wfmm_plan_options { precision, ..wish(method, tolerance) });
+        fill(&mut plan, c);
+        let got = velocity(&mut plan, c.targets.len());
+        assert_eq!(plan.report().precision, precision);
+        close(&got, &exact(session, c), tolerance);
+        assert!(plan.check(100, 3) <= tolerance);
+    }
+}
+
+#[test]
+fn array_types_and_computing_precision_are_independent() {
+    let session = Session::cpu(2);
+    for name in ["helical wake", "64 clusters", "far source"] {
+        let c = case(name, Kind::Both, 2000, 1500, 1.0);
+        mixed::<f64>(&session, &c, WFMM_PRECISION_F32, 1e-5);
+        mixed::<f32>(&session, &c.clone().rounded(), WFMM_PRECISION_F32, 1e-5);
+        let c = c.rounded();
+        // The answer is rounded to the array.
+        mixed::<f32>(&session, &c, WFMM_PRECISION_F64, 1e-6);
+        mixed::<f64>(&session, &c, WFMM_PRECISION_F64, 1e-9);
+    }
+}
+
+#[test]
+fn nothing_and_one() {
+    let session = Session::cpu(64);
+    for method in METHODS {
+        let mut plan = Plan::<f64>::new(&session, &wish(method, 1e-6));
+        let target = [0.5, 0.25, 0.0, 1.0, 2.0, 3.0];
+        plan.segments(&[], &[], &[], None);
+        plan.particles(&[], &[], None);
+        plan.targets(&target);
+        assert_eq!(velocity(&mut plan, 2), [0.0; 6]);
+        plan.targets(&[]);
+        let mut untouched = [7.0; 3];
+        plan.velocity(&mut untouched, None);
+        assert_eq!(untouched, [7.0; 3]);
+        assert_eq!(plan.check(10, 1), 0.0);
+
+        plan.targets(&target[..3]);
+        plan.segments(&[0.0, 0.0, -1.0, 0.0, 0.0, 1.0], &[0, 1], &[1.0], Some(&[0.5]));
+        let one = velocity(&mut plan, 1);
+        let want = exact(
+            &session,
+            &Case {
+                points: vec![[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]],
+                ends: vec![0, 1],
+                circulation: vec![1.0],
+                segment_core: vec![0.5],
+                targets: vec![[0.5, 0.25, 0.0]],
+                ..Case::default()
+            },
+        );
+        close(&one, &want, 1e-6);
+        // Removed again.
+        plan.segments(&[], &[], &[], None);
+        assert_eq!(velocity(&mut plan, 1), [0.0; 3]);
+    }
+}
+
+#[test]
+fn targets_may_be_the_sources() {
+    let session = Session::cpu(3);
+    let c = case("targets = sources", Kind::Both, 3000, 1, 1.0);
+    for method in METHODS {
+        let mut plan = Plan::<f64>::new(&session, &wish(method, 1e-6));
+        fill(&mut plan, &c);
+        close(&velocity(&mut plan, c.targets.len()), &exact(&session, &c), 1e-6);
+    }
+}
+
+#[test]
+fn more_threads_than_work() {
+    let c = wake(40, 3);
+    let want = exact(&Session::cpu(1), &c);
+    let session = Session::cpu(64);
+    for method in METHODS {
+        let mut plan = Plan::<f64>::new(&session, &wish(method, 1e-6));
+        fill(&mut plan, &c);
+        close(&velocity(&mut plan, 3), &want, 1e-6);
+    }
+}
+
+#[test]
+fn results_scale_with_lengths_and_strengths() {
+    let session = Session::cpu(2);
+    let base = wake(3000, 2000);
+    let want = exact(&session, &base);
+    let times = |v: &mut Vec<Vec3>, f: f64| v.iter_mut().flatten().for_each(|x| *x *= f);
+    for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
+        for (length, strength) in [(1e-6, 1.0), (1e6, 1.0), (1.0, 1e-30), (1.0, 1e30), (1e6, 1e-30), (1e-6, 1e30)] {
+            let mut c = base.clone();
+            times(&mut c.points, length);
+            times(&mut c.position, length);
+            times(&mut c.targets, length);
+            times(&mut c.strength, length * strength);
+            c.circulation.iter_mut().for_each(|g| *g *= strength);
+            c.segment_core.iter_mut().chain(&mut c.particle_core).for_each(|r| *r *= length);
+            let mut plan = Plan::<f64>::new(&session, &wish(method, 1e-6));
+            fill(&mut plan, &c);
+            let got = velocity(&mut plan, c.targets.len());
+            assert_eq!(plan.report().method, method, "{length:e} {strength:e}");
+            let scaled: Vec<f64> = got.iter().map(|u| u * length / strength).collect();
+            close(&scaled, &want, 1e-6);
+        }
+    }
+}
+
+fn zero_strengths_give_zero<T: Scalar>(session: &Session) {
+    for method in METHODS {
+        let mut c = wake(9000, 6000);
+        c.circulation.fill(0.0);
+        c.strength.fill([0.0; 3]);
+        let mut plan = Plan::<T>::new(session, &wish(method, 1e-4));
+        fill(&mut plan, &c);
+        let (mut u, mut g) = (vec![T::of(1.0); 3 * 6000], vec![T::of(1.0); 9 * 6000]);
+        plan.velocity(&mut u, Some(&mut g));
+        assert!(u.iter().chain(&g).all(|v| v.f64() == 0.0), "{method} {}", T::NAME);
+        // And the same plan still knows what is not zero.
+        c.circulation.fill(1.0);
+        plan.strengths(&list(&c.circulation), &flat(&c.strength), &[]);
+        close(&velocity(&mut plan, 6000), &exact(session, &c.clone()), if T::NAME == "f32" { 2e-4 } else { 1e-4 });
+    }
+}
+
+#[test]
+fn strengths_of_zero() {
+    let session = Session::cpu(2);
+    zero_strengths_give_zero::<f64>(&session);
+    zero_strengths_give_zero::<f32>(&session);
+}
+
+#[test]
+fn a_tolerance_below_the_precision_is_an_error_that_says_so() {
+    let session = Session::cpu(1);
+    let c = wake(30, 20);
+    let refused = |o: &wfmm_plan_options, with: i32| {
+        let status = match Plan::<f32>::try_new(&session, o) {
+            Err(status) => status,
+            Ok(mut plan) => {
+                fill(&mut plan, &c);
+                plan.try_velocity(&mut [0.0; 60])
+            }
+        };
+        assert_eq!(status, with, "{}", last_error());
+        assert!(last_error().contains("tolerance"), "{}", last_error());
+    };
+    refused(&wish(WFMM_METHOD_AUTO, 1e-6), WFMM_ERR_TOLERANCE);
+    refused(&wfmm_plan_options { precision: WFMM_PRECISION_F32, ..wish(WFMM_METHOD_FMM, 1e-6) }, WFMM_ERR_TOLERANCE);
+    refused(&wfmm_plan_options { precision: WFMM_PRECISION_F64, ..wish(WFMM_METHOD_FMM, 1e-12) }, WFMM_ERR_TOLERANCE);
+    refused(&wish(WFMM_METHOD_DIRECT, 0.0), WFMM_ERR_VALUE);
+    // The same number is enough for double precision.
+    let mut plan = Plan::<f64>::new(&session, &wish(WFMM_METHOD_AUTO, 1e-6));
+    fill(&mut plan, &c);
+    assert_eq!(plan.try_velocity(&mut [0.0; 60]), 0);
+}
+
+#[test]
+fn treecode_is_unsupported() {
+    let session = Session::cpu(1);
+    let c = wake(30, 20);
+    let o = wish(WFMM_METHOD_TREECODE, 1e-4);
+    let status = match Plan::<f64>::try_new(&session, &o) {
+        Err(status) => status,
+        Ok(mut plan) => {
+            fill(&mut plan, &c);
+            plan.try_velocity(&mut [0.0; 60])
+        }
+    };
+    assert_eq!(status, WFMM_ERR_UNSUPPORTED, "{}", last_error());
+    assert!(last_error().contains("TREECODE"), "{}", last_error());
+}
