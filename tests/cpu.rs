@@ -106,7 +106,12 @@ fn new_strengths_keep_the_tree_and_new_targets_the_upward_pass() {
         c.targets.iter_mut().for_each(|x| x[2] += 0.003);
         plan.targets(&flat(&c.targets));
         close(&velocity(&mut plan, c.targets.len()), &exact(&session, &c), 1e-4);
-        assert_eq!(first[1..], [WFMM_PASS_P2M, WFMM_PASS_M2M].map(|p| seconds(&plan, p as usize)), "upward again");
+        assert_eq!(
+            first[1..],
+            [WFMM_PASS_P2M, WFMM_PASS_M2M].map(|p| seconds(&plan, p as usize)),
+            "upward again, {}",
+            plan.recipe()
+        );
 
         c.circulation.iter_mut().enumerate().for_each(|(k, g)| *g *= 1.0 + (k % 7) as f64);
         c.strength.iter_mut().flatten().for_each(|a| *a *= -0.5);

@@ -1,16 +1,15 @@
 //! The CPU's engine: from a plan's inputs to fields, by the FMM or the direct sum.
 //!
-//! Enters: `Inputs` in the caller's unit and precision. Leaves: fields in the caller's arrays. Inside, lengths are
-//! multiplied by a power of two that brings the box of sources and targets near one (exact, so results do not depend on
-//! the unit), particle strengths by the same, and the field is scaled back at the end.
+//! Enters: `Inputs` in the caller's unit and precision. Leaves: fields in the caller's arrays. `intake` brings the inputs
+//! into the unit of the problem; here the field is scaled back at the end.
 
 use super::fmm::{Changes, Fmm, Sink, SourceSet, Wish, rows};
+use super::intake::{Intake, Unit, device_memory, targets_of};
 use super::near;
-use super::sources::{ChargeSources, Particle, Segment, VortexSources};
-use super::tree::bounds;
+use super::sources::{ChargeSources, VortexSources};
 use crate::backend::{Engine, Field};
-use crate::error::{Error, Result, WFMM_ERR_MEMORY};
-use crate::inputs::{Inputs, Ints, Reals, RealsMut};
+use crate::error::Result;
+use crate::inputs::{Inputs, RealsMut};
 use crate::logging::warn_once;
 use crate::math::regularization::Part;
 use crate::memory;
@@ -48,27 +47,6 @@ impl<T: Real, const C: usize, S> Side<T, C, S> {
     }
 }
 
-/// Inner length = (length - origin) · scale.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Unit {
-    scale: f64,
-    origin: [f64; 3],
-    /// Double precision arrays, computed in single precision: places have more digits than one number holds.
-    splits: bool,
-}
-
-impl Default for Unit {
-    fn default() -> Self {
-        Self { scale: 1.0, origin: [0.0; 3], splits: false }
-    }
-}
-
-impl Unit {
-    fn inside(&self, x: [f64; 3]) -> [f64; 3] {
-        std::array::from_fn(|i| (x[i] - self.origin[i]) * self.scale)
-    }
-}
-
 /// See the head of this file.
 pub struct CpuEngine<T: Real> {
     options: PlanOptions,
@@ -77,39 +55,6 @@ pub struct CpuEngine<T: Real> {
     coulomb: Side<T, 1, ChargeSources<T>>,
     report: Report,
     recipe: String,
-}
-
-/// Three numbers of a flat array of triples.
-fn triple(a: &Reals, k: usize) -> [f64; 3] {
-    match a {
-        Reals::HostF32(v) => std::array::from_fn(|i| v[3 * k + i] as f64),
-        Reals::HostF64(v) => std::array::from_fn(|i| v[3 * k + i]),
-        _ => unreachable!("checked by on_host"),
-    }
-}
-
-fn number(a: &Reals, k: usize) -> f64 {
-    match a {
-        Reals::HostF32(v) => v[k] as f64,
-        Reals::HostF64(v) => v[k],
-        _ => unreachable!("checked by on_host"),
-    }
-}
-
-fn is_double(a: &Reals) -> bool {
-    matches!(a, Reals::HostF64(_))
-}
-
-/// The CPU cannot read device memory; 104: the resource is not here.
-fn on_host(arrays: &[&Reals]) -> Result<()> {
-    let host = |a: &&Reals| matches!(a, Reals::HostF32(_) | Reals::HostF64(_));
-    if arrays.iter().all(host) {
-        return Ok(());
-    }
-    Err(Error::new(
-        WFMM_ERR_MEMORY,
-        "an array is in device memory, and this plan runs on the CPU: hand over host arrays or use a CUDA session",
-    ))
 }
 
 impl<T: Real> CpuEngine<T> {
@@ -127,155 +72,37 @@ impl<T: Real> CpuEngine<T> {
             gradient,
         }
     }
+}
 
-    fn update_vortex(&mut self, inputs: &Inputs) -> Result<Changes> {
-        let seen = [inputs.vortex_places, inputs.vortex_strengths, inputs.target_places];
-        let old = self.vortex.seen;
-        let mut arrays: Vec<&Reals> = inputs.targets.iter().map(|t| &t.position).collect();
-        if let Some(s) = &inputs.segments {
-            arrays.extend([&s.points, &s.circulation].into_iter().chain(&s.core));
-            if matches!(s.connectivity, Ints::Device { .. }) {
-                on_host(&[&Reals::DeviceF64 { address: 0, len: 0 }])?;
-            }
-        }
-        if let Some(p) = &inputs.particles {
-            arrays.extend([&p.position, &p.strength].into_iter().chain(&p.core));
-        }
-        on_host(&arrays)?;
-        let changes = changed(old, seen);
+impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
+    /// Takes over what changed in the inputs since the last call.
+    fn update(&mut self, inputs: &Inputs) -> Result<Changes> {
+        let [places, strengths] = S::counters(inputs);
+        let seen = [places, strengths, inputs.target_places];
+        let arrays = S::arrays(inputs)?;
+        let differs = |k: usize| self.seen.is_none_or(|old| old[k] != seen[k]);
+        let mut changes = Changes { sources: differs(0), strengths: differs(1), targets: differs(2) };
         if changes.targets || changes.sources {
-            let mut unit = unit_of(inputs, false, !T::IS_F64 && arrays.iter().any(|a| is_double(a)));
+            let mut unit = Unit::of::<T, C, S>(inputs, &arrays);
             // A new scale would cost the upward pass: the old one serves while it is near.
-            if !changes.sources && near_unit(self.vortex.unit, unit) {
-                unit = self.vortex.unit;
+            if !changes.sources && self.unit.serves(unit) {
+                unit = self.unit;
             }
-            let moved = changes.sources || unit != self.vortex.unit;
-            self.vortex.unit = unit;
-            self.vortex.targets = targets_of(inputs, unit);
-            if moved {
-                let (segments, particles) = vortices(inputs, unit);
-                self.vortex.sources.place(segments, particles, unit.splits);
-                self.vortex.seen = Some(seen);
-                return Ok(Changes { sources: true, strengths: true, targets: true });
+            if changes.sources || unit != self.unit {
+                changes = Changes { sources: true, strengths: true, targets: true };
             }
+            self.unit = unit;
+            self.targets = targets_of(inputs, unit);
         }
-        if changes.strengths && !changes.sources {
-            let (segments, particles) = vortices(inputs, self.vortex.unit);
-            self.vortex.sources.segments = segments;
-            self.vortex.sources.particles = particles;
-            self.vortex.sources.refresh();
+        if changes.sources {
+            self.sources.take_places(inputs, self.unit);
+        } else if changes.strengths {
+            self.sources.take_strengths(inputs, self.unit);
         }
-        self.vortex.seen = Some(seen);
+        self.seen = Some(seen);
         Ok(changes)
     }
 
-    fn update_coulomb(&mut self, inputs: &Inputs) -> Result<Changes> {
-        let seen = [inputs.charge_places, inputs.charge_strengths, inputs.target_places];
-        let mut arrays: Vec<&Reals> = inputs.targets.iter().map(|t| &t.position).collect();
-        if let Some(c) = &inputs.charges {
-            arrays.extend([&c.position, &c.charge]);
-        }
-        on_host(&arrays)?;
-        let changes = changed(self.coulomb.seen, seen);
-        let side = &mut self.coulomb;
-        if changes.targets || changes.sources {
-            let mut unit = unit_of(inputs, true, !T::IS_F64 && arrays.iter().any(|a| is_double(a)));
-            if !changes.sources && near_unit(side.unit, unit) {
-                unit = side.unit;
-            }
-            let moved = changes.sources || unit != side.unit;
-            side.unit = unit;
-            side.targets = targets_of(inputs, unit);
-            if moved {
-                let c = inputs.charges.as_ref();
-                let n = c.map_or(0, |c| c.n);
-                let place = |k: usize| unit.inside(triple(&c.expect("n > 0").position, k));
-                let charge = memory::collect((0..n).map(|k| number(&c.expect("n > 0").charge, k)));
-                side.sources.place(memory::par_collect((0..n).into_par_iter().map(place)), charge, unit.splits);
-                side.seen = Some(seen);
-                return Ok(Changes { sources: true, strengths: true, targets: true });
-            }
-        }
-        if changes.strengths {
-            let c = inputs.charges.as_ref();
-            let charge = |k| number(&c.expect("n > 0").charge, k);
-            side.sources.charge = memory::collect((0..c.map_or(0, |c| c.n)).map(charge));
-            side.sources.refresh();
-        }
-        side.seen = Some(seen);
-        Ok(changes)
-    }
-}
-
-fn changed(old: Option<[u64; 3]>, new: [u64; 3]) -> Changes {
-    let differs = |k: usize| old.is_none_or(|o| o[k] != new[k]);
-    Changes { sources: differs(0), strengths: differs(1), targets: differs(2) }
-}
-
-fn near_unit(old: Unit, new: Unit) -> bool {
-    old.origin == new.origin && old.splits == new.splits && (0.25..=4.0).contains(&(old.scale / new.scale))
-}
-
-/// Power of two that brings everything near one, and, for f64 arrays computed in f32, an origin in the middle.
-fn unit_of(inputs: &Inputs, charges: bool, splits: bool) -> Unit {
-    let mut boxes = vec![];
-    let boxed = |a: &Reals, n: usize| bounds(&memory::par_collect((0..n).into_par_iter().map(|k| triple(a, k))), &[]);
-    if let Some(t) = inputs.targets.as_ref().filter(|t| t.n > 0) {
-        boxes.push(boxed(&t.position, t.n));
-    }
-    if charges {
-        inputs.charges.iter().filter(|c| c.n > 0).for_each(|c| boxes.push(boxed(&c.position, c.n)));
-    } else {
-        for s in inputs.segments.iter().filter(|s| s.n > 0) {
-            // Only points that a segment uses count: the rest of the array may hold anything finite.
-            let both = |k| ends_of(s, k).map(|e| triple(&s.points, e));
-            let ends: Vec<[[f64; 3]; 2]> = memory::par_collect((0..s.n).into_par_iter().map(both));
-            boxes.push(bounds(ends.as_flattened(), &[]));
-        }
-        inputs.particles.iter().filter(|p| p.n > 0).for_each(|p| boxes.push(boxed(&p.position, p.n)));
-    }
-    let low: [f64; 3] = std::array::from_fn(|i| boxes.iter().map(|b| b.0[i]).fold(f64::INFINITY, f64::min));
-    let high: [f64; 3] = std::array::from_fn(|i| boxes.iter().map(|b| b.1[i]).fold(f64::NEG_INFINITY, f64::max));
-    let size = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
-    let scale = if size > 0.0 && size.is_finite() { 2f64.powi(-(size.log2().ceil() as i32)) } else { 1.0 };
-    let origin = if splits { std::array::from_fn(|i| 0.5 * (low[i] + high[i])) } else { [0.0; 3] };
-    Unit { scale, origin, splits }
-}
-
-fn targets_of(inputs: &Inputs, unit: Unit) -> Vec<[f64; 3]> {
-    let Some(t) = &inputs.targets else { return vec![] };
-    memory::par_collect((0..t.n).into_par_iter().map(|k| unit.inside(triple(&t.position, k))))
-}
-
-/// Point numbers, from zero, of segment k.
-fn ends_of(s: &crate::inputs::SegmentInput, k: usize) -> [usize; 2] {
-    let Ints::Host(c) = &s.connectivity else { unreachable!("checked by update") };
-    [0, 1].map(|e| (c[k * s.ld + e] - s.index_base) as usize)
-}
-
-fn vortices(inputs: &Inputs, unit: Unit) -> (Vec<Segment>, Vec<Particle>) {
-    let segments = inputs.segments.as_ref().map_or(vec![], |s| {
-        memory::par_collect((0..s.n).into_par_iter().map(|k| {
-            let [a, b] = ends_of(s, k);
-            Segment {
-                p1: unit.inside(triple(&s.points, a)),
-                p2: unit.inside(triple(&s.points, b)),
-                circulation: number(&s.circulation, k),
-                core: s.core.as_ref().map_or(s.default_core, |c| number(c, k)) * unit.scale,
-            }
-        }))
-    });
-    let particles = inputs.particles.as_ref().map_or(vec![], |p| {
-        memory::par_collect((0..p.n).into_par_iter().map(|k| Particle {
-            x: unit.inside(triple(&p.position, k)),
-            strength: triple(&p.strength, k).map(|v| v * unit.scale),
-            core: p.core.as_ref().map_or(p.default_core, |c| number(c, k)) * unit.scale,
-        }))
-    });
-    (segments, particles)
-}
-
-impl<T: Real, const C: usize, S: SourceSet<T, C>> Side<T, C, S> {
     fn prepare(&mut self, changes: Changes, wish: Wish, method: Method) {
         if self.sources.is_empty() || self.targets.is_empty() {
             self.direct = true;
@@ -366,7 +193,7 @@ impl<'a, T: Real> Output<'a, T> {
             Ok(own) => Ok(Output::Own(own)),
             Err(RealsMut::HostF32(v)) => Ok(Output::Beside(memory::filled(T::ZERO, v.len()), RealsMut::HostF32(v))),
             Err(RealsMut::HostF64(v)) => Ok(Output::Beside(memory::filled(T::ZERO, v.len()), RealsMut::HostF64(v))),
-            Err(_) => Err(on_host(&[&Reals::DeviceF64 { address: 0, len: 0 }]).expect_err("device memory is refused")),
+            Err(_) => Err(device_memory()),
         }
     }
     fn numbers(&mut self) -> &mut [T] {
@@ -396,12 +223,12 @@ impl<T: Real> Engine for CpuEngine<T> {
             let method = self.options.method;
             match field {
                 Field::Velocity { gradient } => {
-                    let changes = self.update_vortex(inputs)?;
+                    let changes = self.vortex.update(inputs)?;
                     let wish = self.wish(gradient);
                     self.vortex.prepare(changes, wish, method);
                 }
                 Field::Potential { gradient } => {
-                    let changes = self.update_coulomb(inputs)?;
+                    let changes = self.coulomb.update(inputs)?;
                     let wish = self.wish(gradient);
                     self.coulomb.prepare(changes, wish, method);
                 }

@@ -3,6 +3,7 @@
 pub mod cost;
 pub mod engine;
 pub mod fmm;
+mod intake;
 pub mod lists;
 pub mod near;
 pub mod operators;

@@ -1,0 +1,211 @@
+//! From a plan's inputs to the sources and targets of the CPU's engine.
+//!
+//! Enters: `Inputs` in the caller's unit, precision and order. Leaves: elements in double precision and in the unit of the
+//! problem. Lengths are multiplied by a power of two that brings the box of sources and targets near one (exact, so results
+//! do not depend on the unit), particle strengths by the same.
+
+use super::fmm::SourceSet;
+use super::sources::{ChargeSources, Particle, Segment, VortexSources};
+use super::tree::bounds;
+use crate::error::{Error, Result, WFMM_ERR_MEMORY};
+use crate::inputs::{Inputs, Ints, Reals, SegmentInput};
+use crate::memory;
+use crate::simd::Real;
+use rayon::prelude::*;
+
+type Corners = ([f64; 3], [f64; 3]);
+
+/// A set of sources that knows its part of the inputs.
+pub trait Intake<T: Real, const C: usize>: SourceSet<T, C> {
+    /// Counters of places and of strengths.
+    fn counters(inputs: &Inputs) -> [u64; 2];
+    /// Its arrays and the targets', all of them on the host.
+    fn arrays(inputs: &Inputs) -> Result<Vec<&Reals>>;
+    /// Corners of the boxes around its places; nothing where there are none.
+    fn boxes(inputs: &Inputs) -> Vec<Corners>;
+    /// New places, with their strengths.
+    fn take_places(&mut self, inputs: &Inputs, unit: Unit);
+    /// New strengths, old places.
+    fn take_strengths(&mut self, inputs: &Inputs, unit: Unit);
+}
+
+impl<T: Real> Intake<T, 3> for VortexSources<T> {
+    fn counters(inputs: &Inputs) -> [u64; 2] {
+        [inputs.vortex_places, inputs.vortex_strengths]
+    }
+
+    fn arrays(inputs: &Inputs) -> Result<Vec<&Reals>> {
+        let mut arrays: Vec<&Reals> = inputs.targets.iter().map(|t| &t.position).collect();
+        if let Some(s) = &inputs.segments {
+            arrays.extend([&s.points, &s.circulation].into_iter().chain(&s.core));
+            if matches!(s.connectivity, Ints::Device { .. }) {
+                return Err(device_memory());
+            }
+        }
+        if let Some(p) = &inputs.particles {
+            arrays.extend([&p.position, &p.strength].into_iter().chain(&p.core));
+        }
+        on_host(arrays)
+    }
+
+    fn boxes(inputs: &Inputs) -> Vec<Corners> {
+        let segments = inputs.segments.iter().filter(|s| s.n > 0).map(|s| {
+            // Only points that a segment uses count: the rest of the array may hold anything finite.
+            let both = |k| ends_of(s, k).map(|e| triple(&s.points, e));
+            let ends: Vec<[[f64; 3]; 2]> = memory::par_collect((0..s.n).into_par_iter().map(both));
+            bounds(ends.as_flattened(), &[])
+        });
+        let particles = inputs.particles.iter().filter(|p| p.n > 0).map(|p| boxed(&p.position, p.n));
+        segments.chain(particles).collect()
+    }
+
+    fn take_places(&mut self, inputs: &Inputs, unit: Unit) {
+        let (segments, particles) = vortices(inputs, unit);
+        self.place(segments, particles, unit.splits);
+    }
+
+    fn take_strengths(&mut self, inputs: &Inputs, unit: Unit) {
+        (self.segments, self.particles) = vortices(inputs, unit);
+        self.refresh();
+    }
+}
+
+impl<T: Real> Intake<T, 1> for ChargeSources<T> {
+    fn counters(inputs: &Inputs) -> [u64; 2] {
+        [inputs.charge_places, inputs.charge_strengths]
+    }
+
+    fn arrays(inputs: &Inputs) -> Result<Vec<&Reals>> {
+        let targets = inputs.targets.iter().map(|t| &t.position);
+        on_host(targets.chain(inputs.charges.iter().flat_map(|c| [&c.position, &c.charge])).collect())
+    }
+
+    fn boxes(inputs: &Inputs) -> Vec<Corners> {
+        inputs.charges.iter().filter(|c| c.n > 0).map(|c| boxed(&c.position, c.n)).collect()
+    }
+
+    fn take_places(&mut self, inputs: &Inputs, unit: Unit) {
+        let places = inputs.charges.as_ref().map_or(vec![], |c| places_of(&c.position, c.n, unit));
+        self.place(places, charges(inputs), unit.splits);
+    }
+
+    fn take_strengths(&mut self, inputs: &Inputs, _: Unit) {
+        self.charge = charges(inputs);
+        self.refresh();
+    }
+}
+
+/// Inner length = (length - origin) · scale.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unit {
+    pub scale: f64,
+    origin: [f64; 3],
+    /// Double precision arrays, computed in single precision: places have more digits than one number holds.
+    splits: bool,
+}
+
+impl Default for Unit {
+    fn default() -> Self {
+        Self { scale: 1.0, origin: [0.0; 3], splits: false }
+    }
+}
+
+impl Unit {
+    /// A power of two that brings everything near one, and, where places are split, an origin in the middle.
+    pub fn of<T: Real, const C: usize, S: Intake<T, C>>(inputs: &Inputs, arrays: &[&Reals]) -> Self {
+        let splits = !T::IS_F64 && arrays.iter().any(|a| matches!(a, Reals::HostF64(_)));
+        let mut boxes = S::boxes(inputs);
+        boxes.extend(inputs.targets.iter().filter(|t| t.n > 0).map(|t| boxed(&t.position, t.n)));
+        let low: [f64; 3] = std::array::from_fn(|i| boxes.iter().map(|b| b.0[i]).fold(f64::INFINITY, f64::min));
+        let high: [f64; 3] = std::array::from_fn(|i| boxes.iter().map(|b| b.1[i]).fold(f64::NEG_INFINITY, f64::max));
+        let size = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
+        let scale = if size > 0.0 && size.is_finite() { 2f64.powi(-(size.log2().ceil() as i32)) } else { 1.0 };
+        let origin = if splits { std::array::from_fn(|i| 0.5 * (low[i] + high[i])) } else { [0.0; 3] };
+        Unit { scale, origin, splits }
+    }
+
+    /// Whether this one serves as well as `new`, which would cost the upward pass.
+    pub fn serves(&self, new: Unit) -> bool {
+        let shift = (0..3).map(|i| (self.origin[i] - new.origin[i]).abs()).fold(0.0, f64::max);
+        self.splits == new.splits && shift * new.scale <= 0.5 && (0.25..=4.0).contains(&(self.scale / new.scale))
+    }
+
+    fn inside(&self, x: [f64; 3]) -> [f64; 3] {
+        std::array::from_fn(|i| (x[i] - self.origin[i]) * self.scale)
+    }
+}
+
+/// The targets, in the caller's order.
+pub fn targets_of(inputs: &Inputs, unit: Unit) -> Vec<[f64; 3]> {
+    inputs.targets.as_ref().map_or(vec![], |t| places_of(&t.position, t.n, unit))
+}
+
+/// The CPU cannot read device memory; 104: the resource is not here.
+pub fn device_memory() -> Error {
+    Error::new(
+        WFMM_ERR_MEMORY,
+        "an array is in device memory, and this plan runs on the CPU: hand over host arrays or use a CUDA session",
+    )
+}
+
+fn on_host(arrays: Vec<&Reals>) -> Result<Vec<&Reals>> {
+    let host = |a: &&Reals| matches!(a, Reals::HostF32(_) | Reals::HostF64(_));
+    if arrays.iter().all(host) { Ok(arrays) } else { Err(device_memory()) }
+}
+
+/// Three numbers of a flat array of triples.
+fn triple(a: &Reals, k: usize) -> [f64; 3] {
+    match a {
+        Reals::HostF32(v) => std::array::from_fn(|i| v[3 * k + i] as f64),
+        Reals::HostF64(v) => std::array::from_fn(|i| v[3 * k + i]),
+        _ => unreachable!("checked by on_host"),
+    }
+}
+
+fn number(a: &Reals, k: usize) -> f64 {
+    match a {
+        Reals::HostF32(v) => v[k] as f64,
+        Reals::HostF64(v) => v[k],
+        _ => unreachable!("checked by on_host"),
+    }
+}
+
+fn boxed(a: &Reals, n: usize) -> Corners {
+    bounds(&memory::par_collect((0..n).into_par_iter().map(|k| triple(a, k))), &[])
+}
+
+fn places_of(a: &Reals, n: usize, unit: Unit) -> Vec<[f64; 3]> {
+    memory::par_collect((0..n).into_par_iter().map(|k| unit.inside(triple(a, k))))
+}
+
+/// Point numbers, from zero, of segment k.
+fn ends_of(s: &SegmentInput, k: usize) -> [usize; 2] {
+    let Ints::Host(c) = &s.connectivity else { unreachable!("checked by arrays") };
+    [0, 1].map(|e| (c[k * s.ld + e] - s.index_base) as usize)
+}
+
+fn charges(inputs: &Inputs) -> Vec<f64> {
+    inputs.charges.as_ref().map_or(vec![], |c| memory::collect((0..c.n).map(|k| number(&c.charge, k))))
+}
+
+fn vortices(inputs: &Inputs, unit: Unit) -> (Vec<Segment>, Vec<Particle>) {
+    let segments = inputs.segments.as_ref().map_or(vec![], |s| {
+        memory::par_collect((0..s.n).into_par_iter().map(|k| {
+            let [a, b] = ends_of(s, k);
+            Segment {
+                p1: unit.inside(triple(&s.points, a)),
+                p2: unit.inside(triple(&s.points, b)),
+                circulation: number(&s.circulation, k),
+                core: s.core.as_ref().map_or(s.default_core, |c| number(c, k)) * unit.scale,
+            }
+        }))
+    });
+    let particles = inputs.particles.as_ref().map_or(vec![], |p| {
+        memory::par_collect((0..p.n).into_par_iter().map(|k| Particle {
+            x: unit.inside(triple(&p.position, k)),
+            strength: triple(&p.strength, k).map(|v| v * unit.scale),
+            core: p.core.as_ref().map_or(p.default_core, |c| number(c, k)) * unit.scale,
+        }))
+    });
+    (segments, particles)
+}
