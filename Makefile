@@ -1,5 +1,6 @@
 # make            the release library
 # make demo       the brownout program: builds everything, runs for about a minute, says where picture and files are
+# make landing    the same with a rotor that lands, about as long
 # make test       every test: Rust, C, Fortran, generated files, bad input
 # make memcheck   the C tests under valgrind
 # make fuzz       SECONDS=60 of coverage-guided fuzzing under AddressSanitizer (nightly compiler)
@@ -10,13 +11,16 @@
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all demo test test-rust test-accuracy accuracy bench test-foreign test-consumers test-hostile test-faults test-corpus fuzz abi \
+.PHONY: all demo landing test test-rust test-accuracy accuracy bench test-foreign test-consumers test-hostile test-faults test-corpus fuzz abi \
     memcheck generate gfortran
 all:
 	$(CARGO) build --release
 
 demo: gfortran
 	sh examples/fortran/brownout/demo.sh
+
+landing: gfortran
+	sh examples/fortran/brownout/demo.sh --case landing --output demo/landing
 
 test: gfortran test-rust test-accuracy test-foreign test-consumers test-hostile test-faults test-corpus
 

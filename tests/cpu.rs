@@ -6,9 +6,9 @@
 #[path = "../benches/support/mod.rs"]
 mod support;
 
-use support::accuracy::{fill, options, relative_l2};
+use support::accuracy::{fill, name_of, options, oracle_difference, reference, regularizations, relative_l2};
 use support::api::{Plan, Scalar, Session, flat, last_error, list};
-use support::cases::{Case, Kind, Vec3, case};
+use support::cases::{Case, DISTRIBUTIONS, Kind, Vec3, case};
 use wakefmm::error::{WFMM_ERR_TOLERANCE, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
 use wakefmm::options::*;
 use wakefmm::report::*;
@@ -344,4 +344,20 @@ fn treecode_is_unsupported() {
     };
     assert_eq!(status, WFMM_ERR_UNSUPPORTED, "{}", last_error());
     assert!(last_error().contains("TREECODE"), "{}", last_error());
+}
+
+#[test]
+fn the_direct_sum_is_that_of_the_oracle_everywhere() {
+    let session = Session::cpu(2);
+    for name in DISTRIBUTIONS {
+        for kind in [Kind::Segments, Kind::Particles, Kind::Both, Kind::Charges] {
+            let c = case(name, kind, 200, 150, 1.0);
+            for (segments, particles) in regularizations(kind) {
+                let field = reference(&session, &c, segments, particles);
+                let (main, gradient) = oracle_difference(&c, &field, segments, particles, 3);
+                let what = format!("{name} {kind:?} {}/{}", name_of(segments), name_of(particles));
+                assert!(main <= 1e-11 && gradient <= 1e-10, "{what}: {main:.1e} {gradient:.1e}");
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Error of the FMM against the direct sum of the library in double precision, over all targets of a case.
 //!
-//! The direct sum is itself held against the one-pair-at-a-time oracle in `oracle_difference`.
+//! The direct sum is itself held against the one-pair-at-a-time oracle in `oracle_difference` (tests/cpu.rs).
 
 use super::api::{Plan, Scalar, Session, flat, list};
 use super::cases::{Case, Kind, Vec3};
