@@ -7,9 +7,12 @@
 pub mod dense;
 mod transpose;
 
+#[cfg(target_arch = "x86_64")]
 use std::any::TypeId;
 use std::fmt::{Debug, Display};
-use std::mem::{size_of, transmute_copy};
+use std::mem::size_of;
+#[cfg(target_arch = "x86_64")]
+use std::mem::transmute_copy;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use crate::inputs::RealsMut;

@@ -80,6 +80,88 @@ macro_rules! slot {
     };
 }
 
+/// Calls the driver, then sees to the status.
+#[cfg(target_arch = "x86_64")]
+macro_rules! call {
+    ($name:ident) => {
+        concat!(
+            "sub rsp, 8\ncall qword ptr [rip + wakefmm_slot_",
+            stringify!($name),
+            "]\nadd rsp, 8\njmp wakefmm_cuda_check\n"
+        )
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! call {
+    ($name:ident) => {
+        concat!(
+            "stp x29, x30, [sp, #-16]!\nmov x29, sp\nadrp x16, wakefmm_slot_",
+            stringify!($name),
+            "\nldr x16, [x16, :lo12:wakefmm_slot_",
+            stringify!($name),
+            "]\nblr x16\nldp x29, x30, [sp], #16\nb wakefmm_cuda_check\n"
+        )
+    };
+}
+
+/// Goes on in the driver.
+#[cfg(target_arch = "x86_64")]
+macro_rules! jump {
+    ($name:ident) => {
+        concat!("jmp qword ptr [rip + wakefmm_slot_", stringify!($name), "]\n")
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! jump {
+    ($name:ident) => {
+        concat!(
+            "adrp x16, wakefmm_slot_",
+            stringify!($name),
+            "\nldr x16, [x16, :lo12:wakefmm_slot_",
+            stringify!($name),
+            "]\nbr x16\n"
+        )
+    };
+}
+
+/// `wakefmm_cuda_absent`: no driver, CUDA_ERROR_NOT_INITIALIZED. `wakefmm_cuda_check`: replaces an unlisted status.
+#[cfg(target_arch = "x86_64")]
+macro_rules! shared {
+    () => {
+        "wakefmm_cuda_absent: mov eax, 3
+        ret
+        wakefmm_cuda_check: cmp eax, 1023
+        ja 2f
+        lea rcx, [rip + {listed}]
+        bt dword ptr [rcx], eax
+        jnc 2f
+        ret
+        2: mov dword ptr [rip + {unlisted}], eax
+        mov eax, 999
+        ret"
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! shared {
+    () => {
+        "wakefmm_cuda_absent: mov w0, #3
+        ret
+        wakefmm_cuda_check: cmp w0, #1023
+        b.hi 2f
+        adrp x9, {listed}
+        add x9, x9, :lo12:{listed}
+        lsr w10, w0, #5
+        ldr w10, [x9, w10, uxtw #2]
+        lsr w10, w10, w0
+        tbz w10, #0, 2f
+        ret
+        2: adrp x9, {unlisted}
+        str w0, [x9, :lo12:{unlisted}]
+        mov w0, #999
+        ret"
+    };
+}
+
 macro_rules! trampolines {
     (checked { $($checked:ident)* } jumped { $($jumped:ident)* }) => {
         /// Names of all trampolines, in the order of their slots.
@@ -93,24 +175,9 @@ macro_rules! trampolines {
             "wakefmm_cuda_slots:",
             ".popsection",
             ".pushsection .text.wakefmm_cuda,\"ax\",@progbits",
-            // No driver: CUDA_ERROR_NOT_INITIALIZED.
-            "wakefmm_cuda_absent: mov eax, 3",
-            "ret",
-            "wakefmm_cuda_check:",
-            "cmp eax, 1023",
-            "ja 2f",
-            "lea rcx, [rip + {listed}]",
-            "bt dword ptr [rcx], eax",
-            "jnc 2f",
-            "ret",
-            "2: mov dword ptr [rip + {unlisted}], eax",
-            "mov eax, 999",
-            "ret",
-            $(concat!(
-                slot!($checked), "sub rsp, 8\ncall qword ptr [rip + wakefmm_slot_", stringify!($checked),
-                "]\nadd rsp, 8\njmp wakefmm_cuda_check\n"
-            ),)*
-            $(concat!(slot!($jumped), "jmp qword ptr [rip + wakefmm_slot_", stringify!($jumped), "]\n"),)*
+            shared!(),
+            $(concat!(slot!($checked), call!($checked)),)*
+            $(concat!(slot!($jumped), jump!($jumped)),)*
             ".popsection",
             listed = sym LISTED_BITS,
             unlisted = sym LAST_UNLISTED,
