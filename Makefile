@@ -3,6 +3,7 @@
 # make landing    the same with a rotor that lands, about as long
 # make test       every test: Rust, C, Fortran, generated files, bad input
 # make memcheck   the C tests under valgrind
+# make docs       the manual as pages, build/site, and rustdoc
 # make fuzz       SECONDS=60 of coverage-guided fuzzing under AddressSanitizer (nightly compiler)
 # make accuracy   the table of measured errors, docs/accuracy.md
 # make bench     times on the CPU beside the direct sum's, leaves, crossover, linearity (about ten minutes)
@@ -11,7 +12,7 @@
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all demo landing test test-rust test-accuracy accuracy bench test-foreign test-consumers test-hostile test-faults test-corpus fuzz abi \
+.PHONY: all demo landing test test-rust test-accuracy accuracy bench test-foreign test-consumers test-hostile test-faults test-corpus fuzz docs abi \
     memcheck generate gfortran
 all:
 	$(CARGO) build --release
@@ -75,6 +76,12 @@ test-corpus: all
 # Coverage-guided fuzzing for SECONDS on one core; needs a nightly compiler.
 fuzz:
 	sh tests/fuzz/run.sh $(or $(SECONDS),60) build/fuzz
+
+# The manual as pages (MkDocs) and the Rust side (rustdoc); every link is followed.
+docs:
+	sh docs/links.sh
+	sh docs/build.sh
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps
 
 # Writes down what was added to the binary interface.
 abi: all

@@ -25,7 +25,7 @@ FC_FOLDER     = $(notdir $(firstword $(FC)))-$(shell $(FC) -dumpversion 2>/dev/n
 FILL         := sed -e 's|@VERSION@|$(WFMM_VERSION)|' -e 's|@ABI@|$(WFMM_ABI)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
                 -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|'
 
-.PHONY: library install install-files install-fortran uninstall
+.PHONY: library install install-files install-fortran uninstall packaging-check cinstall-check
 library:
 	$(CARGO) build --release --lib
 
@@ -58,3 +58,13 @@ uninstall:
 	rm -f "$(TO)/$(LIBDIR)"/libwakefmm.so* "$(TO)/$(LIBDIR)/libwakefmm.a" "$(TO)/$(LIBDIR)/pkgconfig/wakefmm.pc"
 	rm -f "$(TO)/$(INCLUDEDIR)/wakefmm.h" "$(TO)/$(INCLUDEDIR)/wakefmm.hpp"
 	rm -rf "$(TO)/$(INCLUDEDIR)/wakefmm" "$(TO)/$(LIBDIR)/cmake/wakefmm"
+
+# The recipes of packaging/ by their own tools, against an installation of this tree.
+packaging-check: library
+	rm -rf build/packaging/prefix
+	$(MAKE) -s --no-print-directory install-files install-fortran PREFIX="$(CURDIR)/build/packaging/prefix" DESTDIR=
+	sh packaging/check.sh build/packaging/prefix build/packaging
+
+# What `cargo cinstall` installs beside what `make install` does; needs cargo-c.
+cinstall-check: packaging-check
+	sh packaging/cinstall.sh build/packaging/prefix build/packaging/cinstall
