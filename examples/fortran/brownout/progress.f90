@@ -1,5 +1,7 @@
-!> One line that keeps telling how far a run is, how fast it goes and how long it will take.
+!> One line that keeps telling how far a run is, how fast it goes and how long it will take. Where nobody watches, in a
+!> file or a pipe, a new line every ten seconds.
 module progress
+  use, intrinsic :: iso_c_binding, only: c_int
   use, intrinsic :: iso_fortran_env, only: int64, output_unit
   use kinds, only: wp
   implicit none (type, external)
@@ -9,10 +11,19 @@ module progress
   type :: progress_t
     integer  :: steps = 0
     real(wp) :: started = 0, shown = 0, seconds_per_step = 0, last_step = 0
+    logical  :: watched = .true.
   contains
     procedure :: start
     procedure :: tell
   end type progress_t
+
+  interface
+    !> POSIX: 1 where the file descriptor is a terminal.
+    integer(c_int) function isatty(descriptor) bind(c, name='isatty')
+      import :: c_int
+      integer(c_int), value :: descriptor
+    end function isatty
+  end interface
 
 contains
 
@@ -30,6 +41,7 @@ contains
     self%steps = steps
     self%started = wall_clock()
     self%last_step = self%started
+    self%watched = isatty(1_c_int) == 1
   end subroutine start
 
   !> Call after every step. The time left follows the latest steps: a growing wake makes them slower.
@@ -44,13 +56,17 @@ contains
     share = max(1.0_wp/step, 0.1_wp)
     self%seconds_per_step = (1 - share)*self%seconds_per_step + share*(now - self%last_step)
     self%last_step = now
-    if (now - self%shown < 0.25_wp .and. step < self%steps) return
+    if (now - self%shown < merge(0.25_wp, 10.0_wp, self%watched) .and. step < self%steps) return
     self%shown = now
     write (line, '(a,i0,a,i0,a,f0.1,a,a,a,a,a,a)') 'step ', step, '/', self%steps, '  ', &
       1/max(self%seconds_per_step, 1.0e-9_wp), ' steps/s  ', minutes(now - self%started), ' gone, ', &
       minutes((self%steps - step)*self%seconds_per_step), ' left  ', note
-    write (output_unit, '(a)', advance='no') achar(13)//line(:112)
-    if (step == self%steps) write (output_unit, '()')
+    if (self%watched) then
+      write (output_unit, '(a)', advance='no') achar(13)//line(:112)
+      if (step == self%steps) write (output_unit, '()')
+    else
+      write (output_unit, '(a)') trim(line)
+    end if
     flush (output_unit)
   end subroutine tell
 
