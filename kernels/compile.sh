@@ -8,7 +8,9 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 flags="-std=c++17 -O3 -Xfatbin -compress-all -Xptxas -v"
-targets="-gencode arch=compute_75,code=compute_75 -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90"
+targets="-gencode arch=compute_75,code=compute_75 -gencode arch=compute_80,code=sm_80"
+# M2L hands registers from warp to warp, which only the architecture's own target can.
+hopper() { if [ "$1" = fmm_m2l ]; then echo "-gencode arch=compute_90a,code=sm_90a"; else echo "-gencode arch=compute_90,code=sm_90"; fi; }
 
 # The unit and the headers that it includes, followed by the flags: one digest.
 digest() {
@@ -23,7 +25,7 @@ digest() {
         done
         todo=$(echo $next)
     done
-    { for file in $(echo $seen | tr ' ' '\n' | sort); do cat "$file"; done; echo "$flags $targets"; } | sha256sum | cut -d' ' -f1
+    { for file in $(echo $seen | tr ' ' '\n' | sort); do cat "$file"; done; echo "$flags $targets $(hopper "$1")"; } | sha256sum | cut -d' ' -f1
 }
 
 recorded() { sed -n "s/^$2 //p" "$1/SOURCES" 2>/dev/null || true; }
@@ -49,7 +51,7 @@ compile() {
     wanted=$(digest "$unit")
     if [ "$wanted" = "$(recorded "$out" "$unit")" ] && [ -f "$out/$unit.fatbin" ]; then return 0; fi
     # From the folder of the sources: no path of this machine enters the fat binary.
-    if ! (cd "$here" && "$nvcc" $flags $targets --fatbin -o "$out/$unit.fatbin" "$unit.cu") >"$out/$unit.log" 2>&1; then
+    if ! (cd "$here" && "$nvcc" $flags $targets $(hopper "$unit") --fatbin -o "$out/$unit.fatbin" "$unit.cu") >"$out/$unit.log" 2>&1; then
         cat "$out/$unit.log" >&2; rm -f "$out/$unit.log"; return 1
     fi
     sh "$here/resources.sh" <"$out/$unit.log" >"$out/$unit.resources.txt"

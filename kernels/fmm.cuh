@@ -15,7 +15,7 @@ typedef unsigned long long u64;
 constexpr int kLevels = 22;        // levels 0..21: three times 21 bits fit a key
 constexpr int kBins = kLevels * 8; // (level, octant) classes of target cells
 constexpr int kBeside = 33;        // cells beside a cell: those at most 2 sides from centre to centre, itself included
-constexpr int kOffsets = 1331;     // M2L offsets -5..5 each way; then 8 octants of M2M and 8 of L2L
+constexpr int kMaxOrbits = 80;     // M2L offsets up to signs
 constexpr u32 kNone = 0xffffffffu;
 
 // What a source is.
@@ -44,7 +44,7 @@ struct State {
     u64 unused[2];
     u64 upper[3], lower[3];        // ordered bits of max x and of max -x
     u64 longest;                   // ordered bits of the longest segment
-    u64 least_core;                // ordered bits of minus the least core
+    u64 least_core, most_core;     // ordered bits of minus the least core and of the largest
     Root root;
     u32 level_begin[2][kLevels + 2];
     u32 bin_count[kBins], bin_cursor[kBins];
@@ -86,15 +86,19 @@ struct Fmm {
     u32 *near;               // [target cells][kBeside] source cell at the same level beside the target cell, or kNone
     u32 *tile_cell;          // [target cells] sorted by (level, octant)
     const void *operators;   // operator tables in fragment order, see fmm_operators.cu
-    const uint2 *op;         // [ops][tiles] first fragment of a column tile, and the steps of 8 rows that are kept: begin | end << 16
+    const uint2 *op;         // [8 M2M, 8 L2L][tiles] first fragment of a column tile, and the steps of 8 rows that are kept: begin | end << 16
+    const u32 *m2l;          // orbits of M2L, their fragments and the order of their columns: layout in fmm_mma.cuh
     const double *gauss;     // [2][16] nodes and weights of P2M along a segment
     void *field;             // [targets][fields] T: sorted near field
+    u32 *smooth_list;        // [4][targets] source numbers: where a group of leaves begins, those that its leaves correct one by one
+    u32 *smooth_count;       // [target cells] length of a group's list; kNone: not a group
+    double *smooth_box;      // [target cells][8] box of a group's targets, and its nodes along each axis
     void *out_main, *out_gradient; // the caller's arrays (f32 or f64), out_gradient may be null
-    double default_core, normalization, core_range, walk_range, stretch, box;
+    double default_core, normalization, core_range, walk_range, stretch, box, smooth_limit;
     u32 max_level, sort_passes, order, stride, components, kind, regularization;
-    u32 inputs_are_f64, out_is_f64, accumulate, fields, gauss_points, arena, n_in, ld, index_base, rows, least_level;
+    u32 inputs_are_f64, out_is_f64, accumulate, fields, gauss_points, arena, n_in, ld, index_base, rows, least_level, m2l_cells, m2l_stages, smooth_power, smooth_targets;
 };
-static_assert(sizeof(Tree) == 144 && sizeof(Fmm) == 8 + 2 * 144 + 17 * 8 + 6 * 8 + 18 * 4, "mirrors of backend::cuda::fmm");
+static_assert(sizeof(Tree) == 144 && sizeof(Fmm) == 8 + 2 * 144 + 21 * 8 + 7 * 8 + 22 * 4, "mirrors of backend::cuda::fmm");
 
 // Doubles to integers of the same order; 0 is below all of them.
 __device__ inline u64 ordered(double x) {

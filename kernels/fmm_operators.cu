@@ -7,7 +7,7 @@
 //   M2L  1/|d-(y-t)| = sum (-1)^l conj(R_l'm'(y) R_lm(t)) I_{l+l',m+m'}(d)
 //   M2M  R_lm(y+e) = sum R_l'm'(y) R_{l-l',m-m'}(e);  L2L is its transpose.
 // All lengths are in sides of the cell whose expansion it is; a local expansion is stored times that side.
-#include "fmm.cuh"
+#include "fmm_mma.cuh"
 using namespace fmm;
 
 constexpr int kMaxDegree = 40;
@@ -85,46 +85,42 @@ __device__ double m2m_entry(const Complex *h, int to, int from) {
     return ldexp(v, -l1);
 }
 
-__device__ inline float to_tf32(float x) {
-#if __CUDA_ARCH__ >= 800
-    u32 r;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
-    return __uint_as_float(r);
-#else
-    return __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u);
-#endif
+// Writes entry (to, from) of an operator into its fragment. `parts` 0: doubles; 1: floats rounded to TF32; 2: floats as a
+// TF32 number and the TF32 of what it lacks.
+__device__ inline void put(void *out, u32 parts, size_t fragment, int lane, int e, double v) {
+    if (parts == 0) ((double *)out)[fragment * 64 + lane * 2 + e] = v;
+    else if (parts == 1) ((float *)out)[fragment * 64 + lane * 2 + e] = to_tf32((float)v);
+    else {
+        const float high = to_tf32((float)v);
+        ((float *)out)[fragment * 128 + lane * 4 + e] = high;
+        ((float *)out)[fragment * 128 + lane * 4 + 2 + e] = to_tf32((float)(v - high));
+    }
 }
 
-// Ops: M2L by offset target - source, (x+5)*121 + (y+5)*11 + z+5, then M2M and L2L by octant.
-// `parts` 0: doubles; 1: floats rounded to TF32; 2: floats as a TF32 number and the TF32 of what it lacks.
-// Launch: a block of 256 threads an op.
+// M2L of the orbits (for target - source with no negative component), then M2M and L2L by octant.
+// Launch: a block of 256 threads for each of kMaxOrbits + 16 operators.
 extern "C" __global__ void __launch_bounds__(256) fmm_operators(const __grid_constant__ Fmm f, void *out, u32 tiles, u32 parts) {
     __shared__ Complex h[(kMaxDegree + 1) * (kMaxDegree + 2) / 2];
-    const int op = blockIdx.x, count = f.order * f.order;
-    const bool m2l = op < kOffsets;
-    const int octant = m2l ? 0 : (op - kOffsets) & 7;
+    const int op = (int)blockIdx.x - kMaxOrbits, count = f.order * f.order, octant = op & 7;
+    const bool m2l = op < 0;
+    if (m2l && blockIdx.x >= f.m2l[kOrbitCount]) return;
     if (threadIdx.x == 0) {
-        if (m2l) irregular(h, op / 121 - 5, op / 11 % 11 - 5, op % 11 - 5, 2 * f.order - 2);
+        const u32 orbit = m2l ? f.m2l[blockIdx.x] : 0;
+        if (m2l) irregular(h, orbit & 15, orbit >> 4 & 15, orbit >> 8 & 15, 2 * f.order - 2);
         else regular(h, (octant & 1) * 0.5 - 0.25, (octant >> 1 & 1) * 0.5 - 0.25, (octant >> 2) * 0.5 - 0.25, f.order - 1);
     }
     __syncthreads();
-    for (u32 j = 0; j < tiles; j++) {
-        const uint2 kept = f.op[op * tiles + j];
-        const int begin = kept.y & 0xffff, end = kept.y >> 16;
-        const size_t start = kept.x;
+    for (u32 j = 0; j < (m2l ? 64 : tiles); j++) {
+        int begin, end;
+        size_t start;
+        if (m2l) { const u32 head = f.m2l[kHeads + blockIdx.x * 64 + j]; begin = 0; end = head & 63; start = head >> 6; }
+        else { const uint2 kept = f.op[op * tiles + j]; begin = kept.y & 0xffff; end = kept.y >> 16; start = kept.x; }
         for (int w = threadIdx.x; w < (end - begin) * 64; w += 256) {
             const int lane = w % 64 / 2, e = w & 1, step = w / 64;
-            const int from = (begin + step) * 8 + lane % 4 + 4 * e, to = j * 8 + lane / 4;
+            const int from = (begin + step) * 8 + lane % 4 + 4 * e, to = m2l ? (int)f.m2l[kColumns + j * 8 + lane / 4] : j * 8 + lane / 4;
             double v = 0;
-            if (from < count && to < count) v = m2l ? m2l_entry(h, to, from) : op < kOffsets + 8 ? m2m_entry(h, to, from) : 0.5 * m2m_entry(h, from, to);
-            const size_t fragment = start + step;
-            if (parts == 0) ((double *)out)[fragment * 64 + lane * 2 + e] = v;
-            else if (parts == 1) ((float *)out)[fragment * 64 + lane * 2 + e] = to_tf32((float)v);
-            else {
-                const float high = to_tf32((float)v);
-                ((float *)out)[fragment * 128 + lane * 4 + e] = high;
-                ((float *)out)[fragment * 128 + lane * 4 + 2 + e] = to_tf32((float)(v - high));
-            }
+            if (from < count && to >= 0 && to < count) v = m2l ? m2l_entry(h, to, from) : op < 8 ? m2m_entry(h, to, from) : 0.5 * m2m_entry(h, from, to);
+            put(out, parts, start + step, lane, e, v);
         }
     }
 }

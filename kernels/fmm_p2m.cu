@@ -14,7 +14,11 @@ template <class T> __device__ void p2m(const Fmm &f) {
     __shared__ T s_weight[kWarps][3][32];
     const Vec4<T> *point = (const Vec4<T> *)t.point, *strength = (const Vec4<T> *)f.strength;
     for (u32 c = blockIdx.x * kWarps + warp; c < cells; c += gridDim.x * kWarps) {
-        if (!info_leaf(t.info[c])) continue;
+        if (!info_leaf(t.info[c])) {
+            // Nobody reads the root's expansion: M2L takes it for the sources that are not there.
+            if (c == 0) for (int w = lane; w < nc * stride; w += 32) ((T *)f.multipole)[w] = 0;
+            continue;
+        }
         T centre[3];
         const T inv = 1 / cell_geometry(t, f.state->root, c, centre);
         T *out = (T *)f.multipole + (size_t)c * nc * stride;

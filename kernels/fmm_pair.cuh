@@ -8,6 +8,31 @@ namespace fmm {
 
 enum Form { kRegular, kSingular, kDeficit };
 
+// A group of leaves, at whose targets smooth corrections are interpolated between nodes: middle and half sides of their box.
+template <class T> struct Group { T centre[3], half2[3]; int nodes[3]; };
+
+// Products that no compiler contracts: two kernels must find the same sources smooth.
+WFMM_DEVICE double times(double a, double b) { return __dmul_rn(a, b); }
+WFMM_DEVICE float times(float a, float b) { return __fmul_rn(a, b); }
+
+// Is the deficit of a core, b (c/d)^p of the singular kernel (`limit2`: squared tolerance over b and the kernel's slopes), well
+// interpolated in the group? Nodes on an interval of half length h leave (h/R)^nodes of a function that is smooth over R.
+// scale2: R², far2: squared distance of the singular kernel, core2/wide2: (c/d)².
+template <class T> WFMM_DEVICE bool interpolates(const Group<T> &g, T scale2, T far2, T core2, T wide2, unsigned power, T limit2) {
+    const T inverse = T(1) / scale2, ratio = core2 / wide2;
+    T error = 0, most = 0;
+    for (int k = 0; k < 3; k++) {
+        const T t = times(g.half2[k], inverse);
+        T e = 1;
+        for (int n = 0; n < g.nodes[k]; n++) e = times(e, t);
+        error += e;
+        most = fmax(most, t);
+    }
+    error = times(error, scale2 / far2);
+    for (unsigned n = 0; n < power; n++) error = times(error, ratio);
+    return most < T(0.25) && error < limit2;
+}
+
 template <class T> struct ChargePair {
     typedef Charge<T> Record;
     typedef ChargeSum<T, true> Sum;
@@ -34,6 +59,10 @@ template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
     template <class N> static __device__ bool reaches(const N &near, const Vec4<T> &p, const Vec4<T> &, T range) {
         const T reach = range * p.w;
         return near.distance2(p) < reach * reach;
+    }
+    static __device__ bool smooth(const Group<T> &g, const Vec4<T> &p, const Vec4<T> &, const Fmm &f) {
+        const T x = g.centre[0] - p.x, y = g.centre[1] - p.y, z = g.centre[2] - p.z, d2 = fma(x, x, fma(y, y, times(z, z))), c2 = times(p.w, p.w);
+        return interpolates<T>(g, d2, d2, c2, fmax(c2, d2), f.smooth_power, T(f.smooth_limit));
     }
     template <class L> static __device__ void choose(int reg, L &&loop) {
         switch (reg) {
@@ -71,6 +100,17 @@ template <class T, bool GRADIENT> struct SegmentOnTarget {
         if (!(h2 > 0) || p.w == 0) return false;
         const T reach = range * p.w + radius;
         return dot(c, c) < reach * reach * h2;
+    }
+    // Smooth over the distance to the segment, and over that to its line or the core, which acts along all of it.
+    static __device__ bool smooth(const Group<T> &g, const Vec4<T> &p, const Vec4<T> &q, const Fmm &f) {
+        const Vec<T> d{g.centre[0] - p.x, g.centre[1] - p.y, g.centre[2] - p.z}, h{q.x, q.y, q.z};
+        const T h2 = fma(h.x, h.x, fma(h.y, h.y, times(h.z, h.z))), dh = fma(d.x, h.x, fma(d.y, h.y, times(d.z, h.z)));
+        const T along = fmin(fmax(dh / h2, T(-1)), T(1));
+        const Vec<T> e{fma(-along, h.x, d.x), fma(-along, h.y, d.y), fma(-along, h.z, d.z)};
+        const Vec<T> c{fma(d.y, h.z, -times(d.z, h.y)), fma(d.z, h.x, -times(d.x, h.z)), fma(d.x, h.y, -times(d.y, h.x))};
+        const T far2 = fma(e.x, e.x, fma(e.y, e.y, times(e.z, e.z))), line2 = fma(c.x, c.x, fma(c.y, c.y, times(c.z, c.z))) / h2;
+        const T c2 = times(p.w, p.w), wide2 = fmax(c2, line2);
+        return interpolates<T>(g, fmin(far2, wide2), far2, c2, wide2, f.smooth_power, T(f.smooth_limit));
     }
     template <class L> static __device__ void choose(int reg, L &&loop) {
         switch (reg) {

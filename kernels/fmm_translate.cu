@@ -1,65 +1,18 @@
-// M2M, M2L and L2L: the same product, rows = expansions of a tile of cells, gathered, times an operator table.
+// M2M and L2L: rows = expansions of a tile of cells, gathered, times an operator table.
 //
-// A block owns a tile of 96 rows (32 cells of 3 components, 96 of 1) of cells of one octant and level, keeps their sums in
-// registers, and walks through the operators in a fixed order: the gathered rows come through shared memory (double-buffered,
-// asynchronous copies), the operators straight from the L2 in the layout of the tensor units. Operator blocks whose
-// contribution is below the tolerance were dropped when the tables were made: column tile j of operator o keeps the steps
-// op_begin..op_end of 8 rows. There are no lists: the source of an offset is a child of a cell beside the target's parent.
-#include "fmm.cuh"
+// A block owns a tile of 96 rows (32 cells of 3 components, 96 of 1) of cells of one level (L2L: and octant), keeps their
+// sums in registers, and walks through the operators in a fixed order: the gathered rows come through shared memory
+// (double-buffered, asynchronous copies), the operators straight from the L2 in the layout of the tensor units, without the
+// blocks that are zero: column tile j of operator o keeps the steps op_begin..op_end of 8 rows.
+#include "fmm_mma.cuh"
 using namespace fmm;
 
-enum Mode { kM2M = 0, kM2L = 1, kL2L = 2 };
+enum Mode { kM2M = 0, kL2L = 1 };
 
 template <class T> struct Fragment;
 template <> struct Fragment<double> { static constexpr int kRowsOfWarps = 2, kColumnsOfWarps = 4; };
 template <> struct Fragment<float> { static constexpr int kRowsOfWarps = 2, kColumnsOfWarps = 4; };
-constexpr u32 kSplitCells = 8192; // at most so many cells (rounded up to tiles) are summed in parts
-constexpr int kBatch = 66, kBatches = 4;
-
-// C[16 x 8] += A[16 x 8] B[8 x 8]; lane = 4 g + t holds A(g,t) A(g+8,t) A(g,t+4) A(g+8,t+4), B(t,g) B(t+4,g), C(g,2t) C(g,2t+1) C(g+8,2t) C(g+8,2t+1).
-template <class T> __device__ inline void mma_shuffle(T *c, const T *a, const T *b) {
-    const int g = (threadIdx.x & 31) >> 2, t = threadIdx.x & 3;
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        const T low = __shfl_sync(~0u, a[k / 4 * 2], g * 4 + k % 4), high = __shfl_sync(~0u, a[k / 4 * 2 + 1], g * 4 + k % 4);
-        const T left = __shfl_sync(~0u, b[k / 4], 8 * t + k % 4), right = __shfl_sync(~0u, b[k / 4], 8 * t + 4 + k % 4);
-        c[0] = fma(low, left, c[0]); c[1] = fma(low, right, c[1]); c[2] = fma(high, left, c[2]); c[3] = fma(high, right, c[3]);
-    }
-}
-__device__ inline void mma(double *c, const double *a, const double *b) {
-#if __CUDA_ARCH__ >= 900
-    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3]) : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
-#elif __CUDA_ARCH__ >= 800
-#pragma unroll
-    for (int h = 0; h < 2; h++)
-#pragma unroll
-        for (int k = 0; k < 2; k++)
-            asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-                : "+d"(c[2 * h]), "+d"(c[2 * h + 1]) : "d"(a[h + 2 * k]), "d"(b[k]));
-#else
-    mma_shuffle(c, a, b);
-#endif
-}
-__device__ inline void mma(float *c, const float *a, const float *b) {
-#if __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])),
-          "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])));
-#else
-    mma_shuffle(c, a, b);
-#endif
-}
-__device__ inline float to_tf32(float x) {
-#if __CUDA_ARCH__ >= 800
-    u32 r;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
-    return __uint_as_float(r);
-#else
-    return x;
-#endif
-}
+constexpr int kBatch = 8; // operators of a tile at most
 
 // 16 bytes from global to shared memory, or zeros.
 __device__ inline void copy16(void *to, const void *from, bool valid) {
@@ -80,11 +33,6 @@ template <int N> __device__ inline void copy_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(N));
 #endif
 }
-
-template <class T, int SPLIT> struct Table;
-template <> struct Table<double, 1> { typedef double2 Piece; };
-template <> struct Table<float, 1> { typedef float2 Piece; };
-template <> struct Table<float, 3> { typedef float4 Piece; };
 
 // Sums of one operator over the rows in shared memory. `NT` column tiles a warp.
 template <class T, int NT, int SPLIT, int TILES> struct Sums {
@@ -171,35 +119,6 @@ __device__ inline void Sums<T, NT, SPLIT, TILES>::multiply(int m, int step, cons
     else multiply_tf32x3<NT>(c[m], step, range, a, b);
 }
 
-// What a tile is: its cells, and the operators that act on it.
-struct Tile { int level, octant, first, count, part, parts; };
-
-// Tile number `work` of M2L (all levels) or L2L (one level): a run of target cells of one (level, octant).
-__device__ inline bool find_tile(const u32 *bins, int from, int to, int cells, u32 work, u32 parts, Tile *t) {
-    u32 first = 0;
-    for (int b = 0; b < from; b++) first += bins[b];
-    t->part = work % parts; t->parts = parts;
-    work /= parts;
-    for (int b = from; b < to; b++) {
-        const u32 n = bins[b], tiles = (n + cells - 1) / cells;
-        if (work < tiles) {
-            t->level = b / 8; t->octant = b % 8; t->first = first + work * cells; t->count = min(n - work * cells, (u32)cells);
-            return true;
-        }
-        work -= tiles; first += n;
-    }
-    return false;
-}
-
-// Candidate e = 8 * neighbour of the parent + octant, for a target in `octant`: the operator, and whether it is a far pair.
-__device__ inline int op_of(int octant, int e, bool *far) {
-    int d[3];
-    beside(e >> 3, d);
-    for (int k = 0; k < 3; k++) d[k] = (octant >> k & 1) - 2 * d[k] - (e >> k & 1);
-    *far = !is_near(d[0], d[1], d[2]);
-    return ((d[0] + 5) * 11 + d[1] + 5) * 11 + d[2] + 5;
-}
-
 template <class T, int NT, int SPLIT, int TILES> __device__ void translate(const Fmm &f, int mode, int level) {
     typedef Fragment<T> F;
     constexpr int kRows = F::kRowsOfWarps * 16 * TILES;
@@ -220,23 +139,12 @@ template <class T, int NT, int SPLIT, int TILES> __device__ void translate(const
     for (u32 turn = blockIdx.x;; turn += gridDim.x) {
         __syncthreads();
         if (tid == 0) {
-            if (mode == kM2L) turn = atomicAdd(&f.state->work_ticket[0], 1u);
             Tile t{};
             if (mode == kM2M) {
-                t.level = level; t.octant = 0; t.first = level_begin[level] + turn * cells; t.parts = 1;
+                t.level = level; t.octant = 0; t.first = level_begin[level] + turn * cells;
                 more = t.first < level_begin[level + 1];
                 t.count = more ? (int)min(level_begin[level + 1] - t.first, (u32)cells) : 0;
-            } else {
-                u32 parts = 1;
-                if (mode == kM2L) {
-                    // Few tiles do not fill the chip: then the four batches of operators are summed by different blocks.
-                    u32 all = 0;
-                    for (int b = 16; b < kBins; b++) all += (f.state->bin_count[b] + cells - 1) / cells;
-                    parts = all * cells <= kSplitCells ? kBatches : 1;
-                    f.state->parts = parts;
-                }
-                more = find_tile(f.state->bin_count, mode == kM2L ? 16 : 8 * level, mode == kM2L ? kBins : 8 * level + 8, cells, turn, parts, &t);
-            }
+            } else more = find_tile(f.state->bin_count, 8 * level, 8 * level + 8, cells, turn, &t);
             tile_shared = t;
         }
         __syncthreads();
@@ -244,88 +152,75 @@ template <class T, int NT, int SPLIT, int TILES> __device__ void translate(const
         const Tile t = tile_shared;
         for (int k = tid; k < cells; k += threads) target[k] = k < t.count ? (mode == kM2M ? t.first + k : f.tile_cell[t.first + k]) : kNone;
         sums.clear();
-        const int last_batch = mode == kM2L ? (t.parts > 1 ? t.part + 1 : kBatches) : 1, batch = mode == kM2L ? kBatch : mode == kM2M ? 8 : 1;
-        for (int part = mode == kM2L && t.parts > 1 ? t.part : 0; part < last_batch; part++) {
-            __syncthreads();
-            for (int k = tid; k < batch; k += threads) used[k] = 0;
-            __syncthreads();
-            for (int k = tid; k < batch * cells; k += threads) {
-                const int b = k / cells, e = part * kBatch + b;
-                const u32 cell = target[k - b * cells];
-                u32 found = kNone;
-                if (cell != kNone) {
-                    if (mode == kM2M) found = child_of(tree, cell, b);
-                    else if (mode == kL2L) found = tree.parent[cell];
-                    else {
-                        bool far;
-                        op_of(t.octant, e, &far);
-                        if (far) {
-                            const u32 p = f.near[(size_t)tree.parent[cell] * kBeside + (e >> 3)];
-                            if (p != kNone) found = child_of(f.tree[0], p, e & 7);
-                        }
-                    }
-                }
-                source[k] = found;
-                if (found != kNone) used[b] = 1;
+        const int batch = mode == kM2M ? 8 : 1;
+        __syncthreads();
+        for (int k = tid; k < batch; k += threads) used[k] = 0;
+        __syncthreads();
+        for (int k = tid; k < batch * cells; k += threads) {
+            const int b = k / cells;
+            const u32 cell = target[k - b * cells];
+            u32 found = kNone;
+            if (cell != kNone) {
+                if (mode == kM2M) found = child_of(tree, cell, b);
+                else found = tree.parent[cell];
             }
-            __syncthreads();
-            if (warp == 0) {
-                int n = 0;
-                for (int k0 = 0; k0 < batch; k0 += 32) {
-                    const bool is = k0 + lane < batch && used[k0 + lane];
-                    const u32 b = __ballot_sync(~0u, is);
-                    if (is) {
-                        const int place = k0 + lane;
-                        bool far;
-                        const int o = mode == kM2M ? kOffsets + place : mode == kL2L ? kOffsets + 8 + t.octant : op_of(t.octant, part * kBatch + place, &far);
-                        const int width = mode == kM2L ? (int)(f.op[o * tiles].y >> 16) : tiles;
-                        active[n + __popc(b & ((1u << lane) - 1))] = place | width << 8 | o << 16;
-                    }
-                    n += __popc(b);
-                }
-                if (lane == 0) active_count = n;
-            }
-            __syncthreads();
-            const int n = active_count;
-            // Even operators keep their rows at the bottom of the arena, odd ones at its top.
-            auto columns = [&](int k) { return 8 * (active[k] >> 8 & 255); };
-            auto room = [&](int k) { return kRows * (columns(k) + 4) * (int)sizeof(T); };
-            auto place = [&](int k) { return (T *)(memory + (k & 1 ? f.arena - room(k) : 0)); };
-            // Copies whole rows up to the last column that the operator keeps.
-            auto load = [&](int k) {
-                const int b = active[k] & 255, last = columns(k);
-                constexpr int width = 16 / sizeof(T);
-                const int chunks = last / width;
-                T *to = place(k);
-                // Lanes of a warp take one row together where rows are long, eight lanes where they are short.
-                const int group = chunks > 16 ? 32 : chunks > 8 ? 16 : 8, within = tid % group;
-                for (int r = tid / group; r < kRows; r += threads / group) {
-                    const int cell = r / nc;
-                    const u32 from = cell < cells ? source[b * cells + cell] : kNone;
-                    const T *p = from_all + ((size_t)(from == kNone ? 0 : from) * nc + r - cell * nc) * stride;
-                    for (int c = within; c < chunks; c += group) copy16(to + r * (last + 4) + c * width, p + c * width, from != kNone);
-                }
-                copy_commit();
-            };
-            // The copy of the next rows runs while these are summed, where the arena holds both.
-            bool loaded = false;
-            if (n) sums.begin_op(f, sums.kept(f, active[0] >> 16, tiles, w));
-            for (int k = 0; k < n; k++) {
-                if (!loaded) load(k);
-                loaded = k + 1 < n && room(k) + room(k + 1) <= (int)f.arena;
-                if (loaded) { load(k + 1); copy_wait<1>(); } else copy_wait<0>();
-                __syncthreads();
-                uint2 after = make_uint2(0, 0);
-                if (k + 1 < n) after = sums.kept(f, active[k + 1] >> 16, tiles, w);
-                sums.add(f, place(k), columns(k) + 4, row0);
-                if (k + 1 < n) sums.begin_op(f, after);
-                __syncthreads();
-            }
-            copy_wait<0>();
+            source[k] = found;
+            if (found != kNone) used[b] = 1;
         }
+        __syncthreads();
+        if (warp == 0) {
+            int n = 0;
+            for (int k0 = 0; k0 < batch; k0 += 32) {
+                const bool is = k0 + lane < batch && used[k0 + lane];
+                const u32 b = __ballot_sync(~0u, is);
+                if (is) {
+                    const int place = k0 + lane;
+                    const int o = mode == kM2M ? place : 8 + t.octant;
+                    active[n + __popc(b & ((1u << lane) - 1))] = place | tiles << 8 | o << 16;
+                }
+                n += __popc(b);
+            }
+            if (lane == 0) active_count = n;
+        }
+        __syncthreads();
+        const int n = active_count;
+        // Even operators keep their rows at the bottom of the arena, odd ones at its top.
+        auto columns = [&](int k) { return 8 * (active[k] >> 8 & 255); };
+        auto room = [&](int k) { return kRows * (columns(k) + 4) * (int)sizeof(T); };
+        auto place = [&](int k) { return (T *)(memory + (k & 1 ? f.arena - room(k) : 0)); };
+        // Copies whole rows up to the last column that the operator keeps.
+        auto load = [&](int k) {
+            const int b = active[k] & 255, last = columns(k);
+            constexpr int width = 16 / sizeof(T);
+            const int chunks = last / width;
+            T *to = place(k);
+            // Lanes of a warp take one row together where rows are long, eight lanes where they are short.
+            const int group = chunks > 16 ? 32 : chunks > 8 ? 16 : 8, within = tid % group;
+            for (int r = tid / group; r < kRows; r += threads / group) {
+                const int cell = r / nc;
+                const u32 from = cell < cells ? source[b * cells + cell] : kNone;
+                const T *p = from_all + ((size_t)(from == kNone ? 0 : from) * nc + r - cell * nc) * stride;
+                for (int c = within; c < chunks; c += group) copy16(to + r * (last + 4) + c * width, p + c * width, from != kNone);
+            }
+            copy_commit();
+        };
+        // The copy of the next rows runs while these are summed, where the arena holds both.
+        bool loaded = false;
+        if (n) sums.begin_op(f, sums.kept(f, active[0] >> 16, tiles, w));
+        for (int k = 0; k < n; k++) {
+            if (!loaded) load(k);
+            loaded = k + 1 < n && room(k) + room(k + 1) <= (int)f.arena;
+            if (loaded) { load(k + 1); copy_wait<1>(); } else copy_wait<0>();
+            __syncthreads();
+            uint2 after = make_uint2(0, 0);
+            if (k + 1 < n) after = sums.kept(f, active[k + 1] >> 16, tiles, w);
+            sums.add(f, place(k), columns(k) + 4, row0);
+            if (k + 1 < n) sums.begin_op(f, after);
+            __syncthreads();
+        }
+        copy_wait<0>();
         // Row g of a fragment is expansion row0 + g; two neighbouring coefficients a lane.
         T *out_all = (T *)(mode == kM2M ? f.multipole : f.local);
-        if (mode == kM2L) out_all += (size_t)t.part * level_begin[kLevels] * nc * stride; // parts follow one another
 #pragma unroll
         for (int m = 0; m < TILES; m++)
 #pragma unroll
@@ -346,22 +241,7 @@ template <class T, int NT, int SPLIT, int TILES> __device__ void translate(const
     }
 }
 
-// Adds the parts of the M2L sums, in order. Launch: 256 threads, grid-stride.
-template <class T> __device__ void add_parts(const Fmm &f) {
-    const u32 parts = f.state->parts;
-    if (parts < 2) return;
-    const size_t n = (size_t)f.state->level_begin[1][kLevels] * f.components * f.stride;
-    T *local = (T *)f.local;
-    for (size_t k = (size_t)f.state->level_begin[1][2] * f.components * f.stride + blockIdx.x * 256 + threadIdx.x; k < n; k += (size_t)gridDim.x * 256) {
-        T x = local[k];
-        for (u32 p = 1; p < parts; p++) x += local[p * n + k];
-        local[k] = x;
-    }
-}
-extern "C" __global__ void __launch_bounds__(256) fmm_add_parts_f32(const __grid_constant__ Fmm f) { add_parts<float>(f); }
-extern "C" __global__ void __launch_bounds__(256) fmm_add_parts_f64(const __grid_constant__ Fmm f) { add_parts<double>(f); }
-
-// Launch: threads = 32 * (warps of the fragment), dynamic shared memory from the host, persistent blocks (M2L takes tickets).
+// Launch: threads = 32 * (warps of the fragment), dynamic shared memory from the host, grid-stride over tiles.
 #define TRANSLATE(name, T, NT, SPLIT, TILES, BLOCKS) \
     extern "C" __global__ void __launch_bounds__(32 * Fragment<T>::kRowsOfWarps * Fragment<T>::kColumnsOfWarps, BLOCKS) \
     fmm_translate_##name(const __grid_constant__ Fmm f, int mode, int level) { translate<T, NT, SPLIT, TILES>(f, mode, level); }

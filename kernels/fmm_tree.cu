@@ -54,14 +54,16 @@ __device__ Root make_root(const State &st, double stretch, double box) {
     return r;
 }
 
-// The least core of the sources. Expansions are singular: in cells smaller than all cores their sums would be far larger than
+// The least and the largest core of the sources. Expansions are singular: in cells smaller than all cores their sums would be far larger than
 // the field, which the core correction could only recover with the digits that truncation took.
-__device__ void least_core(const Fmm &f, u32 n) {
-    double least = -1e308;
-    for (u32 i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256)
-        least = fmax(least, -(f.core_in ? input(f.core_in, f.inputs_are_f64 >> 1 & 1, i) : f.default_core));
-    for (int d = 16; d; d >>= 1) least = fmax(least, __shfl_xor_sync(~0u, least, d));
-    if ((threadIdx.x & 31) == 0 && least > -1e308) atomicMax(&f.state->least_core, ordered(least));
+__device__ void core_bounds(const Fmm &f, u32 n) {
+    double least = -1e308, most = -1e308;
+    for (u32 i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {
+        const double c = f.core_in ? input(f.core_in, f.inputs_are_f64 >> 1 & 1, i) : f.default_core;
+        least = fmax(least, -c); most = fmax(most, c);
+    }
+    for (int d = 16; d; d >>= 1) { least = fmax(least, __shfl_xor_sync(~0u, least, d)); most = fmax(most, __shfl_xor_sync(~0u, most, d)); }
+    if ((threadIdx.x & 31) == 0 && most > -1e308) { atomicMax(&f.state->least_core, ordered(least)); atomicMax(&f.state->most_core, ordered(most)); }
 }
 
 // Keys and the histograms of all their digits. Launch: 256 threads, any number of blocks.
@@ -71,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(256) fmm_keys(const __grid_constant
     __shared__ u32 h[8][256];
     for (u32 p = 0; p < f.sort_passes; p++) h[p][threadIdx.x] = 0;
     const Root r = make_root(*f.state, f.stretch, f.box);
-    if (blockIdx.y == 0 && f.kind != kCharge && f.regularization) least_core(f, n);
+    if (blockIdx.y == 0 && f.kind != kCharge && f.regularization) core_bounds(f, n);
     if (blockIdx.x == 0 && threadIdx.x == 0 && blockIdx.y == 0) f.state->root = r;
     __syncthreads();
     const double to_cells = (double)(1ull << f.max_level) / r.side;
@@ -203,10 +205,12 @@ extern "C" __global__ void __launch_bounds__(1024) fmm_leaves(const __grid_const
     const u32 i = base + threadIdx.x;
     if (i < n) {
         const int a = threadIdx.x, deepest = max(window[now][a], window[now][a + cap + 1 - span]);
-        // Leaves of segments are at least two lengths wide, leaves of elements with cores at least as wide as the least core.
+        // Leaves of segments are at least two lengths wide. Leaves of elements with cores are at least as wide as the least core, where
+        // cores differ up to four times as wide: inside the larger ones singular sums are larger than the field.
         int most = levels;
         if (blockIdx.y == 0 && f.kind != kCharge) {
-            const double longest = f.kind == kSegment ? 2 * unordered(f.state->longest) : 0, core = f.regularization ? -unordered(f.state->least_core) : 0;
+            const double longest = f.kind == kSegment ? 2 * unordered(f.state->longest) : 0, least = f.regularization ? -unordered(f.state->least_core) : 0;
+            const double core = least > 0 ? fmin(4 * least, sqrt(least * unordered(f.state->most_core))) : 0;
             const double ratio = f.state->root.side / (fmax(longest, core) * f.state->root.scale);
             if (fmax(longest, core) > 0) most = min(levels, ratio < 1 ? 0 : ilogb(ratio));
         }

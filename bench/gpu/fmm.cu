@@ -16,6 +16,8 @@ using namespace fmm;
 #define K(name) extern "C" __global__ void name(const __grid_constant__ Fmm f);
 K(fmm_segments) K(fmm_add_parts_f32) K(fmm_add_parts_f64)
 K(fmm_p2p_segment_f32) K(fmm_p2p_segment_f64) K(fmm_p2p_segment_gradient_f32) K(fmm_p2p_segment_gradient_f64)
+K(fmm_smooth_particle_f32) K(fmm_smooth_particle_f64) K(fmm_smooth_particle_gradient_f32) K(fmm_smooth_particle_gradient_f64)
+K(fmm_smooth_segment_f32) K(fmm_smooth_segment_f64) K(fmm_smooth_segment_gradient_f32) K(fmm_smooth_segment_gradient_f64)
 K(fmm_bounds) K(fmm_keys) K(fmm_leaves) K(fmm_scan) K(fmm_cells) K(fmm_links) K(fmm_gather_f32) K(fmm_gather_f64) K(fmm_lists)
 K(fmm_p2m_f32) K(fmm_p2m_f64)
 K(fmm_p2p_charge_f32) K(fmm_p2p_charge_f64) K(fmm_p2p_particle_f32) K(fmm_p2p_particle_f64) K(fmm_p2p_particle_gradient_f32) K(fmm_p2p_particle_gradient_f64)
@@ -26,6 +28,8 @@ extern "C" __global__ void fmm_operators(const __grid_constant__ Fmm f, void *ou
 #define TR(name) extern "C" __global__ void fmm_translate_##name(const __grid_constant__ Fmm f, int mode, int level);
 TR(f64_1) TR(f64_2) TR(f64_3) TR(f64_4) TR(f64_5) TR(f64_6) TR(f64_8) TR(f32_1) TR(f32_2) TR(f32_3) TR(f32_4)
 TR(f32x3_1) TR(f32x3_2) TR(f32x3_3) TR(f32x3_4)
+K(fmm_m2l_f64_1) K(fmm_m2l_f64_2) K(fmm_m2l_f64_3) K(fmm_m2l_f64_4) K(fmm_m2l_f64_5) K(fmm_m2l_f32_1) K(fmm_m2l_f32_2) K(fmm_m2l_f32_3)
+K(fmm_m2l_f32x3_1) K(fmm_m2l_f32x3_2) K(fmm_m2l_f32x3_3)
 typedef void (*Kernel)(Fmm);
 typedef void (*Translate)(Fmm, int, int);
 
@@ -123,7 +127,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     const int nt = y.size() / 3;
     Staircase st = make_staircase(tol * alpha, f64 ? 16 : 10, charge);
     const int P = st.order, tiles = st.tiles, stride = 8 * tiles, nc = charge ? 1 : 3;
-    printf("%s n=%d tol=%g %s: order %d, kept %.3f of M2L products (mean %.0f a pair)\n", name.c_str(), n, tol, f64 ? "f64" : "f32", P, st.kept, st.mean_products);
+    printf("%s n=%d tol=%g %s: order %d, %.0f products an orbit\n", name.c_str(), n, tol, f64 ? "f64" : "f32", P, st.mean_products);
 
     Fmm f{};
     f.state = device<State>(1);
@@ -160,9 +164,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     f.near = device<u32>((size_t)f.tree[1].cell_capacity * kBeside); f.tile_cell = device<u32>(f.tree[1].cell_capacity);
     const bool split3 = !f64 && (tol < 9e-4);
     const int parts = f64 ? 0 : split3 ? 2 : 1;
-    std::vector<uint2> ops(st.start.size());
-    for (size_t k = 0; k < ops.size(); k++) ops[k] = make_uint2(st.start[k], st.begin[k] | st.end[k] << 16);
-    f.op = upload(ops);
+    f.op = upload(st.op); f.m2l = upload(st.m2l);
     f.operators = device<char>((size_t)st.fragments * 64 * (f64 ? 8 : split3 ? 8 : 4) + 65536);
     f.stretch = getenv("STRETCH") ? atof(getenv("STRETCH")) : 1;
     f.normalization = 1; f.core_range = kappa; f.order = P; f.stride = stride; f.components = nc; f.kind = w.kind; f.regularization = w.reg;
@@ -172,7 +174,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     f.out_main = main_out; f.out_gradient = w.gradient ? gradient_out : nullptr;
     // Two of the widest rows, or what a block can have (two blocks a multiprocessor where that is enough for one).
     const int rows = f64 && tiles > 24 ? 64 : 96;
-    const int widest = rows * (std::max(st.columns, stride) + 4) * sizeof(T), lists = (66 * (rows / nc) + rows / nc) * 4;
+    const int widest = rows * (stride + 4) * sizeof(T), lists = 9 * (rows / nc) * 4;
     const int third = 233472 / (getenv("BLOCKS") ? atoi(getenv("BLOCKS")) : 2) - 1024 - 640 - lists, most = 232448 - 640 - lists;
     f.arena = std::min(most, std::min(2 * widest, std::max(widest, third))) & ~15;
     if ((int)f.arena < widest) { printf("arena too small\n"); exit(1); }
@@ -186,23 +188,43 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     CK(cudaFuncSetAttribute((const void *)translate, cudaFuncAttributeMaxDynamicSharedMemorySize, translate_shared));
     const int translate_threads = 256;
     int translate_blocks; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&translate_blocks, (const void *)translate, translate_threads, translate_shared));
+    Kernel m2l = nullptr;
+    {
+        const Kernel d[] = {fmm_m2l_f64_1, fmm_m2l_f64_2, fmm_m2l_f64_3, fmm_m2l_f64_4, fmm_m2l_f64_5}, s1[] = {fmm_m2l_f32_1, fmm_m2l_f32_2, fmm_m2l_f32_3}, s3[] = {fmm_m2l_f32x3_1, fmm_m2l_f32x3_2, fmm_m2l_f32x3_3};
+        m2l = f64 ? d[st.slots - 1] : split3 ? s3[st.slots - 1] : s1[st.slots - 1];
+    }
+    const int m2l_groups = f64 ? 2 : 3, m2l_rows = f64 && st.slots > 4 ? 32 : 48, m2l_lists = 4 * (m2l_rows / nc) * (2 * 33 + 1);
+    f.m2l_cells = m2l_rows / nc; f.m2l_stages = std::min(getenv("STAGES") ? atoi(getenv("STAGES")) : 4, (232448 - 8192 - m2l_lists) / (1024 * m2l_rows));
+    if ((int)f.m2l_stages > m2l_groups) f.m2l_stages -= f.m2l_stages % m2l_groups;
+    const int m2l_shared = f.m2l_stages * 1024 * m2l_rows + m2l_lists;
+    CK(cudaFuncSetAttribute((const void *)m2l, cudaFuncAttributeMaxDynamicSharedMemorySize, m2l_shared));
     Kernel gather = f64 ? (Kernel)fmm_gather_f64 : (Kernel)fmm_gather_f32, p2m = f64 ? (Kernel)fmm_p2m_f64 : (Kernel)fmm_p2m_f32;
     Kernel p2p = segment ? (f64 ? fmm_p2p_segment_f64 : fmm_p2p_segment_f32) : charge ? (f64 ? fmm_p2p_charge_f64 : fmm_p2p_charge_f32) : w.reg ? (w.gradient ? (f64 ? fmm_p2p_particle_core_gradient_f64 : fmm_p2p_particle_core_gradient_f32) : (f64 ? fmm_p2p_particle_core_f64 : fmm_p2p_particle_core_f32)) : w.gradient ? (f64 ? fmm_p2p_particle_gradient_f64 : fmm_p2p_particle_gradient_f32) : (f64 ? fmm_p2p_particle_f64 : fmm_p2p_particle_f32);
     Kernel l2p = charge ? (f64 ? fmm_l2p_force_f64 : fmm_l2p_force_f32) : w.gradient ? (f64 ? fmm_l2p_gradient_f64 : fmm_l2p_gradient_f32) : (f64 ? fmm_l2p_velocity_f64 : fmm_l2p_velocity_f32);
     const size_t queue = 512 * sizeof(Vec4<T>) * 2;
-    const size_t p2p_shared = std::max(queue, 4 * 128 * sizeof(T));
+    const size_t p2p_shared = w.reg || segment ? queue : std::max<size_t>(128 * (charge ? 4 : 8), 512) * sizeof(T);
     CK(cudaFuncSetAttribute((const void *)p2p, cudaFuncAttributeMaxDynamicSharedMemorySize, p2p_shared));
     int p2p_blocks; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&p2p_blocks, (const void *)p2p, 128, p2p_shared));
+    Kernel smooth = segment ? (f64 ? fmm_smooth_segment_f64 : fmm_smooth_segment_f32) : w.gradient ? (f64 ? fmm_smooth_particle_gradient_f64 : fmm_smooth_particle_gradient_f32) : (f64 ? fmm_smooth_particle_f64 : fmm_smooth_particle_f32);
+    if (w.reg == 3) { // Vatistas: 1 - F is at most half (c/d)^4
+        const double eta = getenv("ETA") ? atof(getenv("ETA")) : 2;
+        f.smooth_power = 4; f.smooth_limit = pow(eta * tol / (0.5 * 15.8), 2); f.smooth_targets = getenv("GROUP") ? atoi(getenv("GROUP")) : 4000;
+        f.smooth_list = device<u32>(4 * (size_t)nt); f.smooth_count = device<u32>(f.tree[1].cell_capacity); f.smooth_box = device<double>(8 * (size_t)f.tree[1].cell_capacity);
+        if (!f.smooth_targets) f.smooth_power = 0;
+    }
+    const size_t smooth_shared = queue + 128 * (f.fields + 25) * sizeof(T);
+    CK(cudaFuncSetAttribute((const void *)smooth, cudaFuncAttributeMaxDynamicSharedMemorySize, smooth_shared));
+    int smooth_blocks; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&smooth_blocks, (const void *)smooth, 128, smooth_shared));
     const size_t l2p_shared = 4 * sizeof(T) * ((P + 1) * (P + 1) * nc + P * P * (charge ? 4 : w.gradient ? 12 : 3));
     CK(cudaFuncSetAttribute((const void *)l2p, cudaFuncAttributeMaxDynamicSharedMemorySize, l2p_shared));
     int l2p_blocks; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&l2p_blocks, (const void *)l2p, 128, l2p_shared));
     printf("translate: shared %zu, %d blocks a multiprocessor; p2p: shared %zu, %d; l2p: shared %zu, %d\n", translate_shared, translate_blocks, p2p_shared, p2p_blocks, l2p_shared, l2p_blocks);
 
-    fmm_operators<<<kOffsets + 16, 256>>>(f, (void *)f.operators, tiles, parts);
+    fmm_operators<<<kMaxOrbits + 16, 256>>>(f, (void *)f.operators, tiles, parts);
     CK(cudaDeviceSynchronize());
     const int big = std::max(n, nt), sms = 132;
-    const char *pass_names[] = {"clear", "box+keys", "sort", "cells", "lists", "gather", "p2m", "m2m", "m2l", "l2l", "p2p", "l2p"};
-    const int np = 12;
+    const char *pass_names[] = {"clear", "box+keys", "sort", "cells", "lists", "gather", "p2m", "m2m", "m2l", "l2l", "smooth", "p2p", "l2p"};
+    const int np = 13;
     cudaEvent_t ev[np + 1]; for (auto &e : ev) CK(cudaEventCreate(&e));
     std::vector<std::vector<float>> times(np + 1);
     auto enqueue = [&](cudaStream_t s, bool timed) {
@@ -228,10 +250,12 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
         mark();
         for (int l = (int)f.max_level - 1; l >= 2; l--) translate<<<translate_blocks * sms, translate_threads, translate_shared, s>>>(f, 0, l);
         mark();
-        translate<<<translate_blocks * sms, translate_threads, translate_shared, s>>>(f, 1, 0);
+        m2l<<<sms, 256 + 128 * m2l_groups, m2l_shared, s>>>(f);
         (f64 ? fmm_add_parts_f64 : fmm_add_parts_f32)<<<2 * sms, 256, 0, s>>>(f);
         mark();
-        for (int l = 3; l <= (int)f.max_level; l++) translate<<<translate_blocks * sms, translate_threads, translate_shared, s>>>(f, 2, l);
+        for (int l = 3; l <= (int)f.max_level; l++) translate<<<translate_blocks * sms, translate_threads, translate_shared, s>>>(f, 1, l);
+        mark();
+        if (f.smooth_power) smooth<<<smooth_blocks * sms, 128, smooth_shared, s>>>(f);
         mark();
         p2p<<<p2p_blocks * sms, 128, p2p_shared, s>>>(f);
         mark();

@@ -4,18 +4,27 @@
 #include <cmath>
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
-
-constexpr int kOps = 1331;
+#include "../../kernels/fmm_mma.cuh"
+using namespace fmm;
 
 struct Staircase {
-    int order, tiles;
-    std::vector<unsigned> start;            // [1347][tiles]
-    std::vector<unsigned char> begin, end;  // [1347][tiles], in steps of 8
-    size_t fragments;
-    double kept, mean_products;
-    int columns; // most columns of a row that an operator reads
+    int order, tiles, slots;
+    std::vector<uint2> op;       // [16][tiles] M2M and L2L
+    std::vector<unsigned> m2l;   // Fmm::m2l
+    size_t fragments, far_fragments;
+    double mean_products;        // of M2L, an orbit and component
 };
+
+// Which reflections change the sign of coefficient k.
+inline int class_of(int k) {
+    int l = (int)sqrt((double)k);
+    while (l * l > k) l--;
+    while ((l + 1) * (l + 1) <= k) l++;
+    const int m = (k - l * l + 1) / 2, sine = k > l * l && (k - l * l) % 2 == 0;
+    return (m + sine) % 2 | sine << 1 | (l + m) % 2 << 2;
+}
 
 // E |t|^(2l) over the unit cube around 0.
 inline std::vector<double> moments(int n) {
@@ -41,51 +50,82 @@ inline Staircase make_staircase(double budget, int max_order, bool potential) {
         e[a][b] = a ? f * a * mu[a - 1] : 0;
     }
     (void)potential;
-    // How many of the 8 octants of a target use an offset.
-    std::vector<int> uses(kOps, 0);
+    struct Orbit { int place[3]; double r2, share; };
+    std::vector<Orbit> orbits;
     for (int c = 0; c < 8; c++) for (int x = -2; x <= 2; x++) for (int y = -2; y <= 2; y++) for (int z = -2; z <= 2; z++) {
         if (x * x + y * y + z * z > 4) continue;
         for (int o = 0; o < 8; o++) {
-            const int d[3] = {(c & 1) - 2 * x - (o & 1), (c >> 1 & 1) - 2 * y - (o >> 1 & 1), (c >> 2) - 2 * z - (o >> 2)};
-            if (d[0] * d[0] + d[1] * d[1] + d[2] * d[2] > 4) uses[((d[0] + 5) * 11 + d[1] + 5) * 11 + d[2] + 5]++;
+            const int d[3] = {abs((c & 1) - 2 * x - (o & 1)), abs((c >> 1 & 1) - 2 * y - (o >> 1 & 1)), abs((c >> 2) - 2 * z - (o >> 2))};
+            if (d[0] * d[0] + d[1] * d[1] + d[2] * d[2] <= 4) continue;
+            size_t k = 0;
+            while (k < orbits.size() && memcmp(orbits[k].place, d, sizeof d)) k++;
+            if (k == orbits.size()) orbits.push_back({{d[0], d[1], d[2]}, (double)(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]), 0});
+            orbits[k].share += 0.125;
         }
     }
-    auto each = [&](auto act) {
-        for (int op = 0; op < kOps; op++) if (uses[op]) {
-            const int d[3] = {op / 121 - 5, op / 11 % 11 - 5, op % 11 - 5};
-            act(op, (double)(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]), uses[op] / 8.0);
-        }
-    };
+    auto each = [&](auto act) { for (auto &o : orbits) act(o, o.r2, o.share); };
     auto keep = [&](double tau, int a, int b, double r2) { return b == 0 && a <= 1 ? true : e[a][b] * pow(r2, -(a + b + 1)) > tau * (2 * a + 1) * (2 * b + 1); };
     double low = 1e-40, high = 1;
     for (int it = 0; it < 200; it++) {
         const double tau = sqrt(low * high); double error = 0;
-        each([&](int, double r2, double weight) { for (int a = 0; a < D; a++) for (int b = 0; b < D; b++) if (!keep(tau, a, b, r2) || a >= max_order || b >= max_order) error += weight * e[a][b] * pow(r2, -(a + b + 1)); });
+        each([&](Orbit &, double r2, double weight) { for (int a = 0; a < D; a++) for (int b = 0; b < D; b++) if (!keep(tau, a, b, r2) || a >= max_order || b >= max_order) error += weight * e[a][b] * pow(r2, -(a + b + 1)); });
         if (2 * error > budget * budget) high = tau; else low = tau;
     }
     Staircase s; s.order = 2;
-    each([&](int, double r2, double) { for (int a = 0; a < max_order; a++) for (int b = 0; b < max_order; b++) if (keep(low, a, b, r2)) s.order = std::max(s.order, std::max(a, b) + 1); });
+    each([&](Orbit &, double r2, double) { for (int a = 0; a < max_order; a++) for (int b = 0; b < max_order; b++) if (keep(low, a, b, r2)) s.order = std::max(s.order, std::max(a, b) + 1); });
     const int P = s.order; s.tiles = (P * P + 7) / 8;
-    s.start.assign((kOps + 16) * s.tiles, 0); s.begin.assign((kOps + 16) * s.tiles, 0); s.end.assign((kOps + 16) * s.tiles, 0); s.fragments = 0;
     auto degree = [](int k) { int l = (int)sqrt((double)k); while (l * l > k) l--; while ((l + 1) * (l + 1) <= k) l++; return l; };
-    double kept = 0, all = 0;
-    auto set = [&](int op, int j, int b, int e) { s.begin[op * s.tiles + j] = b; s.end[op * s.tiles + j] = e; s.start[op * s.tiles + j] = s.fragments; s.fragments += e - b; };
-    each([&](int op, double r2, double weight) {
-        int rows = 0; // never fewer than a later tile: the first one says how much of a row is read
-        for (int j = s.tiles - 1; j >= 0; j--) {
-            for (int k = 8 * j; k < std::min(8 * j + 8, P * P); k++) for (int b = 0; b < P; b++) if (keep(low, degree(k), b, r2)) rows = std::max(rows, (b + 1) * (b + 1));
-            set(op, j, 0, (rows + 7) / 8);
-            kept += weight * ((rows + 7) / 8) * 64; all += weight * s.tiles * 64;
+    s.m2l.assign(kClass + 256, 0); s.fragments = 0;
+    std::vector<unsigned> classes[8];
+    for (int k = 0; k < P * P; k++) classes[class_of(k)].push_back(k);
+    auto need = [&](int c) { return (int)(classes[c].size() + 7) / 8; };
+    for (s.slots = 1;; s.slots++) {
+        int over = 0, free = 0;
+        for (int c = 0; c < 8; c++) { over += std::max(0, need(c) - s.slots); free += need(c) < s.slots; }
+        if (over <= free) break;
+    }
+    unsigned padding = P * P;
+    std::vector<int> lent;
+    for (int c = 0; c < 8; c++) if (need(c) < s.slots) lent.push_back(c);
+    for (int k = 0; k < 512; k++) s.m2l[kColumns + k] = ~0u;
+    for (int k = 0; k < 64; k++) s.m2l[kSlotClass + k] = k / 8;
+    for (int k = 0; k < 256; k++) s.m2l[kClass + k] = class_of(k);
+    for (int c = 0; c < 8; c++) for (int j = 0; j < need(c); j++) {
+        int slot = 8 * c + j;
+        if (j >= s.slots) { slot = 8 * lent.back() + s.slots - 1; lent.pop_back(); }
+        s.m2l[kSlotClass + slot] = c;
+        for (int k = 0; k < 8; k++) s.m2l[kColumns + 8 * slot + k] = 8 * j + k < (int)classes[c].size() ? classes[c][8 * j + k] : padding < 8u * s.tiles ? padding++ : ~0u;
+    }
+    auto steps = [&](const Orbit &o, int slot) {
+        int rows = 0;
+        for (int k = 0; k < 8; k++) {
+            const unsigned c = s.m2l[kColumns + 8 * slot + k];
+            for (int b = 0; b < P; b++) if (c < (unsigned)(P * P) && keep(low, std::max(degree(c), 1), b, o.r2)) rows = std::max(rows, (b + 1) * (b + 1));
         }
-    });
-    s.kept = kept / all; s.mean_products = kept / 231;
-    s.columns = 0;
-    each([&](int op, double, double) { s.columns = std::max(s.columns, 8 * s.end[op * s.tiles]); });
-    for (int op = kOps; op < kOps + 16; op++)
+        return (rows + 7) / 8;
+    };
+    auto cost = [&](const Orbit &o) { int n = 0; for (int slot = 0; slot < 64; slot++) n += steps(o, slot); return n; };
+    std::stable_sort(orbits.begin(), orbits.end(), [&](const Orbit &a, const Orbit &b) { return cost(a) > cost(b); });
+    double wide = 0;
+    for (size_t o = 0; o < orbits.size(); o++) {
+        int most = 0;
+        for (int slot = 0; slot < 64; slot++) {
+            const int n = steps(orbits[o], slot);
+            s.m2l[kHeads + 64 * o + slot] = s.fragments << 6 | n;
+            s.fragments += n; most = std::max(most, n);
+        }
+        wide += orbits[o].share * most * 8;
+        s.m2l[o] = orbits[o].place[0] | orbits[o].place[1] << 4 | orbits[o].place[2] << 8 | most << 12;
+    }
+    s.m2l[kOrbitCount] = orbits.size();
+    s.far_fragments = s.fragments; s.mean_products = 64.0 * s.far_fragments / orbits.size();
+    printf("orbits %zu, slots %d, fragments %zu of M2L (%zu a orbit), %.0f columns of a source on average\n", orbits.size(), s.slots, s.far_fragments, s.far_fragments / orbits.size(), wide / 231);
+    auto set = [&](int b, int e) { s.op.push_back(make_uint2(s.fragments, b | e << 16)); s.fragments += e - b; };
+    for (int op = 0; op < 16; op++)
         for (int j = 0; j < s.tiles; j++) {
             const int first = degree(8 * j), last = degree(std::min(8 * j + 7, P * P - 1));
-            if (op < kOps + 8) set(op, j, 0, ((last + 1) * (last + 1) + 7) / 8);
-            else set(op, j, first * first / 8, s.tiles);
+            if (op < 8) set(0, ((last + 1) * (last + 1) + 7) / 8);
+            else set(first * first / 8, s.tiles);
         }
     return s;
 }

@@ -45,8 +45,12 @@ pub struct FmmArg {
     pub tile_cell: u64,
     pub operators: u64,
     pub op: u64,
+    pub m2l: u64,
     pub gauss: u64,
     pub field: u64,
+    pub smooth_list: u64,
+    pub smooth_count: u64,
+    pub smooth_box: u64,
     pub out_main: u64,
     pub out_gradient: u64,
     pub default_core: f64,
@@ -55,6 +59,7 @@ pub struct FmmArg {
     pub walk_range: f64,
     pub stretch: f64,
     pub box_side: f64,
+    pub smooth_limit: f64,
     pub max_level: u32,
     pub sort_passes: u32,
     pub order: u32,
@@ -74,9 +79,13 @@ pub struct FmmArg {
     pub index_base: i32,
     pub rows: u32,
     pub least_level: u32,
+    pub m2l_cells: u32,
+    pub m2l_stages: u32,
+    pub smooth_power: u32,
+    pub smooth_targets: u32,
 }
 
-const _: () = assert!(size_of::<TreeArg>() == 144 && size_of::<FmmArg>() == 8 + 2 * 144 + 17 * 8 + 6 * 8 + 18 * 4);
+const _: () = assert!(size_of::<TreeArg>() == 144 && size_of::<FmmArg>() == 8 + 2 * 144 + 21 * 8 + 7 * 8 + 22 * 4);
 
 /// Room for `State`, of which the host reads the first `StateHead`.
 pub const STATE_BYTES: usize = 32768;

@@ -2,6 +2,7 @@
 //! one of them can stay while another is made anew.
 
 use super::args::{Arena, FmmArg, STATE_BYTES, TreeArg};
+use super::recipe::SMOOTH_TARGETS;
 use super::reuse::Shape;
 use super::{FmmSum, Kind, Sources};
 use crate::backend::cuda::direct::{CudaReal, Output};
@@ -76,6 +77,7 @@ impl<T: CudaReal> FmmSum<T> {
         f.points = inputs.segments.points.address;
         f.operators = self.operators.address();
         f.op = self.op.address();
+        f.m2l = self.m2l.address();
         f.gauss = self.gauss.address();
         f.out_main = output.main.address;
         f.out_gradient = output.gradient.address;
@@ -95,6 +97,11 @@ impl<T: CudaReal> FmmSum<T> {
         f.fields = recipe.fields() as u32;
         f.gauss_points = recipe.staircase.order.div_ceil(2) as u32;
         f.arena = recipe.translate_shared(shared).0 as u32;
+        let m2l = recipe.m2l(shared);
+        (f.m2l_cells, f.m2l_stages) = (m2l.cells as u32, m2l.stages as u32);
+        if let Some(smooth) = recipe.smooth {
+            (f.smooth_power, f.smooth_limit, f.smooth_targets) = (smooth.power, smooth.limit, SMOOTH_TARGETS);
+        }
         (f.n_in, f.ld, f.index_base) = (sources.n as u32, inputs.segments.ld as u32, inputs.segments.index_base);
         f.rows = recipe.rows() as u32;
     }
@@ -146,6 +153,11 @@ impl<T: CudaReal> FmmSum<T> {
         f.near = arena.take(self.cell_capacity[1] * 33, 4);
         f.tile_cell = arena.take(self.cell_capacity[1], 4);
         f.field = arena.take(inputs.targets.n * recipe.fields(), real);
+        if recipe.smooth.is_some() {
+            f.smooth_list = arena.take(4 * inputs.targets.n, 4);
+            f.smooth_count = arena.take(self.cell_capacity[1], 4);
+            f.smooth_box = arena.take(8 * self.cell_capacity[1], 8);
+        }
         f
     }
 }

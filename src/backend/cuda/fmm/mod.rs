@@ -60,6 +60,7 @@ pub struct FmmSum<T: CudaReal> {
     pub recipe: Recipe,
     kernels: Kernels,
     op: Buffer<[u32; 2]>,
+    m2l: Buffer<u32>,
     operators: Buffer<u8>,
     gauss: Buffer<f64>,
     memory: Memory,
@@ -111,7 +112,9 @@ struct Kernels {
     gather: Function,
     p2m: Function,
     translate: Function,
+    m2l: Function,
     add_parts: Function,
+    smooth: Option<Function>,
     p2p: Function,
     l2p: Function,
 }
@@ -130,12 +133,17 @@ impl<T: CudaReal> FmmSum<T> {
         let shared = context.info.shared_memory as usize;
         let kernels = Kernels::find::<T>(context, &recipe)?;
         context.allow_shared_memory(kernels.translate, recipe.translate_shared(shared).1)?;
+        context.allow_shared_memory(kernels.m2l, recipe.m2l(shared).shared)?;
+        if let Some(smooth) = kernels.smooth {
+            context.allow_shared_memory(smooth, smooth_shared(&recipe))?;
+        }
         context.allow_shared_memory(kernels.p2p, p2p_shared(&recipe))?;
         context.allow_shared_memory(kernels.l2p, l2p_shared(&recipe))?;
         let mut sum = Self {
             context: context.clone(),
             kernels,
             op: Buffer::new(context),
+            m2l: Buffer::new(context),
             operators: Buffer::new(context),
             gauss: Buffer::new(context),
             memory: Memory::new(context),
@@ -153,19 +161,21 @@ impl<T: CudaReal> FmmSum<T> {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.op.bytes() + self.operators.bytes() + self.gauss.bytes() + self.memory.bytes()
+        self.op.bytes() + self.m2l.bytes() + self.operators.bytes() + self.gauss.bytes() + self.memory.bytes()
     }
 
     /// The translation matrices, computed on the device.
     fn make_operators(&mut self, stream: &Stream) -> Result<()> {
         let staircase = &self.recipe.staircase;
         self.op.upload(&staircase.kept, stream)?;
+        self.m2l.upload(&staircase.m2l, stream)?;
         let points = staircase.order.div_ceil(2);
         self.gauss.upload(&recipe::gauss_legendre(points), stream)?;
         let bytes = 64 * if self.recipe.is_f64 || self.recipe.two_parts { 8 } else { 4 };
         self.operators.reserve(staircase.fragments * bytes)?;
         let parts: u32 = if self.recipe.is_f64 { 0 } else { 1 + u32::from(self.recipe.two_parts) };
-        let f = FmmArg { order: staircase.order as u32, op: self.op.address(), ..FmmArg::default() };
+        let (order, op, m2l) = (staircase.order as u32, self.op.address(), self.m2l.address());
+        let f = FmmArg { order, op, m2l, ..FmmArg::default() };
         let kernel = self.context.function("fmm_operators", "fmm_operators")?;
         let (to, tiles) = (self.operators.address(), staircase.tiles as u32);
         // SAFETY: arguments as in fmm_operators.cu; the table has room for all fragments.
@@ -307,6 +317,7 @@ impl Passes<'_> {
         let most = f.tree[0].n.max(f.tree[1].n);
         let shared = self.context.info.shared_memory as usize;
         let translate_shared = self.recipe.translate_shared(shared).1;
+        let m2l = self.recipe.m2l(shared);
         let translate = |mode: i32, level: u32| {
             // SAFETY: arguments as in fmm_translate.cu.
             unsafe { launch!(stream, k.translate, [3 * sms, 1, 1], 256, translate_shared; f, mode, level as i32) }
@@ -316,8 +327,13 @@ impl Passes<'_> {
             if recorded { event.record_in_graph(stream) } else { event.record(stream) }
         };
         let near = |stream: &Stream| {
-            // SAFETY: as below.
-            unsafe { launch!(stream, k.p2p, [8 * sms, 1, 1], 128, p2p_shared(self.recipe); f) }
+            // SAFETY: as below; both take tickets, so blocks that find no room at once do no harm.
+            unsafe {
+                if let Some(smooth) = k.smooth {
+                    launch!(stream, smooth, [8 * sms, 1, 1], 128, smooth_shared(self.recipe); f)?;
+                }
+                launch!(stream, k.p2p, [12 * sms, 1, 1], 128, p2p_shared(self.recipe); f)
+            }
         };
         let beside = replay::is_small(&f);
         // Kernels of the trees take both; a tree of no points is left alone.
@@ -380,12 +396,14 @@ impl Passes<'_> {
             translate(0, level)?;
         }
         mark(Pass::M2m)?;
-        translate(1, 0)?;
         // SAFETY: as above.
-        unsafe { launch!(stream, k.add_parts, [2 * sms, 1, 1], 256, 0; f)? };
+        unsafe {
+            launch!(stream, k.m2l, [sms, 1, 1], m2l.threads, m2l.shared; f)?;
+            launch!(stream, k.add_parts, [2 * sms, 1, 1], 256, 0; f)?;
+        }
         mark(Pass::M2l)?;
         for level in 3..=f.max_level {
-            translate(2, level)?;
+            translate(1, level)?;
         }
         mark(Pass::L2l)?;
         if beside {
@@ -400,9 +418,17 @@ impl Passes<'_> {
     }
 }
 
-/// Bytes of two queues of 256 sources (one for charges).
+/// Bytes of two queues of 256 sources, or of one of 128 where nothing has a core.
 fn p2p_shared(recipe: &Recipe) -> usize {
-    recipe.real_bytes() * if recipe.kind == Kind::Charge { 256 * 4 } else { 2 * 256 * 8 }
+    let record = if recipe.kind == Kind::Charge { 4 } else { 8 };
+    let cores = recipe.kind == Kind::Segment || recipe.regularization != Regularization::None;
+    // The sums are exchanged there too, four fields of 128 threads at a time.
+    recipe.real_bytes() * (record * if cores { 512 } else { 128 }).max(512)
+}
+
+/// Bytes of two queues, of the fields at the nodes and of the weights of 128 targets.
+fn smooth_shared(recipe: &Recipe) -> usize {
+    p2p_shared(recipe) + 128 * (recipe.fields() + 25) * recipe.real_bytes()
 }
 
 /// Bytes for four leaves: potentials and the fields made from them.
@@ -447,7 +473,12 @@ impl Kernels {
             p2m: context.function("fmm_p2m", &format!("fmm_p2m_{t}"))?,
             translate: context
                 .function("fmm_translate", &format!("fmm_translate_{t}{parts}_{}", recipe.tiles_per_warp()))?,
-            add_parts: context.function("fmm_translate", &format!("fmm_add_parts_{t}"))?,
+            m2l: context.function("fmm_m2l", &format!("fmm_m2l_{t}{parts}_{}", recipe.staircase.slots))?,
+            add_parts: context.function("fmm_m2l", &format!("fmm_add_parts_{t}"))?,
+            smooth: match recipe.smooth {
+                Some(_) => Some(context.function("fmm_smooth", &format!("fmm_smooth_{}_{t}", near.replace("_core", "")))?),
+                None => None,
+            },
             p2p: context.function("fmm_p2p", &format!("fmm_p2p_{near}_{t}"))?,
             l2p: context.function("fmm_l2p", &format!("fmm_l2p_{far}_{t}"))?,
         })

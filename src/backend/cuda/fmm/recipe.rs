@@ -16,8 +16,13 @@ pub enum Kind {
 /// Part of the tolerance that the far field may take, as a factor of the budget of `Staircase`: sums are dominated by what
 /// is near, unless a core smooths that away. Measured on one H200, 2026-11-21: CUBE at 1e-6 reaches 0.8, at 1e-4 0.7 of its
 /// tolerance with 30, LAPLACE at 1e-3 0.65 of it with 50; VPM (cores twice the spacing) needs 2 for its gradients.
-const BUDGET_PLAIN: f64 = 30.0;
+const BUDGET_PLAIN: f64 = 34.0;
 const BUDGET_CORES: f64 = 1.8;
+
+/// Error that the interpolation of one source's correction may have, in tolerances: errors of many sources differ in sign.
+const SMOOTH_PART: f64 = 2.0;
+/// Most targets that share nodes.
+pub const SMOOTH_TARGETS: u32 = 4000;
 
 /// Points a leaf where cores act: the correction, by far the dearest, gains from small boxes.
 const LEAF_CORES: f64 = 30.0;
@@ -35,10 +40,48 @@ pub struct Recipe {
     pub core_range: f64,
     /// Within so many cores source cells are searched for such elements.
     pub walk_range: f64,
+    /// Corrections that are smooth enough over many targets are interpolated to them.
+    pub smooth: Option<Smooth>,
     /// f32: the multipoles enter the products as two TF32 numbers each.
     pub two_parts: bool,
     /// Points that a leaf of a uniform cloud should have, if the root may be stretched for it.
     pub full: Option<f64>,
+}
+
+/// What `interpolates` of kernels/fmm_pair.cuh needs: with 1 - F at most b (core/distance)^power, the squared part of the tolerance
+/// over b and the kernel's slopes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Smooth {
+    pub power: u32,
+    pub limit: f64,
+}
+
+impl Smooth {
+    /// None where the core ends so fast that nothing beyond a few cells is left to interpolate.
+    fn new(regularization: Regularization, tolerance: f64, gradient: bool) -> Option<Self> {
+        let (b, power) = match regularization {
+            Regularization::Vatistas => (0.5, 4),
+            Regularization::Scully => (1.0, 2),
+            Regularization::Rosenhead => (1.5, 2),
+            Regularization::Winckelmans => (1.875, 4),
+            Regularization::Compact => (0.5, 6),
+            _ => return None,
+        };
+        // The deficit falls as d^-n: q nodes on an interval of half length h leave binomial(n+q-1, q) / 2^(q-1) (h/d)^q of it.
+        // For q from 4 to 8 and the n that occur the factor hardly depends on q; it is taken at 5.
+        let n = 2 + power + u32::from(gradient);
+        let slopes = (0..5).map(|k| f64::from(n + k) / f64::from(k + 1)).product::<f64>() / 16.0;
+        Some(Self { power, limit: (SMOOTH_PART * tolerance / (b * slopes)).powi(2) })
+    }
+}
+
+/// Cells of a tile, stages of the ring, threads of a block and its bytes of shared memory.
+#[derive(Debug, Clone, Copy)]
+pub struct M2l {
+    pub cells: usize,
+    pub stages: usize,
+    pub threads: u32,
+    pub shared: usize,
 }
 
 impl Recipe {
@@ -55,7 +98,7 @@ impl Recipe {
         let least = (options.order.max(0) as usize).min(most);
         let staircase = Staircase::new(budget, least, most);
         let two_parts = !is_f64 && tolerance < 9e-4;
-        let full = if cores { LEAF_CORES } else { best_leaf(kind, &staircase, is_f64, two_parts, gradient) };
+        let full = if cores { LEAF_CORES } else { best_leaf(kind, &staircase, is_f64, gradient) };
         let (leaf, full) = match options.leaf_capacity {
             1.. => ((options.leaf_capacity as usize).clamp(8, 512), None),
             _ => ((2.1 * full) as usize, Some(full)),
@@ -79,6 +122,7 @@ impl Recipe {
             core_range,
             // The core of a segment acts along its whole line, there as (c/r)².
             walk_range: if kind == Kind::Segment { core_range.max(0.5 / tolerance.sqrt()) } else { core_range },
+            smooth: Smooth::new(regularization, tolerance, gradient),
             two_parts,
             full,
         }
@@ -129,10 +173,22 @@ impl Recipe {
 
     /// Bytes of the arena of rows and of all shared memory of `fmm_translate`.
     pub fn translate_shared(&self, shared: usize) -> (usize, usize) {
-        let widest = self.rows() * (self.staircase.columns.max(self.stride()) + 4) * self.real_bytes();
+        let widest = self.rows() * (self.stride() + 4) * self.real_bytes();
         let lists = lists(self.rows(), self.components());
         let arena = (2 * widest).min(widest.max(shared / 2 - 2048 - lists)).min(shared - 1024 - lists) & !15;
         (arena, arena + lists)
+    }
+
+    /// How `fmm_m2l` is launched.
+    pub fn m2l(&self, shared: usize) -> M2l {
+        let rows = if self.is_f64 && self.staircase.slots > 4 { 32 } else { 48 };
+        let groups = if self.is_f64 { 2 } else { 3 };
+        // A block of an old GPU has no room for the lists of 48 cells beside one stage.
+        let cells = (rows / self.components()).min(if shared < 90_000 { 30 } else { 48 });
+        let (stage, lists) = (1024 * rows, 4 * cells * (2 * 33 + 1));
+        let room = ((shared - 8192 - lists) / stage).clamp(1, 4);
+        let stages = if room > groups { room - room % groups } else { room };
+        M2l { cells, stages, threads: 256 + 128 * groups as u32, shared: stages * stage + lists }
     }
 
     pub fn describe(&self) -> String {
@@ -143,11 +199,11 @@ impl Recipe {
             Kind::Segment => "segments",
         };
         let mut text = format!(
-            "FMM on the device for {elements} in {} precision: expansions of {} degrees, of which each M2L offset keeps what the tolerance needs \
-             ({} of {} blocks of 8 by 8 coefficients a pair on average), leaves of at most {} sources and {} targets.",
+            "FMM on the device for {elements} in {} precision: expansions of {} degrees, of which each orbit of M2L offsets keeps what the tolerance needs \
+             ({} of {} blocks of 8 by 8 coefficients on average), leaves of at most {} sources and {} targets.",
             if self.is_f64 { "double" } else { "single" },
             s.order,
-            s.fragments / super::staircase::OPERATORS,
+            s.far_fragments / super::staircase::MAX_ORBITS,
             s.tiles * s.tiles,
             self.capacity[0],
             self.capacity[1]
@@ -160,12 +216,13 @@ impl Recipe {
 }
 
 /// Points a leaf where M2L, which falls with them, costs as much as the near field, which grows: measured on one H200,
-/// 2026-11-21, seconds a target for a leaf of one point (M2L) and pairs a second (near field).
-fn best_leaf(kind: Kind, staircase: &Staircase, is_f64: bool, two_parts: bool, gradient: bool) -> f64 {
+/// 2026-11-21, seconds a target for a leaf of one point (M2L and a sixth for P2M to L2L) and pairs a second (near field).
+fn best_leaf(kind: Kind, staircase: &Staircase, is_f64: bool, gradient: bool) -> f64 {
     let components = if kind == Kind::Charge { 1.0 } else { 3.0 };
-    let far = 2.7e-11 * staircase.fragments as f64 * components / 3.0 / if is_f64 || two_parts { 1.0 } else { 2.0 };
-    let rate = 4.1e11
-        * if is_f64 { 1.0 } else { 1.8 }
+    let fragment = if is_f64 { 2.5e-11 } else { 1.6e-11 };
+    let far = 1.16 * components / 3.0 * (5.3e-8 + fragment * staircase.far_fragments as f64);
+    let rate = 4.7e11
+        * if is_f64 { 1.0 } else { 1.9 }
         * if gradient { 0.6 } else { 1.0 }
         * if kind == Kind::Segment { 0.4 } else { 1.0 };
     (far * rate / 33.0).sqrt().clamp(30.0, 120.0)
@@ -176,7 +233,7 @@ fn rows(is_f64: bool, tiles: usize) -> usize {
 }
 
 fn lists(rows: usize, components: usize) -> usize {
-    (66 * (rows / components) + rows / components) * 4
+    9 * (rows / components) * 4
 }
 
 /// The highest order whose rows fit a block's shared memory.
@@ -254,10 +311,12 @@ mod tests {
                     (Kind::Charge, 232_448),
                     (Kind::Segment, 166_912),
                     (Kind::Charge, 101_376),
+                    (Kind::Charge, 65_536),
                 ] {
                     let options = options(tolerance);
                     let recipe = Recipe::new(kind, &options, true, is_f64, shared);
                     let (arena, all) = recipe.translate_shared(shared);
+                    assert!(recipe.m2l(shared).shared + 8192 <= shared, "{tolerance} {kind:?}");
                     assert!(
                         all <= shared && arena >= recipe.rows() * (recipe.stride() + 4) * recipe.real_bytes(),
                         "{tolerance} {kind:?}"

@@ -1,51 +1,67 @@
-//! Which blocks of degrees of every M2L operator are kept, from the tolerance.
+//! Which blocks of degrees of every M2L operator are kept, from the tolerance; and how the kernel takes its columns.
 //!
-//! Enters: the error that the far field may have, relative to a unit of strength in a cell. Leaves: for every operator and
-//! every tile of eight rows of its matrix, the steps of eight columns that are multiplied. A block (degrees a of the local,
-//! b of the multipole expansion) at distance d contributes on average over sources and targets in their cubes
+//! Enters: the error that the far field may have, relative to a unit of strength in a cell. Leaves: for every orbit (offsets up
+//! to signs) and every tile of eight rows of its matrix, the steps of eight columns that are multiplied. A block (degrees a of
+//! the local, b of the multipole expansion) at distance d contributes on average over sources and targets in their cubes
 //! e² = a ((a+b)!)² Σ_m 1/((a+m)!(a-m)!(b+m)!(b-m)!) μ_{a-1} μ_b / (2b+1) / d^{2(a+b+1)}, μ_l the mean of |t|^{2l}: the
 //! dearest blocks for the least are dropped until the budget is spent, so near offsets keep many and far ones few.
 
 /// Degrees considered.
 const DEGREES: usize = 24;
-/// M2L offsets -5..=5 each way, as in kernels/fmm.cuh.
-pub const OFFSETS: usize = 1331;
-pub const OPERATORS: usize = OFFSETS + 16;
+/// Layout of `m2l` in words, as in kernels/fmm_mma.cuh.
+pub const MAX_ORBITS: usize = 80;
+const ORBIT_COUNT: usize = 127;
+const HEADS: usize = 128;
+const COLUMNS: usize = HEADS + 64 * MAX_ORBITS;
+const SLOT_CLASS: usize = COLUMNS + 512;
+const CLASS: usize = SLOT_CLASS + 64;
+/// M2M and L2L by octant.
+const SHIFTS: usize = 16;
+pub const OPERATORS: usize = MAX_ORBITS + SHIFTS;
 
-/// The kept parts of all operators. Mirrors `Fmm::op` of kernels/fmm.cuh.
+/// The kept parts of all operators.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Staircase {
     pub order: usize,
     /// Tiles of eight coefficients.
     pub tiles: usize,
-    /// `[operator][tile]`: first fragment; steps, begin | end << 16.
+    /// M2M and L2L, mirrors `Fmm::op` of kernels/fmm.cuh: `[operator][tile]`: first fragment; steps, begin | end << 16.
     pub kept: Vec<[u32; 2]>,
-    /// Fragments of 8 × 8 numbers in the table.
+    /// Mirrors `Fmm::m2l`.
+    pub m2l: Vec<u32>,
+    /// Tiles of columns a warp of M2L has.
+    pub slots: usize,
+    /// Fragments of 8 × 8 numbers in the table; those of M2L, all of which a target cell is multiplied with.
     pub fragments: usize,
-    /// Most coefficients of a multipole that an M2L operator reads.
-    pub columns: usize,
+    pub far_fragments: usize,
     /// Whether orders up to the highest meet the budget.
     pub reached: bool,
 }
 
-/// Offsets in use: number, squared distance, and which part of the octants of targets has them.
-struct Offset {
-    operator: usize,
-    distance2: f64,
+/// Offsets up to signs: their place, and how many of them a target has on average.
+#[derive(Debug, Clone, Copy)]
+struct Orbit {
+    place: [usize; 3],
     share: f64,
+}
+
+impl Orbit {
+    fn distance2(&self) -> f64 {
+        self.place.iter().map(|x| x * x).sum::<usize>() as f64
+    }
 }
 
 impl Staircase {
     /// For an error `budget` (root of the summed squares over all offsets) with orders up to `most`, at least `least`.
     pub fn new(budget: f64, least: usize, most: usize) -> Self {
         let gains = gains();
-        let offsets = offsets();
-        // Only distances matter: shells of offsets at the same one.
+        let orbits = orbits();
+        // Only distances matter: shells of orbits at the same one.
         let mut shells: Vec<(f64, f64)> = Vec::new();
-        for offset in &offsets {
-            match shells.iter_mut().find(|shell| shell.0 == offset.distance2) {
-                Some(shell) => shell.1 += offset.share,
-                None => shells.push((offset.distance2, offset.share)),
+        for orbit in &orbits {
+            match shells.iter_mut().find(|shell| shell.0 == orbit.distance2()) {
+                Some(shell) => shell.1 += orbit.share,
+                None => shells.push((orbit.distance2(), orbit.share)),
             }
         }
         let powers_of =
@@ -85,38 +101,89 @@ impl Staircase {
             }
         }
         let shell_of =
-            |i: usize| shells.iter().position(|shell| shell.0 == offsets[i].distance2).expect("made from them");
-        let shell: Vec<usize> = (0..offsets.len()).map(shell_of).collect();
-        Self { reached, ..Self::tabulate(order, &offsets, |a, b, i| kept(a, b, &powers[shell[i]])) }
+            |i: usize| shells.iter().position(|shell| shell.0 == orbits[i].distance2()).expect("made from them");
+        let shell: Vec<usize> = (0..orbits.len()).map(shell_of).collect();
+        Self { reached, ..Self::tabulate(order, &orbits, |a, b, i| kept(a, b, &powers[shell[i]])) }
     }
 
-    fn tabulate(order: usize, offsets: &[Offset], keep: impl Fn(usize, usize, usize) -> bool) -> Self {
+    fn tabulate(order: usize, orbits: &[Orbit], keep: impl Fn(usize, usize, usize) -> bool) -> Self {
         let tiles = (order * order).div_ceil(8);
-        let mut s =
-            Self { order, tiles, kept: vec![[0, 0]; OPERATORS * tiles], fragments: 0, columns: 0, reached: true };
-        for (i, offset) in offsets.iter().enumerate() {
-            // Never fewer than a later tile: the first one says how much of a row is read.
-            let mut rows = 0;
-            for tile in (0..tiles).rev() {
-                for k in 8 * tile..(8 * tile + 8).min(order * order) {
-                    for b in 0..order {
-                        if keep(k.isqrt(), b, i) {
-                            rows = rows.max((b + 1) * (b + 1));
-                        }
-                    }
-                }
-                s.set(offset.operator, tile, 0, rows.div_ceil(8));
+        let mut s = Self {
+            order,
+            tiles,
+            kept: vec![[0, 0]; SHIFTS * tiles],
+            m2l: vec![0; CLASS + 256],
+            slots: 0,
+            fragments: 0,
+            far_fragments: 0,
+            reached: true,
+        };
+        s.lay_out_columns();
+        // Steps of columns that a tile of rows needs of an orbit.
+        let steps = |s: &Self, orbit: usize, slot: usize| {
+            let rows = s.m2l[COLUMNS + 8 * slot..][..8].iter().filter(|k| (**k as usize) < order * order);
+            // A potential's constant is as good as its slopes.
+            let last = |k: &u32| (0..order).rev().find(|b| keep(k.isqrt().max(1) as usize, *b, orbit)).map_or(0, |b| b + 1);
+            let degrees = rows.map(last).max().unwrap_or(0);
+            (degrees * degrees).div_ceil(8)
+        };
+        let cost = |s: &Self, orbit: usize| (0..64).map(|slot| steps(s, orbit, slot)).sum::<usize>();
+        let mut dearest: Vec<usize> = (0..orbits.len()).collect();
+        dearest.sort_by_key(|o| std::cmp::Reverse(cost(&s, *o)));
+        for (number, orbit) in dearest.into_iter().enumerate() {
+            let mut most = 0;
+            for slot in 0..64 {
+                let n = steps(&s, orbit, slot);
+                s.m2l[HEADS + 64 * number + slot] = (s.fragments << 6 | n) as u32;
+                s.fragments += n;
+                most = most.max(n);
             }
-            s.columns = s.columns.max(8 * rows.div_ceil(8));
+            let [x, y, z] = orbits[orbit].place;
+            s.m2l[number] = (x | y << 4 | z << 8 | most << 12) as u32;
         }
+        s.m2l[ORBIT_COUNT] = orbits.len() as u32;
+        s.far_fragments = s.fragments;
         for octant in 0..8 {
             for tile in 0..tiles {
                 let (first, last) = ((8 * tile).isqrt(), (8 * tile + 7).min(order * order - 1).isqrt());
-                s.set(OFFSETS + octant, tile, 0, ((last + 1) * (last + 1)).div_ceil(8));
-                s.set(OFFSETS + 8 + octant, tile, first * first / 8, tiles);
+                s.set(octant, tile, 0, ((last + 1) * (last + 1)).div_ceil(8));
+                s.set(8 + octant, tile, first * first / 8, tiles);
             }
         }
         s
+    }
+
+    /// A warp has the coefficients of one class, by degree, eight a tile; what does not fit into its slots goes to the last slot of
+    /// another. Columns that are left over stand for the padding of an expansion, or for nothing.
+    fn lay_out_columns(&mut self) {
+        let count = self.order * self.order;
+        let mut classes: [Vec<u32>; 8] = Default::default();
+        for k in 0..count {
+            classes[class_of(k)].push(k as u32);
+        }
+        let need: Vec<usize> = classes.iter().map(|class| class.len().div_ceil(8)).collect();
+        let over = |slots: usize| need.iter().map(|n| n.saturating_sub(slots)).sum::<usize>();
+        let free = |slots: usize| need.iter().filter(|n| **n < slots).count();
+        self.slots = (1..8).find(|slots| over(*slots) <= free(*slots)).expect("orders below 20");
+        let mut padding = count as u32..8 * self.tiles as u32;
+        self.m2l[COLUMNS..SLOT_CLASS].fill(u32::MAX);
+        let mut lent: Vec<usize> = (0..8).filter(|warp| need[*warp] < self.slots).collect();
+        for slot in 0..64 {
+            self.m2l[SLOT_CLASS + slot] = slot as u32 / 8;
+        }
+        for (class, members) in classes.iter().enumerate() {
+            for (j, tile) in members.chunks(8).enumerate() {
+                let slot = if j < self.slots { 8 * class + j } else { 8 * lent.pop().expect("free") + self.slots - 1 };
+                self.m2l[SLOT_CLASS + slot] = class as u32;
+                for k in 0..8 {
+                    self.m2l[COLUMNS + 8 * slot + k] =
+                        tile.get(k).copied().or_else(|| padding.next()).unwrap_or(u32::MAX);
+                }
+            }
+        }
+        for k in 0..256 {
+            self.m2l[CLASS + k] = class_of(k) as u32;
+        }
     }
 
     fn set(&mut self, operator: usize, tile: usize, begin: usize, end: usize) {
@@ -164,9 +231,16 @@ fn moments() -> Vec<f64> {
     moments
 }
 
+/// Which reflections (bit 0: of x, 1: of y, 2: of z) change the sign of coefficient `k`.
+fn class_of(k: usize) -> usize {
+    let l = k.isqrt();
+    let (m, sine) = ((k - l * l).div_ceil(2), usize::from(k > l * l && (k - l * l) % 2 == 0));
+    (m + sine) % 2 | sine << 1 | (l + m) % 2 << 2
+}
+
 /// The offsets between cells that are far from each other while their parents are near (at most 2 sides apart).
-fn offsets() -> Vec<Offset> {
-    let mut uses = vec![0; OFFSETS];
+fn orbits() -> Vec<Orbit> {
+    let mut orbits: Vec<Orbit> = Vec::new();
     let near = |d: [i32; 3]| d.iter().map(|x| x * x).sum::<i32>() <= 4;
     let bit = |octant: i32, axis: usize| octant >> axis & 1;
     for place in 0..125 {
@@ -176,16 +250,17 @@ fn offsets() -> Vec<Offset> {
         }
         for pair in 0..64 {
             let d: [i32; 3] = std::array::from_fn(|k| bit(pair % 8, k) - 2 * parent[k] - bit(pair / 8, k));
-            if !near(d) {
-                uses[((d[0] + 5) * 121 + (d[1] + 5) * 11 + d[2] + 5) as usize] += 1;
+            if near(d) {
+                continue;
+            }
+            let place = d.map(|x| x.unsigned_abs() as usize);
+            match orbits.iter_mut().find(|orbit| orbit.place == place) {
+                Some(orbit) => orbit.share += 0.125,
+                None => orbits.push(Orbit { place, share: 0.125 }),
             }
         }
     }
-    let of = |operator: usize| {
-        let d = [operator / 121, operator / 11 % 11, operator % 11].map(|x| x as f64 - 5.0);
-        Offset { operator, distance2: d.iter().map(|x| x * x).sum(), share: f64::from(uses[operator]) / 8.0 }
-    };
-    (0..OFFSETS).filter(|o| uses[*o] > 0).map(of).collect()
+    orbits
 }
 
 #[cfg(test)]
@@ -195,8 +270,10 @@ mod tests {
     /// 33 neighbours of the parent have 264 children, 33 of which are near: 231 operators act on a cell.
     #[test]
     fn a_cell_has_231_offsets() {
-        assert_eq!(offsets().iter().map(|o| o.share).sum::<f64>(), 231.0);
-        assert!(offsets().iter().all(|o| o.distance2 >= 5.0));
+        let orbits = orbits();
+        assert_eq!(orbits.iter().map(|o| o.share).sum::<f64>(), 231.0);
+        assert!(orbits.iter().all(|o| o.distance2() >= 5.0));
+        assert!(orbits.len() <= MAX_ORBITS);
     }
 
     /// Tighter tolerances keep more; a single source at the centre (b = 0) and the field's constant (a = 1) are always kept.
@@ -216,13 +293,37 @@ mod tests {
     fn fragments_do_not_overlap() {
         let s = Staircase::new(1e-2, 2, 16);
         let mut owned = vec![false; s.fragments];
-        for [start, range] in &s.kept {
-            let (begin, end) = ((range & 0xffff) as usize, (range >> 16) as usize);
-            assert!(end <= s.tiles);
-            for k in 0..end - begin {
-                assert!(!std::mem::replace(&mut owned[*start as usize + k], true));
+        let mut own = |start: u32, steps: u32| {
+            assert!(steps as usize <= s.tiles);
+            for k in start..start + steps {
+                assert!(!std::mem::replace(&mut owned[k as usize], true));
             }
+        };
+        for [start, range] in &s.kept {
+            own(*start, (range >> 16) - (range & 0xffff));
+        }
+        for head in &s.m2l[HEADS..COLUMNS] {
+            own(head >> 6, head & 63);
         }
         assert!(owned.iter().all(|o| *o));
+    }
+
+    /// Every coefficient, and every number of an expansion's padding, is a column once, with the others of its class.
+    #[test]
+    fn every_coefficient_is_a_column() {
+        for order in 2..=16 {
+            let s = Staircase::tabulate(order, &orbits(), |a, b, _| a + b < order);
+            let columns: Vec<(usize, u32)> =
+                s.m2l[COLUMNS..SLOT_CLASS].iter().copied().enumerate().filter(|(_, k)| *k != u32::MAX).collect();
+            let mut numbers: Vec<u32> = columns.iter().map(|(_, k)| *k).collect();
+            numbers.sort_unstable();
+            assert!(numbers.into_iter().eq(0..8 * s.tiles as u32), "order {order}");
+            for (place, k) in columns {
+                let (warp, slot) = (place / 64, place / 8 % 8);
+                let class = s.m2l[SLOT_CLASS + place / 8] as usize;
+                assert!(slot < s.slots && (class == warp || slot + 1 == s.slots));
+                assert!(k as usize >= order * order || class_of(k as usize) == class);
+            }
+        }
     }
 }

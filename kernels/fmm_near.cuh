@@ -1,0 +1,339 @@
+// A block that sums sources at up to 128 places: what the near field (fmm_p2p.cu) and the smooth corrections (fmm_smooth.cu)
+// share. Sources are classified one by one and gathered in shared memory, so that each inner loop has one formula and no branch.
+#pragma once
+#include "fmm_pair.cuh"
+
+namespace fmm {
+
+constexpr int kThreads = 128, kRanges = 768, kStack = 2944, kMaxTargets = 64;
+
+// What is only used where there are cores.
+template <class T, bool CORES> struct SharedCores {
+    u32 stack[kStack];
+    Group<T> smooth; // the group of leaves that the targets belong to
+    double part[kThreads / 32][6];
+};
+template <class T> struct SharedCores<T, false> {};
+template <class T, bool CORES> struct Shared : SharedCores<T, CORES> {
+    u32 begin[kRanges], offset[kRanges + 1];
+    u32 warp_count[2][4];
+    u32 work, depth, ranges;
+    u32 listed, room, group; // sources in the list of a group of leaves, its length, the group or kNone
+    u32 *list;
+    u32 ancestor[24];
+};
+
+template <class T> __device__ Group<T> group_of(const double *box) {
+    Group<T> g;
+    for (int k = 0; k < 3; k++) {
+        const T half = T(0.5) * (T(box[3 + k]) - T(box[k]));
+        g.centre[k] = T(0.5) * (T(box[k]) + T(box[3 + k])); g.half2[k] = times(half, half);
+        g.nodes[k] = (int)box[6] >> 4 * k & 15;
+    }
+    return g;
+}
+
+enum Which { kNearSources, kFarSources, kGroupSources };
+constexpr u32 kListed = 4; // length of a group's list for each of its targets
+
+template <class T, class P> struct Near {
+    const Fmm &f;
+    typedef Shared<T, P::kHasCore> Memory;
+    Memory &s;
+    typename P::Record *buffer; // two queues of 256 sources
+    Vec<T> me; bool is;
+    T box[6];
+    int targets, group, groups;
+    typename P::Sum sum;
+    u32 fill[2];
+    u64 pairs, core_pairs;
+
+    __device__ Near(const Fmm &f, Memory &s, typename P::Record *b) : f(f), s(s), buffer(b) {}
+
+    // Sums the first n sources of queue `q`.
+    template <int FORM> __device__ void flush(int q, u32 n) {
+        __syncthreads();
+        if (is) {
+            const Loop<FORM> loop{*this, buffer + q * 256, n};
+            if constexpr (!P::kHasCore || FORM == kSingular) loop.template run<NONE>();
+            else P::choose(f.regularization, loop);
+        }
+        __syncthreads();
+    }
+    // One formula over the sources of a queue.
+    template <int FORM> struct Loop {
+        Near &near;
+        const typename P::Record *b;
+        u32 n;
+        template <int REG> __device__ __forceinline__ void run() const {
+#pragma unroll 2
+            for (u32 j = near.group; j < n; j += near.groups) P::template add<FORM, REG>(near.sum, near.me, b[j]);
+        }
+    };
+
+    __device__ T distance2(const Vec4<T> &p) const {
+        const T x = max(max(box[0] - p.x, p.x - box[3]), (T)0), y = max(max(box[1] - p.y, p.y - box[4]), (T)0), z = max(max(box[2] - p.z, p.z - box[5]), (T)0);
+        return x * x + y * y + z * z;
+    }
+
+    // Puts the sources of this round that satisfy `take` at the end of queue `q`, in order; sums the queue when it holds a tile.
+    template <int FORM> __device__ void push(int q, bool take, const Vec4<T> &a, const Vec4<T> &b) {
+        const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+        const u32 ballot = __ballot_sync(~0u, take);
+        if (lane == 0) s.warp_count[q][warp] = __popc(ballot);
+        __syncthreads();
+        u32 at = fill[q] + __popc(ballot & ((1u << lane) - 1)), total = 0;
+        for (int w = 0; w < 4; w++) { if (w < warp) at += s.warp_count[q][w]; total += s.warp_count[q][w]; }
+        if (take) buffer[q * 256 + at] = P::make(f.regularization, a, b);
+        fill[q] += total;
+        if (fill[q] >= 128) {
+            flush<FORM>(q, 128);
+            const u32 rest = fill[q] - 128;
+            typename P::Record last;
+            if (threadIdx.x < rest) last = buffer[q * 256 + 128 + threadIdx.x];
+            __syncthreads();
+            if (threadIdx.x < rest) buffer[q * 256 + threadIdx.x] = last;
+            fill[q] = rest;
+        }
+        __syncthreads();
+    }
+
+    // Goes through the sources of the collected ranges. kNearSources: with their core where it reaches the targets and is not
+    // smooth; kFarSources: the deficits of those whose core reaches; kGroupSources: the smooth deficits, and a list of the others.
+    template <int WHICH> __device__ void consume() {
+        const Tree &t = f.tree[0];
+        const Vec4<T> *point = (const Vec4<T> *)t.point, *strength = (const Vec4<T> *)f.strength;
+        __syncthreads();
+        const u32 ranges = s.ranges, total = s.offset[ranges];
+        const constexpr bool cores = P::kHasCore;
+        for (u32 base = 0; base < total; base += kThreads) {
+            const u32 k = base + threadIdx.x;
+            u32 i = 0;
+            Vec4<T> a{0, 0, 0, 0}, b{0, 0, 0, 0};
+            const bool valid = k < total;
+            if (valid) {
+                u32 low = 0, high = ranges;
+                while (high - low > 1) { const u32 m = (low + high) / 2; if (s.offset[m] <= k) low = m; else high = m; }
+                i = s.begin[low] + k - s.offset[low];
+                a = point[i];
+                if (P::kHasStrength) b = strength[i];
+            }
+            if constexpr (!cores) {
+                buffer[threadIdx.x] = P::make(0, a, b);
+                flush<kSingular>(0, min(total - base, (u32)kThreads));
+                pairs += min(total - base, (u32)kThreads);
+            } else {
+                const bool inside = valid && P::reaches(*this, a, b, (T)f.core_range);
+                const bool is_smooth = inside && s.group != kNone && P::smooth(s.smooth, a, b, f);
+                if constexpr (WHICH == kFarSources) { push<kDeficit>(0, inside, a, b); core_pairs += inside; }
+                else if constexpr (WHICH == kGroupSources) {
+                    push<kDeficit>(0, is_smooth, a, b); core_pairs += is_smooth;
+                    note(inside && !is_smooth, i);
+                } else { push<kSingular>(0, valid && (!inside || is_smooth), a, b); push<kRegular>(1, inside && !is_smooth, a, b); pairs += valid; }
+            }
+        }
+        if constexpr (cores) {
+            if constexpr (WHICH != kNearSources) { flush<kDeficit>(0, fill[0]); fill[0] = 0; }
+            else { flush<kSingular>(0, fill[0]); flush<kRegular>(1, fill[1]); fill[0] = fill[1] = 0; }
+        }
+    }
+
+    // Appends source `i` to the group's list where `take`, in order, as far as there is room.
+    __device__ void note(bool take, u32 i) {
+        const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+        const u32 ballot = __ballot_sync(~0u, take);
+        __syncthreads();
+        if (lane == 0) s.warp_count[1][warp] = __popc(ballot);
+        __syncthreads();
+        u32 at = s.listed + __popc(ballot & ((1u << lane) - 1)), total = 0;
+        for (int w = 0; w < 4; w++) { if (w < warp) at += s.warp_count[1][w]; total += s.warp_count[1][w]; }
+        if (take && at < s.room) s.list[at] = i;
+        __syncthreads();
+        if (threadIdx.x == 0) s.listed += total;
+        __syncthreads();
+    }
+
+    // Appends the range of a source cell where `take`, in the order of the threads.
+    __device__ void append(bool take, u32 begin, u32 end) {
+        const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+        const u32 ballot = __ballot_sync(~0u, take), n = take ? end - begin : 0;
+        u32 x = n;
+        for (int d = 1; d < 32; d <<= 1) { const u32 y = __shfl_up_sync(~0u, x, d); if (lane >= d) x += y; }
+        if (lane == 31) { s.warp_count[0][warp] = __popc(ballot); s.warp_count[1][warp] = x; }
+        __syncthreads();
+        u32 at = s.ranges + __popc(ballot & ((1u << lane) - 1)), offset = s.offset[s.ranges] + x - n, count = 0, sum = 0;
+        for (int w = 0; w < 4; w++) {
+            if (w < warp) { at += s.warp_count[0][w]; offset += s.warp_count[1][w]; }
+            count += s.warp_count[0][w]; sum += s.warp_count[1][w];
+        }
+        const u32 ranges = s.ranges, last = s.offset[ranges];
+        __syncthreads();
+        if (take) { s.begin[at] = begin; s.offset[at] = offset; }
+        if (threadIdx.x == 0) { s.ranges = ranges + count; s.offset[ranges + count] = last + sum; }
+        __syncthreads();
+    }
+
+    __device__ void clear_ranges() {
+        __syncthreads();
+        if (threadIdx.x == 0) { s.ranges = 0; s.offset[0] = 0; }
+        __syncthreads();
+    }
+
+    __device__ void near_field(int level) {
+        const Tree &src = f.tree[0];
+        clear_ranges();
+        for (int base = 0; base < kBeside * (level + 1); base += kThreads) {
+            const int k = base + threadIdx.x;
+            u32 begin = 0, end = 0;
+            bool take = false;
+            if (k < kBeside * (level + 1)) {
+                const u32 other = f.near[(size_t)s.ancestor[k / kBeside] * kBeside + k % kBeside];
+                if (other != kNone && (k < kBeside || info_leaf(src.info[other]))) { begin = src.begin[other]; end = src.end[other]; take = true; }
+            }
+            append(take, begin, end);
+        }
+        consume<kNearSources>();
+    }
+
+    // Is the leaf at key `other` of level `ls` near the target leaf at `place` of `level`?
+    __device__ static bool near_leaf(const int *other, int ls, const int *place, int level) {
+        const int l = min(ls, level);
+        int d[3];
+        for (int k = 0; k < 3; k++) d[k] = (other[k] >> (ls - l)) - (place[k] >> (level - l));
+        return is_near(d[0], d[1], d[2]);
+    }
+
+    // Walks down the source tree to the leaves that hold a core that reaches the targets: kFarSources: those not near.
+    template <int WHICH> __device__ void core_correction(int level, const int *place) {
+        const Tree &src = f.tree[0];
+        const T range = (T)f.walk_range;
+        clear_ranges();
+        if (threadIdx.x == 0) { s.stack[0] = 0; s.depth = f.state->level_begin[0][kLevels] > 0 && !info_leaf(src.info[0]); }
+        __syncthreads();
+        while (s.depth) {
+            const u32 pop = min(s.depth, 16u), slot = threadIdx.x / 8;
+            u32 child = slot < pop ? child_of(src, s.stack[s.depth - pop + slot], threadIdx.x & 7) : kNone;
+            bool leaf_found = false, inner = false;
+            if (child != kNone) {
+                T centre[3];
+                const T side = cell_geometry(src, f.state->root, child, centre), half = side * (T)0.50001;
+                T d2 = 0;
+                for (int k = 0; k < 3; k++) {
+                    const T d = max(max(box[k] - centre[k] - half, centre[k] - half - box[3 + k]), (T)0);
+                    d2 += d * d;
+                }
+                const T reach = range * (T)f.cell_core[child];
+                const u32 info = src.info[child];
+                if (d2 < reach * reach) {
+                    inner = !info_leaf(info);
+                    if (!inner) {
+                        int other[3];
+                        unmorton(src.cell_key[child], other);
+                        leaf_found = WHICH == kGroupSources || !near_leaf(other, info_level(info), place, level);
+                    }
+                }
+            }
+            const u32 left = s.depth - pop;
+            __syncthreads();
+            append(leaf_found, leaf_found ? src.begin[child] : 0, leaf_found ? src.end[child] : 0);
+            const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+            const u32 ballot = __ballot_sync(~0u, inner);
+            if (lane == 0) s.warp_count[0][warp] = __popc(ballot);
+            __syncthreads();
+            u32 at = left + __popc(ballot & ((1u << lane) - 1)), total = 0;
+            for (int w = 0; w < 4; w++) { if (w < warp) at += s.warp_count[0][w]; total += s.warp_count[0][w]; }
+            if (inner) s.stack[at] = child;
+            __syncthreads();
+            if (threadIdx.x == 0) s.depth = left + total;
+            __syncthreads();
+            if (s.ranges > kRanges - 130) { consume<WHICH>(); clear_ranges(); }
+        }
+        consume<WHICH>();
+    }
+
+    // The sources that the group of this leaf has listed.
+    __device__ void correct_listed(int level, const int *place) {
+        const Tree &t = f.tree[0];
+        const u32 total = f.smooth_count[s.group];
+        const u32 *list = f.smooth_list + kListed * (size_t)f.tree[1].begin[s.group];
+        for (u32 base = 0; base < total; base += kThreads) {
+            const u32 k = base + threadIdx.x;
+            Vec4<T> a{0, 0, 0, 0}, b{0, 0, 0, 0};
+            bool take = k < total;
+            if (take) {
+                const u32 i = list[k];
+                const int ls = t.leaf_level[i];
+                int other[3];
+                a = ((const Vec4<T> *)t.point)[i]; b = ((const Vec4<T> *)f.strength)[i];
+                unmorton(t.key[i] >> 3 * (f.max_level - ls), other);
+                take = P::reaches(*this, a, b, (T)f.core_range) && !near_leaf(other, ls, place, level);
+            }
+            push<kDeficit>(0, take, a, b); core_pairs += take;
+        }
+        flush<kDeficit>(0, fill[0]); fill[0] = 0;
+    }
+
+    // The box around the targets from..to.
+    __device__ void measure(u32 from, u32 to) {
+        double b[6] = {1e300, 1e300, 1e300, -1e300, -1e300, -1e300};
+        for (u32 i = from + threadIdx.x; i < to; i += kThreads) {
+            const Vec4<T> p = ((const Vec4<T> *)f.tree[1].point)[i];
+            b[0] = fmin(b[0], (double)p.x); b[1] = fmin(b[1], (double)p.y); b[2] = fmin(b[2], (double)p.z);
+            b[3] = fmax(b[3], (double)p.x); b[4] = fmax(b[4], (double)p.y); b[5] = fmax(b[5], (double)p.z);
+        }
+        for (int k = 0; k < 6; k++)
+            for (int d = 16; d; d >>= 1) { const double o = __shfl_xor_sync(~0u, b[k], d); b[k] = k < 3 ? fmin(b[k], o) : fmax(b[k], o); }
+        __syncthreads();
+        if ((threadIdx.x & 31) == 0) for (int k = 0; k < 6; k++) s.part[threadIdx.x / 32][k] = b[k];
+        __syncthreads();
+        for (int k = 0; k < 6; k++) {
+            double v = s.part[0][k];
+            for (int w = 1; w < 4; w++) v = k < 3 ? fmin(v, s.part[w][k]) : fmax(v, s.part[w][k]);
+            box[k] = (T)v;
+        }
+    }
+
+    // Shares the threads out to `n` targets; returns the one of this thread.
+    __device__ int share_out(int n) {
+        targets = n;
+        groups = kThreads / targets;
+        group = threadIdx.x / targets;
+        is = group < groups;
+        for (int k = 0; k < P::Sum::terms; k++) sum.sum[k] = 0;
+        fill[0] = fill[1] = 0; pairs = core_pairs = 0;
+        return threadIdx.x - group * targets;
+    }
+
+    // Adds up what the threads of a target have, in order: put(target, field, sum).
+    template <class F> __device__ void reduce(F &&put) {
+        __syncthreads();
+        T *part = (T *)buffer, field[P::kFields]; // [4][threads]: the queues' memory, four fields at a time
+        sum.field(field);
+#pragma unroll
+        for (int k0 = 0; k0 < P::kFields; k0 += 4) {
+            constexpr int kPart = P::kFields < 4 ? P::kFields : 4;
+#pragma unroll
+            for (int k = 0; k < kPart; k++) part[k * kThreads + threadIdx.x] = field[k0 + k];
+            __syncthreads();
+            for (int w = threadIdx.x; w < targets * kPart; w += kThreads) {
+                const int k = w / targets, i = w - k * targets;
+                T x = 0;
+                for (int g = 0; g < groups; g++) x += part[k * kThreads + g * targets + i];
+                put(i, k0 + k, x);
+            }
+            __syncthreads();
+        }
+    }
+
+    __device__ void count() {
+        const constexpr bool cores = P::kHasCore;
+        u64 n = pairs, c = core_pairs;
+        for (int d = 16; d; d >>= 1) { n += __shfl_xor_sync(~0u, n, d); c += __shfl_xor_sync(~0u, c, d); }
+        if ((threadIdx.x & 31) == 0) {
+            if (cores || threadIdx.x == 0) atomicAdd(&f.state->near_pairs, (cores ? n : pairs) * targets);
+            if (c) atomicAdd(&f.state->core_pairs, c * targets);
+        }
+    }
+};
+
+} // namespace fmm

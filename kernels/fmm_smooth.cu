@@ -1,0 +1,124 @@
+// Core corrections that are smooth over many targets. A block a group of leaves (the largest cells with at most
+// `smooth_targets` targets): the deficits of sources that are smooth over the group's box are summed at Chebyshev nodes of the box
+// and interpolated to its targets; the sources whose core reaches the box but is not smooth there are listed for the leaves.
+//
+// Leaves: `field` of the group's targets, to which the near field is added; the list, its length and the group's box. A group
+// whose list is too long, or with few targets for the nodes, is none: its leaves then search for themselves.
+#include "fmm_near.cuh"
+using namespace fmm;
+
+constexpr int kMostNodes = 8; // along an axis; in all at most one a thread
+
+// Nodes along the axes of a box of half sides `half`: more where it is long, for the same error at a distance of four half sides.
+template <class T> __device__ int choose_nodes(const T *half) {
+    const T longest = max(half[0], max(half[1], half[2]));
+    int best = 0;
+    for (int most = 2; most <= kMostNodes; most++) {
+        int all = 1, packed = 0;
+        for (int k = 0; k < 3; k++) {
+            int n = 1;
+            if (half[k] > 0) n = min(most, max(1, (int)ceilf(most * 1.386294f / logf(4.0f * (float)(longest / half[k])))));
+            all *= n; packed |= n << 4 * k;
+        }
+        if (all <= kThreads) best = packed;
+    }
+    return best;
+}
+
+// Node `i` of `n` on [-1, 1].
+template <class T> __device__ T node(int i, int n) { return n == 1 ? T(0) : (T)cospi((2 * i + 1) / (2.0 * n)); }
+
+// The polynomials that are 1 at one node of an axis, at `t`.
+template <class T> __device__ void weights(T *w, T t, int n) {
+    for (int i = 0; i < n; i++) {
+        T x = 1;
+        for (int j = 0; j < n; j++) if (j != i) x *= (t - node<T>(j, n)) / (node<T>(i, n) - node<T>(j, n));
+        w[i] = x;
+    }
+}
+
+template <class T, class P> __device__ void interpolate(const Fmm &f, const Group<T> &g, const T *half, const T *at_node, T *weight, u32 begin, u32 end) {
+    const int nx = g.nodes[0], ny = g.nodes[1], nz = g.nodes[2];
+    T *mine = weight + threadIdx.x * (3 * kMostNodes + 1);
+    for (u32 i = begin + threadIdx.x; i < end; i += kThreads) {
+        const Vec4<T> p = ((const Vec4<T> *)f.tree[1].point)[i];
+        const T x[3] = {p.x, p.y, p.z};
+        for (int k = 0; k < 3; k++) weights<T>(mine + kMostNodes * k, half[k] > 0 ? (x[k] - g.centre[k]) / half[k] : T(0), g.nodes[k]);
+        T sum[P::kFields];
+#pragma unroll
+        for (int k = 0; k < P::kFields; k++) sum[k] = 0;
+        for (int c = 0; c < nz; c++)
+            for (int b = 0; b < ny; b++) {
+                const T w = mine[2 * kMostNodes + c] * mine[kMostNodes + b];
+                for (int a = 0; a < nx; a++) {
+                    const T v = w * mine[a];
+                    const T *at = at_node + (c * ny + b) * nx + a;
+#pragma unroll
+                    for (int k = 0; k < P::kFields; k++) sum[k] = fma(v, at[k * kThreads], sum[k]);
+                }
+            }
+        for (int k = 0; k < P::kFields; k++) ((T *)f.field)[(size_t)i * P::kFields + k] = sum[k];
+    }
+}
+
+template <class T, class P> __device__ void sum_group(Near<T, P> &n, u32 cell, T *at_node, T *weight) {
+    const Fmm &f = n.f; auto &s = n.s;
+    const Tree &t = f.tree[1];
+    const u32 begin = t.begin[cell], end = t.end[cell];
+    n.measure(begin, end);
+    T half[3];
+    double *box = f.smooth_box + 8 * (size_t)cell;
+    for (int k = 0; k < 3; k++) half[k] = T(0.5) * (n.box[3 + k] - n.box[k]);
+    const int packed = choose_nodes(half);
+    __syncthreads();
+    if (threadIdx.x < 7) box[threadIdx.x] = threadIdx.x < 6 ? (double)n.box[threadIdx.x] : (double)packed;
+    if (threadIdx.x == 0) { s.group = cell; s.listed = 0; s.room = kListed * (end - begin); s.list = f.smooth_list + kListed * (size_t)begin; }
+    __syncthreads();
+    if (threadIdx.x == 0) s.smooth = group_of<T>(box);
+    __syncthreads();
+    const Group<T> &g = s.smooth;
+    const int nx = g.nodes[0], ny = g.nodes[1], nodes = nx * ny * g.nodes[2];
+    if (nodes == 0 || end - begin < 2 * (u32)nodes) { if (threadIdx.x == 0) f.smooth_count[cell] = kNone; return; }
+    const int mine = n.share_out(nodes), at[3] = {mine % nx, mine / nx % ny, mine / (nx * ny)};
+    T x[3];
+    for (int k = 0; k < 3; k++) x[k] = fma(node<T>(at[k], g.nodes[k]), half[k], g.centre[k]);
+    n.me = {x[0], x[1], x[2]};
+    n.template core_correction<kGroupSources>(0, nullptr);
+    n.reduce([&](int i, int k, T x) { at_node[k * kThreads + i] = x; });
+    n.count();
+    const bool fits = s.listed <= s.room;
+    if (threadIdx.x == 0) f.smooth_count[cell] = fits ? s.listed : kNone;
+    if (fits) interpolate<T, P>(f, g, half, at_node, weight, begin, end);
+}
+
+template <class T, class P> __device__ void smooth(const Fmm &f) {
+    __shared__ Shared<T, true> s;
+    extern __shared__ __align__(16) unsigned char memory[];
+    Near<T, P> near(f, s, (typename P::Record *)memory);
+    T *at_node = (T *)(memory + 512 * sizeof(typename P::Record)), *weight = at_node + P::kFields * kThreads;
+    const Tree &t = f.tree[1];
+    const u32 cells = f.state->level_begin[1][kLevels];
+    for (;;) {
+        __syncthreads();
+        if (threadIdx.x == 0) s.work = atomicAdd(&f.state->work_ticket[2], 1u);
+        __syncthreads();
+        const u32 cell = s.work;
+        if (cell >= cells) return;
+        const u32 up = t.parent[cell];
+        if (t.end[cell] - t.begin[cell] > f.smooth_targets || (up != kNone && t.end[up] - t.begin[up] <= f.smooth_targets)) continue;
+        sum_group(near, cell, at_node, weight);
+    }
+}
+
+// Launch: 128 threads, persistent blocks that take tickets; dynamic shared memory: two queues of 256 sources as in fmm_p2p.cu,
+// then 128 * (fields + 25) numbers.
+#define SMOOTH(name, T, ...) \
+    extern "C" __global__ void __launch_bounds__(kThreads) fmm_smooth_##name(const __grid_constant__ Fmm f) { smooth<T, __VA_ARGS__>(f); }
+SMOOTH(particle_f32, float, ParticlePair<float, false, true>)
+SMOOTH(particle_f64, double, ParticlePair<double, false, true>)
+SMOOTH(particle_gradient_f32, float, ParticlePair<float, true, true>)
+SMOOTH(particle_gradient_f64, double, ParticlePair<double, true, true>)
+SMOOTH(segment_f32, float, SegmentOnTarget<float, false>)
+SMOOTH(segment_f64, double, SegmentOnTarget<double, false>)
+SMOOTH(segment_gradient_f32, float, SegmentOnTarget<float, true>)
+SMOOTH(segment_gradient_f64, double, SegmentOnTarget<double, true>)
