@@ -20,9 +20,11 @@ constexpr int kMaxChunks = kMaxOrbits * 16;
 
 template <class T> struct alignas(16) Sixteen { T v[16 / sizeof(T)]; };
 
-template <int THREADS> __device__ inline void wait_for(int barrier) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory"); }
+// The warp's lanes meet first: they come from branches.
+template <int THREADS> __device__ inline void wait_for(int barrier) { __syncwarp(); asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory"); }
 template <int THREADS> __device__ inline void arrive_at(int barrier) {
     __threadfence_block();
+    __syncwarp();
     asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory");
 }
 constexpr int kFull = 1, kEmpty = kFull + kStages; // numbers of barriers

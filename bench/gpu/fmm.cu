@@ -162,7 +162,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     f.strength = device<Vec4<T>>(n); f.cell_core = device<double>(f.tree[0].cell_capacity);
     f.multipole = device<T>((size_t)f.tree[0].cell_capacity * nc * stride); f.local = device<T>((size_t)f.tree[1].cell_capacity * nc * stride);
     f.near = device<u32>((size_t)f.tree[1].cell_capacity * kBeside); f.tile_cell = device<u32>(f.tree[1].cell_capacity);
-    const bool split3 = !f64 && (tol < 9e-4);
+    const bool split3 = !f64 && tol < (charge ? 3e-3 : 9e-4);
     const int parts = f64 ? 0 : split3 ? 2 : 1;
     f.op = upload(st.op); f.m2l = upload(st.m2l);
     f.operators = device<char>((size_t)st.fragments * 64 * (f64 ? 8 : split3 ? 8 : 4) + 65536);

@@ -14,9 +14,11 @@ pub enum Kind {
 }
 
 /// Part of the tolerance that the far field may take, as a factor of the budget of `Staircase`: sums are dominated by what
-/// is near, unless a core smooths that away. Measured on one H200, 2026-11-21: CUBE at 1e-6 reaches 0.8, at 1e-4 0.7 of its
-/// tolerance with 30, LAPLACE at 1e-3 0.65 of it with 50; VPM (cores twice the spacing) needs 2 for its gradients.
+/// is near, unless a core smooths that away. Measured on one H200, 2026-11-21: CUBE of 1e7 at 1e-6 reaches 0.92, LAPLACE at
+/// 1.19e-3 0.7 of its tolerance with 34, CUBE of 1e7 in f32 at 1e-4 0.75 with 34 (1e6: less); VPM (cores twice the spacing)
+/// needs 2 for its gradients.
 const BUDGET_PLAIN: f64 = 34.0;
+const BUDGET_PLAIN_SINGLE: f64 = 44.0;
 const BUDGET_CORES: f64 = 1.8;
 
 /// Error that the interpolation of one source's correction may have, in tolerances: errors of many sources differ in sign.
@@ -93,11 +95,17 @@ impl Recipe {
         };
         let tolerance = options.tolerance.max(if is_f64 { 1e-13 } else { 1e-6 });
         let cores = regularization != Regularization::None;
-        let budget = tolerance * if cores { BUDGET_CORES } else { BUDGET_PLAIN };
+        let budget = tolerance
+            * match (cores, is_f64 || kind == Kind::Charge) {
+                (true, _) => BUDGET_CORES,
+                (_, true) => BUDGET_PLAIN,
+                _ => BUDGET_PLAIN_SINGLE,
+            };
         let most = highest_order(is_f64, shared);
         let least = (options.order.max(0) as usize).min(most);
         let staircase = Staircase::new(budget, least, most);
-        let two_parts = !is_f64 && tolerance < 9e-4;
+        // A potential's sums cancel more than a velocity's.
+        let two_parts = !is_f64 && tolerance < if kind == Kind::Charge { 3e-3 } else { 9e-4 };
         let full = if cores { LEAF_CORES } else { best_leaf(kind, &staircase, is_f64, gradient) };
         let (leaf, full) = match options.leaf_capacity {
             1.. => ((options.leaf_capacity as usize).clamp(8, 512), None),
@@ -222,7 +230,7 @@ fn best_leaf(kind: Kind, staircase: &Staircase, is_f64: bool, gradient: bool) ->
     let fragment = if is_f64 { 2.5e-11 } else { 1.6e-11 };
     let far = 1.16 * components / 3.0 * (5.3e-8 + fragment * staircase.far_fragments as f64);
     let rate = 4.7e11
-        * if is_f64 { 1.0 } else { 1.9 }
+        * if is_f64 { 1.0 } else { 1.45 }
         * if gradient { 0.6 } else { 1.0 }
         * if kind == Kind::Segment { 0.4 } else { 1.0 };
     (far * rate / 33.0).sqrt().clamp(30.0, 120.0)
