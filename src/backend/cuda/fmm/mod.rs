@@ -476,7 +476,9 @@ impl Kernels {
             m2l: context.function("fmm_m2l", &format!("fmm_m2l_{t}{parts}_{}", recipe.staircase.slots))?,
             add_parts: context.function("fmm_m2l", &format!("fmm_add_parts_{t}"))?,
             smooth: match recipe.smooth {
-                Some(_) => Some(context.function("fmm_smooth", &format!("fmm_smooth_{}_{t}", near.replace("_core", "")))?),
+                Some(_) => {
+                    Some(context.function("fmm_smooth", &format!("fmm_smooth_{}_{t}", near.replace("_core", "")))?)
+                }
                 None => None,
             },
             p2p: context.function("fmm_p2p", &format!("fmm_p2p_{near}_{t}"))?,

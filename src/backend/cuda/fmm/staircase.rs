@@ -123,7 +123,8 @@ impl Staircase {
         let steps = |s: &Self, orbit: usize, slot: usize| {
             let rows = s.m2l[COLUMNS + 8 * slot..][..8].iter().filter(|k| (**k as usize) < order * order);
             // A potential's constant is as good as its slopes.
-            let last = |k: &u32| (0..order).rev().find(|b| keep(k.isqrt().max(1) as usize, *b, orbit)).map_or(0, |b| b + 1);
+            let last =
+                |k: &u32| (0..order).rev().find(|b| keep(k.isqrt().max(1) as usize, *b, orbit)).map_or(0, |b| b + 1);
             let degrees = rows.map(last).max().unwrap_or(0);
             (degrees * degrees).div_ceil(8)
         };
