@@ -97,6 +97,11 @@ impl OrderTable {
         table
     }
 
+    /// Highest order that any pair may get.
+    pub fn highest(&self) -> usize {
+        self.highest as usize
+    }
+
     /// Order for effective radii `a`, `b` at distance `d`; `reach`: sum of the true radii. `None`: too close.
     #[inline]
     pub fn order(&self, a: f64, b: f64, d: f64, reach: f64) -> Option<u8> {

@@ -39,6 +39,10 @@ pub struct Rules<'a> {
     pub targets: &'a Tree,
     pub orders: &'a OrderTable,
     pub cost: &'a Cost,
+    /// Source and target cells of at most so many elements are taken for leaves, whatever hangs below them.
+    pub leaves: [usize; 2],
+    /// Target cells to be visited; none named: all.
+    pub only: Option<&'a [bool]>,
     /// Whether a core in the source cell changes the field in the target cell by more than its share of the tolerance.
     pub core_matters: &'a (dyn Fn(u32, &Cell) -> bool + Sync),
 }
@@ -65,6 +69,9 @@ pub fn build(rules: &Rules) -> Vec<CellLists> {
         let start_above = if level == 0 { 0 } else { rules.targets.level(level - 1).start };
         let done: Vec<(CellLists, Pending)> = memory::par_collect(range.into_par_iter().with_min_len(8).map(|t| {
             let cell = &rules.targets.cells[t];
+            if rules.only.is_some_and(|marked| !marked[t]) {
+                return Default::default();
+            }
             if level == 0 {
                 return visit(rules, cell, &Pending { close: vec![0], cores: vec![] });
             }
@@ -81,6 +88,8 @@ pub fn build(rules: &Rules) -> Vec<CellLists> {
 
 /// Decides everything that target cell `t` can decide.
 fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
+    let t_leaf = t.is_leaf() || t.len() <= rules.leaves[1];
+    let leaf = |c: &Cell| c.is_leaf() || c.len() <= rules.leaves[0];
     let mut lists = CellLists::default();
     let mut left = Pending::default();
     let mut cores = memory::copy(&given.cores);
@@ -90,15 +99,15 @@ fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
         let direct = c.len() as f64 * t.len() as f64 * rules.cost.pair;
         let order = rules.orders.order(c.spread, t.spread, distance(c, t), c.radius + t.radius);
         match order {
-            Some(p) if !(t.is_leaf() && direct < rules.cost.m2l[p as usize]) => {
+            Some(p) if !(t_leaf && direct < rules.cost.m2l[p as usize]) => {
                 memory::push(&mut lists.far, (p, s));
                 memory::push(&mut cores, s);
             }
-            _ if t.is_leaf() && (c.is_leaf() || direct < rules.cost.m2l[rules.cost.m2l.len() - 1]) => {
+            _ if t_leaf && (leaf(c) || direct < rules.cost.m2l[rules.cost.m2l.len() - 1]) => {
                 let list = if (rules.core_matters)(s, t) { &mut lists.near } else { &mut lists.plain };
                 memory::push(list, c.begin..c.end);
             }
-            _ if !c.is_leaf() && (t.is_leaf() || c.radius >= t.radius) => {
+            _ if !leaf(c) && (t_leaf || c.radius >= t.radius) => {
                 memory::extend(&mut stack, c.first_child..c.first_child + c.children);
             }
             _ => memory::push(&mut left.close, s),
@@ -109,9 +118,9 @@ fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
             continue;
         }
         let c = &rules.sources.cells[s as usize];
-        if !c.is_leaf() && (t.is_leaf() || c.radius >= t.radius) {
+        if !leaf(c) && (t_leaf || c.radius >= t.radius) {
             memory::extend(&mut cores, c.first_child..c.first_child + c.children);
-        } else if t.is_leaf() {
+        } else if t_leaf {
             memory::push(&mut lists.correction, c.begin..c.end);
         } else {
             memory::push(&mut left.cores, s);

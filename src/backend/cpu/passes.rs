@@ -320,7 +320,6 @@ pub fn field_rows<T: Real, const C: usize>(
     };
     if C == 1 {
         memory::reserve(rows, n);
-        memory::reserve(rows, n);
         rows.extend_from_slice(&local[..n]);
         if gradient {
             memory::resize(rows, 4 * n, T::ZERO);

@@ -230,6 +230,10 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
 
     fn sort(&mut self, tree: &Tree) {
         self.order_by(memory::copy(&tree.permutation));
+        self.survey(tree);
+    }
+
+    fn survey(&mut self, tree: &Tree) {
         let soft = self.segments.iter().any(|s| s.core > 0.0) || self.particles.iter().any(|p| p.core > 0.0);
         self.cores = if soft { memory::par_collect(tree.cells.par_iter().map(|c| self.cores_of(c))) } else { vec![] };
     }
@@ -373,6 +377,7 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
         self.permutation = memory::copy(&tree.permutation);
         self.refresh();
     }
+    fn survey(&mut self, _: &Tree) {}
     fn keep_order(&mut self) {
         if self.permutation.len() != self.places.len() {
             self.permutation = memory::collect(0..self.places.len() as u32);

@@ -110,9 +110,46 @@ impl Tree {
         let mut tree = Self { permutation: memory::par_collect(keyed.par_iter().map(|k| k.1)), ..Self::default() };
         tree.split(&keyed, capacity.max(1));
         tree.measure(points, half, root, moment);
-        let leaves = (0..tree.cells.len() as u32).filter(|&c| tree.cells[c as usize].is_leaf());
-        memory::extend(&mut tree.leaves, leaves);
+        tree.name_leaves();
         tree
+    }
+
+    /// Makes leaves of all cells that hold at most `capacity` points; the order of the points stays.
+    pub fn prune(&mut self, capacity: usize) {
+        let old = std::mem::take(&mut self.cells);
+        let mut place = memory::filled(u32::MAX, old.len());
+        let levels = std::mem::take(&mut self.levels);
+        for level in levels.windows(2) {
+            let start = self.cells.len();
+            for c in level[0]..level[1] {
+                let parent = old[c].parent as usize;
+                let kept = c == 0 || (place[parent] != u32::MAX && old[parent].len() > capacity);
+                if kept {
+                    place[c] = self.cells.len() as u32;
+                    let parent = if c == 0 { u32::MAX } else { place[parent] };
+                    memory::push(&mut self.cells, Cell { parent, ..old[c] });
+                }
+            }
+            if self.cells.len() > start {
+                self.levels.push(start);
+            }
+        }
+        self.levels.push(self.cells.len());
+        for cell in &mut self.cells {
+            if cell.len() <= capacity || cell.is_leaf() {
+                (cell.children, cell.first_child) = (0, 0);
+            } else {
+                cell.first_child = place[cell.first_child as usize];
+            }
+        }
+        self.name_leaves();
+    }
+
+    fn name_leaves(&mut self) {
+        let mut leaves = std::mem::take(&mut self.leaves);
+        leaves.clear();
+        memory::extend(&mut leaves, (0..self.cells.len() as u32).filter(|&c| self.cells[c as usize].is_leaf()));
+        self.leaves = leaves;
     }
 
     /// Cells level by level. A cell with one occupied octant is passed over: its only child stands for it.
@@ -281,6 +318,25 @@ mod tests {
             (s >> 11) as f64 / (1u64 << 53) as f64
         };
         (0..n).map(|_| [next(), next() * 0.1, next()]).collect()
+    }
+
+    #[test]
+    fn a_pruned_tree_is_the_one_that_larger_leaves_would_have_made() {
+        let x = points(5000);
+        let root = Root::around(&[bounds(&x, &[])]);
+        let shape = |t: &Tree| -> Vec<_> {
+            t.cells.iter().map(|c| (c.begin, c.end, c.children, c.parent, c.center, c.radius)).collect()
+        };
+        for capacity in [20, 75, 600, 6000] {
+            let mut pruned = Tree::build(&x, &[], root, 10, 8);
+            pruned.prune(capacity);
+            let built = Tree::build(&x, &[], root, capacity, 8);
+            assert_eq!(shape(&pruned), shape(&built), "leaves of {capacity}");
+            assert_eq!((&pruned.levels, &pruned.leaves), (&built.levels, &built.leaves));
+            for (a, b) in pruned.cells.iter().zip(&built.cells).filter(|(a, _)| !a.is_leaf()) {
+                assert_eq!(a.first_child, b.first_child);
+            }
+        }
     }
 
     #[test]

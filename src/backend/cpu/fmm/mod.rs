@@ -27,8 +27,8 @@ use crate::memory;
 use crate::report::{PASS_COUNT, Pass};
 use crate::simd::Real;
 use rayon::prelude::*;
-use recipe::order_at;
 pub use recipe::{Recipe, Wish};
+use recipe::{SMALLEST_LEAF, order_at};
 use sample::{Sample, SampledError};
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,6 +41,8 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     fn places(&self) -> (&[[f64; 3]], &[[f64; 3]]);
     /// Takes over the order of the tree and whatever it needs to know of its cells.
     fn sort(&mut self, tree: &Tree);
+    /// The same where only the cells are new.
+    fn survey(&mut self, tree: &Tree);
     /// The caller's order, where no tree sorted the sources yet: for the direct sum.
     fn keep_order(&mut self);
     fn bytes(&self) -> u64;
@@ -82,9 +84,7 @@ pub struct Fmm<T: Real, const C: usize> {
     sample: Option<Sample<T>>,
     /// Tightening that this plan's sources were found to need; stays until places change.
     safety: f64,
-    /// Leaves are this factor larger than the formula's, found by trial for this wish and these numbers.
-    leaf_factor: f64,
-    leaves_for: Option<(Wish, [usize; 2])>,
+    leaves_for: Option<KnownLeaves>,
     /// How much more than the estimate allows a pair may be wrong, as measured; remembered from call to call.
     looseness: f64,
     /// The orders were measured on the present sample.
@@ -110,7 +110,6 @@ impl<T: Real, const C: usize> Default for Fmm<T, C> {
             cost: Cost::default(),
             sample: None,
             safety: 1.0,
-            leaf_factor: 1.0,
             leaves_for: None,
             looseness: 1.0,
             calibrated: false,
@@ -121,6 +120,14 @@ impl<T: Real, const C: usize> Default for Fmm<T, C> {
             energies: vec![],
         }
     }
+}
+
+/// Leaves of sources and targets that were found best for a wish and so many of both.
+#[derive(Debug, Clone, Copy)]
+struct KnownLeaves {
+    wish: Wish,
+    numbers: [usize; 2],
+    leaves: [usize; 2],
 }
 
 /// What changed since the last call.
@@ -139,9 +146,6 @@ pub struct Sink<'a, T> {
     pub gradient_factor: f64,
     pub accumulate: bool,
 }
-
-/// Leaves larger or smaller by this are tried: two steps are most of an octree's level.
-const LEAF_STEP: f64 = 2.2;
 
 impl<T: Real, const C: usize> Fmm<T, C> {
     /// Trees, lists and expansions for `sources` and the targets last given. Returns false where the direct sum would be
@@ -169,11 +173,10 @@ impl<T: Real, const C: usize> Fmm<T, C> {
                 return false;
             }
             self.wish = Some(wish);
-            self.plant(sources, targets, changes.sources);
+            self.plant(sources, targets, changes.sources || fresh);
+            self.measure(sources);
         } else if changes.strengths {
-            self.sample = None;
-        }
-        if self.sample.is_none() {
+            self.take_sample(sources);
             self.measure(sources);
         }
         let go = !(may_decline && self.recipe.predicted > self.recipe.direct);
@@ -190,39 +193,36 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         self.recipe.direct < 2.5e-7 * (n + m) as f64
     }
 
-    /// Trees whose leaves cost least. An octree of even sources has leaves of one size only, eight times that of the next
-    /// level, so a formula can miss by much: leaves around it are tried, and remembered while the numbers stay alike.
+    /// Trees whose leaves cost least: grown with the smallest leaves that may be chosen, then pruned; the choice is
+    /// remembered while the numbers stay alike.
     fn plant(&mut self, sources: &mut dyn SourceSet<T, C>, targets: &[[f64; 3]], new_sources: bool) {
+        let start = Instant::now();
+        let wish = self.wish.expect("set by prepare");
+        self.cost = Cost { pair: sources.pair_seconds(wish.gradient), m2l: cost::m2l::<T, C>() };
         let numbers = [sources.places().0.len(), targets.len()];
-        let alike = |a: usize, b: usize| a.abs_diff(b) * 4 <= a;
-        let known = self
-            .leaves_for
-            .is_some_and(|(wish, n)| Some(wish) == self.wish && alike(n[0], numbers[0]) && alike(n[1], numbers[1]));
-        if known || self.wish.expect("set by prepare").leaf_capacity > 0 {
-            self.grow(sources, targets, new_sources);
-            return;
+        let alike = |a: usize, b: usize| 4 * a.abs_diff(b) <= a;
+        let known = self.leaves_for.filter(|k| k.wish == wish && (0..2).all(|i| alike(k.numbers[i], numbers[i])));
+        let capacities = known.map_or_else(|| self.capacities(numbers, SMALLEST_LEAF), |k| k.leaves);
+        self.grow(sources, targets, new_sources, capacities);
+        self.take_sample(sources);
+        if known.is_none() && wish.leaf_capacity == 0 {
+            self.energies = sources.energies(&self.source_tree);
+            let leaves = self.best_leaves(sources, new_sources);
+            if new_sources {
+                self.source_tree.prune(leaves[0]);
+                sources.survey(&self.source_tree);
+                self.recipe.source_capacity = leaves[0];
+                self.leaves_for = Some(KnownLeaves { wish, numbers, leaves });
+            }
+            self.target_tree.prune(leaves[1]);
+            self.recipe.target_capacity = leaves[1];
+            self.name_leaves();
         }
-        let mut seen: Vec<(f64, f64)> = vec![];
-        let mut attempt = |me: &mut Self, factor: f64| {
-            me.leaf_factor = factor;
-            me.grow(sources, targets, new_sources || !seen.is_empty());
-            me.measure(sources);
-            seen.push((me.recipe.predicted, factor));
-            log::debug!("leaves by {factor}: predicted {:.3e} s", me.recipe.predicted);
-            seen.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0)).expect("just pushed").1
-        };
-        attempt(self, 1.0);
-        let best = attempt(self, LEAF_STEP);
-        let best = attempt(self, if best > 1.0 { LEAF_STEP * LEAF_STEP } else { 1.0 / LEAF_STEP });
-        if best != self.leaf_factor {
-            attempt(self, best);
-        }
-        self.leaves_for = self.wish.map(|wish| (wish, numbers));
+        self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();
     }
 
-    /// Sample, orders and lists for the present trees.
+    /// Orders and lists for the present trees and sample.
     fn measure(&mut self, sources: &dyn SourceSet<T, C>) {
-        self.take_sample(sources);
         self.energies = sources.energies(&self.source_tree);
         self.choose_orders(sources);
         let before = self.sample.as_ref().expect("just taken").norm2.0;
@@ -233,32 +233,35 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     }
 
     /// Both trees.
-    fn grow(&mut self, sources: &mut dyn SourceSet<T, C>, targets: &[[f64; 3]], new_sources: bool) {
-        let start = Instant::now();
+    fn grow(
+        &mut self,
+        sources: &mut dyn SourceSet<T, C>,
+        targets: &[[f64; 3]],
+        new_sources: bool,
+        [ns, nt]: [usize; 2],
+    ) {
         let wish = self.wish.expect("set by prepare");
         let (places, half) = sources.places();
-        let (n, m) = (places.len(), targets.len());
-        self.cost = Cost { pair: sources.pair_seconds(wish.gradient), m2l: cost::m2l::<T, C>() };
-        let (ns, nt) = self.capacities(n, m, wish);
         // Half the order of the closest pair: with it the estimate meets the measured error of CUBE at 1e-3 … 1e-9.
         let moment = (order_at(wish.tolerance, 0.38) as i32 / 2).clamp(3, 32);
-        let same = self.recipe.source_capacity == ns && self.source_tree.permutation.len() == n;
-        if new_sources || !same {
+        if new_sources {
             let root = Root::around(&[bounds(places, half)]);
             self.source_tree = Tree::build(places, half, root, ns, moment);
             sources.sort(&self.source_tree);
+            self.recipe.source_capacity = ns;
             self.upward_done = false;
         }
         let root = Root::around(&[bounds(targets, &[])]);
         self.target_tree = Tree::build(targets, &[], root, nt, moment);
-        self.target_points = memory::par_collect(self.target_tree.permutation.par_iter().map(|&k| targets[k as usize]));
-        let start_of = |&l: &u32| (self.target_tree.cells[l as usize].begin, l);
-        self.leaf_starts = memory::collect(self.target_tree.leaves.iter().map(start_of));
-        self.leaf_starts.sort_unstable();
-        self.recipe.source_capacity = ns;
         self.recipe.target_capacity = nt;
-        self.sample = None;
-        self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();
+        self.target_points = memory::par_collect(self.target_tree.permutation.par_iter().map(|&k| targets[k as usize]));
+        self.name_leaves();
+    }
+
+    fn name_leaves(&mut self) {
+        let starts = self.target_tree.leaves.iter().map(|&l| (self.target_tree.cells[l as usize].begin, l));
+        self.leaf_starts = memory::collect(starts);
+        self.leaf_starts.sort_unstable();
     }
 
     fn leaf_of(&self, sorted: u32) -> usize {
@@ -320,8 +323,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         }
         let ops = self.ops.clone().expect("chosen");
         let start = Instant::now();
-        let size = self.source_tree.cells.len() * C * ops.order * ops.order;
-        memory::resize(&mut self.multipoles, size, T::ZERO);
+        memory::resize(&mut self.multipoles, self.source_tree.cells.len() * C * ops.order * ops.order, T::ZERO);
         passes::p2m::<T, C>(&ops, &self.source_tree, &mut self.multipoles, |cell, points| {
             sources.fill(cell, ops.order, points)
         });
