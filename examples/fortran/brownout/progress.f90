@@ -58,8 +58,8 @@ contains
     self%last_step = now
     if (now - self%shown < merge(0.25_wp, 10.0_wp, self%watched) .and. step < self%steps) return
     self%shown = now
-    write (line, '(a,i0,a,i0,a,f0.1,a,a,a,a,a,a)') 'step ', step, '/', self%steps, '  ', &
-      1/max(self%seconds_per_step, 1.0e-9_wp), ' steps/s  ', minutes(now - self%started), ' gone, ', &
+    write (line, '(a,i0,a,i0,a,a,a,a,a,a,a,a)') 'step ', step, '/', self%steps, '  ', &
+      tenths(1/max(self%seconds_per_step, 1.0e-6_wp)), ' steps/s  ', minutes(now - self%started), ' gone, ', &
       minutes((self%steps - step)*self%seconds_per_step), ' left  ', note
     if (self%watched) then
       write (output_unit, '(a)', advance='no') achar(13)//line(:112)
@@ -69,6 +69,18 @@ contains
     end if
     flush (output_unit)
   end subroutine tell
+
+  !> One digit after the point and one before it.
+  function tenths(x) result(text)
+    real(wp), intent(in) :: x
+    character(:), allocatable :: text
+    character(16) :: buffer
+    integer :: n
+
+    n = nint(10*x)
+    write (buffer, '(i0,a,i1)') n/10, '.', mod(n, 10)
+    text = trim(buffer)
+  end function tenths
 
   function minutes(seconds) result(text)
     real(wp), intent(in) :: seconds
