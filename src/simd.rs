@@ -474,6 +474,8 @@ pub fn instruction_sets() -> Vec<pulp::Arch> {
         sets.extend(pulp::x86::V3::try_new().map(pulp::Arch::V3));
         sets.extend(pulp::x86::V4::try_new().map(pulp::Arch::V4));
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    sets.extend(has_lanes(best()).then(best));
     sets
 }
 
