@@ -260,7 +260,7 @@ pub mod reserve {
             let small = Layout::from_size_align(1, 1).unwrap();
             let page = Layout::from_size_align(5000, 4096).unwrap();
             let (a, b, c) = (OWN.take(small), OWN.take(page), OWN.take(small));
-            assert!(OWN.holds(a) && b as usize % 4096 == 0 && b as usize >= a as usize + UNIT);
+            assert!(OWN.holds(a) && (b as usize).is_multiple_of(4096) && b as usize >= a as usize + UNIT);
             assert_eq!(c as usize, a as usize + UNIT, "the gap before the page is used");
             OWN.give_back(a, small);
             assert_eq!(OWN.take(small), a);

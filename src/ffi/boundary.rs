@@ -112,7 +112,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 }
 
 pub fn set_last_error(message: &str) {
-    let length = message.floor_char_boundary(MESSAGE_MAX);
+    let length = (0..=MESSAGE_MAX.min(message.len())).rev().find(|&n| message.is_char_boundary(n)).unwrap_or(0);
     LAST_ERROR.with_borrow_mut(|last| {
         last.text[..length].copy_from_slice(&message.as_bytes()[..length]);
         last.length = length;

@@ -235,8 +235,8 @@ fn moments() -> Vec<f64> {
 /// Which reflections (bit 0: of x, 1: of y, 2: of z) change the sign of coefficient `k`.
 fn class_of(k: usize) -> usize {
     let l = k.isqrt();
-    let (m, sine) = ((k - l * l).div_ceil(2), usize::from(k > l * l && (k - l * l) % 2 == 0));
-    (m + sine) % 2 | sine << 1 | (l + m) % 2 << 2
+    let (m, sine) = ((k - l * l).div_ceil(2), usize::from(k > l * l && (k - l * l).is_multiple_of(2)));
+    ((m + sine) % 2) | (sine << 1) | (((l + m) % 2) << 2)
 }
 
 /// The offsets between cells that are far from each other while their parents are near (at most 2 sides apart).
