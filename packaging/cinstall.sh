@@ -12,7 +12,7 @@ same() { if [ "$2" = "$3" ]; then echo "$1: $2"; else echo "FAILED: $1: make ins
 ${CARGO:-cargo} cinstall --release --prefix="$theirs" --libdir=lib || exit 1
 soname() { readelf -d "$1/lib/libwakefmm.so" | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p'; }
 symbols() { nm -D --defined-only "$1/lib/libwakefmm.so" | awk '{ print $3 }' | LC_ALL=C sort | cksum; }
-flags() { PKG_CONFIG_PATH=$1/lib/pkgconfig pkg-config --cflags --libs wakefmm | sed "s|$(cd "$1" && pwd)|PREFIX|g; s/ *$//"; }
+flags() { PKG_CONFIG_PATH=$1/lib/pkgconfig pkg-config --cflags --libs wakefmm | sed "s|$(cd "$1" && pwd)|PREFIX|g; s|/lib/pkgconfig/\.\./\.\.||g; s/ *$//"; }
 number() { PKG_CONFIG_PATH=$1/lib/pkgconfig pkg-config --modversion wakefmm; }
 same soname "$(soname "$ours")" "$(soname "$theirs")"
 same "exported symbols" "$(symbols "$ours")" "$(symbols "$theirs")"
