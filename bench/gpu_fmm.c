@@ -77,6 +77,7 @@ static void calls(wfmm_session *s) {
     time_case(s, "CUBE 1e6", PARTICLES, WFMM_REG_NONE, 1000000, 1000000, 0, 1, 1e-6, 0);
     time_case(s, "CUBE 1e6", PARTICLES, WFMM_REG_NONE, 1000000, 1000000, 0, 0, 1e-4, 0);
     time_case(s, "LAPLACE 1e6", CHARGES, 0, 1000000, 1000000, 0, 1, 1.19e-3, 1);
+    time_case(s, "2e4 on 1e7", PARTICLES, WFMM_REG_NONE, 20000, 10000000, 0, 1, 1e-3, 0);
 }
 
 /* What a call costs when only strengths, or only targets, are new. */

@@ -73,16 +73,16 @@ static void draw(const char *file, const int64_t *sizes, double seconds[CURVES][
     if (!f) { printf("cannot write %s\n", file); return; }
     fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\" height=\"460\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"640\" height=\"460\" fill=\"white\"/>\n"
                "<text x=\"70\" y=\"20\">CUBE, velocity, one H200: seconds on the device over points (as many targets); hollow: computed</text>\n");
-    for (int e = -4; e <= 4; e++)
-        fprintf(f, "<line x1=\"70\" y1=\"%.1f\" x2=\"620\" y2=\"%.1f\" stroke=\"#ddd\"/><text x=\"20\" y=\"%.1f\">1e%d s</text>\n", 260.0 - 42 * e, 260.0 - 42 * e, 264.0 - 42 * e, e);
+    for (int e = -5; e <= 4; e++)
+        fprintf(f, "<line x1=\"70\" y1=\"%.1f\" x2=\"620\" y2=\"%.1f\" stroke=\"#ddd\"/><text x=\"20\" y=\"%.1f\">1e%d s</text>\n", 230.0 - 40 * e, 230.0 - 40 * e, 234.0 - 40 * e, e);
     for (int k = 0; k < points; k++)
         fprintf(f, "<text x=\"%.1f\" y=\"448\">%.0e</text>\n", 60 + 110 * log10(sizes[k] / 1e3), (double)sizes[k]);
     for (int c = 0; c < CURVES; c++) {
         fprintf(f, "<text x=\"90\" y=\"%d\" fill=\"%s\">%s</text>\n<polyline fill=\"none\" stroke=\"%s\" points=\"", 45 + 16 * c, colours[c], curve_names[c], colours[c]);
-        for (int k = 0; k < points; k++) fprintf(f, "%.1f,%.1f ", 75 + 110 * log10(sizes[k] / 1e3), 260 - 42 * log10(seconds[c][k]));
+        for (int k = 0; k < points; k++) fprintf(f, "%.1f,%.1f ", 75 + 110 * log10(sizes[k] / 1e3), 230 - 40 * log10(seconds[c][k]));
         fprintf(f, "\"/>\n");
         for (int k = 0; k < points; k++)
-            fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" stroke=\"%s\" fill=\"%s\"/>\n", 75 + 110 * log10(sizes[k] / 1e3), 260 - 42 * log10(seconds[c][k]), colours[c],
+            fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" stroke=\"%s\" fill=\"%s\"/>\n", 75 + 110 * log10(sizes[k] / 1e3), 230 - 40 * log10(seconds[c][k]), colours[c],
                     measured[c][k] ? colours[c] : "white");
     }
     fprintf(f, "</svg>\n");
