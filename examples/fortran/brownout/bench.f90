@@ -57,7 +57,7 @@ contains
 
     real(wp) function evaluation_seconds(set, target)
       type(segment_set), intent(in) :: set
-      real(wp), intent(in) :: target(:, :)
+      real(wp), intent(in), contiguous :: target(:, :)
 
       evaluation_seconds = wall_clock()
       call induction%evaluate(set, target, velocity(:, :, m))
