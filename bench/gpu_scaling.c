@@ -76,7 +76,7 @@ static void draw(const char *file, const int64_t *sizes, double seconds[CURVES][
     for (int e = -5; e <= 4; e++)
         fprintf(f, "<line x1=\"70\" y1=\"%.1f\" x2=\"620\" y2=\"%.1f\" stroke=\"#ddd\"/><text x=\"20\" y=\"%.1f\">1e%d s</text>\n", 230.0 - 40 * e, 230.0 - 40 * e, 234.0 - 40 * e, e);
     for (int k = 0; k < points; k++)
-        fprintf(f, "<text x=\"%.1f\" y=\"448\">%.0e</text>\n", 60 + 110 * log10(sizes[k] / 1e3), (double)sizes[k]);
+        if (sizes[k] != 3000000 && sizes[k] != 30000000) fprintf(f, "<text x=\"%.1f\" y=\"448\">%.0e</text>\n", 60 + 110 * log10(sizes[k] / 1e3), (double)sizes[k]);
     for (int c = 0; c < CURVES; c++) {
         fprintf(f, "<text x=\"90\" y=\"%d\" fill=\"%s\">%s</text>\n<polyline fill=\"none\" stroke=\"%s\" points=\"", 45 + 16 * c, colours[c], curve_names[c], colours[c]);
         for (int k = 0; k < points; k++) fprintf(f, "%.1f,%.1f ", 75 + 110 * log10(sizes[k] / 1e3), 230 - 40 * log10(seconds[c][k]));
