@@ -9,7 +9,7 @@ module picture
   public :: draw_picture
 
   integer, parameter :: width = 1600, side_height = 420, top_height = 1000, band = 64
-  real(wp), parameter :: pixels_per_radius = 133.0_wp
+  real(wp), parameter :: pixels_per_radius = 133.0_wp   !< at most: a wider cloud is drawn smaller
   real(wp), parameter :: night(3) = [0.055_wp, 0.075_wp, 0.115_wp]
   real(wp), parameter :: soil(3) = [0.20_wp, 0.155_wp, 0.115_wp]
   real(wp), parameter :: paper(3) = [0.93_wp, 0.92_wp, 0.88_wp]
@@ -33,11 +33,14 @@ contains
     type(simulation_t), intent(in) :: sim
     type(canvas_t) :: page
     type(view_t) :: side, top
-    real(wp) :: scale
+    real(wp) :: scale, middle(2), extent(2)
 
-    scale = pixels_per_radius/sim%rotor%radius
-    side = view_t(1, 3, [0.5_wp*width, real(band + side_height - 60, wp)], scale, [1, band, width, band + side_height])
-    top = view_t(1, 2, [0.5_wp*width, band + side_height + 10 + 0.5_wp*top_height], scale, &
+    call frame(sim, middle, extent)
+    scale = min(pixels_per_radius/sim%rotor%radius, minval(0.92_wp*[width, top_height]/extent))
+    middle = scale*middle
+    side = view_t(1, 3, [0.5_wp*width - middle(1), real(band + side_height - 60, wp)], scale, &
+                  [1, band, width, band + side_height])
+    top = view_t(1, 2, [0.5_wp*width - middle(1), band + side_height + 10 + 0.5_wp*top_height + middle(2)], scale, &
                  [1, band + side_height + 10, width, band + side_height + 10 + top_height])
     call page%create(width, top%window(4), night)
     call paint_sky(page, side)
@@ -52,6 +55,35 @@ contains
     call draw_labels(page, side, top, title)
     call page%save(path)
   end subroutine draw_picture
+
+  !> Middle and extent, seen from above, of rotor, wake and cloud; the cloud's few strays may lie outside.
+  subroutine frame(sim, middle, extent)
+    type(simulation_t), intent(in) :: sim
+    real(wp), intent(out) :: middle(2), extent(2)
+    real(wp), parameter :: deviations = 2.4_wp
+    real(wp) :: low(2), high(2), mean, deviation, hub(3)
+    integer :: axis, n
+
+    hub = sim%rotor%hub(sim%time)
+    n = count(sim%dust%airborne(:sim%dust%n))
+    do axis = 1, 2
+      low(axis) = hub(axis) - sim%rotor%radius
+      high(axis) = hub(axis) + sim%rotor%radius
+      if (sim%wake%nodes > 1) then
+        low(axis) = min(low(axis), minval(sim%wake%node(axis, :sim%wake%nodes, :)))
+        high(axis) = max(high(axis), maxval(sim%wake%node(axis, :sim%wake%nodes, :)))
+      end if
+      if (n == 0) cycle
+      associate (x => sim%dust%position(axis, :sim%dust%n), up => sim%dust%airborne(:sim%dust%n))
+        mean = sum(x, mask=up)/n
+        deviation = sqrt(sum((x - mean)**2, mask=up)/n)
+      end associate
+      low(axis) = min(low(axis), mean - deviations*deviation)
+      high(axis) = max(high(axis), mean + deviations*deviation)
+    end do
+    middle = 0.5_wp*(low + high)
+    extent = high - low
+  end subroutine frame
 
   pure function place(self, x) result(at)
     class(view_t), intent(in) :: self
@@ -217,8 +249,8 @@ contains
     type(view_t), intent(in) :: view
     real(wp), intent(in) :: radius
     real(wp) :: at(2)
-    integer :: ix, iy, k
-    character(2) :: number
+    integer :: ix, iy, k, far
+    character(3) :: number
 
     do iy = nint(view%origin(2)) + 1, view%window(4)
       do ix = view%window(1), view%window(3)
@@ -226,13 +258,15 @@ contains
       end do
     end do
     call page%line([1.0_wp, view%origin(2)], [real(width, wp), view%origin(2)], 2.0_wp, dust_colour(0.45_wp), 1.0_wp)
-    do k = -5, 5
+    far = ceiling(width/(view%scale*radius)) + ceiling(abs(view%origin(1) - 0.5_wp*width)/(view%scale*radius))
+    do k = -far, far
       at = view%place([k*radius, 0.0_wp, 0.0_wp])
+      if (at(1) < 30 .or. at(1) > width - 130) cycle
       call page%line(at, at + [0.0_wp, 9.0_wp], 1.5_wp, quiet, 1.0_wp)
-      write (number, '(i2)') k
-      call page%text(at(1) - 16, at(2) + 30, 13.0_wp, quiet, number)
+      write (number, '(i3)') k
+      call page%text(at(1) - 26, at(2) + 30, 13.0_wp, quiet, number)
     end do
-    call page%text(at(1) + 22, at(2) + 30, 13.0_wp, quiet, 'x / R')
+    call page%text(width - 90.0_wp, view%origin(2) + 30, 13.0_wp, quiet, 'x / R')
   end subroutine draw_ground
 
   subroutine draw_labels(page, side, top, title)
