@@ -3,7 +3,7 @@
 # make landing    the same with a rotor that lands, about as long
 # make test       every test: Rust, C, Fortran, generated files, bad input
 # make memcheck   the C tests under valgrind
-# make tsan       the C thread tests under ThreadSanitizer; make miri: parts of the boundary under Miri (both: nightly compiler)
+# make tsan       the C thread tests under ThreadSanitizer (nightly compiler with rust-src)
 # make docs       the manual as pages, build/site, and rustdoc
 # make fuzz       SECONDS=60 of coverage-guided fuzzing under AddressSanitizer (nightly compiler)
 # make accuracy   the table of measured errors, docs/accuracy.md
@@ -13,7 +13,7 @@
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all demo landing test test-rust test-accuracy accuracy bench test-foreign test-consumers test-hostile test-faults test-corpus fuzz tsan miri docs abi \
+.PHONY: all demo landing test test-rust test-accuracy accuracy bench test-foreign test-consumers test-hostile test-faults test-corpus fuzz tsan docs abi \
     memcheck generate gfortran
 all:
 	$(CARGO) build --release
@@ -81,10 +81,6 @@ fuzz:
 # The C thread tests, the library and Rust's own under ThreadSanitizer (nightly compiler with rust-src; some minutes).
 tsan:
 	sh tests/sanitize.sh build/tsan
-
-# The boundary's structs, handles and allocator under Miri (nightly compiler with miri).
-miri:
-	MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +nightly miri test --lib -- ffi::structs ffi::text memory::reserve
 
 # The manual as pages (MkDocs) and the Rust side (rustdoc); every link is followed.
 docs:
