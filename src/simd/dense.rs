@@ -38,7 +38,7 @@ impl<T: Real> Matrix<T> {
         Self { rows, columns, entries }
     }
 
-    /// y[to[r]] = Σ_j entries[r][j] x[j] for the first `rows` rows and `columns` columns.
+    /// `y[to[r]] = Σ_j entries[r][j] x[j]` for the first `rows` rows and `columns` columns.
     #[inline(always)]
     pub fn apply<S: Simd, const C: usize>(&self, s: S, [rows, columns]: [usize; 2], x: &[T], to: &Places, y: &mut [T]) {
         let w = Lane::<S, T>::LANES * C;
@@ -115,7 +115,7 @@ impl<T: Real> Product<T> {
     }
 }
 
-/// y[r] = Σ_j m[r·stride + j] x[j] for numbers given anew: `[rows, columns, stride]`.
+/// `y[r] = Σ_j m[r·stride + j] x[j]` for numbers given anew: `[rows, columns, stride]`.
 #[inline(always)]
 pub fn product<S: Simd, T: Real>(s: S, [rows, columns, stride]: [usize; 3], m: &[T], x: &[T], y: &mut [T]) {
     let w = Lane::<S, T>::LANES;
@@ -327,7 +327,7 @@ fn turned<S: Simd, T: Real>(
     if back { (b.fnma(sin, a * cos), a.fma(sin, b * cos)) } else { (b.fma(sin, a * cos), a.fnma(sin, b * cos)) }
 }
 
-/// x[i][c][lane] = factor · from[lane][begin + c·stride + i] for i < count; lanes beyond `from` repeat its last.
+/// `x[i][c][lane] = factor · from[lane][begin + c·stride + i]` for i < count; lanes beyond `from` repeat its last.
 #[inline(always)]
 pub fn gather<S: Simd, T: Real, const C: usize>(
     s: S,
