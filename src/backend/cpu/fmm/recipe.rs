@@ -25,6 +25,8 @@ const CAPACITY_FACTOR: f64 = 4.0;
 pub(super) const SMALLEST_LEAF: f64 = 0.4;
 const LARGEST_LEAF: f64 = 6.0;
 const LEAF_STEP: f64 = 1.6;
+/// Everything else that a cell costs: sorting, lists, the rows of its field; from CUBE of 1e4 and 1e5 (docs/results.md).
+const CELL_SECONDS: f64 = 8e-6;
 
 /// See `budget`.
 struct Budget {
@@ -150,9 +152,9 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         mean * self.target_tree.permutation.len() as f64 + both * self.cell_seconds(budget.orders.highest())
     }
 
-    /// M2M and L2L cost about an M2L each; lists some microseconds a cell.
+    /// M2M and L2L cost about an M2L each.
     fn cell_seconds(&self, order: usize) -> f64 {
-        self.cost.m2l[order] + 4e-6
+        self.cost.m2l[order] + CELL_SECONDS
     }
 
     fn lists_within(

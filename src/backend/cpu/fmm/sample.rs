@@ -14,7 +14,7 @@ use rayon::prelude::*;
 /// Targets whose field is summed directly before each new recipe.
 pub(super) const SAMPLES: usize = 64;
 /// The calibration is worth while below this part of the cells, and aims at this part of the tolerance.
-const CALIBRATION_PART: f64 = 0.25;
+const CALIBRATION_PART: f64 = 0.15;
 const CALIBRATION_AIM: f64 = 0.3;
 
 /// Sampled targets with their exact field.
