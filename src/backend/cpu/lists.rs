@@ -33,6 +33,24 @@ pub struct CellLists {
     pub correction: Vec<Range<u32>>,
 }
 
+impl CellLists {
+    /// Sources summed directly, and those of the correction.
+    pub fn elements(&self) -> (u64, u64) {
+        let count = |r: &[Range<u32>]| r.iter().map(|r| r.len() as u64).sum::<u64>();
+        (count(&self.near) + count(&self.plain), count(&self.correction))
+    }
+}
+
+/// Target cells that lists or a downward pass are for; none named: all.
+#[derive(Clone, Copy)]
+pub struct Only<'a>(pub Option<&'a [bool]>);
+
+impl Only<'_> {
+    pub fn has(&self, cell: usize) -> bool {
+        self.0.is_none_or(|marked| marked[cell])
+    }
+}
+
 /// What the traversal needs to know.
 pub struct Rules<'a> {
     pub sources: &'a Tree,
@@ -41,8 +59,7 @@ pub struct Rules<'a> {
     pub cost: &'a Cost,
     /// Source and target cells of at most so many elements are taken for leaves, whatever hangs below them.
     pub leaves: [usize; 2],
-    /// Target cells to be visited; none named: all.
-    pub only: Option<&'a [bool]>,
+    pub only: Only<'a>,
     /// Whether a core in the source cell changes the field in the target cell by more than its share of the tolerance.
     pub core_matters: &'a (dyn Fn(u32, &Cell) -> bool + Sync),
 }
@@ -69,7 +86,7 @@ pub fn build(rules: &Rules) -> Vec<CellLists> {
         let start_above = if level == 0 { 0 } else { rules.targets.level(level - 1).start };
         let done: Vec<(CellLists, Pending)> = memory::par_collect(range.into_par_iter().with_min_len(8).map(|t| {
             let cell = &rules.targets.cells[t];
-            if rules.only.is_some_and(|marked| !marked[t]) {
+            if !rules.only.has(t) {
                 return Default::default();
             }
             if level == 0 {
@@ -152,13 +169,12 @@ fn merge(ranges: &mut Vec<Range<u32>>) {
 
 /// Numbers for the report: far pairs of cells, near and correction pairs of elements.
 pub fn count(targets: &Tree, lists: &[CellLists]) -> (u64, u64, u64) {
-    let elements = |r: &[Range<u32>]| r.iter().map(|r| r.len() as u64).sum::<u64>();
     lists
         .par_iter()
         .zip(&targets.cells)
         .map(|(l, t)| {
-            let n = t.len() as u64;
-            (l.far.len() as u64, (elements(&l.near) + elements(&l.plain)) * n, elements(&l.correction) * n)
+            let (n, (near, correction)) = (t.len() as u64, l.elements());
+            (l.far.len() as u64, near * n, correction * n)
         })
         .reduce(|| (0, 0, 0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2))
 }

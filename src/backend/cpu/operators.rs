@@ -175,12 +175,6 @@ impl<T: Real> Operators<T> {
     }
 }
 
-/// Matrix of constants `[rows][stride]` times lanes `x[k]`, for evaluation of expansions.
-#[inline(always)]
-pub fn times<S: Simd, T: Real>(s: S, n: usize, k: usize, m: &[T], stride: usize, x: &[T], y: &mut [T]) {
-    dense::product(s, [n, k, stride], m, x, y)
-}
-
 /// Which translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shift {

@@ -4,10 +4,11 @@
 //! `C` is the number of harmonic components: 3 for the vector potential of a vortex field, 1 for charges.
 //! Expansions live in `[cell][component][order²]`, in units of the cell's `scale`.
 
-use super::lists::CellLists;
-use super::operators::{Batch, Operators, Scratch, Shift, Step, WIDEST, times};
+use super::lists::{CellLists, Only};
+use super::operators::{Batch, Operators, Scratch, Shift, Step, WIDEST};
 use super::tree::{Cell, Tree};
 use crate::memory;
+use crate::simd::dense;
 use crate::simd::{Kernel, Lane, Real, Simd, dispatch};
 use rayon::prelude::*;
 
@@ -130,16 +131,6 @@ pub fn m2m<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, multipoles:
                         .run(work, out);
                 },
             );
-    }
-}
-
-/// Target cells that a downward pass is for; none named: all.
-#[derive(Clone, Copy)]
-pub struct Only<'a>(pub Option<&'a [bool]>);
-
-impl Only<'_> {
-    fn has(&self, cell: usize) -> bool {
-        self.0.is_none_or(|marked| marked[cell])
     }
 }
 
@@ -371,7 +362,7 @@ impl<T: Real> Kernel for L2p<'_, T> {
         for k in (0..targets).step_by(w) {
             let at = std::array::from_fn(|i| Lane::load_part(s, &self.x[i][k..], T::ZERO));
             self.ops.regular(s, p, at, &mut self.work.harmonics);
-            times::<S, T>(s, count, n, self.rows, n, &self.work.harmonics, &mut y);
+            dense::product(s, [count, n, n], self.rows, &self.work.harmonics, &mut y);
             for row in 0..count {
                 for lane in 0..w.min(targets - k) {
                     self.out[row * self.stride + k + lane] += y[row * w + lane];

@@ -26,7 +26,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let count = pick.len();
         desk.out.clear();
         memory::resize(&mut desk.out, rows(C, gradient) * count, T::ZERO);
-        desk.at = near::Points::with_capacity(count);
+        desk.at.restart(count);
         pick.iter().for_each(|&k| desk.at.push(self.target_points[k as usize]));
         for i in 0..3 {
             desk.relative[i].clear();

@@ -17,10 +17,10 @@ mod sample;
 mod tests;
 
 use super::cost;
-use super::lists::{CellLists, Cost};
+use super::lists::{CellLists, Cost, Only};
 use super::near;
 use super::operators::Operators;
-use super::passes::{self, Only, Points};
+use super::passes::{self, Points};
 use super::tree::{Cell, Root, Tree, bounds};
 use crate::math::regularization::Part;
 use crate::memory;

@@ -3,7 +3,7 @@
 //! Enters: trees, a sample, measured costs. Leaves: lists and operators, and the `Recipe` that tells of them.
 
 use super::{Fmm, SourceSet, cost};
-use crate::backend::cpu::lists::{self, CellLists, Cost, Rules};
+use crate::backend::cpu::lists::{self, CellLists, Cost, Only, Rules};
 use crate::backend::cpu::tree::{Cell, Tree};
 use crate::math::accuracy::OrderTable;
 use crate::math::harmonics::MAX_ORDER;
@@ -11,7 +11,6 @@ use crate::memory;
 use crate::report::Pass;
 use crate::simd::Real;
 use rayon::prelude::*;
-use std::ops::Range;
 use std::time::Instant;
 
 /// Share of the tolerance that the truncation may use, and that left-out cores may use.
@@ -126,20 +125,16 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let sample = self.sample.as_ref().expect("taken by prepare");
         let cells = &self.target_tree.cells;
         let is_leaf = |c: usize| cells[c].is_leaf() || cells[c].len() <= leaves[1];
-        let chain = |target: u32| {
-            std::iter::successors(Some(self.leaf_of(target)), |&c| (c > 0).then(|| cells[c].parent as usize))
-                .filter(move |&c| c == 0 || !is_leaf(cells[c].parent as usize))
-        };
+        let kept = |&c: &usize| c == 0 || !is_leaf(cells[c].parent as usize);
+        let chain = |target: u32| self.chain(target).filter(kept);
         let mut marked = memory::filled(false, cells.len());
         sample.targets.iter().flat_map(|&t| chain(t)).for_each(|c| marked[c] = true);
-        let lists = self.lists_within(sources, budget, leaves, Some(&marked));
-        let elements = |r: &[Range<u32>]| r.iter().map(|r| r.len()).sum::<usize>() as f64;
+        let lists = self.lists_within(sources, budget, leaves, Only(Some(&marked)));
         let share = |t: u32| -> f64 {
             let of = |c: usize| {
-                let l = &lists[c];
-                let far: f64 = l.far.iter().map(|f| self.cost.m2l[f.0 as usize]).sum();
-                far / cells[c].len() as f64
-                    + (elements(&l.near) + elements(&l.plain) + elements(&l.correction)) * self.cost.pair
+                let (near, correction) = lists[c].elements();
+                let far: f64 = lists[c].far.iter().map(|f| self.cost.m2l[f.0 as usize]).sum();
+                far / cells[c].len() as f64 + (near + correction) as f64 * self.cost.pair
             };
             chain(t).map(of).sum()
         };
@@ -162,7 +157,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         sources: &dyn SourceSet<T, C>,
         budget: &Budget,
         leaves: [usize; 2],
-        only: Option<&[bool]>,
+        only: Only<'_>,
     ) -> Vec<CellLists> {
         let cells = &self.source_tree.cells;
         let core_matters = |s: u32, t: &Cell| sources.core_matters(s, &cells[s as usize], t, budget.core);
@@ -182,7 +177,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let start = Instant::now();
         let wish = self.wish.expect("set by prepare");
         let budget = self.budget();
-        self.lists = self.lists_within(sources, &budget, [0; 2], None);
+        self.lists = self.lists_within(sources, &budget, [0; 2], Only(None));
         let (far, near, correction) = lists::count(&self.target_tree, &self.lists);
         let used = self.lists.par_iter().filter_map(|l| l.far.first()).map(|f| f.0 as usize).max().unwrap_or(2);
         let threads = rayon::current_num_threads() as f64;

@@ -5,14 +5,14 @@
 
 use super::recipe::CLOSEST_RATIO;
 use super::{Fmm, SourceSet, Wish, near, rows};
-use crate::backend::cpu::passes::Only;
+use crate::backend::cpu::lists::Only;
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::simd::Real;
 use rayon::prelude::*;
 
 /// Targets whose field is summed directly before each new recipe.
-pub(super) const SAMPLES: usize = 64;
+const SAMPLES: usize = 64;
 /// The calibration is worth while below this part of the cells, and aims at this part of the tolerance.
 const CALIBRATION_PART: f64 = 0.15;
 const CALIBRATION_AIM: f64 = 0.3;
@@ -124,19 +124,18 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         SampledError { strict: error(|n| n.0), loose: error(|n| n.1), doubt }
     }
 
+    /// The leaf of a sorted target and all cells above it.
+    pub(super) fn chain(&self, target: u32) -> impl Iterator<Item = usize> {
+        let above = |&c: &usize| (c > 0).then(|| self.target_tree.cells[c].parent as usize);
+        std::iter::successors(Some(self.leaf_of(target)), above)
+    }
+
     /// Target cells above the sampled targets, themselves included; `None` where that is a large part of the tree.
     fn chains(&self) -> Option<Vec<bool>> {
         let sample = self.sample.as_ref().expect("taken by prepare");
         let mut marked = memory::filled(false, self.target_tree.cells.len());
-        let mut count = 0;
-        for &k in &sample.targets {
-            let mut cell = self.leaf_of(k);
-            while cell < marked.len() && !marked[cell] {
-                marked[cell] = true;
-                count += 1;
-                cell = self.target_tree.cells[cell].parent as usize;
-            }
-        }
+        sample.targets.iter().flat_map(|&t| self.chain(t)).for_each(|c| marked[c] = true);
+        let count = marked.iter().filter(|&&m| m).count();
         (count as f64 <= CALIBRATION_PART * marked.len() as f64).then_some(marked)
     }
 

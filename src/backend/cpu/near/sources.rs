@@ -21,12 +21,17 @@ pub struct Points<T> {
 
 impl<T: Real> Points<T> {
     pub fn with_capacity(n: usize) -> Self {
+        let mut points = Self::default();
+        points.restart(n);
+        points
+    }
+    /// None, with room for `n`.
+    pub fn restart(&mut self, n: usize) {
         let low = if T::IS_F64 { 0 } else { n };
-        Self {
-            x: memory::with_room(n),
-            y: memory::with_room(n),
-            z: memory::with_room(n),
-            low: [memory::with_room(low), memory::with_room(low), memory::with_room(low)],
+        let whole = [&mut self.x, &mut self.y, &mut self.z].into_iter().map(|v| (v, n));
+        for (v, n) in whole.chain(self.low.iter_mut().map(|v| (v, low))) {
+            v.clear();
+            memory::reserve(v, n);
         }
     }
     pub fn push(&mut self, p: [f64; 3]) {
