@@ -56,34 +56,49 @@ contains
     call page%save(path)
   end subroutine draw_picture
 
-  !> Middle and extent, seen from above, of rotor, wake and cloud; the cloud's few strays may lie outside.
+  !> Middle and extent, seen from above, of rotor, wake and cloud; the few strays of both may lie outside.
   subroutine frame(sim, middle, extent)
     type(simulation_t), intent(in) :: sim
     real(wp), intent(out) :: middle(2), extent(2)
-    real(wp), parameter :: deviations = 2.4_wp
-    real(wp) :: low(2), high(2), mean, deviation, hub(3)
-    integer :: axis, n
+    real(wp) :: ends(2), hub(3)
+    integer :: axis
 
     hub = sim%rotor%hub(sim%time)
-    n = count(sim%dust%airborne(:sim%dust%n))
     do axis = 1, 2
-      low(axis) = hub(axis) - sim%rotor%radius
-      high(axis) = hub(axis) + sim%rotor%radius
-      if (sim%wake%nodes > 1) then
-        low(axis) = min(low(axis), minval(sim%wake%node(axis, :sim%wake%nodes, :)))
-        high(axis) = max(high(axis), maxval(sim%wake%node(axis, :sim%wake%nodes, :)))
-      end if
-      if (n == 0) cycle
-      associate (x => sim%dust%position(axis, :sim%dust%n), up => sim%dust%airborne(:sim%dust%n))
-        mean = sum(x, mask=up)/n
-        deviation = sqrt(sum((x - mean)**2, mask=up)/n)
+      ends = hub(axis) + [-1, 1]*sim%rotor%radius
+      associate (x => sim%wake%node(axis, :sim%wake%nodes, :))
+        if (sim%wake%nodes > 1) call widen(ends, pack(x, .true.))
       end associate
-      low(axis) = min(low(axis), mean - deviations*deviation)
-      high(axis) = max(high(axis), mean + deviations*deviation)
+      associate (x => sim%dust%position(axis, :sim%dust%n), up => sim%dust%airborne(:sim%dust%n))
+        if (any(up)) call widen(ends, pack(x, up))
+      end associate
+      middle(axis) = 0.5_wp*sum(ends)
+      extent(axis) = ends(2) - ends(1)
     end do
-    middle = 0.5_wp*(low + high)
-    extent = high - low
   end subroutine frame
+
+  !> Lets `ends` hold all of `x` but the outermost hundredth on either side.
+  pure subroutine widen(ends, x)
+    real(wp), intent(inout) :: ends(2)
+    real(wp), intent(in) :: x(:)
+    real(wp), parameter :: strays = 0.01_wp
+    real(wp) :: inside, outside, at
+    integer :: side, step
+
+    do side = 1, 2
+      inside = sum(x)/size(x)
+      outside = merge(minval(x), maxval(x), side == 1)
+      do step = 1, 30
+        at = 0.5_wp*(inside + outside)
+        if (merge(count(x < at), count(x > at), side == 1) > strays*size(x)) then
+          inside = at
+        else
+          outside = at
+        end if
+      end do
+      ends(side) = merge(min(ends(1), outside), max(ends(2), outside), side == 1)
+    end do
+  end subroutine widen
 
   pure function place(self, x) result(at)
     class(view_t), intent(in) :: self
