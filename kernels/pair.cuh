@@ -93,9 +93,18 @@ WFMM_DEVICE double vatistas_weight(const SegmentPair<double>& g, double core) {
     return off_line(p, g.c2) ? weight : 0.0;
 }
 
-// (|r1|+|r2|) F/D. In directions: 1/|r| from the hardware, cos = r1·r2/A; D cancels nowhere.
-template <int REG, class T> WFMM_DEVICE T segment_weight(const SegmentPair<T>& g, T core) {
-    if constexpr (REG == VATISTAS && sizeof(T) == 8) return vatistas_weight(g, core);
+// The same with F - 1 = -core/X/(1 + F), X = c2² + core.
+WFMM_DEVICE double vatistas_deficit(const SegmentPair<double>& g, double core) {
+    const double p = g.n1 * g.n2, a = p * rsqrt_of(p), s = fma(2.0, a, g.n1 + g.n2), e = a + fabs(g.inner);
+    const double i = rsqrt_of(fma(g.c2, g.c2, core)), below = e * fma(g.c2, g.c2 * i, g.c2);
+    const double v = is_negative(g.inner) ? e * e : g.c2;
+    const double weight = -(s * v) * (core * i * i) * rsqrt_of((s * p) * (below * below));
+    return off_line(p, g.c2) ? weight : 0.0;
+}
+
+// (|r1|+|r2|) F/D, for a deficit with F - 1. In directions: 1/|r| from the hardware, cos = r1·r2/A; D cancels nowhere.
+template <int REG, int PART, class T> WFMM_DEVICE T segment_weight(const SegmentPair<T>& g, T core) {
+    if constexpr (REG == VATISTAS && sizeof(T) == 8) return PART == DEFICIT ? vatistas_deficit(g, core) : vatistas_weight(g, core);
     else {
         const T i1 = rsqrt_of(g.n1), i2 = rsqrt_of(g.n2), i12 = i1 * i2;
         const bool between = is_negative(g.inner);
@@ -104,25 +113,29 @@ template <int REG, class T> WFMM_DEVICE T segment_weight(const SegmentPair<T>& g
             const T a = (g.n1 * g.n2) * i12, e = a + fabs(g.inner);
             const T d = between ? g.c2 * rcp_of(e) : e;
             weight = (i1 + i2) * a * rcp_of(fma(a, d, core));
+            if constexpr (PART == DEFICIT) weight *= -core * rcp_of(a * d);
         } else {
             const T e = fma(fabs(g.inner), i12, T(1));
             const T above = between ? e : g.c2 * i12, below = between ? i12 : e;
-            weight = (i1 + i2) * (above * rcp_of(below)) * segment_factor<REG>(g.c2, core);
+            T factor, slope;
+            if constexpr (PART == DEFICIT) segment_deficits<REG>(g.c2, core, factor, slope);
+            else factor = segment_factor<REG>(g.c2, core);
+            weight = (i1 + i2) * (above * rcp_of(below)) * factor;
         }
         return off_line(g.n1 * g.n2, g.c2) ? weight : T(0);
     }
 }
 
-template <int REG, class T> WFMM_DEVICE void add_segment_velocity(T* sum, Vec<T> x, const Segment<T>& s, T sign) {
+template <int REG, int PART, class T> WFMM_DEVICE void add_segment_velocity(T* sum, Vec<T> x, const Segment<T>& s) {
     const SegmentPair<T> g(x, s);
-    const T k = sign * s.circulation * segment_weight<REG>(g, s.core);
+    const T k = s.circulation * segment_weight<REG, PART>(g, s.core);
     sum[0] = fma(k, g.c.x, sum[0]);
     sum[1] = fma(k, g.c.y, sum[1]);
     sum[2] = fma(k, g.c.z, sum[2]);
 }
 
 // Velocity and gradient: u_i = K C_i, du_i/dx_j = K (ℓ×)_ij + C_i (B ℓ_j + A (C×ℓ)_j), the slopes along and across the line.
-template <int REG, class T> WFMM_DEVICE void add_segment_gradient(T* sum, Vec<T> x, const Segment<T>& s, T sign) {
+template <int REG, int PART, class T> WFMM_DEVICE void add_segment_gradient(T* sum, Vec<T> x, const Segment<T>& s) {
     const SegmentPair<T> g(x, s);
     const Vec<T> l = {s.x2 - s.x1, s.y2 - s.y1, s.z2 - s.z1};
     const T l2 = square(l), il2 = rcp_of(l2), i1 = rsqrt_of(g.n1), i2 = rsqrt_of(g.n2), i12 = i1 * i2;
@@ -137,18 +150,20 @@ template <int REG, class T> WFMM_DEVICE void add_segment_gradient(T* sum, Vec<T>
     T value, along, across;
     if constexpr (REG == OFFSET) {
         const T a = (g.n1 * g.n2) * i12, d = a * (between ? g.c2 * rcp_of(a * e) : a * e), i = rcp_of(d + s.core);
-        const T phi = d * i, extra = s.core * i * i;
-        value = phi * h;
-        along = fma(extra * il2, fma(z1, i1, z2 * i2), phi * phi * b);
-        across = fma(extra * il2, i1 + i2, -phi * phi * fma(T(2), h, m) * rcp_of(g.c2));
+        const T phi = d * i, missing = -s.core * i, extra = s.core * i * i;
+        const T factor = PART == DEFICIT ? missing : phi, square = PART == DEFICIT ? fma(missing, phi, missing) : phi * phi;
+        value = factor * h;
+        along = fma(extra * il2, fma(z1, i1, z2 * i2), square * b);
+        across = fma(extra * il2, i1 + i2, -square * fma(T(2), h, m) * rcp_of(g.c2));
     } else {
         T f, hh;
-        segment_factors<REG>(g.c2, s.core, f, hh);
+        if constexpr (PART == DEFICIT) segment_deficits<REG>(g.c2, s.core, f, hh);
+        else segment_factors<REG>(g.c2, s.core, f, hh);
         value = f * g.c2 * h;
         along = f * g.c2 * b;
         across = -fma(h, hh, f * m);
     }
-    T k = sign * s.circulation;
+    T k = s.circulation;
     if (!off_line(g.n1 * g.n2, g.c2)) k = 0;
     value *= k;
     const Vec<T> cl = cross(g.c, l);
@@ -164,13 +179,9 @@ template <int REG, class T> WFMM_DEVICE void add_segment_gradient(T* sum, Vec<T>
 
 template <int REG, int PART, bool GRADIENT, class T>
 WFMM_DEVICE void add_segment(SegmentSum<T, GRADIENT>& total, Vec<T> x, const Segment<T>& s) {
-    if constexpr (PART == DEFICIT) {
-        if (REG == NONE || s.core == 0) return;
-        if constexpr (GRADIENT) add_segment_gradient<NONE>(total.sum, x, s, T(-1));
-        else add_segment_velocity<NONE>(total.sum, x, s, T(-1));
-    }
-    if constexpr (GRADIENT) add_segment_gradient<REG>(total.sum, x, s, T(1));
-    else add_segment_velocity<REG>(total.sum, x, s, T(1));
+    if constexpr (PART == DEFICIT && REG == NONE) return;
+    if constexpr (GRADIENT) add_segment_gradient<REG, PART>(total.sum, x, s);
+    else add_segment_velocity<REG, PART>(total.sum, x, s);
 }
 
 // Potential of charges, and with GRADIENT its gradient: φ = Σ q/r, -Σ q d/r³.

@@ -32,12 +32,9 @@ template <class T> WFMM_DEVICE void particle_core(int reg, T c, T& core, T& cut2
     }
 }
 
-// g/q³ and exp(-q²/2) of the Gauss-erf core, q > 0, `outer` as 1 <= q <= cut.
-WFMM_DEVICE double gauss_erf_outer(double q, double e) {
-    const double v = rcp_of(q + 3.0);
-    return fma(-e, fma(q, 0.79788456080286535588, poly(v, FIT_ERFCX_F64)), 1.0);
-}
-WFMM_DEVICE float gauss_erf_outer(float q, float e) { return fma(-e, poly(q, FIT_GAUSS_OUTER_F32), 1.0f); }
+// What the Gauss-erf core leaves of the singular kernel at 1 <= q <= cut is 1 - exp(-q²/2) tail(q); inside g/q³, t = q²/2.
+WFMM_DEVICE double gauss_erf_tail(double q) { return fma(q, 0.79788456080286535588, poly(rcp_of(q + 3.0), FIT_ERFCX_F64)); }
+WFMM_DEVICE float gauss_erf_tail(float q) { return poly(q, FIT_GAUSS_OUTER_F32); }
 WFMM_DEVICE double gauss_erf_inner(double t) { return poly(t, FIT_GAUSS_INNER_F64); }
 WFMM_DEVICE float gauss_erf_inner(float t) { return poly(t, FIT_GAUSS_INNER_F32); }
 
@@ -47,7 +44,7 @@ template <int REG, bool GRADIENT, class T> WFMM_DEVICE void core_radial(T r2, T 
     if constexpr (REG == GAUSS_ERF) {
         const T q = r2 * ri * core, t = T(0.5) * q * q, e = exp_minus(t), core3 = core * core * core;
         if (q < T(1)) s = gauss_erf_inner(t) * core3;
-        else s = gauss_erf_outer(q, e) * (ri2 * ri);
+        else s = fma(-e, gauss_erf_tail(q), T(1)) * (ri2 * ri);
         // P(5/2,t) = P(3/2,t) - sqrt(2/pi) q³ exp(-t)/3
         if constexpr (GRADIENT) w = fma(T(-0.26596152026762178529) * e, core3, s) * ri2;
     } else if constexpr (REG == EXPONENTIAL) {
@@ -94,16 +91,41 @@ template <int REG, bool GRADIENT, class T> WFMM_DEVICE void particle_radial(T r2
     }
 }
 
-// The same minus the singular kernel: what expansions leave out.
+// The same minus the singular kernel, what expansions leave out: without the difference of two large numbers. G is the factor
+// of S, G - 1 often from (G² - 1)/(G + 1).
 template <int REG, bool GRADIENT, class T> WFMM_DEVICE void particle_deficit(T r2, T core, T cut2, T& s, T& w) {
     s = w = 0;
     const bool bounded = REG == GAUSS_ERF || REG == EXPONENTIAL || REG == COMPACT || REG == POLYNOMIAL;
-    if (REG == NONE || (bounded && !roughly_less(r2, cut2))) return;
-    T plain_s, plain_w;
-    particle_radial<REG, GRADIENT>(r2, core, cut2, s, w);
-    particle_radial<NONE, GRADIENT>(r2, core, cut2, plain_s, plain_w);
-    s -= plain_s;
-    if constexpr (GRADIENT) w -= plain_w;
+    if (REG == NONE || (bounded && !roughly_less(r2, cut2)) || (GRADIENT && !roughly_less(Real<T>::tiny, r2))) return;
+    const T ri = rsqrt_of(r2), ri2 = ri * ri, ri3 = ri2 * ri, ri5 = ri3 * ri2;
+    if constexpr (REG == GAUSS_ERF) {
+        const T q = r2 * ri * core, t = T(0.5) * q * q, e = exp_minus(t), core3 = core * core * core;
+        if (q < T(1)) s = fma(gauss_erf_inner(t), core3, -ri3);
+        else s = -e * gauss_erf_tail(q) * ri3;
+        if constexpr (GRADIENT) w = fma(T(-0.26596152026762178529) * e, core3, s) * ri2;
+    } else if constexpr (REG == EXPONENTIAL) {
+        const T y = r2 * r2 * ri * core, e = exp_minus(y);
+        s = -e * ri3;
+        if constexpr (GRADIENT) w = -fma(y, e, e) * ri5;
+    } else if constexpr (REG == COMPACT) {
+        const T i = rsqrt_of(fma(r2 * r2, r2, core)), g = r2 * r2 * ri * i, missing = -core * i * i * rcp_of(T(1) + g);
+        s = missing * ri3;
+        if constexpr (GRADIENT) w = missing * fma(g, g, g + T(1)) * ri5;
+    } else if constexpr (REG == ROSENHEAD) {
+        const T i = rsqrt_of(r2 + core), g = r2 * ri * i, missing = -core * i * i * rcp_of(T(1) + g);
+        s = missing * poly(g, T(1), T(1), T(1)) * ri3;
+        if constexpr (GRADIENT) w = missing * poly(g, T(1), T(1), T(1), T(1), T(1)) * ri5;
+    } else if constexpr (REG == WINCKELMANS) {
+        // With e = c²/(r²+c²): G² = (1-e)³(1 + 3e/2)², and W has (1-e)⁵(1 + 5e/2)².
+        const T i = rsqrt_of(r2 + core), e = core * i * i, g = r2 * ri * i, g3 = g * g * g;
+        s = e * e * poly(e, T(-3.75), T(1.25), T(3.75), T(-2.25)) * rcp_of(fma(g3, fma(T(1.5), e, T(1)), T(1))) * ri3;
+        if constexpr (GRADIENT)
+            w = e * e * poly(e, T(-8.75), T(8.75), T(17.5), T(-38.5), T(26.25), T(-6.25)) * rcp_of(fma(g3 * g * g, fma(T(2.5), e, T(1)), T(1))) * ri5;
+    } else {
+        core_radial<REG, GRADIENT>(r2, ri, core, cut2, s, w);
+        s -= ri3;
+        if constexpr (GRADIENT) w -= ri5;
+    }
 }
 
 // ---- Segments: F(ρ), ρ² = c2/ℓ², c2 = |r1×r2|²; the gradient needs H = 2F - ρ F'. ---------------------------------------
@@ -159,4 +181,28 @@ template <int REG, class T> WFMM_DEVICE void segment_factors(T c2, T core, T& f,
         f = rcp_of(c2);
         h = T(2) * f;
     }
+}
+
+// (F-1)/c2 and (H-2)/c2 of cores that act by the distance to the line, without the difference of two large numbers.
+template <int REG, class T> WFMM_DEVICE void segment_deficits(T c2, T core, T& f, T& h) {
+    if constexpr (REG == VATISTAS) {
+        const T i = rsqrt_of(fma(c2, c2, core)), g = c2 * i;
+        f = -(core * i) * i * rcp_of(fma(c2, g, c2));
+        h = T(2) * f * fma(g, g, g + T(1));
+    } else if constexpr (REG == SCULLY) {
+        const T i = rcp_of(c2 + core);
+        f = -(core * i) * rcp_of(c2);
+        h = T(2) * fma(f, c2 * i, f);
+    } else if constexpr (REG == RANKINE) {
+        const T i = rcp_of(c2);
+        f = c2 < core ? rcp_of(core) - i : T(0);
+        h = c2 < core ? T(-2) * i : T(0);
+    } else if constexpr (REG == LAMB_OSEEN) {
+        const T y = c2 * core;
+        f = h = 0;
+        if (core > 0 && y < (sizeof(T) == 8 ? T(44) : T(21))) {
+            f = -exp_minus(y) * rcp_of(c2);
+            h = T(2) * fma(y, f, f);
+        }
+    } else f = h = 0;
 }
