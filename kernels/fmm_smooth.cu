@@ -28,22 +28,35 @@ template <class T> __device__ int choose_nodes(const T *half) {
 // Node `i` of `n` on [-1, 1].
 template <class T> __device__ T node(int i, int n) { return n == 1 ? T(0) : (T)cospi((2 * i + 1) / (2.0 * n)); }
 
-// The polynomials that are 1 at one node of an axis, at `t`.
-template <class T> __device__ void weights(T *w, T t, int n) {
-    for (int i = 0; i < n; i++) {
-        T x = 1;
-        for (int j = 0; j < n; j++) if (j != i) x *= (t - node<T>(j, n)) / (node<T>(i, n) - node<T>(j, n));
-        w[i] = x;
-    }
-}
+// The nodes of each axis, and what the products of differences there are divided by.
+template <class T> struct Nodes {
+    T at[3][kMostNodes], inverse[3][kMostNodes];
 
-template <class T, class P> __device__ void interpolate(const Fmm &f, const Group<T> &g, const T *half, const T *at_node, T *weight, u32 begin, u32 end) {
+    __device__ void set(const int *n) {
+        const int k = threadIdx.x / kMostNodes, i = threadIdx.x % kMostNodes;
+        if (k >= 3 || i >= n[k]) return;
+        T x = 1;
+        for (int j = 0; j < n[k]; j++) if (j != i) x *= node<T>(i, n[k]) - node<T>(j, n[k]);
+        at[k][i] = node<T>(i, n[k]);
+        inverse[k][i] = T(1) / x;
+    }
+
+    // The polynomials that are 1 at one node of axis `k`, at `t`.
+    __device__ void weights(T *w, T t, int k, int n) const {
+        T x = 1;
+        for (int i = 0; i < n; i++) { w[i] = x * inverse[k][i]; x *= t - at[k][i]; }
+        x = 1;
+        for (int i = n - 1; i >= 0; i--) { w[i] *= x; x *= t - at[k][i]; }
+    }
+};
+
+template <class T, class P> __device__ void interpolate(const Fmm &f, const Group<T> &g, const Nodes<T> &nodes, const T *half, const T *at_node, T *weight, u32 begin, u32 end) {
     const int nx = g.nodes[0], ny = g.nodes[1], nz = g.nodes[2];
     T *mine = weight + threadIdx.x * (3 * kMostNodes + 1);
     for (u32 i = begin + threadIdx.x; i < end; i += kThreads) {
         const Vec4<T> p = ((const Vec4<T> *)f.tree[1].point)[i];
         const T x[3] = {p.x, p.y, p.z};
-        for (int k = 0; k < 3; k++) weights<T>(mine + kMostNodes * k, half[k] > 0 ? (x[k] - g.centre[k]) / half[k] : T(0), g.nodes[k]);
+        for (int k = 0; k < 3; k++) nodes.weights(mine + kMostNodes * k, half[k] > 0 ? (x[k] - g.centre[k]) / half[k] : T(0), k, g.nodes[k]);
         T sum[P::kFields];
 #pragma unroll
         for (int k = 0; k < P::kFields; k++) sum[k] = 0;
@@ -61,7 +74,7 @@ template <class T, class P> __device__ void interpolate(const Fmm &f, const Grou
     }
 }
 
-template <class T, class P> __device__ void sum_group(Near<T, P> &n, u32 cell, T *at_node, T *weight) {
+template <class T, class P> __device__ void sum_group(Near<T, P> &n, u32 cell, Nodes<T> &axes, T *at_node, T *weight) {
     const Fmm &f = n.f; auto &s = n.s;
     const Tree &t = f.tree[1];
     const u32 begin = t.begin[cell], end = t.end[cell];
@@ -83,16 +96,18 @@ template <class T, class P> __device__ void sum_group(Near<T, P> &n, u32 cell, T
     T x[3];
     for (int k = 0; k < 3; k++) x[k] = fma(node<T>(at[k], g.nodes[k]), half[k], g.centre[k]);
     n.me = {x[0], x[1], x[2]};
+    axes.set(g.nodes);
     n.template core_correction<kGroupSources>(0, nullptr);
     n.reduce([&](int i, int k, T x) { at_node[k * kThreads + i] = x; });
     n.count();
     const bool fits = s.listed <= s.room;
     if (threadIdx.x == 0) f.smooth_count[cell] = fits ? s.listed : kNone;
-    if (fits) interpolate<T, P>(f, g, half, at_node, weight, begin, end);
+    if (fits) interpolate<T, P>(f, g, axes, half, at_node, weight, begin, end);
 }
 
 template <class T, class P> __device__ void smooth(const Fmm &f) {
-    __shared__ Shared<T, true> s;
+    __shared__ Shared<T> s;
+    __shared__ Nodes<T> axes;
     extern __shared__ __align__(16) unsigned char memory[];
     Near<T, P> near(f, s, (typename P::Record *)memory);
     T *at_node = (T *)(memory + 512 * sizeof(typename P::Record)), *weight = at_node + P::kFields * kThreads;
@@ -106,7 +121,7 @@ template <class T, class P> __device__ void smooth(const Fmm &f) {
         if (cell >= cells) return;
         const u32 up = t.parent[cell];
         if (t.end[cell] - t.begin[cell] > f.smooth_targets || (up != kNone && t.end[up] - t.begin[up] <= f.smooth_targets)) continue;
-        sum_group(near, cell, at_node, weight);
+        sum_group(near, cell, axes, at_node, weight);
     }
 }
 
