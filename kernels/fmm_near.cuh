@@ -1,26 +1,20 @@
-// A block that sums sources at up to 128 places: what the near field (fmm_p2p.cu) and the smooth corrections (fmm_smooth.cu)
-// share. Sources are classified one by one and gathered in shared memory, so that each inner loop has one formula and no branch.
+// A block that sums sources with cores at up to 128 places: what the near field (fmm_p2p.cu) and the smooth corrections
+// (fmm_smooth.cu) share. Sources are classified one by one and gathered in shared memory, so that each inner loop has one
+// formula and no branch.
 #pragma once
-#include "fmm_pair.cuh"
+#include "fmm_ranges.cuh"
 
 namespace fmm {
 
-constexpr int kThreads = 128, kRanges = 768, kStack = 2944, kMaxTargets = 64;
+constexpr int kStack = 2944, kMaxTargets = 64;
 
-// What is only used where there are cores.
-template <class T, bool CORES> struct SharedCores {
+template <class T> struct Shared : Ranges {
     u32 stack[kStack];
     Group<T> smooth; // the group of leaves that the targets belong to
     double part[kThreads / 32][6];
-};
-template <class T> struct SharedCores<T, false> {};
-template <class T, bool CORES> struct Shared : SharedCores<T, CORES> {
-    u32 begin[kRanges], offset[kRanges + 1];
-    u32 warp_count[2][4];
-    u32 work, depth, ranges;
+    u32 depth;
     u32 listed, room, group; // sources in the list of a group of leaves, its length, the group or kNone
     u32 *list;
-    u32 ancestor[24];
 };
 
 template <class T> __device__ Group<T> group_of(const double *box) {
@@ -38,7 +32,7 @@ constexpr u32 kListed = 4; // length of a group's list for each of its targets
 
 template <class T, class P> struct Near {
     const Fmm &f;
-    typedef Shared<T, P::kHasCore> Memory;
+    typedef Shared<T> Memory;
     Memory &s;
     typename P::Record *buffer; // two queues of 256 sources
     Vec<T> me; bool is;
@@ -55,7 +49,7 @@ template <class T, class P> struct Near {
         __syncthreads();
         if (is) {
             const Loop<FORM> loop{*this, buffer + q * 256, n};
-            if constexpr (!P::kHasCore || FORM == kSingular) loop.template run<NONE>();
+            if constexpr (FORM == kSingular) loop.template run<NONE>();
             else P::choose(f.regularization, loop);
         }
         __syncthreads();
@@ -104,38 +98,27 @@ template <class T, class P> struct Near {
         const Tree &t = f.tree[0];
         const Vec4<T> *point = (const Vec4<T> *)t.point, *strength = (const Vec4<T> *)f.strength;
         __syncthreads();
-        const u32 ranges = s.ranges, total = s.offset[ranges];
-        const constexpr bool cores = P::kHasCore;
+        const u32 total = s.total();
         for (u32 base = 0; base < total; base += kThreads) {
             const u32 k = base + threadIdx.x;
             u32 i = 0;
             Vec4<T> a{0, 0, 0, 0}, b{0, 0, 0, 0};
             const bool valid = k < total;
             if (valid) {
-                u32 low = 0, high = ranges;
-                while (high - low > 1) { const u32 m = (low + high) / 2; if (s.offset[m] <= k) low = m; else high = m; }
-                i = s.begin[low] + k - s.offset[low];
+                i = s.source(k);
                 a = point[i];
-                if (P::kHasStrength) b = strength[i];
+                b = strength[i];
             }
-            if constexpr (!cores) {
-                buffer[threadIdx.x] = P::make(0, a, b);
-                flush<kSingular>(0, min(total - base, (u32)kThreads));
-                pairs += min(total - base, (u32)kThreads);
-            } else {
-                const bool inside = valid && P::reaches(*this, a, b, (T)f.core_range);
-                const bool is_smooth = inside && s.group != kNone && P::smooth(s.smooth, a, b, f);
-                if constexpr (WHICH == kFarSources) { push<kDeficit>(0, inside, a, b); core_pairs += inside; }
-                else if constexpr (WHICH == kGroupSources) {
-                    push<kDeficit>(0, is_smooth, a, b); core_pairs += is_smooth;
-                    note(inside && !is_smooth, i);
-                } else { push<kSingular>(0, valid && (!inside || is_smooth), a, b); push<kRegular>(1, inside && !is_smooth, a, b); pairs += valid; }
-            }
+            const bool inside = valid && P::reaches(*this, a, b, (T)f.core_range);
+            const bool is_smooth = inside && s.group != kNone && P::smooth(s.smooth, a, b, f);
+            if constexpr (WHICH == kFarSources) { push<kDeficit>(0, inside, a, b); core_pairs += inside; }
+            else if constexpr (WHICH == kGroupSources) {
+                push<kDeficit>(0, is_smooth, a, b); core_pairs += is_smooth;
+                note(inside && !is_smooth, i);
+            } else { push<kSingular>(0, valid && (!inside || is_smooth), a, b); push<kRegular>(1, inside && !is_smooth, a, b); pairs += valid; }
         }
-        if constexpr (cores) {
-            if constexpr (WHICH != kNearSources) { flush<kDeficit>(0, fill[0]); fill[0] = 0; }
-            else { flush<kSingular>(0, fill[0]); flush<kRegular>(1, fill[1]); fill[0] = fill[1] = 0; }
-        }
+        if constexpr (WHICH != kNearSources) { flush<kDeficit>(0, fill[0]); fill[0] = 0; }
+        else { flush<kSingular>(0, fill[0]); flush<kRegular>(1, fill[1]); fill[0] = fill[1] = 0; }
     }
 
     // Appends source `i` to the group's list where `take`, in order, as far as there is room.
@@ -153,45 +136,8 @@ template <class T, class P> struct Near {
         __syncthreads();
     }
 
-    // Appends the range of a source cell where `take`, in the order of the threads.
-    __device__ void append(bool take, u32 begin, u32 end) {
-        const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-        const u32 ballot = __ballot_sync(~0u, take), n = take ? end - begin : 0;
-        u32 x = n;
-        for (int d = 1; d < 32; d <<= 1) { const u32 y = __shfl_up_sync(~0u, x, d); if (lane >= d) x += y; }
-        if (lane == 31) { s.warp_count[0][warp] = __popc(ballot); s.warp_count[1][warp] = x; }
-        __syncthreads();
-        u32 at = s.ranges + __popc(ballot & ((1u << lane) - 1)), offset = s.offset[s.ranges] + x - n, count = 0, sum = 0;
-        for (int w = 0; w < 4; w++) {
-            if (w < warp) { at += s.warp_count[0][w]; offset += s.warp_count[1][w]; }
-            count += s.warp_count[0][w]; sum += s.warp_count[1][w];
-        }
-        const u32 ranges = s.ranges, last = s.offset[ranges];
-        __syncthreads();
-        if (take) { s.begin[at] = begin; s.offset[at] = offset; }
-        if (threadIdx.x == 0) { s.ranges = ranges + count; s.offset[ranges + count] = last + sum; }
-        __syncthreads();
-    }
-
-    __device__ void clear_ranges() {
-        __syncthreads();
-        if (threadIdx.x == 0) { s.ranges = 0; s.offset[0] = 0; }
-        __syncthreads();
-    }
-
     __device__ void near_field(int level) {
-        const Tree &src = f.tree[0];
-        clear_ranges();
-        for (int base = 0; base < kBeside * (level + 1); base += kThreads) {
-            const int k = base + threadIdx.x;
-            u32 begin = 0, end = 0;
-            bool take = false;
-            if (k < kBeside * (level + 1)) {
-                const u32 other = f.near[(size_t)s.ancestor[k / kBeside] * kBeside + k % kBeside];
-                if (other != kNone && (k < kBeside || info_leaf(src.info[other]))) { begin = src.begin[other]; end = src.end[other]; take = true; }
-            }
-            append(take, begin, end);
-        }
+        s.collect_near(f, level);
         consume<kNearSources>();
     }
 
@@ -207,7 +153,7 @@ template <class T, class P> struct Near {
     template <int WHICH> __device__ void core_correction(int level, const int *place) {
         const Tree &src = f.tree[0];
         const T range = (T)f.walk_range;
-        clear_ranges();
+        s.clear();
         if (threadIdx.x == 0) { s.stack[0] = 0; s.depth = f.state->level_begin[0][kLevels] > 0 && !info_leaf(src.info[0]); }
         __syncthreads();
         while (s.depth) {
@@ -235,7 +181,7 @@ template <class T, class P> struct Near {
             }
             const u32 left = s.depth - pop;
             __syncthreads();
-            append(leaf_found, leaf_found ? src.begin[child] : 0, leaf_found ? src.end[child] : 0);
+            s.append(leaf_found, leaf_found ? src.begin[child] : 0, leaf_found ? src.end[child] : 0);
             const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
             const u32 ballot = __ballot_sync(~0u, inner);
             if (lane == 0) s.warp_count[0][warp] = __popc(ballot);
@@ -246,7 +192,7 @@ template <class T, class P> struct Near {
             __syncthreads();
             if (threadIdx.x == 0) s.depth = left + total;
             __syncthreads();
-            if (s.ranges > kRanges - 130) { consume<WHICH>(); clear_ranges(); }
+            if (s.count > kRanges - 130) { consume<WHICH>(); s.clear(); }
         }
         consume<WHICH>();
     }
@@ -326,11 +272,10 @@ template <class T, class P> struct Near {
     }
 
     __device__ void count() {
-        const constexpr bool cores = P::kHasCore;
         u64 n = pairs, c = core_pairs;
         for (int d = 16; d; d >>= 1) { n += __shfl_xor_sync(~0u, n, d); c += __shfl_xor_sync(~0u, c, d); }
         if ((threadIdx.x & 31) == 0) {
-            if (cores || threadIdx.x == 0) atomicAdd(&f.state->near_pairs, (cores ? n : pairs) * targets);
+            if (n) atomicAdd(&f.state->near_pairs, n * targets);
             if (c) atomicAdd(&f.state->core_pairs, c * targets);
         }
     }

@@ -5,6 +5,7 @@
 // beyond, which the far field took as singular, are visited only where their core still matters (a walk down the source tree
 // by distance and largest core) and add the deficit, regularized minus singular.
 #include "fmm_near.cuh"
+#include "fmm_plain.cuh"
 using namespace fmm;
 
 // Takes up the group that a leaf belongs to, the largest cell above with few enough targets, if that is one.
@@ -12,15 +13,14 @@ template <class T, class P> __device__ void find_group(Near<T, P> &n, u32 cell, 
     const Fmm &f = n.f; auto &s = n.s;
     const Tree &t = f.tree[1];
     const int lane = threadIdx.x;
-    if (lane == 0) { u32 c = cell; for (int l = 0; l <= level; l++) { s.ancestor[l] = c; c = t.parent[c]; } s.group = kNone; }
-    if constexpr (P::kHasCore) {
-        if (f.smooth_power && lane < 32) {
-            __syncwarp();
-            const u32 c = s.ancestor[min(lane, level)];
-            const u32 few = __ballot_sync(~0u, lane <= level && t.end[c] - t.begin[c] <= f.smooth_targets);
-            const u32 group = few ? s.ancestor[31 - __clz(few)] : kNone;
-            if (lane == 0 && few && f.smooth_count[group] != kNone) { s.group = group; s.smooth = group_of<T>(f.smooth_box + 8 * (size_t)group); }
-        }
+    if (lane == 0) s.group = kNone;
+    s.climb(t, cell, level);
+    if (f.smooth_power && lane < 32) {
+        __syncwarp();
+        const u32 c = s.ancestor[min(lane, level)];
+        const u32 few = __ballot_sync(~0u, lane <= level && t.end[c] - t.begin[c] <= f.smooth_targets);
+        const u32 group = few ? s.ancestor[31 - __clz(few)] : kNone;
+        if (lane == 0 && few && f.smooth_count[group] != kNone) { s.group = group; s.smooth = group_of<T>(f.smooth_box + 8 * (size_t)group); }
     }
     __syncthreads();
 }
@@ -41,9 +41,10 @@ template <class T, class P> __device__ void sum_leaf(Near<T, P> &n, u32 cell) {
         const int mine = n.share_out(min(end - from, size));
         const Vec4<T> p = ((const Vec4<T> *)t.point)[from + mine];
         n.me = {p.x, p.y, p.z};
-        if constexpr (P::kHasCore) n.measure(from, from + n.targets);
+        n.measure(from, from + n.targets);
         n.near_field(level);
-        if constexpr (P::kHasCore) { if (s.group != kNone) n.correct_listed(level, place); else n.template core_correction<kFarSources>(level, place); }
+        if (s.group != kNone) n.correct_listed(level, place);
+        else n.template core_correction<kFarSources>(level, place);
         const bool add = s.group != kNone;
         n.reduce([&](int i, int k, T x) {
             T *to = (T *)f.field + (size_t)(from + i) * P::kFields + k;
@@ -53,29 +54,40 @@ template <class T, class P> __device__ void sum_leaf(Near<T, P> &n, u32 cell) {
     }
 }
 
-template <class T, class P> __device__ void p2p(const Fmm &f) {
-    __shared__ Shared<T, P::kHasCore> s;
-    extern __shared__ __align__(16) unsigned char memory[];
-    Near<T, P> near(f, s, (typename P::Record *)memory);
+// Hands the target leaves out, one at a time.
+template <class L> __device__ void each_leaf(const Fmm &f, u32 &work, L &&leaf) {
     const u32 cells = f.state->level_begin[1][kLevels];
     for (;;) {
         __syncthreads();
-        if (threadIdx.x == 0) s.work = atomicAdd(&f.state->work_ticket[1], 1u);
+        if (threadIdx.x == 0) work = atomicAdd(&f.state->work_ticket[1], 1u);
         __syncthreads();
-        const u32 cell = s.work;
+        const u32 cell = work;
         if (cell >= cells) return;
-        if (info_leaf(f.tree[1].info[cell])) sum_leaf(near, cell);
+        if (info_leaf(f.tree[1].info[cell])) leaf(cell);
+    }
+}
+
+template <class T, class P> __device__ void p2p(const Fmm &f) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    if constexpr (P::kHasCore) {
+        __shared__ Shared<T> s;
+        Near<T, P> near(f, s, (typename P::Record *)memory);
+        each_leaf(f, s.work, [&](u32 cell) { sum_leaf(near, cell); });
+    } else {
+        __shared__ Ranges s;
+        Plain<T, P> plain{f, s, (typename P::Record *)memory};
+        each_leaf(f, s.work, [&](u32 cell) { plain.sum_leaf(cell); });
     }
 }
 
 // Launch: 128 threads, persistent blocks that take tickets; dynamic shared memory: two queues of 256 sources (f64 32 KB, f32
-// 16 KB); without cores one of 128.
+// 16 KB); without cores two tiles of 128.
 #define P2P(name, T, BLOCKS, ...) \
     extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS) fmm_p2p_##name(const __grid_constant__ Fmm f) { p2p<T, __VA_ARGS__>(f); }
-P2P(charge_f32, float, 12, ChargePair<float>)
-P2P(charge_f64, double, 8, ChargePair<double>)
-P2P(particle_f32, float, 10, ParticlePair<float, false, false>)
-P2P(particle_f64, double, 9, ParticlePair<double, false, false>)
+P2P(charge_f32, float, 9, ChargePair<float>)
+P2P(charge_f64, double, 6, ChargePair<double>)
+P2P(particle_f32, float, 6, ParticlePair<float, false, false>)
+P2P(particle_f64, double, 4, ParticlePair<double, false, false>)
 P2P(particle_gradient_f32, float, 6, ParticlePair<float, true, false>)
 P2P(particle_gradient_f64, double, 4, ParticlePair<double, true, false>)
 P2P(particle_core_f32, float, 6, ParticlePair<float, false, true>)

@@ -38,6 +38,7 @@ template <class T> struct ChargePair {
     typedef ChargeSum<T, true> Sum;
     static constexpr int kFields = 4;
     static constexpr bool kHasCore = false, kHasStrength = false;
+    static constexpr unsigned kMostTargets = 2; // a thread, in fmm_plain.cuh
     static WFMM_DEVICE Record make(int, const Vec4<T> &p, const Vec4<T> &) { return {p.x, p.y, p.z, p.w}; }
     template <int FORM, int REG> static WFMM_DEVICE void add(Sum &sum, Vec<T> x, const Record &r) { add_charge<true>(sum, x, r); }
 };
@@ -47,6 +48,7 @@ template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
     typedef ParticleSum<T, GRADIENT> Sum;
     static constexpr int kFields = GRADIENT ? 12 : 3;
     static constexpr bool kHasCore = CORE, kHasStrength = true;
+    static constexpr unsigned kMostTargets = GRADIENT ? (sizeof(T) == 8 ? 2 : 3) : 4;
     static WFMM_DEVICE Record make(int reg, const Vec4<T> &p, const Vec4<T> &q) {
         Record r{p.x, p.y, p.z, 0, q.x, q.y, q.z, 0};
         if (CORE) particle_core<T>(reg, p.w, r.core, r.cut2);

@@ -202,7 +202,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     Kernel p2p = segment ? (f64 ? fmm_p2p_segment_f64 : fmm_p2p_segment_f32) : charge ? (f64 ? fmm_p2p_charge_f64 : fmm_p2p_charge_f32) : w.reg ? (w.gradient ? (f64 ? fmm_p2p_particle_core_gradient_f64 : fmm_p2p_particle_core_gradient_f32) : (f64 ? fmm_p2p_particle_core_f64 : fmm_p2p_particle_core_f32)) : w.gradient ? (f64 ? fmm_p2p_particle_gradient_f64 : fmm_p2p_particle_gradient_f32) : (f64 ? fmm_p2p_particle_f64 : fmm_p2p_particle_f32);
     Kernel l2p = charge ? (f64 ? fmm_l2p_force_f64 : fmm_l2p_force_f32) : w.gradient ? (f64 ? fmm_l2p_gradient_f64 : fmm_l2p_gradient_f32) : (f64 ? fmm_l2p_velocity_f64 : fmm_l2p_velocity_f32);
     const size_t queue = 512 * sizeof(Vec4<T>) * 2;
-    const size_t p2p_shared = w.reg || segment ? queue : std::max<size_t>(128 * (charge ? 4 : 8), 512) * sizeof(T);
+    const size_t p2p_shared = w.reg || segment ? queue : std::max<size_t>(256 * (charge ? 4 : 8), 512) * sizeof(T);
     CK(cudaFuncSetAttribute((const void *)p2p, cudaFuncAttributeMaxDynamicSharedMemorySize, p2p_shared));
     int p2p_blocks; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&p2p_blocks, (const void *)p2p, 128, p2p_shared));
     Kernel smooth = segment ? (f64 ? fmm_smooth_segment_f64 : fmm_smooth_segment_f32) : w.gradient ? (f64 ? fmm_smooth_particle_gradient_f64 : fmm_smooth_particle_gradient_f32) : (f64 ? fmm_smooth_particle_f64 : fmm_smooth_particle_f32);

@@ -418,12 +418,12 @@ impl Passes<'_> {
     }
 }
 
-/// Bytes of two queues of 256 sources, or of one of 128 where nothing has a core.
+/// Bytes of two queues of 256 sources, or of two tiles of 128 where nothing has a core.
 fn p2p_shared(recipe: &Recipe) -> usize {
     let record = if recipe.kind == Kind::Charge { 4 } else { 8 };
     let cores = recipe.kind == Kind::Segment || recipe.regularization != Regularization::None;
     // The sums are exchanged there too, four fields of 128 threads at a time.
-    recipe.real_bytes() * (record * if cores { 512 } else { 128 }).max(512)
+    recipe.real_bytes() * (record * if cores { 512 } else { 256 }).max(512)
 }
 
 /// Bytes of two queues, of the fields at the nodes and of the weights of 128 targets.

@@ -1,0 +1,72 @@
+// The sources that a block goes through: ranges of them in shared memory, first of all the leaves near a target leaf.
+#pragma once
+#include "fmm_pair.cuh"
+
+namespace fmm {
+
+constexpr int kThreads = 128, kRanges = 768;
+
+struct Ranges {
+    u32 begin[kRanges], offset[kRanges + 1]; // first source of a range; how many sources are before it
+    u32 warp_count[2][4];
+    u32 work, count;
+    u32 ancestor[24]; // of the target leaf, itself first
+
+    __device__ u32 total() const { return offset[count]; }
+
+    // Source `k` of all of them.
+    __device__ u32 source(u32 k) const {
+        u32 low = 0, high = count;
+        while (high - low > 1) { const u32 m = (low + high) / 2; if (offset[m] <= k) low = m; else high = m; }
+        return begin[low] + k - offset[low];
+    }
+
+    __device__ void clear() {
+        __syncthreads();
+        if (threadIdx.x == 0) { count = 0; offset[0] = 0; }
+        __syncthreads();
+    }
+
+    // Appends the range of a source cell where `take`, in the order of the threads.
+    __device__ void append(bool take, u32 from, u32 to) {
+        const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+        const u32 ballot = __ballot_sync(~0u, take), n = take ? to - from : 0;
+        u32 x = n;
+        for (int d = 1; d < 32; d <<= 1) { const u32 y = __shfl_up_sync(~0u, x, d); if (lane >= d) x += y; }
+        if (lane == 31) { warp_count[0][warp] = __popc(ballot); warp_count[1][warp] = x; }
+        __syncthreads();
+        const u32 before = count, last = offset[before];
+        u32 at = before + __popc(ballot & ((1u << lane) - 1)), place = last + x - n, more = 0, sum = 0;
+        for (int w = 0; w < 4; w++) {
+            if (w < warp) { at += warp_count[0][w]; place += warp_count[1][w]; }
+            more += warp_count[0][w]; sum += warp_count[1][w];
+        }
+        __syncthreads();
+        if (take) { begin[at] = from; offset[at] = place; }
+        if (threadIdx.x == 0) { count = before + more; offset[before + more] = last + sum; }
+        __syncthreads();
+    }
+
+    // The cells above target leaf `cell`, by the first thread.
+    __device__ void climb(const Tree &t, u32 cell, int level) {
+        if (threadIdx.x == 0) for (int l = 0; l <= level; l++) { ancestor[l] = cell; cell = t.parent[cell]; }
+    }
+
+    // The leaves beside the target leaf, and the leaves beside its ancestors.
+    __device__ void collect_near(const Fmm &f, int level) {
+        const Tree &src = f.tree[0];
+        clear();
+        for (int base = 0; base < kBeside * (level + 1); base += kThreads) {
+            const int k = base + threadIdx.x;
+            u32 from = 0, to = 0;
+            bool take = false;
+            if (k < kBeside * (level + 1)) {
+                const u32 other = f.near[(size_t)ancestor[k / kBeside] * kBeside + k % kBeside];
+                if (other != kNone && (k < kBeside || info_leaf(src.info[other]))) { from = src.begin[other]; to = src.end[other]; take = true; }
+            }
+            append(take, from, to);
+        }
+    }
+};
+
+} // namespace fmm
