@@ -236,9 +236,8 @@ fn best_leaf(kind: Kind, staircase: &Staircase, is_f64: bool, gradient: bool) ->
     let components = if kind == Kind::Charge { 1.0 } else { 3.0 };
     let fragment = if is_f64 { 2.5e-11 } else { 1.6e-11 };
     let far = 1.16 * components / 3.0 * (5.3e-8 + fragment * staircase.far_fragments as f64);
-    let rate = near_rate(kind, is_f64)
-        * if gradient { 0.6 } else { 1.0 }
-        * if kind == Kind::Segment { 0.4 } else { 1.0 };
+    let rate =
+        near_rate(kind, is_f64) * if gradient { 0.6 } else { 1.0 } * if kind == Kind::Segment { 0.4 } else { 1.0 };
     (far * rate / 33.0).sqrt().clamp(30.0, 120.0)
 }
 
