@@ -25,7 +25,7 @@ template <int N> struct Total<double, N> {
     WFMM_DEVICE void add(const double* tile) { for (int c = 0; c < N; c++) high[c] += tile[c]; }
 };
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) || defined(WFMM_EMULATED)
 // Grid: x over targets (TILE * PER_THREAD a block), y over splits of the tiles. Block TILE.
 // partial: [splits][Sum::terms][n_targets].
 template <class T, class Source, class Sum, int PER_THREAD, class Add>

@@ -21,11 +21,22 @@ constexpr int kMaxChunks = kMaxOrbits * 16;
 template <class T> struct alignas(16) Sixteen { T v[16 / sizeof(T)]; };
 
 // The warp's lanes meet first: they come from branches.
-template <int THREADS> __device__ inline void wait_for(int barrier) { __syncwarp(); asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory"); }
+template <int THREADS> __device__ inline void wait_for(int barrier) {
+    __syncwarp();
+#ifdef WFMM_EMULATED
+    emulated::barrier(barrier, THREADS, true);
+#else
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory");
+#endif
+}
 template <int THREADS> __device__ inline void arrive_at(int barrier) {
     __threadfence_block();
     __syncwarp();
+#ifdef WFMM_EMULATED
+    emulated::barrier(barrier, THREADS, false);
+#else
     asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory");
+#endif
 }
 constexpr int kFull = 1, kEmpty = kFull + kStages; // numbers of barriers
 
@@ -148,9 +159,13 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
         }
     }
     static __device__ const Sixteen<T> *at_place(const Sixteen<T> *base, u32 place) {
+#ifdef WFMM_EMULATED
+        return base + place;
+#else
         u64 address;
         asm("mad.wide.u32 %0, %1, 16, %2;" : "=l"(address) : "r"(place), "l"(base));
         return (const Sixteen<T> *)address;
+#endif
     }
     // Their sums and differences, to the planes.
     template <int ZEROS> static __device__ void store(Sixteen<T> *v, unsigned char *to) {

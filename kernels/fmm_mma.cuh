@@ -20,7 +20,9 @@ template <class T> __device__ inline void mma_shuffle(T *c, const T *a, const T 
     }
 }
 __device__ inline void mma(double *c, const double *a, const double *b) {
-#if __CUDA_ARCH__ >= 900
+#ifdef WFMM_EMULATED
+    if (emulated::tensor_units) emulated::multiply_fragments(c, a, b); else mma_shuffle(c, a, b);
+#elif __CUDA_ARCH__ >= 900
     asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3]) : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
 #elif __CUDA_ARCH__ >= 800
@@ -35,7 +37,9 @@ __device__ inline void mma(double *c, const double *a, const double *b) {
 #endif
 }
 __device__ inline void mma(float *c, const float *a, const float *b) {
-#if __CUDA_ARCH__ >= 800
+#ifdef WFMM_EMULATED
+    if (emulated::tensor_units) emulated::multiply_fragments(c, a, b); else mma_shuffle(c, a, b);
+#elif __CUDA_ARCH__ >= 800
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])),
@@ -49,6 +53,8 @@ __device__ inline float to_tf32(float x) {
     u32 r;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
     return __uint_as_float(r);
+#elif defined(WFMM_EMULATED)
+    return emulated::rounded_to_tf32(x);
 #else
     return x;
 #endif

@@ -19,12 +19,20 @@ fn must(status: wfmm_status) {
     assert_eq!(status, 0, "{}", last_error());
 }
 
-/// Session on the CPU with a number of threads (0: all).
+/// Session with a number of threads (0: all).
 pub struct Session(*mut wfmm_session);
 
 impl Session {
     pub fn cpu(threads: i32) -> Self {
-        let o = wfmm_session_options { backend: WFMM_BACKEND_CPU, threads, ..Default::default() };
+        Self::of(WFMM_BACKEND_CPU, threads)
+    }
+
+    pub fn gpu() -> Self {
+        Self::of(WFMM_BACKEND_CUDA, 1)
+    }
+
+    fn of(backend: i32, threads: i32) -> Self {
+        let o = wfmm_session_options { backend, threads, ..Default::default() };
         let mut s = null_mut();
         must(unsafe { wfmm_session_create(&o, &mut s) });
         Self(s)

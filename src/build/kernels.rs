@@ -17,6 +17,8 @@ pub fn embed() {
         Ok(asked) if !asked.is_empty() => compile(&root, &out, &compiler(&asked)),
         _ => root.join("kernels/fatbin"),
     };
+    // tests/emulated_gpu tells them apart by their bytes.
+    println!("cargo:rustc-env=WAKEFMM_IMAGES={}", images.display());
     let mut table = String::from("/// The kernels: unit and fat binary.\nstatic KERNELS: &[(&str, &[u8])] = &[\n");
     for image in sorted(&images, "fatbin") {
         let unit = image.file_stem().expect("listed by its extension").to_string_lossy().into_owned();

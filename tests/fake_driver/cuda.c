@@ -1,6 +1,6 @@
 /* A driver that fails on request, for tests/cuda_failure.rs and tests/cuda_work.rs. FAKE_CUDA names the failure; nothing is
- * computed. With FAKE_CUDA_LOG=FILE it writes down what is launched, and "sum S" for the points that kernel `extent` would
- * have read. Copies from page-locked memory are made as late as a real bus might: when somebody waits. */
+ * computed, unless EMULATED is defined: then tests/emulated_gpu runs the kernels. With FAKE_CUDA_LOG=FILE it writes down what
+ * is launched, and "sum S" for the points that kernel `extent` would have read. Copies from page-locked memory are made as late as a real bus might: when somebody waits. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,17 @@ static int is(const char *failure) {
     return asked && !strcmp(asked, failure);
 }
 static int context, depth;
+
+#ifdef EMULATED
+const char *emulated_unit(const void *image);
+const void *emulated_kernel(const char *unit, const char *name);
+int emulated_launch(const void *kernel, const unsigned *grid, const unsigned *block, unsigned shared, void **arguments);
+void emulated_clear(uint64_t at, unsigned char value, size_t bytes);
+void emulated_record(void);
+void *emulated_recorded(void);
+void emulated_forget(void *graph);
+void emulated_replay(const void *graph);
+#endif
 
 static void note(const char *what, double number) {
     const char *name = getenv("FAKE_CUDA_LOG");
@@ -77,7 +88,14 @@ int cuEventSynchronize(void *e) { (void)e; catch_up(); return 0; }
 int cuEventElapsedTime(float *t, void *a, void *b) { (void)a; (void)b; *t = 1; return 0; }
 int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
     if (is("full")) return 2;
+#ifdef EMULATED
+    /* As full of rubbish as a device's: numbers that are none. */
+    void *start = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    if (start) memset(start, 0xff, bytes);
+    *address = (uint64_t)(uintptr_t)start;
+#else
     *address = (uint64_t)(uintptr_t)calloc(bytes, 1);
+#endif
     return *address ? 0 : 2;
 }
 int cuMemFree_v2(uint64_t address) { catch_up(); free((void *)(uintptr_t)address); return 0; }
@@ -100,34 +118,97 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *s) {
     return 0;
 }
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *s) { (void)s; catch_up(); memcpy(to, (void *)(uintptr_t)from, bytes); return 0; }
-int cuMemsetD8Async(uint64_t at, unsigned char v, size_t bytes, void *s) { (void)s; catch_up(); memset((void *)(uintptr_t)at, v, bytes); return 0; }
-int cuStreamBeginCapture_v2(void *s, int mode) { (void)s; (void)mode; note("record", -1); return is("no_graphs") ? 801 : 0; }
-int cuStreamEndCapture(void *s, void **graph) { (void)s; *graph = &context; return is("no_graphs") ? 801 : 0; }
-int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags) { (void)graph; (void)flags; *exec = &context; return 0; }
+int cuMemsetD8Async(uint64_t at, unsigned char v, size_t bytes, void *s) {
+    (void)s;
+    catch_up();
+#ifdef EMULATED
+    emulated_clear(at, v, bytes);
+#else
+    memset((void *)(uintptr_t)at, v, bytes);
+#endif
+    return 0;
+}
+int cuStreamBeginCapture_v2(void *s, int mode) {
+    (void)s; (void)mode;
+    note("record", -1);
+    if (is("no_graphs")) return 801;
+#ifdef EMULATED
+    emulated_record();
+#endif
+    return 0;
+}
+int cuStreamEndCapture(void *s, void **graph) {
+    (void)s;
+    *graph = &context;
+#ifdef EMULATED
+    *graph = emulated_recorded();
+#endif
+    return is("no_graphs") ? 801 : 0;
+}
+int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags) { (void)flags; *exec = graph; return 0; }
 int cuGraphDestroy(void *graph) { (void)graph; return 0; }
-int cuGraphExecDestroy(void *exec) { (void)exec; return 0; }
-int cuGraphLaunch(void *exec, void *s) { (void)exec; (void)s; note("replay", -1); return 0; }
-int cuModuleLoadData(void **module, const void *image) { (void)image; *module = &context; return is("image") ? 222 : 0; }
+int cuGraphExecDestroy(void *exec) {
+    (void)exec;
+#ifdef EMULATED
+    emulated_forget(exec);
+#endif
+    return 0;
+}
+int cuGraphLaunch(void *exec, void *s) {
+    (void)exec; (void)s;
+    note("replay", -1);
+#ifdef EMULATED
+    catch_up();
+    emulated_replay(exec);
+#endif
+    return 0;
+}
+int cuModuleLoadData(void **module, const void *image) {
+    (void)image;
+    *module = &context;
+#ifdef EMULATED
+    *module = (void *)emulated_unit(image);
+    if (!*module) return 200;
+#endif
+    return is("image") ? 222 : 0;
+}
 int cuModuleUnload(void *module) { (void)module; return 0; }
-/* A function is its name. */
-static char names[256][64];
+/* A function is its name; of kernels that run, what they are and the bytes of shared memory that were asked for. */
+static struct { char name[64]; const void *kernel; unsigned allowed; } functions[256];
 int cuModuleGetFunction(void **f, void *module, const char *name) {
-    (void)module;
+    const void *kernel = module;
+#ifdef EMULATED
+    if (!(kernel = emulated_kernel(module, name))) return 500;
+#endif
     for (int i = 0; i < 256; i++) {
-        if (!names[i][0]) strncpy(names[i], name, 63);
-        if (!strcmp(names[i], name)) { *f = names[i]; return 0; }
+        if (!functions[i].name[0]) { strncpy(functions[i].name, name, 63); functions[i].kernel = kernel; functions[i].allowed = 49152; }
+        if (!strcmp(functions[i].name, name) && functions[i].kernel == kernel) { *f = &functions[i]; return 0; }
     }
     return 500;
 }
-int cuFuncSetAttribute(void *f, int which, int value) { (void)f; (void)which; (void)value; return 0; }
+int cuFuncSetAttribute(void *f, int which, int value) {
+    if (which != 8 || value > 232448) return 1;
+    for (int i = 0; i < 256; i++) if (f == &functions[i]) functions[i].allowed = (unsigned)value;
+    return 0;
+}
 int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned s, void *stream, void **p, void **x) {
-    (void)a; (void)b; (void)c; (void)d; (void)e; (void)g; (void)s; (void)stream; (void)x;
-    const char *name = f;
+    (void)a; (void)b; (void)c; (void)d; (void)e; (void)g; (void)stream; (void)x;
+    const char *name = f; /* comes first */
     note(name, -1);
     if (!strcmp(name, "extent")) later(NULL, (const void *)*(uintptr_t *)p[0], 0, *(long long *)p[1]);
     /* The first word of the FMM's argument is the address of its state, whose first word are its flags. */
     if (!strcmp(name, "fmm_renew")) **(unsigned **)p[0] = 0;
     if (!strcmp(name, "fmm_inside") && is("outside")) **(unsigned **)p[0] |= 8;
+    for (int i = 0; i < 256; i++) {
+        if (f != &functions[i]) continue;
+        if (s > functions[i].allowed) return 1;
+#ifdef EMULATED
+        const unsigned grid[3] = {a, b, c}, block[3] = {d, e, g};
+        catch_up();
+        const int code = emulated_launch(functions[i].kernel, grid, block, s, p);
+        if (code) return code;
+#endif
+    }
     return is("kernel") ? 700 : 0;
 }
 int cuGetErrorString(int code, const char **text) {

@@ -1,0 +1,210 @@
+//! The CUDA back end from its C functions to its last kernel, on a GPU that is emulated: the kernels' sources compiled as C++,
+//! the threads of a block in turns (tests/emulated_gpu). Every answer is held against the CPU's direct sum.
+
+#![cfg(target_os = "linux")]
+
+#[path = "../benches/support/mod.rs"]
+mod support;
+
+#[path = "emulated_gpu/harness.rs"]
+mod harness;
+
+use harness::with_gpu;
+use support::accuracy::{Field, evaluate, fill, name_of, options, reference, regularizations, relative_l2};
+use support::api::{Plan, Scalar, Session, flat};
+use support::cases::{Case, DISTRIBUTIONS, Kind, case};
+use wakefmm::options::*;
+
+const KINDS: [Kind; 4] = [Kind::Segments, Kind::Particles, Kind::Both, Kind::Charges];
+
+fn wish(method: i32, tolerance: f64) -> wfmm_plan_options {
+    options(method, tolerance, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 0)
+}
+
+/// Asserts that field and gradient are as right as promised: gradients to thirty tolerances, as benches/accuracy.rs asks.
+fn close(got: &Field, want: &Field, tolerance: f64, what: &str) {
+    let (main, gradient) = (relative_l2(&got.main, &want.main), relative_l2(&got.gradient, &want.gradient));
+    let right = main <= tolerance && gradient <= 30.0 * tolerance;
+    assert!(right, "{what}: {main:.2e} and {gradient:.2e} of {tolerance:.0e}");
+}
+
+/// Every kind of source with every core in one precision, summed directly and by the FMM.
+fn all_cores<T: Scalar>(exact: f64, tolerance: f64) {
+    let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+    for kind in KINDS {
+        let c = case("cube", kind, 700, 650, 1.0).rounded();
+        for (segments, particles) in regularizations(kind) {
+            let want = reference(&cpu, &c, segments, particles);
+            for (method, tolerance) in [(WFMM_METHOD_DIRECT, exact), (WFMM_METHOD_FMM, tolerance)] {
+                let o = options(method, tolerance.max(1e-10), segments, particles, 0);
+                let (got, outcome) = evaluate::<T>(&gpu, &c, &o);
+                let what = format!("{kind:?} {} {} {}", name_of(segments), name_of(particles), outcome.recipe);
+                let expected = if segments == WFMM_REG_OFFSET { WFMM_METHOD_DIRECT } else { method };
+                assert_eq!(outcome.method, expected, "{what}");
+                close(&got, &want, tolerance, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_core_in_double_precision() {
+    with_gpu("every_core_in_double_precision", &[], || all_cores::<f64>(1e-11, 1e-4));
+}
+
+#[test]
+fn every_core_in_single_precision() {
+    with_gpu("every_core_in_single_precision", &[], || all_cores::<f32>(2e-5, 1e-3));
+}
+
+/// Thin, lonely, coincident, far: trees that are deep, of one cell, of more cells than were thought of.
+fn all_places<T: Scalar>(tolerance: f64, unit: f64, is_asked: impl Fn(&str, Kind) -> bool) {
+    let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+    for (k, name) in DISTRIBUTIONS.iter().enumerate() {
+        for kind in KINDS.into_iter().filter(|kind| is_asked(name, *kind)) {
+            let c = case(name, kind, 500 + 40 * k, 600, unit).rounded();
+            let want = reference(&cpu, &c, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
+            let (got, outcome) = evaluate::<T>(&gpu, &c, &wish(WFMM_METHOD_FMM, tolerance));
+            let what = format!("{name} {kind:?} {}", outcome.recipe);
+            assert_eq!(outcome.method, WFMM_METHOD_FMM, "{what}");
+            close(&got, &want, tolerance, &what);
+        }
+    }
+}
+
+#[test]
+fn every_place_in_double_precision() {
+    with_gpu("every_place_in_double_precision", &[], || all_places::<f64>(1e-4, 1.0, |_, _| true));
+}
+
+/// Single precision has too few digits for a box of 2000 around cores of 2e-4, for what is nearest to a segment, and for a field
+/// far away where its sources cancel.
+#[test]
+fn every_place_in_single_precision() {
+    let segments_need_more = ["64 clusters", "line", "coincident", "targets = sources", "targets on middles"];
+    let is_asked = |name: &str, kind| {
+        let on_segments = matches!(kind, Kind::Segments | Kind::Both) && segments_need_more.contains(&name);
+        !["far source", "far targets"].contains(&name) && !on_segments
+    };
+    with_gpu("every_place_in_single_precision", &[], || all_places::<f32>(1e-3, 1e3, is_asked));
+}
+
+/// Tolerances choose the orders, and orders the kernels that translate.
+fn all_tolerances<T: Scalar>(tolerances: &[f64]) {
+    let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+    for kind in [Kind::Particles, Kind::Charges] {
+        let mut c = case("cube", kind, 1200, 1000, 1.0);
+        c.particle_core.fill(0.0);
+        let want = reference(&cpu, &c, WFMM_REG_NONE, WFMM_REG_NONE);
+        for tolerance in tolerances {
+            let mut plan = Plan::<T>::new(&gpu, &options(WFMM_METHOD_FMM, *tolerance, WFMM_REG_NONE, WFMM_REG_NONE, 0));
+            fill(&mut plan, &c);
+            let got = field(&mut plan, &c);
+            let error = relative_l2(&got, &want.main);
+            assert!(error <= *tolerance, "{kind:?} {error:.1e} of {tolerance:.0e}: {}", plan.recipe());
+        }
+    }
+}
+
+/// Velocities or potentials of a plan, without gradients.
+fn field<T: Scalar>(plan: &mut Plan<T>, c: &Case) -> Vec<f64> {
+    let mut x = vec![T::of(f64::NAN); if c.charge.is_empty() { 3 } else { 1 } * c.targets.len()];
+    if c.charge.is_empty() {
+        plan.velocity(&mut x, None)
+    } else {
+        plan.potential(&mut x, None)
+    }
+    x.into_iter().map(T::f64).collect()
+}
+
+#[test]
+fn every_tolerance_in_double_precision() {
+    with_gpu("every_tolerance_in_double_precision", &[], || {
+        all_tolerances::<f64>(&[1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8])
+    });
+}
+
+#[test]
+fn every_tolerance_in_single_precision() {
+    with_gpu("every_tolerance_in_single_precision", &[], || {
+        all_tolerances::<f32>(&[1e-1, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5])
+    });
+}
+
+/// One plan through new strengths, new targets, both, all, again and again, and other counts: after each step the answer is
+/// that of the direct sum, and in the end the second time the same bits.
+#[test]
+fn what_is_kept_between_evaluations_is_right() {
+    with_gpu("what_is_kept_between_evaluations_is_right", &[], || {
+        for kind in KINDS {
+            one_plan_through_changes(kind);
+        }
+    });
+}
+
+fn one_plan_through_changes(kind: Kind) {
+    let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+    let mut plan = Plan::<f64>::new(&gpu, &wish(WFMM_METHOD_FMM, 1e-4));
+    let mut exact = Plan::<f64>::new(&cpu, &wish(WFMM_METHOD_DIRECT, 1e-4));
+    let mut right = |plan: &mut Plan<f64>, c: &Case, step: &str| {
+        fill(&mut exact, c);
+        let (got, want) = (field(plan, c), field(&mut exact, c));
+        let error = relative_l2(&got, &want);
+        assert!(error <= 1e-4, "{kind:?}, {step}: {error:.1e}");
+        got
+    };
+    let mut c = case("cube", kind, 600, 500, 1.0);
+    fill(&mut plan, &c);
+    right(&mut plan, &c, "first");
+    for round in 0..3 {
+        c.circulation.iter_mut().chain(&mut c.charge).for_each(|g| *g = 0.3 - *g);
+        c.strength.iter_mut().flatten().for_each(|a| *a *= -2.0);
+        plan.strengths(&c.circulation, &flat(&c.strength), &c.charge);
+        right(&mut plan, &c, &format!("strengths {round}"));
+        c.targets = case("cube", kind, 10 + round, 400 + 100 * round, 0.9).targets;
+        plan.targets(&flat(&c.targets));
+        right(&mut plan, &c, &format!("targets {round}"));
+    }
+    c.circulation.iter_mut().chain(&mut c.charge).for_each(|g| *g *= 3.0);
+    plan.strengths(&c.circulation, &flat(&c.strength), &c.charge);
+    c.targets.iter_mut().for_each(|x| x[1] += 4.0);
+    plan.targets(&flat(&c.targets));
+    right(&mut plan, &c, "targets outside of the old cube");
+    for (n, m) in [(600, 500), (600, 500), (600, 500), (40, 1500), (1500, 2), (1, 1), (700, 700)] {
+        let c = case("helical wake", kind, n, m, 1.0);
+        fill(&mut plan, &c);
+        let got = right(&mut plan, &c, &format!("{n} and {m}"));
+        fill(&mut plan, &c);
+        assert_eq!(got, right(&mut plan, &c, "again"), "{kind:?} {n} {m}: the same bits");
+    }
+}
+
+/// Sums of all bits of fields, as a line of text.
+fn print_bits() {
+    let gpu = Session::gpu();
+    for kind in KINDS {
+        let c = case("helical wake", kind, 800, 900, 1.0);
+        let bits = |x: Vec<f64>| x.iter().fold(0u64, |sum, x| sum.rotate_left(7).wrapping_add(x.to_bits()));
+        let double = bits(evaluate::<f64>(&gpu, &c, &wish(WFMM_METHOD_FMM, 1e-3)).0.gradient);
+        let single = bits(evaluate::<f32>(&gpu, &c, &wish(WFMM_METHOD_FMM, 1e-2)).0.gradient);
+        println!("\nbits {kind:?} {double:x} {single:x}");
+    }
+}
+
+/// No result depends on which thread is first, and older GPUs' products by shuffles are those of the tensor units.
+#[test]
+fn the_order_of_threads_changes_no_bit() {
+    const NAME: &str = "the_order_of_threads_changes_no_bit";
+    let bits = |settings: &[(&str, &str)]| -> Vec<String> {
+        let text = with_gpu(NAME, settings, print_bits);
+        text.lines().filter(|line| line.starts_with("bits ")).map(str::to_owned).collect()
+    };
+    let first = bits(&[]);
+    if first.is_empty() {
+        return; // the child
+    }
+    assert_eq!(first.len(), KINDS.len());
+    assert_eq!(first, bits(&[("EMULATED_ORDER", "last")]), "the last thread first");
+    let doubles = |lines: Vec<String>| lines.iter().map(|l| l[..l.rfind(' ').unwrap()].to_owned()).collect::<Vec<_>>();
+    assert_eq!(doubles(first), doubles(bits(&[("EMULATED_MMA", "shuffle")])), "products by shuffles");
+}

@@ -1,0 +1,79 @@
+// What tests/fake_driver/cuda.c asks for where kernels are to run: a kernel by its name, launches and clearings, now or when a
+// recorded graph is replayed. Streams need nothing: what is queued first is done first, and at once.
+#include "threads.h"
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace emulated {
+
+static Kernel *kernels;
+
+Kernel::Kernel(const char *unit, const char *name, std::function<Body(void **)> bind, unsigned char *memory)
+    : unit(unit), name(name), bind(std::move(bind)), memory(memory), next(kernels) { kernels = this; }
+
+typedef std::vector<std::function<void()>> Graph;
+
+// Kernels of several host threads take turns.
+static std::mutex turn;
+// What this thread records; null: it does not.
+static thread_local std::unique_ptr<Graph> recording;
+
+static void queue(std::function<void()> work) {
+    if (recording) { recording->push_back(std::move(work)); return; }
+    const std::lock_guard<std::mutex> mine(turn);
+    work();
+}
+
+} // namespace emulated
+
+using namespace emulated;
+
+extern "C" {
+
+// The unit whose fat binary this is, by comparing it with the files in the folder EMULATED_IMAGES; null: none.
+const char *emulated_unit(const void *image) {
+    const char *folder = getenv("EMULATED_IMAGES");
+    for (const Kernel *k = kernels; k; k = k->next) {
+        std::ifstream file(std::string(folder ? folder : ".") + "/" + k->unit + ".fatbin", std::ios::binary);
+        const std::string content{std::istreambuf_iterator<char>(file), {}};
+        // The header says how long the rest is: where it differs the image may be shorter.
+        if (content.size() > 16 && !memcmp(content.data(), image, 16) && !memcmp(content.data(), image, content.size())) return k->unit;
+    }
+    return nullptr;
+}
+
+const void *emulated_kernel(const char *unit, const char *name) {
+    for (const Kernel *k = kernels; k; k = k->next) if (!strcmp(k->unit, unit) && !strcmp(k->name, name)) return k;
+    return nullptr;
+}
+
+int emulated_launch(const void *kernel, const unsigned *grid, const unsigned *block, unsigned shared, void **arguments) {
+    const Kernel *k = (const Kernel *)kernel;
+    if (block[1] != 1 || block[2] != 1 || block[0] > 1024 || grid[1] > 65535 || grid[2] > 65535) return 1;
+    const Body body = k->bind(arguments);
+    const Index size{grid[0], grid[1], grid[2]};
+    const unsigned threads = block[0];
+    queue([=] { run(k->name, body, size, threads, k->memory, shared); });
+    return 0;
+}
+
+void emulated_clear(uint64_t at, unsigned char value, size_t bytes) {
+    queue([=] { memset((void *)(uintptr_t)at, value, bytes); });
+}
+
+void emulated_record(void) { recording = std::make_unique<Graph>(); }
+void *emulated_recorded(void) { return recording.release(); }
+void emulated_forget(void *graph) { delete (Graph *)graph; }
+void emulated_replay(const void *graph) {
+    const std::lock_guard<std::mutex> mine(turn);
+    for (const auto &work : *(const Graph *)graph) work();
+}
+
+} // extern "C"
