@@ -33,6 +33,8 @@ pub struct Context {
 struct Kernels {
     modules: HashMap<&'static str, sys::CUmodule>,
     functions: HashMap<(&'static str, String), Function>,
+    /// Dynamic shared memory that each function may have, by its handle.
+    shared: HashMap<usize, usize>,
 }
 
 /// A kernel, valid as long as its context.
@@ -146,12 +148,19 @@ impl Context {
         Ok(module)
     }
 
-    /// Lets a kernel use more than 48 KB of shared memory a block.
+    /// Lets a kernel use more than 48 KB of shared memory a block. Never less than before: plans share the kernels.
     pub fn allow_shared_memory(&self, function: Function, bytes: usize) -> Result<()> {
+        let mut kernels = self.functions.lock();
+        let most = kernels.shared.entry(function.raw as usize).or_default();
+        if bytes <= *most {
+            return Ok(());
+        }
         let _current = self.enter()?;
         let which = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function belongs to this context.
-        unsafe { check(sys::cuFuncSetAttribute(function.raw, which, bytes as i32), "cuFuncSetAttribute") }
+        unsafe { check(sys::cuFuncSetAttribute(function.raw, which, bytes as i32), "cuFuncSetAttribute")? };
+        *most = bytes;
+        Ok(())
     }
 
     /// Waits for everything that was started on this device through this context.
