@@ -224,3 +224,51 @@ fn asynchronous_evaluations_return_at_once_and_fail_when_waited_for() {
     let lost = status("kernel");
     assert_eq!((lost[0], lost[2], lost[3]), (0, WFMM_ERR_DEVICE_LOST, WFMM_ERR_UNUSABLE), "a lost one may not");
 }
+
+#[test]
+#[ignore = "run by the others, under the fake driver"]
+fn misses() {
+    let session = Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, threads: 2 }).unwrap();
+    let options = wfmm_plan_options { method: 2, tolerance: 1e-4, particle_regularization: 0, ..Default::default() };
+    let mut plan = Plan::new(session, PlanOptions::checked(&options).unwrap());
+    set_particles(&mut plan, 1);
+    set_targets(&mut plan, 2);
+    for name in ["first", "second"] {
+        say(name);
+        evaluate(&mut plan);
+        let report = plan.report();
+        println!("{name} method {} order {} error {:e}", report.method, report.order, report.estimated_error);
+        println!("{name} recipe {}", plan.recipe());
+    }
+}
+
+/// What the device says of the error decides: kept, computed again with more, or summed directly; the plan remembers.
+#[test]
+fn a_missed_tolerance_is_computed_again_and_in_the_end_directly() {
+    let run = |failure: &str| {
+        let (text, log) = harness::run("misses", failure);
+        let line = |name: &str| {
+            let found = text.lines().find_map(|l| l.split_once(&format!("{name} method ")));
+            found.unwrap_or_else(|| panic!("{text}")).1.to_owned()
+        };
+        let parts: Vec<_> = log.split("# ").skip(1).collect();
+        let times = |part: usize, kernel: &str| parts[part].matches(kernel).count();
+        let numbers = [0, 1].map(|k| [times(k, "fmm_l2p"), times(k, "fmm_verdict"), times(k, "particles_none\n")]);
+        (line("first"), line("second"), numbers, text)
+    };
+    let order = |line: &str| line.split(' ').nth(2).unwrap().parse::<i32>().unwrap();
+    let (good, again, did, text) = run("none");
+    assert_eq!(did, [[1, 1, 0]; 2], "one try each: {text}");
+    assert!(good.starts_with("2 ") && good.ends_with("error 1e-5") && again == good && !text.contains("tightening"));
+    let (first, second, did, text) = run("miss1");
+    assert_eq!(did, [[2, 2, 0], [1, 1, 0]], "the second field begins with what the first one needed: {text}");
+    assert!(first == second && order(&first) > order(&good), "{good}, then {first}");
+    assert!(text.contains("first recipe") && text.contains("after tightening 1 times"), "{text}");
+    let (first, second, did, text) = run("miss9");
+    assert!(did[0][0] >= 2 && did[0][2] == 1, "tries, then the direct sum: {did:?} {text}");
+    assert!(first.starts_with("1 order 0 error 0e0") && text.contains("summed directly"), "{first} {text}");
+    assert!(second.starts_with("1 ") || second.starts_with("2 "), "{second}");
+    // What cannot be compared is no reason to begin again, what has no bounds none to try a little more.
+    assert_eq!(run("no_number").2, [[1, 1, 0]; 2]);
+    assert_eq!(run("infinite").2, [[1, 1, 1]; 2]);
+}

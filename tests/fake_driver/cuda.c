@@ -1,6 +1,7 @@
 /* A driver that fails on request, for tests/cuda_failure.rs and tests/cuda_work.rs. FAKE_CUDA names the failure; nothing is
  * computed, unless EMULATED is defined: then tests/emulated_gpu runs the kernels. With FAKE_CUDA_LOG=FILE it writes down what
  * is launched, and "sum S" for the points that kernel `extent` would have read. Copies from page-locked memory are made as late as a real bus might: when somebody waits. */
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,6 +192,21 @@ int cuFuncSetAttribute(void *f, int which, int value) {
     for (int i = 0; i < 256; i++) if (f == &functions[i]) functions[i].allowed = (unsigned)value;
     return 0;
 }
+#ifndef EMULATED
+/* The head of the state and the errors of field and gradient, where the kernel's second argument says; with FAKE_CUDA=missK the first
+ * K fields are ten tolerances of 1e-4 off, with "no_number" the exact field is none. */
+static void verdict(const uint64_t *state, const void *check) {
+    static int fields;
+    uint64_t head;
+    const char *failure = getenv("FAKE_CUDA");
+    memcpy(&head, (const char *)check + 24, sizeof head);
+    double error[2] = {failure && !strncmp(failure, "miss", 4) && fields++ < atoi(failure + 4) ? 1e-3 : 1e-5, 0};
+    if (is("no_number")) error[0] = NAN;
+    if (is("infinite")) error[0] = INFINITY;
+    memcpy((void *)(uintptr_t)head, state, 48);
+    memcpy((char *)(uintptr_t)head + 48, error, sizeof error);
+}
+#endif
 int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned s, void *stream, void **p, void **x) {
     (void)a; (void)b; (void)c; (void)d; (void)e; (void)g; (void)stream; (void)x;
     const char *name = f; /* comes first */
@@ -209,6 +225,9 @@ int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsi
         if (code) return code;
 #endif
     }
+#ifndef EMULATED
+    if (!strcmp(name, "fmm_verdict")) verdict(*(uint64_t **)p[0], p[1]);
+#endif
     return is("kernel") ? 700 : 0;
 }
 int cuGetErrorString(int code, const char **text) {

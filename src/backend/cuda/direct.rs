@@ -306,7 +306,7 @@ fn kinds(inputs: &DeviceInputs, options: &PlanOptions, field: Field) -> Vec<Kind
 }
 
 /// Names in kernels/direct.cuh.
-fn name_of(regularization: Regularization) -> &'static str {
+pub(super) fn name_of(regularization: Regularization) -> &'static str {
     match regularization {
         Regularization::None => "none",
         Regularization::Rankine => "rankine",

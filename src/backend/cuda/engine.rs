@@ -175,6 +175,7 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
             self.report.seconds[Pass::P2p as usize] = computed;
             (self.report.method, self.report.order, self.report.depth, self.report.cells) =
                 (WFMM_METHOD_DIRECT, 0, 0, 0);
+            self.report.estimated_error = 0.0;
         }
         self.report.seconds[Pass::Total as usize] = whole;
         Ok(())

@@ -101,7 +101,8 @@ pub struct StateHead {
     pub near_pairs: u64,
     pub core_pairs: u64,
     pub far_pairs: u64,
-    pub unused: [u64; 2],
+    /// Of field and gradient at the sampled targets, from fmm_check.cu.
+    pub error: [f64; 2],
 }
 
 const _: () = assert!(size_of::<StateHead>() == 64);

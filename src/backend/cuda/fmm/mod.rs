@@ -4,7 +4,7 @@
 //!   recipe      orders, leaf sizes, core ranges        staircase   which operator blocks are kept
 //!   args layout the kernels' arguments, where they lie reuse       what the last evaluation left
 //!   replay      graphs of small evaluations              set         FMM or direct, all kinds of source
-//!   mod         FmmSum: passes, retries
+//!   check       the error at a few targets               mod         FmmSum: passes, retries
 //! ```
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Counts stay on the
@@ -12,6 +12,7 @@
 //! the evaluation is done again with more.
 
 mod args;
+mod check;
 mod layout;
 pub mod recipe;
 mod replay;
@@ -23,12 +24,13 @@ use super::context::{Context, Function};
 use super::direct::{CudaReal, Output};
 use super::gather::{DeviceInputs, RealsArg};
 use super::locked::Locked;
-use super::memory::{Buffer, Plain, clear_at, copy_out};
+use super::memory::{Buffer, Plain, clear_at};
 use super::stream::{Event, Stream, launch};
 use crate::error::{Error, Result};
 use crate::options::{PlanOptions, Regularization};
 use crate::report::Pass;
 use args::{CELLS_OVERFLOW, DEPTH_OVERFLOW, FmmArg, OUTSIDE, STATE_BYTES, StateHead};
+use check::{Check, CheckArg, CheckKernels, Place};
 use layout::Laid;
 pub use recipe::{Kind, Recipe};
 use replay::Replay;
@@ -51,6 +53,8 @@ pub struct Account {
     pub depth: u32,
     pub cells: u64,
     pub near_pairs: u64,
+    /// Relative to the whole field, found at a few targets once all kinds of source were in it; NaN: nothing to compare.
+    pub error: f64,
 }
 
 /// One FMM of one kind of source on one device.
@@ -117,6 +121,7 @@ struct Kernels {
     smooth: Option<Function>,
     p2p: Function,
     l2p: Function,
+    check: CheckKernels,
 }
 
 /// Where the caller's arrays of one kind are.
@@ -189,6 +194,7 @@ impl<T: CudaReal> FmmSum<T> {
         inputs: &DeviceInputs,
         options: &PlanOptions,
         output: Output,
+        (check, place): (&Check, Place),
         stream: &Stream,
         marks: &[(Pass, Event)],
     ) -> Result<()> {
@@ -202,16 +208,18 @@ impl<T: CudaReal> FmmSum<T> {
             if laid.lost[0] && !work.sources || laid.lost[1] && !work.targets {
                 continue;
             }
+            let checked = check.arg(place, self.head.as_ref().as_ptr() as u64);
             let passes = Passes {
                 kernels: &self.kernels,
                 recipe: &self.recipe,
                 context: &self.context,
                 laid: &laid,
                 work,
+                check: (check, checked),
                 marks,
             };
-            self.replay.run((laid.f, work), stream, |replay, recorded| passes.enqueue(stream, replay, recorded))?;
-            copy_out(laid.f.state, self.head.slice_mut(), stream)?;
+            let queued = (laid.f, work, checked);
+            self.replay.run(queued, stream, |replay, recorded| passes.enqueue(stream, replay, recorded))?;
             stream.synchronize()?;
             if self.learn() {
                 self.keeper.keep(self.recipe.kind, inputs, shape);
@@ -278,6 +286,7 @@ impl<T: CudaReal> FmmSum<T> {
                 depth: head.deepest[0].max(head.deepest[1]),
                 cells: u64::from(head.cells[0]) + u64::from(head.cells[1]),
                 near_pairs: head.near_pairs + head.core_pairs,
+                error: check::counted(head.error),
             };
             return true;
         }
@@ -306,6 +315,7 @@ struct Passes<'a> {
     context: &'a Context,
     laid: &'a Laid,
     work: Work,
+    check: (&'a Check, CheckArg),
     marks: &'a [(Pass, Event)],
 }
 
@@ -313,6 +323,7 @@ impl Passes<'_> {
     /// All passes that `work` asks for, in order.
     fn enqueue(&self, stream: &Stream, replay: &Replay, recorded: bool) -> Result<()> {
         let (k, work, laid, f) = (self.kernels, self.work, self.laid, self.laid.f);
+        let (check, checked) = (self.check.0, &self.check.1);
         let sms = self.context.info.multiprocessors as u32;
         let most = f.tree[0].n.max(f.tree[1].n);
         let shared = self.context.info.shared_memory as usize;
@@ -364,6 +375,10 @@ impl Passes<'_> {
             }
             if work.targets {
                 launch!(stream, k.keys, some, 256, 0; t)?;
+            }
+            // Here the root cube is known, and what follows leaves the arithmetic units alone.
+            check.begin(&k.check, &f, checked, stream)?;
+            if work.targets {
                 for pass in 0..f.sort_passes {
                     launch!(stream, k.sort, [most.div_ceil(2048), 2, 1], 256, 0; t, pass)?;
                 }
@@ -414,6 +429,7 @@ impl Passes<'_> {
         mark(Pass::P2p)?;
         // SAFETY: as above.
         unsafe { launch!(stream, k.l2p, [8 * sms, 1, 1], 128, l2p_shared(self.recipe); f)? };
+        check.end(&k.check, &f, checked, stream)?;
         mark(Pass::L2p)
     }
 }
@@ -483,6 +499,7 @@ impl Kernels {
             },
             p2p: context.function("fmm_p2p", &format!("fmm_p2p_{near}_{t}"))?,
             l2p: context.function("fmm_l2p", &format!("fmm_l2p_{far}_{t}"))?,
+            check: CheckKernels::find::<T>(context, recipe)?,
         })
     }
 }

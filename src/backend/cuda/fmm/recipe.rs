@@ -53,6 +53,8 @@ pub struct Recipe {
     pub two_parts: bool,
     /// Points that a leaf of a uniform cloud should have, if the root may be stretched for it.
     pub full: Option<f64>,
+    /// Budget of the far field in tolerances.
+    pub budget: f64,
 }
 
 /// What `interpolates` of kernels/fmm_pair.cuh needs: with 1 - F at most b (core/distance)^power, the squared part of the tolerance
@@ -92,25 +94,20 @@ pub struct M2l {
 }
 
 impl Recipe {
-    pub fn new(kind: Kind, options: &PlanOptions, gradient: bool, is_f64: bool, shared: usize) -> Self {
+    /// `most` bounds the budget, in tolerances: infinite until a field missed its tolerance.
+    pub fn new(kind: Kind, options: &PlanOptions, gradient: bool, is_f64: bool, shared: usize, most: f64) -> Self {
         let regularization = match kind {
             Kind::Charge => Regularization::None,
             Kind::Particle => options.particle_regularization,
             Kind::Segment => options.segment_regularization,
         };
-        let tolerance = options.tolerance.max(if is_f64 { 1e-13 } else { 1e-6 });
         let cores = regularization != Regularization::None;
-        let budget = tolerance
-            * match (cores, kind) {
-                (true, _) => BUDGET_CORES,
-                (_, Kind::Charge) => BUDGET_CHARGES,
-                _ if tolerance > LOOSE => BUDGET_LOOSE,
-                _ if is_f64 => BUDGET_PLAIN,
-                _ => BUDGET_PLAIN_SINGLE,
-            };
+        let usual = budget(kind, cores, tolerance(options, is_f64), is_f64);
+        let safety = (most / usual).min(1.0);
+        let tolerance = safety * tolerance(options, is_f64);
         let most = highest_order(is_f64, shared);
         let least = (options.order.max(0) as usize).min(most);
-        let staircase = Staircase::new(budget, least, most);
+        let staircase = Staircase::new(usual * tolerance, least, most);
         // A potential's sums cancel more than a velocity's.
         let two_parts = !is_f64 && tolerance < if kind == Kind::Charge { 3e-3 } else { 9e-4 };
         let full = if cores { LEAF_CORES } else { best_leaf(kind, &staircase, is_f64, gradient) };
@@ -140,6 +137,7 @@ impl Recipe {
             smooth: Smooth::new(regularization, tolerance, gradient),
             two_parts,
             full,
+            budget: usual * safety,
         }
     }
 
@@ -228,6 +226,22 @@ impl Recipe {
         }
         text
     }
+}
+
+/// Budget of the far field in tolerances.
+fn budget(kind: Kind, cores: bool, tolerance: f64, is_f64: bool) -> f64 {
+    match (cores, kind) {
+        (true, _) => BUDGET_CORES,
+        (_, Kind::Charge) => BUDGET_CHARGES,
+        _ if tolerance > LOOSE => BUDGET_LOOSE,
+        _ if is_f64 => BUDGET_PLAIN,
+        _ => BUDGET_PLAIN_SINGLE,
+    }
+}
+
+/// What can be asked of a precision.
+pub fn tolerance(options: &PlanOptions, is_f64: bool) -> f64 {
+    options.tolerance.max(if is_f64 { 1e-13 } else { 1e-6 })
 }
 
 /// Points a leaf where M2L, which falls with them, costs as much as the near field, which grows: measured on one H200,
@@ -337,7 +351,7 @@ mod tests {
                     (Kind::Charge, 65_536),
                 ] {
                     let options = options(tolerance);
-                    let recipe = Recipe::new(kind, &options, true, is_f64, shared);
+                    let recipe = Recipe::new(kind, &options, true, is_f64, shared, f64::INFINITY);
                     let (arena, all) = recipe.translate_shared(shared);
                     assert!(recipe.m2l(shared).shared + 8192 <= shared, "{tolerance} {kind:?}");
                     assert!(

@@ -2,6 +2,7 @@
 //! graph and started with one call. In both forms the near field may run beside the far field, on a queue of its own.
 
 use super::args::FmmArg;
+use super::check::CheckArg;
 use super::reuse::Work;
 use crate::backend::cuda::context::Context;
 use crate::backend::cuda::stream::{Event, Graph, Stream};
@@ -16,7 +17,7 @@ pub fn is_small(f: &FmmArg) -> bool {
 }
 
 /// What one evaluation queues.
-type Queued = (FmmArg, Work);
+type Queued = (FmmArg, Work, CheckArg);
 
 /// The last evaluation, and its graph once it was repeated.
 #[derive(Debug)]

@@ -1,6 +1,8 @@
-//! The FMMs of one engine: which kinds of source need one, whether it beats the direct sum, and what the last one did.
+//! The FMMs of one engine: which kinds of source need one, whether it beats the direct sum, what the last one did, and what is
+//! done where it misses its tolerance.
 
-use super::{FmmSum, Kind, Recipe};
+use super::check::{Check, Place};
+use super::{FmmSum, Kind, Recipe, recipe};
 use crate::backend::Field;
 use crate::backend::cuda::context::Context;
 use crate::backend::cuda::direct::{CudaReal, Output};
@@ -24,6 +26,27 @@ const EMPTY: f64 = 0.17e-3;
 const POINT: f64 = 2e-9;
 const FRAGMENT: f64 = 9e-13;
 
+/// Times that a field which misses its tolerance is computed again, tighter, before it is summed directly.
+const ROUNDS: u32 = 3;
+/// After a miss the largest budget becomes one of these parts of what would just hold the tolerance: the first that expansions reach.
+const AIMS: [f64; 2] = [0.4, 0.8];
+
+/// What is to be summed.
+struct Problem<'a> {
+    context: &'a Arc<Context>,
+    inputs: &'a DeviceInputs,
+    options: &'a PlanOptions,
+    kinds: Vec<(Kind, usize)>,
+    gradient: bool,
+}
+
+impl Problem<'_> {
+    /// Sources and targets.
+    fn numbers(&self) -> [usize; 2] {
+        [self.kinds.iter().map(|(_, n)| n).sum(), self.inputs.targets.n]
+    }
+}
+
 #[derive(Debug)]
 pub struct FmmSet<T: CudaReal> {
     /// Made when first asked for: where AUTO keeps to the direct sum, a new one at every call would cost more than the sum.
@@ -32,22 +55,41 @@ pub struct FmmSet<T: CudaReal> {
     sums: Vec<FmmSum<T>>,
     /// Those of the last evaluation.
     last: Vec<usize>,
+    /// Made with the first sum.
+    check: Option<Check>,
+    /// The largest budget of a recipe, in tolerances: what this plan's fields were found to need.
+    budget: f64,
+    /// Sources and targets of the field that missed.
+    missed: [usize; 2],
+    /// Times that the last field was computed again.
+    tightened: u32,
     marks: Vec<(Pass, Event)>,
     begin: Option<Event>,
 }
 
 impl<T: CudaReal> Default for FmmSet<T> {
     fn default() -> Self {
-        Self { recipes: Vec::new(), sums: Vec::new(), last: Vec::new(), marks: Vec::new(), begin: None }
+        Self {
+            recipes: Vec::new(),
+            sums: Vec::new(),
+            last: Vec::new(),
+            check: None,
+            budget: f64::INFINITY,
+            missed: [0; 2],
+            tightened: 0,
+            marks: Vec::new(),
+            begin: None,
+        }
     }
 }
 
 impl<T: CudaReal> FmmSet<T> {
     pub fn bytes(&self) -> u64 {
-        self.sums.iter().map(FmmSum::bytes).sum()
+        self.sums.iter().map(FmmSum::bytes).sum::<u64>() + self.check.as_ref().map_or(0, Check::bytes)
     }
 
-    /// Evaluates by FMM on `stream` and waits, if that is wanted or expected to be faster; false: nothing was done.
+    /// Evaluates by FMM on `stream` and waits, if that is wanted or expected to be faster; false: the direct sum is to be taken,
+    /// and nothing was added to the output.
     pub fn evaluate(
         &mut self,
         context: &Arc<Context>,
@@ -58,6 +100,7 @@ impl<T: CudaReal> FmmSet<T> {
         stream: &Stream,
     ) -> Result<bool> {
         self.last.clear();
+        self.tightened = 0;
         let kinds = kinds(inputs, field);
         let possible =
             inputs.targets.n > 0 && !kinds.is_empty() && kinds.iter().all(|(kind, _)| has_fmm(*kind, options));
@@ -65,19 +108,109 @@ impl<T: CudaReal> FmmSet<T> {
             return Ok(false);
         }
         let gradient = output.gradient.address != 0;
+        let problem = Problem { context, inputs, options, kinds, gradient };
+        self.forget(&problem);
+        let Some(wanted) = self.choose(&problem) else { return Ok(false) };
+        let mut check = self.check.take().map_or_else(|| Check::new(context, stream), Ok)?;
+        let (main, n) = (if matches!(field, Field::Velocity { .. }) { 3 } else { 1 }, inputs.targets.n);
+        // What is added must be right the first time.
+        let held = if output.add { check.hold(output, main, n) } else { Ok(output) };
+        let good = held.and_then(|held| {
+            let good = self.hold_tolerance(&problem, wanted, held, &check, stream)?;
+            if good && output.add {
+                check.add(held, output, main, n, stream)?;
+            }
+            Ok(good)
+        });
+        self.check = Some(check);
+        good
+    }
+
+    /// What a field of other numbers needed says nothing about this one.
+    fn forget(&mut self, problem: &Problem<'_>) {
+        let alike = |a: usize, b: usize| 4 * a.abs_diff(b) <= a;
+        let numbers = problem.numbers();
+        if self.budget < f64::INFINITY && !(0..2).all(|k| alike(self.missed[k], numbers[k])) {
+            self.budget = f64::INFINITY;
+            self.recipes.clear();
+            self.sums.clear();
+        }
+    }
+
+    /// The recipes of all kinds; none where one of them cannot reach the tolerance, or the direct sum is expected to be faster.
+    fn choose(&mut self, problem: &Problem<'_>) -> Option<Vec<usize>> {
         let mut wanted = Vec::new();
-        for (kind, n) in &kinds {
-            let at = self.recipe(*kind, gradient, options, context);
+        for (kind, n) in &problem.kinds {
+            let at = self.recipe(*kind, problem);
             let recipe = &self.recipes[at];
-            // What the highest order cannot reach is summed directly.
-            if !recipe.staircase.reached || options.method == Method::Auto && !pays(recipe, *n, inputs.targets.n) {
-                return Ok(false);
+            let may_decline = problem.options.method == Method::Auto;
+            if !recipe.staircase.reached || may_decline && !pays(recipe, *n, problem.inputs.targets.n) {
+                return None;
             }
             wanted.push(at);
         }
-        let mut output = output;
-        for at in wanted {
-            let recipe = &self.recipes[at];
+        Some(wanted)
+    }
+
+    /// Computes the field until it holds the tolerance at the sampled targets; false: no recipe does.
+    fn hold_tolerance(
+        &mut self,
+        problem: &Problem<'_>,
+        mut wanted: Vec<usize>,
+        to: Output,
+        check: &Check,
+        stream: &Stream,
+    ) -> Result<bool> {
+        let tolerance = recipe::tolerance(problem.options, T::IS_F64);
+        loop {
+            let error = self.run(problem, &wanted, to, check, stream)?;
+            // NaN: neither are the sources numbers.
+            if error <= tolerance || error.is_nan() {
+                return Ok(true);
+            }
+            match self.tighten(problem, &wanted, tolerance / error) {
+                Some(next) => wanted = next,
+                None => {
+                    log::warn!("the FMM misses its tolerance of {tolerance:.1e} by {error:.1e}: summed directly");
+                    // The next field may be a kinder one.
+                    self.budget = f64::INFINITY;
+                    self.recipes.clear();
+                    return Ok(false);
+                }
+            }
+            self.tightened += 1;
+            log::info!("the FMM misses its tolerance of {tolerance:.1e} by {error:.1e}: tightened and computed again");
+        }
+    }
+
+    /// Other recipes, after an error of so many tolerances' inverse; none where there are no better ones.
+    fn tighten(&mut self, problem: &Problem<'_>, wanted: &[usize], held: f64) -> Option<Vec<usize>> {
+        let largest = wanted.iter().map(|k| self.recipes[*k].budget).fold(0.0, f64::max);
+        self.missed = problem.numbers();
+        self.last.clear();
+        self.sums.clear();
+        if self.tightened == ROUNDS || held == 0.0 {
+            return None;
+        }
+        AIMS.iter().find_map(|aim| {
+            self.budget = largest * (aim * held).min(0.5);
+            self.recipes.clear();
+            self.choose(problem)
+        })
+    }
+
+    /// Evaluates all kinds and waits: the error found.
+    fn run(
+        &mut self,
+        problem: &Problem<'_>,
+        wanted: &[usize],
+        to: Output,
+        check: &Check,
+        stream: &Stream,
+    ) -> Result<f64> {
+        let mut output = to;
+        for (slot, at) in wanted.iter().enumerate() {
+            let recipe = &self.recipes[*at];
             let found = self
                 .sums
                 .iter()
@@ -85,24 +218,31 @@ impl<T: CudaReal> FmmSet<T> {
             let k = match found {
                 Some(k) => k,
                 None => {
-                    self.sums.push(FmmSum::new(context, recipe.clone(), stream)?);
+                    self.sums.push(FmmSum::new(problem.context, recipe.clone(), stream)?);
                     self.sums.len() - 1
                 }
             };
-            self.mark(context, stream)?;
-            self.sums[k].evaluate(inputs, options, output, stream, &self.marks)?;
+            self.mark(problem.context, stream)?;
+            let check = (check, Place { slot, of: wanted.len() });
+            self.sums[k].evaluate(problem.inputs, problem.options, output, check, stream, &self.marks)?;
             self.last.push(k);
             output.add = true;
         }
-        Ok(true)
+        Ok(self.error())
+    }
+
+    /// Found once the last kind was in the field.
+    fn error(&self) -> f64 {
+        self.last.last().map_or(0.0, |k| self.sums[*k].account.error)
     }
 
     /// Index of a recipe; the options of a plan do not change.
-    fn recipe(&mut self, kind: Kind, gradient: bool, options: &PlanOptions, context: &Context) -> usize {
-        let found = self.recipes.iter().position(|recipe| recipe.kind == kind && recipe.gradient == gradient);
+    fn recipe(&mut self, kind: Kind, problem: &Problem<'_>) -> usize {
+        let found = self.recipes.iter().position(|recipe| recipe.kind == kind && recipe.gradient == problem.gradient);
         found.unwrap_or_else(|| {
-            let shared = context.info.shared_memory as usize;
-            self.recipes.push(Recipe::new(kind, options, gradient, T::IS_F64, shared));
+            let shared = problem.context.info.shared_memory as usize;
+            let (options, gradient) = (problem.options, problem.gradient);
+            self.recipes.push(Recipe::new(kind, options, gradient, T::IS_F64, shared, self.budget));
             self.recipes.len() - 1
         })
     }
@@ -125,6 +265,7 @@ impl<T: CudaReal> FmmSet<T> {
             report.cells += account.cells as i64;
             report.near_pairs += account.near_pairs as i64;
         }
+        report.estimated_error = self.error();
         let mut before = self.begin.as_ref();
         for (pass, event) in &self.marks {
             if let Some(start) = before {
@@ -137,8 +278,13 @@ impl<T: CudaReal> FmmSet<T> {
 
     /// What was chosen, if the last field was an FMM's.
     pub fn describe(&self) -> Option<String> {
-        let texts: Vec<_> = self.last.iter().map(|k| self.sums[*k].recipe.describe()).collect();
-        (!texts.is_empty()).then(|| texts.join(" "))
+        let mut texts: Vec<_> = self.last.iter().map(|k| self.sums[*k].recipe.describe()).collect();
+        let times = match self.tightened {
+            0 => String::new(),
+            times => format!(", after tightening {times} times"),
+        };
+        texts.push(format!("Error found on a sample: {:.1e}{times}.", self.error()));
+        (!self.last.is_empty()).then(|| texts.join(" "))
     }
 }
 
@@ -183,13 +329,13 @@ mod tests {
             core_radius: 0.0,
             accumulate: false,
         };
-        let recipe = Recipe::new(Kind::Particle, &options, false, true, 232_448);
+        let recipe = Recipe::new(Kind::Particle, &options, false, true, 232_448, f64::INFINITY);
         assert!(!pays(&recipe, 1000, 1000));
         assert!(pays(&recipe, 1_000_000, 1_000_000));
         // Measured at 1e-3: from some 12,000 points in f64, 16,500 in f32.
         let options = PlanOptions { tolerance: 1e-3, ..options };
         for (is_f64, few, many) in [(true, 10_000, 14_000), (false, 14_000, 20_000)] {
-            let recipe = Recipe::new(Kind::Particle, &options, false, is_f64, 232_448);
+            let recipe = Recipe::new(Kind::Particle, &options, false, is_f64, 232_448, f64::INFINITY);
             assert!(!pays(&recipe, few, few) && pays(&recipe, many, many));
         }
     }
