@@ -1,26 +1,8 @@
 /* Life with a GPU: device arrays, the caller's context, accumulation, repeated bits, threads, no growth, out of memory, a
  * kernel error. Needs a GPU; prints a line a case and "N passed, M failed", exit code 1 when one failed. */
-#include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include "wakefmm.h"
-
-/* The driver, as a host program without the CUDA runtime would use it. */
-typedef void *context_t;
-static int (*cu_init)(unsigned), (*cu_retain)(context_t *, int), (*cu_release)(int), (*cu_set)(context_t), (*cu_get)(context_t *);
-static int (*cu_alloc)(uint64_t *, size_t), (*cu_free)(uint64_t), (*cu_in)(uint64_t, const void *, size_t), (*cu_out)(void *, uint64_t, size_t);
-static int (*cu_info)(size_t *, size_t *);
-static int open_driver(void) {
-    void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
-    if (!cuda) return 0;
-#define GET(f, name) *(void **)&f = dlsym(cuda, name)
-    GET(cu_init, "cuInit"); GET(cu_retain, "cuDevicePrimaryCtxRetain"); GET(cu_release, "cuDevicePrimaryCtxRelease_v2");
-    GET(cu_set, "cuCtxSetCurrent"); GET(cu_get, "cuCtxGetCurrent"); GET(cu_alloc, "cuMemAlloc_v2"); GET(cu_free, "cuMemFree_v2");
-    GET(cu_in, "cuMemcpyHtoD_v2"); GET(cu_out, "cuMemcpyDtoH_v2"); GET(cu_info, "cuMemGetInfo_v2");
-    return cu_init(0) == 0;
-}
+#include "gpu.h"
 
 #ifndef METHOD
 #define METHOD WFMM_METHOD_DIRECT
@@ -29,36 +11,6 @@ static int open_driver(void) {
 #define ROUNDS 10000
 #endif
 
-static int passed, failed;
-static void expect(int good, const char *what) {
-    char text[500] = "";
-    if (!good) wfmm_last_error(text, sizeof text, NULL);
-    printf("%s: %s%s%s\n", what, good ? "ok" : "FAILED", good ? "" : ": ", text);
-    fflush(stdout);
-    good ? passed++ : failed++;
-}
-
-static double uniform(void) { return rand() / (double)RAND_MAX; }
-static double *cloud(size_t n) {
-    double *x = malloc(n * sizeof *x);
-    for (size_t i = 0; i < n; i++) x[i] = uniform();
-    return x;
-}
-static uint64_t on_device(const void *from, size_t bytes) {
-    uint64_t to = 0;
-    if (cu_alloc(&to, bytes)) { printf("no device memory\n"); exit(1); }
-    if (from) cu_in(to, from, bytes);
-    return to;
-}
-
-static wfmm_session *session(int backend) {
-    wfmm_session_options o;
-    wfmm_session *s = NULL;
-    wfmm_session_options_init(&o, sizeof o);
-    o.backend = backend;
-    if (wfmm_session_create(&o, &s)) { char t[500]; wfmm_last_error(t, sizeof t, NULL); printf("%s\n", t); exit(1); }
-    return s;
-}
 static wfmm_plan *plan(wfmm_session *s, uint64_t flags) {
     wfmm_plan_options o;
     wfmm_plan *p = NULL;
@@ -87,9 +39,9 @@ int main(void) {
     if (!open_driver()) { printf("no driver\n"); return 1; }
     const int n = 20000;
     const size_t bytes = 3 * n * sizeof(double);
-    double *x = cloud(3 * n), *a = cloud(3 * n), *u = malloc(bytes), *g = malloc(3 * bytes), *v = malloc(bytes), *h = malloc(3 * bytes);
-    wfmm_session *gpu = session(WFMM_BACKEND_CUDA);
-    context_t current = (void *)1, mine = NULL;
+    double *x = random_array(3 * n, 0, 1), *a = random_array(3 * n, 0, 1), *u = malloc(bytes), *g = malloc(3 * bytes), *v = malloc(bytes), *h = malloc(3 * bytes);
+    wfmm_session *gpu = session(WFMM_BACKEND_CUDA, -1);
+    handle_t current = (void *)1, mine = NULL;
     cu_get(&current);
     expect(current == NULL, "no context is left current after a session was made");
 
@@ -163,9 +115,9 @@ int main(void) {
     int hogs = 0;
     for (size_t piece = (size_t)8 << 30; piece >= ((size_t)1 << 20); piece /= 2)
         while (hogs < 400 && cu_alloc(&hog[hogs], piece) == 0) hogs++;
-    wfmm_session *automatic = session(WFMM_BACKEND_AUTO);
+    wfmm_session *automatic = session(WFMM_BACKEND_AUTO, -1);
     const int many = 400000;
-    double *y = cloud(3 * many), *w = malloc(3 * many * sizeof(double));
+    double *y = random_array(3 * many, 0, 1), *w = malloc(3 * many * sizeof(double));
     wfmm_plan_set_particles_f64(p, 100, x, a, NULL, WFMM_MEMORY_HOST);
     wfmm_plan_set_targets_f64(p, many, y, WFMM_MEMORY_HOST);
     expect(wfmm_plan_evaluate_f64(p, w, NULL, WFMM_MEMORY_HOST) == WFMM_ERR_DEVICE_MEMORY, "a full device is status WFMM_ERR_DEVICE_MEMORY");
@@ -202,11 +154,10 @@ int main(void) {
     wfmm_session_options_init(&o, sizeof o);
     o.backend = WFMM_BACKEND_CUDA;
     expect(wfmm_session_create(&o, &gpu) != 0, "a new CUDA session says why not");
-    gpu = session(WFMM_BACKEND_AUTO);
+    gpu = session(WFMM_BACKEND_AUTO, -1);
     p = plan(gpu, 0);
     wfmm_plan_set_particles_f64(p, 1000, x, a, NULL, WFMM_MEMORY_HOST);
     wfmm_plan_set_targets_f64(p, 1000, x, WFMM_MEMORY_HOST);
     expect(wfmm_plan_evaluate_f64(p, v, NULL, WFMM_MEMORY_HOST) == 0, "a new session under AUTO works");
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return verdict();
 }

@@ -1,53 +1,14 @@
 /* Work beside the host's on a GPU: asynchronous evaluations, registered arrays, the caller's stream, and (with a second GPU)
  * two sessions on two devices in one process. Needs a GPU; exit code 1 when a case failed. */
-#include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "wakefmm.h"
-
-typedef void *handle_t;
-static int (*cu_init)(unsigned), (*cu_count)(int *), (*cu_retain)(handle_t *, int), (*cu_set)(handle_t), (*cu_get)(handle_t *);
-static int (*cu_alloc)(uint64_t *, size_t), (*cu_in)(uint64_t, const void *, size_t), (*cu_out)(void *, uint64_t, size_t);
-static int (*cu_stream)(handle_t *, unsigned), (*cu_clear)(uint64_t, unsigned char, size_t, handle_t), (*cu_copy)(uint64_t, uint64_t, size_t, handle_t);
-static int open_driver(void) {
-    void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
-    if (!cuda) return 0;
-#define GET(f, name) *(void **)&f = dlsym(cuda, name)
-    GET(cu_init, "cuInit"); GET(cu_count, "cuDeviceGetCount"); GET(cu_retain, "cuDevicePrimaryCtxRetain"); GET(cu_set, "cuCtxSetCurrent"); GET(cu_get, "cuCtxGetCurrent");
-    GET(cu_alloc, "cuMemAlloc_v2"); GET(cu_in, "cuMemcpyHtoD_v2"); GET(cu_out, "cuMemcpyDtoH_v2");
-    GET(cu_stream, "cuStreamCreate"); GET(cu_clear, "cuMemsetD8Async"); GET(cu_copy, "cuMemcpyDtoDAsync_v2");
-    return cu_init(0) == 0;
-}
-
-static int passed, failed;
-static void expect(int good, const char *what) {
-    char text[500] = "";
-    if (!good) wfmm_last_error(text, sizeof text, NULL);
-    printf("%s: %s%s%s\n", what, good ? "ok" : "FAILED", good ? "" : ": ", text);
-    fflush(stdout);
-    good ? passed++ : failed++;
-}
+#include "gpu.h"
 
 enum { N = 300000 };
 static const size_t bytes = 3 * (size_t)N * sizeof(double);
-static double *cloud(void) {
-    double *x = malloc(bytes);
-    for (int i = 0; i < 3 * N; i++) x[i] = rand() / (double)RAND_MAX;
-    return x;
-}
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + 1e-9 * t.tv_nsec; }
 
-static wfmm_session *session(int device) {
-    wfmm_session_options o;
-    wfmm_session *s = NULL;
-    wfmm_session_options_init(&o, sizeof o);
-    o.backend = WFMM_BACKEND_CUDA; o.device = device;
-    if (wfmm_session_create(&o, &s)) { char t[500]; wfmm_last_error(t, sizeof t, NULL); printf("%s\n", t); exit(1); }
-    return s;
-}
 static wfmm_plan *plan(wfmm_session *s, int method) {
     wfmm_plan_options o;
     wfmm_plan *p = NULL;
@@ -158,7 +119,7 @@ static void *in_thread(void *argument) {
 }
 
 static void two_devices(wfmm_session *first, const double *x, const double *a) {
-    wfmm_session *second = session(1);
+    wfmm_session *second = session(WFMM_BACKEND_CUDA, 1);
     char line[400];
     wfmm_session_describe(second, line, sizeof line, NULL);
     printf("%s\n", line);
@@ -199,14 +160,13 @@ int main(void) {
     int count = 0;
     if (!open_driver()) { printf("no driver\n"); return 1; }
     cu_count(&count);
-    double *x = cloud(), *a = cloud();
-    wfmm_session *s = session(0);
+    double *x = random_array(3 * (size_t)N, 0, 1), *a = random_array(3 * (size_t)N, 0, 1);
+    wfmm_session *s = session(WFMM_BACKEND_CUDA, 0);
     if (count > 1) two_devices(s, x, a); else printf("one device: nothing said about two\n");
     asynchronous(s, WFMM_METHOD_FMM, x, a);
     asynchronous(s, WFMM_METHOD_DIRECT, x, a);
     registered(s, x, a);
     streams(s, x, a);
     wfmm_session_destroy(&s);
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return verdict();
 }
