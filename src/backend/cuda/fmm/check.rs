@@ -158,8 +158,7 @@ impl Check {
     /// Starts adding what was held.
     pub fn add(&self, held: Output, output: Output, main: usize, n: usize, stream: &Stream) -> Result<()> {
         let kernel = stream.context().function("fmm_check", "fmm_add")?;
-        for (from, to, numbers) in
-            [(held.main, output.main, main * n), (held.gradient, output.gradient, 3 * main * n)]
+        for (from, to, numbers) in [(held.main, output.main, main * n), (held.gradient, output.gradient, 3 * main * n)]
         {
             if to.address == 0 {
                 continue;
