@@ -12,8 +12,9 @@ template <class T> struct Shared : Ranges {
     u32 stack[kStack];
     Group<T> smooth; // the group of leaves that the targets belong to
     double part[kThreads / 32][6];
+    u32 taken[2][2][kThreads / 32]; // by two choices in turn
     u32 depth;
-    u32 listed, room, group; // sources in the list of a group of leaves, its length, the group or kNone
+    u32 room, group; // length of the list of a group of leaves; the group or kNone
     u32 *list;
 };
 
@@ -34,25 +35,27 @@ template <class T, class P> struct Near {
     const Fmm &f;
     typedef Shared<T> Memory;
     Memory &s;
-    typename P::Record *buffer; // two queues of 256 sources
-    Vec<T> me; bool is;
+    typename P::Record *buffer; // two queues, rings of 256 sources
+    static constexpr int kTargets = P::kCoreTargets; // a thread
+    Vec<T> me[kTargets]; bool is;
     T box[6];
-    int targets, group, groups;
-    typename P::Sum sum;
-    u32 fill[2];
+    int targets, slots, group, groups;
+    typename P::Sum sum[kTargets];
+    u32 start[2], fill[2], turn = 0, listed;
     u64 pairs, core_pairs;
 
     __device__ Near(const Fmm &f, Memory &s, typename P::Record *b) : f(f), s(s), buffer(b) {}
 
-    // Sums the first n sources of queue `q`.
+    // Sums the first n sources of queue `q` and takes them out. Their places are free behind the next barrier.
     template <int FORM> __device__ void flush(int q, u32 n) {
         __syncthreads();
         if (is) {
-            const Loop<FORM> loop{*this, buffer + q * 256, n};
+            const Loop<FORM> loop{*this, buffer + q * 256 + start[q], n};
             if constexpr (FORM == kSingular) loop.template run<NONE>();
             else P::choose(f.regularization, loop);
         }
-        __syncthreads();
+        start[q] ^= 128;
+        fill[q] -= n;
     }
     // One formula over the sources of a queue.
     template <int FORM> struct Loop {
@@ -60,8 +63,19 @@ template <class T, class P> struct Near {
         const typename P::Record *b;
         u32 n;
         template <int REG> __device__ __forceinline__ void run() const {
-#pragma unroll 2
-            for (u32 j = near.group; j < n; j += near.groups) P::template add<FORM, REG>(near.sum, near.me, b[j]);
+            typename P::Sum sum[kTargets];
+            Vec<T> me[kTargets];
+#pragma unroll
+            for (int k = 0; k < kTargets; k++) { sum[k] = near.sum[k]; me[k] = near.me[k]; }
+            const u32 step = near.groups;
+#pragma unroll 1
+            for (u32 j = near.group; j < n; j += step) {
+                const typename P::Record r = b[j];
+#pragma unroll
+                for (int k = 0; k < kTargets; k++) P::template add<FORM, REG>(sum[k], me[k], r);
+            }
+#pragma unroll
+            for (int k = 0; k < kTargets; k++) near.sum[k] = sum[k];
         }
     };
 
@@ -70,26 +84,35 @@ template <class T, class P> struct Near {
         return x * x + y * y + z * z;
     }
 
-    // Puts the sources of this round that satisfy `take` at the end of queue `q`, in order; sums the queue when it holds a tile.
-    template <int FORM> __device__ void push(int q, bool take, const Vec4<T> &a, const Vec4<T> &b) {
+    // Numbers the threads that take, for each of N choices: behind how many others, and of how many.
+    template <int N> __device__ void number(const bool (&take)[N], u32 (&at)[N], u32 (&total)[N]) {
         const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-        const u32 ballot = __ballot_sync(~0u, take);
-        if (lane == 0) s.warp_count[q][warp] = __popc(ballot);
-        __syncthreads();
-        u32 at = fill[q] + __popc(ballot & ((1u << lane) - 1)), total = 0;
-        for (int w = 0; w < 4; w++) { if (w < warp) at += s.warp_count[q][w]; total += s.warp_count[q][w]; }
-        if (take) buffer[q * 256 + at] = P::make(f.regularization, a, b);
-        fill[q] += total;
-        if (fill[q] >= 128) {
-            flush<FORM>(q, 128);
-            const u32 rest = fill[q] - 128;
-            typename P::Record last;
-            if (threadIdx.x < rest) last = buffer[q * 256 + 128 + threadIdx.x];
-            __syncthreads();
-            if (threadIdx.x < rest) buffer[q * 256 + threadIdx.x] = last;
-            fill[q] = rest;
+        u32 ballot[N];
+#pragma unroll
+        for (int c = 0; c < N; c++) {
+            ballot[c] = __ballot_sync(~0u, take[c]);
+            if (lane == 0) s.taken[turn][c][warp] = __popc(ballot[c]);
         }
         __syncthreads();
+#pragma unroll
+        for (int c = 0; c < N; c++) {
+            at[c] = __popc(ballot[c] & ((1u << lane) - 1)); total[c] = 0;
+            for (int w = 0; w < kThreads / 32; w++) { const u32 n = s.taken[turn][c][w]; if (w < warp) at[c] += n; total[c] += n; }
+        }
+        turn ^= 1; // so that nobody overwrites what is still read
+    }
+
+    // Puts a source at the end of queue `q`, as the `at`-th of `total` of this round.
+    __device__ void put(int q, bool take, u32 at, u32 total, const Vec4<T> &a, const Vec4<T> &b) {
+        if (take) buffer[q * 256 + (start[q] + fill[q] + at & 255)] = P::make(f.regularization, a, b);
+        fill[q] += total;
+    }
+    template <int FORM> __device__ void push(bool take, const Vec4<T> &a, const Vec4<T> &b) {
+        const bool choice[1] = {take};
+        u32 at[1], total[1];
+        number(choice, at, total);
+        put(0, take, at[0], total[0], a, b);
+        if (fill[0] >= 128) flush<FORM>(0, 128);
     }
 
     // Goes through the sources of the collected ranges. kNearSources: with their core where it reaches the targets and is not
@@ -97,13 +120,14 @@ template <class T, class P> struct Near {
     template <int WHICH> __device__ void consume() {
         const Tree &t = f.tree[0];
         const Vec4<T> *point = (const Vec4<T> *)t.point, *strength = (const Vec4<T> *)f.strength;
+        constexpr int kFirst = WHICH == kNearSources ? kSingular : kDeficit; // what is summed from the first queue
         __syncthreads();
-        const u32 total = s.total();
-        for (u32 base = 0; base < total; base += kThreads) {
+        const u32 all = s.total();
+        for (u32 base = 0; base < all; base += kThreads) {
             const u32 k = base + threadIdx.x;
             u32 i = 0;
             Vec4<T> a{0, 0, 0, 0}, b{0, 0, 0, 0};
-            const bool valid = k < total;
+            const bool valid = k < all;
             if (valid) {
                 i = s.source(k);
                 a = point[i];
@@ -111,29 +135,25 @@ template <class T, class P> struct Near {
             }
             const bool inside = valid && P::reaches(*this, a, b, (T)f.core_range);
             const bool is_smooth = inside && s.group != kNone && P::smooth(s.smooth, a, b, f);
-            if constexpr (WHICH == kFarSources) { push<kDeficit>(0, inside, a, b); core_pairs += inside; }
-            else if constexpr (WHICH == kGroupSources) {
-                push<kDeficit>(0, is_smooth, a, b); core_pairs += is_smooth;
-                note(inside && !is_smooth, i);
-            } else { push<kSingular>(0, valid && (!inside || is_smooth), a, b); push<kRegular>(1, inside && !is_smooth, a, b); pairs += valid; }
+            if constexpr (WHICH == kFarSources) { push<kDeficit>(inside, a, b); core_pairs += inside; continue; }
+            // To the queues, or smooth ones to a queue and others to the list.
+            const bool regular = inside && !is_smooth, choice[2] = {WHICH == kNearSources ? valid && !regular : is_smooth, regular};
+            u32 at[2], total[2];
+            number(choice, at, total);
+            put(0, choice[0], at[0], total[0], a, b);
+            if constexpr (WHICH == kNearSources) {
+                put(1, regular, at[1], total[1], a, b);
+                pairs += valid;
+                if (fill[1] >= 128) flush<kRegular>(1, 128);
+            } else {
+                if (regular && listed + at[1] < s.room) s.list[listed + at[1]] = i;
+                listed += total[1];
+                core_pairs += is_smooth;
+            }
+            if (fill[0] >= 128) flush<kFirst>(0, 128);
         }
-        if constexpr (WHICH != kNearSources) { flush<kDeficit>(0, fill[0]); fill[0] = 0; }
-        else { flush<kSingular>(0, fill[0]); flush<kRegular>(1, fill[1]); fill[0] = fill[1] = 0; }
-    }
-
-    // Appends source `i` to the group's list where `take`, in order, as far as there is room.
-    __device__ void note(bool take, u32 i) {
-        const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-        const u32 ballot = __ballot_sync(~0u, take);
-        __syncthreads();
-        if (lane == 0) s.warp_count[1][warp] = __popc(ballot);
-        __syncthreads();
-        u32 at = s.listed + __popc(ballot & ((1u << lane) - 1)), total = 0;
-        for (int w = 0; w < 4; w++) { if (w < warp) at += s.warp_count[1][w]; total += s.warp_count[1][w]; }
-        if (take && at < s.room) s.list[at] = i;
-        __syncthreads();
-        if (threadIdx.x == 0) s.listed += total;
-        __syncthreads();
+        flush<kFirst>(0, fill[0]);
+        if constexpr (WHICH == kNearSources) flush<kRegular>(1, fill[1]);
     }
 
     __device__ void near_field(int level) {
@@ -214,9 +234,9 @@ template <class T, class P> struct Near {
                 unmorton(t.key[i] >> 3 * (f.max_level - ls), other);
                 take = P::reaches(*this, a, b, (T)f.core_range) && !near_leaf(other, ls, place, level);
             }
-            push<kDeficit>(0, take, a, b); core_pairs += take;
+            push<kDeficit>(take, a, b); core_pairs += take;
         }
-        flush<kDeficit>(0, fill[0]); fill[0] = 0;
+        flush<kDeficit>(0, fill[0]);
     }
 
     // The box around the targets from..to.
@@ -239,19 +259,28 @@ template <class T, class P> struct Near {
         }
     }
 
-    // Shares the threads out to `n` targets; returns the one of this thread.
-    __device__ int share_out(int n) {
+    // Shares the threads out to `n` targets, `place(i)` the i-th.
+    template <class F> __device__ void share_out(int n, F &&place) {
         targets = n;
-        groups = kThreads / targets;
-        group = threadIdx.x / targets;
+        slots = (n + kTargets - 1) / kTargets;
+        groups = kThreads / slots;
+        group = threadIdx.x / slots;
         is = group < groups;
-        for (int k = 0; k < P::Sum::terms; k++) sum.sum[k] = 0;
-        fill[0] = fill[1] = 0; pairs = core_pairs = 0;
-        return threadIdx.x - group * targets;
+#pragma unroll
+        for (int k = 0; k < kTargets; k++) {
+            me[k] = place(min(threadIdx.x - group * slots + k * slots, n - 1));
+#pragma unroll
+            for (int c = 0; c < P::Sum::terms; c++) sum[k].sum[c] = 0;
+        }
+        start[0] = start[1] = fill[0] = fill[1] = listed = 0; pairs = core_pairs = 0;
     }
 
     // Adds up what the threads of a target have, in order: put(target, field, sum).
     template <class F> __device__ void reduce(F &&put) {
+#pragma unroll
+        for (int k = 0; k < kTargets; k++) if (k * slots < targets) reduce(sum[k], k * slots, min(slots, targets - k * slots), put);
+    }
+    template <class F> __device__ void reduce(const typename P::Sum &sum, int from, int n, F &&put) {
         __syncthreads();
         T *part = (T *)buffer, field[P::kFields]; // [4][threads]: the queues' memory, four fields at a time
         sum.field(field);
@@ -261,11 +290,11 @@ template <class T, class P> struct Near {
 #pragma unroll
             for (int k = 0; k < kPart; k++) part[k * kThreads + threadIdx.x] = field[k0 + k];
             __syncthreads();
-            for (int w = threadIdx.x; w < targets * kPart; w += kThreads) {
-                const int k = w / targets, i = w - k * targets;
+            for (int w = threadIdx.x; w < n * kPart; w += kThreads) {
+                const int k = w / n, i = w - k * n;
                 T x = 0;
-                for (int g = 0; g < groups; g++) x += part[k * kThreads + g * targets + i];
-                put(i, k0 + k, x);
+                for (int g = 0; g < groups; g++) x += part[k * kThreads + g * slots + i];
+                put(from + i, k0 + k, x);
             }
             __syncthreads();
         }

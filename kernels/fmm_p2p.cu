@@ -25,6 +25,13 @@ template <class T, class P> __device__ void find_group(Near<T, P> &n, u32 cell, 
     __syncthreads();
 }
 
+// Equal parts of at most 64 targets, one more where that keeps a twentieth more threads busy.
+template <class T, class P> __device__ u32 parts_of(const Near<T, P> &, u32 n) {
+    const auto busy = [=](u32 parts) { const u32 size = (n + parts - 1) / parts; return size * (kThreads / ((size + P::kCoreTargets - 1) / P::kCoreTargets)); };
+    const u32 least = (n + kMaxTargets - 1) / kMaxTargets;
+    return n > kMaxTargets && 20 * busy(least + 1) > 21 * busy(least) ? least + 1 : least;
+}
+
 // Sums all that is near at the targets of a leaf.
 template <class T, class P> __device__ void sum_leaf(Near<T, P> &n, u32 cell) {
     const Fmm &f = n.f; auto &s = n.s;
@@ -35,12 +42,12 @@ template <class T, class P> __device__ void sum_leaf(Near<T, P> &n, u32 cell) {
     int place[3];
     unmorton(t.cell_key[cell], place);
     const u32 begin = t.begin[cell], end = t.end[cell];
-    // Equal parts of at most 64 targets: then at least two groups of threads share the sources.
-    const u32 parts = (end - begin + kMaxTargets - 1) / kMaxTargets, size = (end - begin + parts - 1) / parts;
+    const u32 parts = parts_of(n, end - begin), size = (end - begin + parts - 1) / parts;
     for (u32 from = begin; from < end; from += size) {
-        const int mine = n.share_out(min(end - from, size));
-        const Vec4<T> p = ((const Vec4<T> *)t.point)[from + mine];
-        n.me = {p.x, p.y, p.z};
+        n.share_out(min(end - from, size), [&](int i) {
+            const Vec4<T> p = ((const Vec4<T> *)t.point)[from + i];
+            return Vec<T>{p.x, p.y, p.z};
+        });
         n.measure(from, from + n.targets);
         n.near_field(level);
         if (s.group != kNone) n.correct_listed(level, place);

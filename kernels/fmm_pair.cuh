@@ -49,6 +49,7 @@ template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
     static constexpr int kFields = GRADIENT ? 12 : 3;
     static constexpr bool kHasCore = CORE, kHasStrength = true;
     static constexpr unsigned kMostTargets = GRADIENT ? (sizeof(T) == 8 ? 2 : 3) : 4;
+    static constexpr int kCoreTargets = GRADIENT ? 1 : 2; // a thread, in fmm_near.cuh
     static WFMM_DEVICE Record make(int reg, const Vec4<T> &p, const Vec4<T> &q) {
         Record r{p.x, p.y, p.z, 0, q.x, q.y, q.z, 0};
         if (CORE) particle_core<T>(reg, p.w, r.core, r.cut2);
@@ -84,6 +85,7 @@ template <class T, bool GRADIENT> struct SegmentOnTarget {
     typedef SegmentSum<T, GRADIENT> Sum;
     static constexpr int kFields = GRADIENT ? 12 : 3;
     static constexpr bool kHasCore = true, kHasStrength = true;
+    static constexpr int kCoreTargets = GRADIENT ? 1 : 2;
     static WFMM_DEVICE Record make(int reg, const Vec4<T> &p, const Vec4<T> &q) {
         Record r{p.x - q.x, p.y - q.y, p.z - q.z, q.w, p.x + q.x, p.y + q.y, p.z + q.z, 0};
         if (q.x == 0 && q.y == 0 && q.z == 0) { r.circulation = 0; r.x2 = r.x1 + 1; return r; }

@@ -85,32 +85,39 @@ template <class T, class P> __device__ void sum_group(Near<T, P> &n, u32 cell, N
     const int packed = choose_nodes(half);
     __syncthreads();
     if (threadIdx.x < 7) box[threadIdx.x] = threadIdx.x < 6 ? (double)n.box[threadIdx.x] : (double)packed;
-    if (threadIdx.x == 0) { s.group = cell; s.listed = 0; s.room = kListed * (end - begin); s.list = f.smooth_list + kListed * (size_t)begin; }
+    if (threadIdx.x == 0) { s.group = cell; s.room = kListed * (end - begin); s.list = f.smooth_list + kListed * (size_t)begin; }
     __syncthreads();
     if (threadIdx.x == 0) s.smooth = group_of<T>(box);
     __syncthreads();
     const Group<T> &g = s.smooth;
     const int nx = g.nodes[0], ny = g.nodes[1], nodes = nx * ny * g.nodes[2];
     if (nodes == 0 || end - begin < 2 * (u32)nodes) { if (threadIdx.x == 0) f.smooth_count[cell] = kNone; return; }
-    const int mine = n.share_out(nodes), at[3] = {mine % nx, mine / nx % ny, mine / (nx * ny)};
-    T x[3];
-    for (int k = 0; k < 3; k++) x[k] = fma(node<T>(at[k], g.nodes[k]), half[k], g.centre[k]);
-    n.me = {x[0], x[1], x[2]};
     axes.set(g.nodes);
+    __syncthreads();
+    n.share_out(nodes, [&](int i) {
+        const int at[3] = {i % nx, i / nx % ny, i / (nx * ny)};
+        T x[3];
+        for (int k = 0; k < 3; k++) x[k] = fma(axes.at[k][at[k]], half[k], g.centre[k]);
+        return Vec<T>{x[0], x[1], x[2]};
+    });
     n.template core_correction<kGroupSources>(0, nullptr);
     n.reduce([&](int i, int k, T x) { at_node[k * kThreads + i] = x; });
     n.count();
-    const bool fits = s.listed <= s.room;
-    if (threadIdx.x == 0) f.smooth_count[cell] = fits ? s.listed : kNone;
+    const bool fits = n.listed <= s.room;
+    if (threadIdx.x == 0) f.smooth_count[cell] = fits ? n.listed : kNone;
     if (fits) interpolate<T, P>(f, g, axes, half, at_node, weight, begin, end);
 }
+
+constexpr int kQueues = 512 * 8; // numbers
+static_assert(kQueues >= kThreads * (3 * kMostNodes + 1), "weights fit where the queues were");
 
 template <class T, class P> __device__ void smooth(const Fmm &f) {
     __shared__ Shared<T> s;
     __shared__ Nodes<T> axes;
     extern __shared__ __align__(16) unsigned char memory[];
     Near<T, P> near(f, s, (typename P::Record *)memory);
-    T *at_node = (T *)(memory + 512 * sizeof(typename P::Record)), *weight = at_node + P::kFields * kThreads;
+    // The queues, whose memory the weights of 128 targets take afterwards; then the fields at the nodes.
+    T *weight = (T *)memory, *at_node = weight + kQueues;
     const Tree &t = f.tree[1];
     const u32 cells = f.state->level_begin[1][kLevels];
     for (;;) {
@@ -126,7 +133,7 @@ template <class T, class P> __device__ void smooth(const Fmm &f) {
 }
 
 // Launch: 128 threads, persistent blocks that take tickets; dynamic shared memory: two queues of 256 sources as in fmm_p2p.cu,
-// then 128 * (fields + 25) numbers.
+// then 128 * fields numbers.
 #define SMOOTH(name, T, ...) \
     extern "C" __global__ void __launch_bounds__(kThreads) fmm_smooth_##name(const __grid_constant__ Fmm f) { smooth<T, __VA_ARGS__>(f); }
 SMOOTH(particle_f32, float, ParticlePair<float, false, true>)

@@ -139,7 +139,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     for (int k = 0; k < 2; k++) {
         Tree &t = f.tree[k];
         const size_t m = k ? nt : n;
-        t.n = m; t.capacity = cap; t.x_is_f64 = f64;
+        t.n = m; t.capacity = k && getenv("TCAP") ? atoi(getenv("TCAP")) : cap; t.x_is_f64 = f64;
         t.cell_capacity = m / 4 + 40000;
         t.key = device<u64>(m); t.key_other = device<u64>(m); t.order = device<u32>(m); t.order_other = device<u32>(m);
         t.leaf_level = device<uint8_t>(m); t.block_count = device<u32>((m / 1024 + 1) * kLevels);
@@ -157,7 +157,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
         for (int i = 0; i < m; i++) { double z = cos(M_PI * (i + 0.75) / (m + 0.5)), d = 1; for (int it = 0; it < 60; it++) { double p0 = 1, p1 = 0; for (int k = 0; k < m; k++) { const double p2 = p1; p1 = p0; p0 = ((2 * k + 1) * z * p1 - k * p2) / (k + 1); } d = m * (z * p0 - p1) / (z * z - 1); z -= p0 / d; } g[i] = z; g[16 + i] = 2 / ((1 - z * z) * d * d); }
         f.gauss = upload(g); f.gauss_points = m;
     }
-    f.box = f64 ? 1 : 65536; f.walk_range = getenv("WALK") ? atof(getenv("WALK")) : segment ? 0.5 / sqrt(tol) : kappa; f.rows = f64 && tiles > 24 ? 64 : 96;
+    f.box = f64 ? 1 : 65536; f.walk_range = getenv("WALK") ? atof(getenv("WALK")) : segment ? std::max(kappa, 0.34 / sqrt(tol)) : kappa; f.rows = f64 && tiles > 24 ? 64 : 96;
     f.strength_in = upload(a); f.core_in = w.reg ? upload(c) : nullptr;
     f.strength = device<Vec4<T>>(n); f.cell_core = device<double>(f.tree[0].cell_capacity);
     f.multipole = device<T>((size_t)f.tree[0].cell_capacity * nc * stride); f.local = device<T>((size_t)f.tree[1].cell_capacity * nc * stride);
@@ -212,7 +212,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
         f.smooth_list = device<u32>(4 * (size_t)nt); f.smooth_count = device<u32>(f.tree[1].cell_capacity); f.smooth_box = device<double>(8 * (size_t)f.tree[1].cell_capacity);
         if (!f.smooth_targets) f.smooth_power = 0;
     }
-    const size_t smooth_shared = queue + 128 * (f.fields + 25) * sizeof(T);
+    const size_t smooth_shared = queue + 128 * f.fields * sizeof(T);
     CK(cudaFuncSetAttribute((const void *)smooth, cudaFuncAttributeMaxDynamicSharedMemorySize, smooth_shared));
     int smooth_blocks; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&smooth_blocks, (const void *)smooth, 128, smooth_shared));
     const size_t l2p_shared = 4 * sizeof(T) * ((P + 1) * (P + 1) * nc + P * P * (charge ? 4 : w.gradient ? 12 : 3));

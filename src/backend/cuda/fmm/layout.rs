@@ -111,6 +111,7 @@ impl<T: CudaReal> FmmSum<T> {
         let (recipe, real) = (&self.recipe, self.recipe.real_bytes());
         let expansion = recipe.components() * recipe.stride();
         let mut f = FmmArg { state: self.memory.state.address(), ..FmmArg::default() };
+        let capacities = recipe.capacities(sources.n, inputs.targets.n);
         for (k, n) in [sources.n, inputs.targets.n].into_iter().enumerate() {
             let sort_status = arenas.status.take(shape.sort_passes() as usize * n.div_ceil(2048) * 256, 4);
             let arena = if k == 0 { &mut arenas.sources } else { &mut arenas.targets };
@@ -131,7 +132,7 @@ impl<T: CudaReal> FmmSum<T> {
                 info: arena.take(cells, 4),
                 cell_key: arena.take(cells, 8),
                 n: n as u32,
-                capacity: recipe.capacity[k] as u32,
+                capacity: capacities[k] as u32,
                 cell_capacity: cells as u32,
                 ..TreeArg::default()
             };

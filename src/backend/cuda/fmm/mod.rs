@@ -202,7 +202,7 @@ impl<T: CudaReal> FmmSum<T> {
         self.bound(sources.n, inputs.targets.n);
         for _ in 0..RETRIES {
             let (work, kept) = self.keeper.work(self.recipe.kind, inputs);
-            let shape = kept.unwrap_or_else(|| self.shape(sources.n.max(inputs.targets.n)));
+            let shape = kept.unwrap_or_else(|| self.shape(sources.n, inputs.targets.n));
             self.keeper.forget();
             let laid = self.lay_out(&sources, inputs, options, output, &shape)?;
             if laid.lost[0] && !work.sources || laid.lost[1] && !work.targets {
@@ -267,13 +267,13 @@ impl<T: CudaReal> FmmSum<T> {
         for (k, n) in [n_sources, n_targets].into_iter().enumerate() {
             self.cell_capacity[k] = self.cell_capacity[k].max(n / 10 + 4 * 8192 + 4096);
         }
-        let leaf = self.recipe.capacity[0].min(self.recipe.capacity[1]);
+        let leaf = self.recipe.capacities(n_sources, n_targets)[1];
         let full = (n_sources.max(n_targets) as f64 / leaf as f64).max(1.0).log(8.0).ceil() as u32;
         self.max_level = self.max_level.max(full + 2).clamp(3, DEEPEST);
     }
 
-    fn shape(&self, n: usize) -> Shape {
-        let (stretch, least_level) = self.recipe.stretch(n);
+    fn shape(&self, n_sources: usize, n_targets: usize) -> Shape {
+        let (stretch, least_level) = self.recipe.stretch(n_sources, n_targets);
         Shape { max_level: self.max_level, stretch, least_level }
     }
 
@@ -442,9 +442,9 @@ fn p2p_shared(recipe: &Recipe) -> usize {
     recipe.real_bytes() * (record * if cores { 512 } else { 256 }).max(512)
 }
 
-/// Bytes of two queues, of the fields at the nodes and of the weights of 128 targets.
+/// Bytes of two queues, whose place the weights of 128 targets take, and of the fields at the nodes.
 fn smooth_shared(recipe: &Recipe) -> usize {
-    p2p_shared(recipe) + 128 * (recipe.fields() + 25) * recipe.real_bytes()
+    p2p_shared(recipe) + 128 * recipe.fields() * recipe.real_bytes()
 }
 
 /// Bytes for four leaves: potentials and the fields made from them.
