@@ -244,7 +244,9 @@ impl Recipe {
             text += &format!(" Cores count up to {:.2} radii; farther, sums are singular.", self.core_range);
             if self.full.is_some() {
                 let [sources, targets] = LEAVES_MANY_TARGETS;
-                text += &format!(" Where targets outnumber sources {MANY_TARGETS} times, leaves have {sources} and {targets}.");
+                text += &format!(
+                    " Where targets outnumber sources {MANY_TARGETS} times, leaves have {sources} and {targets}."
+                );
             }
         }
         text
