@@ -179,6 +179,43 @@ fn arrays_reach_the_device_as_they_were_set_last() {
     let [.., targets, particles] = sums[..] else { panic!("{lines}") };
     assert!((targets - wanted("targets")).abs() < 1e-6 * targets, "{targets} in {lines}");
     assert!((particles - wanted("particles")).abs() < 1e-6 * particles, "{particles} in {lines}");
+    assert!(!lines.contains("torn"), "memory was used again before it was read: {lines}");
+}
+
+/// More of them than the ring of page-locked pieces holds, in memory that the driver does not know.
+const MANY: usize = 700_000;
+
+fn many_places() -> Vec<f64> {
+    (0..3 * MANY).map(|i| (i % 100_003) as f64).collect()
+}
+
+#[test]
+#[ignore = "run by the others, under the fake driver"]
+fn through_the_ring() {
+    use wakefmm::inputs::{Inputs, ParticleInput, Reals, RealsMut, TargetInput};
+    let session = Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, threads: 2 }).unwrap();
+    let options = PlanOptions::checked(&wfmm_plan_options { method: 1, ..Default::default() }).unwrap();
+    let one = Reals::HostF64(vec![0.5; 3].into());
+    let inputs = Inputs {
+        particles: Some(ParticleInput { n: 1, position: one.clone(), strength: one, core: None, default_core: 0.1 }),
+        targets: Some(TargetInput { n: MANY, position: Reals::HostF64(many_places().into()) }),
+        vortex_places: 1,
+        vortex_strengths: 1,
+        target_places: 1,
+        ..Inputs::default()
+    };
+    let mut engine = wakefmm::session::make_engine(&session, &options, wakefmm::options::Precision::F64).unwrap();
+    let mut u = vec![0.0; 3 * MANY];
+    engine.evaluate(&inputs, Field::Velocity { gradient: false }, RealsMut::HostF64(&mut u), None).unwrap();
+}
+
+#[test]
+fn a_piece_of_the_ring_is_filled_again_only_when_it_was_read() {
+    let (text, lines) = harness::run("through_the_ring", "none");
+    let sum = lines.lines().find_map(|line| line.strip_prefix("sum ")?.parse::<f64>().ok());
+    let wanted = many_places().iter().sum::<f64>();
+    assert!(sum.is_some_and(|sum| (sum - wanted).abs() < 1e-9 * wanted), "{sum:?}, not {wanted}: {text}");
+    assert!(!lines.contains("torn"), "a piece was filled again before it was read");
 }
 
 #[test]
