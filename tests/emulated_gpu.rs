@@ -179,6 +179,21 @@ fn one_plan_through_changes(kind: Kind) {
     }
 }
 
+/// Beside their sources targets have a far field alone, which is less of the whole field than recipes expect: the sample sees it.
+#[test]
+fn a_field_that_misses_its_tolerance_is_computed_again() {
+    with_gpu("a_field_that_misses_its_tolerance_is_computed_again", &[], || {
+        let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+        let mut c = case("cube", Kind::Particles, 1500, 1200, 1.0);
+        c.targets.iter_mut().for_each(|x| x[0] += 1.5);
+        let want = reference(&cpu, &c, WFMM_REG_NONE, WFMM_REG_NONE);
+        let o = options(WFMM_METHOD_FMM, 1e-3, WFMM_REG_NONE, WFMM_REG_NONE, 0);
+        let (got, outcome) = evaluate::<f64>(&gpu, &c, &o);
+        close(&got, &want, 1e-3, &outcome.recipe);
+        assert!(outcome.method == WFMM_METHOD_FMM && outcome.recipe.contains("tightening"), "{}", outcome.recipe);
+    });
+}
+
 /// Sums of all bits of fields, as a line of text.
 fn print_bits() {
     let gpu = Session::gpu();
