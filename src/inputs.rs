@@ -11,10 +11,10 @@ use std::sync::Arc;
 pub trait Lent<T>: AsRef<[T]> + Debug + Send + Sync {}
 impl<T, M: AsRef<[T]> + Debug + Send + Sync> Lent<T> for M {}
 
-/// A plan's copy of a host array.
+/// A plan's copy of a host array; copies of it share the numbers.
 #[derive(Debug, Clone)]
 pub enum HostArray<T: 'static> {
-    Own(Vec<T>),
+    Own(Arc<Vec<T>>),
     /// Shared with the engine while the bus still reads it.
     Lent(Arc<dyn Lent<T>>),
 }
@@ -31,7 +31,7 @@ impl<T> Deref for HostArray<T> {
 
 impl<T> From<Vec<T>> for HostArray<T> {
     fn from(values: Vec<T>) -> Self {
-        Self::Own(values)
+        Self::Own(Arc::new(values))
     }
 }
 

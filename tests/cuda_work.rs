@@ -264,6 +264,28 @@ fn asynchronous_evaluations_return_at_once_and_fail_when_waited_for() {
 
 #[test]
 #[ignore = "run by the others, under the fake driver"]
+fn more_than_the_host_holds() {
+    let mut plan = plan(1);
+    set_particles(&mut plan, 1);
+    let n = 1usize << 42;
+    let far: Array<f64> = Array::Device { address: 0x1000, len: 3 * n };
+    plan.set_targets(Some((n, far))).unwrap();
+    let check = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| plan.check(10, 1)));
+    let bytes = check.unwrap_err().downcast_ref::<wakefmm::memory::OutOfMemory>().map(|lack| lack.bytes);
+    set_targets(&mut plan, 2);
+    evaluate(&mut plan);
+    println!("lacked {bytes:?}, and {:.0} afterwards", plan.check(10, 1).unwrap());
+}
+
+/// Arrays of the host's that the GPU needs are asked for politely; the boundary makes a status of it (tests/faults).
+#[test]
+fn a_check_that_does_not_fit_host_memory_gives_up() {
+    let text = harness::run("more_than_the_host_holds", "none").0;
+    assert!(text.contains(&format!("lacked Some({}), and 0 afterwards", 24u64 << 42)), "{text}");
+}
+
+#[test]
+#[ignore = "run by the others, under the fake driver"]
 fn misses() {
     let session = Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, threads: 2 }).unwrap();
     let options = wfmm_plan_options { method: 2, tolerance: 1e-4, particle_regularization: 0, ..Default::default() };

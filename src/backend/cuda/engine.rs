@@ -13,6 +13,7 @@ use super::stream::{Event, Stream};
 use crate::backend::{Engine, Field};
 use crate::error::Result;
 use crate::inputs::{Inputs, Reals, RealsMut, TargetInput};
+use crate::memory;
 use crate::options::{
     PlanOptions, WFMM_BACKEND_CUDA, WFMM_METHOD_DIRECT, WFMM_METHOD_FMM, WFMM_PRECISION_F32, WFMM_PRECISION_F64,
 };
@@ -190,8 +191,8 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
             Field::Potential { .. } => Field::Potential { gradient: false },
         };
         // What this engine gives, at all targets, and of it the samples.
+        let mut values = memory::filled(0.0f64, width * all.n);
         let accumulate = std::mem::replace(&mut self.options.accumulate, false);
-        let mut values = vec![0.0f64; width * all.n];
         let given = self.evaluate(inputs, main_field, RealsMut::HostF64(&mut values), None);
         self.options.accumulate = accumulate;
         given?;
@@ -201,7 +202,7 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
         exact_inputs.targets = Some(TargetInput { n: chosen.len(), position: Reals::HostF64(position.into()) });
         let options = PlanOptions { accumulate: false, ..self.options.clone() };
         let mut exact_engine = CudaEngine::<f64>::new(options, self.context.clone(), self.pool.clone())?;
-        let mut exact = vec![0.0f64; width * chosen.len()];
+        let mut exact = memory::filled(0.0f64, width * chosen.len());
         exact_engine.direct_only(&exact_inputs, main_field, &mut exact)?;
         let (mut difference, mut norm) = (0.0, 0.0);
         for (i, k) in chosen.iter().enumerate() {
@@ -245,17 +246,17 @@ impl<T: CudaReal> CudaEngine<T> {
     /// Coordinates of some points.
     fn sample(&mut self, position: &Reals, chosen: &[usize]) -> Result<Vec<f64>> {
         let pick =
-            |at: &dyn Fn(usize) -> f64| chosen.iter().flat_map(|k| [at(3 * k), at(3 * k + 1), at(3 * k + 2)]).collect();
+            |at: &dyn Fn(usize) -> f64| memory::collect((0..3 * chosen.len()).map(|i| at(3 * chosen[i / 3] + i % 3)));
         Ok(match position {
             Reals::HostF32(v) => pick(&|i| f64::from(v[i])),
             Reals::HostF64(v) => pick(&|i| v[i]),
             Reals::DeviceF32 { address, len } => {
-                let mut v = vec![0f32; *len];
+                let mut v = memory::filled(0f32, *len);
                 self.staging.download(*address, &mut v, false, &self.stream)?;
                 pick(&|i| f64::from(v[i]))
             }
             Reals::DeviceF64 { address, len } => {
-                let mut v = vec![0f64; *len];
+                let mut v = memory::filled(0f64, *len);
                 self.staging.download(*address, &mut v, false, &self.stream)?;
                 pick(&|i| v[i])
             }
@@ -267,12 +268,10 @@ impl<T: CudaReal> CudaEngine<T> {
 fn choose(n: usize, samples: usize, seed: u64) -> Vec<usize> {
     let samples = samples.min(n);
     let mut state = seed;
-    (0..samples)
-        .map(|i| {
-            let (low, high) = (i as u128 * n as u128 / samples as u128, (i + 1) as u128 * n as u128 / samples as u128);
-            low as usize + ((split_mix(&mut state) as u128 * (high - low)) >> 64) as usize
-        })
-        .collect()
+    memory::collect((0..samples).map(|i| {
+        let (low, high) = (i as u128 * n as u128 / samples as u128, (i + 1) as u128 * n as u128 / samples as u128);
+        low as usize + ((split_mix(&mut state) as u128 * (high - low)) >> 64) as usize
+    }))
 }
 
 /// SplitMix64.
