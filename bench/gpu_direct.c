@@ -3,77 +3,23 @@
  * Enters: nothing, or "accuracy", "speed", "failure". Leaves: a table on standard output; exit code 1 when a value is off.
  * Host arrays in and out; "device" is the time between events around the kernels, "call" the whole evaluate.
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "wakefmm.h"
+#include "gpu_workload.h"
 
 static int failures;
 
-static void must(wfmm_status status, const char *what) {
-    if (status == 0) return;
-    char text[600];
-    wfmm_last_error(text, sizeof text, NULL);
-    printf("%s: status %d: %s\n", what, status, text);
-    exit(1);
-}
-
-static uint64_t state = 1;
-static double uniform(void) {
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
 static double *random_array(size_t n, double low, double high) {
     double *a = malloc(n * sizeof *a);
     for (size_t i = 0; i < n; i++) a[i] = low + (high - low) * uniform();
     return a;
 }
 
-static wfmm_session *session(int backend) {
-    wfmm_session_options o;
-    wfmm_session *s = NULL;
-    must(wfmm_session_options_init(&o, sizeof o), "session options");
-    o.backend = backend;
-    must(wfmm_session_create(&o, &s), "session");
-    return s;
-}
-
-enum kind { SEGMENTS, PARTICLES, CHARGES };
-
-struct problem {
-    enum kind kind;
-    int regularization;
-    int64_t n, m;
-    double *points, *strength, *core, *target; /* segments: 2n points, circulations */
-    int32_t *ends;
-};
-
-static wfmm_plan *plan_of(wfmm_session *s, const struct problem *p, int precision, int64_t m) {
-    wfmm_plan_options o;
-    wfmm_plan *plan = NULL;
-    must(wfmm_plan_options_init(&o, sizeof o), "plan options");
-    o.method = WFMM_METHOD_DIRECT;
-    o.precision = precision;
-    o.tolerance = 1e-4;
-    if (p->kind == SEGMENTS) o.segment_regularization = p->regularization;
-    if (p->kind == PARTICLES) o.particle_regularization = p->regularization;
-    must(wfmm_plan_create(s, &o, &plan), "plan");
-    if (p->kind == SEGMENTS) must(wfmm_plan_set_segments_f64(plan, 2 * p->n, p->points, p->n, 2, p->ends, p->strength, p->core, WFMM_MEMORY_HOST), "segments");
-    if (p->kind == PARTICLES) must(wfmm_plan_set_particles_f64(plan, p->n, p->points, p->strength, p->core, WFMM_MEMORY_HOST), "particles");
-    if (p->kind == CHARGES) must(wfmm_plan_set_charges_f64(plan, p->n, p->points, p->strength, WFMM_MEMORY_HOST), "charges");
-    must(wfmm_plan_set_targets_f64(plan, m, p->target, WFMM_MEMORY_HOST), "targets");
+static wfmm_plan *direct_plan(wfmm_session *s, const struct problem *p, int precision) {
+    wfmm_plan *plan = plan_of(s, p, WFMM_METHOD_DIRECT, precision, 1e-4);
+    hand_over(plan, p);
     return plan;
 }
 
-static wfmm_status evaluate(wfmm_plan *plan, const struct problem *p, double *u, double *g) {
-    return p->kind == CHARGES ? wfmm_plan_evaluate_potential_f64(plan, u, g, WFMM_MEMORY_HOST)
-                              : wfmm_plan_evaluate_f64(plan, u, g, WFMM_MEMORY_HOST);
-}
-
-static struct problem make(enum kind kind, int regularization, int64_t n, int64_t m, double core, double length) {
+static struct problem random_problem(enum kind kind, int regularization, int64_t n, int64_t m, double core, double length) {
     struct problem p = {kind, regularization, n, m, NULL, NULL, NULL, NULL, NULL};
     p.target = random_array(3 * m, 0, 1);
     p.core = malloc(n * sizeof(double));
@@ -93,22 +39,12 @@ static struct problem make(enum kind kind, int regularization, int64_t n, int64_
     }
     return p;
 }
-static void drop(struct problem *p) { free(p->points); free(p->strength); free(p->core); free(p->target); free(p->ends); }
-
-static double distance(const double *a, const double *b, int64_t n) {
-    double d = 0, s = 0;
-    for (int64_t i = 0; i < n; i++) {
-        d += (a[i] - b[i]) * (a[i] - b[i]);
-        s += b[i] * b[i];
-    }
-    return s > 0 ? sqrt(d / s) : sqrt(d);
-}
 
 static const char *names[] = {"none", "rankine", "lamb_oseen", "vatistas", "scully", "offset", "gauss_erf", "exponential", "compact", "rosenhead", "winckelmans", "polynomial"};
 static const char *kinds[] = {"segments", "particles", "charges"};
 
 static void compare(wfmm_session *gpu, wfmm_session *cpu, enum kind kind, int regularization, int64_t n, int64_t m) {
-    struct problem p = make(kind, regularization, n, m, 0.05, 0.1);
+    struct problem p = random_problem(kind, regularization, n, m, 0.05, 0.1);
     const int width = kind == CHARGES ? 1 : 3;
     /* Targets on sources, on end points and on the line of a segment; some cores are zero. */
     for (int64_t k = 0; k < 40 && k < m && k < n; k++)
@@ -118,10 +54,10 @@ static void compare(wfmm_session *gpu, wfmm_session *cpu, enum kind kind, int re
     if (kind == SEGMENTS) p.ends[5] = p.ends[4];
     double *u[3], *g[3];
     for (int i = 0; i < 3; i++) { u[i] = calloc(width * m, sizeof(double)); g[i] = calloc(3 * width * m, sizeof(double)); }
-    wfmm_plan *plans[3] = {plan_of(cpu, &p, WFMM_PRECISION_F64, m), plan_of(gpu, &p, WFMM_PRECISION_F64, m), plan_of(gpu, &p, WFMM_PRECISION_F32, m)};
-    for (int i = 0; i < 3; i++) { must(evaluate(plans[i], &p, u[i], g[i]), "evaluate"); }
+    wfmm_plan *plans[3] = {direct_plan(cpu, &p, WFMM_PRECISION_F64), direct_plan(gpu, &p, WFMM_PRECISION_F64), direct_plan(gpu, &p, WFMM_PRECISION_F32)};
+    for (int i = 0; i < 3; i++) evaluate(plans[i], &p, u[i], g[i]);
     double *again = calloc(width * m, sizeof(double));
-    must(evaluate(plans[1], &p, again, NULL), "evaluate");
+    evaluate(plans[1], &p, again, NULL);
     /* A midpoint that rounding moves off a singular line has no digits in common with anything: left out of the sum. */
     const int64_t skip = kind == SEGMENTS ? 40 : 0;
     const double e64 = distance(u[1] + skip * width, u[0] + skip * width, width * (m - skip)), e32 = distance(u[2] + skip * width, u[0] + skip * width, width * (m - skip));
@@ -136,30 +72,28 @@ static void compare(wfmm_session *gpu, wfmm_session *cpu, enum kind kind, int re
     drop(&p);
 }
 
-static int by_value(const void *a, const void *b) { return *(const double *)a < *(const double *)b ? -1 : 1; }
-
 static void measure(wfmm_session *gpu, enum kind kind, int regularization, int gradient, int precision, int64_t n, int64_t m, double core, double length, int repetitions) {
-    struct problem p = make(kind, regularization, n, m, core, length);
+    struct problem p = random_problem(kind, regularization, n, m, core, length);
     if (core > 0) for (int64_t k = 0; k < n; k++) p.core[k] = core;
     const int width = kind == CHARGES ? 1 : 3;
     double *u = malloc(width * m * sizeof(double)), *g = gradient ? malloc(3 * width * m * sizeof(double)) : NULL;
-    wfmm_plan *plan = plan_of(gpu, &p, precision, m);
+    wfmm_plan *plan = direct_plan(gpu, &p, precision);
     double *device = malloc(repetitions * sizeof(double)), *call = malloc(repetitions * sizeof(double)), *transfer = malloc(repetitions * sizeof(double));
-    must(evaluate(plan, &p, u, g), "evaluate");
+    evaluate(plan, &p, u, g);
     for (int i = 0; i < repetitions; i++) {
         wfmm_report r;
         memset(&r, 0, sizeof r);
         r.struct_size = sizeof r;
         must(wfmm_plan_set_targets_f64(plan, m, p.target, WFMM_MEMORY_HOST), "targets");
-        must(evaluate(plan, &p, u, g), "evaluate");
+        evaluate(plan, &p, u, g);
         must(wfmm_plan_report(plan, &r), "report");
         device[i] = r.seconds[WFMM_PASS_P2P];
         call[i] = r.seconds[WFMM_PASS_TOTAL];
         transfer[i] = r.seconds[WFMM_PASS_TRANSFER];
     }
-    qsort(device, repetitions, sizeof(double), by_value);
-    qsort(call, repetitions, sizeof(double), by_value);
-    qsort(transfer, repetitions, sizeof(double), by_value);
+    qsort(device, repetitions, sizeof(double), by_size);
+    qsort(call, repetitions, sizeof(double), by_size);
+    qsort(transfer, repetitions, sizeof(double), by_size);
     const double middle = device[repetitions / 2];
     printf("%-9s %-11s %s %s  n %8lld m %8lld  device %9.3f ms (%.3f to %.3f)  %.3e pairs/s  call %9.3f ms  transfer %.3f ms\n", kinds[kind], names[regularization],
            gradient ? "u+grad" : "u     ", precision == WFMM_PRECISION_F32 ? "f32" : "f64", (long long)n, (long long)m, middle * 1e3, device[0] * 1e3,

@@ -8,12 +8,6 @@
 
 static int failures;
 
-static double distance(const double *a, const double *b, int64_t n) {
-    double d = 0, s = 0;
-    for (int64_t k = 0; k < n; k++) { d += (a[k] - b[k]) * (a[k] - b[k]); s += b[k] * b[k]; }
-    return s > 0 ? sqrt(d / s) : sqrt(d);
-}
-
 static void accuracy(wfmm_session *s) {
     static const struct { enum kind kind; int reg; const char *name; } cases[] = {
         {CHARGES, 0, "charges"}, {PARTICLES, WFMM_REG_NONE, "particles none"}, {PARTICLES, WFMM_REG_GAUSS_ERF, "particles gauss-erf"},
@@ -149,11 +143,7 @@ static void many(wfmm_session *s, int evaluations) {
 }
 
 int main(int argc, char **argv) {
-    wfmm_session_options o;
-    wfmm_session *s = NULL;
-    must(wfmm_session_options_init(&o, sizeof o), "session options");
-    o.backend = WFMM_BACKEND_CUDA;
-    must(wfmm_session_create(&o, &s), "session");
+    wfmm_session *s = session(WFMM_BACKEND_CUDA);
     const char *what = argc > 1 ? argv[1] : "accuracy";
     if (!strcmp(what, "accuracy")) accuracy(s);
     if (!strcmp(what, "speed")) speed(s);

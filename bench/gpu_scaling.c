@@ -110,11 +110,7 @@ static void scaling(wfmm_session *s, const char *file, double most) {
 }
 
 int main(int argc, char **argv) {
-    wfmm_session_options o;
-    wfmm_session *s = NULL;
-    must(wfmm_session_options_init(&o, sizeof o), "session options");
-    o.backend = WFMM_BACKEND_CUDA;
-    must(wfmm_session_create(&o, &s), "session");
+    wfmm_session *s = session(WFMM_BACKEND_CUDA);
     const char *what = argc > 1 ? argv[1] : "crossover";
     if (!strcmp(what, "crossover")) crossover(s);
     if (!strcmp(what, "coulomb")) coulomb(s);

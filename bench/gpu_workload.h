@@ -1,4 +1,4 @@
-/* What the benches of the FMM on a GPU share: problems with sources and targets in one of five shapes, plans for them, clocks
+/* What the benches of a GPU share: sessions, problems with sources and targets in one of five shapes, plans for them, clocks
  * and medians. */
 #pragma once
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <time.h>
 #include "wakefmm.h"
 
-static void must(wfmm_status status, const char *what) {
+static inline void must(wfmm_status status, const char *what) {
     if (status == 0) return;
     char text[600];
     wfmm_last_error(text, sizeof text, NULL);
@@ -16,8 +16,24 @@ static void must(wfmm_status status, const char *what) {
     exit(1);
 }
 
+static inline wfmm_session *session(int backend) {
+    wfmm_session_options o;
+    wfmm_session *s = NULL;
+    must(wfmm_session_options_init(&o, sizeof o), "session options");
+    o.backend = backend;
+    must(wfmm_session_create(&o, &s), "session");
+    return s;
+}
+
+/* Relative L2. */
+static inline double distance(const double *a, const double *b, int64_t n) {
+    double d = 0, s = 0;
+    for (int64_t k = 0; k < n; k++) { d += (a[k] - b[k]) * (a[k] - b[k]); s += b[k] * b[k]; }
+    return s > 0 ? sqrt(d / s) : sqrt(d);
+}
+
 static uint64_t state = 1;
-static double uniform(void) {
+static inline double uniform(void) {
     uint64_t z = (state += 0x9e3779b97f4a7c15u);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -35,7 +51,7 @@ struct problem {
     int32_t *ends;
 };
 
-static void point(int shape, double *x) {
+static inline void point(int shape, double *x) {
     for (int k = 0; k < 3; k++) x[k] = uniform();
     const double r = 0.3 + 0.02 * (uniform() - 0.5), t = 6.283185307179586 * uniform();
     switch (shape) {
@@ -47,7 +63,7 @@ static void point(int shape, double *x) {
     for (int k = 0; k < 3; k++) x[k] = (float)x[k]; /* both precisions see the same places */
 }
 
-static struct problem make(enum kind kind, int regularization, int shape, int64_t n, int64_t m, double core) {
+static inline struct problem make(enum kind kind, int regularization, int shape, int64_t n, int64_t m, double core) {
     struct problem p = {kind, regularization, n, m, NULL, NULL, NULL, NULL, NULL};
     p.points = malloc(6 * n * sizeof(double));
     p.strength = malloc(3 * n * sizeof(double));
@@ -67,9 +83,9 @@ static struct problem make(enum kind kind, int regularization, int shape, int64_
     return p;
 }
 
-static void drop(struct problem *p) { free(p->points); free(p->strength); free(p->core); free(p->target); free(p->ends); }
+static inline void drop(struct problem *p) { free(p->points); free(p->strength); free(p->core); free(p->target); free(p->ends); }
 
-static wfmm_plan *plan_of(wfmm_session *s, const struct problem *p, int method, int precision, double tolerance) {
+static inline wfmm_plan *plan_of(wfmm_session *s, const struct problem *p, int method, int precision, double tolerance) {
     wfmm_plan_options o;
     wfmm_plan *plan = NULL;
     must(wfmm_plan_options_init(&o, sizeof o), "plan options");
@@ -80,27 +96,27 @@ static wfmm_plan *plan_of(wfmm_session *s, const struct problem *p, int method, 
     return plan;
 }
 
-static void hand_over(wfmm_plan *plan, const struct problem *p) {
+static inline void hand_over(wfmm_plan *plan, const struct problem *p) {
     if (p->kind == SEGMENTS) must(wfmm_plan_set_segments_f64(plan, 2 * p->n, p->points, p->n, 2, p->ends, p->strength, p->core, WFMM_MEMORY_HOST), "segments");
     if (p->kind == PARTICLES) must(wfmm_plan_set_particles_f64(plan, p->n, p->points, p->strength, p->core, WFMM_MEMORY_HOST), "particles");
     if (p->kind == CHARGES) must(wfmm_plan_set_charges_f64(plan, p->n, p->points, p->strength, WFMM_MEMORY_HOST), "charges");
     must(wfmm_plan_set_targets_f64(plan, p->m, p->target, WFMM_MEMORY_HOST), "targets");
 }
 
-static void evaluate(wfmm_plan *plan, const struct problem *p, double *u, double *g) {
+static inline void evaluate(wfmm_plan *plan, const struct problem *p, double *u, double *g) {
     must(p->kind == CHARGES ? wfmm_plan_evaluate_potential_f64(plan, u, g, WFMM_MEMORY_HOST) : wfmm_plan_evaluate_f64(plan, u, g, WFMM_MEMORY_HOST), "evaluate");
 }
 
-static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + 1e-9 * t.tv_nsec; }
-static int by_size(const void *a, const void *b) { const double d = *(const double *)a - *(const double *)b; return (d > 0) - (d < 0); }
+static inline double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + 1e-9 * t.tv_nsec; }
+static inline int by_size(const void *a, const void *b) { const double d = *(const double *)a - *(const double *)b; return (d > 0) - (d < 0); }
 
 enum { REPETITIONS = 21 };
 struct spread { double of[REPETITIONS]; };
 /* Sorts. */
-static double middle(double *of, int n) { qsort(of, n, sizeof *of, by_size); return of[n / 2]; }
+static inline double middle(double *of, int n) { qsort(of, n, sizeof *of, by_size); return of[n / 2]; }
 
 /* Seconds of the passes on the device. */
-static double on_device(const wfmm_report *r) {
+static inline double on_device(const wfmm_report *r) {
     double sum = 0;
     for (int k = 0; k < WFMM_PASS_COUNT; k++) if (k != WFMM_PASS_TRANSFER && k != WFMM_PASS_TOTAL) sum += r->seconds[k];
     return sum;
