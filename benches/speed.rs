@@ -9,6 +9,7 @@ mod support;
 use std::time::Instant;
 use support::accuracy::{options, relative_l2};
 use support::api::{Plan, Scalar, Session, flat, list};
+use support::clock::processor_seconds;
 use support::workloads::{Workload, cube, rings};
 use wakefmm::options::*;
 
@@ -31,12 +32,11 @@ fn argument(key: &str) -> Option<String> {
     std::env::args().find_map(|a| a.strip_prefix(&format!("{key}=")).map(str::to_owned))
 }
 
-/// Processor time of this process: what other users of the machine do not change.
-fn processor_seconds() -> f64 {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call only writes `t`.
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut t) };
-    t.tv_sec as f64 + 1e-9 * t.tv_nsec as f64
+/// Places and strengths in, velocities out.
+fn whole_call<T: Scalar>(plan: &mut Plan<T>, x: &[T], a: &[T], y: &[T], u: &mut [T]) {
+    plan.particles(x, a, None);
+    plan.targets(y);
+    plan.velocity(u, None);
 }
 
 fn median(mut v: Vec<f64>) -> f64 {
@@ -71,9 +71,7 @@ impl Bench {
         let (x, a, y) = (flat::<T>(&w.position), flat::<T>(&w.strength), flat::<T>(&w.targets[..some]));
         let mut u = vec![T::default(); 3 * some];
         let start = Instant::now();
-        plan.particles(&x, &a, None);
-        plan.targets(&y);
-        plan.velocity(&mut u, None);
+        whole_call(&mut plan, &x, &a, &y, &mut u);
         start.elapsed().as_secs_f64() * m as f64 / some as f64
     }
 
@@ -85,9 +83,7 @@ impl Bench {
         let mut plan = Plan::<f64>::new(&self.session, &options(WFMM_METHOD_DIRECT, 1e-10, 0, 0, 0));
         let targets = pick(y);
         let mut want = vec![0.0; targets.len()];
-        plan.particles(&wide(x), &wide(a), None);
-        plan.targets(&targets);
-        plan.velocity(&mut want, None);
+        whole_call(&mut plan, &wide(x), &wide(a), &targets, &mut want);
         relative_l2(&pick(u), &want)
     }
 
@@ -100,9 +96,7 @@ impl Bench {
             let (x, a, y) = (flat::<T>(&w.position), flat::<T>(&w.strength), flat::<T>(&w.targets));
             let mut u = vec![T::default(); 3 * m];
             let start = Instant::now();
-            plan.particles(&x, &a, None);
-            plan.targets(&y);
-            plan.velocity(&mut u, None);
+            whole_call(&mut plan, &x, &a, &y, &mut u);
             let t = start.elapsed().as_secs_f64();
             // The first round pages memory in and measures what the recipe needs; small ones repeat, so it is left out.
             if k > 0 || repeat == 0 {
@@ -216,9 +210,7 @@ impl Bench {
                         let (x, a, y) = (flat::<f64>(&w.position), flat::<f64>(&w.strength), flat::<f64>(&w.targets));
                         let mut u = vec![0.0; 3 * m];
                         let start = (Instant::now(), processor_seconds());
-                        plan.particles(&x, &a, None);
-                        plan.targets(&y);
-                        plan.velocity(&mut u, None);
+                        whole_call(&mut plan, &x, &a, &y, &mut u);
                         let (t, cpu) = (start.0.elapsed().as_secs_f64(), processor_seconds() - start.1);
                         let r = plan.report();
                         if seed > 0 && cpu < busy {
@@ -266,9 +258,7 @@ impl Bench {
                     let q = list::<f64>(&w.strength.iter().map(|s| s[0]).collect::<Vec<_>>());
                     let (mut u, mut phi) = (vec![0.0; 3 * n], vec![0.0; n]);
                     let start = processor_seconds();
-                    vortices.particles(&x, &s, None);
-                    vortices.targets(&y);
-                    vortices.velocity(&mut u, None);
+                    whole_call(&mut vortices, &x, &s, &y, &mut u);
                     a.push(processor_seconds() - start);
                     let start = processor_seconds();
                     charges.charges(&x, &q);
@@ -300,9 +290,7 @@ impl Bench {
             let (x, a, y) = (flat::<f64>(&w.position), flat::<f64>(&w.strength), flat::<f64>(&w.targets));
             let mut u = vec![0.0; 3 * n];
             let start = Instant::now();
-            plan.particles(&x, &a, None);
-            plan.targets(&y);
-            plan.velocity(&mut u, None);
+            whole_call(&mut plan, &x, &a, &y, &mut u);
             let t = start.elapsed().as_secs_f64();
             println!("| {n} | {t:.3} | {:.2} |", 1e6 * t / n as f64);
             seen.push((n as f64, t));

@@ -5,5 +5,6 @@
 pub mod accuracy;
 pub mod api;
 pub mod cases;
+pub mod clock;
 pub mod random;
 pub mod workloads;

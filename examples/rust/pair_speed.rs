@@ -4,6 +4,11 @@
 //! and f32. A figure is threads × pairs / processor time of the fastest block of any thread, so that other users of the
 //! machine do not count. Blocks: 512 targets, 8192 sources, uniform in the unit cube; cores of 0.3 or none.
 
+#[allow(dead_code)]
+#[path = "../../benches/support/clock.rs"]
+mod clock;
+
+use clock::thread_seconds;
 use rayon::prelude::*;
 use wakefmm::backend::cpu::near::{self, ChargeSources, ParticleSources, Points, SegmentSources};
 use wakefmm::math::regularization::Part;
@@ -17,13 +22,6 @@ const BLOCKS: usize = 24;
 /// Places that fill the unit cube evenly.
 fn place(k: usize) -> [f64; 3] {
     [0.618_034, 0.414_214, 0.302_776].map(|a| (a * k as f64).fract())
-}
-
-fn thread_seconds() -> f64 {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call only writes `t`.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut t) };
-    t.tv_sec as f64 + 1e-9 * t.tv_nsec as f64
 }
 
 /// Pairs a second of `run`, which adds all sources to all targets.

@@ -4,18 +4,16 @@
 //! translations into one target, from 256 different multipoles. Multiply-adds are those of the four swaps (p³/3 each) and of
 //! the axial step (2p³/3), nothing else; the ceiling is a loop of independent multiply-adds on registers in the same run.
 
+#[allow(dead_code)]
+#[path = "../../benches/support/clock.rs"]
+mod clock;
+
+use clock::thread_seconds;
 use wakefmm::backend::cpu::operators::{Operators, Shift, Step};
 use wakefmm::backend::cpu::passes::{Translation, Work};
 use wakefmm::simd::{self, Kernel, Lane, Real, Simd, dispatch};
 
 const PAIRS: usize = 256;
-
-fn thread_seconds() -> f64 {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call only writes `t`.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut t) };
-    t.tv_sec as f64 + 1e-9 * t.tv_nsec as f64
-}
 
 fn fastest(runs: usize, mut f: impl FnMut()) -> f64 {
     let run = |_| {
