@@ -50,6 +50,7 @@ struct State {
     u32 bin_count[kBins], bin_cursor[kBins];
     u32 sort_ticket[2][8];
     u32 work_ticket[8];
+    u32 translated[2][kLevels];    // tiles of M2M and L2L that are done, by level
     u32 histogram[2][8][256];      // of the digits of the keys
 };
 static_assert(sizeof(State) <= 32768, "FMM_STATE_BYTES of backend::cuda::fmm");
@@ -86,7 +87,7 @@ struct Fmm {
     u32 *near;               // [target cells][kBeside] source cell at the same level beside the target cell, or kNone
     u32 *tile_cell;          // [target cells] sorted by (level, octant)
     const void *operators;   // operator tables in fragment order, see fmm_operators.cu
-    const uint2 *op;         // [8 M2M, 8 L2L][tiles] first fragment of a column tile, and the steps of 8 rows that are kept: begin | end << 16
+    const u32 *op;           // M2M and L2L: their fragments and the order of their columns: layout in fmm_mma.cuh
     const u32 *m2l;          // orbits of M2L, their fragments and the order of their columns: layout in fmm_mma.cuh
     const double *gauss;     // [2][16] nodes and weights of P2M along a segment
     void *field;             // [targets][fields] T: sorted near field
@@ -96,9 +97,9 @@ struct Fmm {
     void *out_main, *out_gradient; // the caller's arrays (f32 or f64), out_gradient may be null
     double default_core, normalization, core_range, walk_range, stretch, box, smooth_limit;
     u32 max_level, sort_passes, order, stride, components, kind, regularization;
-    u32 inputs_are_f64, out_is_f64, accumulate, fields, gauss_points, arena, n_in, ld, index_base, rows, least_level, m2l_cells, m2l_stages, smooth_power, smooth_targets;
+    u32 inputs_are_f64, out_is_f64, accumulate, fields, gauss_points, n_in, ld, index_base, least_level, m2l_cells, m2l_stages, smooth_power, smooth_targets;
 };
-static_assert(sizeof(Tree) == 144 && sizeof(Fmm) == 8 + 2 * 144 + 21 * 8 + 7 * 8 + 22 * 4, "mirrors of backend::cuda::fmm");
+static_assert(sizeof(Tree) == 144 && sizeof(Fmm) == 8 + 2 * 144 + 21 * 8 + 7 * 8 + 20 * 4, "mirrors of backend::cuda::fmm");
 
 // Doubles to integers of the same order; 0 is below all of them.
 __device__ inline u64 ordered(double x) {

@@ -9,6 +9,12 @@ namespace fmm {
 // is a column of a tile, or none; kSlotClass: [8 warps][8] the class of a tile's columns; kClass: [256] classes of coefficients.
 constexpr int kOrbitCount = 127, kHeads = 128, kColumns = kHeads + 64 * kMaxOrbits, kSlotClass = kColumns + 512, kClass = kSlotClass + 64;
 
+// Fmm::op in words, made there too: M2M and L2L of octant 7, of which the others' differ in signs. Sorted: coefficients by class and degree,
+// every class filled up to whole tiles of 8. kUpHead: [sorted tile] first fragment << 6 | steps, of the parent's columns from
+// the child's step 0 on; kDownHead: [tile of the child's columns][class of the parent], the last so many tiles of that class.
+constexpr int kMostSorted = 40, kSortedTiles = 0, kClassEnd = 8, kSortedClass = 16, kSortedColumn = kSortedClass + kMostSorted,
+              kUpHead = kSortedColumn + 8 * kMostSorted, kDownHead = kUpHead + kMostSorted, kOpWords = kDownHead + 8 * 32;
+
 // C[16 x 8] += A[16 x 8] B[8 x 8]; lane = 4 g + t holds A(g,t) A(g+8,t) A(g,t+4) A(g+8,t+4), B(t,g) B(t+4,g), C(g,2t) C(g,2t+1) C(g+8,2t) C(g+8,2t+1).
 template <class T> __device__ inline void mma_shuffle(T *c, const T *a, const T *b) {
     const int g = (threadIdx.x & 31) >> 2, t = threadIdx.x & 3;

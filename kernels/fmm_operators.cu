@@ -97,30 +97,31 @@ __device__ inline void put(void *out, u32 parts, size_t fragment, int lane, int 
     }
 }
 
-// M2L of the orbits (for target - source with no negative component), then M2M and L2L by octant.
-// Launch: a block of 256 threads for each of kMaxOrbits + 16 operators.
+// M2L of the orbits (for target - source with no negative component), then M2M and L2L of octant 7.
+// Launch: a block of 256 threads for each of kMaxOrbits + 2 operators.
 extern "C" __global__ void __launch_bounds__(256) fmm_operators(const __grid_constant__ Fmm f, void *out, u32 tiles, u32 parts) {
     __shared__ Complex h[(kMaxDegree + 1) * (kMaxDegree + 2) / 2];
-    const int op = (int)blockIdx.x - kMaxOrbits, count = f.order * f.order, octant = op & 7;
+    const int op = (int)blockIdx.x - kMaxOrbits, count = f.order * f.order;
     const bool m2l = op < 0;
     if (m2l && blockIdx.x >= f.m2l[kOrbitCount]) return;
     if (threadIdx.x == 0) {
         const u32 orbit = m2l ? f.m2l[blockIdx.x] : 0;
         if (m2l) irregular(h, orbit & 15, orbit >> 4 & 15, orbit >> 8 & 15, 2 * f.order - 2);
-        else regular(h, (octant & 1) * 0.5 - 0.25, (octant >> 1 & 1) * 0.5 - 0.25, (octant >> 2) * 0.5 - 0.25, f.order - 1);
+        else regular(h, 0.25, 0.25, 0.25, f.order - 1);
     }
     __syncthreads();
-    for (u32 j = 0; j < (m2l ? 64 : tiles); j++) {
-        int begin, end;
-        size_t start;
-        if (m2l) { const u32 head = f.m2l[kHeads + blockIdx.x * 64 + j]; begin = 0; end = head & 63; start = head >> 6; }
-        else { const uint2 kept = f.op[op * tiles + j]; begin = kept.y & 0xffff; end = kept.y >> 16; start = kept.x; }
-        for (int w = threadIdx.x; w < (end - begin) * 64; w += 256) {
+    const bool up = op == 0;
+    for (u32 j = 0; j < (m2l ? 64 : up ? f.op[kSortedTiles] : 8 * tiles); j++) {
+        const u32 head = m2l ? f.m2l[kHeads + blockIdx.x * 64 + j] : f.op[(up ? kUpHead : kDownHead) + j];
+        const int steps = head & 63, begin = m2l || up ? 0 : (int)f.op[kClassEnd + j % 8] - steps;
+        for (int w = threadIdx.x; w < steps * 64; w += 256) {
             const int lane = w % 64 / 2, e = w & 1, step = w / 64;
-            const int from = (begin + step) * 8 + lane % 4 + 4 * e, to = m2l ? (int)f.m2l[kColumns + j * 8 + lane / 4] : j * 8 + lane / 4;
+            const int row = (begin + step) * 8 + lane % 4 + 4 * e, column = lane / 4;
+            const int from = m2l || up ? row : (int)f.op[kSortedColumn + row];
+            const int to = m2l ? (int)f.m2l[kColumns + j * 8 + column] : up ? (int)f.op[kSortedColumn + j * 8 + column] : (int)j / 8 * 8 + column;
             double v = 0;
-            if (from < count && to >= 0 && to < count) v = m2l ? m2l_entry(h, to, from) : op < 8 ? m2m_entry(h, to, from) : 0.5 * m2m_entry(h, from, to);
-            put(out, parts, start + step, lane, e, v);
+            if (from >= 0 && from < count && to >= 0 && to < count) v = m2l ? m2l_entry(h, to, from) : up ? m2m_entry(h, to, from) : 0.5 * m2m_entry(h, from, to);
+            put(out, parts, (head >> 6) + step, lane, e, v);
         }
     }
 }

@@ -1,88 +1,199 @@
-// Multipoles of the source leaves, and the largest core in every leaf. A warp a leaf: the lanes hold 32 sources, run along a
-// column m of the harmonics together and leave its values in shared memory, where lanes that stand for coefficients sum them
-// in the order of the sources. Segments are sampled at Gauss-Legendre nodes, exact for the degrees kept.
-#include "fmm.cuh"
+// Multipoles of the source leaves, and the largest core below every cell. Segments are sampled at Gauss-Legendre nodes, exact for the
+// degrees kept.
+//
+// A warp has a leaf, a block of four where leaves are few. Its lanes are groups; a group takes a source, and its lane j runs down the columns
+// m = j and m = (order or order - 1) - j of the harmonics, one after the other, so that all lanes have the same way and the
+// coefficients' sums stay in their registers. At the end the groups' sums are added in shared memory, in a fixed order.
+#include "fmm_harmonics.cuh"
 using namespace fmm;
 
-constexpr int kWarps = 4, kColumn = 34; // kColumn: 2 (order - m) values at most, order <= 17
+constexpr int kWarps = 4, kTicket = 3;
 
-template <class T> __device__ void p2m(const Fmm &f) {
+template <class T> struct alignas(2 * sizeof(T)) Pair { T c, s; };
+
+// How the lanes of a warp are used at order P.
+template <int P> struct Lanes {
+    static constexpr int group = (P + 1) / 2, groups = 32 / group, sources = 32 / groups * groups; // sources of one round
+    static constexpr int both = P & 1 ? P : P - 1, way = P | 1;                                         // both columns' m; their entries
+};
+
+// Sources of a round, then the sums of one component.
+template <class T, int P> struct Round {
+    union {
+        Pair<T> start[P][33];           // [m][source] R_mm
+        T sum[2 * Lanes<P>::way][33];   // [entry][lane]
+    };
+    T z[32], r2[32], q[3][32], centre[3], inv;
+};
+
+template <class T, int P, int NC> struct Shared {
+    Round<T, P> round[kWarps];
+    T rise[Lanes<P>::way][Lanes<P>::group], scale[P * P];
+    uint16_t place[P * P]; // of a coefficient: entry << 8 | lane of its group
+    u32 turn;
+};
+
+// One source of a leaf, relative to its centre, into the round's arrays. Returns its core.
+template <class T, int P, int NC> __device__ T take(const Fmm &f, Round<T, P> &r, u32 begin, u32 k, bool is, u32 per) {
+    const int lane = threadIdx.x & 31;
+    T x = 0, y = 0, z = 0, q[3] = {0, 0, 0}, core = 0;
+    if (is) {
+        const u32 i = begin + (per == 1 ? k : k / per);
+        const Vec4<T> p = ((const Vec4<T> *)f.tree[0].point)[i];
+        x = p.x; y = p.y; z = p.z;
+        if (NC == 1) q[0] = p.w;
+        else {
+            const Vec4<T> v = ((const Vec4<T> *)f.strength)[i];
+            core = p.w;
+            q[0] = v.x; q[1] = v.y; q[2] = v.z;
+            if (f.kind == kSegment) {
+                const T at = (T)f.gauss[k % per], w = (T)f.gauss[16 + k % per] * v.w;
+                x += at * v.x; y += at * v.y; z += at * v.z;
+                q[0] *= w; q[1] *= w; q[2] *= w;
+            }
+        }
+        x = (x - r.centre[0]) * r.inv; y = (y - r.centre[1]) * r.inv; z = (z - r.centre[2]) * r.inv;
+    }
+    r.z[lane] = z; r.r2[lane] = x * x + y * y + z * z;
+#pragma unroll
+    for (int d = 0; d < NC; d++) r.q[d][lane] = q[d];
+    Pair<T> a{1, 0};
+#pragma unroll
+    for (int m = 0; m < P; m++) {
+        r.start[m][lane] = a;
+        const T k = (T)(0.5 / (m + 1)), u = k * x, v = k * y;
+        a = {u * a.c - v * a.s, u * a.s + v * a.c};
+    }
+    return core;
+}
+
+// Adds the `count` sources of a round to a lane's sums.
+template <class T, int P, int NC> __device__ void add(const Shared<T, P, NC> &s, const Round<T, P> &r, int count, T (*sum)[2 * Lanes<P>::way]) {
+    typedef Lanes<P> L;
+    const int lane = threadIdx.x & 31, j = lane % L::group, g = min(lane / L::group, L::groups - 1);
+    for (int i = g; i - g < count; i += L::groups) {
+        const Pair<T> first = r.start[j][i], second = r.start[min(L::both - j, P - 1)][i];
+        const T z = r.z[i], r2 = r.r2[i];
+        T q[NC];
+#pragma unroll
+        for (int d = 0; d < NC; d++) q[d] = r.q[d][i];
+        Pair<T> before{0, 0}, now = first;
+#pragma unroll
+        for (int p = 0; p < L::way; p++) {
+            if (p > P - L::group && p <= P && p == P - j) { before = {0, 0}; now = second; }
+#pragma unroll
+            for (int d = 0; d < NC; d++) {
+                sum[d][2 * p] = fma(q[d], now.c, sum[d][2 * p]);
+                sum[d][2 * p + 1] = fma(q[d], now.s, sum[d][2 * p + 1]);
+            }
+            const T u = s.rise[p][j] * z;
+            const Pair<T> next{fma(u, now.c, -(r2 * before.c)), fma(u, now.s, -(r2 * before.s))};
+            before = now; now = next;
+        }
+    }
+}
+
+// Fills the tables of a block.
+template <class T, int P, int NC> __device__ void prepare(Shared<T, P, NC> &s) {
+    typedef Lanes<P> L;
+    for (int k = threadIdx.x; k < L::way * L::group; k += 32 * kWarps) {
+        const int p = k / L::group, j = k % L::group, m = p < P - j ? j : L::both - j, l = p < P - j ? j + p : m + p - (P - j);
+        s.rise[p][j] = l < P ? (T)kHarmonics.rise[triangle(l, m)] : 0;
+    }
+    for (int k = threadIdx.x; k < P * P; k += 32 * kWarps) {
+        int l, m, sine;
+        split(k, &l, &m, &sine);
+        const int j = m < L::group ? m : L::both - m, p = m < L::group ? l - m : P - j + l - m;
+        s.place[k] = (uint16_t)((2 * p + sine) << 8 | j);
+        s.scale[k] = (T)kHarmonics.scale[triangle(l, m)];
+    }
+}
+
+// The largest core of every cell above: a maximum does not depend on the order. Whoever put a larger one there goes on upwards.
+__device__ inline void raise_core(const Fmm &f, u32 cell, double core) {
+    const u64 bits = (u64)__double_as_longlong(core);
+    for (; cell != kNone; cell = f.tree[0].parent[cell])
+        if (atomicMax((u64 *)f.cell_core + cell, bits) >= bits) return;
+}
+
+template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
+    typedef Lanes<P> L;
     const Tree &t = f.tree[0];
     const u32 cells = f.state->level_begin[0][kLevels];
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, order = f.order, stride = f.stride, nc = f.components;
-    __shared__ T s_value[kWarps][kColumn][33];
-    __shared__ T s_weight[kWarps][3][32];
-    const Vec4<T> *point = (const Vec4<T> *)t.point, *strength = (const Vec4<T> *)f.strength;
-    for (u32 c = blockIdx.x * kWarps + warp; c < cells; c += gridDim.x * kWarps) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, stride = f.stride;
+    __shared__ Shared<T, P, NC> s;
+    // Few leaves: all warps of a block on one of them.
+    const bool team = cells <= 4 * gridDim.x;
+    const int members = team ? kWarps : 1, member = team ? warp : 0, worker = member * 32 + lane;
+    Round<T, P> &own = s.round[warp];
+    prepare(s);
+    __syncthreads();
+    const u32 per = f.kind == kSegment ? f.gauss_points : 1;
+    u32 next = 0;
+    if (team ? threadIdx.x == 0 : lane == 0) next = atomicAdd(&f.state->work_ticket[kTicket], 1u);
+    for (;;) {
+        if (team) {
+            if (threadIdx.x == 0) s.turn = next;
+            __syncthreads();
+        }
+        const u32 c = team ? s.turn : __shfl_sync(~0u, next, 0);
+        if (team) __syncthreads();
+        if (c >= cells) return;
+        if (team ? threadIdx.x == 0 : lane == 0) next = atomicAdd(&f.state->work_ticket[kTicket], 1u);
         if (!info_leaf(t.info[c])) {
             // Nobody reads the root's expansion: M2L takes it for the sources that are not there.
-            if (c == 0) for (int w = lane; w < nc * stride; w += 32) ((T *)f.multipole)[w] = 0;
+            if (c == 0) for (int w = worker; w < NC * stride; w += 32 * members) ((T *)f.multipole)[w] = 0;
             continue;
         }
         T centre[3];
         const T inv = 1 / cell_geometry(t, f.state->root, c, centre);
-        T *out = (T *)f.multipole + (size_t)c * nc * stride;
-        const u32 begin = t.begin[c], per = f.kind == kSegment ? f.gauss_points : 1, total = (t.end[c] - begin) * per;
-        T core = 0;
-        for (u32 base = 0; base < total; base += 32) {
-            const u32 k = base + lane;
-            T x = 0, y = 0, z = 0, q[3] = {0, 0, 0};
-            if (k < total) {
-                const u32 i = begin + k / per;
-                const Vec4<T> p = point[i];
-                x = p.x; y = p.y; z = p.z;
-                if (f.kind == kCharge) q[0] = p.w;
-                else {
-                    const Vec4<T> v = strength[i];
-                    core = max(core, p.w);
-                    q[0] = v.x; q[1] = v.y; q[2] = v.z;
-                    if (f.kind == kSegment) {
-                        const T at = (T)f.gauss[k % per], w = (T)f.gauss[16 + k % per] * v.w;
-                        x += at * v.x; y += at * v.y; z += at * v.z;
-                        q[0] *= w; q[1] *= w; q[2] *= w;
-                    }
-                }
-            }
-            x = (x - centre[0]) * inv; y = (y - centre[1]) * inv; z = (z - centre[2]) * inv;
-            for (int d = 0; d < 3; d++) s_weight[warp][d][lane] = q[d];
-            const T r2 = x * x + y * y + z * z;
-            T dc = 1, ds = 0; // R_mm
-            for (int m = 0; m < order; m++) {
-                __syncwarp();
-                T pc = 0, ps = 0, qc = dc, qs = ds;
-                for (int l = m; l < order; l++) {
-                    const int at = 2 * (l - m);
-                    s_value[warp][at][lane] = qc;
-                    s_value[warp][at + 1][lane] = qs;
-                    const T k = (T)1 / (T)((l + 1) * (l + 1) - m * m), u = (T)(2 * l + 1) * z * k, v = r2 * k;
-                    const T nc_ = u * qc - v * pc, ns_ = u * qs - v * ps;
-                    pc = qc; ps = qs; qc = nc_; qs = ns_;
-                }
-                const T k = (T)0.5 / (T)(m + 1), next = k * (x * dc - y * ds);
-                ds = k * (x * ds + y * dc); dc = next;
-                __syncwarp();
-                const int rows = 2 * (order - m);
-                for (int w = lane; w < rows; w += 32) {
-                    const int l = m + w / 2, sine = w & 1;
-                    if (m == 0 && sine) continue;
-                    T sum[3] = {0, 0, 0};
-                    for (int j = 0; j < 32; j++) {
-                        const T value = s_value[warp][w][j];
-                        for (int d = 0; d < 3; d++) sum[d] = fma(value, s_weight[warp][d][j], sum[d]);
-                    }
-                    const int at = l * l + (m ? 2 * m - 1 + sine : 0);
-                    for (int d = 0; d < nc; d++) out[d * stride + at] = base ? out[d * stride + at] + sum[d] : sum[d];
-                }
-            }
+        if (lane < 3) own.centre[lane] = lane == 0 ? centre[0] : lane == 1 ? centre[1] : centre[2];
+        if (lane == 3) own.inv = inv;
+        const u32 begin = t.begin[c], total = (t.end[c] - begin) * per;
+        const u32 share = (total + members - 1) / members, chunk = min((share + L::groups - 1) / L::groups * L::groups, (u32)L::sources);
+        T sum[NC][2 * L::way], core = 0;
+#pragma unroll
+        for (int d = 0; d < NC; d++)
+#pragma unroll
+            for (int k = 0; k < 2 * L::way; k++) sum[d][k] = 0;
+        for (u32 base = member * chunk; base < total; base += members * chunk) {
+            const u32 k = base + lane, count = min(chunk, total - base);
             __syncwarp();
+            core = max(core, take<T, P, NC>(f, own, begin, k, lane < count, per));
+            __syncwarp();
+            add<T, P, NC>(s, own, count, sum);
         }
-        for (int w = order * order + lane; w < stride; w += 32) for (int d = 0; d < nc; d++) out[d * stride + w] = 0;
-        for (int d = 16; d; d >>= 1) core = max(core, __shfl_xor_sync(~0u, core, d));
-        // The largest core of every cell above: a maximum does not depend on the order.
-        if (lane == 0 && core > 0)
-            for (u32 up = c; up != kNone; up = t.parent[up]) atomicMax((u64 *)f.cell_core + up, (u64)__double_as_longlong((double)core));
+        T *out = (T *)f.multipole + (size_t)c * NC * stride;
+#pragma unroll
+        for (int d = 0; d < NC; d++) {
+            if (team) __syncthreads(); else __syncwarp();
+#pragma unroll
+            for (int k = 0; k < 2 * L::way; k++) own.sum[k][lane] = sum[d][k];
+            if (team) __syncthreads(); else __syncwarp();
+            for (int k = worker; k < stride; k += 32 * members) {
+                T v = 0;
+                if (k < P * P) {
+                    const int entry = s.place[k] >> 8, j = s.place[k] & 255;
+                    for (int w = 0; w < members; w++)
+#pragma unroll
+                        for (int g = 0; g < L::groups; g++) v += s.round[warp - member + w].sum[entry][g * L::group + j];
+                    v *= s.scale[k];
+                }
+                out[d * stride + k] = v;
+            }
+        }
+        if (team) __syncthreads();
+        if (NC == 3 && f.regularization) {
+            for (int d = 16; d; d >>= 1) core = max(core, __shfl_xor_sync(~0u, core, d));
+            if (lane == 0 && core > 0) raise_core(f, c, (double)core);
+        }
     }
 }
-// Launch: 128 threads, grid-stride over cells.
-extern "C" __global__ void __launch_bounds__(128) fmm_p2m_f32(const __grid_constant__ Fmm f) { p2m<float>(f); }
-extern "C" __global__ void __launch_bounds__(128) fmm_p2m_f64(const __grid_constant__ Fmm f) { p2m<double>(f); }
+
+// Launch: 128 threads, any number of blocks.
+#define P2M(T, name, P) \
+    extern "C" __global__ void __launch_bounds__(128, 2) fmm_p2m_charge_##name##_##P(const __grid_constant__ Fmm f) { p2m<T, P, 1>(f); } \
+    extern "C" __global__ void __launch_bounds__(128, 2) fmm_p2m_vortex_##name##_##P(const __grid_constant__ Fmm f) { p2m<T, P, 3>(f); }
+#define BOTH(P) P2M(float, f32, P) P2M(double, f64, P)
+BOTH(2) BOTH(3) BOTH(4) BOTH(5) BOTH(6) BOTH(7) BOTH(8) BOTH(9) BOTH(10) BOTH(11)
+P2M(double, f64, 12) P2M(double, f64, 13) P2M(double, f64, 14) P2M(double, f64, 15) P2M(double, f64, 16)

@@ -1,262 +1,310 @@
-// M2M and L2L: rows = expansions of a tile of cells, gathered, times an operator table.
+// M2M and L2L: all levels of a tree in one launch each.
 //
-// A block owns a tile of 96 rows (32 cells of 3 components, 96 of 1) of cells of one level (L2L: and octant), keeps their
-// sums in registers, and walks through the operators in a fixed order: the gathered rows come through shared memory
-// (double-buffered, asynchronous copies), the operators straight from the L2 in the layout of the tensor units, without the
-// blocks that are zero: column tile j of operator o keeps the steps op_begin..op_end of 8 rows.
+// The eight octants' operators are one matrix up to signs: a reflection changes the sign of a coefficient by its class (of eight).
+// M2M adds and subtracts the children's coefficients first, a Hadamard transform over octants, and multiplies once: class c of
+// the parent takes from coefficient j the sum whose signs are those of c and of j's class together. L2L multiplies the parent's
+// coefficients class by class and the eight products, added and subtracted, are what the eight children get.
+//
+// Work is a tile of 16 rows (5 parents of 3 components, 16 of 1) and a part of the columns, one tile of 8 a warp. It is taken by ticket, M2M
+// from the deepest level up, L2L from the top down, and waits until all of the level before is done. That has earlier tickets, so
+// blocks that run hold it.
+#include "fmm_harmonics.cuh"
 #include "fmm_mma.cuh"
 using namespace fmm;
 
-enum Mode { kM2M = 0, kL2L = 1 };
+constexpr int kRows = 16, kWarps = 8, kThreads = 32 * kWarps;
+constexpr int kChunk = 32; // coefficients that M2M takes at a time
+constexpr int kDeep = 5;   // tiles of a class at most
+enum Way { kUp = 0, kDown = 1 };
 
-template <class T> struct Fragment;
-template <> struct Fragment<double> { static constexpr int kRowsOfWarps = 2, kColumnsOfWarps = 4; };
-template <> struct Fragment<float> { static constexpr int kRowsOfWarps = 2, kColumnsOfWarps = 4; };
-constexpr int kBatch = 8; // operators of a tile at most
-
-// 16 bytes from global to shared memory, or zeros.
-__device__ inline void copy16(void *to, const void *from, bool valid) {
-#if __CUDA_ARCH__ >= 800
-    const u32 s = (u32)__cvta_generic_to_shared(to), bytes = valid ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(s), "l"(from), "r"(bytes));
-#else
-    *(uint4 *)to = valid ? *(const uint4 *)from : make_uint4(0, 0, 0, 0);
-#endif
-}
-__device__ inline void copy_commit() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;");
-#endif
-}
-template <int N> __device__ inline void copy_wait() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(N));
-#endif
-}
-
-// Sums of one operator over the rows in shared memory. `NT` column tiles a warp.
-template <class T, int NT, int SPLIT, int TILES> struct Sums {
-    typedef Fragment<T> F;
-    typedef typename Table<T, SPLIT>::Piece Piece;
-    T c[TILES][NT][4];
-
-    __device__ void clear() {
-        for (int m = 0; m < TILES; m++) for (int j = 0; j < NT; j++) for (int k = 0; k < 4; k++) c[m][j][k] = 0;
-    }
-    // Column tile `j` of warp column `w`: back and forth, so that every warp has dear and cheap ones.
-    __device__ static int column(int j, int w) {
-        return F::kColumnsOfWarps == 1 ? j : j * F::kColumnsOfWarps + (j & 1 ? F::kColumnsOfWarps - 1 - w : w);
-    }
-    u32 at[NT], range[NT]; // fragment of step 0, and the steps: begin | end << 16
-    int first, last;
-    Piece next[NT];
-
-    // What lane j has to know about column tile j of this warp.
-    __device__ static uint2 kept(const Fmm &f, int op, int tiles, int w) {
-        const int lane = threadIdx.x & 31, at = column(lane, w);
-        return lane < NT && at < tiles ? __ldg(f.op + op * tiles + at) : make_uint2(0, 0);
-    }
-    __device__ bool keeps(int j, int step) const { return (range[j] & 0xffff) <= step && step < (range[j] >> 16); }
-    // Takes up an operator: its ranges, and the fragments of its first step on their way.
-    __device__ void begin_op(const Fmm &f, uint2 mine) {
-        first = 0xffff; last = 0;
-#pragma unroll
-        for (int j = 0; j < NT; j++) {
-            range[j] = __shfl_sync(~0u, mine.y, j);
-            const int begin = range[j] & 0xffff, end = range[j] >> 16;
-            at[j] = __shfl_sync(~0u, mine.x, j) - begin;
-            if (begin < end) { first = min(first, begin); last = max(last, end); }
-        }
-        fetch(f, first);
-    }
-    __device__ void fetch(const Fmm &f, int step) {
-        const Piece *all = (const Piece *)f.operators + (threadIdx.x & 31);
-#pragma unroll
-        for (int j = 0; j < NT; j++) if (keeps(j, step)) next[j] = __ldg(all + (size_t)(at[j] + step) * 32);
-    }
-    __device__ void add(const Fmm &f, const T *rows, int row_stride, int row0) {
-        const int lane = threadIdx.x & 31;
-        const T *a0 = rows + (row0 + (lane >> 2)) * row_stride + (lane & 3);
-        for (int step = first; step < last; step++) {
-            Piece b[NT];
-#pragma unroll
-            for (int j = 0; j < NT; j++) b[j] = next[j];
-            fetch(f, step + 1);
-#pragma unroll
-            for (int m = 0; m < TILES; m++) {
-                const T *p = a0 + m * 16 * row_stride + step * 8;
-                T a[4] = {p[0], p[8 * row_stride], p[4], p[8 * row_stride + 4]};
-                multiply(m, step, a, b);
-            }
-        }
-    }
-    __device__ void multiply(int m, int step, const T *a, const Piece *b);
+// Which parents a tile is, and their children.
+struct Family {
+    u32 begin[kLevels + 2];
+    u32 child[8][kRows]; // children of the tile's parents, or kNone
+    u32 mask[kRows];     // which there are; 0: a leaf
+    u32 first;
+    int level, part, count; // count 0: nothing left to do
 };
 
-template <int NT> __device__ inline void multiply_f64(double (*c)[4], int step, const u32 *range, const double *a, const double2 *b) {
-#pragma unroll
-    for (int j = 0; j < NT; j++) if ((range[j] & 0xffff) <= step && step < (range[j] >> 16)) { const double v[2] = {b[j].x, b[j].y}; mma(c[j], a, v); }
-}
-template <int NT> __device__ inline void multiply_tf32(float (*c)[4], int step, const u32 *range, const float *a, const float2 *b) {
-    const float h[4] = {to_tf32(a[0]), to_tf32(a[1]), to_tf32(a[2]), to_tf32(a[3])};
-#pragma unroll
-    for (int j = 0; j < NT; j++) if ((range[j] & 0xffff) <= step && step < (range[j] >> 16)) { const float v[2] = {b[j].x, b[j].y}; mma(c[j], h, v); }
-}
-template <int NT> __device__ inline void multiply_tf32x3(float (*c)[4], int step, const u32 *range, const float *a, const float4 *b) {
-    float h[4], r[4];
-    for (int k = 0; k < 4; k++) { h[k] = to_tf32(a[k]); r[k] = to_tf32(a[k] - h[k]); }
-#pragma unroll
-    for (int j = 0; j < NT; j++)
-        if ((range[j] & 0xffff) <= step && step < (range[j] >> 16)) {
-            const float v[2] = {b[j].x, b[j].y}, w[2] = {b[j].z, b[j].w};
-            mma(c[j], h, w); mma(c[j], r, v); mma(c[j], h, v);
-        }
-}
-template <class T, int NT, int SPLIT, int TILES>
-__device__ inline void Sums<T, NT, SPLIT, TILES>::multiply(int m, int step, const T *a, const Piece *b) {
-    if constexpr (sizeof(T) == 8) multiply_f64<NT>(c[m], step, range, a, b);
-    else if constexpr (SPLIT == 1) multiply_tf32<NT>(c[m], step, range, a, b);
-    else multiply_tf32x3<NT>(c[m], step, range, a, b);
+__device__ inline u32 tiles_of(const Family &s, int level, int cells) { return (s.begin[level + 1] - s.begin[level] + cells - 1) / cells; }
+
+// What a block keeps between its turns; thread 0's copy is the one that counts.
+struct Turn {
+    u32 next;
+    int deepest, waited; // waited: level that is known to be done
+};
+
+template <int WAY> __device__ Turn begin(const Fmm &f, Family &s) {
+    if (threadIdx.x < kLevels + 2) s.begin[threadIdx.x] = f.state->level_begin[WAY][threadIdx.x];
+    Turn turn{0, (int)f.state->deepest[WAY], -1};
+    if (threadIdx.x == 0) turn.next = atomicAdd(&f.state->work_ticket[4 + WAY], 1u);
+    return turn;
 }
 
-template <class T, int NT, int SPLIT, int TILES> __device__ void translate(const Fmm &f, int mode, int level) {
-    typedef Fragment<T> F;
-    constexpr int kRows = F::kRowsOfWarps * 16 * TILES;
-    extern __shared__ __align__(16) unsigned char memory[];
-    __shared__ Tile tile_shared;
-    __shared__ bool more;
-    __shared__ u32 used[kBatch];
-    __shared__ int active[kBatch], active_count; // place in the batch | columns / 8 << 8 | operator << 16
-    const Tree &tree = f.tree[mode == kM2M ? 0 : 1];
-    const int tid = threadIdx.x, threads = blockDim.x, warp = tid >> 5, lane = tid & 31;
-    const int nc = f.components, cells = kRows / nc, stride = f.stride, tiles = stride / 8;
-    u32 *source = (u32 *)(memory + f.arena);                // [kBatch][cells]
-    u32 *target = source + kBatch * cells;                  // [cells]
-    const int row0 = warp / F::kColumnsOfWarps * 16 * TILES, w = warp % F::kColumnsOfWarps;
-    const T *from_all = (const T *)(mode == kL2L ? f.local : f.multipole);
-    const u32 *level_begin = f.state->level_begin[mode == kM2M ? 0 : 1];
-    Sums<T, NT, SPLIT, TILES> sums;
-    for (u32 turn = blockIdx.x;; turn += gridDim.x) {
-        __syncthreads();
-        if (tid == 0) {
-            Tile t{};
-            if (mode == kM2M) {
-                t.level = level; t.octant = 0; t.first = level_begin[level] + turn * cells;
-                more = t.first < level_begin[level + 1];
-                t.count = more ? (int)min(level_begin[level + 1] - t.first, (u32)cells) : 0;
-            } else more = find_tile(f.state->bin_count, 8 * level, 8 * level + 8, cells, turn, &t);
-            tile_shared = t;
-        }
-        __syncthreads();
-        if (!more) return;
-        const Tile t = tile_shared;
-        for (int k = tid; k < cells; k += threads) target[k] = k < t.count ? (mode == kM2M ? t.first + k : f.tile_cell[t.first + k]) : kNone;
-        sums.clear();
-        const int batch = mode == kM2M ? 8 : 1;
-        __syncthreads();
-        for (int k = tid; k < batch; k += threads) used[k] = 0;
-        __syncthreads();
-        for (int k = tid; k < batch * cells; k += threads) {
-            const int b = k / cells;
-            const u32 cell = target[k - b * cells];
-            u32 found = kNone;
-            if (cell != kNone) {
-                if (mode == kM2M) found = child_of(tree, cell, b);
-                else found = tree.parent[cell];
+// Takes up the next tile; false if there is none. All threads.
+template <int WAY> __device__ bool next_tile(const Fmm &f, Family &s, Turn &turn, int cells, int parts) {
+    const Tree &t = f.tree[WAY];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        u32 at = turn.next;
+        const int top = 2, bottom = turn.deepest - 1;
+        s.count = 0;
+        for (int k = top; k <= bottom; k++) {
+            const int level = WAY == kUp ? top + bottom - k : k;
+            const u32 tiles = tiles_of(s, level, cells);
+            if (at < tiles * parts) {
+                // M2M: parts that take from the same children follow each other; L2L: tiles that use the same operators.
+                const u32 tile = WAY == kUp ? at / parts : at % tiles;
+                s.level = level; s.first = s.begin[level] + tile * cells; s.part = WAY == kUp ? at % parts : at / tiles;
+                s.count = (int)min((u32)cells, s.begin[level + 1] - s.first);
+                turn.next = atomicAdd(&f.state->work_ticket[4 + WAY], 1u);
+                break;
             }
-            source[k] = found;
-            if (found != kNone) used[b] = 1;
+            at -= tiles * parts;
         }
-        __syncthreads();
-        if (warp == 0) {
-            int n = 0;
-            for (int k0 = 0; k0 < batch; k0 += 32) {
-                const bool is = k0 + lane < batch && used[k0 + lane];
-                const u32 b = __ballot_sync(~0u, is);
-                if (is) {
-                    const int place = k0 + lane;
-                    const int o = mode == kM2M ? place : 8 + t.octant;
-                    active[n + __popc(b & ((1u << lane) - 1))] = place | tiles << 8 | o << 16;
-                }
-                n += __popc(b);
-            }
-            if (lane == 0) active_count = n;
-        }
-        __syncthreads();
-        const int n = active_count;
-        // Even operators keep their rows at the bottom of the arena, odd ones at its top.
-        auto columns = [&](int k) { return 8 * (active[k] >> 8 & 255); };
-        auto room = [&](int k) { return kRows * (columns(k) + 4) * (int)sizeof(T); };
-        auto place = [&](int k) { return (T *)(memory + (k & 1 ? f.arena - room(k) : 0)); };
-        // Copies whole rows up to the last column that the operator keeps.
-        auto load = [&](int k) {
-            const int b = active[k] & 255, last = columns(k);
-            constexpr int width = 16 / sizeof(T);
-            const int chunks = last / width;
-            T *to = place(k);
-            // Lanes of a warp take one row together where rows are long, eight lanes where they are short.
-            const int group = chunks > 16 ? 32 : chunks > 8 ? 16 : 8, within = tid % group;
-            for (int r = tid / group; r < kRows; r += threads / group) {
-                const int cell = r / nc;
-                const u32 from = cell < cells ? source[b * cells + cell] : kNone;
-                const T *p = from_all + ((size_t)(from == kNone ? 0 : from) * nc + r - cell * nc) * stride;
-                for (int c = within; c < chunks; c += group) copy16(to + r * (last + 4) + c * width, p + c * width, from != kNone);
-            }
-            copy_commit();
-        };
-        // The copy of the next rows runs while these are summed, where the arena holds both.
-        bool loaded = false;
-        if (n) sums.begin_op(f, sums.kept(f, active[0] >> 16, tiles, w));
-        for (int k = 0; k < n; k++) {
-            if (!loaded) load(k);
-            loaded = k + 1 < n && room(k) + room(k + 1) <= (int)f.arena;
-            if (loaded) { load(k + 1); copy_wait<1>(); } else copy_wait<0>();
-            __syncthreads();
-            uint2 after = make_uint2(0, 0);
-            if (k + 1 < n) after = sums.kept(f, active[k + 1] >> 16, tiles, w);
-            sums.add(f, place(k), columns(k) + 4, row0);
-            if (k + 1 < n) sums.begin_op(f, after);
-            __syncthreads();
-        }
-        copy_wait<0>();
-        // Row g of a fragment is expansion row0 + g; two neighbouring coefficients a lane.
-        T *out_all = (T *)(mode == kM2M ? f.multipole : f.local);
+    }
+    __syncthreads();
+    if (!s.count) return false;
+    if (threadIdx.x < cells) {
+        const int k = threadIdx.x;
+        const u32 cell = s.first + k, mask = k < s.count ? info_children(t.info[cell]) : 0, child = k < s.count ? t.child[cell] : 0;
+        s.mask[k] = mask;
+        for (int o = 0; o < 8; o++) s.child[o][k] = mask >> o & 1 ? child + __popc(mask & ((1u << o) - 1)) : kNone;
+    }
+    return true;
+}
+
+// Waits for the level that the tile takes from; true if any of its cells is a parent. All threads.
+template <int WAY> __device__ bool ready(const Fmm &f, const Family &s, Turn &turn, int cells, int parts) {
+    const int from = WAY == kUp ? s.level + 1 : s.level - 1;
+    if (threadIdx.x == 0 && from != turn.waited && from >= 2 && from < turn.deepest) {
+        const u32 all = tiles_of(s, from, cells) * parts;
+        const volatile u32 *done = &f.state->translated[WAY][from];
+        while (*done < all) {}
+        __threadfence();
+        turn.waited = from;
+    }
+    return __syncthreads_or(threadIdx.x < cells && s.mask[threadIdx.x]);
+}
+
+// All of a tile's results are written. All threads.
+template <int WAY> __device__ void finish(const Fmm &f, const Family &s) {
+    __syncthreads();
+    if (threadIdx.x == 0) { __threadfence(); atomicAdd(&f.state->translated[WAY][s.level], 1u); }
+}
+
+// Sums over signs: v[k] becomes the sum of v[j] (-1)^(bits that j and k share).
+template <class T> __device__ inline void hadamard(T *v) {
 #pragma unroll
-        for (int m = 0; m < TILES; m++)
+    for (int d = 1; d < 8; d *= 2)
 #pragma unroll
-            for (int h = 0; h < 2; h++) {
-                const int r = row0 + m * 16 + h * 8 + (lane >> 2), cell = r / nc;
-                const u32 to = cell < t.count ? target[cell] : kNone;
-                if (to == kNone || (mode == kM2M && info_leaf(tree.info[to]))) continue;
-                T *out = out_all + ((size_t)to * nc + r - cell * nc) * stride + 2 * (lane & 3);
-#pragma unroll
-                for (int j = 0; j < NT; j++) {
-                    const int at = sums.column(j, w);
-                    if (at >= tiles) continue;
-                    T x = sums.c[m][j][2 * h], y = sums.c[m][j][2 * h + 1];
-                    if (mode == kL2L) { x += out[at * 8]; y += out[at * 8 + 1]; }
-                    out[at * 8] = x; out[at * 8 + 1] = y;
-                }
-            }
+        for (int k = 0; k < 8; k++)
+            if (!(k & d)) { const T a = v[k], b = v[k + d]; v[k] = a + b; v[k + d] = a - b; }
+}
+
+template <class T, int SPLIT> __device__ inline void product(T *c, const T *a, const typename Table<T, SPLIT>::Piece &b) {
+    const T high[2] = {b.x, b.y};
+    if constexpr (sizeof(T) == 8) mma(c, a, high);
+    else {
+        float h[4];
+        for (int k = 0; k < 4; k++) h[k] = to_tf32(a[k]);
+        if constexpr (SPLIT == 3) {
+            float r[4];
+            for (int k = 0; k < 4; k++) r[k] = to_tf32(a[k] - h[k]);
+            const float low[2] = {b.z, b.w};
+            mma(c, h, low); mma(c, r, high);
+        }
+        mma(c, h, high);
     }
 }
 
-// Launch: threads = 32 * (warps of the fragment), dynamic shared memory from the host, grid-stride over tiles.
-#define TRANSLATE(name, T, NT, SPLIT, TILES, BLOCKS) \
-    extern "C" __global__ void __launch_bounds__(32 * Fragment<T>::kRowsOfWarps * Fragment<T>::kColumnsOfWarps, BLOCKS) \
-    fmm_translate_##name(const __grid_constant__ Fmm f, int mode, int level) { translate<T, NT, SPLIT, TILES>(f, mode, level); }
-TRANSLATE(f64_1, double, 1, 1, 3, 2)
-TRANSLATE(f64_2, double, 2, 1, 3, 2)
-TRANSLATE(f64_3, double, 3, 1, 3, 1)
-TRANSLATE(f64_4, double, 4, 1, 3, 1)
-TRANSLATE(f64_5, double, 5, 1, 3, 1)
-TRANSLATE(f64_6, double, 6, 1, 3, 1)
-TRANSLATE(f64_8, double, 8, 1, 2, 1)
-TRANSLATE(f32_1, float, 1, 1, 3, 3)
-TRANSLATE(f32_2, float, 2, 1, 3, 3)
-TRANSLATE(f32_3, float, 3, 1, 3, 2)
-TRANSLATE(f32_4, float, 4, 1, 3, 2)
-TRANSLATE(f32x3_1, float, 1, 3, 3, 3)
-TRANSLATE(f32x3_2, float, 2, 3, 3, 2)
-TRANSLATE(f32x3_3, float, 3, 3, 3, 2)
-TRANSLATE(f32x3_4, float, 4, 3, 3, 1)
+template <class T, int SPLIT> __device__ void m2m(const Fmm &f, int parts) {
+    typedef typename Table<T, SPLIT>::Piece Piece;
+    constexpr int kSteps = kChunk / 8;
+    __shared__ Family s;
+    __shared__ T plane[8][kRows][kChunk + 4]; // what a class of the parent takes
+    __shared__ u32 column[8 * kMostSorted], head[kMostSorted], cls[kMostSorted];
+    __shared__ uint8_t class_at[256 + kChunk];
+    const int nc = f.components, cells = kRows / nc, stride = f.stride, count = f.order * f.order;
+    const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, sorted = f.op[kSortedTiles];
+    Turn turn = begin<kUp>(f, s);
+    for (int k = tid; k < 8 * kMostSorted; k += kThreads) column[k] = f.op[kSortedColumn + k];
+    for (int k = tid; k < 256 + kChunk; k += kThreads) class_at[k] = k < count ? class_of(k) : 0;
+    for (int k = tid; k < kMostSorted; k += kThreads) { head[k] = f.op[kUpHead + k]; cls[k] = f.op[kSortedClass + k]; }
+    T *all = (T *)f.multipole;
+    while (next_tile<kUp>(f, s, turn, cells, parts)) {
+        if (!ready<kUp>(f, s, turn, cells, parts)) { finish<kUp>(f, s); continue; }
+        const int tile = warp * parts + s.part, steps = tile < sorted ? head[tile] & 63 : 0;
+        const Piece *table = (const Piece *)f.operators + (steps ? head[tile] >> 6 : 0) * 32 + lane;
+        T v[kRows / kWarps][8];
+        Piece b[kSteps];
+        // A warp's rows, a lane's coefficient of the chunk, from all children; and the chunk's fragments.
+        auto load = [&](int first) {
+#pragma unroll
+            for (int h = 0; h < kRows / kWarps; h++) {
+                const int row = warp + kWarps * h, cell = row / nc, at = first + lane;
+#pragma unroll
+                for (int o = 0; o < 8; o++) {
+                    const u32 child = cell < cells && at < stride ? s.child[o][cell] : kNone;
+                    v[h][7 ^ o] = child == kNone ? 0 : __ldcg(all + ((size_t)child * nc + row - cell * nc) * stride + at);
+                }
+            }
+        };
+        auto fetch = [&](int step) {
+#pragma unroll
+            for (int k = 0; k < kSteps; k++) if (step + k < steps) b[k] = __ldg(table + (step + k) * 32);
+        };
+        T c[4] = {0, 0, 0, 0};
+        load(0);
+        for (int first = 0; first < stride; first += kChunk) {
+            fetch(first / 8);
+            const int cl = class_at[first + lane];
+#pragma unroll
+            for (int h = 0; h < kRows / kWarps; h++) {
+                hadamard(v[h]);
+#pragma unroll
+                for (int q = 0; q < 8; q++) plane[q ^ cl][warp + kWarps * h][lane] = v[h][q];
+            }
+            if (first + kChunk < stride) load(first + kChunk);
+            __syncthreads();
+            const T *p = &plane[tile < sorted ? cls[tile] : 0][lane >> 2][lane & 3];
+#pragma unroll
+            for (int k = 0; k < kSteps; k++) {
+                if (first / 8 + k >= steps) break;
+                const T a[4] = {p[8 * k], p[8 * k + 8 * (kChunk + 4)], p[8 * k + 4], p[8 * k + 8 * (kChunk + 4) + 4]};
+                product<T, SPLIT>(c, a, b[k]);
+            }
+            __syncthreads();
+        }
+        // Row g of a fragment is a row of the tile; two sorted coefficients a lane.
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const int row = (lane >> 2) + 8 * h, cell = row / nc;
+            if (cell >= cells || !s.mask[cell]) continue;
+            T *out = all + ((size_t)(s.first + cell) * nc + row - cell * nc) * stride;
+#pragma unroll
+            for (int e = 0; e < 2; e++) {
+                const u32 to = tile < sorted ? column[8 * tile + 2 * (lane & 3) + e] : kNone;
+                if (to != kNone) out[to] = c[2 * h + e];
+            }
+            if (warp == 0 && s.part == 0) for (int k = count + (lane & 3); k < stride; k += 4) out[k] = 0;
+        }
+        finish<kUp>(f, s);
+    }
+}
+
+template <class T, int SPLIT> __device__ void l2l(const Fmm &f, int parts) {
+    typedef typename Table<T, SPLIT>::Piece Piece;
+    extern __shared__ __align__(16) unsigned char memory[];
+    __shared__ Family s;
+    __shared__ uint16_t place[256];
+    __shared__ u32 heads[8 * 32], end[8]; // see kDownHead; last tile of a class, plus one
+    const int nc = f.components, cells = kRows / nc, stride = f.stride, tiles = stride / 8, count = f.order * f.order;
+    const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, sorted = f.op[kSortedTiles], wide = 8 * sorted + 4;
+    T *row = (T *)memory;                                                     // [kRows][wide] the parents' coefficients, sorted by class
+    Piece *table = (Piece *)(memory + kRows * wide * sizeof(T)) + lane; // fragments of the part
+    Turn turn = begin<kDown>(f, s);
+    for (int k = tid; k < 8 * sorted; k += kThreads) {
+        const u32 from = f.op[kSortedColumn + k];
+        if (from != kNone) place[from] = (uint16_t)k;
+    }
+    for (int k = tid; k < kRows * wide; k += kThreads) row[k] = 0;
+    for (int k = tid; k < 8 * tiles; k += kThreads) heads[k] = f.op[kDownHead + k];
+    if (tid < 8) end[tid] = f.op[kClassEnd + tid];
+    T *all = (T *)f.local;
+    int part = -1;
+    while (next_tile<kDown>(f, s, turn, cells, parts)) {
+        if (part != s.part) {
+            // Another part of the operators; every warp finds those of its tile behind those of the warps before.
+            part = s.part;
+            table = (Piece *)(memory + kRows * wide * sizeof(T)) + lane;
+            for (int w = 0; w <= warp; w++) {
+                const int tile = w * parts + part;
+                if (tile >= tiles) break;
+                const u32 first = heads[8 * tile] >> 6, after = (heads[8 * tile + 7] >> 6) + (heads[8 * tile + 7] & 63);
+                if (w < warp) { table += (after - first) * 32; continue; }
+                const Piece *from = (const Piece *)f.operators + first * 32 + lane;
+#pragma unroll 8
+                for (u32 k = 0; k < after - first; k++) table[k * 32] = __ldg(from + k * 32);
+            }
+        }
+        if (!ready<kDown>(f, s, turn, cells, parts)) { finish<kDown>(f, s); continue; }
+        for (int r = warp; r < kRows; r += kWarps) {
+            const int cell = r / nc;
+            if (cell >= cells) continue;
+            const T *from = all + ((size_t)(s.first + cell) * nc + r - cell * nc) * stride;
+            const bool is = s.mask[cell];
+#pragma unroll 8
+            for (int k = lane; k < count; k += 32) row[r * wide + place[k]] = is ? __ldcg(from + k) : 0;
+        }
+        __syncthreads();
+        const int tile = warp * parts + part;
+        if (tile < tiles) {
+            T z[4][8];
+            const Piece *b = table;
+#pragma unroll
+            for (int c = 0; c < 8; c++) {
+                T sum[4] = {0, 0, 0, 0};
+                const int steps = heads[8 * tile + c] & 63;
+                const T *p = row + (lane >> 2) * wide + 8 * (end[c] - steps) + (lane & 3);
+#pragma unroll
+                for (int k = 0; k < kDeep; k++) {
+                    if (k >= steps) break;
+                    const T a[4] = {p[8 * k], p[8 * k + 8 * wide], p[8 * k + 4], p[8 * k + 8 * wide + 4]};
+                    product<T, SPLIT>(sum, a, b[k * 32]);
+                }
+                b += steps * 32;
+#pragma unroll
+                for (int k = 0; k < 4; k++) z[k][c] = sum[k];
+            }
+#pragma unroll
+            for (int k = 0; k < 4; k++) hadamard(z[k]);
+            const int at = 8 * tile + 2 * (lane & 3);
+            const int signs[2] = {class_of(at), class_of(at + 1)};
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const int r = (lane >> 2) + 8 * h, cell = r / nc;
+                if (cell >= cells) continue;
+                T *out = all + (size_t)(r - cell * nc) * stride + at;
+#ifdef RED
+#pragma unroll
+                for (int o = 0; o < 8; o++) {
+                    const u32 child = s.child[o][cell];
+                    const int turned = 7 ^ o;
+                    if (child == kNone) continue;
+                    const T x = z[2 * h][turned], y = z[2 * h + 1][turned];
+                    atomicAdd(out + (size_t)child * nc * stride, __popc(signs[0] & turned) & 1 ? -x : x);
+                    atomicAdd(out + (size_t)child * nc * stride + 1, __popc(signs[1] & turned) & 1 ? -y : y);
+                }
+#else
+                struct alignas(2 * sizeof(T)) Two { T x, y; } old[4], *to[4];
+#pragma unroll
+                for (int o = 0; o < 8; o += 4) { // four loads on their way
+#pragma unroll
+                    for (int k = 0; k < 4; k++) {
+                        const u32 child = s.child[o + k][cell];
+                        to[k] = child == kNone ? nullptr : (Two *)(out + (size_t)child * nc * stride);
+                        if (to[k]) old[k] = *to[k];
+                    }
+#pragma unroll
+                    for (int k = 0; k < 4; k++) {
+                        const int turned = 7 ^ (o + k);
+                        const T x = z[2 * h][turned], y = z[2 * h + 1][turned];
+                        if (to[k]) *to[k] = {old[k].x + (__popc(signs[0] & turned) & 1 ? -x : x), old[k].y + (__popc(signs[1] & turned) & 1 ? -y : y)};
+                    }
+                }
+#endif
+            }
+        }
+        finish<kDown>(f, s);
+    }
+}
+
+// Launch: 256 threads, any number of blocks; parts times 8 are at least the column tiles. L2L: dynamic shared memory for 16 rows of sorted
+// coefficients (and 4 more) and for the fragments of a part.
+#define TRANSLATE(name, T, SPLIT) \
+    extern "C" __global__ void __launch_bounds__(kThreads, 2) fmm_m2m_##name(const __grid_constant__ Fmm f, int parts) { m2m<T, SPLIT>(f, parts); } \
+    extern "C" __global__ void __launch_bounds__(kThreads, 2) fmm_l2l_##name(const __grid_constant__ Fmm f, int parts) { l2l<T, SPLIT>(f, parts); }
+TRANSLATE(f64, double, 1)
+TRANSLATE(f32, float, 1)
+TRANSLATE(f32x3, float, 3)

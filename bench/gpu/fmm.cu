@@ -19,19 +19,21 @@ K(fmm_p2p_segment_f32) K(fmm_p2p_segment_f64) K(fmm_p2p_segment_gradient_f32) K(
 K(fmm_smooth_particle_f32) K(fmm_smooth_particle_f64) K(fmm_smooth_particle_gradient_f32) K(fmm_smooth_particle_gradient_f64)
 K(fmm_smooth_segment_f32) K(fmm_smooth_segment_f64) K(fmm_smooth_segment_gradient_f32) K(fmm_smooth_segment_gradient_f64)
 K(fmm_bounds) K(fmm_keys) K(fmm_leaves) K(fmm_scan) K(fmm_cells) K(fmm_links) K(fmm_gather_f32) K(fmm_gather_f64) K(fmm_lists)
-K(fmm_p2m_f32) K(fmm_p2m_f64)
+#define P2M(T, P) K(fmm_p2m_charge_##T##_##P) K(fmm_p2m_vortex_##T##_##P)
+#define EACH_F32(X) X(f32, 2) X(f32, 3) X(f32, 4) X(f32, 5) X(f32, 6) X(f32, 7) X(f32, 8) X(f32, 9) X(f32, 10) X(f32, 11)
+#define EACH_F64(X) X(f64, 2) X(f64, 3) X(f64, 4) X(f64, 5) X(f64, 6) X(f64, 7) X(f64, 8) X(f64, 9) X(f64, 10) X(f64, 11) X(f64, 12) X(f64, 13) X(f64, 14) X(f64, 15) X(f64, 16)
+EACH_F32(P2M) EACH_F64(P2M)
 K(fmm_p2p_charge_f32) K(fmm_p2p_charge_f64) K(fmm_p2p_particle_f32) K(fmm_p2p_particle_f64) K(fmm_p2p_particle_gradient_f32) K(fmm_p2p_particle_gradient_f64)
 K(fmm_p2p_particle_core_f32) K(fmm_p2p_particle_core_f64) K(fmm_p2p_particle_core_gradient_f32) K(fmm_p2p_particle_core_gradient_f64)
-K(fmm_l2p_velocity_f32) K(fmm_l2p_velocity_f64) K(fmm_l2p_gradient_f32) K(fmm_l2p_gradient_f64) K(fmm_l2p_force_f32) K(fmm_l2p_force_f64)
+#define KN(name) extern "C" __global__ void fmm_##name(const __grid_constant__ Fmm f, int number);
+KN(l2p_velocity_f32) KN(l2p_velocity_f64) KN(l2p_gradient_f32) KN(l2p_gradient_f64) KN(l2p_force_f32) KN(l2p_force_f64)
+KN(m2m_f64) KN(m2m_f32) KN(m2m_f32x3) KN(l2l_f64) KN(l2l_f32) KN(l2l_f32x3)
 extern "C" __global__ void fmm_sort(const __grid_constant__ Fmm f, u32 pass);
 extern "C" __global__ void fmm_operators(const __grid_constant__ Fmm f, void *out, u32 tiles, u32 parts);
-#define TR(name) extern "C" __global__ void fmm_translate_##name(const __grid_constant__ Fmm f, int mode, int level);
-TR(f64_1) TR(f64_2) TR(f64_3) TR(f64_4) TR(f64_5) TR(f64_6) TR(f64_8) TR(f32_1) TR(f32_2) TR(f32_3) TR(f32_4)
-TR(f32x3_1) TR(f32x3_2) TR(f32x3_3) TR(f32x3_4)
 K(fmm_m2l_f64_1) K(fmm_m2l_f64_2) K(fmm_m2l_f64_3) K(fmm_m2l_f64_4) K(fmm_m2l_f64_5) K(fmm_m2l_f32_1) K(fmm_m2l_f32_2) K(fmm_m2l_f32_3)
 K(fmm_m2l_f32x3_1) K(fmm_m2l_f32x3_2) K(fmm_m2l_f32x3_3)
 typedef void (*Kernel)(Fmm);
-typedef void (*Translate)(Fmm, int, int);
+typedef void (*Numbered)(Fmm, int);
 
 template <class V> V *device(size_t n) { V *p; CK(cudaMalloc(&p, std::max<size_t>(n, 1) * sizeof(V))); CK(cudaMemset(p, 0xff, std::max<size_t>(n, 1) * sizeof(V))); return p; }
 template <class V> V *upload(const std::vector<V> &v) { V *p = device<V>(v.size()); CK(cudaMemcpy(p, v.data(), v.size() * sizeof(V), cudaMemcpyHostToDevice)); return p; }
@@ -157,7 +159,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
         for (int i = 0; i < m; i++) { double z = cos(M_PI * (i + 0.75) / (m + 0.5)), d = 1; for (int it = 0; it < 60; it++) { double p0 = 1, p1 = 0; for (int k = 0; k < m; k++) { const double p2 = p1; p1 = p0; p0 = ((2 * k + 1) * z * p1 - k * p2) / (k + 1); } d = m * (z * p0 - p1) / (z * z - 1); z -= p0 / d; } g[i] = z; g[16 + i] = 2 / ((1 - z * z) * d * d); }
         f.gauss = upload(g); f.gauss_points = m;
     }
-    f.box = f64 ? 1 : 65536; f.walk_range = getenv("WALK") ? atof(getenv("WALK")) : segment ? std::max(kappa, 0.34 / sqrt(tol)) : kappa; f.rows = f64 && tiles > 24 ? 64 : 96;
+    f.box = f64 ? 1 : 65536; f.walk_range = getenv("WALK") ? atof(getenv("WALK")) : segment ? std::max(kappa, 0.34 / sqrt(tol)) : kappa;
     f.strength_in = upload(a); f.core_in = w.reg ? upload(c) : nullptr;
     f.strength = device<Vec4<T>>(n); f.cell_core = device<double>(f.tree[0].cell_capacity);
     f.multipole = device<T>((size_t)f.tree[0].cell_capacity * nc * stride); f.local = device<T>((size_t)f.tree[1].cell_capacity * nc * stride);
@@ -172,23 +174,23 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     f.field = device<T>((size_t)nt * f.fields);
     T *main_out = device<T>((size_t)nt * 3), *gradient_out = device<T>((size_t)nt * 9);
     f.out_main = main_out; f.out_gradient = w.gradient ? gradient_out : nullptr;
-    // Two of the widest rows, or what a block can have (two blocks a multiprocessor where that is enough for one).
-    const int rows = f64 && tiles > 24 ? 64 : 96;
-    const int widest = rows * (stride + 4) * sizeof(T), lists = 9 * (rows / nc) * 4;
-    const int third = 233472 / (getenv("BLOCKS") ? atoi(getenv("BLOCKS")) : 2) - 1024 - 640 - lists, most = 232448 - 640 - lists;
-    f.arena = std::min(most, std::min(2 * widest, std::max(widest, third))) & ~15;
-    if ((int)f.arena < widest) { printf("arena too small\n"); exit(1); }
-    const size_t translate_shared = f.arena + lists;
-
-    Translate translate = nullptr;
-    auto pick_kernel = [&](std::vector<std::pair<int, Translate>> v, int need) { for (auto &k : v) if (k.first >= need) { translate = k.second; return; } printf("no translate kernel\n"); exit(1); };
-    if (f64) pick_kernel({{1, fmm_translate_f64_1}, {2, fmm_translate_f64_2}, {3, fmm_translate_f64_3}, {4, fmm_translate_f64_4}, {5, fmm_translate_f64_5}, {6, fmm_translate_f64_6}, {8, fmm_translate_f64_8}}, (tiles + 3) / 4);
-    else if (split3) pick_kernel({{1, fmm_translate_f32x3_1}, {2, fmm_translate_f32x3_2}, {3, fmm_translate_f32x3_3}, {4, fmm_translate_f32x3_4}}, (tiles + 3) / 4);
-    else pick_kernel({{1, fmm_translate_f32_1}, {2, fmm_translate_f32_2}, {3, fmm_translate_f32_3}, {4, fmm_translate_f32_4}}, (tiles + 3) / 4);
-    CK(cudaFuncSetAttribute((const void *)translate, cudaFuncAttributeMaxDynamicSharedMemorySize, translate_shared));
-    const int translate_threads = 256;
-    int translate_blocks; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&translate_blocks, (const void *)translate, translate_threads, translate_shared));
+    // Parts of the columns: one tile a warp; so many of L2L that two blocks fit a multiprocessor.
+    const int m2m_parts = (st.op[kSortedTiles] + 7) / 8;
+    int l2l_parts = (tiles + 7) / 8 - 1;
+    size_t l2l_shared;
+    do {
+        size_t most = 0;
+        l2l_parts++;
+        for (int p = 0; p < l2l_parts; p++) {
+            size_t n = 0;
+            for (int j = p; j < tiles; j += l2l_parts) for (int k = 0; k < 8; k++) n += st.op[kDownHead + 8 * j + k] & 63;
+            most = std::max(most, n);
+        }
+        l2l_shared = 16 * (8 * st.op[kSortedTiles] + 4) * sizeof(T) + most * (f64 || split3 ? 512 : 256);
+    } while (l2l_shared > 110000);
+    Numbered m2m = f64 ? fmm_m2m_f64 : split3 ? fmm_m2m_f32x3 : fmm_m2m_f32, l2l = f64 ? fmm_l2l_f64 : split3 ? fmm_l2l_f32x3 : fmm_l2l_f32;
     Kernel m2l = nullptr;
+    CK(cudaFuncSetAttribute((const void *)l2l, cudaFuncAttributeMaxDynamicSharedMemorySize, l2l_shared));
     {
         const Kernel d[] = {fmm_m2l_f64_1, fmm_m2l_f64_2, fmm_m2l_f64_3, fmm_m2l_f64_4, fmm_m2l_f64_5}, s1[] = {fmm_m2l_f32_1, fmm_m2l_f32_2, fmm_m2l_f32_3}, s3[] = {fmm_m2l_f32x3_1, fmm_m2l_f32x3_2, fmm_m2l_f32x3_3};
         m2l = f64 ? d[st.slots - 1] : split3 ? s3[st.slots - 1] : s1[st.slots - 1];
@@ -198,9 +200,11 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     if ((int)f.m2l_stages > m2l_groups) f.m2l_stages -= f.m2l_stages % m2l_groups;
     const int m2l_shared = f.m2l_stages * 1024 * m2l_rows + m2l_lists;
     CK(cudaFuncSetAttribute((const void *)m2l, cudaFuncAttributeMaxDynamicSharedMemorySize, m2l_shared));
-    Kernel gather = f64 ? (Kernel)fmm_gather_f64 : (Kernel)fmm_gather_f32, p2m = f64 ? (Kernel)fmm_p2m_f64 : (Kernel)fmm_p2m_f32;
+    Kernel gather = f64 ? (Kernel)fmm_gather_f64 : (Kernel)fmm_gather_f32, p2m = nullptr;
+#define PICK(T_, P_) if (P == P_ && f64 == !strcmp(#T_, "f64")) p2m = charge ? fmm_p2m_charge_##T_##_##P_ : fmm_p2m_vortex_##T_##_##P_;
+    EACH_F32(PICK) EACH_F64(PICK)
     Kernel p2p = segment ? (f64 ? fmm_p2p_segment_f64 : fmm_p2p_segment_f32) : charge ? (f64 ? fmm_p2p_charge_f64 : fmm_p2p_charge_f32) : w.reg ? (w.gradient ? (f64 ? fmm_p2p_particle_core_gradient_f64 : fmm_p2p_particle_core_gradient_f32) : (f64 ? fmm_p2p_particle_core_f64 : fmm_p2p_particle_core_f32)) : w.gradient ? (f64 ? fmm_p2p_particle_gradient_f64 : fmm_p2p_particle_gradient_f32) : (f64 ? fmm_p2p_particle_f64 : fmm_p2p_particle_f32);
-    Kernel l2p = charge ? (f64 ? fmm_l2p_force_f64 : fmm_l2p_force_f32) : w.gradient ? (f64 ? fmm_l2p_gradient_f64 : fmm_l2p_gradient_f32) : (f64 ? fmm_l2p_velocity_f64 : fmm_l2p_velocity_f32);
+    Numbered l2p = charge ? (f64 ? fmm_l2p_force_f64 : fmm_l2p_force_f32) : w.gradient ? (f64 ? fmm_l2p_gradient_f64 : fmm_l2p_gradient_f32) : (f64 ? fmm_l2p_velocity_f64 : fmm_l2p_velocity_f32);
     const size_t queue = 512 * sizeof(Vec4<T>) * 2;
     const size_t p2p_shared = w.reg || segment ? queue : std::max<size_t>(256 * (charge ? 4 : 8), 512) * sizeof(T);
     CK(cudaFuncSetAttribute((const void *)p2p, cudaFuncAttributeMaxDynamicSharedMemorySize, p2p_shared));
@@ -215,12 +219,18 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     const size_t smooth_shared = queue + 128 * f.fields * sizeof(T);
     CK(cudaFuncSetAttribute((const void *)smooth, cudaFuncAttributeMaxDynamicSharedMemorySize, smooth_shared));
     int smooth_blocks; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&smooth_blocks, (const void *)smooth, 128, smooth_shared));
-    const size_t l2p_shared = 4 * sizeof(T) * ((P + 1) * (P + 1) * nc + P * P * (charge ? 4 : w.gradient ? 12 : 3));
+    // As many leaves a block as a quarter of a multiprocessor's shared memory holds.
+    const int degrees = charge ? P : P - 1;
+    auto l2p_bytes = [&](int leaves) { return std::min(leaves, 4) * ((P * (P + 1) * nc * sizeof(T) + 15) / 16 * 16) + leaves * (((degrees * (degrees + 1) * (charge ? 4 : w.gradient ? 12 : 3) * sizeof(T) + 15) / 16 | 1) * 16); };
+    int leaves = getenv("LEAVES") ? atoi(getenv("LEAVES")) : 8;
+    while (leaves > 1 && l2p_bytes(leaves) > 50000) leaves /= 2;
+    const size_t l2p_shared = l2p_bytes(leaves);
     CK(cudaFuncSetAttribute((const void *)l2p, cudaFuncAttributeMaxDynamicSharedMemorySize, l2p_shared));
-    int l2p_blocks; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&l2p_blocks, (const void *)l2p, 128, l2p_shared));
-    printf("translate: shared %zu, %d blocks a multiprocessor; p2p: shared %zu, %d; l2p: shared %zu, %d\n", translate_shared, translate_blocks, p2p_shared, p2p_blocks, l2p_shared, l2p_blocks);
+    auto blocks_of = [](const void *k, int threads, size_t shared) { int n; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, k, threads, shared)); return n; };
+    const int l2p_blocks = blocks_of((const void *)l2p, 128, l2p_shared), m2m_blocks = blocks_of((const void *)m2m, 256, 0), l2l_blocks = blocks_of((const void *)l2l, 256, l2l_shared), p2m_blocks = blocks_of((const void *)p2m, 128, 0);
+    printf("blocks a multiprocessor: p2m %d, m2m %d, l2l %d, p2p %d, l2p %d (%d leaves, %zu bytes); parts %d %d (%zu bytes)\n", p2m_blocks, m2m_blocks, l2l_blocks, p2p_blocks, l2p_blocks, leaves, l2p_shared, m2m_parts, l2l_parts, l2l_shared);
 
-    fmm_operators<<<kMaxOrbits + 16, 256>>>(f, (void *)f.operators, tiles, parts);
+    fmm_operators<<<kMaxOrbits + 2, 256>>>(f, (void *)f.operators, tiles, parts);
     CK(cudaDeviceSynchronize());
     const int big = std::max(n, nt), sms = 132;
     const char *pass_names[] = {"clear", "box+keys", "sort", "cells", "lists", "gather", "p2m", "m2m", "m2l", "l2l", "smooth", "p2p", "l2p"};
@@ -246,20 +256,20 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
         mark();
         gather<<<dim3(8 * sms, 2), 256, 0, s>>>(f);
         mark();
-        p2m<<<16 * sms, 128, 0, s>>>(f);
+        p2m<<<4 * sms, 128, 0, s>>>(f);
         mark();
-        for (int l = (int)f.max_level - 1; l >= 2; l--) translate<<<translate_blocks * sms, translate_threads, translate_shared, s>>>(f, 0, l);
+        m2m<<<4 * sms, 256, 0, s>>>(f, m2m_parts);
         mark();
         m2l<<<sms, 256 + 128 * m2l_groups, m2l_shared, s>>>(f);
         (f64 ? fmm_add_parts_f64 : fmm_add_parts_f32)<<<2 * sms, 256, 0, s>>>(f);
         mark();
-        for (int l = 3; l <= (int)f.max_level; l++) translate<<<translate_blocks * sms, translate_threads, translate_shared, s>>>(f, 1, l);
+        l2l<<<4 * sms, 256, l2l_shared, s>>>(f, l2l_parts);
         mark();
         if (f.smooth_power) smooth<<<smooth_blocks * sms, 128, smooth_shared, s>>>(f);
         mark();
         p2p<<<p2p_blocks * sms, 128, p2p_shared, s>>>(f);
         mark();
-        l2p<<<l2p_blocks * sms, 128, l2p_shared, s>>>(f);
+        l2p<<<8 * sms, 128, l2p_shared, s>>>(f, leaves);
         mark();
         CK(cudaGetLastError());
     };

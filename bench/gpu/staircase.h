@@ -11,7 +11,7 @@ using namespace fmm;
 
 struct Staircase {
     int order, tiles, slots;
-    std::vector<uint2> op;       // [16][tiles] M2M and L2L
+    std::vector<unsigned> op;    // Fmm::op
     std::vector<unsigned> m2l;   // Fmm::m2l
     size_t fragments, far_fragments;
     double mean_products;        // of M2L, an orbit and component
@@ -120,12 +120,24 @@ inline Staircase make_staircase(double budget, int max_order, bool potential) {
     s.m2l[kOrbitCount] = orbits.size();
     s.far_fragments = s.fragments; s.mean_products = 64.0 * s.far_fragments / orbits.size();
     printf("orbits %zu, slots %d, fragments %zu of M2L (%zu a orbit), %.0f columns of a source on average\n", orbits.size(), s.slots, s.far_fragments, s.far_fragments / orbits.size(), wide / 231);
-    auto set = [&](int b, int e) { s.op.push_back(make_uint2(s.fragments, b | e << 16)); s.fragments += e - b; };
-    for (int op = 0; op < 16; op++)
-        for (int j = 0; j < s.tiles; j++) {
-            const int first = degree(8 * j), last = degree(std::min(8 * j + 7, P * P - 1));
-            if (op < 8) set(0, ((last + 1) * (last + 1) + 7) / 8);
-            else set(first * first / 8, s.tiles);
+    s.op.assign(kOpWords, 0);
+    std::fill_n(&s.op[kSortedColumn], 8 * kMostSorted, ~0u);
+    auto set = [&](int at, int n) { s.op[at] = s.fragments << 6 | n; s.fragments += n; };
+    unsigned sorted = 0;
+    for (int c = 0; c < 8; c++) {
+        std::copy(classes[c].begin(), classes[c].end(), &s.op[kSortedColumn + 8 * sorted]);
+        for (int j = 0; j < need(c); j++, sorted++) {
+            const int last = degree(classes[c][std::min<size_t>(8 * j + 7, classes[c].size() - 1)]);
+            s.op[kSortedClass + sorted] = c;
+            set(kUpHead + sorted, ((last + 1) * (last + 1) + 7) / 8);
         }
+        s.op[kClassEnd + c] = sorted;
+    }
+    s.op[kSortedTiles] = sorted;
+    for (int j = 0; j < s.tiles; j++) for (int c = 0; c < 8; c++) {
+        int below = 0;
+        for (unsigned k : classes[c]) below += degree(k) < degree(8 * j);
+        set(kDownHead + 8 * j + c, below == (int)classes[c].size() ? 0 : need(c) - below / 8);
+    }
     return s;
 }

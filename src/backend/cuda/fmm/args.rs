@@ -73,11 +73,9 @@ pub struct FmmArg {
     pub accumulate: u32,
     pub fields: u32,
     pub gauss_points: u32,
-    pub arena: u32,
     pub n_in: u32,
     pub ld: u32,
     pub index_base: i32,
-    pub rows: u32,
     pub least_level: u32,
     pub m2l_cells: u32,
     pub m2l_stages: u32,
@@ -85,7 +83,7 @@ pub struct FmmArg {
     pub smooth_targets: u32,
 }
 
-const _: () = assert!(size_of::<TreeArg>() == 144 && size_of::<FmmArg>() == 8 + 2 * 144 + 21 * 8 + 7 * 8 + 22 * 4);
+const _: () = assert!(size_of::<TreeArg>() == 144 && size_of::<FmmArg>() == 8 + 2 * 144 + 21 * 8 + 7 * 8 + 20 * 4);
 
 /// Room for `State`, of which the host reads the first `StateHead`.
 pub const STATE_BYTES: usize = 32768;

@@ -96,14 +96,12 @@ impl<T: CudaReal> FmmSum<T> {
         f.accumulate = u32::from(output.add);
         f.fields = recipe.fields() as u32;
         f.gauss_points = recipe.staircase.order.div_ceil(2) as u32;
-        f.arena = recipe.translate_shared(shared).0 as u32;
         let m2l = recipe.m2l(shared);
         (f.m2l_cells, f.m2l_stages) = (m2l.cells as u32, m2l.stages as u32);
         if let Some(smooth) = recipe.smooth {
             (f.smooth_power, f.smooth_limit, f.smooth_targets) = (smooth.power, smooth.limit, SMOOTH_TARGETS);
         }
         (f.n_in, f.ld, f.index_base) = (sources.n as u32, inputs.segments.ld as u32, inputs.segments.index_base);
-        f.rows = recipe.rows() as u32;
     }
 
     /// Lays the arrays out; with arenas at address 0 only their sizes are of use.

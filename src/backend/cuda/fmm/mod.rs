@@ -3,8 +3,9 @@
 //! ```text
 //!   recipe      orders, leaf sizes, core ranges        staircase   which operator blocks are kept
 //!   args layout the kernels' arguments, where they lie reuse       what the last evaluation left
-//!   replay      graphs of small evaluations              set         FMM or direct, all kinds of source
-//!   check       the error at a few targets               mod         FmmSum: passes, retries
+//!   shifts      the same for M2M and L2L                 set         FMM or direct, all kinds of source
+//!   replay      graphs of small evaluations              mod         FmmSum: passes, retries
+//!   check       the error at a few targets
 //! ```
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Counts stay on the
@@ -18,6 +19,7 @@ pub mod recipe;
 mod replay;
 mod reuse;
 mod set;
+mod shifts;
 mod staircase;
 
 use super::context::{Context, Function};
@@ -63,7 +65,7 @@ pub struct FmmSum<T: CudaReal> {
     context: Arc<Context>,
     pub recipe: Recipe,
     kernels: Kernels,
-    op: Buffer<[u32; 2]>,
+    op: Buffer<u32>,
     m2l: Buffer<u32>,
     operators: Buffer<u8>,
     gauss: Buffer<f64>,
@@ -115,7 +117,8 @@ struct Kernels {
     lists: Function,
     gather: Function,
     p2m: Function,
-    translate: Function,
+    m2m: Function,
+    l2l: Function,
     m2l: Function,
     add_parts: Function,
     smooth: Option<Function>,
@@ -137,13 +140,13 @@ impl<T: CudaReal> FmmSum<T> {
     pub fn new(context: &Arc<Context>, recipe: Recipe, stream: &Stream) -> Result<Self> {
         let shared = context.info.shared_memory as usize;
         let kernels = Kernels::find::<T>(context, &recipe)?;
-        context.allow_shared_memory(kernels.translate, recipe.translate_shared(shared).1)?;
         context.allow_shared_memory(kernels.m2l, recipe.m2l(shared).shared)?;
         if let Some(smooth) = kernels.smooth {
             context.allow_shared_memory(smooth, smooth_shared(&recipe))?;
         }
         context.allow_shared_memory(kernels.p2p, p2p_shared(&recipe))?;
-        context.allow_shared_memory(kernels.l2p, l2p_shared(&recipe))?;
+        context.allow_shared_memory(kernels.l2l, recipe.shifts(shared).shared)?;
+        context.allow_shared_memory(kernels.l2p, recipe.l2p(shared).1)?;
         let mut sum = Self {
             context: context.clone(),
             kernels,
@@ -172,7 +175,7 @@ impl<T: CudaReal> FmmSum<T> {
     /// The translation matrices, computed on the device.
     fn make_operators(&mut self, stream: &Stream) -> Result<()> {
         let staircase = &self.recipe.staircase;
-        self.op.upload(&staircase.kept, stream)?;
+        self.op.upload(&staircase.shifts, stream)?;
         self.m2l.upload(&staircase.m2l, stream)?;
         let points = staircase.order.div_ceil(2);
         self.gauss.upload(&recipe::gauss_legendre(points), stream)?;
@@ -327,12 +330,8 @@ impl Passes<'_> {
         let sms = self.context.info.multiprocessors as u32;
         let most = f.tree[0].n.max(f.tree[1].n);
         let shared = self.context.info.shared_memory as usize;
-        let translate_shared = self.recipe.translate_shared(shared).1;
-        let m2l = self.recipe.m2l(shared);
-        let translate = |mode: i32, level: u32| {
-            // SAFETY: arguments as in fmm_translate.cu.
-            unsafe { launch!(stream, k.translate, [3 * sms, 1, 1], 256, translate_shared; f, mode, level as i32) }
-        };
+        let (m2l, shifts, (leaves, l2p_shared)) =
+            (self.recipe.m2l(shared), self.recipe.shifts(shared), self.recipe.l2p(shared));
         let mark = |pass: Pass| {
             let Some((_, event)) = self.marks.iter().find(|(p, _)| *p == pass) else { return Ok(()) };
             if recorded { event.record_in_graph(stream) } else { event.record(stream) }
@@ -399,7 +398,7 @@ impl Passes<'_> {
             }
             mark(Pass::Lists)?;
             if work.upward {
-                launch!(stream, k.p2m, [16 * sms, 1, 1], 128, 0; f)?;
+                launch!(stream, k.p2m, [4 * sms, 1, 1], 128, 0; f)?;
             }
             // Not before P2M: the largest core below a cell, by which the near field finds its pairs, comes from there.
             if beside {
@@ -407,18 +406,16 @@ impl Passes<'_> {
             }
         }
         mark(Pass::P2m)?;
-        for level in (2..f.max_level).rev().filter(|_| work.upward) {
-            translate(0, level)?;
-        }
-        mark(Pass::M2m)?;
         // SAFETY: as above.
         unsafe {
+            if work.upward {
+                launch!(stream, k.m2m, [4 * sms, 1, 1], 256, 0; f, shifts.up)?;
+            }
+            mark(Pass::M2m)?;
             launch!(stream, k.m2l, [sms, 1, 1], m2l.threads, m2l.shared; f)?;
             launch!(stream, k.add_parts, [2 * sms, 1, 1], 256, 0; f)?;
-        }
-        mark(Pass::M2l)?;
-        for level in 3..=f.max_level {
-            translate(1, level)?;
+            mark(Pass::M2l)?;
+            launch!(stream, k.l2l, [4 * sms, 1, 1], 256, shifts.shared; f, shifts.down)?;
         }
         mark(Pass::L2l)?;
         if beside {
@@ -428,7 +425,7 @@ impl Passes<'_> {
         }
         mark(Pass::P2p)?;
         // SAFETY: as above.
-        unsafe { launch!(stream, k.l2p, [8 * sms, 1, 1], 128, l2p_shared(self.recipe); f)? };
+        unsafe { launch!(stream, k.l2p, [8 * sms, 1, 1], 128, l2p_shared; f, leaves)? };
         check.end(&k.check, &f, checked, stream)?;
         mark(Pass::L2p)
     }
@@ -445,12 +442,6 @@ fn p2p_shared(recipe: &Recipe) -> usize {
 /// Bytes of two queues, whose place the weights of 128 targets take, and of the fields at the nodes.
 fn smooth_shared(recipe: &Recipe) -> usize {
     p2p_shared(recipe) + 128 * recipe.fields() * recipe.real_bytes()
-}
-
-/// Bytes for four leaves: potentials and the fields made from them.
-fn l2p_shared(recipe: &Recipe) -> usize {
-    let order = recipe.staircase.order;
-    4 * recipe.real_bytes() * ((order + 1) * (order + 1) * recipe.components() + order * order * recipe.fields())
 }
 
 impl Kernels {
@@ -471,6 +462,7 @@ impl Kernels {
             (_, false) => "velocity",
             (_, true) => "gradient",
         };
+        let elements = if recipe.kind == Kind::Charge { "charge" } else { "vortex" };
         let reuse = |name: &str| context.function("fmm_reuse", &format!("fmm_{name}"));
         Ok(Self {
             renew: reuse("renew")?,
@@ -486,9 +478,9 @@ impl Kernels {
             links: tree("links")?,
             lists: tree("lists")?,
             gather: tree(&format!("gather_{t}"))?,
-            p2m: context.function("fmm_p2m", &format!("fmm_p2m_{t}"))?,
-            translate: context
-                .function("fmm_translate", &format!("fmm_translate_{t}{parts}_{}", recipe.tiles_per_warp()))?,
+            p2m: context.function("fmm_p2m", &format!("fmm_p2m_{elements}_{t}_{}", recipe.staircase.order))?,
+            m2m: context.function("fmm_translate", &format!("fmm_m2m_{t}{parts}"))?,
+            l2l: context.function("fmm_translate", &format!("fmm_l2l_{t}{parts}"))?,
             m2l: context.function("fmm_m2l", &format!("fmm_m2l_{t}{parts}_{}", recipe.staircase.slots))?,
             add_parts: context.function("fmm_m2l", &format!("fmm_add_parts_{t}"))?,
             smooth: match recipe.smooth {

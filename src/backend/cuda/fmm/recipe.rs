@@ -1,5 +1,6 @@
 //! What one FMM on the device is made with: orders, leaf sizes, ranges of cores. Pure numbers, decided on the host.
 
+use super::shifts::Parts;
 use super::staircase::Staircase;
 use crate::math::regularization::{core_reach, core_reach_gradient};
 use crate::options::{PlanOptions, Regularization};
@@ -100,7 +101,7 @@ pub struct M2l {
 
 impl Recipe {
     /// `most` bounds the budget, in tolerances: infinite until a field missed its tolerance.
-    pub fn new(kind: Kind, options: &PlanOptions, gradient: bool, is_f64: bool, shared: usize, most: f64) -> Self {
+    pub fn new(kind: Kind, options: &PlanOptions, gradient: bool, is_f64: bool, most: f64) -> Self {
         let regularization = match kind {
             Kind::Charge => Regularization::None,
             Kind::Particle => options.particle_regularization,
@@ -110,7 +111,7 @@ impl Recipe {
         let usual = budget(kind, cores, tolerance(options, is_f64), is_f64);
         let safety = (most / usual).min(1.0);
         let tolerance = safety * tolerance(options, is_f64);
-        let most = highest_order(is_f64, shared);
+        let most = if is_f64 { 16 } else { 11 };
         let least = (options.order.max(0) as usize).min(most);
         let staircase = Staircase::new(usual * tolerance, least, most);
         // A potential's sums cancel more than a velocity's.
@@ -192,23 +193,26 @@ impl Recipe {
         if self.is_f64 { 8 } else { 4 }
     }
 
-    /// Column tiles a warp of `fmm_translate` has, as instantiated there.
-    pub fn tiles_per_warp(&self) -> usize {
-        let need = self.staircase.tiles.div_ceil(4);
-        if need > 6 { 8 } else { need }
+    /// How M2M and L2L are launched.
+    pub fn shifts(&self, shared: usize) -> Parts {
+        let fragment = if self.is_f64 || self.two_parts { 512 } else { 256 };
+        Parts::new(&self.staircase.shifts, self.staircase.tiles, self.real_bytes(), fragment, shared)
     }
 
-    /// Rows of a tile.
-    pub fn rows(&self) -> usize {
-        rows(self.is_f64, self.staircase.tiles)
-    }
-
-    /// Bytes of the arena of rows and of all shared memory of `fmm_translate`.
-    pub fn translate_shared(&self, shared: usize) -> (usize, usize) {
-        let widest = self.rows() * (self.stride() + 4) * self.real_bytes();
-        let lists = lists(self.rows(), self.components());
-        let arena = (2 * widest).min(widest.max(shared / 2 - 2048 - lists)).min(shared - 1024 - lists) & !15;
-        (arena, arena + lists)
+    /// Leaves that a block of L2P takes at a time, and its bytes of shared memory for their potentials and fields: six blocks a
+    /// multiprocessor, if possible.
+    pub fn l2p(&self, shared: usize) -> (u32, usize) {
+        let order = self.staircase.order;
+        let degrees = if self.kind == Kind::Charge { order } else { order - 1 };
+        let fields = match (self.kind, self.gradient) {
+            (Kind::Charge, false) => 1,
+            _ => self.fields(),
+        };
+        let potentials = (order * (order + 1) * self.components() * self.real_bytes()).next_multiple_of(16);
+        let expansions = ((degrees * (degrees + 1) * fields * self.real_bytes()).div_ceil(16) | 1) * 16;
+        let bytes = |leaves: usize| leaves.min(4) * potentials + leaves * expansions;
+        let leaves = [8, 4, 2].into_iter().find(|leaves| bytes(*leaves) <= shared * 3 / 20).unwrap_or(1);
+        (leaves as u32, bytes(leaves))
     }
 
     /// How `fmm_m2l` is launched.
@@ -290,25 +294,6 @@ fn near_rate(kind: Kind, is_f64: bool) -> f64 {
     }
 }
 
-fn rows(is_f64: bool, tiles: usize) -> usize {
-    if is_f64 && tiles > 24 { 64 } else { 96 }
-}
-
-fn lists(rows: usize, components: usize) -> usize {
-    9 * (rows / components) * 4
-}
-
-/// The highest order whose rows fit a block's shared memory.
-fn highest_order(is_f64: bool, shared: usize) -> usize {
-    let most = if is_f64 { 16 } else { 11 };
-    let fits = |order: &usize| {
-        let tiles = (order * order).div_ceil(8);
-        let rows = rows(is_f64, tiles);
-        rows * (8 * tiles + 4) * if is_f64 { 8 } else { 4 } + lists(rows, 1) + 1024 <= shared
-    };
-    (2..=most).rev().find(fits).unwrap_or(6)
-}
-
 /// Nodes and weights of Gauss-Legendre integration on [-1, 1], 16 of each (zero beyond `points`).
 pub fn gauss_legendre(points: usize) -> [f64; 32] {
     let mut table = [0.0; 32];
@@ -365,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_fit_shared_memory() {
+    fn expansions_fit_shared_memory() {
         for is_f64 in [false, true] {
             for tolerance in [1e-2, 1e-4, 1e-6, 1e-9] {
                 for (kind, shared) in [
@@ -376,13 +361,10 @@ mod tests {
                     (Kind::Charge, 65_536),
                 ] {
                     let options = options(tolerance);
-                    let recipe = Recipe::new(kind, &options, true, is_f64, shared, f64::INFINITY);
-                    let (arena, all) = recipe.translate_shared(shared);
+                    let recipe = Recipe::new(kind, &options, true, is_f64, f64::INFINITY);
                     assert!(recipe.m2l(shared).shared + 8192 <= shared, "{tolerance} {kind:?}");
-                    assert!(
-                        all <= shared && arena >= recipe.rows() * (recipe.stride() + 4) * recipe.real_bytes(),
-                        "{tolerance} {kind:?}"
-                    );
+                    assert!(recipe.l2p(shared).1 + 4096 <= shared, "{tolerance} {kind:?}");
+                    assert!(recipe.shifts(shared).shared + 4096 <= shared, "{tolerance} {kind:?}");
                 }
             }
         }

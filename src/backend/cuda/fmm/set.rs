@@ -240,9 +240,8 @@ impl<T: CudaReal> FmmSet<T> {
     fn recipe(&mut self, kind: Kind, problem: &Problem<'_>) -> usize {
         let found = self.recipes.iter().position(|recipe| recipe.kind == kind && recipe.gradient == problem.gradient);
         found.unwrap_or_else(|| {
-            let shared = problem.context.info.shared_memory as usize;
             let (options, gradient) = (problem.options, problem.gradient);
-            self.recipes.push(Recipe::new(kind, options, gradient, T::IS_F64, shared, self.budget));
+            self.recipes.push(Recipe::new(kind, options, gradient, T::IS_F64, self.budget));
             self.recipes.len() - 1
         })
     }
@@ -329,13 +328,13 @@ mod tests {
             core_radius: 0.0,
             accumulate: false,
         };
-        let recipe = Recipe::new(Kind::Particle, &options, false, true, 232_448, f64::INFINITY);
+        let recipe = Recipe::new(Kind::Particle, &options, false, true, f64::INFINITY);
         assert!(!pays(&recipe, 1000, 1000));
         assert!(pays(&recipe, 1_000_000, 1_000_000));
         // Measured at 1e-3: from some 12,000 points in f64, 16,500 in f32.
         let options = PlanOptions { tolerance: 1e-3, ..options };
         for (is_f64, few, many) in [(true, 10_000, 14_000), (false, 14_000, 20_000)] {
-            let recipe = Recipe::new(Kind::Particle, &options, false, is_f64, 232_448, f64::INFINITY);
+            let recipe = Recipe::new(Kind::Particle, &options, false, is_f64, f64::INFINITY);
             assert!(!pays(&recipe, few, few) && pays(&recipe, many, many));
         }
     }

@@ -6,6 +6,8 @@
 //! e² = a ((a+b)!)² Σ_m 1/((a+m)!(a-m)!(b+m)!(b-m)!) μ_{a-1} μ_b / (2b+1) / d^{2(a+b+1)}, μ_l the mean of |t|^{2l}: the
 //! dearest blocks for the least are dropped until the budget is spent, so near offsets keep many and far ones few.
 
+use super::shifts;
+
 /// Degrees considered.
 const DEGREES: usize = 24;
 /// Layout of `m2l` in words, as in kernels/fmm_mma.cuh.
@@ -15,9 +17,8 @@ const HEADS: usize = 128;
 const COLUMNS: usize = HEADS + 64 * MAX_ORBITS;
 const SLOT_CLASS: usize = COLUMNS + 512;
 const CLASS: usize = SLOT_CLASS + 64;
-/// M2M and L2L by octant.
-const SHIFTS: usize = 16;
-pub const OPERATORS: usize = MAX_ORBITS + SHIFTS;
+/// Those of M2L, M2M and L2L.
+pub const OPERATORS: usize = MAX_ORBITS + 2;
 
 /// The kept parts of all operators.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,8 +26,8 @@ pub struct Staircase {
     pub order: usize,
     /// Tiles of eight coefficients.
     pub tiles: usize,
-    /// M2M and L2L, mirrors `Fmm::op` of kernels/fmm.cuh: `[operator][tile]`: first fragment; steps, begin | end << 16.
-    pub kept: Vec<[u32; 2]>,
+    /// M2M and L2L, mirrors `Fmm::op`.
+    pub shifts: Vec<u32>,
     /// Mirrors `Fmm::m2l`.
     pub m2l: Vec<u32>,
     /// Tiles of columns a warp of M2L has.
@@ -111,7 +112,7 @@ impl Staircase {
         let mut s = Self {
             order,
             tiles,
-            kept: vec![[0, 0]; SHIFTS * tiles],
+            shifts: Vec::new(),
             m2l: vec![0; CLASS + 256],
             slots: 0,
             fragments: 0,
@@ -144,13 +145,7 @@ impl Staircase {
         }
         s.m2l[ORBIT_COUNT] = orbits.len() as u32;
         s.far_fragments = s.fragments;
-        for octant in 0..8 {
-            for tile in 0..tiles {
-                let (first, last) = ((8 * tile).isqrt(), (8 * tile + 7).min(order * order - 1).isqrt());
-                s.set(octant, tile, 0, ((last + 1) * (last + 1)).div_ceil(8));
-                s.set(8 + octant, tile, first * first / 8, tiles);
-            }
-        }
+        s.shifts = shifts::table(&classes(order), tiles, &mut s.fragments);
         s
     }
 
@@ -158,10 +153,7 @@ impl Staircase {
     /// another. Columns that are left over stand for the padding of an expansion, or for nothing.
     fn lay_out_columns(&mut self) {
         let count = self.order * self.order;
-        let mut classes: [Vec<u32>; 8] = Default::default();
-        for k in 0..count {
-            classes[class_of(k)].push(k as u32);
-        }
+        let classes = classes(self.order);
         let need: Vec<usize> = classes.iter().map(|class| class.len().div_ceil(8)).collect();
         let over = |slots: usize| need.iter().map(|n| n.saturating_sub(slots)).sum::<usize>();
         let free = |slots: usize| need.iter().filter(|n| **n < slots).count();
@@ -185,11 +177,6 @@ impl Staircase {
         for k in 0..256 {
             self.m2l[CLASS + k] = class_of(k) as u32;
         }
-    }
-
-    fn set(&mut self, operator: usize, tile: usize, begin: usize, end: usize) {
-        self.kept[operator * self.tiles + tile] = [self.fragments as u32, (begin | end << 16) as u32];
-        self.fragments += end - begin;
     }
 }
 
@@ -237,6 +224,15 @@ fn class_of(k: usize) -> usize {
     let l = k.isqrt();
     let (m, sine) = ((k - l * l).div_ceil(2), usize::from(k > l * l && (k - l * l).is_multiple_of(2)));
     ((m + sine) % 2) | (sine << 1) | (((l + m) % 2) << 2)
+}
+
+/// The coefficients of an expansion by class, in each by degree.
+pub(super) fn classes(order: usize) -> [Vec<u32>; 8] {
+    let mut classes: [Vec<u32>; 8] = Default::default();
+    for k in 0..order * order {
+        classes[class_of(k)].push(k as u32);
+    }
+    classes
 }
 
 /// The offsets between cells that are far from each other while their parents are near (at most 2 sides apart).
@@ -300,10 +296,7 @@ mod tests {
                 assert!(!std::mem::replace(&mut owned[k as usize], true));
             }
         };
-        for [start, range] in &s.kept {
-            own(*start, (range >> 16) - (range & 0xffff));
-        }
-        for head in &s.m2l[HEADS..COLUMNS] {
+        for head in s.m2l[HEADS..COLUMNS].iter().chain(&s.shifts[shifts::UP_HEAD..]) {
             own(head >> 6, head & 63);
         }
         assert!(owned.iter().all(|o| *o));
