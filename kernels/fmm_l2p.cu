@@ -92,8 +92,19 @@ template <class T, int MAIN, int REST> struct L2p {
     // Potentials of a leaf, by columns; lane `at` of `workers`.
     static __device__ void load(const Fmm &f, const Shared<T, F> &s, T *a, u32 cell, bool far, T inv, int at, int workers) {
         const T *local = (const T *)f.local + (size_t)cell * MAIN * f.stride;
-        for (int k = at; k < (int)(f.order * f.order); k += workers)
-            for (int d = 0; d < MAIN; d++) a[s.place[k] + d] = far ? local[d * f.stride + k] * inv : 0;
+        const int count = f.order * f.order;
+        constexpr int kBatch = MAIN + REST > 4 ? 3 : 4; // so many loads of a component before the first store
+        for (int first = at; first < count; first += kBatch * workers) {
+            T v[kBatch][MAIN];
+#pragma unroll
+            for (int k = 0; k < kBatch; k++)
+#pragma unroll
+                for (int d = 0; d < MAIN; d++) v[k][d] = far && first + k * workers < count ? local[d * f.stride + first + k * workers] * inv : 0;
+#pragma unroll
+            for (int k = 0; k < kBatch; k++)
+#pragma unroll
+                for (int d = 0; d < MAIN; d++) if (first + k * workers < count) a[s.place[first + k * workers] + d] = v[k][d];
+        }
         for (int l = at; l < (int)f.order; l += workers) for (int d = 0; d < MAIN; d++) a[l * P2 + MAIN + d] = 0; // sines of m = 0
     }
 

@@ -93,6 +93,22 @@ template <class T, int P, int NC> __device__ void add(const Shared<T, P, NC> &s,
     }
 }
 
+// One component of an expansion: the sums of all groups of MEMBERS warps.
+template <class T, int P, int NC, int MEMBERS> __device__ void put(const Shared<T, P, NC> &s, const Round<T, P> *rounds, int worker, T *out, int stride) {
+    typedef Lanes<P> L;
+#pragma unroll 2
+    for (int k = worker; k < P * P; k += 32 * MEMBERS) {
+        const int place = s.place[k];
+        T v = 0;
+#pragma unroll
+        for (int w = 0; w < MEMBERS; w++)
+#pragma unroll
+            for (int g = 0; g < L::groups; g++) v += rounds[w].sum[place >> 8][g * L::group + (place & 255)];
+        out[k] = v * s.scale[k];
+    }
+    for (int k = P * P + worker; k < stride; k += 32 * MEMBERS) out[k] = 0;
+}
+
 // Fills the tables of a block.
 template <class T, int P, int NC> __device__ void prepare(Shared<T, P, NC> &s) {
     typedef Lanes<P> L;
@@ -170,17 +186,8 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
 #pragma unroll
             for (int k = 0; k < 2 * L::way; k++) own.sum[k][lane] = sum[d][k];
             if (team) __syncthreads(); else __syncwarp();
-            for (int k = worker; k < stride; k += 32 * members) {
-                T v = 0;
-                if (k < P * P) {
-                    const int entry = s.place[k] >> 8, j = s.place[k] & 255;
-                    for (int w = 0; w < members; w++)
-#pragma unroll
-                        for (int g = 0; g < L::groups; g++) v += s.round[warp - member + w].sum[entry][g * L::group + j];
-                    v *= s.scale[k];
-                }
-                out[d * stride + k] = v;
-            }
+            if (team) put<T, P, NC, kWarps>(s, s.round, worker, out + d * stride, stride);
+            else put<T, P, NC, 1>(s, &own, worker, out + d * stride, stride);
         }
         if (team) __syncthreads();
         if (NC == 3 && f.regularization) {

@@ -20,8 +20,8 @@ enum Way { kUp = 0, kDown = 1 };
 // Which parents a tile is, and their children.
 struct Family {
     u32 begin[kLevels + 2];
-    u32 child[8][kRows]; // children of the tile's parents, or kNone
-    u32 mask[kRows];     // which there are; 0: a leaf
+    u32 child[8][kRows]; // rows of expansions of the parents' children, or kNone
+    u32 mask[kRows];     // of a row: which children its cell has; 0: a leaf or none
     u32 first;
     int level, part, count; // count 0: nothing left to do
 };
@@ -36,6 +36,8 @@ struct Turn {
 
 template <int WAY> __device__ Turn begin(const Fmm &f, Family &s) {
     if (threadIdx.x < kLevels + 2) s.begin[threadIdx.x] = f.state->level_begin[WAY][threadIdx.x];
+    if (threadIdx.x < kRows) s.mask[threadIdx.x] = 0;
+    if (threadIdx.x < 8 * kRows) s.child[threadIdx.x / kRows][threadIdx.x % kRows] = kNone;
     Turn turn{0, (int)f.state->deepest[WAY], -1};
     if (threadIdx.x == 0) turn.next = atomicAdd(&f.state->work_ticket[4 + WAY], 1u);
     return turn;
@@ -65,11 +67,12 @@ template <int WAY> __device__ bool next_tile(const Fmm &f, Family &s, Turn &turn
     }
     __syncthreads();
     if (!s.count) return false;
-    if (threadIdx.x < cells) {
-        const int k = threadIdx.x;
-        const u32 cell = s.first + k, mask = k < s.count ? info_children(t.info[cell]) : 0, child = k < s.count ? t.child[cell] : 0;
-        s.mask[k] = mask;
-        for (int o = 0; o < 8; o++) s.child[o][k] = mask >> o & 1 ? child + __popc(mask & ((1u << o) - 1)) : kNone;
+    const int row = threadIdx.x, nc = f.components, cell = row / nc;
+    if (row < cells * nc) {
+        const u32 c = s.first + cell, mask = cell < s.count ? info_children(t.info[c]) : 0, child = cell < s.count ? t.child[c] : 0;
+        s.mask[row] = mask;
+#pragma unroll
+        for (int o = 0; o < 8; o++) s.child[o][row] = mask >> o & 1 ? (child + __popc(mask & ((1u << o) - 1))) * nc + row - cell * nc : kNone;
     }
     return true;
 }
@@ -84,7 +87,7 @@ template <int WAY> __device__ bool ready(const Fmm &f, const Family &s, Turn &tu
         __threadfence();
         turn.waited = from;
     }
-    return __syncthreads_or(threadIdx.x < cells && s.mask[threadIdx.x]);
+    return __syncthreads_or(threadIdx.x < kRows && s.mask[threadIdx.x]);
 }
 
 // All of a tile's results are written. All threads.
@@ -140,15 +143,15 @@ template <class T, int SPLIT> __device__ void m2m(const Fmm &f, int parts) {
         Piece b[kSteps];
         // A warp's rows, a lane's coefficient of the chunk, from all children; and the chunk's fragments.
         auto load = [&](int first) {
+            const T *column = all + first + lane;
+            const bool in = first + lane < stride;
 #pragma unroll
-            for (int h = 0; h < kRows / kWarps; h++) {
-                const int row = warp + kWarps * h, cell = row / nc, at = first + lane;
+            for (int h = 0; h < kRows / kWarps; h++)
 #pragma unroll
                 for (int o = 0; o < 8; o++) {
-                    const u32 child = cell < cells && at < stride ? s.child[o][cell] : kNone;
-                    v[h][7 ^ o] = child == kNone ? 0 : __ldcg(all + ((size_t)child * nc + row - cell * nc) * stride + at);
+                    const u32 child = s.child[o][warp + kWarps * h];
+                    v[h][7 ^ o] = in && child != kNone ? __ldcg(column + (size_t)child * stride) : 0;
                 }
-            }
         };
         auto fetch = [&](int step) {
 #pragma unroll
@@ -179,9 +182,9 @@ template <class T, int SPLIT> __device__ void m2m(const Fmm &f, int parts) {
         // Row g of a fragment is a row of the tile; two sorted coefficients a lane.
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            const int row = (lane >> 2) + 8 * h, cell = row / nc;
-            if (cell >= cells || !s.mask[cell]) continue;
-            T *out = all + ((size_t)(s.first + cell) * nc + row - cell * nc) * stride;
+            const int row = (lane >> 2) + 8 * h;
+            if (!s.mask[row]) continue;
+            T *out = all + ((size_t)s.first * nc + row) * stride;
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 const u32 to = tile < sorted ? column[8 * tile + 2 * (lane & 3) + e] : kNone;
@@ -229,13 +232,22 @@ template <class T, int SPLIT> __device__ void l2l(const Fmm &f, int parts) {
             }
         }
         if (!ready<kDown>(f, s, turn, cells, parts)) { finish<kDown>(f, s); continue; }
-        for (int r = warp; r < kRows; r += kWarps) {
-            const int cell = r / nc;
-            if (cell >= cells) continue;
-            const T *from = all + ((size_t)(s.first + cell) * nc + r - cell * nc) * stride;
-            const bool is = s.mask[cell];
-#pragma unroll 8
-            for (int k = lane; k < count; k += 32) row[r * wide + place[k]] = is ? __ldcg(from + k) : 0;
+        // All loads before the first store: what is behind a store waits for the loads before it.
+        T v[kRows / kWarps][8];
+#pragma unroll
+        for (int h = 0; h < kRows / kWarps; h++) {
+            const int r = warp + kWarps * h;
+            const bool is = s.mask[r];
+            const T *from = all + ((size_t)s.first * nc + r) * stride;
+#pragma unroll
+            for (int k = 0; k < 8; k++) v[h][k] = is && lane + 32 * k < count ? __ldcg(from + lane + 32 * k) : 0;
+        }
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            if (lane + 32 * k >= count) continue;
+            T *to = row + place[lane + 32 * k];
+#pragma unroll
+            for (int h = 0; h < kRows / kWarps; h++) to[(warp + kWarps * h) * wide] = v[h][k];
         }
         __syncthreads();
         const int tile = warp * parts + part;
@@ -263,27 +275,15 @@ template <class T, int SPLIT> __device__ void l2l(const Fmm &f, int parts) {
             const int signs[2] = {class_of(at), class_of(at + 1)};
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-                const int r = (lane >> 2) + 8 * h, cell = r / nc;
-                if (cell >= cells) continue;
-                T *out = all + (size_t)(r - cell * nc) * stride + at;
-#ifdef RED
-#pragma unroll
-                for (int o = 0; o < 8; o++) {
-                    const u32 child = s.child[o][cell];
-                    const int turned = 7 ^ o;
-                    if (child == kNone) continue;
-                    const T x = z[2 * h][turned], y = z[2 * h + 1][turned];
-                    atomicAdd(out + (size_t)child * nc * stride, __popc(signs[0] & turned) & 1 ? -x : x);
-                    atomicAdd(out + (size_t)child * nc * stride + 1, __popc(signs[1] & turned) & 1 ? -y : y);
-                }
-#else
+                const int r = (lane >> 2) + 8 * h;
+                T *out = all + at;
                 struct alignas(2 * sizeof(T)) Two { T x, y; } old[4], *to[4];
 #pragma unroll
                 for (int o = 0; o < 8; o += 4) { // four loads on their way
 #pragma unroll
                     for (int k = 0; k < 4; k++) {
-                        const u32 child = s.child[o + k][cell];
-                        to[k] = child == kNone ? nullptr : (Two *)(out + (size_t)child * nc * stride);
+                        const u32 child = s.child[o + k][r];
+                        to[k] = child == kNone ? nullptr : (Two *)(out + (size_t)child * stride);
                         if (to[k]) old[k] = *to[k];
                     }
 #pragma unroll
@@ -293,7 +293,6 @@ template <class T, int SPLIT> __device__ void l2l(const Fmm &f, int parts) {
                         if (to[k]) *to[k] = {old[k].x + (__popc(signs[0] & turned) & 1 ? -x : x), old[k].y + (__popc(signs[1] & turned) & 1 ? -y : y)};
                     }
                 }
-#endif
             }
         }
         finish<kDown>(f, s);

@@ -219,11 +219,11 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     const size_t smooth_shared = queue + 128 * f.fields * sizeof(T);
     CK(cudaFuncSetAttribute((const void *)smooth, cudaFuncAttributeMaxDynamicSharedMemorySize, smooth_shared));
     int smooth_blocks; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&smooth_blocks, (const void *)smooth, 128, smooth_shared));
-    // As many leaves a block as a quarter of a multiprocessor's shared memory holds.
+    // As many leaves a block as a sixth of a multiprocessor's shared memory holds.
     const int degrees = charge ? P : P - 1;
     auto l2p_bytes = [&](int leaves) { return std::min(leaves, 4) * ((P * (P + 1) * nc * sizeof(T) + 15) / 16 * 16) + leaves * (((degrees * (degrees + 1) * (charge ? 4 : w.gradient ? 12 : 3) * sizeof(T) + 15) / 16 | 1) * 16); };
     int leaves = getenv("LEAVES") ? atoi(getenv("LEAVES")) : 8;
-    while (leaves > 1 && l2p_bytes(leaves) > 50000) leaves /= 2;
+    while (leaves > 1 && l2p_bytes(leaves) > 34800) leaves /= 2;
     const size_t l2p_shared = l2p_bytes(leaves);
     CK(cudaFuncSetAttribute((const void *)l2p, cudaFuncAttributeMaxDynamicSharedMemorySize, l2p_shared));
     auto blocks_of = [](const void *k, int threads, size_t shared) { int n; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, k, threads, shared)); return n; };
