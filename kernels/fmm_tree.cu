@@ -3,7 +3,7 @@
 // Enters: the caller's positions. Leaves: sorted points and the occupied cells of every level. No array of all cells of a
 // level, no host round trip: a point of the sorted array is in a leaf at level 1 + (deepest cell with more than `capacity`
 // points around it), which a sliding maximum over windows of capacity + 1 points gives for all points at once.
-#include "fmm.cuh"
+#include "fmm_tree.cuh"
 using namespace fmm;
 
 // Launch: 256 threads, any number of blocks.
@@ -33,27 +33,6 @@ extern "C" __global__ void __launch_bounds__(256) fmm_bounds(const __grid_consta
     }
 }
 
-// The root cube from the bounding box: the origin is a multiple of side/1024, hence shifting by it loses no bits.
-__device__ Root make_root(const State &st, double stretch, double box) {
-    Root r;
-    double extent = 0, low[3], high[3];
-    for (int k = 0; k < 3; k++) {
-        high[k] = unordered(st.upper[k]); low[k] = -unordered(st.lower[k]);
-        extent = fmax(extent, high[k] - low[k]);
-    }
-    if (!(extent > 0)) extent = fmax(fmax(fabs(low[0]), fabs(low[1])), fmax(fabs(low[2]), 1e-300));
-    const double unit = exp2((double)ilogb(extent) - 10);
-    double side = 0;
-    for (int k = 0; k < 3; k++) {
-        r.origin[k] = floor(low[k] / unit) * unit;
-        side = fmax(side, high[k] - r.origin[k]);
-    }
-    side = fmax(side, extent) * (1 + 1e-6) * stretch;
-    r.scale = exp2(-(double)ilogb(side)) * box;
-    r.side = side * r.scale;
-    return r;
-}
-
 // The least and the largest core of the sources. Expansions are singular: in cells smaller than all cores their sums would be far larger than
 // the field, which the core correction could only recover with the digits that truncation took.
 __device__ void core_bounds(const Fmm &f, u32 n) {
@@ -72,21 +51,19 @@ extern "C" __global__ void __launch_bounds__(256) fmm_keys(const __grid_constant
     const u32 n = count_of(t);
     __shared__ u32 h[8][256];
     for (u32 p = 0; p < f.sort_passes; p++) h[p][threadIdx.x] = 0;
-    const Root r = make_root(*f.state, f.stretch, f.box);
+    double low[3], high[3];
+    for (int k = 0; k < 3; k++) { high[k] = unordered(f.state->upper[k]); low[k] = -unordered(f.state->lower[k]); }
+    const Root r = make_root(low, high, f.stretch, f.box);
     if (blockIdx.y == 0 && f.kind != kCharge && f.regularization) core_bounds(f, n);
     if (blockIdx.x == 0 && threadIdx.x == 0 && blockIdx.y == 0) f.state->root = r;
     __syncthreads();
-    const double to_cells = (double)(1ull << f.max_level) / r.side;
-    const double last = (double)((1ull << f.max_level) - 1);
+    const Cells cells(r, f.max_level);
     u64 *key = f.sort_passes & 1 ? t.key_other : t.key;
     u32 *order = f.sort_passes & 1 ? t.order_other : t.order;
     for (u32 i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {
-        u32 c[3];
-        for (int k = 0; k < 3; k++) {
-            const double x = (input(t.x, t.x_is_f64, 3 * (size_t)i + k) - r.origin[k]) * r.scale;
-            c[k] = (u32)fmin(fmax(x * to_cells, 0.0), last);
-        }
-        const u64 v = morton(c[0], c[1], c[2]);
+        double x[3];
+        for (int k = 0; k < 3; k++) x[k] = input(t.x, t.x_is_f64, 3 * (size_t)i + k);
+        const u64 v = cells.key_of(r, x);
         key[i] = v; order[i] = i;
         for (u32 p = 0; p < f.sort_passes; p++) atomicAdd(&h[p][v >> 8 * p & 255], 1u);
     }
@@ -108,26 +85,42 @@ __device__ inline u32 block_scan_256(u32 v, u32 *s) {
     return base + x - v;
 }
 
+// Lanes with the same digit. Bit by bit: __match_any_sync takes a turn for each different value, here some thirty.
+__device__ inline u32 peers_of(u32 digit) {
+    u32 peers = ~0u;
+#pragma unroll
+    for (int b = 0; b < 8; b++) {
+        const u32 have = __ballot_sync(~0u, digit >> b & 1);
+        peers &= digit >> b & 1 ? have : ~have;
+    }
+    return peers;
+}
+
 // One pass of a stable radix sort by 8 bits, with decoupled look-back: every block counts its digits, publishes the counts and
-// adds up those of the blocks before it. Launch: 256 threads, a block for each 2048 points. The result does not depend on timing.
+// adds up those of the blocks before it. The block's points are put in order in shared memory first: written out from there,
+// those of a digit follow one another. Launch: 256 threads, a block for each 2048 points. The result does not depend on timing.
 constexpr int kItems = 8;
 extern "C" __global__ void __launch_bounds__(256) fmm_sort(const __grid_constant__ Fmm f, u32 pass) {
     const Tree &t = f.tree[blockIdx.y];
     const u32 n = count_of(t);
-    __shared__ u32 count[8][256], scan[8], tile_shared, global_base[256];
+    constexpr u32 kTile = 256 * kItems;
+    __shared__ u64 keys[kTile];
+    __shared__ u32 orders[kTile]; // at first the counts of the warps
+    __shared__ u32 scan[8], tile_shared, to_global[256];
+    u32 (*count)[256] = (u32 (*)[256])orders;
     const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
     if (tid == 0) tile_shared = atomicAdd(&f.state->sort_ticket[blockIdx.y][pass], 1u);
     for (int w = 0; w < 8; w++) count[w][tid] = 0;
     __syncthreads();
-    const u32 tile = tile_shared, base = tile * 256 * kItems + warp * 32 * kItems + lane;
-    if (tile * 256 * kItems >= n) return;
+    const u32 tile = tile_shared, base = tile * kTile + warp * 32 * kItems + lane;
+    if (tile * kTile >= n) return;
     const bool odd = (f.sort_passes - pass) & 1;
     const u64 *key_in = odd ? t.key_other : t.key;
     const u32 *order_in = odd ? t.order_other : t.order;
     u64 *key_out = odd ? t.key : t.key_other;
     u32 *order_out = odd ? t.order : t.order_other;
     const int shift = 8 * pass;
-    u64 key[kItems]; u32 order[kItems], rank[kItems];
+    u64 key[kItems]; u32 order[kItems]; unsigned short rank[kItems];
 #pragma unroll
     for (int k = 0; k < kItems; k++) {
         const u32 i = base + k * 32;
@@ -137,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(256) fmm_sort(const __grid_constant
 #pragma unroll
     for (int k = 0; k < kItems; k++) {
         const u32 digit = (u32)(key[k] >> shift) & 255;
-        const u32 peers = __match_any_sync(~0u, digit), before = __popc(peers & ((1u << lane) - 1));
+        const u32 peers = peers_of(digit), before = __popc(peers & ((1u << lane) - 1));
         const u32 old = count[warp][digit];
         __syncwarp();
         if (before == 0) count[warp][digit] = old + __popc(peers);
@@ -147,10 +140,19 @@ extern "C" __global__ void __launch_bounds__(256) fmm_sort(const __grid_constant
     __syncthreads();
     u32 sum = 0;
     for (int w = 0; w < 8; w++) { const u32 c = count[w][tid]; count[w][tid] = sum; sum += c; }
-    u32 *status = t.sort_status + ((size_t)pass * ((t.n + 256 * kItems - 1) / (256 * kItems))) * 256;
+    u32 *status = t.sort_status + ((size_t)pass * ((t.n + kTile - 1) / kTile)) * 256;
     volatile u32 *mine = status + (size_t)tile * 256 + tid;
     constexpr u32 kPart = 1u << 30, kWhole = 2u << 30, kMask = kPart - 1;
     *mine = (tile ? kPart : kWhole) | sum;
+    const u32 local = block_scan_256(sum, scan); // place in the tile of the first with this digit
+    for (int w = 0; w < 8; w++) count[w][tid] += local;
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kItems; k++) rank[k] += count[warp][(u32)(key[k] >> shift) & 255];
+    __syncthreads(); // the counts make room
+#pragma unroll
+    for (int k = 0; k < kItems; k++) { keys[rank[k]] = key[k]; orders[rank[k]] = order[k]; }
+    const u32 start = block_scan_256(f.state->histogram[blockIdx.y][pass][tid], scan);
     u32 before = 0;
     for (u32 p = tile; p-- > 0;) {
         volatile u32 *other = status + (size_t)p * 256 + tid;
@@ -160,15 +162,14 @@ extern "C" __global__ void __launch_bounds__(256) fmm_sort(const __grid_constant
         if (s >> 31) break;
     }
     if (tile) *mine = kWhole | (before + sum);
-    const u32 start = block_scan_256(f.state->histogram[blockIdx.y][pass][tid], scan);
-    global_base[tid] = start + before;
+    to_global[tid] = start + before - local;
     __syncthreads();
-#pragma unroll
-    for (int k = 0; k < kItems; k++) {
-        if (base + k * 32 >= n) continue;
-        const u32 digit = (u32)(key[k] >> shift) & 255;
-        const u32 to = global_base[digit] + count[warp][digit] + rank[k];
-        key_out[to] = key[k]; order_out[to] = order[k];
+    // Neighbours in the tile have neighbouring places.
+    const u32 here = min(n - tile * kTile, kTile);
+    for (u32 i = tid; i < here; i += 256) {
+        const u64 k = keys[i];
+        const u32 to = to_global[(u32)(k >> shift) & 255] + i;
+        key_out[to] = k; order_out[to] = orders[i];
     }
 }
 
@@ -205,15 +206,7 @@ extern "C" __global__ void __launch_bounds__(1024) fmm_leaves(const __grid_const
     const u32 i = base + threadIdx.x;
     if (i < n) {
         const int a = threadIdx.x, deepest = max(window[now][a], window[now][a + cap + 1 - span]);
-        // Leaves of segments are at least two lengths wide. Leaves of elements with cores are at least as wide as the least core, where
-        // cores differ up to four times as wide: inside the larger ones singular sums are larger than the field.
-        int most = levels;
-        if (blockIdx.y == 0 && f.kind != kCharge) {
-            const double longest = f.kind == kSegment ? 2 * unordered(f.state->longest) : 0, least = f.regularization ? -unordered(f.state->least_core) : 0;
-            const double core = least > 0 ? fmin(4 * least, sqrt(least * unordered(f.state->most_core))) : 0;
-            const double ratio = f.state->root.side / (fmax(longest, core) * f.state->root.scale);
-            if (fmax(longest, core) > 0) most = min(levels, ratio < 1 ? 0 : ilogb(ratio));
-        }
+        const int most = blockIdx.y == 0 ? deepest_leaf(f, -unordered(f.state->least_core), unordered(f.state->most_core), f.state->root) : levels;
         if (deepest >= levels && levels < 21 && most == levels) atomicOr(&f.state->flags, kDepthOverflow);
         // Never much coarser than a uniform cloud's leaves: a lonely target must not have a whole dense region beside it.
         t.leaf_level[i] = (uint8_t)min(max(deepest + 1, (int)f.least_level), most);
@@ -291,12 +284,6 @@ extern "C" __global__ void __launch_bounds__(1024) fmm_cells(const __grid_consta
     }
 }
 
-// First index in [low, high) of a sorted array whose value is not below `v`.
-template <class V> __device__ inline u32 lower_bound(const V *a, u32 low, u32 high, V v) {
-    while (low < high) { const u32 m = (low + high) / 2; if (a[m] < v) low = m + 1; else high = m; }
-    return low;
-}
-
 // End, parent, children and octant of every cell; counts target cells by (level, octant). Launch: 256 threads, grid-stride.
 extern "C" __global__ void __launch_bounds__(256) fmm_links(const __grid_constant__ Fmm f) {
     const Tree &t = f.tree[blockIdx.y];
@@ -334,30 +321,9 @@ extern "C" __global__ void __launch_bounds__(256) fmm_links(const __grid_constan
 
 // Sorted, scaled positions (both trees), with cores and strengths (sources). Launch: 256 threads, grid-stride.
 template <class T> __device__ void gather(const Fmm &f) {
-    const Tree &t = f.tree[blockIdx.y];
-    const u32 n = count_of(t);
+    const u32 n = count_of(f.tree[blockIdx.y]);
     const Root r = f.state->root;
-    for (u32 i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {
-        const u32 from = t.order[i];
-        double x[3];
-        for (int k = 0; k < 3; k++) x[k] = (input(t.x, t.x_is_f64, 3 * (size_t)from + k) - r.origin[k]) * r.scale;
-        Vec4<T> p{(T)x[0], (T)x[1], (T)x[2], (T)0};
-        if (blockIdx.y == 0) {
-            if (f.kind == kCharge) p.w = (T)input(f.strength_in, f.inputs_are_f64 & 1, from);
-            else if (f.kind == kParticle) {
-                const double c = f.core_in ? input(f.core_in, f.inputs_are_f64 >> 1 & 1, from) : f.default_core;
-                p.w = (T)(c * r.scale);
-                T a[3];
-                for (int k = 0; k < 3; k++) a[k] = (T)input(f.strength_in, f.inputs_are_f64 & 1, 3 * (size_t)from + k);
-                ((Vec4<T> *)f.strength)[i] = {a[0], a[1], a[2], 0};
-            } else {
-                const Piece piece = ((const Piece *)f.piece)[from];
-                p.w = (T)(piece.core * r.scale);
-                ((Vec4<T> *)f.strength)[i] = {(T)(piece.half[0] * r.scale), (T)(piece.half[1] * r.scale), (T)(piece.half[2] * r.scale), (T)piece.circulation};
-            }
-        }
-        ((Vec4<T> *)t.point)[i] = p;
-    }
+    for (u32 i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) Sorted<T>(f, blockIdx.y, f.tree[blockIdx.y].order[i], r).put(f, blockIdx.y, i);
 }
 extern "C" __global__ void __launch_bounds__(256) fmm_gather_f32(const __grid_constant__ Fmm f) { gather<float>(f); }
 extern "C" __global__ void __launch_bounds__(256) fmm_gather_f64(const __grid_constant__ Fmm f) { gather<double>(f); }
@@ -369,20 +335,7 @@ extern "C" __global__ void __launch_bounds__(256) fmm_lists(const __grid_constan
     const u32 *source_begin = f.state->level_begin[0];
     const u32 cells = f.state->level_begin[1][kLevels];
     for (u64 w = blockIdx.x * 256 + threadIdx.x; w < (u64)cells * kBeside; w += gridDim.x * 256) {
-        const u32 c = (u32)(w / kBeside);
-        const int o = (int)(w - (u64)c * kBeside), level = info_level(t.info[c]);
-        int x[3], d[3];
-        unmorton(t.cell_key[c], x);
-        beside(o, d);
-        for (int k = 0; k < 3; k++) x[k] += d[k];
-        u32 found = kNone;
-        const int side = 1 << level;
-        if (x[0] >= 0 && x[1] >= 0 && x[2] >= 0 && x[0] < side && x[1] < side && x[2] < side) {
-            const u64 key = morton(x[0], x[1], x[2]);
-            const u32 end = source_begin[level + 1], k = lower_bound(s.cell_key, source_begin[level], end, key);
-            if (k < end && s.cell_key[k] == key) found = k;
-        }
-        f.near[w] = found;
+        f.near[w] = find_beside(s, t, source_begin, (u32)(w / kBeside), (int)(w % kBeside));
     }
     __shared__ u32 base[kBins], count[kBins], from[kBins];
     for (int k = threadIdx.x; k < kBins; k += 256) {

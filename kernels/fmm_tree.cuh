@@ -1,0 +1,108 @@
+// What the tree of any problem (fmm_tree.cu) and that of a small one (fmm_small.cuh) share: root cube, keys, the widths that leaves
+// must have, sorted points, cells beside a cell.
+#pragma once
+#include "fmm.cuh"
+
+namespace fmm {
+
+// The exponent of a number and a power of two, without the slow ways of subnormal numbers where there are none.
+__device__ inline int exponent_of(double x) {
+    const int e = (int)(__double_as_longlong(x) >> 52) & 0x7ff;
+    return e > 0 && e < 0x7ff ? e - 1023 : ilogb(x);
+}
+__device__ inline double power_of_two(int e) { return e > -1023 && e < 1024 ? __longlong_as_double((long long)(e + 1023) << 52) : scalbn(1.0, e); }
+
+// The root cube from the bounding box: the origin is a multiple of side/1024, hence shifting by it loses no bits.
+__device__ inline Root make_root(const double *low, const double *high, double stretch, double box) {
+    Root r;
+    double extent = 0;
+    for (int k = 0; k < 3; k++) extent = fmax(extent, high[k] - low[k]);
+    if (!(extent > 0)) extent = fmax(fmax(fabs(low[0]), fabs(low[1])), fmax(fabs(low[2]), 1e-300));
+    const int e = exponent_of(extent) - 10;
+    const double unit = power_of_two(e), per_unit = power_of_two(-e);
+    const bool exact = abs(e) < 1000;
+    double side = 0;
+    for (int k = 0; k < 3; k++) {
+        r.origin[k] = floor(exact ? low[k] * per_unit : low[k] / unit) * unit;
+        side = fmax(side, high[k] - r.origin[k]);
+    }
+    side = fmax(side, extent) * (1 + 1e-6) * stretch;
+    r.scale = power_of_two(-exponent_of(side)) * box;
+    r.side = side * r.scale;
+    return r;
+}
+
+// Cells of the deepest level.
+struct Cells {
+    double to_cells, last;
+    __device__ Cells(const Root &r, u32 max_level) : to_cells((double)(1ull << max_level) / r.side), last((double)((1ull << max_level) - 1)) {}
+    // Key of the caller's point x.
+    __device__ u64 key_of(const Root &r, const double *x) const {
+        u32 c[3];
+        for (int k = 0; k < 3; k++) c[k] = (u32)fmin(fmax((x[k] - r.origin[k]) * r.scale * to_cells, 0.0), last);
+        return morton(c[0], c[1], c[2]);
+    }
+};
+
+// Deepest level that source leaves may have. Leaves of segments are at least two lengths wide. Leaves of elements with cores are at least
+// as wide as the least core, where cores differ up to four times as wide: inside the larger ones singular sums are larger than
+// the field.
+__device__ inline int deepest_leaf(const Fmm &f, double least_core, double most_core, const Root &root) {
+    const int levels = f.max_level;
+    if (f.kind == kCharge) return levels;
+    const double longest = f.kind == kSegment ? 2 * unordered(f.state->longest) : 0, least = f.regularization ? least_core : 0;
+    const double core = least > 0 ? fmin(4 * least, sqrt(least * most_core)) : 0, widest = fmax(longest, core);
+    const double ratio = root.side / (widest * root.scale);
+    return widest > 0 ? min(levels, ratio < 1 ? 0 : ilogb(ratio)) : levels;
+}
+
+// First index in [low, high) of a sorted array whose value is not below `v`.
+template <class V> __device__ inline u32 lower_bound(const V *a, u32 low, u32 high, V v) {
+    while (low < high) { const u32 m = (low + high) / 2; if (a[m] < v) low = m + 1; else high = m; }
+    return low;
+}
+
+// The caller's point `from`, scaled; of the sources with its core and strength.
+template <class T> struct Sorted {
+    Vec4<T> p, q;
+    __device__ Sorted(const Fmm &f, int tree, u32 from, const Root &r) {
+        const Tree &t = f.tree[tree];
+        double x[3];
+        for (int k = 0; k < 3; k++) x[k] = (input(t.x, t.x_is_f64, 3 * (size_t)from + k) - r.origin[k]) * r.scale;
+        p = {(T)x[0], (T)x[1], (T)x[2], (T)0};
+        q = {0, 0, 0, 0};
+        if (tree) return;
+        if (f.kind == kCharge) p.w = (T)input(f.strength_in, f.inputs_are_f64 & 1, from);
+        else if (f.kind == kParticle) {
+            const double c = f.core_in ? input(f.core_in, f.inputs_are_f64 >> 1 & 1, from) : f.default_core;
+            p.w = (T)(c * r.scale);
+            T a[3];
+            for (int k = 0; k < 3; k++) a[k] = (T)input(f.strength_in, f.inputs_are_f64 & 1, 3 * (size_t)from + k);
+            q = {a[0], a[1], a[2], 0};
+        } else {
+            const Piece piece = ((const Piece *)f.piece)[from];
+            p.w = (T)(piece.core * r.scale);
+            q = {(T)(piece.half[0] * r.scale), (T)(piece.half[1] * r.scale), (T)(piece.half[2] * r.scale), (T)piece.circulation};
+        }
+    }
+    // As point i of the sorted ones.
+    __device__ void put(const Fmm &f, int tree, u32 i) const {
+        ((Vec4<T> *)f.tree[tree].point)[i] = p;
+        if (tree == 0 && f.kind != kCharge) ((Vec4<T> *)f.strength)[i] = q;
+    }
+};
+
+// Source cell at place `o` beside target cell c, at its level, or kNone.
+__device__ inline u32 find_beside(const Tree &s, const Tree &t, const u32 *source_begin, u32 c, int o) {
+    const int level = info_level(t.info[c]), side = 1 << level;
+    int x[3], d[3];
+    unmorton(t.cell_key[c], x);
+    beside(o, d);
+    for (int k = 0; k < 3; k++) x[k] += d[k];
+    if (x[0] < 0 || x[1] < 0 || x[2] < 0 || x[0] >= side || x[1] >= side || x[2] >= side) return kNone;
+    const u64 key = morton(x[0], x[1], x[2]);
+    const u32 end = source_begin[level + 1], k = lower_bound(s.cell_key, source_begin[level], end, key);
+    return k < end && s.cell_key[k] == key ? k : kNone;
+}
+
+} // namespace fmm
