@@ -18,7 +18,8 @@ use wakefmm::plan::arrays::{Array, ArrayMut};
 use wakefmm::plan::sources::{Particles, Strengths};
 use wakefmm::session::Session;
 
-const N: usize = 5000;
+/// More than the kernels for small problems take.
+const N: usize = 20_000;
 
 fn cloud(seed: usize) -> Vec<f64> {
     (0..3 * N).map(|i| ((i * 7919 + seed * 104729) % 100_003) as f64 / 100_003.0).collect()
@@ -121,6 +122,36 @@ fn what_did_not_change_is_not_done_again() {
     }
     assert!(!did("both", "fmm_bounds") && did("both", "fmm_keys") && did("both", "fmm_p2m"));
     assert!(did("sources 0", "fmm_bounds") && !did("sources 0", "fmm_renew"));
+}
+
+#[test]
+#[ignore = "run by the others, under the fake driver"]
+fn small() {
+    let mut plan = plan(2);
+    let x: Vec<f64> = (0..9000).map(|i| f64::from(i * 7919 % 10_007) / 10_007.0).collect();
+    for name in ["first", "second", "third"] {
+        let particles = Particles { n: 3000, position: Array::Host(&x[..]), strength: Array::Host(&x[..]), core: None };
+        plan.set_particles(Some(particles)).unwrap();
+        plan.set_targets(Some((3000, Array::Host(&x[..])))).unwrap();
+        say(name);
+        let mut u = vec![0.0f64; 9000];
+        plan.evaluate(Field::Velocity { gradient: false }, ArrayMut::Host(&mut u[..]), None).unwrap();
+    }
+}
+
+#[test]
+fn small_problems_have_kernels_of_their_own() {
+    let parts = log_of("small", "none");
+    let lines = |name: &str| &parts.iter().find(|(n, _)| n == name).unwrap().1;
+    let did = |what: &str| has(lines("first"), what);
+    for kernel in ["boxes", "keys", "places", "cells", "lists"] {
+        assert!(did(&format!("fmm_small_{kernel}")), "{kernel}");
+    }
+    for kernel in ["fmm_bounds", "fmm_sort", "fmm_links", "fmm_gather", "fmm_lists"] {
+        assert!(!did(kernel), "{kernel}");
+    }
+    assert!(did("fmm_p2m") && did("fmm_p2p") && did("fmm_l2p"));
+    assert!(has(lines("second"), "record") && lines("third").iter().all(|line| line == "replay"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #pragma once
 #include "threads.h"
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

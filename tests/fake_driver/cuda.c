@@ -225,7 +225,7 @@ int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsi
     note(name, -1);
     if (!strcmp(name, "extent")) later(NULL, (const void *)*(uintptr_t *)p[0], 0, *(long long *)p[1]);
     /* The first word of the FMM's argument is the address of its state, whose first word are its flags. */
-    if (!strcmp(name, "fmm_renew")) **(unsigned **)p[0] = 0;
+    if (!strcmp(name, "fmm_renew") || !strcmp(name, "fmm_small_boxes")) **(unsigned **)p[0] = 0;
     if (!strcmp(name, "fmm_inside") && is("outside")) **(unsigned **)p[0] |= 8;
     for (int i = 0; i < 256; i++) {
         if (f != &functions[i]) continue;

@@ -4,8 +4,8 @@
 //!   recipe      orders, leaf sizes, core ranges        staircase   which operator blocks are kept
 //!   args layout the kernels' arguments, where they lie reuse       what the last evaluation left
 //!   shifts      the same for M2M and L2L                 set         FMM or direct, all kinds of source
-//!   replay      graphs of small evaluations              mod         FmmSum: passes, retries
-//!   check       the error at a few targets
+//!   replay      graphs of small evaluations              trees       launches of both trees and the lists
+//!   check       the error at a few targets               mod         FmmSum: passes, retries
 //! ```
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Counts stay on the
@@ -21,17 +21,18 @@ mod reuse;
 mod set;
 mod shifts;
 mod staircase;
+mod trees;
 
 use super::context::{Context, Function};
 use super::direct::{CudaReal, Output};
 use super::gather::{DeviceInputs, RealsArg};
 use super::locked::Locked;
-use super::memory::{Buffer, Plain, clear_at};
+use super::memory::{Buffer, Plain};
 use super::stream::{Event, Stream, launch};
 use crate::error::{Error, Result};
 use crate::options::{PlanOptions, Regularization};
 use crate::report::Pass;
-use args::{CELLS_OVERFLOW, DEPTH_OVERFLOW, FmmArg, OUTSIDE, STATE_BYTES, StateHead};
+use args::{CELLS_OVERFLOW, DEPTH_OVERFLOW, FmmArg, OUTSIDE, StateHead};
 use check::{Check, CheckArg, CheckKernels, Place};
 use layout::Laid;
 pub use recipe::{Kind, Recipe};
@@ -74,9 +75,10 @@ pub struct FmmSum<T: CudaReal> {
     keeper: Keeper,
     replay: Replay,
     head: Locked<StateHead>,
-    /// Bounds that the host keeps: cells of each tree, and levels.
+    /// Bounds that the host keeps: cells of each tree, and levels; levels that an evaluation found too few at less.
     cell_capacity: [usize; 2],
     max_level: u32,
+    deepened: u32,
     pub account: Account,
     of: std::marker::PhantomData<T>,
 }
@@ -116,6 +118,7 @@ struct Kernels {
     links: Function,
     lists: Function,
     gather: Function,
+    small: trees::Small,
     p2m: Function,
     m2m: Function,
     l2l: Function,
@@ -147,6 +150,7 @@ impl<T: CudaReal> FmmSum<T> {
         context.allow_shared_memory(kernels.p2p, p2p_shared(&recipe))?;
         context.allow_shared_memory(kernels.l2l, recipe.shifts(shared).shared)?;
         context.allow_shared_memory(kernels.l2p, recipe.l2p(shared).1)?;
+        kernels.small.allow_shared_memory(context)?;
         let mut sum = Self {
             context: context.clone(),
             kernels,
@@ -160,6 +164,7 @@ impl<T: CudaReal> FmmSum<T> {
             head: Locked::new(context, 1)?,
             cell_capacity: [0; 2],
             max_level: 0,
+            deepened: 0,
             account: Account::default(),
             recipe,
             of: std::marker::PhantomData,
@@ -265,14 +270,21 @@ impl<T: CudaReal> FmmSum<T> {
         }
     }
 
-    /// First guesses of the bounds: cells of a cloud that fills its box, and two levels more than it needs.
+    /// First guesses of the bounds: cells of a cloud that fills its box; the levels that it needs, and where the kernels for
+    /// small problems, which gain by each that is spared, do not make the trees, two more.
     fn bound(&mut self, n_sources: usize, n_targets: usize) {
         for (k, n) in [n_sources, n_targets].into_iter().enumerate() {
             self.cell_capacity[k] = self.cell_capacity[k].max(n / 10 + 4 * 8192 + 4096);
         }
+        let most = n_sources.max(n_targets);
         let leaf = self.recipe.capacities(n_sources, n_targets)[1];
-        let full = (n_sources.max(n_targets) as f64 / leaf as f64).max(1.0).log(8.0).ceil() as u32;
-        self.max_level = self.max_level.max(full + 2).clamp(3, DEEPEST);
+        let full = (most as f64 / leaf as f64).max(1.0).log(8.0).ceil() as u32;
+        let first = if trees::is_small(most, self.context.info.shared_memory as usize) {
+            full.max(self.recipe.stretch(n_sources, n_targets).1 + 1).min(trees::SMALL_LEVELS)
+        } else {
+            (full + 2).clamp(3, DEEPEST)
+        };
+        self.max_level = first.max(self.deepened);
     }
 
     fn shape(&self, n_sources: usize, n_targets: usize) -> Shape {
@@ -297,7 +309,9 @@ impl<T: CudaReal> FmmSum<T> {
             self.keeper.was_outside();
         }
         if head.flags & DEPTH_OVERFLOW != 0 {
-            self.max_level = (self.max_level + 3).min(DEEPEST);
+            let more = if self.max_level < trees::SMALL_LEVELS { 1 } else { 3 };
+            self.max_level = (self.max_level + more).min(DEEPEST);
+            self.deepened = self.max_level;
         }
         if head.flags & CELLS_OVERFLOW != 0 {
             for k in 0..2 {
@@ -325,10 +339,9 @@ struct Passes<'a> {
 impl Passes<'_> {
     /// All passes that `work` asks for, in order.
     fn enqueue(&self, stream: &Stream, replay: &Replay, recorded: bool) -> Result<()> {
-        let (k, work, laid, f) = (self.kernels, self.work, self.laid, self.laid.f);
+        let (k, work, f) = (self.kernels, self.work, self.laid.f);
         let (check, checked) = (self.check.0, &self.check.1);
         let sms = self.context.info.multiprocessors as u32;
-        let most = f.tree[0].n.max(f.tree[1].n);
         let shared = self.context.info.shared_memory as usize;
         let (m2l, shifts, (leaves, l2p_shared)) =
             (self.recipe.m2l(shared), self.recipe.shifts(shared), self.recipe.l2p(shared));
@@ -346,64 +359,24 @@ impl Passes<'_> {
             }
         };
         let beside = replay::is_small(&f);
-        // Kernels of the trees take both; a tree of no points is left alone.
-        let mut t = f;
-        if !work.sources {
-            t.tree[0].n = 0;
-        }
-        let kept = f.state + STATE_BYTES as u64;
-        let some = [(most / 1024 + 1).min(4 * sms), 2, 1];
-        if work.targets {
-            clear_at(laid.status.0, laid.status.1, stream)?;
-        }
-        if work.sources {
-            clear_at(laid.state.0, laid.state.1, stream)?;
+        self.trees(stream, &mark)?;
+        // The near field of cores finds its pairs by the largest core below a cell, which comes from P2M; that of others begins
+        // beside it, but takes what room P2M leaves.
+        let cores = self.recipe.has_cores();
+        if beside && !cores {
+            replay.fork(stream)?;
         }
         // SAFETY: `f` describes arrays of the arenas with the lengths that fmm.cuh asks for; launch shapes as stated there.
         unsafe {
-            if !work.sources {
-                launch!(stream, k.renew, [1, 1, 1], 256, 0; f, kept, i32::from(work.targets))?;
-            }
-            if self.recipe.kind == Kind::Segment && work.upward {
-                launch!(stream, k.segments, [4 * sms, 1, 1], 256, 0; f)?;
-            }
-            if work.sources {
-                launch!(stream, k.bounds, some, 256, 0; f)?;
-            } else if work.targets {
-                launch!(stream, k.inside, [some[0], 1, 1], 256, 0; f)?;
-            }
-            if work.targets {
-                launch!(stream, k.keys, some, 256, 0; t)?;
-            }
-            // Here the root cube is known, and what follows leaves the arithmetic units alone.
-            check.begin(&k.check, &f, checked, stream)?;
-            if work.targets {
-                for pass in 0..f.sort_passes {
-                    launch!(stream, k.sort, [most.div_ceil(2048), 2, 1], 256, 0; t, pass)?;
-                }
-                launch!(stream, k.leaves, [most.div_ceil(1024), 2, 1], 1024, 0; t)?;
-                launch!(stream, k.scan, [1, 2, 1], 32 * 22, 0; t)?;
-                launch!(stream, k.cells, [most.div_ceil(1024), 2, 1], 1024, 0; t)?;
-                launch!(stream, k.links, [2 * sms, 2, 1], 256, 0; t)?;
-                if !work.sources {
-                    launch!(stream, k.restore, [1, 1, 1], 256, 0; f, kept)?;
-                }
-            }
-            if work.targets || work.upward {
-                launch!(stream, k.gather, [8 * sms, 2, 1], 256, 0; if work.upward { f } else { t })?;
-            }
-            mark(Pass::Tree)?;
-            if work.targets {
-                launch!(stream, k.lists, [8 * sms, 1, 1], 256, 0; f)?;
-            }
-            mark(Pass::Lists)?;
             if work.upward {
                 launch!(stream, k.p2m, [4 * sms, 1, 1], 128, 0; f)?;
             }
-            // Not before P2M: the largest core below a cell, by which the near field finds its pairs, comes from there.
-            if beside {
-                replay.beside(stream, near)?;
+        }
+        if beside {
+            if cores {
+                replay.fork(stream)?;
             }
+            replay.beside(near)?;
         }
         mark(Pass::P2m)?;
         // SAFETY: as above.
@@ -434,7 +407,7 @@ impl Passes<'_> {
 /// Bytes of two queues of 256 sources, or of two tiles of 128 where nothing has a core.
 fn p2p_shared(recipe: &Recipe) -> usize {
     let record = if recipe.kind == Kind::Charge { 4 } else { 8 };
-    let cores = recipe.kind == Kind::Segment || recipe.regularization != Regularization::None;
+    let cores = recipe.has_cores();
     // The sums are exchanged there too, four fields of 128 threads at a time.
     recipe.real_bytes() * (record * if cores { 512 } else { 256 }).max(512)
 }
@@ -478,6 +451,7 @@ impl Kernels {
             links: tree("links")?,
             lists: tree("lists")?,
             gather: tree(&format!("gather_{t}"))?,
+            small: trees::Small::find(context, t)?,
             p2m: context.function("fmm_p2m", &format!("fmm_p2m_{elements}_{t}_{}", recipe.staircase.order))?,
             m2m: context.function("fmm_translate", &format!("fmm_m2m_{t}{parts}"))?,
             l2l: context.function("fmm_translate", &format!("fmm_l2l_{t}{parts}"))?,

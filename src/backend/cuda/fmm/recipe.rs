@@ -171,6 +171,11 @@ impl Recipe {
         if self.many_targets(n_sources, n_targets) { LEAVES_MANY_TARGETS } else { self.capacity }
     }
 
+    /// Whether the near field looks for cores that reach beyond it.
+    pub fn has_cores(&self) -> bool {
+        self.kind == Kind::Segment || self.regularization != Regularization::None
+    }
+
     pub fn components(&self) -> usize {
         if self.kind == Kind::Charge { 1 } else { 3 }
     }

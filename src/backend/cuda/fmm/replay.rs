@@ -56,9 +56,13 @@ impl Replay {
         self.graph.as_ref().map_or_else(|| enqueue(self, false), |graph| graph.launch(stream))
     }
 
-    /// Starts `work` beside what `stream` gets from now on; `join` waits for it.
-    pub fn beside(&self, stream: &Stream, work: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
-        self.fork.record(stream)?;
+    /// What `beside` starts waits for what `stream` has now.
+    pub fn fork(&self, stream: &Stream) -> Result<()> {
+        self.fork.record(stream)
+    }
+
+    /// Starts `work` beside what the forked stream gets; `join` waits for it.
+    pub fn beside(&self, work: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
         self.side.wait(&self.fork)?;
         work(&self.side)?;
         self.join.record(&self.side)

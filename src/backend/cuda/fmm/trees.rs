@@ -1,0 +1,158 @@
+//! The launches that make both trees and the lists: a dozen kernels for any size, five for small problems, which wait for one
+//! another more than they work. Both leave the same numbers.
+
+use super::args::{FmmArg, STATE_BYTES};
+use super::{Kind, Passes};
+use crate::backend::cuda::context::{Context, Function};
+use crate::backend::cuda::memory::clear_at;
+use crate::backend::cuda::stream::{Stream, launch};
+use crate::error::Result;
+use crate::report::Pass;
+
+/// Most points of a tree and levels of kernels/fmm_small.cuh.
+const MOST: usize = 16384;
+pub const SMALL_LEVELS: u32 = 4;
+/// Shared memory of its kernels beside the points' keys.
+const FIXED: usize = 22 * 1024;
+/// Points of a run there.
+const RUN: usize = 512;
+
+/// Whether trees of so many points may be made by the kernels for small problems, if they are no deeper than `SMALL_LEVELS`.
+pub fn is_small(n: usize, shared: usize) -> bool {
+    n <= most(shared)
+}
+
+fn most(shared: usize) -> usize {
+    MOST.min((shared - FIXED) / 4 / RUN * RUN)
+}
+
+/// Kernels of kernels/fmm_small.cuh.
+#[derive(Debug, Clone, Copy)]
+pub struct Small {
+    boxes: Function,
+    keys: Function,
+    places: Function,
+    cells: Function,
+    lists: Function,
+}
+
+impl Small {
+    /// `t`: suffix of the precision.
+    pub fn find(context: &Context, t: &str) -> Result<Self> {
+        let get = |name: &str| context.function("fmm_tree", &format!("fmm_small_{name}"));
+        Ok(Self {
+            boxes: get("boxes")?,
+            keys: get("keys")?,
+            places: get(&format!("places_{t}"))?,
+            cells: get("cells")?,
+            lists: get("lists")?,
+        })
+    }
+
+    pub fn allow_shared_memory(&self, context: &Context) -> Result<()> {
+        let bytes = 4 * most(context.info.shared_memory as usize);
+        context.allow_shared_memory(self.places, bytes)?;
+        context.allow_shared_memory(self.cells, bytes)
+    }
+}
+
+impl Passes<'_> {
+    /// Trees and lists, as far as they are made again; `mark` notes the ends of passes.
+    pub(super) fn trees(&self, stream: &Stream, mark: &impl Fn(Pass) -> Result<()>) -> Result<()> {
+        let f = &self.laid.f;
+        let most = f.tree[0].n.max(f.tree[1].n);
+        let whole = self.work.sources && self.work.targets && self.work.upward;
+        if whole && f.max_level <= SMALL_LEVELS && is_small(most as usize, self.context.info.shared_memory as usize) {
+            self.small_trees(f, most, stream, mark)
+        } else {
+            self.any_trees(f, most, stream, mark)
+        }
+    }
+
+    fn segments(&self, f: &FmmArg, stream: &Stream) -> Result<()> {
+        let sms = self.context.info.multiprocessors as u32;
+        // SAFETY: as in `any_trees`.
+        unsafe { launch!(stream, self.kernels.segments, [4 * sms, 1, 1], 256, 0; *f) }
+    }
+
+    /// Once the root cube is known; what follows leaves the arithmetic units alone.
+    fn begin_check(&self, stream: &Stream) -> Result<()> {
+        self.check.0.begin(&self.kernels.check, &self.laid.f, &self.check.1, stream)
+    }
+
+    fn small_trees(&self, f: &FmmArg, most: u32, stream: &Stream, mark: &impl Fn(Pass) -> Result<()>) -> Result<()> {
+        let k = &self.kernels.small;
+        if self.recipe.kind == Kind::Segment {
+            clear_at(self.laid.state.0, self.laid.state.1, stream)?;
+            self.segments(f, stream)?;
+        }
+        let keys = 4 * (most as usize).next_multiple_of(RUN);
+        // SAFETY: as in `any_trees`; shapes and shared memory as in fmm_small.cuh.
+        unsafe {
+            launch!(stream, k.boxes, [most.div_ceil(256), 2, 1], 256, 0; *f)?;
+            launch!(stream, k.keys, [most.div_ceil(RUN as u32), 2, 1], RUN as u32, 0; *f)?;
+            self.begin_check(stream)?;
+            launch!(stream, k.places, [most.div_ceil(64), 2, 1], 256, keys; *f)?;
+            launch!(stream, k.cells, [1, 2, 1], 1024, keys; *f)?;
+            mark(Pass::Tree)?;
+            launch!(stream, k.lists, [self.context.info.multiprocessors as u32 / 2, 2, 1], 256, 0; *f)?;
+        }
+        mark(Pass::Lists)
+    }
+
+    fn any_trees(&self, f: &FmmArg, most: u32, stream: &Stream, mark: &impl Fn(Pass) -> Result<()>) -> Result<()> {
+        let (k, work, laid, f) = (self.kernels, self.work, self.laid, *f);
+        let sms = self.context.info.multiprocessors as u32;
+        // Kernels of the trees take both; a tree of no points is left alone.
+        let mut t = f;
+        if !work.sources {
+            t.tree[0].n = 0;
+        }
+        let kept = f.state + STATE_BYTES as u64;
+        let some = [(most / 1024 + 1).min(4 * sms), 2, 1];
+        if work.targets {
+            clear_at(laid.status.0, laid.status.1, stream)?;
+        }
+        if work.sources {
+            clear_at(laid.state.0, laid.state.1, stream)?;
+        }
+        // SAFETY: `f` describes arrays of the arenas with the lengths that fmm.cuh asks for; launch shapes as stated there.
+        unsafe {
+            if !work.sources {
+                launch!(stream, k.renew, [1, 1, 1], 256, 0; f, kept, i32::from(work.targets))?;
+            }
+            if self.recipe.kind == Kind::Segment && work.upward {
+                self.segments(&f, stream)?;
+            }
+            if work.sources {
+                launch!(stream, k.bounds, some, 256, 0; f)?;
+            } else if work.targets {
+                launch!(stream, k.inside, [some[0], 1, 1], 256, 0; f)?;
+            }
+            if work.targets {
+                launch!(stream, k.keys, some, 256, 0; t)?;
+            }
+            self.begin_check(stream)?;
+            if work.targets {
+                for pass in 0..f.sort_passes {
+                    launch!(stream, k.sort, [most.div_ceil(2048), 2, 1], 256, 0; t, pass)?;
+                }
+                launch!(stream, k.leaves, [most.div_ceil(1024), 2, 1], 1024, 0; t)?;
+                launch!(stream, k.scan, [1, 2, 1], 32 * 22, 0; t)?;
+                launch!(stream, k.cells, [most.div_ceil(1024), 2, 1], 1024, 0; t)?;
+                launch!(stream, k.links, [2 * sms, 2, 1], 256, 0; t)?;
+                if !work.sources {
+                    launch!(stream, k.restore, [1, 1, 1], 256, 0; f, kept)?;
+                }
+            }
+            if work.targets || work.upward {
+                launch!(stream, k.gather, [8 * sms, 2, 1], 256, 0; if work.upward { f } else { t })?;
+            }
+            mark(Pass::Tree)?;
+            if work.targets {
+                launch!(stream, k.lists, [8 * sms, 1, 1], 256, 0; f)?;
+            }
+        }
+        mark(Pass::Lists)
+    }
+}
