@@ -347,7 +347,7 @@ impl Passes<'_> {
             (self.recipe.m2l(shared), self.recipe.shifts(shared), self.recipe.l2p(shared));
         let mark = |pass: Pass| {
             let Some((_, event)) = self.marks.iter().find(|(p, _)| *p == pass) else { return Ok(()) };
-            if recorded { event.record_in_graph(stream) } else { event.record(stream) }
+            if recorded { replay.note(event, stream) } else { event.record(stream) }
         };
         let near = |stream: &Stream| {
             // SAFETY: as below; both take tickets, so blocks that find no room at once do no harm.
@@ -400,7 +400,8 @@ impl Passes<'_> {
         // SAFETY: as above.
         unsafe { launch!(stream, k.l2p, [8 * sms, 1, 1], 128, l2p_shared; f, leaves)? };
         check.end(&k.check, &f, checked, stream)?;
-        mark(Pass::L2p)
+        mark(Pass::L2p)?;
+        if recorded && !self.marks.is_empty() { replay.end_notes(stream) } else { Ok(()) }
     }
 }
 
