@@ -130,6 +130,10 @@ fn compile(unit: &Path, folder: &Path) -> PathBuf {
         );
     }
     let (whole, object) = (folder.join(format!("{name}.ii")), folder.join(format!("{name}.o")));
+    if object.is_file() && fs::read_to_string(&whole).is_ok_and(|old| old == text) {
+        return object; // nothing of this unit has changed
+    }
+    let _ = fs::remove_file(&object);
     fs::write(&whole, text).unwrap();
     let mut command = command("-c", &whole);
     command.args(["-fpreprocessed", "-o"]).arg(&object);
