@@ -2,7 +2,7 @@
 // Enters: element records padded to whole tiles with null elements, targets in the frame. Leaves: one partial sum a
 // target and split of the sources; `finish` adds them in a fixed order, so the bits do not depend on timing.
 #pragma once
-#include "pair.cuh"
+#include "places.cuh"
 
 // Sources of a tile: staged in shared memory, read by all threads of a block.
 constexpr int TILE = 128;
@@ -53,7 +53,7 @@ __device__ __forceinline__ void direct(const Source* sources, int tiles, const T
         for (int j = 0; j < TILE; j++) {
             const Source s = s_tile[j];
 #pragma unroll
-            for (int k = 0; k < PER_THREAD; k++) add(sum[k], x[k], s);
+            for (int k = 0; k < PER_THREAD; k++) add(sum[k], x[k], s, tile * TILE + j, min(first + k * TILE, n_targets - 1));
         }
 #pragma unroll
         for (int k = 0; k < PER_THREAD; k++) total[k].add(sum[k].sum);
@@ -66,27 +66,41 @@ __device__ __forceinline__ void direct(const Source* sources, int tiles, const T
     }
 }
 
+// Takes a pair of segment `source` and target `target` for which single precision is too coarse from the caller's arrays.
+struct Exactly {
+    const Places& places;
+    bool there; // not a segment that only fills a tile
+    int source, target;
+    WFMM_DEVICE void operator()(SegmentPair<float>& g) const {
+        if (!g.too_coarse() || !there) return;
+        Vec<double> d, h;
+        places.exact(source, target, d, h);
+        g.set(d, h);
+    }
+};
+
 #define PARTICLES(NAME, REG, T, GRADIENT, SUFFIX, PER_THREAD)                                                                          \
     extern "C" __global__ void __launch_bounds__(TILE) particles_##NAME##SUFFIX(const Particle<T>* sources, int tiles, const T* target, \
                                                                                int n_targets, T* partial) {                            \
         using Sum = ParticleSum<T, GRADIENT>;                                                                                           \
-        direct<T, Particle<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Particle<T>& s) { \
+        direct<T, Particle<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Particle<T>& s, int, int) { \
             add_particle<REG, REGULARIZED, GRADIENT>(sum, x, s);                                                                        \
         });                                                                                                                             \
     }
 #define SEGMENTS(NAME, REG, T, GRADIENT, SUFFIX, PER_THREAD)                                                                           \
     extern "C" __global__ void __launch_bounds__(TILE) segments_##NAME##SUFFIX(const Segment<T>* sources, int tiles, const T* target,  \
-                                                                              int n_targets, T* partial) {                             \
+                                                                              int n_targets, T* partial, const Places places) {        \
         using Sum = SegmentSum<T, GRADIENT>;                                                                                            \
-        direct<T, Segment<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Segment<T>& s) { \
-            add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s);                                                                         \
+        direct<T, Segment<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [&](Sum& sum, Vec<T> x, const Segment<T>& s, int j, int i) { \
+            if constexpr (sizeof(T) == 4) add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s, Exactly{places, s.circulation != 0, j, i}); \
+            else add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s);                                                                    \
         });                                                                                                                             \
     }
 #define CHARGES(T, GRADIENT, SUFFIX, PER_THREAD)                                                                                       \
     extern "C" __global__ void __launch_bounds__(TILE) charges##SUFFIX(const Charge<T>* sources, int tiles, const T* target,           \
                                                                       int n_targets, T* partial) {                                     \
         using Sum = ChargeSum<T, GRADIENT>;                                                                                             \
-        direct<T, Charge<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Charge<T>& s) {  \
+        direct<T, Charge<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Charge<T>& s, int, int) {  \
             add_charge<GRADIENT>(sum, x, s);                                                                                            \
         });                                                                                                                             \
     }

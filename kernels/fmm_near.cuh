@@ -13,6 +13,7 @@ template <class T> struct Shared : Ranges {
     Group<T> smooth; // the group of leaves that the targets belong to
     double part[kThreads / 32][6];
     u32 taken[2][2][kThreads / 32]; // by two choices in turn
+    u32 queued[512]; // which source a place of the queues holds, where pairs may need its place in f64
     u32 depth;
     u32 room, group; // length of the list of a group of leaves; the group or kNone
     u32 *list;
@@ -40,6 +41,7 @@ template <class T, class P> struct Near {
     Vec<T> me[kTargets]; bool is;
     T box[6];
     int targets, slots, group, groups;
+    u32 first; // of the targets, in the order of the tree
     typename P::Sum sum[kTargets];
     u32 start[2], fill[2], turn = 0, listed;
     u64 pairs, core_pairs;
@@ -72,12 +74,28 @@ template <class T, class P> struct Near {
             for (u32 j = near.group; j < n; j += step) {
                 const typename P::Record r = b[j];
 #pragma unroll
-                for (int k = 0; k < kTargets; k++) P::template add<FORM, REG>(sum[k], me[k], r);
+                for (int k = 0; k < kTargets; k++) {
+                    if constexpr (P::kExact && FORM != kDeficit)
+                        P::template add_exactly<FORM, REG>(sum[k], me[k], r, [&](Vec<double> &d, Vec<double> &h) { near.exact(b - near.buffer + j, k, d, h); });
+                    else P::template add<FORM, REG>(sum[k], me[k], r);
+                }
             }
 #pragma unroll
             for (int k = 0; k < kTargets; k++) near.sum[k] = sum[k];
         }
     };
+
+    // From the middle of a queued segment to the thread's `k`-th target, and half of the segment, in f64.
+    __device__ void exact(u32 place, int k, Vec<double> &d, Vec<double> &h) const {
+        const Tree &source = f.tree[0], &target = f.tree[1];
+        const Root &root = f.state->root;
+        const u32 from = source.order[s.queued[place]], to = target.order[first + min((int)threadIdx.x - group * slots + k * slots, targets - 1)];
+        const Piece &piece = ((const Piece *)f.piece)[from];
+        double x[3];
+        for (int c = 0; c < 3; c++) x[c] = (input(target.x, target.x_is_f64, 3 * (size_t)to + c) - ((const double *)source.x)[3 * (size_t)from + c]) * root.scale;
+        d = {x[0], x[1], x[2]};
+        h = {piece.half[0] * root.scale, piece.half[1] * root.scale, piece.half[2] * root.scale};
+    }
 
     __device__ T distance2(const Vec4<T> &p) const {
         const T x = max(max(box[0] - p.x, p.x - box[3]), (T)0), y = max(max(box[1] - p.y, p.y - box[4]), (T)0), z = max(max(box[2] - p.z, p.z - box[5]), (T)0);
@@ -103,8 +121,10 @@ template <class T, class P> struct Near {
     }
 
     // Puts a source at the end of queue `q`, as the `at`-th of `total` of this round.
-    __device__ void put(int q, bool take, u32 at, u32 total, const Vec4<T> &a, const Vec4<T> &b) {
-        if (take) buffer[q * 256 + (start[q] + fill[q] + at & 255)] = P::make(f.regularization, a, b);
+    __device__ void put(int q, bool take, u32 at, u32 total, const Vec4<T> &a, const Vec4<T> &b, u32 source = kNone) {
+        const u32 place = q * 256 + (start[q] + fill[q] + at & 255);
+        if (take) buffer[place] = P::make(f.regularization, a, b);
+        if (P::kExact && take) s.queued[place] = source;
         fill[q] += total;
     }
     template <int FORM> __device__ void push(bool take, const Vec4<T> &a, const Vec4<T> &b) {
@@ -140,9 +160,9 @@ template <class T, class P> struct Near {
             const bool regular = inside && !is_smooth, choice[2] = {WHICH == kNearSources ? valid && !regular : is_smooth, regular};
             u32 at[2], total[2];
             number(choice, at, total);
-            put(0, choice[0], at[0], total[0], a, b);
+            put(0, choice[0], at[0], total[0], a, b, i);
             if constexpr (WHICH == kNearSources) {
-                put(1, regular, at[1], total[1], a, b);
+                put(1, regular, at[1], total[1], a, b, i);
                 pairs += valid;
                 if (fill[1] >= 128) flush<kRegular>(1, 128);
             } else {

@@ -44,6 +44,7 @@ template <class T, class P> __device__ void sum_leaf(Near<T, P> &n, u32 cell) {
     const u32 begin = t.begin[cell], end = t.end[cell];
     const u32 parts = parts_of(n, end - begin), size = (end - begin + parts - 1) / parts;
     for (u32 from = begin; from < end; from += size) {
+        n.first = from;
         n.share_out(min(end - from, size), [&](int i) {
             const Vec4<T> p = ((const Vec4<T> *)t.point)[from + i];
             return Vec<T>{p.x, p.y, p.z};

@@ -47,7 +47,7 @@ template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
     typedef Particle<T> Record;
     typedef ParticleSum<T, GRADIENT> Sum;
     static constexpr int kFields = GRADIENT ? 12 : 3;
-    static constexpr bool kHasCore = CORE, kHasStrength = true;
+    static constexpr bool kHasCore = CORE, kHasStrength = true, kExact = false;
     static constexpr unsigned kMostTargets = GRADIENT ? (sizeof(T) == 8 ? 2 : 3) : 4;
     static constexpr int kCoreTargets = GRADIENT ? 1 : 2; // a thread, in fmm_near.cuh
     static WFMM_DEVICE Record make(int reg, const Vec4<T> &p, const Vec4<T> &q) {
@@ -84,7 +84,7 @@ template <class T, bool GRADIENT> struct SegmentOnTarget {
     typedef Segment<T> Record;
     typedef SegmentSum<T, GRADIENT> Sum;
     static constexpr int kFields = GRADIENT ? 12 : 3;
-    static constexpr bool kHasCore = true, kHasStrength = true;
+    static constexpr bool kHasCore = true, kHasStrength = true, kExact = sizeof(T) == 4;
     static constexpr int kCoreTargets = GRADIENT ? 1 : 2;
     static WFMM_DEVICE Record make(int reg, const Vec4<T> &p, const Vec4<T> &q) {
         Record r{p.x - q.x, p.y - q.y, p.z - q.z, q.w, p.x + q.x, p.y + q.y, p.z + q.z, 0};
@@ -94,6 +94,16 @@ template <class T, bool GRADIENT> struct SegmentOnTarget {
     }
     template <int FORM, int REG> static WFMM_DEVICE void add(Sum &sum, Vec<T> x, const Record &r) {
         add_segment<FORM == kSingular ? NONE : REG, FORM == kDeficit ? DEFICIT : REGULARIZED, GRADIENT>(sum, x, r);
+    }
+    // As `add`; where single precision is too coarse for a pair, from the places in f64.
+    template <int FORM, int REG, class F> static WFMM_DEVICE void add_exactly(Sum &sum, Vec<T> x, const Record &r, const F &places) {
+        const auto exact = [&](SegmentPair<T> &g) {
+            if (!g.too_coarse()) return;
+            Vec<double> d, h;
+            places(d, h);
+            g.set(d, h);
+        };
+        add_segment<FORM == kSingular ? NONE : REG, REGULARIZED, GRADIENT>(sum, x, r, exact);
     }
     // The core acts near the whole line: by the distance from the middle of the box, less the box's radius.
     template <class N> static __device__ bool reaches(const N &near, const Vec4<T> &p, const Vec4<T> &q, T range) {

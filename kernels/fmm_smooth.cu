@@ -134,13 +134,13 @@ template <class T, class P> __device__ void smooth(const Fmm &f) {
 
 // Launch: 128 threads, persistent blocks that take tickets; dynamic shared memory: two queues of 256 sources as in fmm_p2p.cu,
 // then 128 * fields numbers.
-#define SMOOTH(name, T, ...) \
-    extern "C" __global__ void __launch_bounds__(kThreads) fmm_smooth_##name(const __grid_constant__ Fmm f) { smooth<T, __VA_ARGS__>(f); }
-SMOOTH(particle_f32, float, ParticlePair<float, false, true>)
-SMOOTH(particle_f64, double, ParticlePair<double, false, true>)
-SMOOTH(particle_gradient_f32, float, ParticlePair<float, true, true>)
-SMOOTH(particle_gradient_f64, double, ParticlePair<double, true, true>)
-SMOOTH(segment_f32, float, SegmentOnTarget<float, false>)
-SMOOTH(segment_f64, double, SegmentOnTarget<double, false>)
-SMOOTH(segment_gradient_f32, float, SegmentOnTarget<float, true>)
-SMOOTH(segment_gradient_f64, double, SegmentOnTarget<double, true>)
+#define SMOOTH(name, T, BLOCKS, ...) \
+    extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS) fmm_smooth_##name(const __grid_constant__ Fmm f) { smooth<T, __VA_ARGS__>(f); }
+SMOOTH(particle_f32, float, 5, ParticlePair<float, false, true>)
+SMOOTH(particle_f64, double, 4, ParticlePair<double, false, true>)
+SMOOTH(particle_gradient_f32, float, 4, ParticlePair<float, true, true>)
+SMOOTH(particle_gradient_f64, double, 3, ParticlePair<double, true, true>)
+SMOOTH(segment_f32, float, 5, SegmentOnTarget<float, false>)
+SMOOTH(segment_f64, double, 4, SegmentOnTarget<double, false>)
+SMOOTH(segment_gradient_f32, float, 4, SegmentOnTarget<float, true>)
+SMOOTH(segment_gradient_f64, double, 3, SegmentOnTarget<double, true>)

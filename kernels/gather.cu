@@ -1,17 +1,7 @@
 // From the host's arrays to what the sums read.
 // Enters: positions, strengths and cores as they were handed over, f32 or f64. Leaves: the frame (origin and scale) that
 // brings every length near one, so that the result does not depend on the caller's units, also in f32.
-#include "pair.cuh"
-
-// x' = (x - origin) * scale; the scale is a power of two. Mirrors backend::cuda::gather::Frame.
-struct Frame { double origin[3]; double scale; double low[3]; double box; };
-
-// An array of the host's in either precision; null where there is none. Mirrors backend::cuda::gather::RealsArg.
-struct Reals {
-    const void* start;
-    long long is_f64;
-    WFMM_DEVICE double operator[](long long k) const { return is_f64 ? ((const double*)start)[k] : (double)((const float*)start)[k]; }
-};
+#include "places.cuh"
 
 // Smallest and largest coordinates of `n` points, one row of 6 doubles a block: low x y z, high x y z. Block 256.
 WFMM_KERNEL extent(Reals position, long long n, double* rows) {

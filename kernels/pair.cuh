@@ -80,6 +80,24 @@ template <class T> struct SegmentPair {
     WFMM_DEVICE SegmentPair(Vec<T> x, const Segment<T>& s)
         : r1{x.x - s.x1, x.y - s.y1, x.z - s.z1}, r2{x.x - s.x2, x.y - s.y2, x.z - s.z2}, c(cross(r1, r2)),
           n1(square(r1)), n2(square(r2)), inner(dot(r1, r2)), c2(square(c)) {}
+
+    // Takes r1 = d + h, r2 = d - h, and C = 2 h × d, from better numbers.
+    WFMM_DEVICE void set(Vec<double> d, Vec<double> h) {
+        const Vec<double> e = {2 * h.x, 2 * h.y, 2 * h.z}, n = cross(e, d);
+        r1 = {T(d.x + h.x), T(d.y + h.y), T(d.z + h.z)};
+        r2 = {T(d.x - h.x), T(d.y - h.y), T(d.z - h.z)};
+        c = {T(n.x), T(n.y), T(n.z)};
+        n1 = square(r1); n2 = square(r2); inner = dot(r1, r2); c2 = square(c);
+    }
+    // Is single precision too coarse? C loses r/ρ of its digits beside the segment, and all of r at 2^-13 box widths some eleven bits.
+    WFMM_DEVICE bool too_coarse() const {
+        return (is_negative(inner) && c2 < n1 * n2 * T(0x1p-8)) || fmin(n1, n2) < Real<T>::box * Real<T>::box * T(0x1p-26);
+    }
+};
+
+// Where to get better numbers for a pair that needs them: nowhere.
+struct AsGiven {
+    template <class T> WFMM_DEVICE void operator()(SegmentPair<T>&) const {}
 };
 
 // |u|/|C| of a segment for the f64 unit: one root for A = |r1||r2|, one for all the rest.
@@ -126,8 +144,9 @@ template <int REG, int PART, class T> WFMM_DEVICE T segment_weight(const Segment
     }
 }
 
-template <int REG, int PART, class T> WFMM_DEVICE void add_segment_velocity(T* sum, Vec<T> x, const Segment<T>& s) {
-    const SegmentPair<T> g(x, s);
+template <int REG, int PART, class T, class Exact> WFMM_DEVICE void add_segment_velocity(T* sum, Vec<T> x, const Segment<T>& s, Exact exact) {
+    SegmentPair<T> g(x, s);
+    exact(g);
     const T k = s.circulation * segment_weight<REG, PART>(g, s.core);
     sum[0] = fma(k, g.c.x, sum[0]);
     sum[1] = fma(k, g.c.y, sum[1]);
@@ -135,8 +154,9 @@ template <int REG, int PART, class T> WFMM_DEVICE void add_segment_velocity(T* s
 }
 
 // Velocity and gradient: u_i = K C_i, du_i/dx_j = K (ℓ×)_ij + C_i (B ℓ_j + A (C×ℓ)_j), the slopes along and across the line.
-template <int REG, int PART, class T> WFMM_DEVICE void add_segment_gradient(T* sum, Vec<T> x, const Segment<T>& s) {
-    const SegmentPair<T> g(x, s);
+template <int REG, int PART, class T, class Exact> WFMM_DEVICE void add_segment_gradient(T* sum, Vec<T> x, const Segment<T>& s, Exact exact) {
+    SegmentPair<T> g(x, s);
+    exact(g);
     const Vec<T> l = {s.x2 - s.x1, s.y2 - s.y1, s.z2 - s.z1};
     const T l2 = square(l), il2 = rcp_of(l2), i1 = rsqrt_of(g.n1), i2 = rsqrt_of(g.n2), i12 = i1 * i2;
     const T z1 = dot(g.r1, l), z2 = dot(g.r2, l), i11 = i1 * i1, i22 = i2 * i2;
@@ -177,11 +197,11 @@ template <int REG, int PART, class T> WFMM_DEVICE void add_segment_gradient(T* s
     sum[9] += fma(c.z, slope.x, -w.y); sum[10] += fma(c.z, slope.y, w.x); sum[11] = fma(c.z, slope.z, sum[11]);
 }
 
-template <int REG, int PART, bool GRADIENT, class T>
-WFMM_DEVICE void add_segment(SegmentSum<T, GRADIENT>& total, Vec<T> x, const Segment<T>& s) {
+template <int REG, int PART, bool GRADIENT, class T, class Exact = AsGiven>
+WFMM_DEVICE void add_segment(SegmentSum<T, GRADIENT>& total, Vec<T> x, const Segment<T>& s, Exact exact = {}) {
     if constexpr (PART == DEFICIT && REG == NONE) return;
-    if constexpr (GRADIENT) add_segment_gradient<REG, PART>(total.sum, x, s);
-    else add_segment_velocity<REG, PART>(total.sum, x, s);
+    if constexpr (GRADIENT) add_segment_gradient<REG, PART>(total.sum, x, s, exact);
+    else add_segment_velocity<REG, PART>(total.sum, x, s, exact);
 }
 
 // Potential of charges, and with GRADIENT its gradient: φ = Σ q/r, -Σ q d/r³.

@@ -58,6 +58,38 @@ pub struct Output {
     pub add: bool,
 }
 
+/// Where segments and targets are, in the caller's precision. Mirrors `Places` of kernels/places.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct PlacesArg {
+    points: RealsArg,
+    position: RealsArg,
+    connectivity: u64,
+    order: u64,
+    frame: u64,
+    ld: i64,
+    base: i64,
+    first: i64,
+}
+
+const _: () = assert!(size_of::<PlacesArg>() == 80 && std::mem::offset_of!(PlacesArg, frame) == 48);
+
+impl PlacesArg {
+    fn new(inputs: &DeviceInputs, order: u64, frame: u64, first: usize) -> Self {
+        let s = &inputs.segments;
+        Self {
+            points: s.points,
+            position: inputs.targets.position,
+            connectivity: s.connectivity,
+            order,
+            frame,
+            ld: s.ld as i64,
+            base: i64::from(s.index_base),
+            first: first as i64,
+        }
+    }
+}
+
 /// Device memory of direct sums; grows with the problem and stays.
 #[derive(Debug)]
 pub struct DirectSum<T: CudaReal> {
@@ -139,7 +171,7 @@ impl<T: CudaReal> DirectSum<T> {
         let mut output = output;
         for kind in &kinds {
             let tiles = self.gather(kind, inputs, options, stream)?;
-            self.sum(kind, tiles, inputs.targets.n, ordered, options, output, stream)?;
+            self.sum(kind, tiles, inputs, ordered, options, output, stream)?;
             output.add = true;
         }
         if kinds.is_empty() && !output.add {
@@ -245,12 +277,13 @@ impl<T: CudaReal> DirectSum<T> {
         &mut self,
         kind: &Kind,
         tiles: i32,
-        n_targets: usize,
+        inputs: &DeviceInputs,
         ordered: bool,
         options: &PlanOptions,
         output: Output,
         stream: &Stream,
     ) -> Result<()> {
+        let n_targets = inputs.targets.n;
         let slopes = output.gradient.address != 0;
         let grad = if slopes { "_grad" } else { "" };
         let separator = if kind.regularization.is_empty() { "" } else { "_" };
@@ -273,7 +306,13 @@ impl<T: CudaReal> DirectSum<T> {
             let gradient = if slopes { output.gradient.address + shift * 3 * kind.main as u64 } else { 0 };
             // SAFETY: arguments as in direct.cuh; partial has room for [splits][terms][n], targets and outputs for n.
             unsafe {
-                launch!(stream, direct, [blocks as u32, splits as u32, 1], TILE as u32, 0; self.sources.address(), tiles, target, n as i32, partial)?;
+                let (grid, sources) = ([blocks as u32, splits as u32, 1], self.sources.address());
+                if kind.name == "segments" {
+                    let places = PlacesArg::new(inputs, order, self.frame.address(), begin);
+                    launch!(stream, direct, grid, TILE as u32, 0; sources, tiles, target, n as i32, partial, places)?;
+                } else {
+                    launch!(stream, direct, grid, TILE as u32, 0; sources, tiles, target, n as i32, partial)?;
+                }
                 launch!(stream, finish, [n.div_ceil(128) as u32, 1, 1], 128, 0; partial, splits as i32, n as i32, order, scale, options.normalization, kind.power, output.add as i32, main, gradient)?;
             }
         }

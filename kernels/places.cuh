@@ -1,0 +1,39 @@
+// The caller's arrays, as the gathering kernels and the direct sum of segments read them.
+#pragma once
+#include "pair.cuh"
+
+// x' = (x - origin) * scale; the scale is a power of two. Mirrors backend::cuda::gather::Frame.
+struct Frame { double origin[3]; double scale; double low[3]; double box; };
+
+// An array of the host's in either precision; null where there is none. Mirrors backend::cuda::gather::RealsArg.
+struct Reals {
+    const void* start;
+    long long is_f64;
+    WFMM_DEVICE double operator[](long long k) const { return is_f64 ? ((const double*)start)[k] : (double)((const float*)start)[k]; }
+};
+
+// Where segments and targets are to all their digits: what single precision asks for where its own are too few.
+// Mirrors backend::cuda::direct::PlacesArg.
+struct Places {
+    Reals points, position;
+    const int* connectivity;
+    const unsigned* order; // of the targets, or null
+    const Frame* frame;
+    long long ld, base, first; // the first target, where there is no order
+
+    // From the middle of segment `source` to target `target`, and half of the segment, in the frame's lengths.
+    WFMM_DEVICE void exact(int source, int target, Vec<double>& d, Vec<double>& h) const {
+        const long long a = 3ll * (connectivity[ld * source] - base), b = 3ll * (connectivity[ld * source + 1] - base);
+        const long long t = 3ll * (order ? order[target] : first + target);
+        const double scale = frame->scale;
+        double to[3], half[3];
+        for (int c = 0; c < 3; c++) {
+            const double p = points[a + c], q = points[b + c];
+            to[c] = (position[t + c] - 0.5 * (p + q)) * scale;
+            half[c] = 0.5 * (q - p) * scale;
+        }
+        d = {to[0], to[1], to[2]};
+        h = {half[0], half[1], half[2]};
+    }
+};
+static_assert(sizeof(Places) == 80, "mirror of backend::cuda::direct");
