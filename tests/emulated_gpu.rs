@@ -84,7 +84,8 @@ fn every_place_in_double_precision() {
 #[test]
 fn every_place_in_single_precision() {
     let is_asked = |name: &str, kind| {
-        let on_segments = matches!(kind, Kind::Segments | Kind::Both) && ["targets = sources", "targets on middles"].contains(&name);
+        let on_segments =
+            matches!(kind, Kind::Segments | Kind::Both) && ["targets = sources", "targets on middles"].contains(&name);
         !["far source", "far targets"].contains(&name) && !on_segments && !(name == "coincident" && kind == Kind::Both)
     };
     with_gpu("every_place_in_single_precision", &[], || all_places::<f32>(1e-3, 1e3, is_asked));
