@@ -4,331 +4,383 @@
 // some coefficients only: by how a coefficient behaves under the three of them it is in one of eight classes, numbers of three
 // bits. With S_σ those signs, M(σd) = S_σ M(d) S_σ, hence the sum over an orbit is, for a coefficient i of class a,
 //   Σ_σ (S_σ M S_σ s_σ)_i = Σ_j M_ij p_{a^b(j), j},   p_k = Σ_σ (-1)^{bits of σ&k} s_σ:
-// the Walsh-Hadamard transform of the eight sources, and then one product instead of eight.
+// the Walsh-Hadamard transform of the eight sources, and then one product instead of eight. Of the eight signs a tile has three
+// on average. Where they are σ0 ^ span of r vectors, p has 2^r different planes up to a sign: those are made, and a table says
+// which of them, with which sign, stands for each k.
 //
-// A block owns a tile of rows (expansions of cells of one octant and level) and keeps their sums in registers. Four warps
-// gather the sources of an orbit, 128 bytes of each row at a time, transform them in registers and put the eight planes
-// into a ring of stages in shared memory; eight warps, one a class of rows of the operator, multiply them on the tensor
-// units. What an orbit contributes less than the tolerance was left out when the tables were made (staircase).
-#include "fmm_mma.cuh"
+// A block owns a tile of rows (expansions of cells of one octant and level) and keeps their sums in registers. Groups of four
+// warps gather the sources of an orbit, transform them in registers and put the planes into a ring of stages in shared
+// memory; eight warps, one a class of rows of the operator, multiply them on the tensor units. The gathering warps
+// list the sources of the next tile while the last stages of one are multiplied. What an orbit contributes less than
+// the tolerance was left out when the tables were made (staircase).
+#include "fmm_orbits.cuh"
+#include "gates.cuh"
 using namespace fmm;
-
-constexpr int kConsumers = 256, kProducers = 128, kStages = 4, kChunk = 128; // threads that multiply, of a group that gathers; bytes of a row in a stage
-constexpr u32 kSplitCells = 32768; // M2L sums of a tile are taken in parts while the parts' cells are at most so many
-
-constexpr int kMaxChunks = kMaxOrbits * 16;
 
 template <class T> struct alignas(16) Sixteen { T v[16 / sizeof(T)]; };
 
-// The warp's lanes meet first: they come from branches.
-template <int THREADS> __device__ inline void wait_for(int barrier) {
-    __syncwarp();
-#ifdef WFMM_EMULATED
-    emulated::barrier(barrier, THREADS, true);
-#else
-    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory");
-#endif
-}
-template <int THREADS> __device__ inline void arrive_at(int barrier) {
-    __threadfence_block();
-    __syncwarp();
-#ifdef WFMM_EMULATED
-    emulated::barrier(barrier, THREADS, false);
-#else
-    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory");
-#endif
-}
-constexpr int kFull = 1, kEmpty = kFull + kStages; // numbers of barriers
-
-// Place among the cells beside a parent of the one at `d`, or -1.
-__device__ inline int beside_at(const int *d) {
-    const int far = (abs(d[0]) > 1) + (abs(d[1]) > 1) + (abs(d[2]) > 1);
-    if (far == 0) return d[0] + 1 + 3 * (d[1] + 1) + 9 * (d[2] + 1);
-    for (int k = 0; k < 3; k++)
-        if (abs(d[k]) == 2 && d[(k + 1) % 3] == 0 && d[(k + 2) % 3] == 0) return 27 + 2 * k + (d[k] > 0);
-    return -1;
-}
-// The source at offset σ (target - source = ± the orbit's place): cell beside the parent | octant << 8, or -1.
-__device__ inline int source_at(u32 orbit, int sign, int octant) {
-    int p[3], child = 0;
-    for (int k = 0; k < 3; k++) {
-        const int d = orbit >> 4 * k & 15;
-        if (d == 0 && sign >> k & 1) return -1;
-        const int v = (octant >> k & 1) - (sign >> k & 1 ? -d : d);
-        p[k] = v >> 1; child |= (v & 1) << k;
-    }
-    const int n = beside_at(p);
-    return n < 0 ? -1 : n | child << 8;
-}
-
-// Axes along which an orbit's offsets are zero.
-__device__ inline int zeros_of(u32 orbit) { return (orbit & 15 ? 0 : 1) | (orbit & 0xf0 ? 0 : 2) | (orbit & 0xf00 ? 0 : 4); }
-
-// The orbits that have a source in this tile, and the tile itself.
-struct Work {
-    Tile tile;
-    int part;
-    bool more;
-    u32 used[kBeside];             // octants that exist beside the parents of any of the tile's cells
-    u32 orbit[kMaxOrbits];         // x | y << 4 | z << 8 | steps << 12 | signs that have a source << 24
-    int number[kMaxOrbits], count, chunks;
-    short source[kMaxOrbits][8];   // where the source of each sign is, as `source_at`
-    unsigned short chunk[kMaxChunks]; // place in `orbit` | number of the chunk of its columns << 8
-    u32 bin_tiles[kBins], bin_first[kBins]; // tiles and cells before a bin
-    u32 tiles, parts;
-};
+// Gates: a stage is full, or empty again; a tile's lists are made, or no longer in use.
+constexpr int kFull = 0, kEmpty = kFull + kStages, kListed = kEmpty + kStages, kDone = kListed + 2, kGates = kDone + 2;
 
 template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
-    static constexpr int kRows = 16 * MT, kWide = kChunk / sizeof(T), kSteps = kWide / 8, kVector = 16 / sizeof(T), kPlane = kRows * kChunk, kStage = 8 * kPlane;
+    static constexpr int kRows = 16 * MT, kWide = kChunk / sizeof(T), kSteps = kWide / 8, kVector = 16 / sizeof(T), kPlane = kRows * kChunk, kStage = kPlanes * kPlane;
+    static constexpr int kGatherers = GROUPS * kProducers, kRing = kConsumers + kProducers, kBlock = kConsumers + kGatherers;
     typedef typename Table<T, SPLIT>::Piece Piece;
     const Fmm &f;
     Work &w;
+    Listed *listed; // [2]
+    Gates<kGates> &gates;
     unsigned char *memory;
-    uint2 *beside_of; // [cells][kBeside]: first child, children
-    u32 *target;      // [cells]
-    const u32 *classes; // [columns / 16][4]: of columns t, t + 4, t + 8 and t + 12
+    uint2 *beside_of; // [cells][kBeside]: place of the first child's expansion in units of 16 bytes, children
+    const u32 *classes; // [columns / 16][4]: four times those of columns t, t + 4, t + 8 and t + 12
 
     // 16-byte places of a row are exchanged so that neither the gathering nor the multiplying warps meet in a bank.
     static __device__ int swizzle(int row) { return sizeof(T) == 8 ? (row & 3) << 1 : row & 7; }
 
-    __device__ void gather_tile() {
-        const int tid = threadIdx.x, threads = kConsumers + GROUPS * kProducers, cells = f.m2l_cells;
-        for (int k = tid; k < cells; k += threads) target[k] = k < w.tile.count ? f.tile_cell[w.tile.first + k] : kNone;
+    __device__ static void meet() { Gates<kGates>::template meet<kGatherers>(); }
+
+    // The next tile, by ticket.
+    __device__ void take_tile(Listed &l) const {
+        const u32 turn = atomicAdd(&f.state->work_ticket[0], 1u), tile = turn / w.parts, cells = f.m2l_cells;
+        l.part = turn % w.parts;
+        l.more = tile < w.tiles;
+        if (!l.more) return;
+        int low = 16, high = kBins;
+        while (high - low > 1) { const int m = (low + high) / 2; if (w.bin_tiles[m] <= tile) low = m; else high = m; }
+        const u32 begin = (tile - w.bin_tiles[low]) * cells, n = (low + 1 < kBins ? w.bin_first[low + 1] : f.state->level_begin[1][kLevels]) - w.bin_first[low];
+        l.tile = {low / 8, low % 8, (int)(w.bin_first[low] + begin), (int)min(n - begin, cells)};
+    }
+    // Which signs of each orbit have a source, and what that makes of its planes.
+    __device__ void find_orbits(const Listed &l, int tid) {
+        const int orbits = f.m2l[kOrbitCount];
+        for (int k = tid; k < kMaxOrbits * 8; k += kGatherers) {
+            const int o = k >> 3, s = k & 7;
+            u32 orbit = 0;
+            int e = kNowhere;
+            if (o < orbits && o % (int)w.parts == l.part) {
+                orbit = f.m2l[o];
+                e = source_at(orbit, s, l.tile.octant);
+            }
+            // The span is that of all signs that the octant can have, whatever the tile's cells: so the bits do not depend on them.
+            const u32 shift = tid & 24, signs = __ballot_sync(~0u, e != kNowhere) >> shift & 255;
+            const bool is = __ballot_sync(~0u, w.used[e & 255] >> (e >> 8) & 1) >> shift & 255;
+            w.source[o][s] = (unsigned short)e;
+            u32 planes = 0, spanned = 0, rank = 0;
+            if (is) {
+                const u32 span = span_of(signs);
+                rank = span & 3;
+                planes = plane_of(span, s) << 4 * s;
+                spanned = (u32)sign_of(span, s) << 4 * s;
+            }
+            for (int d = 1; d < 8; d *= 2) { planes |= __shfl_xor_sync(~0u, planes, d); spanned |= __shfl_xor_sync(~0u, spanned, d); }
+            if (s == 0) { w.found[o] = is ? orbit | rank << 20 | 1u << 24 : 0; w.found_planes[o] = planes; w.found_signs[o] = spanned; }
+        }
+    }
+    // Lists them, and the stages they fill. By one warp.
+    __device__ void list_orbits(Listed &l) {
+        const int lane = threadIdx.x & 31;
+        int count = 0, stages = 0;
+        for (int base = 0; base < kMaxOrbits; base += 32) {
+            const int o = base + lane;
+            const u32 orbit = o < kMaxOrbits ? w.found[o] : 0, b = __ballot_sync(~0u, orbit != 0);
+            const int each = kPlanes >> (orbit >> 20 & 3), n = orbit ? ((int)(orbit >> 12 & 255) + kSteps * each - 1) / (kSteps * each) : 0;
+            const int at = count + __popc(b & ((1u << lane) - 1));
+            int end = n;
+            for (int d = 1; d < 32; d <<= 1) { const int x = __shfl_up_sync(~0u, end, d); if (lane >= d) end += x; }
+            if (orbit) {
+                l.orbit[at] = orbit; l.planes[at] = w.found_planes[o]; l.number[at] = (unsigned char)o;
+                w.signs[at] = w.found_signs[o];
+                for (int k = 0; k < n; k++) w.stage[stages + end - n + k] = (unsigned short)(at | k * each << 8);
+            }
+            count += __popc(b);
+            stages += __shfl_sync(~0u, end, 31);
+        }
+        if (lane == 0) { l.count = count; w.stages = stages; }
+    }
+    // By the gathering warps. False: no tile is left.
+    __device__ bool list_tile(Listed &l) {
+        const int tid = threadIdx.x - kConsumers, cells = f.m2l_cells;
+        if (tid == 0) take_tile(l);
         if (tid < kBeside) w.used[tid] = 0;
-        __syncthreads();
-        for (int k = tid; k < cells * kBeside; k += threads) {
+        meet();
+        if (!l.more) return false;
+        const u32 each = f.components * (f.stride / kVector);
+        for (int k = tid; k < cells * kBeside; k += kGatherers) {
             const int cell = k / kBeside, n = k - cell * kBeside;
             uint2 found = make_uint2(0, 0);
-            if (cell < w.tile.count) {
-                const u32 p = f.near[(size_t)f.tree[1].parent[target[cell]] * kBeside + n];
-                if (p != kNone) found = make_uint2(f.tree[0].child[p], info_children(f.tree[0].info[p]));
+            if (cell < l.tile.count) {
+                const u32 target = f.tile_cell[l.tile.first + cell], p = f.near[(size_t)f.tree[1].parent[target] * kBeside + n];
+                if (n == 0) l.target[cell] = target;
+                if (p != kNone) found = make_uint2(f.tree[0].child[p] * each, info_children(f.tree[0].info[p]));
                 if (found.y) atomicOr(&w.used[n], found.y);
             }
             beside_of[k] = found;
         }
-        __syncthreads();
-        if (tid < 32) {
-            const int orbits = f.m2l[kOrbitCount];
-            int count = 0, chunks = 0;
-            for (int base = 0; base < orbits; base += 32) {
-                const int o = base + tid;
-                u32 orbit = 0, signs = 0;
-                if (o < orbits && (int)(o % w.parts) == w.part) {
-                    orbit = f.m2l[o];
-                    for (int s = 0; s < 8; s++) {
-                        const int e = source_at(orbit, s, w.tile.octant);
-                        if (e >= 0 && w.used[e & 255] >> (e >> 8) & 1) signs |= 1u << s;
-                    }
-                }
-                const u32 b = __ballot_sync(~0u, signs != 0);
-                const int at = count + __popc(b & ((1u << tid) - 1)), n = signs ? ((int)(orbit >> 12 & 255) + kSteps - 1) / kSteps : 0;
-                int end = n;
-                for (int d = 1; d < 32; d <<= 1) { const int x = __shfl_up_sync(~0u, end, d); if (tid >= d) end += x; }
-                if (signs) {
-                    w.orbit[at] = orbit | signs << 24; w.number[at] = o;
-                    for (int k = 0; k < n; k++) w.chunk[chunks + end - n + k] = (unsigned short)(at | k << 8);
-                    for (int s = 0; s < 8; s++) w.source[at][s] = (short)source_at(orbit, s, w.tile.octant);
-                }
-                count += __popc(b);
-                chunks += __shfl_sync(~0u, end, 31);
-            }
-            if (tid == 0) { w.count = count; w.chunks = chunks; }
-        }
-        __syncthreads();
+        meet();
+        find_orbits(l, tid);
+        meet();
+        if (tid < 32) list_orbits(l);
+        meet();
+        return true;
     }
 
-    // Lane 8 r + s: place of the source of sign s of the warp's row r (of four), in units of 16 bytes. Where there is none, that
-    // of the root, which is zero.
-    __device__ u32 find_source(int o, int row) const {
-        const int e = w.source[o][threadIdx.x & 7], nc = f.components, cell = min(nc == 1 ? row : row / 3, (int)f.m2l_cells - 1), d = nc == 1 ? 0 : row % 3;
-        u32 found = 0;
-        if (e >= 0) {
-            const uint2 b = beside_of[cell * kBeside + (e & 255)];
-            if (b.y >> (e >> 8) & 1) found = b.x + __popc(b.y & ((1u << (e >> 8)) - 1));
-        }
-        return (found * nc + d) * (f.stride / kVector);
-    }
-    // The sources of 16 bytes of a row over the signs of an orbit that is zero along the axes ZEROS.
-    template <int ZEROS> static __device__ void load(Sixteen<T> *v, const Sixteen<T> *base, u32 place, u32 signs, bool is) {
-#pragma unroll
-        for (int s = 0; s < 8; s++) {
-            if (s & ZEROS) continue;
-            const u32 at = __shfl_sync(~0u, place, (threadIdx.x & 24) + s);
-            if (is && signs >> s & 1) v[s] = *at_place(base, at);
-            else v[s] = Sixteen<T>{};
-        }
-    }
-    static __device__ const Sixteen<T> *at_place(const Sixteen<T> *base, u32 place) {
-#ifdef WFMM_EMULATED
-        return base + place;
-#else
-        u64 address;
-        asm("mad.wide.u32 %0, %1, 16, %2;" : "=l"(address) : "r"(place), "l"(base));
-        return (const Sixteen<T> *)address;
-#endif
-    }
-    // Their sums and differences, to the planes.
-    template <int ZEROS> static __device__ void store(Sixteen<T> *v, unsigned char *to) {
-#pragma unroll
-        for (int bit = 1; bit < 8; bit *= 2)
-#pragma unroll
-            for (int s = 0; s < 8; s++) {
-                if (ZEROS & bit || s & (bit | ZEROS)) continue;
-#pragma unroll
-                for (int k = 0; k < kVector; k++) {
-                    const T x = v[s].v[k], y = v[s | bit].v[k];
-                    v[s].v[k] = x + y; v[s | bit].v[k] = x - y;
-                }
-            }
-#pragma unroll
-        for (int s = 0; s < 8; s++) if (!(s & ZEROS)) *(Sixteen<T> *)(to + s * kPlane) = v[s];
-    }
-    // One chunk of an orbit: `wide` places of 16 bytes from `first` on of all rows. Where registers are enough, the next
-    // loads are under way while one is stored.
-    template <int ZEROS> __device__ void gather_chunk(unsigned char *to, const u32 *place, u32 signs, int first, int wide, int p) {
-        constexpr bool kAhead = ZEROS != 0;
-        const int c = p & 7, row = p >> 3;
-        const bool is = c < wide;
-        const Sixteen<T> *base = (const Sixteen<T> *)f.multipole + first + c;
-        to += row * kChunk + (c ^ swizzle(row)) * 16; // rows 16 apart have the same swizzle
-        Sixteen<T> v[kAhead ? 2 : 1][8];
-        if (kAhead) load<ZEROS>(v[0], base, place[0], signs, is);
+    // What a group gathers into one stage: 16 bytes of a row a thread, in slots: the signs of the orbit's span, of the first chunk,
+    // of the next one, ...
+    struct Part {
+        u32 signs; // of the span, four bits each
+        int rank, at, end; // first place of 16 bytes in a source's row, and where the orbit's places end
+        u32 place[MT];
+    };
+    // Of a lane 8 r + s place[n] is that of the source of sign s of the warp's row r (of four) of 16 n, in units of 16 bytes; where
+    // there is none, that of the root, which is zero. of[n]: the list of the row's cell; from[n]: place in a cell's expansion.
+    __device__ void begin(Part &part, int &before, const Listed &l, int turn, const int *of, const u32 *from) const {
+        const int entry = w.stage[turn], o = entry & 255;
+        part.at = (entry >> 8) * (kWide / kVector) + (threadIdx.x & 7);
+        if (o == before) return;
+        before = o;
+        const u32 orbit = l.orbit[o], each = f.components * (f.stride / kVector);
+        const int e = w.source[l.number[o]][threadIdx.x & 7], child = e >> 8;
+        part.signs = w.signs[o]; part.rank = orbit >> 20 & 3; part.end = (orbit >> 12 & 255) * 8 / kVector;
 #pragma unroll
         for (int n = 0; n < MT; n++) {
-            if (!kAhead) load<ZEROS>(v[0], base, place[n], signs, is);
-            else if (n + 1 < MT) load<ZEROS>(v[(n + 1) & kAhead], base, place[n + 1], signs, is);
-            if (is) store<ZEROS>(v[n & kAhead], to + n * 16 * kChunk);
+            const uint2 b = beside_of[of[n] + (e & 255)];
+            part.place[n] = b.y >> child & 1 ? b.x + __popc(b.y & ((1u << child) - 1)) * each + from[n] : 0;
         }
     }
-
-    // The groups take chunks in turn. A stage always belongs to the same group: the number of stages is a multiple of theirs, or
-    // where there are fewer stages than groups, each has one and the other groups rest.
-    __device__ void produce() {
-        const int p = threadIdx.x % kProducers, stages = f.m2l_stages, groups = min(GROUPS, stages), chunks = w.chunks;
-        int turn = (threadIdx.x - kConsumers) / kProducers, before = -1, stage = turn;
-        if (turn >= groups) return;
-        u32 place[MT];
-        for (; turn < chunks; turn += groups) {
-            const int chunk = w.chunk[turn], o = chunk & 255, first = chunk >> 8;
-            const u32 orbit = w.orbit[o], signs = orbit >> 24;
-            if (o != before) {
-                before = o;
+    template <int RANK> __device__ void load(Sixteen<T> *v, const Part &part, int n) const {
 #pragma unroll
-                for (int n = 0; n < MT; n++) place[n] = find_source(o, (p >> 3) + 16 * n);
+        for (int k = 0; k < 1 << RANK; k++) {
+            const u32 place = __shfl_sync(~0u, part.place[n], (threadIdx.x & 24) + (part.signs >> 4 * k & 7));
+#ifdef WFMM_EMULATED
+            const Sixteen<T> *from = (const Sixteen<T> *)f.multipole + place + part.at;
+#else
+            const Sixteen<T> *from;
+            asm("mad.wide.u32 %0, %1, 16, %2;" : "=l"(from) : "r"(place + part.at), "l"(f.multipole));
+#endif
+#pragma unroll
+            for (int chunk = 0; chunk < kPlanes >> RANK; chunk++)
+                if (part.at + chunk * 8 < part.end) v[(chunk << RANK) + k] = from[chunk * 8];
+        }
+    }
+    // Sums and differences over one bit of the slots.
+    template <int BIT> static __device__ void transform(Sixteen<T> *v) {
+#pragma unroll
+        for (int i = 0; i < kPlanes; i++) {
+            if (i & BIT) continue;
+#pragma unroll
+            for (int k = 0; k < kVector; k++) {
+                const T x = v[i].v[k], y = v[i | BIT].v[k];
+                v[i].v[k] = x + y; v[i | BIT].v[k] = x - y;
             }
-            if (turn >= stages) wait_for<kConsumers + kProducers>(kEmpty + stage);
-            const int wide = min((int)(orbit >> 12 & 255) * 8 - first * kWide, kWide) / kVector, at = first * (kWide / kVector);
-            unsigned char *to = memory + stage * kStage;
-            switch (zeros_of(orbit)) {
-            case 0: gather_chunk<0>(to, place, signs, at, wide, p); break;
-            case 1: gather_chunk<1>(to, place, signs, at, wide, p); break;
-            case 2: gather_chunk<2>(to, place, signs, at, wide, p); break;
-            case 3: gather_chunk<3>(to, place, signs, at, wide, p); break;
-            case 4: gather_chunk<4>(to, place, signs, at, wide, p); break;
-            case 5: gather_chunk<5>(to, place, signs, at, wide, p); break;
-            case 6: gather_chunk<6>(to, place, signs, at, wide, p); break;
+        }
+    }
+    // The planes of all rows; v: the sources of the first ones.
+    template <int RANK> __device__ void fill(unsigned char *to, Sixteen<T> *v, const Part &part) const {
+#pragma unroll
+        for (int n = 0; n < MT; n++) {
+            if (RANK > 0) transform<1>(v);
+            if (RANK > 1) transform<2>(v);
+            if (RANK > 2) transform<4>(v);
+#pragma unroll
+            for (int i = 0; i < kPlanes; i++)
+                if (part.at + (i >> RANK) * 8 < part.end) *(Sixteen<T> *)(to + i * kPlane + n * 16 * kChunk) = v[i];
+            asm volatile("" ::: "memory"); // two sets of slots would not fit the registers
+            if (n + 1 < MT) load<RANK>(v, part, n + 1);
+        }
+    }
+    // The groups take stages in turn; `first`: stages of the block before this tile.
+    __device__ void produce(const Listed &l, u32 first) {
+        const int p = threadIdx.x % kProducers, row = p >> 3, count = w.stages;
+        const u32 stages = f.m2l_stages;
+        unsigned char *const to = memory + row * kChunk + ((p & 7) ^ swizzle(row)) * 16; // rows 16 apart have the same swizzle
+        const int group = __shfl_sync(~0u, (threadIdx.x - kConsumers) / kProducers, 0);
+        int turn = (group + GROUPS - (int)(first % GROUPS)) % GROUPS, before = -1;
+        if (turn >= count) return;
+        u32 use = (first + turn) / stages, stage = first + turn - use * stages;
+        Part part{};
+        Sixteen<T> v[kPlanes];
+        int of[MT];
+        u32 from[MT];
+#pragma unroll
+        for (int n = 0; n < MT; n++) {
+            const int r = row + 16 * n, nc = f.components, cell = nc == 1 ? r : r / 3;
+            of[n] = min(cell, (int)f.m2l_cells - 1) * kBeside; from[n] = (nc == 1 ? 0 : r - 3 * cell) * (f.stride / kVector);
+        }
+        auto load_first = [&] {
+            switch (part.rank) {
+            case 0: load<0>(v, part, 0); break;
+            case 1: load<1>(v, part, 0); break;
+            case 2: load<2>(v, part, 0); break;
+            default: load<3>(v, part, 0);
             }
-            arrive_at<kConsumers + kProducers>(kFull + stage);
-            stage += groups;
-            if (stage >= stages) stage -= stages;
+        };
+        begin(part, before, l, turn, of, from);
+        load_first();
+        while (true) {
+            if (use) gates.template wait<kRing, true>(kEmpty + stage, use - 1);
+            switch (part.rank) {
+            case 0: fill<0>(to + stage * kStage, v, part); break;
+            case 1: fill<1>(to + stage * kStage, v, part); break;
+            case 2: fill<2>(to + stage * kStage, v, part); break;
+            default: fill<3>(to + stage * kStage, v, part);
+            }
+            gates.template arrive<kRing>(kFull + stage);
+            turn += GROUPS;
+            if (turn >= count) return;
+            stage += GROUPS;
+            while (stage >= stages) { stage -= stages; use++; }
+            begin(part, before, l, turn, of, from);
+            load_first();
         }
     }
 
     T c[MT][NT][4];
-    Piece ring[kSteps][NT]; // operator fragments of the next chunk, each on its way as soon as its place is free
+    // Operator fragments of the next chunk, each on its way as soon as its place is free; of the tiles that only long steps
+    // have, of the next step.
+    static constexpr int kEarly = NT < 2 ? NT : 2;
+    Piece ring[kSteps][kEarly], late[NT - kEarly + 1];
 
-    __device__ void fetch(int s, u32 head, int step) {
-        const Piece *all = (const Piece *)f.operators + (threadIdx.x & 31);
+    // What a warp multiplies of an orbit: first fragment; kHeadBias more than the steps of each of its tiles of rows.
+    __device__ uint2 head_of(const Listed &l, int o) const {
+        return o < l.count ? __ldg((const uint2 *)(f.m2l + kHeads) + l.number[o] * 8 + (threadIdx.x >> 5)) : make_uint2(0, 0);
+    }
+    __device__ const Piece *fragments_at(u32 first) const { return (const Piece *)f.operators + (size_t)first * 32 + (threadIdx.x & 31); }
+    // Whether tile j takes part in a step: `left` is the head less that step in all its parts.
+    static __device__ bool has(u32 left, int j) { return left & (kHeadBias + 1) << kHeadBits * j; }
+    __device__ void fetch(int s, u32 left, const Piece *at) {
 #pragma unroll
-        for (int j = 0; j < NT; j++) {
-            const u32 h = __shfl_sync(~0u, head, j);
-            if (step < (int)(h & 63)) ring[s][j] = __ldg(all + (size_t)((h >> 6) + step) * 32);
-        }
+        for (int j = 0; j < kEarly; j++)
+            if (has(left, j)) ring[s][j] = __ldg(at + (s * NT + j) * 32);
     }
-    __device__ u32 head_of(int o) const {
-        const int lane = threadIdx.x & 31;
-        return o < w.count && lane < NT ? __ldg(f.m2l + kHeads + w.number[o] * 64 + (threadIdx.x >> 5) * 8 + lane) : 0;
+    __device__ void fetch_late(u32 left, const Piece *at) {
+#pragma unroll
+        for (int j = kEarly; j < NT; j++)
+            if (has(left, j)) late[j - kEarly] = __ldg(at + j * 32);
     }
-    // Row fragments of class `a` at column k (and k + 4) of the stage.
-    __device__ static void rows_of(T (*a)[4], const unsigned char *low, const unsigned char *high) {
+    // Row fragments at a lane's two columns; with three products the part that TF32 holds, and the rest.
+    struct Rows { T a[MT][4], rest[SPLIT == 3 ? MT : 1][4]; };
+    static __device__ void read(Rows &rows, const unsigned char *low, const unsigned char *high) {
 #pragma unroll
         for (int m = 0; m < MT; m++) {
-            a[m][0] = *(const T *)(low + m * 16 * kChunk); a[m][1] = *(const T *)(low + (m * 16 + 8) * kChunk);
-            a[m][2] = *(const T *)(high + m * 16 * kChunk); a[m][3] = *(const T *)(high + (m * 16 + 8) * kChunk);
+            T *a = rows.a[m];
+            a[0] = *(const T *)(low + m * 16 * kChunk); a[1] = *(const T *)(low + (m * 16 + 8) * kChunk);
+            a[2] = *(const T *)(high + m * 16 * kChunk); a[3] = *(const T *)(high + (m * 16 + 8) * kChunk);
+        }
+        if constexpr (sizeof(T) == 4) {
+#pragma unroll
+            for (int m = 0; m < MT; m++)
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+                    const T x = rows.a[m][k], h = to_tf32(x);
+                    rows.a[m][k] = h;
+                    if constexpr (SPLIT == 3) rows.rest[m][k] = to_tf32(x - h);
+                }
         }
     }
-    __device__ void multiply(int s, int j, const T (*a)[4]) {
+    // For the last tile of a warp, which may be lent to another class.
+    struct Other { bool is; int of; const u32 *planes; u32 classes; const unsigned char *low, *high; };
+    static constexpr bool kTwoAhead = sizeof(T) == 4; // heads: in single precision an orbit is often but one chunk
+
+    // Changes the sign where bit 31 of `sign` is set.
+    static __device__ void turn(double &x, u32 sign) { x = __longlong_as_double(__double_as_longlong(x) ^ (long long)((u64)(sign & 1u << 31) << 32)); }
+    static __device__ void turn(float &x, u32 sign) { x = __uint_as_float(__float_as_uint(x) ^ (sign & 1u << 31)); }
+
+    // The signs are those of the planes of the lane's two columns.
+    __device__ void multiply(int s, int j, const Rows &rows, u32 low, u32 high) {
+        Piece &piece = j < kEarly ? ring[s][j < kEarly ? j : 0] : late[j < kEarly ? 0 : j - kEarly];
+        turn(piece.x, low); turn(piece.y, high);
+        const T b[2] = {piece.x, piece.y};
+        if constexpr (SPLIT == 3) {
+            turn(piece.z, low); turn(piece.w, high);
+            const T rest[2] = {piece.z, piece.w};
 #pragma unroll
-        for (int m = 0; m < MT; m++) {
-            if constexpr (sizeof(T) == 8) { const T b[2] = {ring[s][j].x, ring[s][j].y}; mma(c[m][j], a[m], b); }
-            else if constexpr (SPLIT == 1) {
-                const T h[4] = {to_tf32(a[m][0]), to_tf32(a[m][1]), to_tf32(a[m][2]), to_tf32(a[m][3])}, b[2] = {ring[s][j].x, ring[s][j].y};
-                mma(c[m][j], h, b);
-            } else {
-                T h[4], r[4];
-                for (int k = 0; k < 4; k++) { h[k] = to_tf32(a[m][k]); r[k] = to_tf32(a[m][k] - h[k]); }
-                const T b[2] = {ring[s][j].x, ring[s][j].y}, rest[2] = {ring[s][j].z, ring[s][j].w};
-                mma(c[m][j], h, rest); mma(c[m][j], r, b); mma(c[m][j], h, b);
+            for (int m = 0; m < MT; m++) mma(c[m][j], rows.a[m], rest);
+#pragma unroll
+            for (int m = 0; m < MT; m++) mma(c[m][j], rows.rest[m], b);
+        }
+#pragma unroll
+        for (int m = 0; m < MT; m++) mma(c[m][j], rows.a[m], b);
+    }
+    // The tiles from J on that have the step; where one has it, those before it have it too.
+    template <int J> __device__ void multiply_from(int s, u32 now, Rows &rows, u32 low, u32 high, const Other &other) {
+        multiply(s, J, rows, low, high);
+        if constexpr (J + 1 < NT) if (has(now, J + 1)) {
+            if (J + 2 == NT && other.is) {
+                const u32 planes = planes_for(*other.planes, other.of);
+                low = plane_from(planes, other.classes); high = plane_from(planes, other.classes >> 8);
+                read(rows, other.low + (low & 7) * kPlane, other.high + (high & 7) * kPlane);
+                low <<= 28; high <<= 28;
             }
+            multiply_from<J + 1>(s, now, rows, low, high, other);
         }
     }
 
-    __device__ void consume() {
-        const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane >> 2, t = lane & 3;
-        const u32 last_class = f.m2l[kSlotClass + warp * 8 + NT - 1];
-        const int stages = f.m2l_stages, sw = swizzle(g) * kVector;
+    // stage, round: where the block's ring is.
+    __device__ void consume(const Listed &l, u32 &stage, u32 &round) {
+        // What is the same in a warp's lanes is taken from one, so that the compiler knows.
+        const int lane = threadIdx.x & 31, warp = __shfl_sync(~0u, threadIdx.x >> 5, 0), g = lane >> 2;
+        const u32 last_class = f.m2l[kSlotClass + warp * 8 + NT - 1], stages = f.m2l_stages;
+        const u32 t = sizeof(T) == 8 ? __shfl_sync(~0u, lane & 3, lane) : lane & 3; // by a shuffle it is kept, not computed again and again
+        const u32 place = g * kChunk + (t ^ swizzle(g) * kVector) * (u32)sizeof(T); // of column t in a plane
 #pragma unroll
         for (int m = 0; m < MT; m++)
 #pragma unroll
             for (int j = 0; j < NT; j++)
 #pragma unroll
                 for (int k = 0; k < 4; k++) c[m][j][k] = 0;
-        u32 head = head_of(0), after = head_of(1);
+        uint2 after = head_of(l, 0), later = kTwoAhead ? head_of(l, 1) : after;
+        u32 left = __shfl_sync(~0u, after.y, 0);
+        const Piece *at = fragments_at(__shfl_sync(~0u, after.x, 0));
 #pragma unroll
-        for (int s = 0; s < kSteps; s++) fetch(s, head, s);
-        int stage = 0, used = 0;
-        for (int o = 0; o < w.count; o++) {
-            const u32 orbit = w.orbit[o], later = head_of(o + 2);
-            const int steps = orbit >> 12 & 255, keep = 7 & ~zeros_of(orbit);
-            int end[NT], most = 0;
-#pragma unroll
-            for (int j = 0; j < NT; j++) { end[j] = __shfl_sync(~0u, head, j) & 63; most = max(most, end[j]); }
+        for (int s = 0; s < kSteps; s++) fetch(s, left - s * kHeadOnes, at);
+        fetch_late(left, at);
+        for (int o = 0; o < l.count; o++) {
+            const u32 orbit = l.orbit[o], planes = planes_for(l.planes[o], warp);
+            if (kTwoAhead) { after = later; later = head_of(l, o + 2); }
+            else after = head_of(l, o + 1);
+            const int steps = orbit >> 12 & 255, width = 1 << (orbit >> 20 & 3);
+            int slot = 0;
             for (int first = 0; first < steps; first += kSteps) {
                 u32 of[kSteps / 2];
 #pragma unroll
                 for (int s = 0; s < kSteps / 2; s++) of[s] = classes[(first / 2 + s) * 4 + t];
                 const bool last = first + kSteps >= steps;
-                wait_for<kConsumers + kProducers>(kFull + stage);
-                const unsigned char *base = memory + stage * kStage + g * kChunk;
+                u32 next = left - kSteps * kHeadOnes;
+                const Piece *const here = at;
+                at += kSteps * NT * 32;
+                if (last) { next = __shfl_sync(~0u, after.y, 0); at = fragments_at(__shfl_sync(~0u, after.x, 0)); }
+                if (slot == 0) gates.template wait<kRing>(kFull + stage, round);
+                const unsigned char *base = memory + stage * kStage + slot * kPlane;
 #pragma unroll
                 for (int s = 0; s < kSteps; s++) {
-                    const int step = first + s;
-                    if (step < most) {
-                        const int low = of[s / 2] >> 16 * (s & 1) & 7, high = of[s / 2] >> (16 * (s & 1) + 8) & 7;
-                        const unsigned char *at = base + ((s * 8 + t) ^ sw) * sizeof(T), *at4 = base + ((s * 8 + t + 4) ^ sw) * sizeof(T);
-                        T a[MT][4];
-                        rows_of(a, at + ((low ^ warp) & keep) * kPlane, at4 + ((high ^ warp) & keep) * kPlane);
-#pragma unroll
-                        for (int j = 0; j < NT; j++)
-                            if (step < end[j]) {
-                                if (NT > 1 && j == NT - 1 && last_class != warp) rows_of(a, at + ((low ^ last_class) & keep) * kPlane, at4 + ((high ^ last_class) & keep) * kPlane);
-                                multiply(s, j, a);
-                            }
+                    const u32 now = left - s * kHeadOnes;
+                    if (has(now, 0)) {
+                        const u32 classes_of = of[s / 2] >> 16 * (s & 1);
+                        const unsigned char *x = base + (place ^ s * 8 * (u32)sizeof(T)), *y = base + (place ^ (s * 8 + 4) * (u32)sizeof(T));
+                        const u32 low = plane_from(planes, classes_of), high = plane_from(planes, classes_of >> 8);
+                        Rows rows;
+                        read(rows, x + (low & 7) * kPlane, y + (high & 7) * kPlane);
+                        multiply_from<0>(s, now, rows, low << 28, high << 28, Other{last_class != warp, (int)last_class, l.planes + o, classes_of, x, y});
                     }
-                    fetch(s, last ? after : head, last ? s : step + kSteps);
+                    fetch(s, next - s * kHeadOnes, at);
+                    if (s + 1 < kSteps) fetch_late(now - kHeadOnes, here + (s + 1) * NT * 32);
+                    else fetch_late(next, at);
                 }
-                if (used + stages < w.chunks) arrive_at<kConsumers + kProducers>(kEmpty + stage);
-                if (++stage == stages) stage = 0;
-                used++;
+                left = next;
+                slot += width;
+                if (slot == kPlanes || last) {
+                    slot = 0;
+                    gates.template arrive<kRing>(kEmpty + stage);
+                    if (++stage == stages) { stage = 0; round++; }
+                }
             }
-            head = after; after = later;
         }
-        write();
+        write(l);
     }
 
-    __device__ void write() const {
+    __device__ void write(const Listed &l) const {
         const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, nc = f.components;
-        T *local = (T *)f.local + (size_t)w.part * f.state->level_begin[1][kLevels] * nc * f.stride; // parts follow one another
+        T *local = (T *)f.local + (size_t)l.part * f.state->level_begin[1][kLevels] * nc * f.stride; // parts follow one another
 #pragma unroll
         for (int j = 0; j < NT; j++) {
             const u32 x = f.m2l[kColumns + (warp * 8 + j) * 8 + 2 * (lane & 3)], y = f.m2l[kColumns + (warp * 8 + j) * 8 + 2 * (lane & 3) + 1];
@@ -337,49 +389,14 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
 #pragma unroll
                 for (int h = 0; h < 2; h++) {
                     const int r = m * 16 + h * 8 + (lane >> 2), cell = r / nc;
-                    if (cell >= w.tile.count) continue;
-                    T *out = local + ((size_t)target[cell] * nc + r - cell * nc) * f.stride;
+                    if (cell >= l.tile.count) continue;
+                    T *out = local + ((size_t)l.target[cell] * nc + r - cell * nc) * f.stride;
                     if (x != kNone) out[x] = c[m][j][2 * h];
                     if (y != kNone) out[y] = c[m][j][2 * h + 1];
                 }
         }
     }
 };
-
-// Tiles and cells before each (level, octant), from level 2 on; how many parts a tile's sums are taken in.
-__device__ inline void count_tiles(const Fmm &f, Work &w) {
-    if (threadIdx.x < 32) {
-        constexpr int kEach = (kBins + 31) / 32;
-        u32 n[kEach], tiles = 0, cells = 0;
-        for (int k = 0; k < kEach; k++) {
-            const int b = threadIdx.x * kEach + k;
-            n[k] = b < kBins ? f.state->bin_count[b] : 0;
-            cells += n[k];
-            if (b >= 16) tiles += (n[k] + f.m2l_cells - 1) / f.m2l_cells;
-        }
-        u32 tiles_to = tiles, cells_to = cells;
-        for (int d = 1; d < 32; d <<= 1) {
-            const u32 x = __shfl_up_sync(~0u, tiles_to, d), y = __shfl_up_sync(~0u, cells_to, d);
-            if ((int)threadIdx.x >= d) { tiles_to += x; cells_to += y; }
-        }
-        const u32 all = __shfl_sync(~0u, tiles_to, 31);
-        tiles_to -= tiles; cells_to -= cells;
-        for (int k = 0; k < kEach; k++) {
-            const int b = threadIdx.x * kEach + k;
-            if (b >= kBins) break;
-            w.bin_tiles[b] = tiles_to; w.bin_first[b] = cells_to;
-            cells_to += n[k];
-            if (b >= 16) tiles_to += (n[k] + f.m2l_cells - 1) / f.m2l_cells;
-        }
-        if (threadIdx.x == 0) {
-            // Few tiles do not fill the chip: then the orbits of one are shared out.
-            w.tiles = all;
-            w.parts = max(1u, min(8u, min(3 * gridDim.x / max(all, 1u), kSplitCells / max(all * f.m2l_cells, 1u))));
-            f.state->parts = w.parts;
-        }
-    }
-    __syncthreads();
-}
 
 // Hopper: registers of the gathering warps for the multiplying ones.
 template <int REGISTERS> __device__ inline void give_registers() {
@@ -393,42 +410,58 @@ template <int REGISTERS> __device__ inline void take_registers() {
 #endif
 }
 
+// The multiplying warps, and the gathering ones: each go through the block's tiles, with lists of two of them in turn.
+template <class M> __device__ void multiply_tiles(M &m) {
+    u32 stage = 0, round = 0;
+    for (u32 turn = 0;; turn++) {
+        const Listed &l = m.listed[turn & 1];
+        m.gates.template wait<M::kBlock, true>(kListed + (turn & 1), turn >> 1);
+        if (!l.more) break;
+        m.consume(l, stage, round);
+        m.gates.template arrive<M::kBlock>(kDone + (turn & 1));
+    }
+}
+template <class M> __device__ void gather_tiles(M &m) {
+    u32 number = 0, turn = 0;
+    for (;; turn++) {
+        Listed &l = m.listed[turn & 1];
+        if (turn > 1) m.gates.template wait<M::kBlock, true>(kDone + (turn & 1), (turn >> 1) - 1);
+        const bool more = m.list_tile(l);
+        m.gates.template arrive<M::kBlock>(kListed + (turn & 1));
+        if (!more) break;
+        m.produce(l, number);
+        number += m.w.stages;
+    }
+    // Nobody is left waiting where others have arrived.
+    const u32 stages = m.f.m2l_stages;
+    if (turn) m.gates.template wait<M::kBlock, true>(kDone + (turn - 1 & 1), turn - 1 >> 1);
+    if (threadIdx.x < kConsumers + kProducers)
+        for (u32 k = number - min(number, stages); k < number; k++) m.gates.template wait<M::kRing, true>(kEmpty + k % stages, k / stages);
+}
+
 template <class T, int NT, int SPLIT, int MT, int GROUPS> __device__ void m2l(const Fmm &f) {
     extern __shared__ __align__(128) unsigned char memory[];
     __shared__ Work w;
+    __shared__ Listed listed[2];
+    __shared__ Gates<kGates> gates;
     __shared__ u32 classes[64];
     typedef M2l<T, NT, SPLIT, MT, GROUPS> M;
-    const int cells = f.m2l_cells;
-    uint2 *beside_of = (uint2 *)(memory + f.m2l_stages * M::kStage);
-    u32 *target = (u32 *)(beside_of + cells * kBeside);
     for (int k = threadIdx.x; k < 64; k += blockDim.x) {
         const u32 *of = f.m2l + kClass + k / 4 * 16 + k % 4;
-        classes[k] = of[0] | of[4] << 8 | of[8] << 16 | of[12] << 24;
+        classes[k] = (of[0] | of[4] << 8 | of[8] << 16 | of[12] << 24) * 4;
+    }
+    if (threadIdx.x < kGates) {
+        const int gate = threadIdx.x;
+        gates.open(gate, gate < kEmpty ? kProducers : gate < kListed ? kConsumers : gate < kDone ? GROUPS * kProducers : kConsumers);
     }
     count_tiles(f, w);
-    auto next = [&] {
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            const u32 turn = atomicAdd(&f.state->work_ticket[0], 1u), tile = turn / w.parts;
-            w.part = turn % w.parts;
-            w.more = tile < w.tiles;
-            if (w.more) {
-                int low = 16, high = kBins;
-                while (high - low > 1) { const int m = (low + high) / 2; if (w.bin_tiles[m] <= tile) low = m; else high = m; }
-                const u32 begin = (tile - w.bin_tiles[low]) * cells, n = (low + 1 < kBins ? w.bin_first[low + 1] : f.state->level_begin[1][kLevels]) - w.bin_first[low];
-                w.tile = {low / 8, low % 8, (int)(w.bin_first[low] + begin), (int)min(n - begin, (u32)cells)};
-            }
-        }
-        __syncthreads();
-        return w.more;
-    };
-    M m{f, w, memory, beside_of, target, classes};
+    M m{f, w, listed, gates, memory, (uint2 *)(memory + f.m2l_stages * M::kStage), classes};
     if (threadIdx.x < kConsumers) {
-        take_registers<GROUPS == 2 ? 168 : 120>();
-        while (next()) { m.gather_tile(); m.consume(); }
+        take_registers<sizeof(T) == 8 ? 168 : 120>();
+        multiply_tiles(m);
     } else {
-        give_registers<GROUPS == 2 ? 88 : 80>();
-        while (next()) { m.gather_tile(); m.produce(); }
+        give_registers<sizeof(T) == 8 ? 88 : 80>();
+        gather_tiles(m);
     }
 }
 

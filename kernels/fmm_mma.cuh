@@ -5,9 +5,12 @@
 namespace fmm {
 
 // Fmm::m2l in words, made by backend::cuda::fmm::staircase. At 0: the orbits, x | y << 4 | z << 8 | steps << 12, the dearest
-// first; their number; kHeads: [orbit][8 warps][8] first fragment << 6 | steps; kColumns: [8 warps][8][8] the coefficient that
-// is a column of a tile, or none; kSlotClass: [8 warps][8] the class of a tile's columns; kClass: [256] classes of coefficients.
-constexpr int kOrbitCount = 127, kHeads = 128, kColumns = kHeads + 64 * kMaxOrbits, kSlotClass = kColumns + 512, kClass = kSlotClass + 64;
+// first; the tiles of rows that a warp has; the number of orbits; kHeads: [orbit][8 warps] first fragment, then for each of
+// the warp's tiles its steps + kHeadBias, kHeadBits each (fragments follow one another by step, then by tile, used or not);
+// kColumns: [8 warps][8][8] the coefficient that is a column of a tile, or none; kSlotClass: [8 warps][8] the class of a tile's
+// columns; kClass: [256] classes of coefficients.
+constexpr int kSlots = 126, kOrbitCount = 127, kHeads = 128, kColumns = kHeads + 16 * kMaxOrbits, kSlotClass = kColumns + 512, kClass = kSlotClass + 64;
+constexpr u32 kHeadBits = 6, kHeadBias = 31, kHeadOnes = 0x1041041;
 
 // Fmm::op in words, made there too: M2M and L2L of octant 7, of which the others' differ in signs. Sorted: coefficients by class and degree,
 // every class filled up to whole tiles of 8. kUpHead: [sorted tile] first fragment << 6 | steps, of the parent's columns from

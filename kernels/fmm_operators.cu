@@ -112,8 +112,17 @@ extern "C" __global__ void __launch_bounds__(256) fmm_operators(const __grid_con
     __syncthreads();
     const bool up = op == 0;
     for (u32 j = 0; j < (m2l ? 64 : up ? f.op[kSortedTiles] : 8 * tiles); j++) {
-        const u32 head = m2l ? f.m2l[kHeads + blockIdx.x * 64 + j] : f.op[(up ? kUpHead : kDownHead) + j];
-        const int steps = head & 63, begin = m2l || up ? 0 : (int)f.op[kClassEnd + j % 8] - steps;
+        int steps, begin = 0;
+        size_t start, apart = 1; // fragments from one step to the next
+        if (m2l) {
+            const u32 *head = f.m2l + kHeads + (blockIdx.x * 8 + j / 8) * 2;
+            apart = f.m2l[kSlots]; start = head[0] + j % 8;
+            steps = j % 8 < apart ? (int)(head[1] >> kHeadBits * (j % 8) & ((1u << kHeadBits) - 1)) - (int)kHeadBias : 0;
+        } else {
+            const u32 head = f.op[(up ? kUpHead : kDownHead) + j];
+            steps = head & 63; start = head >> 6;
+            if (!up) begin = (int)f.op[kClassEnd + j % 8] - steps;
+        }
         for (int w = threadIdx.x; w < steps * 64; w += 256) {
             const int lane = w % 64 / 2, e = w & 1, step = w / 64;
             const int row = (begin + step) * 8 + lane % 4 + 4 * e, column = lane / 4;
@@ -121,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(256) fmm_operators(const __grid_con
             const int to = m2l ? (int)f.m2l[kColumns + j * 8 + column] : up ? (int)f.op[kSortedColumn + j * 8 + column] : (int)j / 8 * 8 + column;
             double v = 0;
             if (from >= 0 && from < count && to >= 0 && to < count) v = m2l ? m2l_entry(h, to, from) : up ? m2m_entry(h, to, from) : 0.5 * m2m_entry(h, from, to);
-            put(out, parts, (head >> 6) + step, lane, e, v);
+            put(out, parts, start + step * apart, lane, e, v);
         }
     }
 }

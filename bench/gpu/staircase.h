@@ -75,7 +75,7 @@ inline Staircase make_staircase(double budget, int max_order, bool potential) {
     each([&](Orbit &, double r2, double) { for (int a = 0; a < max_order; a++) for (int b = 0; b < max_order; b++) if (keep(low, a, b, r2)) s.order = std::max(s.order, std::max(a, b) + 1); });
     const int P = s.order; s.tiles = (P * P + 7) / 8;
     auto degree = [](int k) { int l = (int)sqrt((double)k); while (l * l > k) l--; while ((l + 1) * (l + 1) <= k) l++; return l; };
-    s.m2l.assign(kClass + 256, 0); s.fragments = 0;
+    s.m2l.assign(kClass + 256, 0); s.fragments = s.far_fragments = 0;
     std::vector<unsigned> classes[8];
     for (int k = 0; k < P * P; k++) classes[class_of(k)].push_back(k);
     auto need = [&](int c) { return (int)(classes[c].size() + 7) / 8; };
@@ -109,16 +109,20 @@ inline Staircase make_staircase(double budget, int max_order, bool potential) {
     double wide = 0;
     for (size_t o = 0; o < orbits.size(); o++) {
         int most = 0;
-        for (int slot = 0; slot < 64; slot++) {
-            const int n = steps(orbits[o], slot);
-            s.m2l[kHeads + 64 * o + slot] = s.fragments << 6 | n;
-            s.fragments += n; most = std::max(most, n);
+        for (int w = 0; w < 8; w++) {
+            unsigned ends = 0; int n = 0;
+            for (int j = s.slots - 1; j >= 0; j--) { // a step that a tile has, those before it have too
+                n = std::max(n, steps(orbits[o], 8 * w + j));
+                ends |= (n + kHeadBias) << kHeadBits * j; s.far_fragments += n;
+            }
+            s.m2l[kHeads + 16 * o + 2 * w] = s.fragments; s.m2l[kHeads + 16 * o + 2 * w + 1] = ends;
+            s.fragments += n * s.slots; most = std::max(most, n);
         }
         wide += orbits[o].share * most * 8;
         s.m2l[o] = orbits[o].place[0] | orbits[o].place[1] << 4 | orbits[o].place[2] << 8 | most << 12;
     }
     s.m2l[kOrbitCount] = orbits.size();
-    s.far_fragments = s.fragments; s.mean_products = 64.0 * s.far_fragments / orbits.size();
+    s.m2l[kSlots] = s.slots; s.mean_products = 64.0 * s.far_fragments / orbits.size();
     printf("orbits %zu, slots %d, fragments %zu of M2L (%zu a orbit), %.0f columns of a source on average\n", orbits.size(), s.slots, s.far_fragments, s.far_fragments / orbits.size(), wide / 231);
     s.op.assign(kOpWords, 0);
     std::fill_n(&s.op[kSortedColumn], 8 * kMostSorted, ~0u);

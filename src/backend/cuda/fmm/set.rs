@@ -305,7 +305,7 @@ fn pays(recipe: &Recipe, sources: usize, targets: usize) -> bool {
     let (n, m) = (sources as f64, targets as f64);
     let speed = if recipe.is_f64 { 1.0 } else { SINGLE };
     let rate = speed * PAIRS[recipe.kind as usize] * if recipe.gradient { 0.55 } else { 1.0 };
-    let far = FRAGMENT * recipe.staircase.fragments as f64 * m * recipe.components() as f64 / 3.0 / speed;
+    let far = FRAGMENT * recipe.staircase.products as f64 * m * recipe.components() as f64 / 3.0 / speed;
     EMPTY_DIRECT + n * m / rate > EMPTY + POINT * (n + m) + far
 }
 

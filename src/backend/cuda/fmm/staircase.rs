@@ -12,13 +12,17 @@ use super::shifts;
 const DEGREES: usize = 24;
 /// Layout of `m2l` in words, as in kernels/fmm_mma.cuh.
 pub const MAX_ORBITS: usize = 80;
+const SLOTS: usize = 126;
 const ORBIT_COUNT: usize = 127;
 const HEADS: usize = 128;
-const COLUMNS: usize = HEADS + 64 * MAX_ORBITS;
+const COLUMNS: usize = HEADS + 16 * MAX_ORBITS;
 const SLOT_CLASS: usize = COLUMNS + 512;
 const CLASS: usize = SLOT_CLASS + 64;
 /// Those of M2L, M2M and L2L.
 pub const OPERATORS: usize = MAX_ORBITS + 2;
+/// Of the steps of a warp's tiles in a head: bits of each, and what is added to it.
+const HEAD_BITS: usize = 6;
+const HEAD_BIAS: usize = 31;
 
 /// The kept parts of all operators.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,9 +36,11 @@ pub struct Staircase {
     pub m2l: Vec<u32>,
     /// Tiles of columns a warp of M2L has.
     pub slots: usize,
-    /// Fragments of 8 × 8 numbers in the table; those of M2L, all of which a target cell is multiplied with.
+    /// Fragments of 8 × 8 numbers in the table, some of M2L's unused; those of M2L that a target cell is multiplied with.
     pub fragments: usize,
     pub far_fragments: usize,
+    /// Those of all operators that are used.
+    pub products: usize,
     /// Whether orders up to the highest meet the budget.
     pub reached: bool,
 }
@@ -117,6 +123,7 @@ impl Staircase {
             slots: 0,
             fragments: 0,
             far_fragments: 0,
+            products: 0,
             reached: true,
         };
         s.lay_out_columns();
@@ -134,18 +141,26 @@ impl Staircase {
         dearest.sort_by_key(|o| std::cmp::Reverse(cost(&s, *o)));
         for (number, orbit) in dearest.into_iter().enumerate() {
             let mut most = 0;
-            for slot in 0..64 {
-                let n = steps(&s, orbit, slot);
-                s.m2l[HEADS + 64 * number + slot] = (s.fragments << 6 | n) as u32;
-                s.fragments += n;
-                most = most.max(n);
+            for warp in 0..8 {
+                // A step that a tile has, those before it have too.
+                let (mut deepest, mut head) = (0, 0);
+                for slot in (0..s.slots).rev() {
+                    deepest = deepest.max(steps(&s, orbit, 8 * warp + slot));
+                    head |= (deepest + HEAD_BIAS) << (HEAD_BITS * slot);
+                    s.far_fragments += deepest;
+                }
+                let at = HEADS + 16 * number + 2 * warp;
+                (s.m2l[at], s.m2l[at + 1]) = (s.fragments as u32, head as u32);
+                s.fragments += deepest * s.slots;
+                most = most.max(deepest);
             }
             let [x, y, z] = orbits[orbit].place;
             s.m2l[number] = (x | y << 4 | z << 8 | most << 12) as u32;
         }
-        s.m2l[ORBIT_COUNT] = orbits.len() as u32;
-        s.far_fragments = s.fragments;
+        (s.m2l[SLOTS], s.m2l[ORBIT_COUNT]) = (s.slots as u32, orbits.len() as u32);
+        let table = s.fragments;
         s.shifts = shifts::table(&classes(order), tiles, &mut s.fragments);
+        s.products = s.far_fragments + s.fragments - table;
         s
     }
 
@@ -285,21 +300,25 @@ mod tests {
         assert!((12..=15).contains(&order), "{order}");
     }
 
-    /// Every fragment belongs to one tile, in steps that a row has.
+    /// A fragment belongs to one tile and step at most; the tiles of a warp have fewer and fewer steps.
     #[test]
     fn fragments_do_not_overlap() {
         let s = Staircase::new(1e-2, 2, 16);
         let mut owned = vec![false; s.fragments];
-        let mut own = |start: u32, steps: u32| {
-            assert!(steps as usize <= s.tiles);
-            for k in start..start + steps {
-                assert!(!std::mem::replace(&mut owned[k as usize], true));
-            }
-        };
-        for head in s.m2l[HEADS..COLUMNS].iter().chain(&s.shifts[shifts::UP_HEAD..]) {
-            own(head >> 6, head & 63);
+        let mut own = |k: usize| assert!(!std::mem::replace(&mut owned[k], true));
+        for head in &s.shifts[shifts::UP_HEAD..] {
+            (0..head & 63).for_each(|k| own(((head >> 6) + k) as usize));
         }
-        assert!(owned.iter().all(|o| *o));
+        let mut far = 0;
+        for head in s.m2l[HEADS..COLUMNS].chunks(2).filter(|head| head[1] != 0) {
+            let steps = |slot: usize| (head[1] as usize >> (HEAD_BITS * slot) & ((1 << HEAD_BITS) - 1)) - HEAD_BIAS;
+            assert!((1..s.slots).all(|slot| steps(slot) <= steps(slot - 1)) && steps(0) <= s.tiles);
+            for slot in 0..s.slots {
+                (0..steps(slot)).for_each(|step| own(head[0] as usize + step * s.slots + slot));
+                far += steps(slot);
+            }
+        }
+        assert_eq!(far, s.far_fragments);
     }
 
     /// Every coefficient, and every number of an expansion's padding, is a column once, with the others of its class.
