@@ -64,7 +64,7 @@ __device__ inline int sign_of(u32 span, int v) {
 // The table of planes by k ^ a instead of k.
 __device__ inline u32 planes_for(u32 planes, int a) {
     if (a & 1) planes = (planes & 0x0f0f0f0f) << 4 | (planes & 0xf0f0f0f0) >> 4;
-    if (a & 2) planes = (planes & 0x00ff00ff) << 8 | (planes & 0xff00ff00) >> 8;
+    if (a & 2) planes = __byte_perm(planes, 0, 0x2301);
     if (a & 4) planes = planes << 16 | planes >> 16;
     return planes;
 }
@@ -119,9 +119,9 @@ __device__ inline void count_tiles(const Fmm &f, Work &w) {
             if (b >= 16) tiles_to += (n[k] + f.m2l_cells - 1) / f.m2l_cells;
         }
         if (threadIdx.x == 0) {
-            // Few tiles do not fill the chip: then the orbits of one are shared out.
+            // Few tiles do not fill the chip: then the orbits of one are shared out, to a part for each block at most.
             w.tiles = all;
-            w.parts = max(1u, min(8u, min(3 * gridDim.x / max(all, 1u), kSplitCells / max(all * f.m2l_cells, 1u))));
+            w.parts = max(1u, min(8u, min(gridDim.x / max(all, 1u), kSplitCells / max(all * f.m2l_cells, 1u))));
             f.state->parts = w.parts;
         }
     }

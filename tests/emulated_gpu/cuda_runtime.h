@@ -63,6 +63,12 @@ inline int __float_as_int(float x) { return bits_of<int>(x); }
 inline float __int_as_float(int x) { return bits_of<float>(x); }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned which) {
+    const unsigned long long all = (unsigned long long)high << 32 | low;
+    unsigned y = 0;
+    for (int k = 0; k < 4; k++) y |= (unsigned)(all >> 8 * (which >> 4 * k & 7) & 255) << 8 * k;
+    return y;
+}
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) { return (unsigned)((((unsigned long long)high << 32) | low) >> (by & 31)); }
 inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
 inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
