@@ -101,6 +101,13 @@ struct Fmm {
 };
 static_assert(sizeof(Tree) == 144 && sizeof(Fmm) == 8 + 2 * 144 + 21 * 8 + 7 * 8 + 20 * 4, "mirrors of backend::cuda::fmm");
 
+// Has memory bring the line of `p` to the L2, where it is wanted soon.
+__device__ inline void fetch_ahead(const void *p) {
+#ifdef __CUDA_ARCH__
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+#endif
+}
+
 // Doubles to integers of the same order; 0 is below all of them.
 __device__ inline u64 ordered(double x) {
     const u64 bits = (u64)__double_as_longlong(x);

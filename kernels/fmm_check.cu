@@ -232,15 +232,15 @@ extern "C" __global__ void __launch_bounds__(512, 1) fmm_verdict(const __grid_co
     __shared__ Squares s_written[16];
     const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, m = f.tree[1].n, targets = min(m, gridDim.x * 512), k = blockIdx.x * 512 + threadIdx.x;
     double *error = (double *)(c.head + 12);
-    const bool done = !c.kinds || f.state->flags;
+    const bool done = !c.kinds || f.state->flags; // not waited for: what is read is there in any case
     Squares sum = {0, 0, 0}, wrong = {0, 0, 0}, exact = {0, 0, 0};
-    if (!done && k < targets) {
+    if (c.kinds && k < targets) {
         double v[12];
         written_at(f, (size_t)k * m / targets, v);
         const Squares s = squares_of(f, v);
         if (s.main < INFINITY && s.rest < INFINITY) sum = s;
     }
-    if (!done && warp == 0) compare(f, c, lane, wrong, exact);
+    if (c.kinds && warp == 0) compare(f, c, lane, wrong, exact);
     sum.add_lanes();
     if (lane == 0) s_written[warp] = sum;
     __syncthreads();

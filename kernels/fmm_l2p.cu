@@ -218,6 +218,9 @@ template <class T, int MAIN, int REST> struct L2p {
                 for (int k = 0; k < leaves; k++) s.offset[k + 1] += s.offset[k];
             }
             __syncthreads();
+            // The next potentials, a line each.
+            const size_t row = (size_t)MAIN * f.stride * sizeof(T), begin = (size_t)s.turn * leaves * row, end = (size_t)min(cells, (s.turn + 1) * leaves) * row;
+            for (size_t at = begin + 128 * (size_t)tid; at < end; at += 128 * kThreads) fetch_ahead((const char *)f.local + at);
             for (u32 k = tid; k < s.offset[leaves]; k += kThreads) {
                 int leaf = 0;
                 while (k >= s.offset[leaf + 1]) leaf++;

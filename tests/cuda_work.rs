@@ -362,3 +362,31 @@ fn a_missed_tolerance_is_computed_again_and_in_the_end_directly() {
     assert_eq!(run("no_number").2, [[1, 1, 0]; 2]);
     assert_eq!(run("infinite").2, [[1, 1, 1]; 2]);
 }
+
+#[test]
+#[ignore = "run by the others, under the fake driver"]
+fn memory_that_ends() {
+    let mut plan = plan(2);
+    set_particles(&mut plan, 1);
+    set_targets(&mut plan, 2);
+    let mut u = vec![0.0f64; 3 * N];
+    let statuses = [0; 3].map(|_| {
+        let evaluated = plan.evaluate(Field::Velocity { gradient: false }, ArrayMut::Host(&mut u[..]), None);
+        evaluated.err().map_or(0, |error| error.status)
+    });
+    println!("statuses {statuses:?}");
+}
+
+/// Device memory that is refused once, anywhere from the first array to the last: a status, and the next evaluation works.
+#[test]
+fn memory_that_ends_in_the_middle_is_asked_for_again() {
+    use wakefmm::error::WFMM_ERR_DEVICE_MEMORY;
+    let mut refused = 0;
+    for at in (1..30).step_by(3) {
+        let text = harness::run("memory_that_ends", &format!("full_at_{at}")).0;
+        let full = text.contains(&format!("statuses [{WFMM_ERR_DEVICE_MEMORY}, 0, 0]"));
+        assert!(full || text.contains("statuses [0, 0, 0]"), "allocation {at}: {text}");
+        refused += u32::from(full);
+    }
+    assert!(refused >= 5, "{refused} of ten were refused");
+}

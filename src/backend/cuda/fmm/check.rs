@@ -125,15 +125,23 @@ impl Check {
     pub fn begin(&self, kernels: &CheckKernels, f: &FmmArg, c: &CheckArg, stream: &Stream) -> Result<()> {
         self.fork.record(stream)?;
         self.side.wait(&self.fork)?;
-        let blocks = (f.n_in as usize).div_ceil(SOURCES).min(self.blocks).max(1);
-        // SAFETY: arguments as in fmm_check.cu; `partial` has room for that many blocks.
-        unsafe { launch!(&self.side, kernels.sample, [blocks as u32, 1, 1], 256, 0; *f, *c)? };
+        self.sum(kernels, f, c, &self.side)?;
         self.done.record(&self.side)
     }
 
-    /// Compares after all passes and brings the head to the host.
+    pub fn join(&self, stream: &Stream) -> Result<()> {
+        stream.wait(&self.done)
+    }
+
+    /// Starts the direct sums on `stream`.
+    pub fn sum(&self, kernels: &CheckKernels, f: &FmmArg, c: &CheckArg, stream: &Stream) -> Result<()> {
+        let blocks = (f.n_in as usize).div_ceil(SOURCES).min(self.blocks).max(1);
+        // SAFETY: arguments as in fmm_check.cu; `partial` has room for that many blocks.
+        unsafe { launch!(stream, kernels.sample, [blocks as u32, 1, 1], 256, 0; *f, *c) }
+    }
+
+    /// Compares after all passes and sums, and brings the head to the host.
     pub fn end(&self, kernels: &CheckKernels, f: &FmmArg, c: &CheckArg, stream: &Stream) -> Result<()> {
-        stream.wait(&self.done)?;
         let blocks = f.tree[1].n.div_ceil(512).clamp(1, SIZE_BLOCKS);
         // SAFETY: arguments as in fmm_check.cu; the head is page-locked memory, which the device writes where it is.
         unsafe { launch!(stream, kernels.verdict, [blocks, 1, 1], 512, 0; *f, *c) }

@@ -376,7 +376,11 @@ impl Passes<'_> {
             if cores {
                 replay.fork(stream)?;
             }
-            replay.beside(near)?;
+            replay.beside(|side| {
+                // One branch is cheaper than two.
+                check.sum(&k.check, &f, checked, side)?;
+                near(side)
+            })?;
         }
         mark(Pass::P2m)?;
         // SAFETY: as above.
@@ -399,6 +403,9 @@ impl Passes<'_> {
         mark(Pass::P2p)?;
         // SAFETY: as above.
         unsafe { launch!(stream, k.l2p, [8 * sms, 1, 1], 128, l2p_shared; f, leaves)? };
+        if !beside {
+            check.join(stream)?;
+        }
         check.end(&k.check, &f, checked, stream)?;
         mark(Pass::L2p)?;
         if recorded && !self.marks.is_empty() { replay.end_notes(stream) } else { Ok(()) }

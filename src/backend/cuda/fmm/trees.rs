@@ -2,7 +2,7 @@
 //! another more than they work. Both leave the same numbers.
 
 use super::args::{FmmArg, STATE_BYTES};
-use super::{Kind, Passes};
+use super::{Kind, Passes, replay};
 use crate::backend::cuda::context::{Context, Function};
 use crate::backend::cuda::memory::clear_at;
 use crate::backend::cuda::stream::{Stream, launch};
@@ -75,11 +75,6 @@ impl Passes<'_> {
         unsafe { launch!(stream, self.kernels.segments, [4 * sms, 1, 1], 256, 0; *f) }
     }
 
-    /// Once the root cube is known; what follows leaves the arithmetic units alone.
-    fn begin_check(&self, stream: &Stream) -> Result<()> {
-        self.check.0.begin(&self.kernels.check, &self.laid.f, &self.check.1, stream)
-    }
-
     fn small_trees(&self, f: &FmmArg, most: u32, stream: &Stream, mark: &impl Fn(Pass) -> Result<()>) -> Result<()> {
         let k = &self.kernels.small;
         if self.recipe.kind == Kind::Segment {
@@ -91,7 +86,6 @@ impl Passes<'_> {
         unsafe {
             launch!(stream, k.boxes, [most.div_ceil(256), 2, 1], 256, 0; *f)?;
             launch!(stream, k.keys, [most.div_ceil(RUN as u32), 2, 1], RUN as u32, 0; *f)?;
-            self.begin_check(stream)?;
             launch!(stream, k.places, [most.div_ceil(64), 2, 1], 256, keys; *f)?;
             launch!(stream, k.cells, [1, 2, 1], 1024, keys; *f)?;
             mark(Pass::Tree)?;
@@ -132,7 +126,10 @@ impl Passes<'_> {
             if work.targets {
                 launch!(stream, k.keys, some, 256, 0; t)?;
             }
-            self.begin_check(stream)?;
+            // Here the root cube is known, and what follows leaves the arithmetic units alone.
+            if !replay::is_small(&f) {
+                self.check.0.begin(&k.check, &f, &self.check.1, stream)?;
+            }
             if work.targets {
                 for pass in 0..f.sort_passes {
                     launch!(stream, k.sort, [most.div_ceil(2048), 2, 1], 256, 0; t, pass)?;
