@@ -86,7 +86,9 @@ fn every_place_in_single_precision() {
     let is_asked = |name: &str, kind| {
         let on_segments =
             matches!(kind, Kind::Segments | Kind::Both) && ["targets = sources", "targets on middles"].contains(&name);
-        !["far source", "far targets"].contains(&name) && !on_segments && !(name == "coincident" && kind == Kind::Both)
+        let on_particles = kind == Kind::Both && name == "coincident";
+        let far = ["far source", "far targets"].contains(&name);
+        !(on_segments || on_particles || far)
     };
     with_gpu("every_place_in_single_precision", &[], || all_places::<f32>(1e-3, 1e3, is_asked));
 }
