@@ -93,7 +93,7 @@ abi: all
 	sh tests/abi/check.sh "$(RELEASE)" build/abi --write
 
 memcheck: all
-	CHECKER="valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite" \
+	CHECKER="valgrind -q --fair-sched=try --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite" \
 	    sh tests/run.sh "$(RELEASE)" build/memcheck
 
 generate:

@@ -8,7 +8,7 @@
 #include "check.h"
 
 #ifdef UNDER_CHECKER /* valgrind is some fifty times slower */
-enum { N = 3000, THREADS = 8, SMALL = 60, ROUNDS = 2 };
+enum { N = 5000, THREADS = 8, SMALL = 60, ROUNDS = 2 };
 #else
 enum { N = 20000, THREADS = 8, SMALL = 400, ROUNDS = 10 };
 #endif
