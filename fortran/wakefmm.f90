@@ -378,7 +378,7 @@ module wakefmm
     integer(c_int64_t) :: host_bytes = 0
     !> Device memory of the plan in bytes.
     integer(c_int64_t) :: device_bytes = 0
-    !> Relative L2 error: on a CPU the one that the error estimates expect, on a GPU the one found on a sample of targets.
+    !> Relative L2 error of the fast multipole method, found on a sample of targets; 0 after a direct sum.
     real(c_double) :: estimated_error = 0
     !> Wall-clock seconds of each pass, indexed by WFMM_PASS_*.
     real(c_double) :: seconds(0:WFMM_PASS_COUNT-1) = 0

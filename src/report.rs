@@ -85,7 +85,7 @@ pub struct wfmm_report {
     pub host_bytes: u64,
     /// Device memory of the plan in bytes.
     pub device_bytes: u64,
-    /// Relative L2 error: on a CPU the one that the error estimates expect, on a GPU the one found on a sample of targets.
+    /// Relative L2 error of the fast multipole method, found on a sample of targets; 0 after a direct sum.
     pub estimated_error: f64,
     /// Wall-clock seconds of each pass, indexed by `WFMM_PASS_*`.
     pub seconds: [f64; WFMM_PASS_COUNT],
