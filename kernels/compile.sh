@@ -50,8 +50,8 @@ compile() {
     unit=$1
     wanted=$(digest "$unit")
     if [ "$wanted" = "$(recorded "$out" "$unit")" ] && [ -f "$out/$unit.fatbin" ]; then return 0; fi
-    # From the folder of the sources: no path of this machine enters the fat binary.
-    if ! (cd "$here" && "$nvcc" $flags $targets $(hopper "$unit") --fatbin -o "$out/$unit.fatbin" "$unit.cu") >"$out/$unit.log" 2>&1; then
+    # From a folder that is called the same on every machine: names of what is static in a unit are made from it.
+    if ! (cd "$stage" && "$nvcc" $flags $targets $(hopper "$unit") --fatbin -o "$out/$unit.fatbin" "$unit.cu") >"$out/$unit.log" 2>&1; then
         cat "$out/$unit.log" >&2; rm -f "$out/$unit.log"; return 1
     fi
     sh "$here/resources.sh" <"$out/$unit.log" >"$out/$unit.resources.txt"
@@ -61,6 +61,15 @@ compile() {
 }
 
 out=$(cd "$out" && pwd)
+stage=/tmp/libwakefmm-kernels
+tries=0
+until mkdir "$stage" 2>/dev/null; do # another compilation
+    tries=$((tries + 1)); sleep 1
+    [ $tries -lt 900 ] || { echo "$stage is there: remove it if nothing compiles" >&2; exit 1; }
+done
+trap 'rm -rf "$stage"' EXIT
+trap 'exit 1' INT TERM
+cp "$here"/*.cu "$here"/*.cuh "$stage"
 failed=0; running=""
 for unit in "$@"; do
     compile "$unit" & running="$running $!"
