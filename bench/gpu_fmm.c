@@ -100,7 +100,8 @@ static void time_case(wfmm_session *s, struct work w) {
         calls.of[k] = end - begin; sets.of[k] = set - begin; device.of[k] = on_device(&r);
     }
     double error = 0;
-    if (w.n <= 1000000) must(wfmm_plan_check_f64(plan, 500, 7, &error), "check");
+    /* Few targets miss the largest velocities, to which errors are relative: 500 of 1e7 beside 2e4 sources found up to four times the error. */
+    if (w.n <= 1000000) must(wfmm_plan_check_f64(plan, 4000, 7, &error), "check");
     failures += error > w.tolerance;
     const double call = middle(calls.of, REPETITIONS), kernels = middle(device.of, REPETITIONS);
     printf("error %.1e%s, device %.3f ms (%.3f to %.3f), call %.2f (%.2f to %.2f), set %.2f, host over device %.2f; method %d, order %d, depth %d, cells %lld; passes ms:", error,

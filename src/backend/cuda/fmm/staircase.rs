@@ -41,8 +41,9 @@ pub struct Staircase {
     pub far_fragments: usize,
     /// Those of all operators that are used.
     pub products: usize,
-    /// Whether orders up to the highest meet the budget.
+    /// Whether orders up to the highest meet the budget; what these lose with nothing dropped.
     pub reached: bool,
+    pub floor: f64,
 }
 
 /// Offsets up to signs: their place, and how many of them a target has on average.
@@ -91,7 +92,7 @@ impl Staircase {
             2.0 * sum // the coarser levels together lose as much again
         };
         let (mut low, mut high) = (1e-40f64, 1.0f64);
-        let reached = lost(low) <= budget * budget;
+        let floor = lost(low).sqrt();
         for _ in 0..100 {
             let tau = (low * high).sqrt();
             if lost(tau) > budget * budget { high = tau } else { low = tau }
@@ -110,7 +111,11 @@ impl Staircase {
         let shell_of =
             |i: usize| shells.iter().position(|shell| shell.0 == orbits[i].distance2()).expect("made from them");
         let shell: Vec<usize> = (0..orbits.len()).map(shell_of).collect();
-        Self { reached, ..Self::tabulate(order, &orbits, |a, b, i| kept(a, b, &powers[shell[i]])) }
+        Self {
+            reached: floor <= budget,
+            floor,
+            ..Self::tabulate(order, &orbits, |a, b, i| kept(a, b, &powers[shell[i]]))
+        }
     }
 
     fn tabulate(order: usize, orbits: &[Orbit], keep: impl Fn(usize, usize, usize) -> bool) -> Self {
@@ -125,6 +130,7 @@ impl Staircase {
             far_fragments: 0,
             products: 0,
             reached: true,
+            floor: 0.0,
         };
         s.lay_out_columns();
         // Steps of columns that a tile of rows needs of an orbit.
