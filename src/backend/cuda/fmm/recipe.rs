@@ -296,7 +296,7 @@ fn whole(cells: f64) -> f64 {
         return if cells <= 1.1 { 1.0 } else { 2.0 };
     }
     let below = 2.0 * (cells / 2.0).floor();
-    let most = if below < 8.0 { 1.1 * below } else { (below * (below + 2.0)).sqrt() };
+    let most = if below < 8.0 { 1.09 * below } else { (below * (below + 2.0)).sqrt() };
     if cells <= most { below } else { below + 2.0 }
 }
 
