@@ -141,12 +141,17 @@ fn small() {
 
 #[test]
 fn small_problems_have_kernels_of_their_own() {
+    let five = ["boxes", "keys", "places", "cells", "lists"].map(|kernel| format!("fmm_small_{kernel}"));
+    let two = ["trees", "finish"].map(|kernel| format!("fmm_cluster_{kernel}"));
+    for gpu in ["ampere", "none"] {
+        let parts = log_of("small", gpu);
+        let did = |what: &str| has(&parts.iter().find(|(n, _)| n == "first").unwrap().1, what);
+        assert!(five.iter().all(|kernel| did(kernel) == (gpu == "ampere")), "{gpu}");
+        assert!(two.iter().all(|kernel| did(kernel) == (gpu == "none")), "{gpu}");
+    }
     let parts = log_of("small", "none");
     let lines = |name: &str| &parts.iter().find(|(n, _)| n == name).unwrap().1;
     let did = |what: &str| has(lines("first"), what);
-    for kernel in ["boxes", "keys", "places", "cells", "lists"] {
-        assert!(did(&format!("fmm_small_{kernel}")), "{kernel}");
-    }
     for kernel in ["fmm_bounds", "fmm_sort", "fmm_links", "fmm_gather", "fmm_lists"] {
         assert!(!did(kernel), "{kernel}");
     }

@@ -14,6 +14,7 @@
 #define __device__
 #define __host__
 #define __grid_constant__
+#define __noinline__
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 // The build (harness.rs) reads these two in the preprocessed text.

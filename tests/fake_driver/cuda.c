@@ -74,7 +74,7 @@ int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
 int cuDeviceGetName(char *name, int capacity, int device) { (void)device; strncpy(name, "Fake GPU", (size_t)capacity); return 0; }
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; *bytes = (size_t)8 << 30; return 0; }
 int cuDeviceGetAttribute(int *value, int which, int device) {
-    *value = which == 75 ? (is("old_gpu") ? 6 : 9) : which == 76 ? (is("old_gpu") ? 1 : 0) : which == 16 ? 10 + device : which == 97 ? 232448 : 1;
+    *value = which == 75 ? (is("old_gpu") ? 6 : is("ampere") ? 8 : 9) : which == 76 ? (is("old_gpu") ? 1 : 0) : which == 16 ? 10 + device : which == 97 ? 232448 : 1;
     return 0;
 }
 int cuDevicePrimaryCtxRetain(void **out, int device) {
@@ -227,7 +227,7 @@ int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsi
     note(name, -1);
     if (!strcmp(name, "extent")) later(NULL, (const void *)*(uintptr_t *)p[0], 0, *(long long *)p[1]);
     /* The first word of the FMM's argument is the address of its state, whose first word are its flags. */
-    if (!strcmp(name, "fmm_renew") || !strcmp(name, "fmm_small_boxes")) **(unsigned **)p[0] = 0;
+    if (!strcmp(name, "fmm_renew") || !strcmp(name, "fmm_small_boxes") || !strncmp(name, "fmm_cluster_finish", 18)) **(unsigned **)p[0] = 0;
     if (!strcmp(name, "fmm_inside") && is("outside")) **(unsigned **)p[0] |= 8;
     for (int i = 0; i < 256; i++) {
         if (f != &functions[i]) continue;
