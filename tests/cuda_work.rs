@@ -129,7 +129,7 @@ fn what_did_not_change_is_not_done_again() {
 fn small() {
     let mut plan = plan(2);
     let x: Vec<f64> = (0..9000).map(|i| f64::from(i * 7919 % 10_007) / 10_007.0).collect();
-    for name in ["first", "second", "third"] {
+    for name in ["first", "second", "third", "fourth"] {
         let particles = Particles { n: 3000, position: Array::Host(&x[..]), strength: Array::Host(&x[..]), core: None };
         plan.set_particles(Some(particles)).unwrap();
         plan.set_targets(Some((3000, Array::Host(&x[..])))).unwrap();
@@ -156,7 +156,9 @@ fn small_problems_have_kernels_of_their_own() {
         assert!(!did(kernel), "{kernel}");
     }
     assert!(did("fmm_p2m") && did("fmm_p2p") && did("fmm_l2p"));
-    assert!(has(lines("second"), "record") && lines("third").iter().all(|line| line == "replay"));
+    // One graph with notes of the passes, one without.
+    assert!(["second", "third"].iter().all(|name| has(lines(name), "record")));
+    assert!(lines("fourth").iter().all(|line| line == "replay"));
 }
 
 #[test]
@@ -166,8 +168,8 @@ fn what_is_queued_again_is_recorded_and_replayed() {
     // The first evaluation of its kind after others, the second, and those that follow.
     assert!(!has(lines("sources 0"), "replay"));
     assert!(has(lines("sources 1"), "record") && has(lines("sources 1"), "replay"));
-    assert!(lines("sources 2").iter().all(|line| line == "replay"), "{:?}", lines("sources 2"));
-    assert_eq!(lines("sources 3"), lines("sources 2"));
+    assert!(has(lines("sources 2"), "record"), "without notes of the passes");
+    assert!(lines("sources 3").iter().all(|line| line == "replay"), "{:?}", lines("sources 3"));
     // A driver that records nothing: all is queued as the first time.
     let parts = log_of("reuse", "no_graphs");
     let last = &parts.last().unwrap().1;

@@ -5,7 +5,8 @@
 //!   args layout the kernels' arguments, where they lie reuse       what the last evaluation left
 //!   shifts      the same for M2M and L2L                 set         FMM or direct, all kinds of source
 //!   replay      graphs of small evaluations              trees       launches of both trees and the lists
-//!   check       the error at a few targets               mod         FmmSum: passes, retries
+//!   check       the error at a few targets               times       seconds of the passes
+//!   mod         FmmSum: passes, retries
 //! ```
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Counts stay on the
@@ -21,6 +22,7 @@ mod reuse;
 mod set;
 mod shifts;
 mod staircase;
+mod times;
 mod trees;
 
 use super::context::{Context, Function};
@@ -40,6 +42,7 @@ use replay::Replay;
 use reuse::{Keeper, Shape, Work};
 pub use set::FmmSet;
 use std::sync::Arc;
+use times::Times;
 
 // SAFETY: plain numbers without padding.
 unsafe impl Plain for StateHead {}
@@ -75,6 +78,7 @@ pub struct FmmSum<T: CudaReal> {
     keeper: Keeper,
     replay: Replay,
     head: Locked<StateHead>,
+    times: Times,
     /// Bounds that the host keeps: cells of each tree, and levels; levels that an evaluation found too few at less.
     cell_capacity: [usize; 2],
     max_level: u32,
@@ -162,6 +166,7 @@ impl<T: CudaReal> FmmSum<T> {
             keeper: Keeper::default(),
             replay: Replay::new(context)?,
             head: Locked::new(context, 1)?,
+            times: Times::default(),
             cell_capacity: [0; 2],
             max_level: 0,
             deepened: 0,
@@ -196,7 +201,8 @@ impl<T: CudaReal> FmmSum<T> {
         stream.synchronize()
     }
 
-    /// Evaluates on `stream` and waits: the field, or an error and nothing written. `marks` are the ends of the passes.
+    /// Evaluates on `stream` and waits: the field, or an error and nothing written. `begin` and `marks` are for the ends of the
+    /// passes, if these are noted.
     pub fn evaluate(
         &mut self,
         inputs: &DeviceInputs,
@@ -204,7 +210,7 @@ impl<T: CudaReal> FmmSum<T> {
         output: Output,
         (check, place): (&Check, Place),
         stream: &Stream,
-        marks: &[(Pass, Event)],
+        (begin, marks): (&Event, &[(Pass, Event)]),
     ) -> Result<()> {
         let sources = self.sources(inputs);
         self.bound(sources.n, inputs.targets.n);
@@ -217,6 +223,12 @@ impl<T: CudaReal> FmmSum<T> {
                 continue;
             }
             let checked = check.arg(place, self.head.as_ref().as_ptr() as u64);
+            let queued = (laid.f, work, checked);
+            let (small, again) = (replay::is_small(&laid.f), self.replay.is_last(&queued));
+            let noted = self.times.wants(work, [sources.n, inputs.targets.n], small, again);
+            if noted {
+                begin.record(stream)?;
+            }
             let passes = Passes {
                 kernels: &self.kernels,
                 recipe: &self.recipe,
@@ -224,10 +236,9 @@ impl<T: CudaReal> FmmSum<T> {
                 laid: &laid,
                 work,
                 check: (check, checked),
-                marks,
+                marks: if noted { marks } else { &[] },
             };
-            let queued = (laid.f, work, checked);
-            self.replay.run(queued, stream, |replay, recorded| passes.enqueue(stream, replay, recorded))?;
+            self.replay.run(queued, noted, stream, |replay, recorded| passes.enqueue(stream, replay, recorded))?;
             stream.synchronize()?;
             if self.learn() {
                 self.keeper.keep(self.recipe.kind, inputs, shape);
@@ -309,6 +320,7 @@ impl<T: CudaReal> FmmSum<T> {
             self.keeper.was_outside();
         }
         if head.flags & DEPTH_OVERFLOW != 0 {
+            self.recipe.shallow = false;
             let more = if self.max_level < trees::SMALL_LEVELS { 1 } else { 3 };
             self.max_level = (self.max_level + more).min(DEEPEST);
             self.deepened = self.max_level;
