@@ -161,12 +161,13 @@ template <int REG, int PART, class T, class Exact> WFMM_DEVICE void add_segment_
     const T l2 = square(l), il2 = rcp_of(l2), i1 = rsqrt_of(g.n1), i2 = rsqrt_of(g.n2), i12 = i1 * i2;
     const T z1 = dot(g.r1, l), z2 = dot(g.r2, l), i11 = i1 * i1, i22 = i2 * i2;
     const bool between = is_negative(g.inner);
-    // h = (|r1|+|r2|)/D, b = slope of h along ℓ, m = -ρ ∂h/∂ρ - 2h.
+    // h = (|r1|+|r2|)/D, b = slope of h along ℓ, m = -ρ ∂h/∂ρ - 2h: its second form is for points far along the line, where the
+    // terms of the first cancel; near an end those of the second do, by r/ℓ.
     const T e = fma(fabs(g.inner), i12, T(1));
     const T above = between ? e : i12, below = between ? i12 * g.c2 : e;
     const T h = (i1 + i2) * above * rcp_of(below);
     const T b = -(z1 + z2) * il2 * i12 * i12 * rcp_of(i1 + i2) * (i11 + i12 + i22);
-    const T m = z1 * z2 < 0 ? fma(z1 * i1, i11, -(z2 * i2 * i22)) * il2 : T(0.5) * (fma(z1 + z2, b, fma(i1, i11, i2 * i22)));
+    const T m = fmin(fabs(z1), fabs(z2)) < l2 ? fma(z1 * i1, i11, -(z2 * i2 * i22)) * il2 : T(0.5) * (fma(z1 + z2, b, fma(i1, i11, i2 * i22)));
     T value, along, across;
     if constexpr (REG == OFFSET) {
         const T a = (g.n1 * g.n2) * i12, d = a * (between ? g.c2 * rcp_of(a * e) : a * e), i = rcp_of(d + s.core);

@@ -161,6 +161,37 @@ fn segments_follow_the_oracle() {
     }
 }
 
+/// Beside an end, from a hundredth to a hundred thousandth of the segment's length: nothing of the slopes is lost there.
+#[test]
+fn slopes_hold_beside_an_end() {
+    let kernels = kernels("ends");
+    let mut random = Random(5);
+    for reg in SEGMENTS.into_iter().filter(|reg| *reg != Offset) {
+        for (f64, tol) in [(1, [1e-13, 1e-13, 1e-13]), (0, [4e-5, 4e-5, 4e-5])] {
+            let mut worst = [0.0f64; 3];
+            let mut taken = 0;
+            while taken < 2000 {
+                let (l, d) = (random.vector(0.2 * SIDE), random.vector(1.0));
+                let reach = size(&l) * 10f64.powf(-2.0 - 3.0 * random.unit());
+                let x: [f64; 3] = std::array::from_fn(|i| (d[i] * reach) as f32 as f64);
+                let inner: f64 = (0..3).map(|i| x[i] * l[i]).sum();
+                if inner.abs() > 0.97 * size(&x) * size(&l) || size(&x) == 0.0 {
+                    continue; // there the digits of the distance to the line are lost, which has other tests
+                }
+                taken += 1;
+                let ends: [f64; 6] = std::array::from_fn(|i| if i < 3 { 0.0 } else { l[i - 3] });
+                let mut got = [0.0; 15];
+                let c = 0.3 * reach;
+                unsafe { (kernels.segment)(f64, reg as i32, 0, x.as_ptr(), ends.as_ptr(), 0.7, c, got.as_mut_ptr()) };
+                let of = |part| as_row(&segment(reg, part, x, [0.0; 3], l, 0.7, c));
+                let error = difference(&got, &of(Part::Regularized), &of(Part::Singular));
+                (0..3).for_each(|i| worst[i] = worst[i].max(error[i]));
+            }
+            assert!((0..3).all(|i| worst[i] <= tol[i]), "{reg:?} f64 {f64}: {worst:?} above {tol:?}");
+        }
+    }
+}
+
 #[test]
 fn charges_follow_the_oracle() {
     let kernels = kernels("charges");

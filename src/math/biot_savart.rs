@@ -130,8 +130,9 @@ impl SegmentPair {
         let (z1, z2) = (dot(v1, t), dot(v2, t));
         // 1/r1³ - 1/r2³ = ℓ B without the cancellation of short segments: r2² - r1² = -ℓ (z1 + z2).
         let b = -(z1 + z2) / (p * (r1 + r2)) * (1.0 / (r1 * r1) + 1.0 / p + 1.0 / (r2 * r2));
-        // (z1/r1³ - z2/r2³)/ℓ: a sum of positive terms between the points, rearranged outside for short segments.
-        let m = if z1 * z2 < 0.0 {
+        // (z1/r1³ - z2/r2³)/ℓ: a sum of positive terms between the points, rearranged where short segments are far; near an end
+        // the rearranged terms cancel.
+        let m = if z1.abs().min(z2.abs()) < length {
             (z1 / r1.powi(3) - z2 / r2.powi(3)) / length
         } else {
             0.5 * (1.0 / r1.powi(3) + 1.0 / r2.powi(3) + (z1 + z2) * b)

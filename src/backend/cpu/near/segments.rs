@@ -207,7 +207,7 @@ impl<S: Simd, T: Real> Pair<S, T> {
         let b = z * self.inverse * (i1.fma(i1, i2.fma(i2, pp))) * (pp * pp / (i1 + i2));
         let outside = (c1 + c2 - z * b) * constant(s, 0.5);
         let inside = (z1 * c1 - z2 * c2) * (self.inverse * self.unit);
-        (b, (z1 * z2).lt(Lane::zero(s)).select(inside, outside))
+        (b, z1.abs().min(z2.abs()).lt((z1 - z2).abs()).select(inside, outside))
     }
 }
 
