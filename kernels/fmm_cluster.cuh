@@ -228,16 +228,25 @@ __device__ inline void cluster_trees(const Fmm &f, unsigned short *count) {
 }
 #endif
 
-// Target cells by level and octant, by one block of 256 threads, and counters to zero.
+// Counters to zero: all of the state but what the first launch left and what finish_tiles writes; by the blocks from the second on.
+__device__ inline void finish_clear(const Fmm &f) {
+    u32 *words = (u32 *)f.state;
+    for (u32 w = (blockIdx.x - 1) * 256 + threadIdx.x; w < sizeof(State) / 4; w += (gridDim.x - 1) * 256) {
+        const u32 at = 4 * w;
+        const bool found = at < offsetof(State, parts) || (at >= offsetof(State, longest) && at < offsetof(State, sort_ticket));
+        const bool table = at >= offsetof(State, tree_flags) && at < offsetof(State, histogram) + sizeof(State::histogram);
+        if (!found && !table) words[w] = 0;
+    }
+}
+
+// Target cells by level and octant, by one block of 256 threads.
 __device__ inline void finish_tiles(const Fmm &f) {
     __shared__ u32 bin[32], cursor[32];
     State &s = *f.state;
     const u32 i = threadIdx.x, cells = s.level_begin[1][kLevels];
     u32 info[3];
     for (u32 k = 0; k < 3; k++) { const u32 c = k * 256 + i; info[k] = c < cells ? f.tree[1].info[c] : 0; }
-    if (i == 0) { s.flags = s.tree_flags[0] | s.tree_flags[1]; s.parts = 0; s.near_pairs = s.core_pairs = s.far_pairs = 0; }
-    if (i < 8) s.work_ticket[i] = 0;
-    if (i < 2 * kLevels) s.translated[i / kLevels][i % kLevels] = 0;
+    if (i == 0) s.flags = s.tree_flags[0] | s.tree_flags[1];
     if (i >= 32 && i < kBins) s.bin_count[i] = s.bin_cursor[i] = 0;
     if (i < 32) bin[i] = 0;
     __syncthreads();
@@ -254,12 +263,13 @@ __device__ inline void finish_tiles(const Fmm &f) {
     for (u32 k = 0; k < 3; k++) if (k * 256 + i < cells) f.tile_cell[atomicAdd(&cursor[info_level(info[k]) * 8 + info_octant(info[k])], 1u)] = k * 256 + i;
 }
 
-// The second launch. y = 0: source cells beside the target cells; 1 and 2: the trees' points in their order; 3: tiles.
-// Launch: 256 threads, grid-stride.
+// The second launch. y = 0: source cells beside the target cells; 1 and 2: the trees' points in their order; 3: tiles, counters.
+// Launch: 256 threads, grid-stride, at least two blocks in x.
 template <class T> __device__ void cluster_finish(const Fmm &f) {
     const u32 first = blockIdx.x * 256 + threadIdx.x, step = gridDim.x * 256;
     if (blockIdx.y == 3) {
-        if (blockIdx.x == 0) finish_tiles(f);
+        if (blockIdx.x) finish_clear(f);
+        else finish_tiles(f);
         return;
     }
     if (blockIdx.y == 0) {

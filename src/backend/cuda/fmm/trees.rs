@@ -115,7 +115,7 @@ impl Passes<'_> {
             unsafe {
                 launch!(stream, cluster.trees, [CLUSTER, 2, 1], 1024, shared; *f)?;
                 mark(Pass::Tree)?;
-                launch!(stream, cluster.finish, [sms / 2, 4, 1], 256, 0; *f)?;
+                launch!(stream, cluster.finish, [(sms / 2).max(2), 4, 1], 256, 0; *f)?;
             }
             return mark(Pass::Lists);
         }
