@@ -41,7 +41,7 @@ struct State {
     u32 cells[2];                  // cells that the trees need
     u32 parts;                     // M2L sums of a tile are taken in so many parts
     u64 near_pairs, core_pairs, far_pairs;
-    u64 unused[2];
+    u64 errors[2];                 // of what the host reads: found on a sample, written there (fmm_check.cuh), not here
     u64 upper[3], lower[3];        // ordered bits of max x and of max -x
     u64 longest;                   // ordered bits of the longest segment
     u64 least_core, most_core;     // ordered bits of minus the least core and of the largest
@@ -172,13 +172,16 @@ __device__ inline u32 child_of(const Tree &t, u32 cell, int octant) {
     return mask >> octant & 1 ? t.child[cell] + __popc(mask & ((1u << octant) - 1)) : kNone;
 }
 
-// Centre (scaled coordinates) and side of a cell.
-template <class T> __device__ inline T cell_geometry(const Tree &t, const Root &root, u32 cell, T *centre) {
-    const double side = root.side / (double)(1u << info_level(t.info[cell]));
+// Centre (scaled coordinates) and side of a cell, by its key.
+template <class T> __device__ inline T place_of_cell(const Root &root, int level, u64 key, T *centre) {
+    const double side = root.side / (double)(1u << level);
     int c[3];
-    unmorton(t.cell_key[cell], c);
+    unmorton(key, c);
     for (int k = 0; k < 3; k++) centre[k] = (T)((c[k] + 0.5) * side);
     return (T)side;
+}
+template <class T> __device__ inline T cell_geometry(const Tree &t, const Root &root, u32 cell, T *centre) {
+    return place_of_cell(root, info_level(t.info[cell]), t.cell_key[cell], centre);
 }
 
 } // namespace fmm

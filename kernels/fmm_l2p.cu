@@ -3,6 +3,7 @@
 // The velocity is the curl of the vector potential, and a derivative of a local expansion is one of an order less: a block
 // turns the potentials of some leaves into expansions of the fields (the velocity and its gradient; or a potential and its
 // gradient), then its lanes, one a target whatever its leaf, sum them while the harmonics run by.
+#include "fmm_check.cuh"
 #include "fmm_harmonics.cuh"
 using namespace fmm;
 
@@ -54,9 +55,13 @@ template <class T, int F> __device__ __forceinline__ void evaluate(const Coeffic
     }
 }
 
-template <class T> __device__ inline void write(void *out, u32 is_f64, u32 accumulate, size_t at, T v) {
-    if (is_f64) ((double *)out)[at] = accumulate ? ((double *)out)[at] + v : v;
-    else ((float *)out)[at] = accumulate ? ((float *)out)[at] + (float)v : (float)v;
+// Returns what is there then.
+template <class T> __device__ inline double write(void *out, u32 is_f64, u32 accumulate, size_t at, T v) {
+    double w = is_f64 ? (double)v : (double)(float)v;
+    if (accumulate) w = is_f64 ? ((double *)out)[at] + v : (double)(((float *)out)[at] + (float)v);
+    if (is_f64) ((double *)out)[at] = w;
+    else ((float *)out)[at] = (float)w;
+    return w;
 }
 
 // Tables of a block, and the leaves of its turn.
@@ -64,8 +69,10 @@ template <class T, int F> struct Shared {
     T rise[triangle(kDegrees, 0)], scale[triangle(kDegrees, 0)], grow[kDegrees];
     uint16_t pair[triangle(kDegrees, 0)]; // l << 8 | m of a pair in the order of columns
     uint16_t place[256];                  // of a coefficient among the potentials
-    u32 begin[kMostLeaves], offset[kMostLeaves + 1], turn;
+    u32 begin[kMostLeaves], offset[kMostLeaves + 1], turn; // offset: targets of the leaves before
+    int level[kMostLeaves];                                // -1: not a leaf
     T centre[kMostLeaves][3], inv[kMostLeaves];
+    Squares size[kWarps];
 };
 
 // MAIN: fields of the first result (3 velocities, 1 potential); REST: of the second (9 or 3; 0: not wanted).
@@ -75,12 +82,12 @@ template <class T, int MAIN, int REST> struct L2p {
 
     // Fills the tables of a block: fields of n degrees, potentials of `order`.
     static __device__ void prepare(Shared<T, F> &s, int n, int order) {
-        for (int m = threadIdx.x >> 5; m < n; m += kWarps)
-            for (int l = m + (threadIdx.x & 31); l < n; l += 32) {
-                const int q = column(n, m) + l - m;
-                s.rise[q] = (T)kHarmonics.rise[triangle(l, m)]; s.scale[q] = (T)kHarmonics.scale[triangle(l, m)];
-                s.pair[q] = (uint16_t)(l << 8 | m);
-            }
+        for (int k = threadIdx.x; k < n * n; k += kThreads) {
+            const int m = k / n, l = k - m * n, q = column(n, m) + l - m;
+            if (l < m) continue;
+            s.rise[q] = (T)kHarmonics.rise[triangle(l, m)]; s.scale[q] = (T)kHarmonics.scale[triangle(l, m)];
+            s.pair[q] = (uint16_t)(l << 8 | m);
+        }
         if (threadIdx.x < kDegrees) s.grow[threadIdx.x] = (T)0.5 / (T)(threadIdx.x + 1);
         for (int k = threadIdx.x; k < order * order; k += kThreads) {
             int l, m, sine;
@@ -144,33 +151,89 @@ template <class T, int MAIN, int REST> struct L2p {
         }
     }
 
-    static __device__ void target(const Fmm &f, const Shared<T, F> &s, const Pair *e, int n, u32 i, int leaf, T unit) {
-        const Vec4<T> p = ((const Vec4<T> *)f.tree[1].point)[i];
-        const T *near = (const T *)f.field + (size_t)i * f.fields;
-        const size_t to = f.tree[1].order[i];
-        T v[F];
+    // A target as it lies in memory: what is asked for before the fields are ready, as far as registers go.
+    struct Target {
+        static constexpr int kEarly = F <= 4 ? F : 0;
+        Vec4<T> at;
+        T near[F];
+        u32 i, to;
+        __device__ void load(const Fmm &f, u32 of) {
+            i = of;
+            at = ((const Vec4<T> *)f.tree[1].point)[i];
+            load_near<0, kEarly>(f);
+            to = f.tree[1].order[i];
+        }
+        template <int FROM, int TO> __device__ void load_near(const Fmm &f) {
 #pragma unroll
-        for (int k = 0; k < F; k++) v[k] = near[k];
+            for (int k = FROM; k < TO; k++) near[k] = ((const T *)f.field)[(size_t)i * f.fields + k];
+        }
+    };
+
+    static __device__ Squares put(const Fmm &f, const Shared<T, F> &s, const Pair *e, int n, Target &t, int leaf, T unit, T slope) {
         const T inv = s.inv[leaf];
-        evaluate<T, F>(e, s.rise, s.grow, n, (p.x - s.centre[leaf][0]) * inv, (p.y - s.centre[leaf][1]) * inv, (p.z - s.centre[leaf][2]) * inv, v);
+        t.template load_near<Target::kEarly, F>(f);
+        evaluate<T, F>(e, s.rise, s.grow, n, (t.at.x - s.centre[leaf][0]) * inv, (t.at.y - s.centre[leaf][1]) * inv, (t.at.z - s.centre[leaf][2]) * inv, t.near);
+        const size_t to = t.to;
+        double w[F];
 #pragma unroll
-        for (int k = 0; k < MAIN; k++) write(f.out_main, f.out_is_f64, f.accumulate, to * MAIN + k, v[k] * unit);
-        const T slope = unit * (T)f.state->root.scale;
+        for (int k = 0; k < MAIN; k++) w[k] = write(f.out_main, f.out_is_f64, f.accumulate, to * MAIN + k, t.near[k] * unit);
 #pragma unroll
-        for (int k = 0; k < REST; k++) write(f.out_gradient, f.out_is_f64, f.accumulate, to * REST + k, v[MAIN + k] * slope);
+        for (int k = 0; k < REST; k++) w[MAIN + k] = write(f.out_gradient, f.out_is_f64, f.accumulate, to * REST + k, t.near[MAIN + k] * slope);
+        return Squares::of<MAIN, REST>(w);
     }
 
-    static __device__ void run(const Fmm &f, int most) {
+    // What a leaf is, by one thread each; the leaves' targets follow one another.
+    static __device__ void describe(const Fmm &f, Shared<T, F> &s, const Root &root, u32 first, int leaves, u32 cells) {
+        const Tree &t = f.tree[1];
+        const int k = threadIdx.x;
+        const u32 c = first + k;
+        u32 count = 0;
+        if (k < leaves) {
+            int level = -1;
+            if (c < cells) {
+                const u32 info = t.info[c], begin = t.begin[c], end = t.end[c];
+                const u64 key = t.cell_key[c];
+                if (info_leaf(info)) {
+                    level = info_level(info); count = end - begin;
+                    s.begin[k] = begin;
+                    const T side = place_of_cell(root, level, key, s.centre[k]);
+                    s.inv[k] = 1 / side;
+                }
+            }
+            s.level[k] = level;
+        }
+        for (int d = 1; d < kMostLeaves; d *= 2) { const u32 before = __shfl_up_sync(~0u, count, d); if (k >= d) count += before; }
+        if (k < leaves) s.offset[k + 1] = count;
+    }
+
+    // The sum of a block's squares to `to`.
+    static __device__ void add_squares(Shared<T, F> &s, Squares sum, Squares *to) {
+        sum.add_lanes<REST>();
+        if ((threadIdx.x & 31) == 0) s.size[threadIdx.x >> 5] = sum;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            for (int w = 1; w < kWarps; w++) sum.add(s.size[w]);
+            *to = sum;
+        }
+    }
+
+    static __device__ void run(const Fmm &f, const Check &check, int most) {
         extern __shared__ __align__(16) unsigned char memory[];
         __shared__ Shared<T, F> s;
-        if (f.state->flags) return; // the host will enlarge what was too small and try again
-        const Tree &t = f.tree[1];
-        const Root root = f.state->root;
         const u32 cells = f.state->level_begin[1][kLevels];
+        const Root root = f.state->root;
+        if (f.state->flags) { // the host will enlarge what was too small and try again
+            if (blockIdx.x == 0) verdict<MAIN, REST>(f, check, 0);
+            return;
+        }
         const int tid = threadIdx.x, order = f.order, n = MAIN == 3 ? order - 1 : order;
         // Few cells: fewer leaves a block. A leaf's potentials become fields by all warps, two or one.
         int leaves = most;
         while (leaves > 1 && cells < 2 * leaves * gridDim.x) leaves /= 2;
+        const u32 turns = (cells + leaves - 1) / leaves, blocks = max(1u, min(turns, gridDim.x));
+        if (blockIdx.x >= blocks) return;
+        // Of many turns, some give the size that errors are relative to.
+        const u32 every = (turns + kMostSizes - 1) / kMostSizes;
         const int groups = min(leaves, kWarps), workers = kThreads / groups, group = tid / workers, at = tid % workers;
         const int pairs = column(n, n), room = (column(order, order) * P2 * (int)sizeof(T) + 15) / 16 * 16;
         T *a = (T *)(memory + group * room);
@@ -179,62 +242,61 @@ template <class T, int MAIN, int REST> struct L2p {
         unsigned char *fields = memory + min(most, kWarps) * room;
         auto of = [&](int leaf) { return (Pair *)(fields + leaf * step); };
         // Velocity: strength / length^2 for particles, circulation / length for segments; potential: charge / length.
-        const T unit = (T)f.normalization * (T)(f.kind == kParticle ? root.scale * root.scale : root.scale);
+        const T unit = (T)f.normalization * (T)(f.kind == kParticle ? root.scale * root.scale : root.scale), slope = unit * (T)root.scale;
+        if (tid == 0) s.offset[0] = 0;
+        if (tid < 32) describe(f, s, root, blockIdx.x * leaves, leaves, cells);
         prepare(s, n, order);
-        if (tid == 0) s.turn = atomicAdd(&f.state->work_ticket[kTicket], 1u);
         __syncthreads();
-        for (;;) {
-            const u32 first = s.turn * leaves;
-            if (first >= cells) return;
-            __syncthreads();
-            u32 next = 0;
-            if (tid == 0) next = atomicAdd(&f.state->work_ticket[kTicket], 1u);
+        // The first turn is the block's own, others are taken by ticket.
+        for (u32 turn = blockIdx.x; turn < turns;) {
+            u32 next = turns;
+            if (tid == 0 && turns > gridDim.x) next = gridDim.x + atomicAdd(&f.state->work_ticket[kTicket], 1u);
+            const u32 first = turn * leaves, all = s.offset[leaves];
+            auto leaf_of = [&](u32 k) { int leaf = 0; while (k >= s.offset[leaf + 1]) leaf++; return leaf; };
+            // On their way while the fields are made.
+            int leaf = 0;
+            Target target;
+            if (tid < all) { leaf = leaf_of(tid); target.load(f, s.begin[leaf] + tid - s.offset[leaf]); }
             for (int k = 0; k < leaves; k += groups) {
-                const int leaf = k + group;
-                const u32 c = first + leaf, info = c < cells ? t.info[c] : 0;
-                const bool is = c < cells && info_leaf(info);
-                T centre[3] = {0, 0, 0}, inv = 0;
-                if (is) {
-                    inv = 1 / cell_geometry(t, root, c, centre);
-                    load(f, s, a, c, info_level(info) >= 2, inv, at, workers);
-                }
-                if (at == 0) {
-                    s.begin[leaf] = is ? t.begin[c] : 0; s.offset[leaf + 1] = is ? t.end[c] - t.begin[c] : 0;
-                    for (int d = 0; d < 3; d++) s.centre[leaf][d] = centre[d];
-                    s.inv[leaf] = inv;
-                }
+                const int own = k + group, level = s.level[own];
+                const T inv = s.inv[own];
+                if (level >= 0) load(f, s, a, first + own, level >= 2, inv, at, workers);
                 __syncthreads();
-                if (is) convert(s, a, of(leaf), n, order, inv, at, workers);
+                if (level >= 0) convert(s, a, of(own), n, order, inv, at, workers);
                 __syncthreads();
                 if constexpr (MAIN == 3 && REST) {
-                    if (is) convert_again(s, of(leaf), n, inv, at, workers);
+                    if (level >= 0) convert_again(s, of(own), n, inv, at, workers);
                     __syncthreads();
-                    if (is) for (int q = at; q < pairs; q += workers)
-                        for (int d = 0; d < 3; d++) { of(leaf)[q].c[d] *= s.scale[q]; of(leaf)[q].s[d] *= s.scale[q]; }
+                    if (level >= 0) for (int q = at; q < pairs; q += workers)
+                        for (int d = 0; d < 3; d++) { of(own)[q].c[d] *= s.scale[q]; of(own)[q].s[d] *= s.scale[q]; }
                 }
             }
-            if (tid == 0) {
-                s.turn = next; s.offset[0] = 0;
-                for (int k = 0; k < leaves; k++) s.offset[k + 1] += s.offset[k];
-            }
+            if (tid == 0) s.turn = next;
             __syncthreads();
             // The next potentials, a line each.
-            const size_t row = (size_t)MAIN * f.stride * sizeof(T), begin = (size_t)s.turn * leaves * row, end = (size_t)min(cells, (s.turn + 1) * leaves) * row;
+            const u32 after = s.turn;
+            const size_t row = (size_t)MAIN * f.stride * sizeof(T), begin = (size_t)after * leaves * row, end = (size_t)min(cells, (after + 1) * leaves) * row;
             for (size_t at = begin + 128 * (size_t)tid; at < end; at += 128 * kThreads) fetch_ahead((const char *)f.local + at);
-            for (u32 k = tid; k < s.offset[leaves]; k += kThreads) {
-                int leaf = 0;
-                while (k >= s.offset[leaf + 1]) leaf++;
-                target(f, s, of(leaf), n, s.begin[leaf] + k - s.offset[leaf], leaf, unit);
+            Squares squares{0, 0, 0};
+            for (u32 k = tid; k < all;) {
+                squares.add(put(f, s, of(leaf), n, target, leaf, unit, slope));
+                k += kThreads;
+                if (k < all) { leaf = leaf_of(k); target.load(f, s.begin[leaf] + k - s.offset[leaf]); }
             }
+            if (check.kinds && turn % every == 0) add_squares(s, squares, check.size + turn / every);
+            turn = after;
+            __syncthreads();
+            if (tid < 32 && turn < turns) describe(f, s, root, turn * leaves, leaves, cells);
             __syncthreads();
         }
+        if (is_last(check.ticket + 1, blocks)) verdict<MAIN, REST>(f, check, turns ? (turns + every - 1) / every : 0);
     }
 };
 
-// Launch: 128 threads, any number of blocks, of at most `leaves` (a power of two up to 8) leaves at a time; dynamic shared memory:
+// Launch: 128 threads, any number of blocks, after the sample's sums; of at most `leaves` (a power of two up to 8) leaves at a time; dynamic shared memory:
 // min(4, leaves) times the potentials and `leaves` times the fields of a leaf.
 #define L2P(name, T, MAIN, REST) \
-    extern "C" __global__ void __launch_bounds__(kThreads) fmm_l2p_##name(const __grid_constant__ Fmm f, int leaves) { L2p<T, MAIN, REST>::run(f, leaves); }
+    extern "C" __global__ void __launch_bounds__(kThreads) fmm_l2p_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c, int leaves) { L2p<T, MAIN, REST>::run(f, c, leaves); }
 L2P(velocity_f32, float, 3, 0)
 L2P(velocity_f64, double, 3, 0)
 L2P(gradient_f32, float, 3, 9)

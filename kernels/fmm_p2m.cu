@@ -136,63 +136,68 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
     typedef Lanes<P> L;
     const Tree &t = f.tree[0];
     const u32 cells = f.state->level_begin[0][kLevels];
+    const Root root = f.state->root;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, stride = f.stride;
     __shared__ Shared<T, P, NC> s;
     // Few leaves: all warps of a block on one of them.
     const bool team = cells <= 4 * gridDim.x;
     const int members = team ? kWarps : 1, member = team ? warp : 0, worker = member * 32 + lane;
+    // The first turn is a worker's own, others are taken by ticket.
+    const u32 workers = team ? gridDim.x : kWarps * gridDim.x;
+    u32 c = team ? blockIdx.x : kWarps * blockIdx.x + warp;
+    if (team && c >= cells) return;
     Round<T, P> &own = s.round[warp];
     prepare(s);
     __syncthreads();
     const u32 per = f.kind == kSegment ? f.gauss_points : 1;
-    u32 next = 0;
-    if (team ? threadIdx.x == 0 : lane == 0) next = atomicAdd(&f.state->work_ticket[kTicket], 1u);
-    for (;;) {
+    while (c < cells) {
+        u32 next = cells;
+        if (cells > workers && (team ? threadIdx.x == 0 : lane == 0)) next = workers + atomicAdd(&f.state->work_ticket[kTicket], 1u);
+        const u32 info = t.info[c], begin = t.begin[c], total = (t.end[c] - begin) * per;
+        const u64 key = t.cell_key[c];
+        if (info_leaf(info)) {
+            T centre[3];
+            const T inv = 1 / place_of_cell(root, info_level(info), key, centre);
+            if (lane < 3) own.centre[lane] = lane == 0 ? centre[0] : lane == 1 ? centre[1] : centre[2];
+            if (lane == 3) own.inv = inv;
+            const u32 share = (total + members - 1) / members, chunk = min((share + L::groups - 1) / L::groups * L::groups, (u32)L::sources);
+            T sum[NC][2 * L::way], core = 0;
+#pragma unroll
+            for (int d = 0; d < NC; d++)
+#pragma unroll
+                for (int k = 0; k < 2 * L::way; k++) sum[d][k] = 0;
+            for (u32 base = member * chunk; base < total; base += members * chunk) {
+                const u32 k = base + lane, count = min(chunk, total - base);
+                __syncwarp();
+                core = max(core, take<T, P, NC>(f, own, begin, k, lane < count, per));
+                __syncwarp();
+                add<T, P, NC>(s, own, count, sum);
+            }
+            T *out = (T *)f.multipole + (size_t)c * NC * stride;
+#pragma unroll
+            for (int d = 0; d < NC; d++) {
+                if (team) __syncthreads(); else __syncwarp();
+#pragma unroll
+                for (int k = 0; k < 2 * L::way; k++) own.sum[k][lane] = sum[d][k];
+                if (team) __syncthreads(); else __syncwarp();
+                if (team) put<T, P, NC, kWarps>(s, s.round, worker, out + d * stride, stride);
+                else put<T, P, NC, 1>(s, &own, worker, out + d * stride, stride);
+            }
+            if (NC == 3 && f.regularization) {
+                for (int d = 16; d; d >>= 1) core = max(core, __shfl_xor_sync(~0u, core, d));
+                if (lane == 0 && core > 0) raise_core(f, c, (double)core);
+            }
+        } else if (c == 0) // Nobody reads the root's expansion: M2L takes it for the sources that are not there.
+            for (int w = worker; w < NC * stride; w += 32 * members) ((T *)f.multipole)[w] = 0;
+        if (cells <= workers) return;
         if (team) {
             if (threadIdx.x == 0) s.turn = next;
             __syncthreads();
-        }
-        const u32 c = team ? s.turn : __shfl_sync(~0u, next, 0);
-        if (team) __syncthreads();
-        if (c >= cells) return;
-        if (team ? threadIdx.x == 0 : lane == 0) next = atomicAdd(&f.state->work_ticket[kTicket], 1u);
-        if (!info_leaf(t.info[c])) {
-            // Nobody reads the root's expansion: M2L takes it for the sources that are not there.
-            if (c == 0) for (int w = worker; w < NC * stride; w += 32 * members) ((T *)f.multipole)[w] = 0;
-            continue;
-        }
-        T centre[3];
-        const T inv = 1 / cell_geometry(t, f.state->root, c, centre);
-        if (lane < 3) own.centre[lane] = lane == 0 ? centre[0] : lane == 1 ? centre[1] : centre[2];
-        if (lane == 3) own.inv = inv;
-        const u32 begin = t.begin[c], total = (t.end[c] - begin) * per;
-        const u32 share = (total + members - 1) / members, chunk = min((share + L::groups - 1) / L::groups * L::groups, (u32)L::sources);
-        T sum[NC][2 * L::way], core = 0;
-#pragma unroll
-        for (int d = 0; d < NC; d++)
-#pragma unroll
-            for (int k = 0; k < 2 * L::way; k++) sum[d][k] = 0;
-        for (u32 base = member * chunk; base < total; base += members * chunk) {
-            const u32 k = base + lane, count = min(chunk, total - base);
+            c = s.turn;
+            __syncthreads();
+        } else {
             __syncwarp();
-            core = max(core, take<T, P, NC>(f, own, begin, k, lane < count, per));
-            __syncwarp();
-            add<T, P, NC>(s, own, count, sum);
-        }
-        T *out = (T *)f.multipole + (size_t)c * NC * stride;
-#pragma unroll
-        for (int d = 0; d < NC; d++) {
-            if (team) __syncthreads(); else __syncwarp();
-#pragma unroll
-            for (int k = 0; k < 2 * L::way; k++) own.sum[k][lane] = sum[d][k];
-            if (team) __syncthreads(); else __syncwarp();
-            if (team) put<T, P, NC, kWarps>(s, s.round, worker, out + d * stride, stride);
-            else put<T, P, NC, 1>(s, &own, worker, out + d * stride, stride);
-        }
-        if (team) __syncthreads();
-        if (NC == 3 && f.regularization) {
-            for (int d = 16; d; d >>= 1) core = max(core, __shfl_xor_sync(~0u, core, d));
-            if (lane == 0 && core > 0) raise_core(f, c, (double)core);
+            c = __shfl_sync(~0u, next, 0);
         }
     }
 }

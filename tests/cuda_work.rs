@@ -350,7 +350,7 @@ fn a_missed_tolerance_is_computed_again_and_in_the_end_directly() {
         };
         let parts: Vec<_> = log.split("# ").skip(1).collect();
         let times = |part: usize, kernel: &str| parts[part].matches(kernel).count();
-        let numbers = [0, 1].map(|k| [times(k, "fmm_l2p"), times(k, "fmm_verdict"), times(k, "particles_none\n")]);
+        let numbers = [0, 1].map(|k| [times(k, "fmm_sample"), times(k, "fmm_l2p"), times(k, "particles_none\n")]);
         (line("first"), line("second"), numbers, text)
     };
     let order = |line: &str| line.split(' ').nth(2).unwrap().parse::<i32>().unwrap();

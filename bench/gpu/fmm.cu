@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 #include <cuda_runtime.h>
-#include "../../kernels/fmm.cuh"
+#include "../../kernels/fmm_check.cuh"
 #include "staircase.h"
 using namespace fmm;
 #define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { printf("%s: %s line %d\n", #x, cudaGetErrorString(e_), __LINE__); exit(1); } } while (0)
@@ -26,7 +26,8 @@ EACH_F32(P2M) EACH_F64(P2M)
 K(fmm_p2p_charge_f32) K(fmm_p2p_charge_f64) K(fmm_p2p_particle_f32) K(fmm_p2p_particle_f64) K(fmm_p2p_particle_gradient_f32) K(fmm_p2p_particle_gradient_f64)
 K(fmm_p2p_particle_core_f32) K(fmm_p2p_particle_core_f64) K(fmm_p2p_particle_core_gradient_f32) K(fmm_p2p_particle_core_gradient_f64)
 #define KN(name) extern "C" __global__ void fmm_##name(const __grid_constant__ Fmm f, int number);
-KN(l2p_velocity_f32) KN(l2p_velocity_f64) KN(l2p_gradient_f32) KN(l2p_gradient_f64) KN(l2p_force_f32) KN(l2p_force_f64)
+#define KL(name) extern "C" __global__ void fmm_l2p_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c, int leaves);
+KL(velocity_f32) KL(velocity_f64) KL(gradient_f32) KL(gradient_f64) KL(force_f32) KL(force_f64)
 KN(m2m_f64) KN(m2m_f32) KN(m2m_f32x3) KN(l2l_f64) KN(l2l_f32) KN(l2l_f32x3)
 extern "C" __global__ void fmm_sort(const __grid_constant__ Fmm f, u32 pass);
 extern "C" __global__ void fmm_operators(const __grid_constant__ Fmm f, void *out, u32 tiles, u32 parts);
@@ -34,6 +35,7 @@ K(fmm_m2l_f64_1) K(fmm_m2l_f64_2) K(fmm_m2l_f64_3) K(fmm_m2l_f64_4) K(fmm_m2l_f6
 K(fmm_m2l_f32x3_1) K(fmm_m2l_f32x3_2) K(fmm_m2l_f32x3_3)
 typedef void (*Kernel)(Fmm);
 typedef void (*Numbered)(Fmm, int);
+typedef void (*Last)(Fmm, Check, int);
 
 template <class V> V *device(size_t n) { V *p; CK(cudaMalloc(&p, std::max<size_t>(n, 1) * sizeof(V))); CK(cudaMemset(p, 0xff, std::max<size_t>(n, 1) * sizeof(V))); return p; }
 template <class V> V *upload(const std::vector<V> &v) { V *p = device<V>(v.size()); CK(cudaMemcpy(p, v.data(), v.size() * sizeof(V), cudaMemcpyHostToDevice)); return p; }
@@ -204,7 +206,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
 #define PICK(T_, P_) if (P == P_ && f64 == !strcmp(#T_, "f64")) p2m = charge ? fmm_p2m_charge_##T_##_##P_ : fmm_p2m_vortex_##T_##_##P_;
     EACH_F32(PICK) EACH_F64(PICK)
     Kernel p2p = segment ? (f64 ? fmm_p2p_segment_f64 : fmm_p2p_segment_f32) : charge ? (f64 ? fmm_p2p_charge_f64 : fmm_p2p_charge_f32) : w.reg ? (w.gradient ? (f64 ? fmm_p2p_particle_core_gradient_f64 : fmm_p2p_particle_core_gradient_f32) : (f64 ? fmm_p2p_particle_core_f64 : fmm_p2p_particle_core_f32)) : w.gradient ? (f64 ? fmm_p2p_particle_gradient_f64 : fmm_p2p_particle_gradient_f32) : (f64 ? fmm_p2p_particle_f64 : fmm_p2p_particle_f32);
-    Numbered l2p = charge ? (f64 ? fmm_l2p_force_f64 : fmm_l2p_force_f32) : w.gradient ? (f64 ? fmm_l2p_gradient_f64 : fmm_l2p_gradient_f32) : (f64 ? fmm_l2p_velocity_f64 : fmm_l2p_velocity_f32);
+    Last l2p = charge ? (f64 ? fmm_l2p_force_f64 : fmm_l2p_force_f32) : w.gradient ? (f64 ? fmm_l2p_gradient_f64 : fmm_l2p_gradient_f32) : (f64 ? fmm_l2p_velocity_f64 : fmm_l2p_velocity_f32);
     const size_t queue = 512 * sizeof(Vec4<T>) * 2;
     const size_t p2p_shared = w.reg || segment ? queue : std::max<size_t>(256 * (charge ? 4 : 8), 512) * sizeof(T);
     CK(cudaFuncSetAttribute((const void *)p2p, cudaFuncAttributeMaxDynamicSharedMemorySize, p2p_shared));
@@ -219,6 +221,10 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     const size_t smooth_shared = queue + 128 * f.fields * sizeof(T);
     CK(cudaFuncSetAttribute((const void *)smooth, cudaFuncAttributeMaxDynamicSharedMemorySize, smooth_shared));
     int smooth_blocks; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&smooth_blocks, (const void *)smooth, 128, smooth_shared));
+    // L2P compares with the sample's sums: here with zeros.
+    Check check{};
+    check.exact = device<double>(32 * 12); check.ticket = device<u32>(2); check.head = device<u32>(16); check.size = device<Squares>(kMostSizes); check.kinds = 1;
+    CK(cudaMemset(check.exact, 0, 32 * 12 * sizeof(double))); CK(cudaMemset(check.ticket, 0, 2 * sizeof(u32)));
     // As many leaves a block as a sixth of a multiprocessor's shared memory holds.
     const int degrees = charge ? P : P - 1;
     auto l2p_bytes = [&](int leaves) { return std::min(leaves, 4) * ((P * (P + 1) * nc * sizeof(T) + 15) / 16 * 16) + leaves * (((degrees * (degrees + 1) * (charge ? 4 : w.gradient ? 12 : 3) * sizeof(T) + 15) / 16 | 1) * 16); };
@@ -269,7 +275,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
         mark();
         p2p<<<p2p_blocks * sms, 128, p2p_shared, s>>>(f);
         mark();
-        l2p<<<8 * sms, 128, l2p_shared, s>>>(f, leaves);
+        l2p<<<8 * sms, 128, l2p_shared, s>>>(f, check, leaves);
         mark();
         CK(cudaGetLastError());
     };

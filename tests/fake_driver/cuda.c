@@ -240,7 +240,7 @@ int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsi
 #endif
     }
 #ifndef EMULATED
-    if (!strcmp(name, "fmm_verdict")) verdict(*(uint64_t **)p[0], p[1]);
+    if (!strncmp(name, "fmm_l2p", 7)) verdict(*(uint64_t **)p[0], p[1]);
 #endif
     return is("kernel") ? 700 : 0;
 }

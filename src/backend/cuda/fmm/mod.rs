@@ -371,6 +371,8 @@ impl Passes<'_> {
             }
         };
         let beside = replay::is_small(&f);
+        // Cells that M2L translates between are of level 2 at least: below there is something to shift.
+        let shifted = f.max_level > 2;
         self.trees(stream, &mark)?;
         // The near field of cores finds its pairs by the largest core below a cell, which comes from P2M; that of others begins
         // beside it, but takes what room P2M leaves.
@@ -397,28 +399,27 @@ impl Passes<'_> {
         mark(Pass::P2m)?;
         // SAFETY: as above.
         unsafe {
-            if work.upward {
+            if work.upward && shifted {
                 launch!(stream, k.m2m, [4 * sms, 1, 1], 256, 0; f, shifts.up)?;
             }
             mark(Pass::M2m)?;
             launch!(stream, k.m2l, [sms, 1, 1], m2l.threads, m2l.shared; f)?;
             launch!(stream, k.add_parts, [2 * sms, 1, 1], 256, 0; f)?;
             mark(Pass::M2l)?;
-            launch!(stream, k.l2l, [4 * sms, 1, 1], 256, shifts.shared; f, shifts.down)?;
+            if shifted {
+                launch!(stream, k.l2l, [4 * sms, 1, 1], 256, shifts.shared; f, shifts.down)?;
+            }
         }
         mark(Pass::L2l)?;
         if beside {
             replay.join(stream)?
         } else {
-            near(stream)?
-        }
-        mark(Pass::P2p)?;
-        // SAFETY: as above.
-        unsafe { launch!(stream, k.l2p, [8 * sms, 1, 1], 128, l2p_shared; f, leaves)? };
-        if !beside {
+            near(stream)?;
             check.join(stream)?;
         }
-        check.end(&k.check, &f, checked, stream)?;
+        mark(Pass::P2p)?;
+        // SAFETY: as above; the head of the state goes to page-locked memory, which the device writes where it is.
+        unsafe { launch!(stream, k.l2p, [8 * sms, 1, 1], 128, l2p_shared; f, *checked, leaves)? };
         mark(Pass::L2p)?;
         if recorded && !self.marks.is_empty() { replay.end_notes(stream) } else { Ok(()) }
     }
