@@ -10,7 +10,7 @@ using namespace fmm;
 constexpr int kThreads = 128, kWarps = 4, kTicket = 6, kMostLeaves = 8;
 
 // Place of column m of an expansion of n degrees, stored by columns; cosine and sine of a pair (l, m) lie side by side.
-__device__ inline int column(int n, int m) { return m * n - m * (m - 1) / 2; }
+__host__ __device__ constexpr int column(int n, int m) { return m * n - m * (m - 1) / 2; }
 
 // Derivatives of a pair (l, m): cosine and sine parts.
 template <class T> struct Slopes { T xc, xs, yc, ys, zc, zs; };
@@ -64,6 +64,34 @@ template <class T> __device__ inline double write(void *out, u32 is_f64, u32 acc
     return w;
 }
 
+// Pairs of all expansions of fewer than n degrees, and their coefficients.
+__host__ __device__ constexpr int pairs_below(int n) { return (n - 1) * n * (n + 1) / 6; }
+__host__ __device__ constexpr int places_below(int n) { return (n - 1) * n * (2 * n - 1) / 6; }
+
+// For n degrees, from pairs_below(n) and places_below(n) on: of a pair in the order of columns rise and scale of
+// fmm_harmonics.cuh and l << 8 | m; of a coefficient twice its pair, plus one for a sine.
+template <class T> struct Columns {
+    T rise[pairs_below(kDegrees)], scale[pairs_below(kDegrees)];
+    uint16_t pair[pairs_below(kDegrees)], place[places_below(kDegrees)];
+    constexpr Columns() : rise(), scale(), pair(), place() {
+        constexpr Harmonics harmonics;
+        for (int n = 1; n < kDegrees; n++)
+            for (int m = 0; m < n; m++)
+                for (int l = m; l < n; l++) {
+                    const int q = column(n, m) + l - m, at = pairs_below(n) + q;
+                    rise[at] = (T)harmonics.rise[triangle(l, m)]; scale[at] = (T)harmonics.scale[triangle(l, m)];
+                    pair[at] = (uint16_t)(l << 8 | m);
+                    uint16_t *const of = place + places_below(n) + l * l;
+                    if (m) { of[2 * m - 1] = (uint16_t)(2 * q); of[2 * m] = (uint16_t)(2 * q + 1); }
+                    else of[0] = (uint16_t)(2 * q);
+                }
+    }
+};
+static __device__ const Columns<float> kSingle{};
+static __device__ const Columns<double> kDouble{};
+__device__ inline const Columns<float> &columns(float) { return kSingle; }
+__device__ inline const Columns<double> &columns(double) { return kDouble; }
+
 // Tables of a block, and the leaves of its turn.
 template <class T, int F> struct Shared {
     T rise[triangle(kDegrees, 0)], scale[triangle(kDegrees, 0)], grow[kDegrees];
@@ -72,7 +100,7 @@ template <class T, int F> struct Shared {
     u32 begin[kMostLeaves], offset[kMostLeaves + 1], turn; // offset: targets of the leaves before
     int level[kMostLeaves];                                // -1: not a leaf
     T centre[kMostLeaves][3], inv[kMostLeaves];
-    Squares size[kWarps];
+    Sample<F> sample;
 };
 
 // MAIN: fields of the first result (3 velocities, 1 potential); REST: of the second (9 or 3; 0: not wanted).
@@ -82,18 +110,14 @@ template <class T, int MAIN, int REST> struct L2p {
 
     // Fills the tables of a block: fields of n degrees, potentials of `order`.
     static __device__ void prepare(Shared<T, F> &s, int n, int order) {
-        for (int k = threadIdx.x; k < n * n; k += kThreads) {
-            const int m = k / n, l = k - m * n, q = column(n, m) + l - m;
-            if (l < m) continue;
-            s.rise[q] = (T)kHarmonics.rise[triangle(l, m)]; s.scale[q] = (T)kHarmonics.scale[triangle(l, m)];
-            s.pair[q] = (uint16_t)(l << 8 | m);
+        const Columns<T> &of = columns((T)0);
+        const int first = pairs_below(n), begin = places_below(order);
+        for (int q = threadIdx.x; q < column(n, n); q += kThreads) { s.rise[q] = of.rise[first + q]; s.scale[q] = of.scale[first + q]; s.pair[q] = of.pair[first + q]; }
+        for (int k = threadIdx.x; k < order * order; k += kThreads) {
+            const int place = of.place[begin + k];
+            s.place[k] = (uint16_t)((place >> 1) * P2 + (place & 1) * MAIN);
         }
         if (threadIdx.x < kDegrees) s.grow[threadIdx.x] = (T)0.5 / (T)(threadIdx.x + 1);
-        for (int k = threadIdx.x; k < order * order; k += kThreads) {
-            int l, m, sine;
-            split(k, &l, &m, &sine);
-            s.place[k] = (uint16_t)((column(order, m) + l - m) * P2 + sine * MAIN);
-        }
     }
 
     // Potentials of a leaf, by columns; lane `at` of `workers`.
@@ -206,35 +230,22 @@ template <class T, int MAIN, int REST> struct L2p {
         if (k < leaves) s.offset[k + 1] = count;
     }
 
-    // The sum of a block's squares to `to`.
-    static __device__ void add_squares(Shared<T, F> &s, Squares sum, Squares *to) {
-        sum.add_lanes<REST>();
-        if ((threadIdx.x & 31) == 0) s.size[threadIdx.x >> 5] = sum;
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            for (int w = 1; w < kWarps; w++) sum.add(s.size[w]);
-            *to = sum;
-        }
-    }
-
     static __device__ void run(const Fmm &f, const Check &check, int most) {
         extern __shared__ __align__(16) unsigned char memory[];
         __shared__ Shared<T, F> s;
-        const u32 cells = f.state->level_begin[1][kLevels];
+        const u32 cells = f.state->level_begin[1][kLevels], flags = f.state->flags;
+        const u32 word = threadIdx.x < 12 ? ((const u32 *)f.state)[threadIdx.x] : 0; // of the head
         const Root root = f.state->root;
-        if (f.state->flags) { // the host will enlarge what was too small and try again
-            if (blockIdx.x == 0) verdict<MAIN, REST>(f, check, 0);
-            return;
-        }
         const int tid = threadIdx.x, order = f.order, n = MAIN == 3 ? order - 1 : order;
         // Few cells: fewer leaves a block. A leaf's potentials become fields by all warps, two or one.
-        int leaves = most;
-        while (leaves > 1 && cells < 2 * leaves * gridDim.x) leaves /= 2;
-        const u32 turns = (cells + leaves - 1) / leaves, blocks = max(1u, min(turns, gridDim.x));
+        int shift = 31 - __clz(most);
+        while (shift && cells < 2 * gridDim.x << shift) shift--;
+        const int leaves = 1 << shift, groups = min(leaves, kWarps), workers = kThreads >> min(shift, 2), group = tid >> 7 - min(shift, 2), at = tid & workers - 1;
+        // Where something was too small the host will enlarge it and try again.
+        const u32 turns = flags ? 0 : (cells + leaves - 1) >> shift, blocks = max(1u, min(turns, gridDim.x));
         if (blockIdx.x >= blocks) return;
-        // Of many turns, some give the size that errors are relative to.
-        const u32 every = (turns + kMostSizes - 1) / kMostSizes;
-        const int groups = min(leaves, kWarps), workers = kThreads / groups, group = tid / workers, at = tid % workers;
+        // Of many turns, some give the size that errors are relative to: a sum of each warp.
+        const u32 every = kWarps * turns / kMostSizes + 1;
         const int pairs = column(n, n), room = (column(order, order) * P2 * (int)sizeof(T) + 15) / 16 * 16;
         T *a = (T *)(memory + group * room);
         // An odd number of 16 bytes from leaf to leaf: lanes of two leaves find their coefficients in different banks.
@@ -244,7 +255,8 @@ template <class T, int MAIN, int REST> struct L2p {
         // Velocity: strength / length^2 for particles, circulation / length for segments; potential: charge / length.
         const T unit = (T)f.normalization * (T)(f.kind == kParticle ? root.scale * root.scale : root.scale), slope = unit * (T)root.scale;
         if (tid == 0) s.offset[0] = 0;
-        if (tid < 32) describe(f, s, root, blockIdx.x * leaves, leaves, cells);
+        if (tid < 32) describe(f, s, root, blockIdx.x * leaves, leaves, turns ? cells : 0);
+        else if (tid >= kThreads - 32 && check.kinds && turns) s.sample.template take<MAIN>(f, check);
         prepare(s, n, order);
         __syncthreads();
         // The first turn is the block's own, others are taken by ticket.
@@ -283,25 +295,29 @@ template <class T, int MAIN, int REST> struct L2p {
                 k += kThreads;
                 if (k < all) { leaf = leaf_of(k); target.load(f, s.begin[leaf] + k - s.offset[leaf]); }
             }
-            if (check.kinds && turn % every == 0) add_squares(s, squares, check.size + turn / every);
+            if (check.kinds && turn % every == 0) {
+                squares.add_lanes<REST>();
+                if ((tid & 31) == 0) check.size[turn / every * kWarps + tid / 32] = squares;
+            }
             turn = after;
+            if (turn >= turns) break;
             __syncthreads();
-            if (tid < 32 && turn < turns) describe(f, s, root, turn * leaves, leaves, cells);
+            if (tid < 32) describe(f, s, root, turn * leaves, leaves, cells);
             __syncthreads();
         }
-        if (is_last(check.ticket + 1, blocks)) verdict<MAIN, REST>(f, check, turns ? (turns + every - 1) / every : 0);
+        if (is_last(check.ticket + 1, blocks)) verdict<MAIN, REST>(f, check, s.sample, word, check.kinds && !flags, kWarps * ((turns + every - 1) / every));
     }
 };
 
 // Launch: 128 threads, any number of blocks, after the sample's sums; of at most `leaves` (a power of two up to 8) leaves at a time; dynamic shared memory:
 // min(4, leaves) times the potentials and `leaves` times the fields of a leaf.
-#define L2P(name, T, MAIN, REST) \
-    extern "C" __global__ void __launch_bounds__(kThreads) fmm_l2p_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c, int leaves) { L2p<T, MAIN, REST>::run(f, c, leaves); }
-L2P(velocity_f32, float, 3, 0)
-L2P(velocity_f64, double, 3, 0)
-L2P(gradient_f32, float, 3, 9)
-L2P(gradient_f64, double, 3, 9)
-L2P(potential_f32, float, 1, 0)
-L2P(potential_f64, double, 1, 0)
-L2P(force_f32, float, 1, 3)
-L2P(force_f64, double, 1, 3)
+#define L2P(name, T, MAIN, REST, BLOCKS) \
+    extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS) fmm_l2p_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c, int leaves) { L2p<T, MAIN, REST>::run(f, c, leaves); }
+L2P(velocity_f32, float, 3, 0, 6)
+L2P(velocity_f64, double, 3, 0, 6)
+L2P(gradient_f32, float, 3, 9, 6)
+L2P(gradient_f64, double, 3, 9, 4)
+L2P(potential_f32, float, 1, 0, 6)
+L2P(potential_f64, double, 1, 0, 6)
+L2P(force_f32, float, 1, 3, 6)
+L2P(force_f64, double, 1, 3, 5)

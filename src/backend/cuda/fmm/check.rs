@@ -21,8 +21,8 @@ const NUMBERS: usize = 12;
 const TERMS: usize = 14;
 /// Sources that a block takes at a time.
 const SOURCES: usize = 256;
-/// Sums of L2P's turns at most that give the size that errors are relative to, of three numbers each.
-const SIZES: usize = 1024;
+/// Sums of L2P's warps at most that give the size that errors are relative to, of three numbers each.
+const SIZES: usize = 1024 + 4;
 /// A gradient's error counts a thirtieth, as on the CPU.
 const GRADIENT: f64 = 30.0;
 
@@ -107,7 +107,12 @@ impl Check {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.partial.bytes() + self.exact.bytes() + self.size.bytes() + self.ticket.bytes() + self.main.bytes() + self.gradient.bytes()
+        self.partial.bytes()
+            + self.exact.bytes()
+            + self.size.bytes()
+            + self.ticket.bytes()
+            + self.main.bytes()
+            + self.gradient.bytes()
     }
 
     pub fn arg(&self, place: Place, head: u64) -> CheckArg {

@@ -373,6 +373,9 @@ impl Passes<'_> {
         let beside = replay::is_small(&f);
         // Cells that M2L translates between are of level 2 at least: below there is something to shift.
         let shifted = f.max_level > 2;
+        // No more blocks than cells, and than parents of level 2 where there are no others.
+        let cells = if f.max_level < 4 { ((8 << (3 * f.max_level)) - 1) / 7 } else { u32::MAX };
+        let parents = if f.max_level < 4 { 64u32.div_ceil(16 / f.components) } else { u32::MAX / 256 };
         self.trees(stream, &mark)?;
         // The near field of cores finds its pairs by the largest core below a cell, which comes from P2M; that of others begins
         // beside it, but takes what room P2M leaves.
@@ -383,7 +386,7 @@ impl Passes<'_> {
         // SAFETY: `f` describes arrays of the arenas with the lengths that fmm.cuh asks for; launch shapes as stated there.
         unsafe {
             if work.upward {
-                launch!(stream, k.p2m, [4 * sms, 1, 1], 128, 0; f)?;
+                launch!(stream, k.p2m, [cells.min(4 * sms), 1, 1], 128, 0; f)?;
             }
         }
         if beside {
@@ -400,14 +403,15 @@ impl Passes<'_> {
         // SAFETY: as above.
         unsafe {
             if work.upward && shifted {
-                launch!(stream, k.m2m, [4 * sms, 1, 1], 256, 0; f, shifts.up)?;
+                launch!(stream, k.m2m, [(parents * shifts.up).min(4 * sms), 1, 1], 256, 0; f, shifts.up)?;
             }
             mark(Pass::M2m)?;
             launch!(stream, k.m2l, [sms, 1, 1], m2l.threads, m2l.shared; f)?;
             launch!(stream, k.add_parts, [2 * sms, 1, 1], 256, 0; f)?;
             mark(Pass::M2l)?;
             if shifted {
-                launch!(stream, k.l2l, [4 * sms, 1, 1], 256, shifts.shared; f, shifts.down)?;
+                let blocks = (parents * shifts.down).min(4 * sms);
+                launch!(stream, k.l2l, [blocks, 1, 1], 256, shifts.shared; f, shifts.down)?;
             }
         }
         mark(Pass::L2l)?;
@@ -419,7 +423,7 @@ impl Passes<'_> {
         }
         mark(Pass::P2p)?;
         // SAFETY: as above; the head of the state goes to page-locked memory, which the device writes where it is.
-        unsafe { launch!(stream, k.l2p, [8 * sms, 1, 1], 128, l2p_shared; f, *checked, leaves)? };
+        unsafe { launch!(stream, k.l2p, [cells.min(8 * sms), 1, 1], 128, l2p_shared; f, *checked, leaves)? };
         mark(Pass::L2p)?;
         if recorded && !self.marks.is_empty() { replay.end_notes(stream) } else { Ok(()) }
     }

@@ -457,7 +457,7 @@ mod tests {
                     let options = options(tolerance);
                     let recipe = Recipe::new(kind, &options, true, is_f64, f64::INFINITY);
                     assert!(recipe.m2l(shared).shared + 8192 <= shared, "{tolerance} {kind:?}");
-                    assert!(recipe.l2p(shared).1 + 4096 <= shared, "{tolerance} {kind:?}");
+                    assert!(recipe.l2p(shared).1 + 8192 <= shared, "{tolerance} {kind:?}");
                     assert!(recipe.shifts(shared).shared + 4096 <= shared, "{tolerance} {kind:?}");
                 }
             }
