@@ -14,6 +14,7 @@ struct Squares {
     // Of all lanes; REST: whether there are gradients.
     template <int REST> __device__ void add_lanes() {
         u32 count = (u32)n;
+#pragma unroll 1
         for (int d = 16; d; d >>= 1) {
             main += __shfl_xor_sync(~0u, main, d);
             if (REST) rest += __shfl_xor_sync(~0u, rest, d);
@@ -70,6 +71,7 @@ template <int F> struct Sample {
         const u32 lane = threadIdx.x & 31, m = f.tree[1].n, samples = min(m, 32u);
         if (lane >= samples) return;
         at[lane] = sampled(lane, samples, m);
+#pragma unroll 1
         for (u32 kind = 0; kind < c.kinds; kind++)
 #pragma unroll
             for (int k = 0; k < F; k++) exact[k][lane] = (kind ? exact[k][lane] : 0) + c.exact[(kind * 32 + lane) * 12 + k];
@@ -115,6 +117,7 @@ template <int MAIN, int REST> __device__ __forceinline__ void verdict(const Fmm 
     }
     Squares wrong{0, 0, 0}, exact{0, 0, 0}, sum{0, 0, 0};
     if (warp) {
+#pragma unroll 1
         for (u32 k = threadIdx.x - 32; k < sizes; k += blockDim.x - 32) sum.add({__ldcg(&c.size[k].main), __ldcg(&c.size[k].rest), __ldcg(&c.size[k].n)});
         sum.add_lanes<REST>();
         if (lane == 0) s_written[warp] = sum;
@@ -125,6 +128,7 @@ template <int MAIN, int REST> __device__ __forceinline__ void verdict(const Fmm 
     }
     __syncthreads();
     if (threadIdx.x > (REST ? 1 : 0)) return;
+#pragma unroll 1
     for (u32 w = 1; w < warps; w++) sum.add(s_written[w]);
     const double none = __longlong_as_double(0x7ff8000000000000ll);
     const bool rest = REST && threadIdx.x;

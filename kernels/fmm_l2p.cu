@@ -31,6 +31,7 @@ template <class T, int F> struct alignas(2 * F * sizeof(T) % 16 ? 8 : 16) Coeffi
 template <class T, int F> __device__ __forceinline__ void evaluate(const Coefficients<T, F> *e, const T *rise, const T *grow, int n, T x, T y, T z, T *out) {
     const T r2 = x * x + y * y + z * z;
     T before = 0, now = 1;
+#pragma unroll 2
     for (int l = 0; l < n; l++) {
 #pragma unroll
         for (int k = 0; k < F; k++) out[k] = fma(e->c[k], now, out[k]);
@@ -39,6 +40,7 @@ template <class T, int F> __device__ __forceinline__ void evaluate(const Coeffic
         e++; rise++;
     }
     T dc = (T)0.5 * x, ds = (T)0.5 * y;
+#pragma unroll 1
     for (int m = 1; m < n; m++) {
         T pc = 0, ps = 0, qc = dc, qs = ds;
 #pragma unroll 2
@@ -108,16 +110,19 @@ template <class T, int MAIN, int REST> struct L2p {
     static constexpr int F = MAIN + REST, P2 = 2 * MAIN;
     typedef Coefficients<T, F> Pair;
 
-    // Fills the tables of a block: fields of n degrees, potentials of `order`.
+    // Fills the tables of a block: fields of n degrees, potentials of `order`. By the warps between the first and the last.
+    static constexpr int kPreparing = kThreads - 64;
     static __device__ void prepare(Shared<T, F> &s, int n, int order) {
         const Columns<T> &of = columns((T)0);
         const int first = pairs_below(n), begin = places_below(order);
-        for (int q = threadIdx.x; q < column(n, n); q += kThreads) { s.rise[q] = of.rise[first + q]; s.scale[q] = of.scale[first + q]; s.pair[q] = of.pair[first + q]; }
-        for (int k = threadIdx.x; k < order * order; k += kThreads) {
+#pragma unroll 1
+        for (int q = threadIdx.x - 32; q < column(n, n); q += kPreparing) { s.rise[q] = of.rise[first + q]; s.scale[q] = of.scale[first + q]; s.pair[q] = of.pair[first + q]; }
+#pragma unroll 1
+        for (int k = threadIdx.x - 32; k < order * order; k += kPreparing) {
             const int place = of.place[begin + k];
             s.place[k] = (uint16_t)((place >> 1) * P2 + (place & 1) * MAIN);
         }
-        if (threadIdx.x < kDegrees) s.grow[threadIdx.x] = (T)0.5 / (T)(threadIdx.x + 1);
+        if (threadIdx.x < 32 + kDegrees) s.grow[threadIdx.x - 32] = (T)0.5 / (T)(threadIdx.x - 31);
     }
 
     // Potentials of a leaf, by columns; lane `at` of `workers`.
@@ -125,6 +130,7 @@ template <class T, int MAIN, int REST> struct L2p {
         const T *local = (const T *)f.local + (size_t)cell * MAIN * f.stride;
         const int count = f.order * f.order;
         constexpr int kBatch = MAIN + REST > 4 ? 3 : 4; // so many loads of a component before the first store
+#pragma unroll 1
         for (int first = at; first < count; first += kBatch * workers) {
             T v[kBatch][MAIN];
 #pragma unroll
@@ -136,11 +142,13 @@ template <class T, int MAIN, int REST> struct L2p {
 #pragma unroll
                 for (int d = 0; d < MAIN; d++) if (first + k * workers < count) a[s.place[first + k * workers] + d] = v[k][d];
         }
+#pragma unroll 1
         for (int l = at; l < (int)f.order; l += workers) for (int d = 0; d < MAIN; d++) a[l * P2 + MAIN + d] = 0; // sines of m = 0
     }
 
     // The first result's expansions, and the second's of a potential.
     static __device__ void convert(const Shared<T, F> &s, const T *a, Pair *e, int n, int order, T inv, int at, int workers) {
+#pragma unroll 1
         for (int q = at; q < column(n, n); q += workers) {
             const int l = s.pair[q] >> 8, m = s.pair[q] & 255;
             Pair &to = e[q];
@@ -163,6 +171,7 @@ template <class T, int MAIN, int REST> struct L2p {
 
     // The gradient's expansions from the velocity's.
     static __device__ void convert_again(const Shared<T, F> &s, Pair *e, int n, T inv, int at, int workers) {
+#pragma unroll 1
         for (int q = at; q < column(n, n); q += workers) {
             const int l = s.pair[q] >> 8, m = s.pair[q] & 255;
 #pragma unroll
@@ -255,12 +264,13 @@ template <class T, int MAIN, int REST> struct L2p {
         // Velocity: strength / length^2 for particles, circulation / length for segments; potential: charge / length.
         const T unit = (T)f.normalization * (T)(f.kind == kParticle ? root.scale * root.scale : root.scale), slope = unit * (T)root.scale;
         if (tid == 0) s.offset[0] = 0;
-        if (tid < 32) describe(f, s, root, blockIdx.x * leaves, leaves, turns ? cells : 0);
-        else if (tid >= kThreads - 32 && check.kinds && turns) s.sample.template take<MAIN>(f, check);
-        prepare(s, n, order);
-        __syncthreads();
+        if (tid >= kThreads - 32 && check.kinds && turns) s.sample.template take<MAIN>(f, check);
+        else if (tid >= 32 && tid < kThreads - 32) prepare(s, n, order);
         // The first turn is the block's own, others are taken by ticket.
+#pragma unroll 1
         for (u32 turn = blockIdx.x; turn < turns;) {
+            if (tid < 32) describe(f, s, root, turn * leaves, leaves, cells);
+            __syncthreads();
             u32 next = turns;
             if (tid == 0 && turns > gridDim.x) next = gridDim.x + atomicAdd(&f.state->work_ticket[kTicket], 1u);
             const u32 first = turn * leaves, all = s.offset[leaves];
@@ -269,6 +279,7 @@ template <class T, int MAIN, int REST> struct L2p {
             int leaf = 0;
             Target target;
             if (tid < all) { leaf = leaf_of(tid); target.load(f, s.begin[leaf] + tid - s.offset[leaf]); }
+#pragma unroll 1
             for (int k = 0; k < leaves; k += groups) {
                 const int own = k + group, level = s.level[own];
                 const T inv = s.inv[own];
@@ -279,7 +290,8 @@ template <class T, int MAIN, int REST> struct L2p {
                 if constexpr (MAIN == 3 && REST) {
                     if (level >= 0) convert_again(s, of(own), n, inv, at, workers);
                     __syncthreads();
-                    if (level >= 0) for (int q = at; q < pairs; q += workers)
+#pragma unroll 1
+                    for (int q = level >= 0 ? at : pairs; q < pairs; q += workers)
                         for (int d = 0; d < 3; d++) { of(own)[q].c[d] *= s.scale[q]; of(own)[q].s[d] *= s.scale[q]; }
                 }
             }
@@ -288,8 +300,10 @@ template <class T, int MAIN, int REST> struct L2p {
             // The next potentials, a line each.
             const u32 after = s.turn;
             const size_t row = (size_t)MAIN * f.stride * sizeof(T), begin = (size_t)after * leaves * row, end = (size_t)min(cells, (after + 1) * leaves) * row;
+#pragma unroll 1
             for (size_t at = begin + 128 * (size_t)tid; at < end; at += 128 * kThreads) fetch_ahead((const char *)f.local + at);
             Squares squares{0, 0, 0};
+#pragma unroll 1
             for (u32 k = tid; k < all;) {
                 squares.add(put(f, s, of(leaf), n, target, leaf, unit, slope));
                 k += kThreads;
@@ -300,9 +314,6 @@ template <class T, int MAIN, int REST> struct L2p {
                 if ((tid & 31) == 0) check.size[turn / every * kWarps + tid / 32] = squares;
             }
             turn = after;
-            if (turn >= turns) break;
-            __syncthreads();
-            if (tid < 32) describe(f, s, root, turn * leaves, leaves, cells);
             __syncthreads();
         }
         if (is_last(check.ticket + 1, blocks)) verdict<MAIN, REST>(f, check, s.sample, word, check.kinds && !flags, kWarps * ((turns + every - 1) / every));

@@ -32,19 +32,19 @@ __device__ inline u32 tiles_of(const Family &s, int level, int cells) { return (
 struct Turn {
     u32 next;
     int deepest, waited; // waited: level that is known to be done
-    // One level of parents: nobody waits, so turns need no tickets.
-    __device__ bool lone() const { return deepest == 3; }
+    bool lone;           // one level of parents at most: nobody waits, so turns need no tickets
 };
 
 // False: nothing to do for this block.
 template <int WAY> __device__ bool begin(const Fmm &f, Family &s, Turn &turn, int cells, int parts) {
-    turn = {blockIdx.x, (int)f.state->deepest[WAY], -1};
-    const u32 *level = f.state->level_begin[WAY];
-    if (turn.deepest < 3 || (turn.lone() && turn.next >= (level[3] - level[2] + cells - 1) / cells * parts)) return false;
+    turn = {blockIdx.x, (int)f.state->deepest[WAY], -1, f.max_level <= 3};
+    if (turn.lone) {
+        const u32 *level = f.state->level_begin[WAY];
+        if (turn.deepest < 3 || turn.next >= (level[3] - level[2] + cells - 1) / cells * parts) return false;
+    } else if (threadIdx.x == 0) turn.next = atomicAdd(&f.state->work_ticket[4 + WAY], 1u);
     if (threadIdx.x < kLevels + 2) s.begin[threadIdx.x] = f.state->level_begin[WAY][threadIdx.x];
     if (threadIdx.x < kRows) s.mask[threadIdx.x] = 0;
     if (threadIdx.x < 8 * kRows) s.child[threadIdx.x / kRows][threadIdx.x % kRows] = kNone;
-    if (threadIdx.x == 0 && !turn.lone()) turn.next = atomicAdd(&f.state->work_ticket[4 + WAY], 1u);
     return true;
 }
 
@@ -64,7 +64,7 @@ template <int WAY> __device__ bool next_tile(const Fmm &f, Family &s, Turn &turn
                 const u32 tile = WAY == kUp ? at / parts : at % tiles;
                 s.level = level; s.first = s.begin[level] + tile * cells; s.part = WAY == kUp ? at % parts : at / tiles;
                 s.count = (int)min((u32)cells, s.begin[level + 1] - s.first);
-                if (turn.lone()) turn.next += gridDim.x;
+                if (turn.lone) turn.next += gridDim.x;
                 else turn.next = atomicAdd(&f.state->work_ticket[4 + WAY], 1u);
                 break;
             }
@@ -98,7 +98,7 @@ template <int WAY> __device__ bool ready(const Fmm &f, const Family &s, Turn &tu
 
 // All of a tile's results are written. All threads.
 template <int WAY> __device__ void finish(const Fmm &f, const Family &s, const Turn &turn) {
-    if (turn.lone()) return;
+    if (turn.lone) return;
     __syncthreads();
     if (threadIdx.x == 0) { __threadfence(); atomicAdd(&f.state->translated[WAY][s.level], 1u); }
 }
