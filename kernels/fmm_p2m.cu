@@ -170,8 +170,9 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
     const u32 workers = team ? gridDim.x : kWarps * gridDim.x;
     u32 c = team ? blockIdx.x : kWarps * blockIdx.x + warp;
     if (team && c >= cells) return;
+    constexpr bool kEarly = sizeof(T) == 4 || P < 14; // as far as registers go
     Cell cell{};
-    if (c < cells) cell.load(t, c);
+    if (kEarly && c < cells) cell.load(t, c);
     Round<T, P, NC> &own = s.round[warp];
     for (int k = threadIdx.x; k < L::way * L::group; k += 32 * kWarps) (&s.rise[0][0])[k] = (&kTables<T, P>.rise[0][0])[k];
     __syncthreads();
@@ -179,6 +180,7 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
     while (c < cells) {
         u32 next = cells;
         if (cells > workers && (team ? threadIdx.x == 0 : lane == 0)) next = workers + atomicAdd(&f.state->work_ticket[kTicket], 1u);
+        if (!kEarly) cell.load(t, c);
         if (info_leaf(cell.info)) {
             const u32 begin = cell.begin, total = (cell.end - begin) * per;
             T centre[3];
@@ -227,7 +229,7 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
             __syncwarp();
             c = __shfl_sync(~0u, next, 0);
         }
-        if (c < cells) cell.load(t, c);
+        if (kEarly && c < cells) cell.load(t, c);
     }
 }
 
