@@ -111,7 +111,7 @@ template <class T> static void compare(const Arrays &a, const Arrays &b) {
     auto check = [](bool ok, const char *what) { if (!ok) { printf("  %s differs\n", what); wrong++; } };
     check(s.flags == o.flags, "flags"); check(!memcmp(s.cells, o.cells, 8) && !memcmp(s.deepest, o.deepest, 8), "counts of cells");
     check(!memcmp(&s.root, &o.root, sizeof s.root), "root"); check(!memcmp(s.level_begin, o.level_begin, sizeof s.level_begin), "levels");
-    check(!memcmp(s.bin_count, o.bin_count, sizeof s.bin_count), "bins"); check(!memcmp(s.work_ticket, o.work_ticket, sizeof s.work_ticket) && o.near_pairs == 0 && o.parts == 0, "counters");
+    check(!memcmp(s.bin_count, o.bin_count, sizeof s.bin_count), "bins"); check(!memcmp(s.translated, o.translated, sizeof s.translated) && !memcmp(s.work_ticket, o.work_ticket, sizeof s.work_ticket) && o.near_pairs == 0 && o.parts == 0, "counters");
     for (int k = 0; k < 2; k++) {
         const Tree &t = a.f.tree[k], &u = b.f.tree[k];
         const size_t n = t.n, m = s.level_begin[k][kLevels];
