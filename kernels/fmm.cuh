@@ -53,6 +53,7 @@ struct State {
     u32 translated[2][kLevels];    // tiles of M2M and L2L that are done, by level
     u32 tree_flags[2];             // bits for `flags` that the trees of fmm_cluster.cuh found
     u32 histogram[2][8][256];      // of the digits of the keys
+    u32 few_ticket[128];           // parts of a tile that are summed, see fmm_m2l_few.cuh
 };
 static_assert(sizeof(State) <= 32768, "FMM_STATE_BYTES of backend::cuda::fmm");
 

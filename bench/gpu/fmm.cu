@@ -33,6 +33,8 @@ extern "C" __global__ void fmm_sort(const __grid_constant__ Fmm f, u32 pass);
 extern "C" __global__ void fmm_operators(const __grid_constant__ Fmm f, void *out, u32 tiles, u32 parts);
 K(fmm_m2l_f64_1) K(fmm_m2l_f64_2) K(fmm_m2l_f64_3) K(fmm_m2l_f64_4) K(fmm_m2l_f64_5) K(fmm_m2l_f32_1) K(fmm_m2l_f32_2) K(fmm_m2l_f32_3)
 K(fmm_m2l_f32x3_1) K(fmm_m2l_f32x3_2) K(fmm_m2l_f32x3_3)
+K(fmm_m2l_few_f64_0) K(fmm_m2l_few_f64_1) K(fmm_m2l_few_f64_4) K(fmm_m2l_few_f64_8) K(fmm_m2l_few_f32_0) K(fmm_m2l_few_f32_1) K(fmm_m2l_few_f32_4) K(fmm_m2l_few_f32_8)
+K(fmm_m2l_few_f32x3_0) K(fmm_m2l_few_f32x3_1) K(fmm_m2l_few_f32x3_4) K(fmm_m2l_few_f32x3_8)
 typedef void (*Kernel)(Fmm);
 typedef void (*Numbered)(Fmm, int);
 typedef void (*Last)(Fmm, Check, int);
@@ -202,6 +204,15 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     if ((int)f.m2l_stages > m2l_groups) f.m2l_stages -= f.m2l_stages % m2l_groups;
     const int m2l_shared = f.m2l_stages * 1024 * m2l_rows + m2l_lists;
     CK(cudaFuncSetAttribute((const void *)m2l, cudaFuncAttributeMaxDynamicSharedMemorySize, m2l_shared));
+    // Few cells have a kernel of their own.
+    Kernel few = nullptr;
+    int few_blocks = 0;
+    if ((f.max_level <= 2 ? P <= 10 : f.max_level == 3 && P <= 7 && !split3 && nc == 3) && !getenv("MANY")) {
+        const Kernel few_of[3][4] = {{fmm_m2l_few_f64_0, fmm_m2l_few_f64_1, fmm_m2l_few_f64_4, fmm_m2l_few_f64_8}, {fmm_m2l_few_f32_0, fmm_m2l_few_f32_1, fmm_m2l_few_f32_4, fmm_m2l_few_f32_8},
+                                     {fmm_m2l_few_f32x3_0, fmm_m2l_few_f32x3_1, fmm_m2l_few_f32x3_4, fmm_m2l_few_f32x3_8}};
+        few = few_of[parts][P <= 6 ? 0 : P == 7 ? 1 : P == 8 ? 2 : 3];
+        for (int level = 2; level <= (int)f.max_level; level++) { const int parents = 1 << 3 * (level - 1), cells = 16 / nc; few_blocks += 8 * ((parents + cells - 1) / cells) << (f.max_level == 2 ? 3 : 0); }
+    }
     Kernel gather = f64 ? (Kernel)fmm_gather_f64 : (Kernel)fmm_gather_f32, p2m = nullptr;
 #define PICK(T_, P_) if (P == P_ && f64 == !strcmp(#T_, "f64")) p2m = charge ? fmm_p2m_charge_##T_##_##P_ : fmm_p2m_vortex_##T_##_##P_;
     EACH_F32(PICK) EACH_F64(PICK)
@@ -266,8 +277,11 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
         mark();
         m2m<<<4 * sms, 256, 0, s>>>(f, m2m_parts);
         mark();
-        m2l<<<sms, 256 + 128 * m2l_groups, m2l_shared, s>>>(f);
-        (f64 ? fmm_add_parts_f64 : fmm_add_parts_f32)<<<2 * sms, 256, 0, s>>>(f);
+        if (few) few<<<few_blocks, f64 || split3 ? 256 : 384, 0, s>>>(f);
+        else {
+            m2l<<<sms, 256 + 128 * m2l_groups, m2l_shared, s>>>(f);
+            (f64 ? fmm_add_parts_f64 : fmm_add_parts_f32)<<<2 * sms, 256, 0, s>>>(f);
+        }
         mark();
         l2l<<<4 * sms, 256, l2l_shared, s>>>(f, l2l_parts);
         mark();

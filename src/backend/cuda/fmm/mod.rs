@@ -6,7 +6,7 @@
 //!   shifts      the same for M2M and L2L                 set         FMM or direct, all kinds of source
 //!   replay      graphs of small evaluations              trees       launches of both trees and the lists
 //!   check       the error at a few targets               times       seconds of the passes
-//!   mod         FmmSum: passes, retries
+//!   few         M2L where cells are few               mod         FmmSum: passes, retries
 //! ```
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Counts stay on the
@@ -15,6 +15,7 @@
 
 mod args;
 mod check;
+mod few;
 mod layout;
 pub mod recipe;
 mod replay;
@@ -128,6 +129,8 @@ struct Kernels {
     l2l: Function,
     m2l: Function,
     add_parts: Function,
+    /// M2L where cells are few.
+    few: Option<Function>,
     smooth: Option<Function>,
     p2p: Function,
     l2p: Function,
@@ -406,8 +409,18 @@ impl Passes<'_> {
                 launch!(stream, k.m2m, [(parents * shifts.up).min(4 * sms), 1, 1], 256, 0; f, shifts.up)?;
             }
             mark(Pass::M2m)?;
-            launch!(stream, k.m2l, [sms, 1, 1], m2l.threads, m2l.shared; f)?;
-            launch!(stream, k.add_parts, [2 * sms, 1, 1], 256, 0; f)?;
+            match k.few.filter(|_| few::takes(self.recipe, f.max_level)) {
+                Some(kernel) => {
+                    let blocks = few::blocks(f.max_level, self.recipe.components());
+                    if blocks > 0 {
+                        launch!(stream, kernel, [blocks, 1, 1], few::threads(self.recipe), 0; f)?;
+                    }
+                }
+                None => {
+                    launch!(stream, k.m2l, [sms, 1, 1], m2l.threads, m2l.shared; f)?;
+                    launch!(stream, k.add_parts, [2 * sms, 1, 1], 256, 0; f)?;
+                }
+            }
             mark(Pass::M2l)?;
             if shifted {
                 let blocks = (parents * shifts.down).min(4 * sms);
@@ -482,6 +495,10 @@ impl Kernels {
             l2l: context.function("fmm_translate", &format!("fmm_l2l_{t}{parts}"))?,
             m2l: context.function("fmm_m2l", &format!("fmm_m2l_{t}{parts}_{}", recipe.staircase.slots))?,
             add_parts: context.function("fmm_m2l", &format!("fmm_add_parts_{t}"))?,
+            few: match few::classes_of_two(recipe.staircase.order) {
+                Some(classes) => Some(context.function("fmm_m2l", &format!("fmm_m2l_few_{t}{parts}_{classes}"))?),
+                None => None,
+            },
             smooth: match recipe.smooth {
                 Some(_) => {
                     Some(context.function("fmm_smooth", &format!("fmm_smooth_{}_{t}", near.replace("_core", "")))?)
