@@ -311,7 +311,6 @@ template <class T, int SPLIT, int MORE> struct Few {
         if (tid == 0) {
             __threadfence();
             s.last = atomicAdd(ticket, 1u) == (1u << share) - 1;
-            if (s.last) *ticket = 0; // for the next evaluation
             __threadfence();
         }
         __syncthreads();
