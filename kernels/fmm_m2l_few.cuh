@@ -118,10 +118,11 @@ template <class T, int SPLIT, int MORE> struct Few {
     static __device__ constexpr int more_at(int b) { return 8 + (MORE == 8 ? b : MORE == 4 ? (b == 4 ? 3 : b) : 0); }
     static __device__ constexpr int class_at(int j) { return j < 8 ? j : MORE == 8 ? j - 8 : j == 11 ? 4 : j - 8; }
 
-    // As to_tf32, in one instruction for four: the tensor units do not look at what is beyond its digits.
+    // As to_tf32, in two instructions for four: the tensor units do not look at what is beyond its digits. The minimum keeps
+    // what is no number (0x7fffffff, as sums make it) from becoming zero.
     static __device__ T rounded(T x) {
 #if __CUDA_ARCH__ >= 800
-        return __uint_as_float(__float_as_uint(x) + 0x1000);
+        return __int_as_float(min(__float_as_int(x), 0x7fffefff) + 0x1000);
 #else
         return to_tf32(x);
 #endif
