@@ -17,6 +17,8 @@ constexpr int kBins = kLevels * 8; // (level, octant) classes of target cells
 constexpr int kBeside = 33;        // cells beside a cell: those at most 2 sides from centre to centre, itself included
 constexpr int kMaxOrbits = 80;     // M2L offsets up to signs
 constexpr u32 kNone = 0xffffffffu;
+// Near sources of a leaf are summed in parts where leaves are few: parts at most, their sums of all targets together, cells.
+constexpr u32 kMostParts = 16, kPartRows = 163840, kPartCells = 1024;
 
 // What a source is.
 enum Kind { kCharge = 0, kParticle = 1, kSegment = 2 };
@@ -54,6 +56,7 @@ struct State {
     u32 tree_flags[2];             // bits for `flags` that the trees of fmm_cluster.cuh found
     u32 histogram[2][8][256];      // of the digits of the keys
     u32 few_ticket[128];           // parts of a tile that are summed, see fmm_m2l_few.cuh
+    u32 parts_done[kPartCells];    // parts of a leaf's near sources that are summed
 };
 static_assert(sizeof(State) <= 32768, "FMM_STATE_BYTES of backend::cuda::fmm");
 
@@ -92,7 +95,7 @@ struct Fmm {
     const u32 *op;           // M2M and L2L: their fragments and the order of their columns: layout in fmm_mma.cuh
     const u32 *m2l;          // orbits of M2L, their fragments and the order of their columns: layout in fmm_mma.cuh
     const double *gauss;     // [2][16] nodes and weights of P2M along a segment
-    void *field;             // [targets][fields] T: sorted near field
+    void *field;             // [targets][fields] T: sorted near field; behind it the sums of parts of the near sources, as many each
     u32 *smooth_list;        // [4][targets] source numbers: where a group of leaves begins, those that its leaves correct one by one
     u32 *smooth_count;       // [target cells] length of a group's list; kNone: not a group
     double *smooth_box;      // [target cells][8] box of a group's targets, and its nodes along each axis

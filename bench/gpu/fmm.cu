@@ -175,7 +175,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     f.stretch = getenv("STRETCH") ? atof(getenv("STRETCH")) : 1;
     f.normalization = 1; f.core_range = kappa; f.order = P; f.stride = stride; f.components = nc; f.kind = w.kind; f.regularization = w.reg;
     f.inputs_are_f64 = f64 ? 7 : 0; f.out_is_f64 = f64; f.fields = charge ? 4 : w.gradient ? 12 : 3;
-    f.field = device<T>((size_t)nt * f.fields);
+    f.field = device<T>((1 + std::min(kMostParts, kPartRows / nt)) * (size_t)nt * f.fields);
     T *main_out = device<T>((size_t)nt * 3), *gradient_out = device<T>((size_t)nt * 9);
     f.out_main = main_out; f.out_gradient = w.gradient ? gradient_out : nullptr;
     // Parts of the columns: one tile a warp; so many of L2L that two blocks fit a multiprocessor.
@@ -219,7 +219,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     Kernel p2p = segment ? (f64 ? fmm_p2p_segment_f64 : fmm_p2p_segment_f32) : charge ? (f64 ? fmm_p2p_charge_f64 : fmm_p2p_charge_f32) : w.reg ? (w.gradient ? (f64 ? fmm_p2p_particle_core_gradient_f64 : fmm_p2p_particle_core_gradient_f32) : (f64 ? fmm_p2p_particle_core_f64 : fmm_p2p_particle_core_f32)) : w.gradient ? (f64 ? fmm_p2p_particle_gradient_f64 : fmm_p2p_particle_gradient_f32) : (f64 ? fmm_p2p_particle_f64 : fmm_p2p_particle_f32);
     Last l2p = charge ? (f64 ? fmm_l2p_force_f64 : fmm_l2p_force_f32) : w.gradient ? (f64 ? fmm_l2p_gradient_f64 : fmm_l2p_gradient_f32) : (f64 ? fmm_l2p_velocity_f64 : fmm_l2p_velocity_f32);
     const size_t queue = 512 * sizeof(Vec4<T>) * 2;
-    const size_t p2p_shared = w.reg || segment ? queue : std::max<size_t>(256 * (charge ? 4 : 8), 512) * sizeof(T);
+    const size_t p2p_shared = charge ? queue / 2 : queue;
     CK(cudaFuncSetAttribute((const void *)p2p, cudaFuncAttributeMaxDynamicSharedMemorySize, p2p_shared));
     int p2p_blocks; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&p2p_blocks, (const void *)p2p, 128, p2p_shared));
     Kernel smooth = segment ? (f64 ? fmm_smooth_segment_f64 : fmm_smooth_segment_f32) : w.gradient ? (f64 ? fmm_smooth_particle_gradient_f64 : fmm_smooth_particle_gradient_f32) : (f64 ? fmm_smooth_particle_f64 : fmm_smooth_particle_f32);
@@ -287,7 +287,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
         mark();
         if (f.smooth_power) smooth<<<smooth_blocks * sms, 128, smooth_shared, s>>>(f);
         mark();
-        p2p<<<p2p_blocks * sms, 128, p2p_shared, s>>>(f);
+        p2p<<<12 * sms, 128, p2p_shared, s>>>(f);
         mark();
         l2p<<<8 * sms, 128, l2p_shared, s>>>(f, check, leaves);
         mark();

@@ -50,6 +50,8 @@ unsafe impl Plain for StateHead {}
 
 /// Levels that a key holds.
 const DEEPEST: u32 = 21;
+/// Targets up to which there may be fewer leaves than blocks of the near field that run at a time.
+const FEW_TARGETS: u32 = 20_000;
 /// Retries of one evaluation: cells and depth of two trees, each enlarged to what the device said it needs.
 const RETRIES: usize = 12;
 
@@ -133,6 +135,8 @@ struct Kernels {
     few: Option<Function>,
     smooth: Option<Function>,
     p2p: Function,
+    /// With cores, for so few leaves that several blocks share one.
+    p2p_few: Option<Function>,
     l2p: Function,
     check: CheckKernels,
 }
@@ -154,7 +158,9 @@ impl<T: CudaReal> FmmSum<T> {
         if let Some(smooth) = kernels.smooth {
             context.allow_shared_memory(smooth, smooth_shared(&recipe))?;
         }
-        context.allow_shared_memory(kernels.p2p, p2p_shared(&recipe))?;
+        for p2p in [Some(kernels.p2p), kernels.p2p_few].into_iter().flatten() {
+            context.allow_shared_memory(p2p, p2p_shared(&recipe))?;
+        }
         context.allow_shared_memory(kernels.l2l, recipe.shifts(shared).shared)?;
         context.allow_shared_memory(kernels.l2p, recipe.l2p(shared).1)?;
         kernels.small.allow_shared_memory(context)?;
@@ -370,7 +376,8 @@ impl Passes<'_> {
                 if let Some(smooth) = k.smooth {
                     launch!(stream, smooth, [8 * sms, 1, 1], 128, smooth_shared(self.recipe); f)?;
                 }
-                launch!(stream, k.p2p, [12 * sms, 1, 1], 128, p2p_shared(self.recipe); f)
+                let p2p = k.p2p_few.filter(|_| f.tree[1].n <= FEW_TARGETS).unwrap_or(k.p2p);
+                launch!(stream, p2p, [12 * sms, 1, 1], 128, p2p_shared(self.recipe); f)
             }
         };
         let beside = replay::is_small(&f);
@@ -442,12 +449,10 @@ impl Passes<'_> {
     }
 }
 
-/// Bytes of two queues of 256 sources, or of two tiles of 128 where nothing has a core.
+/// Bytes of two queues of 256 sources, or of two tiles of as many where nothing has a core; the sums are exchanged there too.
 fn p2p_shared(recipe: &Recipe) -> usize {
     let record = if recipe.kind == Kind::Charge { 4 } else { 8 };
-    let cores = recipe.has_cores();
-    // The sums are exchanged there too, four fields of 128 threads at a time.
-    recipe.real_bytes() * (record * if cores { 512 } else { 256 }).max(512)
+    recipe.real_bytes() * record * 512
 }
 
 /// Bytes of two queues, whose place the weights of 128 targets take, and of the fields at the nodes.
@@ -506,6 +511,10 @@ impl Kernels {
                 None => None,
             },
             p2p: context.function("fmm_p2p", &format!("fmm_p2p_{near}_{t}"))?,
+            p2p_few: match recipe.has_cores() {
+                true => Some(context.function("fmm_p2p", &format!("fmm_p2p_few_{near}_{t}"))?),
+                false => None,
+            },
             l2p: context.function("fmm_l2p", &format!("fmm_l2p_{far}_{t}"))?,
             check: CheckKernels::find::<T>(context, recipe)?,
         })
