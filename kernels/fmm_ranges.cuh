@@ -10,16 +10,6 @@ constexpr int kThreads = 128, kRanges = 768;
 __device__ inline u32 fill() { return gridDim.x / 3; }
 __device__ inline u32 leaves_of(const Fmm &f) { const u32 cells = f.state->level_begin[1][kLevels]; return max(cells - cells / 8, 1u); }
 
-// The targets of part `part` of `parts` of a leaf: none, where it has too few for so many.
-struct Share {
-    static constexpr u32 kLeast = 4;
-    u32 begin, end;
-    __device__ Share(u32 from, u32 to, u32 part, u32 parts) {
-        const u32 size = max((to - from + parts - 1) / parts, kLeast);
-        begin = min(from + part * size, to); end = min(begin + size, to);
-    }
-};
-
 // The bits that any lane has.
 WFMM_DEVICE u32 any_of_warp(u32 bits) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
