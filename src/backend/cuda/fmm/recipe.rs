@@ -43,8 +43,10 @@ const MANY_TARGETS: usize = 4;
 const LEAVES_MANY_TARGETS: [usize; 2] = [30, 420];
 
 /// Sources and targets of a small problem, the root of their product, up to which two levels of cells are faster than three, in f64
-/// and in f32: a level's latency against the near field's pairs. Measured on one H200, 2026-11-21, with velocities.
-const TWO_LEVELS: [f64; 2] = [2300.0, 3100.0];
+/// and in f32. From the passes measured one by one on one H200, 2026-11-21 (docs/results.md), µs: what three levels take more of
+/// M2M, M2L and L2L, 27 to 37, is what the near field of 64 leaves, 15 and 0.85 (f32: 0.49) for each million of pairs, takes
+/// longer than P2M and M2L beside it. Not swept as a whole.
+const TWO_LEVELS: [f64; 2] = [7000.0, 8000.0];
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recipe {
@@ -435,12 +437,12 @@ mod tests {
         };
         for is_f64 in [false, true] {
             let mut recipe = plain(is_f64);
-            assert_eq!((recipe.stretch(2200, 2200), recipe.capacities(2200, 2200)), ((1.0, 1), [68; 2]));
+            assert_eq!((recipe.stretch(5000, 5000), recipe.capacities(5000, 5000)), ((1.0, 1), [156; 2]));
             assert!(recipe.capacities(20_000, 20_000)[0] < 100 && recipe.stretch(20_000, 20_000).1 > 1);
             recipe.shallow = false;
-            assert_eq!(recipe.capacities(2200, 2200), recipe.capacity);
+            assert_eq!(recipe.capacities(5000, 5000), recipe.capacity);
         }
-        assert_eq!(recipe(true).capacities(2200, 2200), recipe(true).capacity, "cores");
+        assert_eq!(recipe(true).capacities(5000, 5000), recipe(true).capacity, "cores");
     }
 
     #[test]
