@@ -411,7 +411,7 @@ mod tests {
         let recipe = Recipe::new(Kind::Particle, &options(1e-3), false, true, f64::INFINITY);
         for n in [1, 10, 5000, 1_000_000] {
             let (stretch, least) = recipe.stretch(n, n);
-            assert!(stretch >= 1.0 && stretch <= 2.0, "{n}: {stretch}");
+            assert!((1.0..=2.0).contains(&stretch), "{n}: {stretch}");
             assert!(least <= 4);
         }
     }
