@@ -151,6 +151,35 @@ fn every_tolerance_in_single_precision() {
     });
 }
 
+/// Clouds without cores that need few leaves have kernels and depths of their own: one cell, two levels of full leaves, three.
+fn small_clouds<T: Scalar>(tolerances: &[f64]) {
+    let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+    for kind in KINDS {
+        for (n, m) in [(1, 1), (2, 700), (60, 61), (900, 2), (700, 500), (2300, 2100), (4500, 150)] {
+            let mut c = case("cube", kind, n, m, 1.0).rounded();
+            c.particle_core.fill(0.0);
+            let want = reference(&cpu, &c, WFMM_REG_NONE, WFMM_REG_NONE);
+            for tolerance in tolerances {
+                let o = options(WFMM_METHOD_FMM, *tolerance, WFMM_REG_NONE, WFMM_REG_NONE, 0);
+                let (got, outcome) = evaluate::<T>(&gpu, &c, &o);
+                let what = format!("{kind:?} {n} {m} {}", outcome.recipe);
+                assert_eq!(outcome.method, WFMM_METHOD_FMM, "{what}");
+                close(&got, &want, *tolerance, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn small_clouds_in_double_precision() {
+    with_gpu("small_clouds_in_double_precision", &[], || small_clouds::<f64>(&[1e-2, 1e-3, 1e-6]));
+}
+
+#[test]
+fn small_clouds_in_single_precision() {
+    with_gpu("small_clouds_in_single_precision", &[], || small_clouds::<f32>(&[1e-2, 1e-3, 1e-4]));
+}
+
 /// One plan through new strengths, new targets, both, all, again and again, and other counts: after each step the answer is
 /// that of the direct sum, and in the end the second time the same bits.
 #[test]
