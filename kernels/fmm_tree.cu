@@ -52,11 +52,13 @@ extern "C" __global__ void __launch_bounds__(256) fmm_keys(const __grid_constant
     const u32 n = count_of(t);
     __shared__ u32 h[8][256];
     for (u32 p = 0; p < f.sort_passes; p++) h[p][threadIdx.x] = 0;
+    // Beside a tree of sources that is kept its root cube is too: the kernels for small problems leave no bounds.
+    const bool kept = f.tree[0].n == 0;
     double low[3], high[3];
     for (int k = 0; k < 3; k++) { high[k] = unordered(f.state->upper[k]); low[k] = -unordered(f.state->lower[k]); }
-    const Root r = make_root(low, high, f.stretch, f.box);
+    const Root r = kept ? f.state->root : make_root(low, high, f.stretch, f.box);
     if (blockIdx.y == 0 && f.kind != kCharge && f.regularization) core_bounds(f, n);
-    if (blockIdx.x == 0 && threadIdx.x == 0 && blockIdx.y == 0) f.state->root = r;
+    if (!kept && blockIdx.x == 0 && threadIdx.x == 0 && blockIdx.y == 0) f.state->root = r;
     __syncthreads();
     const Cells cells(r, f.max_level);
     u64 *key = f.sort_passes & 1 ? t.key_other : t.key;

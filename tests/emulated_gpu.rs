@@ -191,6 +191,50 @@ fn what_is_kept_between_evaluations_is_right() {
     });
 }
 
+/// Targets that are new beside sources that stay, where the trees of before were made by the kernels for small problems: from one
+/// probe to more than the cells were made for. What was kept has the bits of what is new.
+#[test]
+fn new_targets_of_a_small_plan_are_right() {
+    with_gpu("new_targets_of_a_small_plan_are_right", &[], || {
+        let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+        for kind in KINDS {
+            let mut c = case("cube", kind, 2000, 1900, 1.0);
+            c.particle_core.fill(0.0);
+            let o = options(WFMM_METHOD_FMM, 1e-3, WFMM_REG_NONE, WFMM_REG_NONE, 0);
+            let mut plan = Plan::<f64>::new(&gpu, &o);
+            fill(&mut plan, &c);
+            field(&mut plan, &c);
+            let depth = plan.report().depth;
+            for (round, m) in [1, 5, 500, 501, 502, 6000, 700, 3].into_iter().enumerate() {
+                c.targets = case("cube", kind, 10 + round, m, 0.8).targets;
+                plan.targets(&flat(&c.targets));
+                let got = field(&mut plan, &c);
+                let want = reference(&cpu, &c, WFMM_REG_NONE, WFMM_REG_NONE);
+                let what = format!("{kind:?}, {m} targets, {:?}", plan.report());
+                assert_eq!(plan.report().method, WFMM_METHOD_FMM, "{what}");
+                assert!(relative_l2(&got, &want.main) <= 1e-3, "{what}: {:.1e}", relative_l2(&got, &want.main));
+                assert!(m == 6000 || plan.report().depth <= depth, "{what}: no deeper than {depth}");
+            }
+        }
+    });
+}
+
+/// Very many points on one side and few on the other.
+#[test]
+fn lopsided_problems_are_right() {
+    with_gpu("lopsided_problems_are_right", &[], || {
+        let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+        for (n, m) in [(40_000, 30), (30, 40_000)] {
+            let c = case("cube", Kind::Charges, n, m, 1.0);
+            let want = reference(&cpu, &c, WFMM_REG_NONE, WFMM_REG_NONE);
+            let o = options(WFMM_METHOD_FMM, 1e-3, WFMM_REG_NONE, WFMM_REG_NONE, 0);
+            let (got, outcome) = evaluate::<f64>(&gpu, &c, &o);
+            assert_eq!(outcome.method, WFMM_METHOD_FMM, "{}", outcome.recipe);
+            close(&got, &want, 1e-3, &format!("{n} {m} {}", outcome.recipe));
+        }
+    });
+}
+
 fn one_plan_through_changes(kind: Kind) {
     let (cpu, gpu) = (Session::cpu(1), Session::gpu());
     let mut plan = Plan::<f64>::new(&gpu, &wish(WFMM_METHOD_FMM, 1e-4));

@@ -151,8 +151,12 @@ struct Sources {
 }
 
 impl<T: CudaReal> FmmSum<T> {
-    pub fn new(context: &Arc<Context>, recipe: Recipe, stream: &Stream) -> Result<Self> {
+    pub fn new(context: &Arc<Context>, mut recipe: Recipe, stream: &Stream) -> Result<Self> {
         let shared = context.info.shared_memory as usize;
+        if smooth_shared(&recipe) + SMOOTH_STATIC > shared {
+            // Gradients in f64 on sm_75: such corrections are then listed one by one.
+            recipe.smooth = None;
+        }
         let kernels = Kernels::find::<T>(context, &recipe)?;
         context.allow_shared_memory(kernels.m2l, recipe.m2l(shared).shared)?;
         if let Some(smooth) = kernels.smooth {
@@ -249,7 +253,7 @@ impl<T: CudaReal> FmmSum<T> {
             };
             self.replay.run(queued, noted, stream, |replay, recorded| passes.enqueue(stream, replay, recorded))?;
             stream.synchronize()?;
-            if self.learn() {
+            if self.learn(kept.is_some()) {
                 self.keeper.keep(self.recipe.kind, inputs, shape);
                 return Ok(());
             }
@@ -312,9 +316,14 @@ impl<T: CudaReal> FmmSum<T> {
         Shape { max_level: self.max_level, stretch, least_level }
     }
 
-    /// Takes what the device found out; true if the bounds were enough.
-    fn learn(&mut self) -> bool {
+    /// Takes what the device found out; true if the bounds were enough. What was `kept` had the shape of other targets: all that
+    /// a depth too small for these says is that the next attempt makes both trees.
+    fn learn(&mut self, kept: bool) -> bool {
         let head = self.head.as_ref()[0];
+        if kept && head.flags == 0 && check::counted(head.error).is_nan() {
+            // Nothing that was compared is a number: before that is an answer, what was kept must not be the cause.
+            return false;
+        }
         if head.flags == 0 {
             self.account = Account {
                 order: self.recipe.staircase.order,
@@ -328,7 +337,7 @@ impl<T: CudaReal> FmmSum<T> {
         if head.flags & OUTSIDE != 0 {
             self.keeper.was_outside();
         }
-        if head.flags & DEPTH_OVERFLOW != 0 {
+        if head.flags & DEPTH_OVERFLOW != 0 && !kept {
             self.recipe.shallow = false;
             let more = if self.max_level < trees::SMALL_LEVELS { 1 } else { 3 };
             self.max_level = (self.max_level + more).min(DEEPEST);
@@ -454,6 +463,9 @@ fn p2p_shared(recipe: &Recipe) -> usize {
     let record = if recipe.kind == Kind::Charge { 4 } else { 8 };
     recipe.real_bytes() * record * 512
 }
+
+/// Shared memory that the kernels of smooth corrections have besides.
+const SMOOTH_STATIC: usize = 20_848;
 
 /// Bytes of two queues, whose place the weights of 128 targets take, and of the fields at the nodes.
 fn smooth_shared(recipe: &Recipe) -> usize {

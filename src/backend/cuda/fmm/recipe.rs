@@ -2,6 +2,7 @@
 
 use super::shifts::Parts;
 use super::staircase::Staircase;
+use super::trees;
 use crate::math::regularization::{core_reach, core_reach_gradient};
 use crate::options::{PlanOptions, Regularization};
 
@@ -193,7 +194,7 @@ impl Recipe {
     fn two_levels(&self, n_sources: usize, n_targets: usize) -> bool {
         let most = n_sources.max(n_targets);
         // With 30 points a leaf there are no more than two levels anyway.
-        let few = self.shallow && self.full.is_some() && !self.has_cores() && most > 64 * 30;
+        let few = self.shallow && self.full.is_some() && !self.has_cores() && most > 64 * 30 && most <= trees::MOST;
         let pairs = n_sources as f64 * n_targets as f64 / if self.gradient { 0.6 } else { 1.0 };
         few && pairs <= TWO_LEVELS[usize::from(!self.is_f64)].powi(2)
     }
@@ -443,6 +444,10 @@ mod tests {
             assert_eq!(recipe.capacities(5000, 5000), recipe.capacity);
         }
         assert_eq!(recipe(true).capacities(5000, 5000), recipe(true).capacity, "cores");
+        // Not where one side alone is small: `fmm_leaves` looks at windows of at most 1024 points.
+        for (n, m) in [(50_000, 900), (1_000_000, 40), (40, 1_000_000), (16_384, 100)] {
+            assert!(plain(true).capacities(n, m).iter().all(|c| *c <= 512), "{n} {m}");
+        }
     }
 
     #[test]

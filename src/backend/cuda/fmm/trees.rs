@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::report::Pass;
 
 /// Most points of a tree and levels of kernels/fmm_small.cuh.
-const MOST: usize = 16384;
+pub const MOST: usize = 16384;
 pub const SMALL_LEVELS: u32 = 4;
 /// Shared memory of its kernels beside the points' keys.
 const FIXED: usize = 22 * 1024;
