@@ -192,7 +192,7 @@ fn what_is_kept_between_evaluations_is_right() {
 }
 
 /// Targets that are new beside sources that stay, where the trees of before were made by the kernels for small problems: from one
-/// probe to more than the cells were made for. What was kept has the bits of what is new.
+/// probe to more than the cells were made for.
 #[test]
 fn new_targets_of_a_small_plan_are_right() {
     with_gpu("new_targets_of_a_small_plan_are_right", &[], || {
