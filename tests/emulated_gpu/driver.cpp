@@ -1,6 +1,6 @@
 // What tests/fake_driver/cuda.c asks for where kernels are to run: a kernel by its name, launches and clearings, now or when a
 // recorded graph is replayed. Streams need nothing: what is queued first is done first, and at once.
-#include "threads.h"
+#include "trees.h"
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -25,7 +25,7 @@ static std::mutex turn;
 // What this thread records; null: it does not.
 static thread_local std::unique_ptr<Graph> recording;
 
-static const Kernel *find_kernel(const char *unit, const char *name) {
+const Kernel *find_kernel(const char *unit, const char *name) {
     for (const Kernel *k = kernels; k; k = k->next) if (!strcmp(k->unit, unit) && !strcmp(k->name, name)) return k;
     return nullptr;
 }
@@ -63,10 +63,10 @@ const void *emulated_kernel(const char *unit, const char *name, int major) {
 int emulated_launch(const void *kernel, const unsigned *grid, const unsigned *block, unsigned shared, void **arguments) {
     const Kernel *k = (const Kernel *)kernel;
     if (block[1] != 1 || block[2] != 1 || block[0] > 1024 || grid[1] > 65535 || grid[2] > 65535 || grid[0] % k->cluster) return 1;
-    const Body body = k->bind(arguments);
+    const Body body = k->bind(arguments), then = comparison(*k, arguments);
     const Index size{grid[0], grid[1], grid[2]};
     const unsigned threads = block[0];
-    queue([=] { run(*k, body, size, threads, shared); });
+    queue([=] { run(*k, body, size, threads, shared); if (then) then(); });
     return 0;
 }
 

@@ -97,11 +97,13 @@ fn build(folder: &Path, library: &Path) {
         ("CXX", "c++", "-fvisibility=hidden", "tests/emulated_gpu/threads.cpp"),
         ("CXX", "c++", "-fvisibility=hidden", "tests/emulated_gpu/shared.cpp"),
         ("CXX", "c++", "-fvisibility=hidden", "tests/emulated_gpu/driver.cpp"),
+        ("CXX", "c++", "-fvisibility=hidden", "tests/emulated_gpu/trees.cpp"),
     ];
     for (variable, name, flag, source) in parts {
         let object = folder.join(source.replace('/', "-")).with_extension("o");
         let mut command = compiler(variable, name);
-        command.args(strict).arg(flag).arg(root().join(source)).arg("-o").arg(&object);
+        command.args(strict).arg(flag).arg("-I").arg(root().join("tests/emulated_gpu"));
+        command.arg("-isystem").arg(root().join("kernels")).arg(root().join(source)).arg("-o").arg(&object);
         must(command);
         objects.push(object);
     }
