@@ -560,8 +560,7 @@ typedef struct wfmm_report {
      */
     double estimated_error;
     /**
-     * Wall-clock seconds of each pass, indexed by WFMM_PASS_*. Small evaluations on a GPU would be slowed by clocks: of those
-     * one in sixteen is timed pass by pass, and the others share out their whole time as that one did.
+     * Wall-clock seconds of each pass, indexed by WFMM_PASS_*.
      */
     double seconds[WFMM_PASS_COUNT];
     /**
