@@ -1711,33 +1711,27 @@ contains
   end subroutine
 
   !> Page-locks bytes bytes of the caller's memory at array, once: fields then cross the bus straight into it. It stays
-  subroutine wfmm_session_register(session, bytes, array, ierr)
+  subroutine wfmm_session_register(session, array, bytes, ierr)
     type(wfmm_session), intent(in) :: session
-    type(c_ptr), intent(in), optional :: array
-    integer, intent(in) :: bytes
+    type(c_ptr), intent(in) :: array
+    integer(c_int64_t), intent(in) :: bytes
     integer, intent(out), optional :: ierr
     integer(c_int32_t) :: status
-    type(c_ptr) :: c_array
 
     status = WFMM_OK
-    c_array = c_null_ptr
-    if (present(array)) c_array = array
-    status = c_wfmm_session_register(session%handle, c_array, int(bytes, c_int64_t))
+    status = c_wfmm_session_register(session%handle, array, bytes)
     call finish(status, ierr)
   end subroutine
 
   !> Ends what wfmm_session_register began.
   subroutine wfmm_session_unregister(session, array, ierr)
     type(wfmm_session), intent(in) :: session
-    type(c_ptr), intent(in), optional :: array
+    type(c_ptr), intent(in) :: array
     integer, intent(out), optional :: ierr
     integer(c_int32_t) :: status
-    type(c_ptr) :: c_array
 
     status = WFMM_OK
-    c_array = c_null_ptr
-    if (present(array)) c_array = array
-    status = c_wfmm_session_unregister(session%handle, c_array)
+    status = c_wfmm_session_unregister(session%handle, array)
     call finish(status, ierr)
   end subroutine
 

@@ -131,6 +131,12 @@ pub fn count(name: &str, n: i64) -> Result<usize> {
     Error::fail(WFMM_ERR_COUNT, format!("{name} = {n}; accepted: 0 to {COUNT_MAX}"))
 }
 
+/// A size in bytes: no object is larger than `isize::MAX`.
+pub fn size(name: &str, bytes: i64) -> Result<usize> {
+    let size = usize::try_from(bytes).ok().filter(|&n| n <= isize::MAX as usize);
+    size.ok_or_else(|| Error::new(WFMM_ERR_COUNT, format!("{name} = {bytes}; accepted: 0 to {}", isize::MAX)))
+}
+
 /// Distance between rows of a connectivity.
 pub fn row_length(ld: i64) -> Result<usize> {
     if (2..=COUNT_MAX).contains(&ld) {

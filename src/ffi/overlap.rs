@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use crate::backend::Field;
 use crate::session::Session;
 
-use super::boundary::{Arrays, api, count, not_null, twins};
+use super::boundary::{Arrays, api, not_null, size, twins};
 use super::handles::{PLANS, SESSIONS, with_plan};
 use super::{wfmm_plan, wfmm_session};
 
@@ -63,7 +63,7 @@ api! {
     /// Example: `wfmm_session_register(s, u, 3 * m * sizeof *u);`
     fn wfmm_session_register(session: *mut wfmm_session, array: *mut c_void, bytes: i64) {
         not_null("array", array)?;
-        SESSIONS.get(session)?.register(array as usize, count("bytes", bytes)?)
+        SESSIONS.get(session)?.register(array as usize, size("bytes", bytes)?)
     }
 
     /// Ends what `wfmm_session_register` began.

@@ -50,6 +50,8 @@ int main(void) {
     OK(wfmm_session_unregister(session, velocity));
     EXPECT(wfmm_session_register(session, NULL, 8), WFMM_ERR_NULL, "array");
     EXPECT(wfmm_session_register(session, velocity, -1), WFMM_ERR_COUNT, "bytes");
+    /* More than a count of elements may be: 3 GiB. The CPU locks nothing, so none of it is touched. */
+    OK(wfmm_session_register(session, velocity, INT64_C(3) << 30));
     EXPECT(wfmm_session_unregister(session, NULL), WFMM_ERR_NULL, "array");
     OK(wfmm_plan_set_stream(plan, NULL));
     EXPECT(wfmm_plan_set_stream(NULL, NULL), WFMM_ERR_NULL, "plan");

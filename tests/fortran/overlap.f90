@@ -29,7 +29,7 @@ program overlap
   call wfmm_plan_set_particles(plan, position, strength)
   call wfmm_plan_set_targets(plan, position)
   call wfmm_plan_evaluate(plan, wanted, slopes)
-  call wfmm_session_register(session, int(storage_size(velocity)/8*size(velocity)), c_loc(velocity))
+  call wfmm_session_register(session, c_loc(velocity), storage_size(velocity, c_int64_t)/8*size(velocity))
   do round = 1, 3
     velocity = 0
     gradient = 0
@@ -41,8 +41,10 @@ program overlap
     call check(all(transfer(gradient, [0_c_int64_t]) == transfer(slopes, [0_c_int64_t])), 'gradients of async')
   end do
   call wfmm_session_unregister(session, c_loc(velocity))
-  call wfmm_session_register(session, 8, ierr=ierr)
+  call wfmm_session_register(session, c_null_ptr, 8_c_int64_t, ierr)
   call expect(ierr, WFMM_ERR_NULL, 'array')
+  ! More than a count of elements may be: 3 GiB. The CPU locks nothing.
+  call wfmm_session_register(session, c_loc(velocity), 3*2_c_int64_t**30)
   call wfmm_plan_set_stream(plan)
   call wfmm_plan_evaluate_async(plan, velocity, memory=9, ierr=ierr)
   call expect(ierr, WFMM_ERR_CONSTANT, 'memory')

@@ -20,6 +20,9 @@ const SPLIT: [(&str, &str, &str); 3] = [
 /// Those of them that a common generic name can tell apart, by rank.
 const UNITED: (&str, [&str; 2]) = ("wfmm_plan_set_strengths", ["wfmm_plan_set_circulation", "wfmm_plan_set_strength"]);
 
+/// Numbers that a default integer does not hold.
+const WIDE: [&str; 1] = ["bytes"];
+
 const FRAME: &str = include_str!("wakefmm.f90.in");
 
 pub fn generate(model: &Model) -> String {
@@ -311,6 +314,9 @@ impl Procedure<'_> {
                 let of = &self.function.arguments[at - 1];
                 parts.actual.push(format!("int({}%struct_size, c_size_t)", of.name));
             }
+            Role::Number if WIDE.contains(&name.as_str()) => {
+                parts.required(&name, format!("integer(c_int64_t), intent(in) :: {name}"), name.clone());
+            }
             Role::Number => {
                 let kind = if a.ty == "i32" { "c_int32_t" } else { "c_int64_t" };
                 parts.required(&name, format!("integer, intent(in) :: {name}"), format!("int({name}, {kind})"));
@@ -344,6 +350,9 @@ impl Procedure<'_> {
                 parts.locals.push(format!("type(c_funptr) :: c_{name}"));
                 parts.counts.push(format!("c_{name} = c_null_funptr"));
                 parts.counts.push(format!("if (present({name})) c_{name} = {name}"));
+            }
+            Role::Pointer if !a.optional => {
+                parts.required(&name, format!("type(c_ptr), intent(in) :: {name}"), name.clone());
             }
             Role::Pointer => {
                 parts.optional(&name, format!("type(c_ptr), intent(in), optional :: {name}"), format!("c_{name}"));
