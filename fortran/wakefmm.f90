@@ -1610,7 +1610,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Measures the relative L2 error of the last evaluated field (the velocity where there was none) on n_samples
+  !> Computes the field that was evaluated last (before any: the velocity, or the potential of a plan with charges only)
   subroutine wfmm_plan_check_f32(plan, n_samples, seed, out_relative_l2, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in) :: n_samples
@@ -1624,7 +1624,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Measures the relative L2 error of the last evaluated field (the velocity where there was none) on n_samples
+  !> Computes the field that was evaluated last (before any: the velocity, or the potential of a plan with charges only)
   subroutine wfmm_plan_check_f64(plan, n_samples, seed, out_relative_l2, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in) :: n_samples

@@ -91,6 +91,27 @@ fn auto_sums_small_problems_directly_and_large_ones_by_the_fmm() {
 }
 
 #[test]
+fn as_many_samples_as_targets_are_all_targets() {
+    let session = Session::cpu(2);
+    let c = wake(3000, 40);
+    let want = exact(&session, &c);
+    for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
+        let o = wfmm_plan_options { precision: WFMM_PRECISION_F32, ..wish(method, 1e-3) };
+        let mut plan = Plan::<f64>::new(&session, &o);
+        fill(&mut plan, &c);
+        let error = relative_l2(&velocity(&mut plan, 40), &want);
+        for (samples, seed) in [(40, 1), (40, 2), (100_000, 3)] {
+            let found = plan.check(samples, seed);
+            assert!(
+                (found - error).abs() <= 1e-3 * error,
+                "{method}: {found:e} of {samples} samples, {error:e} of all"
+            );
+        }
+        assert_ne!(plan.check(39, 1), plan.check(39, 2));
+    }
+}
+
+#[test]
 fn new_strengths_keep_the_tree_and_new_targets_the_upward_pass() {
     let session = Session::cpu(2);
     for precision in [WFMM_PRECISION_F64, WFMM_PRECISION_F32] {

@@ -31,7 +31,8 @@ pub trait Engine: Send {
         gradient: Option<RealsMut<'_>>,
     ) -> Result<()>;
 
-    /// Relative L2 error of the last field on `samples` targets against the direct, regularized sum.
+    /// Relative L2 error of `field` without its gradient, computed again, on `samples` targets (all, where there are no more)
+    /// against the direct, regularized sum in double precision.
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64>;
 
     /// Starts moving arrays that changed to where they will be summed, if that needs no waiting.

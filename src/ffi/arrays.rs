@@ -207,9 +207,12 @@ twins! {
         })
     }
 
-    /// Measures the relative L2 error of the last evaluated field (the velocity where there was none) on `n_samples`
-    /// targets, chosen by `seed`, against the direct, regularized sum. More samples than targets: all targets.
-    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1), _TOLERANCE.
+    /// Computes the field that was evaluated last (before any: the velocity, or the potential of a plan with charges only)
+    /// again at `n_samples` targets and compares it with the direct sum in double precision. `out_relative_l2`: the error,
+    /// relative L2. `seed` chooses the targets; `n_samples` >= n_targets: all targets. Gradients are not compared. On a GPU
+    /// all targets are evaluated again, without gradient: report and recipe are those of that evaluation then.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1), _TOLERANCE;
+    /// 100..199 where the device or its memory is missing; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
     /// Example: `double e; wfmm_plan_check_f64(p, 1000, 1, &e);`
     fn wfmm_plan_check_f32 | wfmm_plan_check_f64(
         plan: *mut wfmm_plan,

@@ -300,7 +300,8 @@ impl<T: Real> Engine for CpuEngine<T> {
     }
 }
 
-/// Relative L2 error at `samples` targets drawn by `seed`, against the direct sum in double precision.
+/// Relative L2 error at `samples` targets drawn by `seed` (all of them, where there are no more), against the direct sum in
+/// double precision.
 fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
     side: &mut Side<T, C, S>,
     exact: &mut X,
@@ -319,7 +320,8 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) % m as u64) as u32
     };
-    let picked: Vec<u32> = memory::collect((0..samples.min(m)).map(|_| draw()));
+    let picked: Vec<u32> =
+        if samples < m { memory::collect((0..samples).map(|_| draw())) } else { memory::collect(0..m as u32) };
     let count = picked.len();
     let (points, got): (Vec<[f64; 3]>, Vec<f64>) = if side.direct {
         let points = memory::collect(picked.iter().map(|&k| side.targets[k as usize]));
