@@ -294,15 +294,15 @@ module wakefmm
   integer, parameter :: WFMM_PASS_L2L = 6
   !> Local expansions to targets.
   integer, parameter :: WFMM_PASS_L2P = 7
-  !> Near pairs, element by element; all pairs where the method is direct.
+  !> Near pairs and core corrections, element by element; all pairs where the method is direct.
   integer, parameter :: WFMM_PASS_P2P = 8
   !> The whole call.
   integer, parameter :: WFMM_PASS_TOTAL = 9
-  !> Far pairs where a core still matters.
+  !> Reserved, 0: far pairs where a core still matters are in P2P.
   integer, parameter :: WFMM_PASS_CORE = 10
-  !> Multipoles to targets.
+  !> Reserved, 0: multipoles to targets.
   integer, parameter :: WFMM_PASS_M2P = 11
-  !> Sources to local expansions.
+  !> Reserved, 0: sources to local expansions.
   integer, parameter :: WFMM_PASS_P2L = 12
   !> Length of seconds in a report; places without a WFMM_PASS_* name are 0.
   integer, parameter :: WFMM_PASS_COUNT = 16
@@ -370,9 +370,9 @@ module wakefmm
     integer(c_int32_t) :: precision = 0
     !> Cells of the source and target trees.
     integer(c_int64_t) :: cells = 0
-    !> Cell pairs of the far field.
+    !> Cell pairs of the far field; 0 on a GPU.
     integer(c_int64_t) :: far_pairs = 0
-    !> Element pairs that were summed one by one.
+    !> Element pairs that were summed one by one, those of the core correction included.
     integer(c_int64_t) :: near_pairs = 0
     !> Host memory of the plan in bytes.
     integer(c_int64_t) :: host_bytes = 0
@@ -380,9 +380,11 @@ module wakefmm
     integer(c_int64_t) :: device_bytes = 0
     !> Relative L2 error of the fast multipole method, found on a sample of targets; 0 after a direct sum.
     real(c_double) :: estimated_error = 0
-    !> Wall-clock seconds of each pass, indexed by WFMM_PASS_*.
+    !> Wall-clock seconds of each pass, indexed by WFMM_PASS_*. A pass that was not repeated on the CPU keeps the seconds
+    !> of its last run.
     real(c_double) :: seconds(0:WFMM_PASS_COUNT-1) = 0
-    !> Element pairs of the core correction: far pairs where a core still matters.
+    !> Element pairs of the core correction, far pairs where a core still matters; 0 on a GPU, which counts them with
+    !> near_pairs only.
     integer(c_int64_t) :: core_pairs = 0
   end type
 
@@ -1100,7 +1102,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Builds tree, lists and expansions ahead of the first evaluation. Optional: wfmm_plan_evaluate_* does it too.
+  !> Does ahead of the first evaluation what needs no output: on the CPU trees, lists and orders, on a GPU the copy of the
   subroutine wfmm_plan_prepare(plan, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(out), optional :: ierr
@@ -1139,7 +1141,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Says in a paragraph what was chosen (method, order, leaf size, precision) and why; after wfmm_plan_prepare or
+  !> Says in a paragraph what was chosen (method, order, leaf size, precision) and why. On the CPU from wfmm_plan_prepare
   subroutine wfmm_plan_recipe(plan, text, ierr)
     type(wfmm_plan), intent(in) :: plan
     character(len=:), allocatable, intent(out) :: text

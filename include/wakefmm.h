@@ -371,7 +371,7 @@
 #define WFMM_PASS_L2P 7
 
 /**
- * Near pairs, element by element; all pairs where the method is direct.
+ * Near pairs and core corrections, element by element; all pairs where the method is direct.
  */
 #define WFMM_PASS_P2P 8
 
@@ -381,17 +381,17 @@
 #define WFMM_PASS_TOTAL 9
 
 /**
- * Far pairs where a core still matters.
+ * Reserved, 0: far pairs where a core still matters are in P2P.
  */
 #define WFMM_PASS_CORE 10
 
 /**
- * Multipoles to targets.
+ * Reserved, 0: multipoles to targets.
  */
 #define WFMM_PASS_M2P 11
 
 /**
- * Sources to local expansions.
+ * Reserved, 0: sources to local expansions.
  */
 #define WFMM_PASS_P2L 12
 
@@ -540,11 +540,11 @@ typedef struct wfmm_report {
      */
     int64_t cells;
     /**
-     * Cell pairs of the far field.
+     * Cell pairs of the far field; 0 on a GPU.
      */
     int64_t far_pairs;
     /**
-     * Element pairs that were summed one by one.
+     * Element pairs that were summed one by one, those of the core correction included.
      */
     int64_t near_pairs;
     /**
@@ -560,11 +560,13 @@ typedef struct wfmm_report {
      */
     double estimated_error;
     /**
-     * Wall-clock seconds of each pass, indexed by WFMM_PASS_*.
+     * Wall-clock seconds of each pass, indexed by WFMM_PASS_*. A pass that was not repeated on the CPU keeps the seconds
+     * of its last run.
      */
     double seconds[WFMM_PASS_COUNT];
     /**
-     * Element pairs of the core correction: far pairs where a core still matters.
+     * Element pairs of the core correction, far pairs where a core still matters; 0 on a GPU, which counts them with
+     * near_pairs only.
      */
     int64_t core_pairs;
 } wfmm_report;
@@ -669,9 +671,11 @@ wfmm_status wfmm_plan_create(struct wfmm_session *session,
                              struct wfmm_plan **out);
 
 /**
- * Builds tree, lists and expansions ahead of the first evaluation. Optional: wfmm_plan_evaluate_* does it too.
+ * Does ahead of the first evaluation what needs no output: on the CPU trees, lists and orders, on a GPU the copy of the
+ * arrays. Optional: wfmm_plan_evaluate_* does it too.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
- * set), _TOLERANCE; 100..199 where memory is short.
+ * set), _TOLERANCE; 100..199 where the device or its memory is missing; WFMM_ERR_OUT_OF_MEMORY where host memory ran
+ * out.
  * Example: wfmm_plan_prepare(p);
  */
 wfmm_status wfmm_plan_prepare(struct wfmm_plan *plan);
@@ -695,8 +699,9 @@ wfmm_status wfmm_plan_counts(const struct wfmm_plan *plan,
 wfmm_status wfmm_plan_workspace(const struct wfmm_plan *plan, uint64_t *host_bytes, uint64_t *device_bytes);
 
 /**
- * Says in a paragraph what was chosen (method, order, leaf size, precision) and why; after wfmm_plan_prepare or
- * an evaluation. Buffer rules as in wfmm_last_error.
+ * Says in a paragraph what was chosen (method, order, leaf size, precision) and why. On the CPU from wfmm_plan_prepare
+ * on, on a GPU from the first evaluation on; before, it says that nothing was chosen. Buffer rules as in
+ * wfmm_last_error.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
  * Example: char why[1024]; wfmm_plan_recipe(p, why, sizeof why, NULL); puts(why);
  */
@@ -704,7 +709,7 @@ wfmm_status wfmm_plan_recipe(const struct wfmm_plan *plan, char *buf, size_t cap
 
 /**
  * Tells what the last evaluation did: order, depth, cells, pairs, bytes, seconds per pass. The caller sets
- * report->struct_size to sizeof *report before. Zeros where nothing was evaluated yet.
+ * report->struct_size to sizeof *report before. Cells, pairs and seconds are 0 where nothing was evaluated yet.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE.
  * Example: wfmm_report r; r.struct_size = sizeof r; wfmm_plan_report(p, &r);
  */

@@ -19,15 +19,15 @@ codes! {
         L2l = 6 => WFMM_PASS_L2L,
         /// Local expansions to targets.
         L2p = 7 => WFMM_PASS_L2P,
-        /// Near pairs, element by element; all pairs where the method is direct.
+        /// Near pairs and core corrections, element by element; all pairs where the method is direct.
         P2p = 8 => WFMM_PASS_P2P,
         /// The whole call.
         Total = 9 => WFMM_PASS_TOTAL,
-        /// Far pairs where a core still matters.
+        /// Reserved, 0: far pairs where a core still matters are in P2P.
         Core = 10 => WFMM_PASS_CORE,
-        /// Multipoles to targets.
+        /// Reserved, 0: multipoles to targets.
         M2p = 11 => WFMM_PASS_M2P,
-        /// Sources to local expansions.
+        /// Reserved, 0: sources to local expansions.
         P2l = 12 => WFMM_PASS_P2L,
     }
 }
@@ -46,15 +46,15 @@ pub struct Report {
     /// 1 f32, 2 f64.
     pub precision: i32,
     pub cells: i64,
-    /// Cell pairs of the far field (M2L).
+    /// Cell pairs of the far field (M2L), on the CPU.
     pub far_pairs: i64,
-    /// Element pairs summed directly.
+    /// Element pairs summed directly, `core_pairs` included.
     pub near_pairs: i64,
     pub host_bytes: u64,
     pub device_bytes: u64,
     pub estimated_error: f64,
     pub seconds: [f64; PASS_COUNT],
-    /// Element pairs of the core correction.
+    /// Element pairs of the core correction, on the CPU.
     pub core_pairs: i64,
 }
 
@@ -77,9 +77,9 @@ pub struct wfmm_report {
     pub precision: i32,
     /// Cells of the source and target trees.
     pub cells: i64,
-    /// Cell pairs of the far field.
+    /// Cell pairs of the far field; 0 on a GPU.
     pub far_pairs: i64,
-    /// Element pairs that were summed one by one.
+    /// Element pairs that were summed one by one, those of the core correction included.
     pub near_pairs: i64,
     /// Host memory of the plan in bytes.
     pub host_bytes: u64,
@@ -87,9 +87,11 @@ pub struct wfmm_report {
     pub device_bytes: u64,
     /// Relative L2 error of the fast multipole method, found on a sample of targets; 0 after a direct sum.
     pub estimated_error: f64,
-    /// Wall-clock seconds of each pass, indexed by `WFMM_PASS_*`.
+    /// Wall-clock seconds of each pass, indexed by `WFMM_PASS_*`. A pass that was not repeated on the CPU keeps the seconds
+    /// of its last run.
     pub seconds: [f64; WFMM_PASS_COUNT],
-    /// Element pairs of the core correction: far pairs where a core still matters.
+    /// Element pairs of the core correction, far pairs where a core still matters; 0 on a GPU, which counts them with
+    /// `near_pairs` only.
     pub core_pairs: i64,
 }
 

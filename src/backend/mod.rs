@@ -18,7 +18,8 @@ pub enum Field {
 
 /// One plan's state on one back end, in one computing precision. Engines are made by `plan` with checked options.
 pub trait Engine: Send {
-    /// Brings tree, lists and expansions up to date with `inputs` for `field`; repeated calls without a change are free.
+    /// What of an evaluation needs no output (CPU: trees, lists, orders; GPU: the copy of the arrays) for `field`; repeated
+    /// calls without a change are free.
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()>;
 
     /// Writes (or adds, see the options) the field at the targets: `main` is `[n][3]` velocity or `[n]` potential,

@@ -36,9 +36,11 @@ api! {
         Ok(())
     }
 
-    /// Builds tree, lists and expansions ahead of the first evaluation. Optional: `wfmm_plan_evaluate_*` does it too.
+    /// Does ahead of the first evaluation what needs no output: on the CPU trees, lists and orders, on a GPU the copy of the
+    /// arrays. Optional: `wfmm_plan_evaluate_*` does it too.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
-    /// set), _TOLERANCE; 100..199 where memory is short.
+    /// set), _TOLERANCE; 100..199 where the device or its memory is missing; WFMM_ERR_OUT_OF_MEMORY where host memory ran
+    /// out.
     /// Example: `wfmm_plan_prepare(p);`
     fn wfmm_plan_prepare(plan: *mut wfmm_plan) {
         with_plan(plan, Plan::prepare)
@@ -80,8 +82,9 @@ api! {
         Ok(())
     }
 
-    /// Says in a paragraph what was chosen (method, order, leaf size, precision) and why; after `wfmm_plan_prepare` or
-    /// an evaluation. Buffer rules as in `wfmm_last_error`.
+    /// Says in a paragraph what was chosen (method, order, leaf size, precision) and why. On the CPU from `wfmm_plan_prepare`
+    /// on, on a GPU from the first evaluation on; before, it says that nothing was chosen. Buffer rules as in
+    /// `wfmm_last_error`.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
     /// Example: `char why[1024]; wfmm_plan_recipe(p, why, sizeof why, NULL); puts(why);`
     fn wfmm_plan_recipe(
@@ -92,7 +95,7 @@ api! {
     }
 
     /// Tells what the last evaluation did: order, depth, cells, pairs, bytes, seconds per pass. The caller sets
-    /// `report->struct_size` to `sizeof *report` before. Zeros where nothing was evaluated yet.
+    /// `report->struct_size` to `sizeof *report` before. Cells, pairs and seconds are 0 where nothing was evaluated yet.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE.
     /// Example: `wfmm_report r; r.struct_size = sizeof r; wfmm_plan_report(p, &r);`
     fn wfmm_plan_report(plan: *const wfmm_plan, report: *mut wfmm_report) {

@@ -88,7 +88,7 @@ impl Plan {
         }
     }
 
-    /// Tree, lists and expansions ahead of `evaluate`, for the fields that the sources allow.
+    /// What the engine can do ahead of `evaluate`, for the fields that the sources allow.
     pub fn prepare(&mut self) -> Result<()> {
         if !(self.given.vortices || self.given.charges) || !self.given.targets {
             return Error::fail(WFMM_ERR_STATE, "prepare before sources and targets were set");

@@ -218,23 +218,9 @@ impl<'a, T: Real> Output<'a, T> {
 
 impl<T: Real> Engine for CpuEngine<T> {
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
-        let pool = self.pool.clone();
-        pool.install(|| {
-            let method = self.options.method;
-            match field {
-                Field::Velocity { gradient } => {
-                    let changes = self.vortex.update(inputs)?;
-                    let wish = self.wish(gradient);
-                    self.vortex.prepare(changes, wish, method);
-                }
-                Field::Potential { gradient } => {
-                    let changes = self.coulomb.update(inputs)?;
-                    let wish = self.wish(gradient);
-                    self.coulomb.prepare(changes, wish, method);
-                }
-            }
-            Ok(())
-        })
+        self.bring_up_to_date(inputs, field)?;
+        self.recipe = self.choice(field);
+        Ok(())
     }
 
     fn evaluate(
@@ -245,7 +231,7 @@ impl<T: Real> Engine for CpuEngine<T> {
         gradient: Option<RealsMut<'_>>,
     ) -> Result<()> {
         let start = Instant::now();
-        self.prepare(inputs, field)?;
+        self.bring_up_to_date(inputs, field)?;
         let (mut main, mut gradient) = (Output::<T>::new(main)?, gradient.map(Output::<T>::new).transpose()?);
         let unit = if matches!(field, Field::Velocity { .. }) { self.vortex.unit } else { self.coulomb.unit };
         let norm = self.options.normalization;
@@ -270,7 +256,7 @@ impl<T: Real> Engine for CpuEngine<T> {
     }
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
-        self.prepare(inputs, field)?;
+        self.bring_up_to_date(inputs, field)?;
         let pool = self.pool.clone();
         Ok(pool.install(|| match field {
             Field::Velocity { .. } => {
@@ -354,12 +340,67 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
 }
 
 impl<T: Real> CpuEngine<T> {
-    /// Report and recipe of the last field.
-    fn tell(&mut self, field: Field, seconds: f64) {
-        let (direct, recipe, passes, bytes, pairs) = match field {
+    /// Trees, lists and orders for the inputs as they are now.
+    fn bring_up_to_date(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
+        let pool = self.pool.clone();
+        pool.install(|| {
+            let method = self.options.method;
+            match field {
+                Field::Velocity { gradient } => {
+                    let changes = self.vortex.update(inputs)?;
+                    let wish = self.wish(gradient);
+                    self.vortex.prepare(changes, wish, method);
+                }
+                Field::Potential { gradient } => {
+                    let changes = self.coulomb.update(inputs)?;
+                    let wish = self.wish(gradient);
+                    self.coulomb.prepare(changes, wish, method);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn facts(&self, field: Field) -> Facts {
+        match field {
             Field::Velocity { .. } => facts(&self.vortex),
             Field::Potential { .. } => facts(&self.coulomb),
-        };
+        }
+    }
+
+    /// What was chosen for a field, before its error is known.
+    fn choice(&self, field: Field) -> String {
+        let (direct, recipe, _, _, pairs) = self.facts(field);
+        let threads = self.pool.current_num_threads();
+        let kind = format!("{} on {threads} threads ({})", if T::IS_F64 { "f64" } else { "f32" }, isa_name());
+        if direct {
+            return format!(
+                "Direct sum of {pairs} pairs in {kind}: for this size an FMM would not be faster, or it was asked for."
+            );
+        }
+        format!(
+            "FMM in {kind}: for a tolerance of {:.1e} each pair of cells may be wrong by {:.1e} of its own field, so that \
+             pairs need orders up to {}; {} cells in {} levels with at most {} sources and {} targets a leaf, {} cell \
+             pairs by M2L, {} element pairs directly, {} more because their cores still matter where the field is \
+             expanded. Predicted {:.3} s, the direct sum {:.3} s.",
+            self.options.tolerance,
+            recipe.pair_tolerance,
+            recipe.order,
+            recipe.cells,
+            recipe.depth,
+            recipe.source_capacity,
+            recipe.target_capacity,
+            recipe.far_pairs,
+            recipe.near_pairs,
+            recipe.correction_pairs,
+            recipe.predicted,
+            recipe.direct,
+        )
+    }
+
+    /// Report and recipe of the last field.
+    fn tell(&mut self, field: Field, seconds: f64) {
+        let (direct, recipe, passes, bytes, pairs) = self.facts(field);
         self.report = Report {
             backend: 1,
             method: if direct { Method::Direct as i32 } else { Method::Fmm as i32 },
@@ -368,13 +409,9 @@ impl<T: Real> CpuEngine<T> {
             near_pairs: pairs as i64,
             ..Report::default()
         };
-        let threads = self.pool.current_num_threads();
-        let kind = format!("{} on {threads} threads ({})", if T::IS_F64 { "f64" } else { "f32" }, isa_name());
+        self.recipe = self.choice(field);
         if direct {
             self.report.seconds[Pass::P2p as usize] = seconds;
-            self.recipe = format!(
-                "Direct sum of {pairs} pairs in {kind}: for this size an FMM would not be faster, or it was asked for."
-            );
         } else {
             self.report.seconds[..passes.len()].copy_from_slice(&passes);
             self.report.order = recipe.order as i32;
@@ -382,31 +419,13 @@ impl<T: Real> CpuEngine<T> {
             self.report.cells = recipe.cells as i64;
             self.report.far_pairs = recipe.far_pairs as i64;
             self.report.near_pairs = (recipe.near_pairs + recipe.correction_pairs) as i64;
+            self.report.core_pairs = recipe.correction_pairs as i64;
             self.report.estimated_error = recipe.sampled_error;
-            self.recipe = format!(
-                "FMM in {kind}: for a tolerance of {:.1e} each pair of cells may be wrong by {:.1e} of its own field, so that \
-                 pairs need orders up to {}; {} cells in {} levels with at most {} sources and {} targets a leaf, {} cell \
-                 pairs by M2L, {} element pairs directly, {} more because their cores still matter where the field is \
-                 expanded. Predicted {:.3} s, the direct sum {:.3} s. Error found on a sample: {:.1e}{}.",
-                self.options.tolerance,
-                recipe.pair_tolerance,
-                recipe.order,
-                recipe.cells,
-                recipe.depth,
-                recipe.source_capacity,
-                recipe.target_capacity,
-                recipe.far_pairs,
-                recipe.near_pairs,
-                recipe.correction_pairs,
-                recipe.predicted,
-                recipe.direct,
-                recipe.sampled_error,
-                if recipe.tightened > 0 {
-                    format!(", after tightening {} times", recipe.tightened)
-                } else {
-                    String::new()
-                },
-            );
+            let times = match recipe.tightened {
+                0 => String::new(),
+                times => format!(", after tightening {times} times"),
+            };
+            self.recipe += &format!(" Error found on a sample: {:.1e}{times}.", recipe.sampled_error);
         }
         self.report.seconds[Pass::Total as usize] = seconds;
     }

@@ -223,6 +223,9 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
         if let Some(text) = self.fmm.describe().filter(|_| self.by_fmm) {
             return format!("{text} On {}.", self.context.info.name);
         }
+        if self.report.seconds[Pass::Total as usize] == 0.0 {
+            return "Nothing was chosen yet: on a GPU the first evaluation chooses.".into();
+        }
         let precision = if T::IS_F64 { "double" } else { "single" };
         format!("Direct sum of every pair in {precision} precision on {}.", self.context.info.name)
     }
