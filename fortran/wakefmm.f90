@@ -180,7 +180,7 @@ module wakefmm
   integer, parameter :: WFMM_ERR_MEMORY = 14
   !> A Fortran array is smaller than the count it goes with.
   integer, parameter :: WFMM_ERR_SHAPE = 15
-  !> The back end or device asked for is not there.
+  !> There is a driver, but no usable GPU, or none of the number asked for.
   integer, parameter :: WFMM_ERR_NO_DEVICE = 100
   !> Out of host memory.
   integer, parameter :: WFMM_ERR_HOST_MEMORY = 101
@@ -190,13 +190,13 @@ module wakefmm
   integer, parameter :: WFMM_ERR_THREADS = 103
   !> The driver is missing, too old, or refused.
   integer, parameter :: WFMM_ERR_DRIVER = 104
-  !> This back end lacks the function asked for.
+  !> Not built (WFMM_METHOD_TREECODE).
   integer, parameter :: WFMM_ERR_UNSUPPORTED = 105
   !> An internal error was stopped at the boundary.
   integer, parameter :: WFMM_ERR_INTERNAL = -1
   !> An earlier failure left the object unusable.
   integer, parameter :: WFMM_ERR_UNUSABLE = -2
-  !> The device was lost.
+  !> The device was lost; after a fault in a kernel this process cannot use that GPU any more.
   integer, parameter :: WFMM_ERR_DEVICE_LOST = -3
   !> The object was made before fork(); the child must make its own.
   integer, parameter :: WFMM_ERR_FORKED = -4
@@ -235,7 +235,8 @@ module wakefmm
   integer, parameter :: WFMM_METHOD_DIRECT = 1
   !> The fast multipole method.
   integer, parameter :: WFMM_METHOD_FMM = 2
-  !> Multipoles evaluated at the targets, no local expansions.
+  !> Reserved: multipoles at the targets, no local expansions. Not built: prepare, evaluate and check return
+  !> WFMM_ERR_UNSUPPORTED.
   integer, parameter :: WFMM_METHOD_TREECODE = 3
   !> Precision of the computation.
   !> That of the arrays: double as soon as one array that was handed over is double, else single.

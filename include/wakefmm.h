@@ -91,7 +91,7 @@
 #define WFMM_ERR_SHAPE 15
 
 /**
- * The back end or device asked for is not there.
+ * There is a driver, but no usable GPU, or none of the number asked for.
  */
 #define WFMM_ERR_NO_DEVICE 100
 
@@ -116,7 +116,7 @@
 #define WFMM_ERR_DRIVER 104
 
 /**
- * This back end lacks the function asked for.
+ * Not built (WFMM_METHOD_TREECODE).
  */
 #define WFMM_ERR_UNSUPPORTED 105
 
@@ -131,7 +131,7 @@
 #define WFMM_ERR_UNUSABLE -2
 
 /**
- * The device was lost.
+ * The device was lost; after a fault in a kernel this process cannot use that GPU any more.
  */
 #define WFMM_ERR_DEVICE_LOST -3
 
@@ -226,7 +226,8 @@
 #define WFMM_METHOD_FMM 2
 
 /**
- * Multipoles evaluated at the targets, no local expansions.
+ * Reserved: multipoles at the targets, no local expansions. Not built: prepare, evaluate and check return
+ * WFMM_ERR_UNSUPPORTED.
  */
 #define WFMM_METHOD_TREECODE 3
 
@@ -632,11 +633,12 @@ wfmm_status wfmm_session_options_init(struct wfmm_session_options *options, size
  * Makes a session. options may be NULL: defaults. The caller owns *out and ends it with wfmm_session_destroy;
  * plans keep a destroyed session alive until they end.
  * Thread rule: any thread; the session may be shared by all. After fork() the child must make its own.
- * Errors: WFMM_ERR_NULL, _CONSTANT, _VALUE, _TOO_NEW, _STRUCT_SIZE; WFMM_ERR_NO_DEVICE where CUDA was asked for and
- * is not there; WFMM_ERR_THREADS.
+ * Errors: WFMM_ERR_NULL, _CONSTANT, _VALUE, _TOO_NEW, _STRUCT_SIZE; where CUDA was asked for, WFMM_ERR_DRIVER: no driver
+ * or too old, WFMM_ERR_NO_DEVICE: no usable GPU, or no such number, WFMM_ERR_DEVICE_MEMORY; WFMM_ERR_THREADS, _HOST_MEMORY.
  * Example: wfmm_session *s = NULL; if (wfmm_session_create(NULL, &s)) return 1;
  */
-wfmm_status wfmm_session_create(const struct wfmm_session_options *options, struct wfmm_session **out);
+wfmm_status wfmm_session_create(const struct wfmm_session_options *options,
+                                struct wfmm_session **out);
 
 /**
  * Says in one line what the session computes on. Buffer rules as in wfmm_last_error.
@@ -663,7 +665,8 @@ wfmm_status wfmm_plan_options_init(struct wfmm_plan_options *options, size_t siz
  * Makes a plan without sources and targets. session may be NULL: a default session, shared by all such plans;
  * options may be NULL: defaults. The caller owns *out and ends it with wfmm_plan_destroy.
  * Thread rule: any thread; the plan itself serves one thread at a time.
- * Errors: WFMM_ERR_NULL, _HANDLE, _CONSTANT, _VALUE, _NOT_FINITE, _TOLERANCE, _TOO_NEW, _STRUCT_SIZE; WFMM_ERR_THREADS.
+ * Errors: WFMM_ERR_NULL, _HANDLE, _CONSTANT, _VALUE, _NOT_FINITE, _TOLERANCE, _TOO_NEW, _STRUCT_SIZE; WFMM_ERR_THREADS,
+ * _HOST_MEMORY; WFMM_ERR_FORKED where the session was made before fork().
  * Example: wfmm_plan *p = NULL; if (wfmm_plan_create(NULL, NULL, &p)) return 1;
  */
 wfmm_status wfmm_plan_create(struct wfmm_session *session,
@@ -939,9 +942,9 @@ wfmm_status wfmm_plan_check_f64(struct wfmm_plan *plan, int64_t n_samples, uint6
 
 /**
  * Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are
- * written when wfmm_plan_wait returns 0. Until then every other call with this plan is WFMM_ERR_BUSY, and
- * velocity, gradient and borrowed device arrays must stay where they are. From Fortran the arrays must be
- * contiguous and have the attributes target or asynchronous: a temporary would be gone.
+ * written when wfmm_plan_wait returns 0. While it runs every other call with this plan is WFMM_ERR_BUSY; always call
+ * wfmm_plan_wait, or its status is lost. Until then another one cannot be started (WFMM_ERR_BUSY), and velocity,
+ * gradient and borrowed device arrays must stay where they are.
  * velocity: [n_targets][3]. gradient: [n_targets][3][3], or NULL.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT (memory), _OVERLAP, _MEMORY;
  * WFMM_ERR_THREADS; all others are those of wfmm_plan_wait.
@@ -951,9 +954,9 @@ wfmm_status wfmm_plan_evaluate_async_f32(struct wfmm_plan *plan, float *velocity
 
 /**
  * Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are
- * written when wfmm_plan_wait returns 0. Until then every other call with this plan is WFMM_ERR_BUSY, and
- * velocity, gradient and borrowed device arrays must stay where they are. From Fortran the arrays must be
- * contiguous and have the attributes target or asynchronous: a temporary would be gone.
+ * written when wfmm_plan_wait returns 0. While it runs every other call with this plan is WFMM_ERR_BUSY; always call
+ * wfmm_plan_wait, or its status is lost. Until then another one cannot be started (WFMM_ERR_BUSY), and velocity,
+ * gradient and borrowed device arrays must stay where they are.
  * velocity: [n_targets][3]. gradient: [n_targets][3][3], or NULL.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT (memory), _OVERLAP, _MEMORY;
  * WFMM_ERR_THREADS; all others are those of wfmm_plan_wait.

@@ -38,7 +38,7 @@ codes! {
         Memory = 14 => WFMM_ERR_MEMORY,
         /// A Fortran array is smaller than the count it goes with.
         Shape = 15 => WFMM_ERR_SHAPE,
-        /// The back end or device asked for is not there.
+        /// There is a driver, but no usable GPU, or none of the number asked for.
         NoDevice = 100 => WFMM_ERR_NO_DEVICE,
         /// Out of host memory.
         HostMemory = 101 => WFMM_ERR_HOST_MEMORY,
@@ -48,13 +48,13 @@ codes! {
         Threads = 103 => WFMM_ERR_THREADS,
         /// The driver is missing, too old, or refused.
         Driver = 104 => WFMM_ERR_DRIVER,
-        /// This back end lacks the function asked for.
+        /// Not built (WFMM_METHOD_TREECODE).
         Unsupported = 105 => WFMM_ERR_UNSUPPORTED,
         /// An internal error was stopped at the boundary.
         Internal = -1 => WFMM_ERR_INTERNAL,
         /// An earlier failure left the object unusable.
         Unusable = -2 => WFMM_ERR_UNUSABLE,
-        /// The device was lost.
+        /// The device was lost; after a fault in a kernel this process cannot use that GPU any more.
         DeviceLost = -3 => WFMM_ERR_DEVICE_LOST,
         /// The object was made before `fork()`; the child must make its own.
         Forked = -4 => WFMM_ERR_FORKED,

@@ -43,7 +43,8 @@ codes! {
         Direct = 1 => WFMM_METHOD_DIRECT,
         /// The fast multipole method.
         Fmm = 2 => WFMM_METHOD_FMM,
-        /// Multipoles evaluated at the targets, no local expansions.
+        /// Reserved: multipoles at the targets, no local expansions. Not built: prepare, evaluate and check return
+        /// WFMM_ERR_UNSUPPORTED.
         Treecode = 3 => WFMM_METHOD_TREECODE,
     }
 

@@ -11,9 +11,9 @@ use super::{wfmm_plan, wfmm_session};
 
 twins! {
     /// Starts what `wfmm_plan_evaluate_*` does and returns; the host goes on with its own work, and the fields are
-    /// written when `wfmm_plan_wait` returns 0. Until then every other call with this plan is WFMM_ERR_BUSY, and
-    /// `velocity`, `gradient` and borrowed device arrays must stay where they are. From Fortran the arrays must be
-    /// contiguous and have the attributes `target` or `asynchronous`: a temporary would be gone.
+    /// written when `wfmm_plan_wait` returns 0. While it runs every other call with this plan is WFMM_ERR_BUSY; always call
+    /// `wfmm_plan_wait`, or its status is lost. Until then another one cannot be started (WFMM_ERR_BUSY), and `velocity`,
+    /// `gradient` and borrowed device arrays must stay where they are.
     /// `velocity`: `[n_targets][3]`. `gradient`: `[n_targets][3][3]`, or NULL.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT (memory), _OVERLAP, _MEMORY;
     /// WFMM_ERR_THREADS; all others are those of `wfmm_plan_wait`.
