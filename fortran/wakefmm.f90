@@ -233,7 +233,8 @@ module wakefmm
   integer, parameter :: WFMM_METHOD_AUTO = 0
   !> Every pair.
   integer, parameter :: WFMM_METHOD_DIRECT = 1
-  !> The fast multipole method.
+  !> The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that its
+  !> orders do not reach; method of the report tells.
   integer, parameter :: WFMM_METHOD_FMM = 2
   !> Reserved: multipoles at the targets, no local expansions. Not built: prepare, evaluate and check return
   !> WFMM_ERR_UNSUPPORTED.
@@ -335,9 +336,11 @@ module wakefmm
     integer(c_int32_t) :: method = 0
     !> WFMM_PRECISION_* of the computation; default ARRAYS.
     integer(c_int32_t) :: precision = 0
-    !> Order of the expansions; 0, the default, derives it from the tolerance.
+    !> Order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the CPU it is
+    !> exact: pairs that it does not serve are summed directly, and no field is computed again where it misses the tolerance.
+    !> On a GPU it is the least order, cut to 16 (double) or 11 (single).
     integer(c_int32_t) :: order = 0
-    !> Most elements in a leaf of the tree; 0, the default, lets the library choose.
+    !> Most elements in a leaf of the tree; 0, the default, lets the library choose. On a GPU 8 at least, 512 at most.
     integer(c_int32_t) :: leaf_capacity = 0
     !> WFMM_REG_* of segments; default VATISTAS.
     integer(c_int32_t) :: segment_regularization = 3
@@ -345,7 +348,8 @@ module wakefmm
     integer(c_int32_t) :: particle_regularization = 6
     !> Number of the first point in connectivities, 0 or 1; default 0 in C, 1 in Fortran.
     integer(c_int32_t) :: index_base = 1
-    !> Relative L2 error of the velocity over the targets against the exact, regularized sum; default 1e-4.
+    !> Relative L2 error of the velocity (or potential) over the targets against the exact, regularized sum; default 1e-4.
+    !> Gradients are held to 30 tolerances, relative to their own norm. More than 0.1 counts as 0.1.
     real(c_double) :: tolerance = 1e-4_c_double
     !> Factor of all sums; default 1/(4 pi); 1 gives the papers' sums.
     real(c_double) :: normalization = 7.957747154594767e-2_c_double

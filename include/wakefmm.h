@@ -221,7 +221,8 @@
 #define WFMM_METHOD_DIRECT 1
 
 /**
- * The fast multipole method.
+ * The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that its
+ * orders do not reach; method of the report tells.
  */
 #define WFMM_METHOD_FMM 2
 
@@ -471,11 +472,13 @@ typedef struct wfmm_plan_options {
      */
     int32_t precision;
     /**
-     * Order of the expansions; 0, the default, derives it from the tolerance.
+     * Order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the CPU it is
+     * exact: pairs that it does not serve are summed directly, and no field is computed again where it misses the tolerance.
+     * On a GPU it is the least order, cut to 16 (double) or 11 (single).
      */
     int32_t order;
     /**
-     * Most elements in a leaf of the tree; 0, the default, lets the library choose.
+     * Most elements in a leaf of the tree; 0, the default, lets the library choose. On a GPU 8 at least, 512 at most.
      */
     int32_t leaf_capacity;
     /**
@@ -491,7 +494,8 @@ typedef struct wfmm_plan_options {
      */
     int32_t index_base;
     /**
-     * Relative L2 error of the velocity over the targets against the exact, regularized sum; default 1e-4.
+     * Relative L2 error of the velocity (or potential) over the targets against the exact, regularized sum; default 1e-4.
+     * Gradients are held to 30 tolerances, relative to their own norm. More than 0.1 counts as 0.1.
      */
     double tolerance;
     /**

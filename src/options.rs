@@ -41,7 +41,8 @@ codes! {
         Auto = 0 => WFMM_METHOD_AUTO,
         /// Every pair.
         Direct = 1 => WFMM_METHOD_DIRECT,
-        /// The fast multipole method.
+        /// The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that its
+        /// orders do not reach; `method` of the report tells.
         Fmm = 2 => WFMM_METHOD_FMM,
         /// Reserved: multipoles at the targets, no local expansions. Not built: prepare, evaluate and check return
         /// WFMM_ERR_UNSUPPORTED.
@@ -142,9 +143,11 @@ pub struct wfmm_plan_options {
     pub method: i32,
     /// `WFMM_PRECISION_*` of the computation; default ARRAYS.
     pub precision: i32,
-    /// Order of the expansions; 0, the default, derives it from the tolerance.
+    /// Order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the CPU it is
+    /// exact: pairs that it does not serve are summed directly, and no field is computed again where it misses the tolerance.
+    /// On a GPU it is the least order, cut to 16 (double) or 11 (single).
     pub order: i32,
-    /// Most elements in a leaf of the tree; 0, the default, lets the library choose.
+    /// Most elements in a leaf of the tree; 0, the default, lets the library choose. On a GPU 8 at least, 512 at most.
     pub leaf_capacity: i32,
     /// `WFMM_REG_*` of segments; default VATISTAS.
     pub segment_regularization: i32,
@@ -152,7 +155,8 @@ pub struct wfmm_plan_options {
     pub particle_regularization: i32,
     /// Number of the first point in connectivities, 0 or 1; default 0 in C, 1 in Fortran.
     pub index_base: i32,
-    /// Relative L2 error of the velocity over the targets against the exact, regularized sum; default 1e-4.
+    /// Relative L2 error of the velocity (or potential) over the targets against the exact, regularized sum; default 1e-4.
+    /// Gradients are held to 30 tolerances, relative to their own norm. More than 0.1 counts as 0.1.
     pub tolerance: f64,
     /// Factor of all sums; default 1/(4 pi); 1 gives the papers' sums.
     pub normalization: f64,
