@@ -1,4 +1,15 @@
 /* libwakefmm: Biot-Savart sums of vortex wakes by a fast multipole method. Arrays, ownership and errors: at each function.
+
+   The sums. x: target; s: normalization, default 1/(4 pi); c: core radius; S and F: at WFMM_REG_*; right-hand rule.
+     Particles at X with strength a, r = |x-X|:
+       u = s sum S(r) cross(a, x-X)
+     Segments P1 -> P2 with circulation G, r1 = x-P1, r2 = x-P2, C = cross(r1, r2), D = |r1||r2| (|r1||r2| + dot(r1, r2)),
+     rho = |C|/|P2-P1| the distance to the line:
+       u = s sum G F (|r1|+|r2|)/D C
+     Charges q at X:
+       phi = s sum q/|x-X|, its gradient d phi/dx_j (minus the field of a charge)
+   r = 0, C = 0 and P1 = P2 contribute zero, to gradients too. Units are the caller's.
+
    Link with -lwakefmm. Generated from the Rust sources by `make generate`; do not edit. */
 
 #ifndef WAKEFMM_H

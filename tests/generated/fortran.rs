@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Argument, Function, Model, Struct};
+use crate::model::{Argument, Function, Model, SUMS, Struct};
 
 /// Written by hand in `wakefmm.f90.in`, because C strings or functions have no mechanical counterpart.
 const BY_HAND: [&str; 4] = ["wfmm_abi_version", "wfmm_status_name", "wfmm_last_error", "wfmm_last_error_set"];
@@ -28,6 +28,7 @@ const FRAME: &str = include_str!("wakefmm.f90.in");
 pub fn generate(model: &Model) -> String {
     let procedures: Vec<Procedure<'_>> = model.functions.iter().flat_map(procedures).collect();
     FRAME
+        .replace("@sums@\n", &SUMS.lines().map(|line| format!("!> {line}\n")).collect::<String>())
         .replace("@public@\n", &public(model, &procedures))
         .replace("@constants@\n", &constants(model))
         .replace("@abi@", &wakefmm::ffi::library::WFMM_ABI_VERSION.to_string())

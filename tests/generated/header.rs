@@ -1,11 +1,13 @@
 //! `include/wakefmm.h`: the model written out as plain Rust declarations, which cbindgen turns into C.
 
-use crate::model::{Function, Model};
+use crate::model::{Function, Model, SUMS};
 
 pub fn generate(model: &Model, root: &std::path::Path) -> String {
     let source = std::env::temp_dir().join(format!("wakefmm-api-{}.rs", std::process::id()));
     std::fs::write(&source, declarations(model)).expect("a temporary file");
-    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("cbindgen.toml");
+    let mut config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("cbindgen.toml");
+    let sums: Vec<_> = SUMS.lines().map(|line| format!("   {line}")).collect();
+    config.header = config.header.map(|head| head.replace("@sums@", &sums.join("\n")));
     let bindings = cbindgen::Builder::new().with_config(config).with_src(&source).generate().expect("cbindgen");
     let mut header = Vec::new();
     bindings.write(&mut header);

@@ -7,6 +7,9 @@ use quote::ToTokens;
 use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, Expr, Ident, Item, Lit, LitInt, Meta, Token, Type, Visibility, braced, parenthesized};
 
+/// What is computed: at the head of both files.
+pub const SUMS: &str = include_str!("sums.txt");
+
 /// In the order in which they appear in the header.
 const SOURCES: [&str; 10] = [
     "src/error.rs",
