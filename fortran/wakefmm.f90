@@ -11,12 +11,12 @@
 !>     phi = s sum q/|x-X|, its gradient d phi/dx_j (minus the field of a charge)
 !> r = 0, C = 0 and P1 = P2 contribute zero, to gradients too. Units are the caller's.
 !>
-!> Twenty lines of use; real kinds c_float and c_double (single and double) choose by themselves:
+!> Twenty lines of use; kinds of reals (c_float and c_double, real(4) and real(8)) choose by themselves:
 !>
 !>   use wakefmm
 !>   type(wfmm_plan) :: plan
 !>   type(wfmm_plan_options) :: options           ! every component has its default; index_base = 1
-!>   real(c_double) :: points(3, np), circulation(n), core(n), x(3, m), u(3, m)
+!>   real(8) :: points(3, np), circulation(n), core(n), x(3, m), u(3, m)
 !>   integer :: ends(2, n)                        ! numbers of first and last point, counted from 1
 !>   options%tolerance = 1e-5
 !>   call wfmm_plan_create(plan, options=options)
@@ -34,6 +34,11 @@
 !> With ierr= a call returns a status, WFMM_OK = 0 or WFMM_ERR_*, and wfmm_last_error() says what was wrong. Without
 !> it an error prints the message and stops the program with code 1.
 !> Host arrays are copied by the set calls: temporaries and array sections are welcome.
+!> New strengths, same places: wfmm_plan_set_circulation(plan, circulation(:)), wfmm_plan_set_strength(plan, strength(:,:)),
+!> wfmm_plan_set_charge(plan, charge(:)). The generic wfmm_plan_set_strengths takes the first two only: a one-dimensional
+!> array is a circulation, never a charge.
+!> The arrays of wfmm_plan_evaluate_async must be contiguous and be target or asynchronous where they are declared, and
+!> stay until wfmm_plan_wait: a temporary would be gone.
 !> A report's seconds are indexed by WFMM_PASS_*: report%seconds(WFMM_PASS_TREE).
 !> A plan serves one thread at a time; threads may have a plan each.
 module wakefmm
@@ -188,7 +193,7 @@ module wakefmm
   integer, parameter :: WFMM_ERR_OVERLAP = 13
   !> Arrays are not where memory says, or are where this session cannot reach them.
   integer, parameter :: WFMM_ERR_MEMORY = 14
-  !> A Fortran array is smaller than the count it goes with.
+  !> An array of Fortran or C++ is smaller than the count it goes with.
   integer, parameter :: WFMM_ERR_SHAPE = 15
   !> There is a driver, but no usable GPU, or none of the number asked for.
   integer, parameter :: WFMM_ERR_NO_DEVICE = 100
@@ -324,7 +329,7 @@ module wakefmm
   !> Longest text that the library hands over.
   integer, parameter :: TEXT_LENGTH = 8192
 
-  !> Options of a session. Fill with wfmm_session_options_init and change what is wanted.
+  !> Options of a session.
   type, bind(c) :: wfmm_session_options
     !> Size of this struct as the caller knows it.
     integer(c_int32_t) :: struct_size = 24
@@ -338,7 +343,7 @@ module wakefmm
     integer(c_int64_t) :: flags = 0
   end type
 
-  !> Options of a plan. Fill with wfmm_plan_options_init and change what is wanted.
+  !> Options of a plan.
   type, bind(c) :: wfmm_plan_options
     !> Size of this struct as the caller knows it.
     integer(c_int32_t) :: struct_size = 64
@@ -347,8 +352,8 @@ module wakefmm
     !> WFMM_PRECISION_* of the computation; default ARRAYS.
     integer(c_int32_t) :: precision = 0
     !> Order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the CPU it is
-    !> exact: pairs that it does not serve are summed directly, and no field is computed again where it misses the tolerance.
-    !> On a GPU it is the least order, cut to 16 (double) or 11 (single).
+    !> exact: pairs that it does not serve are summed directly, and no field is computed again where it misses the
+    !> tolerance. On a GPU it is the least order, cut to 16 (double) or 11 (single).
     integer(c_int32_t) :: order = 0
     !> Most elements in a leaf of the tree; 0, the default, lets the library choose. On a GPU 8 at least, 512 at most.
     integer(c_int32_t) :: leaf_capacity = 0
@@ -358,18 +363,18 @@ module wakefmm
     integer(c_int32_t) :: particle_regularization = 6
     !> Number of the first point in connectivities, 0 or 1; default 0 in C, 1 in Fortran.
     integer(c_int32_t) :: index_base = 1
-    !> Relative L2 error of the velocity (or potential) over the targets against the exact, regularized sum; default 1e-4.
-    !> Gradients are held to 30 tolerances, relative to their own norm. More than 0.1 counts as 0.1.
+    !> Relative L2 error of the velocity (or potential) over the targets against the exact, regularized sum; default
+    !> 1e-4. Gradients are held to 30 tolerances, relative to their own norm. More than 0.1 counts as 0.1.
     real(c_double) :: tolerance = 1e-4_c_double
     !> Factor of all sums; default 1/(4 pi); 1 gives the papers' sums.
     real(c_double) :: normalization = 7.957747154594767e-2_c_double
-    !> Core radius where a radius array is NULL, length units of the positions; default 0.
+    !> Core radius where no array of radii is given, length units of the positions; default 0.
     real(c_double) :: core_radius = 0e0_c_double
     !> WFMM_FLAG_*, or-ed; default 0.
     integer(c_int64_t) :: flags = 0
   end type
 
-  !> What the last evaluation of a plan did. Set struct_size to sizeof before the call.
+  !> What the last evaluation of a plan did.
   type, bind(c) :: wfmm_report
     !> Size of this struct as the caller knows it.
     integer(c_int32_t) :: struct_size = 208
@@ -395,8 +400,8 @@ module wakefmm
     integer(c_int64_t) :: device_bytes = 0
     !> Relative L2 error of the fast multipole method, found on a sample of targets; 0 after a direct sum.
     real(c_double) :: estimated_error = 0
-    !> Wall-clock seconds of each pass, indexed by WFMM_PASS_*. A pass that was not repeated on the CPU keeps the seconds
-    !> of its last run.
+    !> Wall-clock seconds of each pass, indexed by WFMM_PASS_*. A pass that was not repeated on the CPU keeps the
+    !> seconds of its last run.
     real(c_double) :: seconds(0:WFMM_PASS_COUNT-1) = 0
     !> Element pairs of the core correction, far pairs where a core still matters; 0 on a GPU, which counts them with
     !> near_pairs only.
@@ -463,6 +468,8 @@ module wakefmm
     module procedure wfmm_plan_set_strength_f32
     module procedure wfmm_plan_set_strength_f64
   end interface
+  !> New strengths, same places: a one-dimensional array is a circulation, never a charge (wfmm_plan_set_charge); a
+  !> two-dimensional one holds strengths of particles.
   interface wfmm_plan_set_strengths
     module procedure wfmm_plan_set_circulation_f32
     module procedure wfmm_plan_set_strength_f32
@@ -798,8 +805,8 @@ module wakefmm
       name="wfmm_plan_evaluate_async_f32") result(outcome)
       import
       type(c_ptr), value :: plan
-      real(c_float), intent(inout) :: velocity(*)
-      real(c_float), intent(inout), optional :: gradient(*)
+      real(c_float), intent(inout), asynchronous :: velocity(*)
+      real(c_float), intent(inout), asynchronous, optional :: gradient(*)
       integer(c_int32_t), value :: memory
       integer(c_int32_t) :: outcome
     end function
@@ -808,8 +815,8 @@ module wakefmm
       name="wfmm_plan_evaluate_async_f64") result(outcome)
       import
       type(c_ptr), value :: plan
-      real(c_double), intent(inout) :: velocity(*)
-      real(c_double), intent(inout), optional :: gradient(*)
+      real(c_double), intent(inout), asynchronous :: velocity(*)
+      real(c_double), intent(inout), asynchronous, optional :: gradient(*)
       integer(c_int32_t), value :: memory
       integer(c_int32_t) :: outcome
     end function
@@ -1015,7 +1022,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets how much is logged (WFMM_LOG_*) and where: to callback, or to standard error where it is NULL.
+  !> Sets how much is logged (WFMM_LOG_*) and where: to a callback, or to standard error without one.
   subroutine wfmm_log_set(level, callback, user, ierr)
     integer, intent(in) :: level
     type(c_funptr), intent(in), optional :: callback
@@ -1034,7 +1041,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Fills options with the defaults. size is sizeof *options.
+  !> Fills options with the defaults.
   subroutine wfmm_session_options_init(options, ierr)
     type(wfmm_session_options), intent(out) :: options
     integer, intent(out), optional :: ierr
@@ -1046,7 +1053,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Makes a session. options may be NULL: defaults. The caller owns *out and ends it with wfmm_session_destroy;
+  !> Makes a session.
   subroutine wfmm_session_create(session, options, ierr)
     type(wfmm_session_options), intent(in), optional :: options
     type(wfmm_session), intent(inout) :: session
@@ -1060,7 +1067,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Says in one line what the session computes on. Buffer rules as in wfmm_last_error.
+  !> Says in one line what the session computes on.
   subroutine wfmm_session_describe(session, text, ierr)
     type(wfmm_session), intent(in) :: session
     character(len=:), allocatable, intent(out) :: text
@@ -1076,7 +1083,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Ends a session and sets *session to NULL; a NULL session is fine. Plans that use it go on.
+  !> Ends a session; plans that use it go on.
   subroutine wfmm_session_destroy(session, ierr)
     type(wfmm_session), intent(inout) :: session
     integer, intent(out), optional :: ierr
@@ -1087,7 +1094,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Fills options with the defaults. size is sizeof *options.
+  !> Fills options with the defaults.
   subroutine wfmm_plan_options_init(options, ierr)
     type(wfmm_plan_options), intent(out) :: options
     integer, intent(out), optional :: ierr
@@ -1099,7 +1106,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Makes a plan without sources and targets. session may be NULL: a default session, shared by all such plans;
+  !> Makes a plan without sources and targets.
   subroutine wfmm_plan_create(plan, session, options, ierr)
     type(wfmm_session), intent(in), optional :: session
     type(wfmm_plan_options), intent(in), optional :: options
@@ -1117,7 +1124,8 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Does ahead of the first evaluation what needs no output: on the CPU trees, lists and orders, on a GPU the copy of the
+  !> Does ahead of the first evaluation what needs no output: on the CPU trees, lists and orders, on a GPU the copy of
+  !> the arrays.
   subroutine wfmm_plan_prepare(plan, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(out), optional :: ierr
@@ -1128,7 +1136,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Numbers of elements that the plan holds. Each output may be NULL.
+  !> Numbers of elements that the plan holds.
   subroutine wfmm_plan_counts(plan, n_segments, n_particles, n_charges, n_targets, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer(c_int64_t), intent(inout), optional :: n_segments
@@ -1156,7 +1164,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Says in a paragraph what was chosen (method, order, leaf size, precision) and why. On the CPU from wfmm_plan_prepare
+  !> Says in a paragraph what was chosen (method, order, leaf size, precision) and why.
   subroutine wfmm_plan_recipe(plan, text, ierr)
     type(wfmm_plan), intent(in) :: plan
     character(len=:), allocatable, intent(out) :: text
@@ -1172,7 +1180,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Tells what the last evaluation did: order, depth, cells, pairs, bytes, seconds per pass. The caller sets
+  !> Tells what the last evaluation did: order, depth, cells, pairs, bytes, seconds per pass.
   subroutine wfmm_plan_report(plan, report, ierr)
     type(wfmm_plan), intent(in) :: plan
     type(wfmm_report), intent(inout) :: report
@@ -1184,7 +1192,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Ends a plan and sets *plan to NULL; a NULL plan is fine. Device arrays are no longer borrowed.
+  !> Ends a plan; device arrays are no longer borrowed.
   subroutine wfmm_plan_destroy(plan, ierr)
     type(wfmm_plan), intent(inout) :: plan
     integer, intent(out), optional :: ierr
@@ -1195,7 +1203,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets the straight vortex segments; n = 0 removes them. Segments and particles add up.
+  !> Sets the straight vortex segments; n = 0 removes them.
   subroutine wfmm_plan_set_segments_f32(plan, points, connectivity, circulation, core_radius, n_points, n, memory, &
     ierr)
     type(wfmm_plan), intent(in) :: plan
@@ -1230,7 +1238,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets the straight vortex segments; n = 0 removes them. Segments and particles add up.
+  !> Sets the straight vortex segments; n = 0 removes them.
   subroutine wfmm_plan_set_segments_f64(plan, points, connectivity, circulation, core_radius, n_points, n, memory, &
     ierr)
     type(wfmm_plan), intent(in) :: plan
@@ -1265,7 +1273,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets the vortex particles; n = 0 removes them. Segments and particles add up.
+  !> Sets the vortex particles; n = 0 removes them.
   subroutine wfmm_plan_set_particles_f32(plan, position, strength, core_radius, n, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n
@@ -1291,7 +1299,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets the vortex particles; n = 0 removes them. Segments and particles add up.
+  !> Sets the vortex particles; n = 0 removes them.
   subroutine wfmm_plan_set_particles_f64(plan, position, strength, core_radius, n, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n
@@ -1363,7 +1371,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
+  !> Sets new circulations of the segments at the same places; trees and lists are kept.
   subroutine wfmm_plan_set_circulation_f32(plan, circulation, n_segments, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n_segments
@@ -1385,7 +1393,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
+  !> Sets new strengths of the particles at the same places; trees and lists are kept.
   subroutine wfmm_plan_set_strength_f32(plan, strength, n_particles, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n_particles
@@ -1407,7 +1415,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
+  !> Sets new charges at the same places; trees and lists are kept.
   subroutine wfmm_plan_set_charge_f32(plan, charge, n_charges, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n_charges
@@ -1429,7 +1437,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
+  !> Sets new circulations of the segments at the same places; trees and lists are kept.
   subroutine wfmm_plan_set_circulation_f64(plan, circulation, n_segments, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n_segments
@@ -1451,7 +1459,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
+  !> Sets new strengths of the particles at the same places; trees and lists are kept.
   subroutine wfmm_plan_set_strength_f64(plan, strength, n_particles, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n_particles
@@ -1473,7 +1481,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
+  !> Sets new charges at the same places; trees and lists are kept.
   subroutine wfmm_plan_set_charge_f64(plan, charge, n_charges, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n_charges
@@ -1495,7 +1503,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets the targets; n = 0: none. Sources and what was computed of them are kept.
+  !> Sets the targets; n = 0: none.
   subroutine wfmm_plan_set_targets_f32(plan, position, n, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n
@@ -1516,7 +1524,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets the targets; n = 0: none. Sources and what was computed of them are kept.
+  !> Sets the targets; n = 0: none.
   subroutine wfmm_plan_set_targets_f64(plan, position, n, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n
@@ -1537,7 +1545,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Computes the velocity of segments and particles at the targets, and its gradient where gradient is not NULL.
+  !> Computes the velocity of segments and particles at the targets, and its gradient where that is wanted.
   subroutine wfmm_plan_evaluate_f32(plan, velocity, gradient, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     real(c_float), intent(inout), contiguous :: velocity(:,:)
@@ -1560,7 +1568,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Computes the velocity of segments and particles at the targets, and its gradient where gradient is not NULL.
+  !> Computes the velocity of segments and particles at the targets, and its gradient where that is wanted.
   subroutine wfmm_plan_evaluate_f64(plan, velocity, gradient, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     real(c_double), intent(inout), contiguous :: velocity(:,:)
@@ -1583,7 +1591,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Computes the potential of the charges at the targets, and its gradient where gradient is not NULL.
+  !> Computes the potential of the charges at the targets, and its gradient where that is wanted.
   subroutine wfmm_plan_evaluate_potential_f32(plan, potential, gradient, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     real(c_float), intent(inout), contiguous :: potential(:)
@@ -1605,7 +1613,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Computes the potential of the charges at the targets, and its gradient where gradient is not NULL.
+  !> Computes the potential of the charges at the targets, and its gradient where that is wanted.
   subroutine wfmm_plan_evaluate_potential_f64(plan, potential, gradient, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     real(c_double), intent(inout), contiguous :: potential(:)
@@ -1628,6 +1636,7 @@ contains
   end subroutine
 
   !> Computes the field that was evaluated last (before any: the velocity, or the potential of a plan with charges only)
+  !> again at n_samples targets and compares it with the direct sum in double precision.
   subroutine wfmm_plan_check_f32(plan, n_samples, seed, out_relative_l2, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in) :: n_samples
@@ -1642,6 +1651,7 @@ contains
   end subroutine
 
   !> Computes the field that was evaluated last (before any: the velocity, or the potential of a plan with charges only)
+  !> again at n_samples targets and compares it with the direct sum in double precision.
   subroutine wfmm_plan_check_f64(plan, n_samples, seed, out_relative_l2, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in) :: n_samples
@@ -1655,11 +1665,13 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are
+  !> Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are written
+  !> when wfmm_plan_wait returns 0. The arrays must be contiguous and be target or asynchronous where they are declared:
+  !> a temporary would be gone.
   subroutine wfmm_plan_evaluate_async_f32(plan, velocity, gradient, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
-    real(c_float), intent(inout), contiguous :: velocity(:,:)
-    real(c_float), intent(inout), contiguous, optional :: gradient(:,:,:)
+    real(c_float), intent(inout), contiguous, asynchronous :: velocity(:,:)
+    real(c_float), intent(inout), contiguous, asynchronous, optional :: gradient(:,:,:)
     integer, intent(in), optional :: memory
     integer, intent(out), optional :: ierr
     integer(c_int32_t) :: status
@@ -1678,11 +1690,13 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are
+  !> Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are written
+  !> when wfmm_plan_wait returns 0. The arrays must be contiguous and be target or asynchronous where they are declared:
+  !> a temporary would be gone.
   subroutine wfmm_plan_evaluate_async_f64(plan, velocity, gradient, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
-    real(c_double), intent(inout), contiguous :: velocity(:,:)
-    real(c_double), intent(inout), contiguous, optional :: gradient(:,:,:)
+    real(c_double), intent(inout), contiguous, asynchronous :: velocity(:,:)
+    real(c_double), intent(inout), contiguous, asynchronous, optional :: gradient(:,:,:)
     integer, intent(in), optional :: memory
     integer, intent(out), optional :: ierr
     integer(c_int32_t) :: status
@@ -1712,7 +1726,8 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Names the CUDA stream (cudaStream_t, CUstream) on which the caller makes this plan's device arrays: an
+  !> Names the CUDA stream (cudaStream_t, CUstream) on which the caller makes this plan's device arrays: an evaluation
+  !> begins after the work that the stream has then.
   subroutine wfmm_plan_set_stream(plan, stream, ierr)
     type(wfmm_plan), intent(in) :: plan
     type(c_ptr), intent(in), optional :: stream
@@ -1727,7 +1742,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Page-locks bytes bytes of the caller's memory at array, once: fields then cross the bus straight into it. It stays
+  !> Page-locks bytes of the caller's memory at array, once: fields then cross the bus straight into it.
   subroutine wfmm_session_register(session, array, bytes, ierr)
     type(wfmm_session), intent(in) :: session
     type(c_ptr), intent(in) :: array

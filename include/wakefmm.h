@@ -97,7 +97,7 @@
 #define WFMM_ERR_MEMORY 14
 
 /**
- * A Fortran array is smaller than the count it goes with.
+ * An array of Fortran or C++ is smaller than the count it goes with.
  */
 #define WFMM_ERR_SHAPE 15
 
@@ -514,7 +514,7 @@ typedef struct wfmm_plan_options {
      */
     double normalization;
     /**
-     * Core radius where a radius array is NULL, length units of the positions; default 0.
+     * Core radius where no array of radii is given, length units of the positions; default 0.
      */
     double core_radius;
     /**
@@ -629,8 +629,8 @@ wfmm_status wfmm_last_error_set(const char *message,
                                 size_t length);
 
 /**
- * Sets how much is logged (WFMM_LOG_*) and where: to callback, or to standard error where it is NULL.
- * user is handed back to the callback. When the call returns, an earlier callback is not called any more.
+ * Sets how much is logged (WFMM_LOG_*) and where: to a callback, or to standard error without one.
+ * callback may be NULL; user is handed back to it. When the call returns, an earlier callback is not called any more.
  * At the start the level is that of the environment variable WAKEFMM_LOG (off, error, warn, info, debug), else off.
  * Thread rule: any thread, but not from inside a callback. Errors: WFMM_ERR_CONSTANT.
  * Example: wfmm_log_set(WFMM_LOG_INFO, NULL, NULL);
@@ -663,7 +663,7 @@ wfmm_status wfmm_session_create(const struct wfmm_session_options *options,
 wfmm_status wfmm_session_describe(const struct wfmm_session *session, char *buf, size_t capacity, size_t *out_length);
 
 /**
- * Ends a session and sets *session to NULL; a NULL session is fine. Plans that use it go on.
+ * Ends a session; plans that use it go on. *session becomes NULL; a NULL session is fine.
  * Thread rule: any thread. Errors: WFMM_ERR_NULL (no address), WFMM_ERR_HANDLE.
  * Example: wfmm_session_destroy(&s);
  */
@@ -734,7 +734,7 @@ wfmm_status wfmm_plan_recipe(const struct wfmm_plan *plan, char *buf, size_t cap
 wfmm_status wfmm_plan_report(const struct wfmm_plan *plan, struct wfmm_report *report);
 
 /**
- * Ends a plan and sets *plan to NULL; a NULL plan is fine. Device arrays are no longer borrowed.
+ * Ends a plan; device arrays are no longer borrowed. *plan becomes NULL; a NULL plan is fine.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL (no address), WFMM_ERR_HANDLE, WFMM_ERR_BUSY.
  * Example: wfmm_plan_destroy(&p);
  */
@@ -889,8 +889,8 @@ wfmm_status wfmm_plan_set_targets_f32(struct wfmm_plan *plan, int64_t n, const f
 wfmm_status wfmm_plan_set_targets_f64(struct wfmm_plan *plan, int64_t n, const double *position, int32_t memory);
 
 /**
- * Computes the velocity of segments and particles at the targets, and its gradient where gradient is not NULL.
- * velocity: [n_targets][3], length/time. gradient: [n_targets][3][3], g[k][i][j] = du_i/dx_j of target k.
+ * Computes the velocity of segments and particles at the targets, and its gradient where that is wanted.
+ * velocity: [n_targets][3], length/time. gradient: NULL, or [n_targets][3][3], g[k][i][j] = du_i/dx_j of target k.
  * Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
  * Precision of the computation: that of the options; ARRAYS means double where one array of the plan or the outputs
@@ -903,8 +903,8 @@ wfmm_status wfmm_plan_set_targets_f64(struct wfmm_plan *plan, int64_t n, const d
 wfmm_status wfmm_plan_evaluate_f32(struct wfmm_plan *plan, float *velocity, float *gradient, int32_t memory);
 
 /**
- * Computes the velocity of segments and particles at the targets, and its gradient where gradient is not NULL.
- * velocity: [n_targets][3], length/time. gradient: [n_targets][3][3], g[k][i][j] = du_i/dx_j of target k.
+ * Computes the velocity of segments and particles at the targets, and its gradient where that is wanted.
+ * velocity: [n_targets][3], length/time. gradient: NULL, or [n_targets][3][3], g[k][i][j] = du_i/dx_j of target k.
  * Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
  * Precision of the computation: that of the options; ARRAYS means double where one array of the plan or the outputs
@@ -917,15 +917,15 @@ wfmm_status wfmm_plan_evaluate_f32(struct wfmm_plan *plan, float *velocity, floa
 wfmm_status wfmm_plan_evaluate_f64(struct wfmm_plan *plan, double *velocity, double *gradient, int32_t memory);
 
 /**
- * Computes the potential of the charges at the targets, and its gradient where gradient is not NULL.
- * potential: [n_targets]. gradient: [n_targets][3]. All else as in wfmm_plan_evaluate_*.
+ * Computes the potential of the charges at the targets, and its gradient where that is wanted.
+ * potential: [n_targets]. gradient: NULL, or [n_targets][3]. All else as in wfmm_plan_evaluate_*.
  * Example: wfmm_plan_evaluate_potential_f64(p, phi, NULL, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_plan_evaluate_potential_f32(struct wfmm_plan *plan, float *potential, float *gradient, int32_t memory);
 
 /**
- * Computes the potential of the charges at the targets, and its gradient where gradient is not NULL.
- * potential: [n_targets]. gradient: [n_targets][3]. All else as in wfmm_plan_evaluate_*.
+ * Computes the potential of the charges at the targets, and its gradient where that is wanted.
+ * potential: [n_targets]. gradient: NULL, or [n_targets][3]. All else as in wfmm_plan_evaluate_*.
  * Example: wfmm_plan_evaluate_potential_f64(p, phi, NULL, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_plan_evaluate_potential_f64(struct wfmm_plan *plan,
@@ -960,24 +960,32 @@ wfmm_status wfmm_plan_check_f64(struct wfmm_plan *plan, int64_t n_samples, uint6
  * written when wfmm_plan_wait returns 0. While it runs every other call with this plan is WFMM_ERR_BUSY; always call
  * wfmm_plan_wait, or its status is lost. Until then another one cannot be started (WFMM_ERR_BUSY), and velocity,
  * gradient and borrowed device arrays must stay where they are.
+ * From Fortran they must be contiguous and be target or asynchronous where they are declared: a temporary would be gone.
  * velocity: [n_targets][3]. gradient: [n_targets][3][3], or NULL.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT (memory), _OVERLAP, _MEMORY;
  * WFMM_ERR_THREADS; all others are those of wfmm_plan_wait.
  * Example: wfmm_plan_evaluate_async_f64(p, u, NULL, WFMM_MEMORY_HOST); move_bodies(); wfmm_plan_wait(p);
  */
-wfmm_status wfmm_plan_evaluate_async_f32(struct wfmm_plan *plan, float *velocity, float *gradient, int32_t memory);
+wfmm_status wfmm_plan_evaluate_async_f32(struct wfmm_plan *plan,
+                                         float *velocity,
+                                         float *gradient,
+                                         int32_t memory);
 
 /**
  * Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are
  * written when wfmm_plan_wait returns 0. While it runs every other call with this plan is WFMM_ERR_BUSY; always call
  * wfmm_plan_wait, or its status is lost. Until then another one cannot be started (WFMM_ERR_BUSY), and velocity,
  * gradient and borrowed device arrays must stay where they are.
+ * From Fortran they must be contiguous and be target or asynchronous where they are declared: a temporary would be gone.
  * velocity: [n_targets][3]. gradient: [n_targets][3][3], or NULL.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT (memory), _OVERLAP, _MEMORY;
  * WFMM_ERR_THREADS; all others are those of wfmm_plan_wait.
  * Example: wfmm_plan_evaluate_async_f64(p, u, NULL, WFMM_MEMORY_HOST); move_bodies(); wfmm_plan_wait(p);
  */
-wfmm_status wfmm_plan_evaluate_async_f64(struct wfmm_plan *plan, double *velocity, double *gradient, int32_t memory);
+wfmm_status wfmm_plan_evaluate_async_f64(struct wfmm_plan *plan,
+                                         double *velocity,
+                                         double *gradient,
+                                         int32_t memory);
 
 /**
  * Waits for the evaluation that wfmm_plan_evaluate_async_* started and returns its status; 0 where none is under way.
@@ -997,7 +1005,7 @@ wfmm_status wfmm_plan_set_stream(struct wfmm_plan *plan,
                                  void *stream);
 
 /**
- * Page-locks bytes bytes of the caller's memory at array, once: fields then cross the bus straight into it. It stays
+ * Page-locks bytes of the caller's memory at array, once: fields then cross the bus straight into it. It stays
  * locked until wfmm_session_unregister, which must come before the memory is freed. Without a GPU nothing happens.
  * Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _COUNT; WFMM_ERR_DRIVER where the driver refuses.
  * Example: wfmm_session_register(s, u, 3 * m * sizeof *u);

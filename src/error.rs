@@ -36,7 +36,7 @@ codes! {
         Overlap = 13 => WFMM_ERR_OVERLAP,
         /// Arrays are not where `memory` says, or are where this session cannot reach them.
         Memory = 14 => WFMM_ERR_MEMORY,
-        /// A Fortran array is smaller than the count it goes with.
+        /// An array of Fortran or C++ is smaller than the count it goes with.
         Shape = 15 => WFMM_ERR_SHAPE,
         /// There is a driver, but no usable GPU, or none of the number asked for.
         NoDevice = 100 => WFMM_ERR_NO_DEVICE,

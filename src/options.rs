@@ -160,7 +160,7 @@ pub struct wfmm_plan_options {
     pub tolerance: f64,
     /// Factor of all sums; default 1/(4 pi); 1 gives the papers' sums.
     pub normalization: f64,
-    /// Core radius where a radius array is NULL, length units of the positions; default 0.
+    /// Core radius where no array of radii is given, length units of the positions; default 0.
     pub core_radius: f64,
     /// `WFMM_FLAG_*`, or-ed; default 0.
     pub flags: u64,

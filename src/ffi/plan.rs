@@ -107,7 +107,7 @@ api! {
         unsafe { structs::write("report", report, size, value) }
     }
 
-    /// Ends a plan and sets `*plan` to NULL; a NULL plan is fine. Device arrays are no longer borrowed.
+    /// Ends a plan; device arrays are no longer borrowed. `*plan` becomes NULL; a NULL plan is fine.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL (no address), WFMM_ERR_HANDLE, WFMM_ERR_BUSY.
     /// Example: `wfmm_plan_destroy(&p);`
     fn wfmm_plan_destroy(plan: *mut *mut wfmm_plan) {

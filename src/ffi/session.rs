@@ -41,7 +41,7 @@ api! {
         unsafe { text::put(buf, capacity, out_length, &session.describe()) }
     }
 
-    /// Ends a session and sets `*session` to NULL; a NULL session is fine. Plans that use it go on.
+    /// Ends a session; plans that use it go on. `*session` becomes NULL; a NULL session is fine.
     /// Thread rule: any thread. Errors: WFMM_ERR_NULL (no address), WFMM_ERR_HANDLE.
     /// Example: `wfmm_session_destroy(&s);`
     fn wfmm_session_destroy(session: *mut *mut wfmm_session) {

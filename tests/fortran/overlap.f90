@@ -6,7 +6,8 @@ program overlap
   implicit none
 
   integer, parameter :: dp = c_double, N = 1000
-  real(dp), target :: position(3, N), strength(3, N), velocity(3, N), gradient(3, 3, N), wanted(3, N), slopes(3, 3, N)
+  real(dp), target :: position(3, N), strength(3, N), velocity(3, N), wanted(3, N), slopes(3, 3, N)
+  real(dp), asynchronous :: gradient(3, 3, N)
   type(wfmm_session) :: session
   type(wfmm_session_options) :: so
   type(wfmm_plan_options) :: o

@@ -11,14 +11,24 @@ use crate::model::{Argument, Function, Model, SUMS, Struct};
 /// Written by hand in `wakefmm.f90.in`, because C strings or functions have no mechanical counterpart.
 const BY_HAND: [&str; 4] = ["wfmm_abi_version", "wfmm_status_name", "wfmm_last_error", "wfmm_last_error_set"];
 
-/// A function whose arrays are all optional has no kind to choose by: one procedure for each of its arrays.
-const SPLIT: [(&str, &str, &str); 3] = [
-    ("wfmm_plan_set_strengths", "circulation", "wfmm_plan_set_circulation"),
-    ("wfmm_plan_set_strengths", "strength", "wfmm_plan_set_strength"),
-    ("wfmm_plan_set_strengths", "charge", "wfmm_plan_set_charge"),
+/// A function whose arrays are all optional has no kind to choose by: one procedure for each of its arrays, and what it sets.
+const SPLIT: [(&str, &str, &str, &str); 3] = [
+    ("wfmm_plan_set_strengths", "circulation", "wfmm_plan_set_circulation", "circulations of the segments"),
+    ("wfmm_plan_set_strengths", "strength", "wfmm_plan_set_strength", "strengths of the particles"),
+    ("wfmm_plan_set_strengths", "charge", "wfmm_plan_set_charge", "charges"),
 ];
 /// Those of them that a common generic name can tell apart, by rank.
 const UNITED: (&str, [&str; 2]) = ("wfmm_plan_set_strengths", ["wfmm_plan_set_circulation", "wfmm_plan_set_strength"]);
+const UNITED_NOTE: &str = "New strengths, same places: a one-dimensional array is a circulation, never a charge \
+    (wfmm_plan_set_charge); a two-dimensional one holds strengths of particles.";
+
+/// Its arrays are written after it has returned.
+const ASYNCHRONOUS: &str = "wfmm_plan_evaluate_async";
+const ASYNCHRONOUS_NOTE: &str = "The arrays must be contiguous and be target or asynchronous where they are declared: a \
+    temporary would be gone.";
+
+/// What a comment of the module must not say: NULL is an argument that is absent here.
+const WORDS_OF_C: [&str; 4] = ["NULL", "sizeof", " *", "]["];
 
 /// Numbers that a default integer does not hold.
 const WIDE: [&str; 1] = ["bytes"];
@@ -45,6 +55,7 @@ struct Procedure<'m> {
     name: String,
     /// Public name; the specific one where there is nothing to choose.
     public: String,
+    comment: String,
     /// The one array that is handed over, where the function was split.
     only: Option<&'static str>,
 }
@@ -57,12 +68,15 @@ fn procedures(f: &Function) -> Vec<Procedure<'_>> {
     let split: Vec<_> = SPLIT.iter().filter(|(base, ..)| f.generic.as_deref() == Some(*base)).collect();
     if split.is_empty() {
         let public = f.generic.clone().unwrap_or_else(|| f.name.clone());
-        return vec![Procedure { function: f, name: f.name.clone(), public, only: None }];
+        let note = if public == ASYNCHRONOUS { format!(" {ASYNCHRONOUS_NOTE}") } else { String::new() };
+        let comment = first_sentence(&f.name, &f.doc) + &note;
+        return vec![Procedure { function: f, name: f.name.clone(), public, comment, only: None }];
     }
-    let one = |&&(_, array, public): &&(&str, &'static str, &str)| Procedure {
+    let one = |&&(_, array, public, what): &&(&str, &'static str, &str, &str)| Procedure {
         function: f,
         name: format!("{public}{suffix}"),
         public: public.to_owned(),
+        comment: format!("Sets new {what} at the same places; trees and lists are kept."),
         only: Some(array),
     };
     split.iter().map(one).collect()
@@ -125,6 +139,7 @@ fn role(f: &Function, at: usize) -> Role {
 /// Declaration in the `bind(C)` layer.
 fn c_declaration(f: &Function, a: &Argument) -> String {
     let optional = if a.optional { ", optional" } else { "" };
+    let optional = if a.shape.is_empty() { optional.to_owned() } else { format!("{}{optional}", asynchronous(f)) };
     let array = if a.shape.is_empty() { "" } else { "(*)" };
     let (ty, rest) = match a.ty.as_str() {
         "i32" | "wfmm_status" => ("integer(c_int32_t)", ", value".to_owned()),
@@ -153,6 +168,36 @@ fn c_declaration(f: &Function, a: &Argument) -> String {
         other => panic!("{}: {} of type {other} has no counterpart in Fortran", f.name, a.name),
     };
     format!("{ty}{rest} :: {}{array}", a.name)
+}
+
+/// The attribute of its arrays.
+fn asynchronous(f: &Function) -> &'static str {
+    if f.generic.as_deref() == Some(ASYNCHRONOUS) { ", asynchronous" } else { "" }
+}
+
+/// Of a description, the sentence that says what something is or does.
+fn first_sentence(of: &str, doc: &[String]) -> String {
+    let text = doc.join(" ").replace('`', "");
+    let sentence = text.split_inclusive(". ").next().unwrap_or_default().trim_end().to_owned();
+    let foreign = WORDS_OF_C.iter().find(|word| sentence.contains(**word));
+    assert!(foreign.is_none(), "{of}: its first sentence speaks C: {sentence}");
+    assert!(sentence.ends_with('.'), "{of}: its description has no sentence: {sentence}");
+    sentence
+}
+
+/// A comment in lines of at most 120 columns.
+fn comment(indent: &str, text: &str) -> String {
+    let mut out = String::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && indent.len() + "!> ".len() + line.len() + 1 + word.len() > 120 {
+            out += &format!("{indent}!> {line}\n");
+            line.clear();
+        }
+        line += if line.is_empty() { "" } else { " " };
+        line += word;
+    }
+    out + &format!("{indent}!> {line}\n")
 }
 
 fn c_result(f: &Function) -> &'static str {
@@ -212,8 +257,7 @@ impl Procedure<'_> {
         let dummies =
             [parts.required.clone(), parts.optional.clone(), parts.late.clone(), vec!["ierr".into()]].concat();
         let mut out = String::from("\n");
-        let summary = self.function.doc.first().map_or("", String::as_str);
-        out += &format!("  !> {}\n", summary.replace('`', ""));
+        out += &comment("  ", &self.comment);
         out += &wrap(&format!("  subroutine {}({})", self.name, dummies.join(", ")));
         for line in &parts.declarations {
             out += &format!("    {line}\n");
@@ -378,7 +422,8 @@ impl Procedure<'_> {
         };
         let intent = if a.ty.starts_with("*mut") { "inout" } else { "in" };
         let rank = vec![":"; a.shape.len()].join(",");
-        let line = format!("{ty}, intent({intent}), contiguous{optional} :: {name}({rank})");
+        let attributes = format!("{}{optional}", asynchronous(self.function));
+        let line = format!("{ty}, intent({intent}), contiguous{attributes} :: {name}({rank})");
         let actual = name.to_owned();
         if optional.is_empty() {
             parts.required(name, line, actual)
@@ -472,16 +517,16 @@ fn types(model: &Model) -> String {
 
 fn handle(s: &Struct) -> String {
     let name = &s.name;
-    let doc = s.doc.join(" ").replace('`', "");
-    format!("\n  !> {doc}\n  type :: {name}\n    private\n    type(c_ptr) :: handle = c_null_ptr\n  end type\n")
+    let doc = comment("  ", &s.doc.join(" ").replace('`', ""));
+    format!("\n{doc}  type :: {name}\n    private\n    type(c_ptr) :: handle = c_null_ptr\n  end type\n")
 }
 
 /// A struct of numbers with the defaults that its `_options_init` gives, but points counted from 1.
 fn structure(s: &Struct) -> String {
-    let mut out = format!("\n  !> {}\n  type, bind(c) :: {}\n", s.doc.join(" ").replace('`', ""), s.name);
+    let mut out = format!("\n{}  type, bind(c) :: {}\n", comment("  ", &first_sentence(&s.name, &s.doc)), s.name);
     let size: usize = s.fields.iter().map(|f| width(&f.ty)).sum();
     for f in &s.fields {
-        out += &f.doc.iter().map(|l| format!("    !> {}\n", l.replace('`', ""))).collect::<String>();
+        out += &comment("    ", &f.doc.join(" ").replace('`', ""));
         let value = if f.name == "struct_size" { format!("{size}") } else { default_of(&s.name, &f.name) };
         let line = match f.ty.as_str() {
             "u32" | "i32" => format!("integer(c_int32_t) :: {} = {value}", f.name),
@@ -544,7 +589,8 @@ fn families(procedures: &[Procedure<'_>]) -> BTreeMap<String, Vec<String>> {
 fn generics(procedures: &[Procedure<'_>]) -> String {
     let interface = |(name, specifics): (&String, &Vec<String>)| {
         let list: String = specifics.iter().map(|s| format!("    module procedure {s}\n")).collect();
-        format!("  interface {name}\n{list}  end interface\n")
+        let note = if name == UNITED.0 { comment("  ", UNITED_NOTE) } else { String::new() };
+        format!("{note}  interface {name}\n{list}  end interface\n")
     };
     families(procedures)
         .iter()

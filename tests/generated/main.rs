@@ -41,6 +41,34 @@ fn an_unknown_type_stops_the_generator() {
     fortran::generate(&model);
 }
 
+/// Comments of the module are whole sentences of its own language; arrays that are written later are asynchronous.
+#[test]
+fn the_module_speaks_fortran() {
+    let module = fortran::generate(&model());
+    let procedures = module.split("\ncontains\n").nth(1).expect("procedures");
+    let mut comment = String::new();
+    for line in procedures.lines() {
+        if let Some(text) = line.trim_start().strip_prefix("!> ") {
+            comment += &format!("{text} ");
+        } else if !comment.is_empty() {
+            assert!(comment.ends_with(". "), "cut: {comment}");
+            assert!(![" NULL", "sizeof", " *"].iter().any(|word| comment.contains(word)), "C: {comment}");
+            comment.clear();
+        }
+    }
+    let later =
+        module.split("subroutine wfmm_plan_evaluate_async_f64(").nth(1).expect("async").split("status =").next();
+    assert_eq!(later.expect("declarations").matches(", asynchronous").count(), 2);
+}
+
+#[test]
+#[should_panic(expected = "speaks C")]
+fn a_sentence_for_c_alone_stops_the_generator() {
+    let mut model = model();
+    model.functions.iter_mut().for_each(|f| f.doc = vec!["Sets `*out` to NULL.".into()]);
+    fortran::generate(&model);
+}
+
 #[test]
 fn numbers_and_names_are_used_once() {
     let model = model();
