@@ -6,7 +6,7 @@
 //   plan.set_targets(x);
 //   plan.evaluate(u);                                    // or plan.evaluate(u, gradient)
 //
-// Nothing is allocated here, except for the text of an error that is thrown.
+// Nothing is allocated here, except for texts: of an error that is thrown, of recipe() and of describe().
 #ifndef WAKEFMM_HPP
 #define WAKEFMM_HPP
 
@@ -96,9 +96,15 @@ WAKEFMM_API(double, f64)
 /// An array beside others must be as long as they are; one that may be left out may also be empty.
 template <class A>
 void same_count(const char *name, const A &array, std::int64_t wanted, bool optional = false) {
-    if (array.count() == wanted || (optional && array.data() == nullptr)) return;
+    if (array.count() == wanted || (optional && array.count() == 0)) return;
     throw error(WFMM_ERR_SHAPE, std::string(name) + " has " + std::to_string(array.count()) + " rows; " +
                                     std::to_string(wanted) + " are needed");
+}
+
+/// An array that may be left out: nullptr where it is empty, wherever an emptied container still points.
+template <class A>
+auto or_null(const A &array) {
+    return array.count() == 0 ? nullptr : array.data();
 }
 
 /// Text whose length the library tells: asked for twice.
@@ -170,7 +176,7 @@ public:
         detail::same_count("circulation", circulation, ends.count());
         detail::same_count("core", core, ends.count(), true);
         check(api::set_segments(handle_, points.count(), points.data(), ends.count(), Width, ends.data(),
-                                circulation.data(), core.data(), WFMM_MEMORY_HOST));
+                                circulation.data(), detail::or_null(core), WFMM_MEMORY_HOST));
     }
     template <class Ends, class = std::enable_if_t<!std::is_convertible_v<Ends, std::nullptr_t>>>
     void set_segments(vectors points, const Ends &ends, scalars circulation, scalars core = {}) {
@@ -179,17 +185,17 @@ public:
     void set_particles(vectors position, vectors strength, scalars core = {}) {
         detail::same_count("strength", strength, position.count());
         detail::same_count("core", core, position.count(), true);
-        check(api::set_particles(handle_, position.count(), position.data(), strength.data(), core.data(),
-                                 WFMM_MEMORY_HOST));
+        check(api::set_particles(handle_, position.count(), position.data(), strength.data(),
+                                 detail::or_null(core), WFMM_MEMORY_HOST));
     }
     void set_charges(vectors position, scalars charge) {
         detail::same_count("charge", charge, position.count());
         check(api::set_charges(handle_, position.count(), position.data(), charge.data(), WFMM_MEMORY_HOST));
     }
-    /// New strengths at the same places; an array that is left out keeps what is there.
+    /// New strengths at the same places; an array that is left out or empty keeps what is there.
     void set_strengths(scalars circulation, vectors strength = {}, scalars charge = {}) {
-        check(api::set_strengths(handle_, circulation.count(), circulation.data(), strength.count(), strength.data(),
-                                 charge.count(), charge.data(), WFMM_MEMORY_HOST));
+        check(api::set_strengths(handle_, circulation.count(), detail::or_null(circulation), strength.count(),
+                                 detail::or_null(strength), charge.count(), detail::or_null(charge), WFMM_MEMORY_HOST));
     }
     void set_targets(vectors position) {
         check(api::set_targets(handle_, position.count(), position.data(), WFMM_MEMORY_HOST));
@@ -201,12 +207,12 @@ public:
     void evaluate(rows<Real, 3> velocity, rows<Real, 9> gradient = {}) {
         detail::same_count("velocity", velocity, targets_);
         detail::same_count("gradient", gradient, targets_, true);
-        check(api::evaluate(handle_, velocity.data(), gradient.data(), WFMM_MEMORY_HOST));
+        check(api::evaluate(handle_, velocity.data(), detail::or_null(gradient), WFMM_MEMORY_HOST));
     }
     void evaluate_potential(rows<Real, 1> potential, rows<Real, 3> gradient = {}) {
         detail::same_count("potential", potential, targets_);
         detail::same_count("gradient", gradient, targets_, true);
-        check(api::evaluate_potential(handle_, potential.data(), gradient.data(), WFMM_MEMORY_HOST));
+        check(api::evaluate_potential(handle_, potential.data(), detail::or_null(gradient), WFMM_MEMORY_HOST));
     }
     /// Relative L2 error of the last field on a sample of the targets, against the direct sum.
     Real error_of(std::int64_t samples, std::uint64_t seed = 1) {
