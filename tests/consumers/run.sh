@@ -35,6 +35,9 @@ if command -v pkg-config >/dev/null; then
     c++ -std=c++17 -O2 -Wall -Wextra -Werror "$root/examples/cpp/leapfrog/leapfrog.cpp" $flags -o leapfrog &&
         run ./leapfrog --steps 4 --layers 1 --around 40 --every 4 --vtk rings >leapfrog.log && [ -s rings_4.vtk ]
     verdict "leapfrogging rings" $?
+    run ./leapfrog --help >leapfrog.log 2>&1
+    [ $? = 2 ] && grep -q -- "--steps" leapfrog.log
+    verdict "leapfrogging rings say what they take" $?
 else
     verdict "pkg-config is missing" 1
 fi

@@ -19,10 +19,14 @@ struct arguments {
     std::string vtk;
 };
 
+const char *const usage = "leapfrog [--steps 400] [--layers 2] [--around 64] [--every 20] [--dt 0.02] [--tolerance 1e-4] "
+                          "[--vtk PREFIX]";
+
 arguments parse(int argc, char **argv) {
     arguments a;
-    for (int i = 1; i + 1 < argc; i += 2) {
+    for (int i = 1; i < argc; i += 2) {
         const std::string name = argv[i];
+        if (i + 1 == argc) throw std::invalid_argument(name + " has no value, or is unknown\n" + usage);
         const char *value = argv[i + 1];
         if (name == "--steps") a.steps = std::atoi(value);
         else if (name == "--layers") a.layers = std::atoi(value);
@@ -31,7 +35,7 @@ arguments parse(int argc, char **argv) {
         else if (name == "--dt") a.dt = std::atof(value);
         else if (name == "--tolerance") a.tolerance = std::atof(value);
         else if (name == "--vtk") a.vtk = value;
-        else throw std::invalid_argument("unknown argument " + name);
+        else throw std::invalid_argument("unknown argument " + name + "\n" + usage);
     }
     return a;
 }
