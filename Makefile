@@ -7,8 +7,14 @@
 # make docs       the manual as pages, build/site, and rustdoc
 # make fuzz       SECONDS=60 of coverage-guided fuzzing under AddressSanitizer (nightly compiler)
 # make accuracy   the table of measured errors, docs/accuracy.md
-# make bench     times on the CPU beside the direct sum's, leaves, crossover, linearity (about ten minutes)
+# make bench      times on the CPU beside the direct sum's, leaves, crossover, linearity (about ten minutes)
 # make generate   include/wakefmm.h and fortran/wakefmm.f90 from the Rust sources
+# make install    [PREFIX=/usr/local] [DESTDIR=]: library, headers, Fortran module, pkg-config and CMake files
+# make uninstall  with the same PREFIX and DESTDIR
+# make dist       build/wakefmm-X.Y.Z.tar.gz, sources with every crate; builds without a network
+# make kernels    kernels/fatbin from kernels/*.cu, with the pinned compiler
+# make kernels-check     whether kernels/fatbin is what kernels/*.cu compile to
+# make packaging-check   the recipes of packaging/ by their own tools
 
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
