@@ -1742,7 +1742,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Page-locks bytes of the caller's memory at array, once: fields then cross the bus straight into it.
+  !> Page-locks the caller's memory at array, bytes long, once: fields then cross the bus straight into it.
   subroutine wfmm_session_register(session, array, bytes, ierr)
     type(wfmm_session), intent(in) :: session
     type(c_ptr), intent(in) :: array

@@ -630,7 +630,7 @@ wfmm_status wfmm_last_error_set(const char *message,
 
 /**
  * Sets how much is logged (WFMM_LOG_*) and where: to a callback, or to standard error without one.
- * callback may be NULL; user is handed back to it. When the call returns, an earlier callback is not called any more.
+ * callback may be NULL; user is handed back to it. When the call returns, an earlier callback is called no more.
  * At the start the level is that of the environment variable WAKEFMM_LOG (off, error, warn, info, debug), else off.
  * Thread rule: any thread, but not from inside a callback. Errors: WFMM_ERR_CONSTANT.
  * Example: wfmm_log_set(WFMM_LOG_INFO, NULL, NULL);
@@ -648,12 +648,11 @@ wfmm_status wfmm_session_options_init(struct wfmm_session_options *options, size
  * Makes a session. options may be NULL: defaults. The caller owns *out and ends it with wfmm_session_destroy;
  * plans keep a destroyed session alive until they end.
  * Thread rule: any thread; the session may be shared by all. After fork() the child must make its own.
- * Errors: WFMM_ERR_NULL, _CONSTANT, _VALUE, _TOO_NEW, _STRUCT_SIZE; where CUDA was asked for, WFMM_ERR_DRIVER: no driver
- * or too old, WFMM_ERR_NO_DEVICE: no usable GPU, or no such number, WFMM_ERR_DEVICE_MEMORY; WFMM_ERR_THREADS, _HOST_MEMORY.
+ * Errors: WFMM_ERR_NULL, _CONSTANT, _VALUE, _TOO_NEW, _STRUCT_SIZE; WFMM_ERR_THREADS, _HOST_MEMORY; for CUDA
+ * WFMM_ERR_DRIVER: no driver or too old, WFMM_ERR_NO_DEVICE: no usable GPU, or no such number, _DEVICE_MEMORY.
  * Example: wfmm_session *s = NULL; if (wfmm_session_create(NULL, &s)) return 1;
  */
-wfmm_status wfmm_session_create(const struct wfmm_session_options *options,
-                                struct wfmm_session **out);
+wfmm_status wfmm_session_create(const struct wfmm_session_options *options, struct wfmm_session **out);
 
 /**
  * Says in one line what the session computes on. Buffer rules as in wfmm_last_error.
@@ -890,7 +889,7 @@ wfmm_status wfmm_plan_set_targets_f64(struct wfmm_plan *plan, int64_t n, const d
 
 /**
  * Computes the velocity of segments and particles at the targets, and its gradient where that is wanted.
- * velocity: [n_targets][3], length/time. gradient: NULL, or [n_targets][3][3], g[k][i][j] = du_i/dx_j of target k.
+ * velocity: [n_targets][3], length/time. gradient: [n_targets][3][3], g[k][i][j] = du_i/dx_j of target k, or NULL.
  * Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
  * Precision of the computation: that of the options; ARRAYS means double where one array of the plan or the outputs
@@ -904,7 +903,7 @@ wfmm_status wfmm_plan_evaluate_f32(struct wfmm_plan *plan, float *velocity, floa
 
 /**
  * Computes the velocity of segments and particles at the targets, and its gradient where that is wanted.
- * velocity: [n_targets][3], length/time. gradient: NULL, or [n_targets][3][3], g[k][i][j] = du_i/dx_j of target k.
+ * velocity: [n_targets][3], length/time. gradient: [n_targets][3][3], g[k][i][j] = du_i/dx_j of target k, or NULL.
  * Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
  * Precision of the computation: that of the options; ARRAYS means double where one array of the plan or the outputs
@@ -918,14 +917,14 @@ wfmm_status wfmm_plan_evaluate_f64(struct wfmm_plan *plan, double *velocity, dou
 
 /**
  * Computes the potential of the charges at the targets, and its gradient where that is wanted.
- * potential: [n_targets]. gradient: NULL, or [n_targets][3]. All else as in wfmm_plan_evaluate_*.
+ * potential: [n_targets]. gradient: [n_targets][3] or NULL. All else as in wfmm_plan_evaluate_*.
  * Example: wfmm_plan_evaluate_potential_f64(p, phi, NULL, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_plan_evaluate_potential_f32(struct wfmm_plan *plan, float *potential, float *gradient, int32_t memory);
 
 /**
  * Computes the potential of the charges at the targets, and its gradient where that is wanted.
- * potential: [n_targets]. gradient: NULL, or [n_targets][3]. All else as in wfmm_plan_evaluate_*.
+ * potential: [n_targets]. gradient: [n_targets][3] or NULL. All else as in wfmm_plan_evaluate_*.
  * Example: wfmm_plan_evaluate_potential_f64(p, phi, NULL, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_plan_evaluate_potential_f64(struct wfmm_plan *plan,
@@ -959,33 +958,27 @@ wfmm_status wfmm_plan_check_f64(struct wfmm_plan *plan, int64_t n_samples, uint6
  * Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are
  * written when wfmm_plan_wait returns 0. While it runs every other call with this plan is WFMM_ERR_BUSY; always call
  * wfmm_plan_wait, or its status is lost. Until then another one cannot be started (WFMM_ERR_BUSY), and velocity,
- * gradient and borrowed device arrays must stay where they are.
- * From Fortran they must be contiguous and be target or asynchronous where they are declared: a temporary would be gone.
+ * gradient and borrowed device arrays must stay where they are. From Fortran they must be contiguous and be target
+ * or asynchronous where they are declared: a temporary would be gone.
  * velocity: [n_targets][3]. gradient: [n_targets][3][3], or NULL.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT (memory), _OVERLAP, _MEMORY;
  * WFMM_ERR_THREADS; all others are those of wfmm_plan_wait.
  * Example: wfmm_plan_evaluate_async_f64(p, u, NULL, WFMM_MEMORY_HOST); move_bodies(); wfmm_plan_wait(p);
  */
-wfmm_status wfmm_plan_evaluate_async_f32(struct wfmm_plan *plan,
-                                         float *velocity,
-                                         float *gradient,
-                                         int32_t memory);
+wfmm_status wfmm_plan_evaluate_async_f32(struct wfmm_plan *plan, float *velocity, float *gradient, int32_t memory);
 
 /**
  * Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are
  * written when wfmm_plan_wait returns 0. While it runs every other call with this plan is WFMM_ERR_BUSY; always call
  * wfmm_plan_wait, or its status is lost. Until then another one cannot be started (WFMM_ERR_BUSY), and velocity,
- * gradient and borrowed device arrays must stay where they are.
- * From Fortran they must be contiguous and be target or asynchronous where they are declared: a temporary would be gone.
+ * gradient and borrowed device arrays must stay where they are. From Fortran they must be contiguous and be target
+ * or asynchronous where they are declared: a temporary would be gone.
  * velocity: [n_targets][3]. gradient: [n_targets][3][3], or NULL.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT (memory), _OVERLAP, _MEMORY;
  * WFMM_ERR_THREADS; all others are those of wfmm_plan_wait.
  * Example: wfmm_plan_evaluate_async_f64(p, u, NULL, WFMM_MEMORY_HOST); move_bodies(); wfmm_plan_wait(p);
  */
-wfmm_status wfmm_plan_evaluate_async_f64(struct wfmm_plan *plan,
-                                         double *velocity,
-                                         double *gradient,
-                                         int32_t memory);
+wfmm_status wfmm_plan_evaluate_async_f64(struct wfmm_plan *plan, double *velocity, double *gradient, int32_t memory);
 
 /**
  * Waits for the evaluation that wfmm_plan_evaluate_async_* started and returns its status; 0 where none is under way.
@@ -1005,7 +998,7 @@ wfmm_status wfmm_plan_set_stream(struct wfmm_plan *plan,
                                  void *stream);
 
 /**
- * Page-locks bytes of the caller's memory at array, once: fields then cross the bus straight into it. It stays
+ * Page-locks the caller's memory at array, bytes long, once: fields then cross the bus straight into it. It stays
  * locked until wfmm_session_unregister, which must come before the memory is freed. Without a GPU nothing happens.
  * Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _COUNT; WFMM_ERR_DRIVER where the driver refuses.
  * Example: wfmm_session_register(s, u, 3 * m * sizeof *u);

@@ -165,7 +165,7 @@ twins! {
     }
 
     /// Computes the velocity of segments and particles at the targets, and its gradient where that is wanted.
-    /// `velocity`: `[n_targets][3]`, length/time. `gradient`: NULL, or `[n_targets][3][3]`, `g[k][i][j] = du_i/dx_j` of target k.
+    /// `velocity`: `[n_targets][3]`, length/time. `gradient`: `[n_targets][3][3]`, `g[k][i][j] = du_i/dx_j` of target k, or NULL.
     /// Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
     /// No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
     /// Precision of the computation: that of the options; ARRAYS means double where one array of the plan or the outputs
@@ -190,7 +190,7 @@ twins! {
     }
 
     /// Computes the potential of the charges at the targets, and its gradient where that is wanted.
-    /// `potential`: `[n_targets]`. `gradient`: NULL, or `[n_targets][3]`. All else as in `wfmm_plan_evaluate_*`.
+    /// `potential`: `[n_targets]`. `gradient`: `[n_targets][3]` or NULL. All else as in `wfmm_plan_evaluate_*`.
     /// Example: `wfmm_plan_evaluate_potential_f64(p, phi, NULL, WFMM_MEMORY_HOST);`
     fn wfmm_plan_evaluate_potential_f32 | wfmm_plan_evaluate_potential_f64(
         plan: *mut wfmm_plan,

@@ -76,7 +76,7 @@ api! {
     }
 
     /// Sets how much is logged (`WFMM_LOG_*`) and where: to a callback, or to standard error without one.
-    /// `callback` may be NULL; `user` is handed back to it. When the call returns, an earlier callback is not called any more.
+    /// `callback` may be NULL; `user` is handed back to it. When the call returns, an earlier callback is called no more.
     /// At the start the level is that of the environment variable WAKEFMM_LOG (off, error, warn, info, debug), else off.
     /// Thread rule: any thread, but not from inside a callback. Errors: WFMM_ERR_CONSTANT.
     /// Example: `wfmm_log_set(WFMM_LOG_INFO, NULL, NULL);`

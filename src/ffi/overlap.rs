@@ -13,8 +13,8 @@ twins! {
     /// Starts what `wfmm_plan_evaluate_*` does and returns; the host goes on with its own work, and the fields are
     /// written when `wfmm_plan_wait` returns 0. While it runs every other call with this plan is WFMM_ERR_BUSY; always call
     /// `wfmm_plan_wait`, or its status is lost. Until then another one cannot be started (WFMM_ERR_BUSY), and `velocity`,
-    /// `gradient` and borrowed device arrays must stay where they are.
-    /// From Fortran they must be contiguous and be `target` or `asynchronous` where they are declared: a temporary would be gone.
+    /// `gradient` and borrowed device arrays must stay where they are. From Fortran they must be contiguous and be `target`
+    /// or `asynchronous` where they are declared: a temporary would be gone.
     /// `velocity`: `[n_targets][3]`. `gradient`: `[n_targets][3][3]`, or NULL.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT (memory), _OVERLAP, _MEMORY;
     /// WFMM_ERR_THREADS; all others are those of `wfmm_plan_wait`.
@@ -58,7 +58,7 @@ api! {
         })
     }
 
-    /// Page-locks `bytes` of the caller's memory at `array`, once: fields then cross the bus straight into it. It stays
+    /// Page-locks the caller's memory at `array`, `bytes` long, once: fields then cross the bus straight into it. It stays
     /// locked until `wfmm_session_unregister`, which must come before the memory is freed. Without a GPU nothing happens.
     /// Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _COUNT; WFMM_ERR_DRIVER where the driver refuses.
     /// Example: `wfmm_session_register(s, u, 3 * m * sizeof *u);`

@@ -20,8 +20,8 @@ api! {
     /// Makes a session. `options` may be NULL: defaults. The caller owns `*out` and ends it with `wfmm_session_destroy`;
     /// plans keep a destroyed session alive until they end.
     /// Thread rule: any thread; the session may be shared by all. After `fork()` the child must make its own.
-    /// Errors: WFMM_ERR_NULL, _CONSTANT, _VALUE, _TOO_NEW, _STRUCT_SIZE; where CUDA was asked for, WFMM_ERR_DRIVER: no driver
-    /// or too old, WFMM_ERR_NO_DEVICE: no usable GPU, or no such number, WFMM_ERR_DEVICE_MEMORY; WFMM_ERR_THREADS, _HOST_MEMORY.
+    /// Errors: WFMM_ERR_NULL, _CONSTANT, _VALUE, _TOO_NEW, _STRUCT_SIZE; WFMM_ERR_THREADS, _HOST_MEMORY; for CUDA
+    /// WFMM_ERR_DRIVER: no driver or too old, WFMM_ERR_NO_DEVICE: no usable GPU, or no such number, _DEVICE_MEMORY.
     /// Example: `wfmm_session *s = NULL; if (wfmm_session_create(NULL, &s)) return 1;`
     fn wfmm_session_create(#[optional] options: *const wfmm_session_options, out: *mut *mut wfmm_session) {
         let out = unsafe { output("out", out) }?;

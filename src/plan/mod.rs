@@ -129,7 +129,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Relative L2 error of the last field (before any: the velocity, or the potential of charges alone) against the direct sum.
+    /// Relative L2 error of the last field (before any: the velocity, or of charges alone the potential) against the direct
+    /// sum.
     pub fn check(&mut self, samples: usize, seed: u64) -> Result<f64> {
         let first = if self.given.vortices {
             Field::Velocity { gradient: false }
