@@ -158,6 +158,29 @@ fn new_strengths_keep_the_tree_and_new_targets_the_upward_pass() {
     }
 }
 
+#[test]
+fn a_check_of_new_targets_takes_their_own_expansions() {
+    let session = Session::cpu(2);
+    // As many elsewhere, then more, so that the old targets' expansions would be too few.
+    for (n, m) in [(3000, 3000), (1000, 8000)] {
+        let (old, mut new) = (case("cube", Kind::Particles, 6000, n, 1.0), case("cube", Kind::Particles, 6000, m, 1.0));
+        new.targets.iter_mut().for_each(|x| *x = [x[2], 1.0 - x[0], x[1]]);
+        for prepared in [false, true] {
+            let o = wfmm_plan_options { leaf_capacity: 40, ..wish(WFMM_METHOD_FMM, 1e-4) };
+            let mut plan = Plan::<f64>::new(&session, &o);
+            fill(&mut plan, &old);
+            velocity(&mut plan, n);
+            plan.targets(&flat(&new.targets));
+            if prepared {
+                plan.prepare();
+            }
+            let e = plan.check(200, 1);
+            assert!(e > 0.0 && e <= 1e-4, "{n} then {m} targets, prepared {prepared}: {e:.1e}");
+            close(&velocity(&mut plan, m), &exact(&session, &new), 1e-4);
+        }
+    }
+}
+
 /// Adds to what the arrays hold, in their precision; `precision` of the computing.
 fn accumulates<T: Scalar>(session: &Session, method: i32, precision: i32, charges: bool) {
     let kind = if charges { Kind::Charges } else { Kind::Both };

@@ -93,6 +93,8 @@ pub struct Fmm<T: Real, const C: usize> {
     pub seconds: [f64; PASS_COUNT],
     wish: Option<Wish>,
     upward_done: bool,
+    /// `locals` hold all target cells' expansions, of the present trees, lists and multipoles.
+    downward_done: bool,
     energies: Vec<f64>,
 }
 
@@ -117,6 +119,7 @@ impl<T: Real, const C: usize> Default for Fmm<T, C> {
             seconds: [0.0; PASS_COUNT],
             wish: None,
             upward_done: false,
+            downward_done: false,
             energies: vec![],
         }
     }
@@ -251,6 +254,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             self.recipe.source_capacity = ns;
             self.upward_done = false;
         }
+        self.downward_done = false;
         let root = Root::around(&[bounds(targets, &[])]);
         self.target_tree = Tree::build(targets, &[], root, nt, moment);
         self.recipe.target_capacity = nt;
@@ -307,8 +311,8 @@ impl<T: Real, const C: usize> Fmm<T, C> {
 
     /// Expansions up to date, for single targets.
     pub fn ready(&mut self, sources: &dyn SourceSet<T, C>) {
-        if !self.upward_done {
-            self.upward(sources);
+        self.upward(sources);
+        if !self.downward_done {
             self.downward(Only(None));
         }
     }
@@ -331,11 +335,12 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let start = Instant::now();
         passes::m2m::<T, C>(&ops, &self.source_tree, &mut self.multipoles);
         self.seconds[Pass::M2m as usize] = start.elapsed().as_secs_f64();
-        self.upward_done = true;
+        (self.upward_done, self.downward_done) = (true, false);
     }
 
     fn downward(&mut self, only: Only<'_>) {
         let ops = self.ops.clone().expect("chosen");
+        self.downward_done = only.0.is_none();
         let start = Instant::now();
         memory::resize(&mut self.locals, self.target_tree.cells.len() * C * ops.order * ops.order, T::ZERO);
         passes::m2l::<T, C>(

@@ -178,6 +178,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let wish = self.wish.expect("set by prepare");
         let budget = self.budget();
         self.lists = self.lists_within(sources, &budget, [0; 2], Only(None));
+        self.downward_done = false;
         let (far, near, correction) = lists::count(&self.target_tree, &self.lists);
         let used = self.lists.par_iter().filter_map(|l| l.far.first()).map(|f| f.0 as usize).max().unwrap_or(2);
         let threads = rayon::current_num_threads() as f64;
