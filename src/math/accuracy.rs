@@ -90,11 +90,12 @@ impl OrderTable {
         Self { orders, highest: highest.min(MAX_ORDER) as u8 }
     }
 
-    /// A fixed order for every pair that `tolerance` would admit at `order`.
-    pub fn fixed(order: usize, tolerance: f64) -> Self {
-        let mut table = Self::new(tolerance, order);
-        table.orders.iter_mut().filter(|p| **p <= order as u8).for_each(|p| *p = order as u8);
-        table
+    /// A fixed order for every pair that `tolerance` would admit at `order`, or at `highest` where that is less: a higher
+    /// order is to make pairs more accurate, not to bring them closer.
+    pub fn fixed(order: usize, tolerance: f64, highest: usize) -> Self {
+        let admitted = Self::new(tolerance, order.min(highest));
+        let fix = |&p: &u8| if p <= admitted.highest { order as u8 } else { u8::MAX };
+        Self { orders: admitted.orders.iter().map(fix).collect(), highest: order as u8 }
     }
 
     /// Highest order that any pair may get.
@@ -130,5 +131,13 @@ mod tests {
         assert!(loose.order(0.5, 0.5, 4.0, 1.0).unwrap() < far);
         assert!(tight.order(0.5, 0.5, 2.0, 1.0).unwrap() > far);
         assert_eq!(tight.order(0.5, 0.5, 1.01, 1.0), None);
+    }
+
+    #[test]
+    fn a_fixed_order_is_every_pairs_and_brings_none_closer() {
+        let close = |order| OrderTable::fixed(order, 1e-3, 10).order(0.5, 0.5, 1.1, 1.0);
+        let far = |order| OrderTable::fixed(order, 1e-3, 10).order(0.5, 0.5, 4.0, 1.0);
+        assert_eq!([close(10), close(40)], [None; 2]);
+        assert_eq!([far(2), far(10), far(40)], [None, Some(10), Some(40)]);
     }
 }

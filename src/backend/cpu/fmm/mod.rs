@@ -288,7 +288,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             let SampledError { strict: error, loose, .. } = self.sampled_error(sources, wish);
             self.recipe.sampled_error = loose;
             self.recipe.tightened = round;
-            if error <= wish.tolerance || (round > 0 && loose <= wish.tolerance) || wish.order > 0 {
+            if error <= wish.tolerance || (round > 0 && loose <= wish.tolerance) {
                 break;
             }
             if round == 3 {

@@ -90,10 +90,13 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let wish = self.wish.expect("set by prepare");
         let budget = self.far_ratio().clamp(1.0, 1e3) * self.safety;
         let pair = (TRUNCATION_SHARE * wish.tolerance * budget * self.looseness).min(0.1);
-        let highest = if wish.order > 0 { wish.order } else { highest_order(pair) };
-        let orders = if wish.order > 0 { OrderTable::fixed(wish.order, pair) } else { OrderTable::new(pair, highest) };
+        let closest = highest_order(pair);
+        let orders = match wish.order {
+            0 => OrderTable::new(pair, closest),
+            order => OrderTable::fixed(order, pair, closest),
+        };
         let mut cost = self.cost.clone();
-        cost.m2l.truncate(highest + 1);
+        cost.m2l.truncate(orders.highest() + 1);
         Budget { pair, core: (CORE_SHARE * wish.tolerance * budget).min(0.1), orders, cost }
     }
 

@@ -1,0 +1,46 @@
+//! Where the CPU engine's tolerance is hard to hold: orders by hand, lines, ends of the range of numbers.
+//!
+//! Enters: small problems through the C functions. Every answer is held against the direct sum of a plan of its own.
+
+#[path = "../benches/support/mod.rs"]
+mod support;
+
+use support::accuracy::{evaluate, options, reference, relative_l2};
+use support::api::Session;
+use support::cases::Case;
+use support::random::Random;
+use wakefmm::options::*;
+
+const GAUSS: i32 = WFMM_REG_GAUSS_ERF;
+
+fn wish(method: i32, tolerance: f64) -> wfmm_plan_options {
+    options(method, tolerance, WFMM_REG_VATISTAS, GAUSS, 0)
+}
+
+/// Particles on a line at `places`, targets on them.
+fn on_a_line(places: &[f64], core: f64, strength: impl FnMut(usize) -> [f64; 3]) -> Case {
+    let position: Vec<[f64; 3]> = places.iter().map(|&x| [x, 0.25, 0.25]).collect();
+    Case {
+        targets: position.clone(),
+        strength: (0..places.len()).map(strength).collect(),
+        particle_core: vec![core; places.len()],
+        position,
+        ..Case::default()
+    }
+}
+
+#[test]
+fn a_higher_order_by_hand_brings_no_pairs_closer() {
+    let session = Session::cpu(2);
+    let mut r = Random::new(5);
+    let places: Vec<f64> = (0..4000).map(|_| r.unit()).collect();
+    let c = on_a_line(&places, 0.02, |_| std::array::from_fn(|_| 2.0 * r.unit() - 1.0));
+    let want = reference(&session, &c, 0, GAUSS);
+    for order in [4, 8, 12, 20, 30, 40] {
+        let o = wfmm_plan_options { order, ..wish(WFMM_METHOD_FMM, 1e-3) };
+        let (got, outcome) = evaluate::<f64>(&session, &c, &o);
+        let e = relative_l2(&got.main, &want.main);
+        assert!(e <= 1e-3, "order {order}: {e:.1e}; {}", outcome.recipe);
+        assert_eq!(outcome.method, WFMM_METHOD_FMM, "order {order}; {}", outcome.recipe);
+    }
+}
