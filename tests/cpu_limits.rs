@@ -5,9 +5,9 @@
 #[path = "../benches/support/mod.rs"]
 mod support;
 
-use support::accuracy::{evaluate, options, reference, relative_l2};
-use support::api::Session;
-use support::cases::Case;
+use support::accuracy::{evaluate, fill, options, reference, relative_l2};
+use support::api::{Plan, Session};
+use support::cases::{Case, Kind, case};
 use support::random::Random;
 use wakefmm::options::*;
 
@@ -42,5 +42,27 @@ fn a_higher_order_by_hand_brings_no_pairs_closer() {
         let e = relative_l2(&got.main, &want.main);
         assert!(e <= 1e-3, "order {order}: {e:.1e}; {}", outcome.recipe);
         assert_eq!(outcome.method, WFMM_METHOD_FMM, "order {order}; {}", outcome.recipe);
+    }
+}
+
+#[test]
+fn strengths_whose_squares_overflow_or_vanish_hold_the_tolerance() {
+    let session = Session::cpu(2);
+    for kind in [Kind::Particles, Kind::Charges] {
+        let base = case("cube", kind, 3000, 3000, 1.0);
+        let want = reference(&session, &base, 0, 0);
+        for size in [1e152, 1e160, 1e-170] {
+            let mut c = base.clone();
+            c.strength.iter_mut().flatten().chain(&mut c.charge).for_each(|a| *a *= size);
+            let o = options(WFMM_METHOD_FMM, 1e-8, 0, 0, 0);
+            let (got, outcome) = evaluate::<f64>(&session, &c, &o);
+            let got: Vec<f64> = got.main.iter().map(|u| u / size).collect();
+            let e = relative_l2(&got, &want.main);
+            assert!(e <= 1e-8, "{kind:?} {size:e}: {e:.1e}; {}", outcome.recipe);
+            let mut plan = Plan::<f64>::new(&session, &o);
+            fill(&mut plan, &c);
+            let e = plan.check(100, 1);
+            assert!(e > 0.0 && e <= 1e-8, "{kind:?} {size:e}: check {e:e}");
+        }
     }
 }

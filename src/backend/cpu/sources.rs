@@ -275,7 +275,13 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         }
     }
 
-    fn energies(&self, tree: &Tree) -> Vec<f64> {
+    fn largest_strength(&self) -> f64 {
+        let segment = |(s, h): (&Segment, &[f64; 3])| largest(&h.map(|h| 2.0 * s.circulation * h));
+        let segments = self.segments.par_iter().zip(&self.half).map(segment);
+        segments.chain(self.particles.par_iter().map(|p| largest(&p.strength))).reduce(|| 0.0, f64::max)
+    }
+
+    fn energies(&self, tree: &Tree, unit: f64) -> Vec<f64> {
         let n = self.segments.len();
         memory::par_collect(tree.cells.par_iter().map(|c| {
             if !c.is_leaf() {
@@ -286,7 +292,8 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
                 let a = match self.segments.get(k as usize) {
                     Some(s) => self.half[k as usize].map(|h| 2.0 * s.circulation * h),
                     None => self.particles[k as usize - n].strength,
-                };
+                }
+                .map(|v| v / unit);
                 square += a.iter().map(|v| v * v).sum::<f64>();
                 (0..3).for_each(|i| sum[i] += a[i]);
             }
@@ -330,6 +337,10 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         }
         sum / (n + m).max(1.0)
     }
+}
+
+fn largest(v: &[f64]) -> f64 {
+    v.iter().fold(0.0, |a, b| f64::max(a, b.abs()))
 }
 
 /// Charges.
@@ -397,11 +408,14 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
             );
         }
     }
-    fn energies(&self, tree: &Tree) -> Vec<f64> {
+    fn largest_strength(&self) -> f64 {
+        largest(&self.charge)
+    }
+    fn energies(&self, tree: &Tree, unit: f64) -> Vec<f64> {
         let energy = |c: &Cell| {
             let members = &self.permutation[c.begin as usize..c.end as usize];
             let (a, b) = members.iter().fold((0.0, 0.0), |(a, b), &k| {
-                let q = self.charge[k as usize];
+                let q = self.charge[k as usize] / unit;
                 (a + q * q, b + q)
             });
             if c.is_leaf() { f64::max(a, b * b) } else { 0.0 }

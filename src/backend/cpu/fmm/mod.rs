@@ -48,8 +48,10 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     fn bytes(&self) -> u64;
     /// Point sources of a leaf for expansions of `order`, relative to its centre, in its unit.
     fn fill(&self, cell: &Cell, order: usize, points: &mut Points<T, C>);
-    /// E² of each cell.
-    fn energies(&self, tree: &Tree) -> Vec<f64>;
+    /// Largest component of a strength.
+    fn largest_strength(&self) -> f64;
+    /// E² of each leaf, strengths divided by `unit`.
+    fn energies(&self, tree: &Tree, unit: f64) -> Vec<f64>;
     /// Whether a core of the source cell is worth a correction in the target cell, at this relative error.
     fn core_matters(&self, source: u32, cell: &Cell, target: &Cell, tolerance: f64) -> bool;
     /// Adds the direct sum of the sorted sources in `ranges` to the rows of `out`, one a number wanted at a target.
@@ -209,7 +211,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         self.grow(sources, targets, new_sources, capacities);
         self.take_sample(sources);
         if known.is_none() && wish.leaf_capacity == 0 {
-            self.energies = sources.energies(&self.source_tree);
+            self.energies = sources.energies(&self.source_tree, self.unit());
             let leaves = self.best_leaves(sources, new_sources);
             if new_sources {
                 self.source_tree.prune(leaves[0]);
@@ -226,7 +228,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
 
     /// Orders and lists for the present trees and sample.
     fn measure(&mut self, sources: &dyn SourceSet<T, C>) {
-        self.energies = sources.energies(&self.source_tree);
+        self.energies = sources.energies(&self.source_tree, self.unit());
         self.choose_orders(sources);
         let before = self.sample.as_ref().expect("just taken").norm2.0;
         self.widen_norm(sources, true);
@@ -291,7 +293,8 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             if error <= wish.tolerance || (round > 0 && loose <= wish.tolerance) {
                 break;
             }
-            if round == 3 {
+            // Numbers that overflowed cannot be judged, nor would more digits mend them.
+            if round == 3 || !error.is_finite() {
                 return false;
             }
             log::debug!("sampled error {error:.2e} misses {:.2e}: tightening", wish.tolerance);

@@ -23,6 +23,8 @@ pub(super) struct Sample<T> {
     pub(super) targets: Vec<u32>,
     /// `[row][sample]`
     pub(super) exact: Vec<T>,
+    /// Largest strength: fields are divided by it before they are squared, or squares of 1e160 would overflow.
+    unit: f64,
     /// Mean squares of the field and of its gradient without the largest few, and with them.
     pub(super) norm2: (f64, f64),
     pub(super) gradient_norm2: (f64, f64),
@@ -55,9 +57,16 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let targets = self.spread(SAMPLES);
         let points: Vec<[f64; 3]> = memory::collect(targets.iter().map(|&k| self.target_points[k as usize]));
         let exact = direct(sources, &points, wish.gradient, self.source_tree.permutation.len());
-        let (norm2, gradient_norm2) = mean_squares::<T, C>(&exact, targets.len());
+        let strength = sources.largest_strength();
+        let unit = if strength > 0.0 { strength } else { 1.0 };
+        let (norm2, gradient_norm2) = mean_squares::<T, C>(&exact, targets.len(), unit);
         self.calibrated = false;
-        self.sample = Some(Sample { norm2, gradient_norm2, targets, exact });
+        self.sample = Some(Sample { norm2, gradient_norm2, targets, exact, unit });
+    }
+
+    /// See `Sample::unit`.
+    pub(super) fn unit(&self) -> f64 {
+        self.sample.as_ref().expect("taken by prepare").unit
     }
 
     /// Mean squares over a larger sample: of the near field alone before there is a far one (then they can only grow).
@@ -70,7 +79,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let mut targets: Vec<u32> = vec![];
         memory::extend(&mut targets, cells.flat_map(|c| c.begin..c.end.min(c.begin + 256)));
         let field = self.field_at(sources, &targets, gradient, near_only);
-        let (a, b) = mean_squares::<T, C>(&field, targets.len());
+        let (a, b) = mean_squares::<T, C>(&field, targets.len(), self.unit());
         let sample = self.sample.as_mut().expect("taken by prepare");
         if !near_only || a.0 > sample.norm2.0 {
             (sample.norm2, sample.gradient_norm2) = (a, b);
@@ -107,17 +116,25 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let mut wrong = self.field_at(sources, &sample.targets, wish.gradient, false);
         wrong.iter_mut().zip(&sample.exact).for_each(|(a, b)| *a -= *b);
         let count = sample.targets.len();
-        let (main, gradient) = mean_squares::<T, C>(&wrong, count);
-        let ratio = |a: f64, b: f64| if a == 0.0 { 0.0 } else { (a / b.max(f64::MIN_POSITIVE)).sqrt() };
+        let (main, gradient) = mean_squares::<T, C>(&wrong, count, sample.unit);
+        let ratio = |a: f64, b: f64| match (a, b) {
+            (0.0, _) => 0.0,
+            _ if a.is_finite() && b.is_finite() => (a / b.max(f64::MIN_POSITIVE)).sqrt(),
+            // What overflowed says nothing: a miss.
+            _ => f64::INFINITY,
+        };
         let error = |f: fn((f64, f64)) -> f64| {
             ratio(main.1, f(sample.norm2)).max(ratio(gradient.1, f(sample.gradient_norm2)) / 30.0)
         };
         // Two standard errors of a mean of squares: a field whose errors sit at few targets is trusted less.
         let spread = |v: &[T]| {
-            let squares = target_squares(v, count);
+            let squares = target_squares(v, count, sample.unit);
             let mean = squares.iter().sum::<f64>() / count as f64;
-            let variance = squares.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / count as f64;
-            if mean > 0.0 { (1.0 + 2.0 * (variance / count as f64).sqrt() / mean).sqrt() } else { 1.0 }
+            if mean == 0.0 || !mean.is_finite() {
+                return 1.0;
+            }
+            let variance = squares.iter().map(|s| (s / mean - 1.0).powi(2)).sum::<f64>() / count as f64;
+            (1.0 + 2.0 * (variance / count as f64).sqrt()).sqrt()
         };
         let main_rows = rows(C, false) * count;
         let doubt = spread(&wrong[..main_rows]).max(if wish.gradient { spread(&wrong[main_rows..]) } else { 1.0 });
@@ -180,17 +197,17 @@ fn direct<T: Real, const C: usize>(
     memory::collect((0..rows(C, gradient) * count).map(|k| T::of(blocks.iter().map(|b| b[k].f64()).sum())))
 }
 
-/// Sum of the squares of all rows at each target, `[row][count]`.
-fn target_squares<T: Real>(field: &[T], count: usize) -> Vec<f64> {
-    memory::collect((0..count).map(|k| field.iter().skip(k).step_by(count).map(|x| x.f64().powi(2)).sum()))
+/// Sum of the squares of all rows at each target, `[row][count]`, of the field divided by `unit`.
+fn target_squares<T: Real>(field: &[T], count: usize, unit: f64) -> Vec<f64> {
+    memory::collect((0..count).map(|k| field.iter().skip(k).step_by(count).map(|x| (x.f64() / unit).powi(2)).sum()))
 }
 
 /// Mean squares per target of the field and of its gradient, `[row][count]`: without the largest 1/256 and with them.
 /// A singular field has a heavy tail, and a norm that rests on one close pair would promise too little elsewhere.
-fn mean_squares<T: Real, const C: usize>(field: &[T], count: usize) -> ((f64, f64), (f64, f64)) {
+fn mean_squares<T: Real, const C: usize>(field: &[T], count: usize, unit: f64) -> ((f64, f64), (f64, f64)) {
     let main = rows(C, false) * count;
     let mean = |v: &[T]| {
-        let mut squares = target_squares(v, count);
+        let mut squares = target_squares(v, count, unit);
         let all: f64 = squares.iter().sum();
         let drop = if count < 32 { 0 } else { count.div_ceil(256) };
         squares.select_nth_unstable_by(count - 1 - drop.min(count - 1), f64::total_cmp);
