@@ -6,7 +6,7 @@
 mod support;
 
 use support::accuracy::{evaluate, fill, options, reference, relative_l2};
-use support::api::{Plan, Session};
+use support::api::{Plan, Scalar, Session};
 use support::cases::{Case, Kind, case};
 use support::random::Random;
 use wakefmm::options::*;
@@ -64,5 +64,33 @@ fn strengths_whose_squares_overflow_or_vanish_hold_the_tolerance() {
             let e = plan.check(100, 1);
             assert!(e > 0.0 && e <= 1e-8, "{kind:?} {size:e}: check {e:e}");
         }
+    }
+}
+
+/// Charges at lengths and with strengths times 2^`exponent`: potentials stay, gradients are divided by it.
+fn scaled<T: Scalar>(session: &Session, method: i32, exponent: i32) {
+    let base = case("cube", Kind::Charges, 3000, 3000, 1.0).rounded();
+    let want = reference(session, &base, 0, 0);
+    // In two steps, because 2^1026 is no number.
+    let length = 2f64.powi(exponent / 2) * 2f64.powi(exponent - exponent / 2);
+    let mut c = base;
+    c.charge_position.iter_mut().chain(&mut c.targets).flatten().chain(&mut c.charge).for_each(|x| *x *= length);
+    let (got, outcome) = evaluate::<T>(session, &c, &wish(method, 1e-4));
+    let what = format!("{} 2^{exponent}: {}", T::NAME, outcome.recipe);
+    let e = relative_l2(&got.main, &want.main);
+    assert!(e <= 1e-4, "{e:.1e}, {what}");
+    // Beyond, the gradient is no number.
+    if exponent > -1023 {
+        let e = relative_l2(&got.gradient.iter().map(|g| g * length).collect::<Vec<f64>>(), &want.gradient);
+        assert!(e <= 3e-3, "gradient {e:.1e}, {what}");
+    }
+}
+
+#[test]
+fn gradients_hold_in_any_unit_of_length() {
+    let session = Session::cpu(2);
+    for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
+        [-83, 83].into_iter().for_each(|exponent| scaled::<f32>(&session, method, exponent));
+        [-1026, -660, 660].into_iter().for_each(|exponent| scaled::<f64>(&session, method, exponent));
     }
 }

@@ -158,7 +158,7 @@ fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
         sum
     };
     let put = |to: &mut T, v: f64, add: bool| *to = if add { *to + T::of(v) } else { T::of(v) };
-    let (f, fg, add) = (sink.main_factor, sink.gradient_factor, sink.accumulate);
+    let (f, length, add) = (sink.main_factor, sink.per_length, sink.accumulate);
     let write = |b: usize, to: &mut [T], to_gradient: Option<&mut [T]>| {
         let sum = chunk(b);
         let count = to.len() / main;
@@ -168,7 +168,7 @@ fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
         if let Some(g) = to_gradient {
             let more = all - main;
             for k in 0..count {
-                (0..more).for_each(|r| put(&mut g[k * more + r], sum[(main + r) * count + k].f64() * fg, add));
+                (0..more).for_each(|r| put(&mut g[k * more + r], sum[(main + r) * count + k].f64() * f * length, add));
             }
         }
     };
@@ -239,7 +239,7 @@ impl<T: Real> Engine for CpuEngine<T> {
             main: main.numbers(),
             gradient: gradient.as_mut().map(Output::numbers),
             main_factor: norm * unit.scale,
-            gradient_factor: norm * unit.scale * unit.scale,
+            per_length: unit.scale,
             accumulate: self.options.accumulate,
         };
         let pool = self.pool.clone();
@@ -312,8 +312,7 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
     let (points, got): (Vec<[f64; 3]>, Vec<f64>) = if side.direct {
         let points = memory::collect(picked.iter().map(|&k| side.targets[k as usize]));
         let mut out = memory::filled(T::ZERO, rows(C, false) * count);
-        let mut sink =
-            Sink { main: &mut out, gradient: None, main_factor: 1.0, gradient_factor: 1.0, accumulate: false };
+        let mut sink = Sink { main: &mut out, gradient: None, main_factor: 1.0, per_length: 1.0, accumulate: false };
         direct_sum(&side.sources, &points, false, &mut sink);
         let r = rows(C, false);
         (points, memory::collect((0..r * count).map(|i| out[(i % count) * r + i / count].f64())))
@@ -325,7 +324,7 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
     };
     exact.keep_order();
     let mut want = memory::filled(0.0, rows(C, false) * count);
-    let mut sink = Sink { main: &mut want, gradient: None, main_factor: 1.0, gradient_factor: 1.0, accumulate: false };
+    let mut sink = Sink { main: &mut want, gradient: None, main_factor: 1.0, per_length: 1.0, accumulate: false };
     direct_sum(exact, &points, false, &mut sink);
     let r = rows(C, false);
     // Squares of 1e160 would overflow, those of 1e-170 vanish.

@@ -119,7 +119,9 @@ impl Unit {
         let low: [f64; 3] = std::array::from_fn(|i| boxes.iter().map(|b| b.0[i]).fold(f64::INFINITY, f64::min));
         let high: [f64; 3] = std::array::from_fn(|i| boxes.iter().map(|b| b.1[i]).fold(f64::NEG_INFINITY, f64::max));
         let size = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
-        let scale = if size > 0.0 && size.is_finite() { 2f64.powi(-(size.log2().ceil() as i32)) } else { 1.0 };
+        // Sizes below 1e-307 would need a power that is no number.
+        let exponent = -size.log2().ceil().clamp(-1022.0, 1022.0);
+        let scale = if size > 0.0 && size.is_finite() { 2f64.powi(exponent as i32) } else { 1.0 };
         let origin = if splits { std::array::from_fn(|i| 0.5 * (low[i] + high[i])) } else { [0.0; 3] };
         Unit { scale, origin, splits }
     }

@@ -56,7 +56,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let (k_main, k_gradient) = (rows(C, false), rows(C, true) - rows(C, false));
         let main = Scatter(sink.main.as_mut_ptr(), sink.main.len());
         let grad = sink.gradient.as_mut().map(|g| Scatter(g.as_mut_ptr(), g.len()));
-        let (f, fg, add) = (T::of(sink.main_factor), T::of(sink.gradient_factor), sink.accumulate);
+        let (f, length, add) = (sink.main_factor, sink.per_length, sink.accumulate);
         let tree = &self.target_tree;
         tree.leaves.par_iter().for_each_init(
             || Desk::new(order, C),
@@ -67,11 +67,12 @@ impl<T: Real, const C: usize> Fmm<T, C> {
                 for (j, &k) in pick.iter().enumerate() {
                     let to = tree.permutation[k as usize] as usize;
                     for row in 0..k_main {
-                        main.put(to * k_main + row, desk.out[row * pick.len() + j] * f, add);
+                        main.put(to * k_main + row, T::of(desk.out[row * pick.len() + j].f64() * f), add);
                     }
                     if let Some(g) = &grad {
                         for row in 0..k_gradient {
-                            g.put(to * k_gradient + row, desk.out[(k_main + row) * pick.len() + j] * fg, add);
+                            let v = desk.out[(k_main + row) * pick.len() + j].f64() * f * length;
+                            g.put(to * k_gradient + row, T::of(v), add);
                         }
                     }
                 }

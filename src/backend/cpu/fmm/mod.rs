@@ -148,7 +148,8 @@ pub struct Sink<'a, T> {
     pub main: &'a mut [T],
     pub gradient: Option<&'a mut [T]>,
     pub main_factor: f64,
-    pub gradient_factor: f64,
+    /// What the gradient is multiplied by after `main_factor`: one product of the two could leave the range.
+    pub per_length: f64,
     pub accumulate: bool,
 }
 

@@ -44,7 +44,7 @@ fn error<T: Real>(n: usize, tol: f64, gradient: bool, reg: (R, R), core: f64, se
             main: &mut main,
             gradient: gradient.then_some(&mut grad[..]),
             main_factor: 1.0,
-            gradient_factor: 1.0,
+            per_length: 1.0,
             accumulate: false,
         },
     );
