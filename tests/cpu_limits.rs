@@ -46,6 +46,29 @@ fn a_higher_order_by_hand_brings_no_pairs_closer() {
 }
 
 #[test]
+fn rows_of_like_particles_hold_the_tolerance() {
+    let session = Session::cpu(2);
+    for n in [3000, 12_000] {
+        let places: Vec<f64> = (0..n).map(|k| k as f64 / n as f64).collect();
+        for width in [0.0, 2.0] {
+            let mut c = on_a_line(&places, width / n as f64, |_| [0.0, 1.0, 0.0]);
+            // On the particles, then between them.
+            for (seed, shift) in [(1, 0.0), (2, 1.0), (3, 1.0)] {
+                let mut r = Random::new(seed);
+                c.targets.iter_mut().zip(&c.position).for_each(|(x, p)| x[0] = p[0] + shift * (r.unit() - p[0]));
+                let want = reference(&session, &c, 0, GAUSS);
+                for tolerance in [1e-2, 1e-3, 1e-4] {
+                    let (got, outcome) = evaluate::<f64>(&session, &c, &wish(WFMM_METHOD_FMM, tolerance));
+                    let e = relative_l2(&got.main, &want.main);
+                    let what = format!("{n} of width {width}, shift {shift}, seed {seed}");
+                    assert!(e <= tolerance, "{e:.1e} of {tolerance:.0e}, {what}: {}", outcome.recipe);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn strengths_whose_squares_overflow_or_vanish_hold_the_tolerance() {
     let session = Session::cpu(2);
     for kind in [Kind::Particles, Kind::Charges] {

@@ -288,10 +288,11 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             }
             self.downward(Only(None));
             self.widen_norm(sources, false);
-            let SampledError { strict: error, loose, .. } = self.sampled_error(sources, wish);
+            let SampledError { strict, loose, doubt } = self.sampled_error(sources, wish);
             self.recipe.sampled_error = loose;
             self.recipe.tightened = round;
-            if error <= wish.tolerance || (round > 0 && loose <= wish.tolerance) {
+            let error = strict * doubt;
+            if error <= wish.tolerance || (round > 0 && loose * doubt <= wish.tolerance) {
                 break;
             }
             // Numbers that overflowed cannot be judged, nor would more digits mend them.

@@ -13,6 +13,8 @@ use rayon::prelude::*;
 
 /// Targets whose field is summed directly before each new recipe.
 const SAMPLES: usize = 64;
+/// Targets of a leaf that serve for the norm: four registers of the widest.
+const LEAF_SAMPLES: u32 = 64;
 /// The calibration is worth while below this part of the cells, and aims at this part of the tolerance.
 const CALIBRATION_PART: f64 = 0.15;
 const CALIBRATION_AIM: f64 = 0.3;
@@ -59,7 +61,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let exact = direct(sources, &points, wish.gradient, self.source_tree.permutation.len());
         let strength = sources.largest_strength();
         let unit = if strength > 0.0 { strength } else { 1.0 };
-        let (norm2, gradient_norm2) = mean_squares::<T, C>(&exact, targets.len(), unit);
+        let (norm2, gradient_norm2) = mean_squares::<T, C>(&exact, &memory::filled(1, targets.len()), unit);
         self.calibrated = false;
         self.sample = Some(Sample { norm2, gradient_norm2, targets, exact, unit });
     }
@@ -72,14 +74,19 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     /// Mean squares over a larger sample: of the near field alone before there is a far one (then they can only grow).
     pub(super) fn widen_norm(&mut self, sources: &dyn SourceSet<T, C>, near_only: bool) {
         let gradient = self.wish.expect("set by prepare").gradient;
-        // Whole leaves, because the pair kernels take a register of targets at a time.
         let leaves = &self.leaf_starts;
-        let stride = (self.target_points.len() / 4096).clamp(32, 256).min(leaves.len().div_ceil(4)).max(1);
-        let cells = leaves.iter().step_by(stride).map(|&(_, l)| &self.target_tree.cells[l as usize]);
-        let mut targets: Vec<u32> = vec![];
-        memory::extend(&mut targets, cells.flat_map(|c| c.begin..c.end.min(c.begin + 256)));
+        let stride = (self.target_points.len() / 4096).clamp(32, 256).min(leaves.len().div_ceil(16)).max(1);
+        // From the middle of a stride: the first leaf is a corner of the box, and a row's end has its largest field.
+        let cells = leaves.iter().skip(stride / 2).step_by(stride).map(|&(_, l)| &self.target_tree.cells[l as usize]);
+        let (mut targets, mut groups): (Vec<u32>, Vec<usize>) = (vec![], vec![]);
+        for c in cells {
+            // Neighbours, because the pair kernels take some registers of targets at a time.
+            let part = c.begin..c.end.min(c.begin + LEAF_SAMPLES);
+            memory::push(&mut groups, part.len());
+            memory::extend(&mut targets, part);
+        }
         let field = self.field_at(sources, &targets, gradient, near_only);
-        let (a, b) = mean_squares::<T, C>(&field, targets.len(), self.unit());
+        let (a, b) = mean_squares::<T, C>(&field, &groups, self.unit());
         let sample = self.sample.as_mut().expect("taken by prepare");
         if !near_only || a.0 > sample.norm2.0 {
             (sample.norm2, sample.gradient_norm2) = (a, b);
@@ -116,7 +123,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let mut wrong = self.field_at(sources, &sample.targets, wish.gradient, false);
         wrong.iter_mut().zip(&sample.exact).for_each(|(a, b)| *a -= *b);
         let count = sample.targets.len();
-        let (main, gradient) = mean_squares::<T, C>(&wrong, count, sample.unit);
+        let (main, gradient) = mean_squares::<T, C>(&wrong, &memory::filled(1, count), sample.unit);
         let ratio = |a: f64, b: f64| match (a, b) {
             (0.0, _) => 0.0,
             _ if a.is_finite() && b.is_finite() => (a / b.max(f64::MIN_POSITIVE)).sqrt(),
@@ -202,20 +209,41 @@ fn target_squares<T: Real>(field: &[T], count: usize, unit: f64) -> Vec<f64> {
     memory::collect((0..count).map(|k| field.iter().skip(k).step_by(count).map(|x| (x.f64() / unit).powi(2)).sum()))
 }
 
-/// Mean squares per target of the field and of its gradient, `[row][count]`: without the largest 1/256 and with them.
-/// A singular field has a heavy tail, and a norm that rests on one close pair would promise too little elsewhere.
-fn mean_squares<T: Real, const C: usize>(field: &[T], count: usize, unit: f64) -> ((f64, f64), (f64, f64)) {
+/// Mean squares per target of the field and of its gradient, `[row][target]`: without the largest 1/256 and, where targets
+/// were taken in several `groups` of neighbours, without the largest of these; and with them. A singular field has a heavy
+/// tail, and a norm that rests on one close pair, or on one end of a row, would promise too little elsewhere.
+fn mean_squares<T: Real, const C: usize>(field: &[T], groups: &[usize], unit: f64) -> ((f64, f64), (f64, f64)) {
+    let count: usize = groups.iter().sum();
     let main = rows(C, false) * count;
     let mean = |v: &[T]| {
-        let mut squares = target_squares(v, count, unit);
+        let squares = target_squares(v, count, unit);
         let all: f64 = squares.iter().sum();
-        let drop = if count < 32 { 0 } else { count.div_ceil(256) };
-        squares.select_nth_unstable_by(count - 1 - drop.min(count - 1), f64::total_cmp);
-        let kept: f64 = squares[..count - drop].iter().sum();
-        (kept / (count - drop) as f64, all / count as f64)
+        (kept_mean(&squares, groups), all / count as f64)
     };
     if count == 0 {
         return Default::default();
     }
     (mean(&field[..main]), if field.len() > main { mean(&field[main..]) } else { (0.0, 0.0) })
+}
+
+/// See `mean_squares`.
+fn kept_mean(squares: &[f64], groups: &[usize]) -> f64 {
+    let count = squares.len();
+    let drop = if count < 32 { 0 } else { count.div_ceil(256) };
+    let mut order: Vec<usize> = memory::collect(0..count);
+    order.select_nth_unstable_by(count - 1 - drop, |&a, &b| squares[a].total_cmp(&squares[b]));
+    let mut kept = memory::filled(true, count);
+    order[count - drop..].iter().for_each(|&k| kept[k] = false);
+    let mut begin = 0;
+    let sums: Vec<(f64, usize)> = memory::collect(groups.iter().map(|&n| {
+        let group = begin..begin + n;
+        begin += n;
+        let of = |k: usize| if kept[k] { (squares[k], 1) } else { (0.0, 0) };
+        group.map(of).fold((0.0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+    }));
+    let largest = (0..sums.len()).max_by(|&a, &b| sums[a].0.total_cmp(&sums[b].0));
+    let dropped = largest.filter(|_| (8..count).contains(&groups.len()));
+    let rest = sums.iter().enumerate().filter(|&(k, _)| Some(k) != dropped);
+    let (sum, n) = rest.fold((0.0, 0), |a, (_, b)| (a.0 + b.0, a.1 + b.1));
+    sum / n.max(1) as f64
 }
