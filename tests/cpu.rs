@@ -1,7 +1,7 @@
 //! The CPU engine through the C functions: what is kept between calls, what is chosen, array types, ends of the range.
 //!
 //! Enters: small problems. Every answer is held against the direct sum of a plan of its own. No test looks at a clock: that
-//! a pass was not repeated shows in its seconds, which stay the same number.
+//! a pass was not repeated shows in its seconds, which are zero.
 
 #[path = "../benches/support/mod.rs"]
 mod support;
@@ -141,20 +141,15 @@ fn new_strengths_keep_the_tree_and_new_targets_the_upward_pass() {
         c.targets.iter_mut().for_each(|x| x[2] += 0.003);
         plan.targets(&flat(&c.targets));
         close(&velocity(&mut plan, c.targets.len()), &exact(&session, &c), 1e-4);
-        assert_eq!(
-            first[1..],
-            [WFMM_PASS_P2M, WFMM_PASS_M2M].map(|p| seconds(&plan, p as usize)),
-            "upward again, {}",
-            plan.recipe()
-        );
+        let upward = [WFMM_PASS_P2M, WFMM_PASS_M2M].map(|p| seconds(&plan, p as usize));
+        assert_eq!(upward, [0.0; 2], "upward again, {}", plan.recipe());
 
         c.circulation.iter_mut().enumerate().for_each(|(k, g)| *g *= 1.0 + (k % 7) as f64);
         c.strength.iter_mut().flatten().for_each(|a| *a *= -0.5);
-        let before = seconds(&plan, WFMM_PASS_TREE as usize);
         plan.strengths(&c.circulation, &flat(&c.strength), &[]);
         close(&velocity(&mut plan, c.targets.len()), &exact(&session, &c), 1e-4);
-        assert_eq!(before, seconds(&plan, WFMM_PASS_TREE as usize), "a new tree");
-        assert_ne!(first[2], seconds(&plan, WFMM_PASS_M2M as usize), "old multipoles");
+        assert_eq!(seconds(&plan, WFMM_PASS_TREE as usize), 0.0, "a new tree");
+        assert!(seconds(&plan, WFMM_PASS_M2M as usize) > 0.0, "old multipoles");
     }
 }
 

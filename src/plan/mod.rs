@@ -116,10 +116,9 @@ impl Plan {
         self.ready(field)?;
         self.double_output |= T::DOUBLE;
         self.check_tolerance()?;
-        if self.counts().targets == 0 {
-            return Ok(());
-        }
-        if self.no_sources(field) && self.zero_field(&mut main, &mut gradient) {
+        let nothing = self.counts().targets == 0;
+        if nothing || (self.no_sources(field) && self.zero_field(&mut main, &mut gradient)) {
+            self.last_field = Some(field);
             return Ok(());
         }
         let (main, gradient) = (main.into_reals(), gradient.map(ArrayMut::into_reals));

@@ -3,6 +3,7 @@
 //! Enters: `Inputs` in the caller's unit and precision. Leaves: fields in the caller's arrays. `intake` brings the inputs
 //! into the unit of the problem; here the field is scaled back at the end.
 
+use super::account::Facts;
 use super::fmm::{Changes, Fmm, Sink, SourceSet, Wish, rows};
 use super::intake::{Intake, Unit, device_memory, targets_of};
 use super::near;
@@ -14,7 +15,7 @@ use crate::logging::warn_once;
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::options::{Method, PlanOptions};
-use crate::report::{Pass, Report};
+use crate::report::Report;
 use crate::simd::{Real, isa_name};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -70,6 +71,41 @@ impl<T: Real> CpuEngine<T> {
             order: self.options.order.max(0) as usize,
             leaf_capacity: self.options.leaf_capacity.max(0) as usize,
             gradient,
+        }
+    }
+
+    /// Trees, lists and choices for a field.
+    fn ready(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
+        let pool = self.pool.clone();
+        pool.install(|| {
+            let method = self.options.method;
+            match field {
+                Field::Velocity { gradient } => {
+                    let changes = self.vortex.update(inputs)?;
+                    let wish = self.wish(gradient);
+                    self.vortex.prepare(changes, wish, method);
+                }
+                Field::Potential { gradient } => {
+                    let changes = self.coulomb.update(inputs)?;
+                    let wish = self.wish(gradient);
+                    self.coulomb.prepare(changes, wish, method);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The recipe, and after an evaluation of so many seconds the report.
+    fn tell(&mut self, field: Field, evaluation: Option<f64>) {
+        let facts = match field {
+            Field::Velocity { .. } => facts(&self.vortex),
+            Field::Potential { .. } => facts(&self.coulomb),
+        };
+        let (name, precision) = if T::IS_F64 { ("f64", 2) } else { ("f32", 1) };
+        let kind = format!("{name} on {} threads ({})", self.pool.current_num_threads(), isa_name());
+        self.recipe = facts.in_words(&kind, self.options.tolerance, evaluation.is_some());
+        if let Some(seconds) = evaluation {
+            self.report = facts.numbers(precision, seconds);
         }
     }
 }
@@ -218,8 +254,8 @@ impl<'a, T: Real> Output<'a, T> {
 
 impl<T: Real> Engine for CpuEngine<T> {
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
-        self.bring_up_to_date(inputs, field)?;
-        self.recipe = self.choice(field);
+        self.ready(inputs, field)?;
+        self.tell(field, None);
         Ok(())
     }
 
@@ -231,7 +267,12 @@ impl<T: Real> Engine for CpuEngine<T> {
         gradient: Option<RealsMut<'_>>,
     ) -> Result<()> {
         let start = Instant::now();
-        self.bring_up_to_date(inputs, field)?;
+        // A pass that is skipped takes no time, whatever it took before.
+        match field {
+            Field::Velocity { .. } => self.vortex.fmm.seconds = Default::default(),
+            Field::Potential { .. } => self.coulomb.fmm.seconds = Default::default(),
+        }
+        self.ready(inputs, field)?;
         let (mut main, mut gradient) = (Output::<T>::new(main)?, gradient.map(Output::<T>::new).transpose()?);
         let unit = if matches!(field, Field::Velocity { .. }) { self.vortex.unit } else { self.coulomb.unit };
         let norm = self.options.normalization;
@@ -251,12 +292,12 @@ impl<T: Real> Engine for CpuEngine<T> {
         if let Some(g) = gradient {
             g.store(self.options.accumulate);
         }
-        self.tell(field, start.elapsed().as_secs_f64());
+        self.tell(field, Some(start.elapsed().as_secs_f64()));
         Ok(())
     }
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
-        self.bring_up_to_date(inputs, field)?;
+        self.ready(inputs, field)?;
         let pool = self.pool.clone();
         Ok(pool.install(|| match field {
             Field::Velocity { .. } => {
@@ -282,7 +323,7 @@ impl<T: Real> Engine for CpuEngine<T> {
     }
 
     fn report(&self) -> Report {
-        self.report.clone()
+        Report { host_bytes: bytes(&self.vortex) + bytes(&self.coulomb), ..self.report.clone() }
     }
 }
 
@@ -341,106 +382,16 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
     if wrong == 0.0 { 0.0 } else { (wrong / size).sqrt() }
 }
 
-impl<T: Real> CpuEngine<T> {
-    /// Trees, lists and orders for the inputs as they are now.
-    fn bring_up_to_date(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
-        let pool = self.pool.clone();
-        pool.install(|| {
-            let method = self.options.method;
-            match field {
-                Field::Velocity { gradient } => {
-                    let changes = self.vortex.update(inputs)?;
-                    let wish = self.wish(gradient);
-                    self.vortex.prepare(changes, wish, method);
-                }
-                Field::Potential { gradient } => {
-                    let changes = self.coulomb.update(inputs)?;
-                    let wish = self.wish(gradient);
-                    self.coulomb.prepare(changes, wish, method);
-                }
-            }
-            Ok(())
-        })
-    }
-
-    fn facts(&self, field: Field) -> Facts {
-        match field {
-            Field::Velocity { .. } => facts(&self.vortex),
-            Field::Potential { .. } => facts(&self.coulomb),
-        }
-    }
-
-    /// What was chosen for a field, before its error is known.
-    fn choice(&self, field: Field) -> String {
-        let (direct, recipe, _, _, pairs) = self.facts(field);
-        let threads = self.pool.current_num_threads();
-        let kind = format!("{} on {threads} threads ({})", if T::IS_F64 { "f64" } else { "f32" }, isa_name());
-        if direct {
-            return format!(
-                "Direct sum of {pairs} pairs in {kind}: for this size an FMM would not be faster, or it was asked for."
-            );
-        }
-        format!(
-            "FMM in {kind}: for a tolerance of {:.1e} each pair of cells may be wrong by {:.1e} of its own field, so that \
-             pairs need orders up to {}; {} cells in {} levels with at most {} sources and {} targets a leaf, {} cell \
-             pairs by M2L, {} element pairs directly, {} more because their cores still matter where the field is \
-             expanded. Predicted {:.3} s, the direct sum {:.3} s.",
-            self.options.tolerance,
-            recipe.pair_tolerance,
-            recipe.order,
-            recipe.cells,
-            recipe.depth,
-            recipe.source_capacity,
-            recipe.target_capacity,
-            recipe.far_pairs,
-            recipe.near_pairs,
-            recipe.correction_pairs,
-            recipe.predicted,
-            recipe.direct,
-        )
-    }
-
-    /// Report and recipe of the last field.
-    fn tell(&mut self, field: Field, seconds: f64) {
-        let (direct, recipe, passes, bytes, pairs) = self.facts(field);
-        self.report = Report {
-            backend: 1,
-            method: if direct { Method::Direct as i32 } else { Method::Fmm as i32 },
-            precision: if T::IS_F64 { 2 } else { 1 },
-            host_bytes: bytes,
-            near_pairs: pairs as i64,
-            ..Report::default()
-        };
-        self.recipe = self.choice(field);
-        if direct {
-            self.report.seconds[Pass::P2p as usize] = seconds;
-        } else {
-            self.report.seconds[..passes.len()].copy_from_slice(&passes);
-            self.report.order = recipe.order as i32;
-            self.report.depth = recipe.depth as i32;
-            self.report.cells = recipe.cells as i64;
-            self.report.far_pairs = recipe.far_pairs as i64;
-            self.report.near_pairs = (recipe.near_pairs + recipe.correction_pairs) as i64;
-            self.report.core_pairs = recipe.correction_pairs as i64;
-            self.report.estimated_error = recipe.sampled_error;
-            let times = match recipe.tightened {
-                0 => String::new(),
-                times => format!(", after tightening {times} times"),
-            };
-            self.recipe += &format!(" Error found on a sample: {:.1e}{times}.", recipe.sampled_error);
-        }
-        self.report.seconds[Pass::Total as usize] = seconds;
+fn facts<T: Real, const C: usize, S: SourceSet<T, C>>(side: &Side<T, C, S>) -> Facts {
+    Facts {
+        direct: side.direct,
+        recipe: side.fmm.recipe.clone(),
+        seconds: side.fmm.seconds,
+        pairs: side.sources.places().0.len() as u64 * side.targets.len() as u64,
     }
 }
 
-type Facts = (bool, super::fmm::Recipe, [f64; crate::report::PASS_COUNT], u64, u64);
-
-fn facts<T: Real, const C: usize, S: SourceSet<T, C>>(side: &Side<T, C, S>) -> Facts {
-    let pairs = side.sources.places().0.len() as u64 * side.targets.len() as u64;
-    let bytes = side.sources.bytes() + side.targets.capacity() as u64 * 24;
-    if side.direct {
-        (true, Default::default(), Default::default(), bytes, pairs)
-    } else {
-        (false, side.fmm.recipe.clone(), side.fmm.seconds, bytes + side.fmm.bytes(), pairs)
-    }
+/// What a side holds, whatever was evaluated last.
+fn bytes<T: Real, const C: usize, S: SourceSet<T, C>>(side: &Side<T, C, S>) -> u64 {
+    side.sources.bytes() + side.targets.capacity() as u64 * 24 + side.fmm.bytes()
 }

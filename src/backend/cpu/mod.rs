@@ -1,5 +1,6 @@
 //! The CPU back end.
 
+mod account;
 pub mod cost;
 pub mod engine;
 pub mod fmm;
