@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::backend::Engine;
 use crate::backend::cpu::engine::CpuEngine;
+use crate::backend::cpu::single::SingleEngine;
 use crate::backend::cuda::{Context, CudaEngine};
 use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
 use crate::options::{Method, PlanOptions, Precision};
@@ -36,7 +37,7 @@ pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precisio
 
 fn cpu_engine(pool: &Arc<rayon::ThreadPool>, options: &PlanOptions, precision: Precision) -> Box<dyn Engine> {
     match precision {
-        Precision::F32 => Box::new(CpuEngine::<f32>::new(options.clone(), pool.clone())),
+        Precision::F32 => Box::new(SingleEngine::new(options.clone(), pool.clone())),
         _ => Box::new(CpuEngine::<f64>::new(options.clone(), pool.clone())),
     }
 }

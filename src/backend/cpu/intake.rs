@@ -111,7 +111,8 @@ impl Default for Unit {
 }
 
 impl Unit {
-    /// A power of two that brings everything near one, and, where places are split, an origin in the middle.
+    /// A power of two that brings everything near one, and, where places are split and all of them far from zero, an origin
+    /// in their middle.
     pub fn of<T: Real, const C: usize, S: Intake<T, C>>(inputs: &Inputs, arrays: &[&Reals]) -> Self {
         let splits = !T::IS_F64 && arrays.iter().any(|a| matches!(a, Reals::HostF64(_)));
         let mut boxes = S::boxes(inputs);
@@ -122,14 +123,17 @@ impl Unit {
         // Sizes below 1e-307 would need a power that is no number.
         let exponent = -size.log2().ceil().clamp(-1022.0, 1022.0);
         let scale = if size > 0.0 && size.is_finite() { 2f64.powi(exponent as i32) } else { 1.0 };
-        let origin = if splits { std::array::from_fn(|i| 0.5 * (low[i] + high[i])) } else { [0.0; 3] };
+        let middle: [f64; 3] = std::array::from_fn(|i| 0.5 * low[i] + 0.5 * high[i]);
+        // Only where that is an exact subtraction: beside one far point a shift would take the others' digits.
+        let origin = middle.map(|m| if splits && m.abs() > size { m } else { 0.0 });
         Unit { scale, origin, splits }
     }
 
     /// Whether this one serves as well as `new`, which would cost the upward pass.
     pub fn serves(&self, new: Unit) -> bool {
         let shift = (0..3).map(|i| (self.origin[i] - new.origin[i]).abs()).fold(0.0, f64::max);
-        self.splits == new.splits && shift * new.scale <= 0.5 && (0.25..=4.0).contains(&(self.scale / new.scale))
+        // The box may fill half of the unit: `range` has seen distances down to 2^-24 of the box.
+        self.splits == new.splits && shift * new.scale <= 0.5 && (0.5..=4.0).contains(&(self.scale / new.scale))
     }
 
     fn inside(&self, x: [f64; 3]) -> [f64; 3] {
@@ -156,7 +160,7 @@ fn on_host(arrays: Vec<&Reals>) -> Result<Vec<&Reals>> {
 }
 
 /// Three numbers of a flat array of triples.
-fn triple(a: &Reals, k: usize) -> [f64; 3] {
+pub fn triple(a: &Reals, k: usize) -> [f64; 3] {
     match a {
         Reals::HostF32(v) => std::array::from_fn(|i| v[3 * k + i] as f64),
         Reals::HostF64(v) => std::array::from_fn(|i| v[3 * k + i]),
@@ -164,7 +168,7 @@ fn triple(a: &Reals, k: usize) -> [f64; 3] {
     }
 }
 
-fn number(a: &Reals, k: usize) -> f64 {
+pub fn number(a: &Reals, k: usize) -> f64 {
     match a {
         Reals::HostF32(v) => v[k] as f64,
         Reals::HostF64(v) => v[k],
@@ -181,7 +185,7 @@ fn places_of(a: &Reals, n: usize, unit: Unit) -> Vec<[f64; 3]> {
 }
 
 /// Point numbers, from zero, of segment k.
-fn ends_of(s: &SegmentInput, k: usize) -> [usize; 2] {
+pub fn ends_of(s: &SegmentInput, k: usize) -> [usize; 2] {
     let Ints::Host(c) = &s.connectivity else { unreachable!("checked by arrays") };
     [0, 1].map(|e| (c[k * s.ld + e] - s.index_base) as usize)
 }
@@ -210,4 +214,37 @@ fn vortices(inputs: &Inputs, unit: Unit) -> (Vec<Segment>, Vec<Particle>) {
         }))
     });
     (segments, particles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inputs::{ParticleInput, TargetInput};
+
+    fn inputs(places: Vec<f64>) -> Inputs {
+        let (n, array) = (places.len() / 3, Reals::HostF64(places.into()));
+        let particles =
+            ParticleInput { n, position: array.clone(), strength: array.clone(), core: None, default_core: 0.0 };
+        let targets = TargetInput { n, position: array };
+        Inputs { particles: Some(particles), targets: Some(targets), ..Inputs::default() }
+    }
+
+    /// The check sums the places of the unit: they must be the caller's own.
+    #[test]
+    fn no_digit_of_a_place_is_lost_on_the_way_into_the_unit() {
+        let box_at = |at: f64| (1..40).map(|k| at + (k as f64 / 3.0).fract()).collect::<Vec<_>>();
+        let far = |mut v: Vec<f64>, x: f64| {
+            v.extend([x; 3]);
+            v
+        };
+        for places in [box_at(0.0), box_at(-0.5), box_at(1e6), far(box_at(0.0), 1e7), far(box_at(1.0), -1e30)] {
+            let inputs = inputs(places.clone());
+            let arrays = <VortexSources<f32> as Intake<f32, 3>>::arrays(&inputs).unwrap();
+            let unit = Unit::of::<f32, 3, VortexSources<f32>>(&inputs, &arrays);
+            for x in places.as_chunks::<3>().0 {
+                let inside = unit.inside(*x);
+                assert_eq!(std::array::from_fn(|i| inside[i] / unit.scale + unit.origin[i]), *x, "{unit:?}");
+            }
+        }
+    }
 }

@@ -9,6 +9,8 @@ pub mod lists;
 pub mod near;
 pub mod operators;
 pub mod passes;
+mod range;
 pub mod reference;
+pub mod single;
 pub mod sources;
 pub mod tree;

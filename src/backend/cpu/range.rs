@@ -1,0 +1,224 @@
+//! Whether single precision can hold a problem, from its places and cores alone.
+//!
+//! Enters: a plan's inputs in host memory. Leaves: what of them leaves the range or the digits of single precision, if
+//! anything does. The kernels work in units of the box, and the powers of a distance or a core in them must stay numbers:
+//! one far point makes all other distances small. Which distances there are is found exactly. Two places nearer than h
+//! are nearer than h along any axis, too, so a sweep over the places, sorted along an axis that no lattice is aligned
+//! with, meets every such pair.
+
+use super::intake::{ends_of, number, triple};
+use crate::backend::Field;
+use crate::inputs::{Inputs, Ints, Reals};
+use crate::memory;
+use crate::options::{PlanOptions, Regularization};
+use rayon::prelude::*;
+use std::fmt;
+
+/// What single precision cannot hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strain {
+    Distance,
+    Core,
+}
+
+impl fmt::Display for Strain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Distance => "a target and a source are too near for the extent of all of them (is a point far away?)",
+            Self::Core => "core radii are too large or too small for the extent of sources and targets",
+        })
+    }
+}
+
+/// Least distance in units of the box. Segments: h = (1/|r1| + 1/|r2|)/e beside the line, at 2^-24 of the distance, is a
+/// number down to 2^-26. Places that are sums of two numbers are known to 2^-48. Powers of the distance to particles and
+/// charges alone are numbers down to 2^-36.
+const NEAREST: f64 = 1.0 / (1u64 << 24) as f64;
+const NEAREST_PARTICLE: f64 = 1.0 / (1u64 << 30) as f64;
+/// Largest core in units of the box: (r/c)³ is a number at every distance above.
+const LARGEST_CORE: f64 = 256.0;
+/// Least core of OFFSET: c²ℓ² and its inverse stay numbers.
+const LEAST_OFFSET_CORE: f64 = 1.0 / (1u64 << 24) as f64;
+/// No longer than one; its components have no common measure.
+const AXIS: [f64; 3] = [0.648_217_935_1, 0.578_094_612_7, 0.495_593_742_2];
+/// Pairs near along the axis but not in space, per target; with more the question stays open, and the answer is no.
+const STEPS: usize = 256;
+/// Targets that a thread takes at a time.
+const CHUNK: usize = 4096;
+
+/// What of `inputs` single precision cannot hold, for this field.
+pub fn strain(inputs: &Inputs, field: Field, options: &PlanOptions) -> Option<Strain> {
+    let places = Places::new(inputs, field);
+    if places.sources() == 0 || places.targets == 0 || !places.on_host {
+        return None;
+    }
+    let (low, size) = places.extent();
+    let unit = if size > 0.0 { 1.0 / size } else { 1.0 };
+    if matches!(field, Field::Velocity { .. }) && cores_strain(inputs, options, unit) {
+        return Some(Strain::Core);
+    }
+    if size == 0.0 {
+        return None;
+    }
+    let nearest = if places.ends > 0 || places.double { NEAREST } else { NEAREST_PARTICLE };
+    (!size.is_finite() || places.nearer_than(nearest * size, low, size)).then_some(Strain::Distance)
+}
+
+/// Cores of elements that have one, against the box.
+fn cores_strain(inputs: &Inputs, options: &PlanOptions, unit: f64) -> bool {
+    let range = |core: &Option<Reals>, default: f64, n: usize| {
+        let join = |a: (f64, f64), b: (f64, f64)| (a.0.min(b.0), a.1.max(b.1));
+        let one = |c: f64| (if c > 0.0 { c } else { f64::INFINITY }, c);
+        match core {
+            _ if n == 0 => (f64::INFINITY, 0.0),
+            Some(a) => (0..n)
+                .into_par_iter()
+                .with_min_len(CHUNK)
+                .map(|k| one(number(a, k)))
+                .reduce(|| (f64::INFINITY, 0.0), join),
+            None => one(default),
+        }
+    };
+    let strained = |(least, largest): (f64, f64), reg: Regularization| {
+        let offset = reg == Regularization::Offset && least * unit < LEAST_OFFSET_CORE;
+        reg != Regularization::None && (largest * unit > LARGEST_CORE || offset)
+    };
+    let segments = inputs.segments.as_ref();
+    let particles = inputs.particles.as_ref();
+    segments.is_some_and(|s| strained(range(&s.core, s.default_core, s.n), options.segment_regularization))
+        || particles.is_some_and(|p| strained(range(&p.core, p.default_core, p.n), options.particle_regularization))
+}
+
+/// Places of sources, both ends of a segment, and of targets, by number.
+struct Places<'a> {
+    inputs: &'a Inputs,
+    /// Positions of particles or charges.
+    points: Option<&'a Reals>,
+    ends: usize,
+    singles: usize,
+    targets: usize,
+    on_host: bool,
+    double: bool,
+}
+
+impl<'a> Places<'a> {
+    fn new(inputs: &'a Inputs, field: Field) -> Self {
+        let (segments, points) = match field {
+            Field::Velocity { .. } => {
+                let segments = inputs.segments.as_ref().filter(|s| s.n > 0);
+                (segments, inputs.particles.as_ref().map(|p| (&p.position, p.n)))
+            }
+            Field::Potential { .. } => (None, inputs.charges.as_ref().map(|c| (&c.position, c.n))),
+        };
+        let targets = inputs.targets.as_ref();
+        let arrays =
+            || segments.map(|s| &s.points).into_iter().chain(points.map(|p| p.0)).chain(targets.map(|t| &t.position));
+        let cores =
+            || segments.and_then(|s| s.core.as_ref()).into_iter().chain(inputs.particles.iter().flat_map(|p| &p.core));
+        let host = |a: &Reals| matches!(a, Reals::HostF32(_) | Reals::HostF64(_));
+        Self {
+            inputs,
+            points: points.map(|p| p.0),
+            ends: segments.map_or(0, |s| 2 * s.n),
+            singles: points.map_or(0, |p| p.1),
+            targets: targets.map_or(0, |t| t.n),
+            on_host: arrays().chain(cores()).all(host)
+                && segments.is_none_or(|s| matches!(s.connectivity, Ints::Host(_))),
+            double: arrays().any(|a| matches!(a, Reals::HostF64(_))),
+        }
+    }
+
+    fn sources(&self) -> usize {
+        self.ends + self.singles
+    }
+
+    fn source(&self, k: usize) -> [f64; 3] {
+        match (&self.inputs.segments, self.points) {
+            (Some(s), _) if k < self.ends => triple(&s.points, ends_of(s, k / 2)[k % 2]),
+            (_, Some(points)) => triple(points, k - self.ends),
+            _ => unreachable!("numbers below `sources`"),
+        }
+    }
+
+    fn target(&self, k: usize) -> [f64; 3] {
+        self.inputs.targets.as_ref().map_or([0.0; 3], |t| triple(&t.position, k))
+    }
+
+    /// Lower corner and largest side of the box.
+    fn extent(&self) -> ([f64; 3], f64) {
+        let n = self.sources();
+        let place = |k: usize| if k < n { self.source(k) } else { self.target(k - n) };
+        let none = || ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+        let join = |a: ([f64; 3], [f64; 3]), b: ([f64; 3], [f64; 3])| {
+            (std::array::from_fn(|i| a.0[i].min(b.0[i])), std::array::from_fn(|i| a.1[i].max(b.1[i])))
+        };
+        let all = (0..n + self.targets).into_par_iter().with_min_len(CHUNK);
+        let (low, high) = all.fold(none, |b, k| join(b, (place(k), place(k)))).reduce(none, join);
+        (low, (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max))
+    }
+
+    /// Whether a source and a target are nearer to each other than `nearest` without being at one place.
+    fn nearer_than(&self, nearest: f64, low: [f64; 3], size: f64) -> bool {
+        let axis = Axis::new(low, size, self.sources().max(self.targets));
+        let sources = axis.sorted(self.sources(), |k| self.source(k));
+        let targets = axis.sorted(self.targets, |k| self.target(k));
+        let window = axis.window(nearest);
+        let meets = |chunk: &[u64]| {
+            let (mut first, mut steps) = (sources.partition_point(|&s| s.saturating_add(window) < chunk[0]), 0);
+            for &t in chunk {
+                while first < sources.len() && sources[first].saturating_add(window) < t {
+                    first += 1;
+                }
+                for &s in sources[first..].iter().take_while(|&&s| s <= t.saturating_add(window)) {
+                    let (x, y) = (self.target(axis.number(t)), self.source(axis.number(s)));
+                    let d2: f64 = (0..3).map(|i| ((x[i] - y[i]) / nearest).powi(2)).sum();
+                    steps += 1;
+                    if (x != y && d2 < 1.0) || steps > STEPS * chunk.len() {
+                        return true;
+                    }
+                }
+            }
+            false
+        };
+        targets.par_chunks(CHUNK).any(meets)
+    }
+}
+
+/// Places along `AXIS`: fixed-point numbers whose last bits are the places' own numbers.
+struct Axis {
+    low: [f64; 3],
+    size: f64,
+    mask: u64,
+}
+
+impl Axis {
+    fn new(low: [f64; 3], size: f64, count: usize) -> Self {
+        Self { low, size, mask: (count.next_power_of_two() - 1) as u64 }
+    }
+
+    /// Sorted; of several at one place one.
+    fn sorted(&self, n: usize, place: impl Fn(usize) -> [f64; 3] + Sync) -> Vec<u64> {
+        let key = |k: usize| {
+            let x = place(k);
+            // Components sum up to less than two.
+            let along: f64 = (0..3).map(|i| (x[i] - self.low[i]) / self.size * AXIS[i]).sum();
+            ((along * 2f64.powi(63)) as u64 & !self.mask) | k as u64
+        };
+        let mut keys: Vec<u64> = memory::par_collect((0..n).into_par_iter().with_min_len(CHUNK).map(key));
+        keys.par_sort_unstable();
+        keys.dedup_by(|a, b| (*a ^ *b) <= self.mask && place(self.number(*a)) == place(self.number(*b)));
+        keys
+    }
+
+    fn number(&self, key: u64) -> usize {
+        (key & self.mask) as usize
+    }
+
+    /// Keys of places at a distance of `h` or less differ by no more: what was cut off and rounded is added.
+    fn window(&self, h: f64) -> u64 {
+        (h / self.size * 2f64.powi(63)) as u64 + self.mask + (1 << 14)
+    }
+}
+
+#[cfg(test)]
+mod tests;
