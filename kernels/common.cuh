@@ -15,7 +15,8 @@ enum Regularization {
 };
 
 // Lengths reach the kernels scaled by a power of two (gather.cu), so that the widest box has this size. In f32 that puts
-// the powers of lengths that occur, r^-5 to r^6, in the middle of the range of exponents.
+// the powers of lengths that occur in the range of exponents: r^8 of a segment as wide as the box and of its core (Vatistas), r^-5
+// down to `tiny`.
 template <class T> struct Real;
 template <> struct Real<double> {
     static constexpr double box = 1.0;
@@ -25,8 +26,8 @@ template <> struct Real<double> {
     static constexpr double on_line = 0x1p-104;
 };
 template <> struct Real<float> {
-    static constexpr float box = 65536.0f;
-    static constexpr float tiny = 0x1p-48f;  // 2^-28 box widths
+    static constexpr float box = 16384.0f;
+    static constexpr float tiny = 0x1p-48f;  // 2^-26 box widths
     static constexpr float on_line = 0x1p-46f;
 };
 

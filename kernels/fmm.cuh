@@ -28,7 +28,7 @@ template <class T> struct alignas(16) Vec4 { T x, y, z, w; };
 struct Root {
     double origin[3]; // subtracted first
     double scale;     // power of two, multiplied second
-    double side;      // of the root cube, after scaling: in [box, 2 box), Real::box of common.cuh
+    double side;      // of the root cube, after scaling: in [box, 2 box), Real::box of common.cuh; less where segments are longer
 };
 
 // A segment as its tree takes it.

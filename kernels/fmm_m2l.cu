@@ -188,13 +188,20 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
             if (n + 1 < MT) load<RANK>(v, part, n + 1);
         }
     }
-    // The groups take stages in turn; `first`: stages of the block before this tile.
+    // The groups take stages in turn, as many groups as there are stages; `first`: stages of the block before this tile.
     __device__ void produce(const Listed &l, u32 first) {
         const int p = threadIdx.x % kProducers, row = p >> 3, count = w.stages;
         const u32 stages = f.m2l_stages;
         unsigned char *const to = memory + row * kChunk + ((p & 7) ^ swizzle(row)) * 16; // rows 16 apart have the same swizzle
         const int group = __shfl_sync(~0u, (threadIdx.x - kConsumers) / kProducers, 0);
-        int turn = (group + GROUPS - (int)(first % GROUPS)) % GROUPS, before = -1;
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+        constexpr int groups = GROUPS; // Hopper's shared memory has a stage for each
+#else
+        // Two groups that filled one stage would meet at the same gate.
+        const int groups = min(GROUPS, (int)stages);
+        if (group >= groups) return;
+#endif
+        int turn = (group + groups - (int)(first % groups)) % groups, before = -1;
         if (turn >= count) return;
         u32 use = (first + turn) / stages, stage = first + turn - use * stages;
         Part part{};
@@ -225,9 +232,9 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
             default: fill<3>(to + stage * kStage, v, part);
             }
             gates.template arrive<kRing>(kFull + stage);
-            turn += GROUPS;
+            turn += groups;
             if (turn >= count) return;
-            stage += GROUPS;
+            stage += groups;
             while (stage >= stages) { stage -= stages; use++; }
             begin(part, before, l, turn, of, from);
             load_first();

@@ -63,7 +63,7 @@ __device__ inline Root small_root(const Fmm &f) {
     __syncthreads();
     if (threadIdx.x == 0) {
         const double low[3] = {-box[3], -box[4], -box[5]};
-        root = make_root(low, box, f.stretch, f.box);
+        root = make_root(f, low, box);
         if (blockIdx.x == 0 && blockIdx.y == 0) {
             f.state->root = root;
             if (box[7] > -1e308) { f.state->least_core = ordered(box[6]); f.state->most_core = ordered(box[7]); }

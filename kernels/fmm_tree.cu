@@ -56,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(256) fmm_keys(const __grid_constant
     const bool kept = f.tree[0].n == 0;
     double low[3], high[3];
     for (int k = 0; k < 3; k++) { high[k] = unordered(f.state->upper[k]); low[k] = -unordered(f.state->lower[k]); }
-    const Root r = kept ? f.state->root : make_root(low, high, f.stretch, f.box);
+    const Root r = kept ? f.state->root : make_root(f, low, high);
     if (blockIdx.y == 0 && f.kind != kCharge && f.regularization) core_bounds(f, n);
     if (!kept && blockIdx.x == 0 && threadIdx.x == 0 && blockIdx.y == 0) f.state->root = r;
     __syncthreads();

@@ -12,8 +12,9 @@ __device__ inline int exponent_of(double x) {
 }
 __device__ inline double power_of_two(int e) { return e > -1023 && e < 1024 ? __longlong_as_double((long long)(e + 1023) << 52) : scalbn(1.0, e); }
 
-// The root cube from the bounding box: the origin is a multiple of side/1024, hence shifting by it loses no bits.
-__device__ inline Root make_root(const double *low, const double *high, double stretch, double box) {
+// The root cube from the bounding box: the origin is a multiple of side/1024, hence shifting by it loses no bits. Of segments, whose
+// middles are in it, none is longer than twice `box` in its units.
+__device__ inline Root make_root(const Fmm &f, const double *low, const double *high) {
     Root r;
     double extent = 0;
     for (int k = 0; k < 3; k++) extent = fmax(extent, high[k] - low[k]);
@@ -26,8 +27,9 @@ __device__ inline Root make_root(const double *low, const double *high, double s
         r.origin[k] = floor(exact ? low[k] * per_unit : low[k] / unit) * unit;
         side = fmax(side, high[k] - r.origin[k]);
     }
-    side = fmax(side, extent) * (1 + 1e-6) * stretch;
-    r.scale = power_of_two(-exponent_of(side)) * box;
+    side = fmax(side, extent) * (1 + 1e-6) * f.stretch;
+    const double widest = f.kind == kSegment ? fmax(side, unordered(f.state->longest)) : side;
+    r.scale = power_of_two(-exponent_of(widest)) * f.box;
     r.side = side * r.scale;
     return r;
 }

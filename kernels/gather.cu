@@ -3,16 +3,20 @@
 // brings every length near one, so that the result does not depend on the caller's units, also in f32.
 #include "places.cuh"
 
-// Smallest and largest coordinates of `n` points, one row of 6 doubles a block: low x y z, high x y z. Block 256.
-WFMM_KERNEL extent(Reals position, long long n, double* rows) {
+// Smallest and largest coordinates of `n` points, or with a connectivity of the ends of `n` segments, one row of 6 doubles a block:
+// low x y z, high x y z. Block 256.
+WFMM_KERNEL extent(Reals position, long long n, double* rows, const int* connectivity, long long ld, int base) {
     __shared__ double s_low[3][256], s_high[3][256];
     const double infinite = __longlong_as_double(0x7ff0000000000000ll);
     double low[3] = {infinite, infinite, infinite}, high[3] = {-infinite, -infinite, -infinite};
     for (long long k = blockIdx.x * 256ll + threadIdx.x; k < n; k += gridDim.x * 256ll)
-        for (int c = 0; c < 3; c++) {
-            const double x = position[3 * k + c];
-            low[c] = fmin(low[c], x);
-            high[c] = fmax(high[c], x);
+        for (int end = 0; end < (connectivity ? 2 : 1); end++) {
+            const long long point = connectivity ? connectivity[ld * k + end] - base : k;
+            for (int c = 0; c < 3; c++) {
+                const double x = position[3 * point + c];
+                low[c] = fmin(low[c], x);
+                high[c] = fmax(high[c], x);
+            }
         }
     for (int c = 0; c < 3; c++) { s_low[c][threadIdx.x] = low[c]; s_high[c][threadIdx.x] = high[c]; }
     __syncthreads();
@@ -30,26 +34,31 @@ WFMM_KERNEL extent(Reals position, long long n, double* rows) {
     }
 }
 
-// The frame of `n_rows` extents; the widest side becomes at most `box`. With `center` the origin is the middle of the box,
-// else zero: subtracting it would round f64 coordinates, while f32 ones gain the digits that a distant origin wastes.
+// The frame of `n_rows` extents, of which the first `n_sources` are the sources'; the widest side becomes at most `box`. With
+// `center` the origin is the middle of the sources' box (a target far away must not take their digits), else zero: subtracting
+// it would round f64 coordinates, while f32 ones gain the digits that a distant origin wastes.
 // One block of 192 threads, 32 for each coordinate's low and high.
-WFMM_KERNEL frame(const double* rows, int n_rows, int center, double box, Frame* out) {
-    __shared__ double s_bound[6];
+WFMM_KERNEL frame(const double* rows, int n_rows, int n_sources, int center, double box, Frame* out) {
+    __shared__ double s_bound[6], s_source[6];
     const int c = threadIdx.x / 32, lane = threadIdx.x % 32;
-    double bound = rows[c];
-    for (int row = lane; row < n_rows; row += 32) bound = c < 3 ? fmin(bound, rows[6 * row + c]) : fmax(bound, rows[6 * row + c]);
-    for (int step = 16; step > 0; step /= 2) {
-        const double other = __shfl_xor_sync(0xffffffffu, bound, step);
-        bound = c < 3 ? fmin(bound, other) : fmax(bound, other);
+    double bound = rows[c], source = bound;
+    for (int row = lane; row < n_rows; row += 32) {
+        bound = c < 3 ? fmin(bound, rows[6 * row + c]) : fmax(bound, rows[6 * row + c]);
+        if (row < n_sources) source = c < 3 ? fmin(source, rows[6 * row + c]) : fmax(source, rows[6 * row + c]);
     }
-    if (lane == 0) s_bound[c] = bound;
+    for (int step = 16; step > 0; step /= 2) {
+        const double other = __shfl_xor_sync(0xffffffffu, bound, step), s = __shfl_xor_sync(0xffffffffu, source, step);
+        bound = c < 3 ? fmin(bound, other) : fmax(bound, other);
+        source = c < 3 ? fmin(source, s) : fmax(source, s);
+    }
+    if (lane == 0) { s_bound[c] = bound; s_source[c] = source; }
     __syncthreads();
     if (threadIdx.x > 0) return;
     double widest = 0;
     for (int k = 0; k < 3; k++) {
         const bool empty = !(s_bound[3 + k] >= s_bound[k]);
         out->low[k] = empty ? 0.0 : s_bound[k];
-        out->origin[k] = center && !empty ? 0.5 * (s_bound[k] + s_bound[3 + k]) : 0.0;
+        out->origin[k] = center && !empty ? 0.5 * (s_source[k] + s_source[3 + k]) : 0.0;
         if (!empty) widest = fmax(widest, s_bound[3 + k] - s_bound[k]);
     }
     int exponent = 0;
