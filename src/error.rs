@@ -68,13 +68,21 @@ codes! {
 pub struct Error {
     pub status: i32,
     pub message: String,
+    /// Something was written before: nobody may begin anew in the failed one's place.
+    pub partly_written: bool,
 }
 
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     pub fn new(status: i32, message: impl Into<String>) -> Self {
-        Self { status, message: message.into() }
+        Self { status, message: message.into(), partly_written: false }
+    }
+
+    /// The error of a call that had begun to write: its status is negative, as the C API says of such calls.
+    pub fn after_writing(self) -> Self {
+        let status = if self.status < 0 { self.status } else { WFMM_ERR_INTERNAL };
+        Self { status, partly_written: true, ..self }
     }
 
     /// `Err` of a status and a message.

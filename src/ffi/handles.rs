@@ -68,6 +68,7 @@ impl<Handle, T> Table<Handle, T> {
 /// A plan, the lock that tells a second caller BUSY, and whether a failure has spoilt it.
 pub struct PlanCell {
     plan: Mutex<Plan>,
+    session: Arc<Session>,
     unusable: AtomicBool,
     /// An evaluation under way on a thread of its own.
     pending: Mutex<Option<JoinHandle<Result<()>>>>,
@@ -75,7 +76,8 @@ pub struct PlanCell {
 
 impl PlanCell {
     pub fn new(plan: Plan) -> Arc<Self> {
-        Arc::new(Self { plan: Mutex::new(plan), unusable: AtomicBool::new(false), pending: Mutex::default() })
+        let session = plan.session().clone();
+        Arc::new(Self { plan: Mutex::new(plan), session, unusable: AtomicBool::new(false), pending: Mutex::default() })
     }
 
     /// Runs `work` on the plan unless another thread does. A panic or a negative status leaves the plan unusable.
@@ -122,12 +124,17 @@ impl PlanCell {
     /// Waits for the evaluation under way, if there is one; its error is this call's.
     pub fn wait(&self) -> Result<()> {
         let pending = self.pending.lock().take();
+        if let Err(forked) = self.session.alive() {
+            // The thread is the parent's: here nobody could join it.
+            std::mem::forget(pending);
+            return Err(forked);
+        }
         pending.map_or(Ok(()), join)
     }
 
-    /// Fails while another thread is inside.
+    /// Fails while another thread is inside, if it is one of this process.
     pub fn idle(&self) -> Result<()> {
-        if self.plan.is_locked() { Self::busy() } else { Ok(()) }
+        if self.plan.is_locked() && self.session.alive().is_ok() { Self::busy() } else { Ok(()) }
     }
 
     fn busy<R>() -> Result<R> {

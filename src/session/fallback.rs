@@ -76,7 +76,7 @@ impl Fallback {
 
 /// A missing resource or a lost object, as against a mistake of the caller.
 fn takes_over(error: &Error) -> bool {
-    error.status < 0 || (100..200).contains(&error.status)
+    !error.partly_written && (error.status < 0 || (100..200).contains(&error.status))
 }
 
 fn pairs(inputs: &Inputs) -> f64 {

@@ -13,6 +13,11 @@ static int is(const char *failure) {
     return asked && !strcmp(asked, failure);
 }
 static int context, depth;
+/* Bytes of shared memory that a block may have: FAKE_CUDA_SHARED, else Hopper's. */
+static int most_shared(void) {
+    const char *asked = getenv("FAKE_CUDA_SHARED");
+    return asked ? atoi(asked) : 232448;
+}
 
 #ifdef EMULATED
 const char *emulated_unit(const void *image);
@@ -74,7 +79,7 @@ int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
 int cuDeviceGetName(char *name, int capacity, int device) { (void)device; strncpy(name, "Fake GPU", (size_t)capacity); return 0; }
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; *bytes = (size_t)8 << 30; return 0; }
 int cuDeviceGetAttribute(int *value, int which, int device) {
-    *value = which == 75 ? (is("old_gpu") ? 6 : 9) : which == 76 ? (is("old_gpu") ? 1 : 0) : which == 16 ? 10 + device : which == 97 ? 232448 : 1;
+    *value = which == 75 ? (is("old_gpu") ? 6 : 9) : which == 76 ? (is("old_gpu") ? 1 : 0) : which == 16 ? 10 + device : which == 97 ? most_shared() : 1;
     return 0;
 }
 int cuDevicePrimaryCtxRetain(void **out, int device) {
@@ -202,7 +207,7 @@ int cuModuleGetFunction(void **f, void *module, const char *name) {
     return 500;
 }
 int cuFuncSetAttribute(void *f, int which, int value) {
-    if (which != 8 || value > 232448) return 1;
+    if (which != 8 || value > most_shared()) return 1;
     for (int i = 0; i < 256; i++) if (f == &functions[i]) functions[i].allowed = (unsigned)value;
     return 0;
 }

@@ -36,7 +36,7 @@ pub trait CudaReal: Plain + Default + PartialEq + std::fmt::Debug {
 impl CudaReal for f32 {
     const UNIT: &'static str = "direct_f32";
     const SUFFIX: &'static str = "f32";
-    const BOX: f64 = 65536.0;
+    const BOX: f64 = 16384.0;
     const CENTER: i32 = 1;
     const IS_F64: bool = false;
 }
@@ -120,6 +120,13 @@ struct Kind {
     main: usize,
 }
 
+impl Kind {
+    /// Numbers of an element's record.
+    fn reals(&self) -> usize {
+        if self.name == "charges" { 4 } else { 8 }
+    }
+}
+
 impl<T: CudaReal> DirectSum<T> {
     pub fn new(context: &Arc<Context>) -> Self {
         Self {
@@ -168,6 +175,7 @@ impl<T: CudaReal> DirectSum<T> {
         let kinds = kinds(inputs, options, field);
         let ordered = kinds.iter().any(|kind| has_cut(kind.regularization)) && inputs.targets.n >= ORDERED_FROM;
         self.place_targets(inputs, ordered, stream)?;
+        self.reserve(&kinds, inputs.targets.n, output.gradient.address != 0)?;
         let mut output = output;
         for kind in &kinds {
             let tiles = self.gather(kind, inputs, options, stream)?;
@@ -190,30 +198,38 @@ impl<T: CudaReal> DirectSum<T> {
 
     /// The box of all places that matter, and from it the frame.
     fn make_frame(&mut self, inputs: &DeviceInputs, field: Field, stream: &Stream) -> Result<()> {
-        let mut clouds = vec![(inputs.targets.position, inputs.targets.n)];
-        match field {
-            Field::Velocity { .. } => {
-                clouds.push((inputs.segments.points, inputs.segments.n_points));
-                clouds.push((inputs.particles.position, inputs.particles.n));
-            }
-            Field::Potential { .. } => clouds.push((inputs.charges.position, inputs.charges.n)),
-        }
-        clouds.retain(|(_, n)| *n > 0);
+        // Sources first; of the segments' points those that a segment has.
+        let ends = (inputs.segments.connectivity, inputs.segments.ld as i64, inputs.segments.index_base);
+        let none = (0u64, 0i64, 0i32);
+        let mut clouds = match field {
+            Field::Velocity { .. } => vec![
+                (inputs.segments.points, inputs.segments.n, ends),
+                (inputs.particles.position, inputs.particles.n, none),
+            ],
+            Field::Potential { .. } => vec![(inputs.charges.position, inputs.charges.n, none)],
+        };
+        clouds.push((inputs.targets.position, inputs.targets.n, none));
+        clouds.retain(|(_, n, _)| *n > 0);
         self.rows.reserve(6 * EXTENT_ROWS * 3)?;
         self.frame.reserve(1)?;
         let extent = self.kernel("gather", "extent")?;
-        let mut rows = 0;
-        for (position, n) in clouds {
+        let (mut rows, mut source_rows) = (0, 0);
+        for (position, n, (connectivity, ld, base)) in clouds {
+            source_rows = rows;
             let blocks = n.div_ceil(1024).min(EXTENT_ROWS);
             let out = self.rows.at(6 * rows);
             // SAFETY: arguments as in gather.cu; `rows` has room for EXTENT_ROWS rows of each of three clouds.
-            unsafe { launch!(stream, extent, [blocks as u32, 1, 1], 256, 0; position, n as i64, out)? };
+            unsafe {
+                launch!(stream, extent, [blocks as u32, 1, 1], 256, 0; position, n as i64, out, connectivity, ld, base)?
+            };
             rows += blocks;
         }
         let (begin, out) = (self.rows.address(), self.frame.address());
         let frame = self.kernel("gather", "frame")?;
         // SAFETY: arguments as in gather.cu; `rows` rows were written by the launches before.
-        unsafe { launch!(stream, frame, [1, 1, 1], 192, 0; begin, rows as i32, T::CENTER, T::BOX, out) }
+        unsafe {
+            launch!(stream, frame, [1, 1, 1], 192, 0; begin, rows as i32, source_rows as i32, T::CENTER, T::BOX, out)
+        }
     }
 
     /// Targets in the frame, ordered along a coarse Z curve where kernels choose by distance.
@@ -244,12 +260,27 @@ impl<T: CudaReal> DirectSum<T> {
         unsafe { launch!(stream, targets, grid, 256, 0; position, order, n as i64, frame, self.targets.address()) }
     }
 
+    /// Room for what every kind and every launch needs, before the first of them writes: memory that is refused later would leave
+    /// the field of one kind alone.
+    fn reserve(&mut self, kinds: &[Kind], n_targets: usize, slopes: bool) -> Result<()> {
+        let multiprocessors = self.context.info.multiprocessors as usize;
+        for kind in kinds {
+            let tiles = kind.n.div_ceil(TILE);
+            self.sources.reserve(kind.reals() * tiles * TILE)?;
+            for begin in (0..n_targets).step_by(MOST_TARGETS) {
+                let n = (n_targets - begin).min(MOST_TARGETS);
+                let splits = splits(n.div_ceil(TILE * per_thread(kind, slopes)), tiles, multiprocessors);
+                self.partial.reserve(splits * kind.terms[slopes as usize] * n)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Element records of one kind, padded to whole tiles; returns the number of tiles.
     fn gather(&mut self, kind: &Kind, inputs: &DeviceInputs, options: &PlanOptions, stream: &Stream) -> Result<i32> {
         let tiles = kind.n.div_ceil(TILE);
         let padded = tiles * TILE;
-        let reals = if kind.name == "charges" { 4 } else { 8 };
-        self.sources.reserve(reals * padded)?;
+        self.sources.reserve(kind.reals() * padded)?;
         let gather = self.gather_kernel(kind.name)?;
         let (grid, frame, out) = ([padded.div_ceil(256) as u32, 1, 1], self.frame.address(), self.sources.address());
         let (n, padded) = (kind.n as i64, padded as i64);

@@ -11,7 +11,7 @@ use super::memory::Buffer;
 use super::staging::Staging;
 use super::stream::{Event, Stream};
 use crate::backend::{Engine, Field};
-use crate::error::Result;
+use crate::error::{Error, Result, WFMM_ERR_MEMORY};
 use crate::inputs::{Inputs, Reals, RealsMut, TargetInput};
 use crate::memory;
 use crate::options::{
@@ -117,6 +117,15 @@ impl<T: CudaReal> CudaEngine<T> {
         })
     }
 
+    /// Both fields to where the caller wants them; waits.
+    fn deliver(&mut self, output: Output, main: RealsMut<'_>, gradient: Option<RealsMut<'_>>) -> Result<()> {
+        self.fetch(output.main.address, main)?;
+        if let Some(to) = gradient {
+            self.fetch(output.gradient.address, to)?;
+        }
+        self.settle()
+    }
+
     fn fetch(&mut self, from: u64, to: RealsMut<'_>) -> Result<()> {
         match to {
             RealsMut::HostF32(values) => self.staging.download(from, values, self.options.accumulate, &self.stream),
@@ -149,8 +158,12 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
         gradient: Option<RealsMut<'_>>,
     ) -> Result<()> {
         let start = Instant::now();
-        let device = self.take_over(inputs)?;
         let to_host = on_host(&main);
+        if self.options.accumulate && gradient.as_ref().is_some_and(|to| on_host(to) != to_host) {
+            let message = "with WFMM_FLAG_ACCUMULATE both fields must be in host memory, or both in device memory";
+            return Error::fail(WFMM_ERR_MEMORY, message);
+        }
+        let device = self.take_over(inputs)?;
         let output = Output {
             main: Self::aim(&main, &mut self.main)?,
             gradient: gradient.as_ref().map_or(Ok(RealsArg::default()), |to| Self::aim(to, &mut self.gradient))?,
@@ -159,11 +172,9 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
         self.begin.record(&self.stream)?;
         self.start(&device, field, output)?;
         self.end.record(&self.stream)?;
-        self.fetch(output.main.address, main)?;
-        if let Some(to) = gradient {
-            self.fetch(output.gradient.address, to)?;
-        }
-        self.settle()?;
+        let added = self.options.accumulate && to_host;
+        let arrived = self.deliver(output, main, gradient);
+        arrived.map_err(|error| if added { error.after_writing() } else { error })?;
         let computed = self.end.seconds_since(&self.begin)?;
         let whole = start.elapsed().as_secs_f64();
         self.note(&device, field);

@@ -214,7 +214,13 @@ impl Graph {
         let mut graph = std::ptr::null_mut();
         // SAFETY: ends the capture begun above, also when `work` failed.
         let ended = unsafe { check(sys::cuStreamEndCapture(stream.raw, &mut graph), "cuStreamEndCapture") };
-        worked.and(ended)?;
+        if let Err(error) = worked.and(ended) {
+            if !graph.is_null() {
+                // SAFETY: what was recorded until then; nothing refers to it.
+                let _ = unsafe { sys::cuGraphDestroy(graph) };
+            }
+            return Err(error);
+        }
         let mut raw = std::ptr::null_mut();
         // SAFETY: the graph is live until it is destroyed below; the executable does not refer to it.
         unsafe {

@@ -300,10 +300,6 @@ impl<T: CudaReal> FmmSum<T> {
     /// a depth too small for these says is that the next attempt makes both trees.
     fn learn(&mut self, kept: bool) -> bool {
         let head = self.head.as_ref()[0];
-        if kept && head.flags == 0 && check::counted(head.error).is_nan() {
-            // Nothing that was compared is a number: before that is an answer, what was kept must not be the cause.
-            return false;
-        }
         if head.flags == 0 {
             self.account = Account {
                 order: self.recipe.staircase.order,

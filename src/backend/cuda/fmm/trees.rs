@@ -89,7 +89,7 @@ impl Passes<'_> {
             launch!(stream, k.places, [most.div_ceil(64), 2, 1], 256, keys; *f)?;
             launch!(stream, k.cells, [1, 2, 1], 1024, keys; *f)?;
             mark(Pass::Tree)?;
-            launch!(stream, k.lists, [self.context.info.multiprocessors as u32 / 2, 2, 1], 256, 0; *f)?;
+            launch!(stream, k.lists, [(self.context.info.multiprocessors as u32 / 2).max(1), 2, 1], 256, 0; *f)?;
         }
         mark(Pass::Lists)
     }
