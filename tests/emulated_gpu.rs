@@ -223,6 +223,101 @@ fn new_targets_of_a_small_plan_are_right() {
     });
 }
 
+/// A target or an unused point far away takes no digits from the sources and the targets beside them.
+#[test]
+fn what_is_far_away_costs_no_digits() {
+    with_gpu("what_is_far_away_costs_no_digits", &[], || {
+        let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+        for kind in KINDS {
+            for far in [-1e5, -1e3, 1e4, 1e5] {
+                let mut c = case("cube", kind, 400, 300, 1.0);
+                c.targets[7] = [far, 0.3 * far, -far];
+                if !c.points.is_empty() {
+                    c.points.push([-far, far, far]);
+                }
+                let c = c.rounded();
+                let want = reference(&cpu, &c, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
+                for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
+                    let (got, outcome) = evaluate::<f32>(&gpu, &c, &wish(method, 1e-3));
+                    close(&got, &want, 1e-4, &format!("{kind:?} {far:.0e} {}", outcome.recipe));
+                }
+            }
+        }
+    });
+}
+
+/// Powers of the lengths of a segment that spans the box are in the range of single precision, in the direct sum too.
+#[test]
+fn segments_across_the_box_in_single_precision() {
+    with_gpu("segments_across_the_box_in_single_precision", &[], || {
+        let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+        for (segments, _) in regularizations(Kind::Segments) {
+            for core in [1e-3, 0.3, 3.0] {
+                let mut c = case("cube", Kind::Segments, 3, 40, 1.0);
+                c.points.splice(0..4, [[0.0; 3], [0.99, 0.99, 0.0], [0.99, 0.0, 0.99], [0.0, 0.99, 0.0]]);
+                c.segment_core.fill(core);
+                c.targets[0] = [0.01, 0.98, 0.98];
+                c.targets[1] = [0.98, 0.01, 0.02];
+                let c = c.rounded();
+                let want = reference(&cpu, &c, segments, WFMM_REG_GAUSS_ERF);
+                for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
+                    let o = options(method, 1e-3, segments, WFMM_REG_GAUSS_ERF, 0);
+                    let (got, outcome) = evaluate::<f32>(&gpu, &c, &o);
+                    close(&got, &want, 1e-4, &format!("{core} {} {}", name_of(segments), outcome.recipe));
+                }
+            }
+        }
+    });
+}
+
+/// The root cube holds the middles of segments: of a few long ones it is smaller than they are.
+#[test]
+fn segments_longer_than_their_cube_in_single_precision() {
+    with_gpu("segments_longer_than_their_cube_in_single_precision", &[], || {
+        let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+        for (segments, _) in regularizations(Kind::Segments) {
+            for (n, m, spread) in
+                [(1, 1, 1.0), (1, 2, 1.0), (1, 3, 0.1), (2, 1, 1.0), (2, 2, 1.0), (3, 3, 1.0), (4, 40, 0.01)]
+            {
+                let mut c = case("cube", Kind::Segments, n, m, 1.0);
+                let first = c.targets[0];
+                c.targets.iter_mut().for_each(|x| *x = std::array::from_fn(|k| first[k] + spread * (x[k] - first[k])));
+                let c = c.rounded();
+                let want = reference(&cpu, &c, segments, WFMM_REG_GAUSS_ERF);
+                let o = options(WFMM_METHOD_FMM, 1e-3, segments, WFMM_REG_GAUSS_ERF, 0);
+                let (got, outcome) = evaluate::<f32>(&gpu, &c, &o);
+                close(&got, &want, 1e-3, &format!("{n} {m} {spread} {} {}", name_of(segments), outcome.recipe));
+            }
+        }
+    });
+}
+
+/// Turing has 64 KB of shared memory for a block, Ada and small Amperes 99, A100 163: M2L gathers into fewer stages there.
+#[test]
+fn less_shared_memory_is_enough() {
+    const NAME: &str = "less_shared_memory_is_enough";
+    for (shared, products) in [("65536", "shuffle"), ("101376", "tensor"), ("166912", "tensor")] {
+        let settings = [("FAKE_CUDA_SHARED", shared), ("EMULATED_MMA", products)];
+        with_gpu(NAME, &settings, || {
+            let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+            for kind in [Kind::Particles, Kind::Charges] {
+                let c = case("cube", kind, 300, 250, 1.0).rounded();
+                let want = reference(&cpu, &c, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
+                for tolerance in [1e-2, 1e-4] {
+                    let o = options(WFMM_METHOD_FMM, tolerance, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 12);
+                    let (got, outcome) = evaluate::<f64>(&gpu, &c, &o);
+                    close(&got, &want, tolerance, &format!("{kind:?} {}", outcome.recipe));
+                    assert_eq!(outcome.method, WFMM_METHOD_FMM, "{}", outcome.recipe);
+                }
+                let o = options(WFMM_METHOD_FMM, 1e-3, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 12);
+                let (got, outcome) = evaluate::<f32>(&gpu, &c, &o);
+                close(&got, &want, 1e-3, &format!("{kind:?} {}", outcome.recipe));
+                assert_eq!(outcome.method, WFMM_METHOD_FMM, "{}", outcome.recipe);
+            }
+        });
+    }
+}
+
 /// Very many points on one side and few on the other.
 #[test]
 fn lopsided_problems_are_right() {
