@@ -160,7 +160,7 @@ fn on_host(arrays: Vec<&Reals>) -> Result<Vec<&Reals>> {
 }
 
 /// Three numbers of a flat array of triples.
-pub fn triple(a: &Reals, k: usize) -> [f64; 3] {
+fn triple(a: &Reals, k: usize) -> [f64; 3] {
     match a {
         Reals::HostF32(v) => std::array::from_fn(|i| v[3 * k + i] as f64),
         Reals::HostF64(v) => std::array::from_fn(|i| v[3 * k + i]),

@@ -6,9 +6,9 @@
 //! are nearer than h along any axis, too, so a sweep over the places, sorted along an axis that no lattice is aligned
 //! with, meets every such pair.
 
-use super::intake::{ends_of, number, triple};
+use super::intake::{ends_of, number};
 use crate::backend::Field;
-use crate::inputs::{Inputs, Ints, Reals};
+use crate::inputs::{Inputs, Ints, Reals, SegmentInput};
 use crate::memory;
 use crate::options::{PlanOptions, Regularization};
 use rayon::prelude::*;
@@ -43,8 +43,10 @@ const LEAST_OFFSET_CORE: f64 = 1.0 / (1u64 << 24) as f64;
 const AXIS: [f64; 3] = [0.648_217_935_1, 0.578_094_612_7, 0.495_593_742_2];
 /// Pairs near along the axis but not in space, per target; with more the question stays open, and the answer is no.
 const STEPS: usize = 256;
-/// Targets that a thread takes at a time.
+/// Places that a thread takes at a time.
 const CHUNK: usize = 4096;
+/// Places from which threads share the sorting.
+const SHARED_FROM: usize = 1 << 17;
 
 /// What of `inputs` single precision cannot hold, for this field.
 pub fn strain(inputs: &Inputs, field: Field, options: &PlanOptions) -> Option<Strain> {
@@ -61,7 +63,7 @@ pub fn strain(inputs: &Inputs, field: Field, options: &PlanOptions) -> Option<St
         return None;
     }
     let nearest = if places.ends > 0 || places.double { NEAREST } else { NEAREST_PARTICLE };
-    (!size.is_finite() || places.nearer_than(nearest * size, low, size)).then_some(Strain::Distance)
+    (!(1.0 / size).is_normal() || places.nearer_than(nearest * size, low, size)).then_some(Strain::Distance)
 }
 
 /// Cores of elements that have one, against the box.
@@ -89,11 +91,39 @@ fn cores_strain(inputs: &Inputs, options: &PlanOptions, unit: f64) -> bool {
         || particles.is_some_and(|p| strained(range(&p.core, p.default_core, p.n), options.particle_regularization))
 }
 
+/// A flat array of triples.
+#[derive(Clone, Copy)]
+enum Triples<'a> {
+    F32(&'a [[f32; 3]]),
+    F64(&'a [[f64; 3]]),
+}
+
+impl<'a> Triples<'a> {
+    /// No triples where there is no array, or none in host memory.
+    fn of(array: Option<&'a Reals>) -> Self {
+        match array {
+            Some(Reals::HostF32(v)) => Self::F32(v.as_chunks().0),
+            Some(Reals::HostF64(v)) => Self::F64(v.as_chunks().0),
+            _ => Self::F64(&[]),
+        }
+    }
+
+    #[inline]
+    fn place(&self, k: usize) -> [f64; 3] {
+        match self {
+            Self::F32(v) => v[k].map(f64::from),
+            Self::F64(v) => v[k],
+        }
+    }
+}
+
 /// Places of sources, both ends of a segment, and of targets, by number.
 struct Places<'a> {
-    inputs: &'a Inputs,
-    /// Positions of particles or charges.
-    points: Option<&'a Reals>,
+    segments: Option<&'a SegmentInput>,
+    nodes: Triples<'a>,
+    /// Positions of particles or charges, and of targets.
+    points: Triples<'a>,
+    positions: Triples<'a>,
     ends: usize,
     singles: usize,
     targets: usize,
@@ -117,8 +147,10 @@ impl<'a> Places<'a> {
             || segments.and_then(|s| s.core.as_ref()).into_iter().chain(inputs.particles.iter().flat_map(|p| &p.core));
         let host = |a: &Reals| matches!(a, Reals::HostF32(_) | Reals::HostF64(_));
         Self {
-            inputs,
-            points: points.map(|p| p.0),
+            segments,
+            nodes: Triples::of(segments.map(|s| &s.points)),
+            points: Triples::of(points.map(|p| p.0)),
+            positions: Triples::of(targets.map(|t| &t.position)),
             ends: segments.map_or(0, |s| 2 * s.n),
             singles: points.map_or(0, |p| p.1),
             targets: targets.map_or(0, |t| t.n),
@@ -133,27 +165,31 @@ impl<'a> Places<'a> {
     }
 
     fn source(&self, k: usize) -> [f64; 3] {
-        match (&self.inputs.segments, self.points) {
-            (Some(s), _) if k < self.ends => triple(&s.points, ends_of(s, k / 2)[k % 2]),
-            (_, Some(points)) => triple(points, k - self.ends),
-            _ => unreachable!("numbers below `sources`"),
+        match self.segments {
+            Some(s) if k < self.ends => self.nodes.place(ends_of(s, k / 2)[k % 2]),
+            _ => self.points.place(k - self.ends),
         }
     }
 
     fn target(&self, k: usize) -> [f64; 3] {
-        self.inputs.targets.as_ref().map_or([0.0; 3], |t| triple(&t.position, k))
+        self.positions.place(k)
     }
 
     /// Lower corner and largest side of the box.
     fn extent(&self) -> ([f64; 3], f64) {
-        let n = self.sources();
-        let place = |k: usize| if k < n { self.source(k) } else { self.target(k - n) };
         let none = || ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-        let join = |a: ([f64; 3], [f64; 3]), b: ([f64; 3], [f64; 3])| {
-            (std::array::from_fn(|i| a.0[i].min(b.0[i])), std::array::from_fn(|i| a.1[i].max(b.1[i])))
+        let join = |mut a: ([f64; 3], [f64; 3]), b: ([f64; 3], [f64; 3])| {
+            for i in 0..3 {
+                a.0[i] = if b.0[i] < a.0[i] { b.0[i] } else { a.0[i] };
+                a.1[i] = if b.1[i] > a.1[i] { b.1[i] } else { a.1[i] };
+            }
+            a
         };
-        let all = (0..n + self.targets).into_par_iter().with_min_len(CHUNK);
-        let (low, high) = all.fold(none, |b, k| join(b, (place(k), place(k)))).reduce(none, join);
+        let n = self.sources();
+        let sources = (0..n).into_par_iter().with_min_len(CHUNK).map(|k| self.source(k));
+        let targets = (0..self.targets).into_par_iter().with_min_len(CHUNK).map(|k| self.target(k));
+        let a = sources.fold(none, |b, x| join(b, (x, x))).reduce(none, join);
+        let (low, high) = targets.fold(none, |b, x| join(b, (x, x))).reduce(|| a, join);
         (low, (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max))
     }
 
@@ -188,12 +224,14 @@ impl<'a> Places<'a> {
 struct Axis {
     low: [f64; 3],
     size: f64,
+    /// `AXIS` in units of the box.
+    weight: [f64; 3],
     mask: u64,
 }
 
 impl Axis {
     fn new(low: [f64; 3], size: f64, count: usize) -> Self {
-        Self { low, size, mask: (count.next_power_of_two() - 1) as u64 }
+        Self { low, size, weight: AXIS.map(|a| a / size), mask: (count.next_power_of_two() - 1) as u64 }
     }
 
     /// Sorted; of several at one place one.
@@ -201,11 +239,15 @@ impl Axis {
         let key = |k: usize| {
             let x = place(k);
             // Components sum up to less than two.
-            let along: f64 = (0..3).map(|i| (x[i] - self.low[i]) / self.size * AXIS[i]).sum();
+            let along: f64 = (0..3).map(|i| (x[i] - self.low[i]) * self.weight[i]).sum();
             ((along * 2f64.powi(63)) as u64 & !self.mask) | k as u64
         };
         let mut keys: Vec<u64> = memory::par_collect((0..n).into_par_iter().with_min_len(CHUNK).map(key));
-        keys.par_sort_unstable();
+        if n < SHARED_FROM {
+            keys = sorted_by_pieces(keys);
+        } else {
+            keys.par_sort_unstable();
+        }
         keys.dedup_by(|a, b| (*a ^ *b) <= self.mask && place(self.number(*a)) == place(self.number(*b)));
         keys
     }
@@ -218,6 +260,32 @@ impl Axis {
     fn window(&self, h: f64) -> u64 {
         (h / self.size * 2f64.powi(63)) as u64 + self.mask + (1 << 14)
     }
+}
+
+/// Sorted by pieces of the axis first, as many as there are keys: that is faster than comparing where they spread.
+fn sorted_by_pieces(keys: Vec<u64>) -> Vec<u64> {
+    let bits = keys.len().next_power_of_two().trailing_zeros().max(1);
+    let piece = |key: u64| (key >> (64 - bits)) as usize;
+    let mut ends = memory::filled(0u32, 1 << bits);
+    keys.iter().for_each(|&k| ends[piece(k)] += 1);
+    let mut total = 0;
+    for end in &mut ends {
+        (*end, total) = (total, total + *end);
+    }
+    let mut sorted = memory::filled(0, keys.len());
+    for &k in &keys {
+        let end = &mut ends[piece(k)];
+        sorted[*end as usize] = k;
+        *end += 1;
+    }
+    let mut begin = 0;
+    for end in ends.iter().map(|&e| e as usize) {
+        if end > begin + 1 {
+            sorted[begin..end].sort_unstable();
+        }
+        begin = end;
+    }
+    sorted
 }
 
 #[cfg(test)]
