@@ -6,7 +6,7 @@
 mod support;
 
 use support::accuracy::{evaluate, fill, options, reference, relative_l2};
-use support::api::{Plan, Scalar, Session};
+use support::api::{Plan, Scalar, Session, flat};
 use support::cases::{Case, Kind, case};
 use support::random::Random;
 use wakefmm::options::*;
@@ -115,5 +115,26 @@ fn gradients_hold_in_any_unit_of_length() {
     for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
         [-83, 83].into_iter().for_each(|exponent| scaled::<f32>(&session, method, exponent));
         [-1026, -660, 660].into_iter().for_each(|exponent| scaled::<f64>(&session, method, exponent));
+    }
+}
+
+#[test]
+fn targets_that_leave_the_box_are_in_the_range_of_single_precision() {
+    let session = Session::cpu(2);
+    // Some segments without a core: theirs are the largest numbers.
+    let mut c = case("cube", Kind::Segments, 2000, 2000, 1.0).rounded();
+    c.segment_core.iter_mut().enumerate().for_each(|(k, r)| *r = (k % 2) as f64 * 0.02);
+    for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
+        let mut plan = Plan::<f32>::new(&session, &wish(method, 1e-4));
+        fill(&mut plan, &c);
+        let mut u = vec![0.0; 6000];
+        plan.velocity(&mut u, None);
+        let mut moved = c.clone();
+        moved.targets.iter_mut().flatten().for_each(|x| *x += 2.0);
+        plan.targets(&flat(&moved.targets));
+        plan.velocity(&mut u, None);
+        let want = reference(&session, &moved.rounded(), WFMM_REG_VATISTAS, 0);
+        let e = relative_l2(&u.iter().map(|&u| u as f64).collect::<Vec<f64>>(), &want.main);
+        assert!(e <= 1e-4, "{e:.1e}, {}", plan.recipe());
     }
 }

@@ -120,8 +120,10 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         let mut changes = Changes { sources: differs(0), strengths: differs(1), targets: differs(2) };
         if changes.targets || changes.sources {
             let mut unit = Unit::of::<T, C, S>(inputs, &arrays);
-            // A new scale would cost the upward pass: the old one serves while it is near.
-            if !changes.sources && self.unit.serves(unit) {
+            // A new scale would cost the upward pass: the old one serves while it is near. In single precision the box must
+            // stay within one, because the segments' kernels use all of the range.
+            let fits = T::IS_F64 || self.unit.scale <= unit.scale;
+            if !changes.sources && fits && self.unit.serves(unit) {
                 unit = self.unit;
             }
             if changes.sources || unit != self.unit {
