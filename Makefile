@@ -56,7 +56,8 @@ test-consumers: all gfortran
 	sh tests/abi/check.sh "$(RELEASE)" build/abi
 	sh tests/consumers/run.sh build/consumers
 
-# Random sequences of calls with hostile arguments, strange floating-point modes, small stacks, fork(), steady memory.
+# Random sequences of calls with hostile arguments, strange floating-point modes, small stacks, fork(), steady memory; random
+# sequences of good calls, each field against a fresh plan's.
 test-hostile: all
 	mkdir -p build/hostile
 	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -fsanitize=address,undefined -Iinclude tests/hostile/sequences.c -L"$(RELEASE)" \
@@ -65,6 +66,9 @@ test-hostile: all
 	$(CC) -std=gnu11 -Wall -Wextra -O1 -Iinclude tests/hostile/sequences.c -L"$(RELEASE)" -lwakefmm \
 	    -Wl,-rpath,"$(abspath $(RELEASE))" -lm -lpthread -o build/hostile/steady
 	timeout 600 build/hostile/steady 1000 $(or $(EVALUATIONS),10000)
+	$(CC) -std=gnu11 -Wall -Wextra -O1 -Iinclude tests/hostile/differences.c -L"$(RELEASE)" -lwakefmm \
+	    -Wl,-rpath,"$(abspath $(RELEASE))" -lm -o build/hostile/differences
+	timeout 600 build/hostile/differences $(or $(PLANS),150) 20
 
 # Every allocation fails, one after the other.
 test-faults: all
