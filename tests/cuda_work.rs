@@ -207,7 +207,7 @@ fn arrays_reach_the_device_as_they_were_set_last() {
         line.1.parse::<f64>().unwrap()
     };
     let sums: Vec<f64> = lines.lines().filter_map(|line| line.strip_prefix("sum ")?.parse().ok()).collect();
-    let [.., targets, particles] = sums[..] else { panic!("{lines}") };
+    let [.., particles, targets] = sums[..] else { panic!("{lines}") };
     assert!((targets - wanted("targets")).abs() < 1e-6 * targets, "{targets} in {lines}");
     assert!((particles - wanted("particles")).abs() < 1e-6 * particles, "{particles} in {lines}");
     assert!(!lines.contains("torn"), "memory was used again before it was read: {lines}");
@@ -243,7 +243,7 @@ fn through_the_ring() {
 #[test]
 fn a_piece_of_the_ring_is_filled_again_only_when_it_was_read() {
     let (text, lines) = harness::run("through_the_ring", "none");
-    let sum = lines.lines().find_map(|line| line.strip_prefix("sum ")?.parse::<f64>().ok());
+    let sum = lines.lines().filter_map(|line| line.strip_prefix("sum ")?.parse::<f64>().ok()).next_back();
     let wanted = many_places().iter().sum::<f64>();
     assert!(sum.is_some_and(|sum| (sum - wanted).abs() < 1e-9 * wanted), "{sum:?}, not {wanted}: {text}");
     assert!(!lines.contains("torn"), "a piece was filled again before it was read");
