@@ -120,10 +120,32 @@ struct Kind {
     main: usize,
 }
 
+/// `n` targets from `begin` on, by so many blocks for each part of the sources.
+struct Launch {
+    begin: usize,
+    n: usize,
+    blocks: usize,
+    splits: usize,
+}
+
 impl Kind {
     /// Numbers of an element's record.
     fn reals(&self) -> usize {
         if self.name == "charges" { 4 } else { 8 }
+    }
+
+    fn tiles(&self) -> usize {
+        self.n.div_ceil(TILE)
+    }
+
+    /// The launches that sum over all targets.
+    fn launches(&self, n_targets: usize, slopes: bool, multiprocessors: usize) -> impl Iterator<Item = Launch> {
+        let (tiles, per_block) = (self.tiles(), TILE * per_thread(self, slopes));
+        (0..n_targets).step_by(MOST_TARGETS).map(move |begin| {
+            let n = (n_targets - begin).min(MOST_TARGETS);
+            let blocks = n.div_ceil(per_block);
+            Launch { begin, n, blocks, splits: splits(blocks, tiles, multiprocessors) }
+        })
     }
 }
 
@@ -178,8 +200,8 @@ impl<T: CudaReal> DirectSum<T> {
         self.reserve(&kinds, inputs.targets.n, output.gradient.address != 0)?;
         let mut output = output;
         for kind in &kinds {
-            let tiles = self.gather(kind, inputs, options, stream)?;
-            self.sum(kind, tiles, inputs, ordered, options, output, stream)?;
+            self.gather(kind, inputs, options, stream)?;
+            self.sum(kind, inputs, ordered, options, output, stream)?;
             output.add = true;
         }
         if kinds.is_empty() && !output.add {
@@ -265,26 +287,21 @@ impl<T: CudaReal> DirectSum<T> {
     fn reserve(&mut self, kinds: &[Kind], n_targets: usize, slopes: bool) -> Result<()> {
         let multiprocessors = self.context.info.multiprocessors as usize;
         for kind in kinds {
-            let tiles = kind.n.div_ceil(TILE);
-            self.sources.reserve(kind.reals() * tiles * TILE)?;
-            for begin in (0..n_targets).step_by(MOST_TARGETS) {
-                let n = (n_targets - begin).min(MOST_TARGETS);
-                let splits = splits(n.div_ceil(TILE * per_thread(kind, slopes)), tiles, multiprocessors);
-                self.partial.reserve(splits * kind.terms[slopes as usize] * n)?;
+            self.sources.reserve(kind.reals() * kind.tiles() * TILE)?;
+            for launch in kind.launches(n_targets, slopes, multiprocessors) {
+                self.partial.reserve(launch.splits * kind.terms[slopes as usize] * launch.n)?;
             }
         }
         Ok(())
     }
 
-    /// Element records of one kind, padded to whole tiles; returns the number of tiles.
-    fn gather(&mut self, kind: &Kind, inputs: &DeviceInputs, options: &PlanOptions, stream: &Stream) -> Result<i32> {
-        let tiles = kind.n.div_ceil(TILE);
-        let padded = tiles * TILE;
-        self.sources.reserve(kind.reals() * padded)?;
+    /// Element records of one kind, padded to whole tiles.
+    fn gather(&self, kind: &Kind, inputs: &DeviceInputs, options: &PlanOptions, stream: &Stream) -> Result<()> {
+        let padded = kind.tiles() * TILE;
         let gather = self.gather_kernel(kind.name)?;
         let (grid, frame, out) = ([padded.div_ceil(256) as u32, 1, 1], self.frame.address(), self.sources.address());
         let (n, padded) = (kind.n as i64, padded as i64);
-        // SAFETY: arguments as in gather.cu; `sources` has room for the padded records.
+        // SAFETY: arguments as in gather.cu; `reserve` made room in `sources` for the padded records.
         unsafe {
             match kind.name {
                 "segments" => {
@@ -300,14 +317,12 @@ impl<T: CudaReal> DirectSum<T> {
                 }
             }
         }
-        Ok(tiles as i32)
+        Ok(())
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn sum(
-        &mut self,
+        &self,
         kind: &Kind,
-        tiles: i32,
         inputs: &DeviceInputs,
         ordered: bool,
         options: &PlanOptions,
@@ -321,21 +336,17 @@ impl<T: CudaReal> DirectSum<T> {
         let direct = self.kernel(T::UNIT, &format!("{}{separator}{}{grad}", kind.name, kind.regularization))?;
         let to = if output.main.is_f64 != 0 { "f64" } else { "f32" };
         let finish = self.kernel(T::UNIT, &format!("finish_{}{grad}_to_{to}", kind.name))?;
-        let (terms, per_thread) = (kind.terms[slopes as usize], per_thread(kind, slopes));
         let element = if output.main.is_f64 != 0 { 8 } else { 4 };
         let scale = self.frame.address() + 24;
-        for begin in (0..n_targets).step_by(MOST_TARGETS) {
-            let n = (n_targets - begin).min(MOST_TARGETS);
-            let blocks = n.div_ceil(TILE * per_thread);
-            let splits = splits(blocks, tiles as usize, self.context.info.multiprocessors as usize);
-            self.partial.reserve(splits * terms * n)?;
+        let (tiles, multiprocessors) = (kind.tiles() as i32, self.context.info.multiprocessors as usize);
+        for Launch { begin, n, blocks, splits } in kind.launches(n_targets, slopes, multiprocessors) {
             let (partial, target) = (self.partial.address(), self.targets.at(3 * begin));
             let order = if ordered { self.order.at(begin) } else { 0 };
             // Without an order, target i of this launch is the caller's target begin + i.
             let shift = if ordered { 0 } else { (begin * element) as u64 };
             let main = output.main.address + shift * kind.main as u64;
             let gradient = if slopes { output.gradient.address + shift * 3 * kind.main as u64 } else { 0 };
-            // SAFETY: arguments as in direct.cuh; partial has room for [splits][terms][n], targets and outputs for n.
+            // SAFETY: arguments as in direct.cuh; partial has room for [splits][terms][n] (`reserve`), targets and outputs for n.
             unsafe {
                 let (grid, sources) = ([blocks as u32, splits as u32, 1], self.sources.address());
                 if kind.name == "segments" {

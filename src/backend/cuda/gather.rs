@@ -39,7 +39,6 @@ const _: () = assert!(
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DeviceSegments {
     pub n: usize,
-    pub n_points: usize,
     pub points: RealsArg,
     /// Address of `[n][ld]` point numbers.
     pub connectivity: u64,
@@ -147,7 +146,6 @@ impl Gather {
             let (places, strengths) = (inputs.vortex_places, inputs.vortex_strengths);
             found.segments = DeviceSegments {
                 n: s.n,
-                n_points: len(&s.points) / 3,
                 points: up.reals(points, &s.points, places)?,
                 connectivity: up.ints(ends, &s.connectivity, places)?,
                 ld: s.ld,
@@ -187,14 +185,6 @@ impl Drop for Gather {
         if !self.in_flight.is_empty() {
             let _ = self.context.synchronize();
         }
-    }
-}
-
-fn len(reals: &Reals) -> usize {
-    match reals {
-        Reals::HostF32(v) => v.len(),
-        Reals::HostF64(v) => v.len(),
-        Reals::DeviceF32 { len, .. } | Reals::DeviceF64 { len, .. } => *len,
     }
 }
 
