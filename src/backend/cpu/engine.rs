@@ -4,10 +4,10 @@
 //! into the unit of the problem; here the field is scaled back at the end.
 
 use super::account::Facts;
-use super::fmm::{Changes, Fmm, Sink, SourceSet, Wish, rows};
+use super::fmm::{Changes, Fmm, Sink, SourceSet, Wish, rows, unit_of};
 use super::intake::{Intake, Unit, device_memory, targets_of};
 use super::near;
-use super::sources::{ChargeSources, VortexSources};
+use super::sources::{ChargeSources, VortexSources, largest};
 use crate::backend::{Engine, Field};
 use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};
@@ -120,10 +120,8 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         let mut changes = Changes { sources: differs(0), strengths: differs(1), targets: differs(2) };
         if changes.targets || changes.sources {
             let mut unit = Unit::of::<T, C, S>(inputs, &arrays);
-            // A new scale would cost the upward pass: the old one serves while it is near. In single precision the box must
-            // stay within one, because the segments' kernels use all of the range.
-            let fits = T::IS_F64 || self.unit.scale <= unit.scale;
-            if !changes.sources && fits && self.unit.serves(unit) {
+            // A new scale would cost the upward pass: the old one serves while it is near.
+            if !changes.sources && self.unit.serves::<T>(unit) {
                 unit = self.unit;
             }
             if changes.sources || unit != self.unit {
@@ -370,9 +368,7 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
     let mut sink = Sink { main: &mut want, gradient: None, main_factor: 1.0, per_length: 1.0, accumulate: false };
     direct_sum(exact, &points, false, &mut sink);
     let r = rows(C, false);
-    // Squares of 1e160 would overflow, those of 1e-170 vanish.
-    let largest = want.iter().fold(0.0, |a, w| f64::max(a, w.abs()));
-    let unit = if largest > 0.0 { largest } else { 1.0 };
+    let unit = unit_of(largest(&want));
     let (mut wrong, mut size) = (0.0, 0.0);
     for k in 0..count {
         for i in 0..r {

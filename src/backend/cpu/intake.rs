@@ -129,11 +129,13 @@ impl Unit {
         Unit { scale, origin, splits }
     }
 
-    /// Whether this one serves as well as `new`, which would cost the upward pass.
-    pub fn serves(&self, new: Unit) -> bool {
+    /// Whether this one serves as well as `new`, which would cost the upward pass. In single precision the segments' kernels
+    /// use all of the range: the box must stay within one, and fill half of the unit, because `range` has seen distances
+    /// down to 2^-24 of the box.
+    pub fn serves<T: Real>(&self, new: Unit) -> bool {
         let shift = (0..3).map(|i| (self.origin[i] - new.origin[i]).abs()).fold(0.0, f64::max);
-        // The box may fill half of the unit: `range` has seen distances down to 2^-24 of the box.
-        self.splits == new.splits && shift * new.scale <= 0.5 && (0.5..=4.0).contains(&(self.scale / new.scale))
+        let widest = if T::IS_F64 { 4.0 } else { 1.0 };
+        self.splits == new.splits && shift * new.scale <= 0.5 && (0.5..=widest).contains(&(self.scale / new.scale))
     }
 
     fn inside(&self, x: [f64; 3]) -> [f64; 3] {

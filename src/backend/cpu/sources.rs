@@ -339,7 +339,8 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
     }
 }
 
-fn largest(v: &[f64]) -> f64 {
+/// Largest component.
+pub fn largest(v: &[f64]) -> f64 {
     v.iter().fold(0.0, |a, b| f64::max(a, b.abs()))
 }
 

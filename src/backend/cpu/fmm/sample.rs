@@ -4,7 +4,7 @@
 //! or less than estimated a pair of cells may be wrong.
 
 use super::recipe::CLOSEST_RATIO;
-use super::{Fmm, SourceSet, Wish, near, rows};
+use super::{Fmm, SourceSet, Wish, near, rows, unit_of};
 use crate::backend::cpu::lists::Only;
 use crate::math::regularization::Part;
 use crate::memory;
@@ -59,8 +59,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let targets = self.spread(SAMPLES);
         let points: Vec<[f64; 3]> = memory::collect(targets.iter().map(|&k| self.target_points[k as usize]));
         let exact = direct(sources, &points, wish.gradient, self.source_tree.permutation.len());
-        let strength = sources.largest_strength();
-        let unit = if strength > 0.0 { strength } else { 1.0 };
+        let unit = unit_of(sources.largest_strength());
         let (norm2, gradient_norm2) = mean_squares::<T, C>(&exact, &memory::filled(1, targets.len()), unit);
         self.calibrated = false;
         self.sample = Some(Sample { norm2, gradient_norm2, targets, exact, unit });
