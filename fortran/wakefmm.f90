@@ -352,8 +352,8 @@ module wakefmm
     !> WFMM_PRECISION_* of the computation; default ARRAYS.
     integer(c_int32_t) :: precision = 0
     !> Order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the CPU it is
-    !> exact: pairs that it does not serve are summed directly, and no field is computed again where it misses the
-    !> tolerance. On a GPU it is the least order, cut to 16 (double) or 11 (single).
+    !> exact: pairs that it does not serve are summed directly, more of them where the field misses the tolerance. On a
+    !> GPU it is the least order, cut to 16 (double) or 11 (single).
     integer(c_int32_t) :: order = 0
     !> Most elements in a leaf of the tree; 0, the default, lets the library choose. On a GPU 8 at least, 512 at most.
     integer(c_int32_t) :: leaf_capacity = 0
@@ -400,8 +400,7 @@ module wakefmm
     integer(c_int64_t) :: device_bytes = 0
     !> Relative L2 error of the fast multipole method, found on a sample of targets; 0 after a direct sum.
     real(c_double) :: estimated_error = 0
-    !> Wall-clock seconds of each pass, indexed by WFMM_PASS_*. A pass that was not repeated on the CPU keeps the
-    !> seconds of its last run.
+    !> Wall-clock seconds of each pass, indexed by WFMM_PASS_*. A pass that was not repeated has 0 on the CPU.
     real(c_double) :: seconds(0:WFMM_PASS_COUNT-1) = 0
     !> Element pairs of the core correction, far pairs where a core still matters; 0 on a GPU, which counts them with
     !> near_pairs only.

@@ -484,7 +484,7 @@ typedef struct wfmm_plan_options {
     int32_t precision;
     /**
      * Order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the CPU it is
-     * exact: pairs that it does not serve are summed directly, and no field is computed again where it misses the tolerance.
+     * exact: pairs that it does not serve are summed directly, more of them where the field misses the tolerance.
      * On a GPU it is the least order, cut to 16 (double) or 11 (single).
      */
     int32_t order;
@@ -576,8 +576,8 @@ typedef struct wfmm_report {
      */
     double estimated_error;
     /**
-     * Wall-clock seconds of each pass, indexed by WFMM_PASS_*. A pass that was not repeated on the CPU keeps the seconds
-     * of its last run.
+     * Wall-clock seconds of each pass, indexed by WFMM_PASS_*. A pass that was not repeated
+     * has 0 on the CPU.
      */
     double seconds[WFMM_PASS_COUNT];
     /**

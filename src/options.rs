@@ -144,7 +144,7 @@ pub struct wfmm_plan_options {
     /// `WFMM_PRECISION_*` of the computation; default ARRAYS.
     pub precision: i32,
     /// Order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the CPU it is
-    /// exact: pairs that it does not serve are summed directly, and no field is computed again where it misses the tolerance.
+    /// exact: pairs that it does not serve are summed directly, more of them where the field misses the tolerance.
     /// On a GPU it is the least order, cut to 16 (double) or 11 (single).
     pub order: i32,
     /// Most elements in a leaf of the tree; 0, the default, lets the library choose. On a GPU 8 at least, 512 at most.

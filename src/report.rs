@@ -87,8 +87,8 @@ pub struct wfmm_report {
     pub device_bytes: u64,
     /// Relative L2 error of the fast multipole method, found on a sample of targets; 0 after a direct sum.
     pub estimated_error: f64,
-    /// Wall-clock seconds of each pass, indexed by `WFMM_PASS_*`. A pass that was not repeated on the CPU keeps the seconds
-    /// of its last run.
+    /// Wall-clock seconds of each pass, indexed by `WFMM_PASS_*`. A pass that was not repeated
+    /// has 0 on the CPU.
     pub seconds: [f64; WFMM_PASS_COUNT],
     /// Element pairs of the core correction, far pairs where a core still matters; 0 on a GPU, which counts them with
     /// `near_pairs` only.
