@@ -400,7 +400,9 @@ module wakefmm
     integer(c_int64_t) :: device_bytes = 0
     !> Relative L2 error of the fast multipole method, found on a sample of targets; 0 after a direct sum.
     real(c_double) :: estimated_error = 0
-    !> Wall-clock seconds of each pass, indexed by WFMM_PASS_*. A pass that was not repeated has 0 on the CPU.
+    !> Wall-clock seconds of each pass, indexed by WFMM_PASS_*. A pass that was not repeated has 0 on the CPU. Small
+    !> evaluations on a GPU would be slowed by clocks: of those one in sixteen is timed pass by pass, and the others
+    !> share out their whole time as that one did.
     real(c_double) :: seconds(0:WFMM_PASS_COUNT-1) = 0
     !> Element pairs of the core correction, far pairs where a core still matters; 0 on a GPU, which counts them with
     !> near_pairs only.

@@ -577,7 +577,8 @@ typedef struct wfmm_report {
     double estimated_error;
     /**
      * Wall-clock seconds of each pass, indexed by WFMM_PASS_*. A pass that was not repeated
-     * has 0 on the CPU.
+     * has 0 on the CPU. Small evaluations on a GPU would be slowed by clocks: of those one in sixteen
+     * is timed pass by pass, and the others share out their whole time as that one did.
      */
     double seconds[WFMM_PASS_COUNT];
     /**

@@ -17,6 +17,8 @@ constexpr int kBins = kLevels * 8; // (level, octant) classes of target cells
 constexpr int kBeside = 33;        // cells beside a cell: those at most 2 sides from centre to centre, itself included
 constexpr int kMaxOrbits = 80;     // M2L offsets up to signs
 constexpr u32 kNone = 0xffffffffu;
+// Near sources of a leaf are summed in parts where leaves are few: parts at most, their sums of all targets together, cells.
+constexpr u32 kMostParts = 16, kPartRows = 163840, kPartCells = 1024;
 
 // What a source is.
 enum Kind { kCharge = 0, kParticle = 1, kSegment = 2 };
@@ -41,7 +43,7 @@ struct State {
     u32 cells[2];                  // cells that the trees need
     u32 parts;                     // M2L sums of a tile are taken in so many parts
     u64 near_pairs, core_pairs, far_pairs;
-    u64 unused[2];
+    u64 errors[2];                 // of what the host reads: found on a sample, written there (fmm_check.cuh), not here
     u64 upper[3], lower[3];        // ordered bits of max x and of max -x
     u64 longest;                   // ordered bits of the longest segment
     u64 least_core, most_core;     // ordered bits of minus the least core and of the largest
@@ -51,7 +53,10 @@ struct State {
     u32 sort_ticket[2][8];
     u32 work_ticket[8];
     u32 translated[2][kLevels];    // tiles of M2M and L2L that are done, by level
+    u32 tree_flags[2];             // bits for `flags` that the trees of fmm_cluster.cuh found
     u32 histogram[2][8][256];      // of the digits of the keys
+    u32 few_ticket[128];           // parts of a tile that are summed, see fmm_m2l_few.cuh
+    u32 parts_done[kPartCells];    // parts of a leaf's near sources that are summed
 };
 static_assert(sizeof(State) <= 32768, "FMM_STATE_BYTES of backend::cuda::fmm");
 
@@ -90,7 +95,7 @@ struct Fmm {
     const u32 *op;           // M2M and L2L: their fragments and the order of their columns: layout in fmm_mma.cuh
     const u32 *m2l;          // orbits of M2L, their fragments and the order of their columns: layout in fmm_mma.cuh
     const double *gauss;     // [2][16] nodes and weights of P2M along a segment
-    void *field;             // [targets][fields] T: sorted near field
+    void *field;             // [targets][fields] T: sorted near field; behind it the sums of parts of the near sources, as many each
     u32 *smooth_list;        // [4][targets] source numbers: where a group of leaves begins, those that its leaves correct one by one
     u32 *smooth_count;       // [target cells] length of a group's list; kNone: not a group
     double *smooth_box;      // [target cells][8] box of a group's targets, and its nodes along each axis
@@ -171,13 +176,16 @@ __device__ inline u32 child_of(const Tree &t, u32 cell, int octant) {
     return mask >> octant & 1 ? t.child[cell] + __popc(mask & ((1u << octant) - 1)) : kNone;
 }
 
-// Centre (scaled coordinates) and side of a cell.
-template <class T> __device__ inline T cell_geometry(const Tree &t, const Root &root, u32 cell, T *centre) {
-    const double side = root.side / (double)(1u << info_level(t.info[cell]));
+// Centre (scaled coordinates) and side of a cell, by its key.
+template <class T> __device__ inline T place_of_cell(const Root &root, int level, u64 key, T *centre) {
+    const double side = root.side / (double)(1u << level);
     int c[3];
-    unmorton(t.cell_key[cell], c);
+    unmorton(key, c);
     for (int k = 0; k < 3; k++) centre[k] = (T)((c[k] + 0.5) * side);
     return (T)side;
+}
+template <class T> __device__ inline T cell_geometry(const Tree &t, const Root &root, u32 cell, T *centre) {
+    return place_of_cell(root, info_level(t.info[cell]), t.cell_key[cell], centre);
 }
 
 } // namespace fmm

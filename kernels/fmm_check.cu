@@ -1,31 +1,12 @@
 // Was the field good enough? Every source on 32 targets spread over the caller's array, each pair by itself and from the
-// caller's arrays, beside the passes; at the end the field at those targets is compared and the host told how far it is off.
+// caller's arrays, beside the passes; the last block of L2P compares the field at those targets (fmm_check.cuh).
 //
 // A lane is a target, a warp takes 32 sources at a time: no pair is summed for nothing, however few the targets are.
 #include "direct.cuh"
-#include "fmm.cuh"
+#include "fmm_check.cuh"
 using namespace fmm;
 
 constexpr int kSampleWarps = 8;
-constexpr double kMostSize = 64; // of the mean square of the field over the sample's exact one
-
-// Mirrors backend::cuda::fmm::check::CheckArg.
-struct Check {
-    double *partial; // [blocks][terms][32]
-    double *exact;   // [kinds][32][12] velocity and gradient, or potential and its gradient
-    u32 *ticket;     // [2] blocks that are done, of the sums and of the verdict; zero between launches
-    u32 *head;       // host memory: the first 48 bytes of State, then two doubles
-    u32 slot, kinds; // place of this kind of source; how many there are, 0: others are to come
-};
-static_assert(sizeof(Check) == 40, "mirror of backend::cuda::fmm");
-
-// Target `k` of `samples` among `n`, each shifted by a share of the golden ratio: no lattice of the host's is met in phase.
-__device__ inline size_t sampled(u32 k, u32 samples, u32 n) {
-    const double shift = k * 0.6180339887498949;
-    const size_t at = (size_t)((k + (shift - floor(shift))) * n / samples);
-    return at < n ? at : n - 1;
-}
-
 template <class T> __device__ inline Vec<T> placed(const Root &root, const void *x, u32 is_f64, size_t at) {
     const size_t k = 3 * at;
     return {(T)((input(x, is_f64, k) - root.origin[0]) * root.scale), (T)((input(x, is_f64, k + 1) - root.origin[1]) * root.scale),
@@ -64,20 +45,6 @@ template <class T> __device__ inline void clear(Charge<T> &q) { q = {0, 0, 0, 0}
 template <class Source> __device__ inline void fetch(const Fmm &f, const Root &root, u32 i, Source &s) {
     if (i < f.n_in) read(f, root, i, s);
     else clear(s);
-}
-
-// Whether this is the last block to come here; what the others wrote to device memory before is then seen.
-__device__ bool is_last(u32 *ticket) {
-    __shared__ bool s_last;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        s_last = atomicAdd(ticket, 1u) == gridDim.x - 1;
-        if (s_last) *ticket = 0;
-    }
-    __syncthreads();
-    __threadfence();
-    return s_last;
 }
 
 // Adds the blocks' sums in their order. Block: the last one to get here.
@@ -121,7 +88,7 @@ __device__ __forceinline__ void sample(const Fmm &f, const Check &c, int power, 
         for (int w = 0; w < kSampleWarps; w++) all += s_sum[w][k / 32][k % 32];
         c.partial[(size_t)blockIdx.x * Sum::terms * 32 + k] = all;
     }
-    if (!is_last(c.ticket)) return;
+    if (!is_last(c.ticket, gridDim.x)) return;
     add_blocks<Sum>(c, s_sum[0]);
     __syncthreads();
     if (threadIdx.x >= 32) return;
@@ -168,105 +135,6 @@ SAMPLE_CHARGES(float, _f32, false)
 SAMPLE_CHARGES(double, _f64, false)
 SAMPLE_CHARGES(float, _gradient_f32, true)
 SAMPLE_CHARGES(double, _gradient_f64, true)
-
-// Squares at targets, of the field and of its gradient, and how many there are.
-struct Squares {
-    double main, rest, n;
-    __device__ void add(const Squares &o) { main += o.main; rest += o.rest; n += o.n; }
-    __device__ void add_lanes() {
-        for (int d = 16; d; d >>= 1) add({__shfl_xor_sync(~0u, main, d), __shfl_xor_sync(~0u, rest, d), __shfl_xor_sync(~0u, n, d)});
-    }
-};
-
-// The field that was written at target `at`: numbers of the field, then of the gradient, zero where there are fewer.
-__device__ __forceinline__ void written_at(const Fmm &f, size_t at, double *v) {
-    const int main = f.components == 1 ? 1 : 3, all = f.out_gradient ? 4 * main : main;
-#pragma unroll
-    for (int k = 0; k < 12; k++) {
-        v[k] = 0;
-        if (k < main) v[k] = input(f.out_main, f.out_is_f64, at * main + k);
-        else if (k < all) v[k] = input(f.out_gradient, f.out_is_f64, at * 3 * main + k - main);
-    }
-}
-
-__device__ __forceinline__ Squares squares_of(const Fmm &f, const double *v) {
-    const int main = f.components == 1 ? 1 : 3;
-    Squares s = {0, 0, 1};
-#pragma unroll
-    for (int k = 0; k < 12; k++) (k < main ? s.main : s.rest) += v[k] * v[k];
-    return s;
-}
-
-// Relative error from the squares of the differences, of the exact field and of the written one over more targets: where far
-// more than the sample's, it may be written wrong, or rest on few close pairs and promise too little elsewhere.
-__device__ double relative(double wrong, double exact, double n, double written, double targets) {
-    if (wrong == 0) return 0;
-    if (!(wrong < INFINITY)) return INFINITY;
-    const double size = targets > 0 ? fmin(written / targets, kMostSize * exact / n) : exact / n;
-    return sqrt(wrong / n / size);
-}
-
-// Differences at the sampled targets and the squares of the exact field there; where that is no number they do not count.
-__device__ void compare(const Fmm &f, const Check &c, u32 lane, Squares &wrong, Squares &exact) {
-    const u32 m = f.tree[1].n, samples = min(m, 32u);
-    const int numbers = (f.components == 1 ? 1 : 3) * (f.out_gradient ? 4 : 1);
-    if (lane >= samples) return;
-    double v[12], e[12];
-    written_at(f, sampled(lane, samples, m), v);
-#pragma unroll
-    for (int k = 0; k < 12; k++) {
-        e[k] = 0;
-        if (k < numbers) for (u32 kind = 0; kind < c.kinds; kind++) e[k] += c.exact[(kind * 32 + lane) * 12 + k];
-    }
-    const Squares found = squares_of(f, e);
-    if (!(found.main < INFINITY && found.rest < INFINITY)) return;
-    exact = found;
-#pragma unroll
-    for (int k = 0; k < 12; k++) v[k] -= e[k];
-    wrong = squares_of(f, v);
-}
-
-// The head of the state to the host, with the errors of field and gradient at the sampled targets: NaN where nothing could
-// be compared. Launch: 512 threads, one a target of those whose squares are the size that errors are relative to; after all passes.
-extern "C" __global__ void __launch_bounds__(512, 1) fmm_verdict(const __grid_constant__ Fmm f, const __grid_constant__ Check c) {
-    __shared__ Squares s_written[16];
-    const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, m = f.tree[1].n, targets = min(m, gridDim.x * 512), k = blockIdx.x * 512 + threadIdx.x;
-    double *error = (double *)(c.head + 12);
-    const bool done = !c.kinds || f.state->flags; // not waited for: what is read is there in any case
-    Squares sum = {0, 0, 0}, wrong = {0, 0, 0}, exact = {0, 0, 0};
-    if (c.kinds && k < targets) {
-        double v[12];
-        written_at(f, (size_t)k * m / targets, v);
-        const Squares s = squares_of(f, v);
-        if (s.main < INFINITY && s.rest < INFINITY) sum = s;
-    }
-    if (c.kinds && warp == 0) compare(f, c, lane, wrong, exact);
-    sum.add_lanes();
-    if (lane == 0) s_written[warp] = sum;
-    __syncthreads();
-    if (warp == 0) {
-        sum = lane < 16 ? s_written[lane] : Squares{0, 0, 0};
-        sum.add_lanes();
-        wrong.add_lanes();
-        exact.add_lanes();
-    }
-    Squares *partial = (Squares *)c.partial;
-    if (gridDim.x > 1) {
-        if (threadIdx.x == 0) partial[blockIdx.x] = sum;
-        if (!is_last(c.ticket + 1)) return;
-    }
-    if (threadIdx.x < 12) c.head[threadIdx.x] = ((const u32 *)f.state)[threadIdx.x];
-    if (warp) return;
-    if (gridDim.x > 1) {
-        sum = {0, 0, 0};
-        for (u32 b = lane; b < gridDim.x; b += 32) sum.add({__ldcg(&partial[b].main), __ldcg(&partial[b].rest), __ldcg(&partial[b].n)});
-        sum.add_lanes();
-    }
-    if (lane) return;
-    const double none = __longlong_as_double(0x7ff8000000000000ll);
-    error[0] = done ? 0 : exact.n > 0 ? relative(wrong.main, exact.main, exact.n, sum.main, sum.n) : none;
-    error[1] = done ? 0 : exact.n > 0 ? relative(wrong.rest, exact.rest, exact.n, sum.rest, sum.n) : none;
-}
 
 // Adds a field to the caller's. Launch: any.
 extern "C" __global__ void fmm_add(void *to, const void *from, u32 is_f64, size_t n) {

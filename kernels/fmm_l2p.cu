@@ -3,13 +3,14 @@
 // The velocity is the curl of the vector potential, and a derivative of a local expansion is one of an order less: a block
 // turns the potentials of some leaves into expansions of the fields (the velocity and its gradient; or a potential and its
 // gradient), then its lanes, one a target whatever its leaf, sum them while the harmonics run by.
+#include "fmm_check.cuh"
 #include "fmm_harmonics.cuh"
 using namespace fmm;
 
 constexpr int kThreads = 128, kWarps = 4, kTicket = 6, kMostLeaves = 8;
 
 // Place of column m of an expansion of n degrees, stored by columns; cosine and sine of a pair (l, m) lie side by side.
-__device__ inline int column(int n, int m) { return m * n - m * (m - 1) / 2; }
+__host__ __device__ constexpr int column(int n, int m) { return m * n - m * (m - 1) / 2; }
 
 // Derivatives of a pair (l, m): cosine and sine parts.
 template <class T> struct Slopes { T xc, xs, yc, ys, zc, zs; };
@@ -30,6 +31,7 @@ template <class T, int F> struct alignas(2 * F * sizeof(T) % 16 ? 8 : 16) Coeffi
 template <class T, int F> __device__ __forceinline__ void evaluate(const Coefficients<T, F> *e, const T *rise, const T *grow, int n, T x, T y, T z, T *out) {
     const T r2 = x * x + y * y + z * z;
     T before = 0, now = 1;
+#pragma unroll 2
     for (int l = 0; l < n; l++) {
 #pragma unroll
         for (int k = 0; k < F; k++) out[k] = fma(e->c[k], now, out[k]);
@@ -38,6 +40,7 @@ template <class T, int F> __device__ __forceinline__ void evaluate(const Coeffic
         e++; rise++;
     }
     T dc = (T)0.5 * x, ds = (T)0.5 * y;
+#pragma unroll 1
     for (int m = 1; m < n; m++) {
         T pc = 0, ps = 0, qc = dc, qs = ds;
 #pragma unroll 2
@@ -54,18 +57,52 @@ template <class T, int F> __device__ __forceinline__ void evaluate(const Coeffic
     }
 }
 
-template <class T> __device__ inline void write(void *out, u32 is_f64, u32 accumulate, size_t at, T v) {
-    if (is_f64) ((double *)out)[at] = accumulate ? ((double *)out)[at] + v : v;
-    else ((float *)out)[at] = accumulate ? ((float *)out)[at] + (float)v : (float)v;
+// Returns what is there then.
+template <class T> __device__ inline double write(void *out, u32 is_f64, u32 accumulate, size_t at, T v) {
+    double w = is_f64 ? (double)v : (double)(float)v;
+    if (accumulate) w = is_f64 ? ((double *)out)[at] + v : (double)(((float *)out)[at] + (float)v);
+    if (is_f64) ((double *)out)[at] = w;
+    else ((float *)out)[at] = (float)w;
+    return w;
 }
+
+// Pairs of all expansions of fewer than n degrees, and their coefficients.
+__host__ __device__ constexpr int pairs_below(int n) { return (n - 1) * n * (n + 1) / 6; }
+__host__ __device__ constexpr int places_below(int n) { return (n - 1) * n * (2 * n - 1) / 6; }
+
+// For n degrees, from pairs_below(n) and places_below(n) on: of a pair in the order of columns rise and scale of
+// fmm_harmonics.cuh and l << 8 | m; of a coefficient twice its pair, plus one for a sine.
+template <class T> struct Columns {
+    T rise[pairs_below(kDegrees)], scale[pairs_below(kDegrees)];
+    uint16_t pair[pairs_below(kDegrees)], place[places_below(kDegrees)];
+    constexpr Columns() : rise(), scale(), pair(), place() {
+        constexpr Harmonics harmonics;
+        for (int n = 1; n < kDegrees; n++)
+            for (int m = 0; m < n; m++)
+                for (int l = m; l < n; l++) {
+                    const int q = column(n, m) + l - m, at = pairs_below(n) + q;
+                    rise[at] = (T)harmonics.rise[triangle(l, m)]; scale[at] = (T)harmonics.scale[triangle(l, m)];
+                    pair[at] = (uint16_t)(l << 8 | m);
+                    uint16_t *const of = place + places_below(n) + l * l;
+                    if (m) { of[2 * m - 1] = (uint16_t)(2 * q); of[2 * m] = (uint16_t)(2 * q + 1); }
+                    else of[0] = (uint16_t)(2 * q);
+                }
+    }
+};
+static __device__ const Columns<float> kSingle{};
+static __device__ const Columns<double> kDouble{};
+__device__ inline const Columns<float> &columns(float) { return kSingle; }
+__device__ inline const Columns<double> &columns(double) { return kDouble; }
 
 // Tables of a block, and the leaves of its turn.
 template <class T, int F> struct Shared {
     T rise[triangle(kDegrees, 0)], scale[triangle(kDegrees, 0)], grow[kDegrees];
     uint16_t pair[triangle(kDegrees, 0)]; // l << 8 | m of a pair in the order of columns
     uint16_t place[256];                  // of a coefficient among the potentials
-    u32 begin[kMostLeaves], offset[kMostLeaves + 1], turn;
+    u32 begin[kMostLeaves], offset[kMostLeaves + 1], turn; // offset: targets of the leaves before
+    int level[kMostLeaves];                                // -1: not a leaf
     T centre[kMostLeaves][3], inv[kMostLeaves];
+    Sample<F> sample;
 };
 
 // MAIN: fields of the first result (3 velocities, 1 potential); REST: of the second (9 or 3; 0: not wanted).
@@ -73,20 +110,19 @@ template <class T, int MAIN, int REST> struct L2p {
     static constexpr int F = MAIN + REST, P2 = 2 * MAIN;
     typedef Coefficients<T, F> Pair;
 
-    // Fills the tables of a block: fields of n degrees, potentials of `order`.
+    // Fills the tables of a block: fields of n degrees, potentials of `order`. By the warps between the first and the last.
+    static constexpr int kPreparing = kThreads - 64;
     static __device__ void prepare(Shared<T, F> &s, int n, int order) {
-        for (int m = threadIdx.x >> 5; m < n; m += kWarps)
-            for (int l = m + (threadIdx.x & 31); l < n; l += 32) {
-                const int q = column(n, m) + l - m;
-                s.rise[q] = (T)kHarmonics.rise[triangle(l, m)]; s.scale[q] = (T)kHarmonics.scale[triangle(l, m)];
-                s.pair[q] = (uint16_t)(l << 8 | m);
-            }
-        if (threadIdx.x < kDegrees) s.grow[threadIdx.x] = (T)0.5 / (T)(threadIdx.x + 1);
-        for (int k = threadIdx.x; k < order * order; k += kThreads) {
-            int l, m, sine;
-            split(k, &l, &m, &sine);
-            s.place[k] = (uint16_t)((column(order, m) + l - m) * P2 + sine * MAIN);
+        const Columns<T> &of = columns((T)0);
+        const int first = pairs_below(n), begin = places_below(order);
+#pragma unroll 1
+        for (int q = threadIdx.x - 32; q < column(n, n); q += kPreparing) { s.rise[q] = of.rise[first + q]; s.scale[q] = of.scale[first + q]; s.pair[q] = of.pair[first + q]; }
+#pragma unroll 1
+        for (int k = threadIdx.x - 32; k < order * order; k += kPreparing) {
+            const int place = of.place[begin + k];
+            s.place[k] = (uint16_t)((place >> 1) * P2 + (place & 1) * MAIN);
         }
+        if (threadIdx.x < 32 + kDegrees) s.grow[threadIdx.x - 32] = (T)0.5 / (T)(threadIdx.x - 31);
     }
 
     // Potentials of a leaf, by columns; lane `at` of `workers`.
@@ -94,6 +130,7 @@ template <class T, int MAIN, int REST> struct L2p {
         const T *local = (const T *)f.local + (size_t)cell * MAIN * f.stride;
         const int count = f.order * f.order;
         constexpr int kBatch = MAIN + REST > 4 ? 3 : 4; // so many loads of a component before the first store
+#pragma unroll 1
         for (int first = at; first < count; first += kBatch * workers) {
             T v[kBatch][MAIN];
 #pragma unroll
@@ -105,11 +142,13 @@ template <class T, int MAIN, int REST> struct L2p {
 #pragma unroll
                 for (int d = 0; d < MAIN; d++) if (first + k * workers < count) a[s.place[first + k * workers] + d] = v[k][d];
         }
+#pragma unroll 1
         for (int l = at; l < (int)f.order; l += workers) for (int d = 0; d < MAIN; d++) a[l * P2 + MAIN + d] = 0; // sines of m = 0
     }
 
     // The first result's expansions, and the second's of a potential.
     static __device__ void convert(const Shared<T, F> &s, const T *a, Pair *e, int n, int order, T inv, int at, int workers) {
+#pragma unroll 1
         for (int q = at; q < column(n, n); q += workers) {
             const int l = s.pair[q] >> 8, m = s.pair[q] & 255;
             Pair &to = e[q];
@@ -132,6 +171,7 @@ template <class T, int MAIN, int REST> struct L2p {
 
     // The gradient's expansions from the velocity's.
     static __device__ void convert_again(const Shared<T, F> &s, Pair *e, int n, T inv, int at, int workers) {
+#pragma unroll 1
         for (int q = at; q < column(n, n); q += workers) {
             const int l = s.pair[q] >> 8, m = s.pair[q] & 255;
 #pragma unroll
@@ -144,34 +184,77 @@ template <class T, int MAIN, int REST> struct L2p {
         }
     }
 
-    static __device__ void target(const Fmm &f, const Shared<T, F> &s, const Pair *e, int n, u32 i, int leaf, T unit) {
-        const Vec4<T> p = ((const Vec4<T> *)f.tree[1].point)[i];
-        const T *near = (const T *)f.field + (size_t)i * f.fields;
-        const size_t to = f.tree[1].order[i];
-        T v[F];
+    // A target as it lies in memory: what is asked for before the fields are ready, as far as registers go.
+    struct Target {
+        static constexpr int kEarly = F <= 4 ? F : 0;
+        Vec4<T> at;
+        T near[F];
+        u32 i, to;
+        __device__ void load(const Fmm &f, u32 of) {
+            i = of;
+            at = ((const Vec4<T> *)f.tree[1].point)[i];
+            load_near<0, kEarly>(f);
+            to = f.tree[1].order[i];
+        }
+        template <int FROM, int TO> __device__ void load_near(const Fmm &f) {
 #pragma unroll
-        for (int k = 0; k < F; k++) v[k] = near[k];
+            for (int k = FROM; k < TO; k++) near[k] = ((const T *)f.field)[(size_t)i * f.fields + k];
+        }
+    };
+
+    static __device__ Squares put(const Fmm &f, const Shared<T, F> &s, const Pair *e, int n, Target &t, int leaf, T unit, T slope) {
         const T inv = s.inv[leaf];
-        evaluate<T, F>(e, s.rise, s.grow, n, (p.x - s.centre[leaf][0]) * inv, (p.y - s.centre[leaf][1]) * inv, (p.z - s.centre[leaf][2]) * inv, v);
+        t.template load_near<Target::kEarly, F>(f);
+        evaluate<T, F>(e, s.rise, s.grow, n, (t.at.x - s.centre[leaf][0]) * inv, (t.at.y - s.centre[leaf][1]) * inv, (t.at.z - s.centre[leaf][2]) * inv, t.near);
+        const size_t to = t.to;
+        double w[F];
 #pragma unroll
-        for (int k = 0; k < MAIN; k++) write(f.out_main, f.out_is_f64, f.accumulate, to * MAIN + k, v[k] * unit);
-        const T slope = unit * (T)f.state->root.scale;
+        for (int k = 0; k < MAIN; k++) w[k] = write(f.out_main, f.out_is_f64, f.accumulate, to * MAIN + k, t.near[k] * unit);
 #pragma unroll
-        for (int k = 0; k < REST; k++) write(f.out_gradient, f.out_is_f64, f.accumulate, to * REST + k, v[MAIN + k] * slope);
+        for (int k = 0; k < REST; k++) w[MAIN + k] = write(f.out_gradient, f.out_is_f64, f.accumulate, to * REST + k, t.near[MAIN + k] * slope);
+        return Squares::of<MAIN, REST>(w);
     }
 
-    static __device__ void run(const Fmm &f, int most) {
+    // What a leaf is, by one thread each; the leaves' targets follow one another.
+    static __device__ void describe(const Fmm &f, Shared<T, F> &s, const Root &root, u32 first, int leaves, u32 cells) {
+        const Tree &t = f.tree[1];
+        const int k = threadIdx.x;
+        const u32 c = first + k;
+        u32 count = 0;
+        if (k < leaves) {
+            int level = -1;
+            if (c < cells) {
+                const u32 info = t.info[c], begin = t.begin[c], end = t.end[c];
+                const u64 key = t.cell_key[c];
+                if (info_leaf(info)) {
+                    level = info_level(info); count = end - begin;
+                    s.begin[k] = begin;
+                    const T side = place_of_cell(root, level, key, s.centre[k]);
+                    s.inv[k] = 1 / side;
+                }
+            }
+            s.level[k] = level;
+        }
+        for (int d = 1; d < kMostLeaves; d *= 2) { const u32 before = __shfl_up_sync(~0u, count, d); if (k >= d) count += before; }
+        if (k < leaves) s.offset[k + 1] = count;
+    }
+
+    static __device__ void run(const Fmm &f, const Check &check, int most) {
         extern __shared__ __align__(16) unsigned char memory[];
         __shared__ Shared<T, F> s;
-        if (f.state->flags) return; // the host will enlarge what was too small and try again
-        const Tree &t = f.tree[1];
+        const u32 cells = f.state->level_begin[1][kLevels], flags = f.state->flags;
+        const u32 word = threadIdx.x < 12 ? ((const u32 *)f.state)[threadIdx.x] : 0; // of the head
         const Root root = f.state->root;
-        const u32 cells = f.state->level_begin[1][kLevels];
         const int tid = threadIdx.x, order = f.order, n = MAIN == 3 ? order - 1 : order;
         // Few cells: fewer leaves a block. A leaf's potentials become fields by all warps, two or one.
-        int leaves = most;
-        while (leaves > 1 && cells < 2 * leaves * gridDim.x) leaves /= 2;
-        const int groups = min(leaves, kWarps), workers = kThreads / groups, group = tid / workers, at = tid % workers;
+        int shift = 31 - __clz(most);
+        while (shift && cells < 2 * gridDim.x << shift) shift--;
+        const int leaves = 1 << shift, groups = min(leaves, kWarps), workers = kThreads >> min(shift, 2), group = tid >> 7 - min(shift, 2), at = tid & workers - 1;
+        // Where something was too small the host will enlarge it and try again.
+        const u32 turns = flags ? 0 : (cells + leaves - 1) >> shift, blocks = max(1u, min(turns, gridDim.x));
+        if (blockIdx.x >= blocks) return;
+        // Of many turns, some give the size that errors are relative to: a sum of each warp.
+        const u32 every = kWarps * turns / kMostSizes + 1;
         const int pairs = column(n, n), room = (column(order, order) * P2 * (int)sizeof(T) + 15) / 16 * 16;
         T *a = (T *)(memory + group * room);
         // An odd number of 16 bytes from leaf to leaf: lanes of two leaves find their coefficients in different banks.
@@ -179,67 +262,73 @@ template <class T, int MAIN, int REST> struct L2p {
         unsigned char *fields = memory + min(most, kWarps) * room;
         auto of = [&](int leaf) { return (Pair *)(fields + leaf * step); };
         // Velocity: strength / length^2 for particles, circulation / length for segments; potential: charge / length.
-        const T unit = (T)f.normalization * (T)(f.kind == kParticle ? root.scale * root.scale : root.scale);
-        prepare(s, n, order);
-        if (tid == 0) s.turn = atomicAdd(&f.state->work_ticket[kTicket], 1u);
-        __syncthreads();
-        for (;;) {
-            const u32 first = s.turn * leaves;
-            if (first >= cells) return;
+        const T unit = (T)f.normalization * (T)(f.kind == kParticle ? root.scale * root.scale : root.scale), slope = unit * (T)root.scale;
+        if (tid == 0) s.offset[0] = 0;
+        if (tid >= kThreads - 32 && check.kinds && turns) s.sample.template take<MAIN>(f, check);
+        else if (tid >= 32 && tid < kThreads - 32) prepare(s, n, order);
+        // The first turn is the block's own, others are taken by ticket.
+#pragma unroll 1
+        for (u32 turn = blockIdx.x; turn < turns;) {
+            if (tid < 32) describe(f, s, root, turn * leaves, leaves, cells);
             __syncthreads();
-            u32 next = 0;
-            if (tid == 0) next = atomicAdd(&f.state->work_ticket[kTicket], 1u);
+            u32 next = turns;
+            if (tid == 0 && turns > gridDim.x) next = gridDim.x + atomicAdd(&f.state->work_ticket[kTicket], 1u);
+            const u32 first = turn * leaves, all = s.offset[leaves];
+            auto leaf_of = [&](u32 k) { int leaf = 0; while (k >= s.offset[leaf + 1]) leaf++; return leaf; };
+            // On their way while the fields are made.
+            int leaf = 0;
+            Target target;
+            if (tid < all) { leaf = leaf_of(tid); target.load(f, s.begin[leaf] + tid - s.offset[leaf]); }
+#pragma unroll 1
             for (int k = 0; k < leaves; k += groups) {
-                const int leaf = k + group;
-                const u32 c = first + leaf, info = c < cells ? t.info[c] : 0;
-                const bool is = c < cells && info_leaf(info);
-                T centre[3] = {0, 0, 0}, inv = 0;
-                if (is) {
-                    inv = 1 / cell_geometry(t, root, c, centre);
-                    load(f, s, a, c, info_level(info) >= 2, inv, at, workers);
-                }
-                if (at == 0) {
-                    s.begin[leaf] = is ? t.begin[c] : 0; s.offset[leaf + 1] = is ? t.end[c] - t.begin[c] : 0;
-                    for (int d = 0; d < 3; d++) s.centre[leaf][d] = centre[d];
-                    s.inv[leaf] = inv;
-                }
+                const int own = k + group, level = s.level[own];
+                const T inv = s.inv[own];
+                if (level >= 0) load(f, s, a, first + own, level >= 2, inv, at, workers);
                 __syncthreads();
-                if (is) convert(s, a, of(leaf), n, order, inv, at, workers);
+                if (level >= 0) convert(s, a, of(own), n, order, inv, at, workers);
                 __syncthreads();
                 if constexpr (MAIN == 3 && REST) {
-                    if (is) convert_again(s, of(leaf), n, inv, at, workers);
+                    if (level >= 0) convert_again(s, of(own), n, inv, at, workers);
                     __syncthreads();
-                    if (is) for (int q = at; q < pairs; q += workers)
-                        for (int d = 0; d < 3; d++) { of(leaf)[q].c[d] *= s.scale[q]; of(leaf)[q].s[d] *= s.scale[q]; }
+#pragma unroll 1
+                    for (int q = level >= 0 ? at : pairs; q < pairs; q += workers)
+                        for (int d = 0; d < 3; d++) { of(own)[q].c[d] *= s.scale[q]; of(own)[q].s[d] *= s.scale[q]; }
                 }
             }
-            if (tid == 0) {
-                s.turn = next; s.offset[0] = 0;
-                for (int k = 0; k < leaves; k++) s.offset[k + 1] += s.offset[k];
-            }
+            if (tid == 0) s.turn = next;
             __syncthreads();
             // The next potentials, a line each.
-            const size_t row = (size_t)MAIN * f.stride * sizeof(T), begin = (size_t)s.turn * leaves * row, end = (size_t)min(cells, (s.turn + 1) * leaves) * row;
+            const u32 after = s.turn;
+            const size_t row = (size_t)MAIN * f.stride * sizeof(T), begin = (size_t)after * leaves * row, end = (size_t)min(cells, (after + 1) * leaves) * row;
+#pragma unroll 1
             for (size_t at = begin + 128 * (size_t)tid; at < end; at += 128 * kThreads) fetch_ahead((const char *)f.local + at);
-            for (u32 k = tid; k < s.offset[leaves]; k += kThreads) {
-                int leaf = 0;
-                while (k >= s.offset[leaf + 1]) leaf++;
-                target(f, s, of(leaf), n, s.begin[leaf] + k - s.offset[leaf], leaf, unit);
+            Squares squares{0, 0, 0};
+#pragma unroll 1
+            for (u32 k = tid; k < all;) {
+                squares.add(put(f, s, of(leaf), n, target, leaf, unit, slope));
+                k += kThreads;
+                if (k < all) { leaf = leaf_of(k); target.load(f, s.begin[leaf] + k - s.offset[leaf]); }
             }
+            if (check.kinds && turn % every == 0) {
+                squares.add_lanes<REST>();
+                if ((tid & 31) == 0) check.size[turn / every * kWarps + tid / 32] = squares;
+            }
+            turn = after;
             __syncthreads();
         }
+        if (is_last(check.ticket + 1, blocks)) verdict<MAIN, REST>(f, check, s.sample, word, check.kinds && !flags, kWarps * ((turns + every - 1) / every));
     }
 };
 
-// Launch: 128 threads, any number of blocks, of at most `leaves` (a power of two up to 8) leaves at a time; dynamic shared memory:
+// Launch: 128 threads, any number of blocks, after the sample's sums; of at most `leaves` (a power of two up to 8) leaves at a time; dynamic shared memory:
 // min(4, leaves) times the potentials and `leaves` times the fields of a leaf.
-#define L2P(name, T, MAIN, REST) \
-    extern "C" __global__ void __launch_bounds__(kThreads) fmm_l2p_##name(const __grid_constant__ Fmm f, int leaves) { L2p<T, MAIN, REST>::run(f, leaves); }
-L2P(velocity_f32, float, 3, 0)
-L2P(velocity_f64, double, 3, 0)
-L2P(gradient_f32, float, 3, 9)
-L2P(gradient_f64, double, 3, 9)
-L2P(potential_f32, float, 1, 0)
-L2P(potential_f64, double, 1, 0)
-L2P(force_f32, float, 1, 3)
-L2P(force_f64, double, 1, 3)
+#define L2P(name, T, MAIN, REST, BLOCKS) \
+    extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS) fmm_l2p_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c, int leaves) { L2p<T, MAIN, REST>::run(f, c, leaves); }
+L2P(velocity_f32, float, 3, 0, 6)
+L2P(velocity_f64, double, 3, 0, 6)
+L2P(gradient_f32, float, 3, 9, 6)
+L2P(gradient_f64, double, 3, 9, 4)
+L2P(potential_f32, float, 1, 0, 6)
+L2P(potential_f64, double, 1, 0, 6)
+L2P(force_f32, float, 1, 3, 6)
+L2P(force_f64, double, 1, 3, 5)

@@ -14,6 +14,7 @@
 // list the sources of the next tile while the last stages of one are multiplied. What an orbit contributes less than
 // the tolerance was left out when the tables were made (staircase).
 #include "fmm_orbits.cuh"
+#include "fmm_m2l_few.cuh"
 #include "gates.cuh"
 using namespace fmm;
 
@@ -502,3 +503,19 @@ M2L(f32_3, float, 3, 1, 3, 3)
 M2L(f32x3_1, float, 1, 3, 3, 3)
 M2L(f32x3_2, float, 2, 3, 3, 3)
 M2L(f32x3_3, float, 3, 3, 3, 3)
+
+// Launch: 384 threads for f32, 256 for the others, `few::blocks` of backend::cuda::fmm blocks.
+#define FEW(name, T, SPLIT, MORE) \
+    extern "C" __global__ void __launch_bounds__(32 * Few<T, SPLIT, MORE>::kWarps, 1) fmm_m2l_few_##name(const __grid_constant__ Fmm f) { m2l_few<T, SPLIT, MORE>(f); }
+FEW(f32_0, float, 1, 0)
+FEW(f32_1, float, 1, 1)
+FEW(f32_4, float, 1, 4)
+FEW(f32_8, float, 1, 8)
+FEW(f32x3_0, float, 3, 0)
+FEW(f32x3_1, float, 3, 1)
+FEW(f32x3_4, float, 3, 4)
+FEW(f32x3_8, float, 3, 8)
+FEW(f64_0, double, 1, 0)
+FEW(f64_1, double, 1, 1)
+FEW(f64_4, double, 1, 4)
+FEW(f64_8, double, 1, 8)

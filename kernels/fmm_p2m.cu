@@ -17,24 +17,54 @@ template <int P> struct Lanes {
     static constexpr int both = P & 1 ? P : P - 1, way = P | 1;                                         // both columns' m; their entries
 };
 
-// Sources of a round, then the sums of one component.
-template <class T, int P> struct Round {
+// Tables of order P: rise and scale of fmm_harmonics.cuh by a lane's entries and by coefficient; a coefficient's place among the sums:
+// entry << 8 | lane of its group.
+template <class T, int P> struct Tables {
+    typedef Lanes<P> L;
+    T rise[L::way][L::group], scale[P * P];
+    uint16_t place[P * P];
+    constexpr Tables() : rise(), scale(), place() {
+        constexpr Harmonics harmonics;
+        for (int p = 0; p < L::way; p++)
+            for (int j = 0; j < L::group; j++) {
+                const int m = p < P - j ? j : L::both - j, l = p < P - j ? j + p : m + p - (P - j);
+                rise[p][j] = l < P ? (T)harmonics.rise[triangle(l, m)] : 0;
+            }
+        for (int l = 0; l < P; l++)
+            for (int k = 0; k < 2 * l + 1; k++) {
+                const int m = (k + 1) / 2, sine = k && !(k & 1), j = m < L::group ? m : L::both - m, entry = m < L::group ? l - m : P - j + l - m;
+                place[l * l + k] = (uint16_t)((2 * entry + sine) << 8 | j);
+                scale[l * l + k] = (T)harmonics.scale[triangle(l, m)];
+            }
+    }
+};
+template <class T, int P> static __device__ const Tables<T, P> kTables{};
+
+// Components whose sums have room beside one another.
+template <class T, int P, int NC> constexpr int kAtOnce = kWarps * NC * 2 * Lanes<P>::way * 33 * (int)sizeof(T) <= 44 * 1024 ? NC : 1;
+
+// Sources of a round: R_mm, places, strengths.
+template <class T, int P> struct Sources {
+    Pair<T> start[P][33]; // [m][source]
+    T z[32], r2[32], q[3][32];
+};
+// Those, then the sums of some components.
+template <class T, int P, int NC> struct Round {
     union {
-        Pair<T> start[P][33];           // [m][source] R_mm
-        T sum[2 * Lanes<P>::way][33];   // [entry][lane]
+        Sources<T, P> of;
+        T sum[kAtOnce<T, P, NC>][2 * Lanes<P>::way][33]; // [][entry][lane]
     };
-    T z[32], r2[32], q[3][32], centre[3], inv;
+    T centre[3], inv;
 };
 
 template <class T, int P, int NC> struct Shared {
-    Round<T, P> round[kWarps];
-    T rise[Lanes<P>::way][Lanes<P>::group], scale[P * P];
-    uint16_t place[P * P]; // of a coefficient: entry << 8 | lane of its group
+    Round<T, P, NC> round[kWarps];
+    T rise[Lanes<P>::way][Lanes<P>::group];
     u32 turn;
 };
 
 // One source of a leaf, relative to its centre, into the round's arrays. Returns its core.
-template <class T, int P, int NC> __device__ T take(const Fmm &f, Round<T, P> &r, u32 begin, u32 k, bool is, u32 per) {
+template <class T, int P, int NC> __device__ T take(const Fmm &f, Round<T, P, NC> &r, u32 begin, u32 k, bool is, u32 per) {
     const int lane = threadIdx.x & 31;
     T x = 0, y = 0, z = 0, q[3] = {0, 0, 0}, core = 0;
     if (is) {
@@ -54,13 +84,13 @@ template <class T, int P, int NC> __device__ T take(const Fmm &f, Round<T, P> &r
         }
         x = (x - r.centre[0]) * r.inv; y = (y - r.centre[1]) * r.inv; z = (z - r.centre[2]) * r.inv;
     }
-    r.z[lane] = z; r.r2[lane] = x * x + y * y + z * z;
+    r.of.z[lane] = z; r.of.r2[lane] = x * x + y * y + z * z;
 #pragma unroll
-    for (int d = 0; d < NC; d++) r.q[d][lane] = q[d];
+    for (int d = 0; d < NC; d++) r.of.q[d][lane] = q[d];
     Pair<T> a{1, 0};
 #pragma unroll
     for (int m = 0; m < P; m++) {
-        r.start[m][lane] = a;
+        r.of.start[m][lane] = a;
         const T k = (T)(0.5 / (m + 1)), u = k * x, v = k * y;
         a = {u * a.c - v * a.s, u * a.s + v * a.c};
     }
@@ -68,15 +98,15 @@ template <class T, int P, int NC> __device__ T take(const Fmm &f, Round<T, P> &r
 }
 
 // Adds the `count` sources of a round to a lane's sums.
-template <class T, int P, int NC> __device__ void add(const Shared<T, P, NC> &s, const Round<T, P> &r, int count, T (*sum)[2 * Lanes<P>::way]) {
+template <class T, int P, int NC> __device__ void add(const Shared<T, P, NC> &s, const Round<T, P, NC> &r, int count, T (*sum)[2 * Lanes<P>::way]) {
     typedef Lanes<P> L;
     const int lane = threadIdx.x & 31, j = lane % L::group, g = min(lane / L::group, L::groups - 1);
     for (int i = g; i - g < count; i += L::groups) {
-        const Pair<T> first = r.start[j][i], second = r.start[min(L::both - j, P - 1)][i];
-        const T z = r.z[i], r2 = r.r2[i];
+        const Pair<T> first = r.of.start[j][i], second = r.of.start[min(L::both - j, P - 1)][i];
+        const T z = r.of.z[i], r2 = r.of.r2[i];
         T q[NC];
 #pragma unroll
-        for (int d = 0; d < NC; d++) q[d] = r.q[d][i];
+        for (int d = 0; d < NC; d++) q[d] = r.of.q[d][i];
         Pair<T> before{0, 0}, now = first;
 #pragma unroll
         for (int p = 0; p < L::way; p++) {
@@ -93,36 +123,23 @@ template <class T, int P, int NC> __device__ void add(const Shared<T, P, NC> &s,
     }
 }
 
-// One component of an expansion: the sums of all groups of MEMBERS warps.
-template <class T, int P, int NC, int MEMBERS> __device__ void put(const Shared<T, P, NC> &s, const Round<T, P> *rounds, int worker, T *out, int stride) {
+// Some components of an expansion: the sums of all groups of MEMBERS warps.
+template <class T, int P, int NC, int MEMBERS> __device__ void put(const Round<T, P, NC> *rounds, int worker, T *out, int stride) {
     typedef Lanes<P> L;
+    constexpr int some = kAtOnce<T, P, NC>;
+    const Tables<T, P> &tables = kTables<T, P>;
 #pragma unroll 2
-    for (int k = worker; k < P * P; k += 32 * MEMBERS) {
-        const int place = s.place[k];
+    for (int k = worker; k < some * P * P; k += 32 * MEMBERS) {
+        const int d = some == 1 ? 0 : k / (P * P), i = k - d * (P * P), place = tables.place[i];
+        const T scale = tables.scale[i];
         T v = 0;
 #pragma unroll
         for (int w = 0; w < MEMBERS; w++)
 #pragma unroll
-            for (int g = 0; g < L::groups; g++) v += rounds[w].sum[place >> 8][g * L::group + (place & 255)];
-        out[k] = v * s.scale[k];
+            for (int g = 0; g < L::groups; g++) v += rounds[w].sum[d][place >> 8][g * L::group + (place & 255)];
+        out[d * stride + i] = v * scale;
     }
-    for (int k = P * P + worker; k < stride; k += 32 * MEMBERS) out[k] = 0;
-}
-
-// Fills the tables of a block.
-template <class T, int P, int NC> __device__ void prepare(Shared<T, P, NC> &s) {
-    typedef Lanes<P> L;
-    for (int k = threadIdx.x; k < L::way * L::group; k += 32 * kWarps) {
-        const int p = k / L::group, j = k % L::group, m = p < P - j ? j : L::both - j, l = p < P - j ? j + p : m + p - (P - j);
-        s.rise[p][j] = l < P ? (T)kHarmonics.rise[triangle(l, m)] : 0;
-    }
-    for (int k = threadIdx.x; k < P * P; k += 32 * kWarps) {
-        int l, m, sine;
-        split(k, &l, &m, &sine);
-        const int j = m < L::group ? m : L::both - m, p = m < L::group ? l - m : P - j + l - m;
-        s.place[k] = (uint16_t)((2 * p + sine) << 8 | j);
-        s.scale[k] = (T)kHarmonics.scale[triangle(l, m)];
-    }
+    for (int d = 0; d < some; d++) for (int k = P * P + worker; k < stride; k += 32 * MEMBERS) out[d * stride + k] = 0;
 }
 
 // The largest core of every cell above: a maximum does not depend on the order. Whoever put a larger one there goes on upwards.
@@ -132,68 +149,87 @@ __device__ inline void raise_core(const Fmm &f, u32 cell, double core) {
         if (atomicMax((u64 *)f.cell_core + cell, bits) >= bits) return;
 }
 
+// What is known of a cell; asked for before it is needed.
+struct Cell {
+    u32 info, begin, end;
+    u64 key;
+    __device__ void load(const Tree &t, u32 c) { info = t.info[c]; begin = t.begin[c]; end = t.end[c]; key = t.cell_key[c]; }
+};
+
 template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
     typedef Lanes<P> L;
     const Tree &t = f.tree[0];
     const u32 cells = f.state->level_begin[0][kLevels];
+    const Root root = f.state->root;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, stride = f.stride;
     __shared__ Shared<T, P, NC> s;
     // Few leaves: all warps of a block on one of them.
     const bool team = cells <= 4 * gridDim.x;
     const int members = team ? kWarps : 1, member = team ? warp : 0, worker = member * 32 + lane;
-    Round<T, P> &own = s.round[warp];
-    prepare(s);
+    // The first turn is a worker's own, others are taken by ticket.
+    const u32 workers = team ? gridDim.x : kWarps * gridDim.x;
+    u32 c = team ? blockIdx.x : kWarps * blockIdx.x + warp;
+    if (team && c >= cells) return;
+    constexpr bool kEarly = sizeof(T) == 4 || P < 14; // as far as registers go
+    Cell cell{};
+    if (kEarly && c < cells) cell.load(t, c);
+    Round<T, P, NC> &own = s.round[warp];
+    for (int k = threadIdx.x; k < L::way * L::group; k += 32 * kWarps) (&s.rise[0][0])[k] = (&kTables<T, P>.rise[0][0])[k];
     __syncthreads();
     const u32 per = f.kind == kSegment ? f.gauss_points : 1;
-    u32 next = 0;
-    if (team ? threadIdx.x == 0 : lane == 0) next = atomicAdd(&f.state->work_ticket[kTicket], 1u);
-    for (;;) {
+    while (c < cells) {
+        u32 next = cells;
+        if (cells > workers && (team ? threadIdx.x == 0 : lane == 0)) next = workers + atomicAdd(&f.state->work_ticket[kTicket], 1u);
+        if (!kEarly) cell.load(t, c);
+        if (info_leaf(cell.info)) {
+            const u32 begin = cell.begin, total = (cell.end - begin) * per;
+            T centre[3];
+            const T inv = 1 / place_of_cell(root, info_level(cell.info), cell.key, centre);
+            if (lane < 3) own.centre[lane] = lane == 0 ? centre[0] : lane == 1 ? centre[1] : centre[2];
+            if (lane == 3) own.inv = inv;
+            const u32 share = (total + members - 1) / members, chunk = min((share + L::groups - 1) / L::groups * L::groups, (u32)L::sources);
+            T sum[NC][2 * L::way], core = 0;
+#pragma unroll
+            for (int d = 0; d < NC; d++)
+#pragma unroll
+                for (int k = 0; k < 2 * L::way; k++) sum[d][k] = 0;
+            for (u32 base = member * chunk; base < total; base += members * chunk) {
+                const u32 k = base + lane, count = min(chunk, total - base);
+                __syncwarp();
+                core = max(core, take<T, P, NC>(f, own, begin, k, lane < count, per));
+                __syncwarp();
+                add<T, P, NC>(s, own, count, sum);
+            }
+            T *out = (T *)f.multipole + (size_t)c * NC * stride;
+            constexpr int some = kAtOnce<T, P, NC>;
+#pragma unroll
+            for (int first = 0; first < NC; first += some) {
+                if (team) __syncthreads(); else __syncwarp();
+#pragma unroll
+                for (int d = 0; d < some; d++)
+#pragma unroll
+                    for (int k = 0; k < 2 * L::way; k++) own.sum[d][k][lane] = sum[first + d][k];
+                if (team) __syncthreads(); else __syncwarp();
+                if (team) put<T, P, NC, kWarps>(s.round, worker, out + first * stride, stride);
+                else put<T, P, NC, 1>(&own, worker, out + first * stride, stride);
+            }
+            if (NC == 3 && f.regularization) {
+                for (int d = 16; d; d >>= 1) core = max(core, __shfl_xor_sync(~0u, core, d));
+                if (lane == 0 && core > 0) raise_core(f, c, (double)core);
+            }
+        } else if (c == 0) // Nobody reads the root's expansion: M2L takes it for the sources that are not there.
+            for (int w = worker; w < NC * stride; w += 32 * members) ((T *)f.multipole)[w] = 0;
+        if (cells <= workers) return;
         if (team) {
             if (threadIdx.x == 0) s.turn = next;
             __syncthreads();
-        }
-        const u32 c = team ? s.turn : __shfl_sync(~0u, next, 0);
-        if (team) __syncthreads();
-        if (c >= cells) return;
-        if (team ? threadIdx.x == 0 : lane == 0) next = atomicAdd(&f.state->work_ticket[kTicket], 1u);
-        if (!info_leaf(t.info[c])) {
-            // Nobody reads the root's expansion: M2L takes it for the sources that are not there.
-            if (c == 0) for (int w = worker; w < NC * stride; w += 32 * members) ((T *)f.multipole)[w] = 0;
-            continue;
-        }
-        T centre[3];
-        const T inv = 1 / cell_geometry(t, f.state->root, c, centre);
-        if (lane < 3) own.centre[lane] = lane == 0 ? centre[0] : lane == 1 ? centre[1] : centre[2];
-        if (lane == 3) own.inv = inv;
-        const u32 begin = t.begin[c], total = (t.end[c] - begin) * per;
-        const u32 share = (total + members - 1) / members, chunk = min((share + L::groups - 1) / L::groups * L::groups, (u32)L::sources);
-        T sum[NC][2 * L::way], core = 0;
-#pragma unroll
-        for (int d = 0; d < NC; d++)
-#pragma unroll
-            for (int k = 0; k < 2 * L::way; k++) sum[d][k] = 0;
-        for (u32 base = member * chunk; base < total; base += members * chunk) {
-            const u32 k = base + lane, count = min(chunk, total - base);
+            c = s.turn;
+            __syncthreads();
+        } else {
             __syncwarp();
-            core = max(core, take<T, P, NC>(f, own, begin, k, lane < count, per));
-            __syncwarp();
-            add<T, P, NC>(s, own, count, sum);
+            c = __shfl_sync(~0u, next, 0);
         }
-        T *out = (T *)f.multipole + (size_t)c * NC * stride;
-#pragma unroll
-        for (int d = 0; d < NC; d++) {
-            if (team) __syncthreads(); else __syncwarp();
-#pragma unroll
-            for (int k = 0; k < 2 * L::way; k++) own.sum[k][lane] = sum[d][k];
-            if (team) __syncthreads(); else __syncwarp();
-            if (team) put<T, P, NC, kWarps>(s, s.round, worker, out + d * stride, stride);
-            else put<T, P, NC, 1>(s, &own, worker, out + d * stride, stride);
-        }
-        if (team) __syncthreads();
-        if (NC == 3 && f.regularization) {
-            for (int d = 16; d; d >>= 1) core = max(core, __shfl_xor_sync(~0u, core, d));
-            if (lane == 0 && core > 0) raise_core(f, c, (double)core);
-        }
+        if (kEarly && c < cells) cell.load(t, c);
     }
 }
 

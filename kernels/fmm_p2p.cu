@@ -1,4 +1,5 @@
-// Near field and core correction: everything that sums element by element. A block a target leaf.
+// Near field and core correction: everything that sums element by element. A block a target leaf; where leaves
+// are few, several: without cores for parts of its sources, with cores for parts of its targets.
 //
 // Near sources (the leaves beside the target leaf, and the leaves beside its ancestors) are summed with their regularized
 // kernel; where the core no longer matters at the distance of the box around the targets, with the singular one. Sources
@@ -26,14 +27,14 @@ template <class T, class P> __device__ void find_group(Near<T, P> &n, u32 cell, 
 }
 
 // Equal parts of at most 64 targets, one more where that keeps a twentieth more threads busy.
-template <class T, class P> __device__ u32 parts_of(const Near<T, P> &, u32 n) {
-    const auto busy = [=](u32 parts) { const u32 size = (n + parts - 1) / parts; return size * (kThreads / ((size + P::kCoreTargets - 1) / P::kCoreTargets)); };
+template <class T, class P> __device__ u32 rounds_of(const Near<T, P> &, u32 n) {
+    const auto busy = [=](u32 rounds) { const u32 size = (n + rounds - 1) / rounds; return size * (kThreads / ((size + P::kCoreTargets - 1) / P::kCoreTargets)); };
     const u32 least = (n + kMaxTargets - 1) / kMaxTargets;
     return n > kMaxTargets && 20 * busy(least + 1) > 21 * busy(least) ? least + 1 : least;
 }
 
-// Sums all that is near at the targets of a leaf.
-template <class T, class P> __device__ void sum_leaf(Near<T, P> &n, u32 cell) {
+// Sums all that is near at the targets of a leaf, or, where leaves are FEW, of part `part` of `parts` of them.
+template <bool FEW, class T, class P> __device__ void sum_leaf(Near<T, P> &n, u32 cell, u32 part, u32 parts) {
     const Fmm &f = n.f; auto &s = n.s;
     const Tree &t = f.tree[1];
     const int level = info_level(t.info[cell]);
@@ -41,8 +42,14 @@ template <class T, class P> __device__ void sum_leaf(Near<T, P> &n, u32 cell) {
     find_group(n, cell, level);
     int place[3];
     unmorton(t.cell_key[cell], place);
-    const u32 begin = t.begin[cell], end = t.end[cell];
-    const u32 parts = parts_of(n, end - begin), size = (end - begin + parts - 1) / parts;
+    u32 begin = t.begin[cell], end = t.end[cell];
+    if constexpr (FEW) {
+        const u32 size = max((end - begin + parts - 1) / parts, 4u);
+        begin = min(begin + part * size, end);
+        end = min(begin + size, end);
+        if (begin == end) return;
+    }
+    const u32 rounds = rounds_of(n, end - begin), size = (end - begin + rounds - 1) / rounds;
     for (u32 from = begin; from < end; from += size) {
         n.first = from;
         n.share_out(min(end - from, size), [&](int i) {
@@ -75,34 +82,57 @@ template <class L> __device__ void each_leaf(const Fmm &f, u32 &work, L &&leaf) 
     }
 }
 
-template <class T, class P> __device__ void p2p(const Fmm &f) {
+// The same where leaves may be few: each in `parts` parts, a block each where the blocks are enough.
+template <class L> __device__ void each_part(const Fmm &f, u32 &work, u32 &kept, u32 parts, L &&leaf) {
+    const u32 cells = f.state->level_begin[1][kLevels];
+    const bool once = cells * (u64)parts <= gridDim.x;
+    if (once && blockIdx.x >= cells * parts) return;
+    if (threadIdx.x == 0) kept = parts;
+    do {
+        __syncthreads();
+        if (threadIdx.x == 0) work = once ? blockIdx.x : atomicAdd(&f.state->work_ticket[1], 1u);
+        __syncthreads();
+        const u32 part = work / cells, cell = work - part * cells;
+        if (part >= kept) return;
+        if (info_leaf(f.tree[1].info[cell])) leaf(cell, part, kept);
+    } while (cells * (u64)kept > gridDim.x);
+}
+
+template <bool FEW, class T, class P> __device__ void p2p(const Fmm &f) {
     extern __shared__ __align__(16) unsigned char memory[];
     if constexpr (P::kHasCore) {
         __shared__ Shared<T> s;
         Near<T, P> near(f, s, (typename P::Record *)memory);
-        each_leaf(f, s.work, [&](u32 cell) { sum_leaf(near, cell); });
+        if constexpr (FEW) {
+            __shared__ u32 parts;
+            each_part(f, s.work, parts, max(fill() / leaves_of(f), 1u), [&](u32 cell, u32 part, u32 parts) { sum_leaf<true>(near, cell, part, parts); });
+        } else each_leaf(f, s.work, [&](u32 cell) { sum_leaf<false>(near, cell, 0, 1); });
     } else {
-        __shared__ Ranges s;
+        __shared__ typename Plain<T, P>::Shared s;
         Plain<T, P> plain{f, s, (typename P::Record *)memory};
-        each_leaf(f, s.work, [&](u32 cell) { plain.sum_leaf(cell); });
+        each_part(f, s.work, s.parts, plain.parts(f), [&](u32 cell, u32 part, u32 parts) { plain.sum_leaf(cell, part, parts); });
     }
 }
 
 // Launch: 128 threads, persistent blocks that take tickets; dynamic shared memory: two queues of 256 sources (f64 32 KB, f32
-// 16 KB); without cores two tiles of 128.
+// 16 KB); without cores two tiles of 256. `few`: sources with cores where leaves may be
+// too few for all blocks; the others would be some per cent slower for asking.
 #define P2P(name, T, BLOCKS, ...) \
-    extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS) fmm_p2p_##name(const __grid_constant__ Fmm f) { p2p<T, __VA_ARGS__>(f); }
+    extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS) fmm_p2p_##name(const __grid_constant__ Fmm f) { p2p<false, T, __VA_ARGS__>(f); }
+#define P2P_CORES(name, T, BLOCKS, ...) \
+    P2P(name, T, BLOCKS, __VA_ARGS__) \
+    extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS) fmm_p2p_few_##name(const __grid_constant__ Fmm f) { p2p<true, T, __VA_ARGS__>(f); }
 P2P(charge_f32, float, 9, ChargePair<float>)
 P2P(charge_f64, double, 6, ChargePair<double>)
 P2P(particle_f32, float, 6, ParticlePair<float, false, false>)
 P2P(particle_f64, double, 4, ParticlePair<double, false, false>)
 P2P(particle_gradient_f32, float, 6, ParticlePair<float, true, false>)
 P2P(particle_gradient_f64, double, 4, ParticlePair<double, true, false>)
-P2P(particle_core_f32, float, 6, ParticlePair<float, false, true>)
-P2P(particle_core_f64, double, 4, ParticlePair<double, false, true>)
-P2P(particle_core_gradient_f32, float, 5, ParticlePair<float, true, true>)
-P2P(particle_core_gradient_f64, double, 3, ParticlePair<double, true, true>)
-P2P(segment_f32, float, 6, SegmentOnTarget<float, false>)
-P2P(segment_f64, double, 3, SegmentOnTarget<double, false>)
-P2P(segment_gradient_f32, float, 4, SegmentOnTarget<float, true>)
-P2P(segment_gradient_f64, double, 3, SegmentOnTarget<double, true>)
+P2P_CORES(particle_core_f32, float, 6, ParticlePair<float, false, true>)
+P2P_CORES(particle_core_f64, double, 4, ParticlePair<double, false, true>)
+P2P_CORES(particle_core_gradient_f32, float, 5, ParticlePair<float, true, true>)
+P2P_CORES(particle_core_gradient_f64, double, 3, ParticlePair<double, true, true>)
+P2P_CORES(segment_f32, float, 6, SegmentOnTarget<float, false>)
+P2P_CORES(segment_f64, double, 3, SegmentOnTarget<double, false>)
+P2P_CORES(segment_gradient_f32, float, 4, SegmentOnTarget<float, true>)
+P2P_CORES(segment_gradient_f64, double, 3, SegmentOnTarget<double, true>)

@@ -1,5 +1,5 @@
 // The near field of sources without cores at the targets of a leaf: up to four targets a thread, so that a source is read from
-// shared memory once for all of them, and as many threads busy as a leaf of that size can have.
+// shared memory once for all of them, and as many threads busy as a leaf of that size can have. Where leaves are few, several blocks share one's sources.
 #pragma once
 #include "fmm_ranges.cuh"
 
@@ -27,16 +27,25 @@ template <int LATE> WFMM_DEVICE void copies_arrived() {
 
 template <class T, class P> struct Plain {
     typedef typename P::Record Record;
-    static constexpr u32 kTile = 128;
+    static constexpr u32 kTile = 256;
     static_assert(sizeof(Record) == (P::kHasStrength ? 2 : 1) * sizeof(Vec4<T>), "a record is a point, and a strength");
+    // What a block sums: its part of the collected sources, of how many, and where the sums go, from the first target on.
+    struct Shared : Ranges {
+        u32 parts, low, high, used;
+        T *to;
+    };
     const Fmm &f;
-    Ranges &s;
+    Shared &s;
     Record *buffer; // two tiles of sources
+    u32 range;      // where the search for the next sources begins
 
     // Begins to fetch a tile of sources.
-    __device__ void fetch(u32 base, u32 total, int half) {
-        for (u32 i = threadIdx.x; i < kTile && base + i < total; i += kThreads) {
-            const u32 source = s.source(base + i);
+    __device__ void fetch(u32 base, int half) {
+        const u32 lane = threadIdx.x & 31, high = s.high;
+#pragma unroll 1
+        for (u32 i = threadIdx.x; i < kTile && base + i - lane < high; i += kThreads) {
+            const u32 source = s.source(base + i, range);
+            if (base + i >= high) break;
             char *to = (char *)(buffer + half * kTile + i);
             const char *point = (const char *)((const Vec4<T> *)f.tree[0].point + source), *strength = (const char *)((const Vec4<T> *)f.strength + source);
 #pragma unroll
@@ -51,9 +60,11 @@ template <class T, class P> struct Plain {
     // Adds the sources of the collected ranges to targets from .. from + n, K of them a thread: threads `slot` + K groups.
     template <int K> __device__ void sum(u32 from, u32 n) {
         const u32 slots = (n + K - 1) / K, groups = kThreads / slots, group = threadIdx.x / slots, slot = threadIdx.x - group * slots;
-        const u32 total = s.total();
+        const u32 low = s.low, high = s.high;
         Vec<T> x[K];
         typename P::Sum sum[K];
+        range = 0;
+        fetch(low, 0);
 #pragma unroll
         for (int k = 0; k < K; k++) {
             const Vec4<T> p = ((const Vec4<T> *)f.tree[1].point)[from + min(slot + k * slots, n - 1)];
@@ -61,14 +72,13 @@ template <class T, class P> struct Plain {
 #pragma unroll
             for (int c = 0; c < P::Sum::terms; c++) sum[k].sum[c] = 0;
         }
-        fetch(0, total, 0);
-        for (u32 base = 0, half = 0; base < total; base += kTile, half ^= 1) {
-            fetch(base + kTile, total, half ^ 1);
+        for (u32 base = low, half = 0; base < high; base += kTile, half ^= 1) {
+            fetch(base + kTile, half ^ 1);
             copies_arrived<1>();
             __syncthreads();
             if (group < groups) {
                 const Record *tile = buffer + half * kTile;
-                const u32 end = min(total - base, kTile);
+                const u32 end = min(high - base, kTile);
 #pragma unroll 2
                 for (u32 j = group; j < end; j += groups) {
                     const Record r = tile[j];
@@ -78,26 +88,34 @@ template <class T, class P> struct Plain {
             }
             __syncthreads();
         }
-#pragma unroll
-        for (int k = 0; k < K; k++)
-            if (k * slots < n) store(sum[k], from + k * slots, min(slots, n - k * slots), slots, groups);
+        store<K>(sum, from, n, slots, groups);
     }
 
-    // Adds up what the threads of a target have: targets from .. from + n are those of the first n threads of a group of `slots`.
-    __device__ void store(const typename P::Sum &sum, u32 from, u32 n, u32 slots, u32 groups) {
-        T *part = (T *)buffer, field[P::kFields]; // [4][threads]
-        sum.field(field);
+    // Adds up what the threads of a target have, in one order: that of target k slots + slot is in K sums of thread group slots + slot.
+    template <int K> __device__ void store(const typename P::Sum (&sum)[K], u32 from, u32 n, u32 slots, u32 groups) {
+        constexpr int F = P::kFields, kFit = 2 * kTile * sizeof(Record) / (F * kThreads * sizeof(T)), kOnce = kFit < K ? kFit : K;
+        static_assert(kFit > 0, "room for the sums of a target a thread");
+        T *part = (T *)buffer, *to = s.to + (size_t)from * F; // [targets a thread][fields][threads]
 #pragma unroll
-        for (int k0 = 0; k0 < P::kFields; k0 += 4) {
-            constexpr int kPart = P::kFields < 4 ? P::kFields : 4;
+        for (int k0 = 0; k0 < K; k0 += kOnce) {
 #pragma unroll
-            for (int k = 0; k < kPart; k++) part[k * kThreads + threadIdx.x] = field[k0 + k];
+            for (int k = k0; k < k0 + kOnce && k < K; k++) {
+                T field[F];
+                sum[k].field(field);
+#pragma unroll
+                for (int c = 0; c < F; c++) part[((k - k0) * F + c) * kThreads + threadIdx.x] = field[c];
+            }
             __syncthreads();
-            for (u32 w = threadIdx.x; w < n * kPart; w += kThreads) {
-                const u32 k = w / n, i = w - k * n;
+            const u32 first = k0 * slots * F, end = min(n, min(k0 + kOnce, K) * slots) * F;
+            // Where there are fewer sums than threads, several threads, neighbours, take one.
+            u32 share = 1;
+            while (2 * share * (end - first) <= kThreads && share < 32) share *= 2;
+            for (u32 w = first + threadIdx.x / share; w - (threadIdx.x & 31) / share < end; w += kThreads / share) {
+                const u32 i = min(w, end - 1) / F, c = w - i * F, k = i / slots;
                 T y = 0;
-                for (u32 g = 0; g < groups; g++) y += part[k * kThreads + g * slots + i];
-                ((T *)f.field)[(size_t)(from + i) * P::kFields + k0 + k] = y;
+                if (w < end) for (u32 g = threadIdx.x % share; g < groups; g += share) y += part[((k - k0) * F + c) * kThreads + g * slots + i - k * slots];
+                for (u32 d = share / 2; d; d /= 2) y += __shfl_xor_sync(~0u, y, d);
+                if (w < end && threadIdx.x % share == 0) to[w] = y;
             }
             __syncthreads();
         }
@@ -106,8 +124,10 @@ template <class T, class P> struct Plain {
     // The number of targets a thread that keeps most threads busy; of equals the larger, which reads less.
     __device__ static u32 targets_a_thread(u32 n) {
         u32 best = 1, most = 0;
+#pragma unroll
         for (u32 k = 1; k <= P::kMostTargets; k++) {
-            const u32 slots = (n + k - 1) / k, busy = n * (kThreads / slots) * 256 / k + kReuse * 128 * min(k, 3u);
+            const u32 slots = (n + k - 1) / k, groups = (u32)(1.0001f * kThreads * rcp_of((float)slots)); // rounded down
+            const u32 busy = n * groups * 256 / k + kReuse * 128 * min(k, 3u);
             if (busy >= most) { most = busy; best = k; }
         }
         return best;
@@ -115,21 +135,65 @@ template <class T, class P> struct Plain {
     // What another target a thread is worth beside busy threads, in 256ths.
     static constexpr u32 kReuse = 8;
 
-    __device__ void sum_leaf(u32 cell) {
+    // In how many parts the near sources of a leaf are summed, by blocks of their own: several where the leaves are too few for the
+    // blocks that run at a time (and there are 33 cells beside an inner leaf only), and no part is too small.
+    static __device__ u32 parts(const Fmm &f) {
+        const u32 leaves = leaves_of(f), targets = count_of(f.tree[1]), room = min(kMostParts, kPartRows / max(f.tree[1].n, 1u));
+        const float pairs = (float)kBeside * count_of(f.tree[0]) / leaves * targets / leaves;
+        const u32 parts = min(min(((sizeof(T) == 8 ? 3 : 4) * fill() + leaves) / (2 * leaves), (u32)(pairs / kLeastPairs)), room);
+        return f.state->level_begin[1][kLevels] <= kPartCells ? max(parts, 1u) : 1;
+    }
+    static constexpr float kLeastPairs = 4000;
+
+    // Part `part` of at most `parts` of the near sources at the targets of a leaf.
+    __device__ void sum_leaf(u32 cell, u32 part, u32 parts) {
         const Tree &t = f.tree[1];
         const int level = info_level(t.info[cell]);
-        __syncthreads();
+        const u32 begin = t.begin[cell], end = t.end[cell];
         s.climb(t, cell, level);
         s.collect_near(f, level);
-        const u32 begin = t.begin[cell], end = t.end[cell], parts = (end - begin + kThreads - 1) / kThreads, size = (end - begin + parts - 1) / parts;
-        for (u32 from = begin; from < end; from += size) {
-            const u32 n = min(end - from, size), k = targets_a_thread(n);
+        // Parts of one length in all leaves, but for those with more sources than so many parts hold.
+        const u32 total = s.total(), usual = kBeside * count_of(f.tree[0]) / leaves_of(f), size = max((max(usual, total) + parts - 1) / parts, 1u);
+        const u32 used = max((total + size - 1) / size, 1u);
+        if (part >= used) return;
+        if (threadIdx.x == 0) {
+            s.low = min(part * size, total); s.high = min(s.low + size, total); s.used = used;
+            s.to = (T *)f.field + (used > 1 ? (1 + part) * (size_t)t.n * P::kFields : 0);
+            atomicAdd(&f.state->near_pairs, (u64)(s.high - s.low) * (end - begin));
+        }
+        __syncthreads();
+        const u32 rounds = (end - begin + kThreads - 1) / kThreads, most = (end - begin + rounds - 1) / rounds;
+        for (u32 from = begin; from < end; from += most) {
+            const u32 n = min(end - from, most), k = targets_a_thread(n);
             if (P::kMostTargets >= 4 && k == 4) sum<P::kMostTargets >= 4 ? 4 : 1>(from, n);
             else if (P::kMostTargets >= 3 && k == 3) sum<P::kMostTargets >= 3 ? 3 : 1>(from, n);
             else if (P::kMostTargets >= 2 && k == 2) sum<P::kMostTargets >= 2 ? 2 : 1>(from, n);
             else sum<1>(from, n);
         }
-        if (threadIdx.x == 0) atomicAdd(&f.state->near_pairs, (u64)s.total() * (end - begin));
+        if (s.used > 1) add_parts(cell);
+    }
+
+    // The last block that is done with a part of a leaf adds them all, in order.
+    __device__ void add_parts(u32 cell) {
+        const Tree &t = f.tree[1];
+        const u32 used = s.used, begin = t.begin[cell] * P::kFields, end = t.end[cell] * P::kFields;
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            s.work = atomicAdd(&f.state->parts_done[cell], 1u);
+            if (s.work == used - 1) f.state->parts_done[cell] = 0;
+            __threadfence();
+        }
+        __syncthreads();
+        if (s.work != used - 1) return;
+        const size_t fields = (size_t)t.n * P::kFields;
+        T *field = (T *)f.field;
+        for (u32 i = begin + threadIdx.x; i < end; i += kThreads) {
+            T y = 0;
+#pragma unroll 8
+            for (u32 p = 1; p <= used; p++) y += __ldcg(field + p * fields + i);
+            field[i] = y;
+        }
     }
 };
 

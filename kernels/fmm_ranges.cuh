@@ -6,6 +6,20 @@ namespace fmm {
 
 constexpr int kThreads = 128, kRanges = 768;
 
+// A third of the blocks that are launched stand for those that run at a time.
+__device__ inline u32 fill() { return gridDim.x / 3; }
+__device__ inline u32 leaves_of(const Fmm &f) { const u32 cells = f.state->level_begin[1][kLevels]; return max(cells - cells / 8, 1u); }
+
+// The bits that any lane has.
+WFMM_DEVICE u32 any_of_warp(u32 bits) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    for (int d = 16; d; d >>= 1) bits |= __shfl_xor_sync(~0u, bits, d);
+    return bits;
+#else
+    return __reduce_or_sync(~0u, bits);
+#endif
+}
+
 struct Ranges {
     u32 begin[kRanges], offset[kRanges + 1]; // first source of a range; how many sources are before it
     u32 warp_count[2][4];
@@ -19,6 +33,20 @@ struct Ranges {
         u32 low = 0, high = count;
         while (high - low > 1) { const u32 m = (low + high) / 2; if (offset[m] <= k) low = m; else high = m; }
         return begin[low] + k - offset[low];
+    }
+
+    // Source `k` of all of them, asked for by a whole warp, whose lanes want one after another; `low`: a range that is not behind the
+    // first lane's, at first 0, and then that of the first lane.
+    __device__ u32 source(u32 k, u32 &low) const {
+        const u32 lane = threadIdx.x & 31, first = k - lane;
+        for (u32 passed = 32; passed == 32; low += passed) {
+            const u32 r = low + 1 + lane;
+            passed = __popc(__ballot_sync(~0u, r < count && offset[r] <= first));
+        }
+        // No range is empty: one at most begins at each of the next sources.
+        const u32 next = low + 1 + lane, at = next < count ? offset[next] - first : 32;
+        const u32 range = low + __popc(any_of_warp(at < 32 ? 1u << at : 0) & ((2u << lane) - 1));
+        return begin[range] + k - offset[range];
     }
 
     __device__ void clear() {

@@ -32,15 +32,20 @@ __device__ inline u32 tiles_of(const Family &s, int level, int cells) { return (
 struct Turn {
     u32 next;
     int deepest, waited; // waited: level that is known to be done
+    bool lone;           // one level of parents at most: nobody waits, so turns need no tickets
 };
 
-template <int WAY> __device__ Turn begin(const Fmm &f, Family &s) {
+// False: nothing to do for this block.
+template <int WAY> __device__ bool begin(const Fmm &f, Family &s, Turn &turn, int cells, int parts) {
+    turn = {blockIdx.x, (int)f.state->deepest[WAY], -1, f.max_level <= 3};
+    if (turn.lone) {
+        const u32 *level = f.state->level_begin[WAY];
+        if (turn.deepest < 3 || turn.next >= (level[3] - level[2] + cells - 1) / cells * parts) return false;
+    } else if (threadIdx.x == 0) turn.next = atomicAdd(&f.state->work_ticket[4 + WAY], 1u);
     if (threadIdx.x < kLevels + 2) s.begin[threadIdx.x] = f.state->level_begin[WAY][threadIdx.x];
     if (threadIdx.x < kRows) s.mask[threadIdx.x] = 0;
     if (threadIdx.x < 8 * kRows) s.child[threadIdx.x / kRows][threadIdx.x % kRows] = kNone;
-    Turn turn{0, (int)f.state->deepest[WAY], -1};
-    if (threadIdx.x == 0) turn.next = atomicAdd(&f.state->work_ticket[4 + WAY], 1u);
-    return turn;
+    return true;
 }
 
 // Takes up the next tile; false if there is none. All threads.
@@ -59,7 +64,8 @@ template <int WAY> __device__ bool next_tile(const Fmm &f, Family &s, Turn &turn
                 const u32 tile = WAY == kUp ? at / parts : at % tiles;
                 s.level = level; s.first = s.begin[level] + tile * cells; s.part = WAY == kUp ? at % parts : at / tiles;
                 s.count = (int)min((u32)cells, s.begin[level + 1] - s.first);
-                turn.next = atomicAdd(&f.state->work_ticket[4 + WAY], 1u);
+                if (turn.lone) turn.next += gridDim.x;
+                else turn.next = atomicAdd(&f.state->work_ticket[4 + WAY], 1u);
                 break;
             }
             at -= tiles * parts;
@@ -91,7 +97,8 @@ template <int WAY> __device__ bool ready(const Fmm &f, const Family &s, Turn &tu
 }
 
 // All of a tile's results are written. All threads.
-template <int WAY> __device__ void finish(const Fmm &f, const Family &s) {
+template <int WAY> __device__ void finish(const Fmm &f, const Family &s, const Turn &turn) {
+    if (turn.lone) return;
     __syncthreads();
     if (threadIdx.x == 0) { __threadfence(); atomicAdd(&f.state->translated[WAY][s.level], 1u); }
 }
@@ -130,13 +137,14 @@ template <class T, int SPLIT> __device__ void m2m(const Fmm &f, int parts) {
     __shared__ uint8_t class_at[256 + kChunk];
     const int nc = f.components, cells = kRows / nc, stride = f.stride, count = f.order * f.order;
     const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, sorted = f.op[kSortedTiles];
-    Turn turn = begin<kUp>(f, s);
+    Turn turn;
+    if (!begin<kUp>(f, s, turn, cells, parts)) return;
     for (int k = tid; k < 8 * kMostSorted; k += kThreads) column[k] = f.op[kSortedColumn + k];
     for (int k = tid; k < 256 + kChunk; k += kThreads) class_at[k] = k < count ? class_of(k) : 0;
     for (int k = tid; k < kMostSorted; k += kThreads) { head[k] = f.op[kUpHead + k]; cls[k] = f.op[kSortedClass + k]; }
     T *all = (T *)f.multipole;
     while (next_tile<kUp>(f, s, turn, cells, parts)) {
-        if (!ready<kUp>(f, s, turn, cells, parts)) { finish<kUp>(f, s); continue; }
+        if (!ready<kUp>(f, s, turn, cells, parts)) { finish<kUp>(f, s, turn); continue; }
         const int tile = warp * parts + s.part, steps = tile < sorted ? head[tile] & 63 : 0;
         const Piece *table = (const Piece *)f.operators + (steps ? head[tile] >> 6 : 0) * 32 + lane;
         T v[kRows / kWarps][8];
@@ -192,7 +200,7 @@ template <class T, int SPLIT> __device__ void m2m(const Fmm &f, int parts) {
             }
             if (warp == 0 && s.part == 0) for (int k = count + (lane & 3); k < stride; k += 4) out[k] = 0;
         }
-        finish<kUp>(f, s);
+        finish<kUp>(f, s, turn);
     }
 }
 
@@ -206,7 +214,8 @@ template <class T, int SPLIT> __device__ void l2l(const Fmm &f, int parts) {
     const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, sorted = f.op[kSortedTiles], wide = 8 * sorted + 4;
     T *row = (T *)memory;                                                     // [kRows][wide] the parents' coefficients, sorted by class
     Piece *table = (Piece *)(memory + kRows * wide * sizeof(T)) + lane; // fragments of the part
-    Turn turn = begin<kDown>(f, s);
+    Turn turn;
+    if (!begin<kDown>(f, s, turn, cells, parts)) return;
     for (int k = tid; k < 8 * sorted; k += kThreads) {
         const u32 from = f.op[kSortedColumn + k];
         if (from != kNone) place[from] = (uint16_t)k;
@@ -231,7 +240,7 @@ template <class T, int SPLIT> __device__ void l2l(const Fmm &f, int parts) {
                 for (u32 k = 0; k < after - first; k++) table[k * 32] = __ldg(from + k * 32);
             }
         }
-        if (!ready<kDown>(f, s, turn, cells, parts)) { finish<kDown>(f, s); continue; }
+        if (!ready<kDown>(f, s, turn, cells, parts)) { finish<kDown>(f, s, turn); continue; }
         // All loads before the first store: what is behind a store waits for the loads before it.
         T v[kRows / kWarps][8];
 #pragma unroll
@@ -295,7 +304,7 @@ template <class T, int SPLIT> __device__ void l2l(const Fmm &f, int parts) {
                 }
             }
         }
-        finish<kDown>(f, s);
+        finish<kDown>(f, s, turn);
     }
 }
 

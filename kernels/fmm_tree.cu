@@ -4,7 +4,7 @@
 // level, no host round trip: a point of the sorted array is in a leaf at level 1 + (deepest cell with more than `capacity`
 // points around it), which a sliding maximum over windows of capacity + 1 points gives for all points at once.
 #include "fmm_tree.cuh"
-#include "fmm_small.cuh"
+#include "fmm_cluster.cuh"
 using namespace fmm;
 
 // Launch: 256 threads, any number of blocks.

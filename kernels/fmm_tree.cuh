@@ -5,32 +5,39 @@
 
 namespace fmm {
 
-// The exponent of a number and a power of two, without the slow ways of subnormal numbers where there are none.
-__device__ inline int exponent_of(double x) {
-    const int e = (int)(__double_as_longlong(x) >> 52) & 0x7ff;
-    return e > 0 && e < 0x7ff ? e - 1023 : ilogb(x);
-}
-__device__ inline double power_of_two(int e) { return e > -1023 && e < 1024 ? __longlong_as_double((long long)(e + 1023) << 52) : scalbn(1.0, e); }
-
 // The root cube from the bounding box: the origin is a multiple of side/1024, hence shifting by it loses no bits. Of segments, whose
-// middles are in it, none is longer than twice `box` in its units.
-__device__ inline Root make_root(const Fmm &f, const double *low, const double *high) {
+// middles are in it, none is longer than twice `box` in its units. With `ordinary` no power of two is beyond the range of normal numbers.
+template <bool ordinary> __device__ inline Root root_of(const Fmm &f, const double *low, const double *high, double extent, double longest) {
+    // The exponent of a number and a power of two, without the slow ways of subnormal numbers where there are none.
+    auto exponent = [](double x) { return ordinary ? ((int)(__double_as_longlong(x) >> 52) & 0x7ff) - 1023 : ilogb(x); };
+    auto power = [](int e) { return ordinary ? __longlong_as_double((long long)(e + 1023) << 52) : scalbn(1.0, e); };
     Root r;
-    double extent = 0;
-    for (int k = 0; k < 3; k++) extent = fmax(extent, high[k] - low[k]);
-    if (!(extent > 0)) extent = fmax(fmax(fabs(low[0]), fabs(low[1])), fmax(fabs(low[2]), 1e-300));
-    const int e = exponent_of(extent) - 10;
-    const double unit = power_of_two(e), per_unit = power_of_two(-e);
-    const bool exact = abs(e) < 1000;
+    const int e = exponent(extent) - 10;
+    const double unit = power(e), per_unit = power(-e);
+    const bool exact = ordinary || abs(e) < 1000;
     double side = 0;
     for (int k = 0; k < 3; k++) {
         r.origin[k] = floor(exact ? low[k] * per_unit : low[k] / unit) * unit;
         side = fmax(side, high[k] - r.origin[k]);
     }
     side = fmax(side, extent) * (1 + 1e-6) * f.stretch;
-    const double widest = f.kind == kSegment ? fmax(side, unordered(f.state->longest)) : side;
-    r.scale = power_of_two(-exponent_of(widest)) * f.box;
+    r.scale = power(-exponent(fmax(side, longest))) * f.box;
     r.side = side * r.scale;
+    return r;
+}
+// Not inlined: code that is passed over has to be fetched all the same.
+static __device__ __noinline__ void rare_root(const Fmm &f, const double *low, const double *high, double extent, double longest, Root *r) {
+    *r = root_of<false>(f, low, high, extent, longest);
+}
+__device__ inline Root make_root(const Fmm &f, const double *low, const double *high) {
+    const double longest = f.kind == kSegment ? unordered(f.state->longest) : 0;
+    double extent = 0;
+    for (int k = 0; k < 3; k++) extent = fmax(extent, high[k] - low[k]);
+    if (!(extent > 0)) extent = fmax(fmax(fabs(low[0]), fabs(low[1])), fmax(fabs(low[2]), 1e-300));
+    // The side is at most a little more than twice the extent times the stretch, which is below 8.
+    if (extent > 1e-290 && fmax(extent, longest) < 1e290) return root_of<true>(f, low, high, extent, longest);
+    Root r;
+    rare_root(f, low, high, extent, longest, &r);
     return r;
 }
 
@@ -38,10 +45,13 @@ __device__ inline Root make_root(const Fmm &f, const double *low, const double *
 struct Cells {
     double to_cells, last;
     __device__ Cells(const Root &r, u32 max_level) : to_cells((double)(1ull << max_level) / r.side), last((double)((1ull << max_level) - 1)) {}
-    // Key of the caller's point x.
+    // Cell of the caller's point x along each axis.
+    __device__ void of(const Root &r, const double *x, u32 *c) const {
+        for (int k = 0; k < 3; k++) c[k] = (u32)fmin(fmax((x[k] - r.origin[k]) * r.scale * to_cells, 0.0), last);
+    }
     __device__ u64 key_of(const Root &r, const double *x) const {
         u32 c[3];
-        for (int k = 0; k < 3; k++) c[k] = (u32)fmin(fmax((x[k] - r.origin[k]) * r.scale * to_cells, 0.0), last);
+        of(r, x, c);
         return morton(c[0], c[1], c[2]);
     }
 };
@@ -54,8 +64,9 @@ __device__ inline int deepest_leaf(const Fmm &f, double least_core, double most_
     if (f.kind == kCharge) return levels;
     const double longest = f.kind == kSegment ? 2 * unordered(f.state->longest) : 0, least = f.regularization ? least_core : 0;
     const double core = least > 0 ? fmin(4 * least, sqrt(least * most_core)) : 0, widest = fmax(longest, core);
+    if (!(widest > 0)) return levels;
     const double ratio = root.side / (widest * root.scale);
-    return widest > 0 ? min(levels, ratio < 1 ? 0 : ilogb(ratio)) : levels;
+    return min(levels, ratio < 1 ? 0 : ilogb(ratio));
 }
 
 // First index in [low, high) of a sorted array whose value is not below `v`.

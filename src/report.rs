@@ -88,7 +88,8 @@ pub struct wfmm_report {
     /// Relative L2 error of the fast multipole method, found on a sample of targets; 0 after a direct sum.
     pub estimated_error: f64,
     /// Wall-clock seconds of each pass, indexed by `WFMM_PASS_*`. A pass that was not repeated
-    /// has 0 on the CPU.
+    /// has 0 on the CPU. Small evaluations on a GPU would be slowed by clocks: of those one in sixteen
+    /// is timed pass by pass, and the others share out their whole time as that one did.
     pub seconds: [f64; WFMM_PASS_COUNT],
     /// Element pairs of the core correction, far pairs where a core still matters; 0 on a GPU, which counts them with
     /// `near_pairs` only.

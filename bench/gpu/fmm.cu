@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 #include <cuda_runtime.h>
-#include "../../kernels/fmm.cuh"
+#include "../../kernels/fmm_check.cuh"
 #include "staircase.h"
 using namespace fmm;
 #define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { printf("%s: %s line %d\n", #x, cudaGetErrorString(e_), __LINE__); exit(1); } } while (0)
@@ -26,14 +26,18 @@ EACH_F32(P2M) EACH_F64(P2M)
 K(fmm_p2p_charge_f32) K(fmm_p2p_charge_f64) K(fmm_p2p_particle_f32) K(fmm_p2p_particle_f64) K(fmm_p2p_particle_gradient_f32) K(fmm_p2p_particle_gradient_f64)
 K(fmm_p2p_particle_core_f32) K(fmm_p2p_particle_core_f64) K(fmm_p2p_particle_core_gradient_f32) K(fmm_p2p_particle_core_gradient_f64)
 #define KN(name) extern "C" __global__ void fmm_##name(const __grid_constant__ Fmm f, int number);
-KN(l2p_velocity_f32) KN(l2p_velocity_f64) KN(l2p_gradient_f32) KN(l2p_gradient_f64) KN(l2p_force_f32) KN(l2p_force_f64)
+#define KL(name) extern "C" __global__ void fmm_l2p_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c, int leaves);
+KL(velocity_f32) KL(velocity_f64) KL(gradient_f32) KL(gradient_f64) KL(force_f32) KL(force_f64)
 KN(m2m_f64) KN(m2m_f32) KN(m2m_f32x3) KN(l2l_f64) KN(l2l_f32) KN(l2l_f32x3)
 extern "C" __global__ void fmm_sort(const __grid_constant__ Fmm f, u32 pass);
 extern "C" __global__ void fmm_operators(const __grid_constant__ Fmm f, void *out, u32 tiles, u32 parts);
 K(fmm_m2l_f64_1) K(fmm_m2l_f64_2) K(fmm_m2l_f64_3) K(fmm_m2l_f64_4) K(fmm_m2l_f64_5) K(fmm_m2l_f32_1) K(fmm_m2l_f32_2) K(fmm_m2l_f32_3)
 K(fmm_m2l_f32x3_1) K(fmm_m2l_f32x3_2) K(fmm_m2l_f32x3_3)
+K(fmm_m2l_few_f64_0) K(fmm_m2l_few_f64_1) K(fmm_m2l_few_f64_4) K(fmm_m2l_few_f64_8) K(fmm_m2l_few_f32_0) K(fmm_m2l_few_f32_1) K(fmm_m2l_few_f32_4) K(fmm_m2l_few_f32_8)
+K(fmm_m2l_few_f32x3_0) K(fmm_m2l_few_f32x3_1) K(fmm_m2l_few_f32x3_4) K(fmm_m2l_few_f32x3_8)
 typedef void (*Kernel)(Fmm);
 typedef void (*Numbered)(Fmm, int);
+typedef void (*Last)(Fmm, Check, int);
 
 template <class V> V *device(size_t n) { V *p; CK(cudaMalloc(&p, std::max<size_t>(n, 1) * sizeof(V))); CK(cudaMemset(p, 0xff, std::max<size_t>(n, 1) * sizeof(V))); return p; }
 template <class V> V *upload(const std::vector<V> &v) { V *p = device<V>(v.size()); CK(cudaMemcpy(p, v.data(), v.size() * sizeof(V), cudaMemcpyHostToDevice)); return p; }
@@ -171,7 +175,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     f.stretch = getenv("STRETCH") ? atof(getenv("STRETCH")) : 1;
     f.normalization = 1; f.core_range = kappa; f.order = P; f.stride = stride; f.components = nc; f.kind = w.kind; f.regularization = w.reg;
     f.inputs_are_f64 = f64 ? 7 : 0; f.out_is_f64 = f64; f.fields = charge ? 4 : w.gradient ? 12 : 3;
-    f.field = device<T>((size_t)nt * f.fields);
+    f.field = device<T>((1 + std::min(kMostParts, kPartRows / nt)) * (size_t)nt * f.fields);
     T *main_out = device<T>((size_t)nt * 3), *gradient_out = device<T>((size_t)nt * 9);
     f.out_main = main_out; f.out_gradient = w.gradient ? gradient_out : nullptr;
     // Parts of the columns: one tile a warp; so many of L2L that two blocks fit a multiprocessor.
@@ -200,13 +204,22 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     if ((int)f.m2l_stages > m2l_groups) f.m2l_stages -= f.m2l_stages % m2l_groups;
     const int m2l_shared = f.m2l_stages * 1024 * m2l_rows + m2l_lists;
     CK(cudaFuncSetAttribute((const void *)m2l, cudaFuncAttributeMaxDynamicSharedMemorySize, m2l_shared));
+    // Few cells have a kernel of their own.
+    Kernel few = nullptr;
+    int few_blocks = 0;
+    if ((f.max_level <= 2 ? P <= 10 : f.max_level == 3 && P <= 7 && !split3 && nc == 3) && !getenv("MANY")) {
+        const Kernel few_of[3][4] = {{fmm_m2l_few_f64_0, fmm_m2l_few_f64_1, fmm_m2l_few_f64_4, fmm_m2l_few_f64_8}, {fmm_m2l_few_f32_0, fmm_m2l_few_f32_1, fmm_m2l_few_f32_4, fmm_m2l_few_f32_8},
+                                     {fmm_m2l_few_f32x3_0, fmm_m2l_few_f32x3_1, fmm_m2l_few_f32x3_4, fmm_m2l_few_f32x3_8}};
+        few = few_of[parts][P <= 6 ? 0 : P == 7 ? 1 : P == 8 ? 2 : 3];
+        for (int level = 2; level <= (int)f.max_level; level++) { const int parents = 1 << 3 * (level - 1), cells = 16 / nc; few_blocks += 8 * ((parents + cells - 1) / cells) << (f.max_level == 2 ? 3 : 0); }
+    }
     Kernel gather = f64 ? (Kernel)fmm_gather_f64 : (Kernel)fmm_gather_f32, p2m = nullptr;
 #define PICK(T_, P_) if (P == P_ && f64 == !strcmp(#T_, "f64")) p2m = charge ? fmm_p2m_charge_##T_##_##P_ : fmm_p2m_vortex_##T_##_##P_;
     EACH_F32(PICK) EACH_F64(PICK)
     Kernel p2p = segment ? (f64 ? fmm_p2p_segment_f64 : fmm_p2p_segment_f32) : charge ? (f64 ? fmm_p2p_charge_f64 : fmm_p2p_charge_f32) : w.reg ? (w.gradient ? (f64 ? fmm_p2p_particle_core_gradient_f64 : fmm_p2p_particle_core_gradient_f32) : (f64 ? fmm_p2p_particle_core_f64 : fmm_p2p_particle_core_f32)) : w.gradient ? (f64 ? fmm_p2p_particle_gradient_f64 : fmm_p2p_particle_gradient_f32) : (f64 ? fmm_p2p_particle_f64 : fmm_p2p_particle_f32);
-    Numbered l2p = charge ? (f64 ? fmm_l2p_force_f64 : fmm_l2p_force_f32) : w.gradient ? (f64 ? fmm_l2p_gradient_f64 : fmm_l2p_gradient_f32) : (f64 ? fmm_l2p_velocity_f64 : fmm_l2p_velocity_f32);
+    Last l2p = charge ? (f64 ? fmm_l2p_force_f64 : fmm_l2p_force_f32) : w.gradient ? (f64 ? fmm_l2p_gradient_f64 : fmm_l2p_gradient_f32) : (f64 ? fmm_l2p_velocity_f64 : fmm_l2p_velocity_f32);
     const size_t queue = 512 * sizeof(Vec4<T>) * 2;
-    const size_t p2p_shared = w.reg || segment ? queue : std::max<size_t>(256 * (charge ? 4 : 8), 512) * sizeof(T);
+    const size_t p2p_shared = charge ? queue / 2 : queue;
     CK(cudaFuncSetAttribute((const void *)p2p, cudaFuncAttributeMaxDynamicSharedMemorySize, p2p_shared));
     int p2p_blocks; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&p2p_blocks, (const void *)p2p, 128, p2p_shared));
     Kernel smooth = segment ? (f64 ? fmm_smooth_segment_f64 : fmm_smooth_segment_f32) : w.gradient ? (f64 ? fmm_smooth_particle_gradient_f64 : fmm_smooth_particle_gradient_f32) : (f64 ? fmm_smooth_particle_f64 : fmm_smooth_particle_f32);
@@ -219,6 +232,10 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     const size_t smooth_shared = queue + 128 * f.fields * sizeof(T);
     CK(cudaFuncSetAttribute((const void *)smooth, cudaFuncAttributeMaxDynamicSharedMemorySize, smooth_shared));
     int smooth_blocks; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&smooth_blocks, (const void *)smooth, 128, smooth_shared));
+    // L2P compares with the sample's sums: here with zeros.
+    Check check{};
+    check.exact = device<double>(32 * 12); check.ticket = device<u32>(2); check.head = device<u32>(16); check.size = device<Squares>(kMostSizes); check.kinds = 1;
+    CK(cudaMemset(check.exact, 0, 32 * 12 * sizeof(double))); CK(cudaMemset(check.ticket, 0, 2 * sizeof(u32)));
     // As many leaves a block as a sixth of a multiprocessor's shared memory holds.
     const int degrees = charge ? P : P - 1;
     auto l2p_bytes = [&](int leaves) { return std::min(leaves, 4) * ((P * (P + 1) * nc * sizeof(T) + 15) / 16 * 16) + leaves * (((degrees * (degrees + 1) * (charge ? 4 : w.gradient ? 12 : 3) * sizeof(T) + 15) / 16 | 1) * 16); };
@@ -260,16 +277,19 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
         mark();
         m2m<<<4 * sms, 256, 0, s>>>(f, m2m_parts);
         mark();
-        m2l<<<sms, 256 + 128 * m2l_groups, m2l_shared, s>>>(f);
-        (f64 ? fmm_add_parts_f64 : fmm_add_parts_f32)<<<2 * sms, 256, 0, s>>>(f);
+        if (few) few<<<few_blocks, f64 || split3 ? 256 : 384, 0, s>>>(f);
+        else {
+            m2l<<<sms, 256 + 128 * m2l_groups, m2l_shared, s>>>(f);
+            (f64 ? fmm_add_parts_f64 : fmm_add_parts_f32)<<<2 * sms, 256, 0, s>>>(f);
+        }
         mark();
         l2l<<<4 * sms, 256, l2l_shared, s>>>(f, l2l_parts);
         mark();
         if (f.smooth_power) smooth<<<smooth_blocks * sms, 128, smooth_shared, s>>>(f);
         mark();
-        p2p<<<p2p_blocks * sms, 128, p2p_shared, s>>>(f);
+        p2p<<<12 * sms, 128, p2p_shared, s>>>(f);
         mark();
-        l2p<<<8 * sms, 128, l2p_shared, s>>>(f, leaves);
+        l2p<<<8 * sms, 128, l2p_shared, s>>>(f, check, leaves);
         mark();
         CK(cudaGetLastError());
     };

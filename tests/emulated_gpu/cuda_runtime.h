@@ -14,16 +14,18 @@
 #define __device__
 #define __host__
 #define __grid_constant__
+#define __noinline__
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
-// The build (harness.rs) reads these two in the preprocessed text.
+// The build (translate.rs) reads these in the preprocessed text.
 #define __global__ WFMM_GLOBAL
 #define __shared__ WFMM_SHARED
+#define __cluster_dims__(x, y, z) WFMM_CLUSTER_##x##_##y##_##z
 #undef __forceinline__
 #define __forceinline__ inline
 
 #define threadIdx (emulated::current->index)
-#define blockIdx (emulated::block_index)
+#define blockIdx (emulated::current->block_index)
 #define blockDim (emulated::block_size)
 #define gridDim (emulated::grid_size)
 constexpr int warpSize = 32;
@@ -81,18 +83,18 @@ template <class T> inline T __ldcs(const T *p) { return *p; }
 template <class T> inline void __stcs(T *p, T x) { *p = x; }
 template <class T> inline void __stcg(T *p, T x) { *p = x; }
 
-// ---- Atomics: fibers are not interrupted. ------------------------------------------------------------------------------
+// ---- Atomics: fibers are not interrupted in them. ------------------------------------------------------------------------------
 
 template <class T> using Same = std::common_type_t<T>; // the type of the place decides
-template <class T> inline T atomicAdd(T *at, Same<T> x) { const T old = *at; *at = old + x; return old; }
-template <class T> inline T atomicSub(T *at, Same<T> x) { const T old = *at; *at = old - x; return old; }
-template <class T> inline T atomicOr(T *at, Same<T> x) { const T old = *at; *at = old | x; return old; }
-template <class T> inline T atomicAnd(T *at, Same<T> x) { const T old = *at; *at = old & x; return old; }
-template <class T> inline T atomicMax(T *at, Same<T> x) { const T old = *at; if (old < x) *at = x; return old; }
-template <class T> inline T atomicMin(T *at, Same<T> x) { const T old = *at; if (x < old) *at = x; return old; }
-template <class T> inline T atomicExch(T *at, Same<T> x) { const T old = *at; *at = x; return old; }
-template <class T> inline T atomicCAS(T *at, Same<T> is, Same<T> x) { const T old = *at; if (old == is) *at = x; return old; }
-inline void __threadfence() {}
+template <class T> inline T atomicAdd(T *at, Same<T> x) { emulated::give_way(); const T old = *at; *at = old + x; return old; }
+template <class T> inline T atomicSub(T *at, Same<T> x) { emulated::give_way(); const T old = *at; *at = old - x; return old; }
+template <class T> inline T atomicOr(T *at, Same<T> x) { emulated::give_way(); const T old = *at; *at = old | x; return old; }
+template <class T> inline T atomicAnd(T *at, Same<T> x) { emulated::give_way(); const T old = *at; *at = old & x; return old; }
+template <class T> inline T atomicMax(T *at, Same<T> x) { emulated::give_way(); const T old = *at; if (old < x) *at = x; return old; }
+template <class T> inline T atomicMin(T *at, Same<T> x) { emulated::give_way(); const T old = *at; if (x < old) *at = x; return old; }
+template <class T> inline T atomicExch(T *at, Same<T> x) { emulated::give_way(); const T old = *at; *at = x; return old; }
+template <class T> inline T atomicCAS(T *at, Same<T> is, Same<T> x) { emulated::give_way(); const T old = *at; if (old == is) *at = x; return old; }
+inline void __threadfence() { emulated::give_way(); }
 inline void __threadfence_block() {}
 inline void __nanosleep(unsigned) { emulated::spin(); }
 
@@ -181,6 +183,17 @@ inline void __syncthreads() { emulated::barrier(0, blockDim.x, true); }
 inline int __syncthreads_count(int is) { return emulated::barrier(0, blockDim.x, true, is != 0); }
 inline int __syncthreads_or(int is) { return __syncthreads_count(is) != 0; }
 inline int __syncthreads_and(int is) { return __syncthreads_count(is) == (int)blockDim.x; }
+
+// ---- Clusters: PTX, by the names that translate.rs makes of it. ---------------------------------------------------------
+
+inline size_t __cvta_generic_to_shared(const void *p) { return emulated::shared_address(p); }
+namespace emulated {
+inline void barrier_cluster_arrive_release_aligned() { cluster_arrive(); }
+inline void barrier_cluster_wait_acquire_aligned() { cluster_wait(); }
+inline void mapa_shared__cluster_u32(unsigned &there, unsigned here, unsigned rank) { there = address_in(rank, here); }
+inline void st_shared__cluster_f64(unsigned at, double v) { store_shared(at, &v, sizeof v); }
+inline void st_shared__cluster_u16(unsigned at, unsigned short v) { store_shared(at, &v, sizeof v); }
+} // namespace emulated
 
 // ---- Matrix products. --------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 // What tests/fake_driver/cuda.c asks for where kernels are to run: a kernel by its name, launches and clearings, now or when a
 // recorded graph is replayed. Streams need nothing: what is queued first is done first, and at once.
-#include "threads.h"
+#include "trees.h"
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -15,8 +15,8 @@ namespace emulated {
 
 static Kernel *kernels;
 
-Kernel::Kernel(const char *unit, const char *name, std::function<Body(void **)> bind, unsigned char *memory)
-    : unit(unit), name(name), bind(std::move(bind)), memory(memory), next(kernels) { kernels = this; }
+Kernel::Kernel(const char *unit, const char *name, std::function<Body(void **)> bind, unsigned cluster)
+    : unit(unit), name(name), bind(std::move(bind)), cluster(cluster), next(kernels) { kernels = this; }
 
 typedef std::vector<std::function<void()>> Graph;
 
@@ -24,6 +24,11 @@ typedef std::vector<std::function<void()>> Graph;
 static std::mutex turn;
 // What this thread records; null: it does not.
 static thread_local std::unique_ptr<Graph> recording;
+
+const Kernel *find_kernel(const char *unit, const char *name) {
+    for (const Kernel *k = kernels; k; k = k->next) if (!strcmp(k->unit, unit) && !strcmp(k->name, name)) return k;
+    return nullptr;
+}
 
 static void queue(std::function<void()> work) {
     if (recording) { recording->push_back(std::move(work)); return; }
@@ -49,18 +54,19 @@ const char *emulated_unit(const void *image) {
     return nullptr;
 }
 
-const void *emulated_kernel(const char *unit, const char *name) {
-    for (const Kernel *k = kernels; k; k = k->next) if (!strcmp(k->unit, unit) && !strcmp(k->name, name)) return k;
-    return nullptr;
+// `major`: of the compute capability; only from 9 on there are clusters.
+const void *emulated_kernel(const char *unit, const char *name, int major) {
+    const Kernel *k = find_kernel(unit, name);
+    return k && k->cluster > 1 && major < 9 ? nullptr : k;
 }
 
 int emulated_launch(const void *kernel, const unsigned *grid, const unsigned *block, unsigned shared, void **arguments) {
     const Kernel *k = (const Kernel *)kernel;
-    if (block[1] != 1 || block[2] != 1 || block[0] > 1024 || grid[1] > 65535 || grid[2] > 65535) return 1;
-    const Body body = k->bind(arguments);
+    if (block[1] != 1 || block[2] != 1 || block[0] > 1024 || grid[1] > 65535 || grid[2] > 65535 || grid[0] % k->cluster) return 1;
+    const Body body = k->bind(arguments), then = comparison(*k, arguments);
     const Index size{grid[0], grid[1], grid[2]};
     const unsigned threads = block[0];
-    queue([=] { run(k->name, body, size, threads, k->memory, shared); });
+    queue([=] { run(*k, body, size, threads, shared); if (then) then(); });
     return 0;
 }
 

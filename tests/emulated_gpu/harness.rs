@@ -1,11 +1,15 @@
 //! Builds a driver whose device is the CPU: every kernels/*.cu compiled as C++ against the emulation beside this file, behind
 //! tests/fake_driver/cuda.c. Runs a test of the calling program again under it, in a process of its own.
 
+#[path = "translate.rs"]
+mod translate;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
 use std::time::SystemTime;
+use translate::{Kernel, translate};
 
 const CHILD: &str = "EMULATED_IMAGES";
 
@@ -91,12 +95,15 @@ fn build(folder: &Path, library: &Path) {
     let parts = [
         ("CC", "cc", "-DEMULATED", "tests/fake_driver/cuda.c"),
         ("CXX", "c++", "-fvisibility=hidden", "tests/emulated_gpu/threads.cpp"),
+        ("CXX", "c++", "-fvisibility=hidden", "tests/emulated_gpu/shared.cpp"),
         ("CXX", "c++", "-fvisibility=hidden", "tests/emulated_gpu/driver.cpp"),
+        ("CXX", "c++", "-fvisibility=hidden", "tests/emulated_gpu/trees.cpp"),
     ];
     for (variable, name, flag, source) in parts {
         let object = folder.join(source.replace('/', "-")).with_extension("o");
         let mut command = compiler(variable, name);
-        command.args(strict).arg(flag).arg(root().join(source)).arg("-o").arg(&object);
+        command.args(strict).arg(flag).arg("-I").arg(root().join("tests/emulated_gpu"));
+        command.arg("-isystem").arg(root().join("kernels")).arg(root().join(source)).arg("-o").arg(&object);
         must(command);
         objects.push(object);
     }
@@ -119,14 +126,20 @@ fn compile(unit: &Path, folder: &Path) -> PathBuf {
         command
     };
     let start = folder.join(format!("{name}.cpp"));
-    let memory = "alignas(1024) unsigned char memory[264192];";
-    let text = format!("#include <cuda_runtime.h>\nnamespace unit {{\n{memory}\n#include \"{}\"\n}}\n", unit.display());
-    fs::write(&start, text.replace("unit {", &format!("unit_{name} {{"))).unwrap();
+    let before = format!("before_{name}.h");
+    let before = if root().join("tests/emulated_gpu").join(&before).is_file() {
+        format!("#include \"{before}\"")
+    } else {
+        String::new()
+    };
+    let unit = unit.display();
+    let text = format!("#include <cuda_runtime.h>\nnamespace unit_{name} {{\n{before}\n#include \"{unit}\"\n}}\n");
+    fs::write(&start, text).unwrap();
     let text = String::from_utf8(must(command("-E", &start))).unwrap();
-    let (mut text, names) = as_functions(&text);
-    for kernel in names {
+    let (mut text, kernels) = translate(&text);
+    for Kernel { name: kernel, cluster } in kernels {
         text += &format!(
-            "\nstatic emulated::Kernel kernel_{kernel}(\"{name}\", \"{kernel}\", emulated::binder(unit_{name}::{kernel}), unit_{name}::memory);"
+            "\nstatic emulated::Kernel kernel_{kernel}(\"{name}\", \"{kernel}\", emulated::binder(unit_{name}::{kernel}), {cluster});"
         );
     }
     let (whole, object) = (folder.join(format!("{name}.ii")), folder.join(format!("{name}.o")));
@@ -139,18 +152,4 @@ fn compile(unit: &Path, folder: &Path) -> PathBuf {
     command.args(["-fpreprocessed", "-o"]).arg(&object);
     must(command);
     object
-}
-
-/// Kernels as plain functions, with their names; shared memory as static variables, dynamic shared memory as the unit's array.
-fn as_functions(text: &str) -> (String, Vec<String>) {
-    let mut names = Vec::new();
-    let mut parts = text.split("WFMM_GLOBAL");
-    let mut out = parts.next().unwrap_or_default().trim_end().trim_end_matches("extern \"C\"").to_owned();
-    for part in parts {
-        let head = part.split('(').next().unwrap_or_default();
-        names.extend(head.split_whitespace().last().map(str::to_owned));
-        out.push_str(part.trim_end().trim_end_matches("extern \"C\""));
-        out.push('\n');
-    }
-    (out.replace("extern WFMM_SHARED", "extern").replace("WFMM_SHARED", "static"), names)
 }

@@ -21,7 +21,7 @@ static int most_shared(void) {
 
 #ifdef EMULATED
 const char *emulated_unit(const void *image);
-const void *emulated_kernel(const char *unit, const char *name);
+const void *emulated_kernel(const char *unit, const char *name, int major);
 int emulated_launch(const void *kernel, const unsigned *grid, const unsigned *block, unsigned shared, void **arguments);
 void emulated_clear(uint64_t at, unsigned char value, size_t bytes);
 void emulated_record(void);
@@ -78,8 +78,9 @@ int cuDeviceGetCount(int *count) { *count = is("empty") ? 0 : is("two") ? 2 : 1;
 int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
 int cuDeviceGetName(char *name, int capacity, int device) { (void)device; strncpy(name, "Fake GPU", (size_t)capacity); return 0; }
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; *bytes = (size_t)8 << 30; return 0; }
+static int major(void) { return is("old_gpu") ? 6 : is("ampere") ? 8 : 9; }
 int cuDeviceGetAttribute(int *value, int which, int device) {
-    *value = which == 75 ? (is("old_gpu") ? 6 : 9) : which == 76 ? (is("old_gpu") ? 1 : 0) : which == 16 ? 10 + device : which == 97 ? most_shared() : 1;
+    *value = which == 75 ? major() : which == 76 ? (is("old_gpu") ? 1 : 0) : which == 16 ? 10 + device : which == 97 ? most_shared() : 1;
     return 0;
 }
 int cuDevicePrimaryCtxRetain(void **out, int device) {
@@ -198,7 +199,7 @@ static struct { char name[64]; const void *kernel; unsigned allowed; } functions
 int cuModuleGetFunction(void **f, void *module, const char *name) {
     const void *kernel = module;
 #ifdef EMULATED
-    if (!(kernel = emulated_kernel(module, name))) return 500;
+    if (!(kernel = emulated_kernel(module, name, major()))) return 500;
 #endif
     for (int i = 0; i < 256; i++) {
         if (!functions[i].name[0]) { strncpy(functions[i].name, name, 63); functions[i].kernel = kernel; functions[i].allowed = 49152; }
@@ -231,8 +232,10 @@ int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsi
     const char *name = f; /* comes first */
     note(name, -1);
     if (!strcmp(name, "extent")) later(NULL, (const void *)*(uintptr_t *)p[0], 0, *(long long *)p[1]);
+#ifndef EMULATED
     /* The first word of the FMM's argument is the address of its state, whose first word are its flags. */
-    if (!strcmp(name, "fmm_renew") || !strcmp(name, "fmm_small_boxes")) **(unsigned **)p[0] = 0;
+    if (!strcmp(name, "fmm_renew") || !strcmp(name, "fmm_small_boxes") || !strncmp(name, "fmm_cluster_finish", 18)) **(unsigned **)p[0] = 0;
+#endif
     if (!strcmp(name, "fmm_inside") && is("outside")) **(unsigned **)p[0] |= 8;
     for (int i = 0; i < 256; i++) {
         if (f != &functions[i]) continue;
@@ -245,7 +248,7 @@ int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsi
 #endif
     }
 #ifndef EMULATED
-    if (!strcmp(name, "fmm_verdict")) verdict(*(uint64_t **)p[0], p[1]);
+    if (!strncmp(name, "fmm_l2p", 7)) verdict(*(uint64_t **)p[0], p[1]);
 #endif
     return is("kernel") ? 700 : 0;
 }

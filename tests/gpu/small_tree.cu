@@ -1,5 +1,5 @@
 // The trees of a small problem (kernels/fmm_small.cuh) against those of the kernels for any size (fmm_tree.cu): every
-// number that the other passes read must be the same. Then the time of both, and what a graph of empty kernels takes.
+// number that the other passes read must be the same; so must be those of the clusters (kernels/fmm_cluster.cuh, on Hopper). Then the time of both, and what a graph of empty kernels takes.
 //   nvcc -std=c++17 -O3 -arch=sm_90 -o small_tree tests/gpu/small_tree.cu kernels/fmm_tree.cu
 //   small_tree [REPETITIONS]; small_tree POINTS LEVELS: time of the kernels for any size
 #include <algorithm>
@@ -13,7 +13,7 @@ using namespace fmm;
 #define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { printf("%s: %s line %d\n", #x, cudaGetErrorString(e_), __LINE__); exit(1); } } while (0)
 #define K(name) extern "C" __global__ void name(const __grid_constant__ Fmm f);
 K(fmm_bounds) K(fmm_keys) K(fmm_leaves) K(fmm_scan) K(fmm_cells) K(fmm_links) K(fmm_gather_f32) K(fmm_gather_f64) K(fmm_lists) K(fmm_small_boxes) K(fmm_small_keys)
-K(fmm_small_places_f32) K(fmm_small_places_f64) K(fmm_small_cells) K(fmm_small_lists)
+K(fmm_cluster_trees) K(fmm_cluster_finish_f32) K(fmm_cluster_finish_f64) K(fmm_small_places_f32) K(fmm_small_places_f64) K(fmm_small_cells) K(fmm_small_lists)
 extern "C" __global__ void fmm_sort(const __grid_constant__ Fmm f, u32 pass);
 constexpr int kTile = 2048; // points of a block of fmm_sort
 __global__ void nothing() {}
@@ -75,10 +75,17 @@ static void general(const Fmm &f, bool f64, cudaStream_t s) {
     CK(cudaGetLastError());
 }
 
-static void small(const Fmm &f, bool f64, cudaStream_t s) {
+// The kernels for small problems; `cluster`: those for Hopper.
+static void small(const Fmm &f, bool f64, bool cluster, cudaStream_t s) {
     const int most = std::max(f.tree[0].n, f.tree[1].n), keys = 4 * ((most + 511) / 512 * 512);
-    auto places = f64 ? fmm_small_places_f64 : fmm_small_places_f32;
-    for (auto kernel : {places, fmm_small_cells}) CK(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536));
+    auto places = f64 ? fmm_small_places_f64 : fmm_small_places_f32, finish = f64 ? fmm_cluster_finish_f64 : fmm_cluster_finish_f32;
+    for (auto kernel : {places, fmm_small_cells, fmm_cluster_trees}) CK(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536));
+    if (cluster) {
+        fmm_cluster_trees<<<dim3(8, 2), 1024, (size_t)(most > 8192 ? 128 : 64) << 3 * f.max_level, s>>>(f);
+        finish<<<dim3(66, 4), 256, 0, s>>>(f);
+        CK(cudaGetLastError());
+        return;
+    }
     fmm_small_boxes<<<dim3((most + 255) / 256, 2), 256, 0, s>>>(f);
     fmm_small_keys<<<dim3((most + 511) / 512, 2), 512, 0, s>>>(f);
     places<<<dim3((most + 63) / 64, 2), 256, keys, s>>>(f);
@@ -104,7 +111,7 @@ template <class T> static void compare(const Arrays &a, const Arrays &b) {
     auto check = [](bool ok, const char *what) { if (!ok) { printf("  %s differs\n", what); wrong++; } };
     check(s.flags == o.flags, "flags"); check(!memcmp(s.cells, o.cells, 8) && !memcmp(s.deepest, o.deepest, 8), "counts of cells");
     check(!memcmp(&s.root, &o.root, sizeof s.root), "root"); check(!memcmp(s.level_begin, o.level_begin, sizeof s.level_begin), "levels");
-    check(!memcmp(s.bin_count, o.bin_count, sizeof s.bin_count), "bins"); check(!memcmp(s.work_ticket, o.work_ticket, sizeof s.work_ticket) && o.near_pairs == 0 && o.parts == 0, "counters");
+    check(!memcmp(s.bin_count, o.bin_count, sizeof s.bin_count), "bins"); check(!memcmp(s.translated, o.translated, sizeof s.translated) && !memcmp(s.work_ticket, o.work_ticket, sizeof s.work_ticket) && o.near_pairs == 0 && o.parts == 0, "counters");
     for (int k = 0; k < 2; k++) {
         const Tree &t = a.f.tree[k], &u = b.f.tree[k];
         const size_t n = t.n, m = s.level_begin[k][kLevels];
@@ -145,11 +152,17 @@ template <class T> static void run(const Case &c, int times) {
     CK(cudaMemset(b.f.state, 0, sizeof(State)));
     general(a.f, c.f64, 0); CK(cudaDeviceSynchronize());
     const int before = wrong;
-    for (int k = 0; k < 2; k++) { small(b.f, c.f64, 0); CK(cudaDeviceSynchronize()); compare<T>(a, b); } // the second finds what the first left
+    for (int k = 0; k < 4; k++) { // the second finds what the first left
+        if (k >= 2 && c.max_level > 3) break;
+        if (k == 2) CK(cudaMemset(b.f.state, 0xff, offsetof(State, longest)));
+        for (const Tree &t : b.f.tree) for (void *p : {(void *)t.key, (void *)t.order, t.point, (void *)t.info, (void *)t.begin}) CK(cudaMemset(p, 0xdd, 128));
+        small(b.f, c.f64, k >= 2, 0); CK(cudaDeviceSynchronize()); compare<T>(a, b);
+    }
     State s; CK(cudaMemcpy(&s, a.f.state, sizeof s, cudaMemcpyDeviceToHost));
     printf("%-5s %5d + %5d %s, leaves of %3d, depth at most %2d (found %u), %5u + %5u cells, flags %u: %s", c.shape, c.n[0], c.n[1], c.f64 ? "f64" : "f32", c.capacity, c.max_level, s.deepest[0],
            s.cells[0], s.cells[1], s.flags, wrong == before ? "same" : "DIFFERENT");
-    if (times) printf("; %.1f us, now %.1f us", replay([&](cudaStream_t st) { general(a.f, c.f64, st); }, times), replay([&](cudaStream_t st) { small(b.f, c.f64, st); }, times));
+    if (times) printf("; %.1f us, now %.1f us", replay([&](cudaStream_t st) { general(a.f, c.f64, st); }, times), replay([&](cudaStream_t st) { small(b.f, c.f64, false, st); }, times));
+    if (times && c.max_level < 4) printf(", as clusters %.1f us", replay([&](cudaStream_t st) { small(b.f, c.f64, true, st); }, times));
     printf("\n");
     fflush(stdout);
     for (Arrays *w : {&a, &b}) for (int k = 0; k < 2; k++) { const Tree &t = w->f.tree[k]; for (void *p : {(void *)t.key, (void *)t.key_other, (void *)t.order, (void *)t.order_other, t.point, (void *)t.info, (void *)t.cell_key}) cudaFree(p); }
@@ -172,7 +185,8 @@ int main(int argc, char **argv) {
     if (argc > 2) { time_large<float>((int)atof(argv[1]), atoi(argv[2])); return wrong != 0; }
     const int times = argc > 1 ? atoi(argv[1]) : 50;
     const Case cases[] = {
-        {"cube", {5000, 5000}, 63, 4, 2, 0, 1.45, false}, {"cube", {5000, 5000}, 63, 3, 2, 0, 1.45, false}, {"cube", {5000, 5000}, 120, 3, 1, 0, 1, false}, {"cube", {5000, 5000}, 63, 4, 2, 0, 1.45, true},
+        {"cube", {5000, 5000}, 63, 4, 2, 0, 1.45, false}, {"cube", {5000, 5000}, 63, 3, 2, 0, 1.45, false}, {"cube", {5000, 5000}, 120, 3, 1, 0, 1, false}, {"cube", {5000, 5000}, 160, 2, 1, 0, 1, false}, {"cube", {5000, 5000}, 160, 2, 1, 0, 1, true}, {"cube", {16384, 12000}, 160, 3, 1, 3, 1, true},
+        {"cube", {16384, 10000}, 160, 2, 1, 0, 1, false}, {"cube", {3000, 3000}, 63, 3, 2, 0, 1, true}, {"cube", {10000, 10000}, 60, 3, 1, 6, 1, false}, {"spot", {9000, 700}, 63, 3, 2, 0, 1, false}, {"line", {4000, 8000}, 20, 3, 1, 3, 1.1, true}, {"cube", {1, 8191}, 30, 3, 2, 3, 1, false}, {"cube", {2, 3}, 63, 1, 1, 0, 1, false}, {"point", {1, 1}, 63, 0, 0, 0, 1, true}, {"cube", {5000, 5000}, 63, 4, 2, 0, 1.45, true},
         {"cube", {8192, 8192}, 63, 4, 2, 0, 1, true}, {"cube", {16384, 16384}, 63, 4, 2, 0, 1, false}, {"cube", {16384, 16000}, 63, 4, 2, 0, 1.2, true}, {"cube", {8192, 1}, 63, 4, 2, 3, 1, false},
         {"cube", {1, 8191}, 30, 4, 2, 3, 1, false}, {"cube", {1023, 1025}, 63, 4, 2, 6, 1, true}, {"cube", {33, 7000}, 8, 4, 1, 6, 1.2, true}, {"spot", {5000, 3000}, 63, 4, 2, 0, 1, true},
         {"spot", {5000, 3000}, 63, 4, 2, 0, 1, false}, {"line", {4000, 8000}, 20, 4, 1, 3, 1.1, true}, {"line", {16000, 12000}, 2, 4, 1, 0, 1.1, true}, {"point", {3000, 2000}, 63, 4, 1, 0, 1, true},

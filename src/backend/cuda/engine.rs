@@ -181,7 +181,7 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
         self.report.seconds = Default::default();
         self.report.seconds[Pass::Transfer as usize] = (whole - computed).max(0.0);
         if self.by_fmm {
-            self.fmm.note(&mut self.report)?;
+            self.fmm.note(&mut self.report, computed)?;
             self.report.method = WFMM_METHOD_FMM;
         } else {
             self.report.seconds[Pass::P2p as usize] = computed;

@@ -99,7 +99,7 @@ pub struct StateHead {
     pub near_pairs: u64,
     pub core_pairs: u64,
     pub far_pairs: u64,
-    /// Of field and gradient at the sampled targets, from fmm_check.cu.
+    /// Of field and gradient at the sampled targets, from fmm_check.cuh.
     pub error: [f64; 2],
 }
 

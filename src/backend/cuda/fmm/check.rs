@@ -21,12 +21,12 @@ const NUMBERS: usize = 12;
 const TERMS: usize = 14;
 /// Sources that a block takes at a time.
 const SOURCES: usize = 256;
-/// Most targets whose field gives the size that errors are relative to: so many blocks of a thread a target.
-const SIZE_BLOCKS: u32 = 128;
+/// Sums of L2P's warps at most that give the size that errors are relative to, of three numbers each.
+const SIZES: usize = 1024 + 4;
 /// A gradient's error counts a thirtieth, as on the CPU.
 const GRADIENT: f64 = 30.0;
 
-/// Mirrors `Check` of kernels/fmm_check.cu.
+/// Mirrors `Check` of kernels/fmm_check.cuh, which compares in the last block of L2P.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CheckArg {
@@ -34,12 +34,13 @@ pub struct CheckArg {
     exact: u64,
     ticket: u64,
     head: u64,
+    size: u64,
     slot: u32,
     /// Kinds of source that make the field; 0: others come after this one.
     kinds: u32,
 }
 
-const _: () = assert!(size_of::<CheckArg>() == 40 && size_of::<StateHead>() == 64);
+const _: () = assert!(size_of::<CheckArg>() == 48 && size_of::<StateHead>() == 64);
 const _: () = assert!(std::mem::offset_of!(StateHead, error) == 48);
 
 /// Place of a kind among those of the field.
@@ -52,7 +53,6 @@ pub struct Place {
 #[derive(Debug, Clone, Copy)]
 pub struct CheckKernels {
     sample: Function,
-    verdict: Function,
 }
 
 impl CheckKernels {
@@ -63,11 +63,8 @@ impl CheckKernels {
             Kind::Segment => format!("segments_{}", name_of(recipe.regularization)),
         };
         let gradient = if recipe.gradient { "_gradient" } else { "" };
-        let kernel = |name: &str| context.function("fmm_check", name);
-        Ok(Self {
-            sample: kernel(&format!("fmm_sample_{kind}{gradient}_{}", T::SUFFIX))?,
-            verdict: kernel("fmm_verdict")?,
-        })
+        let sample = format!("fmm_sample_{kind}{gradient}_{}", T::SUFFIX);
+        Ok(Self { sample: context.function("fmm_check", &sample)? })
     }
 }
 
@@ -79,6 +76,7 @@ pub struct Check {
     done: Event,
     partial: Buffer<f64>,
     exact: Buffer<f64>,
+    size: Buffer<f64>,
     ticket: Buffer<u32>,
     /// Fields to be added.
     main: Buffer<u8>,
@@ -95,6 +93,7 @@ impl Check {
             done: Event::new(context)?,
             partial: Buffer::new(context),
             exact: Buffer::new(context),
+            size: Buffer::new(context),
             ticket: Buffer::new(context),
             main: Buffer::new(context),
             gradient: Buffer::new(context),
@@ -102,12 +101,18 @@ impl Check {
         };
         check.partial.reserve(blocks * TERMS * SAMPLES)?;
         check.exact.reserve(KINDS * SAMPLES * NUMBERS)?;
+        check.size.reserve(3 * SIZES)?;
         check.ticket.clear(2, stream)?;
         Ok(check)
     }
 
     pub fn bytes(&self) -> u64 {
-        self.partial.bytes() + self.exact.bytes() + self.ticket.bytes() + self.main.bytes() + self.gradient.bytes()
+        self.partial.bytes()
+            + self.exact.bytes()
+            + self.size.bytes()
+            + self.ticket.bytes()
+            + self.main.bytes()
+            + self.gradient.bytes()
     }
 
     pub fn arg(&self, place: Place, head: u64) -> CheckArg {
@@ -116,6 +121,7 @@ impl Check {
             exact: self.exact.address(),
             ticket: self.ticket.address(),
             head,
+            size: self.size.address(),
             slot: place.slot as u32,
             kinds: if place.slot + 1 == place.of { place.of as u32 } else { 0 },
         }
@@ -138,13 +144,6 @@ impl Check {
         let blocks = (f.n_in as usize).div_ceil(SOURCES).min(self.blocks).max(1);
         // SAFETY: arguments as in fmm_check.cu; `partial` has room for that many blocks.
         unsafe { launch!(stream, kernels.sample, [blocks as u32, 1, 1], 256, 0; *f, *c) }
-    }
-
-    /// Compares after all passes and sums, and brings the head to the host.
-    pub fn end(&self, kernels: &CheckKernels, f: &FmmArg, c: &CheckArg, stream: &Stream) -> Result<()> {
-        let blocks = f.tree[1].n.div_ceil(512).clamp(1, SIZE_BLOCKS);
-        // SAFETY: arguments as in fmm_check.cu; the head is page-locked memory, which the device writes where it is.
-        unsafe { launch!(stream, kernels.verdict, [blocks, 1, 1], 512, 0; *f, *c) }
     }
 
     /// Where a field of so many targets is put that will be added to `output`.

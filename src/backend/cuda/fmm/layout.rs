@@ -18,6 +18,21 @@ struct Arenas {
     targets: Arena,
 }
 
+/// Parts at most that near sources are summed in, and the sums of all targets that there is room for: `kMostParts`, `kPartRows`.
+const MOST_PARTS: usize = 16;
+const PART_ROWS: usize = 163_840;
+
+/// Parts of the near sources whose sums at `targets` targets lie behind the field; one part alone goes to the field itself.
+fn near_parts(targets: usize) -> usize {
+    let parts = MOST_PARTS.min(PART_ROWS / targets.max(1));
+    if parts > 1 { parts } else { 0 }
+}
+
+/// Most targets that share nodes: fewer where the groups would be too few for the chip.
+fn smooth_targets(targets: usize) -> u32 {
+    SMOOTH_TARGETS.min((targets / 256).max(500) as u32)
+}
+
 /// What `lay_out` found.
 pub(super) struct Laid {
     pub f: FmmArg,
@@ -99,7 +114,8 @@ impl<T: CudaReal> FmmSum<T> {
         let m2l = recipe.m2l(shared);
         (f.m2l_cells, f.m2l_stages) = (m2l.cells as u32, m2l.stages as u32);
         if let Some(smooth) = recipe.smooth {
-            (f.smooth_power, f.smooth_limit, f.smooth_targets) = (smooth.power, smooth.limit, SMOOTH_TARGETS);
+            (f.smooth_power, f.smooth_limit, f.smooth_targets) =
+                (smooth.power, smooth.limit, smooth_targets(inputs.targets.n));
         }
         (f.n_in, f.ld, f.index_base) = (sources.n as u32, inputs.segments.ld as u32, inputs.segments.index_base);
     }
@@ -151,7 +167,9 @@ impl<T: CudaReal> FmmSum<T> {
         f.local = arena.take(self.cell_capacity[1] * expansion, real);
         f.near = arena.take(self.cell_capacity[1] * 33, 4);
         f.tile_cell = arena.take(self.cell_capacity[1], 4);
-        f.field = arena.take(inputs.targets.n * recipe.fields(), real);
+        let n = inputs.targets.n;
+        let parts = if recipe.has_cores() { 0 } else { near_parts(n) };
+        f.field = arena.take((1 + parts) * n * recipe.fields(), real);
         if recipe.smooth.is_some() {
             f.smooth_list = arena.take(4 * inputs.targets.n, 4);
             f.smooth_count = arena.take(self.cell_capacity[1], 4);

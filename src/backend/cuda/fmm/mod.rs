@@ -5,7 +5,8 @@
 //!   args layout the kernels' arguments, where they lie reuse       what the last evaluation left
 //!   shifts      the same for M2M and L2L                 set         FMM or direct, all kinds of source
 //!   replay      graphs of small evaluations              trees       launches of both trees and the lists
-//!   check       the error at a few targets               mod         FmmSum: passes, retries
+//!   check       the error at a few targets               times       seconds of the passes
+//!   few         M2L where cells are few                 mod         FmmSum: passes, retries
 //! ```
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Counts stay on the
@@ -14,6 +15,7 @@
 
 mod args;
 mod check;
+mod few;
 mod layout;
 pub mod recipe;
 mod replay;
@@ -21,6 +23,7 @@ mod reuse;
 mod set;
 mod shifts;
 mod staircase;
+mod times;
 mod trees;
 
 use super::context::{Context, Function};
@@ -40,12 +43,15 @@ use replay::Replay;
 use reuse::{Keeper, Shape, Work};
 pub use set::FmmSet;
 use std::sync::Arc;
+use times::Times;
 
 // SAFETY: plain numbers without padding.
 unsafe impl Plain for StateHead {}
 
 /// Levels that a key holds.
 const DEEPEST: u32 = 21;
+/// Targets up to which there may be fewer leaves than blocks of the near field that run at a time.
+const FEW_TARGETS: u32 = 20_000;
 /// Retries of one evaluation: cells and depth of two trees, each enlarged to what the device said it needs.
 const RETRIES: usize = 12;
 
@@ -75,6 +81,7 @@ pub struct FmmSum<T: CudaReal> {
     keeper: Keeper,
     replay: Replay,
     head: Locked<StateHead>,
+    times: Times,
     /// Bounds that the host keeps: cells of each tree, and levels; levels that an evaluation found too few at less.
     cell_capacity: [usize; 2],
     max_level: u32,
@@ -124,8 +131,12 @@ struct Kernels {
     l2l: Function,
     m2l: Function,
     add_parts: Function,
+    /// M2L where cells are few.
+    few: Option<Function>,
     smooth: Option<Function>,
     p2p: Function,
+    /// With cores, for so few leaves that several blocks share one.
+    p2p_few: Option<Function>,
     l2p: Function,
     check: CheckKernels,
 }
@@ -151,7 +162,9 @@ impl<T: CudaReal> FmmSum<T> {
         if let Some(smooth) = kernels.smooth {
             context.allow_shared_memory(smooth, smooth_shared(&recipe))?;
         }
-        context.allow_shared_memory(kernels.p2p, p2p_shared(&recipe))?;
+        for p2p in [Some(kernels.p2p), kernels.p2p_few].into_iter().flatten() {
+            context.allow_shared_memory(p2p, p2p_shared(&recipe))?;
+        }
         context.allow_shared_memory(kernels.l2l, recipe.shifts(shared).shared)?;
         context.allow_shared_memory(kernels.l2p, recipe.l2p(shared).1)?;
         kernels.small.allow_shared_memory(context)?;
@@ -166,6 +179,7 @@ impl<T: CudaReal> FmmSum<T> {
             keeper: Keeper::default(),
             replay: Replay::new(context)?,
             head: Locked::new(context, 1)?,
+            times: Times::default(),
             cell_capacity: [0; 2],
             max_level: 0,
             deepened: 0,
@@ -200,7 +214,8 @@ impl<T: CudaReal> FmmSum<T> {
         stream.synchronize()
     }
 
-    /// Evaluates on `stream` and waits: the field, or an error and nothing written. `marks` are the ends of the passes.
+    /// Evaluates on `stream` and waits: the field, or an error and nothing written. `begin` and `marks` are for the ends of the
+    /// passes, if these are noted.
     pub fn evaluate(
         &mut self,
         inputs: &DeviceInputs,
@@ -208,7 +223,7 @@ impl<T: CudaReal> FmmSum<T> {
         output: Output,
         (check, place): (&Check, Place),
         stream: &Stream,
-        marks: &[(Pass, Event)],
+        (begin, marks): (&Event, &[(Pass, Event)]),
     ) -> Result<()> {
         let sources = self.sources(inputs);
         self.bound(sources.n, inputs.targets.n);
@@ -221,6 +236,12 @@ impl<T: CudaReal> FmmSum<T> {
                 continue;
             }
             let checked = check.arg(place, self.head.as_ref().as_ptr() as u64);
+            let queued = (laid.f, work, checked);
+            let (small, again) = (replay::is_small(&laid.f), self.replay.is_last(&queued));
+            let noted = self.times.wants(work, [sources.n, inputs.targets.n], small, again);
+            if noted {
+                begin.record(stream)?;
+            }
             let passes = Passes {
                 kernels: &self.kernels,
                 recipe: &self.recipe,
@@ -228,10 +249,9 @@ impl<T: CudaReal> FmmSum<T> {
                 laid: &laid,
                 work,
                 check: (check, checked),
-                marks,
+                marks: if noted { marks } else { &[] },
             };
-            let queued = (laid.f, work, checked);
-            self.replay.run(queued, stream, |replay, recorded| passes.enqueue(stream, replay, recorded))?;
+            self.replay.run(queued, noted, stream, |replay, recorded| passes.enqueue(stream, replay, recorded))?;
             stream.synchronize()?;
             if self.learn(kept.is_some()) {
                 self.keeper.keep(self.recipe.kind, inputs, shape);
@@ -314,6 +334,7 @@ impl<T: CudaReal> FmmSum<T> {
             self.keeper.was_outside();
         }
         if head.flags & DEPTH_OVERFLOW != 0 && !kept {
+            self.recipe.shallow = false;
             let more = if self.max_level < trees::SMALL_LEVELS { 1 } else { 3 };
             self.max_level = (self.max_level + more).min(DEEPEST);
             self.deepened = self.max_level;
@@ -360,10 +381,16 @@ impl Passes<'_> {
                 if let Some(smooth) = k.smooth {
                     launch!(stream, smooth, [8 * sms, 1, 1], 128, smooth_shared(self.recipe); f)?;
                 }
-                launch!(stream, k.p2p, [12 * sms, 1, 1], 128, p2p_shared(self.recipe); f)
+                let p2p = k.p2p_few.filter(|_| f.tree[1].n <= FEW_TARGETS).unwrap_or(k.p2p);
+                launch!(stream, p2p, [12 * sms, 1, 1], 128, p2p_shared(self.recipe); f)
             }
         };
         let beside = replay::is_small(&f);
+        // Cells that M2L translates between are of level 2 at least: below there is something to shift.
+        let shifted = f.max_level > 2;
+        // No more blocks than cells, and than parents of level 2 where there are no others.
+        let cells = if f.max_level < 4 { ((8 << (3 * f.max_level)) - 1) / 7 } else { u32::MAX };
+        let parents = if f.max_level < 4 { 64u32.div_ceil(16 / f.components) } else { u32::MAX / 256 };
         self.trees(stream, &mark)?;
         // The near field of cores finds its pairs by the largest core below a cell, which comes from P2M; that of others begins
         // beside it, but takes what room P2M leaves.
@@ -374,7 +401,7 @@ impl Passes<'_> {
         // SAFETY: `f` describes arrays of the arenas with the lengths that fmm.cuh asks for; launch shapes as stated there.
         unsafe {
             if work.upward {
-                launch!(stream, k.p2m, [4 * sms, 1, 1], 128, 0; f)?;
+                launch!(stream, k.p2m, [cells.min(4 * sms), 1, 1], 128, 0; f)?;
             }
         }
         if beside {
@@ -390,39 +417,47 @@ impl Passes<'_> {
         mark(Pass::P2m)?;
         // SAFETY: as above.
         unsafe {
-            if work.upward {
-                launch!(stream, k.m2m, [4 * sms, 1, 1], 256, 0; f, shifts.up)?;
+            if work.upward && shifted {
+                launch!(stream, k.m2m, [(parents * shifts.up).min(4 * sms), 1, 1], 256, 0; f, shifts.up)?;
             }
             mark(Pass::M2m)?;
-            launch!(stream, k.m2l, [sms, 1, 1], m2l.threads, m2l.shared; f)?;
-            launch!(stream, k.add_parts, [2 * sms, 1, 1], 256, 0; f)?;
+            match k.few.filter(|_| few::takes(self.recipe, f.max_level)) {
+                Some(kernel) => {
+                    let blocks = few::blocks(f.max_level, self.recipe.components());
+                    if blocks > 0 {
+                        launch!(stream, kernel, [blocks, 1, 1], few::threads(self.recipe), 0; f)?;
+                    }
+                }
+                None => {
+                    launch!(stream, k.m2l, [sms, 1, 1], m2l.threads, m2l.shared; f)?;
+                    launch!(stream, k.add_parts, [2 * sms, 1, 1], 256, 0; f)?;
+                }
+            }
             mark(Pass::M2l)?;
-            launch!(stream, k.l2l, [4 * sms, 1, 1], 256, shifts.shared; f, shifts.down)?;
+            if shifted {
+                let blocks = (parents * shifts.down).min(4 * sms);
+                launch!(stream, k.l2l, [blocks, 1, 1], 256, shifts.shared; f, shifts.down)?;
+            }
         }
         mark(Pass::L2l)?;
         if beside {
             replay.join(stream)?
         } else {
-            near(stream)?
-        }
-        mark(Pass::P2p)?;
-        // SAFETY: as above.
-        unsafe { launch!(stream, k.l2p, [8 * sms, 1, 1], 128, l2p_shared; f, leaves)? };
-        if !beside {
+            near(stream)?;
             check.join(stream)?;
         }
-        check.end(&k.check, &f, checked, stream)?;
+        mark(Pass::P2p)?;
+        // SAFETY: as above; the head of the state goes to page-locked memory, which the device writes where it is.
+        unsafe { launch!(stream, k.l2p, [cells.min(8 * sms), 1, 1], 128, l2p_shared; f, *checked, leaves)? };
         mark(Pass::L2p)?;
         if recorded && !self.marks.is_empty() { replay.end_notes(stream) } else { Ok(()) }
     }
 }
 
-/// Bytes of two queues of 256 sources, or of two tiles of 128 where nothing has a core.
+/// Bytes of two queues of 256 sources, or of two tiles of as many where nothing has a core; the sums are exchanged there too.
 fn p2p_shared(recipe: &Recipe) -> usize {
     let record = if recipe.kind == Kind::Charge { 4 } else { 8 };
-    let cores = recipe.has_cores();
-    // The sums are exchanged there too, four fields of 128 threads at a time.
-    recipe.real_bytes() * (record * if cores { 512 } else { 256 }).max(512)
+    recipe.real_bytes() * record * 512
 }
 
 /// Shared memory that the kernels of smooth corrections have besides.
@@ -473,6 +508,10 @@ impl Kernels {
             l2l: context.function("fmm_translate", &format!("fmm_l2l_{t}{parts}"))?,
             m2l: context.function("fmm_m2l", &format!("fmm_m2l_{t}{parts}_{}", recipe.staircase.slots))?,
             add_parts: context.function("fmm_m2l", &format!("fmm_add_parts_{t}"))?,
+            few: match few::classes_of_two(recipe.staircase.order) {
+                Some(classes) => Some(context.function("fmm_m2l", &format!("fmm_m2l_few_{t}{parts}_{classes}"))?),
+                None => None,
+            },
             smooth: match recipe.smooth {
                 Some(_) => {
                     Some(context.function("fmm_smooth", &format!("fmm_smooth_{}_{t}", near.replace("_core", "")))?)
@@ -480,6 +519,10 @@ impl Kernels {
                 None => None,
             },
             p2p: context.function("fmm_p2p", &format!("fmm_p2p_{near}_{t}"))?,
+            p2p_few: match recipe.has_cores() {
+                true => Some(context.function("fmm_p2p", &format!("fmm_p2p_few_{near}_{t}"))?),
+                false => None,
+            },
             l2p: context.function("fmm_l2p", &format!("fmm_l2p_{far}_{t}"))?,
             check: CheckKernels::find::<T>(context, recipe)?,
         })

@@ -2,6 +2,7 @@
 
 use super::shifts::Parts;
 use super::staircase::Staircase;
+use super::trees;
 use crate::math::regularization::{core_reach, core_reach_gradient};
 use crate::options::{PlanOptions, Regularization};
 
@@ -42,6 +43,12 @@ const LEAF_CORES: f64 = 30.0;
 const MANY_TARGETS: usize = 4;
 const LEAVES_MANY_TARGETS: [usize; 2] = [30, 420];
 
+/// Sources and targets of a small problem, the root of their product, up to which two levels of cells are faster than three, in f64
+/// and in f32. From the passes measured one by one on one H200, 2026-11-21 (docs/results.md), µs: what three levels take more of
+/// M2M, M2L and L2L, 27 to 37, is what the near field of 64 leaves, 15 and 0.85 (f32: 0.49) for each million of pairs, takes
+/// longer than P2M and M2L beside it. Not swept as a whole.
+const TWO_LEVELS: [f64; 2] = [7000.0, 8000.0];
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recipe {
     pub kind: Kind,
@@ -63,6 +70,8 @@ pub struct Recipe {
     pub full: Option<f64>,
     /// Budget of the far field in tolerances.
     pub budget: f64,
+    /// Few points may have two levels of cells, however full; until a cloud was met that needs more.
+    pub shallow: bool,
 }
 
 /// What `interpolates` of kernels/fmm_pair.cuh needs: with 1 - F at most b (core/distance)^power, the squared part of the tolerance
@@ -155,6 +164,7 @@ impl Recipe {
             two_parts,
             full,
             budget,
+            shallow: true,
         }
     }
 
@@ -164,6 +174,9 @@ impl Recipe {
     pub fn stretch(&self, n_sources: usize, n_targets: usize) -> (f64, u32) {
         if self.many_targets(n_sources, n_targets) {
             return (1.0, 0);
+        }
+        if self.two_levels(n_sources, n_targets) {
+            return (1.0, 1);
         }
         let n = n_sources.max(n_targets);
         let cells = (n as f64 / self.full.unwrap_or(self.capacity[0] as f64 / 2.0)).max(1.0).cbrt();
@@ -177,8 +190,21 @@ impl Recipe {
         self.core_range > 0.0 && self.full.is_some() && n_targets >= MANY_TARGETS * n_sources
     }
 
+    /// Whether 64 leaves are enough: a level's latency against the near field's pairs.
+    fn two_levels(&self, n_sources: usize, n_targets: usize) -> bool {
+        let most = n_sources.max(n_targets);
+        // With 30 points a leaf there are no more than two levels anyway.
+        let few = self.shallow && self.full.is_some() && !self.has_cores() && most > 64 * 30 && most <= trees::MOST;
+        let pairs = n_sources as f64 * n_targets as f64 / if self.gradient { 0.6 } else { 1.0 };
+        few && pairs <= TWO_LEVELS[usize::from(!self.is_f64)].powi(2)
+    }
+
     /// Points of a leaf at most: sources, targets.
     pub fn capacities(&self, n_sources: usize, n_targets: usize) -> [usize; 2] {
+        if self.two_levels(n_sources, n_targets) {
+            // Twice what a uniform cloud has.
+            return [n_sources.max(n_targets) / 32; 2];
+        }
         if self.many_targets(n_sources, n_targets) { LEAVES_MANY_TARGETS } else { self.capacity }
     }
 
@@ -260,6 +286,9 @@ impl Recipe {
             self.capacity[0],
             self.capacity[1]
         );
+        if self.shallow && self.full.is_some() && !self.has_cores() {
+            text += " Few of them have 64 leaves, however full.";
+        }
         if self.core_range > 0.0 {
             text += &format!(" Cores count up to {:.2} radii; farther, sums are singular.", self.core_range);
             if self.full.is_some() {
@@ -399,6 +428,29 @@ mod tests {
     }
 
     #[test]
+    fn few_points_have_two_levels() {
+        let recipe = |is_f64| Recipe::new(Kind::Particle, &options(1e-3), false, is_f64, f64::INFINITY);
+        let plain = |is_f64| Recipe {
+            regularization: Regularization::None,
+            core_range: 0.0,
+            full: Some(30.0),
+            ..recipe(is_f64)
+        };
+        for is_f64 in [false, true] {
+            let mut recipe = plain(is_f64);
+            assert_eq!((recipe.stretch(5000, 5000), recipe.capacities(5000, 5000)), ((1.0, 1), [156; 2]));
+            assert!(recipe.capacities(20_000, 20_000)[0] < 100 && recipe.stretch(20_000, 20_000).1 > 1);
+            recipe.shallow = false;
+            assert_eq!(recipe.capacities(5000, 5000), recipe.capacity);
+        }
+        assert_eq!(recipe(true).capacities(5000, 5000), recipe(true).capacity, "cores");
+        // Not where one side alone is small: `fmm_leaves` looks at windows of at most 1024 points.
+        for (n, m) in [(50_000, 900), (1_000_000, 40), (40, 1_000_000), (16_384, 100)] {
+            assert!(plain(true).capacities(n, m).iter().all(|c| *c <= 512), "{n} {m}");
+        }
+    }
+
+    #[test]
     fn expansions_fit_shared_memory() {
         for is_f64 in [false, true] {
             for tolerance in [1e-2, 1e-4, 1e-6, 1e-9] {
@@ -412,7 +464,7 @@ mod tests {
                     let options = options(tolerance);
                     let recipe = Recipe::new(kind, &options, true, is_f64, f64::INFINITY);
                     assert!(recipe.m2l(shared).shared + 8192 <= shared, "{tolerance} {kind:?}");
-                    assert!(recipe.l2p(shared).1 + 4096 <= shared, "{tolerance} {kind:?}");
+                    assert!(recipe.l2p(shared).1 + 8192 <= shared, "{tolerance} {kind:?}");
                     assert!(recipe.shifts(shared).shared + 4096 <= shared, "{tolerance} {kind:?}");
                 }
             }

@@ -19,11 +19,11 @@ pub fn is_small(f: &FmmArg) -> bool {
 /// What one evaluation queues.
 type Queued = (FmmArg, Work, CheckArg);
 
-/// The last evaluation, and its graph once it was repeated.
+/// The last evaluation, and its graphs once it was repeated: without and with notes of the passes.
 #[derive(Debug)]
 pub struct Replay {
     last: Option<Queued>,
-    graph: Option<Graph>,
+    graphs: [Option<Graph>; 2],
     side: Stream,
     watch: Stream,
     noted: Event,
@@ -35,7 +35,7 @@ impl Replay {
     pub fn new(context: &Arc<Context>) -> Result<Self> {
         Ok(Self {
             last: None,
-            graph: None,
+            graphs: [None, None],
             side: Stream::new(context)?,
             watch: Stream::new(context)?,
             noted: Event::new(context)?,
@@ -44,20 +44,33 @@ impl Replay {
         })
     }
 
-    /// Runs `enqueue` on `stream`, or replays what it queued before; its argument says whether it is being recorded.
-    pub fn run(&mut self, queued: Queued, stream: &Stream, enqueue: impl Fn(&Self, bool) -> Result<()>) -> Result<()> {
-        let again = self.last == Some(queued);
+    /// Whether the same was queued last.
+    pub fn is_last(&self, queued: &Queued) -> bool {
+        self.last.as_ref() == Some(queued)
+    }
+
+    /// Runs `enqueue` on `stream`, or replays what it queued before; its argument says whether it is being recorded. `noted`:
+    /// with notes of the passes.
+    pub fn run(
+        &mut self,
+        queued: Queued,
+        noted: bool,
+        stream: &Stream,
+        enqueue: impl Fn(&Self, bool) -> Result<()>,
+    ) -> Result<()> {
+        let again = self.is_last(&queued);
         if !again {
-            (self.last, self.graph) = (Some(queued), None);
+            (self.last, self.graphs) = (Some(queued), [None, None]);
         }
         if !again || !is_small(&queued.0) {
             return enqueue(self, false);
         }
-        if self.graph.is_none() {
-            self.graph = Graph::record(stream, || enqueue(self, true)).ok();
+        let which = usize::from(noted);
+        if self.graphs[which].is_none() {
+            self.graphs[which] = Graph::record(stream, || enqueue(self, true)).ok();
         }
         // A driver that does not record this gets the work by itself.
-        self.graph.as_ref().map_or_else(|| enqueue(self, false), |graph| graph.launch(stream))
+        self.graphs[which].as_ref().map_or_else(|| enqueue(self, false), |graph| graph.launch(stream))
     }
 
     /// Notes when what is being recorded on `stream` is done, on a branch: in the line of the passes a note would take 2 µs of

@@ -2,6 +2,7 @@
 //! done where it misses its tolerance.
 
 use super::check::{Check, Place};
+use super::times::PASSES;
 use super::{FmmSum, Kind, Recipe, recipe};
 use crate::backend::Field;
 use crate::backend::cuda::context::Context;
@@ -14,7 +15,8 @@ use crate::report::{Pass, Report};
 use std::sync::Arc;
 
 /// The passes that are timed, in their order; each ends where its event is.
-const TIMED: [Pass; 8] = [Pass::Tree, Pass::Lists, Pass::P2m, Pass::M2m, Pass::M2l, Pass::L2l, Pass::P2p, Pass::L2p];
+const TIMED: [Pass; PASSES] =
+    [Pass::Tree, Pass::Lists, Pass::P2m, Pass::M2m, Pass::M2l, Pass::L2l, Pass::P2p, Pass::L2p];
 
 /// Seconds of direct sums and of FMMs on one H200, from which AUTO chooses (bench/gpu_scaling crossover, 2026-11-21): pairs a
 /// second in f64 and what f32 does more of them, an empty direct sum, an empty FMM, a source or target, and a kept fragment of
@@ -223,9 +225,10 @@ impl<T: CudaReal> FmmSet<T> {
                     self.sums.len() - 1
                 }
             };
-            self.mark(problem.context, stream)?;
+            self.events(problem.context)?;
+            let Some(begin) = &self.begin else { break };
             let check = (check, Place { slot, of: wanted.len() });
-            self.sums[k].evaluate(problem.inputs, problem.options, output, check, stream, &self.marks)?;
+            self.sums[k].evaluate(problem.inputs, problem.options, output, check, stream, (begin, &self.marks))?;
             self.last.push(k);
             output.add = true;
         }
@@ -247,16 +250,17 @@ impl<T: CudaReal> FmmSet<T> {
         })
     }
 
-    fn mark(&mut self, context: &Arc<Context>, stream: &Stream) -> Result<()> {
-        if self.marks.is_empty() {
+    /// Makes the events that time the passes.
+    fn events(&mut self, context: &Arc<Context>) -> Result<()> {
+        if self.begin.is_none() {
             self.marks = TIMED.iter().map(|pass| Ok((*pass, Event::new(context)?))).collect::<Result<_>>()?;
             self.begin = Some(Event::new(context)?);
         }
-        self.begin.as_ref().map_or(Ok(()), |begin| begin.record(stream))
+        Ok(())
     }
 
-    /// Writes what the last evaluation did into the report; call it after the stream was waited for.
-    pub fn note(&self, report: &mut Report) -> Result<()> {
+    /// Writes what the last evaluation did into the report; call it after the stream was waited for. It took `whole` on the device.
+    pub fn note(&mut self, report: &mut Report, mut whole: f64) -> Result<()> {
         let accounts = self.last.iter().map(|k| self.sums[*k].account);
         (report.order, report.depth, report.cells, report.near_pairs) = (0, 0, 0, 0);
         for account in accounts {
@@ -266,12 +270,20 @@ impl<T: CudaReal> FmmSet<T> {
             report.near_pairs += account.near_pairs as i64;
         }
         report.estimated_error = self.error();
-        let mut before = self.begin.as_ref();
-        for (pass, event) in &self.marks {
-            if let Some(start) = before {
-                report.seconds[*pass as usize] = event.seconds_since(start)?;
+        let (Some(begin), Some(last)) = (&self.begin, self.last.last()) else { return Ok(()) };
+        let times = &mut self.sums[*last].times;
+        if times.is_noted() {
+            let mut seconds = [0.0; PASSES];
+            let mut before = begin;
+            for ((_, event), seconds) in self.marks.iter().zip(&mut seconds) {
+                *seconds = event.seconds_since(before)?;
+                before = event;
             }
-            before = Some(event);
+            times.keep(seconds);
+            whole = seconds.iter().sum();
+        }
+        for (pass, seconds) in TIMED.iter().zip(times.share(whole)) {
+            report.seconds[*pass as usize] = seconds;
         }
         Ok(())
     }

@@ -170,6 +170,11 @@ impl Staircase {
         s
     }
 
+    #[cfg(test)]
+    pub(super) fn lends_no_slot(&self) -> bool {
+        (0..64).all(|slot| self.m2l[SLOT_CLASS + slot] as usize == slot / 8)
+    }
+
     /// A warp has the coefficients of one class, by degree, eight a tile; what does not fit into its slots goes to the last slot of
     /// another. Columns that are left over stand for the padding of an expansion, or for nothing.
     fn lay_out_columns(&mut self) {

@@ -1,5 +1,5 @@
 //! The launches that make both trees and the lists: a dozen kernels for any size, five for small problems, which wait for one
-//! another more than they work. Both leave the same numbers.
+//! another more than they work, two on Hopper where three levels are enough. All leave the same numbers.
 
 use super::args::{FmmArg, STATE_BYTES};
 use super::{Kind, Passes, replay};
@@ -10,12 +10,17 @@ use crate::error::Result;
 use crate::report::Pass;
 
 /// Most points of a tree and levels of kernels/fmm_small.cuh.
-const MOST: usize = 16384;
+pub const MOST: usize = 16384;
 pub const SMALL_LEVELS: u32 = 4;
 /// Shared memory of its kernels beside the points' keys.
 const FIXED: usize = 22 * 1024;
 /// Points of a run there.
 const RUN: usize = 512;
+
+/// Levels of kernels/fmm_cluster.cuh; points of a tree up to which its threads take one each, and the blocks of a cluster.
+const CLUSTER_LEVELS: u32 = 3;
+const CLUSTER_POINTS: u32 = 8192;
+const CLUSTER: u32 = 8;
 
 /// Whether trees of so many points may be made by the kernels for small problems, if they are no deeper than `SMALL_LEVELS`.
 pub fn is_small(n: usize, shared: usize) -> bool {
@@ -34,13 +39,27 @@ pub struct Small {
     places: Function,
     cells: Function,
     lists: Function,
+    cluster: Option<Cluster>,
+}
+
+/// Kernels of kernels/fmm_cluster.cuh, which are for Hopper.
+#[derive(Debug, Clone, Copy)]
+struct Cluster {
+    trees: Function,
+    finish: Function,
 }
 
 impl Small {
     /// `t`: suffix of the precision.
     pub fn find(context: &Context, t: &str) -> Result<Self> {
         let get = |name: &str| context.function("fmm_tree", &format!("fmm_small_{name}"));
+        let cluster = |name: &str| context.function("fmm_tree", &format!("fmm_cluster_{name}"));
+        let hopper = context.info.capability.0 == 9;
         Ok(Self {
+            cluster: match (cluster("trees"), cluster(&format!("finish_{t}"))) {
+                (Ok(trees), Ok(finish)) if hopper => Some(Cluster { trees, finish }),
+                _ => None,
+            },
             boxes: get("boxes")?,
             keys: get("keys")?,
             places: get(&format!("places_{t}"))?,
@@ -52,8 +71,16 @@ impl Small {
     pub fn allow_shared_memory(&self, context: &Context) -> Result<()> {
         let bytes = 4 * most(context.info.shared_memory as usize);
         context.allow_shared_memory(self.places, bytes)?;
+        if let Some(cluster) = self.cluster {
+            context.allow_shared_memory(cluster.trees, cluster_shared(u32::MAX, CLUSTER_LEVELS))?;
+        }
         context.allow_shared_memory(self.cells, bytes)
     }
+}
+
+/// Counts of points, two bytes for each warp of a block's points and each cell of the deepest level.
+fn cluster_shared(points: u32, levels: u32) -> usize {
+    (if points > CLUSTER_POINTS { 128 } else { 64 }) << (3 * levels)
 }
 
 impl Passes<'_> {
@@ -81,6 +108,17 @@ impl Passes<'_> {
             clear_at(self.laid.state.0, self.laid.state.1, stream)?;
             self.segments(f, stream)?;
         }
+        let sms = self.context.info.multiprocessors as u32;
+        if let Some(cluster) = k.cluster.filter(|_| f.max_level <= CLUSTER_LEVELS) {
+            let shared = cluster_shared(most, f.max_level);
+            // SAFETY: as in `any_trees`; shapes and shared memory as in fmm_cluster.cuh.
+            unsafe {
+                launch!(stream, cluster.trees, [CLUSTER, 2, 1], 1024, shared; *f)?;
+                mark(Pass::Tree)?;
+                launch!(stream, cluster.finish, [(sms / 2).max(2), 4, 1], 256, 0; *f)?;
+            }
+            return mark(Pass::Lists);
+        }
         let keys = 4 * (most as usize).next_multiple_of(RUN);
         // SAFETY: as in `any_trees`; shapes and shared memory as in fmm_small.cuh.
         unsafe {
@@ -89,7 +127,7 @@ impl Passes<'_> {
             launch!(stream, k.places, [most.div_ceil(64), 2, 1], 256, keys; *f)?;
             launch!(stream, k.cells, [1, 2, 1], 1024, keys; *f)?;
             mark(Pass::Tree)?;
-            launch!(stream, k.lists, [(self.context.info.multiprocessors as u32 / 2).max(1), 2, 1], 256, 0; *f)?;
+            launch!(stream, k.lists, [(sms / 2).max(1), 2, 1], 256, 0; *f)?;
         }
         mark(Pass::Lists)
     }

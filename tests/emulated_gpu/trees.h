@@ -1,0 +1,12 @@
+// What driver.cpp and trees.cpp ask of one another.
+#pragma once
+#include "threads.h"
+
+namespace emulated {
+
+const Kernel *find_kernel(const char *unit, const char *name);
+
+// What is to be done after the last kernel that makes the trees of a small problem; after others nothing.
+Body comparison(const Kernel &kernel, void **arguments);
+
+} // namespace emulated
