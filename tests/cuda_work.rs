@@ -372,6 +372,46 @@ fn a_missed_tolerance_is_computed_again_and_in_the_end_directly() {
 
 #[test]
 #[ignore = "run by the others, under the fake driver"]
+fn misses_in_single() {
+    let session = Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, threads: 2 }).unwrap();
+    let options = wfmm_plan_options {
+        method: 2,
+        tolerance: 1e-4,
+        particle_regularization: 0,
+        precision: wakefmm::options::WFMM_PRECISION_F32,
+        ..Default::default()
+    };
+    let mut plan = Plan::new(session, PlanOptions::checked(&options).unwrap());
+    set_particles(&mut plan, 1);
+    for k in 0..12 {
+        if k != 1 {
+            set_targets(&mut plan, k);
+        }
+        say(&format!("{k}"));
+        evaluate(&mut plan);
+        println!("{k} precision {} of {}", plan.report().precision, plan.recipe());
+    }
+}
+
+/// A field that misses its tolerance in single precision is computed in double, and so are the next ones; then single is tried again.
+#[test]
+fn what_single_precision_misses_is_computed_in_double() {
+    let (text, log) = harness::run("misses_in_single", "miss2");
+    let parts: Vec<_> = log.split("# ").skip(1).collect();
+    let kernels =
+        |k: usize| ["fmm_l2p_velocity_f32", "fmm_l2p_velocity_f64"].map(|name| parts[k].matches(name).count());
+    let replayed = |k: usize| parts[k].contains("replay");
+    assert_eq!(kernels(0), [2, 1], "twice in single, as tightening mended nothing: {text}");
+    for k in 1..12 {
+        let precision = if k < 10 { 2 } else { 1 };
+        assert!(text.contains(&format!("{k} precision {precision} of")), "{k}: {text}");
+        assert!(kernels(k)[2 - precision] == 0 && (replayed(k) || kernels(k)[precision - 1] == 1), "{k}: {}", parts[k]);
+    }
+    assert_eq!(text.matches("double precision in place of single").count(), 1, "{text}");
+}
+
+#[test]
+#[ignore = "run by the others, under the fake driver"]
 fn memory_that_ends() {
     let mut plan = plan(2);
     set_particles(&mut plan, 1);

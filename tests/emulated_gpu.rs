@@ -9,6 +9,9 @@ mod support;
 #[path = "emulated_gpu/harness.rs"]
 mod harness;
 
+#[path = "emulated_gpu/far_points.rs"]
+mod far_points;
+
 #[path = "emulated_gpu/small_trees.rs"]
 mod small_trees;
 
@@ -63,10 +66,10 @@ fn every_core_in_single_precision() {
 }
 
 /// Thin, lonely, coincident, far: trees that are deep, of one cell, of more cells than were thought of.
-fn all_places<T: Scalar>(tolerance: f64, unit: f64, is_asked: impl Fn(&str, Kind) -> bool) {
+fn all_places<T: Scalar>(tolerance: f64, unit: f64) {
     let (cpu, gpu) = (Session::cpu(1), Session::gpu());
     for (k, name) in DISTRIBUTIONS.iter().enumerate() {
-        for kind in KINDS.into_iter().filter(|kind| is_asked(name, *kind)) {
+        for kind in KINDS {
             let c = case(name, kind, 500 + 40 * k, 600, unit).rounded();
             let want = reference(&cpu, &c, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
             let (got, outcome) = evaluate::<T>(&gpu, &c, &wish(WFMM_METHOD_FMM, tolerance));
@@ -79,24 +82,16 @@ fn all_places<T: Scalar>(tolerance: f64, unit: f64, is_asked: impl Fn(&str, Kind
 
 #[test]
 fn every_place_in_double_precision() {
-    let text = with_gpu("every_place_in_double_precision", &[], || all_places::<f64>(1e-4, 1.0, |_, _| true));
+    let text = with_gpu("every_place_in_double_precision", &[], || all_places::<f64>(1e-4, 1.0));
     // Three levels are enough for most, and the others ask for them first.
     assert!(text.is_empty() || trees_of("fmm_cluster_finish_f64", &text) >= 4 * DISTRIBUTIONS.len(), "{text}");
 }
 
-/// Single precision has too few digits for a box of 2000 around cores of 2e-4 (particles that coincide with segments), and for a
-/// field far away where its sources cancel. What is nearest to a segment has its digits from the caller's arrays, but targets on
-/// its line to the last digit but one are still taken as on it.
+/// Where single precision has too few digits (cores of 2e-4 in a box of 2000, targets beside segments without a core, a field far
+/// away where its sources cancel) double takes over.
 #[test]
 fn every_place_in_single_precision() {
-    let is_asked = |name: &str, kind| {
-        let on_segments =
-            matches!(kind, Kind::Segments | Kind::Both) && ["targets = sources", "targets on middles"].contains(&name);
-        let on_particles = kind == Kind::Both && name == "coincident";
-        let far = ["far source", "far targets"].contains(&name);
-        !(on_segments || on_particles || far)
-    };
-    with_gpu("every_place_in_single_precision", &[], || all_places::<f32>(1e-3, 1e3, is_asked));
+    with_gpu("every_place_in_single_precision", &[], || all_places::<f32>(1e-3, 1e3));
 }
 
 /// A leaf far down, in whose units the lanes without a source would be far away.

@@ -6,6 +6,7 @@ use crate::report::Report;
 
 pub mod cpu;
 pub mod cuda;
+pub mod strain;
 
 /// Which sum is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -8,27 +8,11 @@
 
 use super::intake::{ends_of, number};
 use crate::backend::Field;
+use crate::backend::strain::Strain;
 use crate::inputs::{Inputs, Ints, Reals, SegmentInput};
 use crate::memory;
 use crate::options::{PlanOptions, Regularization};
 use rayon::prelude::*;
-use std::fmt;
-
-/// What single precision cannot hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strain {
-    Distance,
-    Core,
-}
-
-impl fmt::Display for Strain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Distance => "a target and a source are too near for the extent of all of them (is a point far away?)",
-            Self::Core => "core radii are too large or too small for the extent of sources and targets",
-        })
-    }
-}
 
 /// Least distance in units of the box. Segments: h = (1/|r1| + 1/|r2|)/e beside the line, at 2^-24 of the distance, is a
 /// number down to 2^-26. Places that are sums of two numbers are known to 2^-48. Powers of the distance to particles and

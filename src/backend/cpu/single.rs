@@ -4,11 +4,11 @@
 //! Enters: `Inputs`. Leaves: the fields of one of two engines, chosen anew where places changed; one warning for a cause.
 
 use super::engine::CpuEngine;
-use super::range::{Strain, strain};
+use super::range::strain;
+use crate::backend::strain::Strain;
 use crate::backend::{Engine, Field};
 use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};
-use crate::logging::warn_once;
 use crate::options::PlanOptions;
 use crate::report::Report;
 use std::sync::Arc;
@@ -48,8 +48,7 @@ impl SingleEngine {
         *verdict = Some((seen, found));
         self.strain = found;
         match found {
-            Some(Strain::Distance) => warn_once!("double precision in place of single: {}", Strain::Distance),
-            Some(Strain::Core) => warn_once!("double precision in place of single: {}", Strain::Core),
+            Some(strain) => strain.warn(),
             None => return &mut self.single,
         }
         let make = || Box::new(CpuEngine::new(self.options.clone(), self.pool.clone()));

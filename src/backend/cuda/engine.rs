@@ -4,19 +4,17 @@
 //! returns when its field is written.
 
 use super::context::Context;
-use super::direct::{CudaReal, DirectSum, Output};
-use super::fmm::FmmSet;
+use super::direct::{CudaReal, Output};
 use super::gather::{DeviceInputs, Gather, RealsArg};
 use super::memory::Buffer;
 use super::staging::Staging;
 use super::stream::{Event, Stream};
+use super::sums::Sums;
 use crate::backend::{Engine, Field};
 use crate::error::{Error, Result, WFMM_ERR_MEMORY};
 use crate::inputs::{Inputs, Reals, RealsMut, TargetInput};
 use crate::memory;
-use crate::options::{
-    PlanOptions, WFMM_BACKEND_CUDA, WFMM_METHOD_DIRECT, WFMM_METHOD_FMM, WFMM_PRECISION_F32, WFMM_PRECISION_F64,
-};
+use crate::options::{PlanOptions, WFMM_BACKEND_CUDA, WFMM_METHOD_DIRECT, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
 use crate::report::{Pass, Report};
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,10 +30,7 @@ pub struct CudaEngine<T: CudaReal> {
     caller: u64,
     gather: Gather,
     staging: Staging,
-    direct: DirectSum<T>,
-    fmm: FmmSet<T>,
-    /// Whether the last field came from `fmm`.
-    by_fmm: bool,
+    sums: Sums<T>,
     /// Fields on their way to host memory.
     main: Buffer<u8>,
     gradient: Buffer<u8>,
@@ -51,9 +46,7 @@ impl<T: CudaReal> CudaEngine<T> {
             caller: 0,
             gather: Gather::new(&context),
             staging: Staging::new(&context, pool.clone()),
-            direct: DirectSum::new(&context),
-            fmm: FmmSet::default(),
-            by_fmm: false,
+            sums: Sums::new(&context),
             main: Buffer::new(&context),
             gradient: Buffer::new(&context),
             begin: Event::new(&context)?,
@@ -85,19 +78,13 @@ impl<T: CudaReal> CudaEngine<T> {
         Ok(())
     }
 
-    fn start(&mut self, device: &DeviceInputs, field: Field, output: Output) -> Result<()> {
-        self.by_fmm = self.fmm.evaluate(&self.context, device, &self.options, field, output, &self.stream)?;
-        if self.by_fmm { Ok(()) } else { self.direct.evaluate(device, &self.options, field, output, &self.stream) }
-    }
-
     fn note(&mut self, inputs: &DeviceInputs, field: Field) {
         let sources = match field {
             Field::Velocity { .. } => inputs.segments.n + inputs.particles.n,
             Field::Potential { .. } => inputs.charges.n,
         };
         self.report.near_pairs = (sources * inputs.targets.n) as i64;
-        self.report.device_bytes =
-            self.gather.bytes() + self.direct.bytes() + self.fmm.bytes() + self.main.bytes() + self.gradient.bytes();
+        self.report.device_bytes = self.gather.bytes() + self.sums.bytes() + self.main.bytes() + self.gradient.bytes();
         self.report.host_bytes = self.staging.bytes();
     }
 
@@ -170,7 +157,7 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
             add: self.options.accumulate && !to_host,
         };
         self.begin.record(&self.stream)?;
-        self.start(&device, field, output)?;
+        self.sums.start(&self.context, &device, &self.options, field, output, &self.stream)?;
         self.end.record(&self.stream)?;
         let added = self.options.accumulate && to_host;
         let arrived = self.deliver(output, main, gradient);
@@ -180,15 +167,7 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
         self.note(&device, field);
         self.report.seconds = Default::default();
         self.report.seconds[Pass::Transfer as usize] = (whole - computed).max(0.0);
-        if self.by_fmm {
-            self.fmm.note(&mut self.report, computed)?;
-            self.report.method = WFMM_METHOD_FMM;
-        } else {
-            self.report.seconds[Pass::P2p as usize] = computed;
-            (self.report.method, self.report.order, self.report.depth, self.report.cells) =
-                (WFMM_METHOD_DIRECT, 0, 0, 0);
-            self.report.estimated_error = 0.0;
-        }
+        self.sums.note(&mut self.report, computed)?;
         self.report.seconds[Pass::Total as usize] = whole;
         Ok(())
     }
@@ -231,14 +210,10 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
     }
 
     fn recipe(&self) -> String {
-        if let Some(text) = self.fmm.describe().filter(|_| self.by_fmm) {
-            return format!("{text} On {}.", self.context.info.name);
-        }
         if self.report.seconds[Pass::Total as usize] == 0.0 {
             return "Nothing was chosen yet: on a GPU the first evaluation chooses.".into();
         }
-        let precision = if T::IS_F64 { "double" } else { "single" };
-        format!("Direct sum of every pair in {precision} precision on {}.", self.context.info.name)
+        self.sums.describe(&self.context.info.name)
     }
 
     fn report(&self) -> Report {
@@ -253,7 +228,7 @@ impl<T: CudaReal> CudaEngine<T> {
         self.main.reserve(size_of_val(to))?;
         let main = RealsArg { address: self.main.address(), is_f64: 1 };
         let output = Output { main, gradient: RealsArg::default(), add: false };
-        self.direct.evaluate(&device, &self.options, field, output, &self.stream)?;
+        self.sums.start_direct(&device, &self.options, field, output, &self.stream)?;
         self.fetch(main.address, RealsMut::HostF64(to))
     }
 

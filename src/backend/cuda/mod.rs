@@ -9,6 +9,7 @@
 //!   staging gather     the caller's arrays to the device and back
 //!   direct             every pair
 //!   fmm                the fast multipole method
+//!   sums               which of them, and in which precision
 //!   engine             the back end's `Engine`
 //! ```
 
@@ -23,6 +24,7 @@ mod locked;
 mod memory;
 pub mod staging;
 mod stream;
+mod sums;
 mod symbols;
 
 pub use context::{Context, Current, Function};

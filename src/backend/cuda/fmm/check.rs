@@ -6,7 +6,7 @@
 use super::args::{FmmArg, StateHead};
 use super::{Kind, Recipe};
 use crate::backend::cuda::context::{Context, Function};
-use crate::backend::cuda::direct::{CudaReal, Output, name_of};
+use crate::backend::cuda::direct::{Output, name_of};
 use crate::backend::cuda::gather::RealsArg;
 use crate::backend::cuda::memory::Buffer;
 use crate::backend::cuda::stream::{Event, Stream, launch};
@@ -19,8 +19,8 @@ const SAMPLES: usize = 32;
 const NUMBERS: usize = 12;
 /// Most sums of a pair there.
 const TERMS: usize = 14;
-/// Sources that a block takes at a time.
-const SOURCES: usize = 256;
+/// Sources of a block where they are few.
+const SOURCES: usize = 128;
 /// Sums of L2P's warps at most that give the size that errors are relative to, of three numbers each.
 const SIZES: usize = 1024 + 4;
 /// A gradient's error counts a thirtieth, as on the CPU.
@@ -56,14 +56,15 @@ pub struct CheckKernels {
 }
 
 impl CheckKernels {
-    pub fn find<T: CudaReal>(context: &Context, recipe: &Recipe) -> Result<Self> {
+    /// They sum in double precision whatever the field's is.
+    pub fn find(context: &Context, recipe: &Recipe) -> Result<Self> {
         let kind = match recipe.kind {
             Kind::Charge => "charges".to_owned(),
             Kind::Particle => format!("particles_{}", name_of(recipe.regularization)),
             Kind::Segment => format!("segments_{}", name_of(recipe.regularization)),
         };
         let gradient = if recipe.gradient { "_gradient" } else { "" };
-        let sample = format!("fmm_sample_{kind}{gradient}_{}", T::SUFFIX);
+        let sample = format!("fmm_sample_{kind}{gradient}_f64");
         Ok(Self { sample: context.function("fmm_check", &sample)? })
     }
 }

@@ -41,7 +41,7 @@ use layout::Laid;
 pub use recipe::{Kind, Recipe};
 use replay::Replay;
 use reuse::{Keeper, Shape, Work};
-pub use set::FmmSet;
+pub use set::{FmmSet, Outcome};
 use std::sync::Arc;
 use times::Times;
 
@@ -524,7 +524,7 @@ impl Kernels {
                 false => None,
             },
             l2p: context.function("fmm_l2p", &format!("fmm_l2p_{far}_{t}"))?,
-            check: CheckKernels::find::<T>(context, recipe)?,
+            check: CheckKernels::find(context, recipe)?,
         })
     }
 }

@@ -29,10 +29,27 @@ const EMPTY: [f64; 2] = [0.08e-3, 0.17e-3];
 const POINT: f64 = 2e-9;
 const FRAGMENT: f64 = 9e-13;
 
-/// Times that a field which misses its tolerance is computed again, tighter, before it is summed directly.
+/// Times that a field which misses its tolerance is computed again, tighter, before it is given up.
 const ROUNDS: u32 = 3;
+/// What is left of an error that is worth another round; else it is not the expansions'.
+const WORTH: f64 = 0.5;
 /// After a miss the largest budget becomes one of these parts of what would just hold the tolerance: the first that expansions reach.
 const AIMS: [f64; 2] = [0.4, 0.8];
+
+/// Level from which a leaf has few digits of single precision left. Rounding is then much of the error, few pairs have most of it,
+/// and a sample must find no more than so much of the tolerance; expansions mend nothing.
+const DEEP: u32 = 11;
+const SAMPLED: f64 = 0.25;
+
+/// What came of an evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    /// The direct sum is to be taken, and nothing was added to the output.
+    Direct,
+    /// Single precision misses the tolerance; nothing was added either.
+    Strained,
+}
 
 /// What is to be summed.
 struct Problem<'a> {
@@ -91,8 +108,7 @@ impl<T: CudaReal> FmmSet<T> {
         self.sums.iter().map(FmmSum::bytes).sum::<u64>() + self.check.as_ref().map_or(0, Check::bytes)
     }
 
-    /// Evaluates by FMM on `stream` and waits, if that is wanted or expected to be faster; false: the direct sum is to be taken,
-    /// and nothing was added to the output.
+    /// Evaluates by FMM on `stream` and waits, if that is wanted or expected to be faster.
     pub fn evaluate(
         &mut self,
         context: &Arc<Context>,
@@ -101,32 +117,32 @@ impl<T: CudaReal> FmmSet<T> {
         field: Field,
         output: Output,
         stream: &Stream,
-    ) -> Result<bool> {
+    ) -> Result<Outcome> {
         self.last.clear();
         self.tightened = 0;
         let kinds = kinds(inputs, field);
         let possible =
             inputs.targets.n > 0 && !kinds.is_empty() && kinds.iter().all(|(kind, _)| has_fmm(*kind, options));
         if !possible || options.method == Method::Direct {
-            return Ok(false);
+            return Ok(Outcome::Direct);
         }
         let gradient = output.gradient.address != 0;
         let problem = Problem { context, inputs, options, kinds, gradient };
         self.forget(&problem);
-        let Some(wanted) = self.choose(&problem) else { return Ok(false) };
+        let Some(wanted) = self.choose(&problem) else { return Ok(Outcome::Direct) };
         let mut check = self.check.take().map_or_else(|| Check::new(context, stream), Ok)?;
         let (main, n) = (if matches!(field, Field::Velocity { .. }) { 3 } else { 1 }, inputs.targets.n);
         // What is added must be right the first time.
         let held = if output.add { check.hold(output, main, n) } else { Ok(output) };
-        let good = held.and_then(|held| {
-            let good = self.hold_tolerance(&problem, wanted, held, &check, stream)?;
-            if good && output.add {
+        let outcome = held.and_then(|held| {
+            let outcome = self.hold_tolerance(&problem, wanted, held, &check, stream)?;
+            if outcome == Outcome::Done && output.add {
                 check.add(held, output, main, n, stream)?;
             }
-            Ok(good)
+            Ok(outcome)
         });
         self.check = Some(check);
-        good
+        outcome
     }
 
     /// What a field of other numbers needed says nothing about this one.
@@ -155,7 +171,7 @@ impl<T: CudaReal> FmmSet<T> {
         Some(wanted)
     }
 
-    /// Computes the field until it holds the tolerance at the sampled targets; false: no recipe does.
+    /// Computes the field until it holds the tolerance at the sampled targets, or no recipe does.
     fn hold_tolerance(
         &mut self,
         problem: &Problem<'_>,
@@ -163,36 +179,48 @@ impl<T: CudaReal> FmmSet<T> {
         to: Output,
         check: &Check,
         stream: &Stream,
-    ) -> Result<bool> {
+    ) -> Result<Outcome> {
         let tolerance = recipe::tolerance(problem.options, T::IS_F64);
+        let mut before = f64::INFINITY;
         loop {
             let error = self.run(problem, &wanted, to, check, stream)?;
+            let rounds = !T::IS_F64 && self.last.iter().any(|k| self.sums[*k].account.depth >= DEEP);
             // NaN: neither are the sources numbers.
-            if error <= tolerance || error.is_nan() {
-                return Ok(true);
+            if error <= tolerance * if rounds { SAMPLED } else { 1.0 } || error.is_nan() {
+                return Ok(Outcome::Done);
             }
-            match self.tighten(problem, &wanted, tolerance / error) {
+            let mends = !rounds && error < WORTH * before;
+            match self.tighten(problem, &wanted, tolerance / error, mends) {
                 Some(next) => wanted = next,
-                None => {
-                    log::warn!("the FMM misses its tolerance of {tolerance:.1e} by {error:.1e}: summed directly");
-                    // The next field may be a kinder one.
-                    self.budget = f64::INFINITY;
-                    self.recipes.clear();
-                    return Ok(false);
-                }
+                None => return Ok(self.give_up(tolerance, error)),
             }
+            before = error;
             self.tightened += 1;
             log::info!("the FMM misses its tolerance of {tolerance:.1e} by {error:.1e}: tightened and computed again");
         }
     }
 
-    /// Other recipes, after an error of so many tolerances' inverse; none where there are no better ones.
-    fn tighten(&mut self, problem: &Problem<'_>, wanted: &[usize], held: f64) -> Option<Vec<usize>> {
+    /// No recipe holds the tolerance.
+    fn give_up(&mut self, tolerance: f64, error: f64) -> Outcome {
+        // The next field may be a kinder one.
+        self.budget = f64::INFINITY;
+        self.recipes.clear();
+        if T::IS_F64 {
+            log::warn!("the FMM misses its tolerance of {tolerance:.1e} by {error:.1e}: summed directly");
+            return Outcome::Direct;
+        }
+        log::info!("the FMM in single precision misses its tolerance of {tolerance:.1e} by {error:.1e}");
+        Outcome::Strained
+    }
+
+    /// Other recipes, after an error of so many tolerances' inverse; none where there are no better ones, or where more
+    /// coefficients mend nothing.
+    fn tighten(&mut self, problem: &Problem<'_>, wanted: &[usize], held: f64, mends: bool) -> Option<Vec<usize>> {
         let largest = wanted.iter().map(|k| self.recipes[*k].budget).fold(0.0, f64::max);
         self.missed = problem.numbers();
         self.last.clear();
         self.sums.clear();
-        if self.tightened == ROUNDS || held == 0.0 {
+        if self.tightened == ROUNDS || held == 0.0 || !mends {
             return None;
         }
         AIMS.iter().find_map(|aim| {

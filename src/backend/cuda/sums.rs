@@ -1,0 +1,204 @@
+//! Which sum makes a field: the FMM or every pair, in the precision that was asked for or, where single does not hold it, in double.
+//!
+//! Enters: inputs in device memory. Leaves: a field on its way to the output, and what made it, for report and recipe.
+
+use super::context::Context;
+use super::direct::{CudaReal, DirectSum, Output};
+use super::fmm::{FmmSet, Outcome};
+use super::gather::DeviceInputs;
+use super::stream::Stream;
+use crate::backend::Field;
+use crate::backend::strain::Strain;
+use crate::error::Result;
+use crate::options::{PlanOptions, WFMM_METHOD_DIRECT, WFMM_METHOD_FMM, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
+use crate::report::{Pass, Report};
+use std::sync::Arc;
+
+/// Changes of places for which single precision is not tried again after its FMM missed the tolerance: a trial costs an FMM.
+const PATIENCE: u32 = 8;
+
+/// Both methods in one precision.
+#[derive(Debug)]
+struct Methods<T: CudaReal> {
+    fmm: FmmSet<T>,
+    direct: DirectSum<T>,
+    /// Whether the last field came from `fmm`.
+    by_fmm: bool,
+}
+
+impl<T: CudaReal> Methods<T> {
+    fn new(context: &Arc<Context>) -> Self {
+        Self { fmm: FmmSet::default(), direct: DirectSum::new(context), by_fmm: false }
+    }
+
+    /// Starts a field; or what of it this precision does not hold: then nothing was added.
+    fn start(
+        &mut self,
+        context: &Arc<Context>,
+        inputs: &DeviceInputs,
+        options: &PlanOptions,
+        field: Field,
+        output: Output,
+        stream: &Stream,
+    ) -> Result<Option<Strain>> {
+        let outcome = self.fmm.evaluate(context, inputs, options, field, output, stream)?;
+        self.by_fmm = matches!(outcome, Outcome::Done);
+        match outcome {
+            Outcome::Done => Ok(None),
+            Outcome::Strained => Ok(Some(Strain::Tolerance)),
+            Outcome::Direct => self.direct.evaluate(inputs, options, field, output, stream).map(|()| None),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.direct.bytes() + self.fmm.bytes()
+    }
+
+    fn note(&mut self, report: &mut Report, computed: f64) -> Result<()> {
+        report.precision = if T::IS_F64 { WFMM_PRECISION_F64 } else { WFMM_PRECISION_F32 };
+        if self.by_fmm {
+            report.method = WFMM_METHOD_FMM;
+            return self.fmm.note(report, computed);
+        }
+        report.seconds[Pass::P2p as usize] = computed;
+        (report.method, report.order, report.depth, report.cells) = (WFMM_METHOD_DIRECT, 0, 0, 0);
+        report.estimated_error = 0.0;
+        Ok(())
+    }
+
+    fn describe(&self, device: &str) -> String {
+        if let Some(text) = self.fmm.describe().filter(|_| self.by_fmm) {
+            return format!("{text} On {device}.");
+        }
+        let precision = if T::IS_F64 { "double" } else { "single" };
+        format!("Direct sum of every pair in {precision} precision on {device}.")
+    }
+}
+
+/// What single precision was found not to hold, and at which places.
+#[derive(Debug, Default)]
+struct Found {
+    places: [u64; 2],
+    strain: Option<Strain>,
+    patience: u32,
+}
+
+impl Found {
+    /// What is known of these places before they are tried.
+    fn before(&mut self, places: [u64; 2]) -> Option<Strain> {
+        if self.places != places {
+            self.places = places;
+            match self.patience.checked_sub(1) {
+                Some(left) => self.patience = left,
+                None => self.strain = None,
+            }
+        }
+        self.strain
+    }
+
+    fn keep(&mut self, strain: Option<Strain>) {
+        (self.strain, self.patience) = (strain, if strain == Some(Strain::Tolerance) { PATIENCE } else { 0 });
+    }
+}
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct Sums<T: CudaReal> {
+    asked: Methods<T>,
+    /// In place of single precision; made when first needed.
+    double: Option<Box<Methods<f64>>>,
+    vortex: Found,
+    coulomb: Found,
+    /// Of the last field.
+    strain: Option<Strain>,
+}
+
+impl<T: CudaReal> Sums<T> {
+    pub fn new(context: &Arc<Context>) -> Self {
+        let (vortex, coulomb) = (Found::default(), Found::default());
+        Self { asked: Methods::new(context), double: None, vortex, coulomb, strain: None }
+    }
+
+    /// Starts a field on `stream`.
+    pub fn start(
+        &mut self,
+        context: &Arc<Context>,
+        inputs: &DeviceInputs,
+        options: &PlanOptions,
+        field: Field,
+        output: Output,
+        stream: &Stream,
+    ) -> Result<()> {
+        let (found, sources) = match field {
+            Field::Velocity { .. } => (&mut self.vortex, inputs.vortex_places),
+            Field::Potential { .. } => (&mut self.coulomb, inputs.charge_places),
+        };
+        self.strain = found.before([sources, inputs.target_places]);
+        if self.strain.is_none() {
+            self.strain = self.asked.start(context, inputs, options, field, output, stream)?;
+            found.keep(self.strain);
+        }
+        let Some(strain) = self.strain else { return Ok(()) };
+        strain.warn();
+        let double = self.double.get_or_insert_with(|| Box::new(Methods::new(context)));
+        double.start(context, inputs, options, field, output, stream).map(drop)
+    }
+
+    /// Every pair in the precision that was asked for.
+    pub fn start_direct(
+        &mut self,
+        inputs: &DeviceInputs,
+        options: &PlanOptions,
+        field: Field,
+        output: Output,
+        stream: &Stream,
+    ) -> Result<()> {
+        self.asked.direct.evaluate(inputs, options, field, output, stream)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.asked.bytes() + self.double.as_ref().map_or(0, |double| double.bytes())
+    }
+
+    /// Writes what made the last field into the report; call it after the stream was waited for. It took `computed` on the device.
+    pub fn note(&mut self, report: &mut Report, computed: f64) -> Result<()> {
+        match &mut self.double {
+            Some(double) if self.strain.is_some() => double.note(report, computed),
+            _ => self.asked.note(report, computed),
+        }
+    }
+
+    /// What was chosen on this device, and why.
+    pub fn describe(&self, device: &str) -> String {
+        match (&self.double, self.strain) {
+            (Some(double), Some(strain)) => format!("{} In double precision: {strain}.", double.describe(device)),
+            _ => self.asked.describe(device),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn single_precision_is_tried_again_where_places_changed() {
+        let mut found = Found::default();
+        assert_eq!(found.before([1, 1]), None);
+        found.keep(Some(Strain::Distance));
+        assert_eq!([found.before([1, 1]), found.before([1, 1])], [Some(Strain::Distance); 2]);
+        assert_eq!(found.before([1, 2]), None);
+        found.keep(None);
+        assert_eq!(found.before([1, 2]), None);
+    }
+
+    #[test]
+    fn an_fmm_is_not_tried_again_at_each_step() {
+        let mut found = Found::default();
+        found.keep(Some(Strain::Tolerance));
+        let tried: Vec<_> = (0..20).map(|k| found.before([k + 1, 1]).is_none()).collect();
+        assert_eq!(tried.iter().position(|tried| *tried), Some(PATIENCE as usize));
+        found.keep(None);
+        assert_eq!(found.before([99, 1]), None);
+    }
+}

@@ -1,0 +1,170 @@
+//! Single precision on the GPU beside points that are far away and cores that are far too large: a field as good as without
+//! them, or double precision in its place, never one that is wrong and says nothing. (The CPU's: tests/far_points.rs.)
+
+use super::*;
+use support::api::list;
+
+const N: usize = 400;
+const M: usize = 300;
+const TOLERANCE: f64 = 1e-3;
+
+/// In widths of the cloud.
+const FAR: [f64; 3] = [1e2, 1e6, 1e10];
+
+fn cloud(kind: Kind) -> Case {
+    case("cube", kind, N, M, 1.0).rounded()
+}
+
+fn with_far_target(mut c: Case, far: f64) -> Case {
+    c.targets.push([far, -0.5 * far, 0.25 * far]);
+    c.rounded()
+}
+
+/// One source of little strength, far away.
+fn with_far_source(mut c: Case, far: f64) -> Case {
+    if !c.ends.is_empty() {
+        let k = c.points.len() as i32;
+        c.points.extend([[far, 0.5, 0.5], [far, 0.75, 0.5]]);
+        c.ends.extend([k, k + 1]);
+        c.circulation.push(1e-3);
+        c.segment_core.push(0.01);
+    }
+    if !c.position.is_empty() {
+        c.position.push([-far, 0.5, far]);
+        c.strength.push([1e-3; 3]);
+        c.particle_core.push(0.01);
+    }
+    if !c.charge.is_empty() {
+        c.charge_position.push([0.5, -far, 0.5]);
+        c.charge.push(1e-3);
+    }
+    c.rounded()
+}
+
+/// A plan in single precision, through arrays of `T`.
+fn single<T: Scalar>(gpu: &Session, c: &Case, method: i32, regs: (i32, i32), flags: u64) -> Plan<T> {
+    let o = options(method, TOLERANCE, regs.0, regs.1, 0);
+    let mut plan = Plan::new(gpu, &wfmm_plan_options { precision: WFMM_PRECISION_F32, flags, ..o });
+    fill(&mut plan, c);
+    plan
+}
+
+/// Fields of a plan whose outputs hold `before` when it begins.
+fn fields<T: Scalar>(plan: &mut Plan<T>, c: &Case, before: f64) -> Field {
+    let (m, charges) = (c.targets.len(), !c.charge.is_empty());
+    let of = |n: usize| vec![T::of(before); n * m];
+    let (mut main, mut gradient) = if charges { (of(1), of(3)) } else { (of(3), of(9)) };
+    if charges {
+        plan.potential(&mut main, Some(&mut gradient));
+    } else {
+        plan.velocity(&mut main, Some(&mut gradient));
+    }
+    let wide = |v: Vec<T>| v.into_iter().map(T::f64).collect();
+    Field { main: wide(main), gradient: wide(gradient) }
+}
+
+/// The field at the targets of the cloud.
+fn near(field: Field) -> Field {
+    let of = |mut v: Vec<f64>, all: usize| {
+        v.truncate(v.len() / all * M);
+        v
+    };
+    let all = if field.main.len().is_multiple_of(M + 1) { M + 1 } else { M };
+    Field { main: of(field.main, all), gradient: of(field.gradient, all) }
+}
+
+fn holds<T: Scalar>(c: &Case, method: i32, regs: (i32, i32), want: &Field, what: &str) -> i32 {
+    let mut plan = single::<T>(&Session::gpu(), c, method, regs, 0);
+    let got = near(fields(&mut plan, c, f64::NAN));
+    let what = format!("{what}, {}, {}", T::NAME, plan.recipe());
+    close(&got, want, TOLERANCE, &what);
+    let precision = plan.report().precision;
+    assert_eq!(precision == WFMM_PRECISION_F64, plan.recipe().contains("In double precision"), "{what}");
+    precision
+}
+
+/// Double precision takes over where a point is very far away, and not where nothing is.
+fn far_points(kind: Kind, method: i32) {
+    let cpu = Session::cpu(1);
+    let regs = (WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
+    let c = cloud(kind);
+    let want = reference(&cpu, &c, regs.0, regs.1);
+    assert_eq!(holds::<f32>(&c, method, regs, &want, "nothing far"), WFMM_PRECISION_F32);
+    for far in FAR {
+        let needed = far >= 1e6;
+        let right = |side: &str, c: Case, holds: fn(&Case, i32, (i32, i32), &Field, &str) -> i32, needed: bool| {
+            let want = near(reference(&cpu, &c, regs.0, regs.1));
+            let what = format!("{kind:?}, {side} at {far:e}");
+            let precision = holds(&c, method, regs, &want, &what);
+            assert!(!needed || precision == WFMM_PRECISION_F64, "{what}");
+        };
+        // The direct sum takes its digits around the sources: a target costs them none.
+        right("target", with_far_target(c.clone(), far), holds::<f32>, needed && method == WFMM_METHOD_FMM);
+        right("source", with_far_source(c.clone(), far), holds::<f64>, needed);
+    }
+}
+
+#[test]
+fn points_far_away_spoil_no_fmm() {
+    with_gpu("far_points::points_far_away_spoil_no_fmm", &[], || {
+        [Kind::Both, Kind::Charges].into_iter().for_each(|kind| far_points(kind, WFMM_METHOD_FMM));
+    });
+}
+
+/// Cores that leave the range of single precision, and those that do not.
+fn large_cores(kind: Kind, method: i32) {
+    let cpu = Session::cpu(1);
+    for (segments, particles) in regularizations(kind).into_iter().filter(|r| r.0.max(r.1) != WFMM_REG_NONE) {
+        for core in [1.0, 30.0, 1e8] {
+            let mut c = cloud(kind);
+            c.segment_core.iter_mut().chain(&mut c.particle_core).for_each(|r| *r = core);
+            let c = c.rounded();
+            let regs = (segments, particles);
+            let want = reference(&cpu, &c, regs.0, regs.1);
+            let what = format!("{} {} cores {core:e}", name_of(segments), name_of(particles));
+            let precision = holds::<f64>(&c, method, regs, &want, &what);
+            assert!(core > 1.0 || precision == WFMM_PRECISION_F32, "{what}");
+        }
+    }
+}
+
+#[test]
+fn cores_far_above_the_box_spoil_no_fmm() {
+    with_gpu("far_points::cores_far_above_the_box_spoil_no_fmm", &[], || {
+        [Kind::Segments, Kind::Particles].into_iter().for_each(|kind| large_cores(kind, WFMM_METHOD_FMM));
+    });
+}
+
+/// One plan whose sources go far away and come back: the precision follows, and what is added is added once.
+fn there_and_back(kind: Kind, method: i32, patience: usize) {
+    let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+    let regs = (WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
+    let mut plan = single::<f32>(&gpu, &cloud(kind), method, regs, WFMM_FLAG_ACCUMULATE);
+    let right = |plan: &mut Plan<f32>, c: &Case, what: &str| {
+        let mut got = fields(plan, c, 0.01);
+        got.main.iter_mut().chain(&mut got.gradient).for_each(|v| *v -= 0.01);
+        let what = format!("{kind:?} {what}, {}", plan.recipe());
+        close(&got, &reference(&cpu, c, regs.0, regs.1), TOLERANCE, &what);
+        plan.report().precision
+    };
+    let near = cloud(kind);
+    assert_eq!(right(&mut plan, &near, "near"), WFMM_PRECISION_F32);
+    let mut far = with_far_source(near.clone(), 1e7);
+    fill(&mut plan, &far);
+    assert_eq!(right(&mut plan, &far, "far"), WFMM_PRECISION_F64);
+    far.circulation.iter_mut().chain(&mut far.charge).for_each(|g| *g = -*g);
+    plan.strengths(&list(&far.circulation), &[], &list(&far.charge));
+    assert_eq!(right(&mut plan, &far, "new strengths"), WFMM_PRECISION_F64);
+    let back = (0..20).position(|_| {
+        fill(&mut plan, &near);
+        right(&mut plan, &near, "near again") == WFMM_PRECISION_F32
+    });
+    assert_eq!(back, Some(patience), "{kind:?}: in single precision again");
+}
+
+#[test]
+fn an_fmm_returns_to_single_precision() {
+    with_gpu("far_points::an_fmm_returns_to_single_precision", &[], || {
+        there_and_back(Kind::Both, WFMM_METHOD_FMM, 8);
+    });
+}
