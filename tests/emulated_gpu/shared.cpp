@@ -1,6 +1,7 @@
 // Shared memory of the blocks that run together, see threads.h: for each what the launch asks for, and then its variables, which
 // get their places as threads come to them. All is full of numbers that are none before a block begins.
 #include "shared.h"
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -17,13 +18,18 @@ alignas(1024) unsigned char memory[kMostBlocks][kBlock];
 std::vector<Variable> variables;
 size_t asked, end;
 
+// Of a block: FAKE_CUDA_SHARED as in tests/fake_driver/cuda.c, else Hopper's.
+size_t most() {
+    static const char *const asked = getenv("FAKE_CUDA_SHARED");
+    return asked ? atoi(asked) : kMostShared;
+}
 size_t variables_begin() { return kDynamic + (1 << 10); }
 unsigned char *mine() { return memory[slot(current)]; }
 
 } // namespace
 
 void begin_shared(size_t bytes) {
-    if (bytes > kMostShared) fail("%zu bytes of shared memory", bytes);
+    if (bytes > most()) fail("%zu bytes of shared memory", bytes);
     variables.clear();
     asked = bytes; end = variables_begin();
 }
@@ -44,7 +50,7 @@ void *variable(const void *name, size_t bytes, size_t alignment) {
     const size_t at = (end + alignment - 1) / alignment * alignment;
     end = at + bytes;
     const size_t all = asked + end - variables_begin();
-    if (end > kBlock || all > kMostShared) fail("%zu bytes of shared memory", all);
+    if (end > kBlock || all > most()) fail("%zu bytes of shared memory", all);
     for (auto &block : memory) memset(block + at, 0xff, bytes);
     variables.push_back({name, at});
     return mine() + at;

@@ -1,6 +1,7 @@
-/* A driver that fails on request, for tests/cuda_failure.rs and tests/cuda_work.rs. FAKE_CUDA names the failure; nothing is
+/* A driver that fails on request, for tests/cuda_*.rs. FAKE_CUDA names the failure; nothing is
  * computed, unless EMULATED is defined: then tests/emulated_gpu runs the kernels. With FAKE_CUDA_LOG=FILE it writes down what
- * is launched, and "sum S" for the points that kernel `extent` would have read. Copies from page-locked memory are made as late as a real bus might: when somebody waits. */
+ * is launched, and "sum S" for the points that kernel `extent` would have read. Copies from page-locked memory are made as late as a real
+ * bus might: when somebody waits. Its clock goes on by a millisecond a launch. In a child of fork() nothing works. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,6 +30,15 @@ void *emulated_recorded(void);
 void emulated_forget(void *graph);
 void emulated_replay(const void *graph);
 #endif
+
+/* The K-th copy to the host and all that comes after fail with FAKE_CUDA=lost_at_K, with "late_kernel" whoever waits for a kernel. */
+static int lost, ours;
+static int alive(void) { return lost ? 700 : 0; }
+/* An event is the time of its last mark; a graph how many launches it has, and the events marked among them. */
+struct event { double at; };
+struct graph { int launches, marks; struct { struct event *event; int at; } mark[16]; void *work; };
+static double now;
+static _Thread_local struct graph *capture;
 
 static void note(const char *what, double number) {
     const char *name = getenv("FAKE_CUDA_LOG");
@@ -73,7 +83,7 @@ static int is_locked(const void *at) {
 }
 
 int cuDriverGetVersion(int *version) { *version = is("old_driver") ? 12020 : 13000; return 0; }
-int cuInit(unsigned flags) { (void)flags; return is("no_device") ? 100 : is("mismatch") ? 803 : is("unlisted") ? 12345 : 0; }
+int cuInit(unsigned flags) { (void)flags; ours = getpid(); return is("no_device") ? 100 : is("mismatch") ? 803 : is("unlisted") ? 12345 : 0; }
 int cuDeviceGetCount(int *count) { *count = is("empty") ? 0 : is("two") ? 2 : 1; return 0; }
 int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
 int cuDeviceGetName(char *name, int capacity, int device) { (void)device; strncpy(name, "Fake GPU", (size_t)capacity); return 0; }
@@ -91,23 +101,51 @@ int cuDevicePrimaryCtxRetain(void **out, int device) {
     return 0;
 }
 int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; return 0; }
-int cuCtxPushCurrent_v2(void *c) { depth++; return c == &context ? 0 : 201; }
+int cuCtxPushCurrent_v2(void *c) {
+    if (getpid() != ours) return 3;
+    depth++; return c == &context ? 0 : 201;
+}
 int cuCtxPopCurrent_v2(void **c) { *c = &context; return depth-- > 0 ? 0 : 201; }
-int cuCtxSynchronize(void) { catch_up(); return 0; }
+int cuCtxSynchronize(void) { catch_up(); return alive(); }
 int cuStreamCreate(void **s, unsigned flags) { (void)flags; *s = &context; return 0; }
 int cuStreamDestroy_v2(void *s) { (void)s; return 0; }
-int cuStreamSynchronize(void *s) { (void)s; catch_up(); if (is("slow")) usleep(300000); return 0; }
+int cuStreamSynchronize(void *s) { (void)s; catch_up(); if (is("slow")) usleep(300000); return alive(); }
 int cuStreamWaitEvent(void *s, void *e, unsigned f) { (void)s; (void)e; (void)f; return 0; }
-int cuEventCreate(void **e, unsigned flags) { (void)flags; *e = &context; return 0; }
-int cuEventDestroy_v2(void *e) { (void)e; return 0; }
-int cuEventRecord(void *e, void *s) { (void)e; (void)s; return 0; }
-int cuEventRecordWithFlags(void *e, void *s, unsigned flags) { (void)e; (void)s; (void)flags; return 0; }
-int cuEventSynchronize(void *e) { (void)e; catch_up(); return 0; }
-int cuEventElapsedTime(float *t, void *a, void *b) { (void)a; (void)b; *t = 1; return 0; }
+int cuEventCreate(void **e, unsigned flags) {
+    (void)flags;
+    struct event *event = malloc(sizeof *event);
+    event->at = NAN; /* not marked yet */
+    *e = event;
+    return 0;
+}
+int cuEventDestroy_v2(void *e) { free(e); return 0; }
+int cuEventRecord(void *e, void *s) {
+    (void)s;
+    if (!capture) ((struct event *)e)->at = now;
+    return 0;
+}
+int cuEventRecordWithFlags(void *e, void *s, unsigned flags) {
+    (void)s; (void)flags;
+    if (!capture || capture->marks == 16) return 1;
+    capture->mark[capture->marks].event = e;
+    capture->mark[capture->marks++].at = capture->launches;
+    return 0;
+}
+int cuEventSynchronize(void *e) { (void)e; catch_up(); return alive(); }
+int cuEventElapsedTime(float *t, void *a, void *b) {
+    const double time = ((struct event *)b)->at - ((struct event *)a)->at;
+    if (isnan(time)) return 400;
+    *t = (float)time;
+    return 0;
+}
 int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
     static int asked;
+    int first = 0, last = 0;
     const char *failure = getenv("FAKE_CUDA");
-    if (is("full") || (failure && !strncmp(failure, "full_at_", 8) && ++asked == atoi(failure + 8))) return 2;
+    /* full_at_K: the K-th request fails, full_at_K_L: all from the K-th to the L-th. */
+    if (failure && sscanf(failure, "full_at_%d_%d", &first, &last) == 1) last = first;
+    asked++;
+    if (is("full") || (asked >= first && asked <= last)) return 2;
 #ifdef EMULATED
     /* As full of rubbish as a device's: numbers that are none. */
     void *start = aligned_alloc(256, (bytes + 255) / 256 * 256);
@@ -138,7 +176,17 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *s) {
     memcpy((void *)(uintptr_t)to, from, bytes);
     return 0;
 }
-int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *s) { (void)s; catch_up(); memcpy(to, (void *)(uintptr_t)from, bytes); return 0; }
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *s) {
+    static int asked;
+    int first = 0;
+    const char *failure = getenv("FAKE_CUDA");
+    (void)s;
+    if (failure && sscanf(failure, "lost_at_%d", &first) == 1 && ++asked >= first) lost = 1;
+    if (lost) return 700;
+    catch_up();
+    memcpy(to, (void *)(uintptr_t)from, bytes);
+    return 0;
+}
 int cuMemsetD8Async(uint64_t at, unsigned char v, size_t bytes, void *s) {
     (void)s;
     catch_up();
@@ -153,6 +201,7 @@ int cuStreamBeginCapture_v2(void *s, int mode) {
     (void)s; (void)mode;
     note("record", -1);
     if (is("no_graphs")) return 801;
+    capture = calloc(1, sizeof *capture);
 #ifdef EMULATED
     emulated_record();
 #endif
@@ -160,27 +209,50 @@ int cuStreamBeginCapture_v2(void *s, int mode) {
 }
 int cuStreamEndCapture(void *s, void **graph) {
     (void)s;
-    *graph = &context;
+    if (!capture) return 801;
 #ifdef EMULATED
-    *graph = emulated_recorded();
+    capture->work = emulated_recorded();
 #endif
-    return is("no_graphs") ? 801 : 0;
+    note("graph", -1);
+    *graph = capture;
+    capture = NULL;
+    return 0;
 }
-int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags) { (void)flags; *exec = graph; return 0; }
-int cuGraphDestroy(void *graph) { (void)graph; return 0; }
+int cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long flags) {
+    (void)flags;
+    note("start of replays", -1);
+    struct graph *made = malloc(sizeof *made), *from = graph;
+    *made = *from;
+    from->work = NULL;
+    *exec = made;
+    return 0;
+}
 int cuGraphExecDestroy(void *exec) {
-    (void)exec;
+    struct graph *graph = exec;
 #ifdef EMULATED
-    emulated_forget(exec);
+    if (graph->work) emulated_forget(graph->work);
 #endif
+    note("end of replays", -1);
+    free(graph);
+    return 0;
+}
+int cuGraphDestroy(void *graph) {
+#ifdef EMULATED
+    if (((struct graph *)graph)->work) emulated_forget(((struct graph *)graph)->work);
+#endif
+    note("end of graph", -1);
+    free(graph);
     return 0;
 }
 int cuGraphLaunch(void *exec, void *s) {
-    (void)exec; (void)s;
+    const struct graph *graph = exec;
+    (void)s;
     note("replay", -1);
+    for (int i = 0; i < graph->marks; i++) graph->mark[i].event->at = now + graph->mark[i].at;
+    now += graph->launches;
 #ifdef EMULATED
     catch_up();
-    emulated_replay(exec);
+    emulated_replay(graph->work);
 #endif
     return 0;
 }
@@ -230,7 +302,11 @@ static void verdict(const uint64_t *state, const void *check) {
 int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned s, void *stream, void **p, void **x) {
     (void)a; (void)b; (void)c; (void)d; (void)e; (void)g; (void)stream; (void)x;
     const char *name = f; /* comes first */
+    if (capture && is("no_capture") && !strncmp(name, "fmm_p2p", 7)) return 1;
     note(name, -1);
+    if (capture) capture->launches++;
+    else now++;
+    if (is("late_kernel")) lost = 1;
     if (!strcmp(name, "extent")) later(NULL, (const void *)*(uintptr_t *)p[0], 0, *(long long *)p[1]);
 #ifndef EMULATED
     /* The first word of the FMM's argument is the address of its state, whose first word are its flags. */

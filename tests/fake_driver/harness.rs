@@ -31,3 +31,26 @@ pub fn run(test: &str, failure: &str) -> (String, String) {
     assert!(errors.matches("the CPU takes over").count() <= 1, "{test}, {failure}: {errors}");
     (text.into_owned() + &errors, std::fs::read_to_string(&log).unwrap_or_default())
 }
+
+/// Writes a line of its own between those of the driver.
+#[allow(dead_code)]
+pub fn say(what: &str) {
+    use std::io::Write;
+    let mut log = std::fs::OpenOptions::new().append(true).create(true).open(std::env::var("FAKE_CUDA_LOG").unwrap());
+    writeln!(log.as_mut().unwrap(), "# {what}").unwrap();
+}
+
+/// The driver's log of such a run, by the lines of `say`.
+#[allow(dead_code)]
+pub fn log_of(test: &str, failure: &str) -> Vec<(String, Vec<String>)> {
+    let (_, log) = run(test, failure);
+    let mut parts: Vec<(String, Vec<String>)> = Vec::new();
+    for line in log.lines() {
+        match (line.strip_prefix("# "), parts.last_mut()) {
+            (Some(name), _) => parts.push((name.to_owned(), Vec::new())),
+            (None, Some((_, lines))) => lines.push(line.to_owned()),
+            (None, None) => {}
+        }
+    }
+    parts
+}
