@@ -132,3 +132,86 @@ fn the_best_of_two_devices() {
     let text = under("two");
     assert!(text.contains("CUDA device 1, Fake GPU"), "{text}");
 }
+
+/// Under AUTO, with fields to be added to: more values than two of the pieces hold that cross the bus.
+#[test]
+#[ignore = "run by the others, under a driver that fails"]
+fn many_to_add() {
+    use wakefmm::plan::Plan;
+    use wakefmm::plan::arrays::{Array, ArrayMut};
+    use wakefmm::plan::sources::Particles;
+    const MANY: usize = 400_000;
+    let options = wakefmm::options::wfmm_plan_options { flags: 1, core_radius: 0.1, ..Default::default() };
+    let options = wakefmm::options::PlanOptions::checked(&options).unwrap();
+    let mut plan = Plan::new(session(BackendKind::Auto).unwrap(), options);
+    let (one, x): (_, Vec<f64>) = ([0.5; 3], (0..3 * MANY).map(|i| (i % 1000) as f64).collect());
+    let (position, strength) = (Array::Host(&one[..]), Array::Host(&one[..]));
+    plan.set_particles(Some(Particles { n: 1, position, strength, core: None })).unwrap();
+    plan.set_targets(Some((MANY, Array::Host(&x[..])))).unwrap();
+    let mut u = vec![1.0; 3 * MANY];
+    let added = plan.evaluate(Field::Velocity { gradient: false }, ArrayMut::Host(&mut u[..]), None);
+    println!("added: {}, {}", added.map_or_else(|error| error.status, |()| 0), u.iter().any(|u| *u != 1.0));
+}
+
+/// The CPU takes over what nothing was added to, and not what some pieces were added to.
+#[test]
+fn a_gpu_that_is_lost_while_its_field_is_added() {
+    let lost = wakefmm::error::WFMM_ERR_DEVICE_LOST;
+    for (copy, outcome, warnings) in
+        [(1, "0, true".to_owned(), 1), (2, "0, true".into(), 1), (3, format!("{lost}, false"), 0)]
+    {
+        let text = harness::run("many_to_add", &format!("lost_at_{copy}")).0;
+        assert!(text.contains(&format!("added: {outcome}")), "copy {copy}: {text}");
+        assert_eq!(text.matches("the CPU takes over").count(), warnings, "copy {copy}: {text}");
+    }
+}
+
+/// What a child of `fork()` is told of its parent's plans, one of them under way: nothing there can be waited for.
+#[test]
+#[ignore = "run by the others, under a driver that is slow"]
+fn forked() {
+    use wakefmm::ffi::arrays::double::{wfmm_plan_set_particles_f64, wfmm_plan_set_targets_f64};
+    use wakefmm::ffi::overlap::{double::wfmm_plan_evaluate_async_f64, wfmm_plan_wait};
+    use wakefmm::ffi::plan::{wfmm_plan_create, wfmm_plan_destroy};
+    use wakefmm::ffi::session::{wfmm_session_create, wfmm_session_destroy};
+    use wakefmm::options::{wfmm_plan_options, wfmm_session_options};
+    const N: i64 = 10_000;
+    let (x, mut u) = (vec![0.5; 3 * N as usize], vec![0.0; 3 * N as usize]);
+    let (mut session, mut idle, mut busy) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
+    let where_to = wfmm_session_options { backend: 2, threads: 2, ..Default::default() };
+    let how = wfmm_plan_options { method: 2, core_radius: 0.1, ..Default::default() };
+    // SAFETY: live arrays of the lengths that are told.
+    unsafe {
+        assert_eq!(wfmm_session_create(&where_to, &mut session), 0);
+        for (plan, is_waited_for) in [(&mut idle, true), (&mut busy, false)] {
+            assert_eq!(wfmm_plan_create(session, &how, plan), 0);
+            assert_eq!(wfmm_plan_set_particles_f64(*plan, N, x.as_ptr(), x.as_ptr(), std::ptr::null(), 0), 0);
+            assert_eq!(wfmm_plan_set_targets_f64(*plan, N, x.as_ptr(), 0), 0);
+            assert_eq!(wfmm_plan_evaluate_async_f64(*plan, u.as_mut_ptr(), std::ptr::null_mut(), 0), 0);
+            if is_waited_for {
+                assert_eq!(wfmm_plan_wait(*plan), 0);
+            }
+        }
+        let child = libc::fork();
+        if child == 0 {
+            libc::alarm(20);
+            let told = [idle, busy].map(|mut plan| [wfmm_plan_wait(plan), wfmm_plan_destroy(&mut plan)]);
+            println!("told {told:?} {}", wfmm_session_destroy(&mut session));
+            libc::_exit(0);
+        }
+        let mut end = 0;
+        assert_eq!(libc::waitpid(child, &mut end, 0), child);
+        println!("ended {end}, {}", wfmm_plan_wait(busy));
+        assert_eq!(
+            [wfmm_plan_destroy(&mut idle), wfmm_plan_destroy(&mut busy), wfmm_session_destroy(&mut session)],
+            [0; 3]
+        );
+    }
+}
+
+#[test]
+fn a_child_of_fork_waits_for_nothing_of_its_parent() {
+    let forked = wakefmm::error::WFMM_ERR_FORKED;
+    let text = harness::run("forked", "slow").0;
+    assert!(text.contains(&format!("told {:?} 0", [[forked, 0]; 2])) && text.contains("ended 0, 0"), "{text}");
+}

@@ -9,6 +9,9 @@ mod support;
 #[path = "emulated_gpu/harness.rs"]
 mod harness;
 
+#[path = "emulated_gpu/failures.rs"]
+mod failures;
+
 #[path = "emulated_gpu/far_points.rs"]
 mod far_points;
 
@@ -315,6 +318,27 @@ fn less_shared_memory_is_enough() {
                 assert_eq!(outcome.method, WFMM_METHOD_FMM, "{}", outcome.recipe);
             }
         });
+    }
+}
+
+/// Corrections of cores that are smooth over many targets are interpolated, in double precision with gradients by more shared memory
+/// than Turing has: there they are summed one by one.
+#[test]
+fn smooth_corrections_need_no_more_shared_memory_than_there_is() {
+    const NAME: &str = "smooth_corrections_need_no_more_shared_memory_than_there_is";
+    for (shared, interpolated) in [("65536", false), ("101376", true)] {
+        let text = with_gpu(NAME, &[("FAKE_CUDA_SHARED", shared), ("FAKE_CUDA_LOG", "/dev/stdout")], || {
+            let c = case("cube", Kind::Segments, 300, 3000, 1.0);
+            let want = reference(&Session::cpu(1), &c, WFMM_REG_VATISTAS, WFMM_REG_NONE);
+            let o = options(WFMM_METHOD_FMM, 1e-3, WFMM_REG_VATISTAS, WFMM_REG_NONE, 0);
+            let (got, outcome) = evaluate::<f64>(&Session::gpu(), &c, &o);
+            assert_eq!(outcome.method, WFMM_METHOD_FMM, "{}", outcome.recipe);
+            close(&got, &want, 1e-3, &outcome.recipe);
+        });
+        assert!(
+            text.is_empty() || text.contains("\nfmm_smooth_segment_gradient_f64") == interpolated,
+            "{shared}: {text}"
+        );
     }
 }
 

@@ -152,6 +152,7 @@ int main(int argc, char **argv) {
     const long sequences = argc > 1 ? atol(argv[1]) : 2000;
     const int evaluations = argc > 2 ? atoi(argv[2]) : 10000;
     wfmm_session_options so;
+    wfmm_plan_options o;
     pthread_attr_t attributes;
     pthread_t thread;
     int ok = 0, status = 0;
@@ -188,13 +189,23 @@ int main(int argc, char **argv) {
     pthread_attr_setstacksize(&attributes, 256 * 1024);
     need(!pthread_create(&thread, &attributes, in_a_small_stack, &ok) && !pthread_join(thread, NULL) && ok, "a stack of 256 KB");
 
+    /* While an evaluation is under way. */
+    static double many[30000], to[30000];
+    wfmm_plan *busy = NULL;
+    for (int i = 0; i < 30000; i++) many[i] = (double)below(1000);
+    DO(wfmm_plan_options_init(&o, sizeof o));
+    o.method = WFMM_METHOD_DIRECT;
+    need(wfmm_plan_create(session, &o, &busy) == WFMM_OK && wfmm_plan_set_particles_f64(busy, 10000, many, many, NULL, 0) == WFMM_OK &&
+         wfmm_plan_set_targets_f64(busy, 10000, many, 0) == WFMM_OK && wfmm_plan_evaluate_async_f64(busy, to, NULL, 0) == WFMM_OK, "begin");
     const pid_t child = fork();
     if (child == 0) {
         wfmm_session *own = NULL;
         alarm(60);
+        if (wfmm_plan_wait(busy) != WFMM_ERR_FORKED || wfmm_plan_destroy(&busy) != WFMM_OK) _exit(1);
         _exit(wfmm_plan_create(session, NULL, &plan) < 0 && wfmm_session_create(&so, &own) == WFMM_OK && right() ? 0 : 1);
     }
     need(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0, "fork()");
+    need(wfmm_plan_wait(busy) == WFMM_OK && wfmm_plan_destroy(&busy) == WFMM_OK, "the parent of a fork");
 
     double early = 0, late = 0;
     const long grown = evaluations < 10 ? 0 : growth(evaluations, &early, &late);

@@ -104,13 +104,26 @@ impl<T: CudaReal> CudaEngine<T> {
         })
     }
 
-    /// Both fields to where the caller wants them; waits.
-    fn deliver(&mut self, output: Output, main: RealsMut<'_>, gradient: Option<RealsMut<'_>>) -> Result<()> {
-        self.fetch(output.main.address, main)?;
-        if let Some(to) = gradient {
-            self.fetch(output.gradient.address, to)?;
+    /// The gradient to where the caller wants it, once the main field is there; waits, and notes what was done since `start`.
+    fn finish(
+        &mut self,
+        device: &DeviceInputs,
+        field: Field,
+        gradient: Option<(u64, RealsMut<'_>)>,
+        start: Instant,
+    ) -> Result<()> {
+        if let Some((from, to)) = gradient {
+            self.fetch(from, to)?;
         }
-        self.settle()
+        self.settle()?;
+        let computed = self.end.seconds_since(&self.begin)?;
+        let whole = start.elapsed().as_secs_f64();
+        self.note(device, field);
+        self.report.seconds = Default::default();
+        self.report.seconds[Pass::Transfer as usize] = (whole - computed).max(0.0);
+        self.sums.note(&mut self.report, computed)?;
+        self.report.seconds[Pass::Total as usize] = whole;
+        Ok(())
     }
 
     fn fetch(&mut self, from: u64, to: RealsMut<'_>) -> Result<()> {
@@ -159,17 +172,10 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
         self.begin.record(&self.stream)?;
         self.sums.start(&self.context, &device, &self.options, field, output, &self.stream)?;
         self.end.record(&self.stream)?;
-        let added = self.options.accumulate && to_host;
-        let arrived = self.deliver(output, main, gradient);
-        arrived.map_err(|error| if added { error.after_writing() } else { error })?;
-        let computed = self.end.seconds_since(&self.begin)?;
-        let whole = start.elapsed().as_secs_f64();
-        self.note(&device, field);
-        self.report.seconds = Default::default();
-        self.report.seconds[Pass::Transfer as usize] = (whole - computed).max(0.0);
-        self.sums.note(&mut self.report, computed)?;
-        self.report.seconds[Pass::Total as usize] = whole;
-        Ok(())
+        self.fetch(output.main.address, main)?;
+        let gradient = gradient.map(|to| (output.gradient.address, to));
+        let finished = self.finish(&device, field, gradient, start);
+        finished.map_err(|error| if self.options.accumulate { error.after_writing() } else { error })
     }
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {

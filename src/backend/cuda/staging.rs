@@ -71,7 +71,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Copies device values to `values`, or adds them, and waits.
+    /// Copies device values to `values`, or adds them, and waits. The error tells whether something was added before.
     pub fn download<T: Plain + std::ops::AddAssign + Sync>(
         &mut self,
         from: u64,
@@ -90,6 +90,19 @@ impl Staging {
             return stream.synchronize();
         }
         self.ready()?;
+        let mut begun = false;
+        let done = self.by_pieces(from, values, add, &mut begun, stream);
+        done.map_err(|error| if add && begun { error.after_writing() } else { error })
+    }
+
+    fn by_pieces<T: Plain + std::ops::AddAssign + Sync>(
+        &mut self,
+        from: u64,
+        values: &mut [T],
+        add: bool,
+        begun: &mut bool,
+        stream: &Stream,
+    ) -> Result<()> {
         let per_piece = PIECE / size_of::<T>();
         let count = values.len().div_ceil(per_piece);
         let part = |i: usize| i * per_piece..((i + 1) * per_piece).min(values.len());
@@ -110,6 +123,7 @@ impl Staging {
             let bytes = self.pieces[ring].as_ref();
             // SAFETY: page-locked memory is page-aligned and was filled with so many values of T.
             let piece = unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<T>(), range.len()) };
+            *begun = true;
             self.hand_over(piece, &mut values[range], add);
         }
         Ok(())
