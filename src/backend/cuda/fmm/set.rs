@@ -2,7 +2,7 @@
 //! done where it misses its tolerance.
 
 use super::check::{Check, Place};
-use super::times::PASSES;
+use super::times::{self, PASSES};
 use super::{FmmSum, Kind, Recipe, recipe};
 use crate::backend::Field;
 use crate::backend::cuda::context::Context;
@@ -258,6 +258,10 @@ impl<T: CudaReal> FmmSet<T> {
             let check = (check, Place { slot, of: wanted.len() });
             self.sums[k].evaluate(problem.inputs, problem.options, output, check, stream, (begin, &self.marks))?;
             self.last.push(k);
+            if slot + 1 < wanted.len() {
+                // The next kind marks the same events.
+                self.note_passes(k)?;
+            }
             output.add = true;
         }
         Ok(self.error())
@@ -298,21 +302,33 @@ impl<T: CudaReal> FmmSet<T> {
             report.near_pairs += account.near_pairs as i64;
         }
         report.estimated_error = self.error();
-        let (Some(begin), Some(last)) = (&self.begin, self.last.last()) else { return Ok(()) };
-        let times = &mut self.sums[*last].times;
-        if times.is_noted() {
-            let mut seconds = [0.0; PASSES];
-            let mut before = begin;
-            for ((_, event), seconds) in self.marks.iter().zip(&mut seconds) {
-                *seconds = event.seconds_since(before)?;
-                before = event;
-            }
-            times.keep(seconds);
+        let Some(last) = self.last.last() else { return Ok(()) };
+        self.note_passes(*last)?;
+        let mut seconds = [0.0; PASSES];
+        for k in &self.last {
+            seconds.iter_mut().zip(self.sums[*k].times.seconds()).for_each(|(sum, part)| *sum += part);
+        }
+        if self.last.iter().all(|k| self.sums[*k].times.is_noted()) {
             whole = seconds.iter().sum();
         }
-        for (pass, seconds) in TIMED.iter().zip(times.share(whole)) {
+        for (pass, seconds) in TIMED.iter().zip(times::share(seconds, whole)) {
             report.seconds[*pass as usize] = seconds;
         }
+        Ok(())
+    }
+
+    /// Reads the ends of the passes of the kind that was evaluated last, if they were noted.
+    fn note_passes(&mut self, k: usize) -> Result<()> {
+        let (Some(begin), times) = (&self.begin, &mut self.sums[k].times) else { return Ok(()) };
+        if !times.is_noted() {
+            return Ok(());
+        }
+        let (mut seconds, mut before) = ([0.0; PASSES], begin);
+        for ((_, event), seconds) in self.marks.iter().zip(&mut seconds) {
+            *seconds = event.seconds_since(before)?;
+            before = event;
+        }
+        times.keep(seconds);
         Ok(())
     }
 

@@ -52,12 +52,16 @@ impl Times {
         }
     }
 
-    /// The passes of an evaluation that took `whole`.
-    pub fn share(&self, whole: f64) -> [f64; PASSES] {
-        let seconds = self.last.map_or([0.0; PASSES], |last| last.seconds);
-        let sum: f64 = seconds.iter().sum();
-        if sum > 0.0 { seconds.map(|s| whole * s / sum) } else { seconds }
+    /// What was noted last.
+    pub fn seconds(&self) -> [f64; PASSES] {
+        self.last.map_or([0.0; PASSES], |last| last.seconds)
     }
+}
+
+/// The passes of an evaluation that took `whole`, in the parts of what was noted.
+pub fn share(seconds: [f64; PASSES], whole: f64) -> [f64; PASSES] {
+    let sum: f64 = seconds.iter().sum();
+    if sum > 0.0 { seconds.map(|s| whole * s / sum) } else { seconds }
 }
 
 #[cfg(test)]
@@ -72,7 +76,7 @@ mod tests {
         for n in 1..16 {
             assert!(!times.wants(Work::WHOLE, [5000 + n, 5000], true, true) && !times.is_noted());
         }
-        let shared = times.share(8.0);
+        let shared = share(times.seconds(), 8.0);
         assert_eq!((shared[0], shared[1], shared[7]), (2.0, 4.0, 2.0));
         assert!(times.wants(Work::WHOLE, [5000, 5000], true, true), "the sixteenth");
         assert!(times.wants(part, [5000, 5000], true, true), "other passes");
