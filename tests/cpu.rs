@@ -109,23 +109,6 @@ fn as_many_samples_as_targets_are_all_targets() {
 }
 
 #[test]
-fn prepare_chooses_and_the_report_counts_corrections() {
-    let session = Session::cpu(2);
-    let c = wake(12_000, 12_000);
-    let mut plan = Plan::<f64>::new(&session, &wish(WFMM_METHOD_FMM, 1e-5));
-    assert!(plan.recipe().starts_with("Nothing"), "{}", plan.recipe());
-    fill(&mut plan, &c);
-    plan.prepare();
-    assert!(plan.recipe().starts_with("FMM") && !plan.recipe().contains("sample"), "{}", plan.recipe());
-    assert_eq!((plan.report().method, plan.report().near_pairs), (0, 0));
-    velocity(&mut plan, c.targets.len());
-    let report = plan.report();
-    assert!(plan.recipe().contains("Error found on a sample"), "{}", plan.recipe());
-    assert!(0 < report.core_pairs && report.core_pairs < report.near_pairs, "{}", plan.recipe());
-    assert!(plan.recipe().contains(&format!(" {} more because their cores", report.core_pairs)), "{}", plan.recipe());
-}
-
-#[test]
 fn new_strengths_keep_the_tree_and_new_targets_the_upward_pass() {
     let session = Session::cpu(2);
     for precision in [WFMM_PRECISION_F64, WFMM_PRECISION_F32] {

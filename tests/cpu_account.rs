@@ -26,6 +26,7 @@ fn what_was_prepared_is_told_before_an_evaluation() {
     let c = case("cube", Kind::Particles, 6000, 6000, 1.0);
     let mut plan = plan_of(&session, &c);
     let inputs = plan.report().host_bytes;
+    assert!(plan.recipe().starts_with("Nothing was chosen"), "{}", plan.recipe());
     plan.prepare();
     let recipe = plan.recipe();
     assert!(recipe.starts_with("FMM in f64") && !recipe.contains("Error found"), "{recipe}");
@@ -56,13 +57,14 @@ fn memory_is_that_of_both_fields() {
 #[test]
 fn pairs_of_the_core_correction_are_told() {
     let session = Session::cpu(2);
-    for (kind, core) in [(Kind::Particles, 0.0), (Kind::Particles, 0.1)] {
+    for (kind, core) in [(Kind::Particles, 0.0), (Kind::Particles, 0.1), (Kind::Both, 0.1)] {
         let mut c = case("cube", kind, 6000, 6000, 1.0);
         c.particle_core.fill(core);
         let mut plan = plan_of(&session, &c);
         velocity(&mut plan, &c);
         let (r, recipe) = (plan.report(), plan.recipe());
         assert_eq!(r.core_pairs > 0, core > 0.0, "{recipe}");
+        assert!(r.core_pairs < r.near_pairs, "{recipe}");
         assert!(recipe.contains(&format!("{} more because their cores", r.core_pairs)), "{recipe}");
         assert!(recipe.contains(&format!("{} element pairs directly", r.near_pairs - r.core_pairs)), "{recipe}");
     }
