@@ -257,7 +257,8 @@ module wakefmm
   !> Precision of the computation.
   !> That of the arrays: double as soon as one array that was handed over is double, else single.
   integer, parameter :: WFMM_PRECISION_ARRAYS = 0
-  !> Single.
+  !> Single. Where it does not do, for a point far away or cores far above the box, double takes over: one warning and
+  !> precision of the report say so.
   integer, parameter :: WFMM_PRECISION_F32 = 1
   !> Double.
   integer, parameter :: WFMM_PRECISION_F64 = 2

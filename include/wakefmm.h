@@ -251,7 +251,8 @@
 #define WFMM_PRECISION_ARRAYS 0
 
 /**
- * Single.
+ * Single. Where it does not do, for a point far away or cores far above the box, double takes over: one warning and
+ * precision of the report say so.
  */
 #define WFMM_PRECISION_F32 1
 

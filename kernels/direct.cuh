@@ -27,19 +27,21 @@ template <int N> struct Total<double, N> {
 
 #if defined(__CUDACC__) || defined(WFMM_EMULATED)
 // Grid: x over targets (TILE * PER_THREAD a block), y over splits of the tiles. Block TILE.
-// partial: [splits][Sum::terms][n_targets].
+// partial: [splits][Sum::terms][n_targets]; in a strained frame nothing of use.
 template <class T, class Source, class Sum, int PER_THREAD, class Add>
-__device__ __forceinline__ void direct(const Source* sources, int tiles, const T* target, int n_targets, T* partial, Add add) {
+__device__ __forceinline__ void direct(const Source* sources, int tiles, const T* target, int n_targets, T* partial, const Frame* frame, Add add) {
     __shared__ Source s_tile[TILE];
     Vec<T> x[PER_THREAD];
     Total<T, Sum::terms> total[PER_THREAD];
     const int first = blockIdx.x * TILE * PER_THREAD + threadIdx.x;
+    const bool strained = sizeof(T) == 4 && frame->strained;
 #pragma unroll
     for (int k = 0; k < PER_THREAD; k++) {
         const int i = min(first + k * TILE, n_targets - 1);
         x[k] = {target[3 * i], target[3 * i + 1], target[3 * i + 2]};
         total[k].clear();
     }
+    if (strained) return;
     const int begin = int((long long)tiles * blockIdx.y / gridDim.y), end = int((long long)tiles * (blockIdx.y + 1) / gridDim.y);
     for (int tile = begin; tile < end; tile++) {
         __syncthreads();
@@ -81,9 +83,9 @@ struct Exactly {
 
 #define PARTICLES(NAME, REG, T, GRADIENT, SUFFIX, PER_THREAD)                                                                          \
     extern "C" __global__ void __launch_bounds__(TILE) particles_##NAME##SUFFIX(const Particle<T>* sources, int tiles, const T* target, \
-                                                                               int n_targets, T* partial) {                            \
+                                                                               int n_targets, T* partial, const Frame* frame) {        \
         using Sum = ParticleSum<T, GRADIENT>;                                                                                           \
-        direct<T, Particle<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Particle<T>& s, int, int) { \
+        direct<T, Particle<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, frame, [](Sum& sum, Vec<T> x, const Particle<T>& s, int, int) { \
             add_particle<REG, REGULARIZED, GRADIENT>(sum, x, s);                                                                        \
         });                                                                                                                             \
     }
@@ -91,16 +93,16 @@ struct Exactly {
     extern "C" __global__ void __launch_bounds__(TILE) segments_##NAME##SUFFIX(const Segment<T>* sources, int tiles, const T* target,  \
                                                                               int n_targets, T* partial, const Places places) {        \
         using Sum = SegmentSum<T, GRADIENT>;                                                                                            \
-        direct<T, Segment<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [&](Sum& sum, Vec<T> x, const Segment<T>& s, int j, int i) { \
+        direct<T, Segment<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, places.frame, [&](Sum& sum, Vec<T> x, const Segment<T>& s, int j, int i) { \
             if constexpr (sizeof(T) == 4) add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s, Exactly{places, s.circulation != 0, j, i}); \
             else add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s);                                                                    \
         });                                                                                                                             \
     }
 #define CHARGES(T, GRADIENT, SUFFIX, PER_THREAD)                                                                                       \
     extern "C" __global__ void __launch_bounds__(TILE) charges##SUFFIX(const Charge<T>* sources, int tiles, const T* target,           \
-                                                                      int n_targets, T* partial) {                                     \
+                                                                      int n_targets, T* partial, const Frame* frame) {                 \
         using Sum = ChargeSum<T, GRADIENT>;                                                                                             \
-        direct<T, Charge<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Charge<T>& s, int, int) {  \
+        direct<T, Charge<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, frame, [](Sum& sum, Vec<T> x, const Charge<T>& s, int, int) {  \
             add_charge<GRADIENT>(sum, x, s);                                                                                            \
         });                                                                                                                             \
     }
@@ -108,20 +110,22 @@ struct Exactly {
 // Adds the splits, turns sums into the field and brings it to the caller's units and order.
 // main: [n_targets][1 or 3], gradient: [n_targets][3 or 9]; factor: normalization and powers of the scale.
 template <class T, class Out, class Sum, int MAIN>
-__device__ __forceinline__ void finish(const T* partial, int splits, int n_targets, const unsigned* order, const double* scale, double normalization,
+__device__ __forceinline__ void finish(const T* partial, int splits, int n_targets, const unsigned* order, const Frame* frame, double normalization,
                                        int power, int add, Out* main, Out* gradient) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n_targets) return;
+    const bool strained = sizeof(T) == 4 && frame->strained;
     Sum sum;
     for (int c = 0; c < Sum::terms; c++) {
         double total = 0;
         for (int split = 0; split < splits; split++) total += partial[((long long)split * Sum::terms + c) * n_targets + i];
         sum.sum[c] = T(total);
     }
+    if (strained) return;
     T field[12];
     sum.field(field);
     double factor = normalization;
-    for (int k = 0; k < power; k++) factor *= *scale;
+    for (int k = 0; k < power; k++) factor *= frame->scale;
     const long long k = order ? order[i] : i;
     for (int c = 0; c < MAIN; c++) {
         const Out value = Out(field[c] * factor);
@@ -129,7 +133,7 @@ __device__ __forceinline__ void finish(const T* partial, int splits, int n_targe
     }
     if (!gradient) return;
     constexpr int SLOPES = 3 * MAIN;
-    factor *= *scale;
+    factor *= frame->scale;
     for (int c = 0; c < SLOPES; c++) {
         const Out value = Out(field[MAIN + c] * factor);
         gradient[SLOPES * k + c] = add ? gradient[SLOPES * k + c] + value : value;
@@ -138,9 +142,9 @@ __device__ __forceinline__ void finish(const T* partial, int splits, int n_targe
 
 #define FINISH(NAME, SUM, MAIN, T, OUT, GRADIENT, SUFFIX)                                                                              \
     extern "C" __global__ void finish_##NAME##SUFFIX(const T* partial, int splits, int n_targets, const unsigned* order,               \
-                                                     const double* scale, double normalization, int power, int add, OUT* main,         \
+                                                     const Frame* frame, double normalization, int power, int add, OUT* main,          \
                                                      OUT* gradient) {                                                                  \
-        finish<T, OUT, SUM<T, GRADIENT>, MAIN>(partial, splits, n_targets, order, scale, normalization, power, add, main, gradient);   \
+        finish<T, OUT, SUM<T, GRADIENT>, MAIN>(partial, splits, n_targets, order, frame, normalization, power, add, main, gradient);   \
     }
 
 #define ALL_FINISH(NAME, SUM, MAIN, T)                   \

@@ -4,8 +4,8 @@
 // a point far away made of the passes' places is found like any other error.
 //
 // A lane is a target, a warp takes up to 32 sources at a time: no pair is summed for nothing, however few the targets are.
-#include "direct.cuh"
 #include "fmm_check.cuh"
+#include "pair.cuh"
 using namespace fmm;
 
 constexpr int kSampleWarps = 8;

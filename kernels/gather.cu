@@ -1,15 +1,19 @@
 // From the host's arrays to what the sums read.
 // Enters: positions, strengths and cores as they were handed over, f32 or f64. Leaves: the frame (origin and scale) that
 // brings every length near one, so that the result does not depend on the caller's units, also in f32.
-#include "places.cuh"
+#include "strain.cuh"
 
-// Smallest and largest coordinates of `n` points, or with a connectivity of the ends of `n` segments, one row of 6 doubles a block:
-// low x y z, high x y z. Block 256.
-WFMM_KERNEL extent(Reals position, long long n, double* rows, const int* connectivity, long long ld, int base) {
-    __shared__ double s_low[3][256], s_high[3][256];
+// Numbers of an extent: low x y z, high x y z, the widest core.
+constexpr int kExtent = 7;
+
+// Smallest and largest coordinates of `n` points, or with a connectivity of the ends of `n` segments, and the widest core of
+// as many, one row of numbers a block. Block 256.
+WFMM_KERNEL extent(Reals position, long long n, double* rows, const int* connectivity, long long ld, int base, Reals core, double default_core) {
+    __shared__ double s_extent[kExtent][256];
     const double infinite = __longlong_as_double(0x7ff0000000000000ll);
-    double low[3] = {infinite, infinite, infinite}, high[3] = {-infinite, -infinite, -infinite};
-    for (long long k = blockIdx.x * 256ll + threadIdx.x; k < n; k += gridDim.x * 256ll)
+    double low[3] = {infinite, infinite, infinite}, high[3] = {-infinite, -infinite, -infinite}, widest = default_core;
+    for (long long k = blockIdx.x * 256ll + threadIdx.x; k < n; k += gridDim.x * 256ll) {
+        if (core.start) widest = fmax(widest, core[k]);
         for (int end = 0; end < (connectivity ? 2 : 1); end++) {
             const long long point = connectivity ? connectivity[ld * k + end] - base : k;
             for (int c = 0; c < 3; c++) {
@@ -18,33 +22,37 @@ WFMM_KERNEL extent(Reals position, long long n, double* rows, const int* connect
                 high[c] = fmax(high[c], x);
             }
         }
-    for (int c = 0; c < 3; c++) { s_low[c][threadIdx.x] = low[c]; s_high[c][threadIdx.x] = high[c]; }
+    }
+    for (int c = 0; c < 3; c++) { s_extent[c][threadIdx.x] = low[c]; s_extent[3 + c][threadIdx.x] = high[c]; }
+    s_extent[6][threadIdx.x] = widest;
     __syncthreads();
     for (int half = 128; half > 0; half /= 2) {
         if (threadIdx.x < half)
-            for (int c = 0; c < 3; c++) {
-                s_low[c][threadIdx.x] = fmin(s_low[c][threadIdx.x], s_low[c][threadIdx.x + half]);
-                s_high[c][threadIdx.x] = fmax(s_high[c][threadIdx.x], s_high[c][threadIdx.x + half]);
+            for (int c = 0; c < kExtent; c++) {
+                double& mine = s_extent[c][threadIdx.x];
+                const double other = s_extent[c][threadIdx.x + half];
+                mine = c < 3 ? fmin(mine, other) : fmax(mine, other);
             }
         __syncthreads();
     }
-    if (threadIdx.x < 3) {
-        rows[6 * blockIdx.x + threadIdx.x] = s_low[threadIdx.x][0];
-        rows[6 * blockIdx.x + 3 + threadIdx.x] = s_high[threadIdx.x][0];
-    }
+    if (threadIdx.x < kExtent) rows[kExtent * blockIdx.x + threadIdx.x] = s_extent[threadIdx.x][0];
 }
 
 // The frame of `n_rows` extents, of which the first `n_sources` are the sources'; the widest side becomes at most `box`. With
 // `center` the origin is the middle of the sources' box (a target far away must not take their digits), else zero: subtracting
-// it would round f64 coordinates, while f32 ones gain the digits that a distant origin wastes.
-// One block of 192 threads, 32 for each coordinate's low and high.
-WFMM_KERNEL frame(const double* rows, int n_rows, int n_sources, int center, double box, Frame* out) {
-    __shared__ double s_bound[6], s_source[6];
+// it would round f64 coordinates, while f32 ones gain the digits that a distant origin wastes. `probe`: whether f32 does.
+// One block of 224 threads, 32 for each number of an extent.
+WFMM_KERNEL frame(const double* rows, int n_rows, int n_sources, int center, double box, Frame* out, const __grid_constant__ Probe probe) {
+    __shared__ double s_bound[kExtent], s_source[kExtent];
+    __shared__ Vec<double> s_place[kProbePlaces];
+    __shared__ Frame s_frame;
+    __shared__ int s_near[kExtent];
     const int c = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (probe.strain) take_places(probe, s_place);
     double bound = rows[c], source = bound;
     for (int row = lane; row < n_rows; row += 32) {
-        bound = c < 3 ? fmin(bound, rows[6 * row + c]) : fmax(bound, rows[6 * row + c]);
-        if (row < n_sources) source = c < 3 ? fmin(source, rows[6 * row + c]) : fmax(source, rows[6 * row + c]);
+        bound = c < 3 ? fmin(bound, rows[kExtent * row + c]) : fmax(bound, rows[kExtent * row + c]);
+        if (row < n_sources) source = c < 3 ? fmin(source, rows[kExtent * row + c]) : fmax(source, rows[kExtent * row + c]);
     }
     for (int step = 16; step > 0; step /= 2) {
         const double other = __shfl_xor_sync(0xffffffffu, bound, step), s = __shfl_xor_sync(0xffffffffu, source, step);
@@ -53,18 +61,35 @@ WFMM_KERNEL frame(const double* rows, int n_rows, int n_sources, int center, dou
     }
     if (lane == 0) { s_bound[c] = bound; s_source[c] = source; }
     __syncthreads();
-    if (threadIdx.x > 0) return;
-    double widest = 0;
-    for (int k = 0; k < 3; k++) {
-        const bool empty = !(s_bound[3 + k] >= s_bound[k]);
-        out->low[k] = empty ? 0.0 : s_bound[k];
-        out->origin[k] = center && !empty ? 0.5 * (s_source[k] + s_source[3 + k]) : 0.0;
-        if (!empty) widest = fmax(widest, s_bound[3 + k] - s_bound[k]);
+    if (threadIdx.x == 0) {
+        double widest = 0;
+        for (int k = 0; k < 3; k++) {
+            const bool empty = !(s_bound[3 + k] >= s_bound[k]);
+            s_frame.low[k] = empty ? 0.0 : s_bound[k];
+            s_frame.origin[k] = center && !empty ? 0.5 * (s_source[k] + s_source[3 + k]) : 0.0;
+            if (!empty) widest = fmax(widest, s_bound[3 + k] - s_bound[k]);
+        }
+        int exponent = 0;
+        if (widest > 0) frexp(widest, &exponent);
+        s_frame.scale = ldexp(box, -exponent);
+        s_frame.box = box;
+        s_frame.strained = STRAIN_NONE;
+        if (!probe.strain) *out = s_frame;
     }
-    int exponent = 0;
-    if (widest > 0) frexp(widest, &exponent);
-    out->scale = ldexp(box, -exponent);
-    out->box = box;
+    if (!probe.strain) return;
+    __syncthreads();
+    const int near = too_near(probe, s_place, s_frame, c, kExtent);
+    if (lane == 0) s_near[c] = near;
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    int all = 0;
+    for (int k = 0; k < kExtent; k++) all += s_near[k];
+    // An eighth of the targets: one far target alone, or one beside its source, costs the others nothing.
+    if (all > 0 && 8 * all >= probe.targets()) s_frame.strained = STRAIN_DISTANCE;
+    if (s_bound[6] * s_frame.scale > kWidestCore) s_frame.strained = STRAIN_CORE;
+    *out = s_frame;
+    // The host's memory is far away: only where there is something to say.
+    if (s_frame.strained) *probe.strain = (unsigned)s_frame.strained;
 }
 
 template <class T> WFMM_DEVICE T placed(double x, const Frame& frame, int c) { return T((x - frame.origin[c]) * frame.scale); }

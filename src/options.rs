@@ -53,7 +53,8 @@ codes! {
     enum Precision {
         /// That of the arrays: double as soon as one array that was handed over is double, else single.
         Arrays = 0 => WFMM_PRECISION_ARRAYS,
-        /// Single.
+        /// Single. Where it does not do, for a point far away or cores far above the box, double takes over: one warning and
+        /// `precision` of the report say so.
         F32 = 1 => WFMM_PRECISION_F32,
         /// Double.
         F64 = 2 => WFMM_PRECISION_F64,

@@ -359,6 +359,40 @@ fn a_missed_tolerance_is_computed_again_and_in_the_end_directly() {
 
 #[test]
 #[ignore = "run by the others, under the fake driver"]
+fn strained() {
+    let session = Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, threads: 2 }).unwrap();
+    let precision = wakefmm::options::WFMM_PRECISION_F32;
+    let options = wfmm_plan_options { method: 1, precision, particle_regularization: 0, ..Default::default() };
+    let mut plan = Plan::new(session, PlanOptions::checked(&options).unwrap());
+    set_particles(&mut plan, 1);
+    for (k, new) in [true, false, true].into_iter().enumerate() {
+        if new {
+            set_targets(&mut plan, k);
+        }
+        say(&format!("{k}"));
+        evaluate(&mut plan);
+        println!("{k} precision {}", plan.report().precision);
+    }
+}
+
+/// A direct sum that single precision does not serve is done in double; the same places are not tried again, others are.
+#[test]
+fn what_single_precision_does_not_serve_is_summed_in_double() {
+    let kernels = |log: &str| -> Vec<[usize; 2]> {
+        let times = |part: &str| ["targets_f32", "targets_f64"].map(|name| part.matches(name).count());
+        log.split("# ").skip(1).map(times).collect()
+    };
+    let (text, log) = harness::run("strained", "strained");
+    assert_eq!(kernels(&log), [[1, 1], [0, 1], [1, 1]], "{text}");
+    assert!((0..3).all(|k| text.contains(&format!("{k} precision 2"))), "{text}");
+    assert_eq!(text.matches("double precision in place of single").count(), 1, "{text}");
+    let (text, log) = harness::run("strained", "none");
+    assert_eq!(kernels(&log), [[1, 0]; 3], "{text}");
+    assert!((0..3).all(|k| text.contains(&format!("{k} precision 1"))), "{text}");
+}
+
+#[test]
+#[ignore = "run by the others, under the fake driver"]
 fn misses_in_single() {
     let session = Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, threads: 2 }).unwrap();
     let options = wfmm_plan_options {

@@ -1,13 +1,15 @@
 //! The direct sum on the device.
 //!
-//! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Nothing is read back:
-//! the frame that scales lengths stays on the device.
+//! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. The frame that scales lengths stays
+//! on the device; of single precision the host reads, before the sums are done, whether it serves.
 
 use super::context::{Context, Function};
 use super::gather::{DeviceInputs, Frame, RealsArg, too_many};
 use super::memory::{Buffer, Plain};
 use super::stream::{Stream, launch};
+use super::watch::{ProbeArg, Watch};
 use crate::backend::Field;
+use crate::backend::strain::Strain;
 use crate::error::Result;
 use crate::options::{PlanOptions, Regularization};
 use std::sync::Arc;
@@ -16,8 +18,9 @@ use std::sync::Arc;
 const TILE: usize = 128;
 /// Targets of one launch: bounds the memory of partial sums.
 const MOST_TARGETS: usize = 1 << 21;
-/// Rows of extents, that is blocks, an array.
+/// Rows of extents, that is blocks, an array, and numbers of each.
 const EXTENT_ROWS: usize = 128;
+const EXTENT: usize = 7;
 /// Cells of the grid by which targets are ordered.
 const CELLS: usize = 32768;
 /// Fewer targets are not worth ordering.
@@ -102,6 +105,8 @@ pub struct DirectSum<T: CudaReal> {
     counts: Buffer<u32>,
     order: Buffer<u32>,
     partial: Buffer<T>,
+    /// Of single precision.
+    watch: Option<Watch>,
 }
 
 // SAFETY: plain numbers without padding.
@@ -160,6 +165,7 @@ impl<T: CudaReal> DirectSum<T> {
             counts: Buffer::new(context),
             order: Buffer::new(context),
             partial: Buffer::new(context),
+            watch: None,
         }
     }
 
@@ -173,7 +179,7 @@ impl<T: CudaReal> DirectSum<T> {
             + self.partial.bytes()
     }
 
-    /// Starts the whole sum on `stream`.
+    /// Starts the whole sum on `stream`, or finds what of it this precision does not hold: then nothing is written or added.
     pub fn evaluate(
         &mut self,
         inputs: &DeviceInputs,
@@ -181,7 +187,7 @@ impl<T: CudaReal> DirectSum<T> {
         field: Field,
         output: Output,
         stream: &Stream,
-    ) -> Result<()> {
+    ) -> Result<Option<Strain>> {
         let most = i32::MAX as usize / 4;
         for (what, n) in [
             ("targets", inputs.targets.n),
@@ -193,7 +199,7 @@ impl<T: CudaReal> DirectSum<T> {
                 return Err(too_many(what, n, most));
             }
         }
-        self.make_frame(inputs, field, stream)?;
+        self.make_frame(inputs, options, field, stream)?;
         let kinds = kinds(inputs, options, field);
         let ordered = kinds.iter().any(|kind| has_cut(kind.regularization)) && inputs.targets.n >= ORDERED_FROM;
         self.place_targets(inputs, ordered, stream)?;
@@ -207,7 +213,7 @@ impl<T: CudaReal> DirectSum<T> {
         if kinds.is_empty() && !output.add {
             self.clear(inputs.targets.n, field, output, stream)?;
         }
-        Ok(())
+        self.watch.as_ref().map_or(Ok(None), Watch::strain)
     }
 
     fn kernel(&self, unit: &'static str, name: &str) -> Result<Function> {
@@ -219,39 +225,58 @@ impl<T: CudaReal> DirectSum<T> {
     }
 
     /// The box of all places that matter, and from it the frame.
-    fn make_frame(&mut self, inputs: &DeviceInputs, field: Field, stream: &Stream) -> Result<()> {
+    fn make_frame(
+        &mut self,
+        inputs: &DeviceInputs,
+        options: &PlanOptions,
+        field: Field,
+        stream: &Stream,
+    ) -> Result<()> {
         // Sources first; of the segments' points those that a segment has.
         let ends = (inputs.segments.connectivity, inputs.segments.ld as i64, inputs.segments.index_base);
         let none = (0u64, 0i64, 0i32);
+        let no_core = (RealsArg::default(), 0.0);
         let mut clouds = match field {
-            Field::Velocity { .. } => vec![
-                (inputs.segments.points, inputs.segments.n, ends),
-                (inputs.particles.position, inputs.particles.n, none),
-            ],
-            Field::Potential { .. } => vec![(inputs.charges.position, inputs.charges.n, none)],
+            Field::Velocity { .. } => {
+                let (s, p) = (&inputs.segments, &inputs.particles);
+                let core = |reg, core, default| if reg == Regularization::None { no_core } else { (core, default) };
+                vec![
+                    (s.points, s.n, ends, core(options.segment_regularization, s.core, s.default_core)),
+                    (p.position, p.n, none, core(options.particle_regularization, p.core, p.default_core)),
+                ]
+            }
+            Field::Potential { .. } => vec![(inputs.charges.position, inputs.charges.n, none, no_core)],
         };
-        clouds.push((inputs.targets.position, inputs.targets.n, none));
-        clouds.retain(|(_, n, _)| *n > 0);
-        self.rows.reserve(6 * EXTENT_ROWS * 3)?;
+        clouds.push((inputs.targets.position, inputs.targets.n, none, no_core));
+        clouds.retain(|(_, n, ..)| *n > 0);
+        self.rows.reserve(EXTENT * EXTENT_ROWS * 3)?;
         self.frame.reserve(1)?;
         let extent = self.kernel("gather", "extent")?;
         let (mut rows, mut source_rows) = (0, 0);
-        for (position, n, (connectivity, ld, base)) in clouds {
+        for (position, n, (connectivity, ld, base), (core, default)) in clouds {
             source_rows = rows;
             let blocks = n.div_ceil(1024).min(EXTENT_ROWS);
-            let out = self.rows.at(6 * rows);
+            let (out, default) = (self.rows.at(EXTENT * rows), if core.address == 0 { default } else { 0.0 });
             // SAFETY: arguments as in gather.cu; `rows` has room for EXTENT_ROWS rows of each of three clouds.
             unsafe {
-                launch!(stream, extent, [blocks as u32, 1, 1], 256, 0; position, n as i64, out, connectivity, ld, base)?
+                launch!(stream, extent, [blocks as u32, 1, 1], 256, 0; position, n as i64, out, connectivity, ld, base, core, default)?
             };
             rows += blocks;
         }
         let (begin, out) = (self.rows.address(), self.frame.address());
         let frame = self.kernel("gather", "frame")?;
+        let mut probe = ProbeArg::default();
+        if !T::IS_F64 {
+            if self.watch.is_none() {
+                self.watch = Some(Watch::new(&self.context)?);
+            }
+            probe = self.watch.as_mut().map_or(probe, |watch| watch.ask(inputs, options, field));
+        }
         // SAFETY: arguments as in gather.cu; `rows` rows were written by the launches before.
         unsafe {
-            launch!(stream, frame, [1, 1, 1], 192, 0; begin, rows as i32, source_rows as i32, T::CENTER, T::BOX, out)
-        }
+            launch!(stream, frame, [1, 1, 1], 32 * EXTENT as u32, 0; begin, rows as i32, source_rows as i32, T::CENTER, T::BOX, out, probe)?
+        };
+        self.watch.as_ref().map_or(Ok(()), |watch| watch.asked(stream))
     }
 
     /// Targets in the frame, ordered along a coarse Z curve where kernels choose by distance.
@@ -337,7 +362,7 @@ impl<T: CudaReal> DirectSum<T> {
         let to = if output.main.is_f64 != 0 { "f64" } else { "f32" };
         let finish = self.kernel(T::UNIT, &format!("finish_{}{grad}_to_{to}", kind.name))?;
         let element = if output.main.is_f64 != 0 { 8 } else { 4 };
-        let scale = self.frame.address() + 24;
+        let frame = self.frame.address();
         let (tiles, multiprocessors) = (kind.tiles() as i32, self.context.info.multiprocessors as usize);
         for Launch { begin, n, blocks, splits } in kind.launches(n_targets, slopes, multiprocessors) {
             let (partial, target) = (self.partial.address(), self.targets.at(3 * begin));
@@ -350,12 +375,12 @@ impl<T: CudaReal> DirectSum<T> {
             unsafe {
                 let (grid, sources) = ([blocks as u32, splits as u32, 1], self.sources.address());
                 if kind.name == "segments" {
-                    let places = PlacesArg::new(inputs, order, self.frame.address(), begin);
+                    let places = PlacesArg::new(inputs, order, frame, begin);
                     launch!(stream, direct, grid, TILE as u32, 0; sources, tiles, target, n as i32, partial, places)?;
                 } else {
-                    launch!(stream, direct, grid, TILE as u32, 0; sources, tiles, target, n as i32, partial)?;
+                    launch!(stream, direct, grid, TILE as u32, 0; sources, tiles, target, n as i32, partial, frame)?;
                 }
-                launch!(stream, finish, [n.div_ceil(128) as u32, 1, 1], 128, 0; partial, splits as i32, n as i32, order, scale, options.normalization, kind.power, output.add as i32, main, gradient)?;
+                launch!(stream, finish, [n.div_ceil(128) as u32, 1, 1], 128, 0; partial, splits as i32, n as i32, order, frame, options.normalization, kind.power, output.add as i32, main, gradient)?;
             }
         }
         Ok(())

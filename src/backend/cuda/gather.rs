@@ -29,10 +29,11 @@ pub struct Frame {
     pub scale: f64,
     pub low: [f64; 3],
     pub side: f64,
+    pub strained: i64,
 }
 
 const _: () = assert!(
-    size_of::<Frame>() == 64 && std::mem::offset_of!(Frame, scale) == 24 && std::mem::offset_of!(Frame, low) == 32
+    size_of::<Frame>() == 72 && std::mem::offset_of!(Frame, scale) == 24 && std::mem::offset_of!(Frame, low) == 32
 );
 
 /// Segments in device memory, lengths as in `SegmentInput`.

@@ -46,7 +46,7 @@ impl<T: CudaReal> Methods<T> {
         match outcome {
             Outcome::Done => Ok(None),
             Outcome::Strained => Ok(Some(Strain::Tolerance)),
-            Outcome::Direct => self.direct.evaluate(inputs, options, field, output, stream).map(|()| None),
+            Outcome::Direct => self.direct.evaluate(inputs, options, field, output, stream),
         }
     }
 
@@ -144,7 +144,7 @@ impl<T: CudaReal> Sums<T> {
         double.start(context, inputs, options, field, output, stream).map(drop)
     }
 
-    /// Every pair in the precision that was asked for.
+    /// Every pair in the precision that was asked for, whether it serves or not.
     pub fn start_direct(
         &mut self,
         inputs: &DeviceInputs,
@@ -153,7 +153,7 @@ impl<T: CudaReal> Sums<T> {
         output: Output,
         stream: &Stream,
     ) -> Result<()> {
-        self.asked.direct.evaluate(inputs, options, field, output, stream)
+        self.asked.direct.evaluate(inputs, options, field, output, stream).map(drop)
     }
 
     pub fn bytes(&self) -> u64 {

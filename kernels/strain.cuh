@@ -1,0 +1,69 @@
+// Has single precision the digits for these places, and the range for these cores? From some sources and targets spread over the
+// caller's arrays, beside the making of the frame: a pair of places that reach R from the frame's origin and are r apart keeps 2^-25 R/r
+// of its distance. The host says how much of that is too much; it counts on more sources than are looked at to be nearer.
+#pragma once
+#include "places.cuh"
+
+// What the host reads.
+enum Strain { STRAIN_NONE = 0, STRAIN_DISTANCE, STRAIN_CORE };
+
+// Widest core in the frame's lengths: (c l)^4 of a segment across the box is a number, and so is the slope (r²+c²)^-7/2 that a
+// core of WINCKELMANS leaves of a particle's field. 8 to 16 boxes.
+constexpr double kWidestCore = 0x1p17;
+constexpr int kProbeSources = 64, kProbeTargets = 32, kProbePlaces = kProbeSources + kProbeTargets;
+
+// Mirrors backend::cuda::direct::ProbeArg.
+struct Probe {
+    Reals points, position, target; // of segments, of particles or charges, of targets
+    const int* connectivity;
+    long long ld, base, n_segments, n_points, n_targets;
+    double most;      // square of R/r that a pair may have
+    double least;     // square of r that it may have, in the frame's lengths
+    unsigned* strain; // host memory; null: nobody asks
+
+    WFMM_DEVICE static Vec<double> place(const Reals& x, long long k) { return {x[3 * k], x[3 * k + 1], x[3 * k + 2]}; }
+    // Of a segment its middle: near its line and its ends pairs have all their digits anyway.
+    WFMM_DEVICE Vec<double> source(long long k) const {
+        if (k >= n_segments) return place(position, k - n_segments);
+        const Vec<double> a = place(points, connectivity[ld * k] - base), b = place(points, connectivity[ld * k + 1] - base);
+        return {0.5 * a.x + 0.5 * b.x, 0.5 * a.y + 0.5 * b.y, 0.5 * a.z + 0.5 * b.z};
+    }
+    WFMM_DEVICE int sources() const { return (int)min(n_segments + n_points, (long long)kProbeSources); }
+    WFMM_DEVICE int targets() const { return (int)min(n_targets, (long long)kProbeTargets); }
+};
+static_assert(sizeof(Probe) == 120, "mirror of backend::cuda::direct");
+
+// Number `k` of `samples` among `n`, shifted by a share of the golden ratio: no lattice of the host's is met in phase.
+WFMM_DEVICE long long spread_over(int k, int samples, long long n) {
+    const double shift = k * 0.6180339887498949;
+    return min((long long)((k + (shift - floor(shift))) * n / samples), n - 1);
+}
+
+// The places that are looked at, to shared memory: sources, then targets. By any threads.
+WFMM_DEVICE void take_places(const Probe& p, Vec<double>* place) {
+    const int sources = p.sources(), targets = p.targets();
+    for (int k = threadIdx.x; k < kProbePlaces; k += blockDim.x) {
+        const int t = k - kProbeSources;
+        if (k < sources) place[k] = p.source(spread_over(k, sources, p.n_segments + p.n_points));
+        else if (t >= 0 && t < targets) place[k] = Probe::place(p.target, spread_over(t, targets, p.n_targets));
+    }
+}
+
+// How many of the targets in `place` have a source too near, by those that the warp looks at: all lanes know.
+WFMM_DEVICE int too_near(const Probe& p, const Vec<double>* place, const Frame& frame, int warp, int warps) {
+    const int sources = p.sources(), lane = threadIdx.x % 32;
+    const Vec<double> origin = {frame.origin[0], frame.origin[1], frame.origin[2]};
+    const auto scaled = [&](Vec<double> d) { return Vec<double>{d.x * frame.scale, d.y * frame.scale, d.z * frame.scale}; };
+    int found = 0;
+    for (int t = warp; t < p.targets(); t += warps) {
+        const Vec<double> x = place[kProbeSources + t], from_x = scaled(x - origin);
+        bool near = false;
+        for (int s = lane; s < sources; s += 32) {
+            const Vec<double> y = place[s], from_y = scaled(y - origin), d = scaled(x - y);
+            const double reach = fmax(dot(from_x, from_x), dot(from_y, from_y)), r2 = dot(d, d);
+            near |= (d.x != 0 || d.y != 0 || d.z != 0) && (reach > p.most * r2 || r2 < p.least);
+        }
+        found += __any_sync(0xffffffffu, near) != 0;
+    }
+    return found;
+}

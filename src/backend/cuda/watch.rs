@@ -1,0 +1,102 @@
+//! Does single precision serve a direct sum? Some sources and targets are looked at while the frame is made, and the widest core.
+//!
+//! Enters: inputs in device memory. Leaves: the argument of kernel `frame`, and what it found.
+
+use super::context::Context;
+use super::fmm::recipe;
+use super::gather::{DeviceInputs, RealsArg};
+use super::locked::Locked;
+use super::stream::{Event, Stream};
+use crate::backend::Field;
+use crate::backend::strain::Strain;
+use crate::error::Result;
+use crate::options::PlanOptions;
+use std::sync::Arc;
+
+/// Sources that are looked at, as in kernels/strain.cuh.
+const SOURCES: f64 = 64.0;
+/// Rounding of a place, by its distance from the origin: the root mean square, of both ends of a distance, is a little more.
+const ROUNDING: f64 = 1.0 / (1u64 << 25) as f64;
+/// Least distance in the frame's lengths, of which the box has 2^14: squares stay far above what is added to them, 2^-48
+/// (`Real::tiny` of kernels/common.cuh). Of a segment as long as it is far away |r1 × r2|² is one.
+const LEAST: f64 = 1.0 / (1u64 << 18) as f64;
+const LEAST_SEGMENT: f64 = 1.0 / (1u64 << 8) as f64;
+
+/// Mirrors `Probe` of kernels/strain.cuh.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProbeArg {
+    points: RealsArg,
+    position: RealsArg,
+    target: RealsArg,
+    connectivity: u64,
+    ld: i64,
+    base: i64,
+    n_segments: i64,
+    n_points: i64,
+    n_targets: i64,
+    most: f64,
+    least: f64,
+    strain: u64,
+}
+
+const _: () = assert!(size_of::<ProbeArg>() == 120 && std::mem::offset_of!(ProbeArg, strain) == 112);
+
+/// What the device says of one sum after another.
+#[derive(Debug)]
+pub struct Watch {
+    strain: Locked<u32>,
+    /// The frame is made: long before the sums are.
+    framed: Event,
+}
+
+impl Watch {
+    pub fn new(context: &Arc<Context>) -> Result<Self> {
+        Ok(Self { strain: Locked::new(context, 1)?, framed: Event::new(context)? })
+    }
+
+    /// The question for this field; the sum before is over.
+    pub fn ask(&mut self, inputs: &DeviceInputs, options: &PlanOptions, field: Field) -> ProbeArg {
+        self.strain.slice_mut()[0] = 0;
+        let (s, t) = (&inputs.segments, &inputs.targets);
+        let (n_segments, position, n_points) = match field {
+            Field::Velocity { .. } => (s.n, inputs.particles.position, inputs.particles.n),
+            Field::Potential { .. } => (0, inputs.charges.position, inputs.charges.n),
+        };
+        let nearer = nearer(n_segments + n_points);
+        ProbeArg {
+            points: s.points,
+            position,
+            target: t.position,
+            connectivity: s.connectivity,
+            ld: s.ld as i64,
+            base: i64::from(s.index_base),
+            n_segments: n_segments as i64,
+            n_points: n_points as i64,
+            n_targets: t.n as i64,
+            most: (recipe::tolerance(options, false) / ROUNDING / nearer).powi(2),
+            least: (if n_segments > 0 { LEAST_SEGMENT } else { LEAST } * nearer).powi(2),
+            strain: self.strain.as_ref().as_ptr() as u64,
+        }
+    }
+
+    /// To be called when the frame was queued.
+    pub fn asked(&self, stream: &Stream) -> Result<()> {
+        self.framed.record(stream)
+    }
+
+    /// The answer; to be called when the sums were queued, or they begin later.
+    pub fn strain(&self) -> Result<Option<Strain>> {
+        self.framed.synchronize()?;
+        Ok(match self.strain.as_ref()[0] {
+            0 => None,
+            2 => Some(Strain::Core),
+            _ => Some(Strain::Distance),
+        })
+    }
+}
+
+/// How many times nearer than the nearest source that is looked at the nearest of all may be.
+fn nearer(sources: usize) -> f64 {
+    (sources as f64 / SOURCES).max(1.0).cbrt()
+}
