@@ -227,8 +227,8 @@ fn new_targets_of_a_small_plan_are_right() {
     });
 }
 
-/// A target or an unused point far away takes no digits of the direct sum from the sources and the targets beside them. (The FMM in
-/// single precision has 24 bits of the whole box: not tested here.)
+/// A target or an unused point far away takes no digits of the direct sum from the sources and the targets beside them. (Farther
+/// away, and of the FMM: far_points.)
 #[test]
 fn what_is_far_away_costs_no_digits() {
     with_gpu("what_is_far_away_costs_no_digits", &[], || {
