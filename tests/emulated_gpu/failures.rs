@@ -20,8 +20,12 @@ fn both() -> Case {
 }
 
 fn plan(backend: BackendKind, c: &Case, flags: u64) -> Plan {
-    let session = Session::new(&SessionOptions { backend, device: None, threads: 1 }).unwrap();
     let options = wfmm_plan_options { method: WFMM_METHOD_DIRECT, core_radius: 0.1, flags, ..Default::default() };
+    plan_of(backend, c, options)
+}
+
+fn plan_of(backend: BackendKind, c: &Case, options: wfmm_plan_options) -> Plan {
+    let session = Session::new(&SessionOptions { backend, device: None, threads: 1 }).unwrap();
     let mut plan = Plan::new(session, PlanOptions::checked(&options).unwrap());
     let segments = Segments {
         points: Array::Host(c.points.as_flattened()),
@@ -144,4 +148,31 @@ fn memory_that_ends_at_the_second_kind_leaves_fields_alone() {
         refused += text.matches("\nrefused").count();
     }
     assert!(refused >= 5, "{refused} of eight were refused");
+}
+
+/// A field that misses its tolerance is not added, but the one that holds it, of both kinds of source; then its graphs add as well.
+#[test]
+fn only_what_holds_the_tolerance_is_added() {
+    with_gpu("failures::only_what_holds_the_tolerance_is_added", &[], || {
+        let mut c = both();
+        // Beside their sources: see `a_field_that_misses_its_tolerance_is_computed_again`.
+        c.targets.iter_mut().for_each(|x| x[0] += 1.5);
+        let (tolerance, flags) = (1e-3, WFMM_FLAG_ACCUMULATE);
+        let none = WFMM_REG_NONE;
+        let bare =
+            wfmm_plan_options { segment_regularization: none, particle_regularization: none, ..Default::default() };
+        let direct = wfmm_plan_options { method: WFMM_METHOD_DIRECT, ..bare };
+        let mut exact = Fields::ones(&c);
+        exact.take(&mut plan_of(BackendKind::Cpu, &c, direct), [false; 2]).unwrap();
+        let fmm = wfmm_plan_options { method: WFMM_METHOD_FMM, tolerance, flags, ..bare };
+        let (mut adding, mut fields) = (plan_of(BackendKind::Cuda, &c, fmm), Fields::ones(&c));
+        for times in 1..5 {
+            fields.take(&mut adding, [true; 2]).unwrap();
+            let recipe = adding.recipe();
+            assert!(recipe.starts_with("FMM") && (times > 1 || recipe.contains("after tightening")), "{recipe}");
+            let one = |k: usize| fields.0[k].iter().map(|x| (x - 1.0) / f64::from(times)).collect::<Vec<f64>>();
+            let errors = [0, 1].map(|k| relative_l2(&one(k), &exact.0[k]));
+            assert!(errors[0] <= tolerance && errors[1] <= 30.0 * tolerance, "{times} times: {errors:?}");
+        }
+    });
 }
