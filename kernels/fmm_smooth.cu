@@ -3,7 +3,7 @@
 // and interpolated to its targets; the sources whose core reaches the box but is not smooth there are listed for the leaves.
 //
 // Leaves: `field` of the group's targets, to which the near field is added; the list, its length and the group's box. A group
-// whose list is too long, or with few targets for the nodes, is none: its leaves then search for themselves.
+// whose list is too long, with few targets for the nodes, or of sources in a single cell is none: its leaves then search for themselves.
 #include "fmm_near.cuh"
 using namespace fmm;
 
@@ -91,7 +91,9 @@ template <class T, class P> __device__ void sum_group(Near<T, P> &n, u32 cell, N
     __syncthreads();
     const Group<T> &g = s.smooth;
     const int nx = g.nodes[0], ny = g.nodes[1], nodes = nx * ny * g.nodes[2];
-    if (nodes == 0 || end - begin < 2 * (u32)nodes) { if (threadIdx.x == 0) f.smooth_count[cell] = kNone; return; }
+    // Sources that are all in one cell are near every leaf: nobody would walk down to them.
+    const bool single = f.state->level_begin[0][kLevels] == 1;
+    if (single || nodes == 0 || end - begin < 2 * (u32)nodes) { if (threadIdx.x == 0) f.smooth_count[cell] = kNone; return; }
     axes.set(g.nodes);
     __syncthreads();
     n.share_out(nodes, [&](int i) {

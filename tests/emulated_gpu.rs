@@ -342,6 +342,25 @@ fn smooth_corrections_need_no_more_shared_memory_than_there_is() {
     }
 }
 
+/// Sources that are all in one cell, few or long ones: the root is a leaf, and its smooth corrections are interpolated as well.
+#[test]
+fn smooth_corrections_of_a_single_cell_are_not_forgotten() {
+    with_gpu("smooth_corrections_of_a_single_cell_are_not_forgotten", &[], || {
+        let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+        for kind in [Kind::Segments, Kind::Particles] {
+            let mut c = case("cube", kind, 25, 3000, 1.0);
+            c.targets.iter_mut().flatten().for_each(|x| *x *= 0.1);
+            c.segment_core.iter_mut().chain(&mut c.particle_core).for_each(|core| *core = 0.2);
+            let want = reference(&cpu, &c, WFMM_REG_VATISTAS, WFMM_REG_WINCKELMANS);
+            let o = options(WFMM_METHOD_FMM, 1e-3, WFMM_REG_VATISTAS, WFMM_REG_WINCKELMANS, 0);
+            let (got, outcome) = evaluate::<f64>(&gpu, &c, &o);
+            close(&got, &want, 1e-3, &format!("{kind:?} {}", outcome.recipe));
+            let is_fmm = outcome.method == WFMM_METHOD_FMM && !outcome.recipe.contains("tightening");
+            assert!(is_fmm, "{kind:?} {}", outcome.recipe);
+        }
+    });
+}
+
 /// Very many points on one side and few on the other.
 #[test]
 fn lopsided_problems_are_right() {
