@@ -17,7 +17,7 @@ constexpr int kBins = kLevels * 8; // (level, octant) classes of target cells
 constexpr int kBeside = 33;        // cells beside a cell: those at most 2 sides from centre to centre, itself included
 constexpr int kMaxOrbits = 80;     // M2L offsets up to signs
 constexpr u32 kNone = 0xffffffffu;
-// Near sources of a leaf are summed in parts where leaves are few: parts at most, their sums of all targets together, cells.
+// Near sources of a leaf are summed in parts where leaves are few, which L2P adds: parts at most, their sums of all targets together, cells.
 constexpr u32 kMostParts = 16, kPartRows = 163840, kPartCells = 1024;
 
 // What a source is.
@@ -56,7 +56,7 @@ struct State {
     u32 tree_flags[2];             // bits for `flags` that the trees of fmm_cluster.cuh found
     u32 histogram[2][8][256];      // of the digits of the keys
     u32 few_ticket[128];           // parts of a tile that are summed, see fmm_m2l_few.cuh
-    u32 parts_done[kPartCells];    // parts of a leaf's near sources that are summed
+    u32 near_parts[kPartCells];    // parts of a leaf's near sources, behind the field; 0 or 1: all are in the field itself
 };
 static_assert(sizeof(State) <= 32768, "FMM_STATE_BYTES of backend::cuda::fmm");
 

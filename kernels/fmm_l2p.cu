@@ -100,6 +100,7 @@ template <class T, int F> struct Shared {
     uint16_t pair[triangle(kDegrees, 0)]; // l << 8 | m of a pair in the order of columns
     uint16_t place[256];                  // of a coefficient among the potentials
     u32 begin[kMostLeaves], offset[kMostLeaves + 1], turn; // offset: targets of the leaves before
+    u32 parts[kMostLeaves];                                // of the near field
     int level[kMostLeaves];                                // -1: not a leaf
     T centre[kMostLeaves][3], inv[kMostLeaves];
     Sample<F> sample;
@@ -190,21 +191,30 @@ template <class T, int MAIN, int REST> struct L2p {
         Vec4<T> at;
         T near[F];
         u32 i, to;
-        __device__ void load(const Fmm &f, u32 of) {
+        __device__ void load(const Fmm &f, u32 of, u32 parts) {
             i = of;
             at = ((const Vec4<T> *)f.tree[1].point)[i];
-            load_near<0, kEarly>(f);
             to = f.tree[1].order[i];
+            load_near<0, kEarly>(f, parts);
         }
-        template <int FROM, int TO> __device__ void load_near(const Fmm &f) {
+        // Parts are added in their order.
+        template <int FROM, int TO> __device__ void load_near(const Fmm &f, u32 parts) {
+            const size_t all = (size_t)f.tree[1].n * f.fields;
+            const T *from = (const T *)f.field + (size_t)i * f.fields + (parts > 1 ? all : 0);
 #pragma unroll
-            for (int k = FROM; k < TO; k++) near[k] = ((const T *)f.field)[(size_t)i * f.fields + k];
+            for (int k = FROM; k < TO; k++) near[k] = from[k];
+#pragma unroll 8
+            for (u32 p = 1; p < parts; p++) {
+                from += all;
+#pragma unroll
+                for (int k = FROM; k < TO; k++) near[k] += from[k];
+            }
         }
     };
 
     static __device__ Squares put(const Fmm &f, const Shared<T, F> &s, const Pair *e, int n, Target &t, int leaf, T unit, T slope) {
         const T inv = s.inv[leaf];
-        t.template load_near<Target::kEarly, F>(f);
+        t.template load_near<Target::kEarly, F>(f, s.parts[leaf]);
         evaluate<T, F>(e, s.rise, s.grow, n, (t.at.x - s.centre[leaf][0]) * inv, (t.at.y - s.centre[leaf][1]) * inv, (t.at.z - s.centre[leaf][2]) * inv, t.near);
         const size_t to = t.to;
         double w[F];
@@ -229,6 +239,7 @@ template <class T, int MAIN, int REST> struct L2p {
                 if (info_leaf(info)) {
                     level = info_level(info); count = end - begin;
                     s.begin[k] = begin;
+                    s.parts[k] = cells <= kPartCells ? f.state->near_parts[c] : 1;
                     const T side = place_of_cell(root, level, key, s.centre[k]);
                     s.inv[k] = 1 / side;
                 }
@@ -278,7 +289,7 @@ template <class T, int MAIN, int REST> struct L2p {
             // On their way while the fields are made.
             int leaf = 0;
             Target target;
-            if (tid < all) { leaf = leaf_of(tid); target.load(f, s.begin[leaf] + tid - s.offset[leaf]); }
+            if (tid < all) { leaf = leaf_of(tid); target.load(f, s.begin[leaf] + tid - s.offset[leaf], s.parts[leaf]); }
 #pragma unroll 1
             for (int k = 0; k < leaves; k += groups) {
                 const int own = k + group, level = s.level[own];
@@ -307,7 +318,7 @@ template <class T, int MAIN, int REST> struct L2p {
             for (u32 k = tid; k < all;) {
                 squares.add(put(f, s, of(leaf), n, target, leaf, unit, slope));
                 k += kThreads;
-                if (k < all) { leaf = leaf_of(k); target.load(f, s.begin[leaf] + k - s.offset[leaf]); }
+                if (k < all) { leaf = leaf_of(k); target.load(f, s.begin[leaf] + k - s.offset[leaf], s.parts[leaf]); }
             }
             if (check.kinds && turn % every == 0) {
                 squares.add_lanes<REST>();

@@ -110,7 +110,13 @@ template <bool FEW, class T, class P> __device__ void p2p(const Fmm &f) {
     } else {
         __shared__ typename Plain<T, P>::Shared s;
         Plain<T, P> plain{f, s, (typename P::Record *)memory};
-        each_part(f, s.work, s.parts, plain.parts(f), [&](u32 cell, u32 part, u32 parts) { plain.sum_leaf(cell, part, parts); });
+        if (f.state->level_begin[1][kLevels] <= kThreads) {
+            for (u32 turn = blockIdx.x; plain.take(turn, gridDim.x); turn += gridDim.x) plain.sum_leaf(s.work, s.part, s.parts, 0);
+            return;
+        }
+        // Parts of one length in all leaves, but for those with more sources than so many parts hold.
+        const u32 usual = kBeside * count_of(f.tree[0]) / leaves_of(f);
+        each_part(f, s.work, s.parts, plain.parts(f), [&](u32 cell, u32 part, u32 parts) { plain.sum_leaf(cell, part, parts, usual); });
     }
 }
 

@@ -31,7 +31,8 @@ template <class T, class P> struct Plain {
     static_assert(sizeof(Record) == (P::kHasStrength ? 2 : 1) * sizeof(Vec4<T>), "a record is a point, and a strength");
     // What a block sums: its part of the collected sources, of how many, and where the sums go, from the first target on.
     struct Shared : Ranges {
-        u32 parts, low, high, used;
+        u32 part, parts, low, high;
+        float weight[kThreads / 32];
         T *to;
     };
     const Fmm &f;
@@ -145,20 +146,63 @@ template <class T, class P> struct Plain {
     }
     static constexpr float kLeastPairs = 4000;
 
-    // Part `part` of at most `parts` of the near sources at the targets of a leaf.
-    __device__ void sum_leaf(u32 cell, u32 part, u32 parts) {
+    // Shares so many blocks out among the leaves of a tree of no more cells than threads, by their pairs as far as target counts and
+    // the cells that can be beside a leaf tell: what block `turn` takes; none if it has none.
+    __device__ bool take(u32 turn, u32 blocks) {
+        const Tree &t = f.tree[1];
+        const u32 c = threadIdx.x, lane = c & 31, warp = c >> 5;
+        // Asked for before it is known whether there is such a cell: there is room for more.
+        const u32 info = t.info[c], count = t.end[c] - t.begin[c];
+        const u64 key = t.cell_key[c];
+        const u32 cells = f.state->level_begin[1][kLevels], leaves = leaves_of(f);
+        float weight = 0;
+        if (c < cells && info_leaf(info)) {
+            int x[3];
+            const int side = 1 << info_level(info);
+            unmorton(key, x);
+            u32 beside = 1, far = 0;
+            for (int k = 0; k < 3; k++) {
+                beside *= 1 + (x[k] > 0) + (x[k] + 1 < side);
+                far += (x[k] > 1) + (x[k] + 2 < side);
+            }
+            weight = (float)count * (beside + far);
+        }
+        float sum = weight;
+        for (int d = 16; d; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
+        __syncthreads();
+        if (lane == 0) s.weight[warp] = sum;
+        if (c == 0) s.work = kNone;
+        __syncthreads();
+        float all = 0;
+        for (int w = 0; w < kThreads / 32; w++) all += s.weight[w];
+        const float pairs = weight * count_of(f.tree[0]) / leaves;
+        const u32 most = min(min(kMostParts, kPartRows / max(t.n, 1u)), (u32)(pairs / kLeastPairs));
+        const u32 parts = weight > 0 ? max(min(most, (u32)(blocks * (weight / all))), 1u) : 0;
+        u32 end = parts;
+        for (int d = 1; d < 32; d <<= 1) { const u32 y = __shfl_up_sync(~0u, end, d); if (lane >= d) end += y; }
+        if (lane == 31) s.warp_count[0][warp] = end;
+        __syncthreads();
+        for (u32 w = 0; w < warp; w++) end += s.warp_count[0][w];
+        if (turn < end && turn + parts >= end) { s.work = c; s.part = turn + parts - end; s.parts = parts; }
+        __syncthreads();
+        return s.work != kNone;
+    }
+
+    // Part `part` of `parts` of the near sources at the targets of a leaf; of at most so many, if parts have at least a `parts`-th of
+    // the `usual` number of sources.
+    __device__ void sum_leaf(u32 cell, u32 part, u32 parts, u32 usual) {
         const Tree &t = f.tree[1];
         const int level = info_level(t.info[cell]);
         const u32 begin = t.begin[cell], end = t.end[cell];
         s.climb(t, cell, level);
         s.collect_near(f, level);
-        // Parts of one length in all leaves, but for those with more sources than so many parts hold.
-        const u32 total = s.total(), usual = kBeside * count_of(f.tree[0]) / leaves_of(f), size = max((max(usual, total) + parts - 1) / parts, 1u);
+        const u32 total = s.total(), size = max((max(usual, total) + parts - 1) / parts, 1u);
         const u32 used = max((total + size - 1) / size, 1u);
         if (part >= used) return;
         if (threadIdx.x == 0) {
-            s.low = min(part * size, total); s.high = min(s.low + size, total); s.used = used;
+            s.low = min(part * size, total); s.high = min(s.low + size, total);
             s.to = (T *)f.field + (used > 1 ? (1 + part) * (size_t)t.n * P::kFields : 0);
+            if (part == 0 && cell < kPartCells) f.state->near_parts[cell] = used;
             atomicAdd(&f.state->near_pairs, (u64)(s.high - s.low) * (end - begin));
         }
         __syncthreads();
@@ -169,30 +213,6 @@ template <class T, class P> struct Plain {
             else if (P::kMostTargets >= 3 && k == 3) sum<P::kMostTargets >= 3 ? 3 : 1>(from, n);
             else if (P::kMostTargets >= 2 && k == 2) sum<P::kMostTargets >= 2 ? 2 : 1>(from, n);
             else sum<1>(from, n);
-        }
-        if (s.used > 1) add_parts(cell);
-    }
-
-    // The last block that is done with a part of a leaf adds them all, in order.
-    __device__ void add_parts(u32 cell) {
-        const Tree &t = f.tree[1];
-        const u32 used = s.used, begin = t.begin[cell] * P::kFields, end = t.end[cell] * P::kFields;
-        __threadfence();
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            s.work = atomicAdd(&f.state->parts_done[cell], 1u);
-            if (s.work == used - 1) f.state->parts_done[cell] = 0;
-            __threadfence();
-        }
-        __syncthreads();
-        if (s.work != used - 1) return;
-        const size_t fields = (size_t)t.n * P::kFields;
-        T *field = (T *)f.field;
-        for (u32 i = begin + threadIdx.x; i < end; i += kThreads) {
-            T y = 0;
-#pragma unroll 8
-            for (u32 p = 1; p <= used; p++) y += __ldcg(field + p * fields + i);
-            field[i] = y;
         }
     }
 };

@@ -77,7 +77,7 @@ struct Ranges {
 
     // The cells above target leaf `cell`, by the first thread.
     __device__ void climb(const Tree &t, u32 cell, int level) {
-        if (threadIdx.x == 0) for (int l = 0; l <= level; l++) { ancestor[l] = cell; cell = t.parent[cell]; }
+        if (threadIdx.x == 0) for (int l = 0; l <= level; l++) { ancestor[l] = cell; if (l < level) cell = l + 1 < level ? t.parent[cell] : 0; }
     }
 
     // The leaves beside the target leaf, and the leaves beside its ancestors.
@@ -90,7 +90,9 @@ struct Ranges {
             bool take = false;
             if (k < kBeside * (level + 1)) {
                 const u32 other = f.near[(size_t)ancestor[k / kBeside] * kBeside + k % kBeside];
-                if (other != kNone && (k < kBeside || info_leaf(src.info[other]))) { from = src.begin[other]; to = src.end[other]; take = true; }
+                const u32 at = other == kNone ? 0 : other, info = src.info[at]; // all asked for at once
+                from = src.begin[at]; to = src.end[at];
+                take = other != kNone && (k < kBeside || info_leaf(info));
             }
             append(take, from, to);
         }

@@ -121,7 +121,7 @@ impl<T: CudaReal> CudaEngine<T> {
         self.note(device, field);
         self.report.seconds = Default::default();
         self.report.seconds[Pass::Transfer as usize] = (whole - computed).max(0.0);
-        self.sums.note(&mut self.report, computed)?;
+        self.sums.note(&mut self.report, computed);
         self.report.seconds[Pass::Total as usize] = whole;
         Ok(())
     }

@@ -54,16 +54,16 @@ impl<T: CudaReal> Methods<T> {
         self.direct.bytes() + self.fmm.bytes()
     }
 
-    fn note(&mut self, report: &mut Report, computed: f64) -> Result<()> {
+    fn note(&self, report: &mut Report, computed: f64) {
         report.precision = if T::IS_F64 { WFMM_PRECISION_F64 } else { WFMM_PRECISION_F32 };
         if self.by_fmm {
             report.method = WFMM_METHOD_FMM;
-            return self.fmm.note(report, computed);
+            self.fmm.note(report, computed);
+            return;
         }
         report.seconds[Pass::P2p as usize] = computed;
         (report.method, report.order, report.depth, report.cells) = (WFMM_METHOD_DIRECT, 0, 0, 0);
         report.estimated_error = 0.0;
-        Ok(())
     }
 
     fn describe(&self, device: &str) -> String {
@@ -161,8 +161,8 @@ impl<T: CudaReal> Sums<T> {
     }
 
     /// Writes what made the last field into the report; call it after the stream was waited for. It took `computed` on the device.
-    pub fn note(&mut self, report: &mut Report, computed: f64) -> Result<()> {
-        match &mut self.double {
+    pub fn note(&self, report: &mut Report, computed: f64) {
+        match &self.double {
             Some(double) if self.strain.is_some() => double.note(report, computed),
             _ => self.asked.note(report, computed),
         }

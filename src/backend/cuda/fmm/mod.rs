@@ -43,13 +43,17 @@ use replay::Replay;
 use reuse::{Keeper, Shape, Work};
 pub use set::{FmmSet, Outcome};
 use std::sync::Arc;
-use times::Times;
+use times::{Clock, Seconds};
 
 // SAFETY: plain numbers without padding.
 unsafe impl Plain for StateHead {}
 
 /// Levels that a key holds.
 const DEEPEST: u32 = 21;
+/// Blocks of the near field a multiprocessor where there are two levels of cells, in f32 and in f64, and what each needs of shared
+/// memory beside what it asks for.
+const P2P_BLOCKS: [u32; 2] = [4, 3];
+const P2P_STATIC: usize = 5 * 1024;
 /// Targets up to which there may be fewer leaves than blocks of the near field that run at a time.
 const FEW_TARGETS: u32 = 20_000;
 /// Retries of one evaluation: cells and depth of two trees, each enlarged to what the device said it needs.
@@ -64,6 +68,7 @@ pub struct Account {
     pub near_pairs: u64,
     /// Relative to the whole field, found at a few targets once all kinds of source were in it; NaN: nothing to compare.
     pub error: f64,
+    pub seconds: Seconds,
 }
 
 /// One FMM of one kind of source on one device.
@@ -81,7 +86,7 @@ pub struct FmmSum<T: CudaReal> {
     keeper: Keeper,
     replay: Replay,
     head: Locked<StateHead>,
-    times: Times,
+    clock: Clock,
     /// Bounds that the host keeps: cells of each tree, and levels; levels that an evaluation found too few at less.
     cell_capacity: [usize; 2],
     max_level: u32,
@@ -163,7 +168,7 @@ impl<T: CudaReal> FmmSum<T> {
             context.allow_shared_memory(smooth, smooth_shared(&recipe))?;
         }
         for p2p in [Some(kernels.p2p), kernels.p2p_few].into_iter().flatten() {
-            context.allow_shared_memory(p2p, p2p_shared(&recipe))?;
+            context.allow_shared_memory(p2p, p2p_shared(&recipe).max(shared / P2P_BLOCKS[1] as usize))?;
         }
         context.allow_shared_memory(kernels.l2l, recipe.shifts(shared).shared)?;
         context.allow_shared_memory(kernels.l2p, recipe.l2p(shared).1)?;
@@ -179,7 +184,7 @@ impl<T: CudaReal> FmmSum<T> {
             keeper: Keeper::default(),
             replay: Replay::new(context)?,
             head: Locked::new(context, 1)?,
-            times: Times::default(),
+            clock: Clock::new(context)?,
             cell_capacity: [0; 2],
             max_level: 0,
             deepened: 0,
@@ -214,8 +219,7 @@ impl<T: CudaReal> FmmSum<T> {
         stream.synchronize()
     }
 
-    /// Evaluates on `stream` and waits: the field, or an error and nothing written. `begin` and `marks` are for the ends of the
-    /// passes, if these are noted.
+    /// Evaluates on `stream` and waits: the field, or an error and nothing written.
     pub fn evaluate(
         &mut self,
         inputs: &DeviceInputs,
@@ -223,10 +227,10 @@ impl<T: CudaReal> FmmSum<T> {
         output: Output,
         (check, place): (&Check, Place),
         stream: &Stream,
-        (begin, marks): (&Event, &[(Pass, Event)]),
     ) -> Result<()> {
         let sources = self.sources(inputs);
         self.bound(sources.n, inputs.targets.n);
+        let mut spent = 0.0;
         for _ in 0..RETRIES {
             let (work, kept) = self.keeper.work(self.recipe.kind, inputs);
             let shape = kept.unwrap_or_else(|| self.shape(sources.n, inputs.targets.n));
@@ -238,10 +242,8 @@ impl<T: CudaReal> FmmSum<T> {
             let checked = check.arg(place, self.head.as_ref().as_ptr() as u64);
             let queued = (laid.f, work, checked);
             let (small, again) = (replay::is_small(&laid.f), self.replay.is_last(&queued));
-            let noted = self.times.wants(work, [sources.n, inputs.targets.n], small, again);
-            if noted {
-                begin.record(stream)?;
-            }
+            let noted = self.clock.times.wants(work, [sources.n, inputs.targets.n], small, again);
+            self.clock.begin.record(stream)?;
             let passes = Passes {
                 kernels: &self.kernels,
                 recipe: &self.recipe,
@@ -249,11 +251,14 @@ impl<T: CudaReal> FmmSum<T> {
                 laid: &laid,
                 work,
                 check: (check, checked),
-                marks: if noted { marks } else { &[] },
+                marks: if noted { &self.clock.marks } else { &[] },
             };
             self.replay.run(queued, noted, stream, |replay, recorded| passes.enqueue(stream, replay, recorded))?;
+            self.clock.end.record(stream)?;
             stream.synchronize()?;
+            spent += self.clock.read()?;
             if self.learn(kept.is_some()) {
+                self.account.seconds = self.clock.times.share(spent);
                 self.keeper.keep(self.recipe.kind, inputs, shape);
                 return Ok(());
             }
@@ -327,6 +332,7 @@ impl<T: CudaReal> FmmSum<T> {
                 cells: u64::from(head.cells[0]) + u64::from(head.cells[1]),
                 near_pairs: head.near_pairs + head.core_pairs,
                 error: check::counted(head.error),
+                ..self.account
             };
             return true;
         }
@@ -382,7 +388,8 @@ impl Passes<'_> {
                     launch!(stream, smooth, [8 * sms, 1, 1], 128, smooth_shared(self.recipe); f)?;
                 }
                 let p2p = k.p2p_few.filter(|_| f.tree[1].n <= FEW_TARGETS).unwrap_or(k.p2p);
-                launch!(stream, p2p, [12 * sms, 1, 1], 128, p2p_shared(self.recipe); f)
+                let (blocks, bytes) = self.p2p_shape();
+                launch!(stream, p2p, [blocks * sms, 1, 1], 128, bytes; f)
             }
         };
         let beside = replay::is_small(&f);
@@ -408,11 +415,7 @@ impl Passes<'_> {
             if cores {
                 replay.fork(stream)?;
             }
-            replay.beside(|side| {
-                // One branch is cheaper than two.
-                check.sum(&k.check, &f, checked, side)?;
-                near(side)
-            })?;
+            replay.beside(near)?;
         }
         mark(Pass::P2m)?;
         // SAFETY: as above.
@@ -443,14 +446,30 @@ impl Passes<'_> {
         if beside {
             replay.join(stream)?
         } else {
-            near(stream)?;
-            check.join(stream)?;
+            near(stream)?
         }
+        check.join(stream)?;
         mark(Pass::P2p)?;
         // SAFETY: as above; the head of the state goes to page-locked memory, which the device writes where it is.
         unsafe { launch!(stream, k.l2p, [cells.min(8 * sms), 1, 1], 128, l2p_shared; f, *checked, leaves)? };
         mark(Pass::L2p)?;
         if recorded && !self.marks.is_empty() { replay.end_notes(stream) } else { Ok(()) }
+    }
+}
+
+impl Passes<'_> {
+    /// Blocks of the near field a multiprocessor, and their shared memory. With two levels of cells there are no more blocks than
+    /// run at once, and by what they ask for they spread over all multiprocessors, where P2M has some as well: the first to come take
+    /// what is free of one before the next.
+    fn p2p_shape(&self) -> (u32, usize) {
+        let bytes = p2p_shared(self.recipe);
+        if self.recipe.has_cores() || self.laid.f.max_level > 2 {
+            return (12, bytes);
+        }
+        let blocks = if self.recipe.is_f64 { P2P_BLOCKS[1] } else { P2P_BLOCKS[0] };
+        // Just too much for one more.
+        let share = self.context.info.shared_memory as usize / (blocks as usize + 1);
+        (blocks, bytes.max(share.saturating_sub(P2P_STATIC)))
     }
 }
 

@@ -2,21 +2,17 @@
 //! done where it misses its tolerance.
 
 use super::check::{Check, Place};
-use super::times::{self, PASSES};
+use super::times::TIMED;
 use super::{FmmSum, Kind, Recipe, recipe};
 use crate::backend::Field;
 use crate::backend::cuda::context::Context;
 use crate::backend::cuda::direct::{CudaReal, Output};
 use crate::backend::cuda::gather::DeviceInputs;
-use crate::backend::cuda::stream::{Event, Stream};
+use crate::backend::cuda::stream::Stream;
 use crate::error::Result;
 use crate::options::{Method, PlanOptions, Regularization};
-use crate::report::{Pass, Report};
+use crate::report::Report;
 use std::sync::Arc;
-
-/// The passes that are timed, in their order; each ends where its event is.
-const TIMED: [Pass; PASSES] =
-    [Pass::Tree, Pass::Lists, Pass::P2m, Pass::M2m, Pass::M2l, Pass::L2l, Pass::P2p, Pass::L2p];
 
 /// Seconds of direct sums and of FMMs on one H200, from which AUTO chooses (bench/gpu_scaling crossover, 2026-11-21): pairs a
 /// second in f64 and what f32 does more of them, an empty direct sum, an empty FMM, a source or target, and a kept fragment of
@@ -83,8 +79,6 @@ pub struct FmmSet<T: CudaReal> {
     missed: [usize; 2],
     /// Times that the last field was computed again.
     tightened: u32,
-    marks: Vec<(Pass, Event)>,
-    begin: Option<Event>,
 }
 
 impl<T: CudaReal> Default for FmmSet<T> {
@@ -97,8 +91,6 @@ impl<T: CudaReal> Default for FmmSet<T> {
             budget: f64::INFINITY,
             missed: [0; 2],
             tightened: 0,
-            marks: Vec::new(),
-            begin: None,
         }
     }
 }
@@ -253,15 +245,9 @@ impl<T: CudaReal> FmmSet<T> {
                     self.sums.len() - 1
                 }
             };
-            self.events(problem.context)?;
-            let Some(begin) = &self.begin else { break };
             let check = (check, Place { slot, of: wanted.len() });
-            self.sums[k].evaluate(problem.inputs, problem.options, output, check, stream, (begin, &self.marks))?;
+            self.sums[k].evaluate(problem.inputs, problem.options, output, check, stream)?;
             self.last.push(k);
-            if slot + 1 < wanted.len() {
-                // The next kind marks the same events.
-                self.note_passes(k)?;
-            }
             output.add = true;
         }
         Ok(self.error())
@@ -282,54 +268,23 @@ impl<T: CudaReal> FmmSet<T> {
         })
     }
 
-    /// Makes the events that time the passes.
-    fn events(&mut self, context: &Arc<Context>) -> Result<()> {
-        if self.begin.is_none() {
-            self.marks = TIMED.iter().map(|pass| Ok((*pass, Event::new(context)?))).collect::<Result<_>>()?;
-            self.begin = Some(Event::new(context)?);
-        }
-        Ok(())
-    }
-
-    /// Writes what the last evaluation did into the report; call it after the stream was waited for. It took `whole` on the device.
-    pub fn note(&mut self, report: &mut Report, mut whole: f64) -> Result<()> {
-        let accounts = self.last.iter().map(|k| self.sums[*k].account);
+    /// Writes what the last evaluation did into the report. It took `whole` on the device, with what missed its tolerance.
+    pub fn note(&self, report: &mut Report, whole: f64) {
         (report.order, report.depth, report.cells, report.near_pairs) = (0, 0, 0, 0);
-        for account in accounts {
+        for account in self.last.iter().map(|k| &self.sums[*k].account) {
             report.order = report.order.max(account.order as i32);
             report.depth = report.depth.max(account.depth as i32);
             report.cells += account.cells as i64;
             report.near_pairs += account.near_pairs as i64;
+            for (pass, seconds) in TIMED.iter().zip(account.seconds) {
+                report.seconds[*pass as usize] += seconds;
+            }
         }
         report.estimated_error = self.error();
-        let Some(last) = self.last.last() else { return Ok(()) };
-        self.note_passes(*last)?;
-        let mut seconds = [0.0; PASSES];
-        for k in &self.last {
-            seconds.iter_mut().zip(self.sums[*k].times.seconds()).for_each(|(sum, part)| *sum += part);
+        let last: f64 = TIMED.iter().map(|pass| report.seconds[*pass as usize]).sum();
+        if self.tightened > 0 && last > 0.0 {
+            TIMED.iter().for_each(|pass| report.seconds[*pass as usize] *= whole / last);
         }
-        if self.last.iter().all(|k| self.sums[*k].times.is_noted()) {
-            whole = seconds.iter().sum();
-        }
-        for (pass, seconds) in TIMED.iter().zip(times::share(seconds, whole)) {
-            report.seconds[*pass as usize] = seconds;
-        }
-        Ok(())
-    }
-
-    /// Reads the ends of the passes of the kind that was evaluated last, if they were noted.
-    fn note_passes(&mut self, k: usize) -> Result<()> {
-        let (Some(begin), times) = (&self.begin, &mut self.sums[k].times) else { return Ok(()) };
-        if !times.is_noted() {
-            return Ok(());
-        }
-        let (mut seconds, mut before) = ([0.0; PASSES], begin);
-        for ((_, event), seconds) in self.marks.iter().zip(&mut seconds) {
-            *seconds = event.seconds_since(before)?;
-            before = event;
-        }
-        times.keep(seconds);
-        Ok(())
     }
 
     /// What was chosen, if the last field was an FMM's.

@@ -2,9 +2,56 @@
 //! pass: of these one in `PERIOD` is noted, and the others' time is shared out as that one's was.
 
 use super::reuse::Work;
+use crate::backend::cuda::context::Context;
+use crate::backend::cuda::stream::Event;
+use crate::error::Result;
+use crate::report::Pass;
+use std::sync::Arc;
 
 const PERIOD: u32 = 16;
-pub const PASSES: usize = 8;
+const PASSES: usize = 8;
+
+/// The passes that are timed, in their order; each ends where its event is.
+pub const TIMED: [Pass; PASSES] =
+    [Pass::Tree, Pass::Lists, Pass::P2m, Pass::M2m, Pass::M2l, Pass::L2l, Pass::P2p, Pass::L2p];
+
+/// Seconds of the passes in `TIMED`.
+pub type Seconds = [f64; PASSES];
+
+/// The events of one kind of source.
+#[derive(Debug)]
+pub struct Clock {
+    pub begin: Event,
+    pub end: Event,
+    /// Ends of the passes.
+    pub marks: Vec<(Pass, Event)>,
+    pub times: Times,
+}
+
+impl Clock {
+    pub fn new(context: &Arc<Context>) -> Result<Self> {
+        let mark = |pass| Ok((pass, Event::new(context)?));
+        Ok(Self {
+            begin: Event::new(context)?,
+            end: Event::new(context)?,
+            marks: TIMED.into_iter().map(mark).collect::<Result<_>>()?,
+            times: Times::default(),
+        })
+    }
+
+    /// Seconds from `begin` to `end`, and of the passes if they were noted; the device is done.
+    pub fn read(&mut self) -> Result<f64> {
+        if self.times.is_noted() {
+            let (mut seconds, mut before) = ([0.0; PASSES], &self.begin);
+            for ((_, event), seconds) in self.marks.iter().zip(&mut seconds) {
+                *seconds = event.seconds_since(before)?;
+                before = event;
+            }
+            self.times.keep(seconds);
+        }
+        self.end.seconds_since(&self.begin)
+    }
+}
 
 /// What an evaluation was, as far as its passes' shares depend on it.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +60,7 @@ struct Noted {
     counts: [usize; 2],
     /// As a graph: kernels started one by one wait more for the host than for one another.
     replayed: bool,
-    seconds: [f64; PASSES],
+    seconds: Seconds,
 }
 
 #[derive(Debug, Default)]
@@ -46,22 +93,18 @@ impl Times {
     }
 
     /// Takes what was noted.
-    pub fn keep(&mut self, seconds: [f64; PASSES]) {
+    pub fn keep(&mut self, seconds: Seconds) {
         if let Some(last) = &mut self.last {
             last.seconds = seconds;
         }
     }
 
-    /// What was noted last.
-    pub fn seconds(&self) -> [f64; PASSES] {
-        self.last.map_or([0.0; PASSES], |last| last.seconds)
+    /// The passes of an evaluation that took `whole`.
+    pub fn share(&self, whole: f64) -> Seconds {
+        let seconds = self.last.map_or([0.0; PASSES], |last| last.seconds);
+        let sum: f64 = seconds.iter().sum();
+        if sum > 0.0 { seconds.map(|s| whole * s / sum) } else { seconds }
     }
-}
-
-/// The passes of an evaluation that took `whole`, in the parts of what was noted.
-pub fn share(seconds: [f64; PASSES], whole: f64) -> [f64; PASSES] {
-    let sum: f64 = seconds.iter().sum();
-    if sum > 0.0 { seconds.map(|s| whole * s / sum) } else { seconds }
 }
 
 #[cfg(test)]
@@ -76,7 +119,7 @@ mod tests {
         for n in 1..16 {
             assert!(!times.wants(Work::WHOLE, [5000 + n, 5000], true, true) && !times.is_noted());
         }
-        let shared = share(times.seconds(), 8.0);
+        let shared = times.share(8.0);
         assert_eq!((shared[0], shared[1], shared[7]), (2.0, 4.0, 2.0));
         assert!(times.wants(Work::WHOLE, [5000, 5000], true, true), "the sixteenth");
         assert!(times.wants(part, [5000, 5000], true, true), "other passes");

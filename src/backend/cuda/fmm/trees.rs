@@ -2,7 +2,7 @@
 //! another more than they work, two on Hopper where three levels are enough. All leave the same numbers.
 
 use super::args::{FmmArg, STATE_BYTES};
-use super::{Kind, Passes, replay};
+use super::{Kind, Passes};
 use crate::backend::cuda::context::{Context, Function};
 use crate::backend::cuda::memory::clear_at;
 use crate::backend::cuda::stream::{Stream, launch};
@@ -114,6 +114,7 @@ impl Passes<'_> {
             // SAFETY: as in `any_trees`; shapes and shared memory as in fmm_cluster.cuh.
             unsafe {
                 launch!(stream, cluster.trees, [CLUSTER, 2, 1], 1024, shared; *f)?;
+                self.begin_sample(f, stream)?;
                 mark(Pass::Tree)?;
                 launch!(stream, cluster.finish, [(sms / 2).max(2), 4, 1], 256, 0; *f)?;
             }
@@ -124,12 +125,18 @@ impl Passes<'_> {
         unsafe {
             launch!(stream, k.boxes, [most.div_ceil(256), 2, 1], 256, 0; *f)?;
             launch!(stream, k.keys, [most.div_ceil(RUN as u32), 2, 1], RUN as u32, 0; *f)?;
+            self.begin_sample(f, stream)?;
             launch!(stream, k.places, [most.div_ceil(64), 2, 1], 256, keys; *f)?;
             launch!(stream, k.cells, [1, 2, 1], 1024, keys; *f)?;
             mark(Pass::Tree)?;
             launch!(stream, k.lists, [(sms / 2).max(1), 2, 1], 256, 0; *f)?;
         }
         mark(Pass::Lists)
+    }
+
+    /// Here the root cube is known, and what follows leaves the arithmetic units alone.
+    fn begin_sample(&self, f: &FmmArg, stream: &Stream) -> Result<()> {
+        self.check.0.begin(&self.kernels.check, f, &self.check.1, stream)
     }
 
     fn any_trees(&self, f: &FmmArg, most: u32, stream: &Stream, mark: &impl Fn(Pass) -> Result<()>) -> Result<()> {
@@ -164,10 +171,7 @@ impl Passes<'_> {
             if work.targets {
                 launch!(stream, k.keys, some, 256, 0; t)?;
             }
-            // Here the root cube is known, and what follows leaves the arithmetic units alone.
-            if !replay::is_small(&f) {
-                self.check.0.begin(&k.check, &f, &self.check.1, stream)?;
-            }
+            self.begin_sample(&f, stream)?;
             if work.targets {
                 for pass in 0..f.sort_passes {
                     launch!(stream, k.sort, [most.div_ceil(2048), 2, 1], 256, 0; t, pass)?;
