@@ -151,12 +151,12 @@ template <class T, class P> struct Plain {
     __device__ bool take(u32 turn, u32 blocks) {
         const Tree &t = f.tree[1];
         const u32 c = threadIdx.x, lane = c & 31, warp = c >> 5;
-        // Asked for before it is known whether there is such a cell: there is room for more.
-        const u32 info = t.info[c], count = t.end[c] - t.begin[c];
-        const u64 key = t.cell_key[c];
         const u32 cells = f.state->level_begin[1][kLevels], leaves = leaves_of(f);
+        const bool is = c < cells;
+        const u32 info = is ? t.info[c] : 0, count = is ? t.end[c] - t.begin[c] : 0; // asked for at once
+        const u64 key = is ? t.cell_key[c] : 0;
         float weight = 0;
-        if (c < cells && info_leaf(info)) {
+        if (info_leaf(info)) {
             int x[3];
             const int side = 1 << info_level(info);
             unmorton(key, x);
