@@ -415,7 +415,12 @@ impl Passes<'_> {
             if cores {
                 replay.fork(stream)?;
             }
-            replay.beside(near)?;
+            replay.beside(|side| {
+                if !self.sample_is_early() {
+                    check.sum(&k.check, &f, checked, side)?;
+                }
+                near(side)
+            })?;
         }
         mark(Pass::P2m)?;
         // SAFETY: as above.
@@ -448,7 +453,9 @@ impl Passes<'_> {
         } else {
             near(stream)?
         }
-        check.join(stream)?;
+        if self.sample_is_early() {
+            check.join(stream)?;
+        }
         mark(Pass::P2p)?;
         // SAFETY: as above; the head of the state goes to page-locked memory, which the device writes where it is.
         unsafe { launch!(stream, k.l2p, [cells.min(8 * sms), 1, 1], 128, l2p_shared; f, *checked, leaves)? };
