@@ -163,7 +163,8 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
         for (int i = 0; i < m; i++) { double z = cos(M_PI * (i + 0.75) / (m + 0.5)), d = 1; for (int it = 0; it < 60; it++) { double p0 = 1, p1 = 0; for (int k = 0; k < m; k++) { const double p2 = p1; p1 = p0; p0 = ((2 * k + 1) * z * p1 - k * p2) / (k + 1); } d = m * (z * p0 - p1) / (z * z - 1); z -= p0 / d; } g[i] = z; g[16 + i] = 2 / ((1 - z * z) * d * d); }
         f.gauss = upload(g); f.gauss_points = m;
     }
-    f.box = f64 ? 1 : 65536; f.walk_range = getenv("WALK") ? atof(getenv("WALK")) : segment ? std::max(kappa, 0.34 / sqrt(tol)) : kappa;
+    f.box = f64 ? 1 : 16384; // Real::box of kernels/common.cuh
+    f.walk_range = getenv("WALK") ? atof(getenv("WALK")) : segment ? std::max(kappa, 0.34 / sqrt(tol)) : kappa;
     f.strength_in = upload(a); f.core_in = w.reg ? upload(c) : nullptr;
     f.strength = device<Vec4<T>>(n); f.cell_core = device<double>(f.tree[0].cell_capacity);
     f.multipole = device<T>((size_t)f.tree[0].cell_capacity * nc * stride); f.local = device<T>((size_t)f.tree[1].cell_capacity * nc * stride);
