@@ -462,9 +462,7 @@ impl Passes<'_> {
         mark(Pass::L2p)?;
         if recorded && !self.marks.is_empty() { replay.end_notes(stream) } else { Ok(()) }
     }
-}
 
-impl Passes<'_> {
     /// Blocks of the near field a multiprocessor, and their shared memory. With two levels of cells there are no more blocks than
     /// run at once, and by what they ask for they spread over all multiprocessors, where P2M has some as well: the first to come take
     /// what is free of one before the next.
