@@ -102,3 +102,10 @@ WFMM_DEVICE float one_minus_exp(float y, float& e) {
     e = exp_minus(y);
     return y < 0.5f ? y * poly(y, FIT_EXPM1_F32) : 1.0f - e;
 }
+
+// Number `k` of `samples` among `n`, shifted by a share of the golden ratio: no lattice of the host's is met in phase.
+WFMM_DEVICE long long spread_over(int k, int samples, long long n) {
+    const double shift = k * 0.6180339887498949;
+    const long long at = (long long)((k + (shift - floor(shift))) * n / samples);
+    return at < n ? at : n - 1;
+}

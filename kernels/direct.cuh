@@ -27,21 +27,19 @@ template <int N> struct Total<double, N> {
 
 #if defined(__CUDACC__) || defined(WFMM_EMULATED)
 // Grid: x over targets (TILE * PER_THREAD a block), y over splits of the tiles. Block TILE.
-// partial: [splits][Sum::terms][n_targets]; in a strained frame nothing of use.
+// partial: [splits][Sum::terms][n_targets]; in a strained frame nothing of use, which `finish` leaves alone: to ask here cost 2 %.
 template <class T, class Source, class Sum, int PER_THREAD, class Add>
-__device__ __forceinline__ void direct(const Source* sources, int tiles, const T* target, int n_targets, T* partial, const Frame* frame, Add add) {
+__device__ __forceinline__ void direct(const Source* sources, int tiles, const T* target, int n_targets, T* partial, Add add) {
     __shared__ Source s_tile[TILE];
     Vec<T> x[PER_THREAD];
     Total<T, Sum::terms> total[PER_THREAD];
     const int first = blockIdx.x * TILE * PER_THREAD + threadIdx.x;
-    const bool strained = sizeof(T) == 4 && frame->strained;
 #pragma unroll
     for (int k = 0; k < PER_THREAD; k++) {
         const int i = min(first + k * TILE, n_targets - 1);
         x[k] = {target[3 * i], target[3 * i + 1], target[3 * i + 2]};
         total[k].clear();
     }
-    if (strained) return;
     const int begin = int((long long)tiles * blockIdx.y / gridDim.y), end = int((long long)tiles * (blockIdx.y + 1) / gridDim.y);
     for (int tile = begin; tile < end; tile++) {
         __syncthreads();
@@ -83,26 +81,32 @@ struct Exactly {
 
 #define PARTICLES(NAME, REG, T, GRADIENT, SUFFIX, PER_THREAD)                                                                          \
     extern "C" __global__ void __launch_bounds__(TILE) particles_##NAME##SUFFIX(const Particle<T>* sources, int tiles, const T* target, \
-                                                                               int n_targets, T* partial, const Frame* frame) {        \
+                                                                               int n_targets, T* partial) {                            \
         using Sum = ParticleSum<T, GRADIENT>;                                                                                           \
-        direct<T, Particle<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, frame, [](Sum& sum, Vec<T> x, const Particle<T>& s, int, int) { \
+        direct<T, Particle<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Particle<T>& s, int, int) { \
             add_particle<REG, REGULARIZED, GRADIENT>(sum, x, s);                                                                        \
         });                                                                                                                             \
     }
+// On Ampere the compiler spills a register for one more block otherwise.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define SEGMENT_BOUNDS __launch_bounds__(TILE, 4)
+#else
+#define SEGMENT_BOUNDS __launch_bounds__(TILE)
+#endif
 #define SEGMENTS(NAME, REG, T, GRADIENT, SUFFIX, PER_THREAD)                                                                           \
-    extern "C" __global__ void __launch_bounds__(TILE) segments_##NAME##SUFFIX(const Segment<T>* sources, int tiles, const T* target,  \
+    extern "C" __global__ void SEGMENT_BOUNDS segments_##NAME##SUFFIX(const Segment<T>* sources, int tiles, const T* target,           \
                                                                               int n_targets, T* partial, const Places places) {        \
         using Sum = SegmentSum<T, GRADIENT>;                                                                                            \
-        direct<T, Segment<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, places.frame, [&](Sum& sum, Vec<T> x, const Segment<T>& s, int j, int i) { \
+        direct<T, Segment<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [&](Sum& sum, Vec<T> x, const Segment<T>& s, int j, int i) { \
             if constexpr (sizeof(T) == 4) add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s, Exactly{places, s.circulation != 0, j, i}); \
             else add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s);                                                                    \
         });                                                                                                                             \
     }
 #define CHARGES(T, GRADIENT, SUFFIX, PER_THREAD)                                                                                       \
     extern "C" __global__ void __launch_bounds__(TILE) charges##SUFFIX(const Charge<T>* sources, int tiles, const T* target,           \
-                                                                      int n_targets, T* partial, const Frame* frame) {                 \
+                                                                      int n_targets, T* partial) {                                     \
         using Sum = ChargeSum<T, GRADIENT>;                                                                                             \
-        direct<T, Charge<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, frame, [](Sum& sum, Vec<T> x, const Charge<T>& s, int, int) {  \
+        direct<T, Charge<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Charge<T>& s, int, int) {  \
             add_charge<GRADIENT>(sum, x, s);                                                                                            \
         });                                                                                                                             \
     }

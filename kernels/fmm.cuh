@@ -149,6 +149,32 @@ __device__ inline int common_level(u64 a, u64 b, int levels) {
     return a == b ? levels : (3 * levels - (64 - __clzll((long long)(a ^ b)))) / 3;
 }
 
+// Whether this is the last of `blocks` to come here; what the others wrote to device memory before is then seen.
+__device__ inline bool is_last(u32 *ticket, u32 blocks) {
+    __shared__ bool s_last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        s_last = atomicAdd(ticket, 1u) == blocks - 1;
+        if (s_last) { *ticket = 0; __threadfence(); }
+    }
+    __syncthreads();
+    return s_last;
+}
+
+// Number of the thread, read anew: what follows from it is made again where it is used, and takes no register in a loop between.
+__device__ __forceinline__ u32 thread() {
+#ifdef WFMM_EMULATED
+    return threadIdx.x;
+#else
+    u32 t;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
+    return t;
+#endif
+}
+// The compiler leaves what is read behind here to be read there; nothing waits.
+__device__ __forceinline__ void read_later() { asm volatile("" ::: "memory"); }
+
 __device__ inline u32 count_of(const Tree &t) { return t.n_device ? min(*t.n_device, t.n) : t.n; }
 
 __device__ inline double input(const void *a, u32 is_f64, size_t i) {

@@ -63,7 +63,7 @@ __device__ __forceinline__ void sample(const Fmm &f, const Check &c, int power, 
     __shared__ double s_sum[kSampleWarps][Sum::terms][32];
     const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n = f.n_in, m = f.tree[1].n, samples = min(m, 32u);
     const Root root = f.state->root;
-    const Vec<double> x = placed(root, f.tree[1].x, f.tree[1].x_is_f64, sampled(min(lane, samples - 1), samples, m));
+    const Vec<double> x = placed(root, f.tree[1].x, f.tree[1].x_is_f64, spread_over(min(lane, samples - 1), samples, m));
     double total[Sum::terms] = {};
     // Few sources are shared by all warps: then the sum takes the time of few pairs.
     const u32 warps = gridDim.x * kSampleWarps, each = min((n + warps - 1) / warps, 32u), step = warps * each;

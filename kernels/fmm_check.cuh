@@ -1,5 +1,6 @@
 // Was the field good enough? What the exact sums at 32 sampled targets (fmm_check.cu) and the last block of L2P share.
 #pragma once
+#include "common.cuh"
 #include "fmm.cuh"
 
 namespace fmm {
@@ -42,26 +43,6 @@ struct Check {
 };
 static_assert(sizeof(Check) == 48, "mirror of backend::cuda::fmm");
 
-// Target `k` of `samples` among `n`, each shifted by a share of the golden ratio: no lattice of the host's is met in phase.
-__device__ inline size_t sampled(u32 k, u32 samples, u32 n) {
-    const double shift = k * 0.6180339887498949;
-    const size_t at = (size_t)((k + (shift - floor(shift))) * n / samples);
-    return at < n ? at : n - 1;
-}
-
-// Whether this is the last of `blocks` to come here; what the others wrote to device memory before is then seen.
-__device__ inline bool is_last(u32 *ticket, u32 blocks) {
-    __shared__ bool s_last;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        s_last = atomicAdd(ticket, 1u) == blocks - 1;
-        if (s_last) { *ticket = 0; __threadfence(); }
-    }
-    __syncthreads();
-    return s_last;
-}
-
 // The exact field at the sampled targets, and where they are in the caller's array: a lane each.
 template <int F> struct Sample {
     size_t at[32];
@@ -70,7 +51,7 @@ template <int F> struct Sample {
     template <int MAIN> __device__ void take(const Fmm &f, const Check &c) {
         const u32 lane = threadIdx.x & 31, m = f.tree[1].n, samples = min(m, 32u);
         if (lane >= samples) return;
-        at[lane] = sampled(lane, samples, m);
+        at[lane] = spread_over(lane, samples, m);
 #pragma unroll 1
         for (u32 kind = 0; kind < c.kinds; kind++)
 #pragma unroll

@@ -25,7 +25,7 @@ constexpr int kFull = 0, kEmpty = kFull + kStages, kListed = kEmpty + kStages, k
 
 template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
     static constexpr int kRows = 16 * MT, kWide = kChunk / sizeof(T), kSteps = kWide / 8, kVector = 16 / sizeof(T), kPlane = kRows * kChunk, kStage = kPlanes * kPlane;
-    static constexpr int kGatherers = GROUPS * kProducers, kRing = kConsumers + kProducers, kBlock = kConsumers + kGatherers;
+    static constexpr int kRing = kConsumers + kProducers; // threads that meet at a stage's gates
     typedef typename Table<T, SPLIT>::Piece Piece;
     const Fmm &f;
     Work &w;
@@ -38,7 +38,16 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
     // 16-byte places of a row are exchanged so that neither the gathering nor the multiplying warps meet in a bank.
     static __device__ int swizzle(int row) { return sizeof(T) == 8 ? (row & 3) << 1 : row & 7; }
 
-    __device__ static void meet() { Gates<kGates>::template meet<kGatherers>(); }
+    static __device__ u32 groups() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+        return GROUPS;
+#else
+        return (blockDim.x - kConsumers) / kProducers;
+#endif
+    }
+    static __device__ u32 gatherers() { return groups() * kProducers; }
+    static __device__ u32 block() { return kConsumers + gatherers(); }
+    static __device__ void meet() { Gates<kGates>::meet(gatherers()); }
 
     // The next tile, by ticket.
     __device__ void take_tile(Listed &l) const {
@@ -54,7 +63,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
     // Which signs of each orbit have a source, and what that makes of its planes.
     __device__ void find_orbits(const Listed &l, int tid) {
         const int orbits = f.m2l[kOrbitCount];
-        for (int k = tid; k < kMaxOrbits * 8; k += kGatherers) {
+        for (int k = tid; k < kMaxOrbits * 8; k += gatherers()) {
             const int o = k >> 3, s = k & 7;
             u32 orbit = 0;
             int e = kNowhere;
@@ -90,23 +99,22 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
             for (int d = 1; d < 32; d <<= 1) { const int x = __shfl_up_sync(~0u, end, d); if (lane >= d) end += x; }
             if (orbit) {
                 l.orbit[at] = orbit; l.planes[at] = w.found_planes[o]; l.number[at] = (unsigned char)o;
-                w.signs[at] = w.found_signs[o];
-                for (int k = 0; k < n; k++) w.stage[stages + end - n + k] = (unsigned short)(at | k * each << 8);
+                for (int k = 0; k < n; k++) w.stage[stages + end - n + k] = (unsigned short)(o | k * each << 8);
             }
             count += __popc(b);
             stages += __shfl_sync(~0u, end, 31);
         }
-        if (lane == 0) { l.count = count; w.stages = stages; }
+        if (lane == 0) { l.count = count; w.first += w.stages; w.stages = stages; w.turn++; }
     }
     // By the gathering warps. False: no tile is left.
     __device__ bool list_tile(Listed &l) {
-        const int tid = threadIdx.x - kConsumers, cells = f.m2l_cells;
+        const int tid = thread() - kConsumers, cells = f.m2l_cells;
         if (tid == 0) take_tile(l);
         if (tid < kBeside) w.used[tid] = 0;
         meet();
         if (!l.more) return false;
         const u32 each = f.components * (f.stride / kVector);
-        for (int k = tid; k < cells * kBeside; k += kGatherers) {
+        for (int k = tid; k < cells * kBeside; k += gatherers()) {
             const int cell = k / kBeside, n = k - cell * kBeside;
             uint2 found = make_uint2(0, 0);
             if (cell < l.tile.count) {
@@ -125,6 +133,9 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
         return true;
     }
 
+    // Number of a gathering thread: double precision has no register to keep it in.
+    static __device__ u32 me(u32 kept) { return sizeof(T) == 8 ? thread() : kept; }
+
     // What a group gathers into one stage: 16 bytes of a row a thread, in slots: the signs of the orbit's span, of the first chunk,
     // of the next one, ...
     struct Part {
@@ -133,19 +144,20 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
         u32 place[MT];
     };
     // Of a lane 8 r + s place[n] is that of the source of sign s of the warp's row r (of four) of 16 n, in units of 16 bytes; where
-    // there is none, that of the root, which is zero. of[n]: the list of the row's cell; from[n]: place in a cell's expansion.
-    __device__ void begin(Part &part, int &before, const Listed &l, int turn, const int *of, const u32 *from) const {
+    // there is none, that of the root, which is zero.
+    __device__ void begin(Part &part, u32 turn, u32 before, u32 kept) const {
+        const u32 mine = me(kept);
         const int entry = w.stage[turn], o = entry & 255;
-        part.at = (entry >> 8) * (kWide / kVector) + (threadIdx.x & 7);
-        if (o == before) return;
-        before = o;
-        const u32 orbit = l.orbit[o], each = f.components * (f.stride / kVector);
-        const int e = w.source[l.number[o]][threadIdx.x & 7], child = e >> 8;
-        part.signs = w.signs[o]; part.rank = orbit >> 20 & 3; part.end = (orbit >> 12 & 255) * 8 / kVector;
+        part.at = (entry >> 8) * (kWide / kVector) + (mine & 7);
+        if (before < turn && (w.stage[before] & 255) == o) return;
+        const u32 orbit = w.found[o], nc = f.components, each = f.stride / kVector;
+        const int e = w.source[o][mine & 7], child = e >> 8;
+        part.signs = w.found_signs[o]; part.rank = orbit >> 20 & 3; part.end = (orbit >> 12 & 255) * 8 / kVector;
 #pragma unroll
         for (int n = 0; n < MT; n++) {
-            const uint2 b = beside_of[of[n] + (e & 255)];
-            part.place[n] = b.y >> child & 1 ? b.x + __popc(b.y & ((1u << child) - 1)) * each + from[n] : 0;
+            const u32 r = mine % kProducers / 8 + 16 * n, cell = nc == 1 ? r : r / 3;
+            const uint2 b = beside_of[min(cell, f.m2l_cells - 1) * kBeside + (e & 255)];
+            part.place[n] = b.y >> child & 1 ? b.x + (__popc(b.y & ((1u << child) - 1)) * nc + (nc == 1 ? 0 : r - 3 * cell)) * each : 0;
         }
     }
     template <int RANK> __device__ void load(Sixteen<T> *v, const Part &part, int n) const {
@@ -185,35 +197,31 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
 #pragma unroll
             for (int i = 0; i < kPlanes; i++)
                 if (part.at + (i >> RANK) * 8 < part.end) *(Sixteen<T> *)(to + i * kPlane + n * 16 * kChunk) = v[i];
-            asm volatile("" ::: "memory"); // two sets of slots would not fit the registers
+            read_later(); // two sets of slots would not fit the registers
             if (n + 1 < MT) load<RANK>(v, part, n + 1);
         }
     }
-    // The groups take stages in turn, as many groups as there are stages; `first`: stages of the block before this tile.
-    __device__ void produce(const Listed &l, u32 first) {
-        const int p = threadIdx.x % kProducers, row = p >> 3, count = w.stages;
-        const u32 stages = f.m2l_stages;
-        unsigned char *const to = memory + row * kChunk + ((p & 7) ^ swizzle(row)) * 16; // rows 16 apart have the same swizzle
-        const int group = __shfl_sync(~0u, (threadIdx.x - kConsumers) / kProducers, 0);
+    // Where the thread's 16 bytes of the first rows are in a stage.
+    __device__ unsigned char *place_in(u32 stage, u32 kept) const {
+        const u32 p = me(kept) % kProducers, row = p >> 3;
+        return memory + stage * kStage + row * kChunk + ((p & 7) ^ swizzle(row)) * 16; // rows 16 apart have the same swizzle
+    }
+    // The groups take stages in turn, as many groups as there are stages.
+    __device__ void produce() {
+        const u32 kept = __shfl_sync(~0u, threadIdx.x, threadIdx.x & 31), stages = f.m2l_stages;
+        const u32 group = __shfl_sync(~0u, (threadIdx.x - kConsumers) / kProducers, 0);
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-        constexpr int groups = GROUPS; // Hopper's shared memory has a stage for each
+        constexpr u32 groups = GROUPS; // Hopper's shared memory has a stage for each
 #else
         // Two groups that filled one stage would meet at the same gate.
-        const int groups = min(GROUPS, (int)stages);
+        const u32 groups = min(M2l::groups(), stages);
         if (group >= groups) return;
 #endif
-        int turn = (group + groups - (int)(first % groups)) % groups, before = -1;
-        if (turn >= count) return;
-        u32 use = (first + turn) / stages, stage = first + turn - use * stages;
+        u32 turn = (group + groups - w.first % groups) % groups;
+        if (turn >= w.stages) return;
+        u32 use = (w.first + turn) / stages, stage = w.first + turn - use * stages;
         Part part{};
         Sixteen<T> v[kPlanes];
-        int of[MT];
-        u32 from[MT];
-#pragma unroll
-        for (int n = 0; n < MT; n++) {
-            const int r = row + 16 * n, nc = f.components, cell = nc == 1 ? r : r / 3;
-            of[n] = min(cell, (int)f.m2l_cells - 1) * kBeside; from[n] = (nc == 1 ? 0 : r - 3 * cell) * (f.stride / kVector);
-        }
         auto load_first = [&] {
             switch (part.rank) {
             case 0: load<0>(v, part, 0); break;
@@ -222,22 +230,23 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
             default: load<3>(v, part, 0);
             }
         };
-        begin(part, before, l, turn, of, from);
+        begin(part, turn, turn, kept);
         load_first();
         while (true) {
-            if (use) gates.template wait<kRing, true>(kEmpty + stage, use - 1);
+            if (use) gates.template wait<true>(kEmpty + stage, use - 1, kRing);
+            unsigned char *const to = place_in(stage, kept);
             switch (part.rank) {
-            case 0: fill<0>(to + stage * kStage, v, part); break;
-            case 1: fill<1>(to + stage * kStage, v, part); break;
-            case 2: fill<2>(to + stage * kStage, v, part); break;
-            default: fill<3>(to + stage * kStage, v, part);
+            case 0: fill<0>(to, v, part); break;
+            case 1: fill<1>(to, v, part); break;
+            case 2: fill<2>(to, v, part); break;
+            default: fill<3>(to, v, part);
             }
-            gates.template arrive<kRing>(kFull + stage);
+            gates.arrive(kFull + stage, kRing);
             turn += groups;
-            if (turn >= count) return;
+            if (turn >= w.stages) return;
             stage += groups;
             while (stage >= stages) { stage -= stages; use++; }
-            begin(part, before, l, turn, of, from);
+            begin(part, turn, turn - groups, kept);
             load_first();
         }
     }
@@ -245,12 +254,12 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
     T c[MT][NT][4];
     // Operator fragments of the next chunk, each on its way as soon as its place is free; of the tiles that only long steps
     // have, of the next step.
-    static constexpr int kEarly = NT < 2 ? NT : 2;
+    static constexpr int kEarly = NT < 2 || NT == 4 ? 1 : 2;
     Piece ring[kSteps][kEarly], late[NT - kEarly + 1];
 
-    // What a warp multiplies of an orbit: first fragment; kHeadBias more than the steps of each of its tiles of rows.
+    // What a warp multiplies of an orbit: first fragment; kHeadBias more than the steps of each of its tiles of rows. Behind the last: no steps.
     __device__ uint2 head_of(const Listed &l, int o) const {
-        return o < l.count ? __ldg((const uint2 *)(f.m2l + kHeads) + l.number[o] * 8 + (threadIdx.x >> 5)) : make_uint2(0, 0);
+        return o < l.count ? __ldg((const uint2 *)(f.m2l + kHeads) + l.number[o] * 8 + (threadIdx.x >> 5)) : make_uint2(0, kHeadBias * kHeadOnes);
     }
     __device__ const Piece *fragments_at(u32 first) const { return (const Piece *)f.operators + (size_t)first * 32 + (threadIdx.x & 31); }
     // Whether tile j takes part in a step: `left` is the head less that step in all its parts.
@@ -323,12 +332,21 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
         }
     }
 
-    // stage, round: where the block's ring is.
-    __device__ void consume(const Listed &l, u32 &stage, u32 &round) {
-        // What is the same in a warp's lanes is taken from one, so that the compiler knows.
-        const int lane = threadIdx.x & 31, warp = __shfl_sync(~0u, threadIdx.x >> 5, 0), g = lane >> 2;
+    // Where a multiplying warp is, in one register: stage | parity of the ring's round << 8 | tile << 16.
+    static __device__ void step_on(u32 &at, u32 stages) { if ((++at & 255) == stages) at = (at ^ 256) & ~255u; }
+
+    __device__ void consume(const Listed &l, u32 &ring_at) {
+        const int lane = threadIdx.x & 31, g = lane >> 2;
+#if __CUDA_ARCH__ >= 900
+        // What is the same in a warp's lanes is taken from one, so that the compiler knows; by a shuffle a number is kept, not computed
+        // again and again.
+        const int warp = __shfl_sync(~0u, threadIdx.x >> 5, 0);
+        const u32 t = sizeof(T) == 8 ? __shfl_sync(~0u, lane & 3, lane) : lane & 3;
+#else
+        const int warp = threadIdx.x >> 5;
+        const u32 t = lane & 3;
+#endif
         const u32 last_class = f.m2l[kSlotClass + warp * 8 + NT - 1], stages = f.m2l_stages;
-        const u32 t = sizeof(T) == 8 ? __shfl_sync(~0u, lane & 3, lane) : lane & 3; // by a shuffle it is kept, not computed again and again
         const u32 place = g * kChunk + (t ^ swizzle(g) * kVector) * (u32)sizeof(T); // of column t in a plane
 #pragma unroll
         for (int m = 0; m < MT; m++)
@@ -357,7 +375,8 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
                 const Piece *const here = at;
                 at += kSteps * NT * 32;
                 if (last) { next = __shfl_sync(~0u, after.y, 0); at = fragments_at(__shfl_sync(~0u, after.x, 0)); }
-                if (slot == 0) gates.template wait<kRing>(kFull + stage, round);
+                const u32 stage = ring_at & 255;
+                if (slot == 0) gates.wait(kFull + stage, ring_at >> 8, kRing);
                 const unsigned char *base = memory + stage * kStage + slot * kPlane;
 #pragma unroll
                 for (int s = 0; s < kSteps; s++) {
@@ -378,8 +397,8 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
                 slot += width;
                 if (slot == kPlanes || last) {
                     slot = 0;
-                    gates.template arrive<kRing>(kEmpty + stage);
-                    if (++stage == stages) { stage = 0; round++; }
+                    gates.arrive(kEmpty + stage, kRing);
+                    step_on(ring_at, stages);
                 }
             }
         }
@@ -387,21 +406,23 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
     }
 
     __device__ void write(const Listed &l) const {
-        const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, nc = f.components;
-        T *local = (T *)f.local + (size_t)l.part * f.state->level_begin[1][kLevels] * nc * f.stride; // parts follow one another
+        const u32 lane = thread() & 31, warp = thread() >> 5, nc = f.components;
+        T *const local = (T *)f.local + (size_t)l.part * f.state->level_begin[1][kLevels] * nc * f.stride; // parts follow one another
 #pragma unroll
         for (int j = 0; j < NT; j++) {
-            const u32 x = f.m2l[kColumns + (warp * 8 + j) * 8 + 2 * (lane & 3)], y = f.m2l[kColumns + (warp * 8 + j) * 8 + 2 * (lane & 3) + 1];
+            const u32 *const columns = f.m2l + kColumns + (warp * 8 + j) * 8 + 2 * (lane & 3), x = __ldg(columns), y = __ldg(columns + 1);
 #pragma unroll
-            for (int m = 0; m < MT; m++)
+            for (int m = 0; m < MT; m++) {
 #pragma unroll
                 for (int h = 0; h < 2; h++) {
-                    const int r = m * 16 + h * 8 + (lane >> 2), cell = r / nc;
-                    if (cell >= l.tile.count) continue;
-                    T *out = local + ((size_t)l.target[cell] * nc + r - cell * nc) * f.stride;
+                    const u32 r = m * 16 + h * 8 + (lane >> 2), cell = nc == 1 ? r : r / 3;
+                    if (cell >= (u32)l.tile.count) continue;
+                    T *const out = local + ((size_t)l.target[cell] * nc + r - cell * nc) * f.stride;
                     if (x != kNone) out[x] = c[m][j][2 * h];
                     if (y != kNone) out[y] = c[m][j][2 * h + 1];
                 }
+                read_later(); // the conditions of all rows would not fit the registers
+            }
         }
     }
 };
@@ -420,31 +441,29 @@ template <int REGISTERS> __device__ inline void take_registers() {
 
 // The multiplying warps, and the gathering ones: each go through the block's tiles, with lists of two of them in turn.
 template <class M> __device__ void multiply_tiles(M &m) {
-    u32 stage = 0, round = 0;
-    for (u32 turn = 0;; turn++) {
+    for (u32 at = 0;; at += 1u << 16) {
+        const u32 turn = at >> 16; // of which two bits matter
         const Listed &l = m.listed[turn & 1];
-        m.gates.template wait<M::kBlock, true>(kListed + (turn & 1), turn >> 1);
+        m.gates.template wait<true>(kListed + (turn & 1), turn >> 1, M::block());
         if (!l.more) break;
-        m.consume(l, stage, round);
-        m.gates.template arrive<M::kBlock>(kDone + (turn & 1));
+        m.consume(l, at);
+        m.gates.arrive(kDone + (at >> 16 & 1), M::block());
     }
 }
 template <class M> __device__ void gather_tiles(M &m) {
-    u32 number = 0, turn = 0;
-    for (;; turn++) {
-        Listed &l = m.listed[turn & 1];
-        if (turn > 1) m.gates.template wait<M::kBlock, true>(kDone + (turn & 1), (turn >> 1) - 1);
-        const bool more = m.list_tile(l);
-        m.gates.template arrive<M::kBlock>(kListed + (turn & 1));
+    while (true) {
+        const u32 turn = m.w.turn;
+        if (turn > 1) m.gates.template wait<true>(kDone + (turn & 1), (turn >> 1) - 1, M::block());
+        const bool more = m.list_tile(m.listed[turn & 1]);
+        m.gates.arrive(kListed + (turn & 1), M::block());
         if (!more) break;
-        m.produce(l, number);
-        number += m.w.stages;
+        m.produce();
     }
     // Nobody is left waiting where others have arrived.
-    const u32 stages = m.f.m2l_stages;
-    if (turn) m.gates.template wait<M::kBlock, true>(kDone + (turn - 1 & 1), turn - 1 >> 1);
+    const u32 stages = m.f.m2l_stages, number = m.w.first + m.w.stages, turn = m.w.turn;
+    if (turn) m.gates.template wait<true>(kDone + (turn - 1 & 1), turn - 1 >> 1, M::block());
     if (threadIdx.x < kConsumers + kProducers)
-        for (u32 k = number - min(number, stages); k < number; k++) m.gates.template wait<M::kRing, true>(kEmpty + k % stages, k / stages);
+        for (u32 k = number - min(number, stages); k < number; k++) m.gates.template wait<true>(kEmpty + k % stages, k / stages, M::kRing);
 }
 
 template <class T, int NT, int SPLIT, int MT, int GROUPS> __device__ void m2l(const Fmm &f) {
@@ -460,15 +479,16 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> __device__ void m2l(co
     }
     if (threadIdx.x < kGates) {
         const int gate = threadIdx.x;
-        gates.open(gate, gate < kEmpty ? kProducers : gate < kListed ? kConsumers : gate < kDone ? GROUPS * kProducers : kConsumers);
+        gates.open(gate, gate < kEmpty ? kProducers : gate < kListed ? kConsumers : gate < kDone ? M::gatherers() : kConsumers);
     }
+    if (thread() == 0) w.first = w.stages = w.turn = 0; // seen behind the barrier of count_tiles
     count_tiles(f, w);
     M m{f, w, listed, gates, memory, (uint2 *)(memory + f.m2l_stages * M::kStage), classes};
     if (threadIdx.x < kConsumers) {
-        take_registers<sizeof(T) == 8 ? 168 : 120>();
+        take_registers<sizeof(T) == 8 ? 160 : GROUPS == 2 ? 152 : 104>();
         multiply_tiles(m);
     } else {
-        give_registers<sizeof(T) == 8 ? 88 : 80>();
+        give_registers<sizeof(T) == 8 ? 96 : GROUPS == 2 ? 104 : 88>();
         gather_tiles(m);
     }
 }
@@ -488,10 +508,16 @@ template <class T> __device__ void add_parts(const Fmm &f) {
 extern "C" __global__ void __launch_bounds__(256) fmm_add_parts_f32(const __grid_constant__ Fmm f) { add_parts<float>(f); }
 extern "C" __global__ void __launch_bounds__(256) fmm_add_parts_f64(const __grid_constant__ Fmm f) { add_parts<double>(f); }
 
-// Launch: 256 threads and 128 for each group, a block a multiprocessor (they take tickets), dynamic shared memory: m2l_stages
+// Launch: 256 threads and 128 for each of GROUPS groups, a block a multiprocessor (they take tickets), dynamic shared memory: m2l_stages
 // stages of 1024 * 16 MT bytes, then the lists: 4 (66 + 1) bytes a cell of the tile.
+// GROUPS on Hopper, as `Recipe::m2l` says: elsewhere registers cannot be handed from warp to warp, and one group fewer leaves enough for all.
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define MOST_THREADS(GROUPS) (kConsumers + GROUPS * kProducers)
+#else
+#define MOST_THREADS(GROUPS) (kConsumers + (GROUPS - 1) * kProducers)
+#endif
 #define M2L(name, T, NT, SPLIT, MT, GROUPS) \
-    extern "C" __global__ void __launch_bounds__(kConsumers + GROUPS * kProducers, 1) fmm_m2l_##name(const __grid_constant__ Fmm f) { m2l<T, NT, SPLIT, MT, GROUPS>(f); }
+    extern "C" __global__ void __launch_bounds__(MOST_THREADS(GROUPS), 1) fmm_m2l_##name(const __grid_constant__ Fmm f) { m2l<T, NT, SPLIT, MT, GROUPS>(f); }
 M2L(f64_1, double, 1, 1, 3, 2)
 M2L(f64_2, double, 2, 1, 3, 2)
 M2L(f64_3, double, 3, 1, 3, 2)
@@ -500,11 +526,11 @@ M2L(f64_5, double, 5, 1, 2, 2)
 M2L(f32_1, float, 1, 1, 3, 3)
 M2L(f32_2, float, 2, 1, 3, 3)
 M2L(f32_3, float, 3, 1, 3, 3)
-M2L(f32x3_1, float, 1, 3, 3, 3)
-M2L(f32x3_2, float, 2, 3, 3, 3)
-M2L(f32x3_3, float, 3, 3, 3, 3)
+M2L(f32x3_1, float, 1, 3, 3, 2)
+M2L(f32x3_2, float, 2, 3, 3, 2)
+M2L(f32x3_3, float, 3, 3, 3, 2)
 
-// Launch: 384 threads for f32, 256 for the others, `few::blocks` of backend::cuda::fmm blocks.
+// Launch: `few::threads` of backend::cuda::fmm threads, `few::blocks` blocks.
 #define FEW(name, T, SPLIT, MORE) \
     extern "C" __global__ void __launch_bounds__(32 * Few<T, SPLIT, MORE>::kWarps, 1) fmm_m2l_few_##name(const __grid_constant__ Fmm f) { m2l_few<T, SPLIT, MORE>(f); }
 FEW(f32_0, float, 1, 0)

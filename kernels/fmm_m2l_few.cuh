@@ -24,46 +24,48 @@ __device__ inline FewLevel few_level(const Fmm &f, int level) {
 // MORE: classes of more than eight coefficients: 0, 0 alone (1), those of one bit too (4), all (8).
 template <class T, int SPLIT, int MORE> struct Few {
     static constexpr int kVector = 16 / sizeof(T), kTiles = 8 + MORE, kSlots = MORE ? 2 : 1;
-    static constexpr int kWarps = sizeof(T) == 4 && SPLIT == 1 ? 12 : 8; // more do not have the registers
-    static constexpr int kAhead = sizeof(T) == 4 ? 8 : 2;                // classes whose fragments are on their way
+    static constexpr int kWarps = sizeof(T) == 4 && SPLIT == 1 && MORE < 4 ? 12 : 8; // more do not have the registers
+    // Tiles whose fragments are on their way, as far as registers go.
+    static constexpr int kAhead = sizeof(T) == 8 ? (MORE == 4 ? 1 : 2) : SPLIT == 3 ? (MORE == 8 ? 6 : 8) : MORE == 1 ? 4 : 8;
     static constexpr int kMost = 40960 / (int)(kWarps * 128 * sizeof(T)), kRounds = (kTiles + kMost - 1) / kMost, kRound = (kTiles + kRounds - 1) / kRounds;
+    // A tile: parents from `first` on; its number, and which of its 2^share parts the block has.
+    struct Task { int level, octant, first, cells, number, part, share; };
     struct Shared {
+        Task task;
+        u32 orbit[kMaxOrbits];
         uint2 beside[kFewRows * kBeside]; // of a cell's parent: place of the first child's expansion in units of 16 bytes, children
         u32 target[kFewRows];
         T sum[kWarps][kRound * 128];
-        bool last;
     };
     const Fmm &f;
     Shared &s;
-    int level, octant, first, cells, number; // parents of the tile from `first` on; number of the tile
-    int part, share; // which of its 2^share parts
     T c[kTiles][4];
 
     __device__ Few(const Fmm &f, Shared &s) : f(f), s(s) {}
 
-    // Which tile and part the block has. False: there are no such parents.
-    __device__ bool take() {
+    // Without any cells: there are no such parents.
+    __device__ Task take() const {
         // Level 3 comes first.
-        level = f.max_level;
+        int level = f.max_level;
         FewLevel l = few_level(f, level);
-        int tile = blockIdx.x >> l.share;
-        number = tile;
+        const int number = blockIdx.x >> l.share;
+        int tile = number;
         if (level == 3 && tile >= 8 * l.tiles) { tile -= 8 * l.tiles; l = few_level(f, --level); }
-        share = l.share; part = blockIdx.x & ((1 << share) - 1); octant = tile & 7;
-        const int begin = f.state->level_begin[1][level - 1], end = f.state->level_begin[1][level];
-        first = begin + (tile >> 3) * l.cells; cells = min(l.cells, end - first);
-        return cells > 0;
+        const int begin = f.state->level_begin[1][level - 1], end = f.state->level_begin[1][level], first = begin + (tile >> 3) * l.cells;
+        return {level, tile & 7, first, min(l.cells, end - first), number, (int)(blockIdx.x & ((1 << l.share) - 1)), l.share};
     }
     // The cells beside the parents. False: none of them has a child in the octant.
-    __device__ bool look() {
+    __device__ bool look(const Task &task) {
+        if (threadIdx.x == 0) s.task = task;
+        for (int k = threadIdx.x; k < kMaxOrbits; k += 32 * kWarps) s.orbit[k] = f.m2l[k];
         const u32 each = f.components * (f.stride / kVector);
         bool any = false;
         for (int k = threadIdx.x; k < kFewRows * kBeside; k += 32 * kWarps) {
             const int cell = k / kBeside;
             uint2 found = make_uint2(0, 0);
-            if (cell < cells) {
-                const u32 parent = first + cell, p = f.near[(size_t)first * kBeside + k];
-                if (k == cell * kBeside) any |= (s.target[cell] = child_of(f.tree[1], parent, octant)) != kNone;
+            if (cell < task.cells) {
+                const u32 parent = task.first + cell, p = f.near[(size_t)task.first * kBeside + k];
+                if (k == cell * kBeside) any |= (s.target[cell] = child_of(f.tree[1], parent, task.octant)) != kNone;
                 if (p != kNone) found = make_uint2(f.tree[0].child[p] * each, info_children(f.tree[0].info[p]));
             }
             s.beside[k] = found;
@@ -72,15 +74,14 @@ template <class T, int SPLIT, int MORE> struct Few {
     }
 
     // Of the lane's two rows: the cell's list, and the component's place in an expansion.
-    struct Row { int of; u32 from; };
-    __device__ Row row_of(int row) const {
+    __device__ u32 row_of(int row) const {
         const int nc = f.components, cell = nc == 1 ? row : row / 3;
-        return {min(cell, kFewRows - 1) * kBeside, (nc == 1 ? 0 : row - 3 * cell) * (f.stride / kVector)};
+        return min(cell, kFewRows - 1) * kBeside | (nc == 1 ? 0 : row - 3 * cell) * (f.stride / kVector) << 16;
     }
     // Sources of the signs 2 t and 2 t + 1 of both rows, for lane 4 g + t; true if the warp has any.
-    __device__ bool find(u32 (*place)[2], u32 orbit, const Row *rows) const {
+    __device__ bool find(u32 (*place)[2], u32 orbit, const u32 *rows) const {
         const int lane = threadIdx.x & 31;
-        const int e = source_at(orbit, lane & 7, octant);
+        const int e = source_at(orbit, lane & 7, s.task.octant);
         const u32 each = f.components * (f.stride / kVector);
         bool any = false;
 #pragma unroll
@@ -88,9 +89,9 @@ template <class T, int SPLIT, int MORE> struct Few {
             const int of = __shfl_sync(~0u, e, 2 * (lane & 3) + k), child = of >> 8;
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-                const uint2 b = s.beside[rows[h].of + (of & 255)];
+                const uint2 b = s.beside[(rows[h] & 0xffff) + (of & 255)];
                 const bool is = b.y >> child & 1;
-                place[k][h] = is ? b.x + __popc(b.y & ((1u << child) - 1)) * each + rows[h].from : 0; // the root's is zero
+                place[k][h] = is ? b.x + __popc(b.y & ((1u << child) - 1)) * each + (rows[h] >> 16) : 0; // the root's is zero
                 any |= is;
             }
         }
@@ -114,8 +115,6 @@ template <class T, int SPLIT, int MORE> struct Few {
 #pragma unroll
         for (int i = 0; i < kVector; i++) { b.v[i] = 0; if constexpr (SPLIT == 3) b.rest[i] = 0; }
     }
-    static __device__ constexpr bool has_more(int b) { return MORE == 8 || (MORE == 4 && (b == 0 || b == 1 || b == 2 || b == 4)) || (MORE == 1 && b == 0); }
-    static __device__ constexpr int more_at(int b) { return 8 + (MORE == 8 ? b : MORE == 4 ? (b == 4 ? 3 : b) : 0); }
     static __device__ constexpr int class_at(int j) { return j < 8 ? j : MORE == 8 ? j - 8 : j == 11 ? 4 : j - 8; }
 
     // As to_tf32, in two instructions for four: the tensor units do not look at what is beyond its digits. The minimum keeps
@@ -150,16 +149,17 @@ template <class T, int SPLIT, int MORE> struct Few {
         const int lane = threadIdx.x & 31, t = lane & 3, at = unit * 4 + t;
         // Of the unit's steps of eight columns the first, and the one that the lane's are in.
         const int step = unit * (kVector / 2), own = at * kVector / 8;
-        Pieces b[8];
-        u32 first_of[8], left[8];
-#pragma unroll
-        for (int k = 0; k < 8; k++) { first_of[k] = __shfl_sync(~0u, head.x, k); left[k] = __shfl_sync(~0u, head.y, k); }
-        auto request = [&](int k) {
-            clear(b[k]);
-            if (own < steps_of(left[k], 0)) fetch(b[k], first_of[k] + own * kSlots);
+        Pieces b[kAhead];
+        // Fragments of a tile of columns, and those of the next ones on their way.
+        auto request = [&](int j) {
+            Pieces &to = b[j % kAhead];
+            const int slot = j >= 8;
+            const u32 first = __shfl_sync(~0u, head.x, class_at(j)), left = __shfl_sync(~0u, head.y, class_at(j));
+            clear(to);
+            if (own < steps_of(left, slot)) fetch(to, first + own * kSlots + slot);
         };
 #pragma unroll
-        for (int k = 0; k < kAhead; k++) request(k);
+        for (int j = 0; j < kAhead; j++) request(j);
         // Beyond the orbit's columns any numbers do: those of the operator are zero there.
         const Vector *const of_multipoles = (const Vector *)f.multipole + (own < steps ? at : 0);
         Vector v[8][2];
@@ -171,24 +171,15 @@ template <class T, int SPLIT, int MORE> struct Few {
                 v[k][h] = of_multipoles[from];
             }
         transform(v, at * kVector);
-        Pieces more[MORE ? MORE : 1];
 #pragma unroll
-        for (int k = 0; k < 8; k++)
-            if (has_more(k)) {
-                clear(more[more_at(k) - 8]);
-                if (own < steps_of(left[k], 1)) fetch(more[more_at(k) - 8], first_of[k] + own * kSlots + 1);
+        for (int j = 0; j < kTiles; j++) {
+            const int k = class_at(j);
+            if (step < steps_of(__shfl_sync(~0u, head.y, k), j >= 8)) multiply(c[j], v[k][0], v[k][1], b[j % kAhead]);
+            if (j + kAhead < kTiles) {
+                request(j + kAhead);
+                read_later(); // not all of them at once
             }
-#pragma unroll
-        for (int k = 0; k < 8; k++) {
-            if (k + kAhead < 8) {
-                request(k + kAhead);
-                asm volatile("" ::: "memory"); // not all of them at once
-            }
-            if (step < steps_of(left[k], 0)) multiply(c[k], v[k][0], v[k][1], b[k]);
         }
-#pragma unroll
-        for (int k = 0; k < 8; k++)
-            if (has_more(k) && step < steps_of(left[k], 1)) multiply(c[more_at(k)], v[k][0], v[k][1], more[more_at(k) - 8]);
     }
     static __device__ int steps_of(u32 head, int slot) { return (int)(head >> kHeadBits * slot & ((1u << kHeadBits) - 1)) - (int)kHeadBias; }
     // v[b]: the sum of the sources σ with signs (-1)^(bits that σ shares with b and with the column's class, together).
@@ -216,17 +207,15 @@ template <class T, int SPLIT, int MORE> struct Few {
     // What the warp has of the tile: units of all orbits, in their order, divided among the warps of the tile's blocks.
     struct Share { int orbit, begin, left; }; // first orbit, its first unit, units
     static constexpr int kEach = (kMaxOrbits + 31) / 32;
-    // word[k], ends[k]: orbit lane * kEach + k, and the units up to its end.
-    __device__ Share divide(u32 *word, int *ends) const {
+    static __device__ int steps_of_orbit(u32 orbit, int level) { return level == 2 && orbit & 0x444 ? 0 : orbit >> 12 & 255; } // level 2 is four cells wide
+    static __device__ int units_of(int steps) { return (steps * 8 + 4 * kVector - 1) / (4 * kVector); }
+    __device__ Share divide(const Task &task) const {
         const int lane = threadIdx.x & 31, orbits = f.m2l[kOrbitCount];
-        int all = 0;
+        int all = 0, ends[kEach]; // units up to the end of orbit lane * kEach + k
 #pragma unroll
         for (int k = 0; k < kEach; k++) {
             const int o = lane * kEach + k;
-            word[k] = o < orbits ? f.m2l[o] : 0;
-            // Level 2 is four cells wide.
-            const int steps = level == 2 && word[k] & 0x444 ? 0 : word[k] >> 12 & 255;
-            all += (steps * 8 + 4 * kVector - 1) / (4 * kVector);
+            all += units_of(steps_of_orbit(o < orbits ? f.m2l[o] : 0, task.level));
             ends[k] = all;
         }
         int to = all;
@@ -234,8 +223,8 @@ template <class T, int SPLIT, int MORE> struct Few {
 #pragma unroll
         for (int k = 0; k < kEach; k++) ends[k] += to - all;
         all = __shfl_sync(~0u, to, 31);
-        const int warp = part * kWarps + __shfl_sync(~0u, threadIdx.x >> 5, 0);
-        const int from = (all * warp >> share) / kWarps, end = (all * (warp + 1) >> share) / kWarps;
+        const int warp = task.part * kWarps + __shfl_sync(~0u, threadIdx.x >> 5, 0);
+        const int from = (all * warp >> task.share) / kWarps, end = (all * (warp + 1) >> task.share) / kWarps;
         int before = 0, last = 0; // orbits that end before the share, and where the last of them does
 #pragma unroll
         for (int k = 0; k < kEach; k++) {
@@ -248,24 +237,23 @@ template <class T, int SPLIT, int MORE> struct Few {
     __device__ uint2 head_of(int orbit) const { return __ldg((const uint2 *)(f.m2l + kHeads) + min(orbit, kMaxOrbits - 1) * 8 + (threadIdx.x & 7)); }
 
     __device__ void run() {
-        const int lane = threadIdx.x & 31;
-        u32 word[kEach];
-        int ends[kEach];
-        Share mine = divide(word, ends);
+        const Task task = take();
+        if (task.cells <= 0) return;
+        Share mine = divide(task);
         uint2 head = head_of(mine.orbit);
-        const bool any = look();
+        const bool any = look(task);
         if (!any) return;
+        const int lane = threadIdx.x & 31;
 #pragma unroll
         for (int j = 0; j < kTiles; j++)
 #pragma unroll
             for (int k = 0; k < 4; k++) c[j][k] = 0;
-        const Row rows[2] = {row_of(lane >> 2), row_of((lane >> 2) + 8)};
+        const u32 rows[2] = {row_of(lane >> 2), row_of((lane >> 2) + 8)};
         for (int o = mine.orbit; mine.left > 0; o++) {
-            const u32 orbit = __shfl_sync(~0u, o % kEach == 0 ? word[0] : o % kEach == 1 ? word[1] : word[kEach - 1], o / kEach);
+            const u32 orbit = s.orbit[o];
             const uint2 now = head;
             head = head_of(o + 1);
-            const int steps = level == 2 && orbit & 0x444 ? 0 : orbit >> 12 & 255, units = (steps * 8 + 4 * kVector - 1) / (4 * kVector);
-            const int end = min(units, mine.begin + mine.left);
+            const int steps = steps_of_orbit(orbit, s.task.level), end = min(units_of(steps), mine.begin + mine.left);
             if (mine.begin < end) {
                 u32 place[2][2];
                 if (find(place, orbit, rows))
@@ -282,11 +270,11 @@ template <class T, int SPLIT, int MORE> struct Few {
         const int j = e >> 7, k = e >> 5 & 3, lane = e & 31, row = (lane >> 2) + 8 * (k >> 1);
         const u32 column = __ldg(f.m2l + kColumns + (class_at(j) * 8 + (j >= 8)) * 8 + 2 * (lane & 3) + (k & 1));
         const int nc = f.components, cell = nc == 1 ? row : row / 3;
-        if (column == kNone || cell >= cells || s.target[cell] == kNone) return;
+        if (column == kNone || cell >= s.task.cells || s.target[cell] == kNone) return;
         ((T *)f.local)[((size_t)s.target[cell] * nc + row - cell * nc) * f.stride + column] = x;
     }
     __device__ void finish() {
-        const int tid = threadIdx.x, lane = tid & 31;
+        const int tid = threadIdx.x, lane = tid & 31, share = s.task.share, part = s.task.part;
         T *const tile = (T *)f.local + (size_t)kFewCells * f.components * f.stride + (size_t)(blockIdx.x - part) * kTiles * 128;
 #pragma unroll
         for (int round = 0; round < kRounds; round++) {
@@ -307,15 +295,7 @@ template <class T, int SPLIT, int MORE> struct Few {
             }
         }
         if (share == 0) return;
-        u32 *const ticket = f.state->few_ticket + number;
-        __syncthreads();
-        if (tid == 0) {
-            __threadfence();
-            s.last = atomicAdd(ticket, 1u) == (1u << share) - 1;
-            __threadfence();
-        }
-        __syncthreads();
-        if (!s.last) return;
+        if (!is_last(f.state->few_ticket + s.task.number, 1u << share)) return;
         for (int e = tid; e < kTiles * 128; e += 32 * kWarps) {
             T x = 0;
 #pragma unroll
@@ -328,8 +308,7 @@ template <class T, int SPLIT, int MORE> struct Few {
 template <class T, int SPLIT, int MORE> __device__ void m2l_few(const Fmm &f) {
     typedef Few<T, SPLIT, MORE> F;
     __shared__ typename F::Shared s;
-    F few(f, s);
-    if (few.take()) few.run();
+    F(f, s).run();
 }
 
 } // namespace fmm

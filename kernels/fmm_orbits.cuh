@@ -63,10 +63,10 @@ __device__ inline int sign_of(u32 span, int v) {
 
 // The table of planes by k ^ a instead of k.
 __device__ inline u32 planes_for(u32 planes, int a) {
-    if (a & 1) planes = (planes & 0x0f0f0f0f) << 4 | (planes & 0xf0f0f0f0) >> 4;
-    if (a & 2) planes = __byte_perm(planes, 0, 0x2301);
-    if (a & 4) planes = planes << 16 | planes >> 16;
-    return planes;
+    const int by = (a & 1) * 4;
+    planes = (planes << by & 0xf0f0f0f0) | (planes >> by & 0x0f0f0f0f);
+    planes = __byte_perm(planes, 0, 0x3210 ^ (a >> 1 & 1) * 0x1111);
+    return __funnelshift_r(planes, planes, (a & 4) * 4);
 }
 // The plane and sign of a column of class `four_times / 4`, whose higher bits do not matter.
 __device__ inline u32 plane_from(u32 planes, u32 four_times) { return __funnelshift_r(planes, planes, four_times); }
@@ -86,9 +86,8 @@ struct Work {
     u32 used[kBeside];                // octants that exist beside the parents of any of the tile's cells
     u32 found[kMaxOrbits], found_planes[kMaxOrbits], found_signs[kMaxOrbits]; // by number: as Listed::orbit, with 1 << 24 where there is a source, ...
     unsigned short source[kMaxOrbits][8]; // by number: where the source of each sign is, as `source_at`
-    u32 signs[kMaxOrbits];            // those of the span, four bits each
-    unsigned short stage[kMaxStages]; // place in the list of orbits | number of the first chunk of columns << 8
-    int stages;
+    unsigned short stage[kMaxStages]; // number of the orbit | number of the first chunk of columns << 8
+    u32 first, stages, turn; // stages before the tile, of it; tiles that are listed
     u32 bin_tiles[kBins], bin_first[kBins]; // tiles and cells before a bin
     u32 tiles, parts;
 };

@@ -55,6 +55,7 @@ template <class T, int P, int NC> struct Round {
         T sum[kAtOnce<T, P, NC>][2 * Lanes<P>::way][33]; // [][entry][lane]
     };
     T centre[3], inv;
+    u32 cell, begin; // the leaf, its first source
 };
 
 template <class T, int P, int NC> struct Shared {
@@ -64,11 +65,11 @@ template <class T, int P, int NC> struct Shared {
 };
 
 // One source of a leaf, relative to its centre, into the round's arrays. Returns its core.
-template <class T, int P, int NC> __device__ T take(const Fmm &f, Round<T, P, NC> &r, u32 begin, u32 k, bool is, u32 per) {
+template <class T, int P, int NC> __device__ T take(const Fmm &f, Round<T, P, NC> &r, u32 k, bool is, u32 per) {
     const int lane = threadIdx.x & 31;
     T x = 0, y = 0, z = 0, q[3] = {0, 0, 0}, core = 0;
     if (is) {
-        const u32 i = begin + (per == 1 ? k : k / per);
+        const u32 i = r.begin + (per == 1 ? k : k / per);
         const Vec4<T> p = ((const Vec4<T> *)f.tree[0].point)[i];
         x = p.x; y = p.y; z = p.z;
         if (NC == 1) q[0] = p.w;
@@ -100,8 +101,9 @@ template <class T, int P, int NC> __device__ T take(const Fmm &f, Round<T, P, NC
 // Adds the `count` sources of a round to a lane's sums.
 template <class T, int P, int NC> __device__ void add(const Shared<T, P, NC> &s, const Round<T, P, NC> &r, int count, T (*sum)[2 * Lanes<P>::way]) {
     typedef Lanes<P> L;
-    const int lane = threadIdx.x & 31, j = lane % L::group, g = min(lane / L::group, L::groups - 1);
+    const int lane = thread() & 31, j = lane % L::group, g = min(lane / L::group, L::groups - 1);
     for (int i = g; i - g < count; i += L::groups) {
+        read_later(); // all of `rise` would not fit the registers
         const Pair<T> first = r.of.start[j][i], second = r.of.start[min(L::both - j, P - 1)][i];
         const T z = r.of.z[i], r2 = r.of.r2[i];
         T q[NC];
@@ -124,7 +126,8 @@ template <class T, int P, int NC> __device__ void add(const Shared<T, P, NC> &s,
 }
 
 // Some components of an expansion: the sums of all groups of MEMBERS warps.
-template <class T, int P, int NC, int MEMBERS> __device__ void put(const Round<T, P, NC> *rounds, int worker, T *out, int stride) {
+template <class T, int P, int NC, int MEMBERS> __device__ void put(const Round<T, P, NC> *rounds, T *out, int stride) {
+    const int worker = thread() % (32 * MEMBERS);
     typedef Lanes<P> L;
     constexpr int some = kAtOnce<T, P, NC>;
     const Tables<T, P> &tables = kTables<T, P>;
@@ -159,13 +162,13 @@ struct Cell {
 template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
     typedef Lanes<P> L;
     const Tree &t = f.tree[0];
-    const u32 cells = f.state->level_begin[0][kLevels];
-    const Root root = f.state->root;
+    u32 cells = f.state->level_begin[0][kLevels];
+    Root root = f.state->root;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, stride = f.stride;
     __shared__ Shared<T, P, NC> s;
     // Few leaves: all warps of a block on one of them.
     const bool team = cells <= 4 * gridDim.x;
-    const int members = team ? kWarps : 1, member = team ? warp : 0, worker = member * 32 + lane;
+    const int members = team ? kWarps : 1, member = team ? warp : 0;
     // The first turn is a worker's own, others are taken by ticket.
     const u32 workers = team ? gridDim.x : kWarps * gridDim.x;
     u32 c = team ? blockIdx.x : kWarps * blockIdx.x + warp;
@@ -178,15 +181,14 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
     __syncthreads();
     const u32 per = f.kind == kSegment ? f.gauss_points : 1;
     while (c < cells) {
-        u32 next = cells;
-        if (cells > workers && (team ? threadIdx.x == 0 : lane == 0)) next = workers + atomicAdd(&f.state->work_ticket[kTicket], 1u);
-        if (!kEarly) cell.load(t, c);
+        if (!kEarly) { cell.load(t, c); root = f.state->root; }
         if (info_leaf(cell.info)) {
-            const u32 begin = cell.begin, total = (cell.end - begin) * per;
+            const u32 total = (cell.end - cell.begin) * per;
             T centre[3];
             const T inv = 1 / place_of_cell(root, info_level(cell.info), cell.key, centre);
             if (lane < 3) own.centre[lane] = lane == 0 ? centre[0] : lane == 1 ? centre[1] : centre[2];
             if (lane == 3) own.inv = inv;
+            if (lane == 4) { own.cell = c; own.begin = cell.begin; }
             const u32 share = (total + members - 1) / members, chunk = min((share + L::groups - 1) / L::groups * L::groups, (u32)L::sources);
             T sum[NC][2 * L::way], core = 0;
 #pragma unroll
@@ -196,9 +198,13 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
             for (u32 base = member * chunk; base < total; base += members * chunk) {
                 const u32 k = base + lane, count = min(chunk, total - base);
                 __syncwarp();
-                core = max(core, take<T, P, NC>(f, own, begin, k, lane < count, per));
+                core = max(core, take<T, P, NC>(f, own, k, lane < count, per));
                 __syncwarp();
                 add<T, P, NC>(s, own, count, sum);
+            }
+            if (!kEarly) {
+                __syncwarp(); // where the warp has no round
+                c = own.cell; cells = f.state->level_begin[0][kLevels];
             }
             T *out = (T *)f.multipole + (size_t)c * NC * stride;
             constexpr int some = kAtOnce<T, P, NC>;
@@ -210,16 +216,20 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
 #pragma unroll
                     for (int k = 0; k < 2 * L::way; k++) own.sum[d][k][lane] = sum[first + d][k];
                 if (team) __syncthreads(); else __syncwarp();
-                if (team) put<T, P, NC, kWarps>(s.round, worker, out + first * stride, stride);
-                else put<T, P, NC, 1>(&own, worker, out + first * stride, stride);
+                if (team) put<T, P, NC, kWarps>(s.round, out + first * stride, stride);
+                else put<T, P, NC, 1>(&own, out + first * stride, stride);
             }
             if (NC == 3 && f.regularization) {
                 for (int d = 16; d; d >>= 1) core = max(core, __shfl_xor_sync(~0u, core, d));
                 if (lane == 0 && core > 0) raise_core(f, c, (double)core);
             }
-        } else if (c == 0) // Nobody reads the root's expansion: M2L takes it for the sources that are not there.
-            for (int w = worker; w < NC * stride; w += 32 * members) ((T *)f.multipole)[w] = 0;
+        } else if (c == 0) { // Nobody reads the root's expansion: M2L takes it for the sources that are not there.
+#pragma unroll 1
+            for (int w = member * 32 + lane; w < NC * stride; w += 32 * members) ((T *)f.multipole)[w] = 0;
+        }
         if (cells <= workers) return;
+        u32 next = cells;
+        if (team ? threadIdx.x == 0 : lane == 0) next = workers + atomicAdd(&f.state->work_ticket[kTicket], 1u);
         if (team) {
             if (threadIdx.x == 0) s.turn = next;
             __syncthreads();

@@ -115,8 +115,8 @@ template <bool FEW, class T, class P> __device__ void p2p(const Fmm &f) {
             return;
         }
         // Parts of one length in all leaves, but for those with more sources than so many parts hold.
-        const u32 usual = kBeside * count_of(f.tree[0]) / leaves_of(f);
-        each_part(f, s.work, s.parts, plain.parts(f), [&](u32 cell, u32 part, u32 parts) { plain.sum_leaf(cell, part, parts, usual); });
+        if (threadIdx.x == 0) s.usual = kBeside * count_of(f.tree[0]) / leaves_of(f);
+        each_part(f, s.work, s.parts, plain.parts(f), [&](u32 cell, u32 part, u32 parts) { plain.sum_leaf(cell, part, parts, s.usual); });
     }
 }
 

@@ -31,7 +31,7 @@ template <class T, class P> struct Plain {
     static_assert(sizeof(Record) == (P::kHasStrength ? 2 : 1) * sizeof(Vec4<T>), "a record is a point, and a strength");
     // What a block sums: its part of the collected sources, of how many, and where the sums go, from the first target on.
     struct Shared : Ranges {
-        u32 part, parts, low, high;
+        u32 part, parts, usual, low, high;
         float weight[kThreads / 32];
         T *to;
     };

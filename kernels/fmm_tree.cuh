@@ -6,38 +6,30 @@
 namespace fmm {
 
 // The root cube from the bounding box: the origin is a multiple of side/1024, hence shifting by it loses no bits. Of segments, whose
-// middles are in it, none is longer than twice `box` in its units. With `ordinary` no power of two is beyond the range of normal numbers.
-template <bool ordinary> __device__ inline Root root_of(const Fmm &f, const double *low, const double *high, double extent, double longest) {
-    // The exponent of a number and a power of two, without the slow ways of subnormal numbers where there are none.
-    auto exponent = [](double x) { return ordinary ? ((int)(__double_as_longlong(x) >> 52) & 0x7ff) - 1023 : ilogb(x); };
-    auto power = [](int e) { return ordinary ? __longlong_as_double((long long)(e + 1023) << 52) : scalbn(1.0, e); };
-    Root r;
-    const int e = exponent(extent) - 10;
-    const double unit = power(e), per_unit = power(-e);
-    const bool exact = ordinary || abs(e) < 1000;
-    double side = 0;
-    for (int k = 0; k < 3; k++) {
-        r.origin[k] = floor(exact ? low[k] * per_unit : low[k] / unit) * unit;
-        side = fmax(side, high[k] - r.origin[k]);
-    }
-    side = fmax(side, extent) * (1 + 1e-6) * f.stretch;
-    r.scale = power(-exponent(fmax(side, longest))) * f.box;
-    r.side = side * r.scale;
-    return r;
-}
-// Not inlined: code that is passed over has to be fetched all the same.
-static __device__ __noinline__ void rare_root(const Fmm &f, const double *low, const double *high, double extent, double longest, Root *r) {
-    *r = root_of<false>(f, low, high, extent, longest);
-}
+// middles are in it, none is longer than twice `box` in its units.
 __device__ inline Root make_root(const Fmm &f, const double *low, const double *high) {
-    const double longest = f.kind == kSegment ? unordered(f.state->longest) : 0;
-    double extent = 0;
+    // The exponent of a normal number, and a power of two.
+    const auto exponent = [](double x) { return ((int)(__double_as_longlong(x) >> 52) & 0x7ff) - 1023; };
+    const auto power = [](int e) { return __longlong_as_double((long long)(e + 1023) << 52); };
+    double longest = f.kind == kSegment ? unordered(f.state->longest) : 0, extent = 0;
     for (int k = 0; k < 3; k++) extent = fmax(extent, high[k] - low[k]);
     if (!(extent > 0)) extent = fmax(fmax(fabs(low[0]), fabs(low[1])), fmax(fabs(low[2]), 1e-300));
-    // The side is at most a little more than twice the extent times the stretch, which is below 8.
-    if (extent > 1e-290 && fmax(extent, longest) < 1e290) return root_of<true>(f, low, high, extent, longest);
+    // Lengths near the ends of what a number can be are taken in another unit.
+    const int shift = fmax(extent, longest) > 1e250 ? -400 : extent < 1e-250 ? 400 : 0;
+    const double unit = power(shift), per_unit = power(-shift);
+    extent = fmax(extent * unit, 1e-290); longest *= unit;
     Root r;
-    rare_root(f, low, high, extent, longest, &r);
+    const int e = exponent(extent) - 10;
+    double side = 0;
+    for (int k = 0; k < 3; k++) {
+        const double from = floor(low[k] * unit * power(-e)) * power(e);
+        side = fmax(side, high[k] * unit - from);
+        r.origin[k] = from * per_unit;
+    }
+    side = fmax(side, extent) * (1 + 1e-6) * f.stretch;
+    const double scale = power(-exponent(fmax(side, longest))) * f.box;
+    r.side = side * scale;
+    r.scale = scale * unit;
     return r;
 }
 

@@ -16,25 +16,25 @@ template <int GATES> struct Gates {
         asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address(gate)), "r"(threads) : "memory");
 #endif
     }
-    // What the thread wrote is seen by those that wait. THREADS: all that arrive or wait there. (One lane for its warp would do after
+    // What the thread wrote is seen by those that wait. threads: all that arrive or wait there. (One lane for its warp would do after
     // __syncwarp, and is not faster; racecheck follows only threads that arrive themselves.)
-    template <int THREADS> __device__ void arrive(int gate) {
+    __device__ void arrive(int gate, int threads) {
         __syncwarp();
 #ifdef WFMM_EMULATED
-        emulated::barrier(gate + 1, THREADS, false);
+        emulated::barrier(gate + 1, threads, false);
 #elif __CUDA_ARCH__ >= 800
         asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(address(gate)) : "memory");
 #else
         __threadfence_block();
-        asm volatile("bar.arrive %0, %1;" ::"r"(gate + 1), "n"(THREADS) : "memory");
+        asm volatile("bar.arrive %0, %1;" ::"r"(gate + 1), "r"(threads) : "memory");
 #endif
         __syncwarp();
     }
     // Until the gate's turn number `turn`, counted from 0, is over. REST: leaving the processor to the others meanwhile.
-    template <int THREADS, bool REST = false> __device__ void wait(int gate, u32 turn) const {
+    template <bool REST = false> __device__ void wait(int gate, u32 turn, int threads) const {
         __syncwarp();
 #ifdef WFMM_EMULATED
-        emulated::barrier(gate + 1, THREADS, true);
+        emulated::barrier(gate + 1, threads, true);
 #elif __CUDA_ARCH__ >= 800
         u32 over;
         while (true) {
@@ -47,16 +47,16 @@ template <int GATES> struct Gates {
             if (REST) __nanosleep(40);
         }
 #else
-        asm volatile("bar.sync %0, %1;" ::"r"(gate + 1), "n"(THREADS) : "memory");
+        asm volatile("bar.sync %0, %1;" ::"r"(gate + 1), "r"(threads) : "memory");
 #endif
         __syncwarp();
     }
-    // THREADS of the block wait for one another.
-    template <int THREADS> static __device__ void meet() {
+    // So many threads of the block wait for one another.
+    static __device__ void meet(int threads) {
 #ifdef WFMM_EMULATED
-        emulated::barrier(GATES + 1, THREADS, true);
+        emulated::barrier(GATES + 1, threads, true);
 #else
-        asm volatile("bar.sync %0, %1;" ::"n"(GATES + 1), "n"(THREADS) : "memory");
+        asm volatile("bar.sync %0, %1;" ::"n"(GATES + 1), "r"(threads) : "memory");
 #endif
     }
 };

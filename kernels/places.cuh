@@ -2,8 +2,8 @@
 #pragma once
 #include "pair.cuh"
 
-// x' = (x - origin) * scale; the scale is a power of two. strained: single precision does not do (strain.cuh), so nothing is summed and
-// nothing written. Mirrors backend::cuda::gather::Frame.
+// x' = (x - origin) * scale; the scale is a power of two. strained: single precision does not do (strain.cuh), so nothing
+// is written. Mirrors backend::cuda::gather::Frame.
 struct Frame { double origin[3]; double scale; double low[3]; double box; long long strained; };
 
 // An array of the host's in either precision; null where there is none. Mirrors backend::cuda::gather::RealsArg.

@@ -33,12 +33,6 @@ struct Probe {
 };
 static_assert(sizeof(Probe) == 120, "mirror of backend::cuda::direct");
 
-// Number `k` of `samples` among `n`, shifted by a share of the golden ratio: no lattice of the host's is met in phase.
-WFMM_DEVICE long long spread_over(int k, int samples, long long n) {
-    const double shift = k * 0.6180339887498949;
-    return min((long long)((k + (shift - floor(shift))) * n / samples), n - 1);
-}
-
 // The places that are looked at, to shared memory: sources, then targets. By any threads.
 WFMM_DEVICE void take_places(const Probe& p, Vec<double>* place) {
     const int sources = p.sources(), targets = p.targets();

@@ -295,12 +295,12 @@ fn segments_longer_than_their_cube_in_single_precision() {
     });
 }
 
-/// Turing has 64 KB of shared memory for a block, Ada and small Amperes 99, A100 163: M2L gathers into fewer stages there.
+/// Turing has 64 KB of shared memory for a block, Ada and small Amperes 99, A100 163: M2L gathers into fewer stages there, and by fewer warps.
 #[test]
 fn less_shared_memory_is_enough() {
     const NAME: &str = "less_shared_memory_is_enough";
     for (shared, products) in [("65536", "shuffle"), ("101376", "tensor"), ("166912", "tensor")] {
-        let settings = [("FAKE_CUDA_SHARED", shared), ("EMULATED_MMA", products)];
+        let settings = [("FAKE_CUDA", "ampere"), ("FAKE_CUDA_SHARED", shared), ("EMULATED_MMA", products)];
         with_gpu(NAME, &settings, || {
             let (cpu, gpu) = (Session::cpu(1), Session::gpu());
             for kind in [Kind::Particles, Kind::Charges] {

@@ -200,7 +200,9 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
         const Kernel d[] = {fmm_m2l_f64_1, fmm_m2l_f64_2, fmm_m2l_f64_3, fmm_m2l_f64_4, fmm_m2l_f64_5}, s1[] = {fmm_m2l_f32_1, fmm_m2l_f32_2, fmm_m2l_f32_3}, s3[] = {fmm_m2l_f32x3_1, fmm_m2l_f32x3_2, fmm_m2l_f32x3_3};
         m2l = f64 ? d[st.slots - 1] : split3 ? s3[st.slots - 1] : s1[st.slots - 1];
     }
-    const int m2l_groups = f64 ? 2 : 3, m2l_rows = f64 && st.slots > 4 ? 32 : 48, m2l_lists = 4 * (m2l_rows / nc) * (2 * 33 + 1);
+    cudaFuncAttributes m2l_of;
+    CK(cudaFuncGetAttributes(&m2l_of, m2l));
+    const int m2l_groups = (m2l_of.maxThreadsPerBlock - 256) / 128, m2l_rows = f64 && st.slots > 4 ? 32 : 48, m2l_lists = 4 * (m2l_rows / nc) * (2 * 33 + 1);
     f.m2l_cells = m2l_rows / nc; f.m2l_stages = std::min(getenv("STAGES") ? atoi(getenv("STAGES")) : 4, (232448 - 8192 - m2l_lists) / (1024 * m2l_rows));
     if ((int)f.m2l_stages > m2l_groups) f.m2l_stages -= f.m2l_stages % m2l_groups;
     const int m2l_shared = f.m2l_stages * 1024 * m2l_rows + m2l_lists;
@@ -214,6 +216,8 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
         few = few_of[parts][P <= 6 ? 0 : P == 7 ? 1 : P == 8 ? 2 : 3];
         for (int level = 2; level <= (int)f.max_level; level++) { const int parents = 1 << 3 * (level - 1), cells = 16 / nc; few_blocks += 8 * ((parents + cells - 1) / cells) << (f.max_level == 2 ? 3 : 0); }
     }
+    cudaFuncAttributes few_of_block{};
+    if (few) CK(cudaFuncGetAttributes(&few_of_block, few));
     Kernel gather = f64 ? (Kernel)fmm_gather_f64 : (Kernel)fmm_gather_f32, p2m = nullptr;
 #define PICK(T_, P_) if (P == P_ && f64 == !strcmp(#T_, "f64")) p2m = charge ? fmm_p2m_charge_##T_##_##P_ : fmm_p2m_vortex_##T_##_##P_;
     EACH_F32(PICK) EACH_F64(PICK)
@@ -278,7 +282,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
         mark();
         m2m<<<4 * sms, 256, 0, s>>>(f, m2m_parts);
         mark();
-        if (few) few<<<few_blocks, f64 || split3 ? 256 : 384, 0, s>>>(f);
+        if (few) few<<<few_blocks, few_of_block.maxThreadsPerBlock, 0, s>>>(f);
         else {
             m2l<<<sms, 256 + 128 * m2l_groups, m2l_shared, s>>>(f);
             (f64 ? fmm_add_parts_f64 : fmm_add_parts_f32)<<<2 * sms, 256, 0, s>>>(f);

@@ -1,6 +1,7 @@
 // The trees of small problems (kernels/fmm_small.cuh, fmm_cluster.cuh) against those of the kernels for any size, which are run
 // after them with the same points: every number that other passes read must be the same, as in tests/gpu/small_tree.cu.
 #include "cuda_runtime.h"
+#define WFMM_SHARED static // no kernel runs here
 #include <fmm.cuh>
 #include "trees.h"
 #include <algorithm>

@@ -378,7 +378,7 @@ impl<T: CudaReal> DirectSum<T> {
                     let places = PlacesArg::new(inputs, order, frame, begin);
                     launch!(stream, direct, grid, TILE as u32, 0; sources, tiles, target, n as i32, partial, places)?;
                 } else {
-                    launch!(stream, direct, grid, TILE as u32, 0; sources, tiles, target, n as i32, partial, frame)?;
+                    launch!(stream, direct, grid, TILE as u32, 0; sources, tiles, target, n as i32, partial)?;
                 }
                 launch!(stream, finish, [n.div_ceil(128) as u32, 1, 1], 128, 0; partial, splits as i32, n as i32, order, frame, options.normalization, kind.power, output.add as i32, main, gradient)?;
             }

@@ -37,6 +37,13 @@ pub struct DeviceInfo {
     pub refusal: Option<String>,
 }
 
+impl DeviceInfo {
+    /// Whether the kernels for clusters of blocks, and those that hand registers from warp to warp, are the ones that run.
+    pub fn is_hopper(&self) -> bool {
+        self.capability.0 == 9
+    }
+}
+
 /// What was found on this machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Probe {

@@ -32,8 +32,10 @@ pub fn blocks(max_level: u32, components: usize) -> u32 {
     (2..=max_level).map(|level| tiles(level, components) << share).sum()
 }
 
+/// As many warps as have the registers.
 pub fn threads(recipe: &Recipe) -> u32 {
-    if recipe.is_f64 || recipe.two_parts { 256 } else { 384 }
+    let many = classes_of_two(recipe.staircase.order).is_some_and(|two| two > 1);
+    if recipe.is_f64 || recipe.two_parts || many { 256 } else { 384 }
 }
 
 /// Sixteen rows of children of one octant each.

@@ -258,10 +258,10 @@ impl Recipe {
         (leaves as u32, bytes(leaves))
     }
 
-    /// How `fmm_m2l` is launched.
-    pub fn m2l(&self, shared: usize) -> M2l {
+    /// How `fmm_m2l` is launched: with the groups of gathering warps that it has registers for.
+    pub fn m2l(&self, shared: usize, hopper: bool) -> M2l {
         let rows = if self.is_f64 && self.staircase.slots > 4 { 32 } else { 48 };
-        let groups = if self.is_f64 { 2 } else { 3 };
+        let groups = if self.is_f64 || self.two_parts { 2 } else { 3 } - usize::from(!hopper);
         // A block of an old GPU has no room for the lists of 48 cells beside one stage.
         let cells = (rows / self.components()).min(if shared < 90_000 { 30 } else { 48 });
         let (stage, lists) = (1024 * rows, 4 * cells * (2 * 33 + 1));
@@ -464,7 +464,8 @@ mod tests {
                 ] {
                     let options = options(tolerance);
                     let recipe = Recipe::new(kind, &options, true, is_f64, f64::INFINITY);
-                    assert!(recipe.m2l(shared).shared + 8192 <= shared, "{tolerance} {kind:?}");
+                    let m2l = recipe.m2l(shared, shared > 200_000);
+                    assert!(m2l.shared + 8192 <= shared, "{tolerance} {kind:?}");
                     assert!(recipe.l2p(shared).1 + 8192 <= shared, "{tolerance} {kind:?}");
                     assert!(recipe.shifts(shared).shared + 4096 <= shared, "{tolerance} {kind:?}");
                 }
