@@ -61,6 +61,17 @@ pub struct Output {
     pub add: bool,
 }
 
+/// A field that is to be made on `stream`.
+#[derive(Debug, Clone, Copy)]
+pub struct Task<'a> {
+    pub context: &'a Arc<Context>,
+    pub inputs: &'a DeviceInputs,
+    pub options: &'a PlanOptions,
+    pub field: Field,
+    pub output: Output,
+    pub stream: &'a Stream,
+}
+
 /// Where segments and targets are, in the caller's precision. Mirrors `Places` of kernels/places.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -179,15 +190,9 @@ impl<T: CudaReal> DirectSum<T> {
             + self.partial.bytes()
     }
 
-    /// Starts the whole sum on `stream`, or finds what of it this precision does not hold: then nothing is written or added.
-    pub fn evaluate(
-        &mut self,
-        inputs: &DeviceInputs,
-        options: &PlanOptions,
-        field: Field,
-        output: Output,
-        stream: &Stream,
-    ) -> Result<Option<Strain>> {
+    /// Starts the whole sum, or finds what of it this precision does not hold: then nothing is written or added.
+    pub fn evaluate(&mut self, task: Task<'_>) -> Result<Option<Strain>> {
+        let Task { inputs, options, field, mut output, stream, .. } = task;
         let most = i32::MAX as usize / 4;
         for (what, n) in [
             ("targets", inputs.targets.n),
@@ -204,7 +209,6 @@ impl<T: CudaReal> DirectSum<T> {
         let ordered = kinds.iter().any(|kind| has_cut(kind.regularization)) && inputs.targets.n >= ORDERED_FROM;
         self.place_targets(inputs, ordered, stream)?;
         self.reserve(&kinds, inputs.targets.n, output.gradient.address != 0)?;
-        let mut output = output;
         for kind in &kinds {
             self.gather(kind, inputs, options, stream)?;
             self.sum(kind, inputs, ordered, options, output, stream)?;

@@ -4,7 +4,7 @@
 //! returns when its field is written.
 
 use super::context::Context;
-use super::direct::{CudaReal, Output};
+use super::direct::{CudaReal, Output, Task};
 use super::gather::{DeviceInputs, Gather, RealsArg};
 use super::memory::Buffer;
 use super::staging::Staging;
@@ -170,7 +170,8 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
             add: self.options.accumulate && !to_host,
         };
         self.begin.record(&self.stream)?;
-        self.sums.start(&self.context, &device, &self.options, field, output, &self.stream)?;
+        let (context, options, stream) = (&self.context, &self.options, &self.stream);
+        self.sums.start(Task { context, inputs: &device, options, field, output, stream })?;
         self.end.record(&self.stream)?;
         self.fetch(output.main.address, main)?;
         let gradient = gradient.map(|to| (output.gradient.address, to));
@@ -234,7 +235,8 @@ impl<T: CudaReal> CudaEngine<T> {
         self.main.reserve(size_of_val(to))?;
         let main = RealsArg { address: self.main.address(), is_f64: 1 };
         let output = Output { main, gradient: RealsArg::default(), add: false };
-        self.sums.start_direct(&device, &self.options, field, output, &self.stream)?;
+        let (context, options, stream) = (&self.context, &self.options, &self.stream);
+        self.sums.start_direct(Task { context, inputs: &device, options, field, output, stream })?;
         self.fetch(main.address, RealsMut::HostF64(to))
     }
 

@@ -3,14 +3,12 @@
 //! Enters: inputs in device memory. Leaves: a field on its way to the output, and what made it, for report and recipe.
 
 use super::context::Context;
-use super::direct::{CudaReal, DirectSum, Output};
+use super::direct::{CudaReal, DirectSum, Task};
 use super::fmm::{FmmSet, Outcome};
-use super::gather::DeviceInputs;
-use super::stream::Stream;
 use crate::backend::Field;
 use crate::backend::strain::Strain;
 use crate::error::Result;
-use crate::options::{PlanOptions, WFMM_METHOD_DIRECT, WFMM_METHOD_FMM, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
+use crate::options::{WFMM_METHOD_DIRECT, WFMM_METHOD_FMM, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
 use crate::report::{Pass, Report};
 use std::sync::Arc;
 
@@ -32,21 +30,13 @@ impl<T: CudaReal> Methods<T> {
     }
 
     /// Starts a field; or what of it this precision does not hold: then nothing was added.
-    fn start(
-        &mut self,
-        context: &Arc<Context>,
-        inputs: &DeviceInputs,
-        options: &PlanOptions,
-        field: Field,
-        output: Output,
-        stream: &Stream,
-    ) -> Result<Option<Strain>> {
-        let outcome = self.fmm.evaluate(context, inputs, options, field, output, stream)?;
+    fn start(&mut self, task: Task<'_>) -> Result<Option<Strain>> {
+        let outcome = self.fmm.evaluate(task)?;
         self.by_fmm = matches!(outcome, Outcome::Done);
         match outcome {
             Outcome::Done => Ok(None),
             Outcome::Strained => Ok(Some(Strain::Tolerance)),
-            Outcome::Direct => self.direct.evaluate(inputs, options, field, output, stream),
+            Outcome::Direct => self.direct.evaluate(task),
         }
     }
 
@@ -119,41 +109,26 @@ impl<T: CudaReal> Sums<T> {
         Self { asked: Methods::new(context), double: None, vortex, coulomb, strain: None }
     }
 
-    /// Starts a field on `stream`.
-    pub fn start(
-        &mut self,
-        context: &Arc<Context>,
-        inputs: &DeviceInputs,
-        options: &PlanOptions,
-        field: Field,
-        output: Output,
-        stream: &Stream,
-    ) -> Result<()> {
-        let (found, sources) = match field {
-            Field::Velocity { .. } => (&mut self.vortex, inputs.vortex_places),
-            Field::Potential { .. } => (&mut self.coulomb, inputs.charge_places),
+    /// Starts a field.
+    pub fn start(&mut self, task: Task<'_>) -> Result<()> {
+        let (found, sources) = match task.field {
+            Field::Velocity { .. } => (&mut self.vortex, task.inputs.vortex_places),
+            Field::Potential { .. } => (&mut self.coulomb, task.inputs.charge_places),
         };
-        self.strain = found.before([sources, inputs.target_places]);
+        self.strain = found.before([sources, task.inputs.target_places]);
         if self.strain.is_none() {
-            self.strain = self.asked.start(context, inputs, options, field, output, stream)?;
+            self.strain = self.asked.start(task)?;
             found.keep(self.strain);
         }
         let Some(strain) = self.strain else { return Ok(()) };
         strain.warn();
-        let double = self.double.get_or_insert_with(|| Box::new(Methods::new(context)));
-        double.start(context, inputs, options, field, output, stream).map(drop)
+        let double = self.double.get_or_insert_with(|| Box::new(Methods::new(task.context)));
+        double.start(task).map(drop)
     }
 
     /// Every pair in the precision that was asked for, whether it serves or not.
-    pub fn start_direct(
-        &mut self,
-        inputs: &DeviceInputs,
-        options: &PlanOptions,
-        field: Field,
-        output: Output,
-        stream: &Stream,
-    ) -> Result<()> {
-        self.asked.direct.evaluate(inputs, options, field, output, stream).map(drop)
+    pub fn start_direct(&mut self, task: Task<'_>) -> Result<()> {
+        self.asked.direct.evaluate(task).map(drop)
     }
 
     pub fn bytes(&self) -> u64 {

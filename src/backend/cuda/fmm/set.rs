@@ -6,7 +6,7 @@ use super::times::TIMED;
 use super::{FmmSum, Kind, Recipe, recipe};
 use crate::backend::Field;
 use crate::backend::cuda::context::Context;
-use crate::backend::cuda::direct::{CudaReal, Output};
+use crate::backend::cuda::direct::{CudaReal, Output, Task};
 use crate::backend::cuda::gather::DeviceInputs;
 use crate::backend::cuda::stream::Stream;
 use crate::error::Result;
@@ -52,6 +52,7 @@ struct Problem<'a> {
     context: &'a Arc<Context>,
     inputs: &'a DeviceInputs,
     options: &'a PlanOptions,
+    stream: &'a Stream,
     kinds: Vec<(Kind, usize)>,
     gradient: bool,
 }
@@ -100,16 +101,9 @@ impl<T: CudaReal> FmmSet<T> {
         self.sums.iter().map(FmmSum::bytes).sum::<u64>() + self.check.as_ref().map_or(0, Check::bytes)
     }
 
-    /// Evaluates by FMM on `stream` and waits, if that is wanted or expected to be faster.
-    pub fn evaluate(
-        &mut self,
-        context: &Arc<Context>,
-        inputs: &DeviceInputs,
-        options: &PlanOptions,
-        field: Field,
-        output: Output,
-        stream: &Stream,
-    ) -> Result<Outcome> {
+    /// Evaluates by FMM and waits, if that is wanted or expected to be faster.
+    pub fn evaluate(&mut self, task: Task<'_>) -> Result<Outcome> {
+        let Task { context, inputs, options, field, output, stream } = task;
         self.last.clear();
         self.tightened = 0;
         let kinds = kinds(inputs, field);
@@ -119,7 +113,7 @@ impl<T: CudaReal> FmmSet<T> {
             return Ok(Outcome::Direct);
         }
         let gradient = output.gradient.address != 0;
-        let problem = Problem { context, inputs, options, kinds, gradient };
+        let problem = Problem { context, inputs, options, stream, kinds, gradient };
         self.forget(&problem);
         let Some(wanted) = self.choose(&problem) else { return Ok(Outcome::Direct) };
         let mut check = self.check.take().map_or_else(|| Check::new(context, stream), Ok)?;
@@ -127,7 +121,7 @@ impl<T: CudaReal> FmmSet<T> {
         // What is added must be right the first time.
         let held = if output.add { check.hold(output, main, n) } else { Ok(output) };
         let outcome = held.and_then(|held| {
-            let outcome = self.hold_tolerance(&problem, wanted, held, &check, stream)?;
+            let outcome = self.hold_tolerance(&problem, wanted, held, &check)?;
             if outcome == Outcome::Done && output.add {
                 check.add(held, output, main, n, stream)?;
             }
@@ -170,12 +164,11 @@ impl<T: CudaReal> FmmSet<T> {
         mut wanted: Vec<usize>,
         to: Output,
         check: &Check,
-        stream: &Stream,
     ) -> Result<Outcome> {
         let tolerance = recipe::tolerance(problem.options, T::IS_F64);
         let mut before = f64::INFINITY;
         loop {
-            let error = self.run(problem, &wanted, to, check, stream)?;
+            let error = self.run(problem, &wanted, to, check)?;
             let rounds = !T::IS_F64 && self.last.iter().any(|k| self.sums[*k].account.depth >= DEEP);
             // NaN: neither are the sources numbers.
             if error <= tolerance * if rounds { SAMPLED } else { 1.0 } || error.is_nan() {
@@ -223,14 +216,7 @@ impl<T: CudaReal> FmmSet<T> {
     }
 
     /// Evaluates all kinds and waits: the error found.
-    fn run(
-        &mut self,
-        problem: &Problem<'_>,
-        wanted: &[usize],
-        to: Output,
-        check: &Check,
-        stream: &Stream,
-    ) -> Result<f64> {
+    fn run(&mut self, problem: &Problem<'_>, wanted: &[usize], to: Output, check: &Check) -> Result<f64> {
         let mut output = to;
         for (slot, at) in wanted.iter().enumerate() {
             let recipe = &self.recipes[*at];
@@ -241,12 +227,12 @@ impl<T: CudaReal> FmmSet<T> {
             let k = match found {
                 Some(k) => k,
                 None => {
-                    self.sums.push(FmmSum::new(problem.context, recipe.clone(), stream)?);
+                    self.sums.push(FmmSum::new(problem.context, recipe.clone(), problem.stream)?);
                     self.sums.len() - 1
                 }
             };
             let check = (check, Place { slot, of: wanted.len() });
-            self.sums[k].evaluate(problem.inputs, problem.options, output, check, stream)?;
+            self.sums[k].evaluate(problem.inputs, problem.options, output, check, problem.stream)?;
             self.last.push(k);
             output.add = true;
         }
