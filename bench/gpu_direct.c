@@ -20,7 +20,7 @@ static wfmm_plan *direct_plan(wfmm_session *s, const struct problem *p, int prec
 }
 
 static struct problem random_problem(enum kind kind, int regularization, int64_t n, int64_t m, double core, double length) {
-    struct problem p = {kind, regularization, n, m, NULL, NULL, NULL, NULL, NULL};
+    struct problem p = {.kind = kind, .regularization = regularization, .n = n, .m = m};
     p.target = random_array(3 * m, 0, 1);
     p.core = malloc(n * sizeof(double));
     for (int64_t k = 0; k < n; k++) p.core[k] = core * (0.5 + uniform());
@@ -42,6 +42,7 @@ static struct problem random_problem(enum kind kind, int regularization, int64_t
 
 static const char *names[] = {"none", "rankine", "lamb_oseen", "vatistas", "scully", "offset", "gauss_erf", "exponential", "compact", "rosenhead", "winckelmans", "polynomial"};
 static const char *kinds[] = {"segments", "particles", "charges"};
+static const char *only; /* kind of source that is measured, or null */
 
 static void compare(wfmm_session *gpu, wfmm_session *cpu, enum kind kind, int regularization, int64_t n, int64_t m) {
     struct problem p = random_problem(kind, regularization, n, m, 0.05, 0.1);
@@ -73,6 +74,7 @@ static void compare(wfmm_session *gpu, wfmm_session *cpu, enum kind kind, int re
 }
 
 static void measure(wfmm_session *gpu, enum kind kind, int regularization, int gradient, int precision, int64_t n, int64_t m, double core, double length, int repetitions) {
+    if (only && strcmp(only, kinds[kind])) return;
     struct problem p = random_problem(kind, regularization, n, m, core, length);
     if (core > 0) for (int64_t k = 0; k < n; k++) p.core[k] = core;
     const int width = kind == CHARGES ? 1 : 3;
@@ -121,6 +123,7 @@ int main(int argc, char **argv) {
         compare(gpu, cpu, SEGMENTS, WFMM_REG_VATISTAS, quick ? 2000 : 20000, 41);
     }
     if (all || !strcmp(what, "speed")) {
+        only = argc > 2 ? argv[2] : NULL;
         const int64_t k128 = 1 << 17, k256 = 1 << 18, mega = 1000000;
         const double overlap = 2.0 / 100;
         for (int precision = WFMM_PRECISION_F64; precision >= WFMM_PRECISION_F32; precision--) {

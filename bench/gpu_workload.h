@@ -45,7 +45,7 @@ static const char *const shapes[] = {"cube", "rings", "clusters", "layer", "line
 
 struct problem {
     enum kind kind;
-    int regularization;
+    int regularization, order; /* order 0: what the library chooses */
     int64_t n, m;
     double *points, *strength, *core, *target;
     int32_t *ends;
@@ -64,7 +64,7 @@ static inline void point(int shape, double *x) {
 }
 
 static inline struct problem make(enum kind kind, int regularization, int shape, int64_t n, int64_t m, double core) {
-    struct problem p = {kind, regularization, n, m, NULL, NULL, NULL, NULL, NULL};
+    struct problem p = {.kind = kind, .regularization = regularization, .n = n, .m = m};
     p.points = malloc(6 * n * sizeof(double));
     p.strength = malloc(3 * n * sizeof(double));
     p.core = malloc(n * sizeof(double));
@@ -89,7 +89,7 @@ static inline wfmm_plan *plan_of(wfmm_session *s, const struct problem *p, int m
     wfmm_plan_options o;
     wfmm_plan *plan = NULL;
     must(wfmm_plan_options_init(&o, sizeof o), "plan options");
-    o.method = method; o.precision = precision; o.tolerance = tolerance;
+    o.method = method; o.precision = precision; o.tolerance = tolerance; o.order = p->order;
     if (p->kind == SEGMENTS) o.segment_regularization = p->regularization;
     if (p->kind == PARTICLES) o.particle_regularization = p->regularization;
     must(wfmm_plan_create(s, &o, &plan), "plan");
