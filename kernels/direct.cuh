@@ -87,7 +87,7 @@ struct Exactly {
             add_particle<REG, REGULARIZED, GRADIENT>(sum, x, s);                                                                        \
         });                                                                                                                             \
     }
-// On Ampere the compiler spills a register for one more block otherwise.
+// But for Hopper the compiler spills a register for one more block otherwise.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define SEGMENT_BOUNDS __launch_bounds__(TILE, 4)
 #else

@@ -73,7 +73,7 @@ template <class T, int SPLIT, int MORE> struct Few {
         return __syncthreads_or(any);
     }
 
-    // Of the lane's two rows: the cell's list, and the component's place in an expansion.
+    // Of a row: the cell's list | the component's place in an expansion << 16.
     __device__ u32 row_of(int row) const {
         const int nc = f.components, cell = nc == 1 ? row : row / 3;
         return min(cell, kFewRows - 1) * kBeside | (nc == 1 ? 0 : row - 3 * cell) * (f.stride / kVector) << 16;

@@ -14,7 +14,8 @@ __device__ inline Root make_root(const Fmm &f, const double *low, const double *
     double longest = f.kind == kSegment ? unordered(f.state->longest) : 0, extent = 0;
     for (int k = 0; k < 3; k++) extent = fmax(extent, high[k] - low[k]);
     if (!(extent > 0)) extent = fmax(fmax(fabs(low[0]), fabs(low[1])), fmax(fabs(low[2]), 1e-300));
-    // Lengths near the ends of what a number can be are taken in another unit.
+    // Lengths near the ends of what a number can be are taken in another unit; beside a longest segment that overflowed an extent
+    // may come to nothing.
     const int shift = fmax(extent, longest) > 1e250 ? -400 : extent < 1e-250 ? 400 : 0;
     const double unit = power(shift), per_unit = power(-shift);
     extent = fmax(extent * unit, 1e-290); longest *= unit;

@@ -25,6 +25,8 @@ const EXTENT: usize = 7;
 const CELLS: usize = 32768;
 /// Fewer targets are not worth ordering.
 const ORDERED_FROM: usize = 4096;
+/// Pairs that take longer than to wait until it is known whether single precision serves.
+const LONG: f64 = 1e9;
 
 /// A computing precision of the device.
 pub trait CudaReal: Plain + Default + PartialEq + std::fmt::Debug {
@@ -206,6 +208,12 @@ impl<T: CudaReal> DirectSum<T> {
         }
         self.make_frame(inputs, options, field, stream)?;
         let kinds = kinds(inputs, options, field);
+        let sources: usize = kinds.iter().map(|kind| kind.n).sum();
+        if sources as f64 * inputs.targets.n as f64 > LONG
+            && let Some(strain) = self.strain()?
+        {
+            return Ok(Some(strain));
+        }
         let ordered = kinds.iter().any(|kind| has_cut(kind.regularization)) && inputs.targets.n >= ORDERED_FROM;
         self.place_targets(inputs, ordered, stream)?;
         self.reserve(&kinds, inputs.targets.n, output.gradient.address != 0)?;
@@ -217,6 +225,11 @@ impl<T: CudaReal> DirectSum<T> {
         if kinds.is_empty() && !output.add {
             self.clear(inputs.targets.n, field, output, stream)?;
         }
+        self.strain()
+    }
+
+    /// What of this sum single precision does not hold; once the frame was queued.
+    fn strain(&self) -> Result<Option<Strain>> {
         self.watch.as_ref().map_or(Ok(None), Watch::strain)
     }
 

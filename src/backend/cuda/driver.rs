@@ -38,7 +38,6 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// Whether the kernels for clusters of blocks, and those that hand registers from warp to warp, are the ones that run.
     pub fn is_hopper(&self) -> bool {
         self.capability.0 == 9
     }

@@ -13,6 +13,7 @@ use crate::report::{Pass, Report};
 use std::sync::Arc;
 
 /// Changes of places for which single precision is not tried again after its FMM missed the tolerance: a trial costs an FMM.
+/// (A direct sum that does not serve is seen before a long one begins.)
 const PATIENCE: u32 = 8;
 
 /// Both methods in one precision.

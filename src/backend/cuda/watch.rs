@@ -85,7 +85,7 @@ impl Watch {
         self.framed.record(stream)
     }
 
-    /// The answer; to be called when the sums were queued, or they begin later.
+    /// The answer, which is waited for.
     pub fn strain(&self) -> Result<Option<Strain>> {
         self.framed.synchronize()?;
         Ok(match self.strain.as_ref()[0] {

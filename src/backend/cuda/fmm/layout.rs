@@ -111,7 +111,7 @@ impl<T: CudaReal> FmmSum<T> {
         f.accumulate = u32::from(output.add);
         f.fields = recipe.fields() as u32;
         f.gauss_points = recipe.staircase.order.div_ceil(2) as u32;
-        let m2l = recipe.m2l(shared, self.context.info.is_hopper());
+        let m2l = recipe.m2l(shared, self.kernels.small.is_hopper());
         (f.m2l_cells, f.m2l_stages) = (m2l.cells as u32, m2l.stages as u32);
         if let Some(smooth) = recipe.smooth {
             (f.smooth_power, f.smooth_limit, f.smooth_targets) =

@@ -163,7 +163,7 @@ impl<T: CudaReal> FmmSum<T> {
             recipe.smooth = None;
         }
         let kernels = Kernels::find::<T>(context, &recipe)?;
-        context.allow_shared_memory(kernels.m2l, recipe.m2l(shared, context.info.is_hopper()).shared)?;
+        context.allow_shared_memory(kernels.m2l, recipe.m2l(shared, kernels.small.is_hopper()).shared)?;
         if let Some(smooth) = kernels.smooth {
             context.allow_shared_memory(smooth, smooth_shared(&recipe))?;
         }
@@ -375,7 +375,7 @@ impl Passes<'_> {
         let (check, checked) = (self.check.0, &self.check.1);
         let sms = self.context.info.multiprocessors as u32;
         let shared = self.context.info.shared_memory as usize;
-        let m2l = self.recipe.m2l(shared, self.context.info.is_hopper());
+        let m2l = self.recipe.m2l(shared, self.kernels.small.is_hopper());
         let (shifts, (leaves, l2p_shared)) = (self.recipe.shifts(shared), self.recipe.l2p(shared));
         let mark = |pass: Pass| {
             let Some((_, event)) = self.marks.iter().find(|(p, _)| *p == pass) else { return Ok(()) };

@@ -68,6 +68,11 @@ impl Small {
         })
     }
 
+    /// Whether what runs here was compiled for Hopper, which is not so where the driver was told to translate all kernels itself.
+    pub fn is_hopper(&self) -> bool {
+        self.cluster.is_some()
+    }
+
     pub fn allow_shared_memory(&self, context: &Context) -> Result<()> {
         let bytes = 4 * most(context.info.shared_memory as usize);
         context.allow_shared_memory(self.places, bytes)?;
