@@ -62,13 +62,14 @@ static void coulomb(wfmm_session *s) {
         for (int digits = 3; digits <= (precision == WFMM_PRECISION_F32 ? 4 : 6); digits += precision == WFMM_PRECISION_F32 ? 1 : 3) {
             struct timing t[2] = {{0}, {0}};
             int order = 0;
-            do {
+            for (int round = 0; round < 2; round++) {
                 for (int k = 0; k < 2; k++) t[k] = measure(s, k ? CHARGES : PARTICLES, 1000000, WFMM_METHOD_FMM, precision, pow(10, -digits), order, k, REPETITIONS);
                 printf("%s 1e-%d: Biot-Savart velocity %.2f ms (order %d), Coulomb potential and force %.2f ms (order %d), ratio %.2f\n",
                        precision == WFMM_PRECISION_F32 ? "f32" : "f64", digits, 1e3 * t[0].device, t[0].order, 1e3 * t[1].device, t[1].order, t[0].device / t[1].device);
                 for (int k = 0; k < 2; k++) print_passes(&t[k].last);
+                if (t[0].order == t[1].order) break;
                 order = t[0].order > t[1].order ? t[0].order : t[1].order;
-            } while (t[0].order != t[1].order);
+            }
         }
 }
 
