@@ -37,12 +37,6 @@ pub struct DeviceInfo {
     pub refusal: Option<String>,
 }
 
-impl DeviceInfo {
-    pub fn is_hopper(&self) -> bool {
-        self.capability.0 == 9
-    }
-}
-
 /// What was found on this machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Probe {

@@ -54,7 +54,7 @@ impl Small {
     pub fn find(context: &Context, t: &str) -> Result<Self> {
         let get = |name: &str| context.function("fmm_tree", &format!("fmm_small_{name}"));
         let cluster = |name: &str| context.function("fmm_tree", &format!("fmm_cluster_{name}"));
-        let hopper = context.info.is_hopper();
+        let hopper = context.info.capability.0 == 9;
         Ok(Self {
             cluster: match (cluster("trees"), cluster(&format!("finish_{t}"))) {
                 (Ok(trees), Ok(finish)) if hopper => Some(Cluster { trees, finish }),
