@@ -23,6 +23,8 @@ pub const INTERACTIONS: f64 = 60.0;
 const PEAK: f64 = 2.0;
 /// Share of the tolerance that cores left out may use.
 const CORE_SHARE: f64 = 0.3;
+/// The largest correction that may be left out, of what is allowed in all.
+const LARGEST_CORE_SHARE: f64 = 0.25;
 /// Targets that judge, and how many more where these leave it open.
 pub const JUDGES: usize = 192;
 const MORE_JUDGES: usize = 1024;
@@ -226,7 +228,7 @@ impl Histogram {
                 return largest * 2f64.powf(0.5 * (bin as f64 - BINS as f64));
             }
         }
-        f64::INFINITY
+        largest
     }
 }
 
@@ -248,8 +250,8 @@ fn core_budget<T: Real, const C: usize>(
     let targets = at.len();
     let gradient = allowed[1].is_finite();
     let (all, main) = (rows(C, gradient), rows(C, false));
-    // Sizes above what may be wrong in all are never left out.
-    let largest = allowed;
+    // Larger ones are never left out: they are few, and a probe of some sources may not meet them.
+    let largest = allowed.map(|a| LARGEST_CORE_SHARE * a);
     let probes = n.min(CORE_PROBES);
     let stride = n as f64 / probes as f64;
     let block = probes.div_ceil(16);
