@@ -18,6 +18,8 @@ pub const CORES: [&str; 9] =
     ["zero", "equal", "2 decades", "4 decades", "4 decades and zeros", "as the cloud", "few large", "by age", "local"];
 pub const STRENGTHS: [&str; 6] = ["random", "coherent", "tangential", "6 decades", "few strong", "local"];
 pub const LENGTHS: [&str; 4] = ["local", "2 decades", "4 decades", "few long"];
+pub const HISTORIES: [(&str, f64); 4] =
+    [("new", 0.8), ("after another problem", 0.1), ("after other targets", 0.05), ("after other strengths", 0.05)];
 pub const TARGETS: [&str; 10] =
     ["sources", "alike", "near", "box", "middles", "beside", "far", "ground", "one spot", "sources and far"];
 
@@ -50,8 +52,8 @@ pub struct Problem {
     pub method: i32,
     pub leaf_capacity: i32,
     pub threads: i32,
-    /// The plan has evaluated another problem before this one.
-    pub history: bool,
+    /// What the plan has evaluated before.
+    pub history: &'static str,
 }
 
 /// Entry of a list with weights.
@@ -71,7 +73,9 @@ fn among<T: Copy>(r: &mut Random, list: &[T]) -> T {
     list[(r.bits() % list.len() as u64) as usize]
 }
 
+/// Even in the logarithm; half of the problems are large enough for a far field.
 fn size(r: &mut Random, (least, most): (usize, usize)) -> usize {
+    let least = if r.unit() < 0.5 { least } else { least.max(1000).min(most) };
     (r.log_between(least as f64, most as f64 + 1.0) as usize).clamp(least, most)
 }
 
@@ -114,7 +118,7 @@ impl Problem {
             method: if r.unit() < 0.85 { WFMM_METHOD_FMM } else { WFMM_METHOD_AUTO },
             leaf_capacity: if r.unit() < 0.9 { 0 } else { r.log_between(4.0, 200.0) as i32 },
             threads: weighted(r, &[(1, 0.8), (2, 0.12), (3, 0.08)]),
-            history: r.unit() < 0.15,
+            history: weighted(r, &HISTORIES),
         };
         // Single precision arrays keep some of the cloud's shape only near the origin.
         if r.unit() < 0.4 {
@@ -166,6 +170,11 @@ impl Problem {
         }
     }
 
+    /// Whether the radius of the cores is handed over as an option instead of an array.
+    pub fn core_option(&self) -> bool {
+        self.core_rule == "equal" && self.seed % 2 == 0
+    }
+
     /// One line; the counts are those of the case, which joined segments change a little.
     pub fn description(&self, n: usize, m: usize) -> String {
         let name = crate::support::accuracy::name_of;
@@ -179,8 +188,8 @@ impl Problem {
         let precision = code(&[("arrays", WFMM_PRECISION_ARRAYS), ("f32", WFMM_PRECISION_F32)], self.precision);
         let method = code(&[("FMM", WFMM_METHOD_FMM), ("AUTO", WFMM_METHOD_AUTO)], self.method);
         format!(
-            "#{} {} {:.3?}, {kernel}, N {} M {}, tolerance {:.2e}, arrays {} computed {}, {}, targets {}, cores {} {:.1e}, \
-             strengths {}, lengths {}{}, unit {:.1e}, offset {:.1e}, {method}, leaf {}, threads {}{}",
+            "#{} {} {:.3?}, {kernel}, N {} M {}, tolerance {:.2e}, arrays {} computed {}, {}, targets {}, cores {} {:.1e}{}, \
+             strengths {}, lengths {}{}, unit {:.1e}, offset {:.1e}, {method}, leaf {}, threads {}, plan {}",
             self.index,
             self.shape.family,
             self.shape.numbers,
@@ -193,6 +202,7 @@ impl Problem {
             self.target_rule,
             self.core_rule,
             self.core,
+            if self.core_option() { " as an option" } else { "" },
             self.strength_rule,
             self.length_rule,
             if self.joined { " joined" } else { "" },
@@ -200,7 +210,7 @@ impl Problem {
             self.offset,
             self.leaf_capacity,
             self.threads,
-            if self.history { ", used plan" } else { "" },
+            self.history,
         )
     }
 }

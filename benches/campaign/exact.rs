@@ -33,6 +33,11 @@ pub fn rows(case: &Case) -> (usize, usize) {
     if case.charge.is_empty() { (3, 9) } else { (1, 3) }
 }
 
+/// Number of sources.
+pub fn elements(case: &Case) -> usize {
+    case.circulation.len() + case.position.len() + case.charge.len()
+}
+
 fn regularization(code: i32) -> Regularization {
     Regularization::from_code(code).expect("a regularization")
 }

@@ -1,23 +1,20 @@
-//! One problem: evaluated by the library as its description says, and compared at every target.
+//! One problem: the library's answer compared at every target with the exact sum, and the exact sum with a plain loop.
 
-use crate::support::accuracy::{Field, fill, relative_l2};
-use crate::support::api::{Plan, Scalar, Session};
+use crate::support::accuracy::{Field, relative_l2};
 use crate::support::cases::Case;
 use crate::support::random::Random;
-use std::sync::Arc;
-use wakefmm::options::*;
-use wakefmm::report::wfmm_report;
 
 use super::build::build;
 use super::draw::Problem;
-use super::exact::{direct, plain, rows};
+use super::evaluate::{Machine, evaluate};
+use super::exact::{direct, elements, plain, rows};
 
 /// Up to so many pairs the plain loop is the reference at all targets.
 const PLAIN: usize = 200_000;
 /// Beyond, the direct sum is held against the plain loop at so many pairs.
 const SAMPLED: usize = 30_000;
-/// A direct sum on a GPU costs a call; the CPU is as fast up to so many pairs.
-const FOR_CPU: usize = 3_000_000;
+/// And at so many targets where the library is farthest from it, and at as many where the field is greatest.
+const EXTREMES: usize = 4;
 
 /// What was found of one problem.
 #[derive(Debug, Clone, Default)]
@@ -44,8 +41,7 @@ pub struct Outcome {
 
 impl Outcome {
     pub fn over(&self) -> bool {
-        // Not a number is over, too.
-        !(self.velocity <= 1.0 && self.gradient <= 1.0) || self.failure.is_some()
+        self.failure.is_some() || exceeds(self.velocity, 1.0) || exceeds(self.gradient, 1.0)
     }
 
     pub fn worst(&self) -> f64 {
@@ -66,99 +62,96 @@ impl Outcome {
     }
 }
 
-/// Sessions of one worker.
-pub struct Machine {
-    pub cuda: Option<Arc<Session>>,
-    pub cuda_reference: Option<Arc<Session>>,
-    /// Of the CPU, by number of threads.
-    pub cpu: Vec<Session>,
+/// Above a limit, or no number.
+pub fn exceeds(x: f64, limit: f64) -> bool {
+    x.is_nan() || x > limit
 }
 
-impl Machine {
-    pub fn new(cuda: Option<Arc<Session>>, cuda_reference: Option<Arc<Session>>) -> Self {
-        Self { cuda, cuda_reference, cpu: (1..4).map(Session::cpu).collect() }
+fn square(v: &[f64]) -> f64 {
+    v.iter().map(|x| x * x).sum()
+}
+
+/// Numbers of both fields at the same targets.
+struct Pair<'a> {
+    got: &'a [f64],
+    want: &'a [f64],
+    rows: usize,
+}
+
+impl Pair<'_> {
+    fn targets(&self) -> usize {
+        self.want.len() / self.rows
     }
 
-    fn tested(&self, p: &Problem) -> &Session {
-        self.cuda.as_deref().unwrap_or(&self.cpu[p.threads as usize - 1])
+    /// Squares by target of `f`, which is given what was found and what was wanted.
+    fn squares(&self, f: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+        let values: Vec<f64> = self.got.iter().zip(self.want).map(|(&a, &b)| f(a, b)).collect();
+        values.chunks(self.rows).map(square).collect()
     }
 
-    fn reference(&self, pairs: usize) -> &Session {
-        self.cuda_reference.as_deref().filter(|_| pairs > FOR_CPU).unwrap_or(&self.cpu[0])
+    fn single_target(&self) -> f64 {
+        let most = self.squares(|a, b| a - b).into_iter().fold(0.0, f64::max);
+        if most == 0.0 { 0.0 } else { (most * self.targets() as f64 / square(self.want)).sqrt() }
+    }
+
+    /// Targets with the greatest errors and the greatest fields.
+    fn extremes(&self) -> Vec<usize> {
+        let first = |v: Vec<f64>| {
+            let mut order: Vec<usize> = (0..v.len()).collect();
+            order.sort_by(|&a, &b| v[b].total_cmp(&v[a]));
+            order.into_iter().take(EXTREMES).collect::<Vec<_>>()
+        };
+        let mut all = first(self.squares(|a, b| a - b));
+        all.extend(first(self.squares(|_, b| b)));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Error of `want` at some targets, `exact` is right there, against its norm at `of` targets of the mean (`None`: at all).
+    fn apart(&self, some: &[usize], exact: &[f64], of: Option<usize>) -> f64 {
+        let at = |k: usize| self.want[k * self.rows..(k + 1) * self.rows].iter();
+        let wrong: f64 = some.iter().flat_map(|&k| at(k)).zip(exact).map(|(a, b)| (a - b).powi(2)).sum();
+        let share = of.map_or(1.0, |n| n as f64 / self.targets() as f64);
+        if wrong == 0.0 { 0.0 } else { (wrong / (square(self.want) * share)).sqrt() }
     }
 }
 
-fn evaluate<T: Scalar>(session: &Session, p: &Problem, case: &Case) -> (Field, wfmm_report, String) {
-    let o = wfmm_plan_options {
-        method: p.method,
-        precision: p.precision,
-        tolerance: p.tolerance,
-        leaf_capacity: p.leaf_capacity,
-        segment_regularization: p.segment_regularization,
-        particle_regularization: p.particle_regularization,
-        ..Default::default()
-    };
-    let mut plan = Plan::<T>::new(session, &o);
-    if p.history {
-        field::<T>(&mut plan, p, &build(p, 1));
-    }
-    let f = field::<T>(&mut plan, p, case);
-    (f, plan.report(), plan.recipe())
-}
-
-fn field<T: Scalar>(plan: &mut Plan<T>, p: &Problem, case: &Case) -> Field {
-    fill(plan, case);
-    let ((main, gradient), m) = (rows(case), case.targets.len());
-    let (mut u, mut g) = (vec![T::default(); main * m], vec![T::default(); if p.gradient { gradient * m } else { 0 }]);
-    let wanted = p.gradient.then_some(&mut g[..]);
-    if case.charge.is_empty() {
-        plan.velocity(&mut u, wanted)
-    } else {
-        plan.potential(&mut u, wanted)
-    }
-    let wide = |v: Vec<T>| v.into_iter().map(T::f64).collect();
-    Field { main: wide(u), gradient: wide(g) }
-}
-
-/// The exact field, and how far the direct sum is from the plain loop, in tolerances.
-fn reference(machine: &Machine, p: &Problem, case: &Case) -> (Field, f64) {
-    let n = case.circulation.len() + case.position.len() + case.charge.len();
+/// How far the direct sum is from the plain loop, in tolerances: at targets of chance, and where it matters most.
+fn trust(p: &Problem, case: &Case, got: &Field, sum: &Field) -> f64 {
     let (m, (main, gradient)) = (case.targets.len(), rows(case));
-    let sum = direct(machine.reference(n * m), p, case);
-    let all = n * m <= PLAIN;
+    let pair = Pair { got: &got.main, want: &sum.main, rows: main };
+    let slope = Pair { got: &got.gradient, want: &sum.gradient, rows: gradient };
     let mut r = Random::new(p.seed ^ 0x9a9a);
-    let some: Vec<usize> = match all {
-        true => (0..m).collect(),
-        false => (0..(SAMPLED / n).clamp(1, m)).map(|_| (r.bits() % m as u64) as usize).collect(),
-    };
-    let mut exact = plain(p, case, &some);
-    let pick = |v: &[f64], rows: usize| -> Vec<f64> {
-        some.iter().flat_map(|&k| v[k * rows..(k + 1) * rows].to_vec()).collect()
-    };
-    let mut apart = distance(&pick(&sum.main, main), &exact.main, &sum.main);
-    if p.gradient {
-        apart = apart.max(distance(&pick(&sum.gradient, gradient), &exact.gradient, &sum.gradient) / 30.0);
-    } else {
+    let some: Vec<usize> =
+        (0..(SAMPLED / elements(case)).clamp(1, m)).map(|_| (r.bits() % m as u64) as usize).collect();
+    let mut extremes = pair.extremes();
+    extremes.extend(slope.extremes());
+    let mut worst: f64 = 0.0;
+    for (targets, of) in [(&some, Some(some.len())), (&extremes, None)] {
+        let exact = plain(p, case, targets);
+        worst = worst.max(pair.apart(targets, &exact.main, of));
+        if p.gradient {
+            worst = worst.max(slope.apart(targets, &exact.gradient, of) / 30.0);
+        }
+    }
+    worst / p.tolerance
+}
+
+/// The exact field, and how far the direct sum is from the plain loop.
+fn reference(machine: &Machine, p: &Problem, case: &Case, got: &Field) -> (Field, f64) {
+    let (n, m) = (elements(case), case.targets.len());
+    let sum = direct(machine.reference(n * m), p, case);
+    if n * m > PLAIN {
+        let apart = trust(p, case, got, &sum);
+        return (sum, apart);
+    }
+    let mut exact = plain(p, case, &(0..m).collect::<Vec<_>>());
+    if !p.gradient {
         exact.gradient.clear();
     }
-    (if all { exact } else { sum }, apart / p.tolerance)
-}
-
-/// Root mean square of a difference at some targets against that of the whole field.
-fn distance(got: &[f64], want: &[f64], field: &[f64]) -> f64 {
-    let mean = |s: f64, n: usize| s / n.max(1) as f64;
-    let wrong = mean(got.iter().zip(want).map(|(a, b)| (a - b).powi(2)).sum(), got.len());
-    let size = mean(field.iter().map(|v| v * v).sum(), field.len());
-    if wrong == 0.0 { 0.0 } else { (wrong / size).sqrt() }
-}
-
-/// Greatest difference at one target against the root mean square.
-fn single_target(got: &[f64], want: &[f64], rows: usize) -> f64 {
-    let square = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>();
-    let difference: Vec<f64> = got.iter().zip(want).map(|(a, b)| a - b).collect();
-    let most = difference.chunks(rows).map(square).fold(0.0, f64::max);
-    let mean = square(want) * rows as f64 / want.len().max(1) as f64;
-    if most == 0.0 { 0.0 } else { (most / mean).sqrt() }
+    let apart = relative_l2(&sum.main, &exact.main).max(relative_l2(&sum.gradient, &exact.gradient) / 30.0);
+    (exact, apart / p.tolerance)
 }
 
 /// Evaluates and compares.
@@ -166,13 +159,14 @@ pub fn run(machine: &Machine, p: &Problem) -> Outcome {
     let case = build(p, 0);
     let evaluate = if p.single_arrays { evaluate::<f32> } else { evaluate::<f64> };
     let (got, report, recipe) = evaluate(machine.tested(p), p, &case);
-    let (want, direct) = reference(machine, p, &case);
+    let (want, direct) = reference(machine, p, &case, &got);
+    let pair = Pair { got: &got.main, want: &want.main, rows: rows(&case).0 };
     Outcome {
         velocity: relative_l2(&got.main, &want.main) / p.tolerance,
         gradient: relative_l2(&got.gradient, &want.gradient) / (30.0 * p.tolerance),
-        single_target: single_target(&got.main, &want.main, rows(&case).0) / p.tolerance,
+        single_target: pair.single_target() / p.tolerance,
         direct,
-        sources: case.circulation.len() + case.position.len() + case.charge.len(),
+        sources: elements(&case),
         targets: case.targets.len(),
         estimated: report.estimated_error / p.tolerance,
         method: report.method,

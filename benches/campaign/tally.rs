@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::draw::Problem;
-use super::measure::Outcome;
+use super::measure::{Outcome, exceeds};
 
 /// Errors at one target beyond so many tolerances of the field's mean are counted; they break no promise.
 const TAIL: f64 = 30.0;
@@ -49,7 +49,7 @@ impl Tally {
 
     /// Problems in which the direct sum itself, the reference, is not much better than the tolerance.
     pub fn doubtful(&self) -> usize {
-        self.all.iter().filter(|(_, o)| !(o.direct <= 0.1)).count()
+        self.all.iter().filter(|(_, o)| exceeds(o.direct, 0.1)).count()
     }
 
     pub fn passed(&self) -> bool {
@@ -97,7 +97,7 @@ impl Tally {
                 self.all.iter().map(|(_, o)| o.direct).fold(0.0, f64::max),
             ),
         );
-        let (velocity, gradient) = (count(&|o| !(o.velocity <= 1.0)), count(&|o| !(o.gradient <= 1.0)));
+        let (velocity, gradient) = (count(&|o| exceeds(o.velocity, 1.0)), count(&|o| exceeds(o.gradient, 1.0)));
         let failed = count(&|o| o.failure.is_some());
         say(
             &mut t,
