@@ -144,8 +144,8 @@ fn targets(rules: &Rules, c: &Case, places: &[Place], r: &mut Random) -> Vec<Vec
                 let (d, along) = (q.scale * r.log_between(1e-3, 3.0), r.direction());
                 std::array::from_fn(|i| q.at[i] + d * along[i])
             }
-            "middles" if k % 2 == 0 => q.at,
-            "ground" if k % 3 == 0 => q.at,
+            "middles" if k.is_multiple_of(2) => q.at,
+            "ground" if k.is_multiple_of(3) => q.at,
             "ground" => [e * x[0], e * x[1], 0.003 * e * x[2] * x[2]],
             "beside" => std::array::from_fn(|i| first[i] + e * (x[i] + [1.5, 0.0, -0.5][i])),
             "far" => std::array::from_fn(|i| e * (x[i] + [far, -0.4 * far, 0.0][i])),

@@ -172,7 +172,7 @@ impl Problem {
 
     /// Whether the radius of the cores is handed over as an option instead of an array.
     pub fn core_option(&self) -> bool {
-        self.core_rule == "equal" && self.seed % 2 == 0
+        self.core_rule == "equal" && self.seed.is_multiple_of(2)
     }
 
     /// One line; the counts are those of the case, which joined segments change a little.

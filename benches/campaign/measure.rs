@@ -154,26 +154,33 @@ fn reference(machine: &Machine, p: &Problem, case: &Case, got: &Field) -> (Field
     (exact, apart / p.tolerance)
 }
 
+/// The errors of a field.
+pub fn judge(p: &Problem, case: &Case, got: &Field, want: &Field) -> Outcome {
+    let pair = Pair { got: &got.main, want: &want.main, rows: rows(case).0 };
+    Outcome {
+        velocity: relative_l2(&got.main, &want.main) / p.tolerance,
+        gradient: relative_l2(&got.gradient, &want.gradient) / (30.0 * p.tolerance),
+        single_target: pair.single_target() / p.tolerance,
+        sources: elements(case),
+        targets: case.targets.len(),
+        ..Default::default()
+    }
+}
+
 /// Evaluates and compares.
 pub fn run(machine: &Machine, p: &Problem) -> Outcome {
     let case = build(p, 0);
     let evaluate = if p.single_arrays { evaluate::<f32> } else { evaluate::<f64> };
     let (got, report, recipe) = evaluate(machine.tested(p), p, &case);
     let (want, direct) = reference(machine, p, &case, &got);
-    let pair = Pair { got: &got.main, want: &want.main, rows: rows(&case).0 };
     Outcome {
-        velocity: relative_l2(&got.main, &want.main) / p.tolerance,
-        gradient: relative_l2(&got.gradient, &want.gradient) / (30.0 * p.tolerance),
-        single_target: pair.single_target() / p.tolerance,
         direct,
-        sources: elements(&case),
-        targets: case.targets.len(),
         estimated: report.estimated_error / p.tolerance,
         method: report.method,
         order: report.order,
         depth: report.depth,
         precision: report.precision,
         recipe,
-        failure: None,
+        ..judge(p, &case, &got, &want)
     }
 }
