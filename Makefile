@@ -39,13 +39,13 @@ test-rust:
 # Every distribution, regularization, tolerance and precision, then a minute of random problems; fails where a tolerance is missed.
 test-accuracy:
 	$(CARGO) bench --bench accuracy -- n=4000
-	$(CARGO) bench --bench campaign -- seed=1 maxn=20000 problems=1500 seconds=90
+	$(CARGO) bench --bench campaign -- problems=1500 maxn=5000 seconds=120
 
 # The whole table, written down.
 accuracy:
 	$(CARGO) bench --bench accuracy -- n=4000 file=docs/accuracy.md
 
-# The long run: MORE="backend=cuda" for a GPU, MORE=only=NUMBER to repeat one problem.
+# Random problems against exact sums at all targets (docs/verification.md). MORE="backend=cuda": a GPU; MORE=only=NUMBER: one problem again.
 campaign:
 	$(CARGO) bench --bench campaign -- seed=$(or $(SEED),1) problems=$(or $(PROBLEMS),20000) $(MORE)
 

@@ -98,11 +98,12 @@ impl Tally {
             ),
         );
         let (velocity, gradient) = (count(&|o| exceeds(o.velocity, 1.0)), count(&|o| exceeds(o.gradient, 1.0)));
+        let unseen = count(&|o| o.over() && o.failure.is_none() && o.estimated <= 1.0);
         let failed = count(&|o| o.failure.is_some());
         say(
             &mut t,
             format!(
-                "{} over ({:.3} %): velocity {velocity}, gradient {gradient}, failed calls {failed}",
+                "{} over ({:.3} %): velocity {velocity}, gradient {gradient}, failed calls {failed}; in {unseen} the report's estimate is within the tolerance",
                 self.over(),
                 100.0 * self.over() as f64 / self.count().max(1) as f64
             ),
