@@ -39,7 +39,7 @@ test-rust:
 # Every distribution, regularization, tolerance and precision, then a minute of random problems; fails where a tolerance is missed.
 test-accuracy:
 	$(CARGO) bench --bench accuracy -- n=4000
-	$(CARGO) bench --bench campaign -- problems=1500 maxn=5000 seconds=120
+	$(CARGO) bench --bench campaign -- problems=3000 maxn=5000 seconds=150
 
 # The whole table, written down.
 accuracy:
