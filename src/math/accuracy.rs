@@ -105,6 +105,10 @@ fn table(derivative: usize) -> Errors {
                 for (k, w) in row.iter().enumerate() {
                     layer[n.max(k + derivative)] += w * term;
                     term *= b2;
+                    // Far below single precision's smallest number.
+                    if term < 1e-60 {
+                        break;
+                    }
                 }
                 a *= a2;
             }

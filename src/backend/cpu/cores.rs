@@ -29,10 +29,11 @@ pub struct CoreElement {
     pub is_segment: bool,
 }
 
-/// Largest values over the elements of a cell that have a core.
+/// Largest values over the elements of a cell that have a core, and the sum of their strengths.
 #[derive(Debug, Clone, Copy, Default)]
 struct Largest {
     strength: f64,
+    sum: f64,
     core: f64,
     length: f64,
 }
@@ -41,6 +42,7 @@ impl Largest {
     fn join(self, o: Self) -> Self {
         Self {
             strength: self.strength.max(o.strength),
+            sum: self.sum + o.sum,
             core: self.core.max(o.core),
             length: self.length.max(o.length),
         }
@@ -155,7 +157,12 @@ impl CellCores {
             members
                 .iter()
                 .filter(|e| e.core > 0.0 && e.is_segment == segments)
-                .map(|e| Largest { strength: e.strength, core: e.core, length: 2.0 * dot(e.half, e.half).sqrt() })
+                .map(|e| Largest {
+                    strength: e.strength,
+                    sum: e.strength,
+                    core: e.core,
+                    length: 2.0 * dot(e.half, e.half).sqrt(),
+                })
                 .fold(Largest::default(), Largest::join)
         };
         let all = |segments: bool| {
@@ -178,50 +185,99 @@ impl CellCores {
 pub struct CoreReach<'a> {
     bounds: &'a CoreBounds,
     elements: &'a [CoreElement],
-    /// Errors of field and gradient at which a core may be left out.
+    /// Errors of field and gradient at which a core may be left out, and at which all of a cell may.
     budget: [f64; 2],
+    together: [f64; 2],
     reach: Vec<f64>,
+    /// Squared distance from the middle of each element beyond which its core may be left out wherever its line runs.
+    element_reach: Vec<f32>,
 }
 
 impl<'a> CoreReach<'a> {
-    pub fn new(bounds: &'a CoreBounds, cells: &CellCores, elements: &'a [CoreElement], budget: [f64; 2]) -> Self {
+    pub fn new(
+        bounds: &'a CoreBounds,
+        cells: &CellCores,
+        elements: &'a [CoreElement],
+        budget: [f64; 2],
+        together: [f64; 2],
+    ) -> Self {
         let within = |l: Largest, of: &dyn Fn(f64) -> [f64; 2]| {
             if l.core == 0.0 || l.strength == 0.0 {
                 return 0.0;
             }
+            // `of` is for the strongest; all together are so many times as strong.
+            let all = l.sum / l.strength;
+            let allowed = [0, 1].map(|k| budget[k].min(together[k] / all));
             farthest(|r| {
                 let [u, g] = of(r);
-                u > budget[0] || g > budget[1]
+                u > allowed[0] || g > allowed[1]
             })
         };
         let one = |(&p, &s): (&Largest, &Largest)| {
             f64::max(within(p, &|r| bounds.of_particle(p, r)), within(s, &|r| bounds.of_segment(s, r, 0.0)))
         };
         let reach = memory::par_collect(cells.particles.par_iter().zip(&cells.segments).map(one));
-        Self { bounds, elements, budget, reach }
+        // A segment is felt at a distance from its nearest point; OFFSET and particles are taken as they come.
+        let element = |e: &CoreElement| match &bounds.segment {
+            Some(b) if e.is_segment && e.core > 0.0 => {
+                let [u, g] = b.at(0.0);
+                let cube = (e.strength * e.core * u / budget[0]).max(e.strength * g / budget[1]);
+                (cube.cbrt() + dot(e.half, e.half).sqrt()) as f32 * (1.0 + 1e-6)
+            }
+            _ => f32::INFINITY,
+        };
+        let element_reach = memory::par_collect(elements.par_iter().with_min_len(4096).map(element));
+        Self { bounds, elements, budget, together, reach, element_reach }
     }
 
-    fn matters_at(&self, e: &CoreElement, x: [f64; 3], radius: f64) -> bool {
+    /// What an element that is out of its reach takes at most: a bound where its line runs through the target.
+    fn beyond(&self, e: &CoreElement, square: f64, radius: f64) -> [f64; 2] {
+        let r = square.sqrt() - radius - dot(e.half, e.half).sqrt();
+        self.bounds.of_segment(Largest { strength: e.strength, sum: 0.0, core: e.core, length: 0.0 }, r, 0.0)
+    }
+
+    /// What the core of an element takes at most from field and gradient within `radius` of `x`; `None`: without bound.
+    #[inline]
+    fn taken(&self, e: &CoreElement, x: [f64; 3], radius: f64) -> Option<[f64; 2]> {
         let d: [f64; 3] = std::array::from_fn(|i| x[i] - e.middle[i]);
-        let (square, largest) = (dot(d, d), Largest { strength: e.strength, core: e.core, length: 0.0 });
-        let [u, g] = if e.is_segment {
-            let h2 = dot(e.half, e.half);
-            let along = if h2 > 0.0 { dot(d, e.half) / h2 } else { 0.0 };
-            let rho = (square - along * along * h2).max(0.0).sqrt();
-            let beyond = (along.abs() - 1.0).max(0.0) * h2.sqrt();
-            let r = if self.bounds.offset { square.sqrt() } else { (rho * rho + beyond * beyond).sqrt() } - radius;
-            if r <= 0.0 {
-                return true;
-            }
-            self.bounds.of_segment(Largest { length: 2.0 * h2.sqrt(), ..largest }, r, (rho - radius).max(0.0))
-        } else {
+        let (square, one) = (dot(d, d), Largest { strength: e.strength, sum: 0.0, core: e.core, length: 0.0 });
+        if !e.is_segment {
             let r = square.sqrt() - radius;
-            if r <= 0.0 {
-                return true;
+            return (r > 0.0).then(|| self.bounds.of_particle(one, r));
+        }
+        let h2 = dot(e.half, e.half);
+        let along = dot(d, e.half) / h2;
+        let rho2 = (square - along * along * h2).max(0.0);
+        let beyond = (along.abs() - 1.0).max(0.0);
+        let r = if self.bounds.offset { square } else { rho2 + beyond * beyond * h2 }.sqrt() - radius;
+        let length = if self.bounds.offset { 2.0 * h2.sqrt() } else { 0.0 };
+        (r > 0.0).then(|| self.bounds.of_segment(Largest { length, ..one }, r, (rho2.sqrt() - radius).max(0.0)))
+    }
+
+    /// Appends the elements whose cores take more than `limit`; what the others take is summed.
+    fn above(&self, among: Range<u32>, target: &Cell, limit: [f64; 2], out: &mut Vec<Range<u32>>) -> [f64; 2] {
+        let mut left = [0.0; 2];
+        for k in among {
+            let e = &self.elements[k as usize];
+            if e.core == 0.0 {
+                continue;
             }
-            self.bounds.of_particle(largest, r)
-        };
-        u > self.budget[0] || g > self.budget[1]
+            let square = (0..3).map(|i| (target.center[i] - e.middle[i]).powi(2)).sum::<f64>();
+            let reach = f64::from(self.element_reach[k as usize]) + target.radius;
+            if square > reach * reach && limit == self.budget {
+                let [u, g] = self.beyond(e, square, target.radius);
+                left = [left[0] + u, left[1] + g];
+                continue;
+            }
+            match self.taken(e, target.center, target.radius) {
+                Some([u, g]) if u <= limit[0] && g <= limit[1] => left = [left[0] + u, left[1] + g],
+                _ => match out.last_mut() {
+                    Some(last) if last.end == k => last.end = k + 1,
+                    _ => memory::push(out, k..k + 1),
+                },
+            }
+        }
+        left
     }
 }
 
@@ -234,15 +290,18 @@ impl CoreTest for CoreReach<'_> {
     }
 
     fn elements(&self, among: Range<u32>, target: &Cell, out: &mut Vec<Range<u32>>) {
-        for k in among {
-            let e = &self.elements[k as usize];
-            if e.core > 0.0 && self.matters_at(e, target.center, target.radius) {
-                match out.last_mut() {
-                    Some(last) if last.end == k => last.end = k + 1,
-                    _ => memory::push(out, k..k + 1),
-                }
-            }
+        let (before, last) = (out.len(), out.last().cloned());
+        let left = self.above(among.clone(), target, self.budget, out);
+        if left[0] <= self.together[0] && left[1] <= self.together[1] {
+            return;
         }
+        // Each may be left out, all together may not.
+        out.truncate(before);
+        if let (Some(end), Some(last)) = (out.last_mut(), last) {
+            *end = last;
+        }
+        let each = [0, 1].map(|k| self.budget[k].min(self.together[k] / among.len() as f64));
+        self.above(among, target, each, out);
     }
 }
 

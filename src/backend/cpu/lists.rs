@@ -86,7 +86,7 @@ impl<'a> Admission<'a> {
     /// What the tables may say for this source cell at distance `d`: budget over strength/d^power.
     #[inline]
     fn relative(&self, s: u32, d: f64) -> [f32; 2] {
-        let field = d.powi(self.power) / self.sources[s as usize].strength.max(1e-290);
+        let field = if self.power == 1 { d } else { d * d } / self.sources[s as usize].strength.max(1e-290);
         [(self.budget.pair[0] * field) as f32, (self.budget.pair[1] * field * d) as f32]
     }
 
@@ -121,12 +121,14 @@ impl<'a> Admission<'a> {
     fn within_peak(&self, s: u32, c: &Cell, t: &Cell, d: f64, mut p: usize, highest: usize) -> usize {
         let peak = self.sources[s as usize].peak;
         let worst = WorstCase::new(c.radius, t.radius, d);
+        let mut powers = [power(worst.x, p), power(worst.y, p - 1)];
         while p <= highest {
-            let e = worst.errors(p, self.power);
+            let e = worst.errors(p, powers, self.power);
             if peak * e[0] <= self.budget.peak[0] && peak * e[1] <= self.budget.peak[1] {
                 break;
             }
             p += 1;
+            powers = [powers[0] * worst.x, powers[1] * worst.y];
         }
         p
     }
@@ -155,28 +157,28 @@ impl<'a> Admission<'a> {
 /// the sums Σ (n+1) a^n/ρ^(n+2), ρ = d - b, over source degrees n ≥ p, and Σ l b^(l-1)/ρ^(l+1), ρ = d - a, over target
 /// degrees l ≥ p (Greengard and Rokhlin's bound, differentiated).
 struct WorstCase {
-    /// Ratio and distance of both sums.
-    source: [f64; 2],
-    target: [f64; 2],
+    /// Ratios of both sums.
+    x: f64,
+    y: f64,
+    /// 1/(d - a - b)
+    gap: f64,
 }
 
 impl WorstCase {
     #[inline]
     fn new(a: f64, b: f64, d: f64) -> Self {
-        Self { source: [a / (d - b), d - b], target: [b / (d - a), d - a] }
+        Self { x: a / (d - b), y: b / (d - a), gap: 1.0 / (d - a - b) }
     }
 
-    /// Of the field, which falls with `power`, and its gradient.
+    /// Of the field, which falls with `power`, and its gradient, from x^p and y^(p-1).
     #[inline]
-    fn errors(&self, p: usize, power: i32) -> [f64; 2] {
-        let ([x, rx], [y, ry], n) = (self.source, self.target, p as f64);
-        let (xp, yp) = (x.powi(p as i32), y.powi(p as i32 - 1));
-        let potential = xp / (rx * (1.0 - x)) + yp * y / (ry * (1.0 - y));
-        let first = xp * (n + 1.0 - n * x) / (rx * (1.0 - x)).powi(2) + yp * (n - (n - 1.0) * y) / (ry * (1.0 - y)).powi(2);
+    fn errors(&self, p: usize, [xp, yp]: [f64; 2], power: i32) -> [f64; 2] {
+        let n = p as f64;
+        let first = (xp * (n + 1.0 - n * self.x) + yp * (n - (n - 1.0) * self.y)) * self.gap * self.gap;
         if power == 1 {
-            return [potential, first];
+            return [(xp + yp * self.y) * self.gap, first];
         }
-        [first, first * (n + 2.0) / (rx * (1.0 - x)).min(ry * (1.0 - y))]
+        [first, first * (n + 2.0) * self.gap]
     }
 }
 
@@ -327,6 +329,20 @@ fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
     merge(&mut lists.plain);
     merge(&mut lists.correction);
     (lists, left)
+}
+
+/// x^n by squaring.
+#[inline]
+pub fn power(mut x: f64, mut n: usize) -> f64 {
+    let mut product = 1.0;
+    while n > 0 {
+        if n & 1 == 1 {
+            product *= x;
+        }
+        x *= x;
+        n >>= 1;
+    }
+    product
 }
 
 fn distance(a: &Cell, b: &Cell) -> f64 {

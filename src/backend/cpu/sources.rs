@@ -7,15 +7,16 @@
 use super::cores::{CellCores, CoreBounds, CoreElement, CoreReach, NoCores};
 use super::cost::{self, Law};
 use super::fmm::{SourceSet, rows};
-use super::lists::{CoreTest, SourceCell};
+use super::lists::{CoreTest, SourceCell, power as integer_power};
 use super::near;
 use super::passes::Points;
 use super::tree::{Cell, Tree};
-use crate::math::harmonics::gauss_legendre;
+use crate::math::harmonics::{MAX_ORDER, gauss_legendre};
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::options::Regularization;
 use crate::simd::Real;
+use once_cell::sync::OnceCell;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -221,11 +222,11 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         !self.elements.is_empty()
     }
 
-    fn core_test(&self, budget: [f64; 2]) -> Box<dyn CoreTest + '_> {
+    fn core_test(&self, budget: [f64; 2], together: [f64; 2]) -> Box<dyn CoreTest + '_> {
         if self.elements.is_empty() {
             return Box::new(NoCores);
         }
-        Box::new(CoreReach::new(&self.bounds, &self.cell_cores, &self.elements, budget))
+        Box::new(CoreReach::new(&self.bounds, &self.cell_cores, &self.elements, budget, together))
     }
 
     fn exact(&self, points: &[[f64; 3]], gradient: bool) -> Vec<f64> {
@@ -253,7 +254,7 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         let unit = 1.0 / cell.scale;
         let local = |x: [f64; 3]| std::array::from_fn(|i| T::of((x[i] - cell.center[i]) * unit));
         let n = self.segments.len();
-        let mut rule = (0, (vec![], vec![]));
+        let (rules, limits) = (quadrature_rules(), if n > 0 { quadrature_limits(order) } else { vec![] });
         for &k in self.members(cell) {
             let Some(s) = self.segments.get(k as usize) else {
                 let p = &self.particles[k as usize - n];
@@ -261,11 +262,8 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
                 continue;
             };
             let (m, h) = (self.places[k as usize], self.half[k as usize]);
-            let nodes = quadrature_nodes(norm(h) * unit, order);
-            if rule.0 != nodes {
-                rule = (nodes, gauss_legendre(nodes));
-            }
-            for (t, w) in rule.1.0.iter().zip(&rule.1.1) {
+            let rule = &rules[quadrature_nodes(norm(h) * unit, &limits)];
+            for (t, w) in rule.0.iter().zip(&rule.1) {
                 points.push(
                     local(std::array::from_fn(|i| m[i] + t * h[i])),
                     std::array::from_fn(|i| T::of(s.circulation * w * h[i])),
@@ -325,25 +323,34 @@ pub fn largest(v: &[f64]) -> f64 {
     v.iter().fold(0.0, |a, b| f64::max(a, b.abs()))
 }
 
-/// Gauss points of a segment whose half length is `h` cell radii, for expansions of `order`. `order / 2` of them are exact.
-/// Fewer serve for a short one: k points leave of a power n of the distance about n^2k h^2k k!⁴/((2k+1)(2k)!³), and a far
-/// pair gives degree n a weight of at most CLOSEST^n. The error of every degree stays below that of the truncation.
-fn quadrature_nodes(h: f64, order: usize) -> usize {
+/// Nodes and weights of the Gauss-Legendre rules, by number of nodes.
+fn quadrature_rules() -> &'static [(Vec<f64>, Vec<f64>)] {
+    static RULES: OnceCell<Vec<(Vec<f64>, Vec<f64>)>> = OnceCell::new();
+    RULES.get_or_init(|| {
+        let rule = |k| if k == 0 { (vec![], vec![]) } else { gauss_legendre(k) };
+        memory::collect((0..MAX_ORDER.div_ceil(2) + 2).map(rule))
+    })
+}
+
+/// The largest half lengths, in cell radii, for which k = 1, 2, ... nodes serve expansions of `order`; `order / 2` are exact
+/// for any. k nodes leave of the n-th power of the distance about n^2k (2h)^2k k!⁴/((2k+1)(2k)!³), and a far pair gives degree n a
+/// weight of at most CLOSEST^n. The error of every degree stays below that of the truncation.
+fn quadrature_limits(order: usize) -> Vec<f64> {
     const CLOSEST: f64 = 0.6;
     let exact = order.div_ceil(2).max(1);
-    let allowed = CLOSEST.powi(order as i32) * 0.1;
+    let allowed = 0.1 * CLOSEST.powi(order as i32);
     let mut rest = 1.0;
-    for k in 1..exact {
-        // k!⁴/((2k+1)(2k)!³) from the one before, with the (2k)! of the Taylor term in it.
-        let f = k as f64;
-        let before = if k == 1 { 1.0 } else { 2.0 * f - 1.0 };
-        rest *= f.powi(4) * before / ((2.0 * f + 1.0) * ((2.0 * f) * (2.0 * f - 1.0)).powi(3));
-        let worst = (2 * k..order).map(|n| (n as f64).powi(2 * k as i32) * CLOSEST.powi(n as i32)).fold(0.0, f64::max);
-        if 2f64.powi(2 * k as i32) * rest * worst * h.powi(2 * k as i32) <= allowed {
-            return k;
-        }
-    }
-    exact
+    memory::collect((1..exact).map(|k| {
+        let (f, power) = (k as f64, 2 * k as i32);
+        rest *= f.powi(4) * (2.0 * f - 1.0) / ((2.0 * f + 1.0) * (2.0 * f * (2.0 * f - 1.0)).powi(3));
+        let worst = (2 * k..order).map(|n| (n as f64).powi(power) * CLOSEST.powi(n as i32)).fold(0.0, f64::max);
+        0.5 * (allowed / (rest * worst)).powf(1.0 / f64::from(power))
+    }))
+}
+
+/// Nodes for a segment of half length `h`.
+fn quadrature_nodes(h: f64, limits: &[f64]) -> usize {
+    1 + limits.iter().position(|&l| h <= l).unwrap_or(limits.len())
 }
 
 fn norm(v: [f64; 3]) -> f64 {
@@ -380,7 +387,7 @@ fn exact_in_blocks(
 const COHERENT_SHARE: f64 = 0.125;
 
 /// Members of a cell that its effective radius is taken from.
-const SPREAD_SAMPLE: usize = 2048;
+const SPREAD_SAMPLE: usize = 256;
 
 /// What each cell's sources amount to in a truncation error. The strength is the largest of the norm of their sum, the root
 /// of the sum of squares, and a share of the sum of absolute values; `element` gives vector strength and both ends.
@@ -407,7 +414,7 @@ fn effective_sources(
             }
             for e in ends {
                 let r2: f64 = (0..3).map(|i| (e[i] - c.center[i]).powi(2)).sum();
-                power += square * (r2 * unit).powi(moment);
+                power += square * integer_power(r2 * unit, moment as usize);
                 weight += square;
             }
         }
@@ -476,7 +483,7 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
     fn has_cores(&self) -> bool {
         false
     }
-    fn core_test(&self, _: [f64; 2]) -> Box<dyn CoreTest + '_> {
+    fn core_test(&self, _: [f64; 2], _: [f64; 2]) -> Box<dyn CoreTest + '_> {
         Box::new(NoCores)
     }
     fn keep_order(&mut self) {

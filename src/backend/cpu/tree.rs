@@ -4,6 +4,7 @@
 //! Leaves: the permutation by Morton key, and cells in breadth-first order (children of a cell stand together, a level is
 //! a range), each with the tight ball of what it really holds: wakes are thin and cubes are mostly empty.
 
+use super::lists::power;
 use crate::memory;
 use rayon::prelude::*;
 
@@ -299,7 +300,7 @@ fn ball(cell: &mut Cell, half_diagonal: f64, members: &[u32], points: &[[f64; 3]
         for e in ends {
             let r2: f64 = (0..3).map(|i: usize| (e[i] - cell.center[i]).powi(2)).sum();
             far = far.max(r2);
-            sum += moment.map_or(0.0, |q| (r2 * unit).powi(q));
+            sum += moment.map_or(0.0, |q| power(r2 * unit, q as usize));
             count += 1.0;
         }
     }

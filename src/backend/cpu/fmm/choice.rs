@@ -5,7 +5,8 @@
 use super::facts::{Facts, JUDGES};
 use super::trees::Trees;
 use super::{SourceSet, cost};
-use crate::backend::cpu::lists::{self, Admission, CellLists, CoreTest, Cost, Rules, Subset};
+use crate::backend::cpu::cores::NoCores;
+use crate::backend::cpu::lists::{self, Admission, CellLists, Cost, Rules, Subset};
 use crate::backend::cpu::operators::Operators;
 use crate::backend::cpu::tree::{Cell, Tree};
 use crate::math::accuracy::{ErrorTable, Geometry};
@@ -14,6 +15,7 @@ use crate::memory;
 use crate::simd::Real;
 use rayon::prelude::*;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Share of the tolerance that the modelled truncation errors may use, and that the measured ones are calibrated to.
 const TRUNCATION_SHARE: f64 = 0.5;
@@ -105,8 +107,10 @@ pub fn make<T: Real, const C: usize>(
     cost: &Cost,
     request: Request,
 ) -> (Trees, Facts, Choice<T>) {
+    let start = Instant::now();
     let mut facts = Facts::measure(sources, &trees, request);
-    let (leaves, scale) = Search::<T, C>::new(sources, &trees, &facts, cost, request).best();
+    let measured = start.elapsed();
+    let (leaves, scale) = Search::new::<T, C>(&trees, &facts, cost, request).best();
     if let Some(leaves) = leaves {
         trees.prune(leaves);
         facts.survey_cells(sources, &trees);
@@ -119,7 +123,9 @@ pub fn make<T: Real, const C: usize>(
         calibrated: false,
         version: 0,
     };
+    let searched = start.elapsed();
     choice.build_lists(sources, &trees, &facts, cost, request);
+    log::debug!("measured in {measured:.1?}, leaves and cells by {searched:.1?}, lists by {:.1?}", start.elapsed());
     (trees, facts, choice)
 }
 
@@ -134,30 +140,21 @@ fn admission<'a, T: Real>(components: usize, facts: &'a Facts, request: Request)
 
 /// The search for leaf capacities. An octree of even sources has leaves of one size only, eight times that of the next
 /// level, so that a formula can miss by much. Lists are made for the cells above the sampled targets alone: a target's
-/// share of its leaf's direct pairs and of the translations into the cells that hold it.
-struct Search<'a, T: Real, const C: usize> {
+/// share of its leaf's direct pairs and of the translations into the cells that hold it. Core corrections are left out:
+/// they depend little on the leaves.
+struct Search<'a> {
     trees: &'a Trees,
     facts: &'a Facts,
     cost: &'a Cost,
     request: Request,
     admission: Admission<'a>,
-    cores: Box<dyn CoreTest + 'a>,
     heads: Vec<u32>,
-    kind: std::marker::PhantomData<T>,
 }
 
-impl<'a, T: Real, const C: usize> Search<'a, T, C> {
-    fn new(
-        sources: &'a dyn SourceSet<T, C>,
-        trees: &'a Trees,
-        facts: &'a Facts,
-        cost: &'a Cost,
-        request: Request,
-    ) -> Self {
+impl<'a> Search<'a> {
+    fn new<T: Real, const C: usize>(trees: &'a Trees, facts: &'a Facts, cost: &'a Cost, request: Request) -> Self {
         let admission = admission::<T>(C, facts, request);
-        let cores = sources.core_test(facts.budget.core);
-        let heads = facts.sample.heads();
-        Self { trees, facts, cost, request, admission, cores, heads, kind: std::marker::PhantomData }
+        Self { trees, facts, cost, request, admission, heads: facts.sample.heads() }
     }
 
     /// Leaves to prune to (`None`: they stay), and the factor on the pair budget that the model allows there.
@@ -207,12 +204,12 @@ impl<'a, T: Real, const C: usize> Search<'a, T, C> {
             cost: self.cost,
             leaves,
             subset: Subset(Some(&marked)),
-            cores: self.cores.as_ref(),
+            cores: &NoCores,
         });
         let of = |c: usize| {
-            let (near, correction) = lists[c].elements();
+            let (near, _) = lists[c].elements();
             let far: f64 = lists[c].far.iter().map(|f| self.cost.m2l[f.0 as usize]).sum();
-            let direct = near as f64 * self.cost.pair + correction as f64 * self.cost.correction;
+            let direct = near as f64 * self.cost.pair;
             let square = |&(p, s): &(u8, u32)| {
                 self.admission.mean_squares(s, &self.trees.source.cells[s as usize], &cells[c], p as usize)
             };
@@ -253,7 +250,7 @@ impl<T: Real> Choice<T> {
         cost: &Cost,
         request: Request,
     ) {
-        let cores = sources.core_test(facts.budget.core);
+        let cores = sources.core_test(facts.budget.core, facts.budget.peak);
         let admission = admission::<T>(C, facts, request);
         self.lists = lists::build(&Rules {
             sources: &trees.source,

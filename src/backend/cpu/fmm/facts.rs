@@ -22,14 +22,14 @@ pub const INTERACTIONS: f64 = 60.0;
 /// No element's truncation error in one pair of cells exceeds so many times what is allowed in the mean.
 const PEAK: f64 = 2.0;
 /// Share of the tolerance that cores left out may use.
-const CORE_SHARE: f64 = 0.3;
+const CORE_SHARE: f64 = 0.4;
 /// The largest correction that may be left out, of what is allowed in all.
 const LARGEST_CORE_SHARE: f64 = 0.25;
 /// Targets that judge, and how many more where these leave it open.
-pub const JUDGES: usize = 192;
+pub const JUDGES: usize = 112;
 const MORE_JUDGES: usize = 1024;
 /// Sources whose corrections are summed to see how they are distributed.
-const CORE_PROBES: usize = 4096;
+const CORE_PROBES: usize = 2048;
 /// The written field's norm counts up to so many times that of the samples.
 const LARGEST_NORM: f64 = 4.0;
 /// Half octaves of the histogram of corrections below the size of the field.
@@ -70,6 +70,7 @@ impl Facts {
             _ => f64::INFINITY,
         };
         let allowed = [allowed(0), allowed(1)];
+        log::debug!("sample of {} targets summed", sample.targets.len());
         let core = core_budget(sources, trees, &sample, unit, allowed);
         let budget =
             Budget { pair: allowed.map(|a| a / INTERACTIONS.sqrt()), core, peak: allowed.map(|a| a * PEAK) };

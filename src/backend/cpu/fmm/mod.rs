@@ -55,8 +55,9 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     /// The same where only the cells are new.
     fn survey_cells(&mut self, tree: &Tree);
     fn has_cores(&self) -> bool;
-    /// Where cores matter, for errors of field and gradient (strengths divided by the unit of `survey`) that may be left out.
-    fn core_test(&self, budget: [f64; 2]) -> Box<dyn CoreTest + '_>;
+    /// Where cores matter, for errors of field and gradient (strengths divided by the unit of `survey`) that one core, and
+    /// all cores of a cell together, may leave.
+    fn core_test(&self, budget: [f64; 2], together: [f64; 2]) -> Box<dyn CoreTest + '_>;
     /// The caller's order, where no tree sorted the sources yet: for the direct sum.
     fn keep_order(&mut self);
     fn bytes(&self) -> u64;

@@ -8,7 +8,7 @@ use crate::memory;
 use crate::simd::Real;
 
 /// Groups of neighbouring targets that calibrate, and targets in a group: as many as the lanes of a register cost nothing.
-const GROUPS: usize = 24;
+const GROUPS: usize = 14;
 const GROUP: usize = 8;
 /// The calibration is worth while below this part of the target cells.
 const CALIBRATION_PART: f64 = 0.3;
