@@ -128,6 +128,8 @@ module wakefmm
   public :: WFMM_METHOD_DIRECT
   public :: WFMM_METHOD_FMM
   public :: WFMM_METHOD_TREECODE
+  public :: WFMM_EXPANSION_HARMONICS
+  public :: WFMM_EXPANSION_PSEUDO_PARTICLES
   public :: WFMM_PRECISION_ARRAYS
   public :: WFMM_PRECISION_F32
   public :: WFMM_PRECISION_F64
@@ -205,7 +207,7 @@ module wakefmm
   integer, parameter :: WFMM_ERR_THREADS = 103
   !> The driver is missing, too old, or refused.
   integer, parameter :: WFMM_ERR_DRIVER = 104
-  !> Not built (WFMM_METHOD_TREECODE).
+  !> Not built: the message says what, and what to use in its place.
   integer, parameter :: WFMM_ERR_UNSUPPORTED = 105
   !> An internal error was stopped at the boundary.
   integer, parameter :: WFMM_ERR_INTERNAL = -1
@@ -254,6 +256,11 @@ module wakefmm
   !> Reserved: multipoles at the targets, no local expansions. Not built: prepare, evaluate and check return
   !> WFMM_ERR_UNSUPPORTED.
   integer, parameter :: WFMM_METHOD_TREECODE = 3
+  !> What the far field is expanded in.
+  !> Solid harmonics.
+  integer, parameter :: WFMM_EXPANSION_HARMONICS = 0
+  !> Reserved: pseudo-particles on spheres. Not built: plans are refused with WFMM_ERR_UNSUPPORTED.
+  integer, parameter :: WFMM_EXPANSION_PSEUDO_PARTICLES = 1
   !> Precision of the computation.
   !> That of the arrays: double as soon as one array that was handed over is double, else single.
   integer, parameter :: WFMM_PRECISION_ARRAYS = 0
@@ -347,7 +354,7 @@ module wakefmm
   !> Options of a plan.
   type, bind(c) :: wfmm_plan_options
     !> Size of this struct as the caller knows it.
-    integer(c_int32_t) :: struct_size = 64
+    integer(c_int32_t) :: struct_size = 104
     !> WFMM_METHOD_*; default AUTO.
     integer(c_int32_t) :: method = 0
     !> WFMM_PRECISION_* of the computation; default ARRAYS.
@@ -373,6 +380,16 @@ module wakefmm
     real(c_double) :: core_radius = 0e0_c_double
     !> WFMM_FLAG_*, or-ed; default 0.
     integer(c_int64_t) :: flags = 0
+    !> Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources
+    !> are implied, with their cores; targets below the plane get the mirrored field. Charges have images of the same
+    !> sign. With a plane targets and outputs must be in host memory; sources may be in device memory.
+    integer(c_int32_t) :: plane_axis = 0
+    !> WFMM_EXPANSION_*; default HARMONICS. PSEUDO_PARTICLES is not built: WFMM_ERR_UNSUPPORTED.
+    integer(c_int32_t) :: expansion = 0
+    !> Where the plane is on its axis, length units of the positions; default 0.
+    real(c_double) :: plane_position = 0e0_c_double
+    !> Period along x, y and z; 0, the default: open. Other values are not built: WFMM_ERR_UNSUPPORTED.
+    real(c_double) :: period(3) = 0e0_c_double
   end type
 
   !> What the last evaluation of a plan did.

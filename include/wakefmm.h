@@ -127,7 +127,7 @@
 #define WFMM_ERR_DRIVER 104
 
 /**
- * Not built (WFMM_METHOD_TREECODE).
+ * Not built: the message says what, and what to use in its place.
  */
 #define WFMM_ERR_UNSUPPORTED 105
 
@@ -242,6 +242,18 @@
  * WFMM_ERR_UNSUPPORTED.
  */
 #define WFMM_METHOD_TREECODE 3
+
+/**
+ * What the far field is expanded in.
+ * 
+ * Solid harmonics.
+ */
+#define WFMM_EXPANSION_HARMONICS 0
+
+/**
+ * Reserved: pseudo-particles on spheres. Not built: plans are refused with WFMM_ERR_UNSUPPORTED.
+ */
+#define WFMM_EXPANSION_PSEUDO_PARTICLES 1
 
 /**
  * Precision of the computation.
@@ -522,6 +534,24 @@ typedef struct wfmm_plan_options {
      * WFMM_FLAG_*, or-ed; default 0.
      */
     uint64_t flags;
+    /**
+     * Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources are
+     * implied, with their cores; targets below the plane get the mirrored field. Charges have images of the same sign.
+     * With a plane targets and outputs must be in host memory; sources may be in device memory.
+     */
+    int32_t plane_axis;
+    /**
+     * WFMM_EXPANSION_*; default HARMONICS. PSEUDO_PARTICLES is not built: WFMM_ERR_UNSUPPORTED.
+     */
+    int32_t expansion;
+    /**
+     * Where the plane is on its axis, length units of the positions; default 0.
+     */
+    double plane_position;
+    /**
+     * Period along x, y and z; 0, the default: open. Other values are not built: WFMM_ERR_UNSUPPORTED.
+     */
+    double period[3];
 } wfmm_plan_options;
 
 /**

@@ -48,7 +48,7 @@ codes! {
         Threads = 103 => WFMM_ERR_THREADS,
         /// The driver is missing, too old, or refused.
         Driver = 104 => WFMM_ERR_DRIVER,
-        /// Not built (WFMM_METHOD_TREECODE).
+        /// Not built: the message says what, and what to use in its place.
         Unsupported = 105 => WFMM_ERR_UNSUPPORTED,
         /// An internal error was stopped at the boundary.
         Internal = -1 => WFMM_ERR_INTERNAL,

@@ -26,6 +26,10 @@ int main(void) {
     AT(wfmm_plan_options, normalization);
     AT(wfmm_plan_options, core_radius);
     AT(wfmm_plan_options, flags);
+    AT(wfmm_plan_options, plane_axis);
+    AT(wfmm_plan_options, expansion);
+    AT(wfmm_plan_options, plane_position);
+    AT(wfmm_plan_options, period);
     SIZE(wfmm_report);
     AT(wfmm_report, struct_size);
     AT(wfmm_report, backend);

@@ -533,6 +533,7 @@ fn structure(s: &Struct) -> String {
             "i64" | "u64" => format!("integer(c_int64_t) :: {} = {value}", f.name),
             "f64" => format!("real(c_double) :: {} = {value}", f.name),
             "[f64; WFMM_PASS_COUNT]" => format!("real(c_double) :: {}(0:WFMM_PASS_COUNT-1) = 0", f.name),
+            _ if numbers(&f.ty) > 1 => format!("real(c_double) :: {}({}) = {value}", f.name, numbers(&f.ty)),
             other => panic!("{}%{}: type {other} has no counterpart in Fortran", s.name, f.name),
         };
         out += &format!("    {line}\n");
@@ -544,8 +545,14 @@ fn width(ty: &str) -> usize {
     match ty {
         "u32" | "i32" => 4,
         "[f64; WFMM_PASS_COUNT]" => 8 * wakefmm::report::WFMM_PASS_COUNT,
-        _ => 8,
+        _ => 8 * numbers(ty),
     }
+}
+
+/// How many numbers a field holds: `[f64; 3]` three, a scalar one.
+fn numbers(ty: &str) -> usize {
+    let extent = ty.strip_prefix("[f64; ").and_then(|rest| rest.strip_suffix(']'));
+    extent.and_then(|n| n.parse().ok()).unwrap_or(1)
 }
 
 /// Defaults come from the Rust structs themselves.
@@ -569,6 +576,10 @@ fn default_of(name: &str, field: &str) -> String {
         ("wfmm_plan_options", "tolerance") => return format!("{:e}_c_double", plan.tolerance),
         ("wfmm_plan_options", "normalization") => return format!("{:e}_c_double", plan.normalization),
         ("wfmm_plan_options", "core_radius") => return format!("{:e}_c_double", plan.core_radius),
+        ("wfmm_plan_options", "plane_axis") => plan.plane_axis,
+        ("wfmm_plan_options", "expansion") => plan.expansion,
+        ("wfmm_plan_options", "plane_position") => return format!("{:e}_c_double", plan.plane_position),
+        ("wfmm_plan_options", "period") => return format!("{:e}_c_double", plan.period[0]),
         _ => panic!("{name}%{field}: no default is known"),
     };
     value.to_string()
