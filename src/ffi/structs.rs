@@ -1,6 +1,8 @@
 //! Structs that know their own size: old callers with short ones, newer callers with long ones.
 
 use crate::error::{Error, Result, WFMM_ERR_STRUCT_SIZE, WFMM_ERR_TOO_NEW};
+use crate::flow::diagnostics::wfmm_diagnostics;
+use crate::flow::options::wfmm_flow_options;
 use crate::options::{wfmm_plan_options, wfmm_session_options};
 use crate::report::wfmm_report;
 
@@ -26,7 +28,13 @@ macro_rules! self_sized { ($($t:ty, $wide:ident;)*) => { $(
         }
     }
 )* }; }
-self_sized!(wfmm_session_options, flags; wfmm_plan_options, tolerance; wfmm_report, cells;);
+self_sized!(
+    wfmm_session_options, flags;
+    wfmm_plan_options, tolerance;
+    wfmm_report, cells;
+    wfmm_flow_options, viscosity;
+    wfmm_diagnostics, time;
+);
 
 /// The size word and one field.
 const LEAST: usize = 8;
@@ -75,7 +83,7 @@ pub unsafe fn write<T: SelfSized>(name: &str, pointer: *mut T, size: usize, mut 
     Ok(())
 }
 
-fn check_size(name: &str, size: usize) -> Result<()> {
+pub fn check_size(name: &str, size: usize) -> Result<()> {
     // No struct of any version comes near 64 KiB; a larger number is memory that was never initialized.
     if (LEAST..=65536).contains(&size) {
         return Ok(());
@@ -97,6 +105,8 @@ mod tests {
     fn no_padding_and_wide_fields_aligned() {
         assert_eq!((size_of::<wfmm_session_options>(), wfmm_session_options::WIDE_FROM), (24, 16));
         assert_eq!((size_of::<wfmm_plan_options>(), wfmm_plan_options::WIDE_FROM), (104, 32));
+        assert_eq!((size_of::<wfmm_flow_options>(), wfmm_flow_options::WIDE_FROM), (16 + 8 * 16, 16));
+        assert_eq!((size_of::<wfmm_diagnostics>(), wfmm_diagnostics::WIDE_FROM), (8 + 8 * 15, 8));
         assert_eq!((size_of::<wfmm_report>(), wfmm_report::WIDE_FROM), (24 + 8 * (6 + 16 + 1), 24));
     }
 
