@@ -72,9 +72,11 @@ module wakefmm
   public :: wfmm_flow_diagnostics
   public :: wfmm_flow_get
   public :: wfmm_flow_get_connectivity
+  public :: wfmm_flow_load
   public :: wfmm_flow_options_init
   public :: wfmm_flow_remove
   public :: wfmm_flow_report
+  public :: wfmm_flow_save
   public :: wfmm_flow_set_bound_segments
   public :: wfmm_flow_set_dust
   public :: wfmm_flow_set_filaments
@@ -133,6 +135,7 @@ module wakefmm
   public :: WFMM_ERR_MEMORY
   public :: WFMM_ERR_SHAPE
   public :: WFMM_ERR_CALLBACK
+  public :: WFMM_ERR_FILE
   public :: WFMM_ERR_NO_DEVICE
   public :: WFMM_ERR_HOST_MEMORY
   public :: WFMM_ERR_DEVICE_MEMORY
@@ -258,6 +261,8 @@ module wakefmm
   integer, parameter :: WFMM_ERR_SHAPE = 15
   !> The host's velocity callback of a flow stopped the step with a number that is no status from 1 to 199.
   integer, parameter :: WFMM_ERR_CALLBACK = 16
+  !> A file that cannot be read or written, or is no whole checkpoint of a flow.
+  integer, parameter :: WFMM_ERR_FILE = 17
   !> There is a driver, but no usable GPU, or none of the number asked for.
   integer, parameter :: WFMM_ERR_NO_DEVICE = 100
   !> Out of host memory.
@@ -1260,6 +1265,21 @@ module wakefmm
       import
       type(c_ptr), value :: flow
       type(wfmm_diagnostics), intent(inout) :: diagnostics
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_save(flow, path) bind(c, name="wfmm_flow_save") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      character(kind=c_char), intent(in) :: path(*)
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_load(session, path, out) bind(c, name="wfmm_flow_load") result(outcome)
+      import
+      type(c_ptr), value :: session
+      character(kind=c_char), intent(in) :: path(*)
+      type(c_ptr), intent(inout) :: out
       integer(c_int32_t) :: outcome
     end function
 
@@ -2756,6 +2776,35 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_flow_diagnostics(flow%handle, diagnostics)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Writes the whole flow to a file, which wfmm_flow_load reads: an .npz container of NumPy's arrays, its members are
+  !> in the manual.
+  subroutine wfmm_flow_save(flow, path, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    character(len=*), intent(in) :: path
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_flow_save(flow%handle, trim(path)//c_null_char)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Makes a flow from a file of wfmm_flow_save, with its options.
+  subroutine wfmm_flow_load(path, flow, session, ierr)
+    type(wfmm_session), intent(in), optional :: session
+    character(len=*), intent(in) :: path
+    type(wfmm_flow), intent(inout) :: flow
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    type(c_ptr) :: c_session
+
+    status = WFMM_OK
+    c_session = c_null_ptr
+    if (present(session)) c_session = session%handle
+    status = c_wfmm_flow_load(c_session, trim(path)//c_null_char, flow%handle)
     call finish(status, ierr)
   end subroutine
 

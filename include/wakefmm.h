@@ -107,6 +107,11 @@
 #define WFMM_ERR_CALLBACK 16
 
 /**
+ * A file that cannot be read or written, or is no whole checkpoint of a flow.
+ */
+#define WFMM_ERR_FILE 17
+
+/**
  * There is a driver, but no usable GPU, or none of the number asked for.
  */
 #define WFMM_ERR_NO_DEVICE 100
@@ -1516,6 +1521,26 @@ wfmm_status wfmm_diagnostics_init(struct wfmm_diagnostics *diagnostics, size_t s
  * Example: wfmm_flow_diagnostics(f, &d); printf("%g\n", d.linear_impulse[2]);
  */
 wfmm_status wfmm_flow_diagnostics(struct wfmm_flow *flow, struct wfmm_diagnostics *diagnostics);
+
+/**
+ * Writes the whole flow to a file, which wfmm_flow_load reads: an .npz container of NumPy's arrays, its members are in the
+ * manual. A file of that name is replaced when the new one is whole. The velocity callback is not in it. path: NUL-terminated.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _FILE.
+ * Example: wfmm_flow_save(f, "step-1000.npz");
+ */
+wfmm_status wfmm_flow_save(struct wfmm_flow *flow,
+                           const char *path);
+
+/**
+ * Makes a flow from a file of wfmm_flow_save, with its options. session may be NULL: a default session. It goes on where the
+ * saved one was; a velocity callback is set again by the host. path: NUL-terminated.
+ * Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _FILE (missing, cut short, damaged), _TOO_NEW (of a newer
+ * library); those of wfmm_flow_create.
+ * Example: wfmm_flow *f = NULL; if (wfmm_flow_load(NULL, "step-1000.npz", &f)) return 1;
+ */
+wfmm_status wfmm_flow_load(struct wfmm_session *session,
+                           const char *path,
+                           struct wfmm_flow **out);
 
 /**
  * Tells what the last evaluation of the flow's sums did, as wfmm_plan_report; host_bytes has the state too.

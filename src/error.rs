@@ -40,6 +40,8 @@ codes! {
         Shape = 15 => WFMM_ERR_SHAPE,
         /// The host's velocity callback of a flow stopped the step with a number that is no status from 1 to 199.
         Callback = 16 => WFMM_ERR_CALLBACK,
+        /// A file that cannot be read or written, or is no whole checkpoint of a flow.
+        File = 17 => WFMM_ERR_FILE,
         /// There is a driver, but no usable GPU, or none of the number asked for.
         NoDevice = 100 => WFMM_ERR_NO_DEVICE,
         /// Out of host memory.

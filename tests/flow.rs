@@ -22,9 +22,7 @@ fn direct() -> wfmm_plan_options {
 }
 
 fn flow(plan: &wfmm_plan_options, o: &wfmm_flow_options) -> Flow {
-    let plan = PlanOptions::checked(plan).unwrap();
-    let options = FlowOptions::checked(o, &plan).unwrap();
-    Flow::new(session(), plan, options)
+    Flow::new(session(), *plan, *o).unwrap()
 }
 
 fn with(integrator: i32) -> wfmm_flow_options {
@@ -459,4 +457,78 @@ fn elements_come_and_go_between_steps() {
             assert_eq!(a[3 * id..3 * id + 3], b[3 * row..3 * row + 3], "{integrator}, {id}");
         }
     }
+}
+
+/// Every number of a flow.
+fn bits(f: &mut Flow) -> Vec<u64> {
+    let mut all = Vec::new();
+    for (kind, _) in ElementKind::ALL {
+        for (quantity, _) in Quantity::ALL {
+            if f.rows(*kind, *quantity, usize::MAX).is_ok() {
+                all.extend(get(f, *kind, *quantity).into_iter().map(f64::to_bits));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn a_checkpoint_goes_on_bit_for_bit() {
+    let folder = std::env::temp_dir().join(format!("wakefmm-flow-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("flow.npz");
+    for integrator in [WFMM_INTEGRATOR_AB2, WFMM_INTEGRATOR_RK4] {
+        let o = wfmm_flow_options {
+            stretching: WFMM_STRETCHING_MIXED,
+            fluid_viscosity: 1e-5,
+            squire: 1e-3,
+            split_length: 0.3,
+            gravity: [0.0, 0.0, -9.81],
+            restitution: 0.5,
+            ..with(integrator)
+        };
+        let plan = wfmm_plan_options { plane_axis: 3, plane_position: -1.0, core_radius: 0.1, ..direct() };
+        let mut f = flow(&plan, &o);
+        let (points, ends) = ring(20, 1.0, 0.0);
+        add_line(&mut f, &points, &ends, 1.0, 0.1);
+        let (points, strength) = particle_ring(20, 0.7, 0.3, 1.0);
+        add_particles(&mut f, &points, &strength, 0.2);
+        f.put_tracers(Some(Host(&points[..])), true).unwrap();
+        let (d, rho) = (vec![1e-4; 20], vec![2000.0; 20]);
+        let dust =
+            DustArrays { position: Host(&points[..]), velocity: None, diameter: Host(&d[..]), density: Host(&rho[..]) };
+        f.put_dust(Some(dust), true).unwrap();
+        f.set_free_stream([0.1, 0.0, 0.0]).unwrap();
+        f.advance(0.05, 3).unwrap();
+        f.remove(ElementKind::Tracers, &[4, 9]).unwrap();
+        f.save(&path).unwrap();
+        let mut again = Flow::load(session(), &path).unwrap();
+        assert_eq!((again.time(), bits(&mut again)), (f.time(), bits(&mut f)));
+        for f in [&mut f, &mut again] {
+            f.put_tracers(Some(Host(&[0.0; 3][..])), false).unwrap();
+            f.advance(0.05, 3).unwrap();
+        }
+        assert_eq!((again.time(), bits(&mut again)), (f.time(), bits(&mut f)));
+        let kind = (ElementKind::Tracers, Quantity::Position);
+        assert_eq!(ids(&mut again, kind.0, kind.1), ids(&mut f, kind.0, kind.1));
+        assert_eq!(*ids(&mut again, kind.0, kind.1).last().unwrap(), 20);
+    }
+    // Cut short at any place, or with a bit that differs: no flow, and a file of that name is named.
+    let whole = std::fs::read(&path).unwrap();
+    let cut = folder.join("cut.npz");
+    for length in [0, 1, 100, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&cut, &whole[..length]).unwrap();
+        let e = Flow::load(session(), &cut).map(|_| ()).unwrap_err();
+        assert!(e.status == WFMM_ERR_FILE && e.message.contains("cut.npz"), "{length}: {}", e.message);
+    }
+    let mut damaged = whole.clone();
+    let at = whole.windows(8).position(|w| w == 1e-4f64.to_le_bytes()).unwrap();
+    damaged[at + 3] ^= 1;
+    std::fs::write(&cut, &damaged).unwrap();
+    assert_eq!(Flow::load(session(), &cut).map(|_| ()).unwrap_err().status, WFMM_ERR_FILE);
+    let missing = folder.join("missing").join("x.npz");
+    assert_eq!(Flow::load(session(), &missing).map(|_| ()).unwrap_err().status, WFMM_ERR_FILE);
+    let f = flow(&direct(), &with(0));
+    assert_eq!(f.save(&missing).unwrap_err().status, WFMM_ERR_FILE);
+    std::fs::remove_dir_all(&folder).unwrap();
 }

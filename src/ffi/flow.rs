@@ -1,8 +1,10 @@
 //! Flows: everything but their arrays of reals.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
-use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
+use crate::error::{Error, Result, WFMM_ERR_FILE, WFMM_ERR_UNSUPPORTED};
 use crate::flow::diagnostics::wfmm_diagnostics;
 use crate::flow::options::{ElementKind, FlowOptions, wfmm_flow_options};
 use crate::flow::{Callback, Flow};
@@ -46,6 +48,20 @@ fn on_device<R>(name: &str) -> Result<R> {
     Error::fail(WFMM_ERR_UNSUPPORTED, message)
 }
 
+/// A path of a call.
+///
+/// # Safety
+/// `path` is NULL or ends with a NUL.
+unsafe fn path_of(path: *const c_char) -> Result<PathBuf> {
+    not_null("path", path)?;
+    // Not NULL; the caller vouches for its end.
+    let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
+    if bytes.is_empty() {
+        return Error::fail(WFMM_ERR_FILE, "path is empty");
+    }
+    Ok(OsStr::from_bytes(bytes).into())
+}
+
 /// The host's function as the flow calls it.
 fn callback_of(function: wfmm_velocity_fn, user: *mut c_void) -> Option<Callback> {
     let function = function?;
@@ -77,12 +93,14 @@ api! {
         #[optional] options: *const wfmm_flow_options, out: *mut *mut wfmm_flow,
     ) {
         let out = unsafe { output("out", out) }?;
-        let sums = PlanOptions::checked(&unsafe { structs::read("plan_options", plan_options) }?)?;
-        let options = FlowOptions::checked(&unsafe { structs::read("options", options) }?, &sums)?;
+        let sums = unsafe { structs::read("plan_options", plan_options) }?;
+        let options = unsafe { structs::read("options", options) }?;
+        // Before a session is made.
+        FlowOptions::checked(&options, &PlanOptions::checked(&sums)?)?;
         enough_memory()?;
         let session = if session.is_null() { Session::default_session()? } else { SESSIONS.get(session)? };
         session.alive()?;
-        *out = FLOWS.insert(FlowCell::new(Flow::new(session, sums, options)));
+        *out = FLOWS.insert(FlowCell::new(Flow::new(session, sums, options)?));
         Ok(())
     }
 
@@ -212,6 +230,30 @@ api! {
         structs::check_size("diagnostics", size)?;
         let value = with_flow(flow, Flow::diagnostics)?;
         unsafe { structs::write("diagnostics", diagnostics, size, value) }
+    }
+
+    /// Writes the whole flow to a file, which `wfmm_flow_load` reads: an `.npz` container of NumPy's arrays, its members are in the
+    /// manual. A file of that name is replaced when the new one is whole. The velocity callback is not in it. `path`: NUL-terminated.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _FILE.
+    /// Example: `wfmm_flow_save(f, "step-1000.npz");`
+    fn wfmm_flow_save(flow: *mut wfmm_flow, path: *const c_char) {
+        let path = unsafe { path_of(path) }?;
+        with_flow(flow, |flow| flow.save(&path))
+    }
+
+    /// Makes a flow from a file of `wfmm_flow_save`, with its options. `session` may be NULL: a default session. It goes on where the
+    /// saved one was; a velocity callback is set again by the host. `path`: NUL-terminated.
+    /// Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _FILE (missing, cut short, damaged), _TOO_NEW (of a newer
+    /// library); those of `wfmm_flow_create`.
+    /// Example: `wfmm_flow *f = NULL; if (wfmm_flow_load(NULL, "step-1000.npz", &f)) return 1;`
+    fn wfmm_flow_load(#[optional] session: *mut wfmm_session, path: *const c_char, out: *mut *mut wfmm_flow) {
+        let out = unsafe { output("out", out) }?;
+        let path = unsafe { path_of(path) }?;
+        enough_memory()?;
+        let session = if session.is_null() { Session::default_session()? } else { SESSIONS.get(session)? };
+        session.alive()?;
+        *out = FLOWS.insert(FlowCell::new(Flow::load(session, &path)?));
+        Ok(())
     }
 
     /// Tells what the last evaluation of the flow's sums did, as `wfmm_plan_report`; `host_bytes` has the state too.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   edit      set, add, remove                step        one step: rates of all that moves, dust, the new state
-//!   query     get, velocity at points         diagnostics invariants and norms
+//!   query     get, velocity at points         diagnostics invariants and norms     checkpoint, npy   files
 //!      │                                         │
 //!   sums      U at points: one plan, free stream, the host's callback      integrate  Euler, AB2, RK3, RK4
 //!      │                                         │
@@ -12,11 +12,13 @@
 //! The state is in host memory, in double precision; the sums go through a plan, which runs them on what the session has.
 //! Equations: docs/flow.md.
 
+mod checkpoint;
 pub mod diagnostics;
 mod dust;
 pub mod edit;
 mod filaments;
 mod integrate;
+mod npy;
 pub mod options;
 mod query;
 pub mod state;
@@ -27,12 +29,12 @@ mod vector;
 use std::sync::Arc;
 
 use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_VALUE};
-use crate::options::PlanOptions;
+use crate::options::{PlanOptions, wfmm_plan_options};
 use crate::report::Report;
 use crate::session::Session;
 
 use integrate::History;
-use options::{ElementKind, FlowOptions};
+use options::{ElementKind, FlowOptions, wfmm_flow_options};
 use state::State;
 use sums::Sums;
 
@@ -40,6 +42,8 @@ pub use sums::Callback;
 
 pub struct Flow {
     session: Arc<Session>,
+    /// Options as they were given, for checkpoints.
+    given: (wfmm_plan_options, wfmm_flow_options),
     plan_options: PlanOptions,
     options: FlowOptions,
     state: State,
@@ -51,10 +55,15 @@ pub struct Flow {
 }
 
 impl Flow {
-    pub fn new(session: Arc<Session>, plan_options: PlanOptions, options: FlowOptions) -> Self {
+    /// A flow without elements.
+    pub fn new(session: Arc<Session>, sums: wfmm_plan_options, motion: wfmm_flow_options) -> Result<Self> {
+        let plan_options = PlanOptions::checked(&sums)?;
+        let options = FlowOptions::checked(&motion, &plan_options)?;
+        let given = (sums, motion);
         let sums = Sums::new(session.clone(), &plan_options);
         let (state, history, velocities) = (State::default(), None, None);
-        Self { session, plan_options, options, state, sums, history, largest_displacement: 0.0, velocities }
+        let largest_displacement = 0.0;
+        Ok(Self { session, given, plan_options, options, state, sums, history, largest_displacement, velocities })
     }
 
     pub fn session(&self) -> &Arc<Session> {

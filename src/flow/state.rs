@@ -241,6 +241,47 @@ impl State {
         number(&mut self.filaments.id, more.ends.len(), &mut self.next[ElementKind::Filaments as usize]);
     }
 
+    /// The next identities of elements by kind, and of points of filaments and bound segments.
+    pub fn next_identities(&self) -> ([i64; 5], [i64; 2]) {
+        (self.next, self.next_point)
+    }
+
+    pub fn set_next_identities(&mut self, next: [i64; 5], next_point: [i64; 2]) {
+        (self.next, self.next_point) = (next, next_point);
+    }
+
+    /// What arrays that come from outside contradict, if they do.
+    pub fn inconsistency(&self) -> Option<String> {
+        let part = |part| self.moving.part(part);
+        let (n, dust) = (self.particle_id.len(), self.dust.id.len());
+        let lengths = [
+            ("particle_position", part(Part::ParticlePosition).len(), 3 * n),
+            ("particle_strength", part(Part::ParticleStrength).len(), 3 * n),
+            ("particle_core_radius_squared", part(Part::ParticleCore2).len(), n),
+            ("tracer_position", part(Part::TracerPosition).len(), 3 * self.tracer_id.len()),
+            ("dust_position", self.dust.position.len(), 3 * dust),
+            ("dust_velocity", self.dust.velocity.len(), 3 * dust),
+            ("dust_diameter", self.dust.diameter.len(), dust),
+            ("dust_density", self.dust.density.len(), dust),
+        ];
+        if let Some((name, have, want)) = lengths.into_iter().find(|(_, have, want)| have != want) {
+            return Some(format!("member {name} has {have} numbers; {want} are needed"));
+        }
+        let numbers = [&self.bound_points, &self.dust.position, &self.dust.velocity];
+        let finite = numbers.into_iter().all(|v| v.iter().all(|x| x.is_finite())) && self.moving.is_finite();
+        let positive = |v: &[f64]| v.iter().all(|x| *x > 0.0 && x.is_finite());
+        if !finite || !positive(&self.dust.diameter) || !positive(&self.dust.density) || !self.time.is_finite() {
+            return Some("a number is not finite, or a diameter or density not positive".into());
+        }
+        let ids = [(&self.particle_id, self.next[0]), (&self.tracer_id, self.next[3]), (&self.dust.id, self.next[4])];
+        if !ids.into_iter().all(|(ids, next)| ascend(ids, next)) {
+            return Some("identities do not ascend".into());
+        }
+        let filaments = self.filaments.inconsistency(part(Part::PointPosition), self.next[1], self.next_point[0]);
+        let bound = || self.bound.inconsistency(&self.bound_points, self.next[2], self.next_point[1]);
+        filaments.or_else(bound).map(|why| format!("segments: {why}"))
+    }
+
     /// Bytes of all arrays.
     pub fn bytes(&self) -> u64 {
         let numbers: usize = PARTS.iter().map(|(part, _)| self.moving.part(*part).len()).sum();
@@ -251,7 +292,28 @@ impl State {
     }
 }
 
+/// Whether identities ascend, below the next one.
+fn ascend(ids: &[i64], next: i64) -> bool {
+    ids.is_sorted_by(|a, b| a < b) && ids.last().is_none_or(|last| *last < next)
+}
+
 impl Lines {
+    fn inconsistency(&self, points: &[f64], next: i64, next_point: i64) -> Option<&'static str> {
+        let (n, n_points) = (self.id.len(), self.point_id.len());
+        let good = |v: &[f64]| v.iter().all(|x| x.is_finite());
+        if [self.ends.len(), self.circulation.len(), self.core.len()] != [n; 3] || points.len() != 3 * n_points {
+            Some("arrays differ in length")
+        } else if !self.ends.iter().flatten().all(|e| usize::try_from(*e).is_ok_and(|e| e < n_points)) {
+            Some("an end is no point")
+        } else if !good(&self.circulation) || !good(&self.core) || self.core.iter().any(|c| *c < 0.0) {
+            Some("a number is not finite, or a core radius negative")
+        } else if !ascend(&self.id, next) || !ascend(&self.point_id, next_point) {
+            Some("identities do not ascend")
+        } else {
+            None
+        }
+    }
+
     fn clear(&mut self) {
         self.ends.clear();
         self.circulation.clear();

@@ -1,5 +1,7 @@
 /* Flows: elements of every kind come, move and go, and every kind of bad input, after which the flow is as it was.
    Twin: tests/fortran/flow.f90. */
+#include <unistd.h>
+
 #include "check.h"
 
 enum { H = WFMM_MEMORY_HOST, N = 40 };
@@ -319,6 +321,36 @@ static void a_flow_keeps_its_session(void) {
     OK(wfmm_flow_destroy(&f));
 }
 
+static void a_flow_is_saved_and_goes_on(void) {
+    wfmm_flow *f = new_flow(), *g = NULL;
+    char path[64];
+    double a[3 * N], b[3 * N], t;
+    snprintf(path, sizeof path, "/tmp/wakefmm-flow-%d.npz", (int)getpid());
+    OK(wfmm_flow_set_filaments_f64(f, N, ring, N, 2, ends, gammas, cores, H));
+    OK(wfmm_flow_advance(f, 0.1, 2));
+    OK(wfmm_flow_save(f, path));
+    OK(wfmm_flow_load(NULL, path, &g));
+    OK(wfmm_flow_advance(f, 0.1, 2));
+    OK(wfmm_flow_advance(g, 0.1, 2));
+    OK(wfmm_flow_time(g, &t, NULL));
+    OK(wfmm_flow_get_f64(f, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, N, a, NULL, H));
+    OK(wfmm_flow_get_f64(g, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, N, b, NULL, H));
+    CHECK(!memcmp(a, b, sizeof a) && close_to(t, 0.4, 1e-15));
+    OK(wfmm_flow_destroy(&g));
+    FILE *file = fopen(path, "w");
+    CHECK(file && fputs("no checkpoint", file) >= 0 && !fclose(file));
+    EXPECT(wfmm_flow_load(NULL, path, &g), WFMM_ERR_FILE, path);
+    CHECK(g == NULL && remove(path) == 0);
+    EXPECT(wfmm_flow_load(NULL, path, &g), WFMM_ERR_FILE, path);
+    EXPECT(wfmm_flow_load(NULL, NULL, &g), WFMM_ERR_NULL, "path");
+    EXPECT(wfmm_flow_load(NULL, path, NULL), WFMM_ERR_NULL, "out");
+    EXPECT(wfmm_flow_save(f, NULL), WFMM_ERR_NULL, "path");
+    EXPECT(wfmm_flow_save(f, ""), WFMM_ERR_FILE, "empty");
+    EXPECT(wfmm_flow_save(f, "/nowhere/at/all.npz"), WFMM_ERR_FILE, "/nowhere");
+    EXPECT(wfmm_flow_save(NULL, path), WFMM_ERR_NULL, "flow");
+    OK(wfmm_flow_destroy(&f));
+}
+
 int main(void) {
     fill();
     a_ring_carries_tracers();
@@ -329,5 +361,6 @@ int main(void) {
     bad_handles();
     bad_arrays();
     a_flow_keeps_its_session();
+    a_flow_is_saved_and_goes_on();
     return finish("flow");
 }

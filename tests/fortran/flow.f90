@@ -47,6 +47,7 @@ program flows
   call particles_bound_segments_and_dust()
   call filaments_are_added_and_cut()
   call the_host_adds_its_velocity()
+  call a_flow_is_saved_and_goes_on()
   call bad_input()
   call finish('flow')
 
@@ -174,6 +175,30 @@ contains
     call wfmm_flow_advance(flow, 0.25_dp, 2)
     call wfmm_flow_get(flow, WFMM_KIND_TRACERS, WFMM_QUANTITY_POSITION, x)
     call check(close_to(x(1, 1), 0.5_dp, 1e-15_dp), 'blown')
+    call wfmm_flow_destroy(flow)
+  end subroutine
+
+  subroutine a_flow_is_saved_and_goes_on()
+    character(len=*), parameter :: PATH = '/tmp/wakefmm-flow-fortran.npz'
+    type(wfmm_flow) :: flow, again
+    real(dp) :: a(3, N), b(3, N)
+    integer :: ierr, unit
+
+    call new_flow(flow)
+    call wfmm_flow_set_filaments(flow, ring, ends, gammas, core_radius=cores)
+    call wfmm_flow_advance(flow, 0.1_dp, 2)
+    call wfmm_flow_save(flow, PATH)
+    call wfmm_flow_load(again, PATH)
+    call wfmm_flow_advance(flow, 0.1_dp, 2)
+    call wfmm_flow_advance(again, 0.1_dp, 2)
+    call wfmm_flow_get(flow, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, a)
+    call wfmm_flow_get(again, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, b)
+    call check(all(a == b), 'goes on bit for bit')
+    call wfmm_flow_destroy(again)
+    open (newunit=unit, file=PATH)
+    close (unit, status='delete')
+    call wfmm_flow_load(again, PATH, ierr=ierr)
+    call expect(ierr, WFMM_ERR_FILE, PATH)
     call wfmm_flow_destroy(flow)
   end subroutine
 

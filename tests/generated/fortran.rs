@@ -118,6 +118,8 @@ enum Role {
     Number,
     Result,
     Text,
+    /// A text that is handed over.
+    Path,
     /// Capacity and length of a text.
     OfText,
     Size,
@@ -142,6 +144,7 @@ fn role(f: &Function, at: usize) -> Role {
         "i32" | "i64" | "u64" | "f64" => Role::Number,
         "*mut i32" | "*mut i64" | "*mut u64" | "*mut f32" | "*mut f64" => Role::Result,
         "*mut c_char" => Role::Text,
+        "*const c_char" => Role::Path,
         "usize" if after_text(1) => Role::OfText,
         "*mut usize" if after_text(2) => Role::OfText,
         "usize" => Role::Size,
@@ -427,6 +430,11 @@ impl Procedure<'_> {
                 parts.after.push("text = ''".into());
                 parts.after.push("if (status == WFMM_OK) text = from_c(c_text, length)".into());
             }
+            Role::Path => parts.required(
+                &name,
+                format!("character(len=*), intent(in) :: {name}"),
+                format!("trim({name})//c_null_char"),
+            ),
             Role::OfText => {
                 parts.actual.push(if a.ty == "usize" { "int(TEXT_LENGTH, c_size_t)" } else { "length" }.into())
             }
