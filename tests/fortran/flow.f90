@@ -188,7 +188,7 @@ contains
     call wfmm_flow_set_filaments(flow, ring, ends, gammas, core_radius=cores)
     call wfmm_flow_advance(flow, 0.1_dp, 2)
     call wfmm_flow_save(flow, PATH)
-    call wfmm_flow_load(again, PATH)
+    call wfmm_flow_load(PATH, again)
     call wfmm_flow_advance(flow, 0.1_dp, 2)
     call wfmm_flow_advance(again, 0.1_dp, 2)
     call wfmm_flow_get(flow, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, a)
@@ -197,7 +197,7 @@ contains
     call wfmm_flow_destroy(again)
     open (newunit=unit, file=PATH)
     close (unit, status='delete')
-    call wfmm_flow_load(again, PATH, ierr=ierr)
+    call wfmm_flow_load(PATH, again, ierr=ierr)
     call expect(ierr, WFMM_ERR_FILE, PATH)
     call wfmm_flow_destroy(flow)
   end subroutine
