@@ -41,6 +41,10 @@
 !> stay until wfmm_plan_wait: a temporary would be gone.
 !> A report's seconds are indexed by WFMM_PASS_*: report%seconds(WFMM_PASS_TREE).
 !> A plan serves one thread at a time; threads may have a plan each.
+!> Elements that move: type(wfmm_flow), wfmm_flow_create, wfmm_flow_set_*, wfmm_flow_advance(flow, dt, steps), wfmm_flow_get. The
+!> values of wfmm_flow_get are (3, n) for positions, strengths and velocities, (n) for all else. A velocity callback is a
+!> bind(c) function of (time, n, position, velocity, memory, stream, user), all by value but the two arrays (3, n):
+!> call wfmm_flow_set_velocity_callback(flow, c_funloc(gust)).
 module wakefmm
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: error_unit
@@ -51,8 +55,37 @@ module wakefmm
   public :: wfmm_session_options
   public :: wfmm_plan_options
   public :: wfmm_report
+  public :: wfmm_flow_options
+  public :: wfmm_diagnostics
   public :: wfmm_session
   public :: wfmm_plan
+  public :: wfmm_flow
+  public :: wfmm_diagnostics_init
+  public :: wfmm_flow_add_dust
+  public :: wfmm_flow_add_filaments
+  public :: wfmm_flow_add_particles
+  public :: wfmm_flow_add_tracers
+  public :: wfmm_flow_advance
+  public :: wfmm_flow_counts
+  public :: wfmm_flow_create
+  public :: wfmm_flow_destroy
+  public :: wfmm_flow_diagnostics
+  public :: wfmm_flow_get
+  public :: wfmm_flow_get_connectivity
+  public :: wfmm_flow_load
+  public :: wfmm_flow_options_init
+  public :: wfmm_flow_remove
+  public :: wfmm_flow_report
+  public :: wfmm_flow_save
+  public :: wfmm_flow_set_bound_segments
+  public :: wfmm_flow_set_dust
+  public :: wfmm_flow_set_filaments
+  public :: wfmm_flow_set_free_stream
+  public :: wfmm_flow_set_particles
+  public :: wfmm_flow_set_tracers
+  public :: wfmm_flow_set_velocity_callback
+  public :: wfmm_flow_time
+  public :: wfmm_flow_velocity
   public :: wfmm_induce_particles
   public :: wfmm_induce_segments
   public :: wfmm_log_set
@@ -101,6 +134,8 @@ module wakefmm
   public :: WFMM_ERR_OVERLAP
   public :: WFMM_ERR_MEMORY
   public :: WFMM_ERR_SHAPE
+  public :: WFMM_ERR_CALLBACK
+  public :: WFMM_ERR_FILE
   public :: WFMM_ERR_NO_DEVICE
   public :: WFMM_ERR_HOST_MEMORY
   public :: WFMM_ERR_DEVICE_MEMORY
@@ -128,6 +163,8 @@ module wakefmm
   public :: WFMM_METHOD_DIRECT
   public :: WFMM_METHOD_FMM
   public :: WFMM_METHOD_TREECODE
+  public :: WFMM_EXPANSION_HARMONICS
+  public :: WFMM_EXPANSION_PSEUDO_PARTICLES
   public :: WFMM_PRECISION_ARRAYS
   public :: WFMM_PRECISION_F32
   public :: WFMM_PRECISION_F64
@@ -160,6 +197,33 @@ module wakefmm
   public :: WFMM_PASS_M2P
   public :: WFMM_PASS_P2L
   public :: WFMM_PASS_COUNT
+  public :: WFMM_KIND_PARTICLES
+  public :: WFMM_KIND_FILAMENTS
+  public :: WFMM_KIND_BOUND_SEGMENTS
+  public :: WFMM_KIND_TRACERS
+  public :: WFMM_KIND_DUST
+  public :: WFMM_QUANTITY_POSITION
+  public :: WFMM_QUANTITY_STRENGTH
+  public :: WFMM_QUANTITY_CORE_RADIUS
+  public :: WFMM_QUANTITY_VELOCITY
+  public :: WFMM_QUANTITY_CIRCULATION
+  public :: WFMM_QUANTITY_DIAMETER
+  public :: WFMM_QUANTITY_DENSITY
+  public :: WFMM_INTEGRATOR_EULER
+  public :: WFMM_INTEGRATOR_AB2
+  public :: WFMM_INTEGRATOR_RK3
+  public :: WFMM_INTEGRATOR_RK4
+  public :: WFMM_STRETCHING_NONE
+  public :: WFMM_STRETCHING_CLASSICAL
+  public :: WFMM_STRETCHING_TRANSPOSE
+  public :: WFMM_STRETCHING_MIXED
+  public :: WFMM_SPREADING_NONE
+  public :: WFMM_SPREADING_CORES
+  public :: WFMM_REASON_KNOWN
+  public :: WFMM_REASON_KERNEL
+  public :: WFMM_REASON_SEGMENTS
+  public :: WFMM_REASON_TOO_MANY
+  public :: WFMM_REASON_SINGULAR
 
   !> What a function of the C API returns. 1..=99: the caller's error, nothing changed; 100..=199: a resource is missing,
   !> may be retried; negative: the object is unusable, only destroy is allowed. Numbers are never reused.
@@ -167,7 +231,7 @@ module wakefmm
   integer, parameter :: WFMM_OK = 0
   !> A pointer is NULL where an array or an output is needed.
   integer, parameter :: WFMM_ERR_NULL = 1
-  !> A handle that is not, or no longer, a live session or plan.
+  !> A handle that is not, or no longer, a live session, plan or flow.
   integer, parameter :: WFMM_ERR_HANDLE = 2
   !> A count or size that is negative, too large or not the expected one.
   integer, parameter :: WFMM_ERR_COUNT = 3
@@ -181,7 +245,7 @@ module wakefmm
   integer, parameter :: WFMM_ERR_INDEX = 7
   !> Called too early: sources or targets have not been set.
   integer, parameter :: WFMM_ERR_STATE = 8
-  !> Another thread is using this plan.
+  !> Another thread is using this plan or flow.
   integer, parameter :: WFMM_ERR_BUSY = 9
   !> An option struct is newer than this library and uses what it does not know.
   integer, parameter :: WFMM_ERR_TOO_NEW = 10
@@ -195,6 +259,10 @@ module wakefmm
   integer, parameter :: WFMM_ERR_MEMORY = 14
   !> An array of Fortran or C++ is smaller than the count it goes with.
   integer, parameter :: WFMM_ERR_SHAPE = 15
+  !> The host's velocity callback of a flow stopped the step with a number that is no status from 1 to 199.
+  integer, parameter :: WFMM_ERR_CALLBACK = 16
+  !> A file that cannot be read or written, or is no whole checkpoint of a flow.
+  integer, parameter :: WFMM_ERR_FILE = 17
   !> There is a driver, but no usable GPU, or none of the number asked for.
   integer, parameter :: WFMM_ERR_NO_DEVICE = 100
   !> Out of host memory.
@@ -205,7 +273,7 @@ module wakefmm
   integer, parameter :: WFMM_ERR_THREADS = 103
   !> The driver is missing, too old, or refused.
   integer, parameter :: WFMM_ERR_DRIVER = 104
-  !> Not built (WFMM_METHOD_TREECODE).
+  !> Not built: the message says what, and what to use in its place.
   integer, parameter :: WFMM_ERR_UNSUPPORTED = 105
   !> An internal error was stopped at the boundary.
   integer, parameter :: WFMM_ERR_INTERNAL = -1
@@ -254,6 +322,11 @@ module wakefmm
   !> Reserved: multipoles at the targets, no local expansions. Not built: prepare, evaluate and check return
   !> WFMM_ERR_UNSUPPORTED.
   integer, parameter :: WFMM_METHOD_TREECODE = 3
+  !> What the far field is expanded in.
+  !> Solid harmonics.
+  integer, parameter :: WFMM_EXPANSION_HARMONICS = 0
+  !> Reserved: pseudo-particles on spheres. Not built: plans are refused with WFMM_ERR_UNSUPPORTED.
+  integer, parameter :: WFMM_EXPANSION_PSEUDO_PARTICLES = 1
   !> Precision of the computation.
   !> That of the arrays: double as soon as one array that was handed over is double, else single.
   integer, parameter :: WFMM_PRECISION_ARRAYS = 0
@@ -324,6 +397,66 @@ module wakefmm
   integer, parameter :: WFMM_PASS_P2L = 12
   !> Length of seconds in a report; places without a WFMM_PASS_* name are 0.
   integer, parameter :: WFMM_PASS_COUNT = 16
+  !> Elements of a flow.
+  !> Vortex particles: position, strength, core radius.
+  integer, parameter :: WFMM_KIND_PARTICLES = 0
+  !> Vortex filaments: segments whose points move; the circulation is kept.
+  integer, parameter :: WFMM_KIND_FILAMENTS = 1
+  !> Segments that induce and do not move: the host sets them again.
+  integer, parameter :: WFMM_KIND_BOUND_SEGMENTS = 2
+  !> Points that move with the fluid.
+  integer, parameter :: WFMM_KIND_TRACERS = 3
+  !> Inertial parcels: drag, gravity, buoyancy, ground contact.
+  integer, parameter :: WFMM_KIND_DUST = 4
+  !> What wfmm_flow_get_* returns.
+  !> Three a row: a particle, tracer, parcel, or a point of filaments or bound segments.
+  integer, parameter :: WFMM_QUANTITY_POSITION = 0
+  !> Three a row: strength of particles.
+  integer, parameter :: WFMM_QUANTITY_STRENGTH = 1
+  !> One a row: core radius of particles and segments.
+  integer, parameter :: WFMM_QUANTITY_CORE_RADIUS = 2
+  !> Three a row, as the position: that of the fluid at the present time, of dust its own.
+  integer, parameter :: WFMM_QUANTITY_VELOCITY = 3
+  !> One a segment.
+  integer, parameter :: WFMM_QUANTITY_CIRCULATION = 4
+  !> One a parcel of dust.
+  integer, parameter :: WFMM_QUANTITY_DIAMETER = 5
+  !> One a parcel of dust.
+  integer, parameter :: WFMM_QUANTITY_DENSITY = 6
+  !> How a flow steps in time.
+  !> Order 1, one evaluation a step.
+  integer, parameter :: WFMM_INTEGRATOR_EULER = 0
+  !> Adams-Bashforth, order 2, one evaluation a step, two where an element has no last step. Steps may differ.
+  integer, parameter :: WFMM_INTEGRATOR_AB2 = 1
+  !> Low-storage Runge-Kutta, order 3, three evaluations a step.
+  integer, parameter :: WFMM_INTEGRATOR_RK3 = 2
+  !> Runge-Kutta, order 4, four evaluations a step; the default.
+  integer, parameter :: WFMM_INTEGRATOR_RK4 = 3
+  !> How the strength a of particles follows the velocity gradient J, J_ij = du_i/dx_j.
+  !> Strengths are constant; the default.
+  integer, parameter :: WFMM_STRETCHING_NONE = 0
+  !> da_i/dt = J_ij a_j.
+  integer, parameter :: WFMM_STRETCHING_CLASSICAL = 1
+  !> da_i/dt = J_ji a_j: keeps the sum of a.
+  integer, parameter :: WFMM_STRETCHING_TRANSPOSE = 2
+  !> Half of each.
+  integer, parameter :: WFMM_STRETCHING_MIXED = 3
+  !> How viscosity acts on particles.
+  !> Not at all; the default.
+  integer, parameter :: WFMM_SPREADING_NONE = 0
+  !> Cores spread: d(c^2)/dt = 2 viscosity. Gaussian cores only (WFMM_REG_GAUSS_ERF).
+  integer, parameter :: WFMM_SPREADING_CORES = 1
+  !> Why a diagnostic is NaN.
+  !> It is a number.
+  integer, parameter :: WFMM_REASON_KNOWN = 0
+  !> Particles have another core than GAUSS_ERF.
+  integer, parameter :: WFMM_REASON_KERNEL = 1
+  !> There are filaments or bound segments.
+  integer, parameter :: WFMM_REASON_SEGMENTS = 2
+  !> Every pair is summed, and there are more than 8,192 particles.
+  integer, parameter :: WFMM_REASON_TOO_MANY = 3
+  !> A particle has no core: its energy and enstrophy are infinite.
+  integer, parameter :: WFMM_REASON_SINGULAR = 4
 
   !> Version of the binary interface that this module was written for.
   integer, parameter :: WFMM_MODULE_ABI_VERSION = 1
@@ -347,7 +480,7 @@ module wakefmm
   !> Options of a plan.
   type, bind(c) :: wfmm_plan_options
     !> Size of this struct as the caller knows it.
-    integer(c_int32_t) :: struct_size = 64
+    integer(c_int32_t) :: struct_size = 104
     !> WFMM_METHOD_*; default AUTO.
     integer(c_int32_t) :: method = 0
     !> WFMM_PRECISION_* of the computation; default ARRAYS.
@@ -373,6 +506,16 @@ module wakefmm
     real(c_double) :: core_radius = 0e0_c_double
     !> WFMM_FLAG_*, or-ed; default 0.
     integer(c_int64_t) :: flags = 0
+    !> Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources
+    !> are implied, with their cores; targets below the plane get the mirrored field. Charges have images of the same
+    !> sign. With a plane targets and outputs must be in host memory; sources may be in device memory.
+    integer(c_int32_t) :: plane_axis = 0
+    !> WFMM_EXPANSION_*; default HARMONICS. PSEUDO_PARTICLES is not built: WFMM_ERR_UNSUPPORTED.
+    integer(c_int32_t) :: expansion = 0
+    !> Where the plane is on its axis, length units of the positions; default 0.
+    real(c_double) :: plane_position = 0e0_c_double
+    !> Period along x, y and z; 0, the default: open. Other values are not built: WFMM_ERR_UNSUPPORTED.
+    real(c_double) :: period(3) = 0e0_c_double
   end type
 
   !> What the last evaluation of a plan did.
@@ -410,6 +553,69 @@ module wakefmm
     integer(c_int64_t) :: core_pairs = 0
   end type
 
+  !> Options of a flow.
+  type, bind(c) :: wfmm_flow_options
+    !> Size of this struct as the caller knows it.
+    integer(c_int32_t) :: struct_size = 144
+    !> WFMM_INTEGRATOR_*; default RK4.
+    integer(c_int32_t) :: integrator = 3
+    !> WFMM_STRETCHING_* of particles; default NONE.
+    integer(c_int32_t) :: stretching = 0
+    !> WFMM_SPREADING_* of particles; default NONE.
+    integer(c_int32_t) :: spreading = 0
+    !> Kinematic viscosity, length^2/time; default 0. Cores of filaments grow with it: d(c^2)/dt = 4 x 1.25643
+    !> (viscosity + squire |circulation|), less what strain at constant c^2 length takes.
+    real(c_double) :: viscosity = 0e0_c_double
+    !> Squire's factor of |circulation| in the growth of filament cores; default 0.
+    real(c_double) :: squire = 0e0_c_double
+    !> Reserved: the core radius above which particles are interpolated again. Not built: other than 0 is
+    !> WFMM_ERR_UNSUPPORTED.
+    real(c_double) :: core_limit = 0e0_c_double
+    !> Filament segments that are longer after a step are split into equal pieces; 0, the default: never.
+    real(c_double) :: split_length = 0e0_c_double
+    !> Acceleration of dust by gravity, length/time^2; default 0.
+    real(c_double) :: gravity(3) = 0e0_c_double
+    !> Density of the fluid, for buoyancy and Reynolds number of dust; default 0: neither.
+    real(c_double) :: fluid_density = 0e0_c_double
+    !> Dynamic viscosity of the fluid, for the drag of dust; default 0: dust is refused.
+    real(c_double) :: fluid_viscosity = 0e0_c_double
+    !> What of its normal velocity dust keeps, reversed, where it meets the ground plane, 0 to 1; default 0.
+    real(c_double) :: restitution = 0e0_c_double
+    !> What of its tangential velocity dust loses there, 0 to 1; default 0.
+    real(c_double) :: friction = 0e0_c_double
+    !> 0.
+    real(c_double) :: reserved(4) = 0e0_c_double
+    !> No flag is defined yet: 0.
+    integer(c_int64_t) :: flags = 0
+  end type
+
+  !> Invariants and norms of a flow.
+  type, bind(c) :: wfmm_diagnostics
+    !> Size of this struct as the caller knows it.
+    integer(c_int32_t) :: struct_size = 128
+    !> WFMM_REASON_*: why energy, enstrophy and divergence are NaN, or KNOWN.
+    integer(c_int32_t) :: reason = 0
+    !> Time of the flow.
+    real(c_double) :: time = 0
+    !> Sum of a over particles and of circulation times length vector over filaments and bound segments.
+    real(c_double) :: total_strength(3) = 0
+    !> Half the sum of x cross a, a as above. With a ground plane only its tangential components are conserved.
+    real(c_double) :: linear_impulse(3) = 0
+    !> A third of the sum of x cross (x cross a). With a ground plane only its normal component is conserved.
+    real(c_double) :: angular_impulse(3) = 0
+    !> Half the integral of u^2, u of the particles; with a ground plane over the half space.
+    real(c_double) :: energy = 0
+    !> Integral of |curl u|^2, likewise.
+    real(c_double) :: enstrophy = 0
+    !> Root of the integral of |omega - curl u|^2 over that of |omega|^2, omega the vorticity that the particles carry:
+    !> what of it is not free of divergence.
+    real(c_double) :: divergence = 0
+    !> The largest speed of what moves at the present time, dust with its own.
+    real(c_double) :: largest_velocity = 0
+    !> The longest way of what moves in the last step.
+    real(c_double) :: largest_displacement = 0
+  end type
+
   !> Back end, device and threads. Any thread may use it.
   type :: wfmm_session
     private
@@ -422,6 +628,58 @@ module wakefmm
     type(c_ptr) :: handle = c_null_ptr
   end type
 
+  !> Vortex elements, tracers and dust that move step by step. One thread at a time; a second caller gets WFMM_ERR_BUSY.
+  type :: wfmm_flow
+    private
+    type(c_ptr) :: handle = c_null_ptr
+  end type
+
+  interface wfmm_flow_add_dust
+    module procedure wfmm_flow_add_dust_f32
+    module procedure wfmm_flow_add_dust_f64
+  end interface
+  interface wfmm_flow_add_filaments
+    module procedure wfmm_flow_add_filaments_f32
+    module procedure wfmm_flow_add_filaments_f64
+  end interface
+  interface wfmm_flow_add_particles
+    module procedure wfmm_flow_add_particles_f32
+    module procedure wfmm_flow_add_particles_f64
+  end interface
+  interface wfmm_flow_add_tracers
+    module procedure wfmm_flow_add_tracers_f32
+    module procedure wfmm_flow_add_tracers_f64
+  end interface
+  interface wfmm_flow_get
+    module procedure wfmm_flow_get_f32
+    module procedure wfmm_flow_get_scalars_f32
+    module procedure wfmm_flow_get_f64
+    module procedure wfmm_flow_get_scalars_f64
+  end interface
+  interface wfmm_flow_set_bound_segments
+    module procedure wfmm_flow_set_bound_segments_f32
+    module procedure wfmm_flow_set_bound_segments_f64
+  end interface
+  interface wfmm_flow_set_dust
+    module procedure wfmm_flow_set_dust_f32
+    module procedure wfmm_flow_set_dust_f64
+  end interface
+  interface wfmm_flow_set_filaments
+    module procedure wfmm_flow_set_filaments_f32
+    module procedure wfmm_flow_set_filaments_f64
+  end interface
+  interface wfmm_flow_set_particles
+    module procedure wfmm_flow_set_particles_f32
+    module procedure wfmm_flow_set_particles_f64
+  end interface
+  interface wfmm_flow_set_tracers
+    module procedure wfmm_flow_set_tracers_f32
+    module procedure wfmm_flow_set_tracers_f64
+  end interface
+  interface wfmm_flow_velocity
+    module procedure wfmm_flow_velocity_f32
+    module procedure wfmm_flow_velocity_f64
+  end interface
   interface wfmm_induce_particles
     module procedure wfmm_induce_particles_f32
     module procedure wfmm_induce_particles_f64
@@ -917,6 +1175,407 @@ module wakefmm
       integer(c_int32_t) :: outcome
     end function
 
+    function c_wfmm_flow_options_init(options, size) bind(c, name="wfmm_flow_options_init") result(outcome)
+      import
+      type(wfmm_flow_options), intent(inout) :: options
+      integer(c_size_t), value :: size
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_create(session, plan_options, options, out) bind(c, &
+      name="wfmm_flow_create") result(outcome)
+      import
+      type(c_ptr), value :: session
+      type(wfmm_plan_options), intent(in), optional :: plan_options
+      type(wfmm_flow_options), intent(in), optional :: options
+      type(c_ptr), intent(inout) :: out
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_remove(flow, kind, n, identity, memory) bind(c, name="wfmm_flow_remove") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int32_t), value :: kind
+      integer(c_int64_t), value :: n
+      integer(c_int64_t), intent(in) :: identity(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_set_free_stream(flow, velocity) bind(c, name="wfmm_flow_set_free_stream") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      real(c_double), intent(in) :: velocity(*)
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_set_velocity_callback(flow, callback, user) bind(c, &
+      name="wfmm_flow_set_velocity_callback") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      type(c_funptr), value :: callback
+      type(c_ptr), value :: user
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_advance(flow, dt, steps) bind(c, name="wfmm_flow_advance") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      real(c_double), value :: dt
+      integer(c_int64_t), value :: steps
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_time(flow, time, step) bind(c, name="wfmm_flow_time") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      real(c_double), intent(inout), optional :: time
+      integer(c_int64_t), intent(inout), optional :: step
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_counts(flow, kind, elements, points) bind(c, name="wfmm_flow_counts") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int32_t), value :: kind
+      integer(c_int64_t), intent(inout), optional :: elements
+      integer(c_int64_t), intent(inout), optional :: points
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_get_connectivity(flow, kind, capacity, connectivity, memory) bind(c, &
+      name="wfmm_flow_get_connectivity") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int32_t), value :: kind
+      integer(c_int64_t), value :: capacity
+      integer(c_int32_t), intent(inout) :: connectivity(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_diagnostics_init(diagnostics, size) bind(c, name="wfmm_diagnostics_init") result(outcome)
+      import
+      type(wfmm_diagnostics), intent(inout) :: diagnostics
+      integer(c_size_t), value :: size
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_diagnostics(flow, diagnostics) bind(c, name="wfmm_flow_diagnostics") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      type(wfmm_diagnostics), intent(inout) :: diagnostics
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_save(flow, path) bind(c, name="wfmm_flow_save") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      character(kind=c_char), intent(in) :: path(*)
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_load(session, path, out) bind(c, name="wfmm_flow_load") result(outcome)
+      import
+      type(c_ptr), value :: session
+      character(kind=c_char), intent(in) :: path(*)
+      type(c_ptr), intent(inout) :: out
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_report(flow, report) bind(c, name="wfmm_flow_report") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      type(wfmm_report), intent(inout) :: report
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_destroy(flow) bind(c, name="wfmm_flow_destroy") result(outcome)
+      import
+      type(c_ptr), intent(inout) :: flow
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_set_particles_f32(flow, n, position, strength, core_radius, memory) bind(c, &
+      name="wfmm_flow_set_particles_f32") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n
+      real(c_float), intent(in) :: position(*)
+      real(c_float), intent(in) :: strength(*)
+      real(c_float), intent(in), optional :: core_radius(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_set_particles_f64(flow, n, position, strength, core_radius, memory) bind(c, &
+      name="wfmm_flow_set_particles_f64") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n
+      real(c_double), intent(in) :: position(*)
+      real(c_double), intent(in) :: strength(*)
+      real(c_double), intent(in), optional :: core_radius(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_add_particles_f32(flow, n, position, strength, core_radius, memory) bind(c, &
+      name="wfmm_flow_add_particles_f32") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n
+      real(c_float), intent(in) :: position(*)
+      real(c_float), intent(in) :: strength(*)
+      real(c_float), intent(in), optional :: core_radius(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_add_particles_f64(flow, n, position, strength, core_radius, memory) bind(c, &
+      name="wfmm_flow_add_particles_f64") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n
+      real(c_double), intent(in) :: position(*)
+      real(c_double), intent(in) :: strength(*)
+      real(c_double), intent(in), optional :: core_radius(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_set_filaments_f32(flow, n_points, points, n, ld, connectivity, circulation, core_radius, &
+      memory) bind(c, name="wfmm_flow_set_filaments_f32") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n_points
+      real(c_float), intent(in) :: points(*)
+      integer(c_int64_t), value :: n
+      integer(c_int64_t), value :: ld
+      integer(c_int32_t), intent(in) :: connectivity(*)
+      real(c_float), intent(in) :: circulation(*)
+      real(c_float), intent(in), optional :: core_radius(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_set_filaments_f64(flow, n_points, points, n, ld, connectivity, circulation, core_radius, &
+      memory) bind(c, name="wfmm_flow_set_filaments_f64") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n_points
+      real(c_double), intent(in) :: points(*)
+      integer(c_int64_t), value :: n
+      integer(c_int64_t), value :: ld
+      integer(c_int32_t), intent(in) :: connectivity(*)
+      real(c_double), intent(in) :: circulation(*)
+      real(c_double), intent(in), optional :: core_radius(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_add_filaments_f32(flow, n_points, points, n, ld, connectivity, circulation, core_radius, &
+      memory) bind(c, name="wfmm_flow_add_filaments_f32") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n_points
+      real(c_float), intent(in) :: points(*)
+      integer(c_int64_t), value :: n
+      integer(c_int64_t), value :: ld
+      integer(c_int32_t), intent(in) :: connectivity(*)
+      real(c_float), intent(in) :: circulation(*)
+      real(c_float), intent(in), optional :: core_radius(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_add_filaments_f64(flow, n_points, points, n, ld, connectivity, circulation, core_radius, &
+      memory) bind(c, name="wfmm_flow_add_filaments_f64") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n_points
+      real(c_double), intent(in) :: points(*)
+      integer(c_int64_t), value :: n
+      integer(c_int64_t), value :: ld
+      integer(c_int32_t), intent(in) :: connectivity(*)
+      real(c_double), intent(in) :: circulation(*)
+      real(c_double), intent(in), optional :: core_radius(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_set_bound_segments_f32(flow, n_points, points, n, ld, connectivity, circulation, &
+      core_radius, memory) bind(c, name="wfmm_flow_set_bound_segments_f32") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n_points
+      real(c_float), intent(in) :: points(*)
+      integer(c_int64_t), value :: n
+      integer(c_int64_t), value :: ld
+      integer(c_int32_t), intent(in) :: connectivity(*)
+      real(c_float), intent(in) :: circulation(*)
+      real(c_float), intent(in), optional :: core_radius(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_set_bound_segments_f64(flow, n_points, points, n, ld, connectivity, circulation, &
+      core_radius, memory) bind(c, name="wfmm_flow_set_bound_segments_f64") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n_points
+      real(c_double), intent(in) :: points(*)
+      integer(c_int64_t), value :: n
+      integer(c_int64_t), value :: ld
+      integer(c_int32_t), intent(in) :: connectivity(*)
+      real(c_double), intent(in) :: circulation(*)
+      real(c_double), intent(in), optional :: core_radius(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_set_tracers_f32(flow, n, position, memory) bind(c, &
+      name="wfmm_flow_set_tracers_f32") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n
+      real(c_float), intent(in) :: position(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_set_tracers_f64(flow, n, position, memory) bind(c, &
+      name="wfmm_flow_set_tracers_f64") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n
+      real(c_double), intent(in) :: position(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_add_tracers_f32(flow, n, position, memory) bind(c, &
+      name="wfmm_flow_add_tracers_f32") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n
+      real(c_float), intent(in) :: position(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_add_tracers_f64(flow, n, position, memory) bind(c, &
+      name="wfmm_flow_add_tracers_f64") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n
+      real(c_double), intent(in) :: position(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_set_dust_f32(flow, n, position, velocity, diameter, density, memory) bind(c, &
+      name="wfmm_flow_set_dust_f32") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n
+      real(c_float), intent(in) :: position(*)
+      real(c_float), intent(in), optional :: velocity(*)
+      real(c_float), intent(in) :: diameter(*)
+      real(c_float), intent(in) :: density(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_set_dust_f64(flow, n, position, velocity, diameter, density, memory) bind(c, &
+      name="wfmm_flow_set_dust_f64") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n
+      real(c_double), intent(in) :: position(*)
+      real(c_double), intent(in), optional :: velocity(*)
+      real(c_double), intent(in) :: diameter(*)
+      real(c_double), intent(in) :: density(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_add_dust_f32(flow, n, position, velocity, diameter, density, memory) bind(c, &
+      name="wfmm_flow_add_dust_f32") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n
+      real(c_float), intent(in) :: position(*)
+      real(c_float), intent(in), optional :: velocity(*)
+      real(c_float), intent(in) :: diameter(*)
+      real(c_float), intent(in) :: density(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_add_dust_f64(flow, n, position, velocity, diameter, density, memory) bind(c, &
+      name="wfmm_flow_add_dust_f64") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n
+      real(c_double), intent(in) :: position(*)
+      real(c_double), intent(in), optional :: velocity(*)
+      real(c_double), intent(in) :: diameter(*)
+      real(c_double), intent(in) :: density(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_get_f32(flow, kind, quantity, capacity, values, identity, memory) bind(c, &
+      name="wfmm_flow_get_f32") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int32_t), value :: kind
+      integer(c_int32_t), value :: quantity
+      integer(c_int64_t), value :: capacity
+      real(c_float), intent(inout) :: values(*)
+      integer(c_int64_t), intent(inout), optional :: identity(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_get_f64(flow, kind, quantity, capacity, values, identity, memory) bind(c, &
+      name="wfmm_flow_get_f64") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int32_t), value :: kind
+      integer(c_int32_t), value :: quantity
+      integer(c_int64_t), value :: capacity
+      real(c_double), intent(inout) :: values(*)
+      integer(c_int64_t), intent(inout), optional :: identity(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_velocity_f32(flow, n_targets, target, velocity, gradient, memory) bind(c, &
+      name="wfmm_flow_velocity_f32") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n_targets
+      real(c_float), intent(in) :: target(*)
+      real(c_float), intent(inout) :: velocity(*)
+      real(c_float), intent(inout), optional :: gradient(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_velocity_f64(flow, n_targets, target, velocity, gradient, memory) bind(c, &
+      name="wfmm_flow_velocity_f64") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int64_t), value :: n_targets
+      real(c_double), intent(in) :: target(*)
+      real(c_double), intent(inout) :: velocity(*)
+      real(c_double), intent(inout), optional :: gradient(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
   end interface
 
 contains
@@ -992,6 +1651,24 @@ contains
     if (status /= WFMM_OK .or. want(last) <= 0) return
     if (all(have(:last - 1) == want(:last - 1)) .and. have(last) >= want(last)) return
     message = name//' has shape ('//list(have)//'); at least ('//list(want)//') is needed, all extents but the last exactly'
+    status = c_wfmm_last_error_set(message, len(message, c_size_t))
+    status = WFMM_ERR_SHAPE
+  end subroutine
+
+  !> Complains where a quantity of a flow has another number of numbers a row than the array.
+  subroutine need_width(quantity, width, status)
+    integer, intent(in) :: quantity, width
+    integer(c_int32_t), intent(inout) :: status
+    character(len=:), allocatable :: message
+    integer :: wanted
+
+    ! An unknown quantity is the library's to refuse.
+    if (status /= WFMM_OK .or. quantity < WFMM_QUANTITY_POSITION .or. quantity > WFMM_QUANTITY_DENSITY) return
+    wanted = 1
+    if (any(quantity == [WFMM_QUANTITY_POSITION, WFMM_QUANTITY_STRENGTH, WFMM_QUANTITY_VELOCITY])) wanted = 3
+    if (wanted == width) return
+    message = 'values has rank 2; (n) is needed for a quantity of one number a row'
+    if (wanted == 3) message = 'values has rank 1; (3, n) is needed for a quantity of three numbers a row'
     status = c_wfmm_last_error_set(message, len(message, c_size_t))
     status = WFMM_ERR_SHAPE
   end subroutine
@@ -1926,6 +2603,903 @@ contains
       c_n_targets], status)
     if (status == WFMM_OK) status = c_wfmm_induce_particles_f64(c_n, position, strength, core_radius, c_n_targets, &
       target, c_options, velocity, gradient)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Fills options with the defaults.
+  subroutine wfmm_flow_options_init(options, ierr)
+    type(wfmm_flow_options), intent(out) :: options
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_flow_options_init(options, int(options%struct_size, c_size_t))
+    if (status == WFMM_OK) options = wfmm_flow_options()
+    call finish(status, ierr)
+  end subroutine
+
+  !> Makes a flow without elements at time 0.
+  subroutine wfmm_flow_create(flow, session, plan_options, options, ierr)
+    type(wfmm_session), intent(in), optional :: session
+    type(wfmm_plan_options), intent(in), optional :: plan_options
+    type(wfmm_flow_options), intent(in), optional :: options
+    type(wfmm_flow), intent(inout) :: flow
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    type(c_ptr) :: c_session
+    type(wfmm_plan_options) :: c_plan_options
+    type(wfmm_flow_options) :: c_options
+
+    status = WFMM_OK
+    c_session = c_null_ptr
+    if (present(session)) c_session = session%handle
+    if (present(plan_options)) c_plan_options = plan_options
+    if (present(options)) c_options = options
+    status = c_wfmm_flow_create(c_session, c_plan_options, c_options, flow%handle)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Removes elements of a kind by identity; the others keep their order.
+  subroutine wfmm_flow_remove(flow, kind, identity, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in) :: kind
+    integer, intent(in), optional :: n
+    integer(c_int64_t), intent(in), contiguous :: identity(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(identity, 1, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("identity", shape(identity, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_remove(flow%handle, int(kind, c_int32_t), c_n, identity, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the velocity far away, which is added everywhere; default 0.
+  subroutine wfmm_flow_set_free_stream(flow, velocity, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    real(c_double), intent(in), contiguous :: velocity(:)
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_set_free_stream(flow%handle, velocity)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets a function of the host that adds its own velocity at all points of every evaluation; see wfmm_velocity_fn.
+  subroutine wfmm_flow_set_velocity_callback(flow, callback, user, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    type(c_funptr), intent(in), optional :: callback
+    type(c_ptr), intent(in), optional :: user
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    type(c_funptr) :: c_callback
+    type(c_ptr) :: c_user
+
+    status = WFMM_OK
+    c_callback = c_null_funptr
+    if (present(callback)) c_callback = callback
+    c_user = c_null_ptr
+    if (present(user)) c_user = user
+    status = c_wfmm_flow_set_velocity_callback(flow%handle, c_callback, c_user)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Moves everything by steps steps of dt each.
+  subroutine wfmm_flow_advance(flow, dt, steps, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    real(c_double), intent(in) :: dt
+    integer, intent(in) :: steps
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_flow_advance(flow%handle, dt, int(steps, c_int64_t))
+    call finish(status, ierr)
+  end subroutine
+
+  !> Tells the time that has passed and the number of steps.
+  subroutine wfmm_flow_time(flow, time, step, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    real(c_double), intent(inout), optional :: time
+    integer(c_int64_t), intent(inout), optional :: step
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_flow_time(flow%handle, time, step)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Numbers of elements of a kind and of their points: of segments the end points, of others as many.
+  subroutine wfmm_flow_counts(flow, kind, elements, points, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in) :: kind
+    integer(c_int64_t), intent(inout), optional :: elements
+    integer(c_int64_t), intent(inout), optional :: points
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_flow_counts(flow%handle, int(kind, c_int32_t), elements, points)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Returns the point numbers of filaments or bound segments, which wfmm_flow_remove and splitting change.
+  subroutine wfmm_flow_get_connectivity(flow, kind, connectivity, capacity, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in) :: kind
+    integer, intent(in), optional :: capacity
+    integer(c_int32_t), intent(inout), contiguous :: connectivity(:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_capacity
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_capacity = size(connectivity, 2, c_int64_t)
+    if (present(capacity)) c_capacity = int(capacity, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("connectivity", shape(connectivity, c_int64_t), [2_c_int64_t, c_capacity], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_get_connectivity(flow%handle, int(kind, c_int32_t), c_capacity, &
+      connectivity, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Fills diagnostics with zeros and its size.
+  subroutine wfmm_diagnostics_init(diagnostics, ierr)
+    type(wfmm_diagnostics), intent(inout) :: diagnostics
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_diagnostics_init(diagnostics, int(diagnostics%struct_size, c_size_t))
+    call finish(status, ierr)
+  end subroutine
+
+  !> Computes invariants and norms of the present state: impulses, energy, enstrophy, largest velocity.
+  subroutine wfmm_flow_diagnostics(flow, diagnostics, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    type(wfmm_diagnostics), intent(inout) :: diagnostics
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_flow_diagnostics(flow%handle, diagnostics)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Writes the whole flow to a file, which wfmm_flow_load reads: an .npz container of NumPy's arrays, its members are
+  !> in the manual.
+  subroutine wfmm_flow_save(flow, path, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    character(len=*), intent(in) :: path
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_flow_save(flow%handle, trim(path)//c_null_char)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Makes a flow from a file of wfmm_flow_save, with its options.
+  subroutine wfmm_flow_load(path, flow, session, ierr)
+    type(wfmm_session), intent(in), optional :: session
+    character(len=*), intent(in) :: path
+    type(wfmm_flow), intent(inout) :: flow
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    type(c_ptr) :: c_session
+
+    status = WFMM_OK
+    c_session = c_null_ptr
+    if (present(session)) c_session = session%handle
+    status = c_wfmm_flow_load(c_session, trim(path)//c_null_char, flow%handle)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Tells what the last evaluation of the flow's sums did, as wfmm_plan_report; host_bytes has the state too.
+  subroutine wfmm_flow_report(flow, report, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    type(wfmm_report), intent(inout) :: report
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_flow_report(flow%handle, report)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Ends a flow.
+  subroutine wfmm_flow_destroy(flow, ierr)
+    type(wfmm_flow), intent(inout) :: flow
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_flow_destroy(flow%handle)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the vortex particles, in place of those that were there; n = 0 removes them.
+  subroutine wfmm_flow_set_particles_f32(flow, position, strength, core_radius, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n
+    real(c_float), intent(in), contiguous :: position(:,:)
+    real(c_float), intent(in), contiguous :: strength(:,:)
+    real(c_float), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_set_particles_f32(flow%handle, c_n, position, strength, &
+      core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the vortex particles, in place of those that were there; n = 0 removes them.
+  subroutine wfmm_flow_set_particles_f64(flow, position, strength, core_radius, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n
+    real(c_double), intent(in), contiguous :: position(:,:)
+    real(c_double), intent(in), contiguous :: strength(:,:)
+    real(c_double), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_set_particles_f64(flow%handle, c_n, position, strength, &
+      core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Appends vortex particles.
+  subroutine wfmm_flow_add_particles_f32(flow, position, strength, core_radius, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n
+    real(c_float), intent(in), contiguous :: position(:,:)
+    real(c_float), intent(in), contiguous :: strength(:,:)
+    real(c_float), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_add_particles_f32(flow%handle, c_n, position, strength, &
+      core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Appends vortex particles.
+  subroutine wfmm_flow_add_particles_f64(flow, position, strength, core_radius, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n
+    real(c_double), intent(in), contiguous :: position(:,:)
+    real(c_double), intent(in), contiguous :: strength(:,:)
+    real(c_double), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_add_particles_f64(flow%handle, c_n, position, strength, &
+      core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the vortex filaments: segments whose points move; n = 0 removes them.
+  subroutine wfmm_flow_set_filaments_f32(flow, points, connectivity, circulation, core_radius, n_points, n, memory, &
+    ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n_points
+    real(c_float), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int32_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_float), intent(in), contiguous :: circulation(:)
+    real(c_float), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_set_filaments_f32(flow%handle, c_n_points, points, c_n, c_ld, &
+      connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the vortex filaments: segments whose points move; n = 0 removes them.
+  subroutine wfmm_flow_set_filaments_f64(flow, points, connectivity, circulation, core_radius, n_points, n, memory, &
+    ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n_points
+    real(c_double), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int32_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_double), intent(in), contiguous :: circulation(:)
+    real(c_double), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_set_filaments_f64(flow%handle, c_n_points, points, c_n, c_ld, &
+      connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Appends vortex filaments with points of their own.
+  subroutine wfmm_flow_add_filaments_f32(flow, points, connectivity, circulation, core_radius, n_points, n, memory, &
+    ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n_points
+    real(c_float), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int32_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_float), intent(in), contiguous :: circulation(:)
+    real(c_float), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_add_filaments_f32(flow%handle, c_n_points, points, c_n, c_ld, &
+      connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Appends vortex filaments with points of their own.
+  subroutine wfmm_flow_add_filaments_f64(flow, points, connectivity, circulation, core_radius, n_points, n, memory, &
+    ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n_points
+    real(c_double), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int32_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_double), intent(in), contiguous :: circulation(:)
+    real(c_double), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_add_filaments_f64(flow%handle, c_n_points, points, c_n, c_ld, &
+      connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the segments that induce and do not move; n = 0 removes them.
+  subroutine wfmm_flow_set_bound_segments_f32(flow, points, connectivity, circulation, core_radius, n_points, n, &
+    memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n_points
+    real(c_float), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int32_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_float), intent(in), contiguous :: circulation(:)
+    real(c_float), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_set_bound_segments_f32(flow%handle, c_n_points, points, c_n, c_ld, &
+      connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the segments that induce and do not move; n = 0 removes them.
+  subroutine wfmm_flow_set_bound_segments_f64(flow, points, connectivity, circulation, core_radius, n_points, n, &
+    memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n_points
+    real(c_double), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int32_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_double), intent(in), contiguous :: circulation(:)
+    real(c_double), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_set_bound_segments_f64(flow%handle, c_n_points, points, c_n, c_ld, &
+      connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the points that move with the fluid; n = 0 removes them.
+  subroutine wfmm_flow_set_tracers_f32(flow, position, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n
+    real(c_float), intent(in), contiguous :: position(:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_set_tracers_f32(flow%handle, c_n, position, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the points that move with the fluid; n = 0 removes them.
+  subroutine wfmm_flow_set_tracers_f64(flow, position, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n
+    real(c_double), intent(in), contiguous :: position(:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_set_tracers_f64(flow%handle, c_n, position, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Appends points that move with the fluid.
+  subroutine wfmm_flow_add_tracers_f32(flow, position, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n
+    real(c_float), intent(in), contiguous :: position(:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_add_tracers_f32(flow%handle, c_n, position, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Appends points that move with the fluid.
+  subroutine wfmm_flow_add_tracers_f64(flow, position, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n
+    real(c_double), intent(in), contiguous :: position(:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_add_tracers_f64(flow%handle, c_n, position, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the dust: parcels with inertia; n = 0 removes it.
+  subroutine wfmm_flow_set_dust_f32(flow, position, diameter, density, velocity, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n
+    real(c_float), intent(in), contiguous :: position(:,:)
+    real(c_float), intent(in), contiguous, optional :: velocity(:,:)
+    real(c_float), intent(in), contiguous :: diameter(:)
+    real(c_float), intent(in), contiguous :: density(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    if (present(velocity)) call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("diameter", shape(diameter, c_int64_t), [c_n], status)
+    call need("density", shape(density, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_set_dust_f32(flow%handle, c_n, position, velocity, diameter, &
+      density, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the dust: parcels with inertia; n = 0 removes it.
+  subroutine wfmm_flow_set_dust_f64(flow, position, diameter, density, velocity, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n
+    real(c_double), intent(in), contiguous :: position(:,:)
+    real(c_double), intent(in), contiguous, optional :: velocity(:,:)
+    real(c_double), intent(in), contiguous :: diameter(:)
+    real(c_double), intent(in), contiguous :: density(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    if (present(velocity)) call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("diameter", shape(diameter, c_int64_t), [c_n], status)
+    call need("density", shape(density, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_set_dust_f64(flow%handle, c_n, position, velocity, diameter, &
+      density, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Appends dust: parcels with inertia.
+  subroutine wfmm_flow_add_dust_f32(flow, position, diameter, density, velocity, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n
+    real(c_float), intent(in), contiguous :: position(:,:)
+    real(c_float), intent(in), contiguous, optional :: velocity(:,:)
+    real(c_float), intent(in), contiguous :: diameter(:)
+    real(c_float), intent(in), contiguous :: density(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    if (present(velocity)) call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("diameter", shape(diameter, c_int64_t), [c_n], status)
+    call need("density", shape(density, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_add_dust_f32(flow%handle, c_n, position, velocity, diameter, &
+      density, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Appends dust: parcels with inertia.
+  subroutine wfmm_flow_add_dust_f64(flow, position, diameter, density, velocity, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n
+    real(c_double), intent(in), contiguous :: position(:,:)
+    real(c_double), intent(in), contiguous, optional :: velocity(:,:)
+    real(c_double), intent(in), contiguous :: diameter(:)
+    real(c_double), intent(in), contiguous :: density(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(position, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    if (present(velocity)) call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("diameter", shape(diameter, c_int64_t), [c_n], status)
+    call need("density", shape(density, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_add_dust_f64(flow%handle, c_n, position, velocity, diameter, &
+      density, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Returns a quantity of all elements of a kind, and their identities.
+  subroutine wfmm_flow_get_f32(flow, kind, quantity, values, identity, capacity, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in) :: kind
+    integer, intent(in) :: quantity
+    integer, intent(in), optional :: capacity
+    real(c_float), intent(inout), contiguous :: values(:,:)
+    integer(c_int64_t), intent(inout), contiguous, optional :: identity(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_capacity
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_capacity = size(values, 2, c_int64_t)
+    if (present(capacity)) c_capacity = int(capacity, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("values", shape(values, c_int64_t), [3_c_int64_t, c_capacity], status)
+    call need_width(quantity, 3, status)
+    if (present(identity)) call need("identity", shape(identity, c_int64_t), [c_capacity], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_get_f32(flow%handle, int(kind, c_int32_t), int(quantity, &
+      c_int32_t), c_capacity, values, identity, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Returns a quantity of all elements of a kind, and their identities.
+  subroutine wfmm_flow_get_scalars_f32(flow, kind, quantity, values, identity, capacity, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in) :: kind
+    integer, intent(in) :: quantity
+    integer, intent(in), optional :: capacity
+    real(c_float), intent(inout), contiguous :: values(:)
+    integer(c_int64_t), intent(inout), contiguous, optional :: identity(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_capacity
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_capacity = size(values, 1, c_int64_t)
+    if (present(capacity)) c_capacity = int(capacity, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("values", shape(values, c_int64_t), [c_capacity], status)
+    call need_width(quantity, 1, status)
+    if (present(identity)) call need("identity", shape(identity, c_int64_t), [c_capacity], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_get_f32(flow%handle, int(kind, c_int32_t), int(quantity, &
+      c_int32_t), c_capacity, values, identity, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Returns a quantity of all elements of a kind, and their identities.
+  subroutine wfmm_flow_get_f64(flow, kind, quantity, values, identity, capacity, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in) :: kind
+    integer, intent(in) :: quantity
+    integer, intent(in), optional :: capacity
+    real(c_double), intent(inout), contiguous :: values(:,:)
+    integer(c_int64_t), intent(inout), contiguous, optional :: identity(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_capacity
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_capacity = size(values, 2, c_int64_t)
+    if (present(capacity)) c_capacity = int(capacity, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("values", shape(values, c_int64_t), [3_c_int64_t, c_capacity], status)
+    call need_width(quantity, 3, status)
+    if (present(identity)) call need("identity", shape(identity, c_int64_t), [c_capacity], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_get_f64(flow%handle, int(kind, c_int32_t), int(quantity, &
+      c_int32_t), c_capacity, values, identity, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Returns a quantity of all elements of a kind, and their identities.
+  subroutine wfmm_flow_get_scalars_f64(flow, kind, quantity, values, identity, capacity, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in) :: kind
+    integer, intent(in) :: quantity
+    integer, intent(in), optional :: capacity
+    real(c_double), intent(inout), contiguous :: values(:)
+    integer(c_int64_t), intent(inout), contiguous, optional :: identity(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_capacity
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_capacity = size(values, 1, c_int64_t)
+    if (present(capacity)) c_capacity = int(capacity, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("values", shape(values, c_int64_t), [c_capacity], status)
+    call need_width(quantity, 1, status)
+    if (present(identity)) call need("identity", shape(identity, c_int64_t), [c_capacity], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_get_f64(flow%handle, int(kind, c_int32_t), int(quantity, &
+      c_int32_t), c_capacity, values, identity, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Computes the velocity of the fluid at any points at the present time.
+  subroutine wfmm_flow_velocity_f32(flow, target, velocity, gradient, n_targets, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n_targets
+    real(c_float), intent(in), contiguous :: target(:,:)
+    real(c_float), intent(inout), contiguous :: velocity(:,:)
+    real(c_float), intent(inout), contiguous, optional :: gradient(:,:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_targets
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_targets = size(target, 2, c_int64_t)
+    if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
+      c_n_targets], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_velocity_f32(flow%handle, c_n_targets, target, velocity, gradient, &
+      c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Computes the velocity of the fluid at any points at the present time.
+  subroutine wfmm_flow_velocity_f64(flow, target, velocity, gradient, n_targets, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n_targets
+    real(c_double), intent(in), contiguous :: target(:,:)
+    real(c_double), intent(inout), contiguous :: velocity(:,:)
+    real(c_double), intent(inout), contiguous, optional :: gradient(:,:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_targets
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_targets = size(target, 2, c_int64_t)
+    if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
+      c_n_targets], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_velocity_f64(flow%handle, c_n_targets, target, velocity, gradient, &
+      c_memory)
     call finish(status, ierr)
   end subroutine
 end module wakefmm

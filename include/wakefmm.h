@@ -32,7 +32,7 @@
 #define WFMM_ERR_NULL 1
 
 /**
- * A handle that is not, or no longer, a live session or plan.
+ * A handle that is not, or no longer, a live session, plan or flow.
  */
 #define WFMM_ERR_HANDLE 2
 
@@ -67,7 +67,7 @@
 #define WFMM_ERR_STATE 8
 
 /**
- * Another thread is using this plan.
+ * Another thread is using this plan or flow.
  */
 #define WFMM_ERR_BUSY 9
 
@@ -102,6 +102,16 @@
 #define WFMM_ERR_SHAPE 15
 
 /**
+ * The host's velocity callback of a flow stopped the step with a number that is no status from 1 to 199.
+ */
+#define WFMM_ERR_CALLBACK 16
+
+/**
+ * A file that cannot be read or written, or is no whole checkpoint of a flow.
+ */
+#define WFMM_ERR_FILE 17
+
+/**
  * There is a driver, but no usable GPU, or none of the number asked for.
  */
 #define WFMM_ERR_NO_DEVICE 100
@@ -127,7 +137,7 @@
 #define WFMM_ERR_DRIVER 104
 
 /**
- * Not built (WFMM_METHOD_TREECODE).
+ * Not built: the message says what, and what to use in its place.
  */
 #define WFMM_ERR_UNSUPPORTED 105
 
@@ -242,6 +252,18 @@
  * WFMM_ERR_UNSUPPORTED.
  */
 #define WFMM_METHOD_TREECODE 3
+
+/**
+ * What the far field is expanded in.
+ * 
+ * Solid harmonics.
+ */
+#define WFMM_EXPANSION_HARMONICS 0
+
+/**
+ * Reserved: pseudo-particles on spheres. Not built: plans are refused with WFMM_ERR_UNSUPPORTED.
+ */
+#define WFMM_EXPANSION_PSEUDO_PARTICLES 1
 
 /**
  * Precision of the computation.
@@ -415,9 +437,161 @@
 #define WFMM_PASS_COUNT 16
 
 /**
+ * Elements of a flow.
+ * 
+ * Vortex particles: position, strength, core radius.
+ */
+#define WFMM_KIND_PARTICLES 0
+
+/**
+ * Vortex filaments: segments whose points move; the circulation is kept.
+ */
+#define WFMM_KIND_FILAMENTS 1
+
+/**
+ * Segments that induce and do not move: the host sets them again.
+ */
+#define WFMM_KIND_BOUND_SEGMENTS 2
+
+/**
+ * Points that move with the fluid.
+ */
+#define WFMM_KIND_TRACERS 3
+
+/**
+ * Inertial parcels: drag, gravity, buoyancy, ground contact.
+ */
+#define WFMM_KIND_DUST 4
+
+/**
+ * What wfmm_flow_get_* returns.
+ * 
+ * Three a row: a particle, tracer, parcel, or a point of filaments or bound segments.
+ */
+#define WFMM_QUANTITY_POSITION 0
+
+/**
+ * Three a row: strength of particles.
+ */
+#define WFMM_QUANTITY_STRENGTH 1
+
+/**
+ * One a row: core radius of particles and segments.
+ */
+#define WFMM_QUANTITY_CORE_RADIUS 2
+
+/**
+ * Three a row, as the position: that of the fluid at the present time, of dust its own.
+ */
+#define WFMM_QUANTITY_VELOCITY 3
+
+/**
+ * One a segment.
+ */
+#define WFMM_QUANTITY_CIRCULATION 4
+
+/**
+ * One a parcel of dust.
+ */
+#define WFMM_QUANTITY_DIAMETER 5
+
+/**
+ * One a parcel of dust.
+ */
+#define WFMM_QUANTITY_DENSITY 6
+
+/**
+ * How a flow steps in time.
+ * 
+ * Order 1, one evaluation a step.
+ */
+#define WFMM_INTEGRATOR_EULER 0
+
+/**
+ * Adams-Bashforth, order 2, one evaluation a step, two where an element has no last step. Steps may differ.
+ */
+#define WFMM_INTEGRATOR_AB2 1
+
+/**
+ * Low-storage Runge-Kutta, order 3, three evaluations a step.
+ */
+#define WFMM_INTEGRATOR_RK3 2
+
+/**
+ * Runge-Kutta, order 4, four evaluations a step; the default.
+ */
+#define WFMM_INTEGRATOR_RK4 3
+
+/**
+ * How the strength a of particles follows the velocity gradient J, J_ij = du_i/dx_j.
+ * 
+ * Strengths are constant; the default.
+ */
+#define WFMM_STRETCHING_NONE 0
+
+/**
+ * da_i/dt = J_ij a_j.
+ */
+#define WFMM_STRETCHING_CLASSICAL 1
+
+/**
+ * da_i/dt = J_ji a_j: keeps the sum of a.
+ */
+#define WFMM_STRETCHING_TRANSPOSE 2
+
+/**
+ * Half of each.
+ */
+#define WFMM_STRETCHING_MIXED 3
+
+/**
+ * How viscosity acts on particles.
+ * 
+ * Not at all; the default.
+ */
+#define WFMM_SPREADING_NONE 0
+
+/**
+ * Cores spread: d(c^2)/dt = 2 viscosity. Gaussian cores only (WFMM_REG_GAUSS_ERF).
+ */
+#define WFMM_SPREADING_CORES 1
+
+/**
+ * Why a diagnostic is NaN.
+ * 
+ * It is a number.
+ */
+#define WFMM_REASON_KNOWN 0
+
+/**
+ * Particles have another core than GAUSS_ERF.
+ */
+#define WFMM_REASON_KERNEL 1
+
+/**
+ * There are filaments or bound segments.
+ */
+#define WFMM_REASON_SEGMENTS 2
+
+/**
+ * Every pair is summed, and there are more than 8,192 particles.
+ */
+#define WFMM_REASON_TOO_MANY 3
+
+/**
+ * A particle has no core: its energy and enstrophy are infinite.
+ */
+#define WFMM_REASON_SINGULAR 4
+
+/**
  * Version of the binary interface; grows when a caller must be compiled again.
  */
 #define WFMM_ABI_VERSION 1
+
+/**
+ * Vortex elements, tracers and dust that move step by step. One thread at a time; a second caller gets WFMM_ERR_BUSY.
+ */
+typedef struct wfmm_flow wfmm_flow;
 
 /**
  * Sources, targets, tree and results of one sum. One thread at a time; a second caller gets WFMM_ERR_BUSY.
@@ -522,6 +696,24 @@ typedef struct wfmm_plan_options {
      * WFMM_FLAG_*, or-ed; default 0.
      */
     uint64_t flags;
+    /**
+     * Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources are
+     * implied, with their cores; targets below the plane get the mirrored field. Charges have images of the same sign.
+     * With a plane targets and outputs must be in host memory; sources may be in device memory.
+     */
+    int32_t plane_axis;
+    /**
+     * WFMM_EXPANSION_*; default HARMONICS. PSEUDO_PARTICLES is not built: WFMM_ERR_UNSUPPORTED.
+     */
+    int32_t expansion;
+    /**
+     * Where the plane is on its axis, length units of the positions; default 0.
+     */
+    double plane_position;
+    /**
+     * Period along x, y and z; 0, the default: open. Other values are not built: WFMM_ERR_UNSUPPORTED.
+     */
+    double period[3];
 } wfmm_plan_options;
 
 /**
@@ -588,6 +780,138 @@ typedef struct wfmm_report {
      */
     int64_t core_pairs;
 } wfmm_report;
+
+/**
+ * Options of a flow. Fill with wfmm_flow_options_init and change what is wanted.
+ */
+typedef struct wfmm_flow_options {
+    /**
+     * Size of this struct as the caller knows it.
+     */
+    uint32_t struct_size;
+    /**
+     * WFMM_INTEGRATOR_*; default RK4.
+     */
+    int32_t integrator;
+    /**
+     * WFMM_STRETCHING_* of particles; default NONE.
+     */
+    int32_t stretching;
+    /**
+     * WFMM_SPREADING_* of particles; default NONE.
+     */
+    int32_t spreading;
+    /**
+     * Kinematic viscosity, length^2/time; default 0. Cores of filaments grow with it: d(c^2)/dt = 4 x 1.25643
+     * (viscosity + squire |circulation|), less what strain at constant c^2 length takes.
+     */
+    double viscosity;
+    /**
+     * Squire's factor of |circulation| in the growth of filament cores; default 0.
+     */
+    double squire;
+    /**
+     * Reserved: the core radius above which particles are interpolated again. Not built: other than 0 is
+     * WFMM_ERR_UNSUPPORTED.
+     */
+    double core_limit;
+    /**
+     * Filament segments that are longer after a step are split into equal pieces; 0, the default: never.
+     */
+    double split_length;
+    /**
+     * Acceleration of dust by gravity, length/time^2; default 0.
+     */
+    double gravity[3];
+    /**
+     * Density of the fluid, for buoyancy and Reynolds number of dust; default 0: neither.
+     */
+    double fluid_density;
+    /**
+     * Dynamic viscosity of the fluid, for the drag of dust; default 0: dust is refused.
+     */
+    double fluid_viscosity;
+    /**
+     * What of its normal velocity dust keeps, reversed, where it meets the ground plane, 0 to 1; default 0.
+     */
+    double restitution;
+    /**
+     * What of its tangential velocity dust loses there, 0 to 1; default 0.
+     */
+    double friction;
+    /**
+     * 0.
+     */
+    double reserved[4];
+    /**
+     * No flag is defined yet: 0.
+     */
+    uint64_t flags;
+} wfmm_flow_options;
+
+/**
+ * Adds the host's own velocity at n points of a flow: position and velocity are [n][3]; velocity holds what is there
+ * already. 0 goes on; another number stops the step. memory is WFMM_MEMORY_HOST and stream NULL while the state of
+ * flows is in host memory. user is that of wfmm_flow_set_velocity_callback.
+ */
+typedef int32_t (*wfmm_velocity_fn)(double time,
+                                    int64_t n,
+                                    const double *position,
+                                    double *velocity,
+                                    int32_t memory,
+                                    void *stream,
+                                    void *user);
+
+/**
+ * Invariants and norms of a flow. Set struct_size with wfmm_diagnostics_init before the call.
+ */
+typedef struct wfmm_diagnostics {
+    /**
+     * Size of this struct as the caller knows it.
+     */
+    uint32_t struct_size;
+    /**
+     * WFMM_REASON_*: why energy, enstrophy and divergence are NaN, or KNOWN.
+     */
+    int32_t reason;
+    /**
+     * Time of the flow.
+     */
+    double time;
+    /**
+     * Sum of a over particles and of circulation times length vector over filaments and bound segments.
+     */
+    double total_strength[3];
+    /**
+     * Half the sum of x cross a, a as above. With a ground plane only its tangential components are conserved.
+     */
+    double linear_impulse[3];
+    /**
+     * A third of the sum of x cross (x cross a). With a ground plane only its normal component is conserved.
+     */
+    double angular_impulse[3];
+    /**
+     * Half the integral of u^2, u of the particles; with a ground plane over the half space.
+     */
+    double energy;
+    /**
+     * Integral of |curl u|^2, likewise.
+     */
+    double enstrophy;
+    /**
+     * Root of the integral of |omega - curl u|^2 over that of |omega|^2, omega the vorticity that the particles carry: what of it
+     * is not free of divergence.
+     */
+    double divergence;
+    /**
+     * The largest speed of what moves at the present time, dust with its own.
+     */
+    double largest_velocity;
+    /**
+     * The longest way of what moves in the last step.
+     */
+    double largest_displacement;
+} wfmm_diagnostics;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1091,6 +1415,476 @@ wfmm_status wfmm_induce_particles_f64(int64_t n,
                                       const struct wfmm_plan_options *options,
                                       double *velocity,
                                       double *gradient);
+
+/**
+ * Fills options with the defaults. size is sizeof *options.
+ * Thread rule: any thread. Errors: WFMM_ERR_NULL, WFMM_ERR_STRUCT_SIZE.
+ * Example: wfmm_flow_options o; wfmm_flow_options_init(&o, sizeof o); o.integrator = WFMM_INTEGRATOR_AB2;
+ */
+wfmm_status wfmm_flow_options_init(struct wfmm_flow_options *options, size_t size);
+
+/**
+ * Makes a flow without elements at time 0. session may be NULL: a default session; plan_options are those of its sums,
+ * options those of its motion; both may be NULL: defaults. The state is kept in double precision in host memory; precision
+ * and place of the sums are those of options and session. The caller owns *out and ends it with wfmm_flow_destroy.
+ * Thread rule: any thread; the flow itself serves one thread at a time.
+ * Errors: WFMM_ERR_NULL, _HANDLE, _CONSTANT, _VALUE, _NOT_FINITE, _TOLERANCE, _TOO_NEW, _STRUCT_SIZE; WFMM_ERR_THREADS,
+ * _HOST_MEMORY, _UNSUPPORTED; WFMM_ERR_FORKED where the session was made before fork().
+ * Example: wfmm_flow *f = NULL; if (wfmm_flow_create(NULL, NULL, NULL, &f)) return 1;
+ */
+wfmm_status wfmm_flow_create(struct wfmm_session *session,
+                             const struct wfmm_plan_options *plan_options,
+                             const struct wfmm_flow_options *options,
+                             struct wfmm_flow **out);
+
+/**
+ * Removes elements of a kind by identity; the others keep their order. Points that lose their last segment go too.
+ * identity: [n], as wfmm_flow_get_* returns them; twice the same is fine.
+ * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+ * _CONSTANT, _VALUE (no live element), _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_remove(f, WFMM_KIND_DUST, 1, &id, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_remove(struct wfmm_flow *flow, int32_t kind, int64_t n, const int64_t *identity, int32_t memory);
+
+/**
+ * Sets the velocity far away, which is added everywhere; default 0. velocity: [3], length/time, host memory.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _NOT_FINITE.
+ * Example: const double wind[3] = {5, 0, 0}; wfmm_flow_set_free_stream(f, wind);
+ */
+wfmm_status wfmm_flow_set_free_stream(struct wfmm_flow *flow, const double *velocity);
+
+/**
+ * Sets a function of the host that adds its own velocity at all points of every evaluation; see wfmm_velocity_fn. A NULL
+ * function removes it. It is called by the thread that calls this flow, which is BUSY to it.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
+ * Example: wfmm_flow_set_velocity_callback(f, add_gust, &gust);
+ */
+wfmm_status wfmm_flow_set_velocity_callback(struct wfmm_flow *flow,
+                                            wfmm_velocity_fn callback,
+                                            void *user);
+
+/**
+ * Moves everything by steps steps of dt each. A step that fails leaves the flow as it was before that step; those before it
+ * are done, wfmm_flow_time tells how many. dt > 0, time; steps >= 0.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _VALUE (dt), _COUNT (steps), _NOT_FINITE (dt, or
+ * a state that leaves the range of numbers), _TOLERANCE; a callback's number from 1 to 199, else WFMM_ERR_CALLBACK; 100..199
+ * where memory or a device is missing.
+ * Example: if (wfmm_flow_advance(f, 0.01, 100)) return 1;
+ */
+wfmm_status wfmm_flow_advance(struct wfmm_flow *flow,
+                              double dt,
+                              int64_t steps);
+
+/**
+ * Tells the time that has passed and the number of steps. Each output may be NULL.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
+ * Example: double t; wfmm_flow_time(f, &t, NULL);
+ */
+wfmm_status wfmm_flow_time(const struct wfmm_flow *flow, double *time, int64_t *step);
+
+/**
+ * Numbers of elements of a kind and of their points: of segments the end points, of others as many. Each output may be NULL.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT.
+ * Example: int64_t n; wfmm_flow_counts(f, WFMM_KIND_DUST, &n, NULL);
+ */
+wfmm_status wfmm_flow_counts(const struct wfmm_flow *flow,
+                             int32_t kind,
+                             int64_t *elements,
+                             int64_t *points);
+
+/**
+ * Returns the point numbers of filaments or bound segments, which wfmm_flow_remove and splitting change. connectivity:
+ * [capacity][2], counted from index_base of the plan options, in the order of the segments; points as
+ * wfmm_flow_get_* returns their positions. Rows beyond the segments are not written.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT, _VALUE (kind), _COUNT (capacity),
+ * _MEMORY; WFMM_ERR_UNSUPPORTED (device memory).
+ * Example: wfmm_flow_get_connectivity(f, WFMM_KIND_FILAMENTS, n, ends, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_get_connectivity(struct wfmm_flow *flow,
+                                       int32_t kind,
+                                       int64_t capacity,
+                                       int32_t *connectivity,
+                                       int32_t memory);
+
+/**
+ * Fills diagnostics with zeros and its size. size is sizeof *diagnostics.
+ * Thread rule: any thread. Errors: WFMM_ERR_NULL, WFMM_ERR_STRUCT_SIZE.
+ * Example: wfmm_diagnostics d; wfmm_diagnostics_init(&d, sizeof d);
+ */
+wfmm_status wfmm_diagnostics_init(struct wfmm_diagnostics *diagnostics, size_t size);
+
+/**
+ * Computes invariants and norms of the present state: impulses, energy, enstrophy, largest velocity. One evaluation at
+ * all moving points unless their velocities are known. diagnostics->struct_size was set before. What has no formula is
+ * NaN, and reason says why.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE, and those of an evaluation.
+ * Example: wfmm_flow_diagnostics(f, &d); printf("%g\n", d.linear_impulse[2]);
+ */
+wfmm_status wfmm_flow_diagnostics(struct wfmm_flow *flow, struct wfmm_diagnostics *diagnostics);
+
+/**
+ * Writes the whole flow to a file, which wfmm_flow_load reads: an .npz container of NumPy's arrays, its members are in the
+ * manual. A file of that name is replaced when the new one is whole. The velocity callback is not in it. path: NUL-terminated.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _FILE.
+ * Example: wfmm_flow_save(f, "step-1000.npz");
+ */
+wfmm_status wfmm_flow_save(struct wfmm_flow *flow,
+                           const char *path);
+
+/**
+ * Makes a flow from a file of wfmm_flow_save, with its options. session may be NULL: a default session. It goes on where the
+ * saved one was; a velocity callback is set again by the host. path: NUL-terminated.
+ * Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _FILE (missing, cut short, damaged), _TOO_NEW (of a newer
+ * library); those of wfmm_flow_create.
+ * Example: wfmm_flow *f = NULL; if (wfmm_flow_load(NULL, "step-1000.npz", &f)) return 1;
+ */
+wfmm_status wfmm_flow_load(struct wfmm_session *session,
+                           const char *path,
+                           struct wfmm_flow **out);
+
+/**
+ * Tells what the last evaluation of the flow's sums did, as wfmm_plan_report; host_bytes has the state too.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE.
+ * Example: wfmm_report r; r.struct_size = sizeof r; wfmm_flow_report(f, &r);
+ */
+wfmm_status wfmm_flow_report(const struct wfmm_flow *flow, struct wfmm_report *report);
+
+/**
+ * Ends a flow. *flow becomes NULL; a NULL flow is fine.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL (no address), WFMM_ERR_HANDLE, WFMM_ERR_BUSY.
+ * Example: wfmm_flow_destroy(&f);
+ */
+wfmm_status wfmm_flow_destroy(struct wfmm_flow **flow);
+
+/**
+ * Sets the vortex particles, in place of those that were there; n = 0 removes them.
+ * position: [n][3], length. strength: [n][3], length^3/time. core_radius: [n] or NULL: core_radius of the plan
+ * options. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_set_particles_f64(f, n, x, alpha, sigma, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_set_particles_f32(struct wfmm_flow *flow,
+                                        int64_t n,
+                                        const float *position,
+                                        const float *strength,
+                                        const float *core_radius,
+                                        int32_t memory);
+
+/**
+ * Sets the vortex particles, in place of those that were there; n = 0 removes them.
+ * position: [n][3], length. strength: [n][3], length^3/time. core_radius: [n] or NULL: core_radius of the plan
+ * options. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_set_particles_f64(f, n, x, alpha, sigma, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_set_particles_f64(struct wfmm_flow *flow,
+                                        int64_t n,
+                                        const double *position,
+                                        const double *strength,
+                                        const double *core_radius,
+                                        int32_t memory);
+
+/**
+ * Appends vortex particles.
+ * position: [n][3], length. strength: [n][3], length^3/time. core_radius: [n] or NULL: core_radius of the plan
+ * options. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_add_particles_f64(f, n, x, alpha, sigma, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_add_particles_f32(struct wfmm_flow *flow,
+                                        int64_t n,
+                                        const float *position,
+                                        const float *strength,
+                                        const float *core_radius,
+                                        int32_t memory);
+
+/**
+ * Appends vortex particles.
+ * position: [n][3], length. strength: [n][3], length^3/time. core_radius: [n] or NULL: core_radius of the plan
+ * options. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_add_particles_f64(f, n, x, alpha, sigma, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_add_particles_f64(struct wfmm_flow *flow,
+                                        int64_t n,
+                                        const double *position,
+                                        const double *strength,
+                                        const double *core_radius,
+                                        int32_t memory);
+
+/**
+ * Sets the vortex filaments: segments whose points move; n = 0 removes them.
+ * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
+ * of the plan options. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
+ * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_set_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_set_filaments_f32(struct wfmm_flow *flow,
+                                        int64_t n_points,
+                                        const float *points,
+                                        int64_t n,
+                                        int64_t ld,
+                                        const int32_t *connectivity,
+                                        const float *circulation,
+                                        const float *core_radius,
+                                        int32_t memory);
+
+/**
+ * Sets the vortex filaments: segments whose points move; n = 0 removes them.
+ * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
+ * of the plan options. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
+ * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_set_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_set_filaments_f64(struct wfmm_flow *flow,
+                                        int64_t n_points,
+                                        const double *points,
+                                        int64_t n,
+                                        int64_t ld,
+                                        const int32_t *connectivity,
+                                        const double *circulation,
+                                        const double *core_radius,
+                                        int32_t memory);
+
+/**
+ * Appends vortex filaments with points of their own.
+ * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
+ * of the plan options among these points. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
+ * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_add_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_add_filaments_f32(struct wfmm_flow *flow,
+                                        int64_t n_points,
+                                        const float *points,
+                                        int64_t n,
+                                        int64_t ld,
+                                        const int32_t *connectivity,
+                                        const float *circulation,
+                                        const float *core_radius,
+                                        int32_t memory);
+
+/**
+ * Appends vortex filaments with points of their own.
+ * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
+ * of the plan options among these points. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
+ * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_add_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_add_filaments_f64(struct wfmm_flow *flow,
+                                        int64_t n_points,
+                                        const double *points,
+                                        int64_t n,
+                                        int64_t ld,
+                                        const int32_t *connectivity,
+                                        const double *circulation,
+                                        const double *core_radius,
+                                        int32_t memory);
+
+/**
+ * Sets the segments that induce and do not move; n = 0 removes them.
+ * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
+ * of the plan options. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
+ * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_set_bound_segments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_set_bound_segments_f32(struct wfmm_flow *flow,
+                                             int64_t n_points,
+                                             const float *points,
+                                             int64_t n,
+                                             int64_t ld,
+                                             const int32_t *connectivity,
+                                             const float *circulation,
+                                             const float *core_radius,
+                                             int32_t memory);
+
+/**
+ * Sets the segments that induce and do not move; n = 0 removes them.
+ * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
+ * of the plan options. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
+ * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_set_bound_segments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_set_bound_segments_f64(struct wfmm_flow *flow,
+                                             int64_t n_points,
+                                             const double *points,
+                                             int64_t n,
+                                             int64_t ld,
+                                             const int32_t *connectivity,
+                                             const double *circulation,
+                                             const double *core_radius,
+                                             int32_t memory);
+
+/**
+ * Sets the points that move with the fluid; n = 0 removes them.
+ * position: [n][3], length. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL,
+ * _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_set_tracers_f64(f, n, x, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_set_tracers_f32(struct wfmm_flow *flow, int64_t n, const float *position, int32_t memory);
+
+/**
+ * Sets the points that move with the fluid; n = 0 removes them.
+ * position: [n][3], length. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL,
+ * _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_set_tracers_f64(f, n, x, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_set_tracers_f64(struct wfmm_flow *flow, int64_t n, const double *position, int32_t memory);
+
+/**
+ * Appends points that move with the fluid.
+ * position: [n][3], length. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL,
+ * _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_add_tracers_f64(f, n, x, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_add_tracers_f32(struct wfmm_flow *flow, int64_t n, const float *position, int32_t memory);
+
+/**
+ * Appends points that move with the fluid.
+ * position: [n][3], length. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL,
+ * _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_add_tracers_f64(f, n, x, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_add_tracers_f64(struct wfmm_flow *flow, int64_t n, const double *position, int32_t memory);
+
+/**
+ * Sets the dust: parcels with inertia; n = 0 removes it.
+ * position: [n][3], length. velocity: [n][3], or NULL: at rest. diameter, density: [n], > 0. A parcel without
+ * velocity on the ground plane stays there.
+ * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
+ * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED
+ * (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_set_dust_f64(f, n, x, NULL, d, rho, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_set_dust_f32(struct wfmm_flow *flow,
+                                   int64_t n,
+                                   const float *position,
+                                   const float *velocity,
+                                   const float *diameter,
+                                   const float *density,
+                                   int32_t memory);
+
+/**
+ * Sets the dust: parcels with inertia; n = 0 removes it.
+ * position: [n][3], length. velocity: [n][3], or NULL: at rest. diameter, density: [n], > 0. A parcel without
+ * velocity on the ground plane stays there.
+ * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
+ * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED
+ * (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_set_dust_f64(f, n, x, NULL, d, rho, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_set_dust_f64(struct wfmm_flow *flow,
+                                   int64_t n,
+                                   const double *position,
+                                   const double *velocity,
+                                   const double *diameter,
+                                   const double *density,
+                                   int32_t memory);
+
+/**
+ * Appends dust: parcels with inertia.
+ * position: [n][3], length. velocity: [n][3], or NULL: at rest. diameter, density: [n], > 0. A parcel without
+ * velocity on the ground plane stays there.
+ * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
+ * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED
+ * (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_add_dust_f64(f, n, x, NULL, d, rho, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_add_dust_f32(struct wfmm_flow *flow,
+                                   int64_t n,
+                                   const float *position,
+                                   const float *velocity,
+                                   const float *diameter,
+                                   const float *density,
+                                   int32_t memory);
+
+/**
+ * Appends dust: parcels with inertia.
+ * position: [n][3], length. velocity: [n][3], or NULL: at rest. diameter, density: [n], > 0. A parcel without
+ * velocity on the ground plane stays there.
+ * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
+ * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED
+ * (device memory), _HOST_MEMORY.
+ * Example: wfmm_flow_add_dust_f64(f, n, x, NULL, d, rho, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_add_dust_f64(struct wfmm_flow *flow,
+                                   int64_t n,
+                                   const double *position,
+                                   const double *velocity,
+                                   const double *diameter,
+                                   const double *density,
+                                   int32_t memory);
+
+/**
+ * Returns a quantity of all elements of a kind, and their identities.
+ * quantity: WFMM_QUANTITY_*; position, strength and velocity are [capacity][3], others [capacity]. Positions and velocities
+ * of filaments and bound segments have a row a point, all else a row an element; wfmm_flow_counts tells how many. identity:
+ * [capacity], of these rows, or NULL. Rows beyond them are not written. Velocities are the fluid's at the present time (one
+ * evaluation), of dust its own.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT, _VALUE (no such quantity), _COUNT
+ * (capacity), _MEMORY; WFMM_ERR_UNSUPPORTED (device memory); those of an evaluation.
+ * Example: wfmm_flow_get_f64(f, WFMM_KIND_DUST, WFMM_QUANTITY_POSITION, n, x, id, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_get_f32(struct wfmm_flow *flow,
+                              int32_t kind,
+                              int32_t quantity,
+                              int64_t capacity,
+                              float *values,
+                              int64_t *identity,
+                              int32_t memory);
+
+/**
+ * Returns a quantity of all elements of a kind, and their identities.
+ * quantity: WFMM_QUANTITY_*; position, strength and velocity are [capacity][3], others [capacity]. Positions and velocities
+ * of filaments and bound segments have a row a point, all else a row an element; wfmm_flow_counts tells how many. identity:
+ * [capacity], of these rows, or NULL. Rows beyond them are not written. Velocities are the fluid's at the present time (one
+ * evaluation), of dust its own.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT, _VALUE (no such quantity), _COUNT
+ * (capacity), _MEMORY; WFMM_ERR_UNSUPPORTED (device memory); those of an evaluation.
+ * Example: wfmm_flow_get_f64(f, WFMM_KIND_DUST, WFMM_QUANTITY_POSITION, n, x, id, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_get_f64(struct wfmm_flow *flow,
+                              int32_t kind,
+                              int32_t quantity,
+                              int64_t capacity,
+                              double *values,
+                              int64_t *identity,
+                              int32_t memory);
+
+/**
+ * Computes the velocity of the fluid at any points at the present time.
+ * It is what vortex elements induce, the free stream and what the callback adds. target: [n_targets][3]. velocity:
+ * [n_targets][3]. gradient: [n_targets][3][3] of the induced part alone, g[k][i][j] = du_i/dx_j, or NULL.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE,
+ * _OVERLAP, _MEMORY, _TOLERANCE; a callback's number; WFMM_ERR_UNSUPPORTED (device memory); 100..199.
+ * Example: wfmm_flow_velocity_f64(f, m, x, u, NULL, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_velocity_f32(struct wfmm_flow *flow,
+                                   int64_t n_targets,
+                                   const float *target,
+                                   float *velocity,
+                                   float *gradient,
+                                   int32_t memory);
+
+/**
+ * Computes the velocity of the fluid at any points at the present time.
+ * It is what vortex elements induce, the free stream and what the callback adds. target: [n_targets][3]. velocity:
+ * [n_targets][3]. gradient: [n_targets][3][3] of the induced part alone, g[k][i][j] = du_i/dx_j, or NULL.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE,
+ * _OVERLAP, _MEMORY, _TOLERANCE; a callback's number; WFMM_ERR_UNSUPPORTED (device memory); 100..199.
+ * Example: wfmm_flow_velocity_f64(f, m, x, u, NULL, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_velocity_f64(struct wfmm_flow *flow,
+                                   int64_t n_targets,
+                                   const double *target,
+                                   double *velocity,
+                                   double *gradient,
+                                   int32_t memory);
 
 #ifdef __cplusplus
 }  // extern "C"

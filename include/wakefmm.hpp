@@ -88,6 +88,17 @@ struct api;
         static constexpr auto evaluate = &wfmm_plan_evaluate_##suffix;                                                 \
         static constexpr auto evaluate_potential = &wfmm_plan_evaluate_potential_##suffix;                             \
         static constexpr auto check = &wfmm_plan_check_##suffix;                                                       \
+        static constexpr auto flow_set_particles = &wfmm_flow_set_particles_##suffix;                                  \
+        static constexpr auto flow_add_particles = &wfmm_flow_add_particles_##suffix;                                  \
+        static constexpr auto flow_set_filaments = &wfmm_flow_set_filaments_##suffix;                                  \
+        static constexpr auto flow_add_filaments = &wfmm_flow_add_filaments_##suffix;                                  \
+        static constexpr auto flow_set_bound_segments = &wfmm_flow_set_bound_segments_##suffix;                        \
+        static constexpr auto flow_set_tracers = &wfmm_flow_set_tracers_##suffix;                                      \
+        static constexpr auto flow_add_tracers = &wfmm_flow_add_tracers_##suffix;                                      \
+        static constexpr auto flow_set_dust = &wfmm_flow_set_dust_##suffix;                                            \
+        static constexpr auto flow_add_dust = &wfmm_flow_add_dust_##suffix;                                            \
+        static constexpr auto flow_get = &wfmm_flow_get_##suffix;                                                      \
+        static constexpr auto flow_velocity = &wfmm_flow_velocity_##suffix;                                            \
     };
 WAKEFMM_API(float, f32)
 WAKEFMM_API(double, f64)
@@ -126,6 +137,10 @@ struct session_options : wfmm_session_options {
 
 struct plan_options : wfmm_plan_options {
     plan_options() { check(wfmm_plan_options_init(this, sizeof(wfmm_plan_options))); }
+};
+
+struct flow_options : wfmm_flow_options {
+    flow_options() { check(wfmm_flow_options_init(this, sizeof(wfmm_flow_options))); }
 };
 
 /// Back end, device and threads; may be shared by threads and outlived by its plans.
@@ -236,6 +251,139 @@ private:
 
     wfmm_plan *handle_ = nullptr;
     std::int64_t targets_ = 0;
+};
+
+/// Elements that move step by step, for arrays of Real in host memory; the state is in double. One thread at a time.
+template <class Real>
+class flow {
+    static_assert(std::is_same_v<Real, float> || std::is_same_v<Real, double>, "float or double");
+    using api = detail::api<Real>;
+
+public:
+    using scalars = rows<const Real, 1>;
+    using vectors = rows<const Real, 3>;
+    using pairs = rows<const std::int32_t, 2>;
+
+    /// On the default session.
+    explicit flow(const flow_options &options = {}, const plan_options &sums = {}) {
+        check(wfmm_flow_create(nullptr, &sums, &options, &handle_));
+    }
+    explicit flow(const session &on, const flow_options &options = {}, const plan_options &sums = {}) {
+        check(wfmm_flow_create(on.get(), &sums, &options, &handle_));
+    }
+    ~flow() { wfmm_flow_destroy(&handle_); }
+    flow(flow &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    flow &operator=(flow &&other) noexcept {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+
+    void set_particles(vectors x, vectors strength, scalars core = {}) { particles(api::flow_set_particles, x, strength, core); }
+    void add_particles(vectors x, vectors strength, scalars core = {}) { particles(api::flow_add_particles, x, strength, core); }
+    void set_filaments(vectors points, pairs ends, scalars circulation, scalars core = {}) {
+        segments(api::flow_set_filaments, points, ends, circulation, core);
+    }
+    void add_filaments(vectors points, pairs ends, scalars circulation, scalars core = {}) {
+        segments(api::flow_add_filaments, points, ends, circulation, core);
+    }
+    void set_bound_segments(vectors points, pairs ends, scalars circulation, scalars core = {}) {
+        segments(api::flow_set_bound_segments, points, ends, circulation, core);
+    }
+    void set_tracers(vectors x) { check(api::flow_set_tracers(handle_, x.count(), x.data(), WFMM_MEMORY_HOST)); }
+    void add_tracers(vectors x) { check(api::flow_add_tracers(handle_, x.count(), x.data(), WFMM_MEMORY_HOST)); }
+    /// Without velocity: at rest.
+    void set_dust(vectors x, scalars diameter, scalars density, vectors velocity = {}) {
+        dust(api::flow_set_dust, x, diameter, density, velocity);
+    }
+    void add_dust(vectors x, scalars diameter, scalars density, vectors velocity = {}) {
+        dust(api::flow_add_dust, x, diameter, density, velocity);
+    }
+    void remove(std::int32_t kind, rows<const std::int64_t, 1> identity) {
+        check(wfmm_flow_remove(handle_, kind, identity.count(), identity.data(), WFMM_MEMORY_HOST));
+    }
+
+    void set_free_stream(double x, double y, double z) {
+        const double velocity[3] = {x, y, z};
+        check(wfmm_flow_set_free_stream(handle_, velocity));
+    }
+    /// No exception may leave the function: it is called from C.
+    void set_velocity_callback(wfmm_velocity_fn callback, void *user = nullptr) {
+        check(wfmm_flow_set_velocity_callback(handle_, callback, user));
+    }
+    void advance(double dt, std::int64_t steps = 1) { check(wfmm_flow_advance(handle_, dt, steps)); }
+
+    double time() const {
+        double now = 0;
+        check(wfmm_flow_time(handle_, &now, nullptr));
+        return now;
+    }
+    std::int64_t elements(std::int32_t kind) const { return counts(kind).first; }
+    /// End points of segments; of other kinds as many as there are elements.
+    std::int64_t points(std::int32_t kind) const { return counts(kind).second; }
+    /// Width: 3 for positions, strengths and velocities, else 1.
+    template <std::size_t Width>
+    void get(std::int32_t kind, std::int32_t quantity, rows<Real, Width> values, rows<std::int64_t, 1> identity = {}) {
+        const bool vector = quantity == WFMM_QUANTITY_POSITION || quantity == WFMM_QUANTITY_STRENGTH ||
+                            quantity == WFMM_QUANTITY_VELOCITY;
+        if (Width != (vector ? 3 : 1)) throw error(WFMM_ERR_SHAPE, "rows of values are not as wide as the quantity");
+        detail::same_count("identity", identity, values.count(), true);
+        check(api::flow_get(handle_, kind, quantity, values.count(), values.data(), detail::or_null(identity),
+                            WFMM_MEMORY_HOST));
+    }
+    /// gradient row k: du_i/dx_j of target k at place 3 i + j, of the induced part.
+    void velocity(vectors target, rows<Real, 3> velocity, rows<Real, 9> gradient = {}) {
+        detail::same_count("velocity", velocity, target.count());
+        detail::same_count("gradient", gradient, target.count(), true);
+        check(api::flow_velocity(handle_, target.count(), target.data(), velocity.data(), detail::or_null(gradient),
+                                 WFMM_MEMORY_HOST));
+    }
+
+    wfmm_diagnostics diagnostics() {
+        wfmm_diagnostics d;
+        check(wfmm_diagnostics_init(&d, sizeof d));
+        check(wfmm_flow_diagnostics(handle_, &d));
+        return d;
+    }
+    wfmm_report report() const {
+        wfmm_report r{};
+        r.struct_size = sizeof r;
+        check(wfmm_flow_report(handle_, &r));
+        return r;
+    }
+    wfmm_flow *get() const noexcept { return handle_; }
+
+private:
+    // Inside the class `check` is the free function.
+    static void check(wfmm_status status) { wakefmm::check(status); }
+
+    template <class Function>
+    void particles(Function put, vectors x, vectors strength, scalars core) {
+        detail::same_count("strength", strength, x.count());
+        detail::same_count("core", core, x.count(), true);
+        check(put(handle_, x.count(), x.data(), strength.data(), detail::or_null(core), WFMM_MEMORY_HOST));
+    }
+    template <class Function>
+    void segments(Function put, vectors points, pairs ends, scalars circulation, scalars core) {
+        detail::same_count("circulation", circulation, ends.count());
+        detail::same_count("core", core, ends.count(), true);
+        check(put(handle_, points.count(), points.data(), ends.count(), 2, ends.data(), circulation.data(),
+                  detail::or_null(core), WFMM_MEMORY_HOST));
+    }
+    template <class Function>
+    void dust(Function put, vectors x, scalars diameter, scalars density, vectors velocity) {
+        detail::same_count("diameter", diameter, x.count());
+        detail::same_count("density", density, x.count());
+        detail::same_count("velocity", velocity, x.count(), true);
+        check(put(handle_, x.count(), x.data(), detail::or_null(velocity), diameter.data(), density.data(),
+                  WFMM_MEMORY_HOST));
+    }
+    std::pair<std::int64_t, std::int64_t> counts(std::int32_t kind) const {
+        std::int64_t n = 0, n_points = 0;
+        check(wfmm_flow_counts(handle_, kind, &n, &n_points));
+        return {n, n_points};
+    }
+
+    wfmm_flow *handle_ = nullptr;
 };
 
 } // namespace wakefmm

@@ -10,7 +10,7 @@ codes! {
         Ok = 0 => WFMM_OK,
         /// A pointer is NULL where an array or an output is needed.
         Null = 1 => WFMM_ERR_NULL,
-        /// A handle that is not, or no longer, a live session or plan.
+        /// A handle that is not, or no longer, a live session, plan or flow.
         Handle = 2 => WFMM_ERR_HANDLE,
         /// A count or size that is negative, too large or not the expected one.
         Count = 3 => WFMM_ERR_COUNT,
@@ -24,7 +24,7 @@ codes! {
         Index = 7 => WFMM_ERR_INDEX,
         /// Called too early: sources or targets have not been set.
         State = 8 => WFMM_ERR_STATE,
-        /// Another thread is using this plan.
+        /// Another thread is using this plan or flow.
         Busy = 9 => WFMM_ERR_BUSY,
         /// An option struct is newer than this library and uses what it does not know.
         TooNew = 10 => WFMM_ERR_TOO_NEW,
@@ -38,6 +38,10 @@ codes! {
         Memory = 14 => WFMM_ERR_MEMORY,
         /// An array of Fortran or C++ is smaller than the count it goes with.
         Shape = 15 => WFMM_ERR_SHAPE,
+        /// The host's velocity callback of a flow stopped the step with a number that is no status from 1 to 199.
+        Callback = 16 => WFMM_ERR_CALLBACK,
+        /// A file that cannot be read or written, or is no whole checkpoint of a flow.
+        File = 17 => WFMM_ERR_FILE,
         /// There is a driver, but no usable GPU, or none of the number asked for.
         NoDevice = 100 => WFMM_ERR_NO_DEVICE,
         /// Out of host memory.
@@ -48,7 +52,7 @@ codes! {
         Threads = 103 => WFMM_ERR_THREADS,
         /// The driver is missing, too old, or refused.
         Driver = 104 => WFMM_ERR_DRIVER,
-        /// Not built (WFMM_METHOD_TREECODE).
+        /// Not built: the message says what, and what to use in its place.
         Unsupported = 105 => WFMM_ERR_UNSUPPORTED,
         /// An internal error was stopped at the boundary.
         Internal = -1 => WFMM_ERR_INTERNAL,

@@ -5,6 +5,8 @@
 //! ```text
 //!   ffi        the C boundary: checks every pointer and number, catches every panic
 //!    │
+//!   flow       elements that move: state, integrators, dust; sums through a plan
+//!    │
 //!   plan       what problem: sources, targets, options; owns an engine and keeps its session alive
 //!    │
 //!   session    what machine: back end, device, threads; makes engines
@@ -22,6 +24,7 @@ mod codes;
 pub mod backend;
 pub mod error;
 pub mod ffi;
+pub mod flow;
 pub mod inputs;
 pub mod logging;
 pub mod math;

@@ -3,7 +3,9 @@
 //! Enters: what a caller filled in, any numbers at all. Leaves: `PlanOptions` and `SessionOptions`, or an error that names
 //! the field, its value and what would be accepted.
 
-use crate::error::{Error, Result, WFMM_ERR_CONSTANT, WFMM_ERR_NOT_FINITE, WFMM_ERR_TOLERANCE, WFMM_ERR_VALUE};
+use crate::error::{
+    Error, Result, WFMM_ERR_CONSTANT, WFMM_ERR_NOT_FINITE, WFMM_ERR_TOLERANCE, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE,
+};
 
 codes! {
     /// How a core regularizes its element: `_RANKINE` to `_OFFSET` for segments, `_GAUSS_ERF` to `_POLYNOMIAL` for particles,
@@ -47,6 +49,14 @@ codes! {
         /// Reserved: multipoles at the targets, no local expansions. Not built: prepare, evaluate and check return
         /// WFMM_ERR_UNSUPPORTED.
         Treecode = 3 => WFMM_METHOD_TREECODE,
+    }
+
+    /// What the far field is expanded in.
+    enum Expansion {
+        /// Solid harmonics.
+        Harmonics = 0 => WFMM_EXPANSION_HARMONICS,
+        /// Reserved: pseudo-particles on spheres. Not built: plans are refused with WFMM_ERR_UNSUPPORTED.
+        PseudoParticles = 1 => WFMM_EXPANSION_PSEUDO_PARTICLES,
     }
 
     /// Precision of the computation.
@@ -165,6 +175,16 @@ pub struct wfmm_plan_options {
     pub core_radius: f64,
     /// `WFMM_FLAG_*`, or-ed; default 0.
     pub flags: u64,
+    /// Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources are
+    /// implied, with their cores; targets below the plane get the mirrored field. Charges have images of the same sign.
+    /// With a plane targets and outputs must be in host memory; sources may be in device memory.
+    pub plane_axis: i32,
+    /// `WFMM_EXPANSION_*`; default HARMONICS. PSEUDO_PARTICLES is not built: WFMM_ERR_UNSUPPORTED.
+    pub expansion: i32,
+    /// Where the plane is on its axis, length units of the positions; default 0.
+    pub plane_position: f64,
+    /// Period along x, y and z; 0, the default: open. Other values are not built: WFMM_ERR_UNSUPPORTED.
+    pub period: [f64; 3],
 }
 
 impl Default for wfmm_plan_options {
@@ -182,6 +202,10 @@ impl Default for wfmm_plan_options {
             normalization: 1.0 / (4.0 * std::f64::consts::PI),
             core_radius: 0.0,
             flags: 0,
+            plane_axis: 0,
+            expansion: WFMM_EXPANSION_HARMONICS,
+            plane_position: 0.0,
+            period: [0.0; 3],
         }
     }
 }
@@ -194,6 +218,28 @@ pub struct SessionOptions {
     pub device: Option<u32>,
     /// 0: all.
     pub threads: usize,
+}
+
+/// An impermeable ground plane.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plane {
+    /// Normal: 0 x, 1 y, 2 z.
+    pub axis: usize,
+    /// Place on that axis.
+    pub position: f64,
+}
+
+impl Plane {
+    /// The mirror image of a place. Not `2 position - x`: that would leave the range of numbers too early.
+    pub fn mirror(&self, mut x: [f64; 3]) -> [f64; 3] {
+        x[self.axis] = self.position + (self.position - x[self.axis]);
+        x
+    }
+
+    /// -1 along the normal, else 1: what a component of a vector is multiplied by in the mirror.
+    pub fn sign(&self, component: usize) -> f64 {
+        if component == self.axis { -1.0 } else { 1.0 }
+    }
 }
 
 /// What the caller asked of a plan, checked.
@@ -212,6 +258,7 @@ pub struct PlanOptions {
     pub normalization: f64,
     pub core_radius: f64,
     pub accumulate: bool,
+    pub plane: Option<Plane>,
 }
 
 impl SessionOptions {
@@ -256,7 +303,9 @@ impl PlanOptions {
             normalization: finite("normalization", o.normalization)?,
             core_radius: radius(o.core_radius)?,
             accumulate: o.flags & WFMM_FLAG_ACCUMULATE != 0,
+            plane: plane(o)?,
         };
+        only_what_is_built(o)?;
         no_unknown_flags(o.flags, WFMM_FLAG_ACCUMULATE)?;
         check_tolerance(checked.tolerance, if precision == Precision::F32 { Precision::F32 } else { Precision::F64 })?;
         Ok(checked)
@@ -298,6 +347,39 @@ fn particle_regularization(number: i32) -> Result<Regularization> {
     let accepted =
         "WFMM_REG_NONE (0), _GAUSS_ERF, _EXPONENTIAL, _COMPACT, _ROSENHEAD, _WINCKELMANS or _POLYNOMIAL (6 to 11)";
     code("particle_regularization", number, found, accepted)
+}
+
+fn plane(o: &wfmm_plan_options) -> Result<Option<Plane>> {
+    let position = finite("plane_position", o.plane_position)?;
+    match o.plane_axis {
+        0 => Ok(None),
+        axis @ 1..=3 => Ok(Some(Plane { axis: axis as usize - 1, position })),
+        other => value_error("plane_axis", other, "0 (no plane), 1 (x), 2 (y) or 3 (z)"),
+    }
+}
+
+/// Refuses what the contract has and this library has not yet.
+fn only_what_is_built(o: &wfmm_plan_options) -> Result<()> {
+    let accepted = "WFMM_EXPANSION_HARMONICS or _PSEUDO_PARTICLES";
+    if code("expansion", o.expansion, Expansion::from_code(o.expansion), accepted)? == Expansion::PseudoParticles {
+        return Error::fail(
+            WFMM_ERR_UNSUPPORTED,
+            "expansion = WFMM_EXPANSION_PSEUDO_PARTICLES (1) is not built yet: use WFMM_EXPANSION_HARMONICS",
+        );
+    }
+    for (axis, period) in o.period.into_iter().enumerate() {
+        let name = format!("period[{axis}]");
+        if finite(&name, period)? < 0.0 {
+            return value_error(&name, period, "0 (open) or a positive length");
+        }
+        if period > 0.0 {
+            return Error::fail(
+                WFMM_ERR_UNSUPPORTED,
+                format!("{name} = {period}: periodic domains are not built yet; accepted: 0 (open)"),
+            );
+        }
+    }
+    Ok(())
 }
 
 fn tolerance(t: f64) -> Result<f64> {
@@ -355,7 +437,7 @@ mod tests {
         assert_eq!(o.segment_regularization, Regularization::Vatistas);
         assert_eq!(o.particle_regularization, Regularization::GaussErf);
         assert_eq!((o.tolerance, o.index_base, o.accumulate), (1e-4, 0, false));
-        assert_eq!(size_of::<wfmm_plan_options>(), 64);
+        assert_eq!(size_of::<wfmm_plan_options>(), 104);
         assert_eq!(size_of::<wfmm_session_options>(), 24);
     }
 
@@ -365,6 +447,24 @@ mod tests {
         assert_eq!(PlanOptions::checked(&o).unwrap_err().status, WFMM_ERR_CONSTANT);
         let o = wfmm_plan_options { particle_regularization: WFMM_REG_VATISTAS, ..Default::default() };
         assert_eq!(PlanOptions::checked(&o).unwrap_err().status, WFMM_ERR_CONSTANT);
+    }
+
+    #[test]
+    fn planes_are_taken_and_what_is_not_built_is_refused() {
+        let ask = |o: wfmm_plan_options| PlanOptions::checked(&o).map_err(|e| (e.status, e.message));
+        let o = wfmm_plan_options { plane_axis: 2, plane_position: 0.5, ..Default::default() };
+        assert_eq!(ask(o).unwrap().plane, Some(Plane { axis: 1, position: 0.5 }));
+        assert_eq!(ask(o).unwrap().plane.unwrap().mirror([1.0, 2.0, 3.0]), [1.0, -1.0, 3.0]);
+        for plane_axis in [-1, 4] {
+            assert_eq!(ask(wfmm_plan_options { plane_axis, ..o }).unwrap_err().0, WFMM_ERR_VALUE);
+        }
+        let (status, message) = ask(wfmm_plan_options { period: [0.0, 2.0, 0.0], ..o }).unwrap_err();
+        assert!(status == WFMM_ERR_UNSUPPORTED && message.contains("period[1] = 2"), "{message}");
+        let expansion = WFMM_EXPANSION_PSEUDO_PARTICLES;
+        assert_eq!(ask(wfmm_plan_options { expansion, ..o }).unwrap_err().0, WFMM_ERR_UNSUPPORTED);
+        assert_eq!(ask(wfmm_plan_options { expansion: 2, ..o }).unwrap_err().0, WFMM_ERR_CONSTANT);
+        let plane_position = f64::NAN;
+        assert_eq!(ask(wfmm_plan_options { plane_position, ..o }).unwrap_err().0, WFMM_ERR_NOT_FINITE);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The C and Fortran tests and the check of the exported symbols, against a library that was built before.
+# The C, C++ and Fortran tests and the check of the exported symbols, against a library that was built before.
 # Enters: the folder of libwakefmm.so, a folder for programs. Leaves: a line for each program, the sums at the end.
 # With CHECKER="valgrind …" the C programs run under it, and only they do.
 set -u
@@ -29,6 +29,20 @@ for language in c c++; do
     verdict "header in $language" $?
 done
 
+# The C++ wrapper, where there is a compiler for it.
+if command -v c++ >/dev/null; then
+    for source in tests/cpp/*.cpp; do
+        name=$(basename "$source" .cpp)
+        c++ -std=c++17 -Wall -Wextra -Werror -g -O1 -Iinclude "$source" -o "$build/cpp_$name" -L"$library" -lwakefmm \
+            -Wl,-rpath,"$library" && timeout 600 $checker "$build/cpp_$name"
+        verdict "C++ $name" $?
+    done
+fi
+# Rings that leapfrog: the impulse stays.
+${CC:-cc} -std=c11 -Wall -Wextra -Werror -O1 -Iinclude examples/c/leapfrog_rings.c -o "$build/leapfrog_rings" \
+    -L"$library" -lwakefmm -lm -Wl,-rpath,"$library" && timeout 600 "$build/leapfrog_rings" 20 0.05 >"$build/leapfrog_rings.log"
+verdict "leapfrogging rings" $?
+
 if [ -z "$checker" ]; then
     strict="-std=f2018 -Wall -Wextra -Werror -g -O1 -J$build -I$build"
     # Tests compare reals for equality on purpose.
@@ -46,7 +60,7 @@ if [ -z "$checker" ]; then
             gfortran -std=f2018 -fsyntax-only -I"$build" "$build/lines_$page.f90"
         verdict "the lines of use ($page) are compiled" $?
     done
-    for name in values objects bad_input threads overlap stops; do
+    for name in values objects bad_input threads overlap flow stops; do
         openmp=
         [ $name = threads ] && openmp=-fopenmp
         gfortran $tests $openmp tests/fortran/$name.f90 "$build/wakefmm.o" "$build/checks.o" -o "$build/f_$name" \

@@ -3,7 +3,9 @@
 
 use std::ffi::{c_char, c_void};
 
-use super::{wfmm_log_fn, wfmm_plan, wfmm_session};
+use super::{wfmm_flow, wfmm_log_fn, wfmm_plan, wfmm_session, wfmm_velocity_fn};
+use crate::flow::diagnostics::wfmm_diagnostics;
+use crate::flow::options::wfmm_flow_options;
 use crate::options::{wfmm_plan_options, wfmm_session_options};
 use crate::report::wfmm_report;
 
@@ -17,7 +19,9 @@ c_types!(
     u32,
     u64,
     usize,
+    f64,
     wfmm_log_fn,
+    wfmm_velocity_fn,
     *mut c_void,
     *mut c_char,
     *const c_char,
@@ -26,6 +30,7 @@ c_types!(
     *mut u64,
     *mut usize,
     *const i32,
+    *const i64,
     *const f32,
     *const f64,
     *mut f32,
@@ -41,6 +46,12 @@ c_types!(
     *mut wfmm_plan_options,
     *const wfmm_plan_options,
     *mut wfmm_report,
+    *mut wfmm_flow,
+    *const wfmm_flow,
+    *mut *mut wfmm_flow,
+    *mut wfmm_flow_options,
+    *const wfmm_flow_options,
+    *mut wfmm_diagnostics,
 );
 
 /// Compiles only for types of the list.

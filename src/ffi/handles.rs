@@ -33,11 +33,11 @@ pub struct Table<Handle, T> {
 pub static SESSIONS: Lazy<Table<wfmm_session, Session>> = Lazy::new(|| Table::new("session"));
 pub static PLANS: Lazy<Table<wfmm_plan, PlanCell>> = Lazy::new(|| Table::new("plan"));
 
-/// One counter for both kinds, so that a plan is never taken for a session. Steps of 16 look like aligned pointers.
+/// One counter for all kinds, so that a plan is never taken for a session. Steps of 16 look like aligned pointers.
 static NEXT: AtomicUsize = AtomicUsize::new(16);
 
 impl<Handle, T> Table<Handle, T> {
-    fn new(name: &'static str) -> Self {
+    pub fn new(name: &'static str) -> Self {
         Self { name, live: RwLock::default(), handle: PhantomData }
     }
 

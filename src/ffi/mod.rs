@@ -5,6 +5,7 @@
 //!   library     version, messages, log          session     machines
 //!   plan        create … destroy, queries       arrays      set_*, evaluate (f32 and f64 from one body)
 //!   induce      one call, nothing kept              overlap     evaluations beside the host's own work
+//!   flow        elements that move              flow_arrays their arrays        flow_cell   behind their handle
 //!       │
 //!   boundary    macros, guard, pointer checks   handles     live objects    structs   struct_size    text   strings
 //! ```
@@ -17,6 +18,9 @@ pub mod arrays;
 mod boundary;
 pub mod ctypes;
 mod float_mode;
+pub mod flow;
+pub mod flow_arrays;
+mod flow_cell;
 mod handles;
 pub mod induce;
 pub mod library;
@@ -34,6 +38,21 @@ pub type wfmm_status = i32;
 /// May be called from any thread; must not call `wfmm_log_set`.
 pub type wfmm_log_fn = Option<unsafe extern "C" fn(level: i32, message: *const c_char, user: *mut c_void)>;
 
+/// Adds the host's own velocity at `n` points of a flow: `position` and `velocity` are `[n][3]`; `velocity` holds what is there
+/// already. 0 goes on; another number stops the step. `memory` is WFMM_MEMORY_HOST and `stream` NULL while the state of
+/// flows is in host memory. `user` is that of `wfmm_flow_set_velocity_callback`.
+pub type wfmm_velocity_fn = Option<
+    unsafe extern "C" fn(
+        time: f64,
+        n: i64,
+        position: *const f64,
+        velocity: *mut f64,
+        memory: i32,
+        stream: *mut c_void,
+        user: *mut c_void,
+    ) -> i32,
+>;
+
 /// Back end, device and threads. Any thread may use it.
 #[repr(C)]
 pub struct wfmm_session {
@@ -43,5 +62,11 @@ pub struct wfmm_session {
 /// Sources, targets, tree and results of one sum. One thread at a time; a second caller gets `WFMM_ERR_BUSY`.
 #[repr(C)]
 pub struct wfmm_plan {
+    _opaque: [u8; 0],
+}
+
+/// Vortex elements, tracers and dust that move step by step. One thread at a time; a second caller gets `WFMM_ERR_BUSY`.
+#[repr(C)]
+pub struct wfmm_flow {
     _opaque: [u8; 0],
 }

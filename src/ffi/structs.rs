@@ -1,13 +1,15 @@
 //! Structs that know their own size: old callers with short ones, newer callers with long ones.
 
 use crate::error::{Error, Result, WFMM_ERR_STRUCT_SIZE, WFMM_ERR_TOO_NEW};
+use crate::flow::diagnostics::wfmm_diagnostics;
+use crate::flow::options::wfmm_flow_options;
 use crate::options::{wfmm_plan_options, wfmm_session_options};
 use crate::report::wfmm_report;
 
 use super::boundary::not_null;
 
 /// A plain struct of the API: `repr(C)`, numbers only, `struct_size: u32` first, then other fields of 4 bytes, then
-/// fields of 8.
+/// fields of 8 or pairs of fields of 4.
 ///
 /// # Safety
 /// Every bit pattern is a value, and there is no padding.
@@ -26,7 +28,13 @@ macro_rules! self_sized { ($($t:ty, $wide:ident;)*) => { $(
         }
     }
 )* }; }
-self_sized!(wfmm_session_options, flags; wfmm_plan_options, tolerance; wfmm_report, cells;);
+self_sized!(
+    wfmm_session_options, flags;
+    wfmm_plan_options, tolerance;
+    wfmm_report, cells;
+    wfmm_flow_options, viscosity;
+    wfmm_diagnostics, time;
+);
 
 /// The size word and one field.
 const LEAST: usize = 8;
@@ -75,7 +83,7 @@ pub unsafe fn write<T: SelfSized>(name: &str, pointer: *mut T, size: usize, mut 
     Ok(())
 }
 
-fn check_size(name: &str, size: usize) -> Result<()> {
+pub fn check_size(name: &str, size: usize) -> Result<()> {
     // No struct of any version comes near 64 KiB; a larger number is memory that was never initialized.
     if (LEAST..=65536).contains(&size) {
         return Ok(());
@@ -96,7 +104,9 @@ mod tests {
     #[test]
     fn no_padding_and_wide_fields_aligned() {
         assert_eq!((size_of::<wfmm_session_options>(), wfmm_session_options::WIDE_FROM), (24, 16));
-        assert_eq!((size_of::<wfmm_plan_options>(), wfmm_plan_options::WIDE_FROM), (64, 32));
+        assert_eq!((size_of::<wfmm_plan_options>(), wfmm_plan_options::WIDE_FROM), (104, 32));
+        assert_eq!((size_of::<wfmm_flow_options>(), wfmm_flow_options::WIDE_FROM), (16 + 8 * 16, 16));
+        assert_eq!((size_of::<wfmm_diagnostics>(), wfmm_diagnostics::WIDE_FROM), (8 + 8 * 15, 8));
         assert_eq!((size_of::<wfmm_report>(), wfmm_report::WIDE_FROM), (24 + 8 * (6 + 16 + 1), 24));
     }
 
@@ -113,10 +123,11 @@ mod tests {
     #[test]
     fn a_long_struct_may_only_be_zero_beyond_our_end() {
         let long = |last: u64| {
-            let mut bytes = [0u64; 10];
-            let o = wfmm_plan_options { struct_size: 80, ..Default::default() };
-            unsafe { std::ptr::copy_nonoverlapping((&raw const o).cast::<u64>(), bytes.as_mut_ptr(), 8) };
-            bytes[9] = last;
+            const WORDS: usize = size_of::<wfmm_plan_options>() / 8;
+            let mut bytes = [0u64; WORDS + 2];
+            let o = wfmm_plan_options { struct_size: size_of_val(&bytes) as u32, ..Default::default() };
+            unsafe { std::ptr::copy_nonoverlapping((&raw const o).cast::<u64>(), bytes.as_mut_ptr(), WORDS) };
+            bytes[WORDS + 1] = last;
             unsafe { read::<wfmm_plan_options>("options", bytes.as_ptr().cast()) }.map_err(|e| e.status)
         };
         assert!(long(0).is_ok());

@@ -41,6 +41,7 @@ pub trait HostReal: Plain + Default + Sync + std::fmt::Debug + std::fmt::Display
     fn is_finite(self) -> bool;
     fn is_negative(self) -> bool;
     fn from_f64(x: f64) -> Self;
+    fn to_f64(self) -> f64;
 }
 
 macro_rules! host_real {
@@ -67,6 +68,9 @@ macro_rules! host_real {
             }
             fn from_f64(x: f64) -> Self {
                 x as $t
+            }
+            fn to_f64(self) -> f64 {
+                self as f64
             }
         }
     };
@@ -106,16 +110,17 @@ pub fn take_finite<T: HostReal>(
             if let Some(copy) = take_locked(session, values, HostReal::is_finite) {
                 return Ok(T::host(copy));
             }
-            if let Some(at) = first(values, |x| !x.is_finite()) {
-                return Error::fail(
-                    WFMM_ERR_NOT_FINITE,
-                    describe(name, components, at, values[at], "finite numbers are needed"),
-                );
-            }
+            check_finite(name, components, values)?;
             Ok(T::host(copy(name, values)?.into()))
         }
         Array::Device { address, len } => Ok(T::device(address, len)),
     }
+}
+
+/// Names the first number of an array that is none.
+pub fn check_finite<T: HostReal>(name: &str, components: usize, values: &[T]) -> Result<()> {
+    let Some(at) = first(values, |x| !x.is_finite()) else { return Ok(()) };
+    Error::fail(WFMM_ERR_NOT_FINITE, describe(name, components, at, values[at], "finite numbers are needed"))
 }
 
 /// The same for core radii, which may be 0 but not negative.
@@ -237,7 +242,7 @@ fn copy<T: Copy + Send + Sync>(name: &str, values: &[T]) -> Result<Vec<T>> {
     Ok(copy)
 }
 
-fn reserve<T>(name: &str, len: usize) -> Result<Vec<T>> {
+pub fn reserve<T>(name: &str, len: usize) -> Result<Vec<T>> {
     let mut v = Vec::new();
     if memory::is_short() || v.try_reserve_exact(len).is_err() {
         let bytes = len as u128 * size_of::<T>() as u128;

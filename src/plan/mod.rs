@@ -5,6 +5,7 @@
 //! leaves the plan as it was; after an error in an engine the next call makes a new one from the same inputs.
 
 pub mod arrays;
+mod plane;
 pub mod sources;
 
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use log::info;
 use crate::backend::{Engine, Field};
 use crate::error::{Error, Result, WFMM_ERR_STATE};
 use crate::inputs::Inputs;
-use crate::options::{PlanOptions, Precision, check_tolerance};
+use crate::options::{PlanOptions, Plane, Precision, check_tolerance};
 use crate::report::{Pass, Report};
 use crate::session::{Session, make_engine};
 
@@ -49,6 +50,8 @@ pub struct Plan {
     engine: Option<(Precision, Box<dyn Engine>)>,
     last_field: Option<Field>,
     logged: bool,
+    /// With a ground plane: the factor of the tolerance that the engine is made with.
+    tightening: f64,
 }
 
 impl Plan {
@@ -63,6 +66,7 @@ impl Plan {
             engine: None,
             last_field: None,
             logged: false,
+            tightening: 1.0,
         }
     }
 
@@ -84,8 +88,13 @@ impl Plan {
             segments: self.inputs.segments.as_ref().map_or(0, |s| s.n),
             particles: self.inputs.particles.as_ref().map_or(0, |p| p.n),
             charges: self.inputs.charges.as_ref().map_or(0, |c| c.n),
-            targets: self.inputs.targets.as_ref().map_or(0, |t| t.n),
+            targets: self.inputs.targets.as_ref().map_or(0, |t| t.n / self.halves()),
         }
+    }
+
+    /// With a ground plane the engine's targets are the caller's and their images.
+    fn halves(&self) -> usize {
+        1 + usize::from(self.options.plane.is_some())
     }
 
     /// What the engine can do ahead of `evaluate`, for the fields that the sources allow.
@@ -116,6 +125,10 @@ impl Plan {
         self.ready(field)?;
         self.double_output |= T::DOUBLE;
         self.check_tolerance()?;
+        if let Some(plane) = self.options.plane {
+            let (main, gradient) = plane::on_host(main, gradient)?;
+            return self.evaluate_on_host(plane, field, main, gradient);
+        }
         let nothing = self.counts().targets == 0;
         if nothing || (self.no_sources(field) && self.zero_field(&mut main, &mut gradient)) {
             self.last_field = Some(field);
@@ -125,6 +138,25 @@ impl Plan {
         self.with_engine(|engine, inputs| engine.evaluate(inputs, field, main, gradient))?;
         self.last_field = Some(field);
         self.log_once();
+        Ok(())
+    }
+
+    /// The same with a ground plane.
+    fn evaluate_on_host<T: HostReal>(
+        &mut self,
+        plane: Plane,
+        field: Field,
+        main: &mut [T],
+        gradient: Option<&mut [T]>,
+    ) -> Result<()> {
+        if self.counts().targets > 0 && !self.no_sources(field) {
+            self.evaluate_mirrored(plane, field, main, gradient)?;
+            self.log_once();
+        } else if !self.options.accumulate {
+            main.fill(T::default());
+            gradient.into_iter().for_each(|g| g.fill(T::default()));
+        }
+        self.last_field = Some(field);
         Ok(())
     }
 
@@ -144,11 +176,17 @@ impl Plan {
             return Ok(0.0);
         }
         let samples = samples.min(targets);
+        if let Some(plane) = self.options.plane {
+            return self.check_mirrored(plane, field, samples, seed);
+        }
         self.with_engine(|engine, inputs| engine.check(inputs, field, samples, seed))
     }
 
     pub fn recipe(&self) -> String {
         match &self.engine {
+            Some((_, engine)) if self.options.plane.is_some() => {
+                engine.recipe() + " Targets and their mirror images in the ground plane are evaluated together."
+            }
             Some((_, engine)) => engine.recipe(),
             None => "Nothing was chosen yet: the recipe is made by wfmm_plan_prepare or the first evaluation.".into(),
         }
@@ -211,7 +249,7 @@ impl Plan {
         self.check_tolerance()?;
         let precision = self.precision();
         if self.engine.as_ref().is_none_or(|(p, _)| *p != precision) {
-            self.engine = Some((precision, make_engine(&self.session, &self.options, precision)?));
+            self.engine = Some((precision, make_engine(&self.session, &self.engine_options(), precision)?));
         }
         let (_, engine) = self.engine.as_mut().expect("made above");
         engine.order_after(self.stream);

@@ -7,6 +7,7 @@ use crate::session::Session;
 
 use super::Plan;
 use super::arrays::{Array, HostReal, SHARED_FROM, host_bytes, is_double, take_connectivity, take_finite, take_radii};
+use super::plane::joint_targets;
 
 /// Arrays of segments as a caller hands them over.
 #[derive(Debug)]
@@ -84,8 +85,11 @@ impl Plan {
     }
 
     pub fn set_targets<T: HostReal>(&mut self, targets: Option<(usize, Array<'_, T>)>) -> Result<()> {
-        let session = &*self.session;
+        let (session, plane) = (&*self.session, self.options.plane);
         let take = |(n, position)| -> Result<TargetInput> {
+            if let Some(plane) = plane {
+                return joint_targets(plane, n, position);
+            }
             Ok(TargetInput { n, position: take_finite(session, "position", 3, position)? })
         };
         let numbers = targets.as_ref().map_or(0, |(n, _)| 3 * n);

@@ -120,6 +120,14 @@ static void options(void) {
     PLAN(core_radius, -1, WFMM_ERR_VALUE, "core_radius = -1");
     PLAN(core_radius, NAN, WFMM_ERR_NOT_FINITE, "core_radius");
     PLAN(flags, 1u << 20, WFMM_ERR_CONSTANT, "flags");
+    PLAN(plane_axis, 4, WFMM_ERR_VALUE, "plane_axis = 4");
+    PLAN(plane_axis, -1, WFMM_ERR_VALUE, "plane_axis = -1");
+    PLAN(plane_position, NAN, WFMM_ERR_NOT_FINITE, "plane_position");
+    PLAN(expansion, WFMM_EXPANSION_PSEUDO_PARTICLES, WFMM_ERR_UNSUPPORTED, "expansion");
+    PLAN(expansion, 2, WFMM_ERR_CONSTANT, "expansion = 2");
+    PLAN(period[2], 1, WFMM_ERR_UNSUPPORTED, "period[2] = 1");
+    PLAN(period[0], -1, WFMM_ERR_VALUE, "period[0] = -1");
+    PLAN(period[1], INFINITY, WFMM_ERR_NOT_FINITE, "period[1]");
     wfmm_plan_options_init(&o, sizeof o), o.precision = WFMM_PRECISION_F32, o.tolerance = 1e-7;
     EXPECT(wfmm_plan_create(NULL, &o, &p), WFMM_ERR_TOLERANCE, "single precision");
 #define SESSION(field, value, status, word) \

@@ -163,6 +163,35 @@ static void lengths_scale(void) {
     }
 }
 
+/* A charge, a particle and a segment above the plane y = 1, and their images. */
+static void a_ground_plane_mirrors(void) {
+    const double at[3] = {0, 3, 0}, q[1] = {2}, a[3] = {0, 0, 1}, x[6] = {4, 1, 0, 0, 2, 0};
+    const double points[6] = {0, 3, -1, 0, 3, 1}, images[12] = {0, 3, -1, 0, 3, 1, 0, -1, -1, 0, -1, 1};
+    const int32_t both[4] = {0, 1, 2, 3};
+    const double gammas[2] = {1, -1};
+    double phi[2], u[6], v[6], g[18];
+    wfmm_plan_options o;
+    wfmm_plan *p = NULL;
+    OK(wfmm_plan_options_init(&o, sizeof o));
+    CHECK(o.plane_axis == 0 && o.plane_position == 0 && o.expansion == WFMM_EXPANSION_HARMONICS && o.period[2] == 0);
+    o.normalization = 1;
+    OK(wfmm_induce_segments_f64(4, images, 2, 2, both, gammas, NULL, 2, x, &o, v, NULL));
+    o.plane_axis = 2, o.plane_position = 1;
+    OK(wfmm_induce_segments_f64(2, points, 1, 2, both, gammas, NULL, 2, x, &o, u, g));
+    for (int i = 0; i < 6; i++) CHECK(fabs(u[i] - v[i]) < 1e-14);
+    CHECK(fabs(u[1]) < 1e-15 && fabs(g[3]) < 1e-15 && fabs(g[5]) < 1e-15); /* v, dv/dx and dv/dz on the plane */
+    o.particle_regularization = WFMM_REG_NONE;
+    OK(wfmm_induce_particles_f64(1, at, a, NULL, 2, x, &o, u, NULL));
+    CHECK(close_to(u[0], 4 / pow(20, 1.5), 1e-14) && fabs(u[1]) < 1e-15 && u[2] == 0);
+    CHECK(close_to(u[3], 1 + 1 / 9.0, 1e-14)); /* the image's strength is -1: (0,0,-1) x (0,3,0)/27 = (1/9,0,0) */
+    OK(wfmm_plan_create(NULL, &o, &p));
+    OK(wfmm_plan_set_charges_f64(p, 1, at, q, WFMM_MEMORY_HOST));
+    OK(wfmm_plan_set_targets_f64(p, 2, x, WFMM_MEMORY_HOST));
+    OK(wfmm_plan_evaluate_potential_f64(p, phi, g, WFMM_MEMORY_HOST));
+    CHECK(close_to(phi[0], 4 / sqrt(20), 1e-14) && close_to(phi[1], 2 + 2 / 3.0, 1e-14) && fabs(g[1]) < 1e-15);
+    OK(wfmm_plan_destroy(&p));
+}
+
 int main(void) {
     segments_have_their_known_velocity();
     particles_follow_their_formula();
@@ -171,5 +200,6 @@ int main(void) {
     layouts_of_host_codes();
     what_has_no_value_adds_zero();
     lengths_scale();
+    a_ground_plane_mirrors();
     return finish("values");
 }

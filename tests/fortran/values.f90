@@ -23,6 +23,7 @@ program values
   call charges_have_potential_and_gradient()
   call layouts_of_host_codes()
   call what_has_no_value_adds_zero()
+  call a_ground_plane_mirrors()
   call finish('values')
 
 contains
@@ -186,6 +187,33 @@ contains
     call check(all(u == 0), 'on the line')
     call wfmm_induce_segments(POINTS, reshape([2, 2, 1, 2], [2, 2]), [5._dp, 0._dp], x + 1, u, options=options)
     call check(all(u == 0), 'without length or circulation')
+  end subroutine
+
+  !> A charge and a particle above the plane y = 1, and their images.
+  subroutine a_ground_plane_mirrors()
+    real(dp), parameter :: at(3, 1) = reshape([0._dp, 3._dp, 0._dp], [3, 1])
+    real(dp), parameter :: x(3, 2) = reshape([4._dp, 1._dp, 0._dp, 0._dp, 2._dp, 0._dp], [3, 2])
+    type(wfmm_plan_options) :: options
+    type(wfmm_plan) :: plan
+    real(dp) :: u(3, 2), phi(2)
+    integer :: ierr
+
+    options%normalization = 1
+    options%plane_axis = 2
+    options%plane_position = 1
+    options%particle_regularization = WFMM_REG_NONE
+    call wfmm_induce_particles(at, reshape([0._dp, 0._dp, 1._dp], [3, 1]), x, u, options=options)
+    call check(close_to(u(1, 1), 4/20._dp**1.5_dp, 1e-14_dp) .and. abs(u(2, 1)) < 1e-15_dp, 'on the plane')
+    call check(close_to(u(1, 2), 1 + 1/9._dp, 1e-14_dp), 'above the plane')
+    call wfmm_plan_create(plan, options=options)
+    call wfmm_plan_set_charges(plan, at, [2._dp])
+    call wfmm_plan_set_targets(plan, x)
+    call wfmm_plan_evaluate_potential(plan, phi)
+    call check(close_to(phi(1), 4/sqrt(20._dp), 1e-14_dp), 'a charge, on the plane')
+    call check(close_to(phi(2), 8/3._dp, 1e-14_dp), 'a charge, above the plane')
+    call wfmm_plan_destroy(plan)
+    call wfmm_plan_create(plan, options=wfmm_plan_options(period=[0._dp, 1._dp, 0._dp]), ierr=ierr)
+    call expect(ierr, WFMM_ERR_UNSUPPORTED, 'period[1] = 1')
   end subroutine
 
 end program values

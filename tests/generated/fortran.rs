@@ -22,6 +22,9 @@ const UNITED: (&str, [&str; 2]) = ("wfmm_plan_set_strengths", ["wfmm_plan_set_ci
 const UNITED_NOTE: &str = "New strengths, same places: a one-dimensional array is a circulation, never a charge \
     (wfmm_plan_set_charge); a two-dimensional one holds strengths of particles.";
 
+/// A function whose array has one or three numbers a row, as its argument `quantity` says: one procedure for each rank.
+const VARIED: (&str, &str) = ("wfmm_flow_get", "values");
+
 /// Its arrays are written after it has returned.
 const ASYNCHRONOUS: &str = "wfmm_plan_evaluate_async";
 const ASYNCHRONOUS_NOTE: &str = "The arrays must be contiguous and be target or asynchronous where they are declared: a \
@@ -58,6 +61,8 @@ struct Procedure<'m> {
     comment: String,
     /// The one array that is handed over, where the function was split.
     only: Option<&'static str>,
+    /// Numbers a row of the array that holds vectors or scalars, as another argument says: `VARIED`.
+    width: Option<u32>,
 }
 
 fn procedures(f: &Function) -> Vec<Procedure<'_>> {
@@ -70,7 +75,18 @@ fn procedures(f: &Function) -> Vec<Procedure<'_>> {
         let public = f.generic.clone().unwrap_or_else(|| f.name.clone());
         let note = if public == ASYNCHRONOUS { format!(" {ASYNCHRONOUS_NOTE}") } else { String::new() };
         let comment = first_sentence(&f.name, &f.doc) + &note;
-        return vec![Procedure { function: f, name: f.name.clone(), public, comment, only: None }];
+        let whole = |name: String, width| Procedure {
+            function: f,
+            name,
+            public: public.clone(),
+            comment: comment.clone(),
+            only: None,
+            width,
+        };
+        if public == VARIED.0 {
+            return vec![whole(f.name.clone(), Some(3)), whole(format!("{public}_scalars{suffix}"), Some(1))];
+        }
+        return vec![whole(f.name.clone(), None)];
     }
     let one = |&&(_, array, public, what): &&(&str, &'static str, &str, &str)| Procedure {
         function: f,
@@ -78,6 +94,7 @@ fn procedures(f: &Function) -> Vec<Procedure<'_>> {
         public: public.to_owned(),
         comment: format!("Sets new {what} at the same places; trees and lists are kept."),
         only: Some(array),
+        width: None,
     };
     split.iter().map(one).collect()
 }
@@ -101,6 +118,8 @@ enum Role {
     Number,
     Result,
     Text,
+    /// A text that is handed over.
+    Path,
     /// Capacity and length of a text.
     OfText,
     Size,
@@ -114,26 +133,41 @@ fn role(f: &Function, at: usize) -> Role {
     let after_text = |back: usize| at >= back && f.arguments[at - back].ty == "*mut c_char";
     match a.ty.as_str() {
         _ if !a.shape.is_empty() => Role::Array,
-        "*mut wfmm_plan" | "*const wfmm_plan" | "*mut wfmm_session" | "*const wfmm_session" if a.optional => {
-            Role::OptionalHandle
-        }
-        "*mut wfmm_plan" | "*const wfmm_plan" | "*mut wfmm_session" | "*const wfmm_session" => Role::Handle,
-        "*mut *mut wfmm_plan" | "*mut *mut wfmm_session" => Role::NewHandle,
-        "*const wfmm_plan_options" | "*const wfmm_session_options" => Role::Options,
-        "*mut wfmm_plan_options" | "*mut wfmm_session_options" | "*mut wfmm_report" => Role::Struct,
+        ty if is_handle(ty) && a.optional => Role::OptionalHandle,
+        ty if is_handle(ty) => Role::Handle,
+        ty if is_new_handle(ty) => Role::NewHandle,
+        ty if is_struct(ty) && ty.starts_with("*const") => Role::Options,
+        ty if is_struct(ty) => Role::Struct,
         "i32" if a.name == "memory" => Role::Memory,
         "i64" if extents().any(|o| o.shape.last() == Some(&a.name)) => Role::Count,
         "i64" if extents().any(|o| o.shape.contains(&a.name)) => Role::Extent,
-        "i32" | "i64" | "u64" => Role::Number,
+        "i32" | "i64" | "u64" | "f64" => Role::Number,
         "*mut i32" | "*mut i64" | "*mut u64" | "*mut f32" | "*mut f64" => Role::Result,
         "*mut c_char" => Role::Text,
+        "*const c_char" => Role::Path,
         "usize" if after_text(1) => Role::OfText,
         "*mut usize" if after_text(2) => Role::OfText,
         "usize" => Role::Size,
-        "wfmm_log_fn" => Role::Callback,
+        "wfmm_log_fn" | "wfmm_velocity_fn" => Role::Callback,
         "*mut c_void" => Role::Pointer,
         other => panic!("{}: {} of type {other} has no counterpart in Fortran", f.name, a.name),
     }
+}
+
+const HANDLES: [&str; 3] = ["wfmm_plan", "wfmm_session", "wfmm_flow"];
+const STRUCTS: [&str; 5] =
+    ["wfmm_plan_options", "wfmm_session_options", "wfmm_flow_options", "wfmm_report", "wfmm_diagnostics"];
+
+fn is_handle(ty: &str) -> bool {
+    ty.matches('*').count() == 1 && HANDLES.contains(&pointee(ty))
+}
+
+fn is_new_handle(ty: &str) -> bool {
+    ty.starts_with("*mut *mut ") && HANDLES.contains(&pointee(ty))
+}
+
+fn is_struct(ty: &str) -> bool {
+    ty.matches('*').count() == 1 && STRUCTS.contains(&pointee(ty))
 }
 
 /// Declaration in the `bind(C)` layer.
@@ -155,16 +189,16 @@ fn c_declaration(f: &Function, a: &Argument) -> String {
         "*mut usize" => ("integer(c_size_t)", format!(", intent(inout){optional}")),
         "*mut c_char" => return format!("character(kind=c_char), intent(inout) :: {}(*)", a.name),
         "*const c_char" => return format!("character(kind=c_char), intent(in) :: {}(*)", a.name),
-        "*mut wfmm_plan" | "*const wfmm_plan" | "*mut wfmm_session" | "*const wfmm_session" | "*mut c_void" => {
-            ("type(c_ptr)", ", value".into())
+        "f64" => ("real(c_double)", ", value".into()),
+        "*const i64" => ("integer(c_int64_t)", format!(", intent(in){optional}")),
+        ty if is_handle(ty) || ty == "*mut c_void" => ("type(c_ptr)", ", value".into()),
+        ty if is_new_handle(ty) => ("type(c_ptr)", ", intent(inout)".into()),
+        ty if is_struct(ty) => {
+            let intent =
+                if ty.starts_with("*const") { format!(", intent(in){optional}") } else { ", intent(inout)".into() };
+            return format!("type({}){intent} :: {}", pointee(ty), a.name);
         }
-        "*mut *mut wfmm_plan" | "*mut *mut wfmm_session" => ("type(c_ptr)", ", intent(inout)".into()),
-        "*const wfmm_plan_options" => ("type(wfmm_plan_options)", format!(", intent(in){optional}")),
-        "*const wfmm_session_options" => ("type(wfmm_session_options)", format!(", intent(in){optional}")),
-        "*mut wfmm_plan_options" => ("type(wfmm_plan_options)", ", intent(inout)".into()),
-        "*mut wfmm_session_options" => ("type(wfmm_session_options)", ", intent(inout)".into()),
-        "*mut wfmm_report" => ("type(wfmm_report)", ", intent(inout)".into()),
-        "wfmm_log_fn" => ("type(c_funptr)", ", value".into()),
+        "wfmm_log_fn" | "wfmm_velocity_fn" => ("type(c_funptr)", ", value".into()),
         other => panic!("{}: {} of type {other} has no counterpart in Fortran", f.name, a.name),
     };
     format!("{ty}{rest} :: {}{array}", a.name)
@@ -245,6 +279,11 @@ impl Procedure<'_> {
         self.function.arguments.iter().any(|o| !self.is_left_out(o) && o.shape.contains(&a.name))
     }
 
+    /// Extents of an array here.
+    fn shape<'s>(&self, a: &'s Argument) -> &'s [String] {
+        if self.width == Some(1) && a.name == VARIED.1 { &a.shape[1..] } else { &a.shape }
+    }
+
     fn is_optional(&self, a: &Argument) -> bool {
         a.optional && self.only != Some(a.name.as_str())
     }
@@ -320,7 +359,8 @@ impl Procedure<'_> {
                 let array = first.unwrap_or_else(|| panic!("{}: no array tells {}", self.name, a.name));
                 parts.late(&name, format!("integer, intent(in), optional :: {name}"), format!("c_{name}"));
                 parts.locals.push(format!("integer(c_int64_t) :: c_{name}"));
-                parts.counts.push(format!("c_{name} = size({}, {}, c_int64_t)", array.name, array.shape.len()));
+                let rank = self.shape(array).len();
+                parts.counts.push(format!("c_{name} = size({}, {rank}, c_int64_t)", array.name));
                 parts.counts.push(format!("if (present({name})) c_{name} = int({name}, c_int64_t)"));
             }
             Role::Extent => {
@@ -362,6 +402,9 @@ impl Procedure<'_> {
             Role::Number if WIDE.contains(&name.as_str()) => {
                 parts.required(&name, format!("integer(c_int64_t), intent(in) :: {name}"), name.clone());
             }
+            Role::Number if a.ty == "f64" => {
+                parts.required(&name, format!("real(c_double), intent(in) :: {name}"), name.clone());
+            }
             Role::Number => {
                 let kind = if a.ty == "i32" { "c_int32_t" } else { "c_int64_t" };
                 parts.required(&name, format!("integer, intent(in) :: {name}"), format!("int({name}, {kind})"));
@@ -387,6 +430,11 @@ impl Procedure<'_> {
                 parts.after.push("text = ''".into());
                 parts.after.push("if (status == WFMM_OK) text = from_c(c_text, length)".into());
             }
+            Role::Path => parts.required(
+                &name,
+                format!("character(len=*), intent(in) :: {name}"),
+                format!("trim({name})//c_null_char"),
+            ),
             Role::OfText => {
                 parts.actual.push(if a.ty == "usize" { "int(TEXT_LENGTH, c_size_t)" } else { "length" }.into())
             }
@@ -416,12 +464,13 @@ impl Procedure<'_> {
         }
         let ty = match pointee(&a.ty) {
             "i32" => "integer(c_int32_t)",
+            "i64" => "integer(c_int64_t)",
             "f32" => "real(c_float)",
             "f64" => "real(c_double)",
             other => panic!("{}: an array of {other} has no counterpart in Fortran", self.name),
         };
         let intent = if a.ty.starts_with("*mut") { "inout" } else { "in" };
-        let rank = vec![":"; a.shape.len()].join(",");
+        let rank = vec![":"; self.shape(a).len()].join(",");
         let attributes = format!("{}{optional}", asynchronous(self.function));
         let line = format!("{ty}, intent({intent}), contiguous{attributes} :: {name}({rank})");
         let actual = name.to_owned();
@@ -430,10 +479,13 @@ impl Procedure<'_> {
         } else {
             parts.optional(name, line, actual)
         }
-        let extents: Vec<String> = a.shape.iter().map(|e| self.extent(e, parts)).collect();
+        let extents: Vec<String> = self.shape(a).iter().map(|e| self.extent(e, parts)).collect();
         let present = if optional.is_empty() { String::new() } else { format!("if (present({name})) ") };
         let check = format!("call need(\"{name}\", shape({name}, c_int64_t), [{}], status)", extents.join(", "));
         parts.checks.push(format!("{present}{check}"));
+        if let Some(width) = self.width.filter(|_| a.name == VARIED.1) {
+            parts.checks.push(format!("call need_width(quantity, {width}, status)"));
+        }
     }
 
     /// An extent as a Fortran expression; one that is no argument is the plan's number of targets.
@@ -533,6 +585,7 @@ fn structure(s: &Struct) -> String {
             "i64" | "u64" => format!("integer(c_int64_t) :: {} = {value}", f.name),
             "f64" => format!("real(c_double) :: {} = {value}", f.name),
             "[f64; WFMM_PASS_COUNT]" => format!("real(c_double) :: {}(0:WFMM_PASS_COUNT-1) = 0", f.name),
+            _ if numbers(&f.ty) > 1 => format!("real(c_double) :: {}({}) = {value}", f.name, numbers(&f.ty)),
             other => panic!("{}%{}: type {other} has no counterpart in Fortran", s.name, f.name),
         };
         out += &format!("    {line}\n");
@@ -544,16 +597,38 @@ fn width(ty: &str) -> usize {
     match ty {
         "u32" | "i32" => 4,
         "[f64; WFMM_PASS_COUNT]" => 8 * wakefmm::report::WFMM_PASS_COUNT,
-        _ => 8,
+        _ => 8 * numbers(ty),
     }
+}
+
+/// How many numbers a field holds: `[f64; 3]` three, a scalar one.
+fn numbers(ty: &str) -> usize {
+    let extent = ty.strip_prefix("[f64; ").and_then(|rest| rest.strip_suffix(']'));
+    extent.and_then(|n| n.parse().ok()).unwrap_or(1)
 }
 
 /// Defaults come from the Rust structs themselves.
 fn default_of(name: &str, field: &str) -> String {
     let session = wakefmm::options::wfmm_session_options::default();
     let plan = wakefmm::options::wfmm_plan_options::default();
+    let flow = wakefmm::flow::options::wfmm_flow_options::default();
+    let real = |x: f64| format!("{x:e}_c_double");
     let value = match (name, field) {
-        ("wfmm_report", _) => 0,
+        ("wfmm_report" | "wfmm_diagnostics", _) => 0,
+        ("wfmm_flow_options", "integrator") => flow.integrator,
+        ("wfmm_flow_options", "stretching") => flow.stretching,
+        ("wfmm_flow_options", "spreading") => flow.spreading,
+        ("wfmm_flow_options", "flags") => flow.flags as i32,
+        ("wfmm_flow_options", "viscosity") => return real(flow.viscosity),
+        ("wfmm_flow_options", "squire") => return real(flow.squire),
+        ("wfmm_flow_options", "core_limit") => return real(flow.core_limit),
+        ("wfmm_flow_options", "split_length") => return real(flow.split_length),
+        ("wfmm_flow_options", "gravity") => return real(flow.gravity[0]),
+        ("wfmm_flow_options", "fluid_density") => return real(flow.fluid_density),
+        ("wfmm_flow_options", "fluid_viscosity") => return real(flow.fluid_viscosity),
+        ("wfmm_flow_options", "restitution") => return real(flow.restitution),
+        ("wfmm_flow_options", "friction") => return real(flow.friction),
+        ("wfmm_flow_options", "reserved") => return real(flow.reserved[0]),
         ("wfmm_session_options", "backend") => session.backend,
         ("wfmm_session_options", "device") => session.device,
         ("wfmm_session_options", "threads") => session.threads,
@@ -569,6 +644,10 @@ fn default_of(name: &str, field: &str) -> String {
         ("wfmm_plan_options", "tolerance") => return format!("{:e}_c_double", plan.tolerance),
         ("wfmm_plan_options", "normalization") => return format!("{:e}_c_double", plan.normalization),
         ("wfmm_plan_options", "core_radius") => return format!("{:e}_c_double", plan.core_radius),
+        ("wfmm_plan_options", "plane_axis") => plan.plane_axis,
+        ("wfmm_plan_options", "expansion") => plan.expansion,
+        ("wfmm_plan_options", "plane_position") => return format!("{:e}_c_double", plan.plane_position),
+        ("wfmm_plan_options", "period") => return format!("{:e}_c_double", plan.period[0]),
         _ => panic!("{name}%{field}: no default is known"),
     };
     value.to_string()

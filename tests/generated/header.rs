@@ -27,6 +27,10 @@ fn declarations(model: &Model) -> String {
     out += "/// Receives log lines: a WFMM_LOG_* level, a message that is valid during the call, and `user`.\n";
     out += "/// May be called from any thread; must not call wfmm_log_set.\n";
     out += "pub type wfmm_log_fn = Option<unsafe extern \"C\" fn(level: i32, message: *const c_char, user: *mut c_void)>;\n";
+    out += "/// Adds the host's own velocity at n points of a flow: position and velocity are [n][3]; velocity holds what is there\n";
+    out += "/// already. 0 goes on; another number stops the step. memory is WFMM_MEMORY_HOST and stream NULL while the state of\n";
+    out += "/// flows is in host memory. user is that of wfmm_flow_set_velocity_callback.\n";
+    out += "pub type wfmm_velocity_fn = Option<unsafe extern \"C\" fn(time: f64, n: i64, position: *const f64, velocity: *mut f64, memory: i32, stream: *mut c_void, user: *mut c_void) -> i32>;\n";
     for s in &model.structs {
         comment(&mut out, "", &s.doc);
         if s.fields.is_empty() {

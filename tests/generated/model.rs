@@ -11,10 +11,12 @@ use syn::{Attribute, Expr, Ident, Item, Lit, LitInt, Meta, Token, Type, Visibili
 pub const SUMS: &str = include_str!("sums.txt");
 
 /// In the order in which they appear in the header.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 14] = [
     "src/error.rs",
     "src/options.rs",
     "src/report.rs",
+    "src/flow/options.rs",
+    "src/flow/diagnostics.rs",
     "src/ffi/mod.rs",
     "src/ffi/library.rs",
     "src/ffi/session.rs",
@@ -22,6 +24,8 @@ const SOURCES: [&str; 10] = [
     "src/ffi/arrays.rs",
     "src/ffi/overlap.rs",
     "src/ffi/induce.rs",
+    "src/ffi/flow.rs",
+    "src/ffi/flow_arrays.rs",
 ];
 
 #[derive(Debug, Default)]

@@ -388,6 +388,7 @@ mod tests {
             method: crate::options::Method::Fmm,
             precision: crate::options::Precision::Arrays,
             order: 0,
+            plane: None,
             leaf_capacity: 0,
             segment_regularization: Regularization::Vatistas,
             particle_regularization: Regularization::GaussErf,

@@ -317,6 +317,7 @@ mod tests {
             method: Method::Auto,
             precision: crate::options::Precision::F64,
             order: 0,
+            plane: None,
             leaf_capacity: 0,
             segment_regularization: Regularization::Vatistas,
             particle_regularization: Regularization::None,

@@ -1,0 +1,282 @@
+//! Flows: everything but their arrays of reals.
+
+use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use crate::error::{Error, Result, WFMM_ERR_FILE, WFMM_ERR_UNSUPPORTED};
+use crate::flow::diagnostics::wfmm_diagnostics;
+use crate::flow::options::{ElementKind, FlowOptions, wfmm_flow_options};
+use crate::flow::{Callback, Flow};
+use crate::options::{PlanOptions, WFMM_MEMORY_HOST, code, wfmm_plan_options};
+use crate::plan::arrays::{Array, ArrayMut};
+use crate::report::wfmm_report;
+use crate::session::Session;
+
+use super::boundary::{Arrays, api, count, enough_memory, not_null, output};
+use super::flow_cell::{FLOWS, FlowCell, with_flow};
+use super::handles::SESSIONS;
+use super::{structs, wfmm_flow, wfmm_session, wfmm_velocity_fn};
+
+/// A kind by its number.
+pub fn kind_of(kind: i32) -> Result<ElementKind> {
+    let accepted = "WFMM_KIND_PARTICLES, _FILAMENTS, _BOUND_SEGMENTS, _TRACERS or _DUST (0 to 4)";
+    code("kind", kind, ElementKind::from_code(kind), accepted)
+}
+
+/// A host array of a call; the state of a flow is in host memory.
+pub fn host_input<'a, T>(name: &str, array: Array<'a, T>) -> Result<&'a [T]> {
+    match array {
+        Array::Host(values) => Ok(values),
+        Array::Device { .. } => on_device(name),
+    }
+}
+
+/// The same for an output of `len` elements.
+///
+/// # Safety
+/// As `Arrays::outputs`.
+pub unsafe fn host_output<'a, T>(arrays: &Arrays<'_>, name: &str, pointer: *mut T, len: usize) -> Result<&'a mut [T]> {
+    match unsafe { arrays.outputs((name, pointer, len), (std::ptr::null_mut(), 0)) }?.0 {
+        ArrayMut::Host(values) => Ok(values),
+        ArrayMut::Device { .. } => on_device(name),
+    }
+}
+
+fn on_device<R>(name: &str) -> Result<R> {
+    let message = format!("{name} is in device memory, the state of a flow is not yet: pass host arrays");
+    Error::fail(WFMM_ERR_UNSUPPORTED, message)
+}
+
+/// A path of a call.
+///
+/// # Safety
+/// `path` is NULL or ends with a NUL.
+unsafe fn path_of(path: *const c_char) -> Result<PathBuf> {
+    not_null("path", path)?;
+    // Not NULL; the caller vouches for its end.
+    let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
+    if bytes.is_empty() {
+        return Error::fail(WFMM_ERR_FILE, "path is empty");
+    }
+    Ok(OsStr::from_bytes(bytes).into())
+}
+
+/// The host's function as the flow calls it.
+fn callback_of(function: wfmm_velocity_fn, user: *mut c_void) -> Option<Callback> {
+    let function = function?;
+    let user = user as usize;
+    Some(Box::new(move |time, x: &[f64], u: &mut [f64]| {
+        let (x, u, n) = (x.as_ptr(), u.as_mut_ptr(), x.len() as i64 / 3);
+        // Both arrays hold 3 n numbers during the call; the caller vouches for its function and `user`.
+        unsafe { function(time, n, x, u, WFMM_MEMORY_HOST, std::ptr::null_mut(), user as *mut c_void) }
+    }))
+}
+
+api! {
+    /// Fills `options` with the defaults. `size` is `sizeof *options`.
+    /// Thread rule: any thread. Errors: WFMM_ERR_NULL, WFMM_ERR_STRUCT_SIZE.
+    /// Example: `wfmm_flow_options o; wfmm_flow_options_init(&o, sizeof o); o.integrator = WFMM_INTEGRATOR_AB2;`
+    fn wfmm_flow_options_init(options: *mut wfmm_flow_options, size: usize) {
+        unsafe { structs::write("options", options, size, wfmm_flow_options::default()) }
+    }
+
+    /// Makes a flow without elements at time 0. `session` may be NULL: a default session; `plan_options` are those of its sums,
+    /// `options` those of its motion; both may be NULL: defaults. The state is kept in double precision in host memory; precision
+    /// and place of the sums are those of options and session. The caller owns `*out` and ends it with `wfmm_flow_destroy`.
+    /// Thread rule: any thread; the flow itself serves one thread at a time.
+    /// Errors: WFMM_ERR_NULL, _HANDLE, _CONSTANT, _VALUE, _NOT_FINITE, _TOLERANCE, _TOO_NEW, _STRUCT_SIZE; WFMM_ERR_THREADS,
+    /// _HOST_MEMORY, _UNSUPPORTED; WFMM_ERR_FORKED where the session was made before `fork()`.
+    /// Example: `wfmm_flow *f = NULL; if (wfmm_flow_create(NULL, NULL, NULL, &f)) return 1;`
+    fn wfmm_flow_create(
+        #[optional] session: *mut wfmm_session, #[optional] plan_options: *const wfmm_plan_options,
+        #[optional] options: *const wfmm_flow_options, out: *mut *mut wfmm_flow,
+    ) {
+        let out = unsafe { output("out", out) }?;
+        let sums = unsafe { structs::read("plan_options", plan_options) }?;
+        let options = unsafe { structs::read("options", options) }?;
+        // Before a session is made.
+        FlowOptions::checked(&options, &PlanOptions::checked(&sums)?)?;
+        enough_memory()?;
+        let session = if session.is_null() { Session::default_session()? } else { SESSIONS.get(session)? };
+        session.alive()?;
+        *out = FLOWS.insert(FlowCell::new(Flow::new(session, sums, options)?));
+        Ok(())
+    }
+
+    /// Removes elements of a kind by identity; the others keep their order. Points that lose their last segment go too.
+    /// `identity`: `[n]`, as `wfmm_flow_get_*` returns them; twice the same is fine.
+    /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+    /// _CONSTANT, _VALUE (no live element), _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// Example: `wfmm_flow_remove(f, WFMM_KIND_DUST, 1, &id, WFMM_MEMORY_HOST);`
+    fn wfmm_flow_remove(
+        flow: *mut wfmm_flow, kind: i32, n: i64, #[shape(n)] identity: *const i64, memory: i32,
+    ) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let (kind, n) = (kind_of(kind)?, count("n", n)?);
+            if n == 0 {
+                return Ok(());
+            }
+            flow.remove(kind, host_input("identity", unsafe { arrays.input("identity", identity, n) }?)?)
+        })
+    }
+
+    /// Sets the velocity far away, which is added everywhere; default 0. `velocity`: `[3]`, length/time, host memory.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _NOT_FINITE.
+    /// Example: `const double wind[3] = {5, 0, 0}; wfmm_flow_set_free_stream(f, wind);`
+    fn wfmm_flow_set_free_stream(flow: *mut wfmm_flow, #[shape(3)] velocity: *const f64) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let v = host_input("velocity", unsafe { Arrays::on_host(&session).input("velocity", velocity, 3) }?)?;
+            flow.set_free_stream([v[0], v[1], v[2]])
+        })
+    }
+
+    /// Sets a function of the host that adds its own velocity at all points of every evaluation; see `wfmm_velocity_fn`. A NULL
+    /// function removes it. It is called by the thread that calls this flow, which is BUSY to it.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
+    /// Example: `wfmm_flow_set_velocity_callback(f, add_gust, &gust);`
+    fn wfmm_flow_set_velocity_callback(
+        flow: *mut wfmm_flow, callback: wfmm_velocity_fn, #[optional] user: *mut c_void,
+    ) {
+        with_flow(flow, |flow| {
+            flow.set_callback(callback_of(callback, user));
+            Ok(())
+        })
+    }
+
+    /// Moves everything by `steps` steps of `dt` each. A step that fails leaves the flow as it was before that step; those before it
+    /// are done, `wfmm_flow_time` tells how many. `dt` > 0, time; `steps` >= 0.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _VALUE (dt), _COUNT (steps), _NOT_FINITE (dt, or
+    /// a state that leaves the range of numbers), _TOLERANCE; a callback's number from 1 to 199, else WFMM_ERR_CALLBACK; 100..199
+    /// where memory or a device is missing.
+    /// Example: `if (wfmm_flow_advance(f, 0.01, 100)) return 1;`
+    fn wfmm_flow_advance(flow: *mut wfmm_flow, dt: f64, steps: i64) {
+        with_flow(flow, |flow| flow.advance(dt, steps))
+    }
+
+    /// Tells the time that has passed and the number of steps. Each output may be NULL.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
+    /// Example: `double t; wfmm_flow_time(f, &t, NULL);`
+    fn wfmm_flow_time(flow: *const wfmm_flow, #[optional] time: *mut f64, #[optional] step: *mut i64) {
+        let (now, steps) = with_flow(flow, |flow| Ok(flow.time()))?;
+        if !time.is_null() {
+            *unsafe { output("time", time) }? = now;
+        }
+        if !step.is_null() {
+            *unsafe { output("step", step) }? = steps;
+        }
+        Ok(())
+    }
+
+    /// Numbers of elements of a kind and of their points: of segments the end points, of others as many. Each output may be NULL.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT.
+    /// Example: `int64_t n; wfmm_flow_counts(f, WFMM_KIND_DUST, &n, NULL);`
+    fn wfmm_flow_counts(
+        flow: *const wfmm_flow, kind: i32, #[optional] elements: *mut i64, #[optional] points: *mut i64,
+    ) {
+        let (n, n_points) = with_flow(flow, |flow| Ok(flow.counts(kind_of(kind)?)))?;
+        for (name, out, value) in [("elements", elements, n), ("points", points, n_points)] {
+            if !out.is_null() {
+                *unsafe { output(name, out) }? = value as i64;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the point numbers of filaments or bound segments, which `wfmm_flow_remove` and splitting change. `connectivity`:
+    /// `[capacity][2]`, counted from `index_base` of the plan options, in the order of the segments; points as
+    /// `wfmm_flow_get_*` returns their positions. Rows beyond the segments are not written.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT, _VALUE (kind), _COUNT (capacity),
+    /// _MEMORY; WFMM_ERR_UNSUPPORTED (device memory).
+    /// Example: `wfmm_flow_get_connectivity(f, WFMM_KIND_FILAMENTS, n, ends, WFMM_MEMORY_HOST);`
+    fn wfmm_flow_get_connectivity(
+        flow: *mut wfmm_flow, kind: i32, capacity: i64, #[shape(2, capacity)] connectivity: *mut i32, memory: i32,
+    ) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let (kind, capacity) = (kind_of(kind)?, count("capacity", capacity)?);
+            let rows = flow.connectivity(kind)?;
+            let n = flow.counts(kind).0;
+            if n > capacity {
+                let message = format!("capacity = {capacity}; there are {n} segments");
+                return Error::fail(crate::error::WFMM_ERR_COUNT, message);
+            }
+            let to = unsafe { host_output(&arrays, "connectivity", connectivity, 2 * n) }?;
+            to.chunks_exact_mut(2).zip(rows).for_each(|(to, ends)| to.copy_from_slice(&ends));
+            Ok(())
+        })
+    }
+
+    /// Fills `diagnostics` with zeros and its size. `size` is `sizeof *diagnostics`.
+    /// Thread rule: any thread. Errors: WFMM_ERR_NULL, WFMM_ERR_STRUCT_SIZE.
+    /// Example: `wfmm_diagnostics d; wfmm_diagnostics_init(&d, sizeof d);`
+    fn wfmm_diagnostics_init(diagnostics: *mut wfmm_diagnostics, size: usize) {
+        unsafe { structs::write("diagnostics", diagnostics, size, wfmm_diagnostics::default()) }
+    }
+
+    /// Computes invariants and norms of the present state: impulses, energy, enstrophy, largest velocity. One evaluation at
+    /// all moving points unless their velocities are known. `diagnostics->struct_size` was set before. What has no formula is
+    /// NaN, and `reason` says why.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE, and those of an evaluation.
+    /// Example: `wfmm_flow_diagnostics(f, &d); printf("%g\n", d.linear_impulse[2]);`
+    fn wfmm_flow_diagnostics(flow: *mut wfmm_flow, diagnostics: *mut wfmm_diagnostics) {
+        not_null("diagnostics", diagnostics)?;
+        // The size word is the only part that the caller has filled in.
+        let size = unsafe { diagnostics.cast::<u32>().read() } as usize;
+        structs::check_size("diagnostics", size)?;
+        let value = with_flow(flow, Flow::diagnostics)?;
+        unsafe { structs::write("diagnostics", diagnostics, size, value) }
+    }
+
+    /// Writes the whole flow to a file, which `wfmm_flow_load` reads: an `.npz` container of NumPy's arrays, its members are in the
+    /// manual. A file of that name is replaced when the new one is whole. The velocity callback is not in it. `path`: NUL-terminated.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _FILE.
+    /// Example: `wfmm_flow_save(f, "step-1000.npz");`
+    fn wfmm_flow_save(flow: *mut wfmm_flow, path: *const c_char) {
+        let path = unsafe { path_of(path) }?;
+        with_flow(flow, |flow| flow.save(&path))
+    }
+
+    /// Makes a flow from a file of `wfmm_flow_save`, with its options. `session` may be NULL: a default session. It goes on where the
+    /// saved one was; a velocity callback is set again by the host. `path`: NUL-terminated.
+    /// Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _FILE (missing, cut short, damaged), _TOO_NEW (of a newer
+    /// library); those of `wfmm_flow_create`.
+    /// Example: `wfmm_flow *f = NULL; if (wfmm_flow_load(NULL, "step-1000.npz", &f)) return 1;`
+    fn wfmm_flow_load(#[optional] session: *mut wfmm_session, path: *const c_char, out: *mut *mut wfmm_flow) {
+        let out = unsafe { output("out", out) }?;
+        let path = unsafe { path_of(path) }?;
+        enough_memory()?;
+        let session = if session.is_null() { Session::default_session()? } else { SESSIONS.get(session)? };
+        session.alive()?;
+        *out = FLOWS.insert(FlowCell::new(Flow::load(session, &path)?));
+        Ok(())
+    }
+
+    /// Tells what the last evaluation of the flow's sums did, as `wfmm_plan_report`; `host_bytes` has the state too.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE.
+    /// Example: `wfmm_report r; r.struct_size = sizeof r; wfmm_flow_report(f, &r);`
+    fn wfmm_flow_report(flow: *const wfmm_flow, report: *mut wfmm_report) {
+        not_null("report", report)?;
+        // The size word is the only part that the caller has filled in.
+        let size = unsafe { report.cast::<u32>().read() } as usize;
+        let value = with_flow(flow, |flow| Ok(wfmm_report::from(&flow.report())))?;
+        unsafe { structs::write("report", report, size, value) }
+    }
+
+    /// Ends a flow. `*flow` becomes NULL; a NULL flow is fine.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL (no address), WFMM_ERR_HANDLE, WFMM_ERR_BUSY.
+    /// Example: `wfmm_flow_destroy(&f);`
+    fn wfmm_flow_destroy(flow: *mut *mut wfmm_flow) {
+        let flow = unsafe { output("flow", flow) }?;
+        if !flow.is_null() {
+            FLOWS.get(*flow)?.idle()?;
+            drop(FLOWS.remove(*flow)?);
+            *flow = std::ptr::null_mut();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,338 @@
+//! Arrays of a flow: elements in, quantities and velocities out; single and double precision from one body.
+//!
+//! All arrays are copied; the state is in double precision whatever they are. The identities of a kind count from 0 in the order
+//! in which its elements came and are not given twice.
+
+use crate::error::Result;
+use crate::flow::edit::DustArrays;
+use crate::flow::options::Quantity;
+use crate::options::code;
+use crate::plan::arrays::HostReal;
+use crate::plan::sources::{Particles, Segments};
+
+use super::boundary::{Arrays, count, row_length, twins};
+use super::flow::{host_output, kind_of};
+use super::flow_cell::with_flow;
+use super::wfmm_flow;
+
+/// Segments of a call; `None` for n = 0.
+///
+/// # Safety
+/// As `Arrays::input` for each array.
+unsafe fn segments<'a, T: HostReal>(
+    arrays: &Arrays<'_>,
+    given: (i64, *const T, i64, i64, *const i32, *const T, *const T),
+) -> Result<Option<Segments<'a, T>>> {
+    let (n_points, points, n, ld, connectivity, circulation, core) = given;
+    let (n_points, n) = (count("n_points", n_points)?, count("n", n)?);
+    if n == 0 {
+        return Ok(None);
+    }
+    let ld = row_length(ld)?;
+    // The caller's arrays, as long as the counts say; the last row is read to its second number only.
+    Ok(Some(unsafe {
+        Segments {
+            n_points,
+            points: arrays.input("points", points, 3 * n_points)?,
+            n,
+            ld,
+            connectivity: arrays.input("connectivity", connectivity, (n - 1) * ld + 2)?,
+            circulation: arrays.input("circulation", circulation, n)?,
+            core: arrays.optional("core_radius", core, n)?,
+        }
+    }))
+}
+
+twins! {
+    /// Sets the vortex particles, in place of those that were there; n = 0 removes them.
+    /// `position`: `[n][3]`, length. `strength`: `[n][3]`, length^3/time. `core_radius`: `[n]` or NULL: `core_radius` of the plan
+    /// options. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+    /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// Example: `wfmm_flow_set_particles_f64(f, n, x, alpha, sigma, WFMM_MEMORY_HOST);`
+    fn wfmm_flow_set_particles_f32 | wfmm_flow_set_particles_f64(
+        flow: *mut wfmm_flow,
+        n: i64,
+        #[shape(3, n)] position: *const Real,
+        #[shape(3, n)] strength: *const Real,
+        #[shape(n)] #[optional] core_radius: *const Real,
+        memory: i32,
+    ) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let n = count("n", n)?;
+            let particles = if n == 0 { None } else { Some(unsafe { Particles {
+                n,
+                position: arrays.input("position", position, 3 * n)?,
+                strength: arrays.input("strength", strength, 3 * n)?,
+                core: arrays.optional("core_radius", core_radius, n)?,
+            } }) };
+            flow.put_particles(particles, true)
+        })
+    }
+
+    /// Appends vortex particles.
+    /// `position`: `[n][3]`, length. `strength`: `[n][3]`, length^3/time. `core_radius`: `[n]` or NULL: `core_radius` of the plan
+    /// options. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+    /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// Example: `wfmm_flow_add_particles_f64(f, n, x, alpha, sigma, WFMM_MEMORY_HOST);`
+    fn wfmm_flow_add_particles_f32 | wfmm_flow_add_particles_f64(
+        flow: *mut wfmm_flow,
+        n: i64,
+        #[shape(3, n)] position: *const Real,
+        #[shape(3, n)] strength: *const Real,
+        #[shape(n)] #[optional] core_radius: *const Real,
+        memory: i32,
+    ) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let n = count("n", n)?;
+            let particles = if n == 0 { None } else { Some(unsafe { Particles {
+                n,
+                position: arrays.input("position", position, 3 * n)?,
+                strength: arrays.input("strength", strength, 3 * n)?,
+                core: arrays.optional("core_radius", core_radius, n)?,
+            } }) };
+            flow.put_particles(particles, false)
+        })
+    }
+
+    /// Sets the vortex filaments: segments whose points move; n = 0 removes them.
+    /// `points`: `[n_points][3]`. `connectivity`: `[n][ld]`, ld >= 2, the first two numbers of a row, counted from `index_base`
+    /// of the plan options. `circulation`: `[n]`. `core_radius`: `[n]` or NULL: `core_radius` of the plan options.
+    /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+    /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// Example: `wfmm_flow_set_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);`
+    fn wfmm_flow_set_filaments_f32 | wfmm_flow_set_filaments_f64(
+        flow: *mut wfmm_flow,
+        n_points: i64,
+        #[shape(3, n_points)] points: *const Real,
+        n: i64,
+        ld: i64,
+        #[shape(ld, n)] connectivity: *const i32,
+        #[shape(n)] circulation: *const Real,
+        #[shape(n)] #[optional] core_radius: *const Real,
+        memory: i32,
+    ) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
+            let segments = unsafe { segments(&arrays, given) }?;
+            flow.put_filaments(segments, true)
+        })
+    }
+
+    /// Appends vortex filaments with points of their own.
+    /// `points`: `[n_points][3]`. `connectivity`: `[n][ld]`, ld >= 2, the first two numbers of a row, counted from `index_base`
+    /// of the plan options among these points. `circulation`: `[n]`. `core_radius`: `[n]` or NULL: `core_radius` of the plan options.
+    /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+    /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// Example: `wfmm_flow_add_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);`
+    fn wfmm_flow_add_filaments_f32 | wfmm_flow_add_filaments_f64(
+        flow: *mut wfmm_flow,
+        n_points: i64,
+        #[shape(3, n_points)] points: *const Real,
+        n: i64,
+        ld: i64,
+        #[shape(ld, n)] connectivity: *const i32,
+        #[shape(n)] circulation: *const Real,
+        #[shape(n)] #[optional] core_radius: *const Real,
+        memory: i32,
+    ) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
+            let segments = unsafe { segments(&arrays, given) }?;
+            flow.put_filaments(segments, false)
+        })
+    }
+
+    /// Sets the segments that induce and do not move; n = 0 removes them.
+    /// `points`: `[n_points][3]`. `connectivity`: `[n][ld]`, ld >= 2, the first two numbers of a row, counted from `index_base`
+    /// of the plan options. `circulation`: `[n]`. `core_radius`: `[n]` or NULL: `core_radius` of the plan options.
+    /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
+    /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// Example: `wfmm_flow_set_bound_segments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);`
+    fn wfmm_flow_set_bound_segments_f32 | wfmm_flow_set_bound_segments_f64(
+        flow: *mut wfmm_flow,
+        n_points: i64,
+        #[shape(3, n_points)] points: *const Real,
+        n: i64,
+        ld: i64,
+        #[shape(ld, n)] connectivity: *const i32,
+        #[shape(n)] circulation: *const Real,
+        #[shape(n)] #[optional] core_radius: *const Real,
+        memory: i32,
+    ) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
+            let segments = unsafe { segments(&arrays, given) }?;
+            flow.set_bound_segments(segments)
+        })
+    }
+
+    /// Sets the points that move with the fluid; n = 0 removes them.
+    /// `position`: `[n][3]`, length. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL,
+    /// _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// Example: `wfmm_flow_set_tracers_f64(f, n, x, WFMM_MEMORY_HOST);`
+    fn wfmm_flow_set_tracers_f32 | wfmm_flow_set_tracers_f64(
+        flow: *mut wfmm_flow,
+        n: i64,
+        #[shape(3, n)] position: *const Real,
+        memory: i32,
+    ) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let n = count("n", n)?;
+            let position = if n == 0 { None } else { Some(unsafe { arrays.input("position", position, 3 * n) }?) };
+            flow.put_tracers(position, true)
+        })
+    }
+
+    /// Appends points that move with the fluid.
+    /// `position`: `[n][3]`, length. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL,
+    /// _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// Example: `wfmm_flow_add_tracers_f64(f, n, x, WFMM_MEMORY_HOST);`
+    fn wfmm_flow_add_tracers_f32 | wfmm_flow_add_tracers_f64(
+        flow: *mut wfmm_flow,
+        n: i64,
+        #[shape(3, n)] position: *const Real,
+        memory: i32,
+    ) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let n = count("n", n)?;
+            let position = if n == 0 { None } else { Some(unsafe { arrays.input("position", position, 3 * n) }?) };
+            flow.put_tracers(position, false)
+        })
+    }
+
+    /// Sets the dust: parcels with inertia; n = 0 removes it.
+    /// `position`: `[n][3]`, length. `velocity`: `[n][3]`, or NULL: at rest. `diameter`, `density`: `[n]`, > 0. A parcel without
+    /// velocity on the ground plane stays there.
+    /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
+    /// _STATE (`fluid_viscosity` of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED
+    /// (device memory), _HOST_MEMORY.
+    /// Example: `wfmm_flow_set_dust_f64(f, n, x, NULL, d, rho, WFMM_MEMORY_HOST);`
+    fn wfmm_flow_set_dust_f32 | wfmm_flow_set_dust_f64(
+        flow: *mut wfmm_flow,
+        n: i64,
+        #[shape(3, n)] position: *const Real,
+        #[shape(3, n)] #[optional] velocity: *const Real,
+        #[shape(n)] diameter: *const Real,
+        #[shape(n)] density: *const Real,
+        memory: i32,
+    ) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let n = count("n", n)?;
+            let dust = if n == 0 { None } else { Some(unsafe { DustArrays {
+                position: arrays.input("position", position, 3 * n)?,
+                velocity: arrays.optional("velocity", velocity, 3 * n)?,
+                diameter: arrays.input("diameter", diameter, n)?,
+                density: arrays.input("density", density, n)?,
+            } }) };
+            flow.put_dust(dust, true)
+        })
+    }
+
+    /// Appends dust: parcels with inertia.
+    /// `position`: `[n][3]`, length. `velocity`: `[n][3]`, or NULL: at rest. `diameter`, `density`: `[n]`, > 0. A parcel without
+    /// velocity on the ground plane stays there.
+    /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
+    /// _STATE (`fluid_viscosity` of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED
+    /// (device memory), _HOST_MEMORY.
+    /// Example: `wfmm_flow_add_dust_f64(f, n, x, NULL, d, rho, WFMM_MEMORY_HOST);`
+    fn wfmm_flow_add_dust_f32 | wfmm_flow_add_dust_f64(
+        flow: *mut wfmm_flow,
+        n: i64,
+        #[shape(3, n)] position: *const Real,
+        #[shape(3, n)] #[optional] velocity: *const Real,
+        #[shape(n)] diameter: *const Real,
+        #[shape(n)] density: *const Real,
+        memory: i32,
+    ) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let n = count("n", n)?;
+            let dust = if n == 0 { None } else { Some(unsafe { DustArrays {
+                position: arrays.input("position", position, 3 * n)?,
+                velocity: arrays.optional("velocity", velocity, 3 * n)?,
+                diameter: arrays.input("diameter", diameter, n)?,
+                density: arrays.input("density", density, n)?,
+            } }) };
+            flow.put_dust(dust, false)
+        })
+    }
+
+    /// Returns a quantity of all elements of a kind, and their identities.
+    /// `quantity`: `WFMM_QUANTITY_*`; position, strength and velocity are `[capacity][3]`, others `[capacity]`. Positions and velocities
+    /// of filaments and bound segments have a row a point, all else a row an element; `wfmm_flow_counts` tells how many. `identity`:
+    /// `[capacity]`, of these rows, or NULL. Rows beyond them are not written. Velocities are the fluid's at the present time (one
+    /// evaluation), of dust its own.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT, _VALUE (no such quantity), _COUNT
+    /// (capacity), _MEMORY; WFMM_ERR_UNSUPPORTED (device memory); those of an evaluation.
+    /// Example: `wfmm_flow_get_f64(f, WFMM_KIND_DUST, WFMM_QUANTITY_POSITION, n, x, id, WFMM_MEMORY_HOST);`
+    fn wfmm_flow_get_f32 | wfmm_flow_get_f64(
+        flow: *mut wfmm_flow,
+        kind: i32,
+        quantity: i32,
+        capacity: i64,
+        #[shape(3, capacity)] values: *mut Real,
+        #[shape(capacity)] #[optional] identity: *mut i64,
+        memory: i32,
+    ) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let kind = kind_of(kind)?;
+            let accepted = "WFMM_QUANTITY_POSITION to WFMM_QUANTITY_DENSITY (0 to 6)";
+            let quantity = code("quantity", quantity, Quantity::from_code(quantity), accepted)?;
+            let rows = flow.rows(kind, quantity, count("capacity", capacity)?)?;
+            let values = unsafe { host_output(&arrays, "values", values, rows * quantity.width()) }?;
+            let identity = if identity.is_null() {
+                None
+            } else {
+                Some(unsafe { host_output(&arrays, "identity", identity, rows) }?)
+            };
+            flow.get(kind, quantity, values, identity)
+        })
+    }
+
+    /// Computes the velocity of the fluid at any points at the present time.
+    /// It is what vortex elements induce, the free stream and what the callback adds. `target`: `[n_targets][3]`. `velocity`:
+    /// `[n_targets][3]`. `gradient`: `[n_targets][3][3]` of the induced part alone, `g[k][i][j] = du_i/dx_j`, or NULL.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE,
+    /// _OVERLAP, _MEMORY, _TOLERANCE; a callback's number; WFMM_ERR_UNSUPPORTED (device memory); 100..199.
+    /// Example: `wfmm_flow_velocity_f64(f, m, x, u, NULL, WFMM_MEMORY_HOST);`
+    fn wfmm_flow_velocity_f32 | wfmm_flow_velocity_f64(
+        flow: *mut wfmm_flow,
+        n_targets: i64,
+        #[shape(3, n_targets)] target: *const Real,
+        #[shape(3, n_targets)] velocity: *mut Real,
+        #[shape(3, 3, n_targets)] #[optional] gradient: *mut Real,
+        memory: i32,
+    ) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let arrays = Arrays::new(&session, memory)?;
+            let n = count("n_targets", n_targets)?;
+            if n == 0 {
+                return Ok(());
+            }
+            let target = unsafe { arrays.input("target", target, 3 * n) }?;
+            let (velocity, gradient) =
+                unsafe { arrays.outputs(("velocity", velocity, 3 * n), (gradient, 9 * n)) }?;
+            flow.velocity_at(target, velocity, gradient)
+        })
+    }
+}

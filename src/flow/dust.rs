@@ -1,0 +1,185 @@
+//! Dust: one step of an inertial parcel under drag, gravity and buoyancy, and its contact with the ground.
+//!
+//! Enters: a parcel, the fluid's velocity over a time h. Leaves: its new place and velocity. dV/dt = f (U - V)/tau +
+//! g (1 - rho/rho_p), tau = rho_p d²/(18 mu), f by Schiller & Naumann (1933). With U and f constant the solution is exact, so
+//! a small tau asks for no small step; f is taken at the middle of the step, and so is U by the integrator: order 2.
+
+use super::options::FlowOptions;
+use crate::math::biot_savart::{Vec3, norm, sub};
+use crate::options::Plane;
+
+/// Reynolds number from which the drag coefficient is constant, and that coefficient.
+const NEWTON: (f64, f64) = (1000.0, 0.44);
+
+/// What of the options concerns dust.
+#[derive(Debug, Clone, Copy)]
+pub struct Medium {
+    gravity: Vec3,
+    density: f64,
+    viscosity: f64,
+    restitution: f64,
+    friction: f64,
+    ground: Option<Plane>,
+}
+
+/// A parcel.
+#[derive(Debug, Clone, Copy)]
+pub struct Parcel {
+    pub position: Vec3,
+    pub velocity: Vec3,
+    pub diameter: f64,
+    pub density: f64,
+}
+
+/// Drag relative to Stokes'.
+fn drag_factor(re: f64) -> f64 {
+    if re < NEWTON.0 { 1.0 + 0.15 * re.powf(0.687) } else { NEWTON.1 / 24.0 * re }
+}
+
+impl Medium {
+    pub fn new(options: &FlowOptions, ground: Option<Plane>) -> Self {
+        Self {
+            gravity: options.gravity,
+            density: options.fluid_density,
+            viscosity: options.fluid_viscosity,
+            restitution: options.restitution,
+            friction: options.friction,
+            ground,
+        }
+    }
+
+    /// After h in fluid of velocity `wind`, without the ground.
+    pub fn advance(&self, p: &Parcel, wind: Vec3, h: f64) -> Parcel {
+        if self.rests(p) || h == 0.0 {
+            return *p;
+        }
+        let reynolds = |v: Vec3| self.density * norm(sub(wind, v)) * p.diameter / self.viscosity;
+        let guess = self.exact(p, wind, 0.5 * h, drag_factor(reynolds(p.velocity)));
+        self.exact(p, wind, h, drag_factor(reynolds(guess.velocity)))
+    }
+
+    /// The solution for constant wind and drag factor.
+    fn exact(&self, p: &Parcel, wind: Vec3, h: f64, factor: f64) -> Parcel {
+        let tau = p.density * p.diameter * p.diameter / (18.0 * self.viscosity * factor);
+        let lift = self.lift(p);
+        // exp(-h/tau) - 1: exact where h/tau is small.
+        let lost = (-h / tau).exp_m1();
+        let mut next = *p;
+        for i in 0..3 {
+            let last = wind[i] + tau * lift * self.gravity[i];
+            let excess = p.velocity[i] - last;
+            next.velocity[i] = last + excess * (1.0 + lost);
+            next.position[i] = p.position[i] + last * h - excess * tau * lost;
+        }
+        next
+    }
+
+    /// What buoyancy leaves of gravity.
+    fn lift(&self, p: &Parcel) -> f64 {
+        1.0 - self.density / p.density
+    }
+
+    /// On the ground without velocity: such a parcel stays until the host takes it up.
+    fn rests(&self, p: &Parcel) -> bool {
+        self.ground.is_some_and(|ground| p.position[ground.axis] <= ground.position && p.velocity == [0.0; 3])
+    }
+
+    /// Contact with the ground at the end of a step of dt. The rest speed is what gravity gives in a step: a parcel that leaves
+    /// the ground no faster does not leave it, and one that slides no faster stays.
+    pub fn land(&self, mut p: Parcel, dt: f64) -> Parcel {
+        let Some(Plane { axis, position }) = self.ground else { return p };
+        let above = p.position[axis] - position;
+        if self.rests(&p) || above > 0.0 || (above == 0.0 && p.velocity[axis] >= 0.0) {
+            return p;
+        }
+        let rest = norm(self.gravity) * self.lift(&p).abs() * dt;
+        p.position[axis] = position + self.restitution * (position - p.position[axis]);
+        for (i, v) in p.velocity.iter_mut().enumerate() {
+            *v *= if i != axis {
+                1.0 - self.friction
+            } else if *v < 0.0 {
+                -self.restitution
+            } else {
+                1.0
+            };
+        }
+        if p.velocity[axis] <= rest {
+            p.velocity[axis] = 0.0;
+            p.position[axis] = position;
+            if norm(p.velocity) <= rest {
+                p.velocity = [0.0; 3];
+            }
+        }
+        p
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::wfmm_flow_options;
+    use super::*;
+    use crate::options::{PlanOptions, wfmm_plan_options};
+
+    fn medium(viscosity: f64, density: f64, ground: bool) -> Medium {
+        let o = wfmm_flow_options {
+            gravity: [0.0, 0.0, -9.81],
+            fluid_viscosity: viscosity,
+            fluid_density: density,
+            restitution: 0.5,
+            friction: 0.2,
+            ..Default::default()
+        };
+        let plan = PlanOptions::checked(&wfmm_plan_options::default()).unwrap();
+        Medium::new(&FlowOptions::checked(&o, &plan).unwrap(), ground.then_some(Plane { axis: 2, position: 0.0 }))
+    }
+
+    fn parcel(z: f64, w: f64) -> Parcel {
+        Parcel { position: [0.0, 0.0, z], velocity: [1.0, 0.0, w], diameter: 1e-4, density: 2650.0 }
+    }
+
+    #[test]
+    fn one_long_step_is_as_good_as_many_without_reynolds() {
+        let m = medium(1.8e-5, 0.0, false);
+        let (mut p, wind) = (parcel(1.0, 0.0), [0.5, 0.0, 0.1]);
+        let once = m.advance(&p, wind, 0.2);
+        for _ in 0..100 {
+            p = m.advance(&p, wind, 0.002);
+        }
+        for i in 0..3 {
+            assert!(
+                (once.position[i] - p.position[i]).abs() < 1e-13 && (once.velocity[i] - p.velocity[i]).abs() < 1e-12
+            );
+        }
+    }
+
+    #[test]
+    fn without_drag_it_falls_freely_and_in_a_thick_fluid_it_follows() {
+        let free = medium(1e-12, 0.0, false).advance(&parcel(10.0, 0.0), [0.0; 3], 1.0);
+        assert!((free.position[2] - (10.0 - 0.5 * 9.81)).abs() < 1e-5 && (free.velocity[2] + 9.81).abs() < 1e-5);
+        let thick = medium(1e3, 0.0, false).advance(&parcel(10.0, 0.0), [3.0, 0.0, 0.0], 1.0);
+        assert!((thick.velocity[0] - 3.0).abs() < 1e-9 && (thick.position[0] - 3.0).abs() < 1e-8);
+    }
+
+    #[test]
+    fn drag_is_schiller_naumanns_and_continuous() {
+        assert_eq!(drag_factor(0.0), 1.0);
+        assert!((drag_factor(10.0) - (1.0 + 0.15 * 10f64.powf(0.687))).abs() < 1e-15);
+        assert!((drag_factor(999.99) / drag_factor(1000.0) - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn the_ground_returns_slows_and_stops() {
+        let m = medium(1e-12, 0.0, true);
+        let p = m.land(parcel(-0.01, -2.0), 1e-3);
+        assert_eq!((p.position[2], p.velocity), (0.005, [0.8, 0.0, 1.0]));
+        let slow = m.land(parcel(-1e-6, -1e-3), 1e-3);
+        assert_eq!((slow.position[2], slow.velocity), (0.0, [0.8, 0.0, 0.0]));
+        let mut still = parcel(-1e-6, -1e-3);
+        still.velocity[0] = 1e-3;
+        let still = m.land(still, 1e-3);
+        assert_eq!((still.position[2], still.velocity), (0.0, [0.0; 3]));
+        assert_eq!(m.advance(&still, [9.0, 0.0, 9.0], 1.0).position, still.position, "it stays");
+        let above = m.land(parcel(1e-9, -1.0), 1e-3);
+        assert_eq!(above.position[2], 1e-9);
+    }
+}

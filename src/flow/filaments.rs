@@ -1,0 +1,81 @@
+//! Filaments: how cores grow and follow strain, and how long segments are split.
+//!
+//! d(c²)/dt = 4·1.25643 (nu + a1 |Gamma|) - c² (dl/dt)/l: growth by Squire's law (delta = 1 + a1 |Gamma|/nu), strain at constant
+//! volume. Written for q = c² l it is dq/dt = 4·1.25643 (nu + a1 |Gamma|) l, which keeps q where nothing grows and never
+//! makes it negative.
+
+use super::options::FlowOptions;
+use super::state::{GivenLines, Lines, row};
+use super::vector::{Part, Vector};
+use crate::memory;
+
+/// The factor of Lamb and Oseen's vortex that puts the largest velocity at the core radius.
+pub const LAMB: f64 = 1.25643;
+
+/// c² l of each segment.
+pub fn volumes(lines: &Lines, points: &[f64]) -> Vec<f64> {
+    memory::collect((0..lines.id.len()).map(|k| lines.core[k] * lines.core[k] * lines.length(points, k)))
+}
+
+/// dq/dt of each segment.
+pub fn growth(lines: &Lines, options: &FlowOptions, points: &[f64]) -> Vec<f64> {
+    let rate = |k: usize| 4.0 * LAMB * (options.viscosity + options.squire * lines.circulation[k].abs());
+    memory::collect((0..lines.id.len()).map(|k| match rate(k) {
+        0.0 => 0.0,
+        rate => rate * lines.length(points, k),
+    }))
+}
+
+/// Core radii at a stage `y` of a step that began at `start`. What neither grew nor was strained keeps its bits; a segment
+/// without length its core.
+pub fn cores(lines: &Lines, start: &Vector, y: &Vector) -> Vec<f64> {
+    let (before, after) = (start.part(Part::PointPosition), y.part(Part::PointPosition));
+    let (q0, q) = (start.part(Part::SegmentVolume), y.part(Part::SegmentVolume));
+    memory::collect((0..lines.id.len()).map(|k| {
+        let (l0, l) = (lines.length(before, k), lines.length(after, k));
+        if (l == l0 && q[k] == q0[k]) || l == 0.0 { lines.core[k] } else { (q[k] / l).sqrt() }
+    }))
+}
+
+/// Pieces of segments that grew too long: points between, and what becomes of the segments.
+pub struct Split {
+    /// New points.
+    pub points: Vec<f64>,
+    /// Segments that end earlier now.
+    pub first: Vec<(usize, [i32; 2])>,
+    /// Their other pieces; numbers of points are final.
+    pub more: GivenLines,
+}
+
+/// Splits segments longer than `limit` into equal pieces; nothing where none is.
+pub fn split(lines: &Lines, core: &[f64], points: &[f64], limit: f64) -> Option<Split> {
+    let more = GivenLines { points: vec![], ends: vec![], circulation: vec![], core: vec![] };
+    let mut split = Split { points: vec![], first: vec![], more };
+    if limit <= 0.0 {
+        return None;
+    }
+    for k in 0..lines.id.len() {
+        let pieces = (lines.length(points, k) / limit).ceil();
+        if pieces > 1.0 {
+            split.cut(lines, core, points, k, pieces as usize);
+        }
+    }
+    (!split.first.is_empty()).then_some(split)
+}
+
+impl Split {
+    fn cut(&mut self, lines: &Lines, core: &[f64], points: &[f64], k: usize, pieces: usize) {
+        let [from, to] = lines.ends[k];
+        let (a, b) = (row(points, from as usize), row(points, to as usize));
+        let base = (points.len() + self.points.len()) / 3;
+        for piece in 1..pieces {
+            let part = piece as f64 / pieces as f64;
+            memory::extend(&mut self.points, (0..3).map(|i| a[i] + part * (b[i] - a[i])));
+            let here = (base + piece - 1) as i32;
+            memory::push(&mut self.more.ends, [here, if piece + 1 == pieces { to } else { here + 1 }]);
+            memory::push(&mut self.more.circulation, lines.circulation[k]);
+            memory::push(&mut self.more.core, core[k]);
+        }
+        memory::push(&mut self.first, (k, [from, base as i32]));
+    }
+}

@@ -1,0 +1,214 @@
+//! Options of a flow: the C struct with its defaults, its constants, and the checked form.
+
+use crate::error::{Error, Result, WFMM_ERR_CONSTANT, WFMM_ERR_NOT_FINITE, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
+use crate::options::{PlanOptions, Regularization, code};
+
+codes! {
+    /// Elements of a flow.
+    enum ElementKind {
+        /// Vortex particles: position, strength, core radius.
+        Particles = 0 => WFMM_KIND_PARTICLES,
+        /// Vortex filaments: segments whose points move; the circulation is kept.
+        Filaments = 1 => WFMM_KIND_FILAMENTS,
+        /// Segments that induce and do not move: the host sets them again.
+        BoundSegments = 2 => WFMM_KIND_BOUND_SEGMENTS,
+        /// Points that move with the fluid.
+        Tracers = 3 => WFMM_KIND_TRACERS,
+        /// Inertial parcels: drag, gravity, buoyancy, ground contact.
+        Dust = 4 => WFMM_KIND_DUST,
+    }
+
+    /// What `wfmm_flow_get_*` returns.
+    enum Quantity {
+        /// Three a row: a particle, tracer, parcel, or a point of filaments or bound segments.
+        Position = 0 => WFMM_QUANTITY_POSITION,
+        /// Three a row: strength of particles.
+        Strength = 1 => WFMM_QUANTITY_STRENGTH,
+        /// One a row: core radius of particles and segments.
+        CoreRadius = 2 => WFMM_QUANTITY_CORE_RADIUS,
+        /// Three a row, as the position: that of the fluid at the present time, of dust its own.
+        Velocity = 3 => WFMM_QUANTITY_VELOCITY,
+        /// One a segment.
+        Circulation = 4 => WFMM_QUANTITY_CIRCULATION,
+        /// One a parcel of dust.
+        Diameter = 5 => WFMM_QUANTITY_DIAMETER,
+        /// One a parcel of dust.
+        Density = 6 => WFMM_QUANTITY_DENSITY,
+    }
+
+    /// How a flow steps in time.
+    enum Integrator {
+        /// Order 1, one evaluation a step.
+        Euler = 0 => WFMM_INTEGRATOR_EULER,
+        /// Adams-Bashforth, order 2, one evaluation a step, two where an element has no last step. Steps may differ.
+        Ab2 = 1 => WFMM_INTEGRATOR_AB2,
+        /// Low-storage Runge-Kutta, order 3, three evaluations a step.
+        Rk3 = 2 => WFMM_INTEGRATOR_RK3,
+        /// Runge-Kutta, order 4, four evaluations a step; the default.
+        Rk4 = 3 => WFMM_INTEGRATOR_RK4,
+    }
+
+    /// How the strength a of particles follows the velocity gradient J, J_ij = du_i/dx_j.
+    enum Stretching {
+        /// Strengths are constant; the default.
+        None = 0 => WFMM_STRETCHING_NONE,
+        /// da_i/dt = J_ij a_j.
+        Classical = 1 => WFMM_STRETCHING_CLASSICAL,
+        /// da_i/dt = J_ji a_j: keeps the sum of a.
+        Transpose = 2 => WFMM_STRETCHING_TRANSPOSE,
+        /// Half of each.
+        Mixed = 3 => WFMM_STRETCHING_MIXED,
+    }
+
+    /// How viscosity acts on particles.
+    enum Spreading {
+        /// Not at all; the default.
+        None = 0 => WFMM_SPREADING_NONE,
+        /// Cores spread: d(c^2)/dt = 2 viscosity. Gaussian cores only (WFMM_REG_GAUSS_ERF).
+        Cores = 1 => WFMM_SPREADING_CORES,
+    }
+}
+
+/// Options of a flow. Fill with `wfmm_flow_options_init` and change what is wanted.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+#[allow(non_camel_case_types)]
+pub struct wfmm_flow_options {
+    /// Size of this struct as the caller knows it.
+    pub struct_size: u32,
+    /// `WFMM_INTEGRATOR_*`; default RK4.
+    pub integrator: i32,
+    /// `WFMM_STRETCHING_*` of particles; default NONE.
+    pub stretching: i32,
+    /// `WFMM_SPREADING_*` of particles; default NONE.
+    pub spreading: i32,
+    /// Kinematic viscosity, length^2/time; default 0. Cores of filaments grow with it: d(c^2)/dt = 4 x 1.25643
+    /// (viscosity + squire |circulation|), less what strain at constant c^2 length takes.
+    pub viscosity: f64,
+    /// Squire's factor of |circulation| in the growth of filament cores; default 0.
+    pub squire: f64,
+    /// Reserved: the core radius above which particles are interpolated again. Not built: other than 0 is
+    /// WFMM_ERR_UNSUPPORTED.
+    pub core_limit: f64,
+    /// Filament segments that are longer after a step are split into equal pieces; 0, the default: never.
+    pub split_length: f64,
+    /// Acceleration of dust by gravity, length/time^2; default 0.
+    pub gravity: [f64; 3],
+    /// Density of the fluid, for buoyancy and Reynolds number of dust; default 0: neither.
+    pub fluid_density: f64,
+    /// Dynamic viscosity of the fluid, for the drag of dust; default 0: dust is refused.
+    pub fluid_viscosity: f64,
+    /// What of its normal velocity dust keeps, reversed, where it meets the ground plane, 0 to 1; default 0.
+    pub restitution: f64,
+    /// What of its tangential velocity dust loses there, 0 to 1; default 0.
+    pub friction: f64,
+    /// 0.
+    pub reserved: [f64; 4],
+    /// No flag is defined yet: 0.
+    pub flags: u64,
+}
+
+impl Default for wfmm_flow_options {
+    fn default() -> Self {
+        Self {
+            struct_size: size_of::<Self>() as u32,
+            integrator: WFMM_INTEGRATOR_RK4,
+            stretching: WFMM_STRETCHING_NONE,
+            spreading: WFMM_SPREADING_NONE,
+            viscosity: 0.0,
+            squire: 0.0,
+            core_limit: 0.0,
+            split_length: 0.0,
+            gravity: [0.0; 3],
+            fluid_density: 0.0,
+            fluid_viscosity: 0.0,
+            restitution: 0.0,
+            friction: 0.0,
+            reserved: [0.0; 4],
+            flags: 0,
+        }
+    }
+}
+
+/// What the caller asked of a flow, checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowOptions {
+    pub integrator: Integrator,
+    pub stretching: Stretching,
+    pub spreading: Spreading,
+    pub viscosity: f64,
+    pub squire: f64,
+    /// 0: never.
+    pub split_length: f64,
+    pub gravity: [f64; 3],
+    pub fluid_density: f64,
+    pub fluid_viscosity: f64,
+    pub restitution: f64,
+    pub friction: f64,
+}
+
+impl FlowOptions {
+    /// Checked beside the options of the sums.
+    pub fn checked(o: &wfmm_flow_options, plan: &PlanOptions) -> Result<Self> {
+        let integrators = "WFMM_INTEGRATOR_EULER, _AB2, _RK3 or _RK4";
+        let stretchings = "WFMM_STRETCHING_NONE, _CLASSICAL, _TRANSPOSE or _MIXED";
+        let spreadings = "WFMM_SPREADING_NONE or _CORES";
+        let spreading = code("spreading", o.spreading, Spreading::from_code(o.spreading), spreadings)?;
+        if spreading == Spreading::Cores && plan.particle_regularization != Regularization::GaussErf {
+            return Error::fail(
+                WFMM_ERR_VALUE,
+                "spreading = WFMM_SPREADING_CORES (1) needs Gaussian cores: particle_regularization = WFMM_REG_GAUSS_ERF",
+            );
+        }
+        if not_negative("core_limit", o.core_limit)? > 0.0 {
+            let message = "particles are not interpolated again yet; accepted: 0";
+            return Error::fail(WFMM_ERR_UNSUPPORTED, format!("core_limit = {}: {message}", o.core_limit));
+        }
+        for (k, value) in o.gravity.into_iter().enumerate() {
+            finite(&format!("gravity[{k}]"), value)?;
+        }
+        if let Some(k) = o.reserved.iter().position(|r| *r != 0.0) {
+            return Error::fail(WFMM_ERR_VALUE, format!("reserved[{k}] = {}; accepted: 0", o.reserved[k]));
+        }
+        if o.flags != 0 {
+            return Error::fail(
+                WFMM_ERR_CONSTANT,
+                format!("flags = {:#x}: no flag of a flow is known; accepted: 0", o.flags),
+            );
+        }
+        Ok(Self {
+            integrator: code("integrator", o.integrator, Integrator::from_code(o.integrator), integrators)?,
+            stretching: code("stretching", o.stretching, Stretching::from_code(o.stretching), stretchings)?,
+            spreading,
+            viscosity: not_negative("viscosity", o.viscosity)?,
+            squire: not_negative("squire", o.squire)?,
+            split_length: not_negative("split_length", o.split_length)?,
+            gravity: o.gravity,
+            fluid_density: not_negative("fluid_density", o.fluid_density)?,
+            fluid_viscosity: not_negative("fluid_viscosity", o.fluid_viscosity)?,
+            restitution: fraction("restitution", o.restitution)?,
+            friction: fraction("friction", o.friction)?,
+        })
+    }
+}
+
+pub fn finite(name: &str, x: f64) -> Result<f64> {
+    if x.is_finite() {
+        return Ok(x);
+    }
+    Error::fail(WFMM_ERR_NOT_FINITE, format!("{name} = {x}; a finite number is needed"))
+}
+
+fn not_negative(name: &str, x: f64) -> Result<f64> {
+    if finite(name, x)? >= 0.0 {
+        return Ok(x);
+    }
+    Error::fail(WFMM_ERR_VALUE, format!("{name} = {x}; accepted: 0 or a positive number"))
+}
+
+fn fraction(name: &str, x: f64) -> Result<f64> {
+    if (0.0..=1.0).contains(&finite(name, x)?) {
+        return Ok(x);
+    }
+    Error::fail(WFMM_ERR_VALUE, format!("{name} = {x}; accepted: 0 to 1"))
+}

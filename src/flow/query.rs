@@ -1,0 +1,176 @@
+//! What comes back: quantities of elements with their identities, velocities at any points.
+
+use super::Flow;
+use super::edit::{host_mut, numbers};
+use super::options::{ElementKind, Quantity};
+use super::state::{Lines, row};
+use super::step::beginning;
+use super::sums::joined;
+use super::vector::Part;
+use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_VALUE};
+use crate::math::biot_savart::norm;
+use crate::memory;
+use crate::plan::arrays::{Array, ArrayMut, HostReal};
+use std::borrow::Cow;
+
+impl Quantity {
+    /// Numbers a row.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Position | Self::Strength | Self::Velocity => 3,
+            Self::CoreRadius | Self::Circulation | Self::Diameter | Self::Density => 1,
+        }
+    }
+}
+
+impl Flow {
+    /// A quantity of all elements (or points) of a kind; `values` and `identity` have room for `capacity` rows.
+    pub fn get<T: HostReal>(
+        &mut self,
+        kind: ElementKind,
+        quantity: Quantity,
+        values: &mut [T],
+        identity: Option<&mut [i64]>,
+    ) -> Result<()> {
+        if quantity == Quantity::Velocity && kind != ElementKind::Dust {
+            self.find_velocities()?;
+        }
+        let (numbers, ids) = self.quantity(kind, quantity)?;
+        values.iter_mut().zip(numbers.iter()).for_each(|(to, v)| *to = T::from_f64(*v));
+        if let Some(identity) = identity {
+            identity[..ids.len()].copy_from_slice(ids);
+        }
+        Ok(())
+    }
+
+    /// Rows of a quantity, or an error where the kind has no such quantity or `capacity` is too small.
+    pub fn rows(&self, kind: ElementKind, quantity: Quantity, capacity: usize) -> Result<usize> {
+        let (elements, points) = self.counts(kind);
+        let of_points = matches!(quantity, Quantity::Position | Quantity::Velocity);
+        let has = match quantity {
+            Quantity::Position | Quantity::Velocity => true,
+            Quantity::Strength => kind == ElementKind::Particles,
+            Quantity::CoreRadius => kind == ElementKind::Particles || is_lines(kind),
+            Quantity::Circulation => is_lines(kind),
+            Quantity::Diameter | Quantity::Density => kind == ElementKind::Dust,
+        };
+        let names = (ElementKind::ALL[kind as usize].1, Quantity::ALL[quantity as usize].1);
+        if !has {
+            let message = format!("quantity = {} ({}) is none that {} has", quantity as i32, names.1, names.0);
+            return Error::fail(WFMM_ERR_VALUE, message);
+        }
+        let rows = if of_points { points } else { elements };
+        if rows > capacity {
+            let message = format!("capacity = {capacity}; {} of {} has {rows} rows", names.1, names.0);
+            return Error::fail(WFMM_ERR_COUNT, message);
+        }
+        Ok(rows)
+    }
+
+    fn quantity(&self, kind: ElementKind, quantity: Quantity) -> Result<(Cow<'_, [f64]>, &[i64])> {
+        let state = &self.state;
+        let moving = |part| Cow::Borrowed(state.moving.part(part));
+        self.rows(kind, quantity, usize::MAX)?;
+        let lines = if kind == ElementKind::Filaments { &state.filaments } else { &state.bound };
+        Ok(match (kind, quantity) {
+            (ElementKind::Particles, Quantity::Position) => (moving(Part::ParticlePosition), &state.particle_id[..]),
+            (ElementKind::Particles, Quantity::Strength) => (moving(Part::ParticleStrength), &state.particle_id),
+            (ElementKind::Particles, Quantity::CoreRadius) => {
+                let squares = state.moving.part(Part::ParticleCore2);
+                (Cow::Owned(memory::collect(squares.iter().map(|c| c.sqrt()))), &state.particle_id)
+            }
+            (ElementKind::Filaments, Quantity::Position) => (moving(Part::PointPosition), &lines.point_id),
+            (ElementKind::BoundSegments, Quantity::Position) => {
+                (Cow::Borrowed(&state.bound_points[..]), &lines.point_id)
+            }
+            (_, Quantity::CoreRadius) => (Cow::Borrowed(&lines.core[..]), &lines.id),
+            (_, Quantity::Circulation) => (Cow::Borrowed(&lines.circulation[..]), &lines.id),
+            (ElementKind::Tracers, Quantity::Position) => (moving(Part::TracerPosition), &state.tracer_id),
+            (ElementKind::Dust, Quantity::Position) => (Cow::Borrowed(&state.dust.position[..]), &state.dust.id),
+            (ElementKind::Dust, Quantity::Velocity) => (Cow::Borrowed(&state.dust.velocity[..]), &state.dust.id),
+            (_, Quantity::Diameter) => (Cow::Borrowed(&state.dust.diameter[..]), &state.dust.id),
+            (_, Quantity::Density) => (Cow::Borrowed(&state.dust.density[..]), &state.dust.id),
+            (_, Quantity::Velocity | Quantity::Strength) => self.velocity_of(kind),
+        })
+    }
+
+    /// What `find_velocities` found, of a kind that moves with the fluid or is bound.
+    fn velocity_of(&self, kind: ElementKind) -> (Cow<'_, [f64]>, &[i64]) {
+        let state = &self.state;
+        let particles = 3 * state.particle_id.len();
+        let points = particles + 3 * state.filaments.point_id.len();
+        let [moving, bound] = self.velocities.as_ref().map_or([&[][..], &[]], |[m, b]| [&m[..], b]);
+        let (values, ids) = match kind {
+            ElementKind::Particles => (&moving[..particles], &state.particle_id),
+            ElementKind::Filaments => (&moving[particles..points], &state.filaments.point_id),
+            ElementKind::BoundSegments => (bound, &state.bound.point_id),
+            ElementKind::Tracers | ElementKind::Dust => (&moving[points..], &state.tracer_id),
+        };
+        (Cow::Borrowed(values), ids)
+    }
+
+    /// The fluid's velocity at all moving points but dust, and at bound points, unless the present ones are known.
+    fn find_velocities(&mut self) -> Result<()> {
+        if self.velocities.is_some() {
+            return Ok(());
+        }
+        let moving = &self.state.moving;
+        let parts = [Part::ParticlePosition, Part::PointPosition, Part::TracerPosition];
+        let places = parts.map(|part| moving.part(part));
+        let x = joined(&[places[0], places[1], places[2], &self.state.bound_points]);
+        let mut u = self.velocity_now(&x, false)?.0;
+        let bound = memory::copy(&u[x.len() - self.state.bound_points.len()..]);
+        u.truncate(x.len() - bound.len());
+        self.velocities = Some([u, bound]);
+        Ok(())
+    }
+
+    /// U at points at the present time, and the gradient of its induced part.
+    fn velocity_now(&mut self, x: &[f64], gradient: bool) -> Result<(Vec<f64>, Vec<f64>)> {
+        let start = beginning(&self.state);
+        self.sums.set_sources(&self.state, &start, &start)?;
+        self.sums.velocity(self.state.time, x, gradient)
+    }
+
+    /// The same at a caller's points.
+    pub fn velocity_at<T: HostReal>(
+        &mut self,
+        target: Array<'_, T>,
+        velocity: ArrayMut<'_, T>,
+        gradient: Option<ArrayMut<'_, T>>,
+    ) -> Result<()> {
+        let velocity = host_mut("velocity", velocity)?;
+        let gradient = gradient.map(|g| host_mut("gradient", g)).transpose()?;
+        let x = numbers("target", 3, target)?;
+        let (u, g) = self.velocity_now(&x, gradient.is_some())?;
+        velocity.iter_mut().zip(&u).for_each(|(to, v)| *to = T::from_f64(*v));
+        gradient.into_iter().for_each(|to| to.iter_mut().zip(&g).for_each(|(to, v)| *to = T::from_f64(*v)));
+        Ok(())
+    }
+
+    /// Point numbers of segments, counted as the options of the plan say.
+    pub fn connectivity(&self, kind: ElementKind) -> Result<impl Iterator<Item = [i32; 2]>> {
+        let base = self.plan_options.index_base;
+        let lines: &Lines = match kind {
+            ElementKind::Filaments => &self.state.filaments,
+            ElementKind::BoundSegments => &self.state.bound,
+            _ => {
+                let message = format!("kind = {}; accepted: WFMM_KIND_FILAMENTS or _BOUND_SEGMENTS", kind as i32);
+                return Error::fail(WFMM_ERR_VALUE, message);
+            }
+        };
+        Ok(lines.ends.iter().map(move |ends| ends.map(|e| e + base)))
+    }
+
+    /// The largest speed of anything that moves.
+    pub(super) fn largest_velocity(&mut self) -> Result<f64> {
+        self.find_velocities()?;
+        let fluid = self.velocities.as_ref().map_or(&[][..], |[moving, _]| moving);
+        let largest = |v: &[f64]| (0..v.len() / 3).fold(0.0f64, |m, k| m.max(norm(row(v, k))));
+        Ok(largest(fluid).max(largest(&self.state.dust.velocity)))
+    }
+}
+
+fn is_lines(kind: ElementKind) -> bool {
+    matches!(kind, ElementKind::Filaments | ElementKind::BoundSegments)
+}

@@ -1,0 +1,243 @@
+//! A ground plane: the field of all sources and of their images, without the images.
+//!
+//! Enters: targets x of a caller. Leaves: u(x) + R u(Rx), R the reflection at the plane: the field of the image system at x
+//! is the reflection of the sources' own field at the mirrored place Rx. So the engine gets each target twice, as it is and
+//! mirrored, in one array (`[x; Rx]`, 2n places), sums once over one tree, and knows of no plane. Gradients: G + R G(Rx) R;
+//! potentials (images of the same sign: no flow through the plane): phi + phi(Rx), and their gradients as velocities.
+
+use rayon::prelude::*;
+
+use super::Plan;
+use super::arrays::{Array, ArrayMut, HostReal, SHARED_FROM, check_finite, reserve};
+use crate::backend::Field;
+use crate::error::{Error, Result, WFMM_ERR_NOT_FINITE, WFMM_ERR_UNSUPPORTED};
+use crate::inputs::{Reals, TargetInput};
+use crate::memory;
+use crate::options::{
+    Method, PlanOptions, Plane, Precision, WFMM_METHOD_DIRECT, WFMM_TOLERANCE_MIN_F32, WFMM_TOLERANCE_MIN_F64,
+};
+use crate::session::make_engine;
+
+/// The engine holds the field of both halves to the tolerance. Where the halves cancel, what remains needs a tighter one; the
+/// most that is asked for. Beyond, rounding is what remains.
+const TIGHTEST: f64 = 1.0 / 64.0;
+/// A little tighter than the last field needed, so that the next one does not miss again.
+const SPARE: f64 = 0.7;
+
+/// Targets and their mirror images as one array.
+pub fn joint_targets<T: HostReal>(plane: Plane, n: usize, position: Array<'_, T>) -> Result<TargetInput> {
+    let x = match position {
+        Array::Host(x) => x,
+        Array::Device { .. } => return device("targets"),
+    };
+    check_finite("position", 3, x)?;
+    let mut joint: Vec<T> = reserve("position", 2 * x.len())?;
+    joint.extend_from_slice(x);
+    for (k, row) in x.chunks_exact(3).enumerate() {
+        let image = plane.mirror([row[0].to_f64(), row[1].to_f64(), row[2].to_f64()]).map(T::from_f64);
+        if !image[plane.axis].is_finite() {
+            let message =
+                format!("position[{k}][{}] = {}: its image leaves the range of numbers", plane.axis, row[plane.axis]);
+            return Error::fail(WFMM_ERR_NOT_FINITE, message);
+        }
+        joint.extend_from_slice(&image);
+    }
+    Ok(TargetInput { n: 2 * n, position: T::host(joint.into()) })
+}
+
+fn device<R>(what: &str) -> Result<R> {
+    Error::fail(
+        WFMM_ERR_UNSUPPORTED,
+        format!("{what} in device memory with a ground plane (plane_axis) are not built yet: use host memory"),
+    )
+}
+
+/// Numbers of a field at one target, and of its gradient.
+fn components(field: Field) -> (usize, usize) {
+    match field {
+        Field::Velocity { .. } => (3, 9),
+        Field::Potential { .. } => (1, 3),
+    }
+}
+
+fn has_gradient(field: Field) -> bool {
+    let (Field::Velocity { gradient } | Field::Potential { gradient }) = field;
+    gradient
+}
+
+/// What the mirror multiplies each number of a row by: components of vectors, or of tensors row by row.
+fn signs(plane: Plane, width: usize) -> [f64; 9] {
+    match width {
+        1 => [1.0; 9],
+        3 => std::array::from_fn(|i| plane.sign(i % 3)),
+        _ => std::array::from_fn(|i| plane.sign(i / 3) * plane.sign(i % 3)),
+    }
+}
+
+/// The sum of a field `[x; Rx]` and its mirrored half, written or added to `to`.
+fn combine<T: HostReal>(signs: [f64; 9], width: usize, joint: &[T], to: &mut [T], add: bool) {
+    let (here, there) = joint.split_at(joint.len() / 2);
+    let row = |((to, here), there): ((&mut [T], &[T]), &[T])| {
+        for i in 0..width {
+            let old = if add { to[i].to_f64() } else { 0.0 };
+            to[i] = T::from_f64(old + (here[i].to_f64() + signs[i] * there[i].to_f64()));
+        }
+    };
+    if to.len() < SHARED_FROM {
+        to.chunks_exact_mut(width).zip(here.chunks_exact(width)).zip(there.chunks_exact(width)).for_each(row);
+    } else {
+        let rows = to.par_chunks_exact_mut(width).zip(here.par_chunks_exact(width));
+        rows.zip(there.par_chunks_exact(width)).for_each(row);
+    }
+}
+
+/// Norm of the sum of both halves, relative to that of the halves by themselves.
+fn kept<T: HostReal>(signs: [f64; 9], width: usize, joint: &[T]) -> f64 {
+    let (here, there) = joint.split_at(joint.len() / 2);
+    let (mut sum, mut parts) = (0.0, 0.0);
+    for (at, (a, b)) in here.iter().zip(there).enumerate() {
+        let (a, b) = (a.to_f64(), signs[at % width] * b.to_f64());
+        sum += (a + b) * (a + b);
+        parts += a * a + b * b;
+    }
+    if parts > 0.0 && sum.is_finite() { (sum / parts).sqrt() } else { 1.0 }
+}
+
+impl Plan {
+    /// Options of the engine: it overwrites, and holds the tolerance of what remains of both halves.
+    pub(super) fn engine_options(&self) -> PlanOptions {
+        if self.options.plane.is_none() {
+            return self.options.clone();
+        }
+        let tolerance = self.options.tolerance * self.tightening;
+        PlanOptions { accumulate: false, plane: None, tolerance: tolerance.max(self.least()), ..self.options.clone() }
+    }
+
+    /// The smallest tolerance that the precision holds, but never more than what was asked for.
+    fn least(&self) -> f64 {
+        let least = if self.precision() == Precision::F32 { WFMM_TOLERANCE_MIN_F32 } else { WFMM_TOLERANCE_MIN_F64 };
+        least.min(self.options.tolerance)
+    }
+
+    /// `evaluate` with a plane; the outputs have the lengths that `Engine::evaluate` states.
+    pub(super) fn evaluate_mirrored<T: HostReal>(
+        &mut self,
+        plane: Plane,
+        field: Field,
+        main: &mut [T],
+        gradient: Option<&mut [T]>,
+    ) -> Result<()> {
+        let (width, wide) = components(field);
+        let (u, g) = self.joint_field::<T>(plane, field)?;
+        let add = self.options.accumulate;
+        let pool = self.session.pool().clone();
+        pool.install(|| {
+            combine(signs(plane, width), width, &u, main, add);
+            if let Some(to) = gradient {
+                combine(signs(plane, wide), wide, &g, to, add);
+            }
+        });
+        Ok(())
+    }
+
+    /// The field and its gradient (empty where it is not wanted) at all targets and their images.
+    fn joint_field<T: HostReal>(&mut self, plane: Plane, field: Field) -> Result<(Vec<T>, Vec<T>)> {
+        let ((width, wide), n) = (components(field), self.counts().targets);
+        let mut u = memory::filled(T::default(), 2 * n * width);
+        let mut g = memory::filled(T::default(), if has_gradient(field) { 2 * n * wide } else { 0 });
+        loop {
+            let slopes = has_gradient(field).then(|| T::host_mut(&mut g));
+            let main = T::host_mut(&mut u);
+            let method = self.with_engine(|engine, inputs| {
+                engine.evaluate(inputs, field, main, slopes)?;
+                Ok(engine.report().method)
+            })?;
+            let needed = kept(signs(plane, width), width, &u).clamp(TIGHTEST, 1.0);
+            let enough = method == WFMM_METHOD_DIRECT || self.tightening <= needed;
+            if enough || self.options.tolerance * self.tightening <= self.least() {
+                return Ok((u, g));
+            }
+            self.tightening = (SPARE * needed).max(TIGHTEST);
+            self.engine = None;
+        }
+    }
+
+    /// `check` with a plane: the sum of both halves on a sample, against direct sums in double precision.
+    pub(super) fn check_mirrored(&mut self, plane: Plane, field: Field, samples: usize, seed: u64) -> Result<f64> {
+        let field = match field {
+            Field::Velocity { .. } => Field::Velocity { gradient: false },
+            Field::Potential { .. } => Field::Potential { gradient: false },
+        };
+        let (width, n) = (components(field).0, self.counts().targets);
+        let got = match self.precision() {
+            Precision::F32 => widened(&self.joint_field::<f32>(plane, field)?.0),
+            _ => self.joint_field::<f64>(plane, field)?.0,
+        };
+        let picked = sample(n, samples, seed);
+        let rows = |of: &[f64], width: usize| -> Vec<f64> {
+            let halves = picked.iter().copied().chain(picked.iter().map(|k| k + n));
+            let numbers: Vec<f64> = halves.flat_map(|k| of[k * width..(k + 1) * width].iter().copied()).collect();
+            numbers
+        };
+        let mut inputs = self.inputs.clone();
+        let places = match &inputs.targets.as_ref().expect("ready").position {
+            Reals::HostF32(x) => rows(&widened(x), 3),
+            Reals::HostF64(x) => rows(x, 3),
+            Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => return device("targets"),
+        };
+        inputs.targets = Some(TargetInput { n: 2 * picked.len(), position: Reals::HostF64(places.into()) });
+        let options = PlanOptions { method: Method::Direct, ..self.engine_options() };
+        let mut direct = make_engine(&self.session, &options, Precision::F64)?;
+        let mut exact = memory::filled(0.0, 2 * picked.len() * width);
+        direct.evaluate(&inputs, field, f64::host_mut(&mut exact), None)?;
+        let both = |joint: &[f64]| {
+            let mut sum = memory::filled(0.0, picked.len() * width);
+            combine(signs(plane, width), width, joint, &mut sum, false);
+            sum
+        };
+        Ok(relative_l2(&both(&rows(&got, width)), &both(&exact)))
+    }
+}
+
+fn widened(x: &[f32]) -> Vec<f64> {
+    memory::collect(x.iter().map(|&v| v as f64))
+}
+
+/// Numbers of `samples` targets out of `n`, all of them where there are no more.
+fn sample(n: usize, samples: usize, seed: u64) -> Vec<usize> {
+    if samples >= n {
+        return memory::collect(0..n);
+    }
+    let mut state = seed;
+    let mut draw = || {
+        // splitmix64
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n as u64) as usize
+    };
+    memory::collect((0..samples).map(|_| draw()))
+}
+
+fn relative_l2(got: &[f64], want: &[f64]) -> f64 {
+    let largest = want.iter().chain(got).fold(0.0f64, |m, v| m.max(v.abs()));
+    if largest == 0.0 {
+        return 0.0;
+    }
+    let square = |v: f64| (v / largest) * (v / largest);
+    let wrong: f64 = got.iter().zip(want).map(|(g, w)| square(g - w)).sum();
+    let size: f64 = want.iter().map(|&w| square(w)).sum();
+    if size > 0.0 { (wrong / size).sqrt() } else { f64::INFINITY }
+}
+
+/// Outputs of an evaluation with a plane, which must be on the host.
+pub fn on_host<'a, T>(
+    main: ArrayMut<'a, T>,
+    gradient: Option<ArrayMut<'a, T>>,
+) -> Result<(&'a mut [T], Option<&'a mut [T]>)> {
+    let host = |array| match array {
+        ArrayMut::Host(values) => Ok(values),
+        ArrayMut::Device { .. } => device("outputs"),
+    };
+    Ok((host(main)?, gradient.map(host).transpose()?))
+}

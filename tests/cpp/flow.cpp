@@ -1,0 +1,63 @@
+// The C++ wrapper of a flow: containers of numbers and of structs, both precisions, errors as exceptions, moves.
+#include "wakefmm.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+static int failures = 0;
+#define CHECK(condition) ((condition) ? (void)0 : (void)(failures++, std::printf("%d: failed: %s\n", __LINE__, #condition)))
+
+template <class Real>
+static void ring_and_dust() {
+    constexpr int n = 30;
+    std::vector<std::array<Real, 3>> points(n);
+    std::vector<std::array<std::int32_t, 2>> ends(n);
+    std::vector<Real> gamma(n, 1), core(n, Real(0.1));
+    for (int k = 0; k < n; k++) {
+        const double phi = 2 * std::acos(-1.0) * k / n;
+        points[k] = {Real(std::cos(phi)), Real(std::sin(phi)), 0};
+        ends[k] = {k, (k + 1) % n};
+    }
+    wakefmm::flow_options options;
+    options.fluid_viscosity = 1e-5;
+    wakefmm::plan_options sums;
+    wakefmm::flow<Real> first(options, sums);
+    first.set_filaments(points, ends, gamma, core);
+    first.set_tracers(points);
+    first.set_dust(points, std::vector<Real>(n, Real(1e-4)), std::vector<Real>(n, 1000));
+    wakefmm::flow<Real> flow(std::move(first));
+    flow.advance(0.01, 2);
+    CHECK(std::abs(flow.time() - 0.02) < 1e-15 && flow.elements(WFMM_KIND_DUST) == n && flow.points(WFMM_KIND_FILAMENTS) == n);
+    std::vector<std::array<Real, 3>> x(n);
+    std::vector<Real> radii(n);
+    std::vector<std::int64_t> id(n);
+    flow.get(WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, wakefmm::rows<Real, 3>(x), id);
+    flow.get(WFMM_KIND_FILAMENTS, WFMM_QUANTITY_CORE_RADIUS, wakefmm::rows<Real, 1>(radii));
+    CHECK(x[0][2] > 0 && id[n - 1] == n - 1 && std::abs(radii[0] - Real(0.1)) < 1e-3);
+    std::vector<Real> u(3);
+    flow.velocity(std::vector<Real>{0, 0, 0}, u);
+    CHECK(std::abs(u[2] - 0.5) < 0.02);
+    flow.remove(WFMM_KIND_DUST, std::vector<std::int64_t>{0, 1});
+    CHECK(flow.elements(WFMM_KIND_DUST) == n - 2 && flow.diagnostics().linear_impulse[2] > 3);
+    try {
+        flow.get(WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, wakefmm::rows<Real, 1>(radii));
+        CHECK(false);
+    } catch (const wakefmm::error &e) {
+        CHECK(e.status() == WFMM_ERR_SHAPE);
+    }
+    try {
+        flow.advance(-1);
+        CHECK(false);
+    } catch (const wakefmm::error &e) {
+        CHECK(e.status() == WFMM_ERR_VALUE && !e.fatal());
+    }
+}
+
+int main() {
+    ring_and_dust<float>();
+    ring_and_dust<double>();
+    std::printf("flow (C++): %d failed\n", failures);
+    return failures != 0;
+}

@@ -1,0 +1,181 @@
+//! The ground plane of a plan against explicit images of all sources: segments, particles and charges, velocity, potential and
+//! gradient, single and double arrays, both methods, every axis, targets above and below.
+
+#[path = "../benches/support/mod.rs"]
+mod support;
+
+use support::accuracy::{Field, evaluate, fill, options, reference, relative_l2};
+use support::api::{Plan, Scalar, Session, flat};
+use support::cases::{Case, Kind, Vec3, case};
+use wakefmm::options::*;
+
+const POSITION: f64 = 0.375;
+
+fn wish(method: i32, tolerance: f64, axis: usize) -> wfmm_plan_options {
+    let plane = wfmm_plan_options { plane_axis: axis as i32 + 1, plane_position: POSITION, ..Default::default() };
+    wfmm_plan_options { method, tolerance, ..plane }
+}
+
+fn mirrored(mut x: Vec3, axis: usize) -> Vec3 {
+    x[axis] = 2.0 * POSITION - x[axis];
+    x
+}
+
+/// Sources on one side of the plane, and with their images. physics.md: for z the image of a segment has mirrored points and
+/// the opposite circulation, that of a particle the strength (-ax, -ay, az).
+fn with_images(name: &str, kind: Kind, n: usize, axis: usize) -> (Case, Case) {
+    let mut real = case(name, kind, n, 400, 1.0);
+    let above = |x: &mut Vec3| x[axis] = POSITION + 0.02 + (x[axis] - POSITION).abs();
+    real.points.iter_mut().chain(&mut real.position).chain(&mut real.charge_position).for_each(above);
+    let mut both = real.clone();
+    let points = real.points.len() as i32;
+    both.points.extend(real.points.iter().map(|&x| mirrored(x, axis)));
+    both.ends.extend(real.ends.iter().map(|e| e + points));
+    both.circulation.extend(real.circulation.iter().map(|g| -g));
+    both.segment_core.extend(&real.segment_core);
+    both.position.extend(real.position.iter().map(|&x| mirrored(x, axis)));
+    both.particle_core.extend(&real.particle_core);
+    both.strength.extend(real.strength.iter().map(|a| std::array::from_fn(|i| if i == axis { a[i] } else { -a[i] })));
+    both.charge_position.extend(real.charge_position.iter().map(|&x| mirrored(x, axis)));
+    both.charge.extend(&real.charge);
+    (real, both)
+}
+
+fn errors(got: &Field, want: &Field) -> (f64, f64) {
+    (relative_l2(&got.main, &want.main), relative_l2(&got.gradient, &want.gradient))
+}
+
+#[test]
+fn direct_sums_equal_explicit_images_to_rounding() {
+    let session = Session::cpu(2);
+    for kind in [Kind::Segments, Kind::Particles, Kind::Both, Kind::Charges] {
+        for axis in 0..3 {
+            let (real, both) = with_images("helical wake", kind, 300, axis);
+            assert!(real.targets.iter().any(|x| x[axis] < POSITION) && real.targets.iter().any(|x| x[axis] > POSITION));
+            let want = reference(&session, &both, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
+            let got = evaluate::<f64>(&session, &real, &wish(WFMM_METHOD_DIRECT, 1e-10, axis)).0;
+            let (u, g) = errors(&got, &want);
+            assert!(u < 1e-12 && g < 1e-11, "{kind:?} axis {axis}: {u:.1e} {g:.1e}");
+            let got = evaluate::<f32>(&session, &real, &wish(WFMM_METHOD_DIRECT, 1e-4, axis)).0;
+            let (u, g) = errors(&got, &want);
+            assert!(u < 1e-4 && g < 3e-3, "{kind:?} axis {axis} single: {u:.1e} {g:.1e}");
+        }
+    }
+}
+
+#[test]
+fn the_fmm_holds_its_tolerance() {
+    let session = Session::cpu(2);
+    for (name, kind) in [("cube", Kind::Both), ("helical wake", Kind::Segments), ("cube", Kind::Charges)] {
+        let (mut real, mut both) = with_images(name, kind, 6000, 2);
+        real.targets = case("cube", Kind::Both, 10, 6000, 1.0).targets;
+        both.targets = real.targets.clone();
+        let want = reference(&session, &both, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
+        for tolerance in [1e-3, 1e-6] {
+            let (got, _) = evaluate::<f64>(&session, &real, &wish(WFMM_METHOD_FMM, tolerance, 2));
+            let (u, g) = errors(&got, &want);
+            assert!(u <= tolerance && g <= 30.0 * tolerance, "{name} {kind:?} at {tolerance:.0e}: {u:.1e} {g:.1e}");
+        }
+    }
+}
+
+/// Far above a flat wake the images cancel most of the field; the tolerance is of what remains.
+#[test]
+fn the_tolerance_is_of_what_the_images_leave() {
+    let session = Session::cpu(2);
+    let (mut real, mut both) = with_images("cube", Kind::Particles, 4000, 2);
+    for k in 0..4000 {
+        real.position[k][2] = POSITION + 0.01 * (real.position[k][2] - POSITION);
+        real.strength[k] = [1.0, 0.2, 0.0];
+        both.position[k] = real.position[k];
+        both.position[4000 + k] = mirrored(real.position[k], 2);
+        both.strength[k] = real.strength[k];
+        both.strength[4000 + k] = [-1.0, -0.2, 0.0];
+    }
+    real.targets = case("cube", Kind::Both, 10, 4000, 1.0).targets;
+    real.targets.iter_mut().for_each(|x| x[2] += 1.0);
+    both.targets = real.targets.clone();
+    let want = reference(&session, &both, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
+    let mut alone = real.clone();
+    alone.targets = both.targets.clone();
+    let half = reference(&session, &alone, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
+    let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+    assert!(norm(&want.main) < 0.1 * norm(&half.main), "the case cancels");
+    let got = evaluate::<f64>(&session, &real, &wish(WFMM_METHOD_FMM, 1e-3, 2)).0;
+    let error = relative_l2(&got.main, &want.main);
+    assert!(error <= 1e-3, "{error:.1e}");
+}
+
+#[test]
+fn nothing_flows_through_the_plane() {
+    let session = Session::cpu(2);
+    for (method, tolerance) in [(WFMM_METHOD_DIRECT, 1e-10), (WFMM_METHOD_FMM, 1e-5)] {
+        for kind in [Kind::Both, Kind::Segments] {
+            let (mut real, _) = with_images("cube", kind, 3000, 1);
+            real.targets.iter_mut().for_each(|x| x[1] = POSITION);
+            let u = evaluate::<f64>(&session, &real, &wish(method, tolerance, 1)).0.main;
+            let largest = u.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+            let through = u.iter().skip(1).step_by(3).fold(0.0f64, |m, v| m.max(v.abs()));
+            assert!(largest > 0.0 && through <= tolerance * largest, "{kind:?}: {through:.1e} of {largest:.1e}");
+        }
+    }
+}
+
+fn added<T: Scalar>(flags: u64) -> (Vec<f64>, Vec<f64>) {
+    let session = Session::cpu(1);
+    let (real, _) = with_images("cube", Kind::Both, 200, 0);
+    let o = wfmm_plan_options { flags, ..wish(WFMM_METHOD_DIRECT, 1e-4, 0) };
+    let mut plan = Plan::<T>::new(&session, &o);
+    fill(&mut plan, &real);
+    let m = real.targets.len();
+    let (mut u, mut g) = (vec![T::of(2.0); 3 * m], vec![T::of(-1.0); 9 * m]);
+    plan.velocity(&mut u, Some(&mut g));
+    (u.into_iter().map(T::f64).collect(), g.into_iter().map(T::f64).collect())
+}
+
+#[test]
+fn accumulate_adds_to_what_is_there() {
+    for (add, fresh, rounding) in [
+        (added::<f64>(WFMM_FLAG_ACCUMULATE), added::<f64>(0), 1e-12),
+        (added::<f32>(WFMM_FLAG_ACCUMULATE), added::<f32>(0), 1e-5),
+    ] {
+        let largest = |v: &[f64]| v.iter().fold(1.0f64, |m, x| m.max(x.abs()));
+        for (base, add, fresh) in [(2.0, &add.0, &fresh.0), (-1.0, &add.1, &fresh.1)] {
+            let wrong = add.iter().zip(fresh).fold(0.0f64, |m, (a, f)| m.max((a - f - base).abs()));
+            assert!(wrong < rounding * largest(fresh), "{wrong:.1e}");
+        }
+    }
+}
+
+#[test]
+fn a_plan_with_a_plane_answers_as_any_other() {
+    let session = Session::cpu(2);
+    let (real, both) = with_images("cube", Kind::Both, 5000, 2);
+    let mut plan = Plan::<f64>::new(&session, &wish(WFMM_METHOD_FMM, 1e-4, 2));
+    fill(&mut plan, &real);
+    plan.prepare();
+    let mut u = vec![0.0; 3 * real.targets.len()];
+    plan.velocity(&mut u, None);
+    let error = plan.check(100, 3);
+    assert!(error > 0.0 && error <= 1e-4, "{error:.1e}");
+    assert!(plan.recipe().contains("ground plane"));
+    // Fewer targets, then other strengths: the sources' tree serves again.
+    let few: Vec<Vec3> = real.targets[..7].to_vec();
+    plan.targets(&flat(&few));
+    let mut again = vec![9.0; 24];
+    plan.velocity(&mut again, None);
+    assert!(relative_l2(&again[..21], &u[..21]) < 2e-4);
+    assert_eq!(again[21..], [9.0; 3], "the tail is not written");
+    let double: Vec<f64> = real.circulation.iter().map(|g| 2.0 * g).collect();
+    let stronger: Vec<f64> = real.strength.iter().flatten().map(|a| 2.0 * a).collect();
+    plan.strengths(&double, &stronger, &[]);
+    plan.velocity(&mut again, None);
+    assert!(relative_l2(&again[..21], &u[..21].iter().map(|v| 2.0 * v).collect::<Vec<_>>()) < 4e-4);
+    // No sources: zero. The sum of explicit images is what `check` compares with.
+    plan.segments(&[], &[], &[], None);
+    plan.particles(&[], &[], None);
+    plan.velocity(&mut again, None);
+    assert!(again[..21].iter().all(|v| *v == 0.0));
+    let exact = reference(&session, &both, options(0, 1e-4, 3, 6, 0).segment_regularization, WFMM_REG_GAUSS_ERF).main;
+    assert!((relative_l2(&u, &exact)) <= 1e-4);
+}
