@@ -1,7 +1,7 @@
 // The structs that the host hands to every FMM kernel, and the small functions that all of them share.
 //
-// Lengths: the root cube is the bounding box of sources and targets; coordinates are shifted by an origin of few bits and
-// scaled by a power of two, so that both steps are exact and nothing depends on the caller's units. Every array lives in
+// Lengths: the root cube is the bounding box of sources and targets; coordinates are scaled by a power of two, so that nothing depends
+// on the caller's units, and of cells are relative to an origin of few bits. Every array lives in
 // device memory; "cell" indices run level by level, inside a level along the Morton curve.
 #pragma once
 #include <cstdint>
@@ -36,14 +36,14 @@ struct Root {
 // A segment as its tree takes it.
 struct Piece { double half[3], circulation, core; };
 
-// Counters of one evaluation; cleared before it begins. The host reads the first 64 bytes afterwards.
+// Counters of one evaluation; cleared before it begins. The host reads the first 48 bytes afterwards.
 struct State {
     u32 flags;
     u32 deepest[2];                // deepest level in use
     u32 cells[2];                  // cells that the trees need
     u32 parts;                     // M2L sums of a tile are taken in so many parts
     u64 near_pairs, core_pairs, far_pairs;
-    u64 errors[2];                 // of what the host reads: found on a sample, written there (fmm_check.cuh), not here
+    u32 written, pad[3];           // sums of squares that L2P leaves
     u64 upper[3], lower[3];        // ordered bits of max x and of max -x
     u64 longest;                   // ordered bits of the longest segment
     u64 least_core, most_core;     // ordered bits of minus the least core and of the largest
@@ -69,7 +69,7 @@ struct Tree {
     uint8_t *leaf_level; // [n] level of the leaf that holds the sorted point
     u32 *block_count;    // [blocks of 1024 points][kLevels] first cell of each level that starts in the block
     u32 *sort_status;    // [passes][tiles][256] look-back state of the sort, cleared before
-    void *point;         // [n] Vec4<T>: sorted position and core radius (or charge)
+    void *point;         // [n] Vec4<T>: sorted position (see Place) and core radius (or charge); f32: then [n] Vec4<T>, its low digits
     u32 *begin, *end;    // [cells] sorted points of the cell
     u32 *parent, *child; // [cells] parent, first child
     u32 *info;           // [cells] level | leaf << 5 | octant << 6 | mask of children << 16
@@ -196,6 +196,16 @@ __device__ inline bool info_leaf(u32 info) { return info >> 5 & 1; }
 __device__ inline int info_octant(u32 info) { return info >> 6 & 7; }
 __device__ inline u32 info_children(u32 info) { return info >> 16 & 255; }
 
+// Where a sorted point is. In f64 it is the caller's, scaled by the power of two: differences of points are those of the caller's
+// numbers. In f32 it is two numbers relative to the root cube's origin, of which the first alone does for comparisons with boxes.
+template <class T> struct Place {
+    // Of the points' numbers relative to those of the root cube.
+    static __device__ T origin(const Root &root, int k) { return sizeof(T) == 8 ? (T)(root.origin[k] * root.scale) : (T)0; }
+    static __device__ const Vec4<T> *low(const Tree &t) { return (const Vec4<T> *)t.point + t.n; }
+    // Relative to `from`, in the points' numbers; `low` of f32 alone.
+    static __device__ __forceinline__ T relative(T high, T low, T from) { return sizeof(T) == 8 ? high - from : (high - from) + low; }
+};
+
 // Child of `cell` in `octant`, or kNone.
 __device__ inline u32 child_of(const Tree &t, u32 cell, int octant) {
     const u32 mask = info_children(t.info[cell]);
@@ -208,6 +218,13 @@ template <class T> __device__ inline T place_of_cell(const Root &root, int level
     int c[3];
     unmorton(key, c);
     for (int k = 0; k < 3; k++) centre[k] = (T)((c[k] + 0.5) * side);
+    return (T)side;
+}
+// The same centre with the digits that T has not.
+template <class T> __device__ inline T place_of_cell(const Root &root, int level, u64 key, T *centre, T *low) {
+    double exact[3];
+    const double side = place_of_cell(root, level, key, exact);
+    for (int k = 0; k < 3; k++) { centre[k] = (T)exact[k]; low[k] = (T)(exact[k] - centre[k]); }
     return (T)side;
 }
 template <class T> __device__ inline T cell_geometry(const Tree &t, const Root &root, u32 cell, T *centre) {

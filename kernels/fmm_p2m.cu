@@ -54,7 +54,7 @@ template <class T, int P, int NC> struct Round {
         Sources<T, P> of;
         T sum[kAtOnce<T, P, NC>][2 * Lanes<P>::way][33]; // [][entry][lane]
     };
-    T centre[3], inv;
+    T centre[3], inv, low[3]; // low: of the centre in f32; in f64 the origin of the points
     u32 cell, begin; // the leaf, its first source
 };
 
@@ -71,7 +71,11 @@ template <class T, int P, int NC> __device__ T take(const Fmm &f, Round<T, P, NC
     if (is) {
         const u32 i = r.begin + (per == 1 ? k : k / per);
         const Vec4<T> p = ((const Vec4<T> *)f.tree[0].point)[i];
-        x = p.x; y = p.y; z = p.z;
+        if (sizeof(T) == 8) { x = (p.x - r.low[0]) - r.centre[0]; y = (p.y - r.low[1]) - r.centre[1]; z = (p.z - r.low[2]) - r.centre[2]; }
+        else {
+            const Vec4<T> low = Place<T>::low(f.tree[0])[i];
+            x = (p.x - r.centre[0]) + (low.x - r.low[0]); y = (p.y - r.centre[1]) + (low.y - r.low[1]); z = (p.z - r.centre[2]) + (low.z - r.low[2]);
+        }
         if (NC == 1) q[0] = p.w;
         else {
             const Vec4<T> v = ((const Vec4<T> *)f.strength)[i];
@@ -79,11 +83,15 @@ template <class T, int P, int NC> __device__ T take(const Fmm &f, Round<T, P, NC
             q[0] = v.x; q[1] = v.y; q[2] = v.z;
             if (f.kind == kSegment) {
                 const T at = (T)f.gauss[k % per], w = (T)f.gauss[16 + k % per] * v.w;
-                x += at * v.x; y += at * v.y; z += at * v.z;
+                if (sizeof(T) == 8) { // both ends
+                    q[0] = T(0.5) * (v.x - p.x); q[1] = T(0.5) * (v.y - p.y); q[2] = T(0.5) * (v.z - p.z);
+                    x += q[0]; y += q[1]; z += q[2];
+                }
+                x += at * q[0]; y += at * q[1]; z += at * q[2];
                 q[0] *= w; q[1] *= w; q[2] *= w;
             }
         }
-        x = (x - r.centre[0]) * r.inv; y = (y - r.centre[1]) * r.inv; z = (z - r.centre[2]) * r.inv;
+        x *= r.inv; y *= r.inv; z *= r.inv;
     }
     r.of.z[lane] = z; r.of.r2[lane] = x * x + y * y + z * z;
 #pragma unroll
@@ -184,9 +192,10 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
         if (!kEarly) { cell.load(t, c); root = f.state->root; }
         if (info_leaf(cell.info)) {
             const u32 total = (cell.end - cell.begin) * per;
-            T centre[3];
-            const T inv = 1 / place_of_cell(root, info_level(cell.info), cell.key, centre);
-            if (lane < 3) own.centre[lane] = lane == 0 ? centre[0] : lane == 1 ? centre[1] : centre[2];
+            T centre[3], low[3];
+            const T inv = 1 / place_of_cell(root, info_level(cell.info), cell.key, centre, low);
+            if (sizeof(T) == 8) for (int k = 0; k < 3; k++) low[k] = Place<T>::origin(root, k);
+            if (lane < 3) { own.centre[lane] = lane == 0 ? centre[0] : lane == 1 ? centre[1] : centre[2]; own.low[lane] = lane == 0 ? low[0] : lane == 1 ? low[1] : low[2]; }
             if (lane == 3) own.inv = inv;
             if (lane == 4) { own.cell = c; own.begin = cell.begin; }
             const u32 share = (total + members - 1) / members, chunk = min((share + L::groups - 1) / L::groups * L::groups, (u32)L::sources);

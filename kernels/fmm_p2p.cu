@@ -52,10 +52,8 @@ template <bool FEW, class T, class P> __device__ void sum_leaf(Near<T, P> &n, u3
     const u32 rounds = rounds_of(n, end - begin), size = (end - begin + rounds - 1) / rounds;
     for (u32 from = begin; from < end; from += size) {
         n.first = from;
-        n.share_out(min(end - from, size), [&](int i) {
-            const Vec4<T> p = ((const Vec4<T> *)t.point)[from + i];
-            return Vec<T>{p.x, p.y, p.z};
-        });
+        n.begin_at(from);
+        n.share_out(min(end - from, size), [&](int i) { return n.target(from + i); });
         n.measure(from, from + n.targets);
         n.near_field(level);
         if (s.group != kNone) n.correct_listed(level, place);

@@ -41,5 +41,6 @@ int main(void) {
     AT(wfmm_report, estimated_error);
     AT(wfmm_report, seconds);
     AT(wfmm_report, core_pairs);
+    AT(wfmm_report, retries);
     return 0;
 }

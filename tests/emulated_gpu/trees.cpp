@@ -33,7 +33,7 @@ struct Twin {
         for (Tree &t : f.tree) {
             const size_t n = t.n, cells = t.cell_capacity, status = (size_t)f.sort_passes * (n / 2048 + 1) * 1024;
             own(t.key, 8 * n); own(t.key_other, 8 * n); own(t.order, 4 * n); own(t.order_other, 4 * n);
-            own(t.leaf_level, n); own(t.block_count, 4 * (n / 1024 + 1) * kLevels); own(t.sort_status, status); own(t.point, 4 * size * n);
+            own(t.leaf_level, n); own(t.block_count, 4 * (n / 1024 + 1) * kLevels); own(t.sort_status, status); own(t.point, 8 * size * n);
             memset(t.sort_status, 0, status);
             for (u32 **p : {&t.begin, &t.end, &t.parent, &t.child, &t.info}) own(*p, 4 * cells);
             own(t.cell_key, 8 * cells);

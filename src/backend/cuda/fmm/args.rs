@@ -1,5 +1,7 @@
 //! The arguments of the FMM kernels, mirrors of kernels/fmm.cuh, and the arena that their arrays are laid out in.
 
+use super::verdict::Found;
+
 /// Mirrors `Tree`: addresses and sizes of one tree.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -99,11 +101,10 @@ pub struct StateHead {
     pub near_pairs: u64,
     pub core_pairs: u64,
     pub far_pairs: u64,
-    /// Of field and gradient at the sampled targets, from fmm_check.cuh.
-    pub error: [f64; 2],
+    /// At sampled targets, from fmm_check.cu.
+    pub found: Found,
 }
 
-const _: () = assert!(size_of::<StateHead>() == 64);
 
 /// `StateHead::flags`.
 pub const CELLS_OVERFLOW: u32 = 1;

@@ -6,7 +6,8 @@
 //!   shifts      the same for M2M and L2L                 set         FMM or direct, all kinds of source
 //!   replay      graphs of small evaluations              trees       launches of both trees and the lists
 //!   check       the error at a few targets               times       seconds of the passes
-//!   few         M2L where cells are few                 mod         FmmSum: passes, retries
+//!   few         M2L where cells are few                 verdict     whether what was found there is good enough
+//!                                                       mod         FmmSum: passes, retries
 //! ```
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Counts stay on the
@@ -25,6 +26,7 @@ mod shifts;
 mod staircase;
 mod times;
 mod trees;
+mod verdict;
 
 use super::context::{Context, Function};
 use super::direct::{CudaReal, Output};
@@ -36,17 +38,20 @@ use crate::error::{Error, Result};
 use crate::options::{PlanOptions, Regularization};
 use crate::report::Pass;
 use args::{CELLS_OVERFLOW, DEPTH_OVERFLOW, FmmArg, OUTSIDE, StateHead};
-use check::{Check, CheckArg, CheckKernels, Place};
-use layout::Laid;
+use check::{Check, CheckArg, CheckKernels, Look, Place};
+use layout::{L2P_BLOCKS, Laid};
 pub use recipe::{Kind, Recipe};
 use replay::Replay;
 use reuse::{Keeper, Shape, Work};
 pub use set::{FmmSet, Outcome};
 use std::sync::Arc;
 use times::{Clock, Seconds};
+use verdict::Found;
 
 // SAFETY: plain numbers without padding.
 unsafe impl Plain for StateHead {}
+// SAFETY: the same.
+unsafe impl Plain for Found {}
 
 /// Levels that a key holds.
 const DEEPEST: u32 = 21;
@@ -66,8 +71,8 @@ pub struct Account {
     pub depth: u32,
     pub cells: u64,
     pub near_pairs: u64,
-    /// Relative to the whole field, found at a few targets once all kinds of source were in it; NaN: nothing to compare.
-    pub error: f64,
+    /// At sampled targets, once all kinds of source were in the field.
+    pub found: Found,
     pub seconds: Seconds,
 }
 
@@ -86,6 +91,8 @@ pub struct FmmSum<T: CudaReal> {
     keeper: Keeper,
     replay: Replay,
     head: Locked<StateHead>,
+    /// Arguments of the last evaluation, and where it left sums of squares.
+    last: (FmmArg, u64),
     clock: Clock,
     /// Bounds that the host keeps: cells of each tree, and levels; levels that an evaluation found too few at less.
     cell_capacity: [usize; 2],
@@ -146,6 +153,15 @@ struct Kernels {
     check: CheckKernels,
 }
 
+/// Who judges an evaluation, which kind of how many it is, sources of all of them and targets, and times that this was done before.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    pub check: &'a Check,
+    pub place: Place,
+    pub numbers: [usize; 2],
+    pub round: u32,
+}
+
 /// Where the caller's arrays of one kind are.
 struct Sources {
     n: usize,
@@ -156,23 +172,8 @@ struct Sources {
 }
 
 impl<T: CudaReal> FmmSum<T> {
-    pub fn new(context: &Arc<Context>, mut recipe: Recipe, stream: &Stream) -> Result<Self> {
-        let shared = context.info.shared_memory as usize;
-        if smooth_shared(&recipe) + SMOOTH_STATIC > shared {
-            // Gradients in f64 on sm_75: such corrections are then listed one by one.
-            recipe.smooth = None;
-        }
-        let kernels = Kernels::find::<T>(context, &recipe)?;
-        context.allow_shared_memory(kernels.m2l, recipe.m2l(shared, kernels.small.is_hopper()).shared)?;
-        if let Some(smooth) = kernels.smooth {
-            context.allow_shared_memory(smooth, smooth_shared(&recipe))?;
-        }
-        for p2p in [Some(kernels.p2p), kernels.p2p_few].into_iter().flatten() {
-            context.allow_shared_memory(p2p, p2p_shared(&recipe).max(shared / P2P_BLOCKS[1] as usize))?;
-        }
-        context.allow_shared_memory(kernels.l2l, recipe.shifts(shared).shared)?;
-        context.allow_shared_memory(kernels.l2p, recipe.l2p(shared).1)?;
-        kernels.small.allow_shared_memory(context)?;
+    pub fn new(context: &Arc<Context>, recipe: Recipe, stream: &Stream) -> Result<Self> {
+        let (recipe, kernels) = Kernels::ready::<T>(context, recipe)?;
         let mut sum = Self {
             context: context.clone(),
             kernels,
@@ -184,6 +185,7 @@ impl<T: CudaReal> FmmSum<T> {
             keeper: Keeper::default(),
             replay: Replay::new(context)?,
             head: Locked::new(context, 1)?,
+            last: Default::default(),
             clock: Clock::new(context)?,
             cell_capacity: [0; 2],
             max_level: 0,
@@ -194,6 +196,21 @@ impl<T: CudaReal> FmmSum<T> {
         };
         sum.make_operators(stream)?;
         Ok(sum)
+    }
+
+    /// Whether this is what `recipe` makes; of one plan's recipes of a kind those of the same budget are the same.
+    pub fn follows(&self, recipe: &Recipe) -> bool {
+        self.recipe.budget == recipe.budget
+    }
+
+    /// The same with another recipe: memory and what was learnt of the trees stay.
+    pub fn remake(&mut self, recipe: Recipe, stream: &Stream) -> Result<()> {
+        let shallow = self.recipe.shallow;
+        (self.recipe, self.kernels) = Kernels::ready::<T>(&self.context, recipe)?;
+        self.recipe.shallow = shallow;
+        self.keeper.forget();
+        self.replay.forget();
+        self.make_operators(stream)
     }
 
     pub fn bytes(&self) -> u64 {
@@ -225,9 +242,10 @@ impl<T: CudaReal> FmmSum<T> {
         inputs: &DeviceInputs,
         options: &PlanOptions,
         output: Output,
-        (check, place): (&Check, Place),
+        asked: Asked<'_>,
         stream: &Stream,
     ) -> Result<()> {
+        let Asked { check, place, numbers, round } = asked;
         let sources = self.sources(inputs);
         self.bound(sources.n, inputs.targets.n);
         let mut spent = 0.0;
@@ -239,7 +257,9 @@ impl<T: CudaReal> FmmSum<T> {
             if laid.lost[0] && !work.sources || laid.lost[1] && !work.targets {
                 continue;
             }
-            let checked = check.arg(place, self.head.as_ref().as_ptr() as u64);
+            let head = self.head.as_ref().as_ptr() as u64;
+            let checked = check.arg(place, numbers, Look { round, again: false }, (head, laid.size));
+            self.last = (laid.f, laid.size);
             let queued = (laid.f, work, checked);
             let (small, again) = (replay::is_small(&laid.f), self.replay.is_last(&queued));
             let noted = self.clock.times.wants(work, [sources.n, inputs.targets.n], small, again);
@@ -264,6 +284,30 @@ impl<T: CudaReal> FmmSum<T> {
             }
         }
         Err(Error::new(crate::error::WFMM_ERR_INTERNAL, "the tree on the device did not settle"))
+    }
+
+    /// More targets of the last field are summed directly, and of the last kind of source compared; the others' sums are there by then.
+    pub fn look_again(&mut self, asked: Asked<'_>, last: (FmmArg, u64), stream: &Stream) -> Result<()> {
+        let Asked { check, place, numbers, round } = asked;
+        let head = self.head.as_ref().as_ptr() as u64;
+        let checked = check.arg(place, numbers, Look { round, again: true }, (head, last.1));
+        if place.slot == 0 {
+            check.largest(&last.0, &checked, stream)?;
+        }
+        let f = self.last.0;
+        check.sum(&self.kernels.check, &f, &checked, stream)?;
+        if place.slot + 1 < place.of {
+            return Ok(());
+        }
+        check.judge(&self.kernels.check, &f, &checked, stream)?;
+        stream.synchronize()?;
+        self.account.found = self.head.as_ref()[0].found;
+        Ok(())
+    }
+
+    /// Arguments of the last evaluation, and where it left sums of squares.
+    pub fn last(&self) -> (FmmArg, u64) {
+        self.last
     }
 
     fn sources(&self, inputs: &DeviceInputs) -> Sources {
@@ -331,7 +375,7 @@ impl<T: CudaReal> FmmSum<T> {
                 depth: head.deepest[0].max(head.deepest[1]),
                 cells: u64::from(head.cells[0]) + u64::from(head.cells[1]),
                 near_pairs: head.near_pairs + head.core_pairs,
-                error: check::counted(head.error),
+                found: head.found,
                 ..self.account
             };
             return true;
@@ -457,8 +501,9 @@ impl Passes<'_> {
             check.join(stream)?;
         }
         mark(Pass::P2p)?;
-        // SAFETY: as above; the head of the state goes to page-locked memory, which the device writes where it is.
-        unsafe { launch!(stream, k.l2p, [cells.min(8 * sms), 1, 1], 128, l2p_shared; f, *checked, leaves)? };
+        // SAFETY: as above.
+        unsafe { launch!(stream, k.l2p, [cells.min(L2P_BLOCKS * sms), 1, 1], 128, l2p_shared; f, *checked, leaves)? };
+        check.judge(&k.check, &f, checked, stream)?;
         mark(Pass::L2p)?;
         if recorded && !self.marks.is_empty() { replay.end_notes(stream) } else { Ok(()) }
     }
@@ -478,10 +523,12 @@ impl Passes<'_> {
     }
 }
 
-/// Bytes of two queues of 256 sources, or of two tiles of as many where nothing has a core; the sums are exchanged there too.
+/// Bytes of two queues of 256 sources, or of two tiles of as many where nothing has a core, in f32 with the low digits of their places;
+/// the sums are exchanged there too.
 fn p2p_shared(recipe: &Recipe) -> usize {
     let record = if recipe.kind == Kind::Charge { 4 } else { 8 };
-    recipe.real_bytes() * record * 512
+    let low = if recipe.is_f64 || recipe.has_cores() { 0 } else { 4 };
+    recipe.real_bytes() * (record + low) * 512
 }
 
 /// Shared memory that the kernels of smooth corrections have besides.
@@ -489,10 +536,31 @@ const SMOOTH_STATIC: usize = 20_848;
 
 /// Bytes of two queues, whose place the weights of 128 targets take, and of the fields at the nodes.
 fn smooth_shared(recipe: &Recipe) -> usize {
-    p2p_shared(recipe) + 128 * recipe.fields() * recipe.real_bytes()
+    recipe.real_bytes() * (8 * 512 + 128 * recipe.fields())
 }
 
 impl Kernels {
+    /// Those of a recipe, which may leave out what this device has no room for, with the shared memory that they ask for.
+    fn ready<T: CudaReal>(context: &Context, mut recipe: Recipe) -> Result<(Recipe, Self)> {
+        let shared = context.info.shared_memory as usize;
+        if smooth_shared(&recipe) + SMOOTH_STATIC > shared {
+            // Gradients in f64 on sm_75: such corrections are then listed one by one.
+            recipe.smooth = None;
+        }
+        let kernels = Self::find::<T>(context, &recipe)?;
+        context.allow_shared_memory(kernels.m2l, recipe.m2l(shared, kernels.small.is_hopper()).shared)?;
+        if let Some(smooth) = kernels.smooth {
+            context.allow_shared_memory(smooth, smooth_shared(&recipe))?;
+        }
+        for p2p in [Some(kernels.p2p), kernels.p2p_few].into_iter().flatten() {
+            context.allow_shared_memory(p2p, p2p_shared(&recipe).max(shared / P2P_BLOCKS[1] as usize))?;
+        }
+        context.allow_shared_memory(kernels.l2l, recipe.shifts(shared).shared)?;
+        context.allow_shared_memory(kernels.l2p, recipe.l2p(shared).1)?;
+        kernels.small.allow_shared_memory(context)?;
+        Ok((recipe, kernels))
+    }
+
     fn find<T: CudaReal>(context: &Context, recipe: &Recipe) -> Result<Self> {
         let t = T::SUFFIX;
         let tree = |name: &str| context.function("fmm_tree", &format!("fmm_{name}"));
