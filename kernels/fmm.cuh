@@ -23,7 +23,7 @@ constexpr u32 kMostParts = 16, kPartRows = 163840, kPartCells = 1024;
 // What a source is.
 enum Kind { kCharge = 0, kParticle = 1, kSegment = 2 };
 // Bits of State::flags: what the host must enlarge before it tries again.
-enum Flag { kCellsOverflow = 1, kDepthOverflow = 2, kPiecesOverflow = 4 };
+enum Flag { kCellsOverflow = 1, kDepthOverflow = 2, kPiecesOverflow = 4, kDense = 16 }; // 8: fmm_reuse.cu; kDense: a leaf has more pairs than a direct sum is worth
 
 template <class T> struct alignas(16) Vec4 { T x, y, z, w; };
 
@@ -56,6 +56,8 @@ struct State {
     u32 tree_flags[2];             // bits for `flags` that the trees of fmm_cluster.cuh found
     u32 histogram[2][8][256];      // of the digits of the keys
     u32 few_ticket[128];           // parts of a tile that are summed, see fmm_m2l_few.cuh
+    double exact2[8];              // sums over sampled targets of the squared exact field (fmm_check.cu), of so many
+    u32 exact_groups, exact_n[8];  // targets each
     u32 near_parts[kPartCells];    // parts of a leaf's near sources, behind the field; 0 or 1: all are in the field itself
 };
 static_assert(sizeof(State) <= 32768, "FMM_STATE_BYTES of backend::cuda::fmm");
@@ -86,7 +88,7 @@ struct Fmm {
     const void *points;      // [points][3]
     void *piece;             // [pieces] Piece: segments cut to about the mean length, see fmm_segments.cu
     void *strength;          // [n] Vec4<T>, sorted: strength; or half vector and circulation of a segment
-    double *cell_core;       // [source cells] largest core below the cell
+    double *cell_core;       // [2][source cells] largest core below the cell, largest product of circulation, length and core
     void *multipole;         // [source cells][components][stride] T
     void *local;             // [target cells][components][stride] T
     u32 *near;               // [target cells][kBeside] source cell at the same level beside the target cell, or kNone
@@ -100,11 +102,11 @@ struct Fmm {
     u32 *smooth_count;       // [target cells] length of a group's list; kNone: not a group
     double *smooth_box;      // [target cells][8] box of a group's targets, and its nodes along each axis
     void *out_main, *out_gradient; // the caller's arrays (f32 or f64), out_gradient may be null
-    double default_core, normalization, core_range, walk_range, stretch, box, smooth_limit;
+    double default_core, normalization, core_range, walk_range, stretch, box, smooth_limit, cull, smooth_share;
     u32 max_level, sort_passes, order, stride, components, kind, regularization;
     u32 inputs_are_f64, out_is_f64, accumulate, fields, gauss_points, n_in, ld, index_base, least_level, m2l_cells, m2l_stages, smooth_power, smooth_targets;
 };
-static_assert(sizeof(Tree) == 144 && sizeof(Fmm) == 8 + 2 * 144 + 21 * 8 + 7 * 8 + 20 * 4, "mirrors of backend::cuda::fmm");
+static_assert(sizeof(Tree) == 144 && sizeof(Fmm) == 8 + 2 * 144 + 21 * 8 + 9 * 8 + 20 * 4, "mirrors of backend::cuda::fmm");
 
 // Has memory bring the line of `p` to the L2, where it is wanted soon.
 __device__ inline void fetch_ahead(const void *p) {

@@ -137,12 +137,22 @@ template <class Sum, int MAIN, int REST> __device__ __forceinline__ void add_row
         for (int w = 1; w < kSampleWarps; w++) x += s_sum[w][lane];
         sum.sum[k] = x;
     }
-    if (warp || sample >= c.samples) return;
-    double field[12], factor = f.normalization;
+    if (warp) return;
+    double field[12], factor = f.normalization, squares = 0;
     sum.field(field);
     for (int k = 0; k < power; k++) factor *= f.state->root.scale;
     double *exact = c.exact + ((size_t)c.slot * c.samples + sample) * 12;
-    for (int k = 0; k < MAIN + REST; k++) exact[k] = field[k] * (k < MAIN ? factor : factor * f.state->root.scale);
+    const bool is = sample < c.samples;
+    for (int k = 0; k < MAIN + REST && is; k++) exact[k] = field[k] * (k < MAIN ? factor : factor * f.state->root.scale);
+    // The size of the field, as it is summed, for what asks which corrections count (fmm_near.cuh).
+    for (int k = 0; k < MAIN; k++) squares += field[k] * field[k];
+    const bool counts = is && squares < INFINITY;
+    if (!counts) squares = 0;
+    for (int d = 16; d; d >>= 1) squares += __shfl_xor_sync(~0u, squares, d);
+    const u32 n = __popc(__ballot_sync(~0u, counts));
+    if (lane || c.certain || gridDim.x > 8) return;
+    f.state->exact2[blockIdx.x] = squares; f.state->exact_n[blockIdx.x] = n;
+    if (blockIdx.x == 0) f.state->exact_groups = gridDim.x;
 }
 #define ADD_ROWS(name, SUM, MAIN, REST, GRADIENT, POWER) \
     extern "C" __global__ void __launch_bounds__(256) fmm_add_rows_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c, u32 rows) { add_rows<SUM<double, GRADIENT>, MAIN, REST>(f, c, rows, POWER); }

@@ -15,6 +15,7 @@ template <class T> struct Shared : Ranges {
     u32 taken[2][2][kThreads / 32]; // by two choices in turn
     u32 queued[512]; // which source a place of the queues holds, where pairs may need its place in f64
     u32 depth;
+    T per_limit; // corrections less than its inverse are left out; 0: none are
     u32 room, group; // length of the list of a group of leaves; the group or kNone
     u32 *list;
 };
@@ -46,7 +47,17 @@ template <class T, class P> struct Near {
     u32 start[2], fill[2], turn = 0, listed;
     u64 pairs, core_pairs;
 
-    __device__ Near(const Fmm &f, Memory &s, typename P::Record *b) : f(f), s(s), buffer(b) {}
+    __device__ Near(const Fmm &f, Memory &s, typename P::Record *b) : f(f), s(s), buffer(b) {
+        if (threadIdx.x == 0) s.per_limit = per_limit(f);
+    }
+    // One over a part of the tolerance of the whole field, whose size the sampled targets tell.
+    static __device__ T per_limit(const Fmm &f) {
+        if (!(f.cull > 0)) return 0;
+        double squares = 0, n = 0;
+        for (u32 g = 0; g < f.state->exact_groups; g++) { squares += f.state->exact2[g]; n += f.state->exact_n[g]; }
+        const double limit = f.cull * sqrt(squares / n), most = sizeof(T) == 8 ? 1e200 : 1e30;
+        return limit * most > 1 ? (T)(1 / limit) : T(0);
+    }
 
     // Sums the first n sources of queue `q` and takes them out. Their places are free behind the next barrier.
     template <int FORM> __device__ void flush(int q, u32 n) {
@@ -177,7 +188,7 @@ template <class T, class P> struct Near {
                 b = strength[i];
             }
             const bool inside = valid && P::reaches(*this, a, b, (T)f.core_range);
-            const bool is_smooth = inside && s.group != kNone && P::smooth(s.smooth, a, b, f);
+            const bool is_smooth = inside && s.group != kNone && P::smooth(s.smooth, a, b, f, s.per_limit);
             if (WHICH == kNearSources ? valid : WHICH == kFarSources && inside) a = placed(t, i, a);
             if constexpr (WHICH == kFarSources) { push<kDeficit>(inside, a, b); core_pairs += inside; continue; }
             // To the queues, or smooth ones to a queue and others to the list.
@@ -216,7 +227,8 @@ template <class T, class P> struct Near {
     // Walks down the source tree to the leaves that hold a core that reaches the targets: kFarSources: those not near.
     template <int WHICH> __device__ void core_correction(int level, const int *place) {
         const Tree &src = f.tree[0];
-        const T range = (T)f.walk_range;
+        const T range = (T)f.walk_range, half_longest = f.cull > 0 ? (T)(0.5 * unordered(f.state->longest) * f.state->root.scale) : T(0);
+        const double per_limit = s.per_limit;
         T origin[3];
         for (int k = 0; k < 3; k++) origin[k] = Place<T>::origin(f.state->root, k);
         s.clear();
@@ -236,7 +248,10 @@ template <class T, class P> struct Near {
                 }
                 const T reach = range * (T)f.cell_core[child];
                 const u32 info = src.info[child];
-                if (d2 < reach * reach) {
+                // Is the correction of any segment below large enough?
+                const double apart = max(sqrt(d2) - half_longest, (T)0);
+                const bool large = !(per_limit > 0) || 0.5 * f.cell_core[src.cell_capacity + child] * per_limit > apart * apart * apart;
+                if (large && d2 < reach * reach) {
                     inner = !info_leaf(info);
                     if (!inner) {
                         int other[3];

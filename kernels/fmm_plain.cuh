@@ -223,7 +223,7 @@ template <class T, class P> struct Plain {
         s.collect_near(f, level);
         const u32 total = s.total(), size = max((max(usual, total) + parts - 1) / parts, 1u);
         const u32 used = max((total + size - 1) / size, 1u);
-        if (part >= used) return;
+        if (part >= used || s.too_dense(f, end - begin)) return;
         if (threadIdx.x == 0) {
             s.low = min(part * size, total); s.high = min(s.low + size, total);
             s.to = (T *)f.field + (used > 1 ? (1 + part) * (size_t)t.n * P::kFields : 0);

@@ -38,7 +38,7 @@ struct Twin {
             for (u32 **p : {&t.begin, &t.end, &t.parent, &t.child, &t.info}) own(*p, 4 * cells);
             own(t.cell_key, 8 * cells);
         }
-        own(f.strength, 4 * size * f.tree[0].n); own(f.cell_core, 8 * (size_t)f.tree[0].cell_capacity);
+        own(f.strength, 4 * size * f.tree[0].n); own(f.cell_core, 16 * (size_t)f.tree[0].cell_capacity);
         own(f.near, 4 * (size_t)f.tree[1].cell_capacity * kBeside); own(f.tile_cell, 4 * (size_t)f.tree[1].cell_capacity);
     }
 

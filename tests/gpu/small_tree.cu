@@ -57,7 +57,7 @@ template <class T> static void lay_out(Arrays &a, const Case &c) {
         t.begin = device<u32>(t.cell_capacity); t.end = device<u32>(t.cell_capacity); t.parent = device<u32>(t.cell_capacity);
         t.child = device<u32>(t.cell_capacity); t.info = device<u32>(t.cell_capacity); t.cell_key = device<u64>(t.cell_capacity);
     }
-    f.strength = device<Vec4<T>>(c.n[0]); f.cell_core = device<double>(f.tree[0].cell_capacity);
+    f.strength = device<Vec4<T>>(c.n[0]); f.cell_core = device<double>(2 * f.tree[0].cell_capacity);
     f.near = device<u32>((size_t)f.tree[1].cell_capacity * kBeside); f.tile_cell = device<u32>(f.tree[1].cell_capacity);
 }
 

@@ -62,6 +62,8 @@ pub struct FmmArg {
     pub stretch: f64,
     pub box_side: f64,
     pub smooth_limit: f64,
+    pub cull: f64,
+    pub smooth_share: f64,
     pub max_level: u32,
     pub sort_passes: u32,
     pub order: u32,
@@ -85,7 +87,7 @@ pub struct FmmArg {
     pub smooth_targets: u32,
 }
 
-const _: () = assert!(size_of::<TreeArg>() == 144 && size_of::<FmmArg>() == 8 + 2 * 144 + 21 * 8 + 7 * 8 + 20 * 4);
+const _: () = assert!(size_of::<TreeArg>() == 144 && size_of::<FmmArg>() == 8 + 2 * 144 + 21 * 8 + 9 * 8 + 20 * 4);
 
 /// Room for `State`, of which the host reads the first `StateHead`.
 pub const STATE_BYTES: usize = 32768;
@@ -105,12 +107,13 @@ pub struct StateHead {
     pub found: Found,
 }
 
-
 /// `StateHead::flags`.
 pub const CELLS_OVERFLOW: u32 = 1;
 pub const DEPTH_OVERFLOW: u32 = 2;
 /// Of fmm_reuse.cu: a target outside of the kept root cube.
 pub const OUTSIDE: u32 = 8;
+/// A leaf has more pairs than a direct sum is worth.
+pub const DENSE: u32 = 16;
 
 /// Hands out parts of one allocation; twice over the same sequence, first to learn the size, then with the address.
 #[derive(Debug, Default)]

@@ -30,9 +30,10 @@ const WORTH: usize = 4096;
 const CERTAIN: usize = 64;
 /// So many times as many targets are sampled then.
 const AGAIN: usize = 4;
-/// Pairs of the first sample that a large problem can spare beside its passes (some 2 % of the time of a million sources in single precision).
-const SPARE: usize = 256_000_000;
-const LEAST: usize = 64;
+/// Pairs of the first sample that a large problem can spare beside its passes.
+const SPARE: usize = 128_000_000;
+const LEAST: usize = 128;
+
 /// Mirrors `Check` of kernels/fmm_check.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -115,7 +116,9 @@ impl Shares {
 
 /// Targets that are sampled at first.
 pub fn samples(sources: usize, targets: usize) -> usize {
-    targets.min((SPARE / sources.max(1) / WARP * WARP).clamp(LEAST, BLOCK))
+    // Whole blocks: a power of two.
+    let most = (SPARE / sources.max(1)).clamp(LEAST, BLOCK);
+    targets.min(1 << most.ilog2())
 }
 
 /// Targets that are sampled where those leave a doubt, beside those of the largest fields.
@@ -151,7 +154,8 @@ pub struct Check {
 
 impl Check {
     pub fn new(context: &Arc<Context>, stream: &Stream) -> Result<Self> {
-        let blocks = 2 * context.info.multiprocessors.max(1) as usize;
+        // One a multiprocessor: two would take the registers of the trees' kernels beside them.
+        let blocks = context.info.multiprocessors.max(1) as usize;
         let mut check = Self {
             side: Stream::new(context)?,
             fork: Event::new(context)?,
@@ -184,7 +188,7 @@ impl Check {
             + self.gradient.bytes()
     }
 
-    /// `sources` of all kinds; `size`: where L2P leaves sums of squares.
+    /// `numbers`: sources of all kinds and targets; `size`: where L2P leaves sums of squares.
     pub fn arg(&self, place: Place, numbers: [usize; 2], look: Look, (head, size): (u64, u64)) -> CheckArg {
         let first = samples(numbers[0], numbers[1]);
         let again = CERTAIN + samples_again(numbers[0], numbers[1]);
@@ -265,7 +269,7 @@ impl Check {
             if to.address == 0 {
                 continue;
             }
-            let blocks = numbers.div_ceil(256).min(8 * self.blocks) as u32;
+            let blocks = numbers.div_ceil(256).min(16 * self.blocks) as u32;
             let is_f64 = u32::from(to.is_f64 != 0);
             // SAFETY: arguments as in fmm_check.cu; both arrays have so many numbers.
             unsafe {
@@ -283,7 +287,10 @@ mod tests {
     #[test]
     fn samples_are_whole_warps_that_large_problems_can_spare() {
         assert_eq!([samples(1000, 10), samples(1000, 300), samples(10, 1_000_000)], [10, 256, 256]);
-        assert_eq!([samples(1_000_000, 1 << 20), samples(2_000_000, 1 << 20), samples(1 << 30, 1 << 20)], [256, 128, 64]);
+        assert_eq!(
+            [samples(400_000, 1 << 20), samples(1_000_000, 1 << 20), samples(1 << 30, 1 << 20)],
+            [256, 128, 128]
+        );
     }
 
     /// `partial` has room for all rows, and every source is some block's.

@@ -77,7 +77,13 @@ impl<T: CudaReal> FmmSum<T> {
         let mut f = self.place(&mut arenas, sources, inputs, shape);
         let size = self.place_sizes(&mut arenas.targets);
         self.fill(&mut f, sources, inputs, options, output, shape);
-        Ok(Laid { state: (f.state, STATE_BYTES), status: (self.memory.status.address(), arenas.status.used), f, lost, size })
+        Ok(Laid {
+            state: (f.state, STATE_BYTES),
+            status: (self.memory.status.address(), arenas.status.used),
+            f,
+            lost,
+            size,
+        })
     }
 
     /// Sums of squares of every turn's warps: a turn has some leaves, fewer where the blocks would not all have four turns.
@@ -134,6 +140,7 @@ impl<T: CudaReal> FmmSum<T> {
             (f.smooth_power, f.smooth_limit, f.smooth_targets) =
                 (smooth.power, smooth.limit, smooth_targets(inputs.targets.n));
         }
+        (f.cull, f.smooth_share) = (recipe.cull / (sources.n.max(1) as f64).sqrt(), recipe.smooth_share);
         (f.n_in, f.ld, f.index_base) = (sources.n as u32, inputs.segments.ld as u32, inputs.segments.index_base);
     }
 
@@ -178,7 +185,7 @@ impl<T: CudaReal> FmmSum<T> {
             (f.tree[0].x, f.tree[0].x_is_f64) = (arena.take(3 * sources.n, 8), 1);
         }
         f.strength = arena.take(4 * sources.n, real);
-        f.cell_core = arena.take(self.cell_capacity[0], 8);
+        f.cell_core = arena.take(2 * self.cell_capacity[0], 8);
         f.multipole = arena.take(self.cell_capacity[0] * expansion, real);
         let arena = &mut arenas.targets;
         f.local = arena.take(self.cell_capacity[1] * expansion, real);

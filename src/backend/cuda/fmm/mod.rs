@@ -7,7 +7,7 @@
 //!   replay      graphs of small evaluations              trees       launches of both trees and the lists
 //!   check       the error at a few targets               times       seconds of the passes
 //!   few         M2L where cells are few                 verdict     whether what was found there is good enough
-//!                                                       mod         FmmSum: passes, retries
+//!   kernels     which ones a recipe takes               mod         FmmSum: passes, retries
 //! ```
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Counts stay on the
@@ -17,6 +17,7 @@
 mod args;
 mod check;
 mod few;
+mod kernels;
 mod layout;
 pub mod recipe;
 mod replay;
@@ -28,17 +29,18 @@ mod times;
 mod trees;
 mod verdict;
 
-use super::context::{Context, Function};
+use super::context::Context;
 use super::direct::{CudaReal, Output};
 use super::gather::{DeviceInputs, RealsArg};
 use super::locked::Locked;
 use super::memory::{Buffer, Plain};
 use super::stream::{Event, Stream, launch};
 use crate::error::{Error, Result};
-use crate::options::{PlanOptions, Regularization};
+use crate::options::PlanOptions;
 use crate::report::Pass;
-use args::{CELLS_OVERFLOW, DEPTH_OVERFLOW, FmmArg, OUTSIDE, StateHead};
-use check::{Check, CheckArg, CheckKernels, Look, Place};
+use args::{CELLS_OVERFLOW, DENSE, DEPTH_OVERFLOW, FmmArg, OUTSIDE, StateHead};
+use check::{Check, CheckArg, Look, Place};
+use kernels::{Kernels, p2p_shared, smooth_shared};
 use layout::{L2P_BLOCKS, Laid};
 pub use recipe::{Kind, Recipe};
 use replay::Replay;
@@ -120,37 +122,6 @@ impl Memory {
     fn bytes(&self) -> u64 {
         self.state.bytes() + self.status.bytes() + self.sources.bytes() + self.targets.bytes()
     }
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Kernels {
-    renew: Function,
-    inside: Function,
-    restore: Function,
-    segments: Function,
-    bounds: Function,
-    keys: Function,
-    sort: Function,
-    leaves: Function,
-    scan: Function,
-    cells: Function,
-    links: Function,
-    lists: Function,
-    gather: Function,
-    small: trees::Small,
-    p2m: Function,
-    m2m: Function,
-    l2l: Function,
-    m2l: Function,
-    add_parts: Function,
-    /// M2L where cells are few.
-    few: Option<Function>,
-    smooth: Option<Function>,
-    p2p: Function,
-    /// With cores, for so few leaves that several blocks share one.
-    p2p_few: Option<Function>,
-    l2p: Function,
-    check: CheckKernels,
 }
 
 /// Who judges an evaluation, which kind of how many it is, sources of all of them and targets, and times that this was done before.
@@ -236,7 +207,7 @@ impl<T: CudaReal> FmmSum<T> {
         stream.synchronize()
     }
 
-    /// Evaluates on `stream` and waits: the field, or an error and nothing written.
+    /// Evaluates on `stream` and waits: the field, or nothing written, after an error or (false) where a direct sum is better.
     pub fn evaluate(
         &mut self,
         inputs: &DeviceInputs,
@@ -244,7 +215,7 @@ impl<T: CudaReal> FmmSum<T> {
         output: Output,
         asked: Asked<'_>,
         stream: &Stream,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let Asked { check, place, numbers, round } = asked;
         let sources = self.sources(inputs);
         self.bound(sources.n, inputs.targets.n);
@@ -280,7 +251,10 @@ impl<T: CudaReal> FmmSum<T> {
             if self.learn(kept.is_some()) {
                 self.account.seconds = self.clock.times.share(spent);
                 self.keeper.keep(self.recipe.kind, inputs, shape);
-                return Ok(());
+                return Ok(true);
+            }
+            if self.head.as_ref()[0].flags == DENSE {
+                return Ok(false);
             }
         }
         Err(Error::new(crate::error::WFMM_ERR_INTERNAL, "the tree on the device did not settle"))
@@ -462,6 +436,9 @@ impl Passes<'_> {
             replay.beside(|side| {
                 if !self.sample_is_early() {
                     check.sum(&k.check, &f, checked, side)?;
+                } else if f.cull > 0.0 {
+                    // The size of the field says which corrections count.
+                    check.join(side)?;
                 }
                 near(side)
             })?;
@@ -495,6 +472,9 @@ impl Passes<'_> {
         if beside {
             replay.join(stream)?
         } else {
+            if f.cull > 0.0 {
+                check.join(stream)?;
+            }
             near(stream)?
         }
         if self.sample_is_early() {
@@ -520,103 +500,5 @@ impl Passes<'_> {
         // Just too much for one more.
         let share = self.context.info.shared_memory as usize / (blocks as usize + 1);
         (blocks, bytes.max(share.saturating_sub(P2P_STATIC)))
-    }
-}
-
-/// Bytes of two queues of 256 sources, or of two tiles of as many where nothing has a core, in f32 with the low digits of their places;
-/// the sums are exchanged there too.
-fn p2p_shared(recipe: &Recipe) -> usize {
-    let record = if recipe.kind == Kind::Charge { 4 } else { 8 };
-    let low = if recipe.is_f64 || recipe.has_cores() { 0 } else { 4 };
-    recipe.real_bytes() * (record + low) * 512
-}
-
-/// Shared memory that the kernels of smooth corrections have besides.
-const SMOOTH_STATIC: usize = 20_848;
-
-/// Bytes of two queues, whose place the weights of 128 targets take, and of the fields at the nodes.
-fn smooth_shared(recipe: &Recipe) -> usize {
-    recipe.real_bytes() * (8 * 512 + 128 * recipe.fields())
-}
-
-impl Kernels {
-    /// Those of a recipe, which may leave out what this device has no room for, with the shared memory that they ask for.
-    fn ready<T: CudaReal>(context: &Context, mut recipe: Recipe) -> Result<(Recipe, Self)> {
-        let shared = context.info.shared_memory as usize;
-        if smooth_shared(&recipe) + SMOOTH_STATIC > shared {
-            // Gradients in f64 on sm_75: such corrections are then listed one by one.
-            recipe.smooth = None;
-        }
-        let kernels = Self::find::<T>(context, &recipe)?;
-        context.allow_shared_memory(kernels.m2l, recipe.m2l(shared, kernels.small.is_hopper()).shared)?;
-        if let Some(smooth) = kernels.smooth {
-            context.allow_shared_memory(smooth, smooth_shared(&recipe))?;
-        }
-        for p2p in [Some(kernels.p2p), kernels.p2p_few].into_iter().flatten() {
-            context.allow_shared_memory(p2p, p2p_shared(&recipe).max(shared / P2P_BLOCKS[1] as usize))?;
-        }
-        context.allow_shared_memory(kernels.l2l, recipe.shifts(shared).shared)?;
-        context.allow_shared_memory(kernels.l2p, recipe.l2p(shared).1)?;
-        kernels.small.allow_shared_memory(context)?;
-        Ok((recipe, kernels))
-    }
-
-    fn find<T: CudaReal>(context: &Context, recipe: &Recipe) -> Result<Self> {
-        let t = T::SUFFIX;
-        let tree = |name: &str| context.function("fmm_tree", &format!("fmm_{name}"));
-        let parts = if recipe.two_parts { "x3" } else { "" };
-        let gradient = if recipe.gradient { "_gradient" } else { "" };
-        let near = match (recipe.kind, recipe.regularization) {
-            (Kind::Charge, _) => "charge".to_owned(),
-            (Kind::Particle, Regularization::None) => format!("particle{gradient}"),
-            (Kind::Particle, _) => format!("particle_core{gradient}"),
-            (Kind::Segment, _) => format!("segment{gradient}"),
-        };
-        let far = match (recipe.kind, recipe.gradient) {
-            (Kind::Charge, false) => "potential",
-            (Kind::Charge, true) => "force",
-            (_, false) => "velocity",
-            (_, true) => "gradient",
-        };
-        let elements = if recipe.kind == Kind::Charge { "charge" } else { "vortex" };
-        let reuse = |name: &str| context.function("fmm_reuse", &format!("fmm_{name}"));
-        Ok(Self {
-            renew: reuse("renew")?,
-            inside: reuse("inside")?,
-            restore: reuse("restore")?,
-            segments: context.function("fmm_segments", "fmm_segments")?,
-            bounds: tree("bounds")?,
-            keys: tree("keys")?,
-            sort: tree("sort")?,
-            leaves: tree("leaves")?,
-            scan: tree("scan")?,
-            cells: tree("cells")?,
-            links: tree("links")?,
-            lists: tree("lists")?,
-            gather: tree(&format!("gather_{t}"))?,
-            small: trees::Small::find(context, t)?,
-            p2m: context.function("fmm_p2m", &format!("fmm_p2m_{elements}_{t}_{}", recipe.staircase.order))?,
-            m2m: context.function("fmm_translate", &format!("fmm_m2m_{t}{parts}"))?,
-            l2l: context.function("fmm_translate", &format!("fmm_l2l_{t}{parts}"))?,
-            m2l: context.function("fmm_m2l", &format!("fmm_m2l_{t}{parts}_{}", recipe.staircase.slots))?,
-            add_parts: context.function("fmm_m2l", &format!("fmm_add_parts_{t}"))?,
-            few: match few::classes_of_two(recipe.staircase.order) {
-                Some(classes) => Some(context.function("fmm_m2l", &format!("fmm_m2l_few_{t}{parts}_{classes}"))?),
-                None => None,
-            },
-            smooth: match recipe.smooth {
-                Some(_) => {
-                    Some(context.function("fmm_smooth", &format!("fmm_smooth_{}_{t}", near.replace("_core", "")))?)
-                }
-                None => None,
-            },
-            p2p: context.function("fmm_p2p", &format!("fmm_p2p_{near}_{t}"))?,
-            p2p_few: match recipe.has_cores() {
-                true => Some(context.function("fmm_p2p", &format!("fmm_p2p_few_{near}_{t}"))?),
-                false => None,
-            },
-            l2p: context.function("fmm_l2p", &format!("fmm_l2p_{far}_{t}"))?,
-            check: CheckKernels::find(context, recipe)?,
-        })
     }
 }

@@ -61,9 +61,10 @@ struct Problem<'a> {
 }
 
 impl Problem<'_> {
-    /// Sources and targets.
+    /// Sources and targets. A segment counts twice: so much longer takes a pair of it.
     fn numbers(&self) -> [usize; 2] {
-        [self.kinds.iter().map(|(_, n)| n).sum(), self.inputs.targets.n]
+        let weight = |kind: Kind| if kind == Kind::Segment { 2 } else { 1 };
+        [self.kinds.iter().map(|(kind, n)| weight(*kind) * n).sum(), self.inputs.targets.n]
     }
 }
 
@@ -210,7 +211,11 @@ impl<T: CudaReal> FmmSet<T> {
         let tolerance = recipe::tolerance(problem.options, T::IS_F64);
         let mut before = f64::INFINITY;
         loop {
-            self.run(problem, &wanted, to, check)?;
+            if !self.run(problem, &wanted, to, check)? {
+                self.missed += 1;
+                self.last.clear();
+                return Ok(Outcome::Direct);
+            }
             let rounds = !T::IS_F64 && self.last.iter().any(|k| self.sums[*k].account.depth >= DEEP);
             let most = tolerance * if rounds { SAMPLED } else { 1.0 };
             let error = self.judge(problem, check, most)?;
@@ -265,7 +270,7 @@ impl<T: CudaReal> FmmSet<T> {
     /// coefficients mend nothing.
     fn tighten(&mut self, problem: &Problem<'_>, wanted: &[Recipe], held: f64, mends: bool) -> Option<Vec<Recipe>> {
         let largest = wanted.iter().map(|recipe| recipe.budget).fold(0.0, f64::max);
-        if self.tightened == ROUNDS || !(held > 0.0) || !mends {
+        if self.tightened == ROUNDS || held.is_nan() || held <= 0.0 || !mends {
             return None;
         }
         AIMS.iter().find_map(|aim| {
@@ -276,19 +281,21 @@ impl<T: CudaReal> FmmSet<T> {
         })
     }
 
-    /// Evaluates all kinds and waits.
-    fn run(&mut self, problem: &Problem<'_>, wanted: &[Recipe], to: Output, check: &Check) -> Result<()> {
+    /// Evaluates all kinds and waits; false where a direct sum is better.
+    fn run(&mut self, problem: &Problem<'_>, wanted: &[Recipe], to: Output, check: &Check) -> Result<bool> {
         let mut output = to;
         let (numbers, round) = (problem.numbers(), self.tightened);
         self.last.clear();
         for (slot, recipe) in wanted.iter().enumerate() {
             let k = self.sum(recipe, problem)?;
             let asked = Asked { check, place: Place { slot, of: wanted.len() }, numbers, round };
-            self.sums[k].evaluate(problem.inputs, problem.options, output, asked, problem.stream)?;
+            if !self.sums[k].evaluate(problem.inputs, problem.options, output, asked, problem.stream)? {
+                return Ok(false);
+            }
             self.last.push(k);
             output.add = true;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The sum of this kind, with this recipe.
@@ -311,9 +318,8 @@ impl<T: CudaReal> FmmSet<T> {
 
     /// The recipe of a kind; the options of a plan do not change.
     fn recipe(&mut self, kind: Kind, problem: &Problem<'_>, most: f64) -> Recipe {
-        let alike = |made: &&Made| {
-            made.recipe.kind == kind && made.recipe.gradient == problem.gradient && made.most == most
-        };
+        let alike =
+            |made: &&Made| made.recipe.kind == kind && made.recipe.gradient == problem.gradient && made.most == most;
         if let Some(made) = self.recipes.iter().find(alike) {
             return made.recipe.clone();
         }

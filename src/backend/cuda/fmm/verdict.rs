@@ -54,8 +54,8 @@ impl Verdict {
         let scaled = |of: fn(&Part) -> f64| largest(of(&parts[0]), of(&parts[1]) / GRADIENT);
         let lost = if found.lost > 0.0 { f64::INFINITY } else { 0.0 };
         let error = largest(scaled(|part| part.error), lost);
-        let hopeful = scaled(|part| part.least) <= tolerance && lost == 0.0;
-        let doubtful = !again && hopeful && (!(error <= tolerance) || found.bad > 0.0);
+        let hopeful = within(scaled(|part| part.least), tolerance) && lost == 0.0;
+        let doubtful = !again && hopeful && (!within(error, tolerance) || found.bad > 0.0);
         Self { error, doubtful }
     }
 }
@@ -71,7 +71,7 @@ struct Part {
 impl Part {
     fn new(found: &Found, k: usize, whole: bool) -> Self {
         let n = found.n;
-        if !(n > 0.0) {
+        if n == 0.0 {
             return Self { error: f64::NAN, least: f64::NAN };
         }
         let mean = found.wrong[k] / n;
@@ -89,6 +89,11 @@ impl Part {
         let size = if whole { exact } else { written.min(MOST * exact) };
         Self { error: relative(mean + spread, size), least: relative(mean, if whole { exact } else { written }) }
     }
+}
+
+/// NaN is not.
+fn within(error: f64, tolerance: f64) -> bool {
+    error <= tolerance
 }
 
 /// Zero where nothing is wrong, whatever the size.
@@ -157,7 +162,7 @@ mod tests {
             Found { written: [f64::NAN, 0.0], exact: [f64::NAN, 0.0], ..found(256, |_| 1e-9) },
         ] {
             let verdict = Verdict::new(&bad, 256, 1000, 1e-4);
-            assert!(!(verdict.error <= 1e-4) && !verdict.doubtful, "{verdict:?}");
+            assert!(!within(verdict.error, 1e-4) && !verdict.doubtful, "{verdict:?}");
         }
         let somewhere = Found { bad: 1.0, ..found(256, |_| 1e-9) };
         assert!(Verdict::new(&somewhere, 256, 1000, 1e-4).doubtful);
@@ -165,7 +170,13 @@ mod tests {
 
     #[test]
     fn gradients_count_a_thirtieth() {
-        let steep = Found { wrong: [0.0, 256.0], fourth: [0.0, 256.0], exact: [256.0; 2], written: [1000.0; 2], ..found(256, |_| 0.0) };
+        let steep = Found {
+            wrong: [0.0, 256.0],
+            fourth: [0.0, 256.0],
+            exact: [256.0; 2],
+            written: [1000.0; 2],
+            ..found(256, |_| 0.0)
+        };
         assert!((Verdict::new(&steep, 256, 1000, 1.0).error - 1.0 / 30.0).abs() < 1e-9);
     }
 }
