@@ -93,17 +93,3 @@ pub fn hover(turns: usize, segments_a_turn: usize, dust: usize, seed: u64) -> Wa
     }));
     w
 }
-
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_those_of_the_published_cases() {
-        let w = lattice(300, 0.0);
-        assert_eq!((w.segments(), w.nodes.len()), (36_960, 18_963));
-        let w = hover(60, 144, 20_000, 1);
-        assert_eq!((w.segments(), w.targets.len()), (34_560, 54_564));
-    }
-}
