@@ -67,6 +67,7 @@ impl Facts {
             report.near_pairs = (r.near_pairs + r.correction_pairs) as i64;
             report.core_pairs = r.correction_pairs as i64;
             report.estimated_error = r.sampled_error;
+            report.retries = i64::from(r.retries);
         }
         report.seconds[Pass::Total as usize] = total;
         report

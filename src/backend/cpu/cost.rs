@@ -1,5 +1,6 @@
 //! What things cost here: measured once a process, on the kernels themselves, and used by every recipe.
 
+use super::lists::Cost;
 use super::near;
 use super::operators::{Operators, Shift, Step};
 use super::passes::{Translation, Work};
@@ -31,6 +32,14 @@ pub fn m2l<T: Real, const C: usize>() -> Vec<f64> {
     let mut cache = CACHE.lock();
     let entry = cache.entry((TypeId::of::<T>(), C)).or_insert_with(|| Arc::new(measure_m2l::<T, C>()));
     entry.clone().downcast::<Vec<f64>>().expect("keyed by its type").to_vec()
+}
+
+/// Costs that do not depend on the machine: those of a core with AVX-512, rounded. For results that must not either.
+pub fn typical<T: Real, const C: usize>(gradient: bool) -> Cost {
+    let precision = if T::IS_F64 { 1.0 } else { 0.5 };
+    let pair = 1e-9 * precision * if gradient { 2.0 } else { 1.0 };
+    let m2l = |p: usize| (1.5e-7 + 1.2e-9 * (p * p) as f64 + 1.0e-10 * (p * p * p) as f64) * precision * C as f64 / 3.0;
+    Cost { pair, correction: 1.3 * pair, m2l: memory::collect((0..MAX_ORDER + 1).map(m2l)) }
 }
 
 /// What acts between a source and a target.

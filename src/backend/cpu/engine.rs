@@ -71,6 +71,7 @@ impl<T: Real> CpuEngine<T> {
             order: self.options.order.max(0) as usize,
             leaf_capacity: self.options.leaf_capacity.max(0) as usize,
             gradient,
+            reproducible: self.options.reproducible,
         }
     }
 
@@ -81,12 +82,12 @@ impl<T: Real> CpuEngine<T> {
             let method = self.options.method;
             match field {
                 Field::Velocity { gradient } => {
-                    let changes = self.vortex.update(inputs)?;
+                    let changes = self.vortex.update(inputs, self.options.reproducible)?;
                     let request = self.request(gradient);
                     self.vortex.prepare(changes, request, method);
                 }
                 Field::Potential { gradient } => {
-                    let changes = self.coulomb.update(inputs)?;
+                    let changes = self.coulomb.update(inputs, self.options.reproducible)?;
                     let request = self.request(gradient);
                     self.coulomb.prepare(changes, request, method);
                 }
@@ -111,13 +112,16 @@ impl<T: Real> CpuEngine<T> {
 }
 
 impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
-    /// Takes over what changed in the inputs since the last call.
-    fn update(&mut self, inputs: &Inputs) -> Result<Changes> {
+    /// Takes over what changed in the inputs since the last call; `all`: any change makes everything anew.
+    fn update(&mut self, inputs: &Inputs, all: bool) -> Result<Changes> {
         let [places, strengths] = S::counters(inputs);
         let seen = [places, strengths, inputs.target_places];
         let arrays = S::arrays(inputs)?;
         let differs = |k: usize| self.seen.is_none_or(|old| old[k] != seen[k]);
         let mut changes = Changes { sources: differs(0), strengths: differs(1), targets: differs(2) };
+        if all && changes != Changes::default() {
+            changes = Changes { sources: true, strengths: true, targets: true };
+        }
         if changes.targets || changes.sources {
             let mut unit = Unit::of::<T, C, S>(inputs, &arrays);
             // A new scale would cost the upward pass: the old one serves while it is near.

@@ -45,6 +45,8 @@ pub struct Request {
     /// 0: chosen.
     pub leaf_capacity: usize,
     pub gradient: bool,
+    /// Nothing that was measured on this machine or kept from other inputs may decide.
+    pub reproducible: bool,
 }
 
 /// What was chosen: plain data.
@@ -291,7 +293,7 @@ impl<T: Real> Choice<T> {
         let sampled = (facts.sample.targets.len() + JUDGES) as f64 * n * cost.pair;
         let direct = near as f64 * cost.pair + correction as f64 * cost.correction;
         // Expansions of a slightly higher order serve as well, and the upward pass need not be done again.
-        let keeps = (used..used + 8).contains(&self.ops.order) && request.order == 0;
+        let keeps = (used..used + 8).contains(&self.ops.order) && request.order == 0 && !request.reproducible;
         let order = if keeps { self.ops.order } else { used.max(request.order) };
         if self.ops.order != order {
             self.ops = cost::operators(order);

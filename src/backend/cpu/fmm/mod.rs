@@ -159,7 +159,8 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             self.expansions.forget_sources();
         }
         // Whatever declines or fails below leaves nothing behind that a later call could take for current.
-        let mut kept = self.prepared.take().filter(|p| p.request == request && !changes.sources);
+        let same = |p: &Prepared<T, C>| p.request == request && !changes.sources && !request.reproducible;
+        let mut kept = self.prepared.take().filter(same);
         if kept.is_none() {
             self.expansions.forget_sources();
         }
@@ -192,6 +193,9 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     }
 
     fn costs(sources: &dyn SourceSet<T, C>, request: Request) -> Cost {
+        if request.reproducible {
+            return cost::typical::<T, C>(request.gradient);
+        }
         Cost {
             pair: sources.pair_seconds(Part::Regularized, request.gradient),
             correction: sources.pair_seconds(Part::Correction, request.gradient),
@@ -201,7 +205,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
 
     /// Whether sorting alone costs more than the direct sum: no expansion can win it back.
     fn too_small(&mut self, sources: &dyn SourceSet<T, C>, [n, m]: [usize; 2], request: Request) -> bool {
-        self.recipe.direct = n as f64 * m as f64 * sources.pair_seconds(Part::Regularized, request.gradient);
+        self.recipe.direct = n as f64 * m as f64 * Self::costs(sources, request).pair;
         self.recipe.direct < SORT_SECONDS * (n + m) as f64
     }
 

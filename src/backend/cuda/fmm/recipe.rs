@@ -409,6 +409,7 @@ mod tests {
             normalization: 1.0,
             core_radius: 0.0,
             accumulate: false,
+            reproducible: false,
         }
     }
 

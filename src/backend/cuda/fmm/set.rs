@@ -401,6 +401,7 @@ mod tests {
             normalization: 1.0,
             core_radius: 0.0,
             accumulate: false,
+            reproducible: false,
         };
         let recipe = Recipe::new(Kind::Particle, &options, false, true, f64::INFINITY);
         assert!(!pays(&recipe, 1000, 1000));
