@@ -6,6 +6,9 @@
 //   plan.set_targets(x);
 //   plan.evaluate(u);                                    // or plan.evaluate(u, gradient)
 //
+// Arrays in device memory: rows of pointer and count, and the last argument WFMM_MEMORY_DEVICE:
+//   plan.set_targets(wakefmm::rows<const float, 3>(on_device, n), WFMM_MEMORY_DEVICE);
+//
 // Nothing is allocated here, except for texts: of an error that is thrown, of recipe() and of describe().
 #ifndef WAKEFMM_HPP
 #define WAKEFMM_HPP
@@ -86,6 +89,7 @@ struct api;
         static constexpr auto set_strengths = &wfmm_plan_set_strengths_##suffix;                                       \
         static constexpr auto set_targets = &wfmm_plan_set_targets_##suffix;                                           \
         static constexpr auto evaluate = &wfmm_plan_evaluate_##suffix;                                                 \
+        static constexpr auto evaluate_async = &wfmm_plan_evaluate_async_##suffix;                                     \
         static constexpr auto evaluate_potential = &wfmm_plan_evaluate_potential_##suffix;                             \
         static constexpr auto check = &wfmm_plan_check_##suffix;                                                       \
         static constexpr auto flow_set_particles = &wfmm_flow_set_particles_##suffix;                                  \
@@ -155,13 +159,18 @@ public:
     }
 
     std::string describe() const { return detail::text(wfmm_session_describe, handle_); }
+    /// Page-locks host memory until unlock_pages, which must come before it is freed; nothing happens without a GPU.
+    void lock_pages(void *array, std::int64_t bytes) { check(wfmm_session_register(handle_, array, bytes)); }
+    void unlock_pages(void *array) { check(wfmm_session_unregister(handle_, array)); }
     wfmm_session *get() const noexcept { return handle_; }
 
 private:
     wfmm_session *handle_ = nullptr;
 };
 
-/// Sources, targets, tree and results, for arrays of Real in host memory. One thread at a time.
+/// Sources, targets, tree and results, for arrays of Real. One thread at a time.
+/// memory says where all arrays of a call are: WFMM_MEMORY_HOST, _DEVICE or _AUTO. Host arrays are copied; device arrays are
+/// borrowed until the next set_* or the plan's end.
 template <class Real>
 class plan {
     static_assert(std::is_same_v<Real, float> || std::is_same_v<Real, double>, "float or double");
@@ -176,7 +185,11 @@ public:
     explicit plan(const session &on, const plan_options &options = {}) {
         check(wfmm_plan_create(on.get(), &options, &handle_));
     }
-    ~plan() { wfmm_plan_destroy(&handle_); }
+    /// Waits for an evaluation that is still under way: it writes into arrays of the caller.
+    ~plan() {
+        if (handle_) wfmm_plan_wait(handle_);
+        wfmm_plan_destroy(&handle_);
+    }
     plan(plan &&other) noexcept
         : handle_(std::exchange(other.handle_, nullptr)), targets_(std::exchange(other.targets_, 0)) {}
     plan &operator=(plan &&other) noexcept {
@@ -187,47 +200,62 @@ public:
 
     /// Width: numbers per row of the connectivity, of which the first two are the points of a segment.
     template <std::size_t Width = 2>
-    void set_segments(vectors points, rows<const std::int32_t, Width> ends, scalars circulation, scalars core = {}) {
+    void set_segments(vectors points, rows<const std::int32_t, Width> ends, scalars circulation, scalars core = {},
+                      std::int32_t memory = WFMM_MEMORY_HOST) {
         detail::same_count("circulation", circulation, ends.count());
         detail::same_count("core", core, ends.count(), true);
         check(api::set_segments(handle_, points.count(), points.data(), ends.count(), Width, ends.data(),
-                                circulation.data(), detail::or_null(core), WFMM_MEMORY_HOST));
+                                circulation.data(), detail::or_null(core), memory));
     }
     template <class Ends, class = std::enable_if_t<!std::is_convertible_v<Ends, std::nullptr_t>>>
-    void set_segments(vectors points, const Ends &ends, scalars circulation, scalars core = {}) {
-        set_segments<2>(points, rows<const std::int32_t, 2>(ends), circulation, core);
+    void set_segments(vectors points, const Ends &ends, scalars circulation, scalars core = {},
+                      std::int32_t memory = WFMM_MEMORY_HOST) {
+        set_segments<2>(points, rows<const std::int32_t, 2>(ends), circulation, core, memory);
     }
-    void set_particles(vectors position, vectors strength, scalars core = {}) {
+    void set_particles(vectors position, vectors strength, scalars core = {}, std::int32_t memory = WFMM_MEMORY_HOST) {
         detail::same_count("strength", strength, position.count());
         detail::same_count("core", core, position.count(), true);
         check(api::set_particles(handle_, position.count(), position.data(), strength.data(),
-                                 detail::or_null(core), WFMM_MEMORY_HOST));
+                                 detail::or_null(core), memory));
     }
-    void set_charges(vectors position, scalars charge) {
+    void set_charges(vectors position, scalars charge, std::int32_t memory = WFMM_MEMORY_HOST) {
         detail::same_count("charge", charge, position.count());
-        check(api::set_charges(handle_, position.count(), position.data(), charge.data(), WFMM_MEMORY_HOST));
+        check(api::set_charges(handle_, position.count(), position.data(), charge.data(), memory));
     }
     /// New strengths at the same places; an array that is left out or empty keeps what is there.
-    void set_strengths(scalars circulation, vectors strength = {}, scalars charge = {}) {
+    void set_strengths(scalars circulation, vectors strength = {}, scalars charge = {},
+                       std::int32_t memory = WFMM_MEMORY_HOST) {
         check(api::set_strengths(handle_, circulation.count(), detail::or_null(circulation), strength.count(),
-                                 detail::or_null(strength), charge.count(), detail::or_null(charge), WFMM_MEMORY_HOST));
+                                 detail::or_null(strength), charge.count(), detail::or_null(charge), memory));
     }
-    void set_targets(vectors position) {
-        check(api::set_targets(handle_, position.count(), position.data(), WFMM_MEMORY_HOST));
+    void set_targets(vectors position, std::int32_t memory = WFMM_MEMORY_HOST) {
+        check(api::set_targets(handle_, position.count(), position.data(), memory));
         targets_ = position.count();
     }
 
     void prepare() { check(wfmm_plan_prepare(handle_)); }
     /// gradient row k: du_i/dx_j of target k at place 3 i + j.
-    void evaluate(rows<Real, 3> velocity, rows<Real, 9> gradient = {}) {
+    void evaluate(rows<Real, 3> velocity, rows<Real, 9> gradient = {}, std::int32_t memory = WFMM_MEMORY_HOST) {
         detail::same_count("velocity", velocity, targets_);
         detail::same_count("gradient", gradient, targets_, true);
-        check(api::evaluate(handle_, velocity.data(), detail::or_null(gradient), WFMM_MEMORY_HOST));
+        check(api::evaluate(handle_, velocity.data(), detail::or_null(gradient), memory));
     }
-    void evaluate_potential(rows<Real, 1> potential, rows<Real, 3> gradient = {}) {
+    /// Starts an evaluation and returns. The arrays must stay where they are until wait(), which writes them; in between the
+    /// plan is busy.
+    void evaluate_async(rows<Real, 3> velocity, rows<Real, 9> gradient = {}, std::int32_t memory = WFMM_MEMORY_HOST) {
+        detail::same_count("velocity", velocity, targets_);
+        detail::same_count("gradient", gradient, targets_, true);
+        check(api::evaluate_async(handle_, velocity.data(), detail::or_null(gradient), memory));
+    }
+    /// Waits for what evaluate_async started; throws what went wrong there.
+    void wait() { check(wfmm_plan_wait(handle_)); }
+    /// The CUDA stream (cudaStream_t, CUstream) on which the caller makes device arrays of this plan.
+    void set_stream(void *stream) { check(wfmm_plan_set_stream(handle_, stream)); }
+    void evaluate_potential(rows<Real, 1> potential, rows<Real, 3> gradient = {},
+                            std::int32_t memory = WFMM_MEMORY_HOST) {
         detail::same_count("potential", potential, targets_);
         detail::same_count("gradient", gradient, targets_, true);
-        check(api::evaluate_potential(handle_, potential.data(), detail::or_null(gradient), WFMM_MEMORY_HOST));
+        check(api::evaluate_potential(handle_, potential.data(), detail::or_null(gradient), memory));
     }
     /// Relative L2 error of the last field on a sample of the targets, against the direct sum.
     Real error_of(std::int64_t samples, std::uint64_t seed = 1) {

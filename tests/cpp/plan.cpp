@@ -1,0 +1,92 @@
+// The C++ wrapper of a plan: evaluations beside the host's own work, the memory argument, streams and page-locked arrays. Without
+// a GPU only host memory is accepted.
+#include "wakefmm.hpp"
+
+#include <array>
+#include <cstdio>
+#include <vector>
+
+static int failures = 0;
+#define CHECK(condition) ((condition) ? (void)0 : (void)(failures++, std::printf("%d: failed: %s\n", __LINE__, #condition)))
+
+template <class Call>
+static wfmm_status status_of(Call call) {
+    try {
+        call();
+        return WFMM_OK;
+    } catch (const wakefmm::error &e) {
+        return e.status();
+    }
+}
+
+template <class Real>
+static void beside_own_work() {
+    constexpr int n = 1500;
+    using vector = std::vector<std::array<Real, 3>>;
+    vector x(n), a(n), u(n), wanted(n);
+    std::vector<std::array<Real, 9>> g(n), slopes(n);
+    std::vector<std::array<std::int32_t, 2>> ends(n - 1);
+    std::vector<Real> gamma(n - 1, 1), core(n, Real(0.01)), phi(n), potential(n);
+    unsigned state = 1;
+    auto next = [&state] { return Real((state = 1664525u * state + 1013904223u) / 4294967296.0 - 0.5); };
+    for (int k = 0; k < n; ++k) x[k] = {next(), next(), next()}, a[k] = {next(), next(), next()};
+    for (int k = 0; k + 1 < n; ++k) ends[k] = {k, k + 1};
+
+    wakefmm::session_options on;
+    on.backend = WFMM_BACKEND_CPU;
+    wakefmm::session session(on);
+    wakefmm::plan_options options;
+    options.method = WFMM_METHOD_DIRECT;
+    options.core_radius = 0.01;
+    wakefmm::plan<Real> plan(session, options);
+    plan.wait();
+    CHECK(status_of([&] { plan.evaluate_async(u); }) == WFMM_ERR_SHAPE);
+    plan.set_particles(x, a, core, WFMM_MEMORY_AUTO);
+    plan.set_segments(x, ends, gamma, nullptr, WFMM_MEMORY_HOST);
+    plan.set_targets(x, WFMM_MEMORY_AUTO);
+    plan.set_stream(nullptr);
+    plan.evaluate(wanted, slopes);
+    CHECK(wanted[0] != (std::array<Real, 3>{}) && slopes[n - 1] != (std::array<Real, 9>{}));
+
+    session.lock_pages(u.data(), sizeof(u[0]) * n);
+    for (int round = 0; round < 3; ++round) {
+        u.assign(n, {}), g.assign(n, {});
+        plan.evaluate_async(u, g);
+        CHECK(status_of([&] { plan.set_targets(x); }) == WFMM_ERR_BUSY);
+        plan.wait();
+        CHECK(u == wanted && g == slopes);
+    }
+    session.unlock_pages(u.data());
+    CHECK(status_of([&] { plan.evaluate_async(u, wakefmm::rows<Real, 9>(g[0].data(), n - 1)); }) == WFMM_ERR_SHAPE);
+
+    // Device memory on a session of the CPU; AUTO is the host there.
+    const wakefmm::rows<const Real, 3> rows(x[0].data(), n);
+    CHECK(status_of([&] { plan.set_targets(rows, WFMM_MEMORY_DEVICE); }) == WFMM_ERR_MEMORY);
+    CHECK(status_of([&] { plan.set_particles(rows, a, nullptr, WFMM_MEMORY_DEVICE); }) == WFMM_ERR_MEMORY);
+    CHECK(status_of([&] { plan.set_segments(x, ends, gamma, wakefmm::rows<const Real, 1>(core.data(), n - 1), WFMM_MEMORY_DEVICE); }) == WFMM_ERR_MEMORY);
+    CHECK(status_of([&] { plan.set_charges(x, phi, WFMM_MEMORY_DEVICE); }) == WFMM_ERR_MEMORY);
+    CHECK(status_of([&] { plan.set_strengths(nullptr, a, nullptr, WFMM_MEMORY_DEVICE); }) == WFMM_ERR_MEMORY);
+    CHECK(status_of([&] { plan.evaluate(u, nullptr, WFMM_MEMORY_DEVICE); }) == WFMM_ERR_MEMORY);
+    CHECK(status_of([&] { plan.evaluate_async(u, nullptr, WFMM_MEMORY_DEVICE); }) == WFMM_ERR_MEMORY);
+    CHECK(status_of([&] { plan.evaluate(u, nullptr, 9); }) == WFMM_ERR_CONSTANT);
+    plan.set_charges(x, core, WFMM_MEMORY_HOST);
+    plan.evaluate_potential(phi);
+    plan.evaluate_potential(potential, nullptr, WFMM_MEMORY_AUTO);
+    CHECK(phi == potential && phi[0] > 0);
+
+    // A plan that ends in between waits: nobody writes into u afterwards.
+    plan.evaluate(wanted);
+    {
+        wakefmm::plan<Real> brief(std::move(plan));
+        u.assign(n, {});
+        brief.evaluate_async(u);
+    }
+    CHECK(u == wanted);
+}
+
+int main() {
+    beside_own_work<float>();
+    beside_own_work<double>();
+    std::printf("plan (C++): %d failed\n", failures);
+    return failures != 0;
+}
