@@ -182,6 +182,7 @@ module wakefmm
   public :: WFMM_FLAG_ACCUMULATE
   public :: WFMM_TOLERANCE_MIN_F32
   public :: WFMM_TOLERANCE_MIN_F64
+  public :: WFMM_FLAG_REPRODUCIBLE
   public :: WFMM_ORDER_MAX
   public :: WFMM_PASS_TRANSFER
   public :: WFMM_PASS_TREE
@@ -365,6 +366,9 @@ module wakefmm
   !> The smallest tolerance that single precision is promised to hold.
   real(c_double), parameter :: WFMM_TOLERANCE_MIN_F32 = 5e-6_c_double
   !> The smallest tolerance that double precision is promised to hold.
+  !> flags of a plan: the same inputs give the same bits, whatever the number of threads, the load of the machine and
+  !> what the plan or the process did before; per instruction set and per device model.
+  integer(c_int64_t), parameter :: WFMM_FLAG_REPRODUCIBLE = 2_c_int64_t
   real(c_double), parameter :: WFMM_TOLERANCE_MIN_F64 = 5e-12_c_double
   !> The highest order of expansions that may be asked for.
   integer, parameter :: WFMM_ORDER_MAX = 40
@@ -521,7 +525,7 @@ module wakefmm
   !> What the last evaluation of a plan did.
   type, bind(c) :: wfmm_report
     !> Size of this struct as the caller knows it.
-    integer(c_int32_t) :: struct_size = 208
+    integer(c_int32_t) :: struct_size = 216
     !> WFMM_BACKEND_* that was used.
     integer(c_int32_t) :: backend = 0
     !> WFMM_METHOD_* that was used.
@@ -559,6 +563,9 @@ module wakefmm
     integer(c_int32_t) :: struct_size = 144
     !> WFMM_INTEGRATOR_*; default RK4.
     integer(c_int32_t) :: integrator = 3
+    !> Times that the field missed its tolerance on the sample and was computed again: with higher orders, in double
+    !> precision or directly. 0 on the CPU.
+    integer(c_int64_t) :: retries = 0
     !> WFMM_STRETCHING_* of particles; default NONE.
     integer(c_int32_t) :: stretching = 0
     !> WFMM_SPREADING_* of particles; default NONE.
