@@ -502,11 +502,14 @@ module wakefmm
     !> Number of the first point in connectivities, 0 or 1; default 0 in C, 1 in Fortran.
     integer(c_int32_t) :: index_base = 1
     !> Relative L2 error of the velocity (or potential) over the targets against the exact, regularized sum; default
-    !> 1e-4. Gradients are held to 30 tolerances, relative to their own norm. More than 0.1 counts as 0.1.
+    !> 1e-4. Gradients are held to 30 tolerances, relative to their own norm. More than 0.1 counts as 0.1, and the text
+    !> of wfmm_plan_recipe says so.
     real(c_double) :: tolerance = 1e-4_c_double
     !> Factor of all sums; default 1/(4 pi); 1 gives the papers' sums.
     real(c_double) :: normalization = 7.957747154594767e-2_c_double
-    !> Core radius where no array of radii is given, length units of the positions; default 0.
+    !> Core radius where no array of radii is given, length units of the positions; default 0, the singular kernel: a
+    !> plan whose elements have no radius above 0 and a regularization other than NONE warns once and says so in its
+    !> recipe.
     real(c_double) :: core_radius = 0e0_c_double
     !> WFMM_FLAG_*, or-ed; default 0.
     integer(c_int64_t) :: flags = 0

@@ -687,7 +687,8 @@ typedef struct wfmm_plan_options {
     int32_t index_base;
     /**
      * Relative L2 error of the velocity (or potential) over the targets against the exact, regularized sum; default 1e-4.
-     * Gradients are held to 30 tolerances, relative to their own norm. More than 0.1 counts as 0.1.
+     * Gradients are held to 30 tolerances, relative to their own norm. More than 0.1 counts as 0.1, and the text of
+     * wfmm_plan_recipe says so.
      */
     double tolerance;
     /**
@@ -695,7 +696,8 @@ typedef struct wfmm_plan_options {
      */
     double normalization;
     /**
-     * Core radius where no array of radii is given, length units of the positions; default 0.
+     * Core radius where no array of radii is given, length units of the positions; default 0, the singular kernel: a plan
+     * whose elements have no radius above 0 and a regularization other than NONE warns once and says so in its recipe.
      */
     double core_radius;
     /**

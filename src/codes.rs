@@ -16,6 +16,11 @@ macro_rules! codes {
             /// Every code and its name in the C API.
             pub const ALL: &'static [(Self, &'static str)] = &[$( (Self::$variant, stringify!($constant)), )+];
 
+            /// Its name in the C API.
+            pub fn name(self) -> &'static str {
+                Self::ALL.iter().find(|(v, _)| *v == self).map_or("", |(_, name)| name)
+            }
+
             /// The code of a caller's number; `None` where there is none.
             pub fn from_code(code: i32) -> Option<Self> {
                 Self::ALL.iter().map(|(v, _)| *v).find(|v| *v as i32 == code)

@@ -116,8 +116,8 @@ pub const WFMM_TOLERANCE_MIN_F32: f64 = 5e-6;
 /// The smallest tolerance that double precision is promised to hold.
 pub const WFMM_TOLERANCE_MIN_F64: f64 = 5e-12;
 
-/// Looser tolerances are tightened to this: an error above it is no velocity field any more.
-const TOLERANCE_MAX: f64 = 0.1;
+/// Larger tolerances count as this: a velocity field with a larger error is of no use.
+pub const TOLERANCE_MAX: f64 = 0.1;
 /// The highest order of expansions that may be asked for.
 pub const WFMM_ORDER_MAX: i32 = 40;
 /// More threads than this are taken for a mistake.
@@ -170,11 +170,13 @@ pub struct wfmm_plan_options {
     /// Number of the first point in connectivities, 0 or 1; default 0 in C, 1 in Fortran.
     pub index_base: i32,
     /// Relative L2 error of the velocity (or potential) over the targets against the exact, regularized sum; default 1e-4.
-    /// Gradients are held to 30 tolerances, relative to their own norm. More than 0.1 counts as 0.1.
+    /// Gradients are held to 30 tolerances, relative to their own norm. More than 0.1 counts as 0.1, and the text of
+    /// `wfmm_plan_recipe` says so.
     pub tolerance: f64,
     /// Factor of all sums; default 1/(4 pi); 1 gives the papers' sums.
     pub normalization: f64,
-    /// Core radius where no array of radii is given, length units of the positions; default 0.
+    /// Core radius where no array of radii is given, length units of the positions; default 0, the singular kernel: a plan
+    /// whose elements have no radius above 0 and a regularization other than NONE warns once and says so in its recipe.
     pub core_radius: f64,
     /// `WFMM_FLAG_*`, or-ed; default 0.
     pub flags: u64,

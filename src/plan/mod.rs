@@ -5,6 +5,7 @@
 //! leaves the plan as it was; after an error in an engine the next call makes a new one from the same inputs.
 
 pub mod arrays;
+mod notes;
 mod plane;
 pub mod sources;
 
@@ -50,6 +51,8 @@ pub struct Plan {
     engine: Option<(Precision, Box<dyn Engine>)>,
     last_field: Option<Field>,
     logged: bool,
+    /// The warning about elements without a core was given.
+    warned: bool,
     /// With a ground plane: the factor of the tolerance that the engine is made with.
     tightening: f64,
 }
@@ -66,6 +69,7 @@ impl Plan {
             engine: None,
             last_field: None,
             logged: false,
+            warned: false,
             tightening: 1.0,
         }
     }
@@ -184,10 +188,7 @@ impl Plan {
 
     pub fn recipe(&self) -> String {
         match &self.engine {
-            Some((_, engine)) if self.options.plane.is_some() => {
-                engine.recipe() + " Targets and their mirror images in the ground plane are evaluated together."
-            }
-            Some((_, engine)) => engine.recipe(),
+            Some((_, engine)) => engine.recipe() + &self.notes(),
             None => "Nothing was chosen yet: the recipe is made by wfmm_plan_prepare or the first evaluation.".into(),
         }
     }

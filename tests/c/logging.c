@@ -22,6 +22,7 @@ static void work(void) {
         wfmm_plan *plan = NULL;
         OK(wfmm_plan_options_init(&o, sizeof o));
         o.method = k ? WFMM_METHOD_FMM : WFMM_METHOD_DIRECT;
+        o.core_radius = 0.1;
         OK(wfmm_plan_create(session, &o, &plan));
         OK(wfmm_plan_set_targets_f64(plan, N, x, WFMM_MEMORY_HOST));
         for (int times = 0; times < 3; ++times) {
@@ -71,6 +72,39 @@ static void hear(int32_t level, const char *message, void *user) {
     snprintf(h->last, sizeof h->last, "%s", message);
 }
 
+static char recipe_text[4096];
+static const char *recipe_of(const wfmm_plan *plan) {
+    OK(wfmm_plan_recipe(plan, recipe_text, sizeof recipe_text, NULL));
+    return recipe_text;
+}
+
+/* Particles with these radii (NULL: none), set three times and evaluated; whether the recipe says that the kernel is singular. */
+static int is_singular(const double *core, int32_t regularization) {
+    wfmm_plan_options o;
+    wfmm_plan *plan = NULL;
+    OK(wfmm_plan_options_init(&o, sizeof o));
+    o.particle_regularization = regularization;
+    OK(wfmm_plan_create(NULL, &o, &plan));
+    OK(wfmm_plan_set_targets_f64(plan, N, x, WFMM_MEMORY_HOST));
+    for (int times = 0; times < 3; ++times) OK(wfmm_plan_set_particles_f64(plan, N, x, a, core, WFMM_MEMORY_HOST));
+    OK(wfmm_plan_evaluate_f64(plan, u, NULL, WFMM_MEMORY_HOST));
+    const int singular = strstr(recipe_of(plan), "kernel of the particles is singular: WFMM_REG_") != NULL;
+    OK(wfmm_plan_destroy(&plan));
+    return singular;
+}
+
+/* A regularization without a radius: one warning a plan. One radius, or WFMM_REG_NONE: none. */
+static void a_kernel_without_cores_is_told(void) {
+    static struct heard h;
+    double core[N] = {0};
+    OK(wfmm_log_set(WFMM_LOG_WARN, hear, &h));
+    CHECK(is_singular(NULL, WFMM_REG_GAUSS_ERF) && h.lines == 1 && strstr(h.last, "WFMM_REG_GAUSS_ERF"));
+    CHECK(is_singular(core, WFMM_REG_ROSENHEAD) && h.lines == 2 && strstr(h.last, "WFMM_REG_ROSENHEAD"));
+    core[N - 1] = 0.1;
+    CHECK(!is_singular(core, WFMM_REG_ROSENHEAD) && !is_singular(NULL, WFMM_REG_NONE) && h.lines == 2);
+    OK(wfmm_log_set(WFMM_LOG_OFF, NULL, NULL));
+}
+
 int main(int argc, char **argv) {
     static struct heard first, second;
     const char *said;
@@ -96,5 +130,6 @@ int main(int argc, char **argv) {
     OK(wfmm_log_set(WFMM_LOG_OFF, NULL, NULL));
     work();
     CHECK(second.plans == 2);
+    a_kernel_without_cores_is_told();
     return finish("logging");
 }

@@ -191,6 +191,25 @@ static void a_plan_tells_what_it_did(void) {
     OK(wfmm_plan_destroy(&p));
 }
 
+static void a_large_tolerance_is_told(void) {
+    static double u[3 * M];
+    const double asked[3] = {0.5, 0.1, 0.05};
+    for (int k = 0; k < 3; k++) {
+        wfmm_plan_options o;
+        wfmm_plan *p = NULL;
+        char why[4096];
+        OK(wfmm_plan_options_init(&o, sizeof o));
+        o.tolerance = asked[k], o.core_radius = 0.01;
+        OK(wfmm_plan_create(NULL, &o, &p));
+        OK(wfmm_plan_set_particles_f64(p, N, position, strength, NULL, WFMM_MEMORY_HOST));
+        OK(wfmm_plan_set_targets_f64(p, M, target, WFMM_MEMORY_HOST));
+        OK(wfmm_plan_evaluate_f64(p, u, NULL, WFMM_MEMORY_HOST));
+        OK(wfmm_plan_recipe(p, why, sizeof why, NULL));
+        CHECK((strstr(why, "The tolerance is 0.1, the largest that is used.") != NULL) == (asked[k] >= 0.1));
+        OK(wfmm_plan_destroy(&p));
+    }
+}
+
 static void structs_of_other_versions(void) {
     struct { wfmm_plan_options o; uint64_t later[2]; } newer;
     OK(wfmm_plan_options_init(&newer.o, sizeof newer));
@@ -222,6 +241,7 @@ int main(void) {
     sessions_live_as_long_as_their_plans();
     sources_and_targets_change_one_by_one();
     a_plan_tells_what_it_did();
+    a_large_tolerance_is_told();
     structs_of_other_versions();
     return finish("objects");
 }
