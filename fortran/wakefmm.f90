@@ -475,7 +475,9 @@ module wakefmm
     integer(c_int32_t) :: backend = 0
     !> Number of the device; -1, the default, is the best one.
     integer(c_int32_t) :: device = -1
-    !> Number of host threads; 0, the default, is all that the process may use.
+    !> Number of host threads, up to 4096. 0, the default: the environment variable WAKEFMM_NUM_THREADS, else the first
+    !> number of OMP_NUM_THREADS, else all that the process may use (its CPU affinity and the CPU quota of its control
+    !> group). A variable that holds something else is ignored, with one warning. The default session follows them too.
     integer(c_int32_t) :: threads = 0
     !> No flag is defined yet: 0.
     integer(c_int64_t) :: flags = 0

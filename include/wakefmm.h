@@ -638,7 +638,9 @@ typedef struct wfmm_session_options {
      */
     int32_t device;
     /**
-     * Number of host threads; 0, the default, is all that the process may use.
+     * Number of host threads, up to 4096. 0, the default: the environment variable WAKEFMM_NUM_THREADS, else the first number
+     * of OMP_NUM_THREADS, else all that the process may use (its CPU affinity and the CPU quota of its control group). A
+     * variable that holds something else is ignored, with one warning. The default session follows them too.
      */
     int32_t threads;
     /**

@@ -121,7 +121,7 @@ pub const TOLERANCE_MAX: f64 = 0.1;
 /// The highest order of expansions that may be asked for.
 pub const WFMM_ORDER_MAX: i32 = 40;
 /// More threads than this are taken for a mistake.
-const THREADS_MAX: i32 = 4096;
+pub const THREADS_MAX: i32 = 4096;
 
 /// Options of a session. Fill with `wfmm_session_options_init` and change what is wanted.
 #[derive(Debug, Clone, Copy)]
@@ -134,7 +134,9 @@ pub struct wfmm_session_options {
     pub backend: i32,
     /// Number of the device; -1, the default, is the best one.
     pub device: i32,
-    /// Number of host threads; 0, the default, is all that the process may use.
+    /// Number of host threads, up to 4096. 0, the default: the environment variable WAKEFMM_NUM_THREADS, else the first number
+    /// of OMP_NUM_THREADS, else all that the process may use (its CPU affinity and the CPU quota of its control group). A
+    /// variable that holds something else is ignored, with one warning. The default session follows them too.
     pub threads: i32,
     /// No flag is defined yet: 0.
     pub flags: u64,
@@ -221,7 +223,7 @@ pub struct SessionOptions {
     pub backend: BackendKind,
     /// `None`: the best.
     pub device: Option<u32>,
-    /// 0: all.
+    /// 0: from the environment.
     pub threads: usize,
 }
 
@@ -275,7 +277,7 @@ impl SessionOptions {
             return value_error("device", o.device, "-1 (the best) or a device number");
         }
         if !(0..=THREADS_MAX).contains(&o.threads) {
-            return value_error("threads", o.threads, "0 (all) to 4096");
+            return value_error("threads", o.threads, "0 (from the environment) to 4096");
         }
         no_unknown_flags(o.flags, 0)?;
         Ok(Self { backend, device: u32::try_from(o.device).ok(), threads: o.threads as usize })

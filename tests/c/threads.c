@@ -1,7 +1,8 @@
 /* Threads: a second caller of a plan is told BUSY; eight threads with a plan each get right answers; a forked child makes
    its own session. Twin of the second part: tests/fortran/threads.f90. */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -146,10 +147,58 @@ static void a_forked_child_makes_its_own_session(void) {
     OK(wfmm_session_destroy(&s));
 }
 
+/* Threads of a session that asks for none in particular, under these variables (NULL: unset). */
+static int threads_under(const char *own, const char *openmp) {
+    wfmm_session_options o;
+    wfmm_session *session = NULL;
+    char line[256];
+    int threads = -1;
+    own ? setenv("WAKEFMM_NUM_THREADS", own, 1) : unsetenv("WAKEFMM_NUM_THREADS");
+    openmp ? setenv("OMP_NUM_THREADS", openmp, 1) : unsetenv("OMP_NUM_THREADS");
+    OK(wfmm_session_options_init(&o, sizeof o));
+    o.backend = WFMM_BACKEND_CPU;
+    OK(wfmm_session_create(&o, &session));
+    OK(wfmm_session_describe(session, line, sizeof line, NULL));
+    OK(wfmm_session_destroy(&session));
+    CHECK(sscanf(line, "CPU, %d threads", &threads) == 1);
+    return threads;
+}
+
+static int warnings = 0;
+static void count_warnings(int32_t level, const char *message, void *user) {
+    (void)user;
+    warnings += level == WFMM_LOG_WARN && strstr(message, "NUM_THREADS") != NULL;
+}
+
+static void the_environment_says_how_many(void) {
+    const char *own = getenv("WAKEFMM_NUM_THREADS"), *openmp = getenv("OMP_NUM_THREADS");
+    char *old_own = own ? strdup(own) : NULL, *old_openmp = openmp ? strdup(openmp) : NULL;
+    OK(wfmm_log_set(WFMM_LOG_WARN, count_warnings, NULL));
+    CHECK(threads_under("3", "5,2") == 3 && threads_under(NULL, "5,2") == 5 && warnings == 0);
+    CHECK(threads_under("none", "5") == 5 && threads_under("0", "5") == 5 && warnings == 1);
+#ifdef __linux__
+    cpu_set_t all, one;
+    int first = 0;
+    CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
+    CHECK(threads_under(NULL, NULL) <= CPU_COUNT(&all) && threads_under(NULL, NULL) >= 1);
+    while (!CPU_ISSET(first, &all)) ++first;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+    CHECK(threads_under(NULL, NULL) == 1);
+    CHECK(sched_setaffinity(0, sizeof all, &all) == 0);
+#endif
+    OK(wfmm_log_set(WFMM_LOG_OFF, NULL, NULL));
+    old_own ? setenv("WAKEFMM_NUM_THREADS", old_own, 1) : unsetenv("WAKEFMM_NUM_THREADS");
+    old_openmp ? setenv("OMP_NUM_THREADS", old_openmp, 1) : unsetenv("OMP_NUM_THREADS");
+    free(old_own), free(old_openmp);
+}
+
 int main(void) {
     a_second_caller_is_told_busy();
     eight_threads_with_a_plan_each();
     a_small_stack_is_enough();
+    the_environment_says_how_many();
 #ifndef UNDER_CHECKER /* the child forgets its parent's threads on purpose, which counts as a leak */
     a_forked_child_makes_its_own_session();
 #endif

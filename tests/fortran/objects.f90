@@ -39,6 +39,8 @@ program objects
   call sessions_live_as_long_as_their_plans()
   call sources_and_targets_change_one_by_one()
   call a_plan_tells_what_it_did()
+  call a_plan_tells_of_singular_kernels_and_large_tolerances()
+  call the_environment_says_how_many_threads()
   call finish('objects')
 
 contains
@@ -210,6 +212,43 @@ contains
     call wfmm_plan_recipe(plan, why)
     call check(len(why) > 20, 'recipe')
     call wfmm_plan_destroy(plan)
+  end subroutine
+
+  subroutine a_plan_tells_of_singular_kernels_and_large_tolerances()
+    type(wfmm_plan) :: plan
+    character(len=:), allocatable :: why
+    real(dp) :: u(3, M)
+
+    call wfmm_plan_create(plan, options=wfmm_plan_options(tolerance=0.5_dp))
+    call wfmm_plan_set_particles(plan, position, strength)
+    call wfmm_plan_set_targets(plan, x)
+    call wfmm_plan_evaluate(plan, u)
+    call wfmm_plan_recipe(plan, why)
+    call check(index(why, 'singular: WFMM_REG_GAUSS_ERF') > 0 .and. index(why, 'The tolerance is 0.1') > 0, why)
+    call wfmm_plan_set_particles(plan, position, strength, core_radius=spread(0.01_dp, 1, N))
+    call wfmm_plan_evaluate(plan, u)
+    call wfmm_plan_recipe(plan, why)
+    call check(index(why, 'singular') == 0, why)
+    call wfmm_plan_destroy(plan)
+  end subroutine
+
+  subroutine the_environment_says_how_many_threads()
+    interface
+      function setenv(name, value, overwrite) bind(c, name='setenv') result(failed)
+        import
+        character(kind=c_char), intent(in) :: name(*), value(*)
+        integer(c_int), value :: overwrite
+        integer(c_int) :: failed
+      end function
+    end interface
+    type(wfmm_session) :: session
+    character(len=:), allocatable :: text
+
+    call check(setenv('WAKEFMM_NUM_THREADS'//c_null_char, '3'//c_null_char, 1_c_int) == 0, 'setenv')
+    call wfmm_session_create(session)
+    call wfmm_session_describe(session, text)
+    call check(index(text, 'CPU, 3 threads') > 0, text)
+    call wfmm_session_destroy(session)
   end subroutine
 
 end program objects

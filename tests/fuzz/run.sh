@@ -19,7 +19,7 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$work/target}/fuzz"
 RUSTFLAGS="-Zsanitizer=address $coverage --cfg fuzzing -Ccodegen-units=1" \
     cargo +nightly build --release --locked --target "$triple" || exit 1
 # One thread a session; a huge request must be refused by the allocator, not by the sanitizer.
-RAYON_NUM_THREADS=1 ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1:quarantine_size_mb=64 \
+WAKEFMM_NUM_THREADS=1 ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1:quarantine_size_mb=64 \
     "$CARGO_TARGET_DIR/$triple/release/calls" "$work/corpus" corpus -max_len=160 -len_control=0 -timeout=20 \
     -rss_limit_mb=4096 -malloc_limit_mb=100000 -artifact_prefix="$work/" -max_total_time="$seconds" -print_final_stats=1 \
     >"$work/log" 2>&1
