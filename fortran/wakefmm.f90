@@ -224,6 +224,9 @@ module wakefmm
   public :: WFMM_REASON_KERNEL
   public :: WFMM_REASON_SEGMENTS
   public :: WFMM_REASON_TOO_MANY
+  public :: WFMM_VERSION_MAJOR
+  public :: WFMM_VERSION_MINOR
+  public :: WFMM_VERSION_PATCH
   public :: WFMM_REASON_SINGULAR
 
   !> What a function of the C API returns. 1..=99: the caller's error, nothing changed; 100..=199: a resource is missing,
@@ -455,6 +458,12 @@ module wakefmm
   integer, parameter :: WFMM_REASON_KNOWN = 0
   !> Particles have another core than GAUSS_ERF.
   integer, parameter :: WFMM_REASON_KERNEL = 1
+  !> First number of the version that this file was made for; wfmm_version tells the loaded library's.
+  integer, parameter :: WFMM_VERSION_MAJOR = 0
+  !> Second number of the version that this file was made for; wfmm_version tells the loaded library's.
+  integer, parameter :: WFMM_VERSION_MINOR = 1
+  !> Third number of the version that this file was made for; wfmm_version tells the loaded library's.
+  integer, parameter :: WFMM_VERSION_PATCH = 0
   !> There are filaments or bound segments.
   integer, parameter :: WFMM_REASON_SEGMENTS = 2
   !> Every pair is summed, and there are more than 8,192 particles.

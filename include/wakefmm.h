@@ -580,6 +580,21 @@
 #define WFMM_REASON_SEGMENTS 2
 
 /**
+/**
+ * First number of the version that this file was made for; wfmm_version tells the loaded library's.
+ */
+#define WFMM_VERSION_MAJOR 0
+
+/**
+ * Second number of the version that this file was made for; wfmm_version tells the loaded library's.
+ */
+#define WFMM_VERSION_MINOR 1
+
+/**
+ * Third number of the version that this file was made for; wfmm_version tells the loaded library's.
+ */
+#define WFMM_VERSION_PATCH 0
+
  * Every pair is summed, and there are more than 8,192 particles.
  */
 #define WFMM_REASON_TOO_MANY 3

@@ -16,10 +16,10 @@ soname=$(readelf -d "$library/libwakefmm.so" | sed -n 's/.*SONAME.*\[\(.*\)\].*/
 [ "$soname" = "libwakefmm.so.$abi" ] || fail "soname $soname, but WFMM_ABI_VERSION is $abi (Cargo.toml, metadata.capi.library)"
 nm -D --defined-only "$library/libwakefmm.so" | awk '{ print $3 }' | LC_ALL=C sort >"$work/symbols"
 ${CC:-cc} -Iinclude tests/abi/layout.c -o "$work/layout" && "$work/layout" >"$work/layout.txt" || fail "layout.c"
-# Prototypes and constants as the compiler sees them, one a line, comments gone.
+# Prototypes and constants as the compiler sees them, one a line, comments gone; the version of the sources may change.
 ${CC:-cc} -E -P -Iinclude include/wakefmm.h | tr '\n' ' ' | tr ';' '\n' | sed 's/  */ /g' | grep -o '\(const \)\?[a-z0-9_]* \**wfmm_[a-z0-9_]*(.*' |
     LC_ALL=C sort >"$work/prototypes"
-sed -n 's/^#define \(WFMM_[A-Z0-9_]* [-0-9.e]*\)$/\1/p' include/wakefmm.h | LC_ALL=C sort >"$work/constants"
+sed -n 's/^#define \(WFMM_[A-Z0-9_]* [-0-9.e]*\)$/\1/p' include/wakefmm.h | grep -v '^WFMM_VERSION_' | LC_ALL=C sort >"$work/constants"
 
 if [ "${3:-}" = --write ]; then
     mkdir -p "$dump" && cp "$work/symbols" "$work/layout.txt" "$work/prototypes" "$work/constants" "$dump"

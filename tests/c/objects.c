@@ -20,7 +20,7 @@ static void the_library_tells_its_version(void) {
     int32_t major = -1, minor = -1, patch = -1;
     CHECK(wfmm_abi_version() == WFMM_ABI_VERSION);
     OK(wfmm_version(&major, &minor, &patch));
-    CHECK(major >= 0 && minor >= 0 && patch >= 0);
+    CHECK(major == WFMM_VERSION_MAJOR && minor == WFMM_VERSION_MINOR && patch == WFMM_VERSION_PATCH);
     OK(wfmm_version(NULL, NULL, NULL));
     CHECK(strcmp(wfmm_status_name(WFMM_ERR_BUSY), "WFMM_ERR_BUSY") == 0);
     CHECK(strcmp(wfmm_status_name(WFMM_OK), "WFMM_OK") == 0);

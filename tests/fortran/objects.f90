@@ -53,7 +53,7 @@ contains
     major = -1
     call wfmm_version(major, minor, patch)
     call check(wfmm_abi_version() == WFMM_MODULE_ABI_VERSION, 'binary interface')
-    call check(major >= 0, 'version')
+    call check(major == WFMM_VERSION_MAJOR .and. minor == WFMM_VERSION_MINOR .and. patch == WFMM_VERSION_PATCH, 'version')
     call check(wfmm_status_name(WFMM_ERR_BUSY) == 'WFMM_ERR_BUSY', 'name of a status')
     call wfmm_plan_prepare(none, ierr)
     call expect(ierr, WFMM_ERR_NULL, 'plan is NULL')

@@ -73,6 +73,20 @@ fn a_sentence_for_c_alone_stops_the_generator() {
 fn numbers_and_names_are_used_once() {
     let model = model();
     let mut names: Vec<_> =
+#[test]
+fn both_files_carry_the_version_of_the_library() {
+    let (mut major, mut minor, mut patch) = (-1, -1, -1);
+    let status = unsafe { wakefmm::ffi::library::wfmm_version(&mut major, &mut minor, &mut patch) };
+    assert_eq!(status, 0);
+    let model = model();
+    let module = fortran::generate(&model);
+    for (part, number) in [("MAJOR", major), ("MINOR", minor), ("PATCH", patch)] {
+        let constant = model.constants.iter().find(|c| c.name == format!("WFMM_VERSION_{part}")).expect(part);
+        assert_eq!(constant.value, number.to_string());
+        assert!(module.contains(&format!("integer, parameter :: WFMM_VERSION_{part} = {number}\n")), "{part}");
+    }
+}
+
         model.constants.iter().map(|c| &c.name).chain(model.functions.iter().map(|f| &f.name)).collect();
     let all = names.len();
     names.sort();

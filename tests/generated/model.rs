@@ -85,7 +85,25 @@ pub fn read(root: &std::path::Path) -> Model {
         let file = syn::parse_file(&text).unwrap_or_else(|e| panic!("{source}: {e}"));
         file.items.into_iter().for_each(|item| model.add(item, source));
     }
+    model.constants.extend(version());
     model
+}
+
+/// The version in Cargo.toml, for hosts that must know it before they run.
+fn version() -> impl Iterator<Item = Constant> {
+    let parts = [
+        ("MAJOR", "First", env!("CARGO_PKG_VERSION_MAJOR")),
+        ("MINOR", "Second", env!("CARGO_PKG_VERSION_MINOR")),
+        ("PATCH", "Third", env!("CARGO_PKG_VERSION_PATCH")),
+    ];
+    parts.into_iter().map(|(part, which, value)| Constant {
+        doc: vec![format!(
+            "{which} number of the version that this file was made for; wfmm_version tells the loaded library's."
+        )],
+        name: format!("WFMM_VERSION_{part}"),
+        ty: "i32".into(),
+        value: value.to_owned(),
+    })
 }
 
 impl Model {
