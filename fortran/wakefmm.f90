@@ -194,9 +194,6 @@ module wakefmm
   public :: WFMM_PASS_L2P
   public :: WFMM_PASS_P2P
   public :: WFMM_PASS_TOTAL
-  public :: WFMM_PASS_CORE
-  public :: WFMM_PASS_M2P
-  public :: WFMM_PASS_P2L
   public :: WFMM_PASS_COUNT
   public :: WFMM_KIND_PARTICLES
   public :: WFMM_KIND_FILAMENTS
@@ -323,13 +320,14 @@ module wakefmm
   !> The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that its
   !> orders do not reach; method of the report tells.
   integer, parameter :: WFMM_METHOD_FMM = 2
-  !> Reserved: multipoles at the targets, no local expansions. Not built: prepare, evaluate and check return
-  !> WFMM_ERR_UNSUPPORTED.
+  !> Not built and refused: prepare, evaluate and check of such a plan return WFMM_ERR_UNSUPPORTED. The number is kept
+  !> for multipoles at the targets without local expansions.
   integer, parameter :: WFMM_METHOD_TREECODE = 3
   !> What the far field is expanded in.
   !> Solid harmonics.
   integer, parameter :: WFMM_EXPANSION_HARMONICS = 0
-  !> Reserved: pseudo-particles on spheres. Not built: plans are refused with WFMM_ERR_UNSUPPORTED.
+  !> Not built and refused: wfmm_plan_create returns WFMM_ERR_UNSUPPORTED. The number is kept for pseudo-particles on
+  !> spheres.
   integer, parameter :: WFMM_EXPANSION_PSEUDO_PARTICLES = 1
   !> Precision of the computation.
   !> That of the arrays: double as soon as one array that was handed over is double, else single.
@@ -396,12 +394,6 @@ module wakefmm
   integer, parameter :: WFMM_PASS_P2P = 8
   !> The whole call.
   integer, parameter :: WFMM_PASS_TOTAL = 9
-  !> Reserved, 0: far pairs where a core still matters are in P2P.
-  integer, parameter :: WFMM_PASS_CORE = 10
-  !> Reserved, 0: multipoles to targets.
-  integer, parameter :: WFMM_PASS_M2P = 11
-  !> Reserved, 0: sources to local expansions.
-  integer, parameter :: WFMM_PASS_P2L = 12
   !> Length of seconds in a report; places without a WFMM_PASS_* name are 0.
   integer, parameter :: WFMM_PASS_COUNT = 16
   !> Elements of a flow.

@@ -248,8 +248,8 @@
 #define WFMM_METHOD_FMM 2
 
 /**
- * Reserved: multipoles at the targets, no local expansions. Not built: prepare, evaluate and check return
- * WFMM_ERR_UNSUPPORTED.
+ * Not built and refused: prepare, evaluate and check of such a plan return WFMM_ERR_UNSUPPORTED. The number is kept
+ * for multipoles at the targets without local expansions.
  */
 #define WFMM_METHOD_TREECODE 3
 
@@ -261,7 +261,8 @@
 #define WFMM_EXPANSION_HARMONICS 0
 
 /**
- * Reserved: pseudo-particles on spheres. Not built: plans are refused with WFMM_ERR_UNSUPPORTED.
+ * Not built and refused: wfmm_plan_create returns WFMM_ERR_UNSUPPORTED. The number is kept for pseudo-particles on
+ * spheres.
  */
 #define WFMM_EXPANSION_PSEUDO_PARTICLES 1
 
@@ -350,12 +351,12 @@
 #define WFMM_FLAG_ACCUMULATE 1
 
 /**
-/**
  * flags of a plan: the same inputs give the same bits, whatever the number of threads, the load of the machine and
  * what the plan or the process did before; per instruction set and per device model.
  */
 #define WFMM_FLAG_REPRODUCIBLE 2
 
+/**
  * The smallest tolerance that single precision is promised to hold.
  */
 #define WFMM_TOLERANCE_MIN_F32 5e-6
@@ -421,21 +422,6 @@
  * The whole call.
  */
 #define WFMM_PASS_TOTAL 9
-
-/**
- * Reserved, 0: far pairs where a core still matters are in P2P.
- */
-#define WFMM_PASS_CORE 10
-
-/**
- * Reserved, 0: multipoles to targets.
- */
-#define WFMM_PASS_M2P 11
-
-/**
- * Reserved, 0: sources to local expansions.
- */
-#define WFMM_PASS_P2L 12
 
 /**
  * Length of seconds in a report; places without a WFMM_PASS_* name are 0.
@@ -580,6 +566,20 @@
 #define WFMM_REASON_SEGMENTS 2
 
 /**
+ * Every pair is summed, and there are more than 8,192 particles.
+ */
+#define WFMM_REASON_TOO_MANY 3
+
+/**
+ * A particle has no core: its energy and enstrophy are infinite.
+ */
+#define WFMM_REASON_SINGULAR 4
+
+/**
+ * Version of the binary interface; grows when a caller must be compiled again.
+ */
+#define WFMM_ABI_VERSION 1
+
 /**
  * First number of the version that this file was made for; wfmm_version tells the loaded library's.
  */
@@ -594,20 +594,6 @@
  * Third number of the version that this file was made for; wfmm_version tells the loaded library's.
  */
 #define WFMM_VERSION_PATCH 0
-
- * Every pair is summed, and there are more than 8,192 particles.
- */
-#define WFMM_REASON_TOO_MANY 3
-
-/**
- * A particle has no core: its energy and enstrophy are infinite.
- */
-#define WFMM_REASON_SINGULAR 4
-
-/**
- * Version of the binary interface; grows when a caller must be compiled again.
- */
-#define WFMM_ABI_VERSION 1
 
 /**
  * Vortex elements, tracers and dust that move step by step. One thread at a time; a second caller gets WFMM_ERR_BUSY.

@@ -46,8 +46,8 @@ codes! {
         /// The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that its
         /// orders do not reach; `method` of the report tells.
         Fmm = 2 => WFMM_METHOD_FMM,
-        /// Reserved: multipoles at the targets, no local expansions. Not built: prepare, evaluate and check return
-        /// WFMM_ERR_UNSUPPORTED.
+        /// Not built and refused: prepare, evaluate and check of such a plan return WFMM_ERR_UNSUPPORTED. The number is kept
+        /// for multipoles at the targets without local expansions.
         Treecode = 3 => WFMM_METHOD_TREECODE,
     }
 
@@ -55,7 +55,8 @@ codes! {
     enum Expansion {
         /// Solid harmonics.
         Harmonics = 0 => WFMM_EXPANSION_HARMONICS,
-        /// Reserved: pseudo-particles on spheres. Not built: plans are refused with WFMM_ERR_UNSUPPORTED.
+        /// Not built and refused: wfmm_plan_create returns WFMM_ERR_UNSUPPORTED. The number is kept for pseudo-particles on
+        /// spheres.
         PseudoParticles = 1 => WFMM_EXPANSION_PSEUDO_PARTICLES,
     }
 
@@ -286,8 +287,7 @@ impl SessionOptions {
 
 impl PlanOptions {
     pub fn checked(o: &wfmm_plan_options) -> Result<Self> {
-        let method =
-            code("method", o.method, Method::from_code(o.method), "WFMM_METHOD_AUTO, _DIRECT, _FMM or _TREECODE")?;
+        let method = code("method", o.method, Method::from_code(o.method), "WFMM_METHOD_AUTO, _DIRECT or _FMM")?;
         let precision =
             code("precision", o.precision, Precision::from_code(o.precision), "WFMM_PRECISION_ARRAYS, _F32 or _F64")?;
         if !(0..=WFMM_ORDER_MAX).contains(&o.order) {
@@ -369,7 +369,7 @@ fn plane(o: &wfmm_plan_options) -> Result<Option<Plane>> {
 
 /// Refuses what the contract has and this library has not yet.
 fn only_what_is_built(o: &wfmm_plan_options) -> Result<()> {
-    let accepted = "WFMM_EXPANSION_HARMONICS or _PSEUDO_PARTICLES";
+    let accepted = "WFMM_EXPANSION_HARMONICS";
     if code("expansion", o.expansion, Expansion::from_code(o.expansion), accepted)? == Expansion::PseudoParticles {
         return Error::fail(
             WFMM_ERR_UNSUPPORTED,

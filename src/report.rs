@@ -23,12 +23,6 @@ codes! {
         P2p = 8 => WFMM_PASS_P2P,
         /// The whole call.
         Total = 9 => WFMM_PASS_TOTAL,
-        /// Reserved, 0: far pairs where a core still matters are in P2P.
-        Core = 10 => WFMM_PASS_CORE,
-        /// Reserved, 0: multipoles to targets.
-        M2p = 11 => WFMM_PASS_M2P,
-        /// Reserved, 0: sources to local expansions.
-        P2l = 12 => WFMM_PASS_P2L,
     }
 }
 
