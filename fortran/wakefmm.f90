@@ -32,7 +32,8 @@
 !> gradient(j, i, k) = du_i/dx_j at target k (the transpose of C's g[k][i][j], in Fortran's order of storage); for
 !> the potential gradient(:, k).
 !> With ierr= a call returns a status, WFMM_OK = 0 or WFMM_ERR_*, and wfmm_last_error() says what was wrong. Without
-!> it an error prints the message and stops the program with code 1.
+!> it an error prints the message and stops the program with code 1, or calls the procedure of wfmm_error_handler_set.
+!> Point numbers are of 32 or 64 bits. A code compiled with -fdefault-integer-8 compiles this file with that flag too.
 !> Host arrays are copied by the set calls: temporaries and array sections are welcome.
 !> New strengths, same places: wfmm_plan_set_circulation(plan, circulation(:)), wfmm_plan_set_strength(plan, strength(:,:)),
 !> wfmm_plan_set_charge(plan, charge(:)). The generic wfmm_plan_set_strengths takes the first two only: a one-dimensional
@@ -52,6 +53,7 @@ module wakefmm
   private
 
   public :: wfmm_abi_version, wfmm_status_name, wfmm_last_error, WFMM_MODULE_ABI_VERSION
+  public :: wfmm_error_handler, wfmm_error_handler_set
   public :: wfmm_session_options
   public :: wfmm_plan_options
   public :: wfmm_report
@@ -180,9 +182,9 @@ module wakefmm
   public :: WFMM_LOG_INFO
   public :: WFMM_LOG_DEBUG
   public :: WFMM_FLAG_ACCUMULATE
+  public :: WFMM_FLAG_REPRODUCIBLE
   public :: WFMM_TOLERANCE_MIN_F32
   public :: WFMM_TOLERANCE_MIN_F64
-  public :: WFMM_FLAG_REPRODUCIBLE
   public :: WFMM_ORDER_MAX
   public :: WFMM_PASS_TRANSFER
   public :: WFMM_PASS_TREE
@@ -221,10 +223,10 @@ module wakefmm
   public :: WFMM_REASON_KERNEL
   public :: WFMM_REASON_SEGMENTS
   public :: WFMM_REASON_TOO_MANY
+  public :: WFMM_REASON_SINGULAR
   public :: WFMM_VERSION_MAJOR
   public :: WFMM_VERSION_MINOR
   public :: WFMM_VERSION_PATCH
-  public :: WFMM_REASON_SINGULAR
 
   !> What a function of the C API returns. 1..=99: the caller's error, nothing changed; 100..=199: a resource is missing,
   !> may be retried; negative: the object is unusable, only destroy is allowed. Numbers are never reused.
@@ -364,12 +366,12 @@ module wakefmm
   integer, parameter :: WFMM_LOG_DEBUG = 4
   !> flags of a plan: results are added to the output arrays instead of overwriting them.
   integer(c_int64_t), parameter :: WFMM_FLAG_ACCUMULATE = 1_c_int64_t
-  !> The smallest tolerance that single precision is promised to hold.
-  real(c_double), parameter :: WFMM_TOLERANCE_MIN_F32 = 5e-6_c_double
-  !> The smallest tolerance that double precision is promised to hold.
   !> flags of a plan: the same inputs give the same bits, whatever the number of threads, the load of the machine and
   !> what the plan or the process did before; per instruction set and per device model.
   integer(c_int64_t), parameter :: WFMM_FLAG_REPRODUCIBLE = 2_c_int64_t
+  !> The smallest tolerance that single precision is promised to hold.
+  real(c_double), parameter :: WFMM_TOLERANCE_MIN_F32 = 5e-6_c_double
+  !> The smallest tolerance that double precision is promised to hold.
   real(c_double), parameter :: WFMM_TOLERANCE_MIN_F64 = 5e-12_c_double
   !> The highest order of expansions that may be asked for.
   integer, parameter :: WFMM_ORDER_MAX = 40
@@ -450,18 +452,18 @@ module wakefmm
   integer, parameter :: WFMM_REASON_KNOWN = 0
   !> Particles have another core than GAUSS_ERF.
   integer, parameter :: WFMM_REASON_KERNEL = 1
-  !> First number of the version that this file was made for; wfmm_version tells the loaded library's.
-  integer, parameter :: WFMM_VERSION_MAJOR = 0
-  !> Second number of the version that this file was made for; wfmm_version tells the loaded library's.
-  integer, parameter :: WFMM_VERSION_MINOR = 1
-  !> Third number of the version that this file was made for; wfmm_version tells the loaded library's.
-  integer, parameter :: WFMM_VERSION_PATCH = 0
   !> There are filaments or bound segments.
   integer, parameter :: WFMM_REASON_SEGMENTS = 2
   !> Every pair is summed, and there are more than 8,192 particles.
   integer, parameter :: WFMM_REASON_TOO_MANY = 3
   !> A particle has no core: its energy and enstrophy are infinite.
   integer, parameter :: WFMM_REASON_SINGULAR = 4
+  !> First number of the version that this file was made for; wfmm_version tells the loaded library's.
+  integer, parameter :: WFMM_VERSION_MAJOR = 0
+  !> Second number of the version that this file was made for; wfmm_version tells the loaded library's.
+  integer, parameter :: WFMM_VERSION_MINOR = 1
+  !> Third number of the version that this file was made for; wfmm_version tells the loaded library's.
+  integer, parameter :: WFMM_VERSION_PATCH = 0
 
   !> Version of the binary interface that this module was written for.
   integer, parameter :: WFMM_MODULE_ABI_VERSION = 1
@@ -561,6 +563,9 @@ module wakefmm
     !> Element pairs of the core correction, far pairs where a core still matters; 0 on a GPU, which counts them with
     !> near_pairs only.
     integer(c_int64_t) :: core_pairs = 0
+    !> Times that the field missed its tolerance on the sample and was computed again: with higher orders, in double
+    !> precision or directly. 0 on the CPU.
+    integer(c_int64_t) :: retries = 0
   end type
 
   !> Options of a flow.
@@ -569,9 +574,6 @@ module wakefmm
     integer(c_int32_t) :: struct_size = 144
     !> WFMM_INTEGRATOR_*; default RK4.
     integer(c_int32_t) :: integrator = 3
-    !> Times that the field missed its tolerance on the sample and was computed again: with higher orders, in double
-    !> precision or directly. 0 on the CPU.
-    integer(c_int64_t) :: retries = 0
     !> WFMM_STRETCHING_* of particles; default NONE.
     integer(c_int32_t) :: stretching = 0
     !> WFMM_SPREADING_* of particles; default NONE.
@@ -653,7 +655,9 @@ module wakefmm
   end interface
   interface wfmm_flow_add_filaments
     module procedure wfmm_flow_add_filaments_f32
+    module procedure wfmm_flow_add_filaments_i64_f32
     module procedure wfmm_flow_add_filaments_f64
+    module procedure wfmm_flow_add_filaments_i64_f64
   end interface
   interface wfmm_flow_add_particles
     module procedure wfmm_flow_add_particles_f32
@@ -669,9 +673,15 @@ module wakefmm
     module procedure wfmm_flow_get_f64
     module procedure wfmm_flow_get_scalars_f64
   end interface
+  interface wfmm_flow_get_connectivity
+    module procedure wfmm_flow_get_connectivity
+    module procedure wfmm_flow_get_connectivity_i64
+  end interface
   interface wfmm_flow_set_bound_segments
     module procedure wfmm_flow_set_bound_segments_f32
+    module procedure wfmm_flow_set_bound_segments_i64_f32
     module procedure wfmm_flow_set_bound_segments_f64
+    module procedure wfmm_flow_set_bound_segments_i64_f64
   end interface
   interface wfmm_flow_set_dust
     module procedure wfmm_flow_set_dust_f32
@@ -679,7 +689,9 @@ module wakefmm
   end interface
   interface wfmm_flow_set_filaments
     module procedure wfmm_flow_set_filaments_f32
+    module procedure wfmm_flow_set_filaments_i64_f32
     module procedure wfmm_flow_set_filaments_f64
+    module procedure wfmm_flow_set_filaments_i64_f64
   end interface
   interface wfmm_flow_set_particles
     module procedure wfmm_flow_set_particles_f32
@@ -699,7 +711,9 @@ module wakefmm
   end interface
   interface wfmm_induce_segments
     module procedure wfmm_induce_segments_f32
+    module procedure wfmm_induce_segments_i64_f32
     module procedure wfmm_induce_segments_f64
+    module procedure wfmm_induce_segments_i64_f64
   end interface
   interface wfmm_plan_check
     module procedure wfmm_plan_check_f32
@@ -735,7 +749,9 @@ module wakefmm
   end interface
   interface wfmm_plan_set_segments
     module procedure wfmm_plan_set_segments_f32
+    module procedure wfmm_plan_set_segments_i64_f32
     module procedure wfmm_plan_set_segments_f64
+    module procedure wfmm_plan_set_segments_i64_f64
   end interface
   interface wfmm_plan_set_strength
     module procedure wfmm_plan_set_strength_f32
@@ -1591,6 +1607,15 @@ module wakefmm
 
   end interface
 
+  abstract interface
+    !> Is told of an error of a call without ierr: its status WFMM_ERR_* and its message. Where it returns, so does the call.
+    subroutine wfmm_error_handler(status, message)
+      integer, intent(in) :: status
+      character(len=*), intent(in) :: message
+    end subroutine
+  end interface
+  procedure(wfmm_error_handler), pointer, save :: error_handler => null()
+
 contains
 
   !> Version of the binary interface of the loaded library; compare with WFMM_MODULE_ABI_VERSION.
@@ -1638,13 +1663,24 @@ contains
     end do
   end function
 
-  !> Hands the status over, or prints the message and stops.
+  !> Sets the procedure that is called instead of the stop where a call without ierr fails; without one, the stop is back.
+  !> One for all threads, to be set before they start: a procedure of a module or an external one.
+  subroutine wfmm_error_handler_set(handler)
+    procedure(wfmm_error_handler), optional :: handler
+
+    error_handler => null()
+    if (present(handler)) error_handler => handler
+  end subroutine
+
+  !> Hands the status over, or calls the error handler, or prints the message and stops.
   subroutine finish(status, ierr)
     integer(c_int32_t), intent(in) :: status
     integer, intent(out), optional :: ierr
 
     if (present(ierr)) then
       ierr = int(status)
+    else if (status /= WFMM_OK .and. associated(error_handler)) then
+      call error_handler(int(status), wfmm_last_error())
     else if (status /= WFMM_OK) then
       write (error_unit, '(a)') 'wakefmm: '//wfmm_last_error()//' ['//wfmm_status_name(int(status))//']'
       error stop 1
@@ -1666,6 +1702,65 @@ contains
     message = name//' has shape ('//list(have)//'); at least ('//list(want)//') is needed, all extents but the last exactly'
     status = c_wfmm_last_error_set(message, len(message, c_size_t))
     status = WFMM_ERR_SHAPE
+  end subroutine
+
+  !> Point numbers of 32 bits for the first n columns of an array of 64; complains where that may not be in host memory.
+  subroutine room(name, rows, n, memory, narrowed, status)
+    character(len=*), intent(in) :: name
+    integer(c_int64_t), intent(in) :: rows, n
+    integer(c_int32_t), intent(in) :: memory
+    integer(c_int32_t), allocatable, intent(out) :: narrowed(:,:)
+    integer(c_int32_t), intent(inout) :: status
+    character(len=:), allocatable :: message
+    integer :: failed
+
+    allocate (narrowed(rows, max(merge(n, 0_c_int64_t, status == WFMM_OK), 0_c_int64_t)), source=-1_c_int32_t, stat=failed)
+    if (status /= WFMM_OK) return
+    if (failed /= 0) then
+      message = 'no memory for a copy of '//name
+      status = WFMM_ERR_HOST_MEMORY
+    else if (memory /= WFMM_MEMORY_HOST) then
+      message = name//' of 64-bit integers with memory = '//list([int(memory, c_int64_t)])//'; accepted: WFMM_MEMORY_HOST (0)'
+      status = WFMM_ERR_MEMORY
+    end if
+    if (status /= WFMM_OK) failed = int(c_wfmm_last_error_set(message, len(message, c_size_t)))
+  end subroutine
+
+  !> Converts the first n columns of point numbers to 32 bits; complains where one needs more.
+  subroutine narrow(name, wide, n, memory, narrowed, status)
+    character(len=*), intent(in) :: name
+    integer(c_int64_t), intent(in) :: wide(:,:), n
+    integer(c_int32_t), intent(in) :: memory
+    integer(c_int32_t), allocatable, intent(out) :: narrowed(:,:)
+    integer(c_int32_t), intent(inout) :: status
+    character(len=:), allocatable :: message
+    integer(c_int64_t) :: k, ends
+
+    call room(name, size(wide, 1, c_int64_t), n, memory, narrowed, status)
+    if (status /= WFMM_OK) return
+    ! Two points a segment; what a row holds beside them is not read.
+    ends = min(2_c_int64_t, size(wide, 1, c_int64_t))
+    do k = 1, size(narrowed, 2, c_int64_t)
+      if (any(wide(:ends, k) > huge(0_c_int32_t) .or. wide(:ends, k) < -huge(0_c_int32_t))) then
+        message = name//'(:,'//list([k])//') = '//list(wide(:ends, k))//'; point numbers of 32 bits are accepted'
+        status = c_wfmm_last_error_set(message, len(message, c_size_t))
+        status = WFMM_ERR_INDEX
+        return
+      end if
+      narrowed(:ends, k) = int(wide(:ends, k), c_int32_t)
+    end do
+  end subroutine
+
+  !> Hands over the point numbers that the library has written.
+  subroutine widen(narrowed, wide, status)
+    integer(c_int32_t), intent(in) :: narrowed(:,:), status
+    integer(c_int64_t), intent(inout) :: wide(:,:)
+    integer(c_int64_t) :: k
+
+    if (status /= WFMM_OK) return
+    do k = 1, size(narrowed, 2, c_int64_t)
+      if (narrowed(1, k) >= 0) wide(:, k) = int(narrowed(:, k), c_int64_t)
+    end do
   end subroutine
 
   !> Complains where a quantity of a flow has another number of numbers a row than the array.
@@ -1930,6 +2025,44 @@ contains
     call finish(status, ierr)
   end subroutine
 
+  !> Sets the straight vortex segments; n = 0 removes them. With point numbers of 64 bits, which are converted: the
+  !> arrays must be in host memory.
+  subroutine wfmm_plan_set_segments_i64_f32(plan, points, connectivity, circulation, core_radius, n_points, n, &
+    memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n_points
+    real(c_float), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int64_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_float), intent(in), contiguous :: circulation(:)
+    real(c_float), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t), allocatable :: c_connectivity(:,:)
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_segments_f32(plan%handle, c_n_points, points, c_n, c_ld, &
+      c_connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
   !> Sets the straight vortex segments; n = 0 removes them.
   subroutine wfmm_plan_set_segments_f64(plan, points, connectivity, circulation, core_radius, n_points, n, memory, &
     ierr)
@@ -1962,6 +2095,44 @@ contains
     if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_segments_f64(plan%handle, c_n_points, points, c_n, c_ld, &
       connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the straight vortex segments; n = 0 removes them. With point numbers of 64 bits, which are converted: the
+  !> arrays must be in host memory.
+  subroutine wfmm_plan_set_segments_i64_f64(plan, points, connectivity, circulation, core_radius, n_points, n, &
+    memory, ierr)
+    type(wfmm_plan), intent(in) :: plan
+    integer, intent(in), optional :: n_points
+    real(c_double), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int64_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_double), intent(in), contiguous :: circulation(:)
+    real(c_double), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t), allocatable :: c_connectivity(:,:)
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_plan_set_segments_f64(plan%handle, c_n_points, points, c_n, c_ld, &
+      c_connectivity, circulation, core_radius, c_memory)
     call finish(status, ierr)
   end subroutine
 
@@ -2503,6 +2674,53 @@ contains
     call finish(status, ierr)
   end subroutine
 
+  !> Computes the velocity of straight vortex segments at the targets in one call; all arrays in host memory. With point
+  !> numbers of 64 bits, which are converted: the arrays must be in host memory.
+  subroutine wfmm_induce_segments_i64_f32(points, connectivity, circulation, target, velocity, core_radius, &
+    options, gradient, n_points, n, n_targets, ierr)
+    integer, intent(in), optional :: n_points
+    real(c_float), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int64_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_float), intent(in), contiguous :: circulation(:)
+    real(c_float), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: n_targets
+    real(c_float), intent(in), contiguous :: target(:,:)
+    type(wfmm_plan_options), intent(in), optional :: options
+    real(c_float), intent(inout), contiguous :: velocity(:,:)
+    real(c_float), intent(inout), contiguous, optional :: gradient(:,:,:)
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t), allocatable :: c_connectivity(:,:)
+    integer(c_int64_t) :: c_n_targets
+    type(wfmm_plan_options) :: c_options
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_n_targets = size(target, 2, c_int64_t)
+    if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
+    if (present(options)) c_options = options
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call narrow("connectivity", connectivity, c_n, int(WFMM_MEMORY_HOST, c_int32_t), c_connectivity, status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
+      c_n_targets], status)
+    if (status == WFMM_OK) status = c_wfmm_induce_segments_f32(c_n_points, points, c_n, c_ld, c_connectivity, &
+      circulation, core_radius, c_n_targets, target, c_options, velocity, gradient)
+    call finish(status, ierr)
+  end subroutine
+
   !> Computes the velocity of straight vortex segments at the targets in one call; all arrays in host memory.
   subroutine wfmm_induce_segments_f64(points, connectivity, circulation, target, velocity, core_radius, options, &
     gradient, n_points, n, n_targets, ierr)
@@ -2543,6 +2761,53 @@ contains
     if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
       c_n_targets], status)
     if (status == WFMM_OK) status = c_wfmm_induce_segments_f64(c_n_points, points, c_n, c_ld, connectivity, &
+      circulation, core_radius, c_n_targets, target, c_options, velocity, gradient)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Computes the velocity of straight vortex segments at the targets in one call; all arrays in host memory. With point
+  !> numbers of 64 bits, which are converted: the arrays must be in host memory.
+  subroutine wfmm_induce_segments_i64_f64(points, connectivity, circulation, target, velocity, core_radius, &
+    options, gradient, n_points, n, n_targets, ierr)
+    integer, intent(in), optional :: n_points
+    real(c_double), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int64_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_double), intent(in), contiguous :: circulation(:)
+    real(c_double), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: n_targets
+    real(c_double), intent(in), contiguous :: target(:,:)
+    type(wfmm_plan_options), intent(in), optional :: options
+    real(c_double), intent(inout), contiguous :: velocity(:,:)
+    real(c_double), intent(inout), contiguous, optional :: gradient(:,:,:)
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t), allocatable :: c_connectivity(:,:)
+    integer(c_int64_t) :: c_n_targets
+    type(wfmm_plan_options) :: c_options
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_n_targets = size(target, 2, c_int64_t)
+    if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
+    if (present(options)) c_options = options
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call narrow("connectivity", connectivity, c_n, int(WFMM_MEMORY_HOST, c_int32_t), c_connectivity, status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
+      c_n_targets], status)
+    if (status == WFMM_OK) status = c_wfmm_induce_segments_f64(c_n_points, points, c_n, c_ld, c_connectivity, &
       circulation, core_radius, c_n_targets, target, c_options, velocity, gradient)
     call finish(status, ierr)
   end subroutine
@@ -2769,6 +3034,33 @@ contains
     call finish(status, ierr)
   end subroutine
 
+  !> Returns the point numbers of filaments or bound segments, which wfmm_flow_remove and splitting change. With point
+  !> numbers of 64 bits, which are converted: the arrays must be in host memory.
+  subroutine wfmm_flow_get_connectivity_i64(flow, kind, connectivity, capacity, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in) :: kind
+    integer, intent(in), optional :: capacity
+    integer(c_int64_t), intent(inout), contiguous :: connectivity(:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_capacity
+    integer(c_int32_t), allocatable :: c_connectivity(:,:)
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_capacity = size(connectivity, 2, c_int64_t)
+    if (present(capacity)) c_capacity = int(capacity, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("connectivity", shape(connectivity, c_int64_t), [2_c_int64_t, c_capacity], status)
+    call room("connectivity", 2_c_int64_t, c_capacity, c_memory, c_connectivity, status)
+    if (status == WFMM_OK) status = c_wfmm_flow_get_connectivity(flow%handle, int(kind, c_int32_t), c_capacity, &
+      c_connectivity, c_memory)
+    call widen(c_connectivity, connectivity, status)
+    call finish(status, ierr)
+  end subroutine
+
   !> Fills diagnostics with zeros and its size.
   subroutine wfmm_diagnostics_init(diagnostics, ierr)
     type(wfmm_diagnostics), intent(inout) :: diagnostics
@@ -2983,6 +3275,44 @@ contains
     call finish(status, ierr)
   end subroutine
 
+  !> Sets the vortex filaments: segments whose points move; n = 0 removes them. With point numbers of 64 bits, which are
+  !> converted: the arrays must be in host memory.
+  subroutine wfmm_flow_set_filaments_i64_f32(flow, points, connectivity, circulation, core_radius, n_points, n, &
+    memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n_points
+    real(c_float), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int64_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_float), intent(in), contiguous :: circulation(:)
+    real(c_float), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t), allocatable :: c_connectivity(:,:)
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_set_filaments_f32(flow%handle, c_n_points, points, c_n, c_ld, &
+      c_connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
   !> Sets the vortex filaments: segments whose points move; n = 0 removes them.
   subroutine wfmm_flow_set_filaments_f64(flow, points, connectivity, circulation, core_radius, n_points, n, memory, &
     ierr)
@@ -3015,6 +3345,44 @@ contains
     if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_filaments_f64(flow%handle, c_n_points, points, c_n, c_ld, &
       connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the vortex filaments: segments whose points move; n = 0 removes them. With point numbers of 64 bits, which are
+  !> converted: the arrays must be in host memory.
+  subroutine wfmm_flow_set_filaments_i64_f64(flow, points, connectivity, circulation, core_radius, n_points, n, &
+    memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n_points
+    real(c_double), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int64_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_double), intent(in), contiguous :: circulation(:)
+    real(c_double), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t), allocatable :: c_connectivity(:,:)
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_set_filaments_f64(flow%handle, c_n_points, points, c_n, c_ld, &
+      c_connectivity, circulation, core_radius, c_memory)
     call finish(status, ierr)
   end subroutine
 
@@ -3053,6 +3421,44 @@ contains
     call finish(status, ierr)
   end subroutine
 
+  !> Appends vortex filaments with points of their own. With point numbers of 64 bits, which are converted: the arrays
+  !> must be in host memory.
+  subroutine wfmm_flow_add_filaments_i64_f32(flow, points, connectivity, circulation, core_radius, n_points, n, &
+    memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n_points
+    real(c_float), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int64_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_float), intent(in), contiguous :: circulation(:)
+    real(c_float), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t), allocatable :: c_connectivity(:,:)
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_add_filaments_f32(flow%handle, c_n_points, points, c_n, c_ld, &
+      c_connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
   !> Appends vortex filaments with points of their own.
   subroutine wfmm_flow_add_filaments_f64(flow, points, connectivity, circulation, core_radius, n_points, n, memory, &
     ierr)
@@ -3085,6 +3491,44 @@ contains
     if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
     if (status == WFMM_OK) status = c_wfmm_flow_add_filaments_f64(flow%handle, c_n_points, points, c_n, c_ld, &
       connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Appends vortex filaments with points of their own. With point numbers of 64 bits, which are converted: the arrays
+  !> must be in host memory.
+  subroutine wfmm_flow_add_filaments_i64_f64(flow, points, connectivity, circulation, core_radius, n_points, n, &
+    memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n_points
+    real(c_double), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int64_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_double), intent(in), contiguous :: circulation(:)
+    real(c_double), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t), allocatable :: c_connectivity(:,:)
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_add_filaments_f64(flow%handle, c_n_points, points, c_n, c_ld, &
+      c_connectivity, circulation, core_radius, c_memory)
     call finish(status, ierr)
   end subroutine
 
@@ -3123,6 +3567,44 @@ contains
     call finish(status, ierr)
   end subroutine
 
+  !> Sets the segments that induce and do not move; n = 0 removes them. With point numbers of 64 bits, which are
+  !> converted: the arrays must be in host memory.
+  subroutine wfmm_flow_set_bound_segments_i64_f32(flow, points, connectivity, circulation, core_radius, n_points, &
+    n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n_points
+    real(c_float), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int64_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_float), intent(in), contiguous :: circulation(:)
+    real(c_float), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t), allocatable :: c_connectivity(:,:)
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_set_bound_segments_f32(flow%handle, c_n_points, points, c_n, c_ld, &
+      c_connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
   !> Sets the segments that induce and do not move; n = 0 removes them.
   subroutine wfmm_flow_set_bound_segments_f64(flow, points, connectivity, circulation, core_radius, n_points, n, &
     memory, ierr)
@@ -3155,6 +3637,44 @@ contains
     if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_bound_segments_f64(flow%handle, c_n_points, points, c_n, c_ld, &
       connectivity, circulation, core_radius, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Sets the segments that induce and do not move; n = 0 removes them. With point numbers of 64 bits, which are
+  !> converted: the arrays must be in host memory.
+  subroutine wfmm_flow_set_bound_segments_i64_f64(flow, points, connectivity, circulation, core_radius, n_points, &
+    n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in), optional :: n_points
+    real(c_double), intent(in), contiguous :: points(:,:)
+    integer, intent(in), optional :: n
+    integer(c_int64_t), intent(in), contiguous :: connectivity(:,:)
+    real(c_double), intent(in), contiguous :: circulation(:)
+    real(c_double), intent(in), contiguous, optional :: core_radius(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n_points
+    integer(c_int64_t) :: c_n
+    integer(c_int64_t) :: c_ld
+    integer(c_int32_t), allocatable :: c_connectivity(:,:)
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n_points = size(points, 2, c_int64_t)
+    if (present(n_points)) c_n_points = int(n_points, c_int64_t)
+    c_n = size(connectivity, 2, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_ld = size(connectivity, 1, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_set_bound_segments_f64(flow%handle, c_n_points, points, c_n, c_ld, &
+      c_connectivity, circulation, core_radius, c_memory)
     call finish(status, ierr)
   end subroutine
 

@@ -60,16 +60,25 @@ if [ -z "$checker" ]; then
             gfortran -std=f2018 -fsyntax-only -I"$build" "$build/lines_$page.f90"
         verdict "the lines of use ($page) are compiled" $?
     done
-    for name in values objects bad_input threads overlap flow stops; do
+    for name in values objects bad_input threads overlap flow integers handler stops; do
         openmp=
         [ $name = threads ] && openmp=-fopenmp
         gfortran $tests $openmp tests/fortran/$name.f90 "$build/wakefmm.o" "$build/checks.o" -o "$build/f_$name" \
             -L"$library" -lwakefmm -Wl,-rpath,"$library" 2>"$build/f_$name.log" || { cat "$build/f_$name.log"; false; }
         verdict "Fortran $name is compiled" $?
         [ $name = stops ] && continue
-        timeout 600 "$build/f_$name"
+        timeout 600 "$build/f_$name" 2>"$build/f_$name.err"
         verdict "Fortran $name" $?
+        cat "$build/f_$name.err" >&2
     done
+    # The same module for a code whose default integers have 64 bits.
+    long="-fdefault-integer-8 -std=f2018 -Wall -Wextra -Werror -Wno-compare-reals -g -O1 -J$build/long -I$build/long"
+    mkdir -p "$build/long"
+    gfortran $long fortran/wakefmm.f90 tests/fortran/checks.f90 tests/fortran/integers.f90 -o "$build/f_integers_8" \
+        -L"$library" -lwakefmm -Wl,-rpath,"$library" && timeout 600 "$build/f_integers_8"
+    verdict "Fortran integers with -fdefault-integer-8" $?
+    grep -q "the handler ends the program" "$build/f_handler.err"
+    verdict "Fortran handler ends the program" $?
     # Without ierr: a message, and a code other than 0.
     ! "$build/f_stops" >"$build/f_stops.log" 2>&1 && grep -q "index_base = 7" "$build/f_stops.log" &&
         ! grep -q "never reached" "$build/f_stops.log"

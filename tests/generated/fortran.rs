@@ -33,6 +33,10 @@ const ASYNCHRONOUS_NOTE: &str = "The arrays must be contiguous and be target or 
 /// What a comment of the module must not say: NULL is an argument that is absent here.
 const WORDS_OF_C: [&str; 4] = ["NULL", "sizeof", " *", "]["];
 
+/// Point numbers: of 32 bits in C, of either width in Fortran (codes whose default integer has 64 bits).
+const POINT_NUMBERS: &str = "connectivity";
+const WIDE_NOTE: &str = "With point numbers of 64 bits, which are converted: the arrays must be in host memory.";
+
 /// Numbers that a default integer does not hold.
 const WIDE: [&str; 1] = ["bytes"];
 
@@ -63,6 +67,8 @@ struct Procedure<'m> {
     only: Option<&'static str>,
     /// Numbers a row of the array that holds vectors or scalars, as another argument says: `VARIED`.
     width: Option<u32>,
+    /// Takes `POINT_NUMBERS` of 64 bits.
+    wide: bool,
 }
 
 fn procedures(f: &Function) -> Vec<Procedure<'_>> {
@@ -82,9 +88,15 @@ fn procedures(f: &Function) -> Vec<Procedure<'_>> {
             comment: comment.clone(),
             only: None,
             width,
+            wide: false,
         };
         if public == VARIED.0 {
             return vec![whole(f.name.clone(), Some(3)), whole(format!("{public}_scalars{suffix}"), Some(1))];
+        }
+        if f.arguments.iter().any(|a| a.name == POINT_NUMBERS) {
+            let suffix = if f.generic.is_some() { suffix } else { "" };
+            let (name, comment) = (format!("{public}_i64{suffix}"), format!("{comment} {WIDE_NOTE}"));
+            return vec![whole(f.name.clone(), None), Procedure { wide: true, comment, ..whole(name, None) }];
         }
         return vec![whole(f.name.clone(), None)];
     }
@@ -95,6 +107,7 @@ fn procedures(f: &Function) -> Vec<Procedure<'_>> {
         comment: format!("Sets new {what} at the same places; trees and lists are kept."),
         only: Some(array),
         width: None,
+        wide: false,
     };
     split.iter().map(one).collect()
 }
@@ -462,7 +475,9 @@ impl Procedure<'_> {
             parts.actual.push(String::new());
             return;
         }
+        let wide = self.wide && a.name == POINT_NUMBERS;
         let ty = match pointee(&a.ty) {
+            "i32" if wide => "integer(c_int64_t)",
             "i32" => "integer(c_int32_t)",
             "i64" => "integer(c_int64_t)",
             "f32" => "real(c_float)",
@@ -473,7 +488,7 @@ impl Procedure<'_> {
         let rank = vec![":"; self.shape(a).len()].join(",");
         let attributes = format!("{}{optional}", asynchronous(self.function));
         let line = format!("{ty}, intent({intent}), contiguous{attributes} :: {name}({rank})");
-        let actual = name.to_owned();
+        let actual = if wide { format!("c_{name}") } else { name.to_owned() };
         if optional.is_empty() {
             parts.required(name, line, actual)
         } else {
@@ -483,8 +498,25 @@ impl Procedure<'_> {
         let present = if optional.is_empty() { String::new() } else { format!("if (present({name})) ") };
         let check = format!("call need(\"{name}\", shape({name}, c_int64_t), [{}], status)", extents.join(", "));
         parts.checks.push(format!("{present}{check}"));
+        if wide {
+            self.narrow(a, name, &extents, parts);
+        }
         if let Some(width) = self.width.filter(|_| a.name == VARIED.1) {
             parts.checks.push(format!("call need_width(quantity, {width}, status)"));
+        }
+    }
+
+    /// Converts point numbers of 64 bits to the 32 of C, or back where the function writes them.
+    fn narrow(&self, a: &Argument, name: &str, extents: &[String], parts: &mut Parts) {
+        let somewhere = (0..self.function.arguments.len()).any(|at| role(self.function, at) == Role::Memory);
+        let memory = if somewhere { "c_memory" } else { "int(WFMM_MEMORY_HOST, c_int32_t)" };
+        parts.locals.push(format!("integer(c_int32_t), allocatable :: c_{name}(:,:)"));
+        let [rows, count] = extents else { panic!("{}: {name} is no matrix", self.name) };
+        if a.ty.starts_with("*mut") {
+            parts.checks.push(format!("call room(\"{name}\", {rows}, {count}, {memory}, c_{name}, status)"));
+            parts.after.push(format!("call widen(c_{name}, {name}, status)"));
+        } else {
+            parts.checks.push(format!("call narrow(\"{name}\", {name}, {count}, {memory}, c_{name}, status)"));
         }
     }
 

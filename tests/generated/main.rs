@@ -56,6 +56,10 @@ fn the_module_speaks_fortran() {
             comment.clear();
         }
     }
+    let wide = module.split("subroutine wfmm_plan_set_segments_i64_f64(").nth(1).expect("point numbers of 64 bits");
+    assert!(
+        wide.split("end subroutine").next().expect("its text").contains("integer(c_int64_t), intent(in), contiguous")
+    );
     let later =
         module.split("subroutine wfmm_plan_evaluate_async_f64(").nth(1).expect("async").split("status =").next();
     assert_eq!(later.expect("declarations").matches(", asynchronous").count(), 2);
@@ -70,10 +74,6 @@ fn a_sentence_for_c_alone_stops_the_generator() {
 }
 
 #[test]
-fn numbers_and_names_are_used_once() {
-    let model = model();
-    let mut names: Vec<_> =
-#[test]
 fn both_files_carry_the_version_of_the_library() {
     let (mut major, mut minor, mut patch) = (-1, -1, -1);
     let status = unsafe { wakefmm::ffi::library::wfmm_version(&mut major, &mut minor, &mut patch) };
@@ -87,6 +87,10 @@ fn both_files_carry_the_version_of_the_library() {
     }
 }
 
+#[test]
+fn numbers_and_names_are_used_once() {
+    let model = model();
+    let mut names: Vec<_> =
         model.constants.iter().map(|c| &c.name).chain(model.functions.iter().map(|f| &f.name)).collect();
     let all = names.len();
     names.sort();
