@@ -1,7 +1,8 @@
 # make            the release library
 # make demo       the brownout program: builds everything, runs for about a minute, says where picture and files are
 # make landing    the same with a rotor that lands, about as long
-# make test       every test: Rust, C, Fortran, generated files, bad input
+# make check      the quick tests, some three minutes: format, clippy, unit tests, generated files, one test in C and one in Fortran
+# make test       every test: Rust, C, Fortran, generated files, bad input; each step says its name
 # make memcheck   the C tests under valgrind
 # make tsan       the C thread tests under ThreadSanitizer (nightly compiler with rust-src)
 # make docs       the manual as pages, build/site, and rustdoc
@@ -20,7 +21,7 @@
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all demo landing test test-rust test-accuracy accuracy campaign bench test-foreign test-consumers test-hostile test-faults test-corpus fuzz tsan docs abi \
+.PHONY: all demo landing check test test-rust test-accuracy accuracy campaign bench test-foreign test-consumers test-hostile test-faults test-corpus fuzz tsan docs abi \
     memcheck generate gfortran
 all:
 	$(CARGO) build --release
@@ -33,11 +34,19 @@ landing: gfortran
 
 test: gfortran test-rust test-accuracy test-foreign test-consumers test-hostile test-faults test-corpus
 
+# The line that a step of make test begins with.
+step = @printf '\n==== %s: step %s of 7: %s\n' "$@" $(1) $(2)
+
+check: gfortran
+	@CARGO="$(CARGO)" sh tests/quick.sh build/quick
+
 test-rust:
+	$(call step,1,"Rust tests of the library, the emulated GPU and the generated files")
 	$(CARGO) test --release
 
 # Every distribution, regularization, tolerance and precision, then a minute of random problems; fails where a tolerance is missed.
 test-accuracy:
+	$(call step,2,"errors against tolerances, by table and by random problems")
 	$(CARGO) bench --bench accuracy -- n=4000
 	$(CARGO) bench --bench campaign -- problems=3000 maxn=5000 seconds=150
 
@@ -55,16 +64,19 @@ bench:
 
 # After the Rust tests, so that both use one build of the library.
 test-foreign: all gfortran
+	$(call step,3,"tests in C, C++ and Fortran, exported symbols")
 	sh tests/run.sh "$(RELEASE)" build/tests
 
 # Strangers' projects against a fresh install.
 test-consumers: all gfortran
+	$(call step,4,"binary interface, projects against a fresh install")
 	sh tests/abi/check.sh "$(RELEASE)" build/abi
 	sh tests/consumers/run.sh build/consumers
 
 # Random sequences of calls with hostile arguments, strange floating-point modes, small stacks, fork(), steady memory; random
 # sequences of good calls, each field against a fresh plan's.
 test-hostile: all
+	$(call step,5,"random sequences of calls, good and bad ones")
 	mkdir -p build/hostile
 	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -fsanitize=address,undefined -Iinclude tests/hostile/sequences.c -L"$(RELEASE)" \
 	    -lwakefmm -Wl,-rpath,"$(abspath $(RELEASE))" -lm -lpthread -o build/hostile/sequences
@@ -78,6 +90,7 @@ test-hostile: all
 
 # Every allocation fails, one after the other.
 test-faults: all
+	$(call step,6,"every allocation fails once")
 	mkdir -p build/faults
 	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -Iinclude tests/faults/no_memory.c -L"$(RELEASE)" -lwakefmm \
 	    -Wl,-rpath,"$(abspath $(RELEASE))" -lm -o build/faults/no_memory
@@ -85,6 +98,7 @@ test-faults: all
 
 # What fuzzing has found worth keeping, again, with the ordinary library.
 test-corpus: all
+	$(call step,7,"what fuzzing has found")
 	mkdir -p build/fuzz
 	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -fsanitize=address,undefined -Iinclude tests/fuzz/replay.c tests/fuzz/calls.c \
 	    -L"$(RELEASE)" -lwakefmm -Wl,-rpath,"$(abspath $(RELEASE))" -lm -o build/fuzz/replay
