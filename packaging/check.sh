@@ -15,7 +15,7 @@ skip() { skipped=$((skipped + 1)); echo "$1: not to be had, skipped"; }
 
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | sed -n 1p)
 grep -q "^version = \"$version\"" packaging/fpm.toml && grep -q "version: \"$version\"" packaging/conda/recipe.yaml &&
-    grep -q "version(\"$version\")" packaging/spack/package.py
+    grep -q "version(\"$version\")" packaging/spack/package.py && grep -q "^version: $version$" CITATION.cff
 verdict "the version of Cargo.toml in every recipe" $?
 
 tools=$work/tools
