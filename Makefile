@@ -34,19 +34,19 @@ landing: gfortran
 
 test: gfortran test-rust test-accuracy test-foreign test-consumers test-hostile test-faults test-corpus
 
-# The line that a step of make test begins with.
+# The line that a step of make test begins with; its text has no comma, which would end the argument.
 step = @printf '\n==== %s: step %s of 7: %s\n' "$@" $(1) $(2)
 
 check: gfortran
 	@CARGO="$(CARGO)" sh tests/quick.sh build/quick
 
 test-rust:
-	$(call step,1,"Rust tests of the library, the emulated GPU and the generated files")
+	$(call step,1,"Rust tests of the library and of the emulated GPU")
 	$(CARGO) test --release
 
 # Every distribution, regularization, tolerance and precision, then a minute of random problems; fails where a tolerance is missed.
 test-accuracy:
-	$(call step,2,"errors against tolerances, by table and by random problems")
+	$(call step,2,"errors against tolerances in a table and in random problems")
 	$(CARGO) bench --bench accuracy -- n=4000
 	$(CARGO) bench --bench campaign -- problems=3000 maxn=5000 seconds=150
 
@@ -64,19 +64,19 @@ bench:
 
 # After the Rust tests, so that both use one build of the library.
 test-foreign: all gfortran
-	$(call step,3,"tests in C, C++ and Fortran, exported symbols")
+	$(call step,3,"C and C++ and Fortran and the exported symbols")
 	sh tests/run.sh "$(RELEASE)" build/tests
 
 # Strangers' projects against a fresh install.
 test-consumers: all gfortran
-	$(call step,4,"binary interface, projects against a fresh install")
+	$(call step,4,"the binary interface and projects against a fresh install")
 	sh tests/abi/check.sh "$(RELEASE)" build/abi
 	sh tests/consumers/run.sh build/consumers
 
 # Random sequences of calls with hostile arguments, strange floating-point modes, small stacks, fork(), steady memory; random
 # sequences of good calls, each field against a fresh plan's.
 test-hostile: all
-	$(call step,5,"random sequences of calls, good and bad ones")
+	$(call step,5,"random sequences of good and bad calls")
 	mkdir -p build/hostile
 	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -fsanitize=address,undefined -Iinclude tests/hostile/sequences.c -L"$(RELEASE)" \
 	    -lwakefmm -Wl,-rpath,"$(abspath $(RELEASE))" -lm -lpthread -o build/hostile/sequences
