@@ -429,7 +429,8 @@ fn effective_sources(
     }
     memory::collect(cells.iter().map(|(s, spread)| {
         let sum = s[..3].iter().map(|v| v * v).sum::<f64>();
-        SourceCell { strength: sum.max(s[3]).sqrt().max(COHERENT_SHARE * s[4]), spread: *spread, peak: s[5] }
+        let sum = sum.max(s[3]).sqrt();
+        SourceCell { strength: sum.max(COHERENT_SHARE * s[4]), spread: *spread, peak: s[5], sum }
     }))
 }
 

@@ -137,7 +137,7 @@ fn admission<'a, T: Real>(components: usize, facts: &'a Facts, request: Request)
         order => order,
     };
     let rounding = if T::IS_F64 { 2f64.powi(-50) } else { 2f64.powi(-22) };
-    Admission::new(components, facts.budget, &facts.source_cells, highest, rounding, request.order)
+    Admission::new(components, facts.budget, &facts.source_cells, highest, rounding, request.order, facts.targets)
 }
 
 /// The search for leaf capacities. An octree of even sources has leaves of one size only, eight times that of the next

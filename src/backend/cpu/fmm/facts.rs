@@ -48,6 +48,8 @@ pub struct Facts {
     /// The same with them.
     whole_norms: [f64; 2],
     pub budget: Budget,
+    /// Number of targets.
+    pub targets: usize,
     judge: Option<Sample>,
 }
 
@@ -74,7 +76,7 @@ impl Facts {
         let core = core_budget(sources, trees, &sample, unit, allowed);
         let budget =
             Budget { pair: allowed.map(|a| a / INTERACTIONS.sqrt()), core, peak: allowed.map(|a| a * PEAK) };
-        Self { unit, source_cells, sample, norms, whole_norms, budget, judge: None }
+        Self { unit, source_cells, sample, norms, whole_norms, budget, targets: trees.points.len(), judge: None }
     }
 
     /// After the cells of the source tree changed.
