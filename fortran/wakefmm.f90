@@ -521,7 +521,7 @@ module wakefmm
   !> What the last evaluation of a plan did.
   type, bind(c) :: wfmm_report
     !> Size of this struct as the caller knows it.
-    integer(c_int32_t) :: struct_size = 208
+    integer(c_int32_t) :: struct_size = 216
     !> WFMM_BACKEND_* that was used.
     integer(c_int32_t) :: backend = 0
     !> WFMM_METHOD_* that was used.
@@ -551,6 +551,9 @@ module wakefmm
     !> Element pairs of the core correction, far pairs where a core still matters; 0 on a GPU, which counts them with
     !> near_pairs only.
     integer(c_int64_t) :: core_pairs = 0
+    !> Times that the field missed its tolerance on the sample and was computed again: with higher orders, in double
+    !> precision or directly. 0 on the CPU.
+    integer(c_int64_t) :: retries = 0
   end type
 
   !> Options of a flow.
