@@ -7,6 +7,7 @@
 # make docs       the manual as pages, build/site, and rustdoc
 # make fuzz       SECONDS=60 of coverage-guided fuzzing under AddressSanitizer (nightly compiler)
 # make accuracy   the table of measured errors, docs/accuracy.md
+# make campaign   random problems against exact sums at all targets, 20,000 of them (hours on few cores); SEED=, PROBLEMS=, MORE=
 # make bench      times on the CPU beside the direct sum's, leaves, crossover, linearity (about ten minutes)
 # make generate   include/wakefmm.h and fortran/wakefmm.f90 from the Rust sources
 # make install    [PREFIX=/usr/local] [DESTDIR=]: library, headers, Fortran module, pkg-config and CMake files
@@ -19,7 +20,7 @@
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all demo landing test test-rust test-accuracy accuracy bench test-foreign test-consumers test-hostile test-faults test-corpus fuzz tsan docs abi \
+.PHONY: all demo landing test test-rust test-accuracy accuracy campaign bench test-foreign test-consumers test-hostile test-faults test-corpus fuzz tsan docs abi \
     memcheck generate gfortran
 all:
 	$(CARGO) build --release
@@ -35,13 +36,18 @@ test: gfortran test-rust test-accuracy test-foreign test-consumers test-hostile 
 test-rust:
 	$(CARGO) test --release
 
-# Every distribution, regularization, tolerance and precision; fails where a tolerance is missed.
+# Every distribution, regularization, tolerance and precision, then a minute of random problems; fails where a tolerance is missed.
 test-accuracy:
 	$(CARGO) bench --bench accuracy -- n=4000
+	$(CARGO) bench --bench campaign -- problems=3000 maxn=5000 seconds=150
 
 # The whole table, written down.
 accuracy:
 	$(CARGO) bench --bench accuracy -- n=4000 file=docs/accuracy.md
+
+# Random problems against exact sums at all targets (docs/verification.md). MORE="backend=cuda": a GPU; MORE=only=NUMBER: one problem again.
+campaign:
+	$(CARGO) bench --bench campaign -- seed=$(or $(SEED),1) problems=$(or $(PROBLEMS),20000) $(MORE)
 
 # Give the machine nothing else to do.
 bench:

@@ -779,6 +779,11 @@ typedef struct wfmm_report {
      * near_pairs only.
      */
     int64_t core_pairs;
+    /**
+     * Times that the field missed its tolerance on the sample and was computed again: with higher orders, in double precision or
+     * directly. 0 on the CPU.
+     */
+    int64_t retries;
 } wfmm_report;
 
 /**

@@ -73,9 +73,9 @@ struct Exactly {
     int source, target;
     WFMM_DEVICE void operator()(SegmentPair<float>& g) const {
         if (!g.too_coarse() || !there) return;
-        Vec<double> d, h;
-        places.exact(source, target, d, h);
-        g.set(d, h);
+        Vec<double> r1, r2;
+        places.exact(source, target, r1, r2);
+        g.set(r1, r2);
     }
 };
 

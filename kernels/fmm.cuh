@@ -1,7 +1,7 @@
 // The structs that the host hands to every FMM kernel, and the small functions that all of them share.
 //
-// Lengths: the root cube is the bounding box of sources and targets; coordinates are shifted by an origin of few bits and
-// scaled by a power of two, so that both steps are exact and nothing depends on the caller's units. Every array lives in
+// Lengths: the root cube is the bounding box of sources and targets; coordinates are scaled by a power of two, so that nothing depends
+// on the caller's units, and of cells are relative to an origin of few bits. Every array lives in
 // device memory; "cell" indices run level by level, inside a level along the Morton curve.
 #pragma once
 #include <cstdint>
@@ -23,7 +23,7 @@ constexpr u32 kMostParts = 16, kPartRows = 163840, kPartCells = 1024;
 // What a source is.
 enum Kind { kCharge = 0, kParticle = 1, kSegment = 2 };
 // Bits of State::flags: what the host must enlarge before it tries again.
-enum Flag { kCellsOverflow = 1, kDepthOverflow = 2, kPiecesOverflow = 4 };
+enum Flag { kCellsOverflow = 1, kDepthOverflow = 2, kPiecesOverflow = 4, kDense = 16 }; // 8: fmm_reuse.cu; kDense: a leaf has more pairs than a direct sum is worth
 
 template <class T> struct alignas(16) Vec4 { T x, y, z, w; };
 
@@ -36,14 +36,14 @@ struct Root {
 // A segment as its tree takes it.
 struct Piece { double half[3], circulation, core; };
 
-// Counters of one evaluation; cleared before it begins. The host reads the first 64 bytes afterwards.
+// Counters of one evaluation; cleared before it begins. The host reads the first 48 bytes afterwards.
 struct State {
     u32 flags;
     u32 deepest[2];                // deepest level in use
     u32 cells[2];                  // cells that the trees need
     u32 parts;                     // M2L sums of a tile are taken in so many parts
     u64 near_pairs, core_pairs, far_pairs;
-    u64 errors[2];                 // of what the host reads: found on a sample, written there (fmm_check.cuh), not here
+    u32 written, pad[3];           // sums of squares that L2P leaves
     u64 upper[3], lower[3];        // ordered bits of max x and of max -x
     u64 longest;                   // ordered bits of the longest segment
     u64 least_core, most_core;     // ordered bits of minus the least core and of the largest
@@ -56,6 +56,8 @@ struct State {
     u32 tree_flags[2];             // bits for `flags` that the trees of fmm_cluster.cuh found
     u32 histogram[2][8][256];      // of the digits of the keys
     u32 few_ticket[128];           // parts of a tile that are summed, see fmm_m2l_few.cuh
+    double exact2[8];              // sums over sampled targets of the squared exact field (fmm_check.cu), of so many
+    u32 exact_groups, exact_n[8];  // targets each
     u32 near_parts[kPartCells];    // parts of a leaf's near sources, behind the field; 0 or 1: all are in the field itself
 };
 static_assert(sizeof(State) <= 32768, "FMM_STATE_BYTES of backend::cuda::fmm");
@@ -69,7 +71,7 @@ struct Tree {
     uint8_t *leaf_level; // [n] level of the leaf that holds the sorted point
     u32 *block_count;    // [blocks of 1024 points][kLevels] first cell of each level that starts in the block
     u32 *sort_status;    // [passes][tiles][256] look-back state of the sort, cleared before
-    void *point;         // [n] Vec4<T>: sorted position and core radius (or charge)
+    void *point;         // [n] Vec4<T>: sorted position (see Place) and core radius (or charge); f32: then [n] Vec4<T>, its low digits
     u32 *begin, *end;    // [cells] sorted points of the cell
     u32 *parent, *child; // [cells] parent, first child
     u32 *info;           // [cells] level | leaf << 5 | octant << 6 | mask of children << 16
@@ -86,7 +88,7 @@ struct Fmm {
     const void *points;      // [points][3]
     void *piece;             // [pieces] Piece: segments cut to about the mean length, see fmm_segments.cu
     void *strength;          // [n] Vec4<T>, sorted: strength; or half vector and circulation of a segment
-    double *cell_core;       // [source cells] largest core below the cell
+    double *cell_core;       // [2][source cells] largest core below the cell, largest product of circulation, length and core
     void *multipole;         // [source cells][components][stride] T
     void *local;             // [target cells][components][stride] T
     u32 *near;               // [target cells][kBeside] source cell at the same level beside the target cell, or kNone
@@ -100,11 +102,11 @@ struct Fmm {
     u32 *smooth_count;       // [target cells] length of a group's list; kNone: not a group
     double *smooth_box;      // [target cells][8] box of a group's targets, and its nodes along each axis
     void *out_main, *out_gradient; // the caller's arrays (f32 or f64), out_gradient may be null
-    double default_core, normalization, core_range, walk_range, stretch, box, smooth_limit;
+    double default_core, normalization, core_range, walk_range, stretch, box, smooth_limit, cull, smooth_share;
     u32 max_level, sort_passes, order, stride, components, kind, regularization;
     u32 inputs_are_f64, out_is_f64, accumulate, fields, gauss_points, n_in, ld, index_base, least_level, m2l_cells, m2l_stages, smooth_power, smooth_targets;
 };
-static_assert(sizeof(Tree) == 144 && sizeof(Fmm) == 8 + 2 * 144 + 21 * 8 + 7 * 8 + 20 * 4, "mirrors of backend::cuda::fmm");
+static_assert(sizeof(Tree) == 144 && sizeof(Fmm) == 8 + 2 * 144 + 21 * 8 + 9 * 8 + 20 * 4, "mirrors of backend::cuda::fmm");
 
 // Has memory bring the line of `p` to the L2, where it is wanted soon.
 __device__ inline void fetch_ahead(const void *p) {
@@ -196,6 +198,16 @@ __device__ inline bool info_leaf(u32 info) { return info >> 5 & 1; }
 __device__ inline int info_octant(u32 info) { return info >> 6 & 7; }
 __device__ inline u32 info_children(u32 info) { return info >> 16 & 255; }
 
+// Where a sorted point is. In f64 it is the caller's, scaled by the power of two: differences of points are those of the caller's
+// numbers. In f32 it is two numbers relative to the root cube's origin, of which the first alone does for comparisons with boxes.
+template <class T> struct Place {
+    // Of the points' numbers relative to those of the root cube.
+    static __device__ T origin(const Root &root, int k) { return sizeof(T) == 8 ? (T)(root.origin[k] * root.scale) : (T)0; }
+    static __device__ const Vec4<T> *low(const Tree &t) { return (const Vec4<T> *)t.point + t.n; }
+    // Relative to `from`, in the points' numbers; `low` of f32 alone.
+    static __device__ __forceinline__ T relative(T high, T low, T from) { return sizeof(T) == 8 ? high - from : (high - from) + low; }
+};
+
 // Child of `cell` in `octant`, or kNone.
 __device__ inline u32 child_of(const Tree &t, u32 cell, int octant) {
     const u32 mask = info_children(t.info[cell]);
@@ -208,6 +220,13 @@ template <class T> __device__ inline T place_of_cell(const Root &root, int level
     int c[3];
     unmorton(key, c);
     for (int k = 0; k < 3; k++) centre[k] = (T)((c[k] + 0.5) * side);
+    return (T)side;
+}
+// The same centre with the digits that T has not.
+template <class T> __device__ inline T place_of_cell(const Root &root, int level, u64 key, T *centre, T *low) {
+    double exact[3];
+    const double side = place_of_cell(root, level, key, exact);
+    for (int k = 0; k < 3; k++) { centre[k] = (T)exact[k]; low[k] = (T)(exact[k] - centre[k]); }
     return (T)side;
 }
 template <class T> __device__ inline T cell_geometry(const Tree &t, const Root &root, u32 cell, T *centre) {

@@ -1,9 +1,10 @@
-// Was the field good enough? Every source on 32 targets spread over the caller's array, each pair by itself and from the
-// caller's arrays, beside the passes; the last block of L2P compares the field at those targets (fmm_check.cuh).
+// Was the field good enough? Every source on some targets, each pair by itself and from the caller's arrays, beside the passes; then
+// what was written there and everywhere (fmm_check.cuh), for the host to judge.
 // In double precision for fields in single precision too, and from places that nothing was subtracted from: what rounding or
 // a point far away made of the passes' places is found like any other error.
 //
-// A lane is a target, a warp takes up to 32 sources at a time: no pair is summed for nothing, however few the targets are.
+// A lane is a target, a warp has 32 of them; the warps of a block read the same sources. No pair is summed for nothing, however few
+// the targets are.
 #include "fmm_check.cuh"
 #include "pair.cuh"
 using namespace fmm;
@@ -46,76 +47,239 @@ template <class Source> __device__ inline void fetch(const Fmm &f, const Root &r
     else clear(s);
 }
 
-// Adds the blocks' sums in their order. Block: the last one to get here.
-template <class Sum> __device__ void add_blocks(const Check &c, double (*sum)[32]) {
-    for (int k = threadIdx.x; k < Sum::terms * 32; k += 32 * kSampleWarps) {
-        double total = 0;
-#pragma unroll 8
-        for (u32 b = 0; b < gridDim.x; b++) total += __ldcg(&c.partial[(size_t)b * Sum::terms * 32 + k]);
-        sum[k / 32][k % 32] = total;
+// How `samples` targets are shared out: groups of 32, up to eight for a block (grid y has the others); warps left over take turns at
+// the sources. Every share of every block leaves a row of sums.
+struct Shares {
+    u32 groups, mine, shares, group, share;
+    __device__ Shares(u32 samples) {
+        groups = (samples + 31) / 32;
+        mine = min(groups, (u32)kSampleWarps);
+        shares = kSampleWarps / mine;
+        const u32 warp = threadIdx.x >> 5;
+        group = blockIdx.y * kSampleWarps + warp % mine;
+        share = group < groups ? warp / mine : kNone; // kNone: nothing to do
+        if (share >= shares) share = kNone;
     }
+};
+
+// From what the targets of this evaluation are chosen: places of some targets and sources, so that a wake that moves has others.
+__device__ inline u64 seed_of(const Fmm &f, u32 seed) {
+    u64 z = seed * 0xd1342543de82ef95ull;
+    const u32 m = f.tree[1].n;
+    for (u32 k = 0; k < 6; k++) {
+        const u64 x = (u64)__double_as_longlong(input(f.tree[1].x, f.tree[1].x_is_f64, k < 3 ? k : 3 * (size_t)(m - 1) + k - 3));
+        z = (z ^ x) * 0x9fb21c651e98df25ull;
+        z ^= z >> 29;
+    }
+    const u32 n = f.kind == kSegment ? 0 : f.n_in;
+    for (u32 k = 0; k < 3; k++) {
+        const u64 x = (u64)__double_as_longlong(n ? input(f.tree[0].x, f.tree[0].x_is_f64, 3 * (size_t)(n / 2) + k) : input(f.points, f.inputs_are_f64 >> 2 & 1, 3 * (size_t)(f.connectivity[(size_t)f.ld * (f.n_in / 2)] - (int)f.index_base) + k));
+        z = (z ^ x) * 0x9fb21c651e98df25ull;
+        z ^= z >> 29;
+    }
+    return z;
 }
 
-// Launch: 256 threads, any number of blocks that `partial` has room for. power: of the scale in the main field.
-template <class Source, class Sum, int MAIN, int REST, class Add>
-__device__ __forceinline__ void sample(const Fmm &f, const Check &c, int power, Add add) {
-    __shared__ Source s_source[kSampleWarps][32];
-    __shared__ double s_sum[kSampleWarps][Sum::terms][32];
-    const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n = f.n_in, m = f.tree[1].n, samples = min(m, 32u);
+// The target that a lane stands for, in the caller's array; of the first kind of source it is chosen here.
+__device__ inline u32 target_of(const Fmm &f, const Check &c, u32 k) {
+    k = min(k, c.samples - 1);
+    if (k < c.certain || c.slot) return c.at[k];
+    return f.tree[1].order[chosen(k, c.certain, c.samples, f.tree[1].n, seed_of(f, c.seed))];
+}
+
+// Launch: 256 threads, blocks (x, y) that `partial` has rows for; y for the groups of targets, eight each.
+template <class Source, class Sum, class Add> __device__ __forceinline__ void sample(const Fmm &f, const Check &c, Add add) {
+    constexpr u32 kTile = 32 * kSampleWarps;
+    __shared__ Source s_source[kTile];
+    const u32 n = f.n_in, lane = threadIdx.x & 31;
+    const Shares s(c.samples);
     const Root root = f.state->root;
-    const Vec<double> x = placed(root, f.tree[1].x, f.tree[1].x_is_f64, spread_over(min(lane, samples - 1), samples, m));
+    const u32 sample = s.group * 32 + lane, at = target_of(f, c, sample);
+    if (blockIdx.x == 0 && s.share == 0 && c.slot == 0 && sample < c.samples) c.at[sample] = at;
+    const Vec<double> x = placed(root, f.tree[1].x, f.tree[1].x_is_f64, at);
     double total[Sum::terms] = {};
-    // Few sources are shared by all warps: then the sum takes the time of few pairs.
-    const u32 warps = gridDim.x * kSampleWarps, each = min((n + warps - 1) / warps, 32u), step = warps * each;
+    // Few sources are shared by all blocks: then the sum takes the time of few pairs.
+    const u32 each = min((n + gridDim.x - 1) / gridDim.x, kTile), step = gridDim.x * each;
     Source next;
-    u32 first = (blockIdx.x * kSampleWarps + warp) * each;
-    fetch(f, root, first + lane, lane < each, next);
+    u32 first = blockIdx.x * each;
+    fetch(f, root, first + threadIdx.x, threadIdx.x < each, next);
     for (; first < n; first += step) {
-        __syncwarp();
-        s_source[warp][lane] = next;
-        __syncwarp();
-        fetch(f, root, first + step + lane, lane < each, next); // on its way while these are summed
+        __syncthreads();
+        s_source[threadIdx.x] = next;
+        __syncthreads();
+        fetch(f, root, first + step + threadIdx.x, threadIdx.x < each, next); // on its way while these are summed
+        if (s.share == kNone) continue;
         Sum sum;
         for (int k = 0; k < Sum::terms; k++) sum.sum[k] = 0;
 #pragma unroll 4
-        for (u32 j = 0; j < each; j++) add(sum, x, s_source[warp][j]);
+        for (u32 j = s.share; j < each; j += s.shares) add(sum, x, s_source[j]);
         for (int k = 0; k < Sum::terms; k++) total[k] += sum.sum[k];
     }
-    for (int k = 0; k < Sum::terms; k++) s_sum[warp][k][lane] = total[k];
+    if (s.share == kNone) return;
+    double *row = c.partial + (size_t)(blockIdx.x * s.shares + s.share) * Sum::terms * s.groups * 32;
+    for (int k = 0; k < Sum::terms; k++) row[k * s.groups * 32 + sample] = total[k];
+}
+
+// The rows' sums in their order, as fields. power: of the scale in the main field. Launch: 256 threads, a block for 32 targets.
+template <class Sum, int MAIN, int REST> __device__ __forceinline__ void add_rows(const Fmm &f, const Check &c, u32 rows, int power) {
+    __shared__ double s_sum[kSampleWarps][32];
+    const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, all = (c.samples + 31) / 32 * 32, sample = blockIdx.x * 32 + lane;
+    Sum sum;
+#pragma unroll 1
+    for (int k = 0; k < Sum::terms; k++) {
+        double x = 0;
+#pragma unroll 8
+        for (u32 r = warp; r < rows; r += kSampleWarps) x += c.partial[((size_t)r * Sum::terms + k) * all + sample];
+        __syncthreads();
+        s_sum[warp][lane] = x;
+        __syncthreads();
+        if (warp) continue;
+        for (int w = 1; w < kSampleWarps; w++) x += s_sum[w][lane];
+        sum.sum[k] = x;
+    }
+    if (warp) return;
+    double field[12], factor = f.normalization, squares = 0;
+    sum.field(field);
+    for (int k = 0; k < power; k++) factor *= f.state->root.scale;
+    double *exact = c.exact + ((size_t)c.slot * c.samples + sample) * 12;
+    const bool is = sample < c.samples;
+    for (int k = 0; k < MAIN + REST && is; k++) exact[k] = field[k] * (k < MAIN ? factor : factor * f.state->root.scale);
+    // The size of the field, as it is summed, for what asks which corrections count (fmm_near.cuh).
+    for (int k = 0; k < MAIN; k++) squares += field[k] * field[k];
+    const bool counts = is && squares < INFINITY;
+    if (!counts) squares = 0;
+    for (int d = 16; d; d >>= 1) squares += __shfl_xor_sync(~0u, squares, d);
+    const u32 n = __popc(__ballot_sync(~0u, counts));
+    if (lane || c.certain || gridDim.x > 8) return;
+    f.state->exact2[blockIdx.x] = squares; f.state->exact_n[blockIdx.x] = n;
+    if (blockIdx.x == 0) f.state->exact_groups = gridDim.x;
+}
+#define ADD_ROWS(name, SUM, MAIN, REST, GRADIENT, POWER) \
+    extern "C" __global__ void __launch_bounds__(256) fmm_add_rows_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c, u32 rows) { add_rows<SUM<double, GRADIENT>, MAIN, REST>(f, c, rows, POWER); }
+ADD_ROWS(particles, ParticleSum, 3, 0, false, 2)
+ADD_ROWS(particles_gradient, ParticleSum, 3, 9, true, 2)
+ADD_ROWS(segments, SegmentSum, 3, 0, false, 1)
+ADD_ROWS(segments_gradient, SegmentSum, 3, 9, true, 1)
+ADD_ROWS(charges, ChargeSum, 1, 0, false, 1)
+ADD_ROWS(charges_gradient, ChargeSum, 1, 3, true, 1)
+
+// Sums of `NUMBERS` numbers of all 256 threads, in one order; for the first thread.
+template <int NUMBERS> __device__ inline void add_block(double *v) {
+    __shared__ double s_part[8][NUMBERS];
+    const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+#pragma unroll 1
+    for (int k = 0; k < NUMBERS; k++) {
+        double x = v[k];
+        for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(~0u, x, d);
+        if (lane == 0) s_part[warp][k] = x;
+    }
     __syncthreads();
-    for (int k = threadIdx.x; k < Sum::terms * 32; k += 32 * kSampleWarps) {
-        double all = 0;
-        for (int w = 0; w < kSampleWarps; w++) all += s_sum[w][k / 32][k % 32];
-        c.partial[(size_t)blockIdx.x * Sum::terms * 32 + k] = all;
+    if (threadIdx.x) return;
+    for (int k = 0; k < NUMBERS; k++) { v[k] = 0; for (int w = 0; w < 8; w++) v[k] += s_part[w][k]; }
+}
+
+// Adds the sums of 256 threads; for the first thread.
+__device__ inline Squares add_squares(Squares sum) {
+    __shared__ Squares s_part[8];
+    sum.add_lanes<1>();
+    if ((threadIdx.x & 31) == 0) s_part[threadIdx.x >> 5] = sum;
+    __syncthreads();
+    for (int w = 1; threadIdx.x == 0 && w < 8; w++) sum.add(s_part[w]);
+    return sum;
+}
+
+// What is compared of one sampled target.
+struct Compared {
+    double wrong[2], exact[2], lost;
+    bool is;
+    template <int MAIN, int REST> __device__ void take(const Fmm &f, const Check &c, u32 k) {
+        wrong[0] = wrong[1] = exact[0] = exact[1] = lost = 0;
+        const size_t at = c.at[k];
+#pragma unroll 1
+        for (int i = 0; i < MAIN + REST; i++) {
+            const void *from = i < MAIN ? f.out_main : f.out_gradient;
+            const size_t place = i < MAIN ? at * MAIN + i : at * REST + i - MAIN;
+            const double v = f.out_is_f64 ? ((const double *)from)[place] : (double)((const float *)from)[place];
+            double e = 0;
+            for (u32 kind = 0; kind < c.kinds; kind++) e += c.exact[((size_t)kind * c.samples + k) * 12 + i];
+            exact[i >= MAIN] += e * e;
+            wrong[i >= MAIN] += (v - e) * (v - e);
+        }
+        // Where the exact field is no number nothing is asked for.
+        is = exact[0] < INFINITY && exact[1] < INFINITY;
+        lost = is && !(wrong[0] < INFINITY && wrong[1] < INFINITY);
+        if (!is || lost) wrong[0] = wrong[1] = 0;
+        if (!is) exact[0] = exact[1] = 0;
+    }
+};
+
+// The head of the state and what the host judges by, once all kinds of source are in the field: other times the head alone. Launch:
+// 256 threads, up to 64 blocks, behind L2P.
+template <int MAIN, int REST> __device__ __forceinline__ void judge(const Fmm &f, const Check &c) {
+    const u32 flags = f.state->flags;
+    const bool compares = c.kinds && !flags;
+    if (compares) {
+        Squares sum = Squares::none();
+        for (u32 k = blockIdx.x * 256 + threadIdx.x; k < f.state->written; k += gridDim.x * 256) sum.add(c.size[k]);
+        sum = add_squares(sum);
+        if (threadIdx.x == 0) c.sum[blockIdx.x] = sum;
     }
     if (!is_last(c.ticket, gridDim.x)) return;
-    add_blocks<Sum>(c, s_sum[0]);
-    __syncthreads();
-    if (threadIdx.x >= 32) return;
-    Sum all;
-    for (int k = 0; k < Sum::terms; k++) all.sum[k] = s_sum[0][k][lane];
-    double field[12];
-    all.field(field);
-    double factor = f.normalization;
-    for (int k = 0; k < power; k++) factor *= root.scale;
-    double *exact = c.exact + (c.slot * 32 + lane) * 12;
-    for (int k = 0; k < MAIN + REST; k++) exact[k] = field[k] * (k < MAIN ? factor : factor * root.scale);
+    if (threadIdx.x < 12) c.head[threadIdx.x] = ((const u32 *)f.state)[threadIdx.x];
+    Found *found = (Found *)(c.head + 12);
+    if (!compares) return;
+    double v[13] = {};
+    for (u32 k = threadIdx.x; k < c.samples; k += 256) {
+        Compared of;
+        of.take<MAIN, REST>(f, c, k);
+        const bool certain = k < c.certain;
+        for (int i = 0; i < 2; i++) {
+            const double w = of.wrong[i];
+            if (certain) v[4 + i] += w;
+            else { v[i] += w; v[2 + i] += w * w; v[6 + i] += of.exact[i]; }
+        }
+        v[certain ? 9 : 8] += of.is;
+        v[10] += of.lost;
+    }
+    add_block<11>(v);
+    if (threadIdx.x) return;
+    Squares all = Squares::none();
+    for (u32 b = 0; b < gridDim.x; b++) {
+        const volatile Squares &of = c.sum[b];
+        all.main += of.main; all.rest += of.rest; all.n += of.n; all.bad += of.bad;
+    }
+    *found = {{v[0], v[1]}, {v[2], v[3]}, {v[4], v[5]}, {v[6], v[7]}, {all.main, all.rest}, (double)all.n, (double)all.bad, v[8], v[9], v[10], 0};
+}
+#define VERDICT(name, MAIN, REST) \
+    extern "C" __global__ void __launch_bounds__(256) fmm_verdict_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c) { judge<MAIN, REST>(f, c); }
+VERDICT(velocity, 3, 0)
+VERDICT(gradient, 3, 9)
+VERDICT(potential, 1, 0)
+VERDICT(force, 1, 3)
+
+// The targets of the largest fields: of each of kCertain equal parts of what L2P wrote the largest. Launch: kCertain blocks of 256.
+extern "C" __global__ void __launch_bounds__(256) fmm_largest(const __grid_constant__ Fmm f, const __grid_constant__ Check c) {
+    const u32 all = f.state->written, from = (u32)((u64)blockIdx.x * all / kCertain), to = (u32)((u64)(blockIdx.x + 1) * all / kCertain);
+    Squares sum = Squares::none();
+    for (u32 k = from + threadIdx.x; k < max(to, from + 1) && k < all; k += 256) sum.add(c.size[k]);
+    sum = add_squares(sum);
+    if (threadIdx.x == 0) c.at[blockIdx.x] = sum.at;
 }
 
 #define SAMPLE_PARTICLES(name, REG, suffix, GRADIENT)                                                                                         \
     extern "C" __global__ void __launch_bounds__(256, 1) fmm_sample_particles_##name##suffix(const __grid_constant__ Fmm f, const __grid_constant__ Check c) { \
         using Sum = ParticleSum<double, GRADIENT>;                                                                                            \
-        sample<Particle<double>, Sum, 3, GRADIENT ? 9 : 0>(f, c, 2, [](Sum &sum, Vec<double> x, const Particle<double> &p) { add_particle<REG, REGULARIZED, GRADIENT>(sum, x, p); }); \
+        sample<Particle<double>, Sum>(f, c, [](Sum &sum, Vec<double> x, const Particle<double> &p) { add_particle<REG, REGULARIZED, GRADIENT>(sum, x, p); }); \
     }
 #define SAMPLE_SEGMENTS(name, REG, suffix, GRADIENT)                                                                                          \
     extern "C" __global__ void __launch_bounds__(256, 1) fmm_sample_segments_##name##suffix(const __grid_constant__ Fmm f, const __grid_constant__ Check c) { \
         using Sum = SegmentSum<double, GRADIENT>;                                                                                             \
-        sample<Segment<double>, Sum, 3, GRADIENT ? 9 : 0>(f, c, 1, [](Sum &sum, Vec<double> x, const Segment<double> &s) { add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s); }); \
+        sample<Segment<double>, Sum>(f, c, [](Sum &sum, Vec<double> x, const Segment<double> &s) { add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s); }); \
     }
 #define SAMPLE_CHARGES(suffix, GRADIENT)                                                                                                      \
     extern "C" __global__ void __launch_bounds__(256, 1) fmm_sample_charges##suffix(const __grid_constant__ Fmm f, const __grid_constant__ Check c) { \
         using Sum = ChargeSum<double, GRADIENT>;                                                                                              \
-        sample<Charge<double>, Sum, 1, GRADIENT ? 3 : 0>(f, c, 1, [](Sum &sum, Vec<double> x, const Charge<double> &q) { add_charge<GRADIENT>(sum, x, q); }); \
+        sample<Charge<double>, Sum>(f, c, [](Sum &sum, Vec<double> x, const Charge<double> &q) { add_charge<GRADIENT>(sum, x, q); }); \
     }
 #define BOTH(KIND, name, REG) KIND(name, REG, _f64, false) KIND(name, REG, _gradient_f64, true)
 

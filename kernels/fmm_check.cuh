@@ -1,121 +1,86 @@
-// Was the field good enough? What the exact sums at 32 sampled targets (fmm_check.cu) and the last block of L2P share.
+// Was the field good enough? What the exact sums at sampled targets and the verdict (fmm_check.cu) and L2P share.
 #pragma once
 #include "common.cuh"
 #include "fmm.cuh"
 
 namespace fmm {
 
-constexpr double kMostSize = 64; // of the mean square of the field over the sample's exact one
-constexpr u32 kMostSizes = 1024 + 4;
+constexpr u32 kCertain = 64; // targets of the largest fields, before the sampled ones where a verdict is looked at again
 
-// Squares at targets, of the field and of its gradient, and how many there are.
+// Squares at targets, of the field and of its gradient, how many targets have numbers and how many have none, and the target (in the
+// caller's array) of the largest square of all, which no number counts as.
 struct Squares {
-    double main, rest, n;
-    __device__ void add(const Squares &o) { main += o.main; rest += o.rest; n += o.n; }
+    double main, rest;
+    float largest;
+    u32 at, n, bad;
+
+    __device__ static Squares none() { return {0, 0, -1, 0, 0, 0}; }
+    __device__ void add(const Squares &o) {
+        main += o.main; rest += o.rest; n += o.n; bad += o.bad;
+        if (o.largest > largest) { largest = o.largest; at = o.at; }
+    }
     // Of all lanes; REST: whether there are gradients.
     template <int REST> __device__ void add_lanes() {
-        u32 count = (u32)n;
 #pragma unroll 1
         for (int d = 16; d; d >>= 1) {
-            main += __shfl_xor_sync(~0u, main, d);
-            if (REST) rest += __shfl_xor_sync(~0u, rest, d);
-            count += __shfl_xor_sync(~0u, count, d);
+            Squares o;
+            o.main = __shfl_xor_sync(~0u, main, d);
+            o.rest = REST ? __shfl_xor_sync(~0u, rest, d) : 0;
+            o.largest = __shfl_xor_sync(~0u, largest, d); o.at = __shfl_xor_sync(~0u, at, d);
+            o.n = __shfl_xor_sync(~0u, n, d); o.bad = __shfl_xor_sync(~0u, bad, d);
+            // Of equals the first in the caller's array, whatever the order.
+            if (o.largest == largest && o.at < at) at = o.at;
+            add(o);
         }
-        n = count;
     }
-    // One target's; where they are no numbers it does not count.
-    template <int MAIN, int REST> __device__ static Squares of(const double *v) {
-        Squares s{0, 0, 1};
+    // One target's.
+    template <int MAIN, int REST> __device__ static Squares of(const double *v, u32 at) {
+        double main = 0, rest = 0;
 #pragma unroll
-        for (int k = 0; k < MAIN + REST; k++) (k < MAIN ? s.main : s.rest) += v[k] * v[k];
-        return s.main < INFINITY && s.rest < INFINITY ? s : Squares{0, 0, 0};
+        for (int k = 0; k < MAIN + REST; k++) (k < MAIN ? main : rest) += v[k] * v[k];
+        if (main < INFINITY && rest < INFINITY) return {main, rest, (float)main, at, 1, 0};
+        return {0, 0, INFINITY, at, 0, 1};
     }
 };
 
 // Mirrors backend::cuda::fmm::check::CheckArg.
 struct Check {
-    double *partial; // [blocks][terms][32]
-    double *exact;   // [kinds][32][12] velocity and gradient, or potential and its gradient
-    u32 *ticket;     // [2] blocks that are done, of the sums and of L2P; zero between launches
-    u32 *head;       // host memory: the first 48 bytes of State, then two doubles
-    Squares *size;   // [kMostSizes] of what L2P wrote, sums of a warp's turn each
+    double *partial; // [rows][terms][samples] sums of some sources
+    double *exact;   // [kinds][samples][12] velocity and gradient, or potential and its gradient
+    u32 *at;         // [samples] the sampled targets in the caller's array
+    u32 *ticket;     // blocks of the verdict that are done; zero between launches
+    u32 *head;       // host memory: the first 48 bytes of State, then Found
+    Squares *sum;    // [blocks of the verdict] of `size`
+    Squares *size;   // of what L2P wrote, sums of a warp's turn each
+    u32 samples;     // a multiple of 32, or all targets
     u32 slot, kinds; // place of this kind of source; how many there are, 0: others are to come
+    u32 certain;     // of the samples are in `at` already: kCertain or 0
+    u32 seed, pad;
 };
-static_assert(sizeof(Check) == 48, "mirror of backend::cuda::fmm");
+static_assert(sizeof(Check) == 80 && sizeof(Squares) == 32, "mirrors of backend::cuda::fmm");
 
-// The exact field at the sampled targets, and where they are in the caller's array: a lane each.
-template <int F> struct Sample {
-    size_t at[32];
-    double exact[F][32];
-    // MAIN: numbers of the field, before those of the gradient. By one warp.
-    template <int MAIN> __device__ void take(const Fmm &f, const Check &c) {
-        const u32 lane = threadIdx.x & 31, m = f.tree[1].n, samples = min(m, 32u);
-        if (lane >= samples) return;
-        at[lane] = spread_over(lane, samples, m);
-#pragma unroll 1
-        for (u32 kind = 0; kind < c.kinds; kind++)
-#pragma unroll
-            for (int k = 0; k < F; k++) exact[k][lane] = (kind ? exact[k][lane] : 0) + c.exact[(kind * 32 + lane) * 12 + k];
-    }
+// What the host judges by: of field and gradient, where two. Mirrors backend::cuda::fmm::check::Found.
+struct Found {
+    double wrong[2], fourth[2]; // sums over the sampled targets of the squared differences and of their squares
+    double certain[2];          // of the squared differences at the targets of the largest fields
+    double exact[2];            // of the squared exact field at the sampled targets
+    double written[2];          // of the squared field over all targets
+    double targets, bad;        // how many have numbers, and how many none
+    double n, n_certain;        // sampled targets that were compared
+    double lost;                // targets without numbers that should have some
+    double pad;
 };
 
-// Relative error from the squares of the differences, of the exact field and of the written one over more targets: where far
-// more than the sample's, it may be written wrong, or rest on few close pairs and promise too little elsewhere.
-__device__ inline double relative(double wrong, double exact, double n, double written, double targets) {
-    if (wrong == 0) return 0;
-    if (!(wrong < INFINITY)) return INFINITY;
-    return sqrt(wrong / (targets > 0 ? fmin(written * n / targets, kMostSize * exact) : exact));
-}
-
-// Differences at the sampled targets and the squares of the exact field there, of a lane.
-template <int MAIN, int REST> __device__ __forceinline__ void compare(const Fmm &f, const Sample<MAIN + REST> &s, u32 lane, Squares &wrong, Squares &exact) {
-    if (lane >= min(f.tree[1].n, 32u)) return;
-    const size_t at = s.at[lane];
-    double v[MAIN + REST], e[MAIN + REST];
-#pragma unroll
-    for (int k = 0; k < MAIN + REST; k++) {
-        const void *from = k < MAIN ? f.out_main : f.out_gradient;
-        const size_t place = k < MAIN ? at * MAIN + k : at * REST + k - MAIN;
-        v[k] = f.out_is_f64 ? __ldcg((const double *)from + place) : (double)__ldcg((const float *)from + place);
-        e[k] = s.exact[k][lane];
-    }
-    exact = Squares::of<MAIN, REST>(e);
-    if (exact.n == 0) return;
-#pragma unroll
-    for (int k = 0; k < MAIN + REST; k++) { const double d = v[k] - e[k]; (k < MAIN ? wrong.main : wrong.rest) += d * d; }
-}
-
-// The head of the state to the host, with the errors of field and gradient at the sampled targets: NaN where nothing could
-// be compared. word: the thread's of the head; sizes: sums of squares of what was written. By all threads of the last block of L2P.
-template <int MAIN, int REST> __device__ __forceinline__ void verdict(const Fmm &f, const Check &c, const Sample<MAIN + REST> &sample, u32 word, bool compared, u32 sizes) {
-    __shared__ Squares s_written[8]; // a warp each
-    const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x / 32;
-    double *error = (double *)(c.head + 12);
-    if (threadIdx.x < 12) c.head[threadIdx.x] = word;
-    if (!compared) {
-        if (threadIdx.x < 2) error[threadIdx.x] = 0;
-        return;
-    }
-    Squares wrong{0, 0, 0}, exact{0, 0, 0}, sum{0, 0, 0};
-    if (warp) {
-#pragma unroll 1
-        for (u32 k = threadIdx.x - 32; k < sizes; k += blockDim.x - 32) sum.add({__ldcg(&c.size[k].main), __ldcg(&c.size[k].rest), __ldcg(&c.size[k].n)});
-        sum.add_lanes<REST>();
-        if (lane == 0) s_written[warp] = sum;
-    } else {
-        compare<MAIN, REST>(f, sample, lane, wrong, exact);
-        wrong.add_lanes<REST>();
-        exact.add_lanes<REST>();
-    }
-    __syncthreads();
-    if (threadIdx.x > (REST ? 1 : 0)) return;
-#pragma unroll 1
-    for (u32 w = 1; w < warps; w++) sum.add(s_written[w]);
-    const double none = __longlong_as_double(0x7ff8000000000000ll);
-    const bool rest = REST && threadIdx.x;
-    const double found = relative(rest ? wrong.rest : wrong.main, rest ? exact.rest : exact.main, exact.n, rest ? sum.rest : sum.main, sum.n);
-    error[threadIdx.x] = exact.n > 0 ? found : none;
-    if (!REST) error[1] = exact.n > 0 ? 0 : none;
+// Of the sampled targets from `first` on, number `k` is in part k of equal parts of the sorted targets, anywhere there.
+__device__ inline u32 chosen(u32 k, u32 first, u32 samples, u32 m, u64 seed) {
+    const u32 parts = samples - first, part = k - first;
+    if (parts >= m) return min(part, m - 1);
+    u64 z = seed + (part + 1) * 0x9e3779b97f4a7c15ull; // SplitMix64
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    z ^= z >> 31;
+    const u32 low = (u32)((u64)part * m / parts), high = (u32)((u64)(part + 1) * m / parts);
+    return low + (u32)((z >> 32) * (high - low) >> 32);
 }
 
 } // namespace fmm

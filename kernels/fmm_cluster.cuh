@@ -131,7 +131,7 @@ __device__ inline void cluster_cells(const Fmm &f, const Tree &t, ClusterTree &s
     const u32 begin = s.start[p.key << 3 * ((int)f.max_level - p.level)];
     t.begin[c] = begin; t.end[c] = begin + size; t.cell_key[c] = p.key; t.info[c] = info; t.child[c] = child;
     t.parent[c] = p.level ? s.place[p.parent()] - 1 : kNone;
-    if (blockIdx.y == 0) f.cell_core[c] = 0;
+    if (blockIdx.y == 0) f.cell_core[c] = f.cell_core[f.tree[0].cell_capacity + c] = 0;
 }
 
 // ITEMS points a thread; of each block `part`.

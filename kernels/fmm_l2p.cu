@@ -102,8 +102,7 @@ template <class T, int F> struct Shared {
     u32 begin[kMostLeaves], offset[kMostLeaves + 1], turn; // offset: targets of the leaves before
     u32 parts[kMostLeaves];                                // of the near field
     int level[kMostLeaves];                                // -1: not a leaf
-    T centre[kMostLeaves][3], inv[kMostLeaves];
-    Sample<F> sample;
+    T centre[kMostLeaves][3], low[kMostLeaves][3], inv[kMostLeaves]; // low: of the centre in f32; in f64 the origin of the points
 };
 
 // MAIN: fields of the first result (3 velocities, 1 potential); REST: of the second (9 or 3; 0: not wanted).
@@ -111,8 +110,8 @@ template <class T, int MAIN, int REST> struct L2p {
     static constexpr int F = MAIN + REST, P2 = 2 * MAIN;
     typedef Coefficients<T, F> Pair;
 
-    // Fills the tables of a block: fields of n degrees, potentials of `order`. By the warps between the first and the last.
-    static constexpr int kPreparing = kThreads - 64;
+    // Fills the tables of a block: fields of n degrees, potentials of `order`. By all warps but the first.
+    static constexpr int kPreparing = kThreads - 32;
     static __device__ void prepare(Shared<T, F> &s, int n, int order) {
         const Columns<T> &of = columns((T)0);
         const int first = pairs_below(n), begin = places_below(order);
@@ -188,12 +187,13 @@ template <class T, int MAIN, int REST> struct L2p {
     // A target as it lies in memory: what is asked for before the fields are ready, as far as registers go.
     struct Target {
         static constexpr int kEarly = F <= 4 ? F : 0;
-        Vec4<T> at;
+        Vec4<T> at, low; // low: f32 alone
         T near[F];
         u32 i, to;
         __device__ void load(const Fmm &f, u32 of, u32 parts) {
             i = of;
             at = ((const Vec4<T> *)f.tree[1].point)[i];
+            if (sizeof(T) == 4) low = Place<T>::low(f.tree[1])[i];
             to = f.tree[1].order[i];
             load_near<0, kEarly>(f, parts);
         }
@@ -215,14 +215,16 @@ template <class T, int MAIN, int REST> struct L2p {
     static __device__ Squares put(const Fmm &f, const Shared<T, F> &s, const Pair *e, int n, Target &t, int leaf, T unit, T slope) {
         const T inv = s.inv[leaf];
         t.template load_near<Target::kEarly, F>(f, s.parts[leaf]);
-        evaluate<T, F>(e, s.rise, s.grow, n, (t.at.x - s.centre[leaf][0]) * inv, (t.at.y - s.centre[leaf][1]) * inv, (t.at.z - s.centre[leaf][2]) * inv, t.near);
+        const T *c = s.centre[leaf], *l = s.low[leaf];
+        const auto of = [&](T x, T low, int k) { return (sizeof(T) == 8 ? (x - l[k]) - c[k] : (x - c[k]) + (low - l[k])) * inv; };
+        evaluate<T, F>(e, s.rise, s.grow, n, of(t.at.x, t.low.x, 0), of(t.at.y, t.low.y, 1), of(t.at.z, t.low.z, 2), t.near);
         const size_t to = t.to;
         double w[F];
 #pragma unroll
         for (int k = 0; k < MAIN; k++) w[k] = write(f.out_main, f.out_is_f64, f.accumulate, to * MAIN + k, t.near[k] * unit);
 #pragma unroll
         for (int k = 0; k < REST; k++) w[MAIN + k] = write(f.out_gradient, f.out_is_f64, f.accumulate, to * REST + k, t.near[MAIN + k] * slope);
-        return Squares::of<MAIN, REST>(w);
+        return Squares::of<MAIN, REST>(w, t.to);
     }
 
     // What a leaf is, by one thread each; the leaves' targets follow one another.
@@ -240,7 +242,8 @@ template <class T, int MAIN, int REST> struct L2p {
                     level = info_level(info); count = end - begin;
                     s.begin[k] = begin;
                     s.parts[k] = cells <= kPartCells ? f.state->near_parts[c] : 1;
-                    const T side = place_of_cell(root, level, key, s.centre[k]);
+                    const T side = place_of_cell(root, level, key, s.centre[k], s.low[k]);
+                    if (sizeof(T) == 8) for (int d = 0; d < 3; d++) s.low[k][d] = Place<T>::origin(root, d);
                     s.inv[k] = 1 / side;
                 }
             }
@@ -254,7 +257,6 @@ template <class T, int MAIN, int REST> struct L2p {
         extern __shared__ __align__(16) unsigned char memory[];
         __shared__ Shared<T, F> s;
         const u32 cells = f.state->level_begin[1][kLevels], flags = f.state->flags;
-        const u32 word = threadIdx.x < 12 ? ((const u32 *)f.state)[threadIdx.x] : 0; // of the head
         const Root root = f.state->root;
         const int tid = threadIdx.x, order = f.order, n = MAIN == 3 ? order - 1 : order;
         // Few cells: fewer leaves a block. A leaf's potentials become fields by all warps, two or one.
@@ -264,8 +266,8 @@ template <class T, int MAIN, int REST> struct L2p {
         // Where something was too small the host will enlarge it and try again.
         const u32 turns = flags ? 0 : (cells + leaves - 1) >> shift, blocks = max(1u, min(turns, gridDim.x));
         if (blockIdx.x >= blocks) return;
-        // Of many turns, some give the size that errors are relative to: a sum of each warp.
-        const u32 every = kWarps * turns / kMostSizes + 1;
+        // Sums of each warp's turn give the size that errors are relative to.
+        if (blockIdx.x == 0 && threadIdx.x == 0) f.state->written = kWarps * turns;
         const int pairs = column(n, n), room = (column(order, order) * P2 * (int)sizeof(T) + 15) / 16 * 16;
         T *a = (T *)(memory + group * room);
         // An odd number of 16 bytes from leaf to leaf: lanes of two leaves find their coefficients in different banks.
@@ -275,8 +277,7 @@ template <class T, int MAIN, int REST> struct L2p {
         // Velocity: strength / length^2 for particles, circulation / length for segments; potential: charge / length.
         const T unit = (T)f.normalization * (T)(f.kind == kParticle ? root.scale * root.scale : root.scale), slope = unit * (T)root.scale;
         if (tid == 0) s.offset[0] = 0;
-        if (tid >= kThreads - 32 && check.kinds && turns) s.sample.template take<MAIN>(f, check);
-        else if (tid >= 32 && tid < kThreads - 32) prepare(s, n, order);
+        if (tid >= 32) prepare(s, n, order);
         // The first turn is the block's own, others are taken by ticket.
 #pragma unroll 1
         for (u32 turn = blockIdx.x; turn < turns;) {
@@ -313,25 +314,24 @@ template <class T, int MAIN, int REST> struct L2p {
             const size_t row = (size_t)MAIN * f.stride * sizeof(T), begin = (size_t)after * leaves * row, end = (size_t)min(cells, (after + 1) * leaves) * row;
 #pragma unroll 1
             for (size_t at = begin + 128 * (size_t)tid; at < end; at += 128 * kThreads) fetch_ahead((const char *)f.local + at);
-            Squares squares{0, 0, 0};
+            Squares squares = Squares::none();
 #pragma unroll 1
             for (u32 k = tid; k < all;) {
                 squares.add(put(f, s, of(leaf), n, target, leaf, unit, slope));
                 k += kThreads;
                 if (k < all) { leaf = leaf_of(k); target.load(f, s.begin[leaf] + k - s.offset[leaf], s.parts[leaf]); }
             }
-            if (check.kinds && turn % every == 0) {
+            if (check.kinds) {
                 squares.add_lanes<REST>();
-                if ((tid & 31) == 0) check.size[turn / every * kWarps + tid / 32] = squares;
+                if ((tid & 31) == 0) check.size[turn * kWarps + tid / 32] = squares;
             }
             turn = after;
             __syncthreads();
         }
-        if (is_last(check.ticket + 1, blocks)) verdict<MAIN, REST>(f, check, s.sample, word, check.kinds && !flags, kWarps * ((turns + every - 1) / every));
     }
 };
 
-// Launch: 128 threads, any number of blocks, after the sample's sums; of at most `leaves` (a power of two up to 8) leaves at a time; dynamic shared memory:
+// Launch: 128 threads, any number of blocks; of at most `leaves` (a power of two up to 8) leaves at a time; dynamic shared memory:
 // min(4, leaves) times the potentials and `leaves` times the fields of a leaf.
 #define L2P(name, T, MAIN, REST, BLOCKS) \
     extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS) fmm_l2p_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c, int leaves) { L2p<T, MAIN, REST>::run(f, c, leaves); }

@@ -15,6 +15,7 @@ template <class T> struct Shared : Ranges {
     u32 taken[2][2][kThreads / 32]; // by two choices in turn
     u32 queued[512]; // which source a place of the queues holds, where pairs may need its place in f64
     u32 depth;
+    T per_limit; // corrections less than its inverse are left out; 0: none are
     u32 room, group; // length of the list of a group of leaves; the group or kNone
     u32 *list;
 };
@@ -39,14 +40,24 @@ template <class T, class P> struct Near {
     typename P::Record *buffer; // two queues, rings of 256 sources
     static constexpr int kTargets = P::kCoreTargets; // a thread
     Vec<T> me[kTargets]; bool is;
-    T box[6];
+    T box[6], from[3]; // from: f32: what places of a queue are relative to
     int targets, slots, group, groups;
     u32 first; // of the targets, in the order of the tree
     typename P::Sum sum[kTargets];
     u32 start[2], fill[2], turn = 0, listed;
     u64 pairs, core_pairs;
 
-    __device__ Near(const Fmm &f, Memory &s, typename P::Record *b) : f(f), s(s), buffer(b) {}
+    __device__ Near(const Fmm &f, Memory &s, typename P::Record *b) : f(f), s(s), buffer(b) {
+        if (threadIdx.x == 0) s.per_limit = per_limit(f);
+    }
+    // One over a part of the tolerance of the whole field, whose size the sampled targets tell.
+    static __device__ T per_limit(const Fmm &f) {
+        if (!(f.cull > 0)) return 0;
+        double squares = 0, n = 0;
+        for (u32 g = 0; g < f.state->exact_groups; g++) { squares += f.state->exact2[g]; n += f.state->exact_n[g]; }
+        const double limit = f.cull * sqrt(squares / n), most = sizeof(T) == 8 ? 1e200 : 1e30;
+        return limit * most > 1 ? (T)(1 / limit) : T(0);
+    }
 
     // Sums the first n sources of queue `q` and takes them out. Their places are free behind the next barrier.
     template <int FORM> __device__ void flush(int q, u32 n) {
@@ -76,7 +87,7 @@ template <class T, class P> struct Near {
 #pragma unroll
                 for (int k = 0; k < kTargets; k++) {
                     if constexpr (P::kExact && FORM != kDeficit)
-                        P::template add_exactly<FORM, REG>(sum[k], me[k], r, [&](Vec<double> &d, Vec<double> &h) { near.exact(b - near.buffer + j, k, d, h); });
+                        P::template add_exactly<FORM, REG>(sum[k], me[k], r, [&](Vec<double> &r1, Vec<double> &r2) { near.exact(b - near.buffer + j, k, r1, r2); });
                     else P::template add<FORM, REG>(sum[k], me[k], r);
                 }
             }
@@ -85,16 +96,39 @@ template <class T, class P> struct Near {
         }
     };
 
-    // From the middle of a queued segment to the thread's `k`-th target, and half of the segment, in f64.
-    __device__ void exact(u32 place, int k, Vec<double> &d, Vec<double> &h) const {
+    // From the ends of a queued segment to the thread's `k`-th target, in f64.
+    __device__ void exact(u32 place, int k, Vec<double> &r1, Vec<double> &r2) const {
         const Tree &source = f.tree[0], &target = f.tree[1];
         const Root &root = f.state->root;
         const u32 from = source.order[s.queued[place]], to = target.order[first + min((int)threadIdx.x - group * slots + k * slots, targets - 1)];
-        const Piece &piece = ((const Piece *)f.piece)[from];
-        double x[3];
-        for (int c = 0; c < 3; c++) x[c] = (input(target.x, target.x_is_f64, 3 * (size_t)to + c) - ((const double *)source.x)[3 * (size_t)from + c]) * root.scale;
-        d = {x[0], x[1], x[2]};
-        h = {piece.half[0] * root.scale, piece.half[1] * root.scale, piece.half[2] * root.scale};
+        const int *ends = f.connectivity + (size_t)f.ld * from;
+        const u32 is_f64 = f.inputs_are_f64 >> 2 & 1;
+        double a[3], b[3];
+        for (int c = 0; c < 3; c++) {
+            const double x = input(target.x, target.x_is_f64, 3 * (size_t)to + c);
+            a[c] = (x - input(f.points, is_f64, 3 * (size_t)(ends[0] - (int)f.index_base) + c)) * root.scale;
+            b[c] = (x - input(f.points, is_f64, 3 * (size_t)(ends[1] - (int)f.index_base) + c)) * root.scale;
+        }
+        r1 = {a[0], a[1], a[2]};
+        r2 = {b[0], b[1], b[2]};
+    }
+
+    // A point, its place relative to `from` in f32, so that differences of near ones keep their digits.
+    __device__ Vec4<T> placed(const Tree &t, u32 i, Vec4<T> p) const {
+        if constexpr (sizeof(T) == 4) {
+            const Vec4<T> low = Place<T>::low(t)[i];
+            p.x = Place<T>::relative(p.x, low.x, from[0]); p.y = Place<T>::relative(p.y, low.y, from[1]); p.z = Place<T>::relative(p.z, low.z, from[2]);
+        }
+        return p;
+    }
+    // Where it is, of target `i`; before any other is asked for `at` becomes what places are relative to.
+    __device__ void begin_at(u32 i) {
+        const Vec4<T> p = ((const Vec4<T> *)f.tree[1].point)[i];
+        from[0] = p.x; from[1] = p.y; from[2] = p.z;
+    }
+    __device__ Vec<T> target(u32 i) const {
+        const Vec4<T> p = placed(f.tree[1], i, ((const Vec4<T> *)f.tree[1].point)[i]);
+        return {p.x, p.y, p.z};
     }
 
     __device__ T distance2(const Vec4<T> &p) const {
@@ -154,7 +188,8 @@ template <class T, class P> struct Near {
                 b = strength[i];
             }
             const bool inside = valid && P::reaches(*this, a, b, (T)f.core_range);
-            const bool is_smooth = inside && s.group != kNone && P::smooth(s.smooth, a, b, f);
+            const bool is_smooth = inside && s.group != kNone && P::smooth(s.smooth, a, b, f, s.per_limit);
+            if (WHICH == kNearSources ? valid : WHICH == kFarSources && inside) a = placed(t, i, a);
             if constexpr (WHICH == kFarSources) { push<kDeficit>(inside, a, b); core_pairs += inside; continue; }
             // To the queues, or smooth ones to a queue and others to the list.
             const bool regular = inside && !is_smooth, choice[2] = {WHICH == kNearSources ? valid && !regular : is_smooth, regular};
@@ -192,7 +227,10 @@ template <class T, class P> struct Near {
     // Walks down the source tree to the leaves that hold a core that reaches the targets: kFarSources: those not near.
     template <int WHICH> __device__ void core_correction(int level, const int *place) {
         const Tree &src = f.tree[0];
-        const T range = (T)f.walk_range;
+        const T range = (T)f.walk_range, half_longest = f.cull > 0 ? (T)(0.5 * unordered(f.state->longest) * f.state->root.scale) : T(0);
+        const double per_limit = s.per_limit;
+        T origin[3];
+        for (int k = 0; k < 3; k++) origin[k] = Place<T>::origin(f.state->root, k);
         s.clear();
         if (threadIdx.x == 0) { s.stack[0] = 0; s.depth = f.state->level_begin[0][kLevels] > 0 && !info_leaf(src.info[0]); }
         __syncthreads();
@@ -205,12 +243,15 @@ template <class T, class P> struct Near {
                 const T side = cell_geometry(src, f.state->root, child, centre), half = side * (T)0.50001;
                 T d2 = 0;
                 for (int k = 0; k < 3; k++) {
-                    const T d = max(max(box[k] - centre[k] - half, centre[k] - half - box[3 + k]), (T)0);
+                    const T at = centre[k] + origin[k], d = max(max(box[k] - at - half, at - half - box[3 + k]), (T)0);
                     d2 += d * d;
                 }
                 const T reach = range * (T)f.cell_core[child];
                 const u32 info = src.info[child];
-                if (d2 < reach * reach) {
+                // Is the correction of any segment below large enough?
+                const double apart = max(sqrt(d2) - half_longest, (T)0);
+                const bool large = !(per_limit > 0) || 0.5 * f.cell_core[src.cell_capacity + child] * per_limit > apart * apart * apart;
+                if (large && d2 < reach * reach) {
                     inner = !info_leaf(info);
                     if (!inner) {
                         int other[3];
@@ -253,6 +294,7 @@ template <class T, class P> struct Near {
                 a = ((const Vec4<T> *)t.point)[i]; b = ((const Vec4<T> *)f.strength)[i];
                 unmorton(t.key[i] >> 3 * (f.max_level - ls), other);
                 take = P::reaches(*this, a, b, (T)f.core_range) && !near_leaf(other, ls, place, level);
+                a = placed(t, i, a);
             }
             push<kDeficit>(take, a, b); core_pairs += take;
         }

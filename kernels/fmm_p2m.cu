@@ -54,7 +54,7 @@ template <class T, int P, int NC> struct Round {
         Sources<T, P> of;
         T sum[kAtOnce<T, P, NC>][2 * Lanes<P>::way][33]; // [][entry][lane]
     };
-    T centre[3], inv;
+    T centre[3], inv, low[3]; // low: of the centre in f32; in f64 the origin of the points
     u32 cell, begin; // the leaf, its first source
 };
 
@@ -64,14 +64,19 @@ template <class T, int P, int NC> struct Shared {
     u32 turn;
 };
 
-// One source of a leaf, relative to its centre, into the round's arrays. Returns its core.
-template <class T, int P, int NC> __device__ T take(const Fmm &f, Round<T, P, NC> &r, u32 k, bool is, u32 per) {
+// One source of a leaf, relative to its centre, into the round's arrays. Returns its core and, of a segment, the product of circulation,
+// length and core.
+template <class T, int P, int NC> __device__ Pair<T> take(const Fmm &f, Round<T, P, NC> &r, u32 k, bool is, u32 per) {
     const int lane = threadIdx.x & 31;
-    T x = 0, y = 0, z = 0, q[3] = {0, 0, 0}, core = 0;
+    T x = 0, y = 0, z = 0, q[3] = {0, 0, 0}, core = 0, product = 0;
     if (is) {
         const u32 i = r.begin + (per == 1 ? k : k / per);
         const Vec4<T> p = ((const Vec4<T> *)f.tree[0].point)[i];
-        x = p.x; y = p.y; z = p.z;
+        if (sizeof(T) == 8) { x = (p.x - r.low[0]) - r.centre[0]; y = (p.y - r.low[1]) - r.centre[1]; z = (p.z - r.low[2]) - r.centre[2]; }
+        else {
+            const Vec4<T> low = Place<T>::low(f.tree[0])[i];
+            x = (p.x - r.centre[0]) + (low.x - r.low[0]); y = (p.y - r.centre[1]) + (low.y - r.low[1]); z = (p.z - r.centre[2]) + (low.z - r.low[2]);
+        }
         if (NC == 1) q[0] = p.w;
         else {
             const Vec4<T> v = ((const Vec4<T> *)f.strength)[i];
@@ -79,11 +84,16 @@ template <class T, int P, int NC> __device__ T take(const Fmm &f, Round<T, P, NC
             q[0] = v.x; q[1] = v.y; q[2] = v.z;
             if (f.kind == kSegment) {
                 const T at = (T)f.gauss[k % per], w = (T)f.gauss[16 + k % per] * v.w;
-                x += at * v.x; y += at * v.y; z += at * v.z;
+                if (sizeof(T) == 8) { // both ends
+                    q[0] = T(0.5) * (v.x - p.x); q[1] = T(0.5) * (v.y - p.y); q[2] = T(0.5) * (v.z - p.z);
+                    x += q[0]; y += q[1]; z += q[2];
+                }
+                if (f.cull > 0) product = T(2) * fabs(v.w) * core * sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2]);
+                x += at * q[0]; y += at * q[1]; z += at * q[2];
                 q[0] *= w; q[1] *= w; q[2] *= w;
             }
         }
-        x = (x - r.centre[0]) * r.inv; y = (y - r.centre[1]) * r.inv; z = (z - r.centre[2]) * r.inv;
+        x *= r.inv; y *= r.inv; z *= r.inv;
     }
     r.of.z[lane] = z; r.of.r2[lane] = x * x + y * y + z * z;
 #pragma unroll
@@ -95,7 +105,7 @@ template <class T, int P, int NC> __device__ T take(const Fmm &f, Round<T, P, NC
         const T k = (T)(0.5 / (m + 1)), u = k * x, v = k * y;
         a = {u * a.c - v * a.s, u * a.s + v * a.c};
     }
-    return core;
+    return {core, product};
 }
 
 // Adds the `count` sources of a round to a lane's sums.
@@ -145,11 +155,11 @@ template <class T, int P, int NC, int MEMBERS> __device__ void put(const Round<T
     for (int d = 0; d < some; d++) for (int k = P * P + worker; k < stride; k += 32 * MEMBERS) out[d * stride + k] = 0;
 }
 
-// The largest core of every cell above: a maximum does not depend on the order. Whoever put a larger one there goes on upwards.
-__device__ inline void raise_core(const Fmm &f, u32 cell, double core) {
+// The largest core (or product) of every cell above: a maximum does not depend on the order. Whoever put a larger one there goes on upwards.
+__device__ inline void raise_core(const Fmm &f, double *largest, u32 cell, double core) {
     const u64 bits = (u64)__double_as_longlong(core);
     for (; cell != kNone; cell = f.tree[0].parent[cell])
-        if (atomicMax((u64 *)f.cell_core + cell, bits) >= bits) return;
+        if (atomicMax((u64 *)largest + cell, bits) >= bits) return;
 }
 
 // What is known of a cell; asked for before it is needed.
@@ -184,13 +194,14 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
         if (!kEarly) { cell.load(t, c); root = f.state->root; }
         if (info_leaf(cell.info)) {
             const u32 total = (cell.end - cell.begin) * per;
-            T centre[3];
-            const T inv = 1 / place_of_cell(root, info_level(cell.info), cell.key, centre);
-            if (lane < 3) own.centre[lane] = lane == 0 ? centre[0] : lane == 1 ? centre[1] : centre[2];
+            T centre[3], low[3];
+            const T inv = 1 / place_of_cell(root, info_level(cell.info), cell.key, centre, low);
+            if (sizeof(T) == 8) for (int k = 0; k < 3; k++) low[k] = Place<T>::origin(root, k);
+            if (lane < 3) { own.centre[lane] = lane == 0 ? centre[0] : lane == 1 ? centre[1] : centre[2]; own.low[lane] = lane == 0 ? low[0] : lane == 1 ? low[1] : low[2]; }
             if (lane == 3) own.inv = inv;
             if (lane == 4) { own.cell = c; own.begin = cell.begin; }
             const u32 share = (total + members - 1) / members, chunk = min((share + L::groups - 1) / L::groups * L::groups, (u32)L::sources);
-            T sum[NC][2 * L::way], core = 0;
+            T sum[NC][2 * L::way], core = 0, product = 0;
 #pragma unroll
             for (int d = 0; d < NC; d++)
 #pragma unroll
@@ -198,7 +209,9 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
             for (u32 base = member * chunk; base < total; base += members * chunk) {
                 const u32 k = base + lane, count = min(chunk, total - base);
                 __syncwarp();
-                core = max(core, take<T, P, NC>(f, own, k, lane < count, per));
+                const Pair<T> of = take<T, P, NC>(f, own, k, lane < count, per);
+                core = max(core, of.c);
+                product = max(product, of.s);
                 __syncwarp();
                 add<T, P, NC>(s, own, count, sum);
             }
@@ -220,8 +233,9 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
                 else put<T, P, NC, 1>(&own, out + first * stride, stride);
             }
             if (NC == 3 && f.regularization) {
-                for (int d = 16; d; d >>= 1) core = max(core, __shfl_xor_sync(~0u, core, d));
-                if (lane == 0 && core > 0) raise_core(f, c, (double)core);
+                for (int d = 16; d; d >>= 1) { core = max(core, __shfl_xor_sync(~0u, core, d)); product = max(product, __shfl_xor_sync(~0u, product, d)); }
+                if (lane == 0 && core > 0) raise_core(f, f.cell_core, c, (double)core);
+                if (lane == 0 && product > 0) raise_core(f, f.cell_core + t.cell_capacity, c, (double)product);
             }
         } else if (c == 0) { // Nobody reads the root's expansion: M2L takes it for the sources that are not there.
 #pragma unroll 1

@@ -43,6 +43,10 @@ template <bool FEW, class T, class P> __device__ void sum_leaf(Near<T, P> &n, u3
     int place[3];
     unmorton(t.cell_key[cell], place);
     u32 begin = t.begin[cell], end = t.end[cell];
+    if ((double)(end - begin) * f.tree[0].n >= 2e9) {
+        s.collect_near(f, level);
+        if (s.too_dense(f, end - begin)) return;
+    }
     if constexpr (FEW) {
         const u32 size = max((end - begin + parts - 1) / parts, 4u);
         begin = min(begin + part * size, end);
@@ -52,10 +56,8 @@ template <bool FEW, class T, class P> __device__ void sum_leaf(Near<T, P> &n, u3
     const u32 rounds = rounds_of(n, end - begin), size = (end - begin + rounds - 1) / rounds;
     for (u32 from = begin; from < end; from += size) {
         n.first = from;
-        n.share_out(min(end - from, size), [&](int i) {
-            const Vec4<T> p = ((const Vec4<T> *)t.point)[from + i];
-            return Vec<T>{p.x, p.y, p.z};
-        });
+        n.begin_at(from);
+        n.share_out(min(end - from, size), [&](int i) { return n.target(from + i); });
         n.measure(from, from + n.targets);
         n.near_field(level);
         if (s.group != kNone) n.correct_listed(level, place);

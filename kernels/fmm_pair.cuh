@@ -63,7 +63,7 @@ template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
         const T reach = range * p.w;
         return near.distance2(p) < reach * reach;
     }
-    static __device__ bool smooth(const Group<T> &g, const Vec4<T> &p, const Vec4<T> &, const Fmm &f) {
+    static __device__ bool smooth(const Group<T> &g, const Vec4<T> &p, const Vec4<T> &, const Fmm &f, T) {
         const T x = g.centre[0] - p.x, y = g.centre[1] - p.y, z = g.centre[2] - p.z, d2 = fma(x, x, fma(y, y, times(z, z))), c2 = times(p.w, p.w);
         return interpolates<T>(g, d2, d2, c2, fmax(c2, d2), f.smooth_power, T(f.smooth_limit));
     }
@@ -79,7 +79,7 @@ template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
     }
 };
 
-// p: midpoint and core radius; q: half of the vector from P1 to P2, circulation.
+// p: middle and core radius; q: half of the vector from P1 to P2, circulation. In f64 P1 and P2 in place of middle and half.
 template <class T, bool GRADIENT> struct SegmentOnTarget {
     typedef Segment<T> Record;
     typedef SegmentSum<T, GRADIENT> Sum;
@@ -87,10 +87,20 @@ template <class T, bool GRADIENT> struct SegmentOnTarget {
     static constexpr bool kHasCore = true, kHasStrength = true, kExact = sizeof(T) == 4;
     static constexpr int kCoreTargets = GRADIENT ? 1 : 2;
     static WFMM_DEVICE Record make(int reg, const Vec4<T> &p, const Vec4<T> &q) {
+        const Vec<T> h = half(p, q);
         Record r{p.x - q.x, p.y - q.y, p.z - q.z, q.w, p.x + q.x, p.y + q.y, p.z + q.z, 0};
-        if (q.x == 0 && q.y == 0 && q.z == 0) { r.circulation = 0; r.x2 = r.x1 + 1; return r; }
-        r.core = segment_core<T>(reg, p.w, 4 * (q.x * q.x + q.y * q.y + q.z * q.z));
+        if (sizeof(T) == 8) r = {p.x, p.y, p.z, q.w, q.x, q.y, q.z, 0};
+        if (h.x == 0 && h.y == 0 && h.z == 0) { r.circulation = 0; r.x2 = r.x1 + fabs(r.x1) + 1; return r; }
+        r.core = segment_core<T>(reg, p.w, 4 * (h.x * h.x + h.y * h.y + h.z * h.z));
         return r;
+    }
+    static WFMM_DEVICE Vec<T> half(const Vec4<T> &p, const Vec4<T> &q) {
+        if (sizeof(T) == 4) return {q.x, q.y, q.z};
+        return {T(0.5) * (q.x - p.x), T(0.5) * (q.y - p.y), T(0.5) * (q.z - p.z)};
+    }
+    static WFMM_DEVICE Vec<T> middle(const Vec4<T> &p, const Vec4<T> &q) {
+        if (sizeof(T) == 4) return {p.x, p.y, p.z};
+        return {T(0.5) * (q.x + p.x), T(0.5) * (q.y + p.y), T(0.5) * (q.z + p.z)};
     }
     template <int FORM, int REG> static WFMM_DEVICE void add(Sum &sum, Vec<T> x, const Record &r) {
         add_segment<FORM == kSingular ? NONE : REG, FORM == kDeficit ? DEFICIT : REGULARIZED, GRADIENT>(sum, x, r);
@@ -99,32 +109,51 @@ template <class T, bool GRADIENT> struct SegmentOnTarget {
     template <int FORM, int REG, class F> static WFMM_DEVICE void add_exactly(Sum &sum, Vec<T> x, const Record &r, const F &places) {
         const auto exact = [&](SegmentPair<T> &g) {
             if (!g.too_coarse()) return;
-            Vec<double> d, h;
-            places(d, h);
-            g.set(d, h);
+            Vec<double> r1, r2;
+            places(r1, r2);
+            g.set(r1, r2);
         };
         add_segment<FORM == kSingular ? NONE : REG, REGULARIZED, GRADIENT>(sum, x, r, exact);
     }
     // The core acts near the whole line: by the distance from the middle of the box, less the box's radius.
     template <class N> static __device__ bool reaches(const N &near, const Vec4<T> &p, const Vec4<T> &q, T range) {
         const T *b = near.box;
-        const Vec<T> d{T(0.5) * (b[0] + b[3]) - p.x, T(0.5) * (b[1] + b[4]) - p.y, T(0.5) * (b[2] + b[5]) - p.z}, h{q.x, q.y, q.z};
-        const Vec<T> half{b[3] - b[0], b[4] - b[1], b[5] - b[2]}, c = cross(d, h);
-        const T h2 = dot(h, h), radius = T(0.5) * sqrt(dot(half, half));
+        const Vec<T> m = middle(p, q), h = half(p, q);
+        const Vec<T> d{T(0.5) * (b[0] + b[3]) - m.x, T(0.5) * (b[1] + b[4]) - m.y, T(0.5) * (b[2] + b[5]) - m.z};
+        const Vec<T> side{b[3] - b[0], b[4] - b[1], b[5] - b[2]}, c = cross(d, h);
+        const T h2 = dot(h, h), radius = T(0.5) * sqrt(dot(side, side));
         if (!(h2 > 0) || p.w == 0) return false;
-        const T reach = range * p.w + radius;
-        return dot(c, c) < reach * reach * h2;
+        const T reach = range * p.w + radius, c2 = dot(c, c);
+        return c2 < reach * reach * h2 && counts(near.f, near.s.per_limit, p.w, q.w, sqrt(h2), sqrt(dot(d, d)) - radius, sqrt(c2 / h2) - radius);
+    }
+    // Is the correction large enough for the field as a whole, anywhere at a distance of so much and more from the segment's middle and
+    // its line? Of a segment of length l it is at most Γ l/r² (ρ/r)(1 - F) where r is not small, and ρ (1 - F) at most half a core.
+    static __device__ bool counts(const Fmm &f, T per_limit, T core, T circulation, T half, T apart, T beside) {
+        const T r = apart - half;
+        if (!(per_limit > 0) || !(r > 0)) return true;
+        T width = T(0.5) * core;
+        if (f.smooth_power && beside > core) {
+            const T k = core / beside, k2 = k * k; // 1 - F is at most k² (Scully) or k⁴/2 (Vatistas)
+            width = fmin(width, beside * (f.smooth_power == 2 ? k2 : T(0.5) * k2 * k2));
+        }
+        return fabs(circulation) * T(2) * half * width * per_limit > r * r * r;
     }
     // Smooth over the distance to the segment, and over that to its line or the core, which acts along all of it.
-    static __device__ bool smooth(const Group<T> &g, const Vec4<T> &p, const Vec4<T> &q, const Fmm &f) {
-        const Vec<T> d{g.centre[0] - p.x, g.centre[1] - p.y, g.centre[2] - p.z}, h{q.x, q.y, q.z};
+    static __device__ bool smooth(const Group<T> &g, const Vec4<T> &p, const Vec4<T> &q, const Fmm &f, T per_limit) {
+        const Vec<T> m = middle(p, q), h = half(p, q), d{g.centre[0] - m.x, g.centre[1] - m.y, g.centre[2] - m.z};
         const T h2 = fma(h.x, h.x, fma(h.y, h.y, times(h.z, h.z))), dh = fma(d.x, h.x, fma(d.y, h.y, times(d.z, h.z)));
         const T along = fmin(fmax(dh / h2, T(-1)), T(1));
         const Vec<T> e{fma(-along, h.x, d.x), fma(-along, h.y, d.y), fma(-along, h.z, d.z)};
         const Vec<T> c{fma(d.y, h.z, -times(d.z, h.y)), fma(d.z, h.x, -times(d.x, h.z)), fma(d.x, h.y, -times(d.y, h.x))};
         const T far2 = fma(e.x, e.x, fma(e.y, e.y, times(e.z, e.z))), line2 = fma(c.x, c.x, fma(c.y, c.y, times(c.z, c.z))) / h2;
         const T c2 = times(p.w, p.w), wide2 = fmax(c2, line2);
-        return interpolates<T>(g, fmin(far2, wide2), far2, c2, wide2, f.smooth_power, T(f.smooth_limit));
+        // Its own tolerance, or what the field as a whole bears.
+        T limit = T(f.smooth_limit);
+        if (per_limit > 0) {
+            const T share = T(f.smooth_share) * far2 / (fabs(q.w) * sqrt(h2) * per_limit);
+            if (share > 1) limit = times(limit, times(share, share));
+        }
+        return interpolates<T>(g, fmin(far2, wide2), far2, c2, wide2, f.smooth_power, limit);
     }
     template <class L> static __device__ void choose(int reg, L &&loop) {
         switch (reg) {

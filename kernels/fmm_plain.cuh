@@ -37,8 +37,12 @@ template <class T, class P> struct Plain {
     };
     const Fmm &f;
     Shared &s;
-    Record *buffer; // two tiles of sources
+    Record *buffer; // two tiles of sources; f32: and two of the low digits of their places
     u32 range;      // where the search for the next sources begins
+    T from[3];      // what the places of a tile are relative to, in f32
+
+    static constexpr bool kLow = sizeof(T) == 4;
+    __device__ Vec4<T> *low(int half) const { return (Vec4<T> *)(buffer + 2 * kTile) + half * kTile; }
 
     // Begins to fetch a tile of sources.
     __device__ void fetch(u32 base, int half) {
@@ -54,12 +58,27 @@ template <class T, class P> struct Plain {
                 copy_16(to + b, point + b);
                 if (P::kHasStrength) copy_16(to + sizeof(Vec4<T>) + b, strength + b);
             }
+            if (kLow) copy_16(low(half) + i, Place<T>::low(f.tree[0]) + source);
         }
         copies_made();
     }
 
+    // The places of those that the thread has fetched, relative to `from`: differences of near ones keep their digits.
+    __device__ void place(u32 base, int half) {
+        const u32 lane = threadIdx.x & 31, high = s.high;
+#pragma unroll 1
+        for (u32 i = threadIdx.x; i < kTile && base + i - lane < high; i += kThreads) {
+            if (base + i >= high) break;
+            const Vec4<T> l = low(half)[i];
+            Record &r = buffer[half * kTile + i];
+            r.x = Place<T>::relative(r.x, l.x, from[0]); r.y = Place<T>::relative(r.y, l.y, from[1]); r.z = Place<T>::relative(r.z, l.z, from[2]);
+        }
+    }
+
     // Adds the sources of the collected ranges to targets from .. from + n, K of them a thread: threads `slot` + K groups.
-    template <int K> __device__ void sum(u32 from, u32 n) {
+    template <int K> __device__ void sum(u32 first, u32 n) {
+        const Vec4<T> *const point = (const Vec4<T> *)f.tree[1].point;
+        if (kLow) { const Vec4<T> p = point[first]; from[0] = p.x; from[1] = p.y; from[2] = p.z; }
         const u32 slots = (n + K - 1) / K, groups = kThreads / slots, group = threadIdx.x / slots, slot = threadIdx.x - group * slots;
         const u32 low = s.low, high = s.high;
         Vec<T> x[K];
@@ -68,14 +87,20 @@ template <class T, class P> struct Plain {
         fetch(low, 0);
 #pragma unroll
         for (int k = 0; k < K; k++) {
-            const Vec4<T> p = ((const Vec4<T> *)f.tree[1].point)[from + min(slot + k * slots, n - 1)];
+            const u32 i = first + min(slot + k * slots, n - 1);
+            const Vec4<T> p = point[i];
             x[k] = {p.x, p.y, p.z};
+            if (kLow) {
+                const Vec4<T> l = Place<T>::low(f.tree[1])[i];
+                x[k] = {Place<T>::relative(p.x, l.x, from[0]), Place<T>::relative(p.y, l.y, from[1]), Place<T>::relative(p.z, l.z, from[2])};
+            }
 #pragma unroll
             for (int c = 0; c < P::Sum::terms; c++) sum[k].sum[c] = 0;
         }
         for (u32 base = low, half = 0; base < high; base += kTile, half ^= 1) {
             fetch(base + kTile, half ^ 1);
             copies_arrived<1>();
+            if (kLow) place(base, half);
             __syncthreads();
             if (group < groups) {
                 const Record *tile = buffer + half * kTile;
@@ -89,7 +114,7 @@ template <class T, class P> struct Plain {
             }
             __syncthreads();
         }
-        store<K>(sum, from, n, slots, groups);
+        store<K>(sum, first, n, slots, groups);
     }
 
     // Adds up what the threads of a target have, in one order: that of target k slots + slot is in K sums of thread group slots + slot.
@@ -198,7 +223,7 @@ template <class T, class P> struct Plain {
         s.collect_near(f, level);
         const u32 total = s.total(), size = max((max(usual, total) + parts - 1) / parts, 1u);
         const u32 used = max((total + size - 1) / size, 1u);
-        if (part >= used) return;
+        if (part >= used || s.too_dense(f, end - begin)) return;
         if (threadIdx.x == 0) {
             s.low = min(part * size, total); s.high = min(s.low + size, total);
             s.to = (T *)f.field + (used > 1 ? (1 + part) * (size_t)t.n * P::kFields : 0);

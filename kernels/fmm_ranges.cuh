@@ -80,6 +80,14 @@ struct Ranges {
         if (threadIdx.x == 0) for (int l = 0; l <= level; l++) { ancestor[l] = cell; if (l < level) cell = l + 1 < level ? t.parent[cell] : 0; }
     }
 
+    // Do these sources at so many targets make more pairs than a direct sum of all is worth? Coincident points are one leaf, and one block's.
+    __device__ bool too_dense(const Fmm &f, u32 targets) const {
+        const double pairs = (double)total() * targets;
+        if (pairs < 2e9 || pairs * 64 < (double)f.tree[0].n * f.tree[1].n) return false;
+        if (threadIdx.x == 0) atomicOr(&f.state->flags, kDense);
+        return true;
+    }
+
     // The leaves beside the target leaf, and the leaves beside its ancestors.
     __device__ void collect_near(const Fmm &f, int level) {
         const Tree &src = f.tree[0];

@@ -235,7 +235,7 @@ __device__ inline void put_cell(const Fmm &f, const Tree &t, SmallCells &s, u32 
     } else info |= 1u << 5;
     t.begin[c] = begin; t.end[c] = end; t.cell_key[c] = p.key; t.info[c] = info; t.child[c] = child;
     t.parent[c] = p.level ? s.place[p.parent()] - 1 : kNone;
-    if (blockIdx.y == 0) f.cell_core[c] = 0;
+    if (blockIdx.y == 0) f.cell_core[c] = f.cell_core[f.tree[0].cell_capacity + c] = 0;
     else atomicAdd(&s.bin[p.level * 8 + octant], 1u);
 }
 

@@ -314,7 +314,7 @@ extern "C" __global__ void __launch_bounds__(256) fmm_links(const __grid_constan
             info |= mask << 16;
         }
         t.info[c] = info;
-        if (blockIdx.y == 0) f.cell_core[c] = 0;
+        if (blockIdx.y == 0) f.cell_core[c] = f.cell_core[t.cell_capacity + c] = 0;
         if (blockIdx.y == 1) atomicAdd(&bins[level * 8 + octant], 1u);
     }
     __syncthreads();

@@ -68,14 +68,21 @@ template <class V> __device__ inline u32 lower_bound(const V *a, u32 low, u32 hi
     return low;
 }
 
-// The caller's point `from`, scaled; of the sources with its core and strength.
+// The caller's point `from`, as Place says; of the sources with its core and strength. A segment is its middle and half of its
+// vector, in f64 both its ends.
 template <class T> struct Sorted {
-    Vec4<T> p, q;
+    Vec4<T> p, q, low;
     __device__ Sorted(const Fmm &f, int tree, u32 from, const Root &r) {
         const Tree &t = f.tree[tree];
+        const bool ends = sizeof(T) == 8 && tree == 0 && f.kind == kSegment;
+        const int *pair = ends ? f.connectivity + (size_t)f.ld * from : nullptr;
         double x[3];
-        for (int k = 0; k < 3; k++) x[k] = (input(t.x, t.x_is_f64, 3 * (size_t)from + k) - r.origin[k]) * r.scale;
+        for (int k = 0; k < 3; k++) {
+            x[k] = ends ? input(f.points, f.inputs_are_f64 >> 2 & 1, 3 * (size_t)(pair[0] - (int)f.index_base) + k) : input(t.x, t.x_is_f64, 3 * (size_t)from + k);
+            x[k] = (sizeof(T) == 8 ? x[k] : x[k] - r.origin[k]) * r.scale;
+        }
         p = {(T)x[0], (T)x[1], (T)x[2], (T)0};
+        low = {(T)(x[0] - p.x), (T)(x[1] - p.y), (T)(x[2] - p.z), (T)0};
         q = {0, 0, 0, 0};
         if (tree) return;
         if (f.kind == kCharge) p.w = (T)input(f.strength_in, f.inputs_are_f64 & 1, from);
@@ -89,11 +96,17 @@ template <class T> struct Sorted {
             const Piece piece = ((const Piece *)f.piece)[from];
             p.w = (T)(piece.core * r.scale);
             q = {(T)(piece.half[0] * r.scale), (T)(piece.half[1] * r.scale), (T)(piece.half[2] * r.scale), (T)piece.circulation};
+            if (ends) {
+                const size_t b = 3 * (size_t)(pair[1] - (int)f.index_base);
+                const u32 is_f64 = f.inputs_are_f64 >> 2 & 1;
+                q.x = (T)(input(f.points, is_f64, b) * r.scale); q.y = (T)(input(f.points, is_f64, b + 1) * r.scale); q.z = (T)(input(f.points, is_f64, b + 2) * r.scale);
+            }
         }
     }
     // As point i of the sorted ones.
     __device__ void put(const Fmm &f, int tree, u32 i) const {
         ((Vec4<T> *)f.tree[tree].point)[i] = p;
+        if (sizeof(T) == 4) ((Vec4<T> *)f.tree[tree].point)[f.tree[tree].n + i] = low;
         if (tree == 0 && f.kind != kCharge) ((Vec4<T> *)f.strength)[i] = q;
     }
 };

@@ -77,18 +77,23 @@ template <class T> WFMM_DEVICE bool off_line(T p, T c2) { return roughly_less(fm
 template <class T> struct SegmentPair {
     Vec<T> r1, r2, c;
     T n1, n2, inner, c2;
+    bool is_off = false; // the line, as double precision has found
     WFMM_DEVICE SegmentPair(Vec<T> x, const Segment<T>& s)
         : r1{x.x - s.x1, x.y - s.y1, x.z - s.z1}, r2{x.x - s.x2, x.y - s.y2, x.z - s.z2}, c(cross(r1, r2)),
           n1(square(r1)), n2(square(r2)), inner(dot(r1, r2)), c2(square(c)) {}
 
-    // Takes r1 = d + h, r2 = d - h, and C = 2 h × d, from better numbers.
-    WFMM_DEVICE void set(Vec<double> d, Vec<double> h) {
-        const Vec<double> e = {2 * h.x, 2 * h.y, 2 * h.z}, n = cross(e, d);
-        r1 = {T(d.x + h.x), T(d.y + h.y), T(d.z + h.z)};
-        r2 = {T(d.x - h.x), T(d.y - h.y), T(d.z - h.z)};
+    // Takes r1 and r2 from better numbers, as double precision sums do: what is on the line there is on it here.
+    WFMM_DEVICE void set(Vec<double> a, Vec<double> b) {
+        Vec<double> n = cross(a, b);
+        is_off = off_line(square(a) * square(b), square(n));
+        if (!is_off) n = {0, 0, 0};
+        r1 = {T(a.x), T(a.y), T(a.z)};
+        r2 = {T(b.x), T(b.y), T(b.z)};
         c = {T(n.x), T(n.y), T(n.z)};
         n1 = square(r1); n2 = square(r2); inner = dot(r1, r2); c2 = square(c);
     }
+    // Whether it adds anything.
+    WFMM_DEVICE bool counts() const { return is_off || off_line(n1 * n2, c2); }
     // Is single precision too coarse? C loses r/ρ of its digits beside the segment, and all of r at 2^-13 box widths some eleven bits.
     WFMM_DEVICE bool too_coarse() const {
         return (is_negative(inner) && c2 < n1 * n2 * T(0x1p-8)) || fmin(n1, n2) < Real<T>::box * Real<T>::box * T(0x1p-26);
@@ -140,7 +145,7 @@ template <int REG, int PART, class T> WFMM_DEVICE T segment_weight(const Segment
             else factor = segment_factor<REG>(g.c2, core);
             weight = (i1 + i2) * (above * rcp_of(below)) * factor;
         }
-        return off_line(g.n1 * g.n2, g.c2) ? weight : T(0);
+        return g.counts() ? weight : T(0);
     }
 }
 
@@ -185,7 +190,7 @@ template <int REG, int PART, class T, class Exact> WFMM_DEVICE void add_segment_
         across = -fma(h, hh, f * m);
     }
     T k = s.circulation;
-    if (!off_line(g.n1 * g.n2, g.c2)) k = 0;
+    if (!g.counts()) k = 0;
     value *= k;
     const Vec<T> cl = cross(g.c, l);
     const Vec<T> slope = {k * fma(along, l.x, across * cl.x), k * fma(along, l.y, across * cl.y), k * fma(along, l.z, across * cl.z)};

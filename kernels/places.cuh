@@ -22,19 +22,18 @@ struct Places {
     const Frame* frame;
     long long ld, base, first; // the first target, where there is no order
 
-    // From the middle of segment `source` to target `target`, and half of the segment, in the frame's lengths.
-    WFMM_DEVICE void exact(int source, int target, Vec<double>& d, Vec<double>& h) const {
+    // From the ends of segment `source` to target `target`, in the frame's lengths.
+    WFMM_DEVICE void exact(int source, int target, Vec<double>& r1, Vec<double>& r2) const {
         const long long a = 3ll * (connectivity[ld * source] - base), b = 3ll * (connectivity[ld * source + 1] - base);
         const long long t = 3ll * (order ? order[target] : first + target);
         const double scale = frame->scale;
-        double to[3], half[3];
+        double first[3], second[3];
         for (int c = 0; c < 3; c++) {
-            const double p = points[a + c], q = points[b + c];
-            to[c] = (position[t + c] - 0.5 * (p + q)) * scale;
-            half[c] = 0.5 * (q - p) * scale;
+            first[c] = (position[t + c] - points[a + c]) * scale;
+            second[c] = (position[t + c] - points[b + c]) * scale;
         }
-        d = {to[0], to[1], to[2]};
-        h = {half[0], half[1], half[2]};
+        r1 = {first[0], first[1], first[2]};
+        r2 = {second[0], second[1], second[2]};
     }
 };
 static_assert(sizeof(Places) == 80, "mirror of backend::cuda::direct");

@@ -107,6 +107,9 @@ codes! {
 
 /// `flags` of a plan: results are added to the output arrays instead of overwriting them.
 pub const WFMM_FLAG_ACCUMULATE: u64 = 1;
+/// `flags` of a plan: the same inputs give the same bits, whatever the number of threads, the load of the machine and
+/// what the plan or the process did before; per instruction set and per device model.
+pub const WFMM_FLAG_REPRODUCIBLE: u64 = 2;
 
 /// The smallest tolerance that single precision is promised to hold.
 pub const WFMM_TOLERANCE_MIN_F32: f64 = 5e-6;
@@ -258,6 +261,7 @@ pub struct PlanOptions {
     pub normalization: f64,
     pub core_radius: f64,
     pub accumulate: bool,
+    pub reproducible: bool,
     pub plane: Option<Plane>,
 }
 
@@ -303,10 +307,11 @@ impl PlanOptions {
             normalization: finite("normalization", o.normalization)?,
             core_radius: radius(o.core_radius)?,
             accumulate: o.flags & WFMM_FLAG_ACCUMULATE != 0,
+            reproducible: o.flags & WFMM_FLAG_REPRODUCIBLE != 0,
             plane: plane(o)?,
         };
         only_what_is_built(o)?;
-        no_unknown_flags(o.flags, WFMM_FLAG_ACCUMULATE)?;
+        no_unknown_flags(o.flags, WFMM_FLAG_ACCUMULATE | WFMM_FLAG_REPRODUCIBLE)?;
         check_tolerance(checked.tolerance, if precision == Precision::F32 { Precision::F32 } else { Precision::F64 })?;
         Ok(checked)
     }

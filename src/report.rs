@@ -56,6 +56,8 @@ pub struct Report {
     pub seconds: [f64; PASS_COUNT],
     /// Element pairs of the core correction, on the CPU.
     pub core_pairs: i64,
+    /// Times that the last field missed its tolerance and was computed again, on a GPU.
+    pub retries: i64,
 }
 
 /// What the last evaluation of a plan did. Set `struct_size` to `sizeof` before the call.
@@ -94,6 +96,9 @@ pub struct wfmm_report {
     /// Element pairs of the core correction, far pairs where a core still matters; 0 on a GPU, which counts them with
     /// `near_pairs` only.
     pub core_pairs: i64,
+    /// Times that the field missed its tolerance on the sample and was computed again: with higher orders, in double precision or
+    /// directly. 0 on the CPU.
+    pub retries: i64,
 }
 
 impl From<&Report> for wfmm_report {
@@ -113,6 +118,7 @@ impl From<&Report> for wfmm_report {
             estimated_error: r.estimated_error,
             seconds: r.seconds,
             core_pairs: r.core_pairs,
+            retries: r.retries,
         }
     }
 }

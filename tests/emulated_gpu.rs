@@ -18,6 +18,9 @@ mod far_points;
 #[path = "emulated_gpu/small_trees.rs"]
 mod small_trees;
 
+#[path = "emulated_gpu/wakes.rs"]
+mod wakes;
+
 use harness::with_gpu;
 use small_trees::trees_of;
 use support::accuracy::{Field, evaluate, fill, name_of, options, reference, regularizations, relative_l2};

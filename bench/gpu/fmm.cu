@@ -150,7 +150,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
         t.key = device<u64>(m); t.key_other = device<u64>(m); t.order = device<u32>(m); t.order_other = device<u32>(m);
         t.leaf_level = device<uint8_t>(m); t.block_count = device<u32>((m / 1024 + 1) * kLevels);
         t.sort_status = device<u32>((size_t)f.sort_passes * (m / 2048 + 1) * 256);
-        t.point = device<Vec4<T>>(m);
+        t.point = device<Vec4<T>>(2 * m);
         t.begin = device<u32>(t.cell_capacity); t.end = device<u32>(t.cell_capacity); t.parent = device<u32>(t.cell_capacity);
         t.child = device<u32>(t.cell_capacity); t.info = device<u32>(t.cell_capacity); t.cell_key = device<u64>(t.cell_capacity);
     }
@@ -166,7 +166,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     f.box = f64 ? 1 : 16384; // Real::box of kernels/common.cuh
     f.walk_range = getenv("WALK") ? atof(getenv("WALK")) : segment ? std::max(kappa, 0.34 / sqrt(tol)) : kappa;
     f.strength_in = upload(a); f.core_in = w.reg ? upload(c) : nullptr;
-    f.strength = device<Vec4<T>>(n); f.cell_core = device<double>(f.tree[0].cell_capacity);
+    f.strength = device<Vec4<T>>(n); f.cell_core = device<double>(2 * f.tree[0].cell_capacity);
     f.multipole = device<T>((size_t)f.tree[0].cell_capacity * nc * stride); f.local = device<T>((size_t)f.tree[1].cell_capacity * nc * stride);
     f.near = device<u32>((size_t)f.tree[1].cell_capacity * kBeside); f.tile_cell = device<u32>(f.tree[1].cell_capacity);
     const bool split3 = !f64 && tol < (charge ? 3e-3 : 9e-4);
@@ -237,10 +237,9 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     const size_t smooth_shared = queue + 128 * f.fields * sizeof(T);
     CK(cudaFuncSetAttribute((const void *)smooth, cudaFuncAttributeMaxDynamicSharedMemorySize, smooth_shared));
     int smooth_blocks; CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&smooth_blocks, (const void *)smooth, 128, smooth_shared));
-    // L2P compares with the sample's sums: here with zeros.
+    // Where L2P leaves sums of squares.
     Check check{};
-    check.exact = device<double>(32 * 12); check.ticket = device<u32>(2); check.head = device<u32>(16); check.size = device<Squares>(kMostSizes); check.kinds = 1;
-    CK(cudaMemset(check.exact, 0, 32 * 12 * sizeof(double))); CK(cudaMemset(check.ticket, 0, 2 * sizeof(u32)));
+    check.size = device<Squares>(4 * (size_t)f.tree[1].cell_capacity); check.kinds = 1;
     // As many leaves a block as a sixth of a multiprocessor's shared memory holds.
     const int degrees = charge ? P : P - 1;
     auto l2p_bytes = [&](int leaves) { return std::min(leaves, 4) * ((P * (P + 1) * nc * sizeof(T) + 15) / 16 * 16) + leaves * (((degrees * (degrees + 1) * (charge ? 4 : w.gradient ? 12 : 3) * sizeof(T) + 15) / 16 | 1) * 16); };

@@ -45,6 +45,10 @@ impl Session {
     }
 }
 
+// Any thread may use a session.
+unsafe impl Send for Session {}
+unsafe impl Sync for Session {}
+
 impl Drop for Session {
     fn drop(&mut self) {
         unsafe { wfmm_session_destroy(&mut self.0) };

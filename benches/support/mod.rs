@@ -7,4 +7,5 @@ pub mod api;
 pub mod cases;
 pub mod clock;
 pub mod random;
+pub mod wakes;
 pub mod workloads;

@@ -7,6 +7,7 @@ use crate::report::Report;
 pub mod cpu;
 pub mod cuda;
 pub mod strain;
+pub mod verdict;
 
 /// Which sum is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

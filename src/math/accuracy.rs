@@ -1,9 +1,11 @@
-//! Which order a pair of cells needs: the error of a truncated far field, from the geometry of the pair.
+//! The truncation error of a pair of cells, from its geometry.
 //!
-//! Sources at random in a ball of radius a, targets at random in a ball of radius b, centres d apart, α = a/d, β = b/d.
-//! The term of source degree n and target degree l of the velocity, squared and averaged over both balls, relative to
-//! the leading one, is C(2n+2l, 2n) l/(2n+1) α^2n β^(2l-2): the sum over m of the squared axial coefficients
-//! (n+l)!²/((n-m)!(n+m)!(l-m)!(l+m)!) is a Vandermonde sum. An expansion of order p drops every term with n ≥ p or l ≥ p.
+//! Sources at random in a ball of radius a, targets at random in a ball of radius b, centres d apart, α = a/d, β = b/d. The
+//! term of source degree n and target degree l of the potential of a unit charge, squared and averaged over both balls, is
+//! C(2n+2l, 2n) α^2n β^2l / ((2n+1)(2l+1)) in units of 1/d²: the sum over m of the squared axial coefficients
+//! (n+l)!²/((n-m)!(n+m)!(l-m)!(l+m)!) is a Vandermonde sum. A derivative multiplies the mean square of a harmonic function
+//! of degree k by k(2k+1)/b² and lowers k by one. An expansion of order p drops every term with n ≥ p or l ≥ p.
+//! Gumerov and Duraiswami 2008 give the worst case of the same series; here it is the mean square.
 
 use super::harmonics::MAX_ORDER;
 use crate::memory;
@@ -12,27 +14,80 @@ use once_cell::sync::OnceCell;
 /// Grid of α and β: middles of the bins are (i + 1/2) STEP.
 const BINS: usize = 48;
 const STEP: f64 = 0.0175;
-/// Degrees beyond this are summed as if they were this one; at α + β ≤ 0.95 they are below every tolerance offered.
+/// Terms beyond this degree are left out; at α + β ≤ 0.95 they are below every tolerance offered.
 const DEGREES: usize = 72;
 /// Balls must be apart: the series diverges at α + β = 1.
 const CLOSEST: f64 = 0.92;
+/// Balls that touch have no expansion, whatever their effective radii.
+const LARGEST_REACH: f64 = 0.98;
 
-/// log10 of the relative error, [bin of α][bin of β][order]; made once. A cell, because a maker that runs out of memory
-/// would spoil a `Lazy` for good.
-static ERRORS: OnceCell<Vec<[f32; MAX_ORDER + 1]>> = OnceCell::new();
+/// Root mean square of what order p leaves out, [bin of α][bin of β][p], in units of 1/d^(1 + derivatives).
+type Errors = Vec<[f32; MAX_ORDER + 1]>;
 
-fn table_of_errors() -> Vec<[f32; MAX_ORDER + 1]> {
+/// The error table for the potential of a charge or one of its first two derivatives.
+#[derive(Clone, Copy)]
+pub struct ErrorTable(&'static Errors);
+
+/// A pair of balls as the table sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Geometry(usize);
+
+impl Geometry {
+    /// Effective radii `a` (sources) and `b` (targets) at distance `d`; `reach`: sum of the true radii. `None`: too close.
+    #[inline]
+    pub fn of(a: f64, b: f64, d: f64, reach: f64) -> Option<Self> {
+        if reach >= LARGEST_REACH * d {
+            return None;
+        }
+        let f = 1.0 / (d * STEP);
+        let (i, j) = ((a * f) as usize, (b * f) as usize);
+        (i + j < (CLOSEST / STEP) as usize && i < BINS && j < BINS).then_some(Self(i * BINS + j))
+    }
+}
+
+impl ErrorTable {
+    /// For derivative 0 (potential), 1 (velocity) or 2 (velocity gradient). Made once a process.
+    pub fn of_derivative(k: usize) -> Self {
+        // Cells, because a maker that runs out of memory would spoil a `Lazy` for good.
+        static TABLES: [OnceCell<Errors>; 3] = [const { OnceCell::new() }; 3];
+        Self(TABLES[k].get_or_init(|| table(k)))
+    }
+
+    /// Root mean square error of order `p` in units of strength/d^(1 + derivatives).
+    #[inline]
+    pub fn error(&self, g: Geometry, p: usize) -> f32 {
+        self.0[g.0][p]
+    }
+
+    /// Smallest order from 2 on with at most this error; `MAX_ORDER + 1` if there is none.
+    #[inline]
+    pub fn order(&self, g: Geometry, error: f32) -> usize {
+        2 + self.0[g.0][2..].partition_point(|&e| e > error)
+    }
+}
+
+/// Weight of degrees n and l as a logarithm, without the powers of α and β.
+fn ln_weight(ln_factorial: &[f64], n: usize, l: usize, derivative: usize) -> f64 {
+    let derivatives: f64 = (0..derivative).map(|k| (((l - k) * (2 * (l - k) + 1)) as f64).ln()).sum();
+    ln_factorial[2 * n + 2 * l]
+        - ln_factorial[2 * n]
+        - ln_factorial[2 * l]
+        - ((2 * n + 1) as f64).ln()
+        - ((2 * l + 1) as f64).ln()
+        + derivatives
+}
+
+fn table(derivative: usize) -> Errors {
     let mut ln_factorial = vec![0.0f64; 4 * DEGREES + 1];
     for k in 1..ln_factorial.len() {
         ln_factorial[k] = ln_factorial[k - 1] + (k as f64).ln();
     }
-    // weight[n][l] of α^2n β^(2l-2), as a logarithm
-    let ln_weight = |n: usize, l: usize| {
-        ln_factorial[2 * n + 2 * l] - ln_factorial[2 * n] - ln_factorial[2 * l] + (l as f64 / (2 * n + 1) as f64).ln()
-    };
-    // At the closest approach every term is below one, so the scaled weights cannot overflow.
+    // With α and β doubled every weighted term is below one, so that nothing overflows.
     let scaled: Vec<Vec<f64>> = (0..DEGREES)
-        .map(|n| (1..DEGREES).map(|l| (ln_weight(n, l) - (2 * n + 2 * l) as f64 * 2f64.ln()).exp()).collect())
+        .map(|n| {
+            let weight = |l| (ln_weight(&ln_factorial, n, l, derivative) - (2 * n + 2 * l) as f64 * 2f64.ln()).exp();
+            (derivative..DEGREES).map(weight).collect()
+        })
         .collect();
     let mut table = memory::filled([0.0; MAX_ORDER + 1], BINS * BINS);
     for i in 0..BINS {
@@ -46,10 +101,14 @@ fn table_of_errors() -> Vec<[f32; MAX_ORDER + 1]> {
             let mut layer = [0.0; DEGREES];
             let mut a = 1.0;
             for (n, row) in scaled.iter().enumerate() {
-                let mut term = a * b2 / (beta * beta);
-                for (l, w) in row.iter().enumerate() {
-                    layer[n.max(l + 1)] += w * term;
+                let mut term = a * 4f64.powi(derivative as i32);
+                for (k, w) in row.iter().enumerate() {
+                    layer[n.max(k + derivative)] += w * term;
                     term *= b2;
+                    // Far below single precision's smallest number.
+                    if term < 1e-60 {
+                        break;
+                    }
                 }
                 a *= a2;
             }
@@ -57,66 +116,12 @@ fn table_of_errors() -> Vec<[f32; MAX_ORDER + 1]> {
             for k in (0..DEGREES).rev() {
                 tail += layer[k];
                 if k <= MAX_ORDER {
-                    table[i * BINS + j][k] = (0.5 * tail.log10()) as f32;
+                    table[i * BINS + j][k] = tail.sqrt() as f32;
                 }
             }
         }
     }
     table
-}
-
-/// For one tolerance: the order that a pair needs.
-#[derive(Debug, Clone)]
-pub struct OrderTable {
-    orders: Vec<u8>,
-    highest: u8,
-}
-
-impl OrderTable {
-    /// `tolerance`: relative error of one pair; `highest`: pairs that need more are not far.
-    pub fn new(tolerance: f64, highest: usize) -> Self {
-        let limit = tolerance.log10() as f32;
-        let errors = ERRORS.get_or_init(table_of_errors);
-        let orders = (0..BINS * BINS)
-            .map(|k| {
-                let (alpha, beta) = ((k / BINS) as f64 * STEP, (k % BINS) as f64 * STEP);
-                let row = &errors[k];
-                if alpha + beta > CLOSEST {
-                    return u8::MAX;
-                }
-                (2..=MAX_ORDER).find(|&p| row[p] <= limit).map_or(u8::MAX, |p| p as u8)
-            })
-            .collect();
-        Self { orders, highest: highest.min(MAX_ORDER) as u8 }
-    }
-
-    /// A fixed order for every pair that `tolerance` would admit at `order`, or at `highest` where that is less: a higher
-    /// order is to make pairs more accurate, not to bring them closer.
-    pub fn fixed(order: usize, tolerance: f64, highest: usize) -> Self {
-        let admitted = Self::new(tolerance, order.min(highest));
-        let fix = |&p: &u8| if p <= admitted.highest { order as u8 } else { u8::MAX };
-        Self { orders: admitted.orders.iter().map(fix).collect(), highest: order as u8 }
-    }
-
-    /// Highest order that any pair may get.
-    pub fn highest(&self) -> usize {
-        self.highest as usize
-    }
-
-    /// Order for effective radii `a`, `b` at distance `d`; `reach`: sum of the true radii. `None`: too close.
-    #[inline]
-    pub fn order(&self, a: f64, b: f64, d: f64, reach: f64) -> Option<u8> {
-        if reach >= 0.98 * d {
-            return None;
-        }
-        let f = 1.0 / (d * STEP);
-        let (i, j) = ((a * f) as usize, (b * f) as usize);
-        if i >= BINS || j >= BINS {
-            return None;
-        }
-        let p = self.orders[i * BINS + j];
-        (p <= self.highest).then_some(p)
-    }
 }
 
 #[cfg(test)]
@@ -125,19 +130,57 @@ mod tests {
 
     #[test]
     fn order_grows_with_accuracy_and_closeness() {
-        let loose = OrderTable::new(1e-3, MAX_ORDER);
-        let tight = OrderTable::new(1e-9, MAX_ORDER);
-        let far = tight.order(0.5, 0.5, 4.0, 1.0).unwrap();
-        assert!(loose.order(0.5, 0.5, 4.0, 1.0).unwrap() < far);
-        assert!(tight.order(0.5, 0.5, 2.0, 1.0).unwrap() > far);
-        assert_eq!(tight.order(0.5, 0.5, 1.01, 1.0), None);
+        let table = ErrorTable::of_derivative(1);
+        let far = Geometry::of(0.5, 0.5, 4.0, 1.0).unwrap();
+        let near = Geometry::of(0.5, 0.5, 2.0, 1.0).unwrap();
+        assert!(table.order(far, 1e-3) < table.order(far, 1e-9));
+        assert!(table.order(far, 1e-6) < table.order(near, 1e-6));
+        assert_eq!(Geometry::of(0.5, 0.5, 1.01, 1.0), None);
+        let p = table.order(near, 1e-6);
+        assert!(table.error(near, p) <= 1e-6 && table.error(near, p - 1) > 1e-6);
     }
 
+    /// The table against expansions summed in closed form: the field of a charge at random in one ball, at a random place
+    /// in another, less its terms below order p by Legendre's addition theorem, averaged over many pairs.
     #[test]
-    fn a_fixed_order_is_every_pairs_and_brings_none_closer() {
-        let close = |order| OrderTable::fixed(order, 1e-3, 10).order(0.5, 0.5, 1.1, 1.0);
-        let far = |order| OrderTable::fixed(order, 1e-3, 10).order(0.5, 0.5, 4.0, 1.0);
-        assert_eq!([close(10), close(40)], [None; 2]);
-        assert_eq!([far(2), far(10), far(40)], [None, Some(10), Some(40)]);
+    fn errors_are_those_of_random_pairs() {
+        let mut state = 7u64;
+        let mut next = move || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            2.0 * ((state >> 11) as f64 / (1u64 << 53) as f64) - 1.0
+        };
+        // On spheres: the radii of the table are effective radii.
+        let mut on_sphere = |r: f64| loop {
+            let v = [next(), next(), next()];
+            let n: f64 = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+            if (0.1..1.0).contains(&n) {
+                return v.map(|x| x * r / n);
+            }
+        };
+        let (alpha, beta) = (14.5 * STEP, 0.5 * STEP);
+        let geometry = Geometry::of(alpha, beta, 1.0, alpha + beta).unwrap();
+        // Targets all but at the centre of their ball: only the source series is cut, 1/|x - X| = Σ |X|^n P_n / |x|^(n+1).
+        for p in [3, 6, 9] {
+            let (mut sum, count) = (0.0, 20_000);
+            for _ in 0..count {
+                let (s, t) = (on_sphere(alpha), on_sphere(beta));
+                let x = [1.0 + t[0], t[1], t[2]];
+                let (r, d) = (dot(x, x).sqrt(), std::array::from_fn::<f64, 3, _>(|i| x[i] - s[i]));
+                let c = dot(x, s) / (r * alpha);
+                let (mut before, mut now, mut series) = (0.0, 1.0, 0.0);
+                for n in 0..p {
+                    series += now * alpha.powi(n) / r.powi(n + 1);
+                    let k = n as f64;
+                    (before, now) = (now, ((2.0 * k + 1.0) * c * now - k * before) / (k + 1.0));
+                }
+                sum += (1.0 / dot(d, d).sqrt() - series).powi(2);
+            }
+            let (got, want) = ((sum / count as f64).sqrt(), ErrorTable::of_derivative(0).error(geometry, p as usize) as f64);
+            assert!((got / want - 1.0).abs() < 0.1, "order {p}: {got:e} against {want:e}");
+        }
+    }
+
+    fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+        (0..3).map(|i| a[i] * b[i]).sum()
     }
 }

@@ -45,6 +45,7 @@ int main(void) {
     AT(wfmm_report, estimated_error);
     AT(wfmm_report, seconds);
     AT(wfmm_report, core_pairs);
+    AT(wfmm_report, retries);
     SIZE(wfmm_flow_options);
     AT(wfmm_flow_options, struct_size);
     AT(wfmm_flow_options, integrator);

@@ -33,12 +33,12 @@ struct Twin {
         for (Tree &t : f.tree) {
             const size_t n = t.n, cells = t.cell_capacity, status = (size_t)f.sort_passes * (n / 2048 + 1) * 1024;
             own(t.key, 8 * n); own(t.key_other, 8 * n); own(t.order, 4 * n); own(t.order_other, 4 * n);
-            own(t.leaf_level, n); own(t.block_count, 4 * (n / 1024 + 1) * kLevels); own(t.sort_status, status); own(t.point, 4 * size * n);
+            own(t.leaf_level, n); own(t.block_count, 4 * (n / 1024 + 1) * kLevels); own(t.sort_status, status); own(t.point, 8 * size * n);
             memset(t.sort_status, 0, status);
             for (u32 **p : {&t.begin, &t.end, &t.parent, &t.child, &t.info}) own(*p, 4 * cells);
             own(t.cell_key, 8 * cells);
         }
-        own(f.strength, 4 * size * f.tree[0].n); own(f.cell_core, 8 * (size_t)f.tree[0].cell_capacity);
+        own(f.strength, 4 * size * f.tree[0].n); own(f.cell_core, 16 * (size_t)f.tree[0].cell_capacity);
         own(f.near, 4 * (size_t)f.tree[1].cell_capacity * kBeside); own(f.tile_cell, 4 * (size_t)f.tree[1].cell_capacity);
     }
 

@@ -53,11 +53,11 @@ template <class T> static void lay_out(Arrays &a, const Case &c) {
         t.x = a.x[k]; t.n = c.n[k]; t.capacity = c.capacity; t.x_is_f64 = c.f64; t.cell_capacity = m > 100000 ? m / 4 : 22 * m + 40;
         t.key = device<u64>(m); t.key_other = device<u64>(m); t.order = device<u32>(m); t.order_other = device<u32>(m);
         t.leaf_level = device<uint8_t>(m); t.block_count = device<u32>((m / 1024 + 1) * kLevels); t.sort_status = device<u32>((size_t)f.sort_passes * (m / kTile + 1) * 256);
-        t.point = device<Vec4<T>>(m);
+        t.point = device<Vec4<T>>(2 * m);
         t.begin = device<u32>(t.cell_capacity); t.end = device<u32>(t.cell_capacity); t.parent = device<u32>(t.cell_capacity);
         t.child = device<u32>(t.cell_capacity); t.info = device<u32>(t.cell_capacity); t.cell_key = device<u64>(t.cell_capacity);
     }
-    f.strength = device<Vec4<T>>(c.n[0]); f.cell_core = device<double>(f.tree[0].cell_capacity);
+    f.strength = device<Vec4<T>>(c.n[0]); f.cell_core = device<double>(2 * f.tree[0].cell_capacity);
     f.near = device<u32>((size_t)f.tree[1].cell_capacity * kBeside); f.tile_cell = device<u32>(f.tree[1].cell_capacity);
 }
 

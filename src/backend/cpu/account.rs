@@ -26,11 +26,11 @@ impl Facts {
         }
         let r = &self.recipe;
         let chosen = format!(
-            "FMM in {kind}: for a tolerance of {tolerance:.1e} each pair of cells may be wrong by {:.1e} of its own field, so \
-             that pairs need orders up to {}; {} cells in {} levels with at most {} sources and {} targets a leaf, {} cell \
-             pairs by M2L, {} element pairs directly, {} more because their cores still matter where the field is expanded. \
-             Predicted {:.3} s, the direct sum {:.3} s.",
-            r.pair_tolerance,
+            "FMM in {kind}: for a tolerance of {tolerance:.1e} a pair of cells may add an error of {:.1e} of the field's root \
+             mean square at a target, so that pairs need orders up to {}; {} cells in {} levels with at most {} sources and {} \
+             targets a leaf, {} cell pairs by M2L, {} element pairs directly, {} more because their cores still matter where \
+             the field is expanded. Predicted {:.3} s, the direct sum {:.3} s.",
+            r.pair_error,
             r.order,
             r.cells,
             r.depth,
@@ -42,10 +42,10 @@ impl Facts {
             r.predicted,
             r.direct,
         );
-        let found = match r.tightened {
+        let found = match r.retries {
             _ if !evaluated => String::new(),
             0 => format!(" Error found on a sample: {:.1e}.", r.sampled_error),
-            n => format!(" Error found on a sample: {:.1e}, after tightening {n} times.", r.sampled_error),
+            n => format!(" Error found on a sample: {:.1e}, after {n} retries.", r.sampled_error),
         };
         chosen + &found
     }
@@ -67,6 +67,7 @@ impl Facts {
             report.near_pairs = (r.near_pairs + r.correction_pairs) as i64;
             report.core_pairs = r.correction_pairs as i64;
             report.estimated_error = r.sampled_error;
+            report.retries = i64::from(r.retries);
         }
         report.seconds[Pass::Total as usize] = total;
         report

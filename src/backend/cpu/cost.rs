@@ -1,5 +1,6 @@
 //! What things cost here: measured once a process, on the kernels themselves, and used by every recipe.
 
+use super::lists::Cost;
 use super::near;
 use super::operators::{Operators, Shift, Step};
 use super::passes::{Translation, Work};
@@ -33,6 +34,14 @@ pub fn m2l<T: Real, const C: usize>() -> Vec<f64> {
     entry.clone().downcast::<Vec<f64>>().expect("keyed by its type").to_vec()
 }
 
+/// Costs that do not depend on the machine: those of a core with AVX-512, rounded. For results that must not either.
+pub fn typical<T: Real, const C: usize>(gradient: bool) -> Cost {
+    let precision = if T::IS_F64 { 1.0 } else { 0.5 };
+    let pair = 1e-9 * precision * if gradient { 2.0 } else { 1.0 };
+    let m2l = |p: usize| (1.5e-7 + 1.2e-9 * (p * p) as f64 + 1.0e-10 * (p * p * p) as f64) * precision * C as f64 / 3.0;
+    Cost { pair, correction: 1.3 * pair, m2l: memory::collect((0..MAX_ORDER + 1).map(m2l)) }
+}
+
 /// What acts between a source and a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Law {
@@ -42,16 +51,17 @@ pub enum Law {
 }
 
 /// Seconds of one thread for one direct pair.
-pub fn pair<T: Real>(law: Law, gradient: bool) -> f64 {
-    static CACHE: Cache<(TypeId, Law, bool)> = Lazy::new(Default::default);
+pub fn pair<T: Real>(law: Law, part: Part, gradient: bool) -> f64 {
+    static CACHE: Cache<(TypeId, Law, Part, bool)> = Lazy::new(Default::default);
     let mut cache = CACHE.lock();
-    let entry =
-        cache.entry((TypeId::of::<T>(), law, gradient)).or_insert_with(|| Arc::new(measure_pair::<T>(law, gradient)));
+    let entry = cache
+        .entry((TypeId::of::<T>(), law, part, gradient))
+        .or_insert_with(|| Arc::new(measure_pair::<T>(law, part, gradient)));
     *entry.clone().downcast().expect("keyed by its type")
 }
 
 /// Times a block of 256 sources and 128 targets, with cores of a tenth of the block.
-fn measure_pair<T: Real>(law: Law, gradient: bool) -> f64 {
+fn measure_pair<T: Real>(law: Law, part: Part, gradient: bool) -> f64 {
     let (n, m) = (256u32, 128usize);
     let place = |k: usize, f: f64| -> [f64; 3] { [0.37, 0.59, 0.83].map(|s| (k as f64 * s * f).fract()) };
     let mut targets = near::Points::<T>::with_capacity(m);
@@ -74,12 +84,12 @@ fn measure_pair<T: Real>(law: Law, gradient: bool) -> f64 {
         Law::Particle(reg) => {
             let mut s = near::ParticleSources::<T>::new(reg, false);
             (0..n as usize).for_each(|k| s.push(place(k, 1.0), place(k, 2.3), 0.1));
-            best(4, || near::particles(Part::Regularized, &s, &all, &targets, 0..m, &mut rows))
+            best(4, || near::particles(part, &s, &all, &targets, 0..m, &mut rows))
         }
         Law::Segment(reg) => {
             let mut s = near::SegmentSources::<T>::new(reg, false);
             (0..n as usize).for_each(|k| s.push(place(k, 1.0), place(k, 1.01), 1.0, 0.1));
-            best(4, || near::segments(Part::Regularized, &s, &all, &targets, 0..m, &mut rows))
+            best(4, || near::segments(part, &s, &all, &targets, 0..m, &mut rows))
         }
     };
     seconds / (n as usize * m) as f64

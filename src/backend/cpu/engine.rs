@@ -4,7 +4,7 @@
 //! into the unit of the problem; here the field is scaled back at the end.
 
 use super::account::Facts;
-use super::fmm::{Changes, Fmm, Sink, SourceSet, Wish, rows, unit_of};
+use super::fmm::{Changes, Fmm, Sink, SourceSet, Request, rows, unit_of};
 use super::intake::{Intake, Unit, device_memory, targets_of};
 use super::near;
 use super::sources::{ChargeSources, VortexSources, largest};
@@ -31,7 +31,7 @@ struct Side<T: Real, const C: usize, S> {
     unit: Unit,
     /// What was decided last.
     direct: bool,
-    wish: Option<Wish>,
+    request: Option<Request>,
 }
 
 impl<T: Real, const C: usize, S> Side<T, C, S> {
@@ -43,7 +43,7 @@ impl<T: Real, const C: usize, S> Side<T, C, S> {
             seen: None,
             unit: Unit::default(),
             direct: false,
-            wish: None,
+            request: None,
         }
     }
 }
@@ -65,12 +65,13 @@ impl<T: Real> CpuEngine<T> {
         Self { options, pool, vortex, coulomb, report: Report::default(), recipe: String::new() }
     }
 
-    fn wish(&self, gradient: bool) -> Wish {
-        Wish {
+    fn request(&self, gradient: bool) -> Request {
+        Request {
             tolerance: self.options.tolerance,
             order: self.options.order.max(0) as usize,
             leaf_capacity: self.options.leaf_capacity.max(0) as usize,
             gradient,
+            reproducible: self.options.reproducible,
         }
     }
 
@@ -81,14 +82,14 @@ impl<T: Real> CpuEngine<T> {
             let method = self.options.method;
             match field {
                 Field::Velocity { gradient } => {
-                    let changes = self.vortex.update(inputs)?;
-                    let wish = self.wish(gradient);
-                    self.vortex.prepare(changes, wish, method);
+                    let changes = self.vortex.update(inputs, self.options.reproducible)?;
+                    let request = self.request(gradient);
+                    self.vortex.prepare(changes, request, method);
                 }
                 Field::Potential { gradient } => {
-                    let changes = self.coulomb.update(inputs)?;
-                    let wish = self.wish(gradient);
-                    self.coulomb.prepare(changes, wish, method);
+                    let changes = self.coulomb.update(inputs, self.options.reproducible)?;
+                    let request = self.request(gradient);
+                    self.coulomb.prepare(changes, request, method);
                 }
             }
             Ok(())
@@ -111,13 +112,16 @@ impl<T: Real> CpuEngine<T> {
 }
 
 impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
-    /// Takes over what changed in the inputs since the last call.
-    fn update(&mut self, inputs: &Inputs) -> Result<Changes> {
+    /// Takes over what changed in the inputs since the last call; `all`: any change makes everything anew.
+    fn update(&mut self, inputs: &Inputs, all: bool) -> Result<Changes> {
         let [places, strengths] = S::counters(inputs);
         let seen = [places, strengths, inputs.target_places];
         let arrays = S::arrays(inputs)?;
         let differs = |k: usize| self.seen.is_none_or(|old| old[k] != seen[k]);
         let mut changes = Changes { sources: differs(0), strengths: differs(1), targets: differs(2) };
+        if all && changes != Changes::default() {
+            changes = Changes { sources: true, strengths: true, targets: true };
+        }
         if changes.targets || changes.sources {
             let mut unit = Unit::of::<T, C, S>(inputs, &arrays);
             // A new scale would cost the upward pass: the old one serves while it is near.
@@ -139,18 +143,18 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         Ok(changes)
     }
 
-    fn prepare(&mut self, changes: Changes, wish: Wish, method: Method) {
+    fn prepare(&mut self, changes: Changes, request: Request, method: Method) {
         if self.sources.is_empty() || self.targets.is_empty() {
             self.direct = true;
             return;
         }
-        let again = changes != Changes::default() || self.wish != Some(wish);
-        self.wish = Some(wish);
+        let again = changes != Changes::default() || self.request != Some(request);
+        self.request = Some(request);
         match method {
             Method::Direct => self.direct = true,
             _ if again => {
                 let auto = method == Method::Auto;
-                self.direct = !self.fmm.prepare(&mut self.sources, &self.targets, changes, wish, auto);
+                self.direct = !self.fmm.prepare(&mut self.sources, &self.targets, changes, request, auto);
             }
             _ => {}
         }
@@ -161,7 +165,7 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
 
     fn evaluate(&mut self, gradient: bool, sink: &mut Sink<'_, T>) {
         if !self.direct && !self.fmm.evaluate(&self.sources, sink) {
-            warn_once!("the FMM missed its tolerance on the sample after every tightening: summing directly");
+            warn_once!("the FMM missed its tolerance on a sample of targets after two retries: summing directly");
             self.direct = true;
         }
         if self.direct {
@@ -360,7 +364,7 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
     } else {
         side.fmm.ready(&side.sources);
         let points = memory::collect(picked.iter().map(|&k| side.fmm.target(k)));
-        let field = side.fmm.field_at(&side.sources, &picked, false, false);
+        let field = side.fmm.field_at(&side.sources, &picked, false);
         (points, memory::collect(field.iter().map(|v| v.f64())))
     };
     exact.keep_order();

@@ -1,23 +1,193 @@
-//! Who meets whom: for every target cell the far sources with their orders, for every target leaf the near ones.
+//! Interaction lists: for every target cell the far sources with their orders, for every target leaf the near ones.
 //!
-//! Enters: both trees, the table of orders, the cost of a pair. Leaves: four lists a target cell.
-//! A pair of cells is far when an order exists that reaches the tolerance for its geometry (a dual traversal, Yokota &
-//! Barba 2011's of the adaptive kind): a leaf takes as direct whatever is cheaper that way. The core never changes what is
-//! far: where it still matters in a far pair, the pair also enters `correction`, which adds (F - 1) times the singular field.
+//! Enters: both trees, what may be expanded (`Admission`), where cores matter, costs. Leaves: four lists a target cell.
+//! A pair of cells is far when an order exists that keeps its error within the budget (a dual traversal, the adaptive kind
+//! of Yokota & Barba 2011), unless the direct sum of the pair is cheaper. A core does not change what is far: where it still
+//! matters in a far pair, the elements concerned enter `correction`, which adds regularized minus singular.
 
 use super::tree::{Cell, Tree};
-use crate::math::accuracy::OrderTable;
+use crate::math::accuracy::{ErrorTable, Geometry};
+use crate::math::harmonics::MAX_ORDER;
 use crate::memory;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Seconds (any unit): what decides between a multipole and a direct sum.
+/// Seconds of one thread (any unit): what decides between a multipole and a direct sum.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cost {
     /// One pair of elements, summed directly.
     pub pair: f64,
+    /// One pair of elements of a core correction.
+    pub correction: f64,
     /// One M2L of order p, all components.
     pub m2l: Vec<f64>,
+}
+
+/// Absolute errors, in units of the strengths, that one interaction may add at a target.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Budget {
+    /// Of a pair of cells, root mean square: in the field, and in its gradient (infinite where that is not asked).
+    pub pair: [f64; 2],
+    /// Of a core that is left out, at most: the same two.
+    pub core: [f64; 2],
+    /// Of the strongest element of a pair of cells at the worst target: the same two.
+    pub peak: [f64; 2],
+}
+
+impl Budget {
+    pub fn scaled(&self, pair: f64, core: f64) -> Self {
+        // What is loosened for all stays bound at single targets.
+        let peak = self.peak.map(|v| v * pair.min(1.0));
+        Self { pair: self.pair.map(|v| v * pair), core: self.core.map(|v| v * core), peak }
+    }
+}
+
+/// What the sources of a cell amount to in a truncation error.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SourceCell {
+    /// Effective strength.
+    pub strength: f64,
+    /// Effective radius: a power mean of the distances from the centre, weighted with the squares of the strengths.
+    pub spread: f64,
+    /// Largest strength of an element.
+    pub peak: f64,
+}
+
+/// Which pairs of cells may be expanded, and to which order.
+pub struct Admission<'a> {
+    tables: [ErrorTable; 2],
+    /// Powers of 1/d of the field and of its gradient.
+    power: i32,
+    pub budget: Budget,
+    pub sources: &'a [SourceCell],
+    /// Pairs that need more are divided.
+    pub highest: usize,
+    /// Relative error of the arithmetic.
+    rounding: f32,
+    /// Every pair has this order; 0: as the budget says.
+    fixed: usize,
+}
+
+impl<'a> Admission<'a> {
+    /// `components`: 3 for vortices (velocity and gradient), 1 for charges (potential and gradient).
+    pub fn new(
+        components: usize,
+        budget: Budget,
+        sources: &'a [SourceCell],
+        highest: usize,
+        rounding: f64,
+        fixed: usize,
+    ) -> Self {
+        let first = if components == 3 { 1 } else { 0 };
+        let tables = [first, first + 1].map(ErrorTable::of_derivative);
+        Self { tables, power: first as i32 + 1, budget, sources, highest, rounding: rounding as f32, fixed }
+    }
+
+    /// What the tables may say for this source cell at distance `d`: budget over strength/d^power.
+    #[inline]
+    fn relative(&self, s: u32, d: f64) -> [f32; 2] {
+        let field = if self.power == 1 { d } else { d * d } / self.sources[s as usize].strength.max(1e-290);
+        [(self.budget.pair[0] * field) as f32, (self.budget.pair[1] * field * d) as f32]
+    }
+
+    /// Order for a pair; `None`: not to be expanded.
+    #[inline]
+    pub fn order(&self, s: u32, c: &Cell, t: &Cell) -> Option<u8> {
+        let d = distance(c, t);
+        let g = self.geometry(s, c, t, d)?;
+        let p = self.within_peak(s, c, t, d, self.needed(g, self.relative(s, d)), self.highest);
+        match self.fixed {
+            0 => (p <= self.highest).then_some(p as u8),
+            fixed => (p <= fixed.min(self.highest)).then_some(fixed as u8),
+        }
+    }
+
+    #[inline]
+    fn geometry(&self, s: u32, c: &Cell, t: &Cell, d: f64) -> Option<Geometry> {
+        Geometry::of(self.sources[s as usize].spread, t.spread, d, c.radius + t.radius)
+    }
+
+    #[inline]
+    fn needed(&self, g: Geometry, allowed: [f32; 2]) -> usize {
+        if allowed[0].min(allowed[1]) < self.rounding {
+            return MAX_ORDER + 1;
+        }
+        let p = self.tables[0].order(g, allowed[0]);
+        if allowed[1].is_finite() { p.max(self.tables[1].order(g, allowed[1])) } else { p }
+    }
+
+    /// The first order from `p` on that keeps the strongest element's error at the worst target within the budget.
+    #[inline]
+    fn within_peak(&self, s: u32, c: &Cell, t: &Cell, d: f64, mut p: usize, highest: usize) -> usize {
+        let peak = self.sources[s as usize].peak;
+        let worst = WorstCase::new(c.radius, t.radius, d);
+        let mut powers = [power(worst.x, p), power(worst.y, p - 1)];
+        while p <= highest {
+            let e = worst.errors(p, powers, self.power);
+            if peak * e[0] <= self.budget.peak[0] && peak * e[1] <= self.budget.peak[1] {
+                break;
+            }
+            p += 1;
+            powers = [powers[0] * worst.x, powers[1] * worst.y];
+        }
+        p
+    }
+
+    /// Order for a pair that is in a far list whatever it needs, at most `limit`.
+    pub fn order_of_far(&self, s: u32, c: &Cell, t: &Cell, limit: usize) -> u8 {
+        let d = distance(c, t);
+        match self.geometry(s, c, t, d) {
+            Some(g) if self.fixed == 0 => {
+                self.within_peak(s, c, t, d, self.needed(g, self.relative(s, d)), limit).min(limit) as u8
+            }
+            _ => limit as u8,
+        }
+    }
+
+    /// Mean squares that order `p` leaves out in a pair: of the field and of its gradient.
+    pub fn mean_squares(&self, s: u32, c: &Cell, t: &Cell, p: usize) -> [f64; 2] {
+        let d = distance(c, t);
+        let Some(g) = self.geometry(s, c, t, d) else { return [0.0; 2] };
+        let unit = self.sources[s as usize].strength / d.powi(self.power);
+        [self.tables[0].error(g, p) as f64 * unit, self.tables[1].error(g, p) as f64 * unit / d].map(|e| e * e)
+    }
+}
+
+/// The truncation error of one unit element at the worst place of the source ball, at the worst target of the target ball:
+/// the sums Σ (n+1) a^n/ρ^(n+2), ρ = d - b, over source degrees n ≥ p, and Σ l b^(l-1)/ρ^(l+1), ρ = d - a, over target
+/// degrees l ≥ p (Greengard and Rokhlin's bound, differentiated).
+struct WorstCase {
+    /// Ratios of both sums.
+    x: f64,
+    y: f64,
+    /// 1/(d - a - b)
+    gap: f64,
+}
+
+impl WorstCase {
+    #[inline]
+    fn new(a: f64, b: f64, d: f64) -> Self {
+        Self { x: a / (d - b), y: b / (d - a), gap: 1.0 / (d - a - b) }
+    }
+
+    /// Of the field, which falls with `power`, and its gradient, from x^p and y^(p-1).
+    #[inline]
+    fn errors(&self, p: usize, [xp, yp]: [f64; 2], power: i32) -> [f64; 2] {
+        let n = p as f64;
+        let first = (xp * (n + 1.0 - n * self.x) + yp * (n - (n - 1.0) * self.y)) * self.gap * self.gap;
+        if power == 1 {
+            return [(xp + yp * self.y) * self.gap, first];
+        }
+        [first, first * (n + 2.0) * self.gap]
+    }
+}
+
+/// Where a core changes the field by more than the budget.
+pub trait CoreTest: Sync {
+    /// For any element of the source cell at any target of the target cell.
+    fn matters(&self, source: u32, cell: &Cell, target: &Cell) -> bool;
+    /// Appends those of the sorted elements `among` whose cores matter at any target of the target cell.
+    fn elements(&self, among: Range<u32>, target: &Cell, out: &mut Vec<Range<u32>>);
 }
 
 /// The lists of one target cell.
@@ -39,13 +209,18 @@ impl CellLists {
         let count = |r: &[Range<u32>]| r.iter().map(|r| r.len() as u64).sum::<u64>();
         (count(&self.near) + count(&self.plain), count(&self.correction))
     }
+    /// The M2L interactions are batched by order: highest first.
+    pub fn sort_far(&mut self) {
+        self.far.sort_unstable_by_key(|&(p, s)| (std::cmp::Reverse(p), s));
+    }
 }
 
-/// Target cells that lists or a downward pass are for; none named: all.
+/// A subset of the target cells; none named: all.
 #[derive(Clone, Copy)]
-pub struct Only<'a>(pub Option<&'a [bool]>);
+pub struct Subset<'a>(pub Option<&'a [bool]>);
 
-impl Only<'_> {
+impl Subset<'_> {
+    pub const ALL: Subset<'static> = Subset(None);
     pub fn has(&self, cell: usize) -> bool {
         self.0.is_none_or(|marked| marked[cell])
     }
@@ -55,13 +230,12 @@ impl Only<'_> {
 pub struct Rules<'a> {
     pub sources: &'a Tree,
     pub targets: &'a Tree,
-    pub orders: &'a OrderTable,
+    pub admission: &'a Admission<'a>,
     pub cost: &'a Cost,
     /// Source and target cells of at most so many elements are taken for leaves, whatever hangs below them.
     pub leaves: [usize; 2],
-    pub only: Only<'a>,
-    /// Whether a core in the source cell changes the field in the target cell by more than its share of the tolerance.
-    pub core_matters: &'a (dyn Fn(u32, &Cell) -> bool + Sync),
+    pub subset: Subset<'a>,
+    pub cores: &'a dyn CoreTest,
 }
 
 /// What a cell leaves to its children.
@@ -71,6 +245,8 @@ struct Pending {
     close: Vec<u32>,
     /// Far, cores to be looked at.
     cores: Vec<u32>,
+    /// Elements of far leaves whose cores matter somewhere in this cell.
+    elements: Vec<Range<u32>>,
 }
 
 /// Lists of all target cells, level by level; the order of every list is unique.
@@ -86,11 +262,11 @@ pub fn build(rules: &Rules) -> Vec<CellLists> {
         let start_above = if level == 0 { 0 } else { rules.targets.level(level - 1).start };
         let done: Vec<(CellLists, Pending)> = memory::par_collect(range.into_par_iter().with_min_len(8).map(|t| {
             let cell = &rules.targets.cells[t];
-            if !rules.only.has(t) {
+            if !rules.subset.has(t) {
                 return Default::default();
             }
             if level == 0 {
-                return visit(rules, cell, &Pending { close: vec![0], cores: vec![] });
+                return visit(rules, cell, &Pending { close: vec![0], ..Pending::default() });
             }
             visit(rules, cell, &above[cell.parent as usize - start_above])
         }));
@@ -111,17 +287,17 @@ fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
     let mut left = Pending::default();
     let mut cores = memory::copy(&given.cores);
     let mut stack = memory::copy(&given.close);
+    let dearest = rules.cost.m2l[rules.admission.highest.min(rules.cost.m2l.len() - 1)];
     while let Some(s) = stack.pop() {
         let c = &rules.sources.cells[s as usize];
         let direct = c.len() as f64 * t.len() as f64 * rules.cost.pair;
-        let order = rules.orders.order(c.spread, t.spread, distance(c, t), c.radius + t.radius);
-        match order {
+        match rules.admission.order(s, c, t) {
             Some(p) if !(t_leaf && direct < rules.cost.m2l[p as usize]) => {
                 memory::push(&mut lists.far, (p, s));
                 memory::push(&mut cores, s);
             }
-            _ if t_leaf && (leaf(c) || direct < rules.cost.m2l[rules.cost.m2l.len() - 1]) => {
-                let list = if (rules.core_matters)(s, t) { &mut lists.near } else { &mut lists.plain };
+            _ if t_leaf && (leaf(c) || direct < dearest) => {
+                let list = if rules.cores.matters(s, c, t) { &mut lists.near } else { &mut lists.plain };
                 memory::push(list, c.begin..c.end);
             }
             _ if !leaf(c) && (t_leaf || c.radius >= t.radius) => {
@@ -131,23 +307,42 @@ fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
         }
     }
     while let Some(s) = cores.pop() {
-        if !(rules.core_matters)(s, t) {
+        let c = &rules.sources.cells[s as usize];
+        if !rules.cores.matters(s, c, t) {
             continue;
         }
-        let c = &rules.sources.cells[s as usize];
         if !leaf(c) && (t_leaf || c.radius >= t.radius) {
             memory::extend(&mut cores, c.first_child..c.first_child + c.children);
-        } else if t_leaf {
-            memory::push(&mut lists.correction, c.begin..c.end);
+        } else if leaf(c) {
+            let out = if t_leaf { &mut lists.correction } else { &mut left.elements };
+            rules.cores.elements(c.begin..c.end, t, out);
         } else {
             memory::push(&mut left.cores, s);
         }
     }
-    lists.far.sort_unstable_by_key(|&(p, s)| (std::cmp::Reverse(p), s));
+    for among in &given.elements {
+        let out = if t_leaf { &mut lists.correction } else { &mut left.elements };
+        rules.cores.elements(among.clone(), t, out);
+    }
+    lists.sort_far();
     merge(&mut lists.near);
     merge(&mut lists.plain);
     merge(&mut lists.correction);
     (lists, left)
+}
+
+/// x^n by squaring.
+#[inline]
+pub fn power(mut x: f64, mut n: usize) -> f64 {
+    let mut product = 1.0;
+    while n > 0 {
+        if n & 1 == 1 {
+            product *= x;
+        }
+        x *= x;
+        n >>= 1;
+    }
+    product
 }
 
 fn distance(a: &Cell, b: &Cell) -> f64 {

@@ -1,6 +1,7 @@
 //! The CPU back end.
 
 mod account;
+mod cores;
 pub mod cost;
 pub mod engine;
 pub mod fmm;

@@ -4,7 +4,7 @@
 //! `C` is the number of harmonic components: 3 for the vector potential of a vortex field, 1 for charges.
 //! Expansions live in `[cell][component][order²]`, in units of the cell's `scale`.
 
-use super::lists::{CellLists, Only};
+use super::lists::{CellLists, Subset};
 use super::operators::{Batch, Operators, Scratch, Shift, Step, WIDEST};
 use super::tree::{Cell, Tree};
 use crate::memory;
@@ -140,7 +140,7 @@ pub fn m2l<T: Real, const C: usize>(
     sources: &Tree,
     targets: &Tree,
     lists: &[CellLists],
-    only: Only<'_>,
+    subset: Subset<'_>,
     multipoles: &[T],
     locals: &mut [T],
 ) {
@@ -148,7 +148,7 @@ pub fn m2l<T: Real, const C: usize>(
     locals.par_chunks_mut(size).zip(&targets.cells).zip(lists).enumerate().for_each_init(
         || (Work::new(ops.order, C), vec![]),
         |(work, steps), (k, ((out, cell), list))| {
-            if !only.has(k) {
+            if !subset.has(k) {
                 return;
             }
             if list.far.is_empty() {
@@ -168,7 +168,7 @@ pub fn m2l<T: Real, const C: usize>(
 }
 
 /// Adds the parent's local expansion to each child's, top level first.
-pub fn l2l<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, only: Only<'_>, locals: &mut [T]) {
+pub fn l2l<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, subset: Subset<'_>, locals: &mut [T]) {
     let n = ops.order * ops.order;
     let size = C * n;
     for level in 0..tree.depth().saturating_sub(1) {
@@ -181,7 +181,7 @@ pub fn l2l<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, only: Only<
         for parent in range {
             let cell = &tree.cells[parent];
             let (mine, others) = rest.split_at_mut(cell.children as usize * size);
-            if cell.children > 0 && only.has(parent) {
+            if cell.children > 0 && subset.has(parent) {
                 memory::push(&mut groups, (parent, mine));
             }
             rest = others;

@@ -4,31 +4,21 @@
 //! and particles in one tree: combined number k is segment k, or particle k - segments. After sorting, the segments of a
 //! cell are a run of the sorted segments and its particles a run of the sorted particles.
 
+use super::cores::{CellCores, CoreBounds, CoreElement, CoreReach, NoCores};
 use super::cost::{self, Law};
-use super::fmm::SourceSet;
+use super::fmm::{SourceSet, rows};
+use super::lists::{CoreTest, SourceCell, power as integer_power};
 use super::near;
 use super::passes::Points;
 use super::tree::{Cell, Tree};
-use crate::math::harmonics::gauss_legendre;
-use crate::math::regularization::{self, Part};
+use crate::math::harmonics::{MAX_ORDER, gauss_legendre};
+use crate::math::regularization::Part;
 use crate::memory;
 use crate::options::Regularization;
 use crate::simd::Real;
+use once_cell::sync::OnceCell;
 use rayon::prelude::*;
 use std::ops::Range;
-
-/// What the cores in a cell can reach.
-#[derive(Debug, Clone, Copy, Default)]
-struct Cores {
-    /// Largest core of its particles.
-    particle: f64,
-    /// Largest core and length of its segments that have a core.
-    segment: f64,
-    length: f64,
-    /// Axis of those segments, and the largest angle between a segment and it.
-    axis: [f64; 3],
-    spread: f64,
-}
 
 /// Segments and particles.
 pub struct VortexSources<T> {
@@ -47,7 +37,10 @@ pub struct VortexSources<T> {
     before: Vec<u32>,
     near_segments: near::SegmentSources<T>,
     near_particles: near::ParticleSources<T>,
-    cores: Vec<Cores>,
+    /// In the order of the tree; empty where no element has a core.
+    elements: Vec<CoreElement>,
+    cell_cores: CellCores,
+    bounds: CoreBounds,
 }
 
 /// One segment, engine units.
@@ -81,7 +74,9 @@ impl<T: Real> VortexSources<T> {
             before: vec![],
             near_segments: near::SegmentSources::new(segment_regularization, false),
             near_particles: near::ParticleSources::new(particle_regularization, false),
-            cores: vec![],
+            elements: vec![],
+            cell_cores: CellCores::default(),
+            bounds: CoreBounds::new(segment_regularization, particle_regularization),
         }
     }
 
@@ -148,74 +143,48 @@ impl<T: Real> VortexSources<T> {
         &self.permutation[cell.begin as usize..cell.end as usize]
     }
 
-    fn cores_of(&self, cell: &Cell) -> Cores {
-        let mut c = Cores::default();
+    /// Element with combined number k, strengths divided by `unit`.
+    fn core_element(&self, k: u32, unit: f64) -> CoreElement {
         let n = self.segments.len();
-        let mut axis = [0.0; 3];
-        let directed = |s: &Segment| -> Option<[f64; 3]> {
-            let d: [f64; 3] = std::array::from_fn(|i| s.p2[i] - s.p1[i]);
-            let l = d.iter().map(|v| v * v).sum::<f64>().sqrt();
-            (l > 0.0 && s.core > 0.0).then(|| d.map(|v| v / l))
-        };
-        for &k in self.members(cell) {
-            let Some(s) = self.segments.get(k as usize) else {
-                c.particle = c.particle.max(self.particles[k as usize - n].core);
-                continue;
-            };
-            if let Some(t) = directed(s) {
-                c.segment = c.segment.max(s.core);
-                c.length = c.length.max((0..3).map(|i| (s.p2[i] - s.p1[i]).powi(2)).sum::<f64>().sqrt());
-                // A line has no sense of direction: each joins the side it already leans to.
-                let side = if (0..3).map(|i| t[i] * axis[i]).sum::<f64>() < 0.0 { -1.0 } else { 1.0 };
-                (0..3).for_each(|i| axis[i] += side * t[i]);
+        match self.segments.get(k as usize) {
+            Some(s) => {
+                let half = self.half[k as usize];
+                let strength = 2.0 * norm(half) * (s.circulation / unit).abs();
+                let core = if strength > 0.0 { s.core } else { 0.0 };
+                CoreElement { middle: self.places[k as usize], half, strength, core, is_segment: true }
+            }
+            None => {
+                let p = &self.particles[k as usize - n];
+                let strength = norm(p.strength.map(|v| v / unit));
+                CoreElement { middle: p.x, half: [0.0; 3], strength, core: p.core, is_segment: false }
             }
         }
-        let l = axis.iter().map(|v| v * v).sum::<f64>().sqrt();
-        if c.segment > 0.0 {
-            c.axis = if l > 0.0 { axis.map(|v| v / l) } else { [1.0, 0.0, 0.0] };
-            c.spread = self
-                .members(cell)
-                .iter()
-                .filter_map(|&k| self.segments.get(k as usize).and_then(directed))
-                .map(|t| (0..3).map(|i| t[i] * c.axis[i]).sum::<f64>().abs().min(1.0).acos())
-                .fold(0.0, f64::max);
-        }
-        c
     }
 
-    /// Particles: the core reaches as far as 1 - F stays above the tolerance.
-    fn particle_core_matters(&self, c: &Cores, gap: f64, tolerance: f64) -> bool {
-        let reg = self.particle_regularization;
-        reg != Regularization::None
-            && c.particle > 0.0
-            && (gap <= 0.0 || regularization::shortfall(reg, gap / c.particle) > tolerance)
+    /// Vector strength of the element with combined number k.
+    fn strength_of(&self, k: u32) -> [f64; 3] {
+        match self.segments.get(k as usize) {
+            Some(s) => self.half[k as usize].map(|h| 2.0 * s.circulation * h),
+            None => self.particles[k as usize - self.segments.len()].strength,
+        }
     }
 
-    /// Segments: F depends on the distance to the line, so what is missed is (c/r) t(1-F(t)) of Γℓ/r², t = ρ/c, and the
-    /// target cell is asked how near it comes to any line of the source cell.
-    fn segment_core_matters(&self, c: &Cores, source: &Cell, target: &Cell, tolerance: f64) -> bool {
-        let reg = self.segment_regularization;
-        if c.segment == 0.0 || reg == Regularization::None {
-            return false;
+    /// Direct sums of elements `range` (combined numbers) in double precision, added to `rows`.
+    fn add_exact(&self, range: Range<usize>, at: &near::Points<f64>, rows: &mut [&mut [f64]]) {
+        let n = self.segments.len();
+        let (segments, particles) = (range.start.min(n)..range.end.min(n), range.start.max(n)..range.end.max(n));
+        if !segments.is_empty() {
+            let mut list = near::SegmentSources::<f64>::new(self.segment_regularization, false);
+            list.list.reserve(segments.len());
+            self.segments[segments.clone()].iter().for_each(|s| list.push(s.p1, s.p2, s.circulation, s.core));
+            near::segments(Part::Regularized, &list, &[0..segments.len() as u32], at, 0..at.len(), rows);
         }
-        let d: [f64; 3] = std::array::from_fn(|i| target.center[i] - source.center[i]);
-        let r = d.iter().map(|v| v * v).sum::<f64>().sqrt();
-        let reach = source.radius + target.radius;
-        let gap = r - reach;
-        if gap <= 0.0 {
-            return true;
+        if !particles.is_empty() {
+            let mut list = near::ParticleSources::<f64>::new(self.particle_regularization, false);
+            list.list.reserve(particles.len());
+            self.particles[particles.start - n..particles.end - n].iter().for_each(|p| list.push(p.x, p.strength, p.core));
+            near::particles(Part::Regularized, &list, &[0..particles.len() as u32], at, 0..at.len(), rows);
         }
-        if reg == Regularization::Offset {
-            return regularization::offset_shortfall(gap, c.segment, c.length) > tolerance;
-        }
-        let cosine = ((0..3).map(|i| d[i] * c.axis[i]).sum::<f64>() / r).abs().min(1.0);
-        let angle = (cosine.acos() - c.spread).max(0.0);
-        // Folded at a right angle: a line that leans the other way may come closer.
-        let other = (std::f64::consts::PI - cosine.acos() - c.spread).max(0.0);
-        let rho = (r * angle.min(other).sin() - reach).max(0.0);
-        // Near the line the deficit cannot exceed the whole: (ρ/r)(1-F) with ρ ≤ r.
-        let missing = regularization::segment_deficit(reg, rho / c.segment) * c.segment / gap;
-        missing > tolerance
     }
 }
 
@@ -230,12 +199,38 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
 
     fn sort(&mut self, tree: &Tree) {
         self.order_by(memory::copy(&tree.permutation));
-        self.survey(tree);
     }
 
-    fn survey(&mut self, tree: &Tree) {
-        let soft = self.segments.iter().any(|s| s.core > 0.0) || self.particles.iter().any(|p| p.core > 0.0);
-        self.cores = if soft { memory::par_collect(tree.cells.par_iter().map(|c| self.cores_of(c))) } else { vec![] };
+    fn survey(&mut self, tree: &Tree, unit: f64) {
+        let cored = self.segments.iter().any(|s| s.core > 0.0) || self.particles.iter().any(|p| p.core > 0.0);
+        self.elements = vec![];
+        self.cell_cores = CellCores::default();
+        if cored {
+            self.elements =
+                memory::par_collect(self.permutation.par_iter().with_min_len(1024).map(|&k| self.core_element(k, unit)));
+            self.cell_cores = CellCores::of(tree, &self.elements);
+        }
+    }
+
+    fn survey_cells(&mut self, tree: &Tree) {
+        if !self.elements.is_empty() {
+            self.cell_cores = CellCores::of(tree, &self.elements);
+        }
+    }
+
+    fn has_cores(&self) -> bool {
+        !self.elements.is_empty()
+    }
+
+    fn core_test(&self, budget: [f64; 2], together: [f64; 2]) -> Box<dyn CoreTest + '_> {
+        if self.elements.is_empty() {
+            return Box::new(NoCores);
+        }
+        Box::new(CoreReach::new(&self.bounds, &self.cell_cores, &self.elements, budget, together))
+    }
+
+    fn exact(&self, points: &[[f64; 3]], gradient: bool) -> Vec<f64> {
+        exact_in_blocks(self.places.len(), points, rows(3, gradient), |range, at, out| self.add_exact(range, at, out))
     }
 
     fn keep_order(&mut self) {
@@ -249,7 +244,8 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
             + self.particles.capacity() * size_of::<Particle>()
             + (self.places.capacity() + self.half.capacity()) * 24
             + (self.permutation.capacity() + self.before.capacity()) * 4
-            + self.cores.capacity() * size_of::<Cores>()) as u64
+            + self.elements.capacity() * size_of::<CoreElement>()
+            + self.cell_cores.bytes()) as u64
             + self.near_segments.list.bytes()
             + self.near_particles.list.bytes()
     }
@@ -258,7 +254,7 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         let unit = 1.0 / cell.scale;
         let local = |x: [f64; 3]| std::array::from_fn(|i| T::of((x[i] - cell.center[i]) * unit));
         let n = self.segments.len();
-        let (nodes, weights) = if n > 0 { gauss_legendre(order.div_ceil(2)) } else { (vec![], vec![]) };
+        let (rules, limits) = (quadrature_rules(), if n > 0 { quadrature_limits(order) } else { vec![] });
         for &k in self.members(cell) {
             let Some(s) = self.segments.get(k as usize) else {
                 let p = &self.particles[k as usize - n];
@@ -266,7 +262,8 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
                 continue;
             };
             let (m, h) = (self.places[k as usize], self.half[k as usize]);
-            for (t, w) in nodes.iter().zip(&weights) {
+            let rule = &rules[quadrature_nodes(norm(h) * unit, &limits)];
+            for (t, w) in rule.0.iter().zip(&rule.1) {
                 points.push(
                     local(std::array::from_fn(|i| m[i] + t * h[i])),
                     std::array::from_fn(|i| T::of(s.circulation * w * h[i])),
@@ -281,31 +278,13 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         segments.chain(self.particles.par_iter().map(|p| largest(&p.strength))).reduce(|| 0.0, f64::max)
     }
 
-    fn energies(&self, tree: &Tree, unit: f64) -> Vec<f64> {
-        let n = self.segments.len();
-        memory::par_collect(tree.cells.par_iter().map(|c| {
-            if !c.is_leaf() {
-                return 0.0;
-            }
-            let (mut square, mut sum) = (0.0, [0.0; 3]);
-            for &k in self.members(c) {
-                let a = match self.segments.get(k as usize) {
-                    Some(s) => self.half[k as usize].map(|h| 2.0 * s.circulation * h),
-                    None => self.particles[k as usize - n].strength,
-                }
-                .map(|v| v / unit);
-                square += a.iter().map(|v| v * v).sum::<f64>();
-                (0..3).for_each(|i| sum[i] += a[i]);
-            }
-            square.max(sum.iter().map(|v| v * v).sum())
-        }))
-    }
-
-    fn core_matters(&self, source: u32, cell: &Cell, target: &Cell, tolerance: f64) -> bool {
-        let Some(c) = self.cores.get(source as usize) else { return false };
-        let r = (0..3).map(|i| (target.center[i] - cell.center[i]).powi(2)).sum::<f64>().sqrt();
-        let gap = r - cell.radius - target.radius;
-        self.particle_core_matters(c, gap, tolerance) || self.segment_core_matters(c, cell, target, tolerance)
+    fn source_cells(&self, tree: &Tree, unit: f64, moment: i32) -> Vec<SourceCell> {
+        effective_sources(tree, moment, |sorted| {
+            let k = self.permutation[sorted];
+            let (x, h) = (self.places[k as usize], self.half.get(k as usize).copied().unwrap_or([0.0; 3]));
+            let ends = [1.0, -1.0].map(|s| std::array::from_fn(|i| x[i] + s * h[i]));
+            (self.strength_of(k).map(|v| v / unit), ends)
+        })
     }
 
     fn near(&self, part: Part, ranges: &[Range<u32>], targets: &near::Points<T>, out: &mut [&mut [T]]) {
@@ -322,7 +301,7 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         near::particles(part, &self.near_particles, &runs, targets, all, out);
     }
 
-    fn pair_seconds(&self, gradient: bool) -> f64 {
+    fn pair_seconds(&self, part: Part, gradient: bool) -> f64 {
         let (n, m) = (self.segments.len() as f64, self.particles.len() as f64);
         let none = Regularization::None;
         let soft = |reg: Regularization, cored: bool| if cored { reg } else { none };
@@ -330,10 +309,10 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         let particle = soft(self.particle_regularization, self.particles.iter().any(|p| p.core > 0.0));
         let mut sum = 0.0;
         if n > 0.0 {
-            sum += n * cost::pair::<T>(Law::Segment(segment), gradient);
+            sum += n * cost::pair::<T>(Law::Segment(segment), part, gradient);
         }
         if m > 0.0 {
-            sum += m * cost::pair::<T>(Law::Particle(particle), gradient);
+            sum += m * cost::pair::<T>(Law::Particle(particle), part, gradient);
         }
         sum / (n + m).max(1.0)
     }
@@ -342,6 +321,116 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
 /// Largest component.
 pub fn largest(v: &[f64]) -> f64 {
     v.iter().fold(0.0, |a, b| f64::max(a, b.abs()))
+}
+
+/// Nodes and weights of the Gauss-Legendre rules, by number of nodes.
+fn quadrature_rules() -> &'static [(Vec<f64>, Vec<f64>)] {
+    static RULES: OnceCell<Vec<(Vec<f64>, Vec<f64>)>> = OnceCell::new();
+    RULES.get_or_init(|| {
+        let rule = |k| if k == 0 { (vec![], vec![]) } else { gauss_legendre(k) };
+        memory::collect((0..MAX_ORDER.div_ceil(2) + 2).map(rule))
+    })
+}
+
+/// The largest half lengths, in cell radii, for which k = 1, 2, ... nodes serve expansions of `order`; `order / 2` are exact
+/// for any. k nodes leave of the n-th power of the distance about n^2k (2h)^2k k!⁴/((2k+1)(2k)!³), and a far pair gives degree n a
+/// weight of at most CLOSEST^n. The error of every degree stays below that of the truncation.
+fn quadrature_limits(order: usize) -> Vec<f64> {
+    const CLOSEST: f64 = 0.6;
+    let exact = order.div_ceil(2).max(1);
+    let allowed = 0.1 * CLOSEST.powi(order as i32);
+    let mut rest = 1.0;
+    memory::collect((1..exact).map(|k| {
+        let (f, power) = (k as f64, 2 * k as i32);
+        rest *= f.powi(4) * (2.0 * f - 1.0) / ((2.0 * f + 1.0) * (2.0 * f * (2.0 * f - 1.0)).powi(3));
+        let worst = (2 * k..order).map(|n| (n as f64).powi(power) * CLOSEST.powi(n as i32)).fold(0.0, f64::max);
+        0.5 * (allowed / (rest * worst)).powf(1.0 / f64::from(power))
+    }))
+}
+
+/// Nodes for a segment of half length `h`.
+fn quadrature_nodes(h: f64, limits: &[f64]) -> usize {
+    1 + limits.iter().position(|&l| h <= l).unwrap_or(limits.len())
+}
+
+fn norm(v: [f64; 3]) -> f64 {
+    v.iter().map(|v| v * v).sum::<f64>().sqrt()
+}
+
+/// Sources of a block of `exact_in_blocks`.
+const EXACT_BLOCK: usize = 2048;
+
+/// Direct sums in double precision of `n` sources at `points`, `[row][point]`, in an order that does not depend on threads.
+fn exact_in_blocks(
+    n: usize,
+    points: &[[f64; 3]],
+    rows: usize,
+    add: impl Fn(Range<usize>, &near::Points<f64>, &mut [&mut [f64]]) + Sync,
+) -> Vec<f64> {
+    let count = points.len();
+    if count == 0 {
+        return vec![];
+    }
+    let mut at = near::Points::with_capacity(count);
+    points.iter().for_each(|&p| at.push(p));
+    let blocks: Vec<Vec<f64>> = memory::par_collect((0..n.div_ceil(EXACT_BLOCK)).into_par_iter().map(|b| {
+        let mut out = memory::filled(0.0, rows * count);
+        let mut rows: Vec<&mut [f64]> = out.chunks_exact_mut(count).collect();
+        add(b * EXACT_BLOCK..((b + 1) * EXACT_BLOCK).min(n), &at, &mut rows);
+        out
+    }));
+    memory::collect((0..rows * count).map(|k| blocks.iter().map(|b| b[k]).sum()))
+}
+
+/// Least share of the sum of absolute strengths that counts as the strength of a cell: sources that cancel in the sum but
+/// not in higher multipoles (a ring, a shear layer) may be underestimated eightfold, not more.
+const COHERENT_SHARE: f64 = 0.125;
+
+/// Members of a cell that its effective radius is taken from.
+const SPREAD_SAMPLE: usize = 256;
+
+/// What each cell's sources amount to in a truncation error. The strength is the largest of the norm of their sum, the root
+/// of the sum of squares, and a share of the sum of absolute values; `element` gives vector strength and both ends.
+fn effective_sources(
+    tree: &Tree,
+    moment: i32,
+    element: impl Fn(usize) -> ([f64; 3], [[f64; 3]; 2]) + Sync,
+) -> Vec<SourceCell> {
+    let of_cell = |c: &Cell| {
+        // Sum, sum of squares and of absolute values, largest.
+        let mut sums = [0.0; 6];
+        let step = if c.is_leaf() { 1 } else { c.len().div_ceil(SPREAD_SAMPLE) };
+        let (mut power, mut weight) = (0.0, 0.0);
+        // In units of the radius, so that the power neither over- nor underflows.
+        let unit = if c.radius > 0.0 { 1.0 / (c.radius * c.radius) } else { 0.0 };
+        for k in (c.begin..c.end).step_by(step) {
+            let (a, ends) = element(k as usize);
+            let square = a.iter().map(|v| v * v).sum::<f64>();
+            if c.is_leaf() {
+                (0..3).for_each(|i| sums[i] += a[i]);
+                sums[3] += square;
+                sums[4] += square.sqrt();
+                sums[5] = f64::max(sums[5], square.sqrt());
+            }
+            for e in ends {
+                let r2: f64 = (0..3).map(|i| (e[i] - c.center[i]).powi(2)).sum();
+                power += square * integer_power(r2 * unit, moment as usize);
+                weight += square;
+            }
+        }
+        let spread = if weight > 0.0 { c.radius * (power / weight).powf(0.5 / moment as f64) } else { 0.0 };
+        (sums, spread)
+    };
+    let mut cells: Vec<([f64; 6], f64)> = memory::par_collect(tree.cells.par_iter().with_min_len(8).map(of_cell));
+    for c in (1..cells.len()).rev() {
+        let (parent, child) = (tree.cells[c].parent as usize, cells[c].0);
+        (0..5).for_each(|i| cells[parent].0[i] += child[i]);
+        cells[parent].0[5] = cells[parent].0[5].max(child[5]);
+    }
+    memory::collect(cells.iter().map(|(s, spread)| {
+        let sum = s[..3].iter().map(|v| v * v).sum::<f64>();
+        SourceCell { strength: sum.max(s[3]).sqrt().max(COHERENT_SHARE * s[4]), spread: *spread, peak: s[5] }
+    }))
 }
 
 /// Charges.
@@ -389,7 +478,14 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
         self.permutation = memory::copy(&tree.permutation);
         self.refresh();
     }
-    fn survey(&mut self, _: &Tree) {}
+    fn survey(&mut self, _: &Tree, _: f64) {}
+    fn survey_cells(&mut self, _: &Tree) {}
+    fn has_cores(&self) -> bool {
+        false
+    }
+    fn core_test(&self, _: [f64; 2], _: [f64; 2]) -> Box<dyn CoreTest + '_> {
+        Box::new(NoCores)
+    }
     fn keep_order(&mut self) {
         if self.permutation.len() != self.places.len() {
             self.permutation = memory::collect(0..self.places.len() as u32);
@@ -412,26 +508,26 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
     fn largest_strength(&self) -> f64 {
         largest(&self.charge)
     }
-    fn energies(&self, tree: &Tree, unit: f64) -> Vec<f64> {
-        let energy = |c: &Cell| {
-            let members = &self.permutation[c.begin as usize..c.end as usize];
-            let (a, b) = members.iter().fold((0.0, 0.0), |(a, b), &k| {
-                let q = self.charge[k as usize] / unit;
-                (a + q * q, b + q)
-            });
-            if c.is_leaf() { f64::max(a, b * b) } else { 0.0 }
-        };
-        memory::par_collect(tree.cells.par_iter().map(energy))
+    fn source_cells(&self, tree: &Tree, unit: f64, moment: i32) -> Vec<SourceCell> {
+        effective_sources(tree, moment, |sorted| {
+            let k = self.permutation[sorted] as usize;
+            ([self.charge[k] / unit, 0.0, 0.0], [self.places[k]; 2])
+        })
     }
-    fn core_matters(&self, _: u32, _: &Cell, _: &Cell, _: f64) -> bool {
-        false
+    fn exact(&self, points: &[[f64; 3]], gradient: bool) -> Vec<f64> {
+        exact_in_blocks(self.places.len(), points, rows(1, gradient), |range, at, out| {
+            let mut list = near::ChargeSources::<f64>::new(false);
+            list.list.reserve(range.len());
+            range.clone().for_each(|k| list.push(self.places[k], self.charge[k]));
+            near::charges(&list, &[0..range.len() as u32], at, 0..at.len(), out);
+        })
     }
     fn near(&self, part: Part, ranges: &[Range<u32>], targets: &near::Points<T>, out: &mut [&mut [T]]) {
         if part != Part::Correction {
             near::charges(&self.near, ranges, targets, 0..targets.len(), out);
         }
     }
-    fn pair_seconds(&self, gradient: bool) -> f64 {
-        cost::pair::<T>(Law::Charge, gradient)
+    fn pair_seconds(&self, _: Part, gradient: bool) -> f64 {
+        cost::pair::<T>(Law::Charge, Part::Regularized, gradient)
     }
 }

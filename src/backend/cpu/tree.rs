@@ -4,6 +4,7 @@
 //! Leaves: the permutation by Morton key, and cells in breadth-first order (children of a cell stand together, a level is
 //! a range), each with the tight ball of what it really holds: wakes are thin and cubes are mostly empty.
 
+use super::lists::power;
 use crate::memory;
 use rayon::prelude::*;
 
@@ -101,8 +102,8 @@ fn interleave(x: u64) -> u64 {
 }
 
 impl Tree {
-    /// `half` is empty or one half vector a point; leaves hold at most `capacity` points unless the key is exhausted.
-    pub fn build(points: &[[f64; 3]], half: &[[f64; 3]], root: Root, capacity: usize, moment: i32) -> Self {
+    /// `half` is empty or one half vector a point; `moment`: see `Cell::spread`, the radius where there is none; leaves hold at most `capacity` points unless the key is exhausted.
+    pub fn build(points: &[[f64; 3]], half: &[[f64; 3]], root: Root, capacity: usize, moment: Option<i32>) -> Self {
         if points.is_empty() {
             return Self { levels: vec![0], ..Self::default() };
         }
@@ -186,7 +187,7 @@ impl Tree {
     }
 
     /// Tight boxes and balls of all cells.
-    fn measure(&mut self, points: &[[f64; 3]], half: &[[f64; 3]], root: Root, moment: i32) {
+    fn measure(&mut self, points: &[[f64; 3]], half: &[[f64; 3]], root: Root, moment: Option<i32>) {
         let permutation = &self.permutation;
         let mut boxes = memory::par_collect(self.cells.par_iter().map(|c| {
             if !c.is_leaf() {
@@ -284,7 +285,7 @@ fn octants(keys: &[(u64, u32)], begin: u32, end: u32, mut left: u32, capacity: u
 }
 
 /// Radius and spread; large cells take the half diagonal and a sample.
-fn ball(cell: &mut Cell, half_diagonal: f64, members: &[u32], points: &[[f64; 3]], half: &[[f64; 3]], moment: i32) {
+fn ball(cell: &mut Cell, half_diagonal: f64, members: &[u32], points: &[[f64; 3]], half: &[[f64; 3]], moment: Option<i32>) {
     const SAMPLE: usize = 2048;
     let step = members.len().div_ceil(SAMPLE);
     let (mut far, mut sum, mut count) = (0.0f64, 0.0f64, 0.0);
@@ -299,12 +300,12 @@ fn ball(cell: &mut Cell, half_diagonal: f64, members: &[u32], points: &[[f64; 3]
         for e in ends {
             let r2: f64 = (0..3).map(|i: usize| (e[i] - cell.center[i]).powi(2)).sum();
             far = far.max(r2);
-            sum += (r2 * unit).powi(moment);
+            sum += moment.map_or(0.0, |q| power(r2 * unit, q as usize));
             count += 1.0;
         }
     }
     cell.radius = if step == 1 { far.sqrt().min(half_diagonal) } else { half_diagonal };
-    cell.spread = half_diagonal * (sum / count).powf(0.5 / moment as f64);
+    cell.spread = moment.map_or(cell.radius, |q| half_diagonal * (sum / count).powf(0.5 / q as f64));
 }
 
 #[cfg(test)]
@@ -328,9 +329,9 @@ mod tests {
             t.cells.iter().map(|c| (c.begin, c.end, c.children, c.parent, c.center, c.radius)).collect()
         };
         for capacity in [20, 75, 600, 6000] {
-            let mut pruned = Tree::build(&x, &[], root, 10, 8);
+            let mut pruned = Tree::build(&x, &[], root, 10, Some(8));
             pruned.prune(capacity);
-            let built = Tree::build(&x, &[], root, capacity, 8);
+            let built = Tree::build(&x, &[], root, capacity, Some(8));
             assert_eq!(shape(&pruned), shape(&built), "leaves of {capacity}");
             assert_eq!((&pruned.levels, &pruned.leaves), (&built.levels, &built.leaves));
             for (a, b) in pruned.cells.iter().zip(&built.cells).filter(|(a, _)| !a.is_leaf()) {
@@ -344,7 +345,7 @@ mod tests {
         let x = points(5000);
         let half: Vec<[f64; 3]> = x.iter().map(|p| [0.01 * p[1], -0.01, 0.002]).collect();
         let root = Root::around(&[bounds(&x, &half)]);
-        let tree = Tree::build(&x, &half, root, 30, 8);
+        let tree = Tree::build(&x, &half, root, 30, Some(8));
         let mut seen = vec![0; x.len()];
         for &l in &tree.leaves {
             let c = &tree.cells[l as usize];
@@ -372,7 +373,7 @@ mod tests {
     #[test]
     fn coincident_points_end_in_one_leaf() {
         let x = vec![[0.3, 0.3, 0.3]; 100];
-        let tree = Tree::build(&x, &[], Root::around(&[bounds(&x, &[])]), 8, 8);
+        let tree = Tree::build(&x, &[], Root::around(&[bounds(&x, &[])]), 8, Some(8));
         assert_eq!(tree.cells.len(), 1);
         assert_eq!(tree.cells[0].radius, 0.0);
         assert!(tree.cells[0].scale > 0.0);

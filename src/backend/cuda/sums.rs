@@ -120,6 +120,8 @@ impl<T: CudaReal> Sums<T> {
         if self.strain.is_none() {
             self.strain = self.asked.start(task)?;
             found.keep(self.strain);
+        } else {
+            self.asked.fmm.begin();
         }
         let Some(strain) = self.strain else { return Ok(()) };
         strain.warn();
@@ -138,9 +140,16 @@ impl<T: CudaReal> Sums<T> {
 
     /// Writes what made the last field into the report; call it after the stream was waited for. It took `computed` on the device.
     pub fn note(&self, report: &mut Report, computed: f64) {
+        let retries = i64::from(self.asked.fmm.missed());
         match &self.double {
-            Some(double) if self.strain.is_some() => double.note(report, computed),
-            _ => self.asked.note(report, computed),
+            Some(double) if self.strain.is_some() => {
+                double.note(report, computed);
+                report.retries = retries + i64::from(double.fmm.missed());
+            }
+            _ => {
+                self.asked.note(report, computed);
+                report.retries = retries;
+            }
         }
     }
 

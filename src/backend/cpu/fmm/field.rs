@@ -2,98 +2,136 @@
 //!
 //! Enters: expansions, lists, sorted sources and targets. Leaves: rows of numbers, for some targets or in the caller's places.
 
-use super::{Fmm, Sink, SourceSet, near, rows};
+use super::choice::Choice;
+use super::expansions::Expansions;
+use super::trees::Trees;
+use super::{Sink, SourceSet, near, rows};
 use crate::backend::cpu::passes::{self, Work};
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::simd::Real;
 use rayon::prelude::*;
 
-impl<T: Real, const C: usize> Fmm<T, C> {
-    /// The field in one leaf, `[row][target]`, for the sorted targets `pick` of it.
-    fn leaf_field(
-        &self,
-        sources: &dyn SourceSet<T, C>,
-        leaf: usize,
-        pick: &[u32],
-        gradient: bool,
-        near_only: bool,
-        desk: &mut Desk<T>,
-    ) {
-        let ops = self.ops.as_ref().expect("chosen");
-        let cell = &self.target_tree.cells[leaf];
-        let size = C * ops.order * ops.order;
+/// Everything that a field is made of.
+pub struct Evaluation<'a, T: Real, const C: usize> {
+    sources: &'a dyn SourceSet<T, C>,
+    trees: &'a Trees,
+    choice: &'a Choice<T>,
+    expansions: &'a Expansions<T>,
+}
+
+/// What is known of a field that was written to the caller's places.
+pub struct Written {
+    pub targets: u64,
+    /// Mean squares of the field and of its gradient over all targets.
+    pub norms: [f64; 2],
+    /// `[row][k]` at the targets that judge.
+    pub judged: Vec<f64>,
+}
+
+impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
+    pub fn new(
+        sources: &'a dyn SourceSet<T, C>,
+        trees: &'a Trees,
+        choice: &'a Choice<T>,
+        expansions: &'a Expansions<T>,
+    ) -> Self {
+        Self { sources, trees, choice, expansions }
+    }
+
+    /// The field in one leaf, `[row][target]` in `work.out`, for the sorted targets `pick` of it.
+    fn leaf(&self, leaf: usize, pick: impl ExactSizeIterator<Item = u32>, gradient: bool, work: &mut LeafWork<T>) {
+        let ops = &self.choice.ops;
+        let cell = &self.trees.target.cells[leaf];
         let count = pick.len();
-        desk.out.clear();
-        memory::resize(&mut desk.out, rows(C, gradient) * count, T::ZERO);
-        desk.at.restart(count);
-        pick.iter().for_each(|&k| desk.at.push(self.target_points[k as usize]));
+        work.out.clear();
+        memory::resize(&mut work.out, rows(C, gradient) * count, T::ZERO);
+        work.at.restart(count);
         for i in 0..3 {
-            desk.relative[i].clear();
-            memory::reserve(&mut desk.relative[i], count);
-            desk.relative[i]
-                .extend(pick.iter().map(|&k| T::of((self.target_points[k as usize][i] - cell.center[i]) / cell.scale)));
+            work.relative[i].clear();
+            memory::reserve(&mut work.relative[i], count);
         }
-        if !near_only {
-            let local = &self.locals[leaf * size..(leaf + 1) * size];
-            passes::field_rows::<T, C>(ops, local, cell.scale, gradient, &mut desk.rows);
-            passes::l2p(ops, &desk.rows, &desk.relative, &mut desk.work, &mut desk.out, count);
+        for k in pick {
+            let x = self.trees.points[k as usize];
+            work.at.push(x);
+            for i in 0..3 {
+                work.relative[i].push(T::of((x[i] - cell.center[i]) / cell.scale));
+            }
         }
-        let list = &self.lists[leaf];
-        let mut out: Vec<&mut [T]> = desk.out.chunks_exact_mut(count).collect();
+        let local = self.expansions.local(leaf, C * ops.order * ops.order);
+        passes::field_rows::<T, C>(ops, local, cell.scale, gradient, &mut work.rows);
+        passes::l2p(ops, &work.rows, &work.relative, &mut work.passes, &mut work.out, count);
+        let list = &self.choice.lists[leaf];
+        let mut out: Vec<&mut [T]> = work.out.chunks_exact_mut(count).collect();
         for (part, ranges) in
             [(Part::Regularized, &list.near), (Part::Singular, &list.plain), (Part::Correction, &list.correction)]
         {
             if !ranges.is_empty() {
-                sources.near(part, ranges, &desk.at, &mut out);
+                self.sources.near(part, ranges, &work.at, &mut out);
             }
         }
     }
 
-    /// L2P and near field of all leaves, written to the caller's places.
-    pub(super) fn leaves(&self, sources: &dyn SourceSet<T, C>, gradient: bool, sink: &mut Sink<'_, T>) {
-        let order = self.ops.as_ref().expect("chosen").order;
-        let (k_main, k_gradient) = (rows(C, false), rows(C, true) - rows(C, false));
+    /// The field at all targets, written to the caller's places; `judged`: sorted targets, rising, whose field is kept.
+    pub fn everywhere(&self, gradient: bool, sink: &mut Sink<'_, T>, judged: &[u32]) -> Written {
+        let (k_main, k_all) = (rows(C, false), rows(C, gradient));
         let main = Scatter(sink.main.as_mut_ptr(), sink.main.len());
         let grad = sink.gradient.as_mut().map(|g| Scatter(g.as_mut_ptr(), g.len()));
-        let (f, length, add) = (sink.main_factor, sink.per_length, sink.accumulate);
-        let tree = &self.target_tree;
-        tree.leaves.par_iter().for_each_init(
-            || Desk::new(order, C),
-            |desk, &leaf| {
-                let cell = &tree.cells[leaf as usize];
-                let pick: Vec<u32> = memory::collect(cell.begin..cell.end);
-                self.leaf_field(sources, leaf as usize, &pick, gradient, false, desk);
-                for (j, &k) in pick.iter().enumerate() {
-                    let to = tree.permutation[k as usize] as usize;
-                    for row in 0..k_main {
-                        main.put(to * k_main + row, T::of(desk.out[row * pick.len() + j].f64() * f), add);
-                    }
-                    if let Some(g) = &grad {
-                        for row in 0..k_gradient {
-                            let v = desk.out[(k_main + row) * pick.len() + j].f64() * f * length;
-                            g.put(to * k_gradient + row, T::of(v), add);
-                        }
+        let (f, length) = (sink.main_factor, sink.per_length);
+        let tree = &self.trees.target;
+        let of_leaf = |work: &mut LeafWork<T>, &leaf: &u32| {
+            let cell = &tree.cells[leaf as usize];
+            let count = cell.len();
+            self.leaf(leaf as usize, cell.begin..cell.end, gradient, work);
+            for (j, &to) in tree.permutation[cell.begin as usize..cell.end as usize].iter().enumerate() {
+                let to = to as usize;
+                for row in 0..k_main {
+                    main.put(to * k_main + row, T::of(work.out[row * count + j].f64() * f));
+                }
+                if let Some(g) = &grad {
+                    for row in k_main..k_all {
+                        let v = work.out[row * count + j].f64() * f * length;
+                        g.put(to * (k_all - k_main) + row - k_main, T::of(v));
                     }
                 }
-            },
-        );
+            }
+            let square = |v: &[T]| v.iter().map(|v| v.f64() * v.f64()).sum::<f64>();
+            let (a, b) = work.out.split_at(k_main * count);
+            let first = judged.partition_point(|&k| k < cell.begin);
+            let mine = judged[first..].iter().take_while(|&&k| k < cell.end);
+            let mut kept = vec![];
+            for &k in mine {
+                let j = (k - cell.begin) as usize;
+                memory::extend(&mut kept, (0..k_all).map(|row| work.out[row * count + j].f64()));
+            }
+            LeafResult { squares: [square(a), square(b)], first, kept }
+        };
+        let leaves: Vec<LeafResult> =
+            memory::par_collect(tree.leaves.par_iter().map_init(|| LeafWork::new(self.choice.ops.order, C), of_leaf));
+        let m = self.trees.points.len() as f64;
+        // One after the other: the sum does not depend on threads.
+        let sums = leaves.iter().fold([0.0; 2], |a, l| [a[0] + l.squares[0], a[1] + l.squares[1]]);
+        let mut values = memory::filled(0.0, k_all * judged.len());
+        for leaf in &leaves {
+            for (k, target) in leaf.kept.chunks_exact(k_all).enumerate() {
+                (0..k_all).for_each(|row| values[row * judged.len() + leaf.first + k] = target[row]);
+            }
+        }
+        Written { targets: self.trees.points.len() as u64, norms: sums.map(|s| s / m), judged: values }
     }
 
-    /// The field at some sorted targets, `[row][k]`; `near_only`: without the far field.
-    pub fn field_at(&self, sources: &dyn SourceSet<T, C>, targets: &[u32], gradient: bool, near_only: bool) -> Vec<T> {
-        let order = self.ops.as_ref().expect("chosen").order;
+    /// The field at some sorted targets, `[row][k]`.
+    pub fn at(&self, targets: &[u32], gradient: bool) -> Vec<T> {
         let mut by_leaf: Vec<(usize, usize)> =
-            memory::collect(targets.iter().enumerate().map(|(k, &t)| (self.leaf_of(t), k)));
+            memory::collect(targets.iter().enumerate().map(|(k, &t)| (self.trees.leaf_of(t), k)));
         by_leaf.sort_unstable();
         let mut groups: Vec<&[(usize, usize)]> = vec![];
         memory::extend(&mut groups, by_leaf.chunk_by(|a, b| a.0 == b.0));
         let fields: Vec<Vec<T>> = memory::par_collect(groups.par_iter().map_init(
-            || Desk::new(order, C),
-            |desk, group| {
-                let pick: Vec<u32> = memory::collect(group.iter().map(|&(_, k)| targets[k]));
-                self.leaf_field(sources, group[0].0, &pick, gradient, near_only, desk);
-                memory::copy(&desk.out)
+            || LeafWork::new(self.choice.ops.order, C),
+            |work, group| {
+                self.leaf(group[0].0, group.iter().map(|&(_, k)| targets[k]), gradient, work);
+                memory::copy(&work.out)
             },
         ));
         let count = targets.len();
@@ -109,19 +147,29 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     }
 }
 
-/// One thread's desk for a leaf.
-struct Desk<T> {
-    work: Work<T>,
+/// What a leaf tells beside what it wrote.
+struct LeafResult {
+    squares: [f64; 2],
+    /// Where its judging targets begin among all of them, and their field, `[k][row]`.
+    first: usize,
+    kept: Vec<f64>,
+}
+
+/// One thread's memory for a leaf.
+struct LeafWork<T> {
+    passes: Work<T>,
     at: near::Points<T>,
+    /// Targets relative to the leaf's centre, in its unit.
     relative: [Vec<T>; 3],
     rows: Vec<T>,
+    /// `[row][target]`
     out: Vec<T>,
 }
 
-impl<T: Real> Desk<T> {
+impl<T: Real> LeafWork<T> {
     fn new(order: usize, components: usize) -> Self {
         Self {
-            work: Work::new(order, components),
+            passes: Work::new(order, components),
             at: Default::default(),
             relative: Default::default(),
             rows: vec![],
@@ -137,12 +185,9 @@ unsafe impl<T: Send> Sync for Scatter<T> {}
 
 impl<T: Real> Scatter<T> {
     #[inline(always)]
-    fn put(&self, at: usize, v: T, add: bool) {
+    fn put(&self, at: usize, v: T) {
         assert!(at < self.1);
         // SAFETY: in bounds, and no other task has this index.
-        unsafe {
-            let p = self.0.add(at);
-            *p = if add { *p + v } else { v };
-        }
+        unsafe { *self.0.add(at) = v }
     }
 }

@@ -1,48 +1,63 @@
-//! One far field on the CPU: trees, lists, expansions, and the sum of far and near at the targets.
+//! One far field on the CPU, in typed stages: each is made of the one before it.
+//!
+//! ```text
+//!   Trees        both octrees, sorted targets                                             trees
+//!   Facts        strengths of cells, exact field at a sample, budget of errors            facts
+//!   Choice       leaf capacities, interaction lists, truncation orders, predicted cost    choice   (Recipe: as plain data)
+//!   Expansions   multipoles and local expansions                                          expansions
+//!   field        local expansions and near sources at the targets                         field
+//!   verdict      an independent sample against exact sums                                 sample, backend::verdict
+//! ```
 //!
 //! Enters: a set of sources (`SourceSet`) and targets, both in units of the plan's scale. Leaves: the field at the targets.
 //! `C` harmonic components: 3, the vector potential of vortices; 1, charges. The same code serves both.
 //!
-//! The tolerance becomes an error per pair of cells in two steps. A sample of targets is summed directly: that gives the
-//! size U of the true field. The same targets give V, the size that the far field would have if its cells were
-//! independent: V² = Σ_far E²/d⁴, E² = max(Σ|a|², |Σ a|²) of a source cell. Pairs may then be wrong by tol · U/V.
-//! That holds for the worst of fields. Where the cells above the sampled targets are few, the far field is made for those
-//! alone first, its error is measured, and the pairs get the orders that this field needs (`calibrate`).
-//! After every evaluation the sample is compared; a field that misses its tolerance there is computed again, tighter.
+//! The tolerance becomes an absolute error that one interaction may add at a target (`Budget`): the same for every pair of
+//! cells and every target, so that the error is spread evenly and a sample can see it. See docs/theory.md.
 
+mod choice;
+mod expansions;
+mod facts;
 mod field;
-mod recipe;
 mod sample;
 #[cfg(test)]
 mod tests;
+mod trees;
 
 use super::cost;
-use super::lists::{CellLists, Cost, Only};
+use super::lists::{CoreTest, Cost, SourceCell, Subset};
 use super::near;
-use super::operators::Operators;
-use super::passes::{self, Points};
-use super::tree::{Cell, Root, Tree, bounds};
+use super::passes::Points;
+use super::tree::{Cell, Tree};
+use crate::backend::verdict::Verdict;
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::report::{PASS_COUNT, Pass};
 use crate::simd::Real;
-use rayon::prelude::*;
-pub use recipe::{Recipe, Wish};
-use recipe::{SMALLEST_LEAF, order_at};
-use sample::{Sample, SampledError};
+use choice::Choice;
+pub use choice::{Recipe, Request};
+use expansions::Expansions;
+use facts::Facts;
+use field::Evaluation;
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Instant;
+use trees::Trees;
 
 /// What the method needs of a set of sources; sorted indices are those of the source tree.
 pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     fn is_empty(&self) -> bool;
     /// Midpoints and, where there are segments, half vectors; original order.
     fn places(&self) -> (&[[f64; 3]], &[[f64; 3]]);
-    /// Takes over the order of the tree and whatever it needs to know of its cells.
+    /// Takes over the order of the tree.
     fn sort(&mut self, tree: &Tree);
+    /// Collects what it must know of cores; strengths are divided by `unit`.
+    fn survey(&mut self, tree: &Tree, unit: f64);
     /// The same where only the cells are new.
-    fn survey(&mut self, tree: &Tree);
+    fn survey_cells(&mut self, tree: &Tree);
+    fn has_cores(&self) -> bool;
+    /// Where cores matter, for errors of field and gradient (strengths divided by the unit of `survey`) that one core, and
+    /// all cores of a cell together, may leave.
+    fn core_test(&self, budget: [f64; 2], together: [f64; 2]) -> Box<dyn CoreTest + '_>;
     /// The caller's order, where no tree sorted the sources yet: for the direct sum.
     fn keep_order(&mut self);
     fn bytes(&self) -> u64;
@@ -50,14 +65,14 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     fn fill(&self, cell: &Cell, order: usize, points: &mut Points<T, C>);
     /// Largest component of a strength.
     fn largest_strength(&self) -> f64;
-    /// E² of each leaf, strengths divided by `unit`.
-    fn energies(&self, tree: &Tree, unit: f64) -> Vec<f64>;
-    /// Whether a core of the source cell is worth a correction in the target cell, at this relative error.
-    fn core_matters(&self, source: u32, cell: &Cell, target: &Cell, tolerance: f64) -> bool;
+    /// What each cell amounts to in a truncation error, strengths divided by `unit`; `moment`: half the power of the mean.
+    fn source_cells(&self, tree: &Tree, unit: f64, moment: i32) -> Vec<SourceCell>;
+    /// Direct regularized sums in double precision, `[row][point]`.
+    fn exact(&self, points: &[[f64; 3]], gradient: bool) -> Vec<f64>;
     /// Adds the direct sum of the sorted sources in `ranges` to the rows of `out`, one a number wanted at a target.
     fn near(&self, part: Part, ranges: &[Range<u32>], targets: &near::Points<T>, out: &mut [&mut [T]]);
     /// Seconds of one thread for a direct pair, measured on the kernels.
-    fn pair_seconds(&self, gradient: bool) -> f64;
+    fn pair_seconds(&self, part: Part, gradient: bool) -> f64;
 }
 
 /// Numbers at a target: velocity (3) and gradient (9), or potential (1) and gradient (3).
@@ -75,69 +90,32 @@ pub fn unit_of(largest: f64) -> f64 {
     if largest > 0.0 { largest } else { 1.0 }
 }
 
+/// Everything that is made before an evaluation.
+struct Prepared<T: Real, const C: usize> {
+    request: Request,
+    cost: Cost,
+    trees: Trees,
+    facts: Facts,
+    choice: Choice<T>,
+}
+
 /// The state of one far field.
 pub struct Fmm<T: Real, const C: usize> {
-    source_tree: Tree,
-    target_tree: Tree,
-    /// (first target, leaf), by rising target.
-    leaf_starts: Vec<(u32, u32)>,
-    /// Sorted targets.
-    target_points: Vec<[f64; 3]>,
-    lists: Vec<CellLists>,
-    ops: Option<Arc<Operators<T>>>,
-    multipoles: Vec<T>,
-    locals: Vec<T>,
-    cost: Cost,
-    sample: Option<Sample<T>>,
-    /// Tightening that this plan's sources were found to need; stays until places change.
-    safety: f64,
-    leaves_for: Option<KnownLeaves>,
-    /// How much more than the estimate allows a pair may be wrong, as measured; remembered from call to call.
-    looseness: f64,
-    /// The orders were measured on the present sample.
-    calibrated: bool,
+    prepared: Option<Prepared<T, C>>,
+    expansions: Expansions<T>,
     pub recipe: Recipe,
     pub seconds: [f64; PASS_COUNT],
-    wish: Option<Wish>,
-    upward_done: bool,
-    /// `locals` hold all target cells' expansions, of the present trees, lists and multipoles.
-    downward_done: bool,
-    energies: Vec<f64>,
 }
 
 impl<T: Real, const C: usize> Default for Fmm<T, C> {
     fn default() -> Self {
         Self {
-            source_tree: Tree::default(),
-            target_tree: Tree::default(),
-            leaf_starts: vec![],
-            target_points: vec![],
-            lists: vec![],
-            ops: None,
-            multipoles: vec![],
-            locals: vec![],
-            cost: Cost::default(),
-            sample: None,
-            safety: 1.0,
-            leaves_for: None,
-            looseness: 1.0,
-            calibrated: false,
+            prepared: None,
+            expansions: Expansions::default(),
             recipe: Recipe::default(),
             seconds: [0.0; PASS_COUNT],
-            wish: None,
-            upward_done: false,
-            downward_done: false,
-            energies: vec![],
         }
     }
-}
-
-/// Leaves of sources and targets that were found best for a wish and so many of both.
-#[derive(Debug, Clone, Copy)]
-struct KnownLeaves {
-    wish: Wish,
-    numbers: [usize; 2],
-    leaves: [usize; 2],
 }
 
 /// What changed since the last call.
@@ -158,230 +136,206 @@ pub struct Sink<'a, T> {
     pub accumulate: bool,
 }
 
+/// Sorting alone costs more than the direct sum below so many seconds of it a point.
+const SORT_SECONDS: f64 = 2.5e-7;
+/// A field that misses its tolerance is computed again so often, tighter; then the sum is direct.
+const RETRIES: u32 = 2;
+/// A retry aims at this part of the tolerance.
+const RETRY_AIM: f64 = 0.3;
+
 impl<T: Real, const C: usize> Fmm<T, C> {
-    /// Trees, lists and expansions for `sources` and the targets last given. Returns false where the direct sum would be
+    /// Trees, lists and orders for `sources` and the targets last given. Returns false where the direct sum would be
     /// faster and `may_decline`.
     pub fn prepare(
         &mut self,
         sources: &mut dyn SourceSet<T, C>,
         targets: &[[f64; 3]],
         changes: Changes,
-        wish: Wish,
+        request: Request,
         may_decline: bool,
     ) -> bool {
-        // Before anything may decline: a later call must not find an old tree or old multipoles.
+        let start = Instant::now();
         if changes.sources || changes.strengths {
-            self.upward_done = false;
-            self.safety = 1.0;
+            self.expansions.forget_sources();
         }
-        if changes.sources {
-            self.source_tree = Tree::default();
+        // Whatever declines or fails below leaves nothing behind that a later call could take for current.
+        let same = |p: &Prepared<T, C>| p.request == request && !changes.sources && !request.reproducible;
+        let mut kept = self.prepared.take().filter(same);
+        if kept.is_none() {
+            self.expansions.forget_sources();
         }
-        let fresh = self.wish != Some(wish);
-        if changes.sources || changes.targets || fresh {
-            if may_decline && self.too_small(sources, targets.len(), wish) {
-                self.wish = None;
-                return false;
+        self.expansions.forget_targets();
+        let counts = [sources.places().0.len(), targets.len()];
+        if may_decline && self.too_small(sources, counts, request) {
+            return false;
+        }
+        let cost = kept.as_mut().map_or_else(|| Self::costs(sources, request), |p| std::mem::take(&mut p.cost));
+        let trees = match kept {
+            Some(p) if !changes.targets => p.trees,
+            Some(p) => p.trees.with_targets(targets, choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF)),
+            None => {
+                let grown = choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF);
+                let trees = Trees::grow(sources.places(), targets, grown, request);
+                sources.sort(&trees.source);
+                trees
             }
-            self.wish = Some(wish);
-            self.plant(sources, targets, changes.sources || fresh);
-            self.measure(sources);
-        } else if changes.strengths {
-            self.take_sample(sources);
-            self.measure(sources);
+        };
+        self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let (trees, facts, choice) = choice::make(sources, trees, &cost, request);
+        self.seconds[Pass::Lists as usize] = start.elapsed().as_secs_f64();
+        self.recipe = choice.recipe.clone();
+        self.prepared = Some(Prepared { request, cost, trees, facts, choice });
+        !(may_decline && self.recipe.predicted > self.recipe.direct) || {
+            self.prepared = None;
+            false
         }
-        let go = !(may_decline && self.recipe.predicted > self.recipe.direct);
-        if !go {
-            self.wish = None;
+    }
+
+    fn costs(sources: &dyn SourceSet<T, C>, request: Request) -> Cost {
+        if request.reproducible {
+            return cost::typical::<T, C>(request.gradient);
         }
-        go
+        Cost {
+            pair: sources.pair_seconds(Part::Regularized, request.gradient),
+            correction: sources.pair_seconds(Part::Correction, request.gradient),
+            m2l: cost::m2l::<T, C>(),
+        }
     }
 
     /// Whether sorting alone costs more than the direct sum: no expansion can win it back.
-    fn too_small(&mut self, sources: &dyn SourceSet<T, C>, m: usize, wish: Wish) -> bool {
-        let n = sources.places().0.len();
-        self.recipe.direct = n as f64 * m as f64 * sources.pair_seconds(wish.gradient);
-        self.recipe.direct < 2.5e-7 * (n + m) as f64
+    fn too_small(&mut self, sources: &dyn SourceSet<T, C>, [n, m]: [usize; 2], request: Request) -> bool {
+        self.recipe.direct = n as f64 * m as f64 * Self::costs(sources, request).pair;
+        self.recipe.direct < SORT_SECONDS * (n + m) as f64
     }
 
-    /// Trees whose leaves cost least: grown with the smallest leaves that may be chosen, then pruned; the choice is
-    /// remembered while the numbers stay alike.
-    fn plant(&mut self, sources: &mut dyn SourceSet<T, C>, targets: &[[f64; 3]], new_sources: bool) {
-        let start = Instant::now();
-        let wish = self.wish.expect("set by prepare");
-        self.cost = Cost { pair: sources.pair_seconds(wish.gradient), m2l: cost::m2l::<T, C>() };
-        let numbers = [sources.places().0.len(), targets.len()];
-        let alike = |a: usize, b: usize| 4 * a.abs_diff(b) <= a;
-        let known = self.leaves_for.filter(|k| k.wish == wish && (0..2).all(|i| alike(k.numbers[i], numbers[i])));
-        let capacities = known.map_or_else(|| self.capacities(numbers, SMALLEST_LEAF), |k| k.leaves);
-        self.grow(sources, targets, new_sources, capacities);
-        self.take_sample(sources);
-        if known.is_none() && wish.leaf_capacity == 0 {
-            self.energies = sources.energies(&self.source_tree, self.unit());
-            let leaves = self.best_leaves(sources, new_sources);
-            if new_sources {
-                self.source_tree.prune(leaves[0]);
-                sources.survey(&self.source_tree);
-                self.recipe.source_capacity = leaves[0];
-                self.leaves_for = Some(KnownLeaves { wish, numbers, leaves });
-            }
-            self.target_tree.prune(leaves[1]);
-            self.recipe.target_capacity = leaves[1];
-            self.name_leaves();
-        }
-        self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();
-    }
-
-    /// Orders and lists for the present trees and sample.
-    fn measure(&mut self, sources: &dyn SourceSet<T, C>) {
-        self.energies = sources.energies(&self.source_tree, self.unit());
-        self.choose_orders(sources);
-        let before = self.sample.as_ref().expect("just taken").norm2.0;
-        self.widen_norm(sources, true);
-        if self.sample.as_ref().expect("just taken").norm2.0 > 2.0 * before {
-            self.choose_orders(sources);
-        }
-    }
-
-    /// Both trees.
-    fn grow(
-        &mut self,
-        sources: &mut dyn SourceSet<T, C>,
-        targets: &[[f64; 3]],
-        new_sources: bool,
-        [ns, nt]: [usize; 2],
-    ) {
-        let wish = self.wish.expect("set by prepare");
-        let (places, half) = sources.places();
-        // Half the order of the closest pair: with it the estimate meets the measured error of CUBE at 1e-3 … 1e-9.
-        let moment = (order_at(wish.tolerance, 0.38) as i32 / 2).clamp(3, 32);
-        if new_sources {
-            let root = Root::around(&[bounds(places, half)]);
-            self.source_tree = Tree::build(places, half, root, ns, moment);
-            sources.sort(&self.source_tree);
-            self.recipe.source_capacity = ns;
-            self.upward_done = false;
-        }
-        self.downward_done = false;
-        let root = Root::around(&[bounds(targets, &[])]);
-        self.target_tree = Tree::build(targets, &[], root, nt, moment);
-        self.recipe.target_capacity = nt;
-        self.target_points = memory::par_collect(self.target_tree.permutation.par_iter().map(|&k| targets[k as usize]));
-        self.name_leaves();
-    }
-
-    fn name_leaves(&mut self) {
-        let starts = self.target_tree.leaves.iter().map(|&l| (self.target_tree.cells[l as usize].begin, l));
-        self.leaf_starts = memory::collect(starts);
-        self.leaf_starts.sort_unstable();
-    }
-
-    fn leaf_of(&self, sorted: u32) -> usize {
-        let k = self.leaf_starts.partition_point(|&(begin, _)| begin <= sorted) - 1;
-        self.leaf_starts[k].1 as usize
-    }
-
-    /// The field at all targets, checked on the sample; tightened and repeated where it misses. False: it still misses,
-    /// and nothing was written.
+    /// The field at all targets, judged on a sample; tightened and repeated where it misses. False: it still misses, and
+    /// what was written is not to be used.
     pub fn evaluate(&mut self, sources: &dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) -> bool {
-        let wish = self.wish.expect("prepared");
-        for round in 0.. {
+        if !sink.accumulate {
+            return self.judged(sources, sink);
+        }
+        // What is added must be good before it is added.
+        let mut main = memory::filled(T::ZERO, sink.main.len());
+        let mut gradient = sink.gradient.as_ref().map(|g| memory::filled(T::ZERO, g.len()));
+        let good = self.judged(
+            sources,
+            &mut Sink { main: &mut main, gradient: gradient.as_deref_mut(), accumulate: false, ..*sink },
+        );
+        if good {
+            let add = |to: &mut [T], from: &[T]| to.iter_mut().zip(from).for_each(|(t, &f)| *t += f);
+            add(sink.main, &main);
+            if let (Some(to), Some(from)) = (&mut sink.gradient, &gradient) {
+                add(to, from);
+            }
+        }
+        good
+    }
+
+    fn judged(&mut self, sources: &dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) -> bool {
+        for retry in 0.. {
             self.upward(sources);
-            if round == 0 && !self.calibrated {
+            if retry == 0 {
                 self.calibrate(sources);
-                self.calibrated = true;
+                self.upward(sources);
             }
-            self.downward(Only(None));
-            self.widen_norm(sources, false);
-            let SampledError { strict, loose, doubt } = self.sampled_error(sources, wish);
-            self.recipe.sampled_error = loose;
-            self.recipe.tightened = round;
-            let error = strict * doubt;
-            if error <= wish.tolerance || (round > 0 && loose * doubt <= wish.tolerance) {
-                break;
+            self.downward(Subset::ALL);
+            let verdict = self.write_and_judge(sources, sink);
+            let p = self.prepared.as_mut().expect("prepared");
+            self.recipe.sampled_error = verdict.error;
+            self.recipe.retries = retry;
+            if verdict.holds(p.request.tolerance) {
+                return true;
             }
-            // Numbers that overflowed cannot be judged, nor would more digits mend them.
-            if round == 3 || !error.is_finite() {
+            // Numbers that are none cannot be judged, nor would more digits mend them.
+            if retry == RETRIES || !verdict.error.is_finite() {
                 return false;
             }
-            log::debug!("sampled error {error:.2e} misses {:.2e}: tightening", wish.tolerance);
-            self.safety *= (0.4 * wish.tolerance / error).min(0.5);
-            self.choose_orders(sources);
+            log::debug!("sampled error {:.2e} misses {:.2e}: tightening", verdict.error, p.request.tolerance);
+            let factor = (RETRY_AIM * p.request.tolerance / verdict.upper).min(RETRY_AIM);
+            p.facts.budget = p.facts.budget.scaled(factor, factor);
+            p.choice.build_lists(sources, &p.trees, &p.facts, &p.cost, p.request);
+            self.recipe = p.choice.recipe.clone();
         }
+        unreachable!("the loop returns")
+    }
+
+    /// Orders follow what errors the sampled targets really have: the model must hold for sources of any kind.
+    fn calibrate(&mut self, sources: &dyn SourceSet<T, C>) {
+        let p = self.prepared.as_mut().expect("prepared");
+        if p.choice.calibrated || p.request.order > 0 || p.choice.recipe.far_pairs == 0 {
+            return;
+        }
+        p.choice.calibrated = true;
+        let Some(chains) = p.facts.sample.chains(&p.trees) else { return };
+        self.downward(Subset(Some(&chains)));
+        let p = self.prepared.as_mut().expect("prepared");
+        let e = Evaluation::new(sources, &p.trees, &p.choice, &self.expansions);
+        let field = e.at(&p.facts.sample.targets, p.request.gradient);
+        let error = p.facts.calibration_error(&field);
+        let aim = choice::CALIBRATION_AIM * p.request.tolerance;
+        let factor = (aim / error.max(f64::MIN_POSITIVE)).clamp(0.03, choice::MOST_LOOSENED);
+        log::debug!("calibration: sampled error {error:.2e}, budget of pairs times {factor:.2}");
+        if factor < 0.8 {
+            p.facts.budget = p.facts.budget.scaled(factor, factor.max(0.3));
+            p.choice.build_lists(sources, &p.trees, &p.facts, &p.cost, p.request);
+        } else if factor > 1.25 {
+            p.facts.budget = p.facts.budget.scaled(factor, 1.0);
+            p.choice.assign_orders::<C>(&p.trees, &p.facts, &p.cost, p.request);
+        }
+        self.recipe = p.choice.recipe.clone();
+    }
+
+    /// The field at all targets, and what an independent sample says of it.
+    fn write_and_judge(&mut self, sources: &dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) -> Verdict {
+        let p = self.prepared.as_mut().expect("prepared");
+        let judge = memory::copy(&p.facts.judge(sources, &p.trees, p.request).targets);
         let start = Instant::now();
-        self.leaves(sources, wish.gradient, sink);
+        let e = Evaluation::new(sources, &p.trees, &p.choice, &self.expansions);
+        let written = e.everywhere(p.request.gradient, sink, &judge);
         let spent = start.elapsed().as_secs_f64();
         // The two are one loop over the leaves; divided by the model.
-        let near = (self.recipe.near_pairs + self.recipe.correction_pairs) as f64 * self.cost.pair
-            / rayon::current_num_threads() as f64;
-        self.seconds[Pass::P2p as usize] = near.min(spent);
-        self.seconds[Pass::L2p as usize] = spent - near.min(spent);
-        true
+        let near = p.choice.near_seconds(&p.cost).min(spent);
+        self.seconds[Pass::P2p as usize] = near;
+        self.seconds[Pass::L2p as usize] = spent - near;
+        let verdict = p.facts.verdict(&written);
+        if verdict.holds(p.request.tolerance) || !verdict.is_in_doubt(p.request.tolerance) {
+            return verdict;
+        }
+        // Few targets leave it open: more of them decide.
+        let judge = memory::copy(&p.facts.more_judges(sources, &p.trees, p.request).targets);
+        let field = Evaluation::new(sources, &p.trees, &p.choice, &self.expansions).at(&judge, p.request.gradient);
+        p.facts.verdict(&field::Written { judged: memory::collect(field.iter().map(|v| v.f64())), ..written })
     }
 
     /// Expansions up to date, for single targets.
     pub fn ready(&mut self, sources: &dyn SourceSet<T, C>) {
         self.upward(sources);
-        if !self.downward_done {
-            self.downward(Only(None));
-        }
+        self.downward(Subset::ALL);
     }
 
     pub fn target(&self, sorted: u32) -> [f64; 3] {
-        self.target_points[sorted as usize]
+        self.prepared.as_ref().expect("prepared").trees.points[sorted as usize]
+    }
+
+    /// The field at some sorted targets, `[row][k]`, once it is `ready`.
+    pub fn field_at(&self, sources: &dyn SourceSet<T, C>, targets: &[u32], gradient: bool) -> Vec<T> {
+        let p = self.prepared.as_ref().expect("prepared");
+        Evaluation::new(sources, &p.trees, &p.choice, &self.expansions).at(targets, gradient)
     }
 
     fn upward(&mut self, sources: &dyn SourceSet<T, C>) {
-        if self.upward_done {
-            return;
-        }
-        let ops = self.ops.clone().expect("chosen");
-        let start = Instant::now();
-        memory::resize(&mut self.multipoles, self.source_tree.cells.len() * C * ops.order * ops.order, T::ZERO);
-        passes::p2m::<T, C>(&ops, &self.source_tree, &mut self.multipoles, |cell, points| {
-            sources.fill(cell, ops.order, points)
-        });
-        self.seconds[Pass::P2m as usize] = start.elapsed().as_secs_f64();
-        let start = Instant::now();
-        passes::m2m::<T, C>(&ops, &self.source_tree, &mut self.multipoles);
-        self.seconds[Pass::M2m as usize] = start.elapsed().as_secs_f64();
-        (self.upward_done, self.downward_done) = (true, false);
+        let p = self.prepared.as_ref().expect("prepared");
+        self.expansions.upward::<C>(sources, &p.trees, &p.choice.ops, &mut self.seconds);
     }
 
-    fn downward(&mut self, only: Only<'_>) {
-        let ops = self.ops.clone().expect("chosen");
-        self.downward_done = only.0.is_none();
-        let start = Instant::now();
-        memory::resize(&mut self.locals, self.target_tree.cells.len() * C * ops.order * ops.order, T::ZERO);
-        passes::m2l::<T, C>(
-            &ops,
-            &self.source_tree,
-            &self.target_tree,
-            &self.lists,
-            only,
-            &self.multipoles,
-            &mut self.locals,
-        );
-        self.seconds[Pass::M2l as usize] = start.elapsed().as_secs_f64();
-        let start = Instant::now();
-        passes::l2l::<T, C>(&ops, &self.target_tree, only, &mut self.locals);
-        self.seconds[Pass::L2l as usize] = start.elapsed().as_secs_f64();
+    fn downward(&mut self, subset: Subset<'_>) {
+        let p = self.prepared.as_ref().expect("prepared");
+        self.expansions.downward::<C>(&p.trees, &p.choice, subset, &mut self.seconds);
     }
 
     pub fn bytes(&self) -> u64 {
-        let lists: usize = self
-            .lists
-            .iter()
-            .map(|l| {
-                l.far.capacity() * 8
-                    + (l.near.capacity() + l.plain.capacity() + l.correction.capacity()) * 8
-                    + size_of::<CellLists>()
-            })
-            .sum();
-        (self.source_tree.bytes()
-            + self.target_tree.bytes()
-            + self.target_points.capacity() * 24
-            + (self.multipoles.capacity() + self.locals.capacity()) * size_of::<T>()
-            + lists) as u64
+        let prepared = self.prepared.as_ref().map_or(0, |p| p.trees.bytes() + p.choice.bytes());
+        (prepared + self.expansions.bytes()) as u64
     }
 }

@@ -1,5 +1,7 @@
 //! The arguments of the FMM kernels, mirrors of kernels/fmm.cuh, and the arena that their arrays are laid out in.
 
+use super::verdict::Found;
+
 /// Mirrors `Tree`: addresses and sizes of one tree.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -60,6 +62,8 @@ pub struct FmmArg {
     pub stretch: f64,
     pub box_side: f64,
     pub smooth_limit: f64,
+    pub cull: f64,
+    pub smooth_share: f64,
     pub max_level: u32,
     pub sort_passes: u32,
     pub order: u32,
@@ -83,7 +87,7 @@ pub struct FmmArg {
     pub smooth_targets: u32,
 }
 
-const _: () = assert!(size_of::<TreeArg>() == 144 && size_of::<FmmArg>() == 8 + 2 * 144 + 21 * 8 + 7 * 8 + 20 * 4);
+const _: () = assert!(size_of::<TreeArg>() == 144 && size_of::<FmmArg>() == 8 + 2 * 144 + 21 * 8 + 9 * 8 + 20 * 4);
 
 /// Room for `State`, of which the host reads the first `StateHead`.
 pub const STATE_BYTES: usize = 32768;
@@ -99,17 +103,17 @@ pub struct StateHead {
     pub near_pairs: u64,
     pub core_pairs: u64,
     pub far_pairs: u64,
-    /// Of field and gradient at the sampled targets, from fmm_check.cuh.
-    pub error: [f64; 2],
+    /// At sampled targets, from fmm_check.cu.
+    pub found: Found,
 }
-
-const _: () = assert!(size_of::<StateHead>() == 64);
 
 /// `StateHead::flags`.
 pub const CELLS_OVERFLOW: u32 = 1;
 pub const DEPTH_OVERFLOW: u32 = 2;
 /// Of fmm_reuse.cu: a target outside of the kept root cube.
 pub const OUTSIDE: u32 = 8;
+/// A leaf has more pairs than a direct sum is worth.
+pub const DENSE: u32 = 16;
 
 /// Hands out parts of one allocation; twice over the same sequence, first to learn the size, then with the address.
 #[derive(Debug, Default)]

@@ -1,9 +1,10 @@
-//! Was the field good enough? All sources on a few targets directly, beside the passes, and what the far field made of them.
+//! Was the field good enough? All sources on sampled targets directly, beside the passes, and what these made of them.
 //!
-//! Enters: the arguments of an evaluation, kind by kind. Leaves: relative errors, which come to the host with the head of the
-//! state. What is to be added to the caller's field waits here until it is known to be good.
+//! Enters: the arguments of an evaluation, kind by kind. Leaves: sums of squares that `verdict` judges by, which come to the host
+//! with the head of the state. What is to be added to the caller's field waits here until it is known to be good.
 
 use super::args::{FmmArg, StateHead};
+use super::verdict::{Found, SQUARES};
 use super::{Kind, Recipe};
 use crate::backend::cuda::context::{Context, Function};
 use crate::backend::cuda::direct::{Output, name_of};
@@ -13,35 +14,48 @@ use crate::backend::cuda::stream::{Event, Stream, launch};
 use crate::error::Result;
 use std::sync::Arc;
 
-/// Kinds of source that a field can have, sampled targets, numbers at a target, as in kernels/fmm_check.cu.
+/// Kinds of source that a field can have, numbers at a target, as in kernels/fmm_check.cu.
 const KINDS: usize = 2;
-const SAMPLES: usize = 32;
 const NUMBERS: usize = 12;
-/// Most sums of a pair there.
+/// Most sums of a pair there, targets of a block, of a warp.
 const TERMS: usize = 14;
-/// Sources of a block where they are few.
-const SOURCES: usize = 128;
-/// Sums of L2P's warps at most that give the size that errors are relative to, of three numbers each.
-const SIZES: usize = 1024 + 4;
-/// A gradient's error counts a thirtieth, as on the CPU.
-const GRADIENT: f64 = 30.0;
+const BLOCK: usize = 256;
+const WARP: usize = 32;
+/// Least sources of a block.
+const SOURCES: usize = 32;
+/// Most blocks of the verdict, and the sums of a warp's turn that each is worth.
+const JUDGES: usize = 64;
+const WORTH: usize = 4096;
+/// Targets of the largest fields that are looked at where the first sample leaves a doubt: `kCertain`.
+const CERTAIN: usize = 64;
+/// So many times as many targets are sampled then.
+const AGAIN: usize = 4;
+/// Pairs of the first sample that a large problem can spare beside its passes.
+const SPARE: usize = 128_000_000;
+const LEAST: usize = 128;
 
-/// Mirrors `Check` of kernels/fmm_check.cuh, which compares in the last block of L2P.
+/// Mirrors `Check` of kernels/fmm_check.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CheckArg {
     partial: u64,
     exact: u64,
+    at: u64,
     ticket: u64,
     head: u64,
+    sum: u64,
     size: u64,
+    samples: u32,
     slot: u32,
     /// Kinds of source that make the field; 0: others come after this one.
     kinds: u32,
+    certain: u32,
+    seed: u32,
+    pad: u32,
 }
 
-const _: () = assert!(size_of::<CheckArg>() == 48 && size_of::<StateHead>() == 64);
-const _: () = assert!(std::mem::offset_of!(StateHead, error) == 48);
+const _: () = assert!(size_of::<CheckArg>() == 80 && size_of::<StateHead>() == 48 + size_of::<Found>());
+const _: () = assert!(std::mem::offset_of!(StateHead, found) == 48);
 
 /// Place of a kind among those of the field.
 #[derive(Debug, Clone, Copy)]
@@ -53,20 +67,72 @@ pub struct Place {
 #[derive(Debug, Clone, Copy)]
 pub struct CheckKernels {
     sample: Function,
+    sum: Function,
+    verdict: Function,
 }
 
 impl CheckKernels {
     /// They sum in double precision whatever the field's is.
     pub fn find(context: &Context, recipe: &Recipe) -> Result<Self> {
-        let kind = match recipe.kind {
-            Kind::Charge => "charges".to_owned(),
-            Kind::Particle => format!("particles_{}", name_of(recipe.regularization)),
-            Kind::Segment => format!("segments_{}", name_of(recipe.regularization)),
+        let get = |name: String| context.function("fmm_check", &format!("fmm_{name}"));
+        let (kind, core) = match recipe.kind {
+            Kind::Charge => ("charges", String::new()),
+            Kind::Particle => ("particles", format!("_{}", name_of(recipe.regularization))),
+            Kind::Segment => ("segments", format!("_{}", name_of(recipe.regularization))),
         };
         let gradient = if recipe.gradient { "_gradient" } else { "" };
-        let sample = format!("fmm_sample_{kind}{gradient}_f64");
-        Ok(Self { sample: context.function("fmm_check", &sample)? })
+        let field = match (recipe.kind, recipe.gradient) {
+            (Kind::Charge, false) => "potential",
+            (Kind::Charge, true) => "force",
+            (_, false) => "velocity",
+            (_, true) => "gradient",
+        };
+        Ok(Self {
+            sample: get(format!("sample_{kind}{core}{gradient}_f64"))?,
+            sum: get(format!("add_rows_{kind}{gradient}"))?,
+            verdict: get(format!("verdict_{field}"))?,
+        })
     }
+}
+
+/// How the sums at `samples` targets are launched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Shares {
+    blocks: [u32; 2],
+    rows: u32,
+    /// Blocks of the second kernel.
+    groups: u32,
+}
+
+impl Shares {
+    /// `most`: blocks at once.
+    fn new(sources: usize, samples: usize, most: usize) -> Self {
+        let groups = samples.div_ceil(WARP).max(1);
+        let (y, shares) = (groups.div_ceil(BLOCK / WARP), (BLOCK / WARP / groups).max(1));
+        let x = sources.div_ceil(SOURCES).clamp(1, (most / y).max(1));
+        Self { blocks: [x as u32, y as u32], rows: (x * shares) as u32, groups: groups as u32 }
+    }
+}
+
+/// Targets that are sampled at first.
+pub fn samples(sources: usize, targets: usize) -> usize {
+    // Whole blocks: a power of two.
+    let most = (SPARE / sources.max(1)).clamp(LEAST, BLOCK);
+    targets.min(1 << most.ilog2())
+}
+
+/// Targets that are sampled where those leave a doubt, beside those of the largest fields.
+pub fn samples_again(sources: usize, targets: usize) -> usize {
+    targets.min(AGAIN * samples(sources, targets))
+}
+
+/// Which look at one field this is.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    /// Times that the field was computed before.
+    pub round: u32,
+    /// The first look left a doubt.
+    pub again: bool,
 }
 
 /// What the checks of one engine need.
@@ -77,7 +143,8 @@ pub struct Check {
     done: Event,
     partial: Buffer<f64>,
     exact: Buffer<f64>,
-    size: Buffer<f64>,
+    at: Buffer<u32>,
+    sum: Buffer<u8>,
     ticket: Buffer<u32>,
     /// Fields to be added.
     main: Buffer<u8>,
@@ -87,6 +154,7 @@ pub struct Check {
 
 impl Check {
     pub fn new(context: &Arc<Context>, stream: &Stream) -> Result<Self> {
+        // One a multiprocessor: two would take the registers of the trees' kernels beside them.
         let blocks = context.info.multiprocessors.max(1) as usize;
         let mut check = Self {
             side: Stream::new(context)?,
@@ -94,41 +162,54 @@ impl Check {
             done: Event::new(context)?,
             partial: Buffer::new(context),
             exact: Buffer::new(context),
-            size: Buffer::new(context),
+            at: Buffer::new(context),
+            sum: Buffer::new(context),
             ticket: Buffer::new(context),
             main: Buffer::new(context),
             gradient: Buffer::new(context),
             blocks,
         };
-        check.partial.reserve(blocks * TERMS * SAMPLES)?;
-        check.exact.reserve(KINDS * SAMPLES * NUMBERS)?;
-        check.size.reserve(3 * SIZES)?;
-        check.ticket.clear(2, stream)?;
+        let most = CERTAIN + AGAIN * BLOCK;
+        check.partial.reserve((blocks * BLOCK).max(most.next_multiple_of(BLOCK)) * TERMS)?;
+        check.exact.reserve(KINDS * most * NUMBERS)?;
+        check.at.reserve(most)?;
+        check.sum.reserve(JUDGES * SQUARES)?;
+        check.ticket.clear(1, stream)?;
         Ok(check)
     }
 
     pub fn bytes(&self) -> u64 {
         self.partial.bytes()
             + self.exact.bytes()
-            + self.size.bytes()
+            + self.at.bytes()
+            + self.sum.bytes()
             + self.ticket.bytes()
             + self.main.bytes()
             + self.gradient.bytes()
     }
 
-    pub fn arg(&self, place: Place, head: u64) -> CheckArg {
+    /// `numbers`: sources of all kinds and targets; `size`: where L2P leaves sums of squares.
+    pub fn arg(&self, place: Place, numbers: [usize; 2], look: Look, (head, size): (u64, u64)) -> CheckArg {
+        let first = samples(numbers[0], numbers[1]);
+        let again = CERTAIN + samples_again(numbers[0], numbers[1]);
         CheckArg {
             partial: self.partial.address(),
             exact: self.exact.address(),
+            at: self.at.address(),
             ticket: self.ticket.address(),
             head,
-            size: self.size.address(),
+            sum: self.sum.address(),
+            size,
+            samples: if look.again { again } else { first } as u32,
             slot: place.slot as u32,
             kinds: if place.slot + 1 == place.of { place.of as u32 } else { 0 },
+            certain: if look.again { CERTAIN as u32 } else { 0 },
+            seed: 2 * look.round + u32::from(look.again),
+            pad: 0,
         }
     }
 
-    /// Starts the direct sums beside what `stream` gets from now on; it has the root cube by then.
+    /// Starts the direct sums beside what `stream` gets from now on; the targets are sorted by then.
     pub fn begin(&self, kernels: &CheckKernels, f: &FmmArg, c: &CheckArg, stream: &Stream) -> Result<()> {
         self.fork.record(stream)?;
         self.side.wait(&self.fork)?;
@@ -142,9 +223,26 @@ impl Check {
 
     /// Starts the direct sums on `stream`.
     pub fn sum(&self, kernels: &CheckKernels, f: &FmmArg, c: &CheckArg, stream: &Stream) -> Result<()> {
-        let blocks = (f.n_in as usize).div_ceil(SOURCES).min(self.blocks).max(1);
-        // SAFETY: arguments as in fmm_check.cu; `partial` has room for that many blocks.
-        unsafe { launch!(stream, kernels.sample, [blocks as u32, 1, 1], 256, 0; *f, *c) }
+        let Shares { blocks: [x, y], rows, groups } = Shares::new(f.n_in as usize, c.samples as usize, self.blocks);
+        // SAFETY: arguments as in fmm_check.cu; `partial` has room for that many rows.
+        unsafe {
+            launch!(stream, kernels.sample, [x, y, 1], 256, 0; *f, *c)?;
+            launch!(stream, kernels.sum, [groups, 1, 1], 256, 0; *f, *c, rows)
+        }
+    }
+
+    /// Starts the comparison, behind L2P: the head of the state comes to the host with it.
+    pub fn judge(&self, kernels: &CheckKernels, f: &FmmArg, c: &CheckArg, stream: &Stream) -> Result<()> {
+        let blocks = (f.tree[1].n as usize / WORTH).clamp(1, JUDGES) as u32;
+        // SAFETY: as above; the head is page-locked memory, which the device writes where it is.
+        unsafe { launch!(stream, kernels.verdict, [blocks, 1, 1], 256, 0; *f, *c) }
+    }
+
+    /// Starts the choice of the targets of the largest fields.
+    pub fn largest(&self, f: &FmmArg, c: &CheckArg, stream: &Stream) -> Result<()> {
+        let kernel = stream.context().function("fmm_check", "fmm_largest")?;
+        // SAFETY: as above.
+        unsafe { launch!(stream, kernel, [CERTAIN as u32, 1, 1], 256, 0; *f, *c) }
     }
 
     /// Where a field of so many targets is put that will be added to `output`.
@@ -182,7 +280,32 @@ impl Check {
     }
 }
 
-/// What the tolerance is compared with; NaN where nothing could be compared.
-pub fn counted(error: [f64; 2]) -> f64 {
-    if error[0].is_nan() { error[0] } else { error[0].max(error[1] / GRADIENT) }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_whole_warps_that_large_problems_can_spare() {
+        assert_eq!([samples(1000, 10), samples(1000, 300), samples(10, 1_000_000)], [10, 256, 256]);
+        assert_eq!(
+            [samples(400_000, 1 << 20), samples(1_000_000, 1 << 20), samples(1 << 30, 1 << 20)],
+            [256, 128, 128]
+        );
+    }
+
+    /// `partial` has room for all rows, and every source is some block's.
+    #[test]
+    fn rows_have_room() {
+        for most in [2, 264] {
+            let room = (most * BLOCK).max((CERTAIN + AGAIN * BLOCK).next_multiple_of(BLOCK));
+            for samples in [1, 10, 64, 96, 256, 320, CERTAIN + AGAIN * BLOCK] {
+                for sources in [1, 100, 10_000, 1 << 30] {
+                    let s = Shares::new(sources, samples, most);
+                    assert!(s.rows as usize * s.groups as usize * WARP <= room, "{most} {samples} {sources}");
+                    assert!(s.groups as usize * WARP >= samples && s.blocks[1] * 8 >= s.groups);
+                    assert!(s.rows >= s.blocks[0]);
+                }
+            }
+        }
+    }
 }

@@ -4,6 +4,7 @@
 use super::args::{Arena, FmmArg, STATE_BYTES, TreeArg};
 use super::recipe::SMOOTH_TARGETS;
 use super::reuse::Shape;
+use super::verdict::SQUARES;
 use super::{FmmSum, Kind, Sources};
 use crate::backend::cuda::direct::{CudaReal, Output};
 use crate::backend::cuda::gather::DeviceInputs;
@@ -41,7 +42,13 @@ pub(super) struct Laid {
     pub status: (u64, usize),
     /// What lay in the arenas of sources (with the state) and of targets is lost.
     pub lost: [bool; 2],
+    /// Where L2P leaves sums of squares.
+    pub size: u64,
 }
+
+/// Warps of a block of L2P, and its blocks a multiprocessor.
+const L2P_WARPS: usize = 4;
+pub(super) const L2P_BLOCKS: u32 = 8;
 
 impl<T: CudaReal> FmmSum<T> {
     /// Memory for these sizes and the kernels' arguments.
@@ -55,6 +62,7 @@ impl<T: CudaReal> FmmSum<T> {
     ) -> Result<Laid> {
         let mut measure = Arenas::default();
         self.place(&mut measure, sources, inputs, shape);
+        self.place_sizes(&mut measure.targets);
         self.memory.status.reserve(measure.status.used)?;
         let lost = [
             self.memory.state.reserve(2 * STATE_BYTES)? | self.memory.sources.reserve(measure.sources.used)?,
@@ -67,8 +75,23 @@ impl<T: CudaReal> FmmSum<T> {
             targets: arena(self.memory.targets.address()),
         };
         let mut f = self.place(&mut arenas, sources, inputs, shape);
+        let size = self.place_sizes(&mut arenas.targets);
         self.fill(&mut f, sources, inputs, options, output, shape);
-        Ok(Laid { state: (f.state, STATE_BYTES), status: (self.memory.status.address(), arenas.status.used), f, lost })
+        Ok(Laid {
+            state: (f.state, STATE_BYTES),
+            status: (self.memory.status.address(), arenas.status.used),
+            f,
+            lost,
+            size,
+        })
+    }
+
+    /// Sums of squares of every turn's warps: a turn has some leaves, fewer where the blocks would not all have four turns.
+    fn place_sizes(&self, arena: &mut Arena) -> u64 {
+        let leaves = self.recipe.l2p(self.context.info.shared_memory as usize).0 as usize;
+        let blocks = L2P_BLOCKS as usize * self.context.info.multiprocessors as usize;
+        let turns = self.cell_capacity[1].div_ceil(leaves).max(4 * blocks).min(self.cell_capacity[1]);
+        arena.take(L2P_WARPS * turns, SQUARES)
     }
 
     /// Everything of the arguments that is no array of the arenas.
@@ -117,6 +140,7 @@ impl<T: CudaReal> FmmSum<T> {
             (f.smooth_power, f.smooth_limit, f.smooth_targets) =
                 (smooth.power, smooth.limit, smooth_targets(inputs.targets.n));
         }
+        (f.cull, f.smooth_share) = (recipe.cull / (sources.n.max(1) as f64).sqrt(), recipe.smooth_share);
         (f.n_in, f.ld, f.index_base) = (sources.n as u32, inputs.segments.ld as u32, inputs.segments.index_base);
     }
 
@@ -138,7 +162,7 @@ impl<T: CudaReal> FmmSum<T> {
                 order_other: arena.take(n, 4),
                 leaf_level: arena.take(n, 1),
                 block_count: arena.take(22 * n.div_ceil(1024), 4),
-                point: arena.take(4 * n, real),
+                point: arena.take(4 * n * if recipe.is_f64 { 1 } else { 2 }, real),
                 begin: arena.take(cells, 4),
                 end: arena.take(cells, 4),
                 parent: arena.take(cells, 4),
@@ -161,7 +185,7 @@ impl<T: CudaReal> FmmSum<T> {
             (f.tree[0].x, f.tree[0].x_is_f64) = (arena.take(3 * sources.n, 8), 1);
         }
         f.strength = arena.take(4 * sources.n, real);
-        f.cell_core = arena.take(self.cell_capacity[0], 8);
+        f.cell_core = arena.take(2 * self.cell_capacity[0], 8);
         f.multipole = arena.take(self.cell_capacity[0] * expansion, real);
         let arena = &mut arenas.targets;
         f.local = arena.take(self.cell_capacity[1] * expansion, real);

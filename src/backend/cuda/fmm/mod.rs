@@ -6,7 +6,8 @@
 //!   shifts      the same for M2M and L2L                 set         FMM or direct, all kinds of source
 //!   replay      graphs of small evaluations              trees       launches of both trees and the lists
 //!   check       the error at a few targets               times       seconds of the passes
-//!   few         M2L where cells are few                 mod         FmmSum: passes, retries
+//!   few         M2L where cells are few                 verdict     whether what was found there is good enough
+//!   kernels     which ones a recipe takes               mod         FmmSum: passes, retries
 //! ```
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Counts stay on the
@@ -16,6 +17,7 @@
 mod args;
 mod check;
 mod few;
+mod kernels;
 mod layout;
 pub mod recipe;
 mod replay;
@@ -25,28 +27,33 @@ mod shifts;
 mod staircase;
 mod times;
 mod trees;
+mod verdict;
 
-use super::context::{Context, Function};
+use super::context::Context;
 use super::direct::{CudaReal, Output};
 use super::gather::{DeviceInputs, RealsArg};
 use super::locked::Locked;
 use super::memory::{Buffer, Plain};
 use super::stream::{Event, Stream, launch};
 use crate::error::{Error, Result};
-use crate::options::{PlanOptions, Regularization};
+use crate::options::PlanOptions;
 use crate::report::Pass;
-use args::{CELLS_OVERFLOW, DEPTH_OVERFLOW, FmmArg, OUTSIDE, StateHead};
-use check::{Check, CheckArg, CheckKernels, Place};
-use layout::Laid;
+use args::{CELLS_OVERFLOW, DENSE, DEPTH_OVERFLOW, FmmArg, OUTSIDE, StateHead};
+use check::{Check, CheckArg, Look, Place};
+use kernels::{Kernels, p2p_shared, smooth_shared};
+use layout::{L2P_BLOCKS, Laid};
 pub use recipe::{Kind, Recipe};
 use replay::Replay;
 use reuse::{Keeper, Shape, Work};
 pub use set::{FmmSet, Outcome};
 use std::sync::Arc;
 use times::{Clock, Seconds};
+use verdict::Found;
 
 // SAFETY: plain numbers without padding.
 unsafe impl Plain for StateHead {}
+// SAFETY: the same.
+unsafe impl Plain for Found {}
 
 /// Levels that a key holds.
 const DEEPEST: u32 = 21;
@@ -66,8 +73,8 @@ pub struct Account {
     pub depth: u32,
     pub cells: u64,
     pub near_pairs: u64,
-    /// Relative to the whole field, found at a few targets once all kinds of source were in it; NaN: nothing to compare.
-    pub error: f64,
+    /// At sampled targets, once all kinds of source were in the field.
+    pub found: Found,
     pub seconds: Seconds,
 }
 
@@ -86,6 +93,8 @@ pub struct FmmSum<T: CudaReal> {
     keeper: Keeper,
     replay: Replay,
     head: Locked<StateHead>,
+    /// Arguments of the last evaluation, and where it left sums of squares.
+    last: (FmmArg, u64),
     clock: Clock,
     /// Bounds that the host keeps: cells of each tree, and levels; levels that an evaluation found too few at less.
     cell_capacity: [usize; 2],
@@ -115,35 +124,13 @@ impl Memory {
     }
 }
 
+/// Who judges an evaluation, which kind of how many it is, sources of all of them and targets, and times that this was done before.
 #[derive(Debug, Clone, Copy)]
-struct Kernels {
-    renew: Function,
-    inside: Function,
-    restore: Function,
-    segments: Function,
-    bounds: Function,
-    keys: Function,
-    sort: Function,
-    leaves: Function,
-    scan: Function,
-    cells: Function,
-    links: Function,
-    lists: Function,
-    gather: Function,
-    small: trees::Small,
-    p2m: Function,
-    m2m: Function,
-    l2l: Function,
-    m2l: Function,
-    add_parts: Function,
-    /// M2L where cells are few.
-    few: Option<Function>,
-    smooth: Option<Function>,
-    p2p: Function,
-    /// With cores, for so few leaves that several blocks share one.
-    p2p_few: Option<Function>,
-    l2p: Function,
-    check: CheckKernels,
+pub struct Asked<'a> {
+    pub check: &'a Check,
+    pub place: Place,
+    pub numbers: [usize; 2],
+    pub round: u32,
 }
 
 /// Where the caller's arrays of one kind are.
@@ -156,23 +143,8 @@ struct Sources {
 }
 
 impl<T: CudaReal> FmmSum<T> {
-    pub fn new(context: &Arc<Context>, mut recipe: Recipe, stream: &Stream) -> Result<Self> {
-        let shared = context.info.shared_memory as usize;
-        if smooth_shared(&recipe) + SMOOTH_STATIC > shared {
-            // Gradients in f64 on sm_75: such corrections are then listed one by one.
-            recipe.smooth = None;
-        }
-        let kernels = Kernels::find::<T>(context, &recipe)?;
-        context.allow_shared_memory(kernels.m2l, recipe.m2l(shared, kernels.small.is_hopper()).shared)?;
-        if let Some(smooth) = kernels.smooth {
-            context.allow_shared_memory(smooth, smooth_shared(&recipe))?;
-        }
-        for p2p in [Some(kernels.p2p), kernels.p2p_few].into_iter().flatten() {
-            context.allow_shared_memory(p2p, p2p_shared(&recipe).max(shared / P2P_BLOCKS[1] as usize))?;
-        }
-        context.allow_shared_memory(kernels.l2l, recipe.shifts(shared).shared)?;
-        context.allow_shared_memory(kernels.l2p, recipe.l2p(shared).1)?;
-        kernels.small.allow_shared_memory(context)?;
+    pub fn new(context: &Arc<Context>, recipe: Recipe, stream: &Stream) -> Result<Self> {
+        let (recipe, kernels) = Kernels::ready::<T>(context, recipe)?;
         let mut sum = Self {
             context: context.clone(),
             kernels,
@@ -184,6 +156,7 @@ impl<T: CudaReal> FmmSum<T> {
             keeper: Keeper::default(),
             replay: Replay::new(context)?,
             head: Locked::new(context, 1)?,
+            last: Default::default(),
             clock: Clock::new(context)?,
             cell_capacity: [0; 2],
             max_level: 0,
@@ -194,6 +167,21 @@ impl<T: CudaReal> FmmSum<T> {
         };
         sum.make_operators(stream)?;
         Ok(sum)
+    }
+
+    /// Whether this is what `recipe` makes; of one plan's recipes of a kind those of the same budget are the same.
+    pub fn follows(&self, recipe: &Recipe) -> bool {
+        self.recipe.budget == recipe.budget
+    }
+
+    /// The same with another recipe: memory and what was learnt of the trees stay.
+    pub fn remake(&mut self, recipe: Recipe, stream: &Stream) -> Result<()> {
+        let shallow = self.recipe.shallow;
+        (self.recipe, self.kernels) = Kernels::ready::<T>(&self.context, recipe)?;
+        self.recipe.shallow = shallow;
+        self.keeper.forget();
+        self.replay.forget();
+        self.make_operators(stream)
     }
 
     pub fn bytes(&self) -> u64 {
@@ -219,15 +207,16 @@ impl<T: CudaReal> FmmSum<T> {
         stream.synchronize()
     }
 
-    /// Evaluates on `stream` and waits: the field, or an error and nothing written.
+    /// Evaluates on `stream` and waits: the field, or nothing written, after an error or (false) where a direct sum is better.
     pub fn evaluate(
         &mut self,
         inputs: &DeviceInputs,
         options: &PlanOptions,
         output: Output,
-        (check, place): (&Check, Place),
+        asked: Asked<'_>,
         stream: &Stream,
-    ) -> Result<()> {
+    ) -> Result<bool> {
+        let Asked { check, place, numbers, round } = asked;
         let sources = self.sources(inputs);
         self.bound(sources.n, inputs.targets.n);
         let mut spent = 0.0;
@@ -239,7 +228,9 @@ impl<T: CudaReal> FmmSum<T> {
             if laid.lost[0] && !work.sources || laid.lost[1] && !work.targets {
                 continue;
             }
-            let checked = check.arg(place, self.head.as_ref().as_ptr() as u64);
+            let head = self.head.as_ref().as_ptr() as u64;
+            let checked = check.arg(place, numbers, Look { round, again: false }, (head, laid.size));
+            self.last = (laid.f, laid.size);
             let queued = (laid.f, work, checked);
             let (small, again) = (replay::is_small(&laid.f), self.replay.is_last(&queued));
             let noted = self.clock.times.wants(work, [sources.n, inputs.targets.n], small, again);
@@ -260,10 +251,37 @@ impl<T: CudaReal> FmmSum<T> {
             if self.learn(kept.is_some()) {
                 self.account.seconds = self.clock.times.share(spent);
                 self.keeper.keep(self.recipe.kind, inputs, shape);
-                return Ok(());
+                return Ok(true);
+            }
+            if self.head.as_ref()[0].flags == DENSE {
+                return Ok(false);
             }
         }
         Err(Error::new(crate::error::WFMM_ERR_INTERNAL, "the tree on the device did not settle"))
+    }
+
+    /// More targets of the last field are summed directly, and of the last kind of source compared; the others' sums are there by then.
+    pub fn look_again(&mut self, asked: Asked<'_>, last: (FmmArg, u64), stream: &Stream) -> Result<()> {
+        let Asked { check, place, numbers, round } = asked;
+        let head = self.head.as_ref().as_ptr() as u64;
+        let checked = check.arg(place, numbers, Look { round, again: true }, (head, last.1));
+        if place.slot == 0 {
+            check.largest(&last.0, &checked, stream)?;
+        }
+        let f = self.last.0;
+        check.sum(&self.kernels.check, &f, &checked, stream)?;
+        if place.slot + 1 < place.of {
+            return Ok(());
+        }
+        check.judge(&self.kernels.check, &f, &checked, stream)?;
+        stream.synchronize()?;
+        self.account.found = self.head.as_ref()[0].found;
+        Ok(())
+    }
+
+    /// Arguments of the last evaluation, and where it left sums of squares.
+    pub fn last(&self) -> (FmmArg, u64) {
+        self.last
     }
 
     fn sources(&self, inputs: &DeviceInputs) -> Sources {
@@ -331,7 +349,7 @@ impl<T: CudaReal> FmmSum<T> {
                 depth: head.deepest[0].max(head.deepest[1]),
                 cells: u64::from(head.cells[0]) + u64::from(head.cells[1]),
                 near_pairs: head.near_pairs + head.core_pairs,
-                error: check::counted(head.error),
+                found: head.found,
                 ..self.account
             };
             return true;
@@ -418,6 +436,9 @@ impl Passes<'_> {
             replay.beside(|side| {
                 if !self.sample_is_early() {
                     check.sum(&k.check, &f, checked, side)?;
+                } else if f.cull > 0.0 {
+                    // The size of the field says which corrections count.
+                    check.join(side)?;
                 }
                 near(side)
             })?;
@@ -451,14 +472,18 @@ impl Passes<'_> {
         if beside {
             replay.join(stream)?
         } else {
+            if f.cull > 0.0 {
+                check.join(stream)?;
+            }
             near(stream)?
         }
         if self.sample_is_early() {
             check.join(stream)?;
         }
         mark(Pass::P2p)?;
-        // SAFETY: as above; the head of the state goes to page-locked memory, which the device writes where it is.
-        unsafe { launch!(stream, k.l2p, [cells.min(8 * sms), 1, 1], 128, l2p_shared; f, *checked, leaves)? };
+        // SAFETY: as above.
+        unsafe { launch!(stream, k.l2p, [cells.min(L2P_BLOCKS * sms), 1, 1], 128, l2p_shared; f, *checked, leaves)? };
+        check.judge(&k.check, &f, checked, stream)?;
         mark(Pass::L2p)?;
         if recorded && !self.marks.is_empty() { replay.end_notes(stream) } else { Ok(()) }
     }
@@ -475,80 +500,5 @@ impl Passes<'_> {
         // Just too much for one more.
         let share = self.context.info.shared_memory as usize / (blocks as usize + 1);
         (blocks, bytes.max(share.saturating_sub(P2P_STATIC)))
-    }
-}
-
-/// Bytes of two queues of 256 sources, or of two tiles of as many where nothing has a core; the sums are exchanged there too.
-fn p2p_shared(recipe: &Recipe) -> usize {
-    let record = if recipe.kind == Kind::Charge { 4 } else { 8 };
-    recipe.real_bytes() * record * 512
-}
-
-/// Shared memory that the kernels of smooth corrections have besides.
-const SMOOTH_STATIC: usize = 20_848;
-
-/// Bytes of two queues, whose place the weights of 128 targets take, and of the fields at the nodes.
-fn smooth_shared(recipe: &Recipe) -> usize {
-    p2p_shared(recipe) + 128 * recipe.fields() * recipe.real_bytes()
-}
-
-impl Kernels {
-    fn find<T: CudaReal>(context: &Context, recipe: &Recipe) -> Result<Self> {
-        let t = T::SUFFIX;
-        let tree = |name: &str| context.function("fmm_tree", &format!("fmm_{name}"));
-        let parts = if recipe.two_parts { "x3" } else { "" };
-        let gradient = if recipe.gradient { "_gradient" } else { "" };
-        let near = match (recipe.kind, recipe.regularization) {
-            (Kind::Charge, _) => "charge".to_owned(),
-            (Kind::Particle, Regularization::None) => format!("particle{gradient}"),
-            (Kind::Particle, _) => format!("particle_core{gradient}"),
-            (Kind::Segment, _) => format!("segment{gradient}"),
-        };
-        let far = match (recipe.kind, recipe.gradient) {
-            (Kind::Charge, false) => "potential",
-            (Kind::Charge, true) => "force",
-            (_, false) => "velocity",
-            (_, true) => "gradient",
-        };
-        let elements = if recipe.kind == Kind::Charge { "charge" } else { "vortex" };
-        let reuse = |name: &str| context.function("fmm_reuse", &format!("fmm_{name}"));
-        Ok(Self {
-            renew: reuse("renew")?,
-            inside: reuse("inside")?,
-            restore: reuse("restore")?,
-            segments: context.function("fmm_segments", "fmm_segments")?,
-            bounds: tree("bounds")?,
-            keys: tree("keys")?,
-            sort: tree("sort")?,
-            leaves: tree("leaves")?,
-            scan: tree("scan")?,
-            cells: tree("cells")?,
-            links: tree("links")?,
-            lists: tree("lists")?,
-            gather: tree(&format!("gather_{t}"))?,
-            small: trees::Small::find(context, t)?,
-            p2m: context.function("fmm_p2m", &format!("fmm_p2m_{elements}_{t}_{}", recipe.staircase.order))?,
-            m2m: context.function("fmm_translate", &format!("fmm_m2m_{t}{parts}"))?,
-            l2l: context.function("fmm_translate", &format!("fmm_l2l_{t}{parts}"))?,
-            m2l: context.function("fmm_m2l", &format!("fmm_m2l_{t}{parts}_{}", recipe.staircase.slots))?,
-            add_parts: context.function("fmm_m2l", &format!("fmm_add_parts_{t}"))?,
-            few: match few::classes_of_two(recipe.staircase.order) {
-                Some(classes) => Some(context.function("fmm_m2l", &format!("fmm_m2l_few_{t}{parts}_{classes}"))?),
-                None => None,
-            },
-            smooth: match recipe.smooth {
-                Some(_) => {
-                    Some(context.function("fmm_smooth", &format!("fmm_smooth_{}_{t}", near.replace("_core", "")))?)
-                }
-                None => None,
-            },
-            p2p: context.function("fmm_p2p", &format!("fmm_p2p_{near}_{t}"))?,
-            p2p_few: match recipe.has_cores() {
-                true => Some(context.function("fmm_p2p", &format!("fmm_p2p_few_{near}_{t}"))?),
-                false => None,
-            },
-            l2p: context.function("fmm_l2p", &format!("fmm_l2p_{far}_{t}"))?,
-            check: CheckKernels::find(context, recipe)?,
-        })
     }
 }

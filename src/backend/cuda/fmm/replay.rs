@@ -44,6 +44,11 @@ impl Replay {
         })
     }
 
+    /// What was recorded is of no use any more.
+    pub fn forget(&mut self) {
+        (self.last, self.graphs) = (None, [None, None]);
+    }
+
     /// Whether the same was queued last.
     pub fn is_last(&self, queued: &Queued) -> bool {
         self.last.as_ref() == Some(queued)

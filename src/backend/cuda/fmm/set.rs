@@ -1,9 +1,10 @@
 //! The FMMs of one engine: which kinds of source need one, whether it beats the direct sum, what the last one did, and what is
 //! done where it misses its tolerance.
 
-use super::check::{Check, Place};
+use super::check::{self, Check, Place};
 use super::times::TIMED;
-use super::{FmmSum, Kind, Recipe, recipe};
+use super::verdict::Verdict;
+use super::{Asked, FmmSum, Kind, Recipe, recipe};
 use crate::backend::Field;
 use crate::backend::cuda::context::Context;
 use crate::backend::cuda::direct::{CudaReal, Output, Task};
@@ -27,6 +28,8 @@ const FRAGMENT: f64 = 9e-13;
 
 /// Times that a field which misses its tolerance is computed again, tighter, before it is given up.
 const ROUNDS: u32 = 3;
+/// Sizes of problems whose needs a plan remembers.
+const KNOWN: usize = 8;
 /// What is left of an error that is worth another round; else it is not the expansions'.
 const WORTH: f64 = 0.5;
 /// After a miss the largest budget becomes one of these parts of what would just hold the tolerance: the first that expansions reach.
@@ -58,28 +61,55 @@ struct Problem<'a> {
 }
 
 impl Problem<'_> {
-    /// Sources and targets.
+    /// Sources and targets. A segment counts twice: so much longer takes a pair of it.
     fn numbers(&self) -> [usize; 2] {
-        [self.kinds.iter().map(|(_, n)| n).sum(), self.inputs.targets.n]
+        let weight = |kind: Kind| if kind == Kind::Segment { 2 } else { 1 };
+        [self.kinds.iter().map(|(kind, n)| weight(*kind) * n).sum(), self.inputs.targets.n]
     }
+}
+
+/// Budget that the fields of some sizes were found to need.
+#[derive(Debug, Clone, Copy)]
+struct Needed {
+    numbers: [usize; 2],
+    gradient: bool,
+    budget: f64,
+}
+
+impl Needed {
+    /// What a field of other numbers needed says nothing about this one.
+    fn serves(&self, problem: &Problem<'_>) -> bool {
+        let alike = |a: usize, b: usize| 4 * a.abs_diff(b) <= a;
+        let numbers = problem.numbers();
+        self.gradient == problem.gradient && (0..2).all(|k| alike(self.numbers[k], numbers[k]))
+    }
+}
+
+/// A recipe, and the largest budget that it was asked to have.
+#[derive(Debug)]
+struct Made {
+    most: f64,
+    recipe: Recipe,
 }
 
 #[derive(Debug)]
 pub struct FmmSet<T: CudaReal> {
     /// Made when first asked for: where AUTO keeps to the direct sum, a new one at every call would cost more than the sum.
-    recipes: Vec<Recipe>,
-    /// Made when first wanted.
+    recipes: Vec<Made>,
+    /// Made when first wanted; they stay, and follow another recipe where one is wanted.
     sums: Vec<FmmSum<T>>,
     /// Those of the last evaluation.
     last: Vec<usize>,
     /// Made with the first sum.
     check: Option<Check>,
-    /// The largest budget of a recipe, in tolerances: what this plan's fields were found to need.
-    budget: f64,
-    /// Sources and targets of the field that missed.
-    missed: [usize; 2],
+    /// What this plan's fields were found to need: the largest budget of a recipe, in tolerances.
+    needed: Vec<Needed>,
     /// Times that the last field was computed again.
     tightened: u32,
+    /// Fields of the last evaluation that missed their tolerance.
+    missed: u32,
+    /// The last one's error, with the uncertainty of a sample.
+    error: f64,
 }
 
 impl<T: CudaReal> Default for FmmSet<T> {
@@ -89,9 +119,10 @@ impl<T: CudaReal> Default for FmmSet<T> {
             sums: Vec::new(),
             last: Vec::new(),
             check: None,
-            budget: f64::INFINITY,
-            missed: [0; 2],
+            needed: Vec::new(),
             tightened: 0,
+            missed: 0,
+            error: 0.0,
         }
     }
 }
@@ -101,11 +132,21 @@ impl<T: CudaReal> FmmSet<T> {
         self.sums.iter().map(FmmSum::bytes).sum::<u64>() + self.check.as_ref().map_or(0, Check::bytes)
     }
 
+    /// Nothing is known of the next field.
+    pub fn begin(&mut self) {
+        self.last.clear();
+        (self.tightened, self.missed, self.error) = (0, 0, 0.0);
+    }
+
+    /// Fields of the last evaluation that missed their tolerance and were computed again, here or by another sum.
+    pub fn missed(&self) -> u32 {
+        self.missed
+    }
+
     /// Evaluates by FMM and waits, if that is wanted or expected to be faster.
     pub fn evaluate(&mut self, task: Task<'_>) -> Result<Outcome> {
         let Task { context, inputs, options, field, output, stream } = task;
-        self.last.clear();
-        self.tightened = 0;
+        self.begin();
         let kinds = kinds(inputs, field);
         let possible =
             inputs.targets.n > 0 && !kinds.is_empty() && kinds.iter().all(|(kind, _)| has_fmm(*kind, options));
@@ -114,8 +155,8 @@ impl<T: CudaReal> FmmSet<T> {
         }
         let gradient = output.gradient.address != 0;
         let problem = Problem { context, inputs, options, stream, kinds, gradient };
-        self.forget(&problem);
-        let Some(wanted) = self.choose(&problem) else { return Ok(Outcome::Direct) };
+        let most = self.budget(&problem);
+        let Some(wanted) = self.choose(&problem, most) else { return Ok(Outcome::Direct) };
         let mut check = self.check.take().map_or_else(|| Check::new(context, stream), Ok)?;
         let (main, n) = (if matches!(field, Field::Velocity { .. }) { 3 } else { 1 }, inputs.targets.n);
         // What is added must be right the first time.
@@ -131,28 +172,30 @@ impl<T: CudaReal> FmmSet<T> {
         outcome
     }
 
-    /// What a field of other numbers needed says nothing about this one.
-    fn forget(&mut self, problem: &Problem<'_>) {
-        let alike = |a: usize, b: usize| 4 * a.abs_diff(b) <= a;
-        let numbers = problem.numbers();
-        if self.budget < f64::INFINITY && !(0..2).all(|k| alike(self.missed[k], numbers[k])) {
-            self.budget = f64::INFINITY;
-            self.recipes.clear();
-            self.sums.clear();
+    /// The largest budget that a recipe for this may have: infinite until a field missed its tolerance.
+    fn budget(&self, problem: &Problem<'_>) -> f64 {
+        self.needed.iter().find(|needed| needed.serves(problem)).map_or(f64::INFINITY, |needed| needed.budget)
+    }
+
+    /// Notes what this field needs; infinite: the next one may be a kinder one.
+    fn need(&mut self, problem: &Problem<'_>, budget: f64) {
+        self.needed.retain(|needed| !needed.serves(problem));
+        if budget < f64::INFINITY {
+            self.needed.insert(0, Needed { numbers: problem.numbers(), gradient: problem.gradient, budget });
+            self.needed.truncate(KNOWN);
         }
     }
 
     /// The recipes of all kinds; none where one of them cannot reach the tolerance, or the direct sum is expected to be faster.
-    fn choose(&mut self, problem: &Problem<'_>) -> Option<Vec<usize>> {
+    fn choose(&mut self, problem: &Problem<'_>, most: f64) -> Option<Vec<Recipe>> {
         let mut wanted = Vec::new();
         for (kind, n) in &problem.kinds {
-            let at = self.recipe(*kind, problem);
-            let recipe = &self.recipes[at];
+            let recipe = self.recipe(*kind, problem, most);
             let may_decline = problem.options.method == Method::Auto;
-            if !recipe.staircase.reached || may_decline && !pays(recipe, *n, problem.inputs.targets.n) {
+            if !recipe.staircase.reached || may_decline && !pays(&recipe, *n, problem.inputs.targets.n) {
                 return None;
             }
-            wanted.push(at);
+            wanted.push(recipe);
         }
         Some(wanted)
     }
@@ -161,23 +204,29 @@ impl<T: CudaReal> FmmSet<T> {
     fn hold_tolerance(
         &mut self,
         problem: &Problem<'_>,
-        mut wanted: Vec<usize>,
+        mut wanted: Vec<Recipe>,
         to: Output,
         check: &Check,
     ) -> Result<Outcome> {
         let tolerance = recipe::tolerance(problem.options, T::IS_F64);
         let mut before = f64::INFINITY;
         loop {
-            let error = self.run(problem, &wanted, to, check)?;
+            if !self.run(problem, &wanted, to, check)? {
+                self.missed += 1;
+                self.last.clear();
+                return Ok(Outcome::Direct);
+            }
             let rounds = !T::IS_F64 && self.last.iter().any(|k| self.sums[*k].account.depth >= DEEP);
-            // NaN: neither are the sources numbers.
-            if error <= tolerance * if rounds { SAMPLED } else { 1.0 } || error.is_nan() {
+            let most = tolerance * if rounds { SAMPLED } else { 1.0 };
+            let error = self.judge(problem, check, most)?;
+            if error <= most {
                 return Ok(Outcome::Done);
             }
+            self.missed += 1;
             let mends = !rounds && error < WORTH * before;
             match self.tighten(problem, &wanted, tolerance / error, mends) {
                 Some(next) => wanted = next,
-                None => return Ok(self.give_up(tolerance, error)),
+                None => return Ok(self.give_up(problem, tolerance)),
             }
             before = error;
             self.tightened += 1;
@@ -185,11 +234,30 @@ impl<T: CudaReal> FmmSet<T> {
         }
     }
 
+    /// The error of the field that was just made; looks again where the first sample leaves a doubt.
+    fn judge(&mut self, problem: &Problem<'_>, check: &Check, most: f64) -> Result<f64> {
+        let (Some(last), of) = (self.last.last().copied(), self.last.len()) else { return Ok(0.0) };
+        let (numbers, round) = (problem.numbers(), self.tightened);
+        let all = numbers[1];
+        let verdict = Verdict::new(&self.sums[last].account.found, check::samples(numbers[0], all), all, most);
+        self.error = verdict.error;
+        if verdict.doubtful {
+            let left = self.sums[last].last();
+            for slot in 0..of {
+                let asked = Asked { check, place: Place { slot, of }, numbers, round };
+                self.sums[self.last[slot]].look_again(asked, left, problem.stream)?;
+            }
+            let sampled = check::samples_again(numbers[0], all);
+            self.error = Verdict::new(&self.sums[last].account.found, sampled, all, most).error;
+        }
+        Ok(self.error)
+    }
+
     /// No recipe holds the tolerance.
-    fn give_up(&mut self, tolerance: f64, error: f64) -> Outcome {
-        // The next field may be a kinder one.
-        self.budget = f64::INFINITY;
-        self.recipes.clear();
+    fn give_up(&mut self, problem: &Problem<'_>, tolerance: f64) -> Outcome {
+        let error = self.error;
+        self.need(problem, f64::INFINITY);
+        self.last.clear();
         if T::IS_F64 {
             log::warn!("the FMM misses its tolerance of {tolerance:.1e} by {error:.1e}: summed directly");
             return Outcome::Direct;
@@ -200,58 +268,65 @@ impl<T: CudaReal> FmmSet<T> {
 
     /// Other recipes, after an error of so many tolerances' inverse; none where there are no better ones, or where more
     /// coefficients mend nothing.
-    fn tighten(&mut self, problem: &Problem<'_>, wanted: &[usize], held: f64, mends: bool) -> Option<Vec<usize>> {
-        let largest = wanted.iter().map(|k| self.recipes[*k].budget).fold(0.0, f64::max);
-        self.missed = problem.numbers();
-        self.last.clear();
-        self.sums.clear();
-        if self.tightened == ROUNDS || held == 0.0 || !mends {
+    fn tighten(&mut self, problem: &Problem<'_>, wanted: &[Recipe], held: f64, mends: bool) -> Option<Vec<Recipe>> {
+        let largest = wanted.iter().map(|recipe| recipe.budget).fold(0.0, f64::max);
+        if self.tightened == ROUNDS || held.is_nan() || held <= 0.0 || !mends {
             return None;
         }
         AIMS.iter().find_map(|aim| {
-            self.budget = largest * (aim * held).min(0.5);
-            self.recipes.clear();
-            self.choose(problem)
+            let budget = largest * (aim * held).min(0.5);
+            let next = self.choose(problem, budget)?;
+            self.need(problem, budget);
+            Some(next)
         })
     }
 
-    /// Evaluates all kinds and waits: the error found.
-    fn run(&mut self, problem: &Problem<'_>, wanted: &[usize], to: Output, check: &Check) -> Result<f64> {
+    /// Evaluates all kinds and waits; false where a direct sum is better.
+    fn run(&mut self, problem: &Problem<'_>, wanted: &[Recipe], to: Output, check: &Check) -> Result<bool> {
         let mut output = to;
-        for (slot, at) in wanted.iter().enumerate() {
-            let recipe = &self.recipes[*at];
-            let found = self
-                .sums
-                .iter()
-                .position(|sum| sum.recipe.kind == recipe.kind && sum.recipe.gradient == recipe.gradient);
-            let k = match found {
-                Some(k) => k,
-                None => {
-                    self.sums.push(FmmSum::new(problem.context, recipe.clone(), problem.stream)?);
-                    self.sums.len() - 1
-                }
-            };
-            let check = (check, Place { slot, of: wanted.len() });
-            self.sums[k].evaluate(problem.inputs, problem.options, output, check, problem.stream)?;
+        let (numbers, round) = (problem.numbers(), self.tightened);
+        self.last.clear();
+        for (slot, recipe) in wanted.iter().enumerate() {
+            let k = self.sum(recipe, problem)?;
+            let asked = Asked { check, place: Place { slot, of: wanted.len() }, numbers, round };
+            if !self.sums[k].evaluate(problem.inputs, problem.options, output, asked, problem.stream)? {
+                return Ok(false);
+            }
             self.last.push(k);
             output.add = true;
         }
-        Ok(self.error())
+        Ok(true)
     }
 
-    /// Found once the last kind was in the field.
-    fn error(&self) -> f64 {
-        self.last.last().map_or(0.0, |k| self.sums[*k].account.error)
+    /// The sum of this kind, with this recipe.
+    fn sum(&mut self, recipe: &Recipe, problem: &Problem<'_>) -> Result<usize> {
+        let alike = |sum: &FmmSum<T>| sum.recipe.kind == recipe.kind && sum.recipe.gradient == recipe.gradient;
+        let Some(k) = self.sums.iter().position(alike) else {
+            self.sums.push(FmmSum::new(problem.context, recipe.clone(), problem.stream)?);
+            return Ok(self.sums.len() - 1);
+        };
+        if !self.sums[k].follows(recipe)
+            && let Err(error) = self.sums[k].remake(recipe.clone(), problem.stream)
+        {
+            // What is half made is of no use.
+            self.sums.clear();
+            self.last.clear();
+            return Err(error);
+        }
+        Ok(k)
     }
 
-    /// Index of a recipe; the options of a plan do not change.
-    fn recipe(&mut self, kind: Kind, problem: &Problem<'_>) -> usize {
-        let found = self.recipes.iter().position(|recipe| recipe.kind == kind && recipe.gradient == problem.gradient);
-        found.unwrap_or_else(|| {
-            let (options, gradient) = (problem.options, problem.gradient);
-            self.recipes.push(Recipe::new(kind, options, gradient, T::IS_F64, self.budget));
-            self.recipes.len() - 1
-        })
+    /// The recipe of a kind; the options of a plan do not change.
+    fn recipe(&mut self, kind: Kind, problem: &Problem<'_>, most: f64) -> Recipe {
+        let alike =
+            |made: &&Made| made.recipe.kind == kind && made.recipe.gradient == problem.gradient && made.most == most;
+        if let Some(made) = self.recipes.iter().find(alike) {
+            return made.recipe.clone();
+        }
+        let recipe = Recipe::new(kind, problem.options, problem.gradient, T::IS_F64, most);
+        self.recipes.truncate(4 * KNOWN);
+        self.recipes.insert(0, Made { most, recipe: recipe.clone() });
+        recipe
     }
 
     /// Writes what the last evaluation did into the report. It took `whole` on the device, with what missed its tolerance.
@@ -266,7 +341,7 @@ impl<T: CudaReal> FmmSet<T> {
                 report.seconds[*pass as usize] += seconds;
             }
         }
-        report.estimated_error = self.error();
+        report.estimated_error = self.error;
         let last: f64 = TIMED.iter().map(|pass| report.seconds[*pass as usize]).sum();
         if self.tightened > 0 && last > 0.0 {
             TIMED.iter().for_each(|pass| report.seconds[*pass as usize] *= whole / last);
@@ -280,7 +355,7 @@ impl<T: CudaReal> FmmSet<T> {
             0 => String::new(),
             times => format!(", after tightening {times} times"),
         };
-        texts.push(format!("Error found on a sample: {:.1e}{times}.", self.error()));
+        texts.push(format!("Error found on a sample: {:.1e}{times}.", self.error));
         (!self.last.is_empty()).then(|| texts.join(" "))
     }
 }
@@ -326,6 +401,7 @@ mod tests {
             normalization: 1.0,
             core_radius: 0.0,
             accumulate: false,
+            reproducible: false,
         };
         let recipe = Recipe::new(Kind::Particle, &options, false, true, f64::INFINITY);
         assert!(!pays(&recipe, 1000, 1000));

@@ -119,9 +119,9 @@ impl Passes<'_> {
             // SAFETY: as in `any_trees`; shapes and shared memory as in fmm_cluster.cuh.
             unsafe {
                 launch!(stream, cluster.trees, [CLUSTER, 2, 1], 1024, shared; *f)?;
-                self.begin_sample(f, stream)?;
                 mark(Pass::Tree)?;
                 launch!(stream, cluster.finish, [(sms / 2).max(2), 4, 1], 256, 0; *f)?;
+                self.begin_sample(f, stream)?;
             }
             return mark(Pass::Lists);
         }
@@ -130,8 +130,8 @@ impl Passes<'_> {
         unsafe {
             launch!(stream, k.boxes, [most.div_ceil(256), 2, 1], 256, 0; *f)?;
             launch!(stream, k.keys, [most.div_ceil(RUN as u32), 2, 1], RUN as u32, 0; *f)?;
-            self.begin_sample(f, stream)?;
             launch!(stream, k.places, [most.div_ceil(64), 2, 1], 256, keys; *f)?;
+            self.begin_sample(f, stream)?;
             launch!(stream, k.cells, [1, 2, 1], 1024, keys; *f)?;
             mark(Pass::Tree)?;
             launch!(stream, k.lists, [(sms / 2).max(1), 2, 1], 256, 0; *f)?;
@@ -139,7 +139,7 @@ impl Passes<'_> {
         mark(Pass::Lists)
     }
 
-    /// Here the root cube is known, and what follows leaves the arithmetic units alone.
+    /// Here the targets are sorted, and what follows leaves the arithmetic units alone.
     fn begin_sample(&self, f: &FmmArg, stream: &Stream) -> Result<()> {
         if self.sample_is_early() { self.check.0.begin(&self.kernels.check, f, &self.check.1, stream) } else { Ok(()) }
     }
@@ -184,11 +184,13 @@ impl Passes<'_> {
             if work.targets {
                 launch!(stream, k.keys, some, 256, 0; t)?;
             }
-            self.begin_sample(&f, stream)?;
             if work.targets {
                 for pass in 0..f.sort_passes {
                     launch!(stream, k.sort, [most.div_ceil(2048), 2, 1], 256, 0; t, pass)?;
                 }
+            }
+            self.begin_sample(&f, stream)?;
+            if work.targets {
                 launch!(stream, k.leaves, [most.div_ceil(1024), 2, 1], 1024, 0; t)?;
                 launch!(stream, k.scan, [1, 2, 1], 32 * 22, 0; t)?;
                 launch!(stream, k.cells, [most.div_ceil(1024), 2, 1], 1024, 0; t)?;

@@ -1,0 +1,172 @@
+//! Random problems against exact sums: the error at every target, velocity and gradient.
+//!
+//! `make campaign` runs it. Arguments: `seed=`, `problems=`, `first=` number of the first, `only=` number of the one that is
+//! repeated, `match=TEXT` those whose description contains it, `minn=` and `maxn=` sizes, `seconds=` after which no problem is
+//! begun (30 seconds later those that are not done are given up), `threads=` problems at a time, `backend=cpu|cuda`,
+//! `reference=cpu|cuda` who sums directly, `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
+//! Ends with a failure where a tolerance was missed.
+
+mod campaign {
+    pub mod build;
+    pub mod draw;
+    pub mod evaluate;
+    pub mod exact;
+    pub mod measure;
+    pub mod places;
+    pub mod tally;
+}
+mod support;
+
+use campaign::draw::Problem;
+use campaign::evaluate::Machine;
+use campaign::measure::{Outcome, run};
+use campaign::tally::{Tally, line};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use support::api::Session;
+
+/// After the time is up, until what is not done is given up.
+const GRACE: Duration = Duration::from_secs(30);
+
+fn argument(key: &str) -> Option<String> {
+    std::env::args().find_map(|a| a.strip_prefix(&format!("{key}=")).map(str::to_owned))
+}
+
+fn number(key: &str, default: u64) -> u64 {
+    argument(key).map_or(default, |n| n.parse().unwrap_or_else(|_| panic!("{key}={n} is no number")))
+}
+
+/// What was asked for, and what is under way.
+struct Wish {
+    seed: u64,
+    first: u64,
+    end: u64,
+    sizes: (usize, usize),
+    text: Option<String>,
+    deadline: Instant,
+    cuda: Option<Arc<Session>>,
+    cuda_reference: Option<Arc<Session>>,
+    next: AtomicU64,
+    begun: Mutex<BTreeMap<u64, String>>,
+}
+
+fn wish() -> Wish {
+    let first = argument("only").map_or(number("first", 0), |_| number("only", 0));
+    let count = if argument("only").is_some() { 1 } else { number("problems", 1000) };
+    let backend = argument("backend").unwrap_or("cpu".to_owned());
+    let reference = argument("reference").unwrap_or(backend.clone());
+    for name in [&backend, &reference] {
+        assert!(["cpu", "cuda"].contains(&name.as_str()), "{name}: cpu or cuda");
+    }
+    let cuda = (backend == "cuda" || reference == "cuda").then(|| Arc::new(Session::gpu()));
+    Wish {
+        seed: number("seed", 1),
+        first,
+        end: first + count,
+        sizes: (number("minn", 1).max(1) as usize, number("maxn", 200_000).max(1) as usize),
+        text: argument("match"),
+        deadline: Instant::now() + Duration::from_secs(number("seconds", 1_000_000)),
+        cuda_reference: cuda.clone().filter(|_| reference == "cuda"),
+        cuda: cuda.filter(|_| backend == "cuda"),
+        next: AtomicU64::new(first),
+        begun: Mutex::default(),
+    }
+}
+
+impl Wish {
+    /// The next problem, noted as begun; none where there are no more or the time is up.
+    fn take(&self) -> Option<Problem> {
+        while Instant::now() < self.deadline {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            if index >= self.end {
+                return None;
+            }
+            let p = Problem::draw(self.seed, index, self.sizes);
+            let description = p.description(p.sources, p.targets);
+            if self.text.as_ref().is_none_or(|text| description.contains(text.as_str())) {
+                self.begun.lock().expect("no panic holds it").insert(index, description);
+                return Some(p);
+            }
+        }
+        None
+    }
+
+    /// Descriptions of the problems that are not done.
+    fn unfinished(&self) -> Vec<String> {
+        self.begun.lock().expect("no panic holds it").values().cloned().collect()
+    }
+}
+
+/// Takes problem after problem.
+fn work(w: &Wish, found: Sender<(Problem, Outcome)>) {
+    let machine = Machine::new(w.cuda.clone(), w.cuda_reference.clone());
+    while let Some(p) = w.take() {
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(&machine, &p))).unwrap_or_else(|cause| {
+            let text = cause.downcast_ref::<String>().cloned();
+            let failure = text.or(cause.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default();
+            Outcome { failure: Some(failure), sources: p.sources, targets: p.targets, ..Default::default() }
+        });
+        w.begun.lock().expect("no panic holds it").remove(&p.index);
+        if found.send((p, outcome)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Counts what comes in, and says every ten seconds how far it is.
+fn collect(w: &Wish, found: Receiver<(Problem, Outcome)>) -> Tally {
+    let (mut tally, begin, mut said) = (Tally::default(), Instant::now(), Instant::now());
+    while Instant::now() < w.deadline + GRACE {
+        match found.recv_timeout(Duration::from_secs(1)) {
+            Ok((p, o)) => {
+                if o.over() {
+                    println!("OVER {}", line(&p, &o));
+                }
+                tally.add(p, o);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return tally,
+        }
+        if said.elapsed() > Duration::from_secs(10) {
+            said = Instant::now();
+            println!("{:.0} s: {} problems, {} over", begin.elapsed().as_secs_f64(), tally.count(), tally.over());
+            std::io::stdout().flush().expect("standard output");
+        }
+    }
+    tally
+}
+
+fn main() {
+    let (w, begin) = (Arc::new(wish()), Instant::now());
+    let workers = number("threads", std::thread::available_parallelism().map_or(1, |n| n.get() as u64));
+    let machine = w.cuda.as_ref().map_or_else(|| Session::cpu(1).describe(), |s| s.describe());
+    let (least, most) = w.sizes;
+    println!(
+        "seed {}, problems {} to {}, sizes {least} to {most}, {workers} at a time on {machine}",
+        w.seed,
+        w.first,
+        w.end - 1
+    );
+    let (sender, receiver) = channel();
+    for _ in 0..workers {
+        let (sender, w) = (sender.clone(), w.clone());
+        std::thread::spawn(move || work(&w, sender));
+    }
+    drop(sender);
+    let tally = collect(&w, receiver);
+    print!("{}", tally.report());
+    for p in w.unfinished() {
+        println!("not done in time: {p}");
+    }
+    println!("{:.0} s; again: seed={} minn={least} maxn={most} only=NUMBER", begin.elapsed().as_secs_f64(), w.seed);
+    if let Some(file) = argument("file") {
+        std::fs::write(&file, tally.csv()).expect("the table can be written");
+    }
+    std::io::stdout().flush().expect("standard output");
+    std::process::exit(!tally.passed() as i32);
+}

@@ -1,0 +1,99 @@
+//! What a problem's field is: the direct sum of the library in double precision, and a plain loop that knows nothing of it.
+
+use crate::support::accuracy::{Field, fill};
+use crate::support::api::{Plan, Session};
+use crate::support::cases::{Case, Vec3};
+use wakefmm::math::biot_savart::{charge, particle, segment};
+use wakefmm::math::regularization::Part;
+use wakefmm::options::*;
+
+use super::draw::Problem;
+
+/// Sum that carries its rounding errors along (Neumaier).
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    value: f64,
+    rest: f64,
+}
+
+impl Sum {
+    fn add(&mut self, x: f64) {
+        let s = self.value + x;
+        self.rest += if self.value.abs() >= x.abs() { (self.value - s) + x } else { (x - s) + self.value };
+        self.value = s;
+    }
+
+    fn total(self) -> f64 {
+        self.value + self.rest
+    }
+}
+
+/// Numbers a target: of the field, of its gradient.
+pub fn rows(case: &Case) -> (usize, usize) {
+    if case.charge.is_empty() { (3, 9) } else { (1, 3) }
+}
+
+/// Number of sources.
+pub fn elements(case: &Case) -> usize {
+    case.circulation.len() + case.position.len() + case.charge.len()
+}
+
+fn regularization(code: i32) -> Regularization {
+    Regularization::from_code(code).expect("a regularization")
+}
+
+/// Field and gradient at one place, one pair after the other.
+pub fn at(p: &Problem, case: &Case, x: Vec3) -> Vec<f64> {
+    let mut sums = [Sum::default(); 12];
+    let (segments, particles) = (regularization(p.segment_regularization), regularization(p.particle_regularization));
+    for (k, e) in case.ends.chunks(2).enumerate() {
+        let (p1, p2) = (case.points[e[0] as usize], case.points[e[1] as usize]);
+        let v = segment(segments, Part::Regularized, x, p1, p2, case.circulation[k], case.segment_core[k]);
+        sums.iter_mut().zip(v.velocity.iter().chain(v.gradient.as_flattened())).for_each(|(s, v)| s.add(*v));
+    }
+    for (k, &position) in case.position.iter().enumerate() {
+        let v = particle(particles, Part::Regularized, x, position, case.strength[k], case.particle_core[k]);
+        sums.iter_mut().zip(v.velocity.iter().chain(v.gradient.as_flattened())).for_each(|(s, v)| s.add(*v));
+    }
+    for (&position, &q) in case.charge_position.iter().zip(&case.charge) {
+        let v = charge(x, position, q);
+        sums.iter_mut().zip(std::iter::once(&v.potential).chain(&v.gradient)).for_each(|(s, v)| s.add(*v));
+    }
+    let (main, gradient) = rows(case);
+    sums[..main + gradient].iter().map(|s| s.total() / (4.0 * std::f64::consts::PI)).collect()
+}
+
+/// The plain loop at some targets.
+pub fn plain(p: &Problem, case: &Case, targets: &[usize]) -> Field {
+    let (mut field, main) = (Field { main: vec![], gradient: vec![] }, rows(case).0);
+    for &k in targets {
+        let all = at(p, case, case.targets[k]);
+        field.main.extend_from_slice(&all[..main]);
+        field.gradient.extend_from_slice(&all[main..]);
+    }
+    field
+}
+
+/// The direct sum of the library, in double precision from double arrays.
+pub fn direct(session: &Session, p: &Problem, case: &Case) -> Field {
+    let o = wfmm_plan_options {
+        method: WFMM_METHOD_DIRECT,
+        precision: WFMM_PRECISION_F64,
+        tolerance: WFMM_TOLERANCE_MIN_F64,
+        segment_regularization: p.segment_regularization,
+        particle_regularization: p.particle_regularization,
+        ..Default::default()
+    };
+    let mut plan = Plan::<f64>::new(session, &o);
+    fill(&mut plan, case);
+    let (main, gradient) = rows(case);
+    let m = case.targets.len();
+    let mut field = Field { main: vec![0.0; main * m], gradient: vec![0.0; if p.gradient { gradient * m } else { 0 }] };
+    let wanted = p.gradient.then_some(&mut field.gradient[..]);
+    if case.charge.is_empty() {
+        plan.velocity(&mut field.main, wanted)
+    } else {
+        plan.potential(&mut field.main, wanted)
+    }
+    field
+}

@@ -1,0 +1,333 @@
+//! What is chosen: leaf capacities, interaction lists, truncation orders, and what they will cost.
+//!
+//! Enters: trees, facts, measured costs. Leaves: a `Choice`, and the `Recipe` that tells of it as plain data.
+
+use super::facts::{Facts, JUDGES};
+use super::trees::Trees;
+use super::{SourceSet, cost};
+use crate::backend::cpu::cores::NoCores;
+use crate::backend::cpu::lists::{self, Admission, CellLists, Cost, Rules, Subset};
+use crate::backend::cpu::operators::Operators;
+use crate::backend::cpu::tree::{Cell, Tree};
+use crate::math::accuracy::{ErrorTable, Geometry};
+use crate::math::harmonics::MAX_ORDER;
+use crate::memory;
+use crate::simd::Real;
+use rayon::prelude::*;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Share of the tolerance that the modelled truncation errors may use, and that the measured ones are calibrated to.
+const TRUNCATION_SHARE: f64 = 0.5;
+pub const CALIBRATION_AIM: f64 = 0.4;
+/// The model may be found too careful by so much; beyond that a sample is not trusted.
+pub const MOST_LOOSENED: f64 = 8.0;
+/// Pairs closer than this ratio of radius to distance are split rather than expanded; found on CUBE at 1e-3 … 1e-9.
+const CLOSEST_RATIO: f64 = 0.33;
+/// See `capacities`.
+const CAPACITY_FACTOR: f64 = 4.0;
+/// Leaves are chosen among these multiples of what `capacities` says: the first is what trees are grown with.
+pub const SMALLEST_LEAF: f64 = 0.4;
+const LEAF_STEP: f64 = 1.6;
+const LEAF_SIZES: usize = 6;
+/// Everything else that a cell costs: sorting, lists, the rows of its field; from CUBE of 1e4 and 1e5.
+const CELL_SECONDS: f64 = 8e-6;
+/// A point's share of sorting and copying, and of P2M and L2P a coefficient.
+const POINT_SECONDS: f64 = 2.5e-7;
+const COEFFICIENT_SECONDS: f64 = 2.2e-10;
+
+/// What the caller fixed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Request {
+    pub tolerance: f64,
+    /// 0: chosen.
+    pub order: usize,
+    /// 0: chosen.
+    pub leaf_capacity: usize,
+    pub gradient: bool,
+    /// Nothing that was measured on this machine or kept from other inputs may decide.
+    pub reproducible: bool,
+}
+
+/// What was chosen: plain data.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Recipe {
+    /// Error that a pair of cells may add at a target, relative to the field's root mean square; the same for a core.
+    pub pair_error: f64,
+    pub core_error: f64,
+    pub order: usize,
+    pub source_capacity: usize,
+    pub target_capacity: usize,
+    pub depth: usize,
+    pub cells: usize,
+    pub far_pairs: u64,
+    pub near_pairs: u64,
+    pub correction_pairs: u64,
+    /// Predicted seconds on this machine, and those of the direct sum.
+    pub predicted: f64,
+    pub direct: f64,
+    /// Relative error of the last field on the judging sample, and how often it was computed again.
+    pub sampled_error: f64,
+    pub retries: u32,
+}
+
+/// See the head of this file.
+pub struct Choice<T: Real> {
+    pub lists: Vec<CellLists>,
+    pub ops: Arc<Operators<T>>,
+    pub recipe: Recipe,
+    /// The orders were measured on the present sample.
+    pub calibrated: bool,
+    /// Another number after every change of lists or orders.
+    pub version: u64,
+}
+
+/// Order at which a pair of equal balls at radius/distance `ratio` reaches a relative error.
+pub fn order_at(tolerance: f64, ratio: f64) -> usize {
+    let g = Geometry::of(ratio, ratio, 1.0, 2.0 * ratio).expect("apart");
+    ErrorTable::of_derivative(1).order(g, tolerance as f32).min(MAX_ORDER)
+}
+
+/// Leaves in which a direct pair of cells costs about what its share of translations does: with 27 near cells and some
+/// 100 far ones a leaf, n_s n_t pair · 27 = 100 · m2l. Cells of both trees are to be of one size, so that the product
+/// is divided in proportion to the densities. `factor` makes them larger.
+pub fn capacities(cost: &Cost, [n, m]: [usize; 2], request: Request, factor: f64) -> [usize; 2] {
+    if request.leaf_capacity > 0 {
+        return [request.leaf_capacity; 2];
+    }
+    let typical = order_at(request.tolerance, 0.3).min(MAX_ORDER - 1);
+    let product = CAPACITY_FACTOR * cost.m2l[typical] / cost.pair;
+    let ratio = (n.max(1) as f64 / m.max(1) as f64).clamp(1e-3, 1e3).sqrt();
+    let each = factor * product.sqrt();
+    [(each * ratio).clamp(4.0, 4096.0) as usize, (each / ratio).clamp(8.0, 4096.0) as usize]
+}
+
+/// From grown trees to lists: leaves that cost least, the budget that the model allows, orders.
+pub fn make<T: Real, const C: usize>(
+    sources: &mut dyn SourceSet<T, C>,
+    mut trees: Trees,
+    cost: &Cost,
+    request: Request,
+) -> (Trees, Facts, Choice<T>) {
+    let start = Instant::now();
+    let mut facts = Facts::measure(sources, &trees, request);
+    let measured = start.elapsed();
+    let (leaves, scale) = Search::new::<T, C>(&trees, &facts, cost, request).best();
+    if let Some(leaves) = leaves {
+        trees.prune(leaves);
+        facts.survey_cells(sources, &trees);
+    }
+    facts.budget = facts.budget.scaled(scale, 1.0);
+    let mut choice = Choice {
+        lists: vec![],
+        ops: cost::operators(2),
+        recipe: Recipe::default(),
+        calibrated: false,
+        version: 0,
+    };
+    let searched = start.elapsed();
+    choice.build_lists(sources, &trees, &facts, cost, request);
+    log::debug!("measured in {measured:.1?}, leaves and cells by {searched:.1?}, lists by {:.1?}", start.elapsed());
+    (trees, facts, choice)
+}
+
+fn admission<'a, T: Real>(components: usize, facts: &'a Facts, request: Request) -> Admission<'a> {
+    let highest = match request.order {
+        0 => order_at(request.tolerance, CLOSEST_RATIO).clamp(3, MAX_ORDER),
+        order => order,
+    };
+    let rounding = if T::IS_F64 { 2f64.powi(-50) } else { 2f64.powi(-22) };
+    Admission::new(components, facts.budget, &facts.source_cells, highest, rounding, request.order)
+}
+
+/// The search for leaf capacities. An octree of even sources has leaves of one size only, eight times that of the next
+/// level, so that a formula can miss by much. Lists are made for the cells above the sampled targets alone: a target's
+/// share of its leaf's direct pairs and of the translations into the cells that hold it. Core corrections are left out:
+/// they depend little on the leaves.
+struct Search<'a> {
+    trees: &'a Trees,
+    facts: &'a Facts,
+    cost: &'a Cost,
+    request: Request,
+    admission: Admission<'a>,
+    heads: Vec<u32>,
+}
+
+impl<'a> Search<'a> {
+    fn new<T: Real, const C: usize>(trees: &'a Trees, facts: &'a Facts, cost: &'a Cost, request: Request) -> Self {
+        let admission = admission::<T>(C, facts, request);
+        Self { trees, facts, cost, request, admission, heads: facts.sample.heads() }
+    }
+
+    /// Leaves to prune to (`None`: they stay), and the factor on the pair budget that the model allows there.
+    fn best(&self) -> (Option<[usize; 2]>, f64) {
+        if self.request.leaf_capacity > 0 || self.trees.is_pruned {
+            return (None, self.estimate([0; 2]).1);
+        }
+        let counts = [self.trees.source.permutation.len(), self.trees.target.permutation.len()];
+        let leaves = |k: usize| {
+            let mut leaves =
+                capacities(self.cost, counts, self.request, SMALLEST_LEAF * LEAF_STEP.powi(k as i32));
+            if self.trees.keeps_sources {
+                leaves[0] = 0;
+            }
+            leaves
+        };
+        let mut known: [Option<(f64, f64)>; LEAF_SIZES] = [None; LEAF_SIZES];
+        let mut seconds = |k: usize| {
+            let (s, _) = *known[k].get_or_insert_with(|| self.estimate(leaves(k)));
+            log::debug!("leaves of {:?}: {s:.3e} processor seconds expected", leaves(k));
+            s
+        };
+        // The cost has one valley: downhill from the middle.
+        let mut at = LEAF_SIZES / 2;
+        let step: isize = if seconds(at + 1) < seconds(at) { 1 } else { -1 };
+        while let Some(next) = at.checked_add_signed(step).filter(|&n| n < LEAF_SIZES) {
+            if seconds(next) >= seconds(at) {
+                break;
+            }
+            at = next;
+        }
+        (Some(leaves(at)), known[at].expect("the best is known").1)
+    }
+
+    /// Processor seconds with leaves of at most so many sources and targets, and the factor on the pair budget.
+    fn estimate(&self, leaves: [usize; 2]) -> (f64, f64) {
+        let cells = &self.trees.target.cells;
+        let is_leaf = |c: usize| cells[c].is_leaf() || cells[c].len() <= leaves[1];
+        let kept = |&c: &usize| c == 0 || !is_leaf(cells[c].parent as usize);
+        let chain = |target: u32| self.trees.chain(target).filter(kept);
+        let mut marked = memory::filled(false, cells.len());
+        self.heads.iter().flat_map(|&t| chain(t)).for_each(|c| marked[c] = true);
+        let lists = lists::build(&Rules {
+            sources: &self.trees.source,
+            targets: &self.trees.target,
+            admission: &self.admission,
+            cost: self.cost,
+            leaves,
+            subset: Subset(Some(&marked)),
+            cores: &NoCores,
+        });
+        let of = |c: usize| {
+            let (near, _) = lists[c].elements();
+            let far: f64 = lists[c].far.iter().map(|f| self.cost.m2l[f.0 as usize]).sum();
+            let direct = near as f64 * self.cost.pair;
+            let square = |&(p, s): &(u8, u32)| {
+                self.admission.mean_squares(s, &self.trees.source.cells[s as usize], &cells[c], p as usize)
+            };
+            let error = lists[c].far.iter().map(square).fold([0.0; 2], |a, e| [a[0] + e[0], a[1] + e[1]]);
+            [far / cells[c].len() as f64 + direct, error[0], error[1]]
+        };
+        let add = |a: [f64; 3], b: [f64; 3]| [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
+        let heads: Vec<[f64; 3]> =
+            memory::par_collect(self.heads.par_iter().map(|&t| chain(t).map(of).fold([0.0; 3], add)));
+        let mean = heads.into_iter().fold([0.0; 3], add).map(|v| v / self.heads.len().max(1) as f64);
+        let count = |tree: &Tree, capacity: usize| {
+            let kept = |c: &&Cell| c.parent == u32::MAX || tree.cells[c.parent as usize].len() > capacity;
+            tree.cells.iter().filter(kept).count() as f64
+        };
+        let both = count(&self.trees.source, leaves[0]) + count(&self.trees.target, leaves[1]);
+        let seconds = mean[0] * self.trees.target.permutation.len() as f64
+            + both * cell_seconds(self.cost, self.admission.highest);
+        let factor = |k: usize| {
+            let allowed = self.facts.budget.pair[k] * super::facts::INTERACTIONS.sqrt();
+            if mean[k + 1] > 0.0 && allowed.is_finite() { TRUNCATION_SHARE * allowed / mean[k + 1].sqrt() } else { f64::INFINITY }
+        };
+        (seconds, factor(0).min(factor(1)).clamp(0.2, 5.0))
+    }
+}
+
+/// M2M and L2L cost about an M2L each.
+fn cell_seconds(cost: &Cost, order: usize) -> f64 {
+    cost.m2l[order] + CELL_SECONDS
+}
+
+impl<T: Real> Choice<T> {
+    /// Lists for the present budget, and the orders that follow.
+    pub fn build_lists<const C: usize>(
+        &mut self,
+        sources: &dyn SourceSet<T, C>,
+        trees: &Trees,
+        facts: &Facts,
+        cost: &Cost,
+        request: Request,
+    ) {
+        let cores = sources.core_test(facts.budget.core, facts.budget.peak);
+        let admission = admission::<T>(C, facts, request);
+        self.lists = lists::build(&Rules {
+            sources: &trees.source,
+            targets: &trees.target,
+            admission: &admission,
+            cost,
+            leaves: [0; 2],
+            subset: Subset::ALL,
+            cores: cores.as_ref(),
+        });
+        self.describe::<C>(trees, facts, cost, request);
+    }
+
+    /// New orders for the same lists, after the budget grew.
+    pub fn assign_orders<const C: usize>(&mut self, trees: &Trees, facts: &Facts, cost: &Cost, request: Request) {
+        let admission = admission::<T>(C, facts, request);
+        let highest = self.ops.order;
+        self.lists.par_iter_mut().zip(&trees.target.cells).for_each(|(list, t)| {
+            for (p, s) in &mut list.far {
+                *p = admission.order_of_far(*s, &trees.source.cells[*s as usize], t, highest);
+            }
+            list.sort_far();
+        });
+        self.describe::<C>(trees, facts, cost, request);
+    }
+
+    /// Operators and the recipe for the present lists.
+    fn describe<const C: usize>(&mut self, trees: &Trees, facts: &Facts, cost: &Cost, request: Request) {
+        self.version += 1;
+        let (far, near, correction) = lists::count(&trees.target, &self.lists);
+        let used = self.lists.par_iter().filter_map(|l| l.far.first()).map(|f| f.0 as usize).max().unwrap_or(2);
+        let threads = rayon::current_num_threads() as f64;
+        let m2l: Vec<f64> =
+            memory::par_collect(self.lists.par_iter().map(|l| l.far.iter().map(|f| cost.m2l[f.0 as usize]).sum()));
+        let [n, m] = [&trees.source, &trees.target].map(|t| t.permutation.len() as f64);
+        let points = (n + m) * (POINT_SECONDS + COEFFICIENT_SECONDS * (C * used * used) as f64);
+        let cells = (trees.source.cells.len() + trees.target.cells.len()) as f64 * cell_seconds(cost, used);
+        let sampled = (facts.sample.targets.len() + JUDGES) as f64 * n * cost.pair;
+        let direct = near as f64 * cost.pair + correction as f64 * cost.correction;
+        // Expansions of a slightly higher order serve as well, and the upward pass need not be done again.
+        let keeps = (used..used + 8).contains(&self.ops.order) && request.order == 0 && !request.reproducible;
+        let order = if keeps { self.ops.order } else { used.max(request.order) };
+        if self.ops.order != order {
+            self.ops = cost::operators(order);
+        }
+        let size = facts.norms[0].sqrt().max(f64::MIN_POSITIVE);
+        self.recipe = Recipe {
+            pair_error: facts.budget.pair[0] / size,
+            core_error: facts.budget.core[0] / size,
+            order,
+            source_capacity: trees.capacities[0],
+            target_capacity: trees.capacities[1],
+            depth: trees.source.depth().max(trees.target.depth()),
+            cells: trees.source.cells.len() + trees.target.cells.len(),
+            far_pairs: far,
+            near_pairs: near,
+            correction_pairs: correction,
+            predicted: (m2l.iter().sum::<f64>() + direct + points + cells + sampled) / threads,
+            direct: n * m * cost.pair / threads,
+            ..Recipe::default()
+        };
+    }
+
+    /// Predicted seconds of everything that is summed directly.
+    pub fn near_seconds(&self, cost: &Cost) -> f64 {
+        let r = &self.recipe;
+        (r.near_pairs as f64 * cost.pair + r.correction_pairs as f64 * cost.correction)
+            / rayon::current_num_threads() as f64
+    }
+
+    pub fn bytes(&self) -> usize {
+        let of = |l: &CellLists| {
+            (l.far.capacity() + l.near.capacity() + l.plain.capacity() + l.correction.capacity()) * 8
+                + size_of::<CellLists>()
+        };
+        self.lists.iter().map(of).sum()
+    }
+}

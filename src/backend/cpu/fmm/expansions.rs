@@ -1,0 +1,102 @@
+//! Multipoles of all source cells and local expansions of the target cells, and whether they are current.
+//!
+//! Enters: trees, lists, operators, sorted sources. Leaves: `[cell][component][order²]`.
+
+use super::choice::Choice;
+use super::trees::Trees;
+use super::{SourceSet, Subset};
+use crate::backend::cpu::operators::Operators;
+use crate::backend::cpu::passes;
+use crate::memory;
+use crate::report::{PASS_COUNT, Pass};
+use crate::simd::Real;
+use std::time::Instant;
+
+/// See the head of this file; buffers stay from call to call.
+pub struct Expansions<T> {
+    multipoles: Vec<T>,
+    locals: Vec<T>,
+    /// Order that the multipoles have; 0: they are of other sources.
+    upward_order: usize,
+    /// Version of the lists that all local expansions belong to.
+    downward_version: Option<u64>,
+}
+
+impl<T> Default for Expansions<T> {
+    fn default() -> Self {
+        Self { multipoles: vec![], locals: vec![], upward_order: 0, downward_version: None }
+    }
+}
+
+impl<T: Real> Expansions<T> {
+    pub fn forget_sources(&mut self) {
+        (self.upward_order, self.downward_version) = (0, None);
+    }
+
+    pub fn forget_targets(&mut self) {
+        self.downward_version = None;
+    }
+
+    /// P2M and M2M, unless they are current.
+    pub fn upward<const C: usize>(
+        &mut self,
+        sources: &dyn SourceSet<T, C>,
+        trees: &Trees,
+        ops: &Operators<T>,
+        seconds: &mut [f64; PASS_COUNT],
+    ) {
+        if self.upward_order == ops.order {
+            return;
+        }
+        self.forget_sources();
+        let start = Instant::now();
+        memory::resize(&mut self.multipoles, trees.source.cells.len() * C * ops.order * ops.order, T::ZERO);
+        passes::p2m::<T, C>(ops, &trees.source, &mut self.multipoles, |cell, points| {
+            sources.fill(cell, ops.order, points)
+        });
+        seconds[Pass::P2m as usize] += start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        passes::m2m::<T, C>(ops, &trees.source, &mut self.multipoles);
+        seconds[Pass::M2m as usize] += start.elapsed().as_secs_f64();
+        self.upward_order = ops.order;
+    }
+
+    /// M2L and L2L for a subset of the target cells, unless all are current.
+    pub fn downward<const C: usize>(
+        &mut self,
+        trees: &Trees,
+        choice: &Choice<T>,
+        subset: Subset<'_>,
+        seconds: &mut [f64; PASS_COUNT],
+    ) {
+        if self.downward_version == Some(choice.version) {
+            return;
+        }
+        self.downward_version = subset.0.is_none().then_some(choice.version);
+        let ops = &choice.ops;
+        let start = Instant::now();
+        memory::resize(&mut self.locals, trees.target.cells.len() * C * ops.order * ops.order, T::ZERO);
+        passes::m2l::<T, C>(
+            ops,
+            &trees.source,
+            &trees.target,
+            &choice.lists,
+            subset,
+            &self.multipoles,
+            &mut self.locals,
+        );
+        seconds[Pass::M2l as usize] += start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        passes::l2l::<T, C>(ops, &trees.target, subset, &mut self.locals);
+        seconds[Pass::L2l as usize] += start.elapsed().as_secs_f64();
+    }
+
+    /// Local expansion of a target cell, of `size` numbers.
+    pub fn local(&self, cell: usize, size: usize) -> &[T] {
+        &self.locals[cell * size..(cell + 1) * size]
+    }
+
+    pub fn bytes(&self) -> usize {
+        (self.multipoles.capacity() + self.locals.capacity()) * size_of::<T>()
+    }
+}

@@ -1,0 +1,137 @@
+//! The kernels of one recipe, and the shared memory that they ask for.
+
+use super::check::CheckKernels;
+use super::{Kind, P2P_BLOCKS, Recipe, few, trees};
+use crate::backend::cuda::context::{Context, Function};
+use crate::backend::cuda::direct::CudaReal;
+use crate::error::Result;
+use crate::options::Regularization;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kernels {
+    pub renew: Function,
+    pub inside: Function,
+    pub restore: Function,
+    pub segments: Function,
+    pub bounds: Function,
+    pub keys: Function,
+    pub sort: Function,
+    pub leaves: Function,
+    pub scan: Function,
+    pub cells: Function,
+    pub links: Function,
+    pub lists: Function,
+    pub gather: Function,
+    pub small: trees::Small,
+    pub p2m: Function,
+    pub m2m: Function,
+    pub l2l: Function,
+    pub m2l: Function,
+    pub add_parts: Function,
+    /// M2L where cells are few.
+    pub few: Option<Function>,
+    pub smooth: Option<Function>,
+    pub p2p: Function,
+    /// With cores, for so few leaves that several blocks share one.
+    pub p2p_few: Option<Function>,
+    pub l2p: Function,
+    pub check: CheckKernels,
+}
+
+/// Bytes of two queues of 256 sources, or of two tiles of as many where nothing has a core, in f32 with the low digits of their places;
+/// the sums are exchanged there too.
+pub(super) fn p2p_shared(recipe: &Recipe) -> usize {
+    let record = if recipe.kind == Kind::Charge { 4 } else { 8 };
+    let low = if recipe.is_f64 || recipe.has_cores() { 0 } else { 4 };
+    recipe.real_bytes() * (record + low) * 512
+}
+
+/// Shared memory that the kernels of smooth corrections have besides.
+const SMOOTH_STATIC: usize = 20_848;
+
+/// Bytes of two queues, whose place the weights of 128 targets take, and of the fields at the nodes.
+pub(super) fn smooth_shared(recipe: &Recipe) -> usize {
+    recipe.real_bytes() * (8 * 512 + 128 * recipe.fields())
+}
+
+impl Kernels {
+    /// Those of a recipe, which may leave out what this device has no room for, with the shared memory that they ask for.
+    pub fn ready<T: CudaReal>(context: &Context, mut recipe: Recipe) -> Result<(Recipe, Self)> {
+        let shared = context.info.shared_memory as usize;
+        if smooth_shared(&recipe) + SMOOTH_STATIC > shared {
+            // Gradients in f64 on sm_75: such corrections are then listed one by one.
+            recipe.smooth = None;
+        }
+        let kernels = Self::find::<T>(context, &recipe)?;
+        context.allow_shared_memory(kernels.m2l, recipe.m2l(shared, kernels.small.is_hopper()).shared)?;
+        if let Some(smooth) = kernels.smooth {
+            context.allow_shared_memory(smooth, smooth_shared(&recipe))?;
+        }
+        for p2p in [Some(kernels.p2p), kernels.p2p_few].into_iter().flatten() {
+            context.allow_shared_memory(p2p, p2p_shared(&recipe).max(shared / P2P_BLOCKS[1] as usize))?;
+        }
+        context.allow_shared_memory(kernels.l2l, recipe.shifts(shared).shared)?;
+        context.allow_shared_memory(kernels.l2p, recipe.l2p(shared).1)?;
+        kernels.small.allow_shared_memory(context)?;
+        Ok((recipe, kernels))
+    }
+
+    fn find<T: CudaReal>(context: &Context, recipe: &Recipe) -> Result<Self> {
+        let t = T::SUFFIX;
+        let tree = |name: &str| context.function("fmm_tree", &format!("fmm_{name}"));
+        let parts = if recipe.two_parts { "x3" } else { "" };
+        let gradient = if recipe.gradient { "_gradient" } else { "" };
+        let near = match (recipe.kind, recipe.regularization) {
+            (Kind::Charge, _) => "charge".to_owned(),
+            (Kind::Particle, Regularization::None) => format!("particle{gradient}"),
+            (Kind::Particle, _) => format!("particle_core{gradient}"),
+            (Kind::Segment, _) => format!("segment{gradient}"),
+        };
+        let far = match (recipe.kind, recipe.gradient) {
+            (Kind::Charge, false) => "potential",
+            (Kind::Charge, true) => "force",
+            (_, false) => "velocity",
+            (_, true) => "gradient",
+        };
+        let elements = if recipe.kind == Kind::Charge { "charge" } else { "vortex" };
+        let reuse = |name: &str| context.function("fmm_reuse", &format!("fmm_{name}"));
+        Ok(Self {
+            renew: reuse("renew")?,
+            inside: reuse("inside")?,
+            restore: reuse("restore")?,
+            segments: context.function("fmm_segments", "fmm_segments")?,
+            bounds: tree("bounds")?,
+            keys: tree("keys")?,
+            sort: tree("sort")?,
+            leaves: tree("leaves")?,
+            scan: tree("scan")?,
+            cells: tree("cells")?,
+            links: tree("links")?,
+            lists: tree("lists")?,
+            gather: tree(&format!("gather_{t}"))?,
+            small: trees::Small::find(context, t)?,
+            p2m: context.function("fmm_p2m", &format!("fmm_p2m_{elements}_{t}_{}", recipe.staircase.order))?,
+            m2m: context.function("fmm_translate", &format!("fmm_m2m_{t}{parts}"))?,
+            l2l: context.function("fmm_translate", &format!("fmm_l2l_{t}{parts}"))?,
+            m2l: context.function("fmm_m2l", &format!("fmm_m2l_{t}{parts}_{}", recipe.staircase.slots))?,
+            add_parts: context.function("fmm_m2l", &format!("fmm_add_parts_{t}"))?,
+            few: match few::classes_of_two(recipe.staircase.order) {
+                Some(classes) => Some(context.function("fmm_m2l", &format!("fmm_m2l_few_{t}{parts}_{classes}"))?),
+                None => None,
+            },
+            smooth: match recipe.smooth {
+                Some(_) => {
+                    Some(context.function("fmm_smooth", &format!("fmm_smooth_{}_{t}", near.replace("_core", "")))?)
+                }
+                None => None,
+            },
+            p2p: context.function("fmm_p2p", &format!("fmm_p2p_{near}_{t}"))?,
+            p2p_few: match recipe.has_cores() {
+                true => Some(context.function("fmm_p2p", &format!("fmm_p2p_few_{near}_{t}"))?),
+                false => None,
+            },
+            l2p: context.function("fmm_l2p", &format!("fmm_l2p_{far}_{t}"))?,
+            check: CheckKernels::find(context, recipe)?,
+        })
+    }
+}

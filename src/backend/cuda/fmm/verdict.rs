@@ -1,0 +1,182 @@
+//! What a field's error is, from what was found at sampled targets: pure numbers.
+//!
+//! Enters: sums of squares from kernels/fmm_check.cu. Leaves: an error with its uncertainty in it, and whether another look could
+//! change the answer.
+
+/// Bytes of `Squares` of kernels/fmm_check.cuh.
+pub const SQUARES: usize = 32;
+/// A gradient's error counts a thirtieth, as on the CPU.
+const GRADIENT: f64 = 30.0;
+/// Standard errors that are added to the mean of the squared differences.
+const SPREADS: f64 = 2.0;
+/// The mean square of what was written counts up to so many times that of the sample's exact field: beyond, the written one is wrong
+/// somewhere, or rests on few targets that the sample does not have.
+const MOST: f64 = 4.0;
+
+/// Mirrors `Found` of kernels/fmm_check.cuh: of field and gradient, where there are two.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Found {
+    /// Sums over the sampled targets of the squared differences, and of their squares.
+    pub wrong: [f64; 2],
+    pub fourth: [f64; 2],
+    /// Of the squared differences at the targets of the largest fields.
+    pub certain: [f64; 2],
+    /// Of the squared exact field at the sampled targets.
+    pub exact: [f64; 2],
+    /// Of the squared field over all targets.
+    pub written: [f64; 2],
+    /// Targets that have numbers, and those that have none.
+    pub targets: f64,
+    pub bad: f64,
+    /// Sampled targets that were compared, and those of the largest fields.
+    pub n: f64,
+    pub n_certain: f64,
+    /// Compared targets without numbers that should have some.
+    pub lost: f64,
+    pub pad: f64,
+}
+
+/// The answer for one field.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Verdict {
+    /// Relative error with two standard errors in it; infinite or NaN where numbers are missing.
+    pub error: f64,
+    /// Another look, with more targets and those of the largest fields among them, may find less.
+    pub doubtful: bool,
+}
+
+impl Verdict {
+    /// `sampled`: targets that were looked at of `all`.
+    pub fn new(found: &Found, sampled: usize, all: usize, tolerance: f64) -> Self {
+        let again = found.n_certain > 0.0;
+        let parts = [0, 1].map(|k| Part::new(found, k, sampled >= all));
+        let scaled = |of: fn(&Part) -> f64| largest(of(&parts[0]), of(&parts[1]) / GRADIENT);
+        let lost = if found.lost > 0.0 { f64::INFINITY } else { 0.0 };
+        let error = largest(scaled(|part| part.error), lost);
+        let hopeful = within(scaled(|part| part.least), tolerance) && lost == 0.0;
+        let doubtful = !again && hopeful && (!within(error, tolerance) || found.bad > 0.0);
+        Self { error, doubtful }
+    }
+}
+
+/// One of field and gradient.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    error: f64,
+    /// Without uncertainties.
+    least: f64,
+}
+
+impl Part {
+    fn new(found: &Found, k: usize, whole: bool) -> Self {
+        let n = found.n;
+        if n == 0.0 {
+            return Self { error: f64::NAN, least: f64::NAN };
+        }
+        let mean = found.wrong[k] / n;
+        let variance = (found.fourth[k] / n - mean * mean).max(0.0) / (n - 1.0).max(1.0);
+        let spread = if whole { 0.0 } else { SPREADS * variance.sqrt() };
+        let (written, exact) = (found.written[k] / found.targets.max(1.0), found.exact[k] / n);
+        if found.n_certain > 0.0 {
+            let all = (found.targets + found.bad).max(1.0);
+            let (sure, rest) = (found.certain[k] / all, 1.0 - found.n_certain / all);
+            return Self {
+                error: relative(sure + rest * (mean + spread), written),
+                least: relative(sure + rest * mean, written),
+            };
+        }
+        let size = if whole { exact } else { written.min(MOST * exact) };
+        Self { error: relative(mean + spread, size), least: relative(mean, if whole { exact } else { written }) }
+    }
+}
+
+/// NaN is not.
+fn within(error: f64, tolerance: f64) -> bool {
+    error <= tolerance
+}
+
+/// Zero where nothing is wrong, whatever the size.
+fn relative(wrong: f64, size: f64) -> f64 {
+    if wrong == 0.0 { 0.0 } else { (wrong / size).sqrt() }
+}
+
+/// The larger one; NaN is larger than any number.
+fn largest(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `n` of 1000 targets with differences `wrong` of a field of size one, and as many squares.
+    fn found(n: usize, wrong: impl Fn(usize) -> f64) -> Found {
+        let squares: Vec<f64> = (0..n).map(|k| wrong(k).powi(2)).collect();
+        Found {
+            wrong: [squares.iter().sum(), 0.0],
+            fourth: [squares.iter().map(|s| s * s).sum(), 0.0],
+            exact: [n as f64, 0.0],
+            written: [1000.0, 0.0],
+            targets: 1000.0,
+            n: n as f64,
+            ..Found::default()
+        }
+    }
+
+    #[test]
+    fn an_even_error_is_what_it_is() {
+        let verdict = Verdict::new(&found(256, |_| 1e-4), 256, 1000, 1.001e-4);
+        assert!((verdict.error / 1e-4 - 1.0).abs() < 1e-6 && !verdict.doubtful, "{verdict:?}");
+        assert!(!Verdict::new(&found(256, |_| 1e-4), 256, 1000, 0.9e-4).doubtful);
+    }
+
+    #[test]
+    fn what_one_target_has_is_doubtful() {
+        let lonely = found(256, |k| if k == 3 { 1e-3 } else { 1e-6 });
+        let verdict = Verdict::new(&lonely, 256, 1000, 1e-4);
+        assert!(verdict.error > 1e-4 && verdict.doubtful, "{verdict:?}");
+        // All targets were looked at: no doubt is left.
+        let all = Verdict::new(&Found { written: [256.0, 0.0], targets: 256.0, ..lonely }, 256, 256, 1e-4);
+        assert!((all.error - 1e-3 / 16.0).abs() < 1e-7 && !all.doubtful, "{all:?}");
+    }
+
+    #[test]
+    fn a_size_that_the_sample_does_not_have_is_looked_at_again() {
+        let large = Found { written: [1e9, 0.0], ..found(256, |_| 1e-3) };
+        assert!(Verdict::new(&large, 256, 1000, 1e-4).doubtful);
+        // Found right at the targets of the largest fields.
+        let right = Found { n_certain: 64.0, certain: [1e-3, 0.0], ..large };
+        let verdict = Verdict::new(&right, 320, 1000, 1e-4);
+        assert!(verdict.error < 2e-6 && !verdict.doubtful, "{verdict:?}");
+        let wrong = Found { n_certain: 64.0, certain: [1e9, 0.0], ..large };
+        assert!(Verdict::new(&wrong, 320, 1000, 1e-4).error >= 1.0);
+    }
+
+    #[test]
+    fn missing_numbers_are_no_answer() {
+        for bad in [
+            Found { wrong: [f64::NAN, 0.0], ..found(256, |_| 0.0) },
+            Found { n: 0.0, ..found(256, |_| 0.0) },
+            Found { lost: 1.0, ..found(256, |_| 0.0) },
+            Found { written: [f64::NAN, 0.0], exact: [f64::NAN, 0.0], ..found(256, |_| 1e-9) },
+        ] {
+            let verdict = Verdict::new(&bad, 256, 1000, 1e-4);
+            assert!(!within(verdict.error, 1e-4) && !verdict.doubtful, "{verdict:?}");
+        }
+        let somewhere = Found { bad: 1.0, ..found(256, |_| 1e-9) };
+        assert!(Verdict::new(&somewhere, 256, 1000, 1e-4).doubtful);
+    }
+
+    #[test]
+    fn gradients_count_a_thirtieth() {
+        let steep = Found {
+            wrong: [0.0, 256.0],
+            fourth: [0.0, 256.0],
+            exact: [256.0; 2],
+            written: [1000.0; 2],
+            ..found(256, |_| 0.0)
+        };
+        assert!((Verdict::new(&steep, 256, 1000, 1.0).error - 1.0 / 30.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,84 @@
+//! Whether a field keeps its tolerance, from squared errors at sampled targets: the same for every back end.
+//!
+//! Enters: squared errors at targets that had no part in any choice, mean squares of the field. Leaves: the relative error
+//! found, an upper value for it, and whether that is within the tolerance. The derivation is in docs/theory.md.
+
+/// Gradients are promised to so many tolerances.
+pub const GRADIENT_TOLERANCES: f64 = 30.0;
+/// Standard errors that the upper value lies above the mean.
+const STANDARD_ERRORS: f64 = 3.0;
+
+/// See the head of this file. Errors are relative; the gradient's is divided by `GRADIENT_TOLERANCES`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Verdict {
+    pub error: f64,
+    pub upper: f64,
+}
+
+impl Verdict {
+    /// `squares`: squared errors of field and gradient at the sampled targets (the gradient's empty where it was not asked),
+    /// `norms`: mean squares of both over all targets; `all`: every target was compared, so nothing is left open.
+    pub fn of(squares: [&[f64]; 2], norms: [f64; 2], all: bool) -> Self {
+        let one = |squares: &[f64], norm: f64, share: f64| {
+            if squares.is_empty() {
+                return (0.0, 0.0);
+            }
+            let n = squares.len() as f64;
+            let mean = squares.iter().sum::<f64>() / n;
+            if mean == 0.0 {
+                return (0.0, 0.0);
+            }
+            let variance = squares.iter().map(|s| (s / mean - 1.0).powi(2)).sum::<f64>() / n;
+            let doubt = if all { 1.0 } else { 1.0 + STANDARD_ERRORS * (variance / n).sqrt() };
+            let relative = |square: f64| share * (square / norm.max(f64::MIN_POSITIVE)).sqrt();
+            (relative(mean), relative(mean * doubt))
+        };
+        let (a, b) = (one(squares[0], norms[0], 1.0), one(squares[1], norms[1], 1.0 / GRADIENT_TOLERANCES));
+        // `max` would drop a NaN, which is a miss.
+        let larger = |a: f64, b: f64| if a.is_nan() || b.is_nan() { f64::INFINITY } else { a.max(b) };
+        Self { error: larger(a.0, b.0), upper: larger(a.1, b.1) }
+    }
+
+    pub fn holds(&self, tolerance: f64) -> bool {
+        self.upper <= tolerance
+    }
+
+    /// More targets may still show that the tolerance is kept.
+    pub fn is_in_doubt(&self, tolerance: f64) -> bool {
+        self.error <= tolerance && !self.holds(tolerance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_is_that_of_the_mean_square() {
+        let v = Verdict::of([&[4e-6; 10], &[]], [4.0, 0.0], false);
+        assert!((v.error - 1e-3).abs() < 1e-12 && v.error == v.upper);
+        assert!(v.holds(1.1e-3) && !v.holds(0.9e-3));
+        let v = Verdict::of([&[0.0; 3], &[9e-4 * 900.0; 3]], [1.0, 9.0], true);
+        assert!((v.error - 1e-2).abs() < 1e-12);
+    }
+
+    #[test]
+    fn errors_at_few_targets_raise_the_upper_value() {
+        let mut squares = [1e-8; 100];
+        squares[7] = 1e-2;
+        let v = Verdict::of([&squares, &[]], [1.0, 0.0], false);
+        assert!(v.upper > 1.8 * v.error && v.is_in_doubt(1.5 * v.error));
+        assert_eq!(Verdict::of([&squares, &[]], [1.0, 0.0], true).upper, v.error);
+    }
+
+    #[test]
+    fn what_is_no_number_is_a_miss() {
+        for bad in [f64::NAN, f64::INFINITY] {
+            assert!(!Verdict::of([&[1e-20, bad], &[]], [1.0, 0.0], false).holds(0.1));
+            assert!(!Verdict::of([&[1e-20], &[bad]], [1.0, 1.0], true).holds(0.1));
+            assert!(!Verdict::of([&[1e-20], &[]], [f64::NAN, 1.0], true).holds(0.1) || bad.is_infinite());
+        }
+        assert!(!Verdict::of([&[1e-20], &[]], [0.0, 0.0], true).holds(0.1));
+        assert!(Verdict::of([&[0.0], &[]], [0.0, 0.0], true).holds(1e-12));
+    }
+}

@@ -1,0 +1,124 @@
+//! What real wakes have and clouds have not: targets that are the ends of bare segments, points that crowd towards one place over many
+//! decades, cores that matter here and there. Every target is compared.
+
+use super::*;
+use std::f64::consts::TAU;
+
+/// Three bladed lattice of straight vortices whose targets are their ends; cores grow down the wake.
+fn lattice(rows: usize) -> Case {
+    let (span, blades) = (6, 3);
+    let mut c = Case::default();
+    for b in 0..blades {
+        for j in 0..=rows {
+            for i in 0..=span {
+                let angle = TAU * (j as f64 / 36.0 + b as f64 / 3.0);
+                let r =
+                    63.0 * (0.1 + 0.9 * i as f64 / span as f64) * (1.0 + 0.15 * (1.0 - (-(j as f64) / 200.0).exp()));
+                c.points.push([r * angle.cos(), r * angle.sin(), 90.0 + 1.5 * j as f64]);
+                let (k, core) = ((c.points.len() - 1) as i32, 0.5 * (1.0 + 0.05 * j as f64).sqrt());
+                let mut add = |to: i32, circulation: f64| {
+                    c.ends.extend([k, to]);
+                    c.circulation.push(circulation);
+                    c.segment_core.push(core);
+                };
+                if i < span {
+                    add(k + 1, 5.0 * (0.3 * j as f64 + i as f64).sin());
+                }
+                if j < rows {
+                    add(
+                        k + span + 1,
+                        if i == 0 {
+                            -80.0
+                        } else if i == span {
+                            80.0
+                        } else {
+                            4.0 * (i as f64).cos()
+                        },
+                    );
+                }
+            }
+        }
+    }
+    c.targets.clone_from(&c.points);
+    c
+}
+
+/// Velocities by the FMM: within the tolerance at once, at all targets together.
+fn holds<T: Scalar>(c: &Case, segments: i32, tolerance: f64) {
+    let mut plan = Plan::<T>::new(&Session::gpu(), &options(WFMM_METHOD_FMM, tolerance, segments, WFMM_REG_NONE, 0));
+    fill(&mut plan, c);
+    let got = field(&mut plan, c);
+    let want = reference(&Session::cpu(1), c, segments, WFMM_REG_NONE);
+    let (error, report) = (relative_l2(&got, &want.main), plan.report());
+    let what = format!("{} {} {tolerance:.0e}: {error:.1e}, {}", T::NAME, name_of(segments), plan.recipe());
+    assert!(error <= tolerance, "{what}");
+    assert_eq!((report.method, report.retries), (WFMM_METHOD_FMM, 0), "{what}");
+    let estimate = report.estimated_error;
+    assert!(estimate > 0.2 * error && estimate <= tolerance, "{what}: estimated {estimate:.1e}");
+}
+
+/// A target that is an end of a bare segment gets nothing of it, in the near field as in the sums that judge it.
+#[test]
+fn ends_of_bare_segments_are_ends_in_the_near_field() {
+    with_gpu("wakes::ends_of_bare_segments_are_ends_in_the_near_field", &[], || {
+        let mut c = lattice(60);
+        holds::<f64>(&c, WFMM_REG_NONE, 1e-4);
+        holds::<f64>(&c, WFMM_REG_NONE, 1e-7);
+        // Far from the origin of the coordinates, too.
+        c.points.iter_mut().chain(&mut c.targets).flatten().for_each(|x| *x += 1234.5);
+        holds::<f64>(&c, WFMM_REG_NONE, 1e-4);
+        let c = c.rounded();
+        holds::<f32>(&c, WFMM_REG_NONE, 1e-4);
+    });
+}
+
+/// Corrections of cores are left out by what they are to the field as a whole.
+#[test]
+fn corrections_that_do_not_count_are_left_out() {
+    with_gpu("wakes::corrections_that_do_not_count_are_left_out", &[], || {
+        let c = lattice(60).rounded();
+        for regularization in [WFMM_REG_VATISTAS, WFMM_REG_LAMB_OSEEN, WFMM_REG_SCULLY] {
+            for tolerance in [1e-2, 1e-4] {
+                holds::<f64>(&c, regularization, tolerance);
+                holds::<f32>(&c, regularization, tolerance);
+            }
+        }
+    });
+}
+
+/// Half of the points in a unit cube, half from there down to a millionth of a millionth of it.
+fn crowd(kind: Kind, decades: f64) -> Case {
+    let mut c = case("cube", kind, 900, 800, 1.0);
+    c.particle_core.fill(0.0);
+    let crowd = |x: &mut Vec<[f64; 3]>| {
+        for (k, x) in x.iter_mut().enumerate().filter(|(k, _)| k % 2 == 0) {
+            let scale = 10f64.powf(-decades * (k as f64 * 0.618_033_988_75).fract());
+            x.iter_mut().for_each(|x| *x *= scale);
+        }
+    };
+    [&mut c.position, &mut c.charge_position, &mut c.targets].into_iter().for_each(crowd);
+    c
+}
+
+/// Differences of near points are those of the caller's numbers: in double precision to all their digits, in single to those of the
+/// distance, not of the box.
+#[test]
+fn points_that_crowd_keep_their_digits() {
+    with_gpu("wakes::points_that_crowd_keep_their_digits", &[], || {
+        for kind in [Kind::Particles, Kind::Charges] {
+            for (decades, is_f64) in [(12.0, true), (4.0, false)] {
+                let c = crowd(kind, decades);
+                let c = if is_f64 { c } else { c.rounded() };
+                let want = reference(&Session::cpu(1), &c, WFMM_REG_NONE, WFMM_REG_NONE);
+                let o = options(WFMM_METHOD_FMM, 1e-4, WFMM_REG_NONE, WFMM_REG_NONE, 0);
+                let (got, outcome) = if is_f64 {
+                    evaluate::<f64>(&Session::gpu(), &c, &o)
+                } else {
+                    evaluate::<f32>(&Session::gpu(), &c, &o)
+                };
+                let what = format!("{kind:?} over {decades} decades, {}", outcome.recipe);
+                close(&got, &want, 1e-4, &what);
+            }
+        }
+    });
+}
