@@ -44,7 +44,7 @@ int posix_memalign(void **p, size_t a, size_t n) {
     return (*p = __libc_memalign(a, n)) ? 0 : ENOMEM;
 }
 
-enum { N = 3000, ROOM = 2 * N };
+enum { N = 600, ROOM = 2 * N };
 static double x[3 * N], a[3 * N], d[N], rho[N], now[7][3 * ROOM], before[7][3 * ROOM], right[7][3 * ROOM];
 static int32_t ends[2 * N];
 static long place;

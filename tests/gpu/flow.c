@@ -107,7 +107,7 @@ static void timed(wfmm_session *gpu, const char *what, int64_t particles, int64_
 
 int main(void) {
     wfmm_session *cpu = session(WFMM_BACKEND_CPU, -1), *gpu = session(WFMM_BACKEND_CUDA, -1);
-    double *x = random_array(3 * N, 0, 1), *a = random_array(3 * N, -1, 1), *d = random_array(N, 1e-5, 1e-4), *rho = random_array(N, 2000, 3000);
+    double *x = random_array(3 * N, 0, 1), *a = random_array(3 * N, -1e-6, 1e-6), *d = random_array(N, 1e-5, 1e-4), *rho = random_array(N, 2000, 3000);
     planes(cpu, gpu, x, a);
     steps(cpu, gpu, x, a, d, rho);
     timed(gpu, "32,768 segments, 500,000 dust, plane, Euler, f64 1e-4", 0, 32768, 500000, 3, WFMM_INTEGRATOR_EULER, 0, 1e-4, WFMM_PRECISION_F64);
