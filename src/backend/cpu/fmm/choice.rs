@@ -118,13 +118,8 @@ pub fn make<T: Real, const C: usize>(
         facts.survey_cells(sources, &trees);
     }
     facts.budget = facts.budget.scaled(scale, 1.0);
-    let mut choice = Choice {
-        lists: vec![],
-        ops: cost::operators(2),
-        recipe: Recipe::default(),
-        calibrated: false,
-        version: 0,
-    };
+    let mut choice =
+        Choice { lists: vec![], ops: cost::operators(2), recipe: Recipe::default(), calibrated: false, version: 0 };
     let searched = start.elapsed();
     choice.build_lists(sources, &trees, &facts, cost, request);
     log::debug!("measured in {measured:.1?}, leaves and cells by {searched:.1?}, lists by {:.1?}", start.elapsed());
@@ -166,8 +161,7 @@ impl<'a> Search<'a> {
         }
         let counts = [self.trees.source.permutation.len(), self.trees.target.permutation.len()];
         let leaves = |k: usize| {
-            let mut leaves =
-                capacities(self.cost, counts, self.request, SMALLEST_LEAF * LEAF_STEP.powi(k as i32));
+            let mut leaves = capacities(self.cost, counts, self.request, SMALLEST_LEAF * LEAF_STEP.powi(k as i32));
             if self.trees.keeps_sources {
                 leaves[0] = 0;
             }
@@ -231,7 +225,11 @@ impl<'a> Search<'a> {
             + both * cell_seconds(self.cost, self.admission.highest);
         let factor = |k: usize| {
             let allowed = self.facts.budget.pair[k] * super::facts::INTERACTIONS.sqrt();
-            if mean[k + 1] > 0.0 && allowed.is_finite() { TRUNCATION_SHARE * allowed / mean[k + 1].sqrt() } else { f64::INFINITY }
+            if mean[k + 1] > 0.0 && allowed.is_finite() {
+                TRUNCATION_SHARE * allowed / mean[k + 1].sqrt()
+            } else {
+                f64::INFINITY
+            }
         };
         (seconds, factor(0).min(factor(1)).clamp(0.2, 5.0))
     }

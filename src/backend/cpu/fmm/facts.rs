@@ -74,8 +74,7 @@ impl Facts {
         let allowed = [allowed(0), allowed(1)];
         log::debug!("sample of {} targets summed", sample.targets.len());
         let core = core_budget(sources, trees, &sample, unit, allowed);
-        let budget =
-            Budget { pair: allowed.map(|a| a / INTERACTIONS.sqrt()), core, peak: allowed.map(|a| a * PEAK) };
+        let budget = Budget { pair: allowed.map(|a| a / INTERACTIONS.sqrt()), core, peak: allowed.map(|a| a * PEAK) };
         Self { unit, source_cells, sample, norms, whole_norms, budget, targets: trees.points.len(), judge: None }
     }
 
@@ -282,6 +281,10 @@ fn core_budget<T: Real, const C: usize>(
         (0..2).for_each(|k| whole[k].join(&part[k]));
     }
     [0, 1].map(|k| {
-        if allowed[k].is_finite() { whole[k].threshold(largest[k], stride, CORE_SHARE * allowed[k]) } else { f64::INFINITY }
+        if allowed[k].is_finite() {
+            whole[k].threshold(largest[k], stride, CORE_SHARE * allowed[k])
+        } else {
+            f64::INFINITY
+        }
     })
 }
