@@ -180,6 +180,7 @@ module wakefmm
   public :: WFMM_LOG_INFO
   public :: WFMM_LOG_DEBUG
   public :: WFMM_FLAG_ACCUMULATE
+  public :: WFMM_FLAG_REPRODUCIBLE
   public :: WFMM_TOLERANCE_MIN_F32
   public :: WFMM_TOLERANCE_MIN_F64
   public :: WFMM_ORDER_MAX
@@ -362,6 +363,9 @@ module wakefmm
   integer, parameter :: WFMM_LOG_DEBUG = 4
   !> flags of a plan: results are added to the output arrays instead of overwriting them.
   integer(c_int64_t), parameter :: WFMM_FLAG_ACCUMULATE = 1_c_int64_t
+  !> flags of a plan: the same inputs give the same bits, whatever the number of threads, the load of the machine and
+  !> what the plan or the process did before; per instruction set and per device model.
+  integer(c_int64_t), parameter :: WFMM_FLAG_REPRODUCIBLE = 2_c_int64_t
   !> The smallest tolerance that single precision is promised to hold.
   real(c_double), parameter :: WFMM_TOLERANCE_MIN_F32 = 5e-6_c_double
   !> The smallest tolerance that double precision is promised to hold.

@@ -350,6 +350,12 @@
 #define WFMM_FLAG_ACCUMULATE 1
 
 /**
+ * flags of a plan: the same inputs give the same bits, whatever the number of threads, the load of the machine and
+ * what the plan or the process did before; per instruction set and per device model.
+ */
+#define WFMM_FLAG_REPRODUCIBLE 2
+
+/**
  * The smallest tolerance that single precision is promised to hold.
  */
 #define WFMM_TOLERANCE_MIN_F32 5e-6
