@@ -62,6 +62,8 @@ pub struct Admission<'a> {
     power: i32,
     pub budget: Budget,
     pub sources: &'a [SourceCell],
+    /// Of the source tree.
+    cells: &'a [Cell],
     /// Pairs that need more are divided.
     pub highest: usize,
     /// Relative error of the arithmetic.
@@ -77,6 +79,8 @@ pub struct Admission<'a> {
 /// error of 0.1 sqrt(targets) tolerances at one of them is a hundredth of the mean square.
 const WHOLE_CELL_PEAK: f64 = 5.0;
 const PEAK_OF_MANY: f64 = 0.05;
+/// Ratio of radius to distance up to which a source cell counts as compact.
+const COMPACT: f64 = 0.25;
 
 impl<'a> Admission<'a> {
     /// `components`: 3 for vortices (velocity and gradient), 1 for charges (potential and gradient).
@@ -84,6 +88,7 @@ impl<'a> Admission<'a> {
         components: usize,
         budget: Budget,
         sources: &'a [SourceCell],
+        cells: &'a [Cell],
         highest: usize,
         rounding: f64,
         fixed: usize,
@@ -92,7 +97,17 @@ impl<'a> Admission<'a> {
         let first = if components == 3 { 1 } else { 0 };
         let tables = [first, first + 1].map(ErrorTable::of_derivative);
         let whole_cell = 1.0 / WHOLE_CELL_PEAK.max(PEAK_OF_MANY * (targets as f64).sqrt());
-        Self { tables, power: first as i32 + 1, budget, sources, highest, rounding: rounding as f32, fixed, whole_cell }
+        Self {
+            tables,
+            power: first as i32 + 1,
+            budget,
+            sources,
+            cells,
+            highest,
+            rounding: rounding as f32,
+            fixed,
+            whole_cell,
+        }
     }
 
     /// What the tables may say for this source cell at distance `d`: budget over strength/d^power.
@@ -128,10 +143,25 @@ impl<'a> Admission<'a> {
         if allowed[1].is_finite() { p.max(self.tables[1].order(g, allowed[1])) } else { p }
     }
 
+    /// Strength of the largest cell above `s` that is compact at distance `d`: a wide target cell cuts the fields of all
+    /// sources in it at the same place, so that dividing them makes no difference to its error.
+    #[inline]
+    fn compact_sum(&self, s: u32, d: f64) -> f64 {
+        let mut cell = s as usize;
+        while let Some(above) = self.cells.get(self.cells[cell].parent as usize) {
+            if above.radius > COMPACT * d {
+                break;
+            }
+            cell = self.cells[cell].parent as usize;
+        }
+        self.sources[cell].sum
+    }
+
     /// The first order from `p` on that keeps the strongest element's error at the worst target within the budget.
     #[inline]
     fn within_peak(&self, s: u32, c: &Cell, t: &Cell, d: f64, mut p: usize, highest: usize) -> usize {
-        let SourceCell { peak, sum, .. } = self.sources[s as usize];
+        let peak = self.sources[s as usize].peak;
+        let sum = self.compact_sum(s, d);
         let strengths = [peak, peak.max(sum * self.whole_cell)];
         let worst = WorstCase::new(c.radius, t.radius, d);
         let mut powers = [power(worst.x, p), power(worst.y, p - 1)];

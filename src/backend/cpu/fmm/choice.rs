@@ -126,13 +126,22 @@ pub fn make<T: Real, const C: usize>(
     (trees, facts, choice)
 }
 
-fn admission<'a, T: Real>(components: usize, facts: &'a Facts, request: Request) -> Admission<'a> {
+fn admission<'a, T: Real>(components: usize, trees: &'a Trees, facts: &'a Facts, request: Request) -> Admission<'a> {
     let highest = match request.order {
         0 => order_at(request.tolerance, CLOSEST_RATIO).clamp(3, MAX_ORDER),
         order => order,
     };
     let rounding = if T::IS_F64 { 2f64.powi(-50) } else { 2f64.powi(-22) };
-    Admission::new(components, facts.budget, &facts.source_cells, highest, rounding, request.order, facts.targets)
+    Admission::new(
+        components,
+        facts.budget,
+        &facts.source_cells,
+        &trees.source.cells,
+        highest,
+        rounding,
+        request.order,
+        facts.targets,
+    )
 }
 
 /// The search for leaf capacities. An octree of even sources has leaves of one size only, eight times that of the next
@@ -150,7 +159,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new<T: Real, const C: usize>(trees: &'a Trees, facts: &'a Facts, cost: &'a Cost, request: Request) -> Self {
-        let admission = admission::<T>(C, facts, request);
+        let admission = admission::<T>(C, trees, facts, request);
         Self { trees, facts, cost, request, admission, heads: facts.sample.heads() }
     }
 
@@ -251,7 +260,7 @@ impl<T: Real> Choice<T> {
         request: Request,
     ) {
         let cores = sources.core_test(facts.budget.core, facts.budget.peak);
-        let admission = admission::<T>(C, facts, request);
+        let admission = admission::<T>(C, trees, facts, request);
         self.lists = lists::build(&Rules {
             sources: &trees.source,
             targets: &trees.target,
@@ -266,7 +275,7 @@ impl<T: Real> Choice<T> {
 
     /// New orders for the same lists, after the budget grew.
     pub fn assign_orders<const C: usize>(&mut self, trees: &Trees, facts: &Facts, cost: &Cost, request: Request) {
-        let admission = admission::<T>(C, facts, request);
+        let admission = admission::<T>(C, trees, facts, request);
         let highest = self.ops.order;
         self.lists.par_iter_mut().zip(&trees.target.cells).for_each(|(list, t)| {
             for (p, s) in &mut list.far {
