@@ -95,6 +95,9 @@ test-faults: all
 	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -Iinclude tests/faults/no_memory.c -L"$(RELEASE)" -lwakefmm \
 	    -Wl,-rpath,"$(abspath $(RELEASE))" -lm -o build/faults/no_memory
 	timeout 900 build/faults/no_memory
+	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -Iinclude tests/faults/no_memory_flow.c -L"$(RELEASE)" -lwakefmm \
+	    -Wl,-rpath,"$(abspath $(RELEASE))" -lm -o build/faults/no_memory_flow
+	timeout 900 build/faults/no_memory_flow
 
 # What fuzzing has found worth keeping, again, with the ordinary library.
 test-corpus: all

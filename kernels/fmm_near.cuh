@@ -114,9 +114,9 @@ template <class T, class P> struct Near {
     }
 
     // A point, its place relative to `from` in f32, so that differences of near ones keep their digits.
-    __device__ Vec4<T> placed(const Tree &t, u32 i, Vec4<T> p) const {
+    __device__ Vec4<T> placed(const Tree &t, u32 i, Vec4<T> p) const { return placed(p, sizeof(T) == 4 ? Place<T>::low(t)[i] : p); }
+    __device__ Vec4<T> placed(Vec4<T> p, const Vec4<T> &low) const {
         if constexpr (sizeof(T) == 4) {
-            const Vec4<T> low = Place<T>::low(t)[i];
             p.x = Place<T>::relative(p.x, low.x, from[0]); p.y = Place<T>::relative(p.y, low.y, from[1]); p.z = Place<T>::relative(p.z, low.z, from[2]);
         }
         return p;
@@ -180,16 +180,18 @@ template <class T, class P> struct Near {
         for (u32 base = 0; base < all; base += kThreads) {
             const u32 k = base + threadIdx.x;
             u32 i = 0;
-            Vec4<T> a{0, 0, 0, 0}, b{0, 0, 0, 0};
+            Vec4<T> a{0, 0, 0, 0}, b{0, 0, 0, 0}, low{0, 0, 0, 0};
             const bool valid = k < all;
-            if (valid) {
+            if (valid) { // all asked for at once
                 i = s.source(k);
                 a = point[i];
                 b = strength[i];
+                if (WHICH == kNearSources && sizeof(T) == 4) low = Place<T>::low(t)[i];
             }
             const bool inside = valid && P::reaches(*this, a, b, (T)f.core_range);
             const bool is_smooth = inside && s.group != kNone && P::smooth(s.smooth, a, b, f, s.per_limit);
-            if (WHICH == kNearSources ? valid : WHICH == kFarSources && inside) a = placed(t, i, a);
+            if (WHICH == kNearSources) a = placed(a, low);
+            else if (WHICH == kFarSources && inside) a = placed(t, i, a);
             if constexpr (WHICH == kFarSources) { push<kDeficit>(inside, a, b); core_pairs += inside; continue; }
             // To the queues, or smooth ones to a queue and others to the list.
             const bool regular = inside && !is_smooth, choice[2] = {WHICH == kNearSources ? valid && !regular : is_smooth, regular};

@@ -532,3 +532,30 @@ fn a_checkpoint_goes_on_bit_for_bit() {
     assert_eq!(f.save(&missing).unwrap_err().status, WFMM_ERR_FILE);
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// The same under the FMM where sums are reproducible: nothing of an engine's past shows in its fields.
+#[test]
+fn a_reproducible_checkpoint_goes_on_bit_for_bit_under_the_fmm() {
+    let path = std::env::temp_dir().join(format!("wakefmm-reproducible-{}.npz", std::process::id()));
+    let plan = wfmm_plan_options {
+        method: WFMM_METHOD_FMM,
+        tolerance: 1e-4,
+        flags: WFMM_FLAG_REPRODUCIBLE,
+        plane_axis: 3,
+        plane_position: -0.6,
+        ..Default::default()
+    };
+    let mut f = flow(&plan, &with(WFMM_INTEGRATOR_AB2));
+    for k in 0..6 {
+        let (points, strength) = particle_ring(300, 1.0 + 0.1 * k as f64, 0.1 * k as f64 - 0.3, 1.0);
+        add_particles(&mut f, &points, &strength, 0.02);
+    }
+    f.advance(0.01, 2).unwrap();
+    f.save(&path).unwrap();
+    let mut again = Flow::load(session(), &path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    f.advance(0.01, 2).unwrap();
+    again.advance(0.01, 2).unwrap();
+    assert_eq!(again.report().method, WFMM_METHOD_FMM);
+    assert!(bits(&mut again) == bits(&mut f));
+}

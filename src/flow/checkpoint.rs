@@ -18,6 +18,7 @@ use super::options::wfmm_flow_options;
 use super::state::{Lines, State};
 use super::vector::{PARTS, Part, Vector};
 use crate::error::{Error, Result, WFMM_ERR_FILE, WFMM_ERR_TOO_NEW};
+use crate::memory;
 use crate::options::wfmm_plan_options;
 use crate::session::Session;
 
@@ -76,7 +77,7 @@ impl Reader<'_> {
         let points = self.get(&format!("{kind}_point"), 3)?;
         let ends: Vec<i32> = self.get(&format!("{kind}_ends"), 2)?;
         let lines = Lines {
-            ends: ends.chunks_exact(2).map(|e| [e[0], e[1]]).collect(),
+            ends: memory::collect(ends.chunks_exact(2).map(|e| [e[0], e[1]])),
             circulation: self.get(&format!("{kind}_circulation"), 0)?,
             core: self.get(&format!("{kind}_core_radius"), 0)?,
             id: self.get(&format!("{kind}_id"), 0)?,

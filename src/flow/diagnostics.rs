@@ -19,6 +19,7 @@ use super::state::{Lines, State, row};
 use super::vector::Part;
 use crate::error::Result;
 use crate::math::biot_savart::{Vec3, cross, dot, sub};
+use crate::memory;
 use crate::options::{Plane, Regularization};
 
 codes! {
@@ -126,7 +127,7 @@ impl Flow {
         };
         let all = self.session().pool().install(|| {
             // In the order of the particles: the same bits at each call.
-            let rows: Vec<[f64; 3]> = (0..n).into_par_iter().map(of_target).collect();
+            let rows = memory::par_collect((0..n).into_par_iter().map(of_target));
             rows.into_iter().fold([0.0; 3], |mut sum, row| {
                 add(&mut sum, row);
                 sum

@@ -102,13 +102,30 @@ impl Flow {
             return Error::fail(WFMM_ERR_COUNT, format!("{total} elements in all; accepted: up to {}", i32::MAX));
         }
         self.state.make_room(&given)?;
+        self.make_history_room(&given)?;
         if set {
             self.clear(kind);
         }
-        self.state.append(given)?;
+        self.state.append(given);
         self.fit_history();
         self.velocities = None;
         Ok(())
+    }
+
+    /// Room for what the history gets beside new elements.
+    fn make_history_room(&mut self, given: &Given) -> Result<()> {
+        let Some(history) = &mut self.history else { return Ok(()) };
+        let n = elements(given);
+        let grows: &[(Part, usize)] = match given {
+            Given::Particles { .. } => {
+                &[(Part::ParticlePosition, 3 * n), (Part::ParticleStrength, 3 * n), (Part::ParticleCore2, n)]
+            }
+            Given::Filaments(lines) => &[(Part::PointPosition, lines.points.len()), (Part::SegmentVolume, n)],
+            Given::BoundSegments(_) => &[],
+            Given::Tracers { .. } => &[(Part::TracerPosition, 3 * n)],
+            Given::Dust { .. } => &[(Part::DustDrift, 3 * n)],
+        };
+        grows.iter().try_for_each(|(part, more)| room(history.rate.part_mut(*part), *more))
     }
 
     fn clear(&mut self, kind: ElementKind) {

@@ -4,6 +4,8 @@
 
 use std::io::{self, Read, Write};
 
+use crate::memory;
+
 /// A type of numbers of the format.
 pub trait Number: Copy {
     /// NumPy's name of the type.
@@ -39,7 +41,7 @@ const BLOCK: usize = 1 << 16;
 
 /// The description of an array: `width` 0 is a list.
 fn header<T: Number>(width: usize, len: usize) -> Vec<u8> {
-    let shape = if width == 0 { format!("({len},)") } else { format!("({}, {width})", len / width) };
+    let shape = len.checked_div(width).map_or_else(|| format!("({len},)"), |rows| format!("({rows}, {width})"));
     let mut text = format!("{{'descr': '{}', 'fortran_order': False, 'shape': {shape}, }}", T::DESCR);
     let end = (MAGIC.len() + 2 + text.len() + 1).next_multiple_of(ALIGNMENT);
     text.extend(std::iter::repeat_n(' ', end - MAGIC.len() - 2 - text.len() - 1));
@@ -52,7 +54,7 @@ fn header<T: Number>(width: usize, len: usize) -> Vec<u8> {
 
 pub fn write<T: Number>(to: &mut impl Write, width: usize, values: &[T]) -> io::Result<()> {
     to.write_all(&header::<T>(width, values.len()))?;
-    let mut bytes = Vec::with_capacity(BLOCK.min(values.len()) * T::SIZE);
+    let mut bytes = memory::with_room(BLOCK.min(values.len()) * T::SIZE);
     for block in values.chunks(BLOCK) {
         bytes.clear();
         block.iter().for_each(|v| v.put(&mut bytes));
@@ -84,7 +86,7 @@ pub fn read<T: Number>(from: &mut impl Read, width: usize) -> io::Result<Vec<T>>
         _ => return Err(wrong(format!("shape ({shape}) where {width} columns are needed"))),
     };
     let mut values = Vec::new();
-    let mut bytes = vec![0; BLOCK.min(len) * T::SIZE];
+    let mut bytes = memory::filled(0, BLOCK.min(len) * T::SIZE);
     while values.len() < len {
         // Room for what is there, not for what a header promises.
         let block = BLOCK.min(len - values.len());

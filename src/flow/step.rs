@@ -30,16 +30,17 @@ impl Flow {
         let (y, history) = integrate::step(options.integrator, session.pool(), start.copy(), dt, history, &mut rate)?;
         let dust = dust_at(&session, medium, &state.dust, y.part(Part::DustDrift), dt);
         let dust = memory::collect(dust.into_iter().map(|p| medium.land(p, dt)));
-        if !y.is_finite() || !dust.iter().all(|p| norm(p.position).is_finite() && norm(p.velocity).is_finite()) {
+        let core = filaments::cores(&state.filaments, &start, &y);
+        let finite = y.is_finite() && core.iter().all(|c| c.is_finite());
+        if !finite || !dust.iter().all(|p| norm(p.position).is_finite() && norm(p.velocity).is_finite()) {
             return Error::fail(WFMM_ERR_NOT_FINITE, format!("a step of dt = {dt} leaves the range of numbers"));
         }
-        let core = filaments::cores(&state.filaments, &start, &y);
         let split = filaments::split(&state.filaments, &core, y.part(Part::PointPosition), options.split_length);
         self.commit(Outcome { y, dust, core, split, history, dt })
     }
 
     /// Everything succeeded: the new state takes the old one's place.
-    fn commit(&mut self, new: Outcome) -> Result<()> {
+    fn commit(&mut self, mut new: Outcome) -> Result<()> {
         let displacement = largest_displacement(&self.state, &new);
         let state = &mut self.state;
         let mut moving = new.y;
@@ -51,6 +52,10 @@ impl Flow {
             room(&mut lines.circulation, n)?;
             room(&mut lines.id, n)?;
             room(&mut lines.point_id, split.points.len() / 3)?;
+            if let Some(history) = &mut new.history {
+                room(history.rate.part_mut(Part::PointPosition), split.points.len())?;
+                room(history.rate.part_mut(Part::SegmentVolume), n)?;
+            }
         }
         let mut core = new.core;
         room(&mut core, new.split.as_ref().map_or(0, |s| s.more.ends.len()))?;
@@ -62,12 +67,17 @@ impl Flow {
             state.dust.position[3 * k..3 * k + 3].copy_from_slice(&p.position);
             state.dust.velocity[3 * k..3 * k + 3].copy_from_slice(&p.velocity);
         }
+        self.history = new.history;
         if let Some(split) = new.split {
+            if let Some(history) = &mut self.history {
+                // A piece begins anew: the whole segment's rate is not its own.
+                let rates = history.rate.part_mut(Part::SegmentVolume);
+                split.first.iter().for_each(|(k, _)| rates[*k] = f64::NAN);
+            }
             state.split(&split.points, &split.first, split.more);
         }
         state.time += new.dt;
         state.step += 1;
-        self.history = new.history;
         self.fit_history();
         self.largest_displacement = displacement;
         self.velocities = None;
@@ -96,7 +106,7 @@ impl Flow {
             room
         });
         if !fits {
-            // The next step begins anew; that costs an evaluation.
+            // Room was made before; without it the next step begins anew, which costs an evaluation.
             self.history = None;
         }
     }

@@ -145,6 +145,11 @@ impl Plan {
         let ((width, wide), n) = (components(field), self.counts().targets);
         let mut u = memory::filled(T::default(), 2 * n * width);
         let mut g = memory::filled(T::default(), if has_gradient(field) { 2 * n * wide } else { 0 });
+        if self.options.reproducible && self.tightening != 1.0 {
+            // What earlier fields needed must not show in this one.
+            self.tightening = 1.0;
+            self.engine = None;
+        }
         loop {
             let slopes = has_gradient(field).then(|| T::host_mut(&mut g));
             let main = T::host_mut(&mut u);

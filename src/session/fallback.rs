@@ -3,7 +3,7 @@
 //! Enters: how to make either engine. Leaves: the answer of one of them, and one warning in the log when the GPU failed.
 
 use crate::backend::{Engine, Field};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, WFMM_ERR_DEVICE_MEMORY};
 use crate::inputs::{Inputs, Ints, Reals, RealsMut};
 use crate::logging::warn_once;
 use crate::report::Report;
@@ -11,6 +11,8 @@ use crate::report::Report;
 /// Pairs from which the GPU is asked: below, the CPU has summed before a launch, two copies and a wait are over (20 µs at
 /// 1e9 pairs a second and core).
 const WORTH_PAIRS: f64 = 2e5;
+/// Calls that the CPU serves after the device's memory was full, before the GPU is asked again: others may have given theirs back.
+const PATIENCE: u32 = 8;
 
 type Maker<R> = Box<dyn FnMut() -> R + Send>;
 
@@ -20,15 +22,16 @@ pub struct Fallback {
     make_cpu: Maker<Box<dyn Engine>>,
     cuda: Option<Box<dyn Engine>>,
     cpu: Option<Box<dyn Engine>>,
-    /// The GPU failed: it is not asked again by this engine.
+    /// The GPU failed: it is not asked again by this engine, where its memory was full not for some calls.
     failed: Option<Error>,
+    patience: u32,
     last_on_cpu: bool,
     stream: u64,
 }
 
 impl Fallback {
     pub fn new(make_cuda: Maker<Result<Box<dyn Engine>>>, make_cpu: Maker<Box<dyn Engine>>) -> Self {
-        Self { make_cuda, make_cpu, cuda: None, cpu: None, failed: None, last_on_cpu: false, stream: 0 }
+        Self { make_cuda, make_cpu, cuda: None, cpu: None, failed: None, patience: 0, last_on_cpu: false, stream: 0 }
     }
 
     /// Runs `work` on the engine for this problem, and after a failure of the GPU on the CPU.
@@ -39,12 +42,13 @@ impl Fallback {
         mut work: impl FnMut(&mut dyn Engine) -> Result<R>,
     ) -> Result<R> {
         let on_device = on_device || any_on_device(inputs);
+        self.forgive();
         if self.failed.is_none() && (on_device || pairs(inputs) >= WORTH_PAIRS) {
             match self.cuda().and_then(&mut work) {
                 Err(error) if takes_over(&error) && !on_device => {
                     warn_once!("the GPU failed, the CPU takes over: {error}");
                     self.cuda = None;
-                    self.failed = Some(error);
+                    (self.failed, self.patience) = (Some(error), PATIENCE);
                 }
                 answer => {
                     self.last_on_cpu = false;
@@ -58,6 +62,16 @@ impl Fallback {
         }
         self.last_on_cpu = true;
         work(self.cpu.get_or_insert_with(&mut self.make_cpu).as_mut())
+    }
+
+    /// A device that was full may have room by now.
+    fn forgive(&mut self) {
+        if self.failed.as_ref().is_some_and(|error| error.status == WFMM_ERR_DEVICE_MEMORY) {
+            match self.patience.checked_sub(1) {
+                Some(left) => self.patience = left,
+                None => self.failed = None,
+            }
+        }
     }
 
     fn cuda(&mut self) -> Result<&mut dyn Engine> {
@@ -222,6 +236,29 @@ mod tests {
     fn the_gpu_serves_what_is_worth_it() {
         assert_eq!(answer(0, 10).0.unwrap(), 1.0);
         assert_eq!(answer(0, 1000).0.unwrap(), 2.0);
+    }
+
+    #[test]
+    fn a_full_device_is_asked_again() {
+        let full = std::sync::Arc::new(std::sync::atomic::AtomicI32::new(WFMM_ERR_DEVICE_MEMORY));
+        let status = full.clone();
+        let mut engine = Fallback::new(
+            Box::new(move || Ok(Box::new(Stub(status.load(std::sync::atomic::Ordering::Relaxed), 2.0)))),
+            Box::new(|| Box::new(Stub(0, 1.0))),
+        );
+        let mut answer = || {
+            let mut out = [0.0];
+            let field = Field::Velocity { gradient: false };
+            engine.evaluate(&problem(1000), field, RealsMut::HostF64(&mut out), None).unwrap();
+            out[0]
+        };
+        assert_eq!(answer(), 1.0);
+        full.store(0, std::sync::atomic::Ordering::Relaxed);
+        let served: Vec<f64> = (0..=PATIENCE).map(|_| answer()).collect();
+        assert!(
+            served[..PATIENCE as usize].iter().all(|x| *x == 1.0) && served[PATIENCE as usize] == 2.0,
+            "{served:?}"
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! into the unit of the problem; here the field is scaled back at the end.
 
 use super::account::Facts;
-use super::fmm::{Changes, Fmm, Sink, SourceSet, Request, rows, unit_of};
+use super::fmm::{Changes, Fmm, Request, Sink, SourceSet, rows, unit_of};
 use super::intake::{Intake, Unit, device_memory, targets_of};
 use super::near;
 use super::sources::{ChargeSources, VortexSources, largest};

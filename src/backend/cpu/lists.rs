@@ -51,6 +51,8 @@ pub struct SourceCell {
     pub spread: f64,
     /// Largest strength of an element.
     pub peak: f64,
+    /// What all elements are from far away, seen as one: the norm of their sum, or of independent ones.
+    pub sum: f64,
 }
 
 /// Which pairs of cells may be expanded, and to which order.
@@ -60,13 +62,25 @@ pub struct Admission<'a> {
     power: i32,
     pub budget: Budget,
     pub sources: &'a [SourceCell],
+    /// Of the source tree.
+    cells: &'a [Cell],
     /// Pairs that need more are divided.
     pub highest: usize,
     /// Relative error of the arithmetic.
     rounding: f32,
     /// Every pair has this order; 0: as the budget says.
     fixed: usize,
+    /// The peak of a whole cell's sources at one target counts so much of that of a single element: see `WHOLE_CELL_PEAK`.
+    whole_cell: f64,
 }
+
+/// The budget of peaks is for single elements: errors at a cell's few targets beside one of them. At one target of a wide cell
+/// the sources of a compact one act together. That may be so many times the budget, and more where targets are many: an
+/// error of 0.1 sqrt(targets) tolerances at one of them is a hundredth of the mean square.
+const WHOLE_CELL_PEAK: f64 = 5.0;
+const PEAK_OF_MANY: f64 = 0.05;
+/// Ratio of radius to distance up to which a source cell counts as compact.
+const COMPACT: f64 = 0.25;
 
 impl<'a> Admission<'a> {
     /// `components`: 3 for vortices (velocity and gradient), 1 for charges (potential and gradient).
@@ -74,13 +88,26 @@ impl<'a> Admission<'a> {
         components: usize,
         budget: Budget,
         sources: &'a [SourceCell],
+        cells: &'a [Cell],
         highest: usize,
         rounding: f64,
         fixed: usize,
+        targets: usize,
     ) -> Self {
         let first = if components == 3 { 1 } else { 0 };
         let tables = [first, first + 1].map(ErrorTable::of_derivative);
-        Self { tables, power: first as i32 + 1, budget, sources, highest, rounding: rounding as f32, fixed }
+        let whole_cell = 1.0 / WHOLE_CELL_PEAK.max(PEAK_OF_MANY * (targets as f64).sqrt());
+        Self {
+            tables,
+            power: first as i32 + 1,
+            budget,
+            sources,
+            cells,
+            highest,
+            rounding: rounding as f32,
+            fixed,
+            whole_cell,
+        }
     }
 
     /// What the tables may say for this source cell at distance `d`: budget over strength/d^power.
@@ -116,15 +143,31 @@ impl<'a> Admission<'a> {
         if allowed[1].is_finite() { p.max(self.tables[1].order(g, allowed[1])) } else { p }
     }
 
+    /// Strength of the largest cell above `s` that is compact at distance `d`: a wide target cell cuts the fields of all
+    /// sources in it at the same place, so that dividing them makes no difference to its error.
+    #[inline]
+    fn compact_sum(&self, s: u32, d: f64) -> f64 {
+        let mut cell = s as usize;
+        while let Some(above) = self.cells.get(self.cells[cell].parent as usize) {
+            if above.radius > COMPACT * d {
+                break;
+            }
+            cell = self.cells[cell].parent as usize;
+        }
+        self.sources[cell].sum
+    }
+
     /// The first order from `p` on that keeps the strongest element's error at the worst target within the budget.
     #[inline]
     fn within_peak(&self, s: u32, c: &Cell, t: &Cell, d: f64, mut p: usize, highest: usize) -> usize {
         let peak = self.sources[s as usize].peak;
+        let sum = self.compact_sum(s, d);
+        let strengths = [peak, peak.max(sum * self.whole_cell)];
         let worst = WorstCase::new(c.radius, t.radius, d);
         let mut powers = [power(worst.x, p), power(worst.y, p - 1)];
         while p <= highest {
-            let e = worst.errors(p, powers, self.power);
-            if peak * e[0] <= self.budget.peak[0] && peak * e[1] <= self.budget.peak[1] {
+            let e = worst.errors(p, powers, self.power, strengths);
+            if e[0] <= self.budget.peak[0] && e[1] <= self.budget.peak[1] {
                 break;
             }
             p += 1;
@@ -170,10 +213,12 @@ impl WorstCase {
         Self { x: a / (d - b), y: b / (d - a), gap: 1.0 / (d - a - b) }
     }
 
-    /// Of the field, which falls with `power`, and its gradient, from x^p and y^(p-1).
+    /// Of the field, which falls with `power`, and its gradient, from x^p and y^(p-1), for the strengths that the source and
+    /// the target degrees are cut of.
     #[inline]
-    fn errors(&self, p: usize, [xp, yp]: [f64; 2], power: i32) -> [f64; 2] {
+    fn errors(&self, p: usize, [xp, yp]: [f64; 2], power: i32, [a, b]: [f64; 2]) -> [f64; 2] {
         let n = p as f64;
+        let (xp, yp) = (a * xp, b * yp);
         let first = (xp * (n + 1.0 - n * self.x) + yp * (n - (n - 1.0) * self.y)) * self.gap * self.gap;
         if power == 1 {
             return [(xp + yp * self.y) * self.gap, first];

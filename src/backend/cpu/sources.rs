@@ -182,7 +182,9 @@ impl<T: Real> VortexSources<T> {
         if !particles.is_empty() {
             let mut list = near::ParticleSources::<f64>::new(self.particle_regularization, false);
             list.list.reserve(particles.len());
-            self.particles[particles.start - n..particles.end - n].iter().for_each(|p| list.push(p.x, p.strength, p.core));
+            self.particles[particles.start - n..particles.end - n]
+                .iter()
+                .for_each(|p| list.push(p.x, p.strength, p.core));
             near::particles(Part::Regularized, &list, &[0..particles.len() as u32], at, 0..at.len(), rows);
         }
     }
@@ -206,8 +208,9 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         self.elements = vec![];
         self.cell_cores = CellCores::default();
         if cored {
-            self.elements =
-                memory::par_collect(self.permutation.par_iter().with_min_len(1024).map(|&k| self.core_element(k, unit)));
+            self.elements = memory::par_collect(
+                self.permutation.par_iter().with_min_len(1024).map(|&k| self.core_element(k, unit)),
+            );
             self.cell_cores = CellCores::of(tree, &self.elements);
         }
     }
@@ -429,7 +432,8 @@ fn effective_sources(
     }
     memory::collect(cells.iter().map(|(s, spread)| {
         let sum = s[..3].iter().map(|v| v * v).sum::<f64>();
-        SourceCell { strength: sum.max(s[3]).sqrt().max(COHERENT_SHARE * s[4]), spread: *spread, peak: s[5] }
+        let sum = sum.max(s[3]).sqrt();
+        SourceCell { strength: sum.max(COHERENT_SHARE * s[4]), spread: *spread, peak: s[5], sum }
     }))
 }
 

@@ -285,7 +285,14 @@ fn octants(keys: &[(u64, u32)], begin: u32, end: u32, mut left: u32, capacity: u
 }
 
 /// Radius and spread; large cells take the half diagonal and a sample.
-fn ball(cell: &mut Cell, half_diagonal: f64, members: &[u32], points: &[[f64; 3]], half: &[[f64; 3]], moment: Option<i32>) {
+fn ball(
+    cell: &mut Cell,
+    half_diagonal: f64,
+    members: &[u32],
+    points: &[[f64; 3]],
+    half: &[[f64; 3]],
+    moment: Option<i32>,
+) {
     const SAMPLE: usize = 2048;
     let step = members.len().div_ceil(SAMPLE);
     let (mut far, mut sum, mut count) = (0.0f64, 0.0f64, 0.0);

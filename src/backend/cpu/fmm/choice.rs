@@ -118,26 +118,30 @@ pub fn make<T: Real, const C: usize>(
         facts.survey_cells(sources, &trees);
     }
     facts.budget = facts.budget.scaled(scale, 1.0);
-    let mut choice = Choice {
-        lists: vec![],
-        ops: cost::operators(2),
-        recipe: Recipe::default(),
-        calibrated: false,
-        version: 0,
-    };
+    let mut choice =
+        Choice { lists: vec![], ops: cost::operators(2), recipe: Recipe::default(), calibrated: false, version: 0 };
     let searched = start.elapsed();
     choice.build_lists(sources, &trees, &facts, cost, request);
     log::debug!("measured in {measured:.1?}, leaves and cells by {searched:.1?}, lists by {:.1?}", start.elapsed());
     (trees, facts, choice)
 }
 
-fn admission<'a, T: Real>(components: usize, facts: &'a Facts, request: Request) -> Admission<'a> {
+fn admission<'a, T: Real>(components: usize, trees: &'a Trees, facts: &'a Facts, request: Request) -> Admission<'a> {
     let highest = match request.order {
         0 => order_at(request.tolerance, CLOSEST_RATIO).clamp(3, MAX_ORDER),
         order => order,
     };
     let rounding = if T::IS_F64 { 2f64.powi(-50) } else { 2f64.powi(-22) };
-    Admission::new(components, facts.budget, &facts.source_cells, highest, rounding, request.order)
+    Admission::new(
+        components,
+        facts.budget,
+        &facts.source_cells,
+        &trees.source.cells,
+        highest,
+        rounding,
+        request.order,
+        facts.targets,
+    )
 }
 
 /// The search for leaf capacities. An octree of even sources has leaves of one size only, eight times that of the next
@@ -155,7 +159,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new<T: Real, const C: usize>(trees: &'a Trees, facts: &'a Facts, cost: &'a Cost, request: Request) -> Self {
-        let admission = admission::<T>(C, facts, request);
+        let admission = admission::<T>(C, trees, facts, request);
         Self { trees, facts, cost, request, admission, heads: facts.sample.heads() }
     }
 
@@ -166,8 +170,7 @@ impl<'a> Search<'a> {
         }
         let counts = [self.trees.source.permutation.len(), self.trees.target.permutation.len()];
         let leaves = |k: usize| {
-            let mut leaves =
-                capacities(self.cost, counts, self.request, SMALLEST_LEAF * LEAF_STEP.powi(k as i32));
+            let mut leaves = capacities(self.cost, counts, self.request, SMALLEST_LEAF * LEAF_STEP.powi(k as i32));
             if self.trees.keeps_sources {
                 leaves[0] = 0;
             }
@@ -231,7 +234,11 @@ impl<'a> Search<'a> {
             + both * cell_seconds(self.cost, self.admission.highest);
         let factor = |k: usize| {
             let allowed = self.facts.budget.pair[k] * super::facts::INTERACTIONS.sqrt();
-            if mean[k + 1] > 0.0 && allowed.is_finite() { TRUNCATION_SHARE * allowed / mean[k + 1].sqrt() } else { f64::INFINITY }
+            if mean[k + 1] > 0.0 && allowed.is_finite() {
+                TRUNCATION_SHARE * allowed / mean[k + 1].sqrt()
+            } else {
+                f64::INFINITY
+            }
         };
         (seconds, factor(0).min(factor(1)).clamp(0.2, 5.0))
     }
@@ -253,7 +260,7 @@ impl<T: Real> Choice<T> {
         request: Request,
     ) {
         let cores = sources.core_test(facts.budget.core, facts.budget.peak);
-        let admission = admission::<T>(C, facts, request);
+        let admission = admission::<T>(C, trees, facts, request);
         self.lists = lists::build(&Rules {
             sources: &trees.source,
             targets: &trees.target,
@@ -268,7 +275,7 @@ impl<T: Real> Choice<T> {
 
     /// New orders for the same lists, after the budget grew.
     pub fn assign_orders<const C: usize>(&mut self, trees: &Trees, facts: &Facts, cost: &Cost, request: Request) {
-        let admission = admission::<T>(C, facts, request);
+        let admission = admission::<T>(C, trees, facts, request);
         let highest = self.ops.order;
         self.lists.par_iter_mut().zip(&trees.target.cells).for_each(|(list, t)| {
             for (p, s) in &mut list.far {

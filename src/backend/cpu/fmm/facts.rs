@@ -48,6 +48,8 @@ pub struct Facts {
     /// The same with them.
     whole_norms: [f64; 2],
     pub budget: Budget,
+    /// Number of targets.
+    pub targets: usize,
     judge: Option<Sample>,
 }
 
@@ -72,9 +74,8 @@ impl Facts {
         let allowed = [allowed(0), allowed(1)];
         log::debug!("sample of {} targets summed", sample.targets.len());
         let core = core_budget(sources, trees, &sample, unit, allowed);
-        let budget =
-            Budget { pair: allowed.map(|a| a / INTERACTIONS.sqrt()), core, peak: allowed.map(|a| a * PEAK) };
-        Self { unit, source_cells, sample, norms, whole_norms, budget, judge: None }
+        let budget = Budget { pair: allowed.map(|a| a / INTERACTIONS.sqrt()), core, peak: allowed.map(|a| a * PEAK) };
+        Self { unit, source_cells, sample, norms, whole_norms, budget, targets: trees.points.len(), judge: None }
     }
 
     /// After the cells of the source tree changed.
@@ -280,6 +281,10 @@ fn core_budget<T: Real, const C: usize>(
         (0..2).for_each(|k| whole[k].join(&part[k]));
     }
     [0, 1].map(|k| {
-        if allowed[k].is_finite() { whole[k].threshold(largest[k], stride, CORE_SHARE * allowed[k]) } else { f64::INFINITY }
+        if allowed[k].is_finite() {
+            whole[k].threshold(largest[k], stride, CORE_SHARE * allowed[k])
+        } else {
+            f64::INFINITY
+        }
     })
 }

@@ -46,7 +46,8 @@ impl Sample {
         let m = trees.points.len();
         let (mut targets, mut groups): (Vec<u32>, Vec<usize>) = (vec![], vec![]);
         for first in stratified(m, GROUPS, 1) {
-            let begin = (first as usize).min(m.saturating_sub(GROUP)).max(targets.last().map_or(0, |&l| l as usize + 1));
+            let begin =
+                (first as usize).min(m.saturating_sub(GROUP)).max(targets.last().map_or(0, |&l| l as usize + 1));
             let end = (begin + GROUP).min(m);
             if begin < end {
                 memory::push(&mut groups, end - begin);

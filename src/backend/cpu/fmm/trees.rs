@@ -54,7 +54,8 @@ impl Trees {
     pub fn with_targets(self, targets: &[[f64; 3]], capacities: [usize; 2]) -> Self {
         let root = Root::around(&[bounds(targets, &[])]);
         let target = Tree::build(targets, &[], root, capacities[1], Some(self.moment));
-        let points = memory::par_collect(target.permutation.par_iter().with_min_len(1024).map(|&k| targets[k as usize]));
+        let points =
+            memory::par_collect(target.permutation.par_iter().with_min_len(1024).map(|&k| targets[k as usize]));
         let capacities = [self.capacities[0], capacities[1]];
         let mut trees = Self { target, points, capacities, keeps_sources: true, is_pruned: false, ..self };
         trees.name_leaves();

@@ -61,9 +61,13 @@ struct Problem<'a> {
 }
 
 impl Problem<'_> {
-    /// Sources and targets. A segment counts twice: so much longer takes a pair of it.
+    /// Sources and targets. What takes longer counts accordingly: segments and cores twice, with gradients three times that.
     fn numbers(&self) -> [usize; 2] {
-        let weight = |kind: Kind| if kind == Kind::Segment { 2 } else { 1 };
+        let weight = |kind: Kind| match kind {
+            Kind::Charge => 1,
+            Kind::Particle if self.options.particle_regularization == Regularization::None => 1,
+            _ => 2,
+        } * if self.gradient { 3 } else { 1 };
         [self.kinds.iter().map(|(kind, n)| weight(*kind) * n).sum(), self.inputs.targets.n]
     }
 }
@@ -274,7 +278,9 @@ impl<T: CudaReal> FmmSet<T> {
             return None;
         }
         AIMS.iter().find_map(|aim| {
-            let budget = largest * (aim * held).min(0.5);
+            // In steps of the root of two: recipes of budgets that are alike are made once.
+            let steps = (2.0 * (largest * (aim * held).min(0.5)).log2()).floor();
+            let budget = (0.5 * steps).exp2();
             let next = self.choose(problem, budget)?;
             self.need(problem, budget);
             Some(next)

@@ -64,7 +64,7 @@ impl Verdict {
 #[derive(Debug, Clone, Copy)]
 struct Part {
     error: f64,
-    /// Without uncertainties.
+    /// With two standard errors less.
     least: f64,
 }
 
@@ -75,7 +75,7 @@ impl Part {
             return Self { error: f64::NAN, least: f64::NAN };
         }
         let mean = found.wrong[k] / n;
-        let variance = (found.fourth[k] / n - mean * mean).max(0.0) / (n - 1.0).max(1.0);
+        let variance = positive(found.fourth[k] / n - mean * mean) / (n - 1.0).max(1.0);
         let spread = if whole { 0.0 } else { SPREADS * variance.sqrt() };
         let (written, exact) = (found.written[k] / found.targets.max(1.0), found.exact[k] / n);
         if found.n_certain > 0.0 {
@@ -83,12 +83,18 @@ impl Part {
             let (sure, rest) = (found.certain[k] / all, 1.0 - found.n_certain / all);
             return Self {
                 error: relative(sure + rest * (mean + spread), written),
-                least: relative(sure + rest * mean, written),
+                least: relative(sure + rest * positive(mean - spread), written),
             };
         }
         let size = if whole { exact } else { written.min(MOST * exact) };
-        Self { error: relative(mean + spread, size), least: relative(mean, if whole { exact } else { written }) }
+        let least = relative(positive(mean - spread), if whole { exact } else { written });
+        Self { error: relative(mean + spread, size), least }
     }
+}
+
+/// Zero in place of what is less; NaN stays.
+fn positive(x: f64) -> f64 {
+    if x < 0.0 { 0.0 } else { x }
 }
 
 /// NaN is not.
@@ -133,6 +139,10 @@ mod tests {
 
     #[test]
     fn what_one_target_has_is_doubtful() {
+        for wrong in [1e-3, 1e-1] {
+            let lonely = found(256, |k| if k == 3 { wrong } else { 1e-6 });
+            assert!(Verdict::new(&lonely, 256, 1000, 1e-4).doubtful, "{wrong}");
+        }
         let lonely = found(256, |k| if k == 3 { 1e-3 } else { 1e-6 });
         let verdict = Verdict::new(&lonely, 256, 1000, 1e-4);
         assert!(verdict.error > 1e-4 && verdict.doubtful, "{verdict:?}");

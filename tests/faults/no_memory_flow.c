@@ -1,0 +1,148 @@
+/* Memory that runs out inside a flow: the n-th allocation of the library fails, once or from then on, for every n of adding elements
+   and of a step. Leaves: 0 where every call returned a status, the flow was as before a call that failed, and the same call later
+   gave the same bits as if nothing had been; else a line that says where. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <link.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <wakefmm.h>
+
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
+
+static uintptr_t library_begin, library_end;
+static atomic_long seen, fail_at; /* 0: never */
+static atomic_int for_ever;
+
+static int find_library(struct dl_phdr_info *info, size_t size, void *data) {
+    (void)size, (void)data;
+    if (!strstr(info->dlpi_name, "libwakefmm")) return 0;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type != PT_LOAD) continue;
+        const uintptr_t begin = info->dlpi_addr + p->p_vaddr, end = begin + p->p_memsz;
+        if (!library_begin || begin < library_begin) library_begin = begin;
+        if (end > library_end) library_end = end;
+    }
+    return 1;
+}
+static int fails(void *caller) {
+    if ((uintptr_t)caller < library_begin || (uintptr_t)caller >= library_end) return 0;
+    const long n = atomic_fetch_add(&seen, 1) + 1, at = atomic_load(&fail_at);
+    return at && (for_ever ? n >= at : n == at);
+}
+#define CALLER __builtin_return_address(0)
+void *malloc(size_t n) { return fails(CALLER) ? NULL : __libc_malloc(n); }
+void *calloc(size_t n, size_t m) { return fails(CALLER) ? NULL : __libc_calloc(n, m); }
+void *realloc(void *p, size_t n) { return fails(CALLER) ? NULL : __libc_realloc(p, n); }
+void *aligned_alloc(size_t a, size_t n) { return fails(CALLER) ? NULL : __libc_memalign(a, n); }
+int posix_memalign(void **p, size_t a, size_t n) {
+    if (fails(CALLER)) return ENOMEM;
+    return (*p = __libc_memalign(a, n)) ? 0 : ENOMEM;
+}
+
+enum { N = 600, ROOM = 2 * N };
+static double x[3 * N], a[3 * N], d[N], rho[N], now[7][3 * ROOM], before[7][3 * ROOM], right[7][3 * ROOM];
+static int32_t ends[2 * N];
+static long place;
+
+static void need(int ok, const char *what, wfmm_status status) {
+    char message[400] = "";
+    if (ok) return;
+    wfmm_last_error(message, sizeof message, NULL);
+    printf("allocation %ld%s: %s (status %d: %s)\n", place, for_ever ? " and all after it" : "", what, status, message);
+    fflush(stdout);
+    _exit(1);
+}
+
+/* Everything that the flow holds. */
+static void take(wfmm_flow *f, double to[7][3 * ROOM]) {
+    static const int32_t what[7][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 2}, {3, 0}, {4, 0}, {4, 3}};
+    memset(to, 0, sizeof now);
+    for (int k = 0; k < 7; ++k) {
+        const wfmm_status s = wfmm_flow_get_f64(f, what[k][0], what[k][1], ROOM, to[k], NULL, WFMM_MEMORY_HOST);
+        need(s == 0, "a quantity", s);
+    }
+}
+
+static wfmm_flow *flow(wfmm_session *session) {
+    wfmm_plan_options p;
+    wfmm_flow_options o;
+    wfmm_flow *f = NULL;
+    wfmm_plan_options_init(&p, sizeof p);
+    wfmm_flow_options_init(&o, sizeof o);
+    p.method = WFMM_METHOD_DIRECT, p.core_radius = 0.1;
+    o.integrator = WFMM_INTEGRATOR_AB2, o.stretching = WFMM_STRETCHING_MIXED, o.fluid_viscosity = 1e-3, o.split_length = 0.0021;
+    wfmm_status s = wfmm_flow_create(session, &p, &o, &f);
+    if (!s) s = wfmm_flow_set_particles_f64(f, N / 10, x, a, NULL, WFMM_MEMORY_HOST);
+    if (!s) s = wfmm_flow_set_filaments_f64(f, N, x, N / 10, 2, ends, d, NULL, WFMM_MEMORY_HOST);
+    if (!s) s = wfmm_flow_set_tracers_f64(f, N, x, WFMM_MEMORY_HOST);
+    if (!s) s = wfmm_flow_set_dust_f64(f, N, x, NULL, d, rho, WFMM_MEMORY_HOST);
+    if (!s) s = wfmm_flow_advance(f, 1e-3, 2);
+    need(s == 0, "a flow before memory runs out", s);
+    return f;
+}
+
+/* The n-th allocation fails; the number of allocations that were seen. */
+static long with_failure(wfmm_session *session, long n) {
+    wfmm_flow *f = flow(session);
+    take(f, before);
+    atomic_store(&seen, 0), atomic_store(&fail_at, n);
+    wfmm_status add = wfmm_flow_add_tracers_f64(f, N / 2, x, WFMM_MEMORY_HOST);
+    wfmm_status step = add ? 0 : wfmm_flow_advance(f, 1e-3, 1);
+    atomic_store(&fail_at, 0);
+    const long all = atomic_load(&seen);
+    int64_t tracers = 0;
+    if (step >= 0) {
+        wfmm_status s = wfmm_flow_counts(f, WFMM_KIND_TRACERS, &tracers, NULL);
+        need(s == 0 && tracers == (add ? N : N + N / 2), "as many tracers as there were", s);
+        need(add == 0 || add == WFMM_ERR_HOST_MEMORY, "what is added is there or was refused", add);
+        need(step == 0 || step == WFMM_ERR_HOST_MEMORY, "a step is done or can be tried again", step);
+        if (add || step) {
+            take(f, now);
+            for (int k = 0; k < 7; ++k) need(!memcmp(now[k], before[k], 24 * (k == 4 ? N : 1)), "the flow changed", step);
+            if (add) add = wfmm_flow_add_tracers_f64(f, N / 2, x, WFMM_MEMORY_HOST);
+            need(add == 0, "added later", add);
+            step = wfmm_flow_advance(f, 1e-3, 1);
+            need(step == 0, "a step later", step);
+        }
+        take(f, now);
+        if (n == 0) memcpy(right, now, sizeof right);
+        need(!memcmp(now, right, sizeof right), "other numbers than without a failure", step);
+    } else {
+        need(step == WFMM_ERR_OUT_OF_MEMORY, "a step that spoils the flow says why", step);
+    }
+    need(wfmm_flow_destroy(&f) == 0, "a flow is destroyed", 0);
+    return all;
+}
+
+int main(void) {
+    wfmm_session_options o;
+    wfmm_session *session = NULL;
+    uint32_t s = 1;
+    dl_iterate_phdr(find_library, NULL);
+    if (!library_begin) return puts("libwakefmm is not loaded as a shared library"), 1;
+    for (int i = 0; i < 3 * N; ++i) {
+        x[i] = ((s = s * 1664525u + 1013904223u) >> 8) / 16777216.0;
+        a[i] = ((s = s * 1664525u + 1013904223u) >> 8) / 16777216.0 - 0.5;
+    }
+    for (int i = 0; i < N; ++i) {
+        d[i] = 0.01, rho[i] = 1000, ends[2 * i] = i, ends[2 * i + 1] = (i + 1) % N;
+        if (i && i < N / 10 + 1) for (int k = 0; k < 3; ++k) x[3 * i + k] = x[3 * i + k - 3] + 0.002 / 1.8 * (k + 1) / 2;
+    }
+    wfmm_session_options_init(&o, sizeof o);
+    o.backend = WFMM_BACKEND_CPU, o.threads = 2;
+    if (wfmm_session_create(&o, &session)) return puts("no session"), 1;
+    with_failure(session, 0);
+    for (place = 1;; ++place) {
+        long all = 0;
+        for (for_ever = 0; for_ever < 2; ++for_ever) all = with_failure(session, place);
+        if (all < place) break;
+    }
+    printf("flow: %ld places, a status and an unchanged flow, or the right answer\n", place - 1);
+    wfmm_session_destroy(&session);
+    return place < 20;
+}
