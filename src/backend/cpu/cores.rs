@@ -315,9 +315,12 @@ impl CoreTest for NoCores {
     fn elements(&self, _: Range<u32>, _: &Cell, _: &mut Vec<Range<u32>>) {}
 }
 
+/// Distances below this do not occur: places have 53 bits of the domain, and clusters may sit at its origin.
+const NEAREST: f64 = 1e-40;
+
 /// Largest distance at which `matters`, which holds up to some distance, still holds; rounded up by at most 2 %.
 fn farthest(matters: impl Fn(f64) -> bool) -> f64 {
-    let (mut low, mut high) = (1e-12f64, 1e6f64);
+    let (mut low, mut high) = (NEAREST, 1e6f64);
     if !matters(low) {
         return 0.0;
     }

@@ -170,6 +170,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             return false;
         }
         let cost = kept.as_mut().map_or_else(|| Self::costs(sources, request), |p| std::mem::take(&mut p.cost));
+        let new_trees = kept.is_none() || changes.targets;
         let trees = match kept {
             Some(p) if !changes.targets => p.trees,
             Some(p) => p.trees.with_targets(targets, choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF)),
@@ -180,7 +181,9 @@ impl<T: Real, const C: usize> Fmm<T, C> {
                 trees
             }
         };
-        self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();
+        if new_trees {
+            self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();
+        }
         let start = Instant::now();
         let (trees, facts, choice) = choice::make(sources, trees, &cost, request);
         self.seconds[Pass::Lists as usize] = start.elapsed().as_secs_f64();
