@@ -10,6 +10,7 @@
 # make accuracy   the table of measured errors, docs/accuracy.md
 # make campaign   random problems against exact sums at all targets, 20,000 of them (hours on few cores); SEED=, PROBLEMS=, MORE=
 # make bench      times on the CPU beside the direct sum's, leaves, crossover, linearity (about ten minutes)
+# make wakes      wakes with cores on the CPU, one call and a warm plan beside the direct sum
 # make generate   include/wakefmm.h and fortran/wakefmm.f90 from the Rust sources
 # make install    [PREFIX=/usr/local] [DESTDIR=]: library, headers, Fortran module, pkg-config and CMake files
 # make uninstall  with the same PREFIX and DESTDIR
@@ -21,7 +22,7 @@
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all demo landing check test test-rust test-accuracy accuracy campaign bench test-foreign test-consumers test-hostile test-faults test-corpus fuzz tsan docs abi \
+.PHONY: all wakes demo landing check test test-rust test-accuracy accuracy campaign bench test-foreign test-consumers test-hostile test-faults test-corpus fuzz tsan docs abi \
     memcheck generate gfortran
 all:
 	$(CARGO) build --release
@@ -48,7 +49,7 @@ test-rust:
 test-accuracy:
 	$(call step,2,"errors against tolerances in a table and in random problems")
 	$(CARGO) bench --bench accuracy -- n=4000
-	$(CARGO) bench --bench campaign -- problems=3000 maxn=5000 seconds=150
+	$(CARGO) bench --bench campaign -- problems=3000 maxn=5000 seconds=150 known=4
 
 # The whole table, written down.
 accuracy:
@@ -120,6 +121,10 @@ docs:
 	sh docs/links.sh
 	sh docs/build.sh
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps
+
+# Give the machine nothing else to do.
+wakes:
+	$(CARGO) bench --bench wakes
 
 # Writes down what was added to the binary interface.
 abi: all

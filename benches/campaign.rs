@@ -4,7 +4,7 @@
 //! repeated, `match=TEXT` those whose description contains it, `minn=` and `maxn=` sizes, `seconds=` after which no problem is
 //! begun (30 seconds later those that are not done are given up), `threads=` problems at a time, `backend=cpu|cuda`,
 //! `reference=cpu|cuda` who sums directly, `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
-//! Ends with a failure where a tolerance was missed.
+//! Ends with a failure where a tolerance was missed, or more than `known=` tolerances were.
 
 mod campaign {
     pub mod build;
@@ -168,5 +168,6 @@ fn main() {
         std::fs::write(&file, tally.csv()).expect("the table can be written");
     }
     std::io::stdout().flush().expect("standard output");
-    std::process::exit(!tally.passed() as i32);
+    // `known=N`: the short run fails above what the verification page admits; the long one at the first miss.
+    std::process::exit(!tally.passed(number("known", 0)) as i32);
 }

@@ -37,7 +37,9 @@ fn what_was_prepared_is_told_before_an_evaluation() {
     let nothing = wfmm_report { struct_size: r.struct_size, host_bytes: r.host_bytes, ..Default::default() };
     assert_eq!(format!("{r:?}"), format!("{nothing:?}"));
     velocity(&mut plan, &c);
-    assert!(plan.recipe().starts_with(&recipe) && plan.recipe().contains("Error found"), "{}", plan.recipe());
+    // Calibration may have changed the orders since.
+    let (told, now) = (recipe.split(" a pair of cells").next().unwrap(), plan.recipe());
+    assert!(now.starts_with(told) && now.contains("Error found"), "{now}");
     assert!(plan.report().order > 0);
 }
 

@@ -34,7 +34,15 @@ pub struct Budget {
     pub peak: [f64; 2],
 }
 
+/// What the cores of a cell may leave together, in units of the peak.
+const CORES_OF_CELL: f64 = 0.3;
+
 impl Budget {
+    /// Of all cores of a cell that are left out, at most: they may act together, and so may those of many cells.
+    pub fn cores_of_cell(&self) -> [f64; 2] {
+        self.peak.map(|v| CORES_OF_CELL * v)
+    }
+
     pub fn scaled(&self, pair: f64, core: f64) -> Self {
         // What is loosened for all stays bound at single targets.
         let peak = self.peak.map(|v| v * pair.min(1.0));

@@ -339,9 +339,9 @@ fn quadrature_rules() -> &'static [(Vec<f64>, Vec<f64>)] {
 /// for any. k nodes leave of the n-th power of the distance about n^2k (2h)^2k k!⁴/((2k+1)(2k)!³), and a far pair gives degree n a
 /// weight of at most CLOSEST^n. The error of every degree stays below that of the truncation.
 fn quadrature_limits(order: usize) -> Vec<f64> {
-    const CLOSEST: f64 = 0.6;
+    const CLOSEST: f64 = 0.95;
     let exact = order.div_ceil(2).max(1);
-    let allowed = 0.1 * CLOSEST.powi(order as i32);
+    let allowed = 0.03 * CLOSEST.powi(order as i32);
     let mut rest = 1.0;
     memory::collect((1..exact).map(|k| {
         let (f, power) = (k as f64, 2 * k as i32);

@@ -259,7 +259,7 @@ impl<T: Real> Choice<T> {
         cost: &Cost,
         request: Request,
     ) {
-        let cores = sources.core_test(facts.budget.core, facts.budget.peak);
+        let cores = sources.core_test(facts.budget.core, facts.budget.cores_of_cell());
         let admission = admission::<T>(C, trees, facts, request);
         self.lists = lists::build(&Rules {
             sources: &trees.source,
