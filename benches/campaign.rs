@@ -42,7 +42,7 @@ fn number(key: &str, default: u64) -> u64 {
 }
 
 /// What was asked for, and what is under way.
-struct Wish {
+struct Request {
     seed: u64,
     first: u64,
     end: u64,
@@ -55,7 +55,7 @@ struct Wish {
     begun: Mutex<BTreeMap<u64, String>>,
 }
 
-fn wish() -> Wish {
+fn request() -> Request {
     let first = argument("only").map_or(number("first", 0), |_| number("only", 0));
     let count = if argument("only").is_some() { 1 } else { number("problems", 1000) };
     let backend = argument("backend").unwrap_or("cpu".to_owned());
@@ -64,7 +64,7 @@ fn wish() -> Wish {
         assert!(["cpu", "cuda"].contains(&name.as_str()), "{name}: cpu or cuda");
     }
     let cuda = (backend == "cuda" || reference == "cuda").then(|| Arc::new(Session::gpu()));
-    Wish {
+    Request {
         seed: number("seed", 1),
         first,
         end: first + count,
@@ -78,7 +78,7 @@ fn wish() -> Wish {
     }
 }
 
-impl Wish {
+impl Request {
     /// The next problem, noted as begun; none where there are no more or the time is up.
     fn take(&self) -> Option<Problem> {
         while Instant::now() < self.deadline {
@@ -103,7 +103,7 @@ impl Wish {
 }
 
 /// Takes problem after problem.
-fn work(w: &Wish, found: Sender<(Problem, Outcome)>) {
+fn work(w: &Request, found: Sender<(Problem, Outcome)>) {
     let machine = Machine::new(w.cuda.clone(), w.cuda_reference.clone());
     while let Some(p) = w.take() {
         let outcome = catch_unwind(AssertUnwindSafe(|| run(&machine, &p))).unwrap_or_else(|cause| {
@@ -119,7 +119,7 @@ fn work(w: &Wish, found: Sender<(Problem, Outcome)>) {
 }
 
 /// Counts what comes in, and says every ten seconds how far it is.
-fn collect(w: &Wish, found: Receiver<(Problem, Outcome)>) -> Tally {
+fn collect(w: &Request, found: Receiver<(Problem, Outcome)>) -> Tally {
     let (mut tally, begin, mut said) = (Tally::default(), Instant::now(), Instant::now());
     while Instant::now() < w.deadline + GRACE {
         match found.recv_timeout(Duration::from_secs(1)) {
@@ -142,7 +142,7 @@ fn collect(w: &Wish, found: Receiver<(Problem, Outcome)>) -> Tally {
 }
 
 fn main() {
-    let (w, begin) = (Arc::new(wish()), Instant::now());
+    let (w, begin) = (Arc::new(request()), Instant::now());
     let workers = number("threads", std::thread::available_parallelism().map_or(1, |n| n.get() as u64));
     let machine = w.cuda.as_ref().map_or_else(|| Session::cpu(1).describe(), |s| s.describe());
     let (least, most) = w.sizes;
