@@ -257,7 +257,8 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         let unit = 1.0 / cell.scale;
         let local = |x: [f64; 3]| std::array::from_fn(|i| T::of((x[i] - cell.center[i]) * unit));
         let n = self.segments.len();
-        let (rules, limits) = (quadrature_rules(), if n > 0 { quadrature_limits(order) } else { vec![] });
+        // Exact for every degree below the order.
+        let rule = &quadrature_rules()[order.div_ceil(2).max(1)];
         for &k in self.members(cell) {
             let Some(s) = self.segments.get(k as usize) else {
                 let p = &self.particles[k as usize - n];
@@ -265,7 +266,6 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
                 continue;
             };
             let (m, h) = (self.places[k as usize], self.half[k as usize]);
-            let rule = &rules[quadrature_nodes(norm(h) * unit, &limits)];
             for (t, w) in rule.0.iter().zip(&rule.1) {
                 points.push(
                     local(std::array::from_fn(|i| m[i] + t * h[i])),
@@ -333,27 +333,6 @@ fn quadrature_rules() -> &'static [(Vec<f64>, Vec<f64>)] {
         let rule = |k| if k == 0 { (vec![], vec![]) } else { gauss_legendre(k) };
         memory::collect((0..MAX_ORDER.div_ceil(2) + 2).map(rule))
     })
-}
-
-/// The largest half lengths, in cell radii, for which k = 1, 2, ... nodes serve expansions of `order`; `order / 2` are exact
-/// for any. k nodes leave of the n-th power of the distance about n^2k (2h)^2k k!⁴/((2k+1)(2k)!³), and a far pair gives degree n a
-/// weight of at most CLOSEST^n. The error of every degree stays below that of the truncation.
-fn quadrature_limits(order: usize) -> Vec<f64> {
-    const CLOSEST: f64 = 0.95;
-    let exact = order.div_ceil(2).max(1);
-    let allowed = 0.03 * CLOSEST.powi(order as i32);
-    let mut rest = 1.0;
-    memory::collect((1..exact).map(|k| {
-        let (f, power) = (k as f64, 2 * k as i32);
-        rest *= f.powi(4) * (2.0 * f - 1.0) / ((2.0 * f + 1.0) * (2.0 * f * (2.0 * f - 1.0)).powi(3));
-        let worst = (2 * k..order).map(|n| (n as f64).powi(power) * CLOSEST.powi(n as i32)).fold(0.0, f64::max);
-        0.5 * (allowed / (rest * worst)).powf(1.0 / f64::from(power))
-    }))
-}
-
-/// Nodes for a segment of half length `h`.
-fn quadrature_nodes(h: f64, limits: &[f64]) -> usize {
-    1 + limits.iter().position(|&l| h <= l).unwrap_or(limits.len())
 }
 
 fn norm(v: [f64; 3]) -> f64 {
