@@ -110,7 +110,7 @@ pub mod reserve {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     /// Pages that are touched only when the system fails.
-    const SIZE: usize = 2 << 20;
+    const SIZE: usize = 8 << 20;
     const UNIT: usize = 64;
     const UNITS: usize = SIZE / UNIT;
     /// Larger requests are not small ones: they go through the functions above.

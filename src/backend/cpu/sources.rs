@@ -11,12 +11,11 @@ use super::lists::{CoreTest, SourceCell, power as integer_power};
 use super::near;
 use super::passes::Points;
 use super::tree::{Cell, Tree};
-use crate::math::harmonics::{MAX_ORDER, gauss_legendre};
+use crate::math::harmonics::gauss_legendre;
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::options::Regularization;
 use crate::simd::Real;
-use once_cell::sync::OnceCell;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -258,7 +257,7 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         let local = |x: [f64; 3]| std::array::from_fn(|i| T::of((x[i] - cell.center[i]) * unit));
         let n = self.segments.len();
         // Exact for every degree below the order.
-        let rule = &quadrature_rules()[order.div_ceil(2).max(1)];
+        let rule = if n > 0 { gauss_legendre(order.div_ceil(2)) } else { (vec![], vec![]) };
         for &k in self.members(cell) {
             let Some(s) = self.segments.get(k as usize) else {
                 let p = &self.particles[k as usize - n];
@@ -324,15 +323,6 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
 /// Largest component.
 pub fn largest(v: &[f64]) -> f64 {
     v.iter().fold(0.0, |a, b| f64::max(a, b.abs()))
-}
-
-/// Nodes and weights of the Gauss-Legendre rules, by number of nodes.
-fn quadrature_rules() -> &'static [(Vec<f64>, Vec<f64>)] {
-    static RULES: OnceCell<Vec<(Vec<f64>, Vec<f64>)>> = OnceCell::new();
-    RULES.get_or_init(|| {
-        let rule = |k| if k == 0 { (vec![], vec![]) } else { gauss_legendre(k) };
-        memory::collect((0..MAX_ORDER.div_ceil(2) + 2).map(rule))
-    })
 }
 
 fn norm(v: [f64; 3]) -> f64 {
