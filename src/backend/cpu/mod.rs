@@ -6,6 +6,7 @@ pub mod cost;
 pub mod engine;
 pub mod fmm;
 mod intake;
+pub mod lines;
 pub mod lists;
 pub mod near;
 pub mod operators;

@@ -9,6 +9,7 @@
 //! so that the only matrices are constants. A rotation keeps the degree, so it is done degree by degree while the numbers
 //! are in the first cache; only the axial step needs all of them, order of m by order of m.
 
+use super::lines::Means;
 use crate::math::harmonics::{self, index};
 use crate::memory;
 pub use crate::simd::dense::WIDEST;
@@ -52,6 +53,7 @@ pub struct Operators<T> {
     axial: Vec<Axial<T>>,
     /// For each axis: (to, from, weight) with ∂(Σ c R) = Σ c_from weight R_to.
     pub derivative: [Vec<(u32, u32, T)>; 3],
+    pub(super) means: Means<T>,
 }
 
 fn tri(n: usize, m: usize) -> usize {
@@ -65,7 +67,7 @@ fn by_m(order: usize, m: usize, sin: bool) -> usize {
 }
 
 /// m and cos|sin of each coefficient of degree n, in its place.
-fn labels(n: usize) -> Vec<(usize, bool)> {
+pub(super) fn labels(n: usize) -> Vec<(usize, bool)> {
     let mut at = vec![(0, false); 2 * n + 1];
     for m in 0..=n {
         at[index(n, m, false) - n * n] = (m, false);
@@ -140,6 +142,7 @@ impl<T: Real> Operators<T> {
             degrees: (0..order).map(|n| Degree::new(n, order)).collect(),
             axial: (0..order).map(|m| Axial::new(m, order)).collect(),
             derivative,
+            means: Means::new(order),
         }
     }
 

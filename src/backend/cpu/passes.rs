@@ -12,30 +12,44 @@ use crate::simd::dense;
 use crate::simd::{Kernel, Lane, Real, Simd, dispatch};
 use rayon::prelude::*;
 
-/// Point sources of one leaf, relative to its centre and in its unit; segments come as Gauss points.
+/// Sources of one leaf, relative to its centre and in its unit: points, and lines of even strength.
 #[derive(Default)]
-pub struct Points<T, const C: usize> {
-    pub x: [Vec<T>; 3],
-    pub weight: Vec<[T; C]>,
+pub struct LeafSources<T, const C: usize> {
+    point: [Vec<T>; 3],
+    point_strength: Vec<[T; C]>,
+    middle: [Vec<T>; 3],
+    half: [Vec<T>; 3],
+    line_strength: Vec<[T; C]>,
 }
 
-impl<T: Real, const C: usize> Points<T, C> {
+impl<T: Real, const C: usize> LeafSources<T, C> {
     pub fn clear(&mut self) {
-        self.x.iter_mut().for_each(Vec::clear);
-        self.weight.clear();
+        [&mut self.point, &mut self.middle, &mut self.half].into_iter().flatten().for_each(Vec::clear);
+        self.point_strength.clear();
+        self.line_strength.clear();
     }
-    pub fn push(&mut self, x: [T; 3], weight: [T; C]) {
-        for (v, x) in self.x.iter_mut().zip(x) {
-            memory::push(v, x);
-        }
-        memory::push(&mut self.weight, weight);
+    pub fn push_point(&mut self, x: [T; 3], strength: [T; C]) {
+        push(&mut self.point, x);
+        memory::push(&mut self.point_strength, strength);
     }
+    /// `half`: from the middle to an end; `strength`: of the whole line.
+    pub fn push_line(&mut self, middle: [T; 3], half: [T; 3], strength: [T; C]) {
+        push(&mut self.middle, middle);
+        push(&mut self.half, half);
+        memory::push(&mut self.line_strength, strength);
+    }
+}
+
+fn push<T>(to: &mut [Vec<T>; 3], x: [T; 3]) {
+    to.iter_mut().zip(x).for_each(|(v, x)| memory::push(v, x));
 }
 
 /// One thread's scratch for all passes.
 pub struct Work<T> {
     scratch: Scratch<T>,
     harmonics: Vec<T>,
+    /// Harmonics at both ends of lines; empty until there are any.
+    ends: [Vec<T>; 2],
     sum: Vec<T>,
 }
 
@@ -45,32 +59,33 @@ impl<T: Real> Work<T> {
         Self {
             scratch: Scratch::new(order, components.max(1)),
             harmonics: memory::filled(T::ZERO, n),
+            ends: [vec![], vec![]],
             sum: memory::filled(T::ZERO, n * components.max(1)),
         }
     }
 }
 
-/// Multipoles of all leaves. `fill` lists the point sources of a leaf.
+/// Multipoles of all leaves. `fill` lists the sources of a leaf.
 pub fn p2m<T: Real, const C: usize>(
     ops: &Operators<T>,
     tree: &Tree,
     multipoles: &mut [T],
-    fill: impl Fn(&Cell, &mut Points<T, C>) + Sync,
+    fill: impl Fn(&Cell, &mut LeafSources<T, C>) + Sync,
 ) {
     let p = ops.order;
     multipoles.par_chunks_mut(C * p * p).zip(&tree.cells).filter(|(_, c)| c.is_leaf()).for_each_init(
-        || (Work::new(p, C), Points { x: Default::default(), weight: vec![] }),
-        |(work, points), (out, cell)| {
-            points.clear();
-            fill(cell, points);
-            dispatch(P2m { ops, points, work, out });
+        || (Work::new(p, C), LeafSources::default()),
+        |(work, sources), (out, cell)| {
+            sources.clear();
+            fill(cell, sources);
+            dispatch(P2m { ops, sources, work, out });
         },
     );
 }
 
 struct P2m<'a, T: Real, const C: usize> {
     ops: &'a Operators<T>,
-    points: &'a Points<T, C>,
+    sources: &'a LeafSources<T, C>,
     work: &'a mut Work<T>,
     out: &'a mut [T],
 }
@@ -81,29 +96,46 @@ impl<T: Real, const C: usize> Kernel for P2m<'_, T, C> {
     fn run<S: Simd>(self, s: S) {
         let (w, p) = (Lane::<S, T>::LANES, self.ops.order);
         let n = p * p;
-        let sum = &mut self.work.sum[..C * n * w];
+        let Work { harmonics, ends, sum, .. } = self.work;
+        let sum = &mut sum[..C * n * w];
         sum.fill(T::ZERO);
-        let x = &self.points.x;
-        for k in (0..self.points.weight.len()).step_by(w) {
-            let at = std::array::from_fn(|i| Lane::load_part(s, &x[i][k..], T::ZERO));
-            self.ops.regular(s, p, at, &mut self.work.harmonics);
-            let mut weight = [[T::ZERO; WIDEST]; C];
-            for (lane, v) in self.points.weight[k..].iter().take(w).enumerate() {
-                for c in 0..C {
-                    weight[c][lane] = v[c];
-                }
-            }
-            let weight: [Lane<S, T>; C] = std::array::from_fn(|c| Lane::load(s, &weight[c]));
-            for (i, r) in self.work.harmonics[..n * w].chunks_exact(w).enumerate() {
-                let r = Lane::load(s, r);
-                for c in 0..C {
-                    let to = &mut sum[(c * n + i) * w..];
-                    weight[c].fma(r, Lane::load(s, to)).store(to);
-                }
-            }
+        let load = |x: &[Vec<T>; 3], k: usize| std::array::from_fn(|i| Lane::load_part(s, &x[i][k..], T::ZERO));
+        let from = self.sources;
+        for (k, strength) in from.point_strength.chunks(w).enumerate() {
+            self.ops.regular(s, p, load(&from.point, k * w), harmonics);
+            add_moments(s, strength, &harmonics[..n * w], sum);
+        }
+        if !from.line_strength.is_empty() {
+            ends.iter_mut().for_each(|e| memory::resize(e, n * WIDEST, T::ZERO));
+        }
+        for (k, strength) in from.line_strength.chunks(w).enumerate() {
+            let [first, second] = &mut *ends;
+            let (middle, half) = (load(&from.middle, k * w), load(&from.half, k * w));
+            self.ops.mean(s, p, middle, half, [first, second], harmonics);
+            add_moments(s, strength, &harmonics[..n * w], sum);
         }
         for (to, sum) in self.out.iter_mut().zip(sum.chunks_exact(w)) {
             *to = Lane::<S, T>::load(s, sum).sum();
+        }
+    }
+}
+
+/// Adds strength times harmonic to the moments `[component][coefficient]`, one source a lane; lanes without one add nothing.
+#[inline(always)]
+fn add_moments<S: Simd, T: Real, const C: usize>(s: S, strength: &[[T; C]], harmonics: &[T], sum: &mut [T]) {
+    let w = Lane::<S, T>::LANES;
+    let mut of = [[T::ZERO; WIDEST]; C];
+    for (lane, v) in strength.iter().enumerate() {
+        for c in 0..C {
+            of[c][lane] = v[c];
+        }
+    }
+    let of: [Lane<S, T>; C] = std::array::from_fn(|c| Lane::load(s, &of[c]));
+    for (i, r) in harmonics.chunks_exact(w).enumerate() {
+        let r = Lane::load(s, r);
+        for c in 0..C {
+            let to = &mut sum[c * harmonics.len() + i * w..];
+            of[c].fma(r, Lane::load(s, to)).store(to);
         }
     }
 }

@@ -51,9 +51,7 @@ impl<T: Real> Expansions<T> {
         self.forget_sources();
         let start = Instant::now();
         memory::resize(&mut self.multipoles, trees.source.cells.len() * C * ops.order * ops.order, T::ZERO);
-        passes::p2m::<T, C>(ops, &trees.source, &mut self.multipoles, |cell, points| {
-            sources.fill(cell, ops.order, points)
-        });
+        passes::p2m::<T, C>(ops, &trees.source, &mut self.multipoles, |cell, leaf| sources.fill(cell, leaf));
         seconds[Pass::P2m as usize] += start.elapsed().as_secs_f64();
         let start = Instant::now();
         passes::m2m::<T, C>(ops, &trees.source, &mut self.multipoles);

@@ -27,7 +27,7 @@ mod trees;
 use super::cost;
 use super::lists::{CoreTest, Cost, SourceCell, Subset};
 use super::near;
-use super::passes::Points;
+use super::passes::LeafSources;
 use super::tree::{Cell, Tree};
 use crate::backend::verdict::Verdict;
 use crate::math::regularization::Part;
@@ -61,8 +61,8 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     /// The caller's order, where no tree sorted the sources yet: for the direct sum.
     fn keep_order(&mut self);
     fn bytes(&self) -> u64;
-    /// Point sources of a leaf for expansions of `order`, relative to its centre, in its unit.
-    fn fill(&self, cell: &Cell, order: usize, points: &mut Points<T, C>);
+    /// Sources of a leaf, relative to its centre, in its unit.
+    fn fill(&self, cell: &Cell, to: &mut LeafSources<T, C>);
     /// Largest component of a strength.
     fn largest_strength(&self) -> f64;
     /// What each cell amounts to in a truncation error, strengths divided by `unit`; `moment`: half the power of the mean.
