@@ -1,0 +1,130 @@
+//! What is left out is within the budget, against exact corrections at many places.
+
+use super::*;
+use crate::backend::cpu::tree::Root;
+use crate::math::biot_savart::{Induced, particle, segment};
+use crate::math::regularization::Part;
+use crate::options::Regularization;
+
+struct Random(u64);
+
+impl Random {
+    fn even(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+    /// In a ball.
+    fn place(&mut self, center: [f64; 3], radius: f64) -> [f64; 3] {
+        loop {
+            let v: [f64; 3] = std::array::from_fn(|_| 2.0 * self.even() - 1.0);
+            if dot(v, v) <= 1.0 {
+                return std::array::from_fn(|i| center[i] + radius * v[i]);
+            }
+        }
+    }
+}
+
+const SEGMENT: [Regularization; 4] =
+    [Regularization::Vatistas, Regularization::LambOseen, Regularization::Scully, Regularization::Offset];
+
+/// Elements of one tree: segments of a hundredfold spread of lengths and cores, and particles.
+fn elements(r: &mut Random, count: usize) -> Vec<CoreElement> {
+    let one = |k: usize| {
+        let is_segment = !k.is_multiple_of(3);
+        let length = 0.1 * 100f64.powf(-r.even());
+        let half = if is_segment { r.place([0.0; 3], length) } else { [0.0; 3] };
+        let core = if k.is_multiple_of(11) { 0.0 } else { 0.3 * 300f64.powf(-r.even()) };
+        CoreElement { middle: r.place([0.0; 3], 1.0), half, strength: 0.1 + r.even(), core, is_segment }
+    };
+    (0..count).map(one).collect()
+}
+
+/// The exact correction at a place: field and gradient.
+fn correction(e: &CoreElement, kinds: [Regularization; 2], x: [f64; 3]) -> [f64; 2] {
+    let part = Part::Correction;
+    let found: Induced = if e.is_segment {
+        let [p1, p2] = [-1.0, 1.0].map(|s| std::array::from_fn(|i| e.middle[i] + s * e.half[i]));
+        segment(kinds[0], part, x, p1, p2, e.strength / (2.0 * dot(e.half, e.half).sqrt()), e.core)
+    } else {
+        particle(kinds[1], part, x, e.middle, [e.strength, 0.0, 0.0], e.core)
+    };
+    [dot(found.velocity, found.velocity).sqrt(), found.gradient.iter().map(|r| dot(*r, *r)).sum::<f64>().sqrt()]
+}
+
+#[test]
+fn what_is_left_out_is_within_the_budget() {
+    let (mut left_out, mut kept, mut needless) = (0, 0, 0);
+    for (seed, kind) in SEGMENT.into_iter().enumerate() {
+        let mut r = Random(17 + seed as u64);
+        let all = elements(&mut r, 240);
+        let points: Vec<[f64; 3]> = all.iter().map(|e| e.middle).collect();
+        let half: Vec<[f64; 3]> = all.iter().map(|e| e.half).collect();
+        let root = Root { corner: [-1.2; 3], edge: 2.4 };
+        let tree = Tree::build(&points, &half, root, 40, None);
+        let sorted: Vec<CoreElement> = tree.permutation.iter().map(|&k| all[k as usize]).collect();
+        let kinds = [kind, Regularization::Winckelmans];
+        let bounds = CoreBounds::new(kinds[0], kinds[1]);
+        let cells = CellCores::of(&tree, &sorted, &bounds);
+        let (budget, together) = ([1e-3, 2e-2], [f64::INFINITY; 2]);
+        let reach = CoreReach::new(&bounds, &cells, &sorted, budget, together);
+        for _ in 0..40 {
+            let radius = 0.3 * 30f64.powf(-r.even());
+            let target = Cell { center: r.place([0.0; 3], 2.0), radius, ..tree.cells[0] };
+            for (k, leaf) in tree.cells.iter().enumerate().filter(|(_, c)| c.is_leaf()) {
+                let mut out = vec![];
+                reach.elements(leaf.begin..leaf.end, &target, &mut out);
+                let listed = |k: u32| out.iter().any(|r| r.contains(&k));
+                let matters = reach.matters(k as u32, leaf, &target);
+                for k in leaf.begin..leaf.end {
+                    let places = (0..40).map(|_| r.place(target.center, radius));
+                    let most = places.map(|x| correction(&sorted[k as usize], kinds, x));
+                    let most = most.fold([0.0f64; 2], |a, b| [a[0].max(b[0]), a[1].max(b[1])]);
+                    let small = most[0] <= budget[0] * (1.0 + 1e-5) && most[1] <= budget[1] * (1.0 + 1e-5);
+                    assert!(small || listed(k), "{kind:?}, element {k}: {most:?} left out");
+                    assert!(small || matters, "{kind:?}, element {k}: {most:?} in a cell that does not matter");
+                    left_out += (!listed(k)) as u64;
+                    kept += listed(k) as u64;
+                    needless += (listed(k) && most[0] < 0.1 * budget[0] && most[1] < 0.1 * budget[1]) as u64;
+                }
+            }
+        }
+    }
+    // The test sees both, and the bounds are not empty of meaning.
+    assert!(left_out > 2_000 && kept > 2_000, "{left_out} left out, {kept} kept");
+    assert!(4 * needless < kept, "{needless} of {kept} take less than a tenth of the budget");
+}
+
+/// Many that may be left out one by one, and not together.
+#[test]
+fn what_is_left_out_of_a_cell_is_within_the_budget_together() {
+    let mut r = Random(5);
+    let all: Vec<CoreElement> = (0..60)
+        .map(|_| CoreElement {
+            middle: r.place([0.0; 3], 0.1),
+            half: [0.0; 3],
+            strength: 1.0,
+            core: 0.05,
+            is_segment: false,
+        })
+        .collect();
+    let points: Vec<[f64; 3]> = all.iter().map(|e| e.middle).collect();
+    let tree = Tree::build(&points, &[], Root { corner: [-0.2; 3], edge: 0.4 }, 100, None);
+    let sorted: Vec<CoreElement> = tree.permutation.iter().map(|&k| all[k as usize]).collect();
+    let kinds = [Regularization::None, Regularization::Winckelmans];
+    let bounds = CoreBounds::new(kinds[0], kinds[1]);
+    let cells = CellCores::of(&tree, &sorted, &bounds);
+    let x = [0.0, 1.0, 0.0];
+    let target = Cell { center: x, radius: 1e-9, ..tree.cells[0] };
+    let each = sorted.iter().map(|e| correction(e, kinds, x)[0]).fold(0.0, f64::max);
+    let count = |together: f64| {
+        let mut out = vec![];
+        CoreReach::new(&bounds, &cells, &sorted, [3.0 * each, f64::INFINITY], [together, f64::INFINITY]).elements(
+            0..60,
+            &target,
+            &mut out,
+        );
+        out.iter().map(|r| r.len()).sum::<usize>()
+    };
+    assert_eq!(count(f64::INFINITY), 0);
+    assert_eq!(count(each), 60);
+}
