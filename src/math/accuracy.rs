@@ -64,7 +64,40 @@ impl ErrorTable {
     pub fn order(&self, g: Geometry, error: f32) -> usize {
         2 + self.0[g.0][2..].partition_point(|&e| e > error)
     }
+
+    /// Smallest order p from 2 on with at most the error `of_ten` (p/10)^1.5; `MAX_ORDER + 1` if there is none.
+    ///
+    /// A sum of squares of errors costs least where every pair gains as much for one order more: de²/dp ~ dp³/dp. With errors
+    /// like exp(-cp) and p like 1/c they then grow as p^1.5: close pairs may have larger ones than far pairs.
+    #[inline]
+    pub fn balanced_order(&self, g: Geometry, of_ten: f32) -> usize {
+        let errors = &self.0[g.0];
+        let (mut low, mut high) = (2, MAX_ORDER + 1);
+        while low < high {
+            let p = (low + high) / 2;
+            if errors[p] > of_ten * BALANCE[p] { low = p + 1 } else { high = p }
+        }
+        low
+    }
 }
+
+/// (p/10)^1.5
+const BALANCE: [f32; MAX_ORDER + 1] = {
+    let mut of = [0.0; MAX_ORDER + 1];
+    let mut p = 1;
+    while p <= MAX_ORDER {
+        let x = p as f64 / 10.0;
+        // Newton's iteration for the square root, which constants do not have.
+        let (mut root, mut k) = (1.0, 0);
+        while k < 20 {
+            root = 0.5 * (root + x / root);
+            k += 1;
+        }
+        of[p] = (x * root) as f32;
+        p += 1;
+    }
+    of
+};
 
 /// Weight of degrees n and l as a logarithm, without the powers of α and β.
 fn ln_weight(ln_factorial: &[f64], n: usize, l: usize, derivative: usize) -> f64 {

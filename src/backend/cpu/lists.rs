@@ -26,27 +26,27 @@ pub struct Cost {
 /// Absolute errors, in units of the strengths, that one interaction may add at a target.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Budget {
-    /// Of a pair of cells, root mean square: in the field, and in its gradient (infinite where that is not asked).
+    /// Of a pair of cells of order 10, root mean square (see `ErrorTable::balanced_order`): in the field, and in its gradient (infinite where that is not asked).
     pub pair: [f64; 2],
     /// Of a core that is left out, at most: the same two.
     pub core: [f64; 2],
-    /// Of the strongest element of a pair of cells at the worst target: the same two.
-    pub peak: [f64; 2],
+    /// Of the whole field, root mean square over all targets: the same two.
+    pub field: [f64; 2],
 }
 
-/// What the cores of a cell may leave together, in units of the peak.
-const CORES_OF_CELL: f64 = 0.3;
+/// What the cores of a cell may leave together at a target, in units of what the whole field may have.
+const CORES_OF_CELL: f64 = 0.6;
 
 impl Budget {
     /// Of all cores of a cell that are left out, at most: they may act together, and so may those of many cells.
     pub fn cores_of_cell(&self) -> [f64; 2] {
-        self.peak.map(|v| CORES_OF_CELL * v)
+        self.field.map(|v| CORES_OF_CELL * v)
     }
 
     pub fn scaled(&self, pair: f64, core: f64) -> Self {
-        // What is loosened for all stays bound at single targets.
-        let peak = self.peak.map(|v| v * pair.min(1.0));
-        Self { pair: self.pair.map(|v| v * pair), core: self.core.map(|v| v * core), peak }
+        // What is loosened in the mean stays bounded at single targets.
+        let field = self.field.map(|v| v * pair.min(1.0));
+        Self { pair: self.pair.map(|v| v * pair), core: self.core.map(|v| v * core), field }
     }
 }
 
@@ -61,6 +61,9 @@ pub struct SourceCell {
     pub peak: f64,
     /// What all elements are from far away, seen as one: the norm of their sum, or of independent ones.
     pub sum: f64,
+    /// Number of elements like the strongest that the cell amounts to, at least 1: the mean square over the pair counts their
+    /// errors. 1 where they are of one direction, since their errors may add up.
+    pub alike: f64,
 }
 
 /// Which pairs of cells may be expanded, and to which order.
@@ -78,15 +81,16 @@ pub struct Admission<'a> {
     rounding: f32,
     /// Every pair has this order; 0: as the budget says.
     fixed: usize,
-    /// The peak of a whole cell's sources at one target counts so much of that of a single element: see `WHOLE_CELL_PEAK`.
-    whole_cell: f64,
+    /// Number of targets.
+    targets: f64,
 }
 
-/// The budget of peaks is for single elements: errors at a cell's few targets beside one of them. At one target of a wide cell
-/// the sources of a compact one act together. That may be so many times the budget, and more where targets are many: an
-/// error of 0.1 sqrt(targets) tolerances at one of them is a hundredth of the mean square.
-const WHOLE_CELL_PEAK: f64 = 5.0;
-const PEAK_OF_MANY: f64 = 0.05;
+/// Error of the strongest element of a source cell at the worst target of a target cell, in units of what the whole field
+/// may have, times the square root of the share of all targets that the cell holds: if all of them had it, the pair would
+/// add the square of this to the mean square.
+const PEAK_OF_ELEMENT: f64 = 0.2;
+/// The same of all sources of a cell together at a single target, times the square root of the number of targets.
+const PEAK_OF_CELL: f64 = 0.1;
 /// Ratio of radius to distance up to which a source cell counts as compact.
 const COMPACT: f64 = 0.25;
 
@@ -104,7 +108,6 @@ impl<'a> Admission<'a> {
     ) -> Self {
         let first = if components == 3 { 1 } else { 0 };
         let tables = [first, first + 1].map(ErrorTable::of_derivative);
-        let whole_cell = 1.0 / WHOLE_CELL_PEAK.max(PEAK_OF_MANY * (targets as f64).sqrt());
         Self {
             tables,
             power: first as i32 + 1,
@@ -114,7 +117,7 @@ impl<'a> Admission<'a> {
             highest,
             rounding: rounding as f32,
             fixed,
-            whole_cell,
+            targets: targets as f64,
         }
     }
 
@@ -147,8 +150,8 @@ impl<'a> Admission<'a> {
         if allowed[0].min(allowed[1]) < self.rounding {
             return MAX_ORDER + 1;
         }
-        let p = self.tables[0].order(g, allowed[0]);
-        if allowed[1].is_finite() { p.max(self.tables[1].order(g, allowed[1])) } else { p }
+        let p = self.tables[0].balanced_order(g, allowed[0]);
+        if allowed[1].is_finite() { p.max(self.tables[1].balanced_order(g, allowed[1])) } else { p }
     }
 
     /// Strength of the largest cell above `s` that is compact at distance `d`: a wide target cell cuts the fields of all
@@ -168,14 +171,19 @@ impl<'a> Admission<'a> {
     /// The first order from `p` on that keeps the strongest element's error at the worst target within the budget.
     #[inline]
     fn within_peak(&self, s: u32, c: &Cell, t: &Cell, d: f64, mut p: usize, highest: usize) -> usize {
-        let peak = self.sources[s as usize].peak;
-        let sum = self.compact_sum(s, d);
-        let strengths = [peak, peak.max(sum * self.whole_cell)];
+        let SourceCell { peak, alike, .. } = self.sources[s as usize];
+        let share = (self.targets / t.len() as f64).sqrt();
+        let allowed = PEAK_OF_ELEMENT * share;
+        // The sum is compared with a bound of its own.
+        let of_cell = self.compact_sum(s, d) * allowed / allowed.max(PEAK_OF_CELL * self.targets.sqrt());
+        let peak = peak / alike.sqrt();
+        let strengths = [peak, peak.max(of_cell)];
+        let allowed = self.budget.field.map(|v| v * allowed);
         let worst = WorstCase::new(c.radius, t.radius, d);
         let mut powers = [power(worst.x, p), power(worst.y, p - 1)];
         while p <= highest {
             let e = worst.errors(p, powers, self.power, strengths);
-            if e[0] <= self.budget.peak[0] && e[1] <= self.budget.peak[1] {
+            if e[0] <= allowed[0] && e[1] <= allowed[1] {
                 break;
             }
             p += 1;

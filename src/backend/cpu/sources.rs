@@ -9,9 +9,8 @@ use super::cost::{self, Law};
 use super::fmm::{SourceSet, rows};
 use super::lists::{CoreTest, SourceCell, power as integer_power};
 use super::near;
-use super::passes::Points;
+use super::passes::LeafSources;
 use super::tree::{Cell, Tree};
-use crate::math::harmonics::gauss_legendre;
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::options::Regularization;
@@ -210,13 +209,13 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
             self.elements = memory::par_collect(
                 self.permutation.par_iter().with_min_len(1024).map(|&k| self.core_element(k, unit)),
             );
-            self.cell_cores = CellCores::of(tree, &self.elements);
+            self.cell_cores = CellCores::of(tree, &self.elements, &self.bounds);
         }
     }
 
     fn survey_cells(&mut self, tree: &Tree) {
         if !self.elements.is_empty() {
-            self.cell_cores = CellCores::of(tree, &self.elements);
+            self.cell_cores = CellCores::of(tree, &self.elements, &self.bounds);
         }
     }
 
@@ -252,24 +251,17 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
             + self.near_particles.list.bytes()
     }
 
-    fn fill(&self, cell: &Cell, order: usize, points: &mut Points<T, 3>) {
+    fn fill(&self, cell: &Cell, to: &mut LeafSources<T, 3>) {
         let unit = 1.0 / cell.scale;
         let local = |x: [f64; 3]| std::array::from_fn(|i| T::of((x[i] - cell.center[i]) * unit));
-        let n = self.segments.len();
-        // Exact for every degree below the order.
-        let rule = if n > 0 { gauss_legendre(order.div_ceil(2)) } else { (vec![], vec![]) };
         for &k in self.members(cell) {
-            let Some(s) = self.segments.get(k as usize) else {
-                let p = &self.particles[k as usize - n];
-                points.push(local(p.x), p.strength.map(T::of));
-                continue;
-            };
-            let (m, h) = (self.places[k as usize], self.half[k as usize]);
-            for (t, w) in rule.0.iter().zip(&rule.1) {
-                points.push(
-                    local(std::array::from_fn(|i| m[i] + t * h[i])),
-                    std::array::from_fn(|i| T::of(s.circulation * w * h[i])),
-                );
+            let strength = self.strength_of(k).map(T::of);
+            let place = local(self.places[k as usize]);
+            match self.half.get(k as usize) {
+                Some(half) if (k as usize) < self.segments.len() => {
+                    to.push_line(place, half.map(|h| T::of(h * unit)), strength);
+                }
+                _ => to.push_point(place, strength),
             }
         }
     }
@@ -402,7 +394,9 @@ fn effective_sources(
     memory::collect(cells.iter().map(|(s, spread)| {
         let sum = s[..3].iter().map(|v| v * v).sum::<f64>();
         let sum = sum.max(s[3]).sqrt();
-        SourceCell { strength: sum.max(COHERENT_SHARE * s[4]), spread: *spread, peak: s[5], sum }
+        let strength = sum.max(COHERENT_SHARE * s[4]);
+        let alike = if s[5] > 0.0 { (s[3] / (s[5] * strength)).powi(2).max(1.0) } else { 1.0 };
+        SourceCell { strength, spread: *spread, peak: s[5], sum, alike }
     }))
 }
 
@@ -469,10 +463,10 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
         (self.places.capacity() * 24 + self.charge.capacity() * 8 + self.permutation.capacity() * 4) as u64
             + self.near.list.bytes()
     }
-    fn fill(&self, cell: &Cell, _order: usize, points: &mut Points<T, 1>) {
+    fn fill(&self, cell: &Cell, to: &mut LeafSources<T, 1>) {
         for &k in &self.permutation[cell.begin as usize..cell.end as usize] {
             let x = self.places[k as usize];
-            points.push(
+            to.push_point(
                 std::array::from_fn(|i| T::of((x[i] - cell.center[i]) / cell.scale)),
                 [T::of(self.charge[k as usize])],
             );

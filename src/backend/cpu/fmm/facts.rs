@@ -19,8 +19,6 @@ use rayon::prelude::*;
 
 /// Interactions that a target's error is first taken to consist of.
 pub const INTERACTIONS: f64 = 60.0;
-/// No element's truncation error in one pair of cells exceeds so many times what is allowed in the mean.
-const PEAK: f64 = 2.0;
 /// Share of the tolerance that cores left out may use.
 const CORE_SHARE: f64 = 0.4;
 /// The largest correction that may be left out, of what is allowed in all.
@@ -74,7 +72,7 @@ impl Facts {
         let allowed = [allowed(0), allowed(1)];
         log::debug!("sample of {} targets summed", sample.targets.len());
         let core = core_budget(sources, trees, &sample, unit, allowed);
-        let budget = Budget { pair: allowed.map(|a| a / INTERACTIONS.sqrt()), core, peak: allowed.map(|a| a * PEAK) };
+        let budget = Budget { pair: allowed.map(|a| a / INTERACTIONS.sqrt()), core, field: allowed };
         Self { unit, source_cells, sample, norms, whole_norms, budget, targets: trees.points.len(), judge: None }
     }
 
