@@ -3,7 +3,7 @@
 use crate::support::accuracy::{Field, fill};
 use crate::support::api::{Plan, Session};
 use crate::support::cases::{Case, Vec3};
-use wakefmm::math::biot_savart::{charge, particle, segment};
+use wakefmm::math::biot_savart::{charge, cross, norm, particle, segment, sub};
 use wakefmm::math::regularization::Part;
 use wakefmm::options::*;
 
@@ -42,16 +42,32 @@ fn regularization(code: i32) -> Regularization {
     Regularization::from_code(code).expect("a regularization")
 }
 
-/// Field and gradient at one place, one pair after the other.
-pub fn at(p: &Problem, case: &Case, x: Vec3) -> Vec<f64> {
+fn distance(a: Vec3, b: Vec3) -> f64 {
+    norm(sub(a, b))
+}
+
+/// Distance from the line through two points.
+fn distance_from_line(x: Vec3, p1: Vec3, p2: Vec3) -> f64 {
+    norm(cross(sub(p2, p1), sub(x, p1))) / distance(p2, p1)
+}
+
+/// Field and gradient at one place, one pair after the other. Sources that have the place within `near` of their line, or of
+/// themselves, count as if it were on them: not at all.
+pub fn at(p: &Problem, case: &Case, x: Vec3, near: f64) -> Vec<f64> {
     let mut sums = [Sum::default(); 12];
     let (segments, particles) = (regularization(p.segment_regularization), regularization(p.particle_regularization));
     for (k, e) in case.ends.chunks(2).enumerate() {
         let (p1, p2) = (case.points[e[0] as usize], case.points[e[1] as usize]);
+        if near > 0.0 && distance_from_line(x, p1, p2) <= near {
+            continue;
+        }
         let v = segment(segments, Part::Regularized, x, p1, p2, case.circulation[k], case.segment_core[k]);
         sums.iter_mut().zip(v.velocity.iter().chain(v.gradient.as_flattened())).for_each(|(s, v)| s.add(*v));
     }
     for (k, &position) in case.position.iter().enumerate() {
+        if near > 0.0 && distance(x, position) <= near {
+            continue;
+        }
         let v = particle(particles, Part::Regularized, x, position, case.strength[k], case.particle_core[k]);
         sums.iter_mut().zip(v.velocity.iter().chain(v.gradient.as_flattened())).for_each(|(s, v)| s.add(*v));
     }
@@ -67,7 +83,7 @@ pub fn at(p: &Problem, case: &Case, x: Vec3) -> Vec<f64> {
 pub fn plain(p: &Problem, case: &Case, targets: &[usize]) -> Field {
     let (mut field, main) = (Field { main: vec![], gradient: vec![] }, rows(case).0);
     for &k in targets {
-        let all = at(p, case, case.targets[k]);
+        let all = at(p, case, case.targets[k], 0.0);
         field.main.extend_from_slice(&all[..main]);
         field.gradient.extend_from_slice(&all[main..]);
     }

@@ -98,6 +98,14 @@ impl Tally {
                 self.all.iter().map(|(_, o)| o.direct).fold(0.0, f64::max),
             ),
         );
+        let left_out: usize = self.all.iter().map(|(_, o)| o.undetermined).sum();
+        say(
+            &mut t,
+            format!(
+                "{left_out} targets of {} problems left out: the last digit of their coordinates decides over their field",
+                count(&|o| o.undetermined > 0)
+            ),
+        );
         let (velocity, gradient) = (count(&|o| exceeds(o.velocity, 1.0)), count(&|o| exceeds(o.gradient, 1.0)));
         let unseen = count(&|o| o.over() && o.failure.is_none() && o.estimated <= 1.0);
         let failed = count(&|o| o.failure.is_some());
