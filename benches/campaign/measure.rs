@@ -188,8 +188,9 @@ pub fn judge(p: &Problem, case: &Case, got: &Field, want: &Field) -> Outcome {
     }
 }
 
-/// Largest move of a place by the arithmetic that was asked for: the last digit of its coordinates, or the last of the 46 bits
-/// of the domain that double arrays keep in single precision. Single arrays are taken to their last digit.
+/// How far apart the arithmetic that was asked for may move a target and a source: by the last digit of both coordinates, or the
+/// last of the 46 bits of the domain, up to four times as wide as its reach, that double arrays keep in single precision.
+/// Single arrays are taken to their last digit.
 fn resolution(p: &Problem, case: &Case) -> f64 {
     if p.single_arrays {
         return 0.0;
@@ -202,8 +203,8 @@ fn resolution(p: &Problem, case: &Case) -> f64 {
             reach = [reach[0].max(x[i].abs()), reach[1].max((x[i] - first[i]).abs())];
         }
     }
-    let digits = 2f64.powi(-52) * reach[0];
-    if p.single() { digits + 2f64.powi(-46) * reach[1] } else { digits }
+    let digits = 2f64.powi(-51) * reach[0];
+    if p.single() { digits + 2f64.powi(-44) * reach[1] } else { digits }
 }
 
 /// Whether the last digit of the arithmetic decides over the exact field at target `k`: moved by it, or put onto the lines and
