@@ -2,7 +2,7 @@
 # Every relative link of the manual and the README leads to a file. Statuses on the page of errors are those of the header.
 cd "$(dirname "$0")/.." || exit 1
 failed=0
-for page in README.md docs/*.md; do
+for page in README.md docs/*.md docs/dev/*.md; do
     for link in $(grep -o '](\([^)#]*\)' "$page" | sed 's/^](//' | grep -v '^[a-z]*://'); do
         [ -e "$(dirname "$page")/$link" ] || { echo "$page: $link leads nowhere"; failed=1; }
     done

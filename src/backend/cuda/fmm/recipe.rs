@@ -49,7 +49,7 @@ const MANY_TARGETS: usize = 4;
 const LEAVES_MANY_TARGETS: [usize; 2] = [30, 420];
 
 /// Sources and targets of a small problem, the root of their product, up to which two levels of cells are faster than three, in f64
-/// and in f32. From the passes measured one by one on one H200, 2026-11-21 (docs/results.md), µs: what three levels take more of
+/// and in f32. From the passes measured one by one on one H200, 2026-11-21 (docs/dev/tuning-log.md), µs: what three levels take more of
 /// M2M, M2L and L2L, 27 to 37, is what the near field of 64 leaves, 15 and 0.85 (f32: 0.49) for each million of pairs, takes
 /// longer than P2M and M2L beside it. Sweeps of whole problems the same evening agree: at 7,000 points two levels take 98 for 106
 /// (f32: 82 for 93), at 10,000 144 for 121 (111 for 101).
