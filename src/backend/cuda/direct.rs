@@ -6,8 +6,8 @@
 use super::context::{Context, Function};
 use super::gather::{DeviceInputs, Frame, RealsArg, too_many};
 use super::memory::{Buffer, Plain};
+use super::precision_probe::{PrecisionProbe, ProbeArg};
 use super::stream::{Stream, launch};
-use super::watch::{ProbeArg, Watch};
 use crate::backend::Field;
 use crate::backend::strain::Strain;
 use crate::error::Result;
@@ -119,7 +119,7 @@ pub struct DirectSum<T: CudaReal> {
     order: Buffer<u32>,
     partial: Buffer<T>,
     /// Of single precision.
-    watch: Option<Watch>,
+    probe: Option<PrecisionProbe>,
 }
 
 // SAFETY: plain numbers without padding.
@@ -178,7 +178,7 @@ impl<T: CudaReal> DirectSum<T> {
             counts: Buffer::new(context),
             order: Buffer::new(context),
             partial: Buffer::new(context),
-            watch: None,
+            probe: None,
         }
     }
 
@@ -210,7 +210,7 @@ impl<T: CudaReal> DirectSum<T> {
         let kinds = kinds(inputs, options, field);
         let sources: usize = kinds.iter().map(|kind| kind.n).sum();
         if sources as f64 * inputs.targets.n as f64 > LONG
-            && let Some(strain) = self.strain()?
+            && let Some(strain) = self.probed()?
         {
             return Ok(Some(strain));
         }
@@ -225,12 +225,12 @@ impl<T: CudaReal> DirectSum<T> {
         if kinds.is_empty() && !output.add {
             self.clear(inputs.targets.n, field, output, stream)?;
         }
-        self.strain()
+        self.probed()
     }
 
     /// What of this sum single precision does not hold; once the frame was queued.
-    fn strain(&self) -> Result<Option<Strain>> {
-        self.watch.as_ref().map_or(Ok(None), Watch::strain)
+    fn probed(&self) -> Result<Option<Strain>> {
+        self.probe.as_ref().map_or(Ok(None), PrecisionProbe::answer)
     }
 
     fn kernel(&self, unit: &'static str, name: &str) -> Result<Function> {
@@ -284,16 +284,16 @@ impl<T: CudaReal> DirectSum<T> {
         let frame = self.kernel("gather", "frame")?;
         let mut probe = ProbeArg::default();
         if !T::IS_F64 {
-            if self.watch.is_none() {
-                self.watch = Some(Watch::new(&self.context)?);
+            if self.probe.is_none() {
+                self.probe = Some(PrecisionProbe::new(&self.context)?);
             }
-            probe = self.watch.as_mut().map_or(probe, |watch| watch.ask(inputs, options, field));
+            probe = self.probe.as_mut().map_or(probe, |p| p.ask(inputs, options, field));
         }
         // SAFETY: arguments as in gather.cu; `rows` rows were written by the launches before.
         unsafe {
             launch!(stream, frame, [1, 1, 1], 32 * EXTENT as u32, 0; begin, rows as i32, source_rows as i32, T::CENTER, T::BOX, out, probe)?
         };
-        self.watch.as_ref().map_or(Ok(()), |watch| watch.asked(stream))
+        self.probe.as_ref().map_or(Ok(()), |p| p.asked(stream))
     }
 
     /// Targets in the frame, ordered along a coarse Z curve where kernels choose by distance.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Changes of places for which single precision is not tried again after its FMM missed the tolerance: a trial costs an FMM.
 /// (A direct sum that does not serve is seen before a long one begins.)
-const PATIENCE: u32 = 8;
+const RETRY_SINGLE_AFTER: u32 = 8;
 
 /// Both methods in one precision.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl<T: CudaReal> Methods<T> {
         self.by_fmm = matches!(outcome, Outcome::Done);
         match outcome {
             Outcome::Done => Ok(None),
-            Outcome::Strained => Ok(Some(Strain::Tolerance)),
+            Outcome::NotInSingle => Ok(Some(Strain::Tolerance)),
             Outcome::Direct => self.direct.evaluate(task),
         }
     }
@@ -71,7 +71,7 @@ impl<T: CudaReal> Methods<T> {
 struct Found {
     places: [u64; 2],
     strain: Option<Strain>,
-    patience: u32,
+    changes_left: u32,
 }
 
 impl Found {
@@ -79,8 +79,8 @@ impl Found {
     fn before(&mut self, places: [u64; 2]) -> Option<Strain> {
         if self.places != places {
             self.places = places;
-            match self.patience.checked_sub(1) {
-                Some(left) => self.patience = left,
+            match self.changes_left.checked_sub(1) {
+                Some(left) => self.changes_left = left,
                 None => self.strain = None,
             }
         }
@@ -88,7 +88,8 @@ impl Found {
     }
 
     fn keep(&mut self, strain: Option<Strain>) {
-        (self.strain, self.patience) = (strain, if strain == Some(Strain::Tolerance) { PATIENCE } else { 0 });
+        (self.strain, self.changes_left) =
+            (strain, if strain == Some(Strain::Tolerance) { RETRY_SINGLE_AFTER } else { 0 });
     }
 }
 
@@ -182,7 +183,7 @@ mod tests {
         let mut found = Found::default();
         found.keep(Some(Strain::Tolerance));
         let tried: Vec<_> = (0..20).map(|k| found.before([k + 1, 1]).is_none()).collect();
-        assert_eq!(tried.iter().position(|tried| *tried), Some(PATIENCE as usize));
+        assert_eq!(tried.iter().position(|tried| *tried), Some(RETRY_SINGLE_AFTER as usize));
         found.keep(None);
         assert_eq!(found.before([99, 1]), None);
     }

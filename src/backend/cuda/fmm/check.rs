@@ -26,7 +26,7 @@ const SOURCES: usize = 32;
 /// Most blocks of the verdict, and the sums of a warp's turn that each is worth.
 const JUDGES: usize = 64;
 const WORTH: usize = 4096;
-/// Targets of the largest fields that are looked at where the first sample leaves a doubt: `kCertain`.
+/// Targets of the largest fields that are looked at where the first sample is inconclusive: `kCertain`.
 const CERTAIN: usize = 64;
 /// So many times as many targets are sampled then.
 const AGAIN: usize = 4;
@@ -121,7 +121,7 @@ pub fn samples(sources: usize, targets: usize) -> usize {
     targets.min(1 << most.ilog2())
 }
 
-/// Targets that are sampled where those leave a doubt, beside those of the largest fields.
+/// Targets that are sampled where those are inconclusive, beside those of the largest fields.
 pub fn samples_again(sources: usize, targets: usize) -> usize {
     targets.min(AGAIN * samples(sources, targets))
 }
@@ -131,7 +131,7 @@ pub fn samples_again(sources: usize, targets: usize) -> usize {
 pub struct Look {
     /// Times that the field was computed before.
     pub round: u32,
-    /// The first look left a doubt.
+    /// The first look was inconclusive.
     pub again: bool,
 }
 

@@ -126,14 +126,14 @@ impl<T: CudaReal> FmmSum<T> {
         f.box_side = T::BOX;
         f.max_level = shape.max_level;
         f.sort_passes = shape.sort_passes();
-        (f.order, f.stride) = (recipe.staircase.order as u32, recipe.stride() as u32);
+        (f.order, f.stride) = (recipe.truncation.order as u32, recipe.stride() as u32);
         f.components = recipe.components() as u32;
         (f.kind, f.regularization) = (recipe.kind as u32, recipe.regularization as u32);
         f.inputs_are_f64 = strengths | cores << 1 | points << 2;
         f.out_is_f64 = u32::from(output.main.is_f64 != 0);
         f.accumulate = u32::from(output.add);
         f.fields = recipe.fields() as u32;
-        f.gauss_points = recipe.staircase.order.div_ceil(2) as u32;
+        f.gauss_points = recipe.truncation.order.div_ceil(2) as u32;
         let m2l = recipe.m2l(shared, self.kernels.small.is_hopper());
         (f.m2l_cells, f.m2l_stages) = (m2l.cells as u32, m2l.stages as u32);
         if let Some(smooth) = recipe.smooth {

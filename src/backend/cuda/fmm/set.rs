@@ -47,7 +47,7 @@ pub enum Outcome {
     /// The direct sum is to be taken, and nothing was added to the output.
     Direct,
     /// Single precision misses the tolerance; nothing was added either.
-    Strained,
+    NotInSingle,
 }
 
 /// What is to be summed.
@@ -196,7 +196,7 @@ impl<T: CudaReal> FmmSet<T> {
         for (kind, n) in &problem.kinds {
             let recipe = self.recipe(*kind, problem, most);
             let may_decline = problem.options.method == Method::Auto;
-            if !recipe.staircase.reached || may_decline && !pays(&recipe, *n, problem.inputs.targets.n) {
+            if !recipe.truncation.reached || may_decline && !pays(&recipe, *n, problem.inputs.targets.n) {
                 return None;
             }
             wanted.push(recipe);
@@ -238,14 +238,14 @@ impl<T: CudaReal> FmmSet<T> {
         }
     }
 
-    /// The error of the field that was just made; looks again where the first sample leaves a doubt.
+    /// The error of the field that was just made; looks again where the first sample is inconclusive.
     fn judge(&mut self, problem: &Problem<'_>, check: &Check, most: f64) -> Result<f64> {
         let (Some(last), of) = (self.last.last().copied(), self.last.len()) else { return Ok(0.0) };
         let (numbers, round) = (problem.numbers(), self.tightened);
         let all = numbers[1];
         let verdict = Verdict::new(&self.sums[last].account.found, check::samples(numbers[0], all), all, most);
         self.error = verdict.error;
-        if verdict.doubtful {
+        if verdict.inconclusive {
             let left = self.sums[last].last();
             for slot in 0..of {
                 let asked = Asked { check, place: Place { slot, of }, numbers, round };
@@ -267,7 +267,7 @@ impl<T: CudaReal> FmmSet<T> {
             return Outcome::Direct;
         }
         log::info!("the FMM in single precision misses its tolerance of {tolerance:.1e} by {error:.1e}");
-        Outcome::Strained
+        Outcome::NotInSingle
     }
 
     /// Other recipes, after an error of so many tolerances' inverse; none where there are no better ones, or where more
@@ -384,7 +384,7 @@ fn pays(recipe: &Recipe, sources: usize, targets: usize) -> bool {
     let (n, m) = (sources as f64, targets as f64);
     let speed = if recipe.is_f64 { 1.0 } else { SINGLE };
     let rate = speed * PAIRS[recipe.kind as usize] * if recipe.gradient { 0.55 } else { 1.0 };
-    let far = FRAGMENT * recipe.staircase.products as f64 * m * recipe.components() as f64 / 3.0 / speed;
+    let far = FRAGMENT * recipe.truncation.products as f64 * m * recipe.components() as f64 / 3.0 / speed;
     EMPTY_DIRECT + n * m / rate > EMPTY[usize::from(recipe.has_cores())] + POINT * (n + m) + far
 }
 

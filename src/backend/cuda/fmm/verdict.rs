@@ -43,7 +43,7 @@ pub struct Verdict {
     /// Relative error with two standard errors in it; infinite or NaN where numbers are missing.
     pub error: f64,
     /// Another look, with more targets and those of the largest fields among them, may find less.
-    pub doubtful: bool,
+    pub inconclusive: bool,
 }
 
 impl Verdict {
@@ -55,8 +55,8 @@ impl Verdict {
         let lost = if found.lost > 0.0 { f64::INFINITY } else { 0.0 };
         let error = largest(scaled(|part| part.error), lost);
         let hopeful = within(scaled(|part| part.least), tolerance) && lost == 0.0;
-        let doubtful = !again && hopeful && (!within(error, tolerance) || found.bad > 0.0);
-        Self { error, doubtful }
+        let inconclusive = !again && hopeful && (!within(error, tolerance) || found.bad > 0.0);
+        Self { error, inconclusive }
     }
 }
 
@@ -133,32 +133,32 @@ mod tests {
     #[test]
     fn an_even_error_is_what_it_is() {
         let verdict = Verdict::new(&found(256, |_| 1e-4), 256, 1000, 1.001e-4);
-        assert!((verdict.error / 1e-4 - 1.0).abs() < 1e-6 && !verdict.doubtful, "{verdict:?}");
-        assert!(!Verdict::new(&found(256, |_| 1e-4), 256, 1000, 0.9e-4).doubtful);
+        assert!((verdict.error / 1e-4 - 1.0).abs() < 1e-6 && !verdict.inconclusive, "{verdict:?}");
+        assert!(!Verdict::new(&found(256, |_| 1e-4), 256, 1000, 0.9e-4).inconclusive);
     }
 
     #[test]
     fn what_one_target_has_is_doubtful() {
         for wrong in [1e-3, 1e-1] {
             let lonely = found(256, |k| if k == 3 { wrong } else { 1e-6 });
-            assert!(Verdict::new(&lonely, 256, 1000, 1e-4).doubtful, "{wrong}");
+            assert!(Verdict::new(&lonely, 256, 1000, 1e-4).inconclusive, "{wrong}");
         }
         let lonely = found(256, |k| if k == 3 { 1e-3 } else { 1e-6 });
         let verdict = Verdict::new(&lonely, 256, 1000, 1e-4);
-        assert!(verdict.error > 1e-4 && verdict.doubtful, "{verdict:?}");
-        // All targets were looked at: no doubt is left.
+        assert!(verdict.error > 1e-4 && verdict.inconclusive, "{verdict:?}");
+        // All targets were looked at: the result is conclusive.
         let all = Verdict::new(&Found { written: [256.0, 0.0], targets: 256.0, ..lonely }, 256, 256, 1e-4);
-        assert!((all.error - 1e-3 / 16.0).abs() < 1e-7 && !all.doubtful, "{all:?}");
+        assert!((all.error - 1e-3 / 16.0).abs() < 1e-7 && !all.inconclusive, "{all:?}");
     }
 
     #[test]
     fn a_size_that_the_sample_does_not_have_is_looked_at_again() {
         let large = Found { written: [1e9, 0.0], ..found(256, |_| 1e-3) };
-        assert!(Verdict::new(&large, 256, 1000, 1e-4).doubtful);
+        assert!(Verdict::new(&large, 256, 1000, 1e-4).inconclusive);
         // Found right at the targets of the largest fields.
         let right = Found { n_certain: 64.0, certain: [1e-3, 0.0], ..large };
         let verdict = Verdict::new(&right, 320, 1000, 1e-4);
-        assert!(verdict.error < 2e-6 && !verdict.doubtful, "{verdict:?}");
+        assert!(verdict.error < 2e-6 && !verdict.inconclusive, "{verdict:?}");
         let wrong = Found { n_certain: 64.0, certain: [1e9, 0.0], ..large };
         assert!(Verdict::new(&wrong, 320, 1000, 1e-4).error >= 1.0);
     }
@@ -172,10 +172,10 @@ mod tests {
             Found { written: [f64::NAN, 0.0], exact: [f64::NAN, 0.0], ..found(256, |_| 1e-9) },
         ] {
             let verdict = Verdict::new(&bad, 256, 1000, 1e-4);
-            assert!(!within(verdict.error, 1e-4) && !verdict.doubtful, "{verdict:?}");
+            assert!(!within(verdict.error, 1e-4) && !verdict.inconclusive, "{verdict:?}");
         }
         let somewhere = Found { bad: 1.0, ..found(256, |_| 1e-9) };
-        assert!(Verdict::new(&somewhere, 256, 1000, 1e-4).doubtful);
+        assert!(Verdict::new(&somewhere, 256, 1000, 1e-4).inconclusive);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Does single precision serve a direct sum? Some sources and targets are looked at while the frame is made, and the widest core.
+//! Whether single precision is enough for a direct sum: a kernel compares distances of some sources and targets, and the widest core, with
+//! the extent of all points while the frame is made.
 //!
 //! Enters: inputs in device memory. Leaves: the argument of kernel `frame`, and what it found.
 
@@ -37,27 +38,27 @@ pub struct ProbeArg {
     n_targets: i64,
     most: f64,
     least: f64,
-    strain: u64,
+    found: u64,
 }
 
-const _: () = assert!(size_of::<ProbeArg>() == 120 && std::mem::offset_of!(ProbeArg, strain) == 112);
+const _: () = assert!(size_of::<ProbeArg>() == 120 && std::mem::offset_of!(ProbeArg, found) == 112);
 
 /// What the device says of one sum after another.
 #[derive(Debug)]
-pub struct Watch {
-    strain: Locked<u32>,
+pub struct PrecisionProbe {
+    found: Locked<u32>,
     /// The frame is made: long before the sums are.
     framed: Event,
 }
 
-impl Watch {
+impl PrecisionProbe {
     pub fn new(context: &Arc<Context>) -> Result<Self> {
-        Ok(Self { strain: Locked::new(context, 1)?, framed: Event::new(context)? })
+        Ok(Self { found: Locked::new(context, 1)?, framed: Event::new(context)? })
     }
 
     /// The question for this field; the sum before is over.
     pub fn ask(&mut self, inputs: &DeviceInputs, options: &PlanOptions, field: Field) -> ProbeArg {
-        self.strain.slice_mut()[0] = 0;
+        self.found.slice_mut()[0] = 0;
         let (s, t) = (&inputs.segments, &inputs.targets);
         let (n_segments, position, n_points) = match field {
             Field::Velocity { .. } => (s.n, inputs.particles.position, inputs.particles.n),
@@ -76,7 +77,7 @@ impl Watch {
             n_targets: t.n as i64,
             most: (recipe::tolerance(options, false) / ROUNDING / nearer).powi(2),
             least: (if n_segments > 0 { LEAST_SEGMENT } else { LEAST } * nearer).powi(2),
-            strain: self.strain.as_ref().as_ptr() as u64,
+            found: self.found.as_ref().as_ptr() as u64,
         }
     }
 
@@ -86,9 +87,9 @@ impl Watch {
     }
 
     /// The answer, which is waited for.
-    pub fn strain(&self) -> Result<Option<Strain>> {
+    pub fn answer(&self) -> Result<Option<Strain>> {
         self.framed.synchronize()?;
-        Ok(match self.strain.as_ref()[0] {
+        Ok(match self.found.as_ref()[0] {
             0 => None,
             2 => Some(Strain::Core),
             _ => Some(Strain::Distance),
