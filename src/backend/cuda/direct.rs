@@ -1,7 +1,7 @@
 //! The direct sum on the device.
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. The frame that scales lengths stays
-//! on the device; of single precision the host reads, before the sums are done, whether it serves.
+//! on the device. In single precision the host reads, before the sums end, whether the precision is enough.
 
 use super::context::{Context, Function};
 use super::gather::{DeviceInputs, Frame, RealsArg, too_many};
@@ -25,16 +25,16 @@ const EXTENT: usize = 7;
 const CELLS: usize = 32768;
 /// Fewer targets are not worth ordering.
 const ORDERED_FROM: usize = 4096;
-/// Pairs that take longer than to wait until it is known whether single precision serves.
+/// Number of pairs above which waiting for the precision probe costs less than a sum that is not used.
 const LONG: f64 = 1e9;
 
 /// A computing precision of the device.
 pub trait CudaReal: Plain + Default + PartialEq + std::fmt::Debug {
     const UNIT: &'static str;
     const SUFFIX: &'static str;
-    /// Width of the scaled box, `Real::box` of kernels/common.cuh.
+    /// Width of the scaled domain, `Real::box` of kernels/common.cuh.
     const BOX: f64;
-    /// Whether subtracting the middle of the box loses nothing that the precision could keep.
+    /// Whether coordinates are taken relative to the middle of the domain.
     const CENTER: i32;
     const IS_F64: bool;
 }
@@ -192,7 +192,7 @@ impl<T: CudaReal> DirectSum<T> {
             + self.partial.bytes()
     }
 
-    /// Starts the whole sum, or finds what of it this precision does not hold: then nothing is written or added.
+    /// Starts the whole sum. A result means that this precision is not enough, and why; nothing is written or added then.
     pub fn evaluate(&mut self, task: Task<'_>) -> Result<Option<Strain>> {
         let Task { inputs, options, field, mut output, stream, .. } = task;
         let most = i32::MAX as usize / 4;
@@ -228,7 +228,7 @@ impl<T: CudaReal> DirectSum<T> {
         self.probed()
     }
 
-    /// What of this sum single precision does not hold; once the frame was queued.
+    /// The probe's answer for this sum; once the frame was queued.
     fn probed(&self) -> Result<Option<Strain>> {
         self.probe.as_ref().map_or(Ok(None), PrecisionProbe::answer)
     }
@@ -241,7 +241,7 @@ impl<T: CudaReal> DirectSum<T> {
         self.kernel("gather", &format!("{name}_{}", T::SUFFIX))
     }
 
-    /// The box of all places that matter, and from it the frame.
+    /// The bounding box of sources and targets, and from it the frame.
     fn make_frame(
         &mut self,
         inputs: &DeviceInputs,

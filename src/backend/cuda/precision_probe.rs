@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::options::PlanOptions;
 use std::sync::Arc;
 
-/// Sources that are looked at, as in kernels/strain.cuh.
+/// Number of sampled sources, as in kernels/strain.cuh.
 const SOURCES: f64 = 64.0;
 /// Rounding of a place, by its distance from the origin: the root mean square, of both ends of a distance, is a little more.
 const ROUNDING: f64 = 1.0 / (1u64 << 25) as f64;
@@ -43,7 +43,7 @@ pub struct ProbeArg {
 
 const _: () = assert!(size_of::<ProbeArg>() == 120 && std::mem::offset_of!(ProbeArg, found) == 112);
 
-/// What the device says of one sum after another.
+/// The kernel's answer, in page-locked memory, and the event after which it is there.
 #[derive(Debug)]
 pub struct PrecisionProbe {
     found: Locked<u32>,
@@ -56,7 +56,7 @@ impl PrecisionProbe {
         Ok(Self { found: Locked::new(context, 1)?, framed: Event::new(context)? })
     }
 
-    /// The question for this field; the sum before is over.
+    /// The kernel's argument for this field; the last sum has ended.
     pub fn ask(&mut self, inputs: &DeviceInputs, options: &PlanOptions, field: Field) -> ProbeArg {
         self.found.slice_mut()[0] = 0;
         let (s, t) = (&inputs.segments, &inputs.targets);
@@ -81,12 +81,12 @@ impl PrecisionProbe {
         }
     }
 
-    /// To be called when the frame was queued.
+    /// To be called after the kernel was queued.
     pub fn asked(&self, stream: &Stream) -> Result<()> {
         self.framed.record(stream)
     }
 
-    /// The answer, which is waited for.
+    /// Waits for the answer.
     pub fn answer(&self) -> Result<Option<Strain>> {
         self.framed.synchronize()?;
         Ok(match self.found.as_ref()[0] {
@@ -97,7 +97,7 @@ impl PrecisionProbe {
     }
 }
 
-/// How many times nearer than the nearest source that is looked at the nearest of all may be.
+/// Estimated ratio of the smallest distance among the sampled sources to the smallest among all.
 fn nearer(sources: usize) -> f64 {
     (sources as f64 / SOURCES).max(1.0).cbrt()
 }

@@ -1,4 +1,4 @@
-//! Which sum makes a field: the FMM or every pair, in the precision that was asked for or, where single does not hold it, in double.
+//! The sum that computes a field: FMM or direct, in the requested precision, or in double where single precision is not enough.
 //!
 //! Enters: inputs in device memory. Leaves: a field on its way to the output, and what made it, for report and recipe.
 
@@ -12,8 +12,8 @@ use crate::options::{WFMM_METHOD_DIRECT, WFMM_METHOD_FMM, WFMM_PRECISION_F32, WF
 use crate::report::{Pass, Report};
 use std::sync::Arc;
 
-/// Changes of places for which single precision is not tried again after its FMM missed the tolerance: a trial costs an FMM.
-/// (A direct sum that does not serve is seen before a long one begins.)
+/// Number of changes of positions for which single precision is not tried again after its FMM missed the tolerance: a trial costs an FMM.
+/// (For a direct sum the probe is cheap.)
 const RETRY_SINGLE_AFTER: u32 = 8;
 
 /// Both methods in one precision.
@@ -30,7 +30,7 @@ impl<T: CudaReal> Methods<T> {
         Self { fmm: FmmSet::default(), direct: DirectSum::new(context), by_fmm: false }
     }
 
-    /// Starts a field; or what of it this precision does not hold: then nothing was added.
+    /// Starts a field. A result means that this precision is not enough, and why; nothing was added then.
     fn start(&mut self, task: Task<'_>) -> Result<Option<Strain>> {
         let outcome = self.fmm.evaluate(task)?;
         self.by_fmm = matches!(outcome, Outcome::Done);
@@ -66,7 +66,7 @@ impl<T: CudaReal> Methods<T> {
     }
 }
 
-/// What single precision was found not to hold, and at which places.
+/// Why single precision is not enough, and for which positions this was found (change counters of sources and targets).
 #[derive(Debug, Default)]
 struct Found {
     places: [u64; 2],
@@ -75,7 +75,7 @@ struct Found {
 }
 
 impl Found {
-    /// What is known of these places before they are tried.
+    /// What is known of these positions before a trial.
     fn before(&mut self, places: [u64; 2]) -> Option<Strain> {
         if self.places != places {
             self.places = places;
@@ -130,7 +130,7 @@ impl<T: CudaReal> Sums<T> {
         double.start(task).map(drop)
     }
 
-    /// Every pair in the precision that was asked for, whether it serves or not.
+    /// The direct sum in the requested precision, whether it is enough or not.
     pub fn start_direct(&mut self, task: Task<'_>) -> Result<()> {
         self.asked.direct.evaluate(task).map(drop)
     }
@@ -139,7 +139,7 @@ impl<T: CudaReal> Sums<T> {
         self.asked.bytes() + self.double.as_ref().map_or(0, |double| double.bytes())
     }
 
-    /// Writes what made the last field into the report; call it after the stream was waited for. It took `computed` on the device.
+    /// Fills the report of the last field; to be called after the stream was waited for. `computed`: seconds on the device.
     pub fn note(&self, report: &mut Report, computed: f64) {
         let retries = i64::from(self.asked.fmm.missed());
         match &self.double {

@@ -1,5 +1,5 @@
-//! Where the arrays of one FMM lie: what belongs to the state, the sources and the targets each in memory of its own, so that
-//! one of them can stay while another is made anew.
+//! The device memory of one FMM: arrays of the state, the sources and the targets are in separate allocations, so that one can be kept
+//! while another is replaced.
 
 use super::args::{Arena, FmmArg, STATE_BYTES, TreeArg};
 use super::recipe::SMOOTH_TARGETS;
@@ -11,7 +11,7 @@ use crate::backend::cuda::gather::DeviceInputs;
 use crate::error::Result;
 use crate::options::PlanOptions;
 
-/// The arenas; `status` is of use during an evaluation only.
+/// The arenas; the contents of `status` are valid during an evaluation only.
 #[derive(Debug, Default)]
 struct Arenas {
     status: Arena,

@@ -1,4 +1,4 @@
-//! What one FMM on the device is made with: orders, leaf sizes, ranges of cores. Pure numbers, decided on the host.
+//! Parameters of one FMM on the device: orders, leaf sizes, ranges of cores. Pure numbers, decided on the host.
 
 use super::shifts::Parts;
 use super::trees;
@@ -35,12 +35,12 @@ const SMOOTH_PART: f64 = 2.0;
 /// Most targets that share nodes.
 pub const SMOOTH_TARGETS: u32 = 4000;
 
-/// What a correction that is left out may be, in tolerances of the field's mean size over the root of the number of segments. Summed
+/// Largest correction that may be left out, in tolerances of the field's mean size over the root of the number of segments. Summed
 /// one by one over 400 targets of a hover wake of 34,560 segments at 1e-4, what 0.3 leaves out comes to 0.23 tolerances (Vatistas) and
 /// 0.01 (Lamb-Oseen), 1 to 0.5 and 0.04; in LATTICE to less than 0.03. Of 345,600 segments 0.5 left out 0.53.
 const CULL: f64 = 0.4;
 
-/// Points a leaf where cores act: the correction, by far the dearest, gains from small boxes.
+/// Points of a leaf where cores act: the corrections dominate the time, and small cells reduce them.
 const LEAF_CORES: f64 = 30.0;
 /// Where targets outnumber sources with cores so many times, a leaf may hold many more of them: parts of a leaf are corrected by
 /// themselves, and the far field has fewer cells. Measured on one H200, 2026-11-21, in DUST: 63 and 63 take 15.1 ms, 30 and 420
@@ -81,7 +81,7 @@ pub struct Recipe {
     pub full: Option<f64>,
     /// Budget of the far field in tolerances.
     pub budget: f64,
-    /// Few points may have two levels of cells, however full; until a cloud was met that needs more.
+    /// Small problems may have two levels of cells, whatever the leaf capacity, until a cloud needed more.
     pub shallow: bool,
 }
 
@@ -144,7 +144,7 @@ impl Recipe {
             budget = reaches;
             truncation = Truncation::new(budget * asked, least, highest);
         }
-        // A potential's sums cancel more than a velocity's.
+        // Terms of a potential cancel more than those of a velocity.
         let two_parts = !is_f64 && tolerance < if kind == Kind::Charge { 3e-3 } else { 9e-4 };
         let full = if cores { LEAF_CORES } else { best_leaf(kind, &truncation, is_f64, gradient) };
         let (leaf, full) = match options.leaf_capacity {

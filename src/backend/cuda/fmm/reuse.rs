@@ -1,5 +1,5 @@
-//! What of the last evaluation the next one can keep: the sources' tree where their places are the same, its multipoles where
-//! the strengths are too, the targets' tree and the lists where the targets are.
+//! Which results of the last evaluation the next one keeps: the sources' tree if their positions are unchanged, the multipoles if the
+//! strengths are unchanged too, the targets' tree and the lists if the targets are unchanged.
 //!
 //! Enters: change counters of the inputs. Leaves: which parts are done again. Targets that move get a new tree in the old
 //! root cube, so that the sources' tree stays; the device says when the cube does not hold them.
@@ -7,7 +7,7 @@
 use super::recipe::Kind;
 use crate::backend::cuda::gather::DeviceInputs;
 
-/// Evaluations for which new targets are not tried in the old cube after it did not hold them.
+/// Number of evaluations that make both trees after new targets were outside of the kept root cube.
 const REBUILDS_AFTER_OUTSIDE: u32 = 4;
 
 /// What is done again; a part implies nothing about the others but that a new tree of the sources needs all.
@@ -58,7 +58,7 @@ impl Seen {
     }
 }
 
-/// Memory of the last good evaluation.
+/// What is known of the last successful evaluation.
 #[derive(Debug, Default)]
 pub struct Reusable {
     kept: Option<(Seen, Shape)>,
@@ -66,7 +66,7 @@ pub struct Reusable {
 }
 
 impl Reusable {
-    /// What must be done, and the shape to do it in where the old one stays.
+    /// The parts that must be computed, and the shape of the trees where it is kept.
     pub fn work(&mut self, kind: Kind, inputs: &DeviceInputs) -> (Work, Option<Shape>) {
         let now = Seen::of(kind, inputs);
         let waiting = self.rebuilds_left > 0;
@@ -74,7 +74,7 @@ impl Reusable {
         let Some((old, shape)) = self.kept else { return (Work::WHOLE, None) };
         let same_places = old.places == now.places && old.counts[0] == now.counts[0];
         let work = Work { sources: false, targets: old.targets != now.targets, upward: old.strengths != now.strengths };
-        // Arrays in device memory that nobody handed over again may still hold other numbers by now.
+        // The caller may have changed arrays in device memory without setting them again.
         let unsaid = inputs.borrowed && !work.targets && !work.upward;
         if !same_places || unsaid || work.targets && waiting { (Work::WHOLE, None) } else { (work, Some(shape)) }
     }

@@ -1,5 +1,5 @@
-//! The FMMs of one engine: which kinds of source need one, whether it beats the direct sum, what the last one did, and what is
-//! done where it misses its tolerance.
+//! The FMMs of one engine: one for each kind of source, the choice between FMM and direct sum, retries where a field misses its
+//! tolerance.
 
 use super::check::{self, Check, Place};
 use super::times::TIMED;
@@ -26,25 +26,25 @@ const EMPTY: [f64; 2] = [0.045e-3, 0.175e-3];
 const POINT: f64 = 2e-9;
 const FRAGMENT: f64 = 9e-13;
 
-/// Times that a field which misses its tolerance is computed again, tighter, before it is given up.
+/// Largest number of retries with smaller budgets of a field that misses its tolerance.
 const ROUNDS: u32 = 3;
-/// Sizes of problems whose needs a plan remembers.
+/// Number of problem sizes whose budgets a plan remembers.
 const KNOWN: usize = 8;
-/// What is left of an error that is worth another round; else it is not the expansions'.
+/// A retry must reduce the error at least by this factor; else the error is not that of the expansions.
 const WORTH: f64 = 0.5;
 /// After a miss the largest budget becomes one of these parts of what would just hold the tolerance: the first that expansions reach.
 const AIMS: [f64; 2] = [0.4, 0.8];
 
-/// Level from which a leaf has few digits of single precision left. Rounding is then much of the error, few pairs have most of it,
-/// and a sample must find no more than so much of the tolerance; expansions mend nothing.
+/// Depth from which the cells are so small that single precision has few digits left in them. Rounding is then much of the error, and a
+/// few pairs have most of it: a sample must find no more than this part of the tolerance, and smaller budgets do not help.
 const DEEP: u32 = 11;
 const SAMPLED: f64 = 0.25;
 
-/// What came of an evaluation.
+/// Result of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Done,
-    /// The direct sum is to be taken, and nothing was added to the output.
+    /// The direct sum must be taken; nothing was added to the output.
     Direct,
     /// Single precision misses the tolerance; nothing was added either.
     NotInSingle,
@@ -72,7 +72,7 @@ impl Problem<'_> {
     }
 }
 
-/// Budget that the fields of some sizes were found to need.
+/// The budget that fields of one size needed.
 #[derive(Debug, Clone, Copy)]
 struct Needed {
     numbers: [usize; 2],
@@ -81,7 +81,7 @@ struct Needed {
 }
 
 impl Needed {
-    /// What a field of other numbers needed says nothing about this one.
+    /// Whether this size is that of the remembered budget.
     fn serves(&self, problem: &Problem<'_>) -> bool {
         let alike = |a: usize, b: usize| 4 * a.abs_diff(b) <= a;
         let numbers = problem.numbers();
@@ -136,7 +136,7 @@ impl<T: CudaReal> FmmSet<T> {
         self.sums.iter().map(FmmSum::bytes).sum::<u64>() + self.check.as_ref().map_or(0, Check::bytes)
     }
 
-    /// Nothing is known of the next field.
+    /// Clears what is known of the last field.
     pub fn begin(&mut self) {
         self.last.clear();
         (self.tightened, self.missed, self.error) = (0, 0, 0.0);
@@ -163,7 +163,7 @@ impl<T: CudaReal> FmmSet<T> {
         let Some(wanted) = self.choose(&problem, most) else { return Ok(Outcome::Direct) };
         let mut check = self.check.take().map_or_else(|| Check::new(context, stream), Ok)?;
         let (main, n) = (if matches!(field, Field::Velocity { .. }) { 3 } else { 1 }, inputs.targets.n);
-        // What is added must be right the first time.
+        // A field that is added cannot be computed again in place.
         let held = if output.add { check.hold(output, main, n) } else { Ok(output) };
         let outcome = held.and_then(|held| {
             let outcome = self.hold_tolerance(&problem, wanted, held, &check)?;
@@ -181,7 +181,7 @@ impl<T: CudaReal> FmmSet<T> {
         self.needed.iter().find(|needed| needed.serves(problem)).map_or(f64::INFINITY, |needed| needed.budget)
     }
 
-    /// Notes what this field needs; infinite: the next one may be a kinder one.
+    /// Remembers the budget that this field needed; infinite: none.
     fn need(&mut self, problem: &Problem<'_>, budget: f64) {
         self.needed.retain(|needed| !needed.serves(problem));
         if budget < f64::INFINITY {
@@ -314,7 +314,7 @@ impl<T: CudaReal> FmmSet<T> {
         if !self.sums[k].follows(recipe)
             && let Err(error) = self.sums[k].remake(recipe.clone(), problem.stream)
         {
-            // What is half made is of no use.
+            // A partial result is not used.
             self.sums.clear();
             self.last.clear();
             return Err(error);
@@ -375,7 +375,7 @@ fn kinds(inputs: &DeviceInputs, field: Field) -> Vec<(Kind, usize)> {
     kinds
 }
 
-/// The core of an offset segment is no function of the distance to its line: there is no list of whom it reaches.
+/// The core of an OFFSET segment is not a function of the distance to its line, so there are no core lists for it.
 fn has_fmm(kind: Kind, options: &PlanOptions) -> bool {
     kind != Kind::Segment || options.segment_regularization != Regularization::Offset
 }
