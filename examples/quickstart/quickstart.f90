@@ -10,11 +10,11 @@ program quickstart
   type(wfmm_plan_options) :: options
 
   do i = 1, n + 1
-    points(:, i) = [cos(step * i), sin(step * i), 0.001d0 * i]
+    points(:, i) = [cos(step * (i - 1)), sin(step * (i - 1)), 0.001d0 * (i - 1)]
   end do
   do i = 1, n
     ends(:, i) = [i, i + 1]                       ! numbers of first and last point, counted from 1
-    core(i) = 0.02d0 * sqrt(1 + 0.01d0 * i)
+    core(i) = 0.02d0 * sqrt(1 + 0.01d0 * (i - 1))
   end do
   circulation = 1
 
@@ -25,7 +25,7 @@ program quickstart
   call wfmm_plan_set_targets(plan, points)
   call wfmm_plan_evaluate(plan, u)                ! u(:, k) is the velocity at points(:, k)
   call wfmm_plan_check(plan, 1000, 1, error)      ! against direct sums at 1000 targets
-  print '(a, 3f10.4, a, es8.1)', 'u in the middle:', u(:, n / 2), ', error', error
+  print '(a, 3f10.4, a, es8.1)', 'u in the middle:', u(:, n / 2 + 1), ', error', error
   call wfmm_plan_destroy(plan)
   if (error > options%tolerance) stop 1
 end program
