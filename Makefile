@@ -2,7 +2,7 @@
 # make demo       the brownout program: builds everything, runs for about a minute, says where picture and files are
 # make landing    the same with a rotor that lands, about as long
 # make check      the quick tests, some three minutes: format, clippy, unit tests, generated files, one test in C and one in Fortran
-# make test       every test: Rust, C, Fortran, generated files, bad input; each step says its name
+# make test       every test: Rust, C, Fortran, Python, generated files, bad input; each step says its name
 # make memcheck   the C tests under valgrind
 # make tsan       the C thread tests under ThreadSanitizer (nightly compiler with rust-src)
 # make docs       the manual as pages, build/site, and rustdoc
@@ -22,7 +22,7 @@
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all wakes demo landing check test test-rust test-accuracy accuracy campaign bench test-foreign test-consumers test-hostile test-faults test-corpus fuzz tsan docs abi \
+.PHONY: all wakes demo landing check test test-rust test-accuracy accuracy campaign bench test-foreign test-consumers test-hostile test-faults test-corpus test-python fuzz tsan docs abi \
     memcheck generate gfortran
 all:
 	$(CARGO) build --release
@@ -33,10 +33,10 @@ demo: gfortran
 landing: gfortran
 	sh examples/fortran/brownout/demo.sh --case landing --output demo/landing
 
-test: gfortran test-rust test-accuracy test-foreign test-consumers test-hostile test-faults test-corpus
+test: gfortran test-rust test-accuracy test-foreign test-consumers test-hostile test-faults test-corpus test-python
 
 # The line that a step of make test begins with; its text has no comma, which would end the argument.
-step = @printf '\n==== %s: step %s of 7: %s\n' "$@" $(1) $(2)
+step = @printf '\n==== %s: step %s of 8: %s\n' "$@" $(1) $(2)
 
 check: gfortran
 	@CARGO="$(CARGO)" sh tests/quick.sh build/quick
@@ -107,6 +107,11 @@ test-corpus: all
 	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -fsanitize=address,undefined -Iinclude tests/fuzz/replay.c tests/fuzz/calls.c \
 	    -L"$(RELEASE)" -lwakefmm -Wl,-rpath,"$(abspath $(RELEASE))" -lm -o build/fuzz/replay
 	ASAN_OPTIONS=allocator_may_return_null=1 timeout 300 build/fuzz/replay tests/fuzz/corpus
+
+# The Python package, by pip in a fresh environment; skipped with a line where Python or PyPI is not to be had.
+test-python:
+	$(call step,8,"the Python package")
+	sh python/run_tests.sh "$(CURDIR)/build/python"
 
 # Coverage-guided fuzzing for SECONDS on one core; needs a nightly compiler.
 fuzz:

@@ -14,7 +14,7 @@ if [ ! -x "$mkdocs" ]; then
 fi
 # Pages keep their places, so that links to headers and examples hold.
 rm -rf build/manual && mkdir -p build/manual
-for file in $(git ls-files README.md CHANGELOG.md LICENSE 'LICENSE-*' docs include fortran examples packaging tests/consumers); do
+for file in $(git ls-files README.md CHANGELOG.md CONTRIBUTING.md CITATION.cff LICENSE 'LICENSE-*' docs include fortran examples packaging tests/consumers); do
     mkdir -p "build/manual/$(dirname "$file")" && cp "$file" "build/manual/$file"
 done
 # Not --quiet: what is not logged is not counted as an error.

@@ -35,7 +35,7 @@
 !> it an error prints the message and stops the program with code 1, or calls the procedure of wfmm_error_handler_set.
 !> Point numbers are of 32 or 64 bits. A code compiled with -fdefault-integer-8 compiles this file with that flag too.
 !> Host arrays are copied by the set calls: temporaries and array sections are welcome.
-!> New strengths, same places: wfmm_plan_set_circulation(plan, circulation(:)), wfmm_plan_set_strength(plan, strength(:,:)),
+!> New strengths, same positions: wfmm_plan_set_circulation(plan, circulation(:)), wfmm_plan_set_strength(plan, strength(:,:)),
 !> wfmm_plan_set_charge(plan, charge(:)). The generic wfmm_plan_set_strengths takes the first two only: a one-dimensional
 !> array is a circulation, never a charge.
 !> The arrays of wfmm_plan_evaluate_async must be contiguous and be target or asynchronous where they are declared, and
@@ -276,7 +276,7 @@ module wakefmm
   integer, parameter :: WFMM_ERR_THREADS = 103
   !> The driver is missing, too old, or refused.
   integer, parameter :: WFMM_ERR_DRIVER = 104
-  !> Not built: the message says what, and what to use in its place.
+  !> Not implemented: the message says what, and what to use instead.
   integer, parameter :: WFMM_ERR_UNSUPPORTED = 105
   !> An internal error was stopped at the boundary.
   integer, parameter :: WFMM_ERR_INTERNAL = -1
@@ -334,8 +334,8 @@ module wakefmm
   !> Precision of the computation.
   !> That of the arrays: double as soon as one array that was handed over is double, else single.
   integer, parameter :: WFMM_PRECISION_ARRAYS = 0
-  !> Single. Where it does not do, for a point far away or cores far above the box, double takes over: one warning and
-  !> precision of the report say so.
+  !> Single. Where its range or digits are not enough (a point far away, cores much larger than the extent of the
+  !> elements) the computation is done in double; a warning and precision of the report say so.
   integer, parameter :: WFMM_PRECISION_F32 = 1
   !> Double.
   integer, parameter :: WFMM_PRECISION_F64 = 2
@@ -356,13 +356,13 @@ module wakefmm
   !> How much is logged.
   !> Nothing.
   integer, parameter :: WFMM_LOG_OFF = 0
-  !> Failures.
+  !> Errors.
   integer, parameter :: WFMM_LOG_ERROR = 1
-  !> And what was not done as asked.
+  !> Errors, and fallbacks: what was computed in another way than asked, on the CPU or in double precision for example.
   integer, parameter :: WFMM_LOG_WARN = 2
-  !> And one line per plan: recipe and seconds per pass.
+  !> The above, and one line per plan with its recipe and the seconds of each pass.
   integer, parameter :: WFMM_LOG_INFO = 3
-  !> And details.
+  !> The above, and details.
   integer, parameter :: WFMM_LOG_DEBUG = 4
   !> flags of a plan: results are added to the output arrays instead of overwriting them.
   integer(c_int64_t), parameter :: WFMM_FLAG_ACCUMULATE = 1_c_int64_t
@@ -396,7 +396,7 @@ module wakefmm
   integer, parameter :: WFMM_PASS_P2P = 8
   !> The whole call.
   integer, parameter :: WFMM_PASS_TOTAL = 9
-  !> Length of seconds in a report; places without a WFMM_PASS_* name are 0.
+  !> Length of seconds in a report; entries without a WFMM_PASS_* name are 0.
   integer, parameter :: WFMM_PASS_COUNT = 16
   !> Elements of a flow.
   !> Vortex particles: position, strength, core radius.
@@ -410,13 +410,13 @@ module wakefmm
   !> Inertial parcels: drag, gravity, buoyancy, ground contact.
   integer, parameter :: WFMM_KIND_DUST = 4
   !> What wfmm_flow_get_* returns.
-  !> Three a row: a particle, tracer, parcel, or a point of filaments or bound segments.
+  !> Three numbers a row: of a particle, tracer, parcel, or point of filaments or bound segments.
   integer, parameter :: WFMM_QUANTITY_POSITION = 0
-  !> Three a row: strength of particles.
+  !> Three numbers a row: strength of particles.
   integer, parameter :: WFMM_QUANTITY_STRENGTH = 1
-  !> One a row: core radius of particles and segments.
+  !> One number a row: core radius of particles and segments.
   integer, parameter :: WFMM_QUANTITY_CORE_RADIUS = 2
-  !> Three a row, as the position: that of the fluid at the present time, of dust its own.
+  !> Three numbers a row, in the order of the positions: the fluid's velocity at the present time; of dust its own.
   integer, parameter :: WFMM_QUANTITY_VELOCITY = 3
   !> One a segment.
   integer, parameter :: WFMM_QUANTITY_CIRCULATION = 4
@@ -427,7 +427,8 @@ module wakefmm
   !> How a flow steps in time.
   !> Order 1, one evaluation a step.
   integer, parameter :: WFMM_INTEGRATOR_EULER = 0
-  !> Adams-Bashforth, order 2, one evaluation a step, two where an element has no last step. Steps may differ.
+  !> Adams-Bashforth, order 2, one evaluation a step; two where an element was added since the last step. The step size
+  !> may vary.
   integer, parameter :: WFMM_INTEGRATOR_AB2 = 1
   !> Low-storage Runge-Kutta, order 3, three evaluations a step.
   integer, parameter :: WFMM_INTEGRATOR_RK3 = 2
@@ -494,11 +495,12 @@ module wakefmm
     integer(c_int32_t) :: method = 0
     !> WFMM_PRECISION_* of the computation; default ARRAYS.
     integer(c_int32_t) :: precision = 0
-    !> Order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the CPU it is
-    !> exact: pairs that it does not serve are summed directly, more of them where the field misses the tolerance. On a
-    !> GPU it is the least order, cut to 16 (double) or 11 (single).
+    !> Truncation order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the
+    !> CPU exactly this order is used, and pairs of cells that need a higher one are summed directly. On a GPU it is a
+    !> lower bound, and at most 16 (double precision) or 11 (single precision).
     integer(c_int32_t) :: order = 0
-    !> Most elements in a leaf of the tree; 0, the default, lets the library choose. On a GPU 8 at least, 512 at most.
+    !> Largest number of elements in a leaf of the tree; 0, the default, lets the library choose. On a GPU from 8 to
+    !> 512.
     integer(c_int32_t) :: leaf_capacity = 0
     !> WFMM_REG_* of segments; default VATISTAS.
     integer(c_int32_t) :: segment_regularization = 3
@@ -506,21 +508,20 @@ module wakefmm
     integer(c_int32_t) :: particle_regularization = 6
     !> Number of the first point in connectivities, 0 or 1; default 0 in C, 1 in Fortran.
     integer(c_int32_t) :: index_base = 1
-    !> Relative L2 error of the velocity (or potential) over the targets against the exact, regularized sum; default
-    !> 1e-4. Gradients are held to 30 tolerances, relative to their own norm. More than 0.1 counts as 0.1, and the text
-    !> of wfmm_plan_recipe says so.
+    !> Relative L2 error of the velocity (or potential) over all targets, against the exact, regularized sum; default
+    !> 1e-4. The error of gradients may be 30 times as large, relative to their own norm. A tolerance above 0.1 is taken
+    !> as 0.1; wfmm_plan_recipe says so.
     real(c_double) :: tolerance = 1e-4_c_double
     !> Factor of all sums; default 1/(4 pi); 1 gives the papers' sums.
     real(c_double) :: normalization = 7.957747154594767e-2_c_double
-    !> Core radius where no array of radii is given, length units of the positions; default 0, the singular kernel: a
-    !> plan whose elements have no radius above 0 and a regularization other than NONE warns once and says so in its
-    !> recipe.
+    !> Core radius where no array of radii is given, a length; default 0, the singular kernel. A plan with a
+    !> regularization other than NONE and no radius above 0 logs a warning once and says so in its recipe.
     real(c_double) :: core_radius = 0e0_c_double
     !> WFMM_FLAG_*, or-ed; default 0.
     integer(c_int64_t) :: flags = 0
     !> Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources
-    !> are implied, with their cores; targets below the plane get the mirrored field. Charges have images of the same
-    !> sign. With a plane targets and outputs must be in host memory; sources may be in device memory.
+    !> are included, with their cores. Targets below the plane get the mirrored field. Charges have images of the same
+    !> sign. With a plane, targets and outputs must be in host memory; sources may be in device memory.
     integer(c_int32_t) :: plane_axis = 0
     !> WFMM_EXPANSION_*; default HARMONICS. PSEUDO_PARTICLES is not built: WFMM_ERR_UNSUPPORTED.
     integer(c_int32_t) :: expansion = 0
@@ -548,23 +549,23 @@ module wakefmm
     integer(c_int64_t) :: cells = 0
     !> Cell pairs of the far field; 0 on a GPU.
     integer(c_int64_t) :: far_pairs = 0
-    !> Element pairs that were summed one by one, those of the core correction included.
+    !> Element pairs that were summed directly, those of the core correction included.
     integer(c_int64_t) :: near_pairs = 0
     !> Host memory of the plan in bytes.
     integer(c_int64_t) :: host_bytes = 0
     !> Device memory of the plan in bytes.
     integer(c_int64_t) :: device_bytes = 0
-    !> Relative L2 error of the fast multipole method, found on a sample of targets; 0 after a direct sum.
+    !> Relative L2 error of the fast multipole method at sampled targets; 0 after a direct sum.
     real(c_double) :: estimated_error = 0
-    !> Wall-clock seconds of each pass, indexed by WFMM_PASS_*. A pass that was not repeated has 0 on the CPU. Small
-    !> evaluations on a GPU would be slowed by clocks: of those one in sixteen is timed pass by pass, and the others
-    !> share out their whole time as that one did.
+    !> Wall-clock seconds of each pass, indexed by WFMM_PASS_*. On the CPU a pass whose result was kept has 0. On a GPU
+    !> small evaluations are timed as a whole, since timers between the passes would slow them; one in sixteen is timed
+    !> pass by pass, and its proportions are used for the others.
     real(c_double) :: seconds(0:WFMM_PASS_COUNT-1) = 0
-    !> Element pairs of the core correction, far pairs where a core still matters; 0 on a GPU, which counts them with
-    !> near_pairs only.
+    !> Element pairs of the core correction: far pairs at which the regularized kernel still differs from the singular
+    !> one. 0 on a GPU, which counts them in near_pairs only.
     integer(c_int64_t) :: core_pairs = 0
-    !> Times that the field missed its tolerance on the sample and was computed again: with higher orders, in double
-    !> precision or directly. 0 on the CPU.
+    !> Times that the field missed its tolerance at the sampled targets and was computed again: with higher orders, in
+    !> double precision or directly.
     integer(c_int64_t) :: retries = 0
   end type
 
@@ -578,12 +579,12 @@ module wakefmm
     integer(c_int32_t) :: stretching = 0
     !> WFMM_SPREADING_* of particles; default NONE.
     integer(c_int32_t) :: spreading = 0
-    !> Kinematic viscosity, length^2/time; default 0. Cores of filaments grow with it: d(c^2)/dt = 4 x 1.25643
-    !> (viscosity + squire |circulation|), less what strain at constant c^2 length takes.
+    !> Kinematic viscosity, length^2/time; default 0. Core radii of filaments follow d(c^2)/dt = 4 x 1.25643 (viscosity
+    !> + squire |circulation|) - c^2 (dl/dt)/l, l the length of a segment.
     real(c_double) :: viscosity = 0e0_c_double
     !> Squire's factor of |circulation| in the growth of filament cores; default 0.
     real(c_double) :: squire = 0e0_c_double
-    !> Reserved: the core radius above which particles are interpolated again. Not built: other than 0 is
+    !> Reserved for the core radius above which particles are remeshed. Not implemented: a value other than 0 is
     !> WFMM_ERR_UNSUPPORTED.
     real(c_double) :: core_limit = 0e0_c_double
     !> Filament segments that are longer after a step are split into equal pieces; 0, the default: never.
@@ -594,9 +595,10 @@ module wakefmm
     real(c_double) :: fluid_density = 0e0_c_double
     !> Dynamic viscosity of the fluid, for the drag of dust; default 0: dust is refused.
     real(c_double) :: fluid_viscosity = 0e0_c_double
-    !> What of its normal velocity dust keeps, reversed, where it meets the ground plane, 0 to 1; default 0.
+    !> Coefficient of restitution of dust at the ground plane, 0 to 1: the share of the normal velocity that is kept,
+    !> reversed; default 0.
     real(c_double) :: restitution = 0e0_c_double
-    !> What of its tangential velocity dust loses there, 0 to 1; default 0.
+    !> Share of its tangential velocity that dust loses at the ground plane, 0 to 1; default 0.
     real(c_double) :: friction = 0e0_c_double
     !> 0.
     real(c_double) :: reserved(4) = 0e0_c_double
@@ -757,7 +759,7 @@ module wakefmm
     module procedure wfmm_plan_set_strength_f32
     module procedure wfmm_plan_set_strength_f64
   end interface
-  !> New strengths, same places: a one-dimensional array is a circulation, never a charge (wfmm_plan_set_charge); a
+  !> New strengths, same positions: a one-dimensional array is a circulation, never a charge (wfmm_plan_set_charge); a
   !> two-dimensional one holds strengths of particles.
   interface wfmm_plan_set_strengths
     module procedure wfmm_plan_set_circulation_f32
@@ -1854,7 +1856,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Says in one line what the session computes on.
+  !> Describes in one line what the session computes on.
   subroutine wfmm_session_describe(session, text, ierr)
     type(wfmm_session), intent(in) :: session
     character(len=:), allocatable, intent(out) :: text
@@ -1911,8 +1913,8 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Does ahead of the first evaluation what needs no output: on the CPU trees, lists and orders, on a GPU the copy of
-  !> the arrays.
+  !> Does the part of the next evaluation that needs no output arrays: on the CPU trees, lists and orders, on a GPU the
+  !> copy of the arrays.
   subroutine wfmm_plan_prepare(plan, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(out), optional :: ierr
@@ -1923,7 +1925,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Numbers of elements that the plan holds.
+  !> Returns the numbers of elements of the plan.
   subroutine wfmm_plan_counts(plan, n_segments, n_particles, n_charges, n_targets, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer(c_int64_t), intent(inout), optional :: n_segments
@@ -1938,7 +1940,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Memory that the plan holds at the moment, in bytes: its copies of the arrays, tree, lists, expansions.
+  !> Returns the memory that the plan uses now, in bytes: its copies of the arrays, tree, lists, expansions.
   subroutine wfmm_plan_workspace(plan, host_bytes, device_bytes, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer(c_int64_t), intent(inout), optional :: host_bytes
@@ -1951,7 +1953,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Says in a paragraph what was chosen (method, order, leaf size, precision) and why.
+  !> Describes in a paragraph what was chosen (method, order, leaf size, precision) and why.
   subroutine wfmm_plan_recipe(plan, text, ierr)
     type(wfmm_plan), intent(in) :: plan
     character(len=:), allocatable, intent(out) :: text
@@ -1967,7 +1969,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Tells what the last evaluation did: order, depth, cells, pairs, bytes, seconds per pass.
+  !> Fills a report of the last evaluation: order, depth, cells, pairs, bytes, seconds per pass.
   subroutine wfmm_plan_report(plan, report, ierr)
     type(wfmm_plan), intent(in) :: plan
     type(wfmm_report), intent(inout) :: report
@@ -2234,7 +2236,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets new circulations of the segments at the same places; trees and lists are kept.
+  !> Sets new circulations of the segments at the same positions; trees and lists are kept.
   subroutine wfmm_plan_set_circulation_f32(plan, circulation, n_segments, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n_segments
@@ -2256,7 +2258,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets new strengths of the particles at the same places; trees and lists are kept.
+  !> Sets new strengths of the particles at the same positions; trees and lists are kept.
   subroutine wfmm_plan_set_strength_f32(plan, strength, n_particles, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n_particles
@@ -2278,7 +2280,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets new charges at the same places; trees and lists are kept.
+  !> Sets new charges at the same positions; trees and lists are kept.
   subroutine wfmm_plan_set_charge_f32(plan, charge, n_charges, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n_charges
@@ -2300,7 +2302,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets new circulations of the segments at the same places; trees and lists are kept.
+  !> Sets new circulations of the segments at the same positions; trees and lists are kept.
   subroutine wfmm_plan_set_circulation_f64(plan, circulation, n_segments, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n_segments
@@ -2322,7 +2324,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets new strengths of the particles at the same places; trees and lists are kept.
+  !> Sets new strengths of the particles at the same positions; trees and lists are kept.
   subroutine wfmm_plan_set_strength_f64(plan, strength, n_particles, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n_particles
@@ -2344,7 +2346,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets new charges at the same places; trees and lists are kept.
+  !> Sets new charges at the same positions; trees and lists are kept.
   subroutine wfmm_plan_set_charge_f64(plan, charge, n_charges, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n_charges
@@ -2408,7 +2410,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Computes the velocity of segments and particles at the targets, and its gradient where that is wanted.
+  !> Computes the velocity that segments and particles induce at the targets, and optionally its gradient.
   subroutine wfmm_plan_evaluate_f32(plan, velocity, gradient, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     real(c_float), intent(inout), contiguous :: velocity(:,:)
@@ -2431,7 +2433,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Computes the velocity of segments and particles at the targets, and its gradient where that is wanted.
+  !> Computes the velocity that segments and particles induce at the targets, and optionally its gradient.
   subroutine wfmm_plan_evaluate_f64(plan, velocity, gradient, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     real(c_double), intent(inout), contiguous :: velocity(:,:)
@@ -2454,7 +2456,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Computes the potential of the charges at the targets, and its gradient where that is wanted.
+  !> Computes the potential of the charges at the targets, and optionally its gradient.
   subroutine wfmm_plan_evaluate_potential_f32(plan, potential, gradient, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     real(c_float), intent(inout), contiguous :: potential(:)
@@ -2476,7 +2478,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Computes the potential of the charges at the targets, and its gradient where that is wanted.
+  !> Computes the potential of the charges at the targets, and optionally its gradient.
   subroutine wfmm_plan_evaluate_potential_f64(plan, potential, gradient, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     real(c_double), intent(inout), contiguous :: potential(:)
@@ -2498,8 +2500,8 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Computes the field that was evaluated last (before any: the velocity, or the potential of a plan with charges only)
-  !> again at n_samples targets and compares it with the direct sum in double precision.
+  !> Measures the error of the field that was evaluated last at n_samples targets against the direct sum in double
+  !> precision.
   subroutine wfmm_plan_check_f32(plan, n_samples, seed, out_relative_l2, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in) :: n_samples
@@ -2513,8 +2515,8 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Computes the field that was evaluated last (before any: the velocity, or the potential of a plan with charges only)
-  !> again at n_samples targets and compares it with the direct sum in double precision.
+  !> Measures the error of the field that was evaluated last at n_samples targets against the direct sum in double
+  !> precision.
   subroutine wfmm_plan_check_f64(plan, n_samples, seed, out_relative_l2, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in) :: n_samples
@@ -2528,9 +2530,8 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are written
-  !> when wfmm_plan_wait returns 0. The arrays must be contiguous and be target or asynchronous where they are declared:
-  !> a temporary would be gone.
+  !> Starts the evaluation that wfmm_plan_evaluate_* makes, and returns at once. The arrays must be contiguous and be
+  !> target or asynchronous where they are declared: a temporary would be gone.
   subroutine wfmm_plan_evaluate_async_f32(plan, velocity, gradient, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     real(c_float), intent(inout), contiguous, asynchronous :: velocity(:,:)
@@ -2553,9 +2554,8 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are written
-  !> when wfmm_plan_wait returns 0. The arrays must be contiguous and be target or asynchronous where they are declared:
-  !> a temporary would be gone.
+  !> Starts the evaluation that wfmm_plan_evaluate_* makes, and returns at once. The arrays must be contiguous and be
+  !> target or asynchronous where they are declared: a temporary would be gone.
   subroutine wfmm_plan_evaluate_async_f64(plan, velocity, gradient, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     real(c_double), intent(inout), contiguous, asynchronous :: velocity(:,:)
@@ -2589,8 +2589,8 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Names the CUDA stream (cudaStream_t, CUstream) on which the caller makes this plan's device arrays: an evaluation
-  !> begins after the work that the stream has then.
+  !> Sets the CUDA stream (cudaStream_t, CUstream) on which the caller computes this plan's device arrays: an evaluation
+  !> begins after the work that is queued on it at that time.
   subroutine wfmm_plan_set_stream(plan, stream, ierr)
     type(wfmm_plan), intent(in) :: plan
     type(c_ptr), intent(in), optional :: stream
@@ -2605,7 +2605,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Page-locks the caller's memory at array, bytes long, once: fields then cross the bus straight into it.
+  !> Page-locks the caller's memory at array, bytes long, so that results are copied from the device straight into it.
   subroutine wfmm_session_register(session, array, bytes, ierr)
     type(wfmm_session), intent(in) :: session
     type(c_ptr), intent(in) :: array
@@ -2618,7 +2618,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Ends what wfmm_session_register began.
+  !> Unlocks memory that wfmm_session_register has locked.
   subroutine wfmm_session_unregister(session, array, ierr)
     type(wfmm_session), intent(in) :: session
     type(c_ptr), intent(in) :: array

@@ -137,7 +137,7 @@
 #define WFMM_ERR_DRIVER 104
 
 /**
- * Not built: the message says what, and what to use in its place.
+ * Not implemented: the message says what, and what to use instead.
  */
 #define WFMM_ERR_UNSUPPORTED 105
 
@@ -274,8 +274,8 @@
 #define WFMM_PRECISION_ARRAYS 0
 
 /**
- * Single. Where it does not do, for a point far away or cores far above the box, double takes over: one warning and
- * precision of the report say so.
+ * Single. Where its range or digits are not enough (a point far away, cores much larger than the extent of the
+ * elements) the computation is done in double; a warning and precision of the report say so.
  */
 #define WFMM_PRECISION_F32 1
 
@@ -326,22 +326,22 @@
 #define WFMM_LOG_OFF 0
 
 /**
- * Failures.
+ * Errors.
  */
 #define WFMM_LOG_ERROR 1
 
 /**
- * And what was not done as asked.
+ * Errors, and fallbacks: what was computed in another way than asked, on the CPU or in double precision for example.
  */
 #define WFMM_LOG_WARN 2
 
 /**
- * And one line per plan: recipe and seconds per pass.
+ * The above, and one line per plan with its recipe and the seconds of each pass.
  */
 #define WFMM_LOG_INFO 3
 
 /**
- * And details.
+ * The above, and details.
  */
 #define WFMM_LOG_DEBUG 4
 
@@ -424,7 +424,7 @@
 #define WFMM_PASS_TOTAL 9
 
 /**
- * Length of seconds in a report; places without a WFMM_PASS_* name are 0.
+ * Length of seconds in a report; entries without a WFMM_PASS_* name are 0.
  */
 #define WFMM_PASS_COUNT 16
 
@@ -458,22 +458,22 @@
 /**
  * What wfmm_flow_get_* returns.
  * 
- * Three a row: a particle, tracer, parcel, or a point of filaments or bound segments.
+ * Three numbers a row: of a particle, tracer, parcel, or point of filaments or bound segments.
  */
 #define WFMM_QUANTITY_POSITION 0
 
 /**
- * Three a row: strength of particles.
+ * Three numbers a row: strength of particles.
  */
 #define WFMM_QUANTITY_STRENGTH 1
 
 /**
- * One a row: core radius of particles and segments.
+ * One number a row: core radius of particles and segments.
  */
 #define WFMM_QUANTITY_CORE_RADIUS 2
 
 /**
- * Three a row, as the position: that of the fluid at the present time, of dust its own.
+ * Three numbers a row, in the order of the positions: the fluid's velocity at the present time; of dust its own.
  */
 #define WFMM_QUANTITY_VELOCITY 3
 
@@ -500,7 +500,8 @@
 #define WFMM_INTEGRATOR_EULER 0
 
 /**
- * Adams-Bashforth, order 2, one evaluation a step, two where an element has no last step. Steps may differ.
+ * Adams-Bashforth, order 2, one evaluation a step; two where an element was added since the last step. The step size
+ * may vary.
  */
 #define WFMM_INTEGRATOR_AB2 1
 
@@ -667,13 +668,13 @@ typedef struct wfmm_plan_options {
      */
     int32_t precision;
     /**
-     * Order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the CPU it is
-     * exact: pairs that it does not serve are summed directly, more of them where the field misses the tolerance.
-     * On a GPU it is the least order, cut to 16 (double) or 11 (single).
+     * Truncation order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the
+     * CPU exactly this order is used, and pairs of cells that need a higher one are summed directly. On a GPU it is a lower
+     * bound, and at most 16 (double precision) or 11 (single precision).
      */
     int32_t order;
     /**
-     * Most elements in a leaf of the tree; 0, the default, lets the library choose. On a GPU 8 at least, 512 at most.
+     * Largest number of elements in a leaf of the tree; 0, the default, lets the library choose. On a GPU from 8 to 512.
      */
     int32_t leaf_capacity;
     /**
@@ -689,8 +690,8 @@ typedef struct wfmm_plan_options {
      */
     int32_t index_base;
     /**
-     * Relative L2 error of the velocity (or potential) over the targets against the exact, regularized sum; default 1e-4.
-     * Gradients are held to 30 tolerances, relative to their own norm. More than 0.1 counts as 0.1, and the text of
+     * Relative L2 error of the velocity (or potential) over all targets, against the exact, regularized sum; default 1e-4.
+     * The error of gradients may be 30 times as large, relative to their own norm. A tolerance above 0.1 is taken as 0.1;
      * wfmm_plan_recipe says so.
      */
     double tolerance;
@@ -699,8 +700,8 @@ typedef struct wfmm_plan_options {
      */
     double normalization;
     /**
-     * Core radius where no array of radii is given, length units of the positions; default 0, the singular kernel: a plan
-     * whose elements have no radius above 0 and a regularization other than NONE warns once and says so in its recipe.
+     * Core radius where no array of radii is given, a length; default 0, the singular kernel. A plan with a regularization
+     * other than NONE and no radius above 0 logs a warning once and says so in its recipe.
      */
     double core_radius;
     /**
@@ -709,8 +710,8 @@ typedef struct wfmm_plan_options {
     uint64_t flags;
     /**
      * Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources are
-     * implied, with their cores; targets below the plane get the mirrored field. Charges have images of the same sign.
-     * With a plane targets and outputs must be in host memory; sources may be in device memory.
+     * included, with their cores. Targets below the plane get the mirrored field. Charges have images of the same sign.
+     * With a plane, targets and outputs must be in host memory; sources may be in device memory.
      */
     int32_t plane_axis;
     /**
@@ -764,7 +765,7 @@ typedef struct wfmm_report {
      */
     int64_t far_pairs;
     /**
-     * Element pairs that were summed one by one, those of the core correction included.
+     * Element pairs that were summed directly, those of the core correction included.
      */
     int64_t near_pairs;
     /**
@@ -776,23 +777,23 @@ typedef struct wfmm_report {
      */
     uint64_t device_bytes;
     /**
-     * Relative L2 error of the fast multipole method, found on a sample of targets; 0 after a direct sum.
+     * Relative L2 error of the fast multipole method at sampled targets; 0 after a direct sum.
      */
     double estimated_error;
     /**
-     * Wall-clock seconds of each pass, indexed by WFMM_PASS_*. A pass that was not repeated
-     * has 0 on the CPU. Small evaluations on a GPU would be slowed by clocks: of those one in sixteen
-     * is timed pass by pass, and the others share out their whole time as that one did.
+     * Wall-clock seconds of each pass, indexed by WFMM_PASS_*. On the CPU a pass whose result was kept has 0. On a GPU
+     * small evaluations are timed as a whole, since timers between the passes would slow them; one in sixteen is timed pass
+     * by pass, and its proportions are used for the others.
      */
     double seconds[WFMM_PASS_COUNT];
     /**
-     * Element pairs of the core correction, far pairs where a core still matters; 0 on a GPU, which counts them with
-     * near_pairs only.
+     * Element pairs of the core correction: far pairs at which the regularized kernel still differs from the singular one.
+     * 0 on a GPU, which counts them in near_pairs only.
      */
     int64_t core_pairs;
     /**
-     * Times that the field missed its tolerance on the sample and was computed again: with higher orders, in double precision or
-     * directly. 0 on the CPU.
+     * Times that the field missed its tolerance at the sampled targets and was computed again: with higher orders, in double
+     * precision or directly.
      */
     int64_t retries;
 } wfmm_report;
@@ -818,8 +819,8 @@ typedef struct wfmm_flow_options {
      */
     int32_t spreading;
     /**
-     * Kinematic viscosity, length^2/time; default 0. Cores of filaments grow with it: d(c^2)/dt = 4 x 1.25643
-     * (viscosity + squire |circulation|), less what strain at constant c^2 length takes.
+     * Kinematic viscosity, length^2/time; default 0. Core radii of filaments follow
+     * d(c^2)/dt = 4 x 1.25643 (viscosity + squire |circulation|) - c^2 (dl/dt)/l, l the length of a segment.
      */
     double viscosity;
     /**
@@ -827,7 +828,7 @@ typedef struct wfmm_flow_options {
      */
     double squire;
     /**
-     * Reserved: the core radius above which particles are interpolated again. Not built: other than 0 is
+     * Reserved for the core radius above which particles are remeshed. Not implemented: a value other than 0 is
      * WFMM_ERR_UNSUPPORTED.
      */
     double core_limit;
@@ -848,11 +849,12 @@ typedef struct wfmm_flow_options {
      */
     double fluid_viscosity;
     /**
-     * What of its normal velocity dust keeps, reversed, where it meets the ground plane, 0 to 1; default 0.
+     * Coefficient of restitution of dust at the ground plane, 0 to 1: the share of the normal velocity that is kept,
+     * reversed; default 0.
      */
     double restitution;
     /**
-     * What of its tangential velocity dust loses there, 0 to 1; default 0.
+     * Share of its tangential velocity that dust loses at the ground plane, 0 to 1; default 0.
      */
     double friction;
     /**
@@ -962,8 +964,8 @@ wfmm_status wfmm_version(int32_t *major, int32_t *minor, int32_t *patch);
 wfmm_status wfmm_last_error(char *buf, size_t capacity, size_t *out_length);
 
 /**
- * Leaves a message of the caller's own, cut after 2048 bytes, as the thread's last message; for bindings of other languages, which check
- * array shapes before the library sees them. message holds length bytes.
+ * Sets the calling thread's last message, cut after 2048 bytes. For bindings of other languages, which check the shapes of
+ * arrays themselves. message holds length bytes.
  * Thread rule: any thread. Errors: WFMM_ERR_NULL, WFMM_ERR_COUNT.
  * Example: wfmm_last_error_set("velocity is too short", 21);
  */
@@ -997,7 +999,7 @@ wfmm_status wfmm_session_options_init(struct wfmm_session_options *options, size
 wfmm_status wfmm_session_create(const struct wfmm_session_options *options, struct wfmm_session **out);
 
 /**
- * Says in one line what the session computes on. Buffer rules as in wfmm_last_error.
+ * Describes in one line what the session computes on. Buffer rules as in wfmm_last_error.
  * Thread rule: any thread. Errors: WFMM_ERR_NULL, WFMM_ERR_HANDLE.
  * Example: char line[256]; wfmm_session_describe(s, line, sizeof line, NULL);
  */
@@ -1030,8 +1032,8 @@ wfmm_status wfmm_plan_create(struct wfmm_session *session,
                              struct wfmm_plan **out);
 
 /**
- * Does ahead of the first evaluation what needs no output: on the CPU trees, lists and orders, on a GPU the copy of the
- * arrays. Optional: wfmm_plan_evaluate_* does it too.
+ * Does the part of the next evaluation that needs no output arrays: on the CPU trees, lists and orders, on a GPU the copy
+ * of the arrays. Optional: wfmm_plan_evaluate_* includes it.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
  * set), _TOLERANCE; 100..199 where the device or its memory is missing; WFMM_ERR_OUT_OF_MEMORY where host memory ran
  * out.
@@ -1040,7 +1042,7 @@ wfmm_status wfmm_plan_create(struct wfmm_session *session,
 wfmm_status wfmm_plan_prepare(struct wfmm_plan *plan);
 
 /**
- * Numbers of elements that the plan holds. Each output may be NULL.
+ * Returns the numbers of elements of the plan. Each output may be NULL.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
  * Example: int64_t m; wfmm_plan_counts(p, NULL, NULL, NULL, &m);
  */
@@ -1051,23 +1053,23 @@ wfmm_status wfmm_plan_counts(const struct wfmm_plan *plan,
                              int64_t *n_targets);
 
 /**
- * Memory that the plan holds at the moment, in bytes: its copies of the arrays, tree, lists, expansions.
+ * Returns the memory that the plan uses now, in bytes: its copies of the arrays, tree, lists, expansions.
  * Each output may be NULL. Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
  * Example: uint64_t host, device; wfmm_plan_workspace(p, &host, &device);
  */
 wfmm_status wfmm_plan_workspace(const struct wfmm_plan *plan, uint64_t *host_bytes, uint64_t *device_bytes);
 
 /**
- * Says in a paragraph what was chosen (method, order, leaf size, precision) and why. On the CPU from wfmm_plan_prepare
- * on, on a GPU from the first evaluation on; before, it says that nothing was chosen. Buffer rules as in
- * wfmm_last_error.
+ * Describes in a paragraph what was chosen (method, order, leaf size, precision) and why. Available after
+ * wfmm_plan_prepare on the CPU and after the first evaluation on a GPU; before that the text says that nothing was
+ * chosen. Buffer rules as in wfmm_last_error.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
  * Example: char why[1024]; wfmm_plan_recipe(p, why, sizeof why, NULL); puts(why);
  */
 wfmm_status wfmm_plan_recipe(const struct wfmm_plan *plan, char *buf, size_t capacity, size_t *out_length);
 
 /**
- * Tells what the last evaluation did: order, depth, cells, pairs, bytes, seconds per pass. The caller sets
+ * Fills a report of the last evaluation: order, depth, cells, pairs, bytes, seconds per pass. The caller sets
  * report->struct_size to sizeof *report before. Cells, pairs and seconds are 0 where nothing was evaluated yet.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE.
  * Example: wfmm_report r; r.struct_size = sizeof r; wfmm_plan_report(p, &r);
@@ -1178,8 +1180,8 @@ wfmm_status wfmm_plan_set_charges_f64(struct wfmm_plan *plan,
                                       int32_t memory);
 
 /**
- * Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
- * and its count is not looked at; each other count must be the one that was set.
+ * Sets new strengths at the same positions; trees and lists are kept. A NULL array keeps the present strengths, and its
+ * count is ignored; every other count must be the one that was set.
  * circulation: [n_segments]. strength: [n_particles][3]. charge: [n_charges]. Ownership as in the sets.
  * Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
@@ -1195,8 +1197,8 @@ wfmm_status wfmm_plan_set_strengths_f32(struct wfmm_plan *plan,
                                         int32_t memory);
 
 /**
- * Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
- * and its count is not looked at; each other count must be the one that was set.
+ * Sets new strengths at the same positions; trees and lists are kept. A NULL array keeps the present strengths, and its
+ * count is ignored; every other count must be the one that was set.
  * circulation: [n_segments]. strength: [n_particles][3]. charge: [n_charges]. Ownership as in the sets.
  * Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
@@ -1212,7 +1214,7 @@ wfmm_status wfmm_plan_set_strengths_f64(struct wfmm_plan *plan,
                                         int32_t memory);
 
 /**
- * Sets the targets; n = 0: none. Sources and what was computed of them are kept.
+ * Sets the targets; n = 0: none. The sources and their expansions are kept.
  * position: [n][3], length. Ownership as for particles.
  * Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
@@ -1221,7 +1223,7 @@ wfmm_status wfmm_plan_set_strengths_f64(struct wfmm_plan *plan,
 wfmm_status wfmm_plan_set_targets_f32(struct wfmm_plan *plan, int64_t n, const float *position, int32_t memory);
 
 /**
- * Sets the targets; n = 0: none. Sources and what was computed of them are kept.
+ * Sets the targets; n = 0: none. The sources and their expansions are kept.
  * position: [n][3], length. Ownership as for particles.
  * Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
@@ -1230,7 +1232,7 @@ wfmm_status wfmm_plan_set_targets_f32(struct wfmm_plan *plan, int64_t n, const f
 wfmm_status wfmm_plan_set_targets_f64(struct wfmm_plan *plan, int64_t n, const double *position, int32_t memory);
 
 /**
- * Computes the velocity of segments and particles at the targets, and its gradient where that is wanted.
+ * Computes the velocity that segments and particles induce at the targets, and optionally its gradient.
  * velocity: [n_targets][3], length/time. gradient: [n_targets][3][3], g[k][i][j] = du_i/dx_j of target k, or NULL.
  * Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
@@ -1244,7 +1246,7 @@ wfmm_status wfmm_plan_set_targets_f64(struct wfmm_plan *plan, int64_t n, const d
 wfmm_status wfmm_plan_evaluate_f32(struct wfmm_plan *plan, float *velocity, float *gradient, int32_t memory);
 
 /**
- * Computes the velocity of segments and particles at the targets, and its gradient where that is wanted.
+ * Computes the velocity that segments and particles induce at the targets, and optionally its gradient.
  * velocity: [n_targets][3], length/time. gradient: [n_targets][3][3], g[k][i][j] = du_i/dx_j of target k, or NULL.
  * Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
@@ -1258,14 +1260,14 @@ wfmm_status wfmm_plan_evaluate_f32(struct wfmm_plan *plan, float *velocity, floa
 wfmm_status wfmm_plan_evaluate_f64(struct wfmm_plan *plan, double *velocity, double *gradient, int32_t memory);
 
 /**
- * Computes the potential of the charges at the targets, and its gradient where that is wanted.
+ * Computes the potential of the charges at the targets, and optionally its gradient.
  * potential: [n_targets]. gradient: [n_targets][3] or NULL. All else as in wfmm_plan_evaluate_*.
  * Example: wfmm_plan_evaluate_potential_f64(p, phi, NULL, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_plan_evaluate_potential_f32(struct wfmm_plan *plan, float *potential, float *gradient, int32_t memory);
 
 /**
- * Computes the potential of the charges at the targets, and its gradient where that is wanted.
+ * Computes the potential of the charges at the targets, and optionally its gradient.
  * potential: [n_targets]. gradient: [n_targets][3] or NULL. All else as in wfmm_plan_evaluate_*.
  * Example: wfmm_plan_evaluate_potential_f64(p, phi, NULL, WFMM_MEMORY_HOST);
  */
@@ -1275,10 +1277,11 @@ wfmm_status wfmm_plan_evaluate_potential_f64(struct wfmm_plan *plan,
                                              int32_t memory);
 
 /**
- * Computes the field that was evaluated last (before any: the velocity, or the potential of a plan with charges only)
- * again at n_samples targets and compares it with the direct sum in double precision. out_relative_l2: the error,
- * relative L2. seed chooses the targets; n_samples >= n_targets: all targets. Gradients are not compared. On a GPU
- * all targets are evaluated again, without gradient: report and recipe are those of that evaluation then.
+ * Measures the error of the field that was evaluated last at n_samples targets against the direct sum in double
+ * precision. Before the first evaluation the field is the velocity, or the potential of a plan with charges only.
+ * out_relative_l2: the relative L2 error. seed chooses the targets; n_samples >= n_targets: all targets. Gradients
+ * are not compared. The field is computed again for this; on a GPU at all targets, and report and recipe are then those
+ * of that evaluation.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1), _TOLERANCE;
  * 100..199 where the device or its memory is missing; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
  * Example: double e; wfmm_plan_check_f64(p, 1000, 1, &e);
@@ -1286,10 +1289,11 @@ wfmm_status wfmm_plan_evaluate_potential_f64(struct wfmm_plan *plan,
 wfmm_status wfmm_plan_check_f32(struct wfmm_plan *plan, int64_t n_samples, uint64_t seed, float *out_relative_l2);
 
 /**
- * Computes the field that was evaluated last (before any: the velocity, or the potential of a plan with charges only)
- * again at n_samples targets and compares it with the direct sum in double precision. out_relative_l2: the error,
- * relative L2. seed chooses the targets; n_samples >= n_targets: all targets. Gradients are not compared. On a GPU
- * all targets are evaluated again, without gradient: report and recipe are those of that evaluation then.
+ * Measures the error of the field that was evaluated last at n_samples targets against the direct sum in double
+ * precision. Before the first evaluation the field is the velocity, or the potential of a plan with charges only.
+ * out_relative_l2: the relative L2 error. seed chooses the targets; n_samples >= n_targets: all targets. Gradients
+ * are not compared. The field is computed again for this; on a GPU at all targets, and report and recipe are then those
+ * of that evaluation.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1), _TOLERANCE;
  * 100..199 where the device or its memory is missing; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
  * Example: double e; wfmm_plan_check_f64(p, 1000, 1, &e);
@@ -1297,11 +1301,10 @@ wfmm_status wfmm_plan_check_f32(struct wfmm_plan *plan, int64_t n_samples, uint6
 wfmm_status wfmm_plan_check_f64(struct wfmm_plan *plan, int64_t n_samples, uint64_t seed, double *out_relative_l2);
 
 /**
- * Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are
- * written when wfmm_plan_wait returns 0. While it runs every other call with this plan is WFMM_ERR_BUSY; always call
- * wfmm_plan_wait, or its status is lost. Until then another one cannot be started (WFMM_ERR_BUSY), and velocity,
- * gradient and borrowed device arrays must stay where they are. From Fortran they must be contiguous and be target
- * or asynchronous where they are declared: a temporary would be gone.
+ * Starts the evaluation that wfmm_plan_evaluate_* makes, and returns at once. Its status is that of wfmm_plan_wait,
+ * which must always be called; the fields are complete when it returns 0. Until then every other call with this plan
+ * returns WFMM_ERR_BUSY, and velocity, gradient and borrowed device arrays must stay valid. In Fortran they must be
+ * contiguous and have the attribute target or asynchronous: a temporary would be gone.
  * velocity: [n_targets][3]. gradient: [n_targets][3][3], or NULL.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT (memory), _OVERLAP, _MEMORY;
  * WFMM_ERR_THREADS; all others are those of wfmm_plan_wait.
@@ -1310,11 +1313,10 @@ wfmm_status wfmm_plan_check_f64(struct wfmm_plan *plan, int64_t n_samples, uint6
 wfmm_status wfmm_plan_evaluate_async_f32(struct wfmm_plan *plan, float *velocity, float *gradient, int32_t memory);
 
 /**
- * Starts what wfmm_plan_evaluate_* does and returns; the host goes on with its own work, and the fields are
- * written when wfmm_plan_wait returns 0. While it runs every other call with this plan is WFMM_ERR_BUSY; always call
- * wfmm_plan_wait, or its status is lost. Until then another one cannot be started (WFMM_ERR_BUSY), and velocity,
- * gradient and borrowed device arrays must stay where they are. From Fortran they must be contiguous and be target
- * or asynchronous where they are declared: a temporary would be gone.
+ * Starts the evaluation that wfmm_plan_evaluate_* makes, and returns at once. Its status is that of wfmm_plan_wait,
+ * which must always be called; the fields are complete when it returns 0. Until then every other call with this plan
+ * returns WFMM_ERR_BUSY, and velocity, gradient and borrowed device arrays must stay valid. In Fortran they must be
+ * contiguous and have the attribute target or asynchronous: a temporary would be gone.
  * velocity: [n_targets][3]. gradient: [n_targets][3][3], or NULL.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT (memory), _OVERLAP, _MEMORY;
  * WFMM_ERR_THREADS; all others are those of wfmm_plan_wait.
@@ -1330,25 +1332,24 @@ wfmm_status wfmm_plan_evaluate_async_f64(struct wfmm_plan *plan, double *velocit
 wfmm_status wfmm_plan_wait(struct wfmm_plan *plan);
 
 /**
- * Names the CUDA stream (cudaStream_t, CUstream) on which the caller makes this plan's device arrays: an
- * evaluation begins after the work that the stream has then. NULL, the default: the default stream. The stream must live
- * as long as the plan uses it. Without a GPU nothing happens.
+ * Sets the CUDA stream (cudaStream_t, CUstream) on which the caller computes this plan's device arrays: an
+ * evaluation begins after the work that is queued on it at that time. NULL, the default: the default stream. The stream
+ * must outlive its use by the plan. Without a GPU the call has no effect.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
  * Example: wfmm_plan_set_stream(p, stream);
  */
-wfmm_status wfmm_plan_set_stream(struct wfmm_plan *plan,
-                                 void *stream);
+wfmm_status wfmm_plan_set_stream(struct wfmm_plan *plan, void *stream);
 
 /**
- * Page-locks the caller's memory at array, bytes long, once: fields then cross the bus straight into it. It stays
- * locked until wfmm_session_unregister, which must come before the memory is freed. Without a GPU nothing happens.
+ * Page-locks the caller's memory at array, bytes long, so that results are copied from the device straight into it.
+ * wfmm_session_unregister must be called before the memory is freed. Without a GPU the call has no effect.
  * Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _COUNT; WFMM_ERR_DRIVER where the driver refuses.
  * Example: wfmm_session_register(s, u, 3 * m * sizeof *u);
  */
 wfmm_status wfmm_session_register(struct wfmm_session *session, void *array, int64_t bytes);
 
 /**
- * Ends what wfmm_session_register began.
+ * Unlocks memory that wfmm_session_register has locked.
  * Thread rule: any thread; not while an evaluation uses the array. Errors: WFMM_ERR_NULL, _HANDLE; WFMM_ERR_DRIVER.
  * Example: wfmm_session_unregister(s, u);
  */
@@ -1442,7 +1443,7 @@ wfmm_status wfmm_flow_options_init(struct wfmm_flow_options *options, size_t siz
 /**
  * Makes a flow without elements at time 0. session may be NULL: a default session; plan_options are those of its sums,
  * options those of its motion; both may be NULL: defaults. The state is kept in double precision in host memory; precision
- * and place of the sums are those of options and session. The caller owns *out and ends it with wfmm_flow_destroy.
+ * and device of the sums are those of options and session. The caller owns *out and ends it with wfmm_flow_destroy.
  * Thread rule: any thread; the flow itself serves one thread at a time.
  * Errors: WFMM_ERR_NULL, _HANDLE, _CONSTANT, _VALUE, _NOT_FINITE, _TOLERANCE, _TOO_NEW, _STRUCT_SIZE; WFMM_ERR_THREADS,
  * _HOST_MEMORY, _UNSUPPORTED; WFMM_ERR_FORKED where the session was made before fork().

@@ -52,7 +52,7 @@ codes! {
         Threads = 103 => WFMM_ERR_THREADS,
         /// The driver is missing, too old, or refused.
         Driver = 104 => WFMM_ERR_DRIVER,
-        /// Not built: the message says what, and what to use in its place.
+        /// Not implemented: the message says what, and what to use instead.
         Unsupported = 105 => WFMM_ERR_UNSUPPORTED,
         /// An internal error was stopped at the boundary.
         Internal = -1 => WFMM_ERR_INTERNAL,
@@ -72,7 +72,7 @@ codes! {
 pub struct Error {
     pub status: i32,
     pub message: String,
-    /// Something was written before: nobody may begin anew in the failed one's place.
+    /// Outputs may have been written in part: another engine must not compute the field again.
     pub partly_written: bool,
 }
 

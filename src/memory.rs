@@ -1,27 +1,28 @@
-//! Memory that may run out: arrays that are asked for politely, and a reserve for what cannot be.
+//! Allocation that can fail without ending the process.
 //!
 //! Enters: lengths. Leaves: vectors; or an unwinding with `OutOfMemory`, which the boundary turns into a status. It passes
-//! through thread pools like a panic does, but it is none: nothing is printed, no message is made.
+//! through thread pools as a panic does, but prints nothing.
 //!
-//! Arrays that grow with the problem are made here, never by `vec!` or `collect`, which end the process when the system
-//! says no. What is small and out of reach (the thread pool, texts, tables of handles) is served from a reserve inside the
-//! library when the system fails; from the next `check` on the work is given up, long before the reserve is at its end.
+//! Arrays that grow with the problem are allocated here with `try_reserve`, never by `vec!` or `collect`, which abort the
+//! process when the system refuses. Small allocations in code that cannot report a failure (the thread pool, texts, tables of
+//! handles) are served from a static reserve when the system refuses them. The computation stops at its next `check` once more
+//! than `SHORT_FROM` units of the reserve are in use; the rest serves the unwinding.
 
 use rayon::iter::IndexedParallelIterator;
 
-/// What unwinds: so many bytes were not to be had (0: the reserve is in use).
+/// Payload of the unwinding: number of bytes that were refused (0: the reserve is in use).
 #[derive(Debug, Clone, Copy)]
 pub struct OutOfMemory {
     pub bytes: usize,
 }
 
-/// Gives the work up.
+/// Stops the computation.
 #[cold]
 fn give_up(bytes: usize) -> ! {
     std::panic::resume_unwind(Box::new(OutOfMemory { bytes }))
 }
 
-/// Gives the work up where the system has stopped serving small requests.
+/// Stops the computation where the system has refused small allocations.
 #[inline]
 pub fn check() {
     if is_short() {
@@ -94,7 +95,8 @@ pub fn par_collect<T: Send>(from: impl IndexedParallelIterator<Item = T>) -> Vec
     v
 }
 
-/// Whether the reserve is in use beyond what odd moments leave there.
+/// Whether more than `SHORT_FROM` units of the reserve are in use. A few may be at any time: they were taken while the system had no
+/// memory for a moment, and live as long as their owners.
 pub fn is_short() -> bool {
     #[cfg(feature = "reserve")]
     return reserve::RESERVE.is_short();
@@ -102,26 +104,27 @@ pub fn is_short() -> bool {
     false
 }
 
-/// The library's allocator: the system's, with something put by.
+/// The library's allocator: the system's, with a static reserve for small requests that it refuses.
 #[cfg(feature = "reserve")]
 pub mod reserve {
     use std::alloc::{GlobalAlloc, Layout, System};
     use std::cell::UnsafeCell;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-    /// Pages that are touched only when the system fails.
+    /// Bytes of the reserve. Its pages are not touched before the system refuses an allocation.
     const SIZE: usize = 8 << 20;
+    /// Bytes of a unit, the granularity of the reserve.
     const UNIT: usize = 64;
     const UNITS: usize = SIZE / UNIT;
-    /// Larger requests are not small ones: they go through the functions above.
+    /// Largest request that is served, in bytes: larger ones go through the functions above.
     const LARGEST: usize = 64 << 10;
-    /// Units in use from which work is given up; the rest is for getting out.
+    /// Units in use from which computations stop; the rest serves the unwinding.
     const SHORT_FROM: usize = UNITS / 8;
 
     #[repr(C, align(4096))]
     struct Pool(UnsafeCell<[u8; SIZE]>);
 
-    /// First fit over units; a bit a unit. Slow, and rarely asked.
+    /// First-fit allocator with a bit for each unit. Slow, and rarely used.
     pub struct Reserve {
         pool: Pool,
         taken: UnsafeCell<[u64; UNITS / 64]>,

@@ -64,8 +64,8 @@ codes! {
     enum Precision {
         /// That of the arrays: double as soon as one array that was handed over is double, else single.
         Arrays = 0 => WFMM_PRECISION_ARRAYS,
-        /// Single. Where it does not do, for a point far away or cores far above the box, double takes over: one warning and
-        /// `precision` of the report say so.
+        /// Single. Where its range or digits are not enough (a point far away, cores much larger than the extent of the
+        /// elements) the computation is done in double; a warning and `precision` of the report say so.
         F32 = 1 => WFMM_PRECISION_F32,
         /// Double.
         F64 = 2 => WFMM_PRECISION_F64,
@@ -95,13 +95,13 @@ codes! {
     enum LogLevel {
         /// Nothing.
         Off = 0 => WFMM_LOG_OFF,
-        /// Failures.
+        /// Errors.
         Error = 1 => WFMM_LOG_ERROR,
-        /// And what was not done as asked.
+        /// Errors, and fallbacks: what was computed in another way than asked, on the CPU or in double precision for example.
         Warn = 2 => WFMM_LOG_WARN,
-        /// And one line per plan: recipe and seconds per pass.
+        /// The above, and one line per plan with its recipe and the seconds of each pass.
         Info = 3 => WFMM_LOG_INFO,
-        /// And details.
+        /// The above, and details.
         Debug = 4 => WFMM_LOG_DEBUG,
     }
 }
@@ -160,11 +160,11 @@ pub struct wfmm_plan_options {
     pub method: i32,
     /// `WFMM_PRECISION_*` of the computation; default ARRAYS.
     pub precision: i32,
-    /// Order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the CPU it is
-    /// exact: pairs that it does not serve are summed directly, more of them where the field misses the tolerance.
-    /// On a GPU it is the least order, cut to 16 (double) or 11 (single).
+    /// Truncation order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the
+    /// CPU exactly this order is used, and pairs of cells that need a higher one are summed directly. On a GPU it is a lower
+    /// bound, and at most 16 (double precision) or 11 (single precision).
     pub order: i32,
-    /// Most elements in a leaf of the tree; 0, the default, lets the library choose. On a GPU 8 at least, 512 at most.
+    /// Largest number of elements in a leaf of the tree; 0, the default, lets the library choose. On a GPU from 8 to 512.
     pub leaf_capacity: i32,
     /// `WFMM_REG_*` of segments; default VATISTAS.
     pub segment_regularization: i32,
@@ -172,20 +172,20 @@ pub struct wfmm_plan_options {
     pub particle_regularization: i32,
     /// Number of the first point in connectivities, 0 or 1; default 0 in C, 1 in Fortran.
     pub index_base: i32,
-    /// Relative L2 error of the velocity (or potential) over the targets against the exact, regularized sum; default 1e-4.
-    /// Gradients are held to 30 tolerances, relative to their own norm. More than 0.1 counts as 0.1, and the text of
+    /// Relative L2 error of the velocity (or potential) over all targets, against the exact, regularized sum; default 1e-4.
+    /// The error of gradients may be 30 times as large, relative to their own norm. A tolerance above 0.1 is taken as 0.1;
     /// `wfmm_plan_recipe` says so.
     pub tolerance: f64,
     /// Factor of all sums; default 1/(4 pi); 1 gives the papers' sums.
     pub normalization: f64,
-    /// Core radius where no array of radii is given, length units of the positions; default 0, the singular kernel: a plan
-    /// whose elements have no radius above 0 and a regularization other than NONE warns once and says so in its recipe.
+    /// Core radius where no array of radii is given, a length; default 0, the singular kernel. A plan with a regularization
+    /// other than NONE and no radius above 0 logs a warning once and says so in its recipe.
     pub core_radius: f64,
     /// `WFMM_FLAG_*`, or-ed; default 0.
     pub flags: u64,
     /// Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources are
-    /// implied, with their cores; targets below the plane get the mirrored field. Charges have images of the same sign.
-    /// With a plane targets and outputs must be in host memory; sources may be in device memory.
+    /// included, with their cores. Targets below the plane get the mirrored field. Charges have images of the same sign.
+    /// With a plane, targets and outputs must be in host memory; sources may be in device memory.
     pub plane_axis: i32,
     /// `WFMM_EXPANSION_*`; default HARMONICS. PSEUDO_PARTICLES is not built: WFMM_ERR_UNSUPPORTED.
     pub expansion: i32,
@@ -238,7 +238,7 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// The mirror image of a place. Not `2 position - x`: that would leave the range of numbers too early.
+    /// The mirror image of a coordinate. Not `2 position - x`: that would leave the range of numbers too early.
     pub fn mirror(&self, mut x: [f64; 3]) -> [f64; 3] {
         x[self.axis] = self.position + (self.position - x[self.axis]);
         x
@@ -405,7 +405,8 @@ fn radius(c: f64) -> Result<f64> {
     Ok(c)
 }
 
-fn finite(name: &str, x: f64) -> Result<f64> {
+/// Refuses NaN and infinity.
+pub fn finite(name: &str, x: f64) -> Result<f64> {
     if x.is_finite() {
         Ok(x)
     } else {
@@ -431,7 +432,8 @@ pub fn code<T>(name: &str, number: i32, found: Option<T>, accepted: &str) -> Res
     })
 }
 
-fn value_error<T>(name: &str, value: impl std::fmt::Display, accepted: &str) -> Result<T> {
+/// An error that names an option, its value and what would be accepted.
+pub fn value_error<T>(name: &str, value: impl std::fmt::Display, accepted: &str) -> Result<T> {
     Error::fail(WFMM_ERR_VALUE, format!("{name} = {value}; accepted: {accepted}"))
 }
 

@@ -26,7 +26,7 @@ codes! {
     }
 }
 
-/// Length of `seconds` in a report; places without a `WFMM_PASS_*` name are 0.
+/// Length of `seconds` in a report; entries without a `WFMM_PASS_*` name are 0.
 pub const WFMM_PASS_COUNT: usize = 16;
 pub const PASS_COUNT: usize = WFMM_PASS_COUNT;
 
@@ -75,23 +75,23 @@ pub struct wfmm_report {
     pub cells: i64,
     /// Cell pairs of the far field; 0 on a GPU.
     pub far_pairs: i64,
-    /// Element pairs that were summed one by one, those of the core correction included.
+    /// Element pairs that were summed directly, those of the core correction included.
     pub near_pairs: i64,
     /// Host memory of the plan in bytes.
     pub host_bytes: u64,
     /// Device memory of the plan in bytes.
     pub device_bytes: u64,
-    /// Relative L2 error of the fast multipole method, found on a sample of targets; 0 after a direct sum.
+    /// Relative L2 error of the fast multipole method at sampled targets; 0 after a direct sum.
     pub estimated_error: f64,
-    /// Wall-clock seconds of each pass, indexed by `WFMM_PASS_*`. A pass that was not repeated
-    /// has 0 on the CPU. Small evaluations on a GPU would be slowed by clocks: of those one in sixteen
-    /// is timed pass by pass, and the others share out their whole time as that one did.
+    /// Wall-clock seconds of each pass, indexed by `WFMM_PASS_*`. On the CPU a pass whose result was kept has 0. On a GPU
+    /// small evaluations are timed as a whole, since timers between the passes would slow them; one in sixteen is timed pass
+    /// by pass, and its proportions are used for the others.
     pub seconds: [f64; WFMM_PASS_COUNT],
-    /// Element pairs of the core correction, far pairs where a core still matters; 0 on a GPU, which counts them with
-    /// `near_pairs` only.
+    /// Element pairs of the core correction: far pairs at which the regularized kernel still differs from the singular one.
+    /// 0 on a GPU, which counts them in `near_pairs` only.
     pub core_pairs: i64,
-    /// Times that the field missed its tolerance on the sample and was computed again: with higher orders, in double precision or
-    /// directly. 0 on the CPU.
+    /// Times that the field missed its tolerance at the sampled targets and was computed again: with higher orders, in double
+    /// precision or directly.
     pub retries: i64,
 }
 

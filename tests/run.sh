@@ -49,17 +49,13 @@ if [ -z "$checker" ]; then
     tests="$strict -Wno-compare-reals"
     gfortran $strict -c fortran/wakefmm.f90 -o "$build/wakefmm.o" && gfortran $tests -c tests/fortran/checks.f90 -o "$build/checks.o"
     verdict "Fortran module without a warning" $?
-    # The lines of use at its head and in the README, in a subroutine of their own.
+    # The lines of use at its head, in a subroutine of their own. Those of the README are examples/quickstart (docs/links.sh).
     sed -n 's/^!>   \(.*\)/\1/; /^use wakefmm/,/wfmm_plan_destroy/p' fortran/wakefmm.f90 >"$build/lines_module"
-    sed -n '/^```fortran/,/^```$/{/^```/d;p}' README.md >"$build/lines_readme"
-    for page in module readme; do
-        { echo "subroutine lines(np, n, m, steps)"
-          sed "1a implicit none; integer :: np, n, m, steps, step" "$build/lines_$page"
-          echo "end subroutine"; } >"$build/lines_$page.f90"
-        grep -q wfmm_plan_evaluate "$build/lines_$page.f90" &&
-            gfortran -std=f2018 -fsyntax-only -I"$build" "$build/lines_$page.f90"
-        verdict "the lines of use ($page) are compiled" $?
-    done
+    { echo "subroutine lines(np, n, m, steps)"
+      sed "1a implicit none; integer :: np, n, m, steps, step" "$build/lines_module"
+      echo "end subroutine"; } >"$build/lines_module.f90"
+    grep -q wfmm_plan_evaluate "$build/lines_module.f90" && gfortran -std=f2018 -fsyntax-only -I"$build" "$build/lines_module.f90"
+    verdict "the lines of use are compiled" $?
     for name in values objects bad_input threads overlap flow integers handler stops; do
         openmp=
         [ $name = threads ] && openmp=-fopenmp

@@ -29,9 +29,9 @@ impl Verdict {
                 return (0.0, 0.0);
             }
             let variance = squares.iter().map(|s| (s / mean - 1.0).powi(2)).sum::<f64>() / n;
-            let doubt = if all { 1.0 } else { 1.0 + STANDARD_ERRORS * (variance / n).sqrt() };
+            let upper = if all { 1.0 } else { 1.0 + STANDARD_ERRORS * (variance / n).sqrt() };
             let relative = |square: f64| share * (square / norm.max(f64::MIN_POSITIVE)).sqrt();
-            (relative(mean), relative(mean * doubt))
+            (relative(mean), relative(mean * upper))
         };
         let (a, b) = (one(squares[0], norms[0], 1.0), one(squares[1], norms[1], 1.0 / GRADIENT_TOLERANCES));
         // `max` would drop a NaN, which is a miss.

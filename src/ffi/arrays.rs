@@ -2,9 +2,10 @@
 
 use crate::backend::Field;
 use crate::plan::arrays::HostReal;
-use crate::plan::sources::{Particles, Segments, Strengths};
+use crate::plan::sources::Strengths;
 
-use super::boundary::{Arrays, count, output, row_length, twins};
+use super::boundary::{Arrays, count, output, twins};
+use super::elements;
 use super::handles::with_plan;
 use super::wfmm_plan;
 
@@ -31,23 +32,8 @@ twins! {
         with_plan(plan, |plan| {
             let session = plan.session().clone();
             let arrays = Arrays::new(&session, memory)?;
-            let (n_points, n) = (count("n_points", n_points)?, count("n", n)?);
-            if n == 0 {
-                return plan.set_segments::<Real>(None);
-            }
-            let ld = row_length(ld)?;
-            plan.set_segments(Some(unsafe {
-                Segments {
-                    n_points,
-                    points: arrays.input("points", points, 3 * n_points)?,
-                    n,
-                    ld,
-                    // The last row is read to its second number only.
-                    connectivity: arrays.input("connectivity", connectivity, (n - 1) * ld + 2)?,
-                    circulation: arrays.input("circulation", circulation, n)?,
-                    core: arrays.optional("core_radius", core_radius, n)?,
-                }
-            }))
+            let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
+            plan.set_segments::<Real>(unsafe { elements::segments(&arrays, given) }?)
         })
     }
 
@@ -68,18 +54,7 @@ twins! {
         with_plan(plan, |plan| {
             let session = plan.session().clone();
             let arrays = Arrays::new(&session, memory)?;
-            let n = count("n", n)?;
-            if n == 0 {
-                return plan.set_particles::<Real>(None);
-            }
-            plan.set_particles(Some(unsafe {
-                Particles {
-                    n,
-                    position: arrays.input("position", position, 3 * n)?,
-                    strength: arrays.input("strength", strength, 3 * n)?,
-                    core: arrays.optional("core_radius", core_radius, n)?,
-                }
-            }))
+            plan.set_particles::<Real>(unsafe { elements::particles(&arrays, (n, position, strength, core_radius)) }?)
         })
     }
 
@@ -107,8 +82,8 @@ twins! {
         })
     }
 
-    /// Sets new strengths at the same places; trees and lists are kept. A NULL array keeps the strengths that are there,
-    /// and its count is not looked at; each other count must be the one that was set.
+    /// Sets new strengths at the same positions; trees and lists are kept. A NULL array keeps the present strengths, and its
+    /// count is ignored; every other count must be the one that was set.
     /// `circulation`: `[n_segments]`. `strength`: `[n_particles][3]`. `charge`: `[n_charges]`. Ownership as in the sets.
     /// Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
     /// _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
@@ -142,7 +117,7 @@ twins! {
         })
     }
 
-    /// Sets the targets; n = 0: none. Sources and what was computed of them are kept.
+    /// Sets the targets; n = 0: none. The sources and their expansions are kept.
     /// `position`: `[n][3]`, length. Ownership as for particles.
     /// Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
     /// _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
@@ -164,7 +139,7 @@ twins! {
         })
     }
 
-    /// Computes the velocity of segments and particles at the targets, and its gradient where that is wanted.
+    /// Computes the velocity that segments and particles induce at the targets, and optionally its gradient.
     /// `velocity`: `[n_targets][3]`, length/time. `gradient`: `[n_targets][3][3]`, `g[k][i][j] = du_i/dx_j` of target k, or NULL.
     /// Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
     /// No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
@@ -189,7 +164,7 @@ twins! {
         })
     }
 
-    /// Computes the potential of the charges at the targets, and its gradient where that is wanted.
+    /// Computes the potential of the charges at the targets, and optionally its gradient.
     /// `potential`: `[n_targets]`. `gradient`: `[n_targets][3]` or NULL. All else as in `wfmm_plan_evaluate_*`.
     /// Example: `wfmm_plan_evaluate_potential_f64(p, phi, NULL, WFMM_MEMORY_HOST);`
     fn wfmm_plan_evaluate_potential_f32 | wfmm_plan_evaluate_potential_f64(
@@ -207,10 +182,11 @@ twins! {
         })
     }
 
-    /// Computes the field that was evaluated last (before any: the velocity, or the potential of a plan with charges only)
-    /// again at `n_samples` targets and compares it with the direct sum in double precision. `out_relative_l2`: the error,
-    /// relative L2. `seed` chooses the targets; `n_samples` >= n_targets: all targets. Gradients are not compared. On a GPU
-    /// all targets are evaluated again, without gradient: report and recipe are those of that evaluation then.
+    /// Measures the error of the field that was evaluated last at `n_samples` targets against the direct sum in double
+    /// precision. Before the first evaluation the field is the velocity, or the potential of a plan with charges only.
+    /// `out_relative_l2`: the relative L2 error. `seed` chooses the targets; `n_samples` >= n_targets: all targets. Gradients
+    /// are not compared. The field is computed again for this; on a GPU at all targets, and report and recipe are then those
+    /// of that evaluation.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1), _TOLERANCE;
     /// 100..199 where the device or its memory is missing; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
     /// Example: `double e; wfmm_plan_check_f64(p, 1000, 1, &e);`

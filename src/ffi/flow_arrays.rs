@@ -1,47 +1,17 @@
 //! Arrays of a flow: elements in, quantities and velocities out; single and double precision from one body.
 //!
 //! All arrays are copied; the state is in double precision whatever they are. The identities of a kind count from 0 in the order
-//! in which its elements came and are not given twice.
+//! in which its elements were added, and are not used again.
 
-use crate::error::Result;
 use crate::flow::edit::DustArrays;
 use crate::flow::options::Quantity;
 use crate::options::code;
-use crate::plan::arrays::HostReal;
-use crate::plan::sources::{Particles, Segments};
 
-use super::boundary::{Arrays, count, row_length, twins};
+use super::boundary::{Arrays, count, twins};
+use super::elements;
 use super::flow::{host_output, kind_of};
 use super::flow_cell::with_flow;
 use super::wfmm_flow;
-
-/// Segments of a call; `None` for n = 0.
-///
-/// # Safety
-/// As `Arrays::input` for each array.
-unsafe fn segments<'a, T: HostReal>(
-    arrays: &Arrays<'_>,
-    given: (i64, *const T, i64, i64, *const i32, *const T, *const T),
-) -> Result<Option<Segments<'a, T>>> {
-    let (n_points, points, n, ld, connectivity, circulation, core) = given;
-    let (n_points, n) = (count("n_points", n_points)?, count("n", n)?);
-    if n == 0 {
-        return Ok(None);
-    }
-    let ld = row_length(ld)?;
-    // The caller's arrays, as long as the counts say; the last row is read to its second number only.
-    Ok(Some(unsafe {
-        Segments {
-            n_points,
-            points: arrays.input("points", points, 3 * n_points)?,
-            n,
-            ld,
-            connectivity: arrays.input("connectivity", connectivity, (n - 1) * ld + 2)?,
-            circulation: arrays.input("circulation", circulation, n)?,
-            core: arrays.optional("core_radius", core, n)?,
-        }
-    }))
-}
 
 twins! {
     /// Sets the vortex particles, in place of those that were there; n = 0 removes them.
@@ -60,13 +30,7 @@ twins! {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
             let arrays = Arrays::new(&session, memory)?;
-            let n = count("n", n)?;
-            let particles = if n == 0 { None } else { Some(unsafe { Particles {
-                n,
-                position: arrays.input("position", position, 3 * n)?,
-                strength: arrays.input("strength", strength, 3 * n)?,
-                core: arrays.optional("core_radius", core_radius, n)?,
-            } }) };
+            let particles = unsafe { elements::particles(&arrays, (n, position, strength, core_radius)) }?;
             flow.put_particles(particles, true)
         })
     }
@@ -87,13 +51,7 @@ twins! {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
             let arrays = Arrays::new(&session, memory)?;
-            let n = count("n", n)?;
-            let particles = if n == 0 { None } else { Some(unsafe { Particles {
-                n,
-                position: arrays.input("position", position, 3 * n)?,
-                strength: arrays.input("strength", strength, 3 * n)?,
-                core: arrays.optional("core_radius", core_radius, n)?,
-            } }) };
+            let particles = unsafe { elements::particles(&arrays, (n, position, strength, core_radius)) }?;
             flow.put_particles(particles, false)
         })
     }
@@ -119,7 +77,7 @@ twins! {
             let session = flow.session().clone();
             let arrays = Arrays::new(&session, memory)?;
             let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
-            let segments = unsafe { segments(&arrays, given) }?;
+            let segments = unsafe { elements::segments(&arrays, given) }?;
             flow.put_filaments(segments, true)
         })
     }
@@ -145,7 +103,7 @@ twins! {
             let session = flow.session().clone();
             let arrays = Arrays::new(&session, memory)?;
             let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
-            let segments = unsafe { segments(&arrays, given) }?;
+            let segments = unsafe { elements::segments(&arrays, given) }?;
             flow.put_filaments(segments, false)
         })
     }
@@ -171,7 +129,7 @@ twins! {
             let session = flow.session().clone();
             let arrays = Arrays::new(&session, memory)?;
             let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
-            let segments = unsafe { segments(&arrays, given) }?;
+            let segments = unsafe { elements::segments(&arrays, given) }?;
             flow.set_bound_segments(segments)
         })
     }

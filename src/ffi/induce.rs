@@ -6,10 +6,10 @@ use crate::backend::Field;
 use crate::error::Result;
 use crate::options::{PlanOptions, wfmm_plan_options};
 use crate::plan::Plan;
-use crate::plan::sources::{Particles, Segments};
 use crate::session::Session;
 
-use super::boundary::{Arrays, count, enough_memory, row_length, twins};
+use super::boundary::{Arrays, count, enough_memory, twins};
+use super::elements;
 use super::structs;
 
 /// A plan for one call.
@@ -46,16 +46,8 @@ twins! {
     ) {
         let (session, mut plan) = unsafe { plan(options) }?;
         let arrays = Arrays::on_host(&session);
-        let (n_points, n, n_targets) = (count("n_points", n_points)?, count("n", n)?, count("n_targets", n_targets)?);
-        let segments = if n == 0 { None } else { let ld = row_length(ld)?; Some(unsafe { Segments {
-            n_points,
-            points: arrays.input("points", points, 3 * n_points)?,
-            n,
-            ld,
-            connectivity: arrays.input("connectivity", connectivity, (n - 1) * ld + 2)?,
-            circulation: arrays.input("circulation", circulation, n)?,
-            core: arrays.optional("core_radius", core_radius, n)?,
-        } }) };
+        let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
+        let (segments, n_targets) = (unsafe { elements::segments(&arrays, given) }?, count("n_targets", n_targets)?);
         plan.set_segments::<Real>(segments)?;
         let target = if n_targets == 0 { None } else { Some((n_targets, unsafe { arrays.input("target", target, 3 * n_targets) }?)) };
         plan.set_targets::<Real>(target)?;
@@ -83,13 +75,8 @@ twins! {
     ) {
         let (session, mut plan) = unsafe { plan(options) }?;
         let arrays = Arrays::on_host(&session);
-        let (n, n_targets) = (count("n", n)?, count("n_targets", n_targets)?);
-        let particles = if n == 0 { None } else { Some(unsafe { Particles {
-            n,
-            position: arrays.input("position", position, 3 * n)?,
-            strength: arrays.input("strength", strength, 3 * n)?,
-            core: arrays.optional("core_radius", core_radius, n)?,
-        } }) };
+        let given = (n, position, strength, core_radius);
+        let (particles, n_targets) = (unsafe { elements::particles(&arrays, given) }?, count("n_targets", n_targets)?);
         plan.set_particles::<Real>(particles)?;
         let target = if n_targets == 0 { None } else { Some((n_targets, unsafe { arrays.input("target", target, 3 * n_targets) }?)) };
         plan.set_targets::<Real>(target)?;

@@ -60,8 +60,8 @@ api! {
         unsafe { text::put(buf, capacity, out_length, &last_error()) }
     }
 
-    /// Leaves a message of the caller's own, cut after 2048 bytes, as the thread's last message; for bindings of other languages, which check
-    /// array shapes before the library sees them. `message` holds `length` bytes.
+    /// Sets the calling thread's last message, cut after 2048 bytes. For bindings of other languages, which check the shapes of
+    /// arrays themselves. `message` holds `length` bytes.
     /// Thread rule: any thread. Errors: WFMM_ERR_NULL, WFMM_ERR_COUNT.
     /// Example: `wfmm_last_error_set("velocity is too short", 21);`
     fn wfmm_last_error_set(message: *const c_char, length: usize) {

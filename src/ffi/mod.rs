@@ -8,6 +8,7 @@
 //!   flow        elements that move              flow_arrays their arrays        flow_cell   behind their handle
 //!       │
 //!   boundary    macros, guard, pointer checks   handles     live objects    structs   struct_size    text   strings
+//!   elements    arrays of segments and of particles
 //! ```
 
 #![allow(non_camel_case_types)]
@@ -17,6 +18,7 @@ use std::ffi::{c_char, c_void};
 pub mod arrays;
 mod boundary;
 pub mod ctypes;
+mod elements;
 mod float_mode;
 pub mod flow;
 pub mod flow_arrays;

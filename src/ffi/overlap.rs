@@ -10,11 +10,10 @@ use super::handles::{PLANS, SESSIONS, with_plan};
 use super::{wfmm_plan, wfmm_session};
 
 twins! {
-    /// Starts what `wfmm_plan_evaluate_*` does and returns; the host goes on with its own work, and the fields are
-    /// written when `wfmm_plan_wait` returns 0. While it runs every other call with this plan is WFMM_ERR_BUSY; always call
-    /// `wfmm_plan_wait`, or its status is lost. Until then another one cannot be started (WFMM_ERR_BUSY), and `velocity`,
-    /// `gradient` and borrowed device arrays must stay where they are. From Fortran they must be contiguous and be `target`
-    /// or `asynchronous` where they are declared: a temporary would be gone.
+    /// Starts the evaluation that `wfmm_plan_evaluate_*` makes, and returns at once. Its status is that of `wfmm_plan_wait`,
+    /// which must always be called; the fields are complete when it returns 0. Until then every other call with this plan
+    /// returns WFMM_ERR_BUSY, and `velocity`, `gradient` and borrowed device arrays must stay valid. In Fortran they must be
+    /// contiguous and have the attribute `target` or `asynchronous`: a temporary would be gone.
     /// `velocity`: `[n_targets][3]`. `gradient`: `[n_targets][3][3]`, or NULL.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT (memory), _OVERLAP, _MEMORY;
     /// WFMM_ERR_THREADS; all others are those of `wfmm_plan_wait`.
@@ -45,9 +44,9 @@ api! {
         PLANS.get(plan)?.wait()
     }
 
-    /// Names the CUDA stream (`cudaStream_t`, `CUstream`) on which the caller makes this plan's device arrays: an
-    /// evaluation begins after the work that the stream has then. NULL, the default: the default stream. The stream must live
-    /// as long as the plan uses it. Without a GPU nothing happens.
+    /// Sets the CUDA stream (`cudaStream_t`, `CUstream`) on which the caller computes this plan's device arrays: an
+    /// evaluation begins after the work that is queued on it at that time. NULL, the default: the default stream. The stream
+    /// must outlive its use by the plan. Without a GPU the call has no effect.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
     /// Example: `wfmm_plan_set_stream(p, stream);`
     fn wfmm_plan_set_stream(plan: *mut wfmm_plan, #[optional] stream: *mut c_void) {
@@ -58,8 +57,8 @@ api! {
         })
     }
 
-    /// Page-locks the caller's memory at `array`, `bytes` long, once: fields then cross the bus straight into it. It stays
-    /// locked until `wfmm_session_unregister`, which must come before the memory is freed. Without a GPU nothing happens.
+    /// Page-locks the caller's memory at `array`, `bytes` long, so that results are copied from the device straight into it.
+    /// `wfmm_session_unregister` must be called before the memory is freed. Without a GPU the call has no effect.
     /// Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _COUNT; WFMM_ERR_DRIVER where the driver refuses.
     /// Example: `wfmm_session_register(s, u, 3 * m * sizeof *u);`
     fn wfmm_session_register(session: *mut wfmm_session, array: *mut c_void, bytes: i64) {
@@ -67,7 +66,7 @@ api! {
         SESSIONS.get(session)?.register(array as usize, size("bytes", bytes)?)
     }
 
-    /// Ends what `wfmm_session_register` began.
+    /// Unlocks memory that `wfmm_session_register` has locked.
     /// Thread rule: any thread; not while an evaluation uses the array. Errors: WFMM_ERR_NULL, _HANDLE; WFMM_ERR_DRIVER.
     /// Example: `wfmm_session_unregister(s, u);`
     fn wfmm_session_unregister(session: *mut wfmm_session, array: *mut c_void) {

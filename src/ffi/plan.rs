@@ -37,8 +37,8 @@ api! {
         Ok(())
     }
 
-    /// Does ahead of the first evaluation what needs no output: on the CPU trees, lists and orders, on a GPU the copy of the
-    /// arrays. Optional: `wfmm_plan_evaluate_*` does it too.
+    /// Does the part of the next evaluation that needs no output arrays: on the CPU trees, lists and orders, on a GPU the copy
+    /// of the arrays. Optional: `wfmm_plan_evaluate_*` includes it.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
     /// set), _TOLERANCE; 100..199 where the device or its memory is missing; WFMM_ERR_OUT_OF_MEMORY where host memory ran
     /// out.
@@ -47,7 +47,7 @@ api! {
         with_plan(plan, Plan::prepare)
     }
 
-    /// Numbers of elements that the plan holds. Each output may be NULL.
+    /// Returns the numbers of elements of the plan. Each output may be NULL.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
     /// Example: `int64_t m; wfmm_plan_counts(p, NULL, NULL, NULL, &m);`
     fn wfmm_plan_counts(
@@ -66,7 +66,7 @@ api! {
         Ok(())
     }
 
-    /// Memory that the plan holds at the moment, in bytes: its copies of the arrays, tree, lists, expansions.
+    /// Returns the memory that the plan uses now, in bytes: its copies of the arrays, tree, lists, expansions.
     /// Each output may be NULL. Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
     /// Example: `uint64_t host, device; wfmm_plan_workspace(p, &host, &device);`
     fn wfmm_plan_workspace(
@@ -83,9 +83,9 @@ api! {
         Ok(())
     }
 
-    /// Says in a paragraph what was chosen (method, order, leaf size, precision) and why. On the CPU from `wfmm_plan_prepare`
-    /// on, on a GPU from the first evaluation on; before, it says that nothing was chosen. Buffer rules as in
-    /// `wfmm_last_error`.
+    /// Describes in a paragraph what was chosen (method, order, leaf size, precision) and why. Available after
+    /// `wfmm_plan_prepare` on the CPU and after the first evaluation on a GPU; before that the text says that nothing was
+    /// chosen. Buffer rules as in `wfmm_last_error`.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
     /// Example: `char why[1024]; wfmm_plan_recipe(p, why, sizeof why, NULL); puts(why);`
     fn wfmm_plan_recipe(
@@ -95,7 +95,7 @@ api! {
         unsafe { text::put(buf, capacity, out_length, &recipe) }
     }
 
-    /// Tells what the last evaluation did: order, depth, cells, pairs, bytes, seconds per pass. The caller sets
+    /// Fills a report of the last evaluation: order, depth, cells, pairs, bytes, seconds per pass. The caller sets
     /// `report->struct_size` to `sizeof *report` before. Cells, pairs and seconds are 0 where nothing was evaluated yet.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE.
     /// Example: `wfmm_report r; r.struct_size = sizeof r; wfmm_plan_report(p, &r);`

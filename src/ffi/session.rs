@@ -31,7 +31,7 @@ api! {
         Ok(())
     }
 
-    /// Says in one line what the session computes on. Buffer rules as in `wfmm_last_error`.
+    /// Describes in one line what the session computes on. Buffer rules as in `wfmm_last_error`.
     /// Thread rule: any thread. Errors: WFMM_ERR_NULL, WFMM_ERR_HANDLE.
     /// Example: `char line[256]; wfmm_session_describe(s, line, sizeof line, NULL);`
     fn wfmm_session_describe(

@@ -85,7 +85,7 @@ impl Flow {
 
     pub fn set_free_stream(&mut self, velocity: [f64; 3]) -> Result<()> {
         for (k, v) in velocity.into_iter().enumerate() {
-            options::finite(&format!("velocity[{k}]"), v)?;
+            crate::options::finite(&format!("velocity[{k}]"), v)?;
         }
         self.sums.free_stream = velocity;
         self.velocities = None;
@@ -99,7 +99,7 @@ impl Flow {
 
     /// `steps` steps of dt. Those before one that fails are done; that one is not.
     pub fn advance(&mut self, dt: f64, steps: i64) -> Result<()> {
-        if options::finite("dt", dt)? <= 0.0 {
+        if crate::options::finite("dt", dt)? <= 0.0 {
             return Error::fail(WFMM_ERR_VALUE, format!("dt = {dt}; accepted: a positive number"));
         }
         if steps < 0 {

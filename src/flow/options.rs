@@ -1,7 +1,7 @@
 //! Options of a flow: the C struct with its defaults, its constants, and the checked form.
 
-use crate::error::{Error, Result, WFMM_ERR_CONSTANT, WFMM_ERR_NOT_FINITE, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
-use crate::options::{PlanOptions, Regularization, code};
+use crate::error::{Error, Result, WFMM_ERR_CONSTANT, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
+use crate::options::{PlanOptions, Regularization, code, finite, value_error};
 
 codes! {
     /// Elements of a flow.
@@ -20,13 +20,13 @@ codes! {
 
     /// What `wfmm_flow_get_*` returns.
     enum Quantity {
-        /// Three a row: a particle, tracer, parcel, or a point of filaments or bound segments.
+        /// Three numbers a row: of a particle, tracer, parcel, or point of filaments or bound segments.
         Position = 0 => WFMM_QUANTITY_POSITION,
-        /// Three a row: strength of particles.
+        /// Three numbers a row: strength of particles.
         Strength = 1 => WFMM_QUANTITY_STRENGTH,
-        /// One a row: core radius of particles and segments.
+        /// One number a row: core radius of particles and segments.
         CoreRadius = 2 => WFMM_QUANTITY_CORE_RADIUS,
-        /// Three a row, as the position: that of the fluid at the present time, of dust its own.
+        /// Three numbers a row, in the order of the positions: the fluid's velocity at the present time; of dust its own.
         Velocity = 3 => WFMM_QUANTITY_VELOCITY,
         /// One a segment.
         Circulation = 4 => WFMM_QUANTITY_CIRCULATION,
@@ -40,7 +40,8 @@ codes! {
     enum Integrator {
         /// Order 1, one evaluation a step.
         Euler = 0 => WFMM_INTEGRATOR_EULER,
-        /// Adams-Bashforth, order 2, one evaluation a step, two where an element has no last step. Steps may differ.
+        /// Adams-Bashforth, order 2, one evaluation a step; two where an element was added since the last step. The step size
+        /// may vary.
         Ab2 = 1 => WFMM_INTEGRATOR_AB2,
         /// Low-storage Runge-Kutta, order 3, three evaluations a step.
         Rk3 = 2 => WFMM_INTEGRATOR_RK3,
@@ -82,12 +83,12 @@ pub struct wfmm_flow_options {
     pub stretching: i32,
     /// `WFMM_SPREADING_*` of particles; default NONE.
     pub spreading: i32,
-    /// Kinematic viscosity, length^2/time; default 0. Cores of filaments grow with it: d(c^2)/dt = 4 x 1.25643
-    /// (viscosity + squire |circulation|), less what strain at constant c^2 length takes.
+    /// Kinematic viscosity, length^2/time; default 0. Core radii of filaments follow
+    /// d(c^2)/dt = 4 x 1.25643 (viscosity + squire |circulation|) - c^2 (dl/dt)/l, l the length of a segment.
     pub viscosity: f64,
     /// Squire's factor of |circulation| in the growth of filament cores; default 0.
     pub squire: f64,
-    /// Reserved: the core radius above which particles are interpolated again. Not built: other than 0 is
+    /// Reserved for the core radius above which particles are remeshed. Not implemented: a value other than 0 is
     /// WFMM_ERR_UNSUPPORTED.
     pub core_limit: f64,
     /// Filament segments that are longer after a step are split into equal pieces; 0, the default: never.
@@ -98,9 +99,10 @@ pub struct wfmm_flow_options {
     pub fluid_density: f64,
     /// Dynamic viscosity of the fluid, for the drag of dust; default 0: dust is refused.
     pub fluid_viscosity: f64,
-    /// What of its normal velocity dust keeps, reversed, where it meets the ground plane, 0 to 1; default 0.
+    /// Coefficient of restitution of dust at the ground plane, 0 to 1: the share of the normal velocity that is kept,
+    /// reversed; default 0.
     pub restitution: f64,
-    /// What of its tangential velocity dust loses there, 0 to 1; default 0.
+    /// Share of its tangential velocity that dust loses at the ground plane, 0 to 1; default 0.
     pub friction: f64,
     /// 0.
     pub reserved: [f64; 4],
@@ -168,7 +170,7 @@ impl FlowOptions {
             finite(&format!("gravity[{k}]"), value)?;
         }
         if let Some(k) = o.reserved.iter().position(|r| *r != 0.0) {
-            return Error::fail(WFMM_ERR_VALUE, format!("reserved[{k}] = {}; accepted: 0", o.reserved[k]));
+            return value_error(&format!("reserved[{k}]"), o.reserved[k], "0");
         }
         if o.flags != 0 {
             return Error::fail(
@@ -192,23 +194,16 @@ impl FlowOptions {
     }
 }
 
-pub fn finite(name: &str, x: f64) -> Result<f64> {
-    if x.is_finite() {
-        return Ok(x);
-    }
-    Error::fail(WFMM_ERR_NOT_FINITE, format!("{name} = {x}; a finite number is needed"))
-}
-
 fn not_negative(name: &str, x: f64) -> Result<f64> {
     if finite(name, x)? >= 0.0 {
         return Ok(x);
     }
-    Error::fail(WFMM_ERR_VALUE, format!("{name} = {x}; accepted: 0 or a positive number"))
+    value_error(name, x, "0 or a positive number")
 }
 
 fn fraction(name: &str, x: f64) -> Result<f64> {
     if (0.0..=1.0).contains(&finite(name, x)?) {
         return Ok(x);
     }
-    Error::fail(WFMM_ERR_VALUE, format!("{name} = {x}; accepted: 0 to 1"))
+    value_error(name, x, "0 to 1")
 }

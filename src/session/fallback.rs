@@ -8,11 +8,12 @@ use crate::inputs::{Inputs, Ints, Reals, RealsMut};
 use crate::logging::warn_once;
 use crate::report::Report;
 
-/// Pairs from which the GPU is asked: below, the CPU has summed before a launch, two copies and a wait are over (20 µs at
-/// 1e9 pairs a second and core).
+/// Least number of pairs for the GPU. Below it the CPU finishes before a kernel launch, two copies and a wait do (20 µs, the CPU
+/// sums 1e9 pairs a second and core).
 const WORTH_PAIRS: f64 = 2e5;
-/// Calls that the CPU serves after the device's memory was full, before the GPU is asked again: others may have given theirs back.
-const PATIENCE: u32 = 8;
+/// Number of calls that the CPU serves after the device's memory was full, before the GPU is tried again: other programs may have
+/// freed theirs.
+const CPU_CALLS_AFTER_FULL: u32 = 8;
 
 type Maker<R> = Box<dyn FnMut() -> R + Send>;
 
@@ -22,16 +23,25 @@ pub struct Fallback {
     make_cpu: Maker<Box<dyn Engine>>,
     cuda: Option<Box<dyn Engine>>,
     cpu: Option<Box<dyn Engine>>,
-    /// The GPU failed: it is not asked again by this engine, where its memory was full not for some calls.
+    /// The GPU failed: this engine does not try it again, or, where its memory was full, not for `cpu_calls_left` calls.
     failed: Option<Error>,
-    patience: u32,
+    cpu_calls_left: u32,
     last_on_cpu: bool,
     stream: u64,
 }
 
 impl Fallback {
     pub fn new(make_cuda: Maker<Result<Box<dyn Engine>>>, make_cpu: Maker<Box<dyn Engine>>) -> Self {
-        Self { make_cuda, make_cpu, cuda: None, cpu: None, failed: None, patience: 0, last_on_cpu: false, stream: 0 }
+        Self {
+            make_cuda,
+            make_cpu,
+            cuda: None,
+            cpu: None,
+            failed: None,
+            cpu_calls_left: 0,
+            last_on_cpu: false,
+            stream: 0,
+        }
     }
 
     /// Runs `work` on the engine for this problem, and after a failure of the GPU on the CPU.
@@ -42,13 +52,13 @@ impl Fallback {
         mut work: impl FnMut(&mut dyn Engine) -> Result<R>,
     ) -> Result<R> {
         let on_device = on_device || any_on_device(inputs);
-        self.forgive();
+        self.retry_when_due();
         if self.failed.is_none() && (on_device || pairs(inputs) >= WORTH_PAIRS) {
             match self.cuda().and_then(&mut work) {
                 Err(error) if takes_over(&error) && !on_device => {
                     warn_once!("the GPU failed, the CPU takes over: {error}");
                     self.cuda = None;
-                    (self.failed, self.patience) = (Some(error), PATIENCE);
+                    (self.failed, self.cpu_calls_left) = (Some(error), CPU_CALLS_AFTER_FULL);
                 }
                 answer => {
                     self.last_on_cpu = false;
@@ -56,7 +66,7 @@ impl Fallback {
                 }
             }
         }
-        // Arrays in device memory have no other way.
+        // Arrays in device memory cannot be read by the CPU.
         if on_device && let Some(error) = &self.failed {
             return Err(error.clone());
         }
@@ -64,11 +74,11 @@ impl Fallback {
         work(self.cpu.get_or_insert_with(&mut self.make_cpu).as_mut())
     }
 
-    /// A device that was full may have room by now.
-    fn forgive(&mut self) {
+    /// A device whose memory was full may have room now.
+    fn retry_when_due(&mut self) {
         if self.failed.as_ref().is_some_and(|error| error.status == WFMM_ERR_DEVICE_MEMORY) {
-            match self.patience.checked_sub(1) {
-                Some(left) => self.patience = left,
+            match self.cpu_calls_left.checked_sub(1) {
+                Some(left) => self.cpu_calls_left = left,
                 None => self.failed = None,
             }
         }
@@ -254,9 +264,10 @@ mod tests {
         };
         assert_eq!(answer(), 1.0);
         full.store(0, std::sync::atomic::Ordering::Relaxed);
-        let served: Vec<f64> = (0..=PATIENCE).map(|_| answer()).collect();
+        let served: Vec<f64> = (0..=CPU_CALLS_AFTER_FULL).map(|_| answer()).collect();
         assert!(
-            served[..PATIENCE as usize].iter().all(|x| *x == 1.0) && served[PATIENCE as usize] == 2.0,
+            served[..CPU_CALLS_AFTER_FULL as usize].iter().all(|x| *x == 1.0)
+                && served[CPU_CALLS_AFTER_FULL as usize] == 2.0,
             "{served:?}"
         );
     }

@@ -1,4 +1,4 @@
-//! Small dense kernels on lanes: constant matrices times columns of registers, plane turns, transposition.
+//! Small dense kernels on lanes: constant matrices times columns of registers, plane rotations, transposition.
 //!
 //! Enters and leaves: slices of numbers, `LANES` of them a register and `C` registers (one a component) a coefficient.
 //! Every length is checked once a call, from bounds that the tables carry; inside, the loops run on raw pointers because
@@ -9,7 +9,7 @@ use super::{Lane, Real, Simd, transpose};
 /// Widest register, in numbers.
 pub const WIDEST: usize = 16;
 
-/// Where the rows of a product go, counted in coefficients.
+/// Destination of each row of a product, counted in coefficients.
 #[derive(Debug, Clone)]
 pub struct Places {
     to: Vec<u32>,
@@ -80,14 +80,14 @@ impl<T: Real> Product<T> {
             unsafe {
                 let (m, to) = (m.add(done * self.stride), to.add(done));
                 match count {
-                    1 => self.some::<S, 1, C>(s, m, to),
-                    2 => self.some::<S, 2, C>(s, m, to),
-                    3 => self.some::<S, 3, C>(s, m, to),
-                    4 => self.some::<S, 4, C>(s, m, to),
-                    5 if most > 4 => self.some::<S, 5, C>(s, m, to),
-                    6 if most > 4 => self.some::<S, 6, C>(s, m, to),
-                    7 if C == 1 => self.some::<S, 7, C>(s, m, to),
-                    8 if C == 1 => self.some::<S, 8, C>(s, m, to),
+                    1 => self.pairs_from::<S, 1, C>(s, m, to),
+                    2 => self.pairs_from::<S, 2, C>(s, m, to),
+                    3 => self.pairs_from::<S, 3, C>(s, m, to),
+                    4 => self.pairs_from::<S, 4, C>(s, m, to),
+                    5 if most > 4 => self.pairs_from::<S, 5, C>(s, m, to),
+                    6 if most > 4 => self.pairs_from::<S, 6, C>(s, m, to),
+                    7 if C == 1 => self.pairs_from::<S, 7, C>(s, m, to),
+                    8 if C == 1 => self.pairs_from::<S, 8, C>(s, m, to),
                     _ => {}
                 }
             }
@@ -100,7 +100,7 @@ impl<T: Real> Product<T> {
     /// # Safety
     /// As `all`, for R rows.
     #[inline(always)]
-    unsafe fn some<S: Simd, const R: usize, const C: usize>(self, s: S, m: *const T, to: *const u32) {
+    unsafe fn pairs_from<S: Simd, const R: usize, const C: usize>(self, s: S, m: *const T, to: *const u32) {
         let w = Lane::<S, T>::LANES;
         // SAFETY: the caller's promise.
         unsafe {
@@ -156,7 +156,7 @@ unsafe fn sums<S: Simd, T: Real, const R: usize, const C: usize>(
     sums
 }
 
-/// Pairs of coefficients that a plane turn mixes: pair k turns by (k + 1) times the angle. Coefficient 0 stays.
+/// Plane rotations of pairs of coefficients: pair k is rotated by (k + 1) times the angle. Coefficient 0 is not rotated.
 #[derive(Debug, Clone)]
 pub struct Pairs {
     pairs: Vec<(u32, u32)>,
@@ -183,7 +183,7 @@ impl Pairs {
                 let (x, y) = (x.add(i as usize * C * w), x.add(j as usize * C * w));
                 for c in 0..C {
                     let (a, b) = (Lane::<S, T>::load_ptr(s, x.add(c * w)), Lane::<S, T>::load_ptr(s, y.add(c * w)));
-                    let (a, b) = turned(false, a, b, cm, sm);
+                    let (a, b) = rotated(false, a, b, cm, sm);
                     a.store_ptr(x.add(c * w));
                     b.store_ptr(y.add(c * w));
                 }
@@ -192,7 +192,7 @@ impl Pairs {
     }
 }
 
-/// A product with its numbers: the matrix, the column of registers and where the rows go.
+/// One matrix product: the matrix, the vector (a column of registers) and the destination of each row.
 #[derive(Clone, Copy)]
 pub struct Part<'a, T> {
     pub matrix: &'a Matrix<T>,
@@ -200,8 +200,9 @@ pub struct Part<'a, T> {
     pub to: &'a Places,
 }
 
-/// Two products whose rows a plane turn mixes before they leave: with the first `lone` rows of `cos` set aside, row r of
-/// `cos` and of `sin` turn by m = first + 2r times the angle.
+/// Two matrix products followed by plane rotations of their rows, in one pass over registers. The first `lone` rows of `cos` (0 or
+/// 1, of m = 0) have no partner and are not rotated. After them row r of `cos` and row r of `sin` are the cosine and sine
+/// coefficients of m = first + 2r, and are rotated by m times the angle.
 pub struct Mates<'a, T> {
     pub cos: Part<'a, T>,
     pub sin: Part<'a, T>,
@@ -209,7 +210,8 @@ pub struct Mates<'a, T> {
     pub first: usize,
 }
 
-/// What happens to the rows: turned by +angle or, `back`, by -angle; `factor` times them added, or they are stored.
+/// The rotation and the destination's update: by +angle, or by -angle where `back`; rows are stored, or `add` times them is added.
+/// `cos[m]`, `sin[m]` are registers of the angle's multiples.
 pub struct Turn<'a, S: Simd, T: Real> {
     pub cos: &'a [T],
     pub sin: &'a [T],
@@ -235,7 +237,7 @@ impl<T: Real> Mates<'_, T> {
             if self.lone > 0 {
                 let v = self.cos.sums::<S, 1, C>(s, 0);
                 let to = self.cos.to.to.as_ptr();
-                (0..C).for_each(|c| leave(s, turn, y.add((*to as usize * C + c) * w), v[0][c]));
+                (0..C).for_each(|c| write(s, turn, y.add((*to as usize * C + c) * w), v[0][c]));
             }
             let most = match (C, size_of::<T::Of<S>>() >= 64) {
                 (1, true) => 6,
@@ -248,12 +250,12 @@ impl<T: Real> Mates<'_, T> {
             for g in 0..groups {
                 let count = (pairs * (g + 1)) / groups - done;
                 match count {
-                    1 => self.some::<S, 1, C>(s, turn, done, y),
-                    2 => self.some::<S, 2, C>(s, turn, done, y),
-                    3 if most > 2 => self.some::<S, 3, C>(s, turn, done, y),
-                    4 if most > 2 => self.some::<S, 4, C>(s, turn, done, y),
-                    5 if C == 1 => self.some::<S, 5, C>(s, turn, done, y),
-                    6 if C == 1 => self.some::<S, 6, C>(s, turn, done, y),
+                    1 => self.pairs_from::<S, 1, C>(s, turn, done, y),
+                    2 => self.pairs_from::<S, 2, C>(s, turn, done, y),
+                    3 if most > 2 => self.pairs_from::<S, 3, C>(s, turn, done, y),
+                    4 if most > 2 => self.pairs_from::<S, 4, C>(s, turn, done, y),
+                    5 if C == 1 => self.pairs_from::<S, 5, C>(s, turn, done, y),
+                    6 if C == 1 => self.pairs_from::<S, 6, C>(s, turn, done, y),
                     _ => {}
                 }
                 done += count;
@@ -261,12 +263,18 @@ impl<T: Real> Mates<'_, T> {
         }
     }
 
-    /// R pairs from pair `r0` on.
+    /// Computes, rotates and writes R pairs of rows from pair `r0` on.
     ///
     /// # Safety
     /// As checked in `run`, with r0 + R pairs at most.
     #[inline(always)]
-    unsafe fn some<S: Simd, const R: usize, const C: usize>(&self, s: S, turn: &Turn<'_, S, T>, r0: usize, y: *mut T) {
+    unsafe fn pairs_from<S: Simd, const R: usize, const C: usize>(
+        &self,
+        s: S,
+        turn: &Turn<'_, S, T>,
+        r0: usize,
+        y: *mut T,
+    ) {
         let w = Lane::<S, T>::LANES;
         // SAFETY: the caller's promise.
         unsafe {
@@ -279,9 +287,9 @@ impl<T: Real> Mates<'_, T> {
                 let i = *self.cos.to.to.as_ptr().add(r0 + r + self.lone) as usize * C * w;
                 let j = *self.sin.to.to.as_ptr().add(r0 + r) as usize * C * w;
                 for c in 0..C {
-                    let (a, b) = turned(turn.back, a[r][c], b[r][c], cos, sin);
-                    leave(s, turn, y.add(i + c * w), a);
-                    leave(s, turn, y.add(j + c * w), b);
+                    let (a, b) = rotated(turn.back, a[r][c], b[r][c], cos, sin);
+                    write(s, turn, y.add(i + c * w), a);
+                    write(s, turn, y.add(j + c * w), b);
                 }
             }
         }
@@ -291,7 +299,7 @@ impl<T: Real> Mates<'_, T> {
 /// # Safety
 /// A register can be written, and where it is added to read, at `to`.
 #[inline(always)]
-unsafe fn leave<S: Simd, T: Real>(s: S, turn: &Turn<'_, S, T>, to: *mut T, v: Lane<S, T>) {
+unsafe fn write<S: Simd, T: Real>(s: S, turn: &Turn<'_, S, T>, to: *mut T, v: Lane<S, T>) {
     // SAFETY: the caller's promise.
     unsafe {
         match turn.add {
@@ -302,7 +310,7 @@ unsafe fn leave<S: Simd, T: Real>(s: S, turn: &Turn<'_, S, T>, to: *mut T, v: La
 }
 
 impl<T: Real> Part<'_, T> {
-    /// R rows from row `r0` on.
+    /// The sums of R rows from row `r0` on.
     ///
     /// # Safety
     /// r0 + R rows are there, and `columns` coefficients in x.
@@ -317,7 +325,7 @@ impl<T: Real> Part<'_, T> {
 }
 
 #[inline(always)]
-fn turned<S: Simd, T: Real>(
+fn rotated<S: Simd, T: Real>(
     back: bool,
     a: Lane<S, T>,
     b: Lane<S, T>,

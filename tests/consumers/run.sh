@@ -30,6 +30,11 @@ if command -v pkg-config >/dev/null; then
     flags=$(pkg-config --cflags --libs wakefmm)
     cc -std=c11 -Wall -Wextra -Werror "$consumers/c/ring.c" $flags -lm -o ring && run ./ring
     verdict "C by pkg-config" $?
+    quick=$root/examples/quickstart/quickstart
+    cc -std=c11 -Wall -Wextra -Werror "$quick.c" $flags -lm -o quickstart_c && run ./quickstart_c
+    verdict "quick start in C" $?
+    c++ -std=c++17 -Wall -Wextra -Werror "$quick.cpp" $flags -o quickstart_cpp && run ./quickstart_cpp
+    verdict "quick start in C++" $?
     cc -Wall -Wextra "$root/examples/c/hello.c" $flags -lm -o hello && run ./hello
     verdict "hello in C" $?
     c++ -std=c++17 -O2 -Wall -Wextra -Werror "$root/examples/cpp/leapfrog/leapfrog.cpp" $flags -o leapfrog &&
@@ -48,6 +53,9 @@ verdict "C, static" $?
 module=$(echo "$prefix"/include/wakefmm/*/wakefmm.mod)
 module=$(dirname "$module")
 strict="-std=f2018 -Wall -Wextra -Werror"
+gfortran $strict -I"$module" "$root/examples/quickstart/quickstart.f90" -L"$module" -lwakefmm_fortran -L"$prefix/lib" -lwakefmm \
+    -o quickstart_f && run ./quickstart_f
+verdict "quick start in Fortran" $?
 for kind in 4 8; do
     gfortran $strict -DREAL_KIND=$kind -I"$module" "$consumers/fortran/wake.F90" -L"$module" -lwakefmm_fortran \
         -L"$prefix/lib" -lwakefmm -o wake_$kind && run ./wake_$kind

@@ -2,11 +2,8 @@
    session, plan, evaluation and destruction; FMM and direct sum, in a fresh process and in one that has summed before.
    Enters: optionally how many steps double n in the large case, and the first case. Leaves: 0 where every call returned a status and no wrong number, the process lived, and
    the next plan was right; else a line that says where. Allocations of the C library for itself are not made to fail. */
-#define _GNU_SOURCE
-#include <link.h>
+#include "failing_allocator.h"
 #include <math.h>
-#include <stdatomic.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,39 +11,7 @@
 #include <unistd.h>
 #include <wakefmm.h>
 
-extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
-
-static uintptr_t library_begin, library_end;
-static atomic_long seen, fail_at; /* 0: never */
-static atomic_int for_ever;
 static long made; /* allocations of the part under test */
-
-static int find_library(struct dl_phdr_info *info, size_t size, void *data) {
-    (void)size, (void)data;
-    if (!strstr(info->dlpi_name, "libwakefmm")) return 0;
-    for (int i = 0; i < info->dlpi_phnum; ++i) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        if (p->p_type != PT_LOAD) continue;
-        const uintptr_t begin = info->dlpi_addr + p->p_vaddr, end = begin + p->p_memsz;
-        if (!library_begin || begin < library_begin) library_begin = begin;
-        if (end > library_end) library_end = end;
-    }
-    return 1;
-}
-static int fails(void *caller) {
-    if ((uintptr_t)caller < library_begin || (uintptr_t)caller >= library_end) return 0;
-    const long n = atomic_fetch_add(&seen, 1) + 1, at = atomic_load(&fail_at);
-    return at && (for_ever ? n >= at : n == at);
-}
-#define CALLER __builtin_return_address(0)
-void *malloc(size_t n) { return fails(CALLER) ? NULL : __libc_malloc(n); }
-void *calloc(size_t n, size_t m) { return fails(CALLER) ? NULL : __libc_calloc(n, m); }
-void *realloc(void *p, size_t n) { return fails(CALLER) ? NULL : __libc_realloc(p, n); }
-void *aligned_alloc(size_t a, size_t n) { return fails(CALLER) ? NULL : __libc_memalign(a, n); }
-int posix_memalign(void **p, size_t a, size_t n) {
-    if (fails(CALLER)) return ENOMEM;
-    return (*p = __libc_memalign(a, n)) ? 0 : ENOMEM;
-}
 
 /* Arrays that the reserve could serve, and arrays that it could not. */
 enum { N = 256, N_LARGE = 20000, M_LARGE = 4000 };

@@ -1,48 +1,12 @@
 /* Memory that runs out inside a flow: the n-th allocation of the library fails, once or from then on, for every n of adding elements
    and of a step. Leaves: 0 where every call returned a status, the flow was as before a call that failed, and the same call later
    gave the same bits as if nothing had been; else a line that says where. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <link.h>
+#include "failing_allocator.h"
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <wakefmm.h>
-
-extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
-
-static uintptr_t library_begin, library_end;
-static atomic_long seen, fail_at; /* 0: never */
-static atomic_int for_ever;
-
-static int find_library(struct dl_phdr_info *info, size_t size, void *data) {
-    (void)size, (void)data;
-    if (!strstr(info->dlpi_name, "libwakefmm")) return 0;
-    for (int i = 0; i < info->dlpi_phnum; ++i) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        if (p->p_type != PT_LOAD) continue;
-        const uintptr_t begin = info->dlpi_addr + p->p_vaddr, end = begin + p->p_memsz;
-        if (!library_begin || begin < library_begin) library_begin = begin;
-        if (end > library_end) library_end = end;
-    }
-    return 1;
-}
-static int fails(void *caller) {
-    if ((uintptr_t)caller < library_begin || (uintptr_t)caller >= library_end) return 0;
-    const long n = atomic_fetch_add(&seen, 1) + 1, at = atomic_load(&fail_at);
-    return at && (for_ever ? n >= at : n == at);
-}
-#define CALLER __builtin_return_address(0)
-void *malloc(size_t n) { return fails(CALLER) ? NULL : __libc_malloc(n); }
-void *calloc(size_t n, size_t m) { return fails(CALLER) ? NULL : __libc_calloc(n, m); }
-void *realloc(void *p, size_t n) { return fails(CALLER) ? NULL : __libc_realloc(p, n); }
-void *aligned_alloc(size_t a, size_t n) { return fails(CALLER) ? NULL : __libc_memalign(a, n); }
-int posix_memalign(void **p, size_t a, size_t n) {
-    if (fails(CALLER)) return ENOMEM;
-    return (*p = __libc_memalign(a, n)) ? 0 : ENOMEM;
-}
 
 enum { N = 600, ROOM = 2 * N };
 static double x[3 * N], a[3 * N], d[N], rho[N], now[7][3 * ROOM], before[7][3 * ROOM], right[7][3 * ROOM];

@@ -19,7 +19,7 @@ const SPLIT: [(&str, &str, &str, &str); 3] = [
 ];
 /// Those of them that a common generic name can tell apart, by rank.
 const UNITED: (&str, [&str; 2]) = ("wfmm_plan_set_strengths", ["wfmm_plan_set_circulation", "wfmm_plan_set_strength"]);
-const UNITED_NOTE: &str = "New strengths, same places: a one-dimensional array is a circulation, never a charge \
+const UNITED_NOTE: &str = "New strengths, same positions: a one-dimensional array is a circulation, never a charge \
     (wfmm_plan_set_charge); a two-dimensional one holds strengths of particles.";
 
 /// A function whose array has one or three numbers a row, as its argument `quantity` says: one procedure for each rank.
@@ -104,7 +104,7 @@ fn procedures(f: &Function) -> Vec<Procedure<'_>> {
         function: f,
         name: format!("{public}{suffix}"),
         public: public.to_owned(),
-        comment: format!("Sets new {what} at the same places; trees and lists are kept."),
+        comment: format!("Sets new {what} at the same positions; trees and lists are kept."),
         only: Some(array),
         width: None,
         wide: false,

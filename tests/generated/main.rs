@@ -5,6 +5,7 @@
 mod fortran;
 mod header;
 mod model;
+mod reference;
 
 use std::path::Path;
 
@@ -31,6 +32,11 @@ fn the_header_is_up_to_date() {
 #[test]
 fn the_fortran_module_is_up_to_date() {
     up_to_date("fortran/wakefmm.f90", &fortran::generate(&model()));
+}
+
+#[test]
+fn the_table_of_fortran_procedures_is_up_to_date() {
+    up_to_date("docs/reference-fortran.md", &reference::generate(&fortran::generate(&model())));
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! The direct sum on the device.
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. The frame that scales lengths stays
-//! on the device; of single precision the host reads, before the sums are done, whether it serves.
+//! on the device. In single precision the host reads, before the sums end, whether the precision is enough.
 
 use super::context::{Context, Function};
 use super::gather::{DeviceInputs, Frame, RealsArg, too_many};
 use super::memory::{Buffer, Plain};
+use super::precision_probe::{PrecisionProbe, ProbeArg};
 use super::stream::{Stream, launch};
-use super::watch::{ProbeArg, Watch};
 use crate::backend::Field;
 use crate::backend::strain::Strain;
 use crate::error::Result;
@@ -25,16 +25,16 @@ const EXTENT: usize = 7;
 const CELLS: usize = 32768;
 /// Fewer targets are not worth ordering.
 const ORDERED_FROM: usize = 4096;
-/// Pairs that take longer than to wait until it is known whether single precision serves.
+/// Number of pairs above which waiting for the precision probe costs less than a sum that is not used.
 const LONG: f64 = 1e9;
 
 /// A computing precision of the device.
 pub trait CudaReal: Plain + Default + PartialEq + std::fmt::Debug {
     const UNIT: &'static str;
     const SUFFIX: &'static str;
-    /// Width of the scaled box, `Real::box` of kernels/common.cuh.
+    /// Width of the scaled domain, `Real::box` of kernels/common.cuh.
     const BOX: f64;
-    /// Whether subtracting the middle of the box loses nothing that the precision could keep.
+    /// Whether coordinates are taken relative to the middle of the domain.
     const CENTER: i32;
     const IS_F64: bool;
 }
@@ -119,7 +119,7 @@ pub struct DirectSum<T: CudaReal> {
     order: Buffer<u32>,
     partial: Buffer<T>,
     /// Of single precision.
-    watch: Option<Watch>,
+    probe: Option<PrecisionProbe>,
 }
 
 // SAFETY: plain numbers without padding.
@@ -178,7 +178,7 @@ impl<T: CudaReal> DirectSum<T> {
             counts: Buffer::new(context),
             order: Buffer::new(context),
             partial: Buffer::new(context),
-            watch: None,
+            probe: None,
         }
     }
 
@@ -192,7 +192,7 @@ impl<T: CudaReal> DirectSum<T> {
             + self.partial.bytes()
     }
 
-    /// Starts the whole sum, or finds what of it this precision does not hold: then nothing is written or added.
+    /// Starts the whole sum. A result means that this precision is not enough, and why; nothing is written or added then.
     pub fn evaluate(&mut self, task: Task<'_>) -> Result<Option<Strain>> {
         let Task { inputs, options, field, mut output, stream, .. } = task;
         let most = i32::MAX as usize / 4;
@@ -210,7 +210,7 @@ impl<T: CudaReal> DirectSum<T> {
         let kinds = kinds(inputs, options, field);
         let sources: usize = kinds.iter().map(|kind| kind.n).sum();
         if sources as f64 * inputs.targets.n as f64 > LONG
-            && let Some(strain) = self.strain()?
+            && let Some(strain) = self.probed()?
         {
             return Ok(Some(strain));
         }
@@ -225,12 +225,12 @@ impl<T: CudaReal> DirectSum<T> {
         if kinds.is_empty() && !output.add {
             self.clear(inputs.targets.n, field, output, stream)?;
         }
-        self.strain()
+        self.probed()
     }
 
-    /// What of this sum single precision does not hold; once the frame was queued.
-    fn strain(&self) -> Result<Option<Strain>> {
-        self.watch.as_ref().map_or(Ok(None), Watch::strain)
+    /// The probe's answer for this sum; once the frame was queued.
+    fn probed(&self) -> Result<Option<Strain>> {
+        self.probe.as_ref().map_or(Ok(None), PrecisionProbe::answer)
     }
 
     fn kernel(&self, unit: &'static str, name: &str) -> Result<Function> {
@@ -241,7 +241,7 @@ impl<T: CudaReal> DirectSum<T> {
         self.kernel("gather", &format!("{name}_{}", T::SUFFIX))
     }
 
-    /// The box of all places that matter, and from it the frame.
+    /// The bounding box of sources and targets, and from it the frame.
     fn make_frame(
         &mut self,
         inputs: &DeviceInputs,
@@ -284,16 +284,16 @@ impl<T: CudaReal> DirectSum<T> {
         let frame = self.kernel("gather", "frame")?;
         let mut probe = ProbeArg::default();
         if !T::IS_F64 {
-            if self.watch.is_none() {
-                self.watch = Some(Watch::new(&self.context)?);
+            if self.probe.is_none() {
+                self.probe = Some(PrecisionProbe::new(&self.context)?);
             }
-            probe = self.watch.as_mut().map_or(probe, |watch| watch.ask(inputs, options, field));
+            probe = self.probe.as_mut().map_or(probe, |p| p.ask(inputs, options, field));
         }
         // SAFETY: arguments as in gather.cu; `rows` rows were written by the launches before.
         unsafe {
             launch!(stream, frame, [1, 1, 1], 32 * EXTENT as u32, 0; begin, rows as i32, source_rows as i32, T::CENTER, T::BOX, out, probe)?
         };
-        self.watch.as_ref().map_or(Ok(()), |watch| watch.asked(stream))
+        self.probe.as_ref().map_or(Ok(()), |p| p.asked(stream))
     }
 
     /// Targets in the frame, ordered along a coarse Z curve where kernels choose by distance.

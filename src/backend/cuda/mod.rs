@@ -7,7 +7,8 @@
 //!   memory locked      device memory that grows, page-locked host memory
 //!   stream             queues, events, graphs, launches
 //!   staging gather     the caller's arrays to the device and back
-//!   direct watch       every pair; does single precision serve?
+//!   direct             every pair
+//!   precision_probe    whether single precision is enough for it
 //!   fmm                the fast multipole method
 //!   sums               which of them, and in which precision
 //!   engine             the back end's `Engine`
@@ -22,12 +23,11 @@ pub mod gather;
 mod loader;
 mod locked;
 mod memory;
-
+mod precision_probe;
 pub mod staging;
 mod stream;
 mod sums;
 mod symbols;
-mod watch;
 
 pub use context::{Context, Current, Function};
 pub use driver::{DeviceInfo, Probe, probe};

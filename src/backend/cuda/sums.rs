@@ -1,4 +1,4 @@
-//! Which sum makes a field: the FMM or every pair, in the precision that was asked for or, where single does not hold it, in double.
+//! The sum that computes a field: FMM or direct, in the requested precision, or in double where single precision is not enough.
 //!
 //! Enters: inputs in device memory. Leaves: a field on its way to the output, and what made it, for report and recipe.
 
@@ -12,9 +12,9 @@ use crate::options::{WFMM_METHOD_DIRECT, WFMM_METHOD_FMM, WFMM_PRECISION_F32, WF
 use crate::report::{Pass, Report};
 use std::sync::Arc;
 
-/// Changes of places for which single precision is not tried again after its FMM missed the tolerance: a trial costs an FMM.
-/// (A direct sum that does not serve is seen before a long one begins.)
-const PATIENCE: u32 = 8;
+/// Number of changes of positions for which single precision is not tried again after its FMM missed the tolerance: a trial costs an FMM.
+/// (For a direct sum the probe is cheap.)
+const RETRY_SINGLE_AFTER: u32 = 8;
 
 /// Both methods in one precision.
 #[derive(Debug)]
@@ -30,13 +30,13 @@ impl<T: CudaReal> Methods<T> {
         Self { fmm: FmmSet::default(), direct: DirectSum::new(context), by_fmm: false }
     }
 
-    /// Starts a field; or what of it this precision does not hold: then nothing was added.
+    /// Starts a field. A result means that this precision is not enough, and why; nothing was added then.
     fn start(&mut self, task: Task<'_>) -> Result<Option<Strain>> {
         let outcome = self.fmm.evaluate(task)?;
         self.by_fmm = matches!(outcome, Outcome::Done);
         match outcome {
             Outcome::Done => Ok(None),
-            Outcome::Strained => Ok(Some(Strain::Tolerance)),
+            Outcome::NotInSingle => Ok(Some(Strain::Tolerance)),
             Outcome::Direct => self.direct.evaluate(task),
         }
     }
@@ -66,21 +66,21 @@ impl<T: CudaReal> Methods<T> {
     }
 }
 
-/// What single precision was found not to hold, and at which places.
+/// Why single precision is not enough, and for which positions this was found (change counters of sources and targets).
 #[derive(Debug, Default)]
 struct Found {
     places: [u64; 2],
     strain: Option<Strain>,
-    patience: u32,
+    changes_left: u32,
 }
 
 impl Found {
-    /// What is known of these places before they are tried.
+    /// What is known of these positions before a trial.
     fn before(&mut self, places: [u64; 2]) -> Option<Strain> {
         if self.places != places {
             self.places = places;
-            match self.patience.checked_sub(1) {
-                Some(left) => self.patience = left,
+            match self.changes_left.checked_sub(1) {
+                Some(left) => self.changes_left = left,
                 None => self.strain = None,
             }
         }
@@ -88,7 +88,8 @@ impl Found {
     }
 
     fn keep(&mut self, strain: Option<Strain>) {
-        (self.strain, self.patience) = (strain, if strain == Some(Strain::Tolerance) { PATIENCE } else { 0 });
+        (self.strain, self.changes_left) =
+            (strain, if strain == Some(Strain::Tolerance) { RETRY_SINGLE_AFTER } else { 0 });
     }
 }
 
@@ -129,7 +130,7 @@ impl<T: CudaReal> Sums<T> {
         double.start(task).map(drop)
     }
 
-    /// Every pair in the precision that was asked for, whether it serves or not.
+    /// The direct sum in the requested precision, whether it is enough or not.
     pub fn start_direct(&mut self, task: Task<'_>) -> Result<()> {
         self.asked.direct.evaluate(task).map(drop)
     }
@@ -138,7 +139,7 @@ impl<T: CudaReal> Sums<T> {
         self.asked.bytes() + self.double.as_ref().map_or(0, |double| double.bytes())
     }
 
-    /// Writes what made the last field into the report; call it after the stream was waited for. It took `computed` on the device.
+    /// Fills the report of the last field; to be called after the stream was waited for. `computed`: seconds on the device.
     pub fn note(&self, report: &mut Report, computed: f64) {
         let retries = i64::from(self.asked.fmm.missed());
         match &self.double {
@@ -182,7 +183,7 @@ mod tests {
         let mut found = Found::default();
         found.keep(Some(Strain::Tolerance));
         let tried: Vec<_> = (0..20).map(|k| found.before([k + 1, 1]).is_none()).collect();
-        assert_eq!(tried.iter().position(|tried| *tried), Some(PATIENCE as usize));
+        assert_eq!(tried.iter().position(|tried| *tried), Some(RETRY_SINGLE_AFTER as usize));
         found.keep(None);
         assert_eq!(found.before([99, 1]), None);
     }

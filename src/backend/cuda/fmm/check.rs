@@ -1,7 +1,8 @@
-//! Was the field good enough? All sources on sampled targets directly, beside the passes, and what these made of them.
+//! The a posteriori error check of an FMM field: exact sums at sampled targets, made beside the passes, and their comparison with the
+//! field.
 //!
-//! Enters: the arguments of an evaluation, kind by kind. Leaves: sums of squares that `verdict` judges by, which come to the host
-//! with the head of the state. What is to be added to the caller's field waits here until it is known to be good.
+//! Enters: the arguments of an evaluation, kind by kind. Leaves: sums of squares for `verdict`, which come to the host with
+//! the head of the state. A field that is to be added to the caller's is kept here until it has passed the check.
 
 use super::args::{FmmArg, StateHead};
 use super::verdict::{Found, SQUARES};
@@ -14,23 +15,23 @@ use crate::backend::cuda::stream::{Event, Stream, launch};
 use crate::error::Result;
 use std::sync::Arc;
 
-/// Kinds of source that a field can have, numbers at a target, as in kernels/fmm_check.cu.
+/// Largest number of kinds of source in a field, and of values at a target, as in kernels/fmm_check.cu.
 const KINDS: usize = 2;
 const NUMBERS: usize = 12;
-/// Most sums of a pair there, targets of a block, of a warp.
+/// Largest number of sums of a pair there, targets of a block, targets of a warp.
 const TERMS: usize = 14;
 const BLOCK: usize = 256;
 const WARP: usize = 32;
-/// Least sources of a block.
+/// Smallest number of sources of a block.
 const SOURCES: usize = 32;
 /// Most blocks of the verdict, and the sums of a warp's turn that each is worth.
 const JUDGES: usize = 64;
 const WORTH: usize = 4096;
-/// Targets of the largest fields that are looked at where the first sample leaves a doubt: `kCertain`.
+/// Number of targets with the largest fields that are compared where the first sample is inconclusive: `kCertain`.
 const CERTAIN: usize = 64;
-/// So many times as many targets are sampled then.
+/// Factor of the number of sampled targets in that case.
 const AGAIN: usize = 4;
-/// Pairs of the first sample that a large problem can spare beside its passes.
+/// Largest number of pairs of the first sample, and smallest number of its targets.
 const SPARE: usize = 128_000_000;
 const LEAST: usize = 128;
 
@@ -121,17 +122,17 @@ pub fn samples(sources: usize, targets: usize) -> usize {
     targets.min(1 << most.ilog2())
 }
 
-/// Targets that are sampled where those leave a doubt, beside those of the largest fields.
+/// Targets that are sampled where those are inconclusive, beside those of the largest fields.
 pub fn samples_again(sources: usize, targets: usize) -> usize {
     targets.min(AGAIN * samples(sources, targets))
 }
 
-/// Which look at one field this is.
+/// The number of a check among those of one field.
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
     /// Times that the field was computed before.
     pub round: u32,
-    /// The first look left a doubt.
+    /// The first sample was inconclusive.
     pub again: bool,
 }
 

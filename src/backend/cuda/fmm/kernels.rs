@@ -1,7 +1,7 @@
 //! The kernels of one recipe, and the shared memory that they ask for.
 
 use super::check::CheckKernels;
-use super::{Kind, P2P_BLOCKS, Recipe, few, trees};
+use super::{Kind, P2P_BLOCKS, Recipe, m2l_small, trees};
 use crate::backend::cuda::context::{Context, Function};
 use crate::backend::cuda::direct::CudaReal;
 use crate::error::Result;
@@ -29,7 +29,7 @@ pub(super) struct Kernels {
     pub m2l: Function,
     pub add_parts: Function,
     /// M2L where cells are few.
-    pub few: Option<Function>,
+    pub m2l_small: Option<Function>,
     pub smooth: Option<Function>,
     pub p2p: Function,
     /// With cores, for so few leaves that several blocks share one.
@@ -110,12 +110,12 @@ impl Kernels {
             lists: tree("lists")?,
             gather: tree(&format!("gather_{t}"))?,
             small: trees::Small::find(context, t)?,
-            p2m: context.function("fmm_p2m", &format!("fmm_p2m_{elements}_{t}_{}", recipe.staircase.order))?,
+            p2m: context.function("fmm_p2m", &format!("fmm_p2m_{elements}_{t}_{}", recipe.truncation.order))?,
             m2m: context.function("fmm_translate", &format!("fmm_m2m_{t}{parts}"))?,
             l2l: context.function("fmm_translate", &format!("fmm_l2l_{t}{parts}"))?,
-            m2l: context.function("fmm_m2l", &format!("fmm_m2l_{t}{parts}_{}", recipe.staircase.slots))?,
+            m2l: context.function("fmm_m2l", &format!("fmm_m2l_{t}{parts}_{}", recipe.truncation.slots))?,
             add_parts: context.function("fmm_m2l", &format!("fmm_add_parts_{t}"))?,
-            few: match few::classes_of_two(recipe.staircase.order) {
+            m2l_small: match m2l_small::classes_of_two(recipe.truncation.order) {
                 Some(classes) => Some(context.function("fmm_m2l", &format!("fmm_m2l_few_{t}{parts}_{classes}"))?),
                 None => None,
             },

@@ -1,5 +1,5 @@
-//! Where the arrays of one FMM lie: what belongs to the state, the sources and the targets each in memory of its own, so that
-//! one of them can stay while another is made anew.
+//! The device memory of one FMM: arrays of the state, the sources and the targets are in separate allocations, so that one can be kept
+//! while another is replaced.
 
 use super::args::{Arena, FmmArg, STATE_BYTES, TreeArg};
 use super::recipe::SMOOTH_TARGETS;
@@ -11,7 +11,7 @@ use crate::backend::cuda::gather::DeviceInputs;
 use crate::error::Result;
 use crate::options::PlanOptions;
 
-/// The arenas; `status` is of use during an evaluation only.
+/// The arenas; the contents of `status` are valid during an evaluation only.
 #[derive(Debug, Default)]
 struct Arenas {
     status: Arena,
@@ -126,14 +126,14 @@ impl<T: CudaReal> FmmSum<T> {
         f.box_side = T::BOX;
         f.max_level = shape.max_level;
         f.sort_passes = shape.sort_passes();
-        (f.order, f.stride) = (recipe.staircase.order as u32, recipe.stride() as u32);
+        (f.order, f.stride) = (recipe.truncation.order as u32, recipe.stride() as u32);
         f.components = recipe.components() as u32;
         (f.kind, f.regularization) = (recipe.kind as u32, recipe.regularization as u32);
         f.inputs_are_f64 = strengths | cores << 1 | points << 2;
         f.out_is_f64 = u32::from(output.main.is_f64 != 0);
         f.accumulate = u32::from(output.add);
         f.fields = recipe.fields() as u32;
-        f.gauss_points = recipe.staircase.order.div_ceil(2) as u32;
+        f.gauss_points = recipe.truncation.order.div_ceil(2) as u32;
         let m2l = recipe.m2l(shared, self.kernels.small.is_hopper());
         (f.m2l_cells, f.m2l_stages) = (m2l.cells as u32, m2l.stages as u32);
         if let Some(smooth) = recipe.smooth {

@@ -1,12 +1,12 @@
 //! The fast multipole method on the device: the order of the passes, their buffers, and what happens when one was too small.
 //!
 //! ```text
-//!   recipe      orders, leaf sizes, core ranges        staircase   which operator blocks are kept
+//!   recipe      orders, leaf sizes, core ranges        truncation   which operator blocks are kept
 //!   args layout the kernels' arguments, where they lie reuse       what the last evaluation left
 //!   shifts      the same for M2M and L2L                 set         FMM or direct, all kinds of source
 //!   replay      graphs of small evaluations              trees       launches of both trees and the lists
 //!   check       the error at a few targets               times       seconds of the passes
-//!   few         M2L where cells are few                 verdict     whether what was found there is good enough
+//!   m2l_small   M2L where cells are few                 verdict     whether what was found there is good enough
 //!   kernels     which ones a recipe takes               mod         FmmSum: passes, retries
 //! ```
 //!
@@ -16,17 +16,17 @@
 
 mod args;
 mod check;
-mod few;
 mod kernels;
 mod layout;
+mod m2l_small;
 pub mod recipe;
 mod replay;
 mod reuse;
 mod set;
 mod shifts;
-mod staircase;
 mod times;
 mod trees;
+mod truncation;
 mod verdict;
 
 use super::context::Context;
@@ -44,7 +44,7 @@ use kernels::{Kernels, p2p_shared, smooth_shared};
 use layout::{L2P_BLOCKS, Laid};
 pub use recipe::{Kind, Recipe};
 use replay::Replay;
-use reuse::{Keeper, Shape, Work};
+use reuse::{Reusable, Shape, Work};
 pub use set::{FmmSet, Outcome};
 use std::sync::Arc;
 use times::{Clock, Seconds};
@@ -90,7 +90,7 @@ pub struct FmmSum<T: CudaReal> {
     gauss: Buffer<f64>,
     memory: Memory,
     /// What the arenas hold.
-    keeper: Keeper,
+    reusable: Reusable,
     replay: Replay,
     head: Locked<StateHead>,
     /// Arguments of the last evaluation, and where it left sums of squares.
@@ -153,7 +153,7 @@ impl<T: CudaReal> FmmSum<T> {
             operators: Buffer::new(context),
             gauss: Buffer::new(context),
             memory: Memory::new(context),
-            keeper: Keeper::default(),
+            reusable: Reusable::default(),
             replay: Replay::new(context)?,
             head: Locked::new(context, 1)?,
             last: Default::default(),
@@ -179,7 +179,7 @@ impl<T: CudaReal> FmmSum<T> {
         let shallow = self.recipe.shallow;
         (self.recipe, self.kernels) = Kernels::ready::<T>(&self.context, recipe)?;
         self.recipe.shallow = shallow;
-        self.keeper.forget();
+        self.reusable.forget();
         self.replay.forget();
         self.make_operators(stream)
     }
@@ -190,20 +190,20 @@ impl<T: CudaReal> FmmSum<T> {
 
     /// The translation matrices, computed on the device.
     fn make_operators(&mut self, stream: &Stream) -> Result<()> {
-        let staircase = &self.recipe.staircase;
-        self.op.upload(&staircase.shifts, stream)?;
-        self.m2l.upload(&staircase.m2l, stream)?;
-        let points = staircase.order.div_ceil(2);
+        let truncation = &self.recipe.truncation;
+        self.op.upload(&truncation.shifts, stream)?;
+        self.m2l.upload(&truncation.m2l, stream)?;
+        let points = truncation.order.div_ceil(2);
         self.gauss.upload(&recipe::gauss_legendre(points), stream)?;
         let bytes = 64 * if self.recipe.is_f64 || self.recipe.two_parts { 8 } else { 4 };
-        self.operators.reserve(staircase.fragments * bytes)?;
+        self.operators.reserve(truncation.fragments * bytes)?;
         let parts: u32 = if self.recipe.is_f64 { 0 } else { 1 + u32::from(self.recipe.two_parts) };
-        let (order, op, m2l) = (staircase.order as u32, self.op.address(), self.m2l.address());
+        let (order, op, m2l) = (truncation.order as u32, self.op.address(), self.m2l.address());
         let f = FmmArg { order, op, m2l, ..FmmArg::default() };
         let kernel = self.context.function("fmm_operators", "fmm_operators")?;
-        let (to, tiles) = (self.operators.address(), staircase.tiles as u32);
+        let (to, tiles) = (self.operators.address(), truncation.tiles as u32);
         // SAFETY: arguments as in fmm_operators.cu; the table has room for all fragments.
-        unsafe { launch!(stream, kernel, [staircase::OPERATORS as u32, 1, 1], 256, 0; f, to, tiles, parts)? };
+        unsafe { launch!(stream, kernel, [truncation::OPERATORS as u32, 1, 1], 256, 0; f, to, tiles, parts)? };
         stream.synchronize()
     }
 
@@ -221,9 +221,9 @@ impl<T: CudaReal> FmmSum<T> {
         self.bound(sources.n, inputs.targets.n);
         let mut spent = 0.0;
         for _ in 0..RETRIES {
-            let (work, kept) = self.keeper.work(self.recipe.kind, inputs);
+            let (work, kept) = self.reusable.work(self.recipe.kind, inputs);
             let shape = kept.unwrap_or_else(|| self.shape(sources.n, inputs.targets.n));
-            self.keeper.forget();
+            self.reusable.forget();
             let laid = self.lay_out(&sources, inputs, options, output, &shape)?;
             if laid.lost[0] && !work.sources || laid.lost[1] && !work.targets {
                 continue;
@@ -250,7 +250,7 @@ impl<T: CudaReal> FmmSum<T> {
             spent += self.clock.read()?;
             if self.learn(kept.is_some()) {
                 self.account.seconds = self.clock.times.share(spent);
-                self.keeper.keep(self.recipe.kind, inputs, shape);
+                self.reusable.keep(self.recipe.kind, inputs, shape);
                 return Ok(true);
             }
             if self.head.as_ref()[0].flags == DENSE {
@@ -345,7 +345,7 @@ impl<T: CudaReal> FmmSum<T> {
         let head = self.head.as_ref()[0];
         if head.flags == 0 {
             self.account = Account {
-                order: self.recipe.staircase.order,
+                order: self.recipe.truncation.order,
                 depth: head.deepest[0].max(head.deepest[1]),
                 cells: u64::from(head.cells[0]) + u64::from(head.cells[1]),
                 near_pairs: head.near_pairs + head.core_pairs,
@@ -355,7 +355,7 @@ impl<T: CudaReal> FmmSum<T> {
             return true;
         }
         if head.flags & OUTSIDE != 0 {
-            self.keeper.was_outside();
+            self.reusable.was_outside();
         }
         if head.flags & DEPTH_OVERFLOW != 0 && !kept {
             self.recipe.shallow = false;
@@ -450,11 +450,11 @@ impl Passes<'_> {
                 launch!(stream, k.m2m, [(parents * shifts.up).min(4 * sms), 1, 1], 256, 0; f, shifts.up)?;
             }
             mark(Pass::M2m)?;
-            match k.few.filter(|_| few::takes(self.recipe, f.max_level)) {
+            match k.m2l_small.filter(|_| m2l_small::takes(self.recipe, f.max_level)) {
                 Some(kernel) => {
-                    let blocks = few::blocks(f.max_level, self.recipe.components());
+                    let blocks = m2l_small::blocks(f.max_level, self.recipe.components());
                     if blocks > 0 {
-                        launch!(stream, kernel, [blocks, 1, 1], few::threads(self.recipe), 0; f)?;
+                        launch!(stream, kernel, [blocks, 1, 1], m2l_small::threads(self.recipe), 0; f)?;
                     }
                 }
                 None => {

@@ -1,8 +1,8 @@
-//! What one FMM on the device is made with: orders, leaf sizes, ranges of cores. Pure numbers, decided on the host.
+//! Parameters of one FMM on the device: orders, leaf sizes, ranges of cores. Pure numbers, decided on the host.
 
 use super::shifts::Parts;
-use super::staircase::Staircase;
 use super::trees;
+use super::truncation::Truncation;
 use crate::math::regularization::{core_reach, core_reach_gradient};
 use crate::options::{PlanOptions, Regularization};
 
@@ -15,7 +15,7 @@ pub enum Kind {
     Segment = 2,
 }
 
-/// Part of the tolerance that the far field may take, as a factor of the budget of `Staircase`: sums are dominated by what
+/// Part of the tolerance that the far field may take, as a factor of the budget of `Truncation`: sums are dominated by what
 /// is near, unless a core smooths that away. Measured on one H200, 2026-11-21, over the targets: random clouds and rings of 5e3 to
 /// 1e6 at 1e-3 have 0.1 to 0.4 of their tolerance with 31, 2e4 sources at 1e7 targets 0.1 to 0.4, CUBE of 1e6 in f32 at
 /// 1e-4 0.2 to 0.6 with 36. CUBE in f64 at 1e-6 has 0.4 to 0.6 with 34, but one field in twenty was found over its tolerance by the
@@ -35,12 +35,12 @@ const SMOOTH_PART: f64 = 2.0;
 /// Most targets that share nodes.
 pub const SMOOTH_TARGETS: u32 = 4000;
 
-/// What a correction that is left out may be, in tolerances of the field's mean size over the root of the number of segments. Summed
+/// Largest correction that may be left out, in tolerances of the field's mean size over the root of the number of segments. Summed
 /// one by one over 400 targets of a hover wake of 34,560 segments at 1e-4, what 0.3 leaves out comes to 0.23 tolerances (Vatistas) and
 /// 0.01 (Lamb-Oseen), 1 to 0.5 and 0.04; in LATTICE to less than 0.03. Of 345,600 segments 0.5 left out 0.53.
 const CULL: f64 = 0.4;
 
-/// Points a leaf where cores act: the correction, by far the dearest, gains from small boxes.
+/// Points of a leaf where cores act: the corrections dominate the time, and small cells reduce them.
 const LEAF_CORES: f64 = 30.0;
 /// Where targets outnumber sources with cores so many times, a leaf may hold many more of them: parts of a leaf are corrected by
 /// themselves, and the far field has fewer cells. Measured on one H200, 2026-11-21, in DUST: 63 and 63 take 15.1 ms, 30 and 420
@@ -49,7 +49,7 @@ const MANY_TARGETS: usize = 4;
 const LEAVES_MANY_TARGETS: [usize; 2] = [30, 420];
 
 /// Sources and targets of a small problem, the root of their product, up to which two levels of cells are faster than three, in f64
-/// and in f32. From the passes measured one by one on one H200, 2026-11-21 (docs/results.md), µs: what three levels take more of
+/// and in f32. From the passes measured one by one on one H200, 2026-11-21 (docs/dev/tuning-log.md), µs: what three levels take more of
 /// M2M, M2L and L2L, 27 to 37, is what the near field of 64 leaves, 15 and 0.85 (f32: 0.49) for each million of pairs, takes
 /// longer than P2M and M2L beside it. Sweeps of whole problems the same evening agree: at 7,000 points two levels take 98 for 106
 /// (f32: 82 for 93), at 10,000 144 for 121 (111 for 101).
@@ -61,7 +61,7 @@ pub struct Recipe {
     pub regularization: Regularization,
     pub gradient: bool,
     pub is_f64: bool,
-    pub staircase: Staircase,
+    pub truncation: Truncation,
     /// Points of a leaf at most, sources and targets, where these are about as many.
     pub capacity: [usize; 2],
     /// Within so many cores the regularized kernel is used.
@@ -81,7 +81,7 @@ pub struct Recipe {
     pub full: Option<f64>,
     /// Budget of the far field in tolerances.
     pub budget: f64,
-    /// Few points may have two levels of cells, however full; until a cloud was met that needs more.
+    /// Small problems may have two levels of cells, whatever the leaf capacity, until a cloud needed more.
     pub shallow: bool,
 }
 
@@ -137,16 +137,16 @@ impl Recipe {
         let highest = if is_f64 { 16 } else { 11 };
         let least = (options.order.max(0) as usize).min(highest);
         let mut budget = usual * safety;
-        let mut staircase = Staircase::new(budget * asked, least, highest);
+        let mut truncation = Truncation::new(budget * asked, least, highest);
         // Near what the highest order leaves nothing could be dropped.
-        let reaches = 1.25 * staircase.floor / asked;
-        if !staircase.reached && reaches <= most.min(WIDEST * usual) {
+        let reaches = 1.25 * truncation.floor / asked;
+        if !truncation.reached && reaches <= most.min(WIDEST * usual) {
             budget = reaches;
-            staircase = Staircase::new(budget * asked, least, highest);
+            truncation = Truncation::new(budget * asked, least, highest);
         }
-        // A potential's sums cancel more than a velocity's.
+        // Terms of a potential cancel more than those of a velocity.
         let two_parts = !is_f64 && tolerance < if kind == Kind::Charge { 3e-3 } else { 9e-4 };
-        let full = if cores { LEAF_CORES } else { best_leaf(kind, &staircase, is_f64, gradient) };
+        let full = if cores { LEAF_CORES } else { best_leaf(kind, &truncation, is_f64, gradient) };
         let (leaf, full) = match options.leaf_capacity {
             1.. => ((options.leaf_capacity as usize).clamp(8, 512), None),
             _ => ((2.1 * full) as usize, Some(full)),
@@ -165,7 +165,7 @@ impl Recipe {
             regularization,
             gradient,
             is_f64,
-            staircase,
+            truncation,
             capacity: [leaf, leaf],
             core_range,
             // The core of a segment acts along its whole line: (ρ/r)(1 - F) over all directions is in the mean square
@@ -232,7 +232,7 @@ impl Recipe {
 
     /// Numbers in a row of an expansion.
     pub fn stride(&self) -> usize {
-        8 * self.staircase.tiles
+        8 * self.truncation.tiles
     }
 
     /// Sums of the near field at a target.
@@ -251,13 +251,13 @@ impl Recipe {
     /// How M2M and L2L are launched.
     pub fn shifts(&self, shared: usize) -> Parts {
         let fragment = if self.is_f64 || self.two_parts { 512 } else { 256 };
-        Parts::new(&self.staircase.shifts, self.staircase.tiles, self.real_bytes(), fragment, shared)
+        Parts::new(&self.truncation.shifts, self.truncation.tiles, self.real_bytes(), fragment, shared)
     }
 
     /// Leaves that a block of L2P takes at a time, and its bytes of shared memory for their potentials and fields: six blocks a
     /// multiprocessor, if possible.
     pub fn l2p(&self, shared: usize) -> (u32, usize) {
-        let order = self.staircase.order;
+        let order = self.truncation.order;
         let degrees = if self.kind == Kind::Charge { order } else { order - 1 };
         let fields = match (self.kind, self.gradient) {
             (Kind::Charge, false) => 1,
@@ -272,7 +272,7 @@ impl Recipe {
 
     /// How `fmm_m2l` is launched: with the groups of gathering warps that it has registers for.
     pub fn m2l(&self, shared: usize, hopper: bool) -> M2l {
-        let rows = if self.is_f64 && self.staircase.slots > 4 { 32 } else { 48 };
+        let rows = if self.is_f64 && self.truncation.slots > 4 { 32 } else { 48 };
         let groups = if self.is_f64 || self.two_parts { 2 } else { 3 } - usize::from(!hopper);
         // A block of an old GPU has no room for the lists of 48 cells beside one stage.
         let cells = (rows / self.components()).min(if shared < 90_000 { 30 } else { 48 });
@@ -283,7 +283,7 @@ impl Recipe {
     }
 
     pub fn describe(&self) -> String {
-        let s = &self.staircase;
+        let s = &self.truncation;
         let elements = match self.kind {
             Kind::Charge => "charges",
             Kind::Particle => "particles",
@@ -294,7 +294,7 @@ impl Recipe {
              ({} of {} blocks of 8 by 8 coefficients on average), leaves of at most {} sources and {} targets.",
             if self.is_f64 { "double" } else { "single" },
             s.order,
-            s.far_fragments / super::staircase::MAX_ORBITS,
+            s.far_fragments / super::truncation::MAX_ORBITS,
             s.tiles * s.tiles,
             self.capacity[0],
             self.capacity[1]
@@ -345,7 +345,7 @@ fn whole(cells: f64) -> f64 {
 /// Points a leaf where M2L, which falls with them, and the near field, which grows, take least together: a fit to the
 /// minima over leaves of 24 to 140 points, 1e5 and 1e6 of them, one H200, 2026-11-21. The products' power is that of
 /// the minima: M2L takes less than in proportion, and the square root of that.
-fn best_leaf(kind: Kind, staircase: &Staircase, is_f64: bool, gradient: bool) -> f64 {
+fn best_leaf(kind: Kind, truncation: &Truncation, is_f64: bool, gradient: bool) -> f64 {
     let base: f64 = match (kind, is_f64) {
         (Kind::Charge, _) => 26.0,
         (_, true) => 34.5,
@@ -353,7 +353,7 @@ fn best_leaf(kind: Kind, staircase: &Staircase, is_f64: bool, gradient: bool) ->
     };
     let slower =
         if kind == Kind::Segment { 0.4f64 } else { 1.0 } * if gradient && kind != Kind::Charge { 0.6 } else { 1.0 };
-    (base * slower.sqrt() * (staircase.far_fragments as f64 / 1000.0).powf(0.27)).clamp(24.0, 120.0)
+    (base * slower.sqrt() * (truncation.far_fragments as f64 / 1000.0).powf(0.27)).clamp(24.0, 120.0)
 }
 
 /// Nodes and weights of Gauss-Legendre integration on [-1, 1], 16 of each (zero beyond `points`).
@@ -436,10 +436,10 @@ mod tests {
     #[test]
     fn budgets_that_nearly_reach_are_widened() {
         let recipe = |most| Recipe::new(Kind::Particle, &options(1e-4), true, false, most);
-        assert!(recipe(f64::INFINITY).staircase.reached && recipe(f64::INFINITY).budget > BUDGET_CORES[1]);
-        assert!(!recipe(BUDGET_CORES[1]).staircase.reached);
+        assert!(recipe(f64::INFINITY).truncation.reached && recipe(f64::INFINITY).budget > BUDGET_CORES[1]);
+        assert!(!recipe(BUDGET_CORES[1]).truncation.reached);
         let options = options(1e-6);
-        assert!(!Recipe::new(Kind::Particle, &options, true, false, f64::INFINITY).staircase.reached);
+        assert!(!Recipe::new(Kind::Particle, &options, true, false, f64::INFINITY).truncation.reached);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Small evaluations wait more for the host than for the GPU: what is done again with the same arguments is recorded as a
-//! graph and started with one call. In both forms the near field may run beside the far field, on a queue of its own.
+//! Small evaluations are limited by the host's launches: one that is repeated with the same arguments is recorded as a CUDA graph and
+//! started with one call. In both forms the near field may run beside the far field, on a stream of its own.
 
 use super::args::FmmArg;
 use super::check::CheckArg;
@@ -44,7 +44,7 @@ impl Replay {
         })
     }
 
-    /// What was recorded is of no use any more.
+    /// Discards the recorded graphs.
     pub fn forget(&mut self) {
         (self.last, self.graphs) = (None, [None, None]);
     }

@@ -1,5 +1,5 @@
-//! What of the last evaluation the next one can keep: the sources' tree where their places are the same, its multipoles where
-//! the strengths are too, the targets' tree and the lists where the targets are.
+//! Which results of the last evaluation the next one keeps: the sources' tree if their positions are unchanged, the multipoles if the
+//! strengths are unchanged too, the targets' tree and the lists if the targets are unchanged.
 //!
 //! Enters: change counters of the inputs. Leaves: which parts are done again. Targets that move get a new tree in the old
 //! root cube, so that the sources' tree stays; the device says when the cube does not hold them.
@@ -7,8 +7,8 @@
 use super::recipe::Kind;
 use crate::backend::cuda::gather::DeviceInputs;
 
-/// Evaluations for which new targets are not tried in the old cube after it did not hold them.
-const PATIENCE: u32 = 4;
+/// Number of evaluations that make both trees after new targets were outside of the kept root cube.
+const REBUILDS_AFTER_OUTSIDE: u32 = 4;
 
 /// What is done again; a part implies nothing about the others but that a new tree of the sources needs all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,23 +58,23 @@ impl Seen {
     }
 }
 
-/// Memory of the last good evaluation.
+/// What is known of the last successful evaluation.
 #[derive(Debug, Default)]
-pub struct Keeper {
+pub struct Reusable {
     kept: Option<(Seen, Shape)>,
-    patience: u32,
+    rebuilds_left: u32,
 }
 
-impl Keeper {
-    /// What must be done, and the shape to do it in where the old one stays.
+impl Reusable {
+    /// The parts that must be computed, and the shape of the trees where it is kept.
     pub fn work(&mut self, kind: Kind, inputs: &DeviceInputs) -> (Work, Option<Shape>) {
         let now = Seen::of(kind, inputs);
-        let waiting = self.patience > 0;
-        self.patience = self.patience.saturating_sub(1);
+        let waiting = self.rebuilds_left > 0;
+        self.rebuilds_left = self.rebuilds_left.saturating_sub(1);
         let Some((old, shape)) = self.kept else { return (Work::WHOLE, None) };
         let same_places = old.places == now.places && old.counts[0] == now.counts[0];
         let work = Work { sources: false, targets: old.targets != now.targets, upward: old.strengths != now.strengths };
-        // Arrays in device memory that nobody handed over again may still hold other numbers by now.
+        // The caller may have changed arrays in device memory without setting them again.
         let unsaid = inputs.borrowed && !work.targets && !work.upward;
         if !same_places || unsaid || work.targets && waiting { (Work::WHOLE, None) } else { (work, Some(shape)) }
     }
@@ -89,7 +89,7 @@ impl Keeper {
 
     /// The old cube did not hold the targets.
     pub fn was_outside(&mut self) {
-        self.patience = PATIENCE;
+        self.rebuilds_left = REBUILDS_AFTER_OUTSIDE;
     }
 }
 
@@ -109,9 +109,9 @@ mod tests {
     }
 
     fn after(old: DeviceInputs, new: DeviceInputs) -> Work {
-        let mut keeper = Keeper::default();
-        keeper.keep(Kind::Particle, &old, SHAPE);
-        let (work, shape) = keeper.work(Kind::Particle, &new);
+        let mut reusable = Reusable::default();
+        reusable.keep(Kind::Particle, &old, SHAPE);
+        let (work, shape) = reusable.work(Kind::Particle, &new);
         assert_eq!(shape, (work != Work::WHOLE).then_some(SHAPE));
         work
     }
@@ -138,15 +138,15 @@ mod tests {
 
     #[test]
     fn a_failed_evaluation_and_targets_outside_lead_to_whole_ones() {
-        let mut keeper = Keeper::default();
-        assert_eq!(keeper.work(Kind::Particle, &inputs(1, 1, 1)).0, Work::WHOLE);
-        keeper.keep(Kind::Particle, &inputs(1, 1, 1), SHAPE);
-        keeper.was_outside();
-        for _ in 0..PATIENCE {
-            assert_eq!(keeper.work(Kind::Particle, &inputs(1, 1, 2)).0, Work::WHOLE);
+        let mut reusable = Reusable::default();
+        assert_eq!(reusable.work(Kind::Particle, &inputs(1, 1, 1)).0, Work::WHOLE);
+        reusable.keep(Kind::Particle, &inputs(1, 1, 1), SHAPE);
+        reusable.was_outside();
+        for _ in 0..REBUILDS_AFTER_OUTSIDE {
+            assert_eq!(reusable.work(Kind::Particle, &inputs(1, 1, 2)).0, Work::WHOLE);
         }
-        assert!(!keeper.work(Kind::Particle, &inputs(1, 1, 2)).0.sources);
-        keeper.forget();
-        assert_eq!(keeper.work(Kind::Particle, &inputs(1, 1, 1)).0, Work::WHOLE);
+        assert!(!reusable.work(Kind::Particle, &inputs(1, 1, 2)).0.sources);
+        reusable.forget();
+        assert_eq!(reusable.work(Kind::Particle, &inputs(1, 1, 1)).0, Work::WHOLE);
     }
 }

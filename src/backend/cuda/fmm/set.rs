@@ -1,5 +1,5 @@
-//! The FMMs of one engine: which kinds of source need one, whether it beats the direct sum, what the last one did, and what is
-//! done where it misses its tolerance.
+//! The FMMs of one engine: one for each kind of source, the choice between FMM and direct sum, retries where a field misses its
+//! tolerance.
 
 use super::check::{self, Check, Place};
 use super::times::TIMED;
@@ -26,28 +26,28 @@ const EMPTY: [f64; 2] = [0.045e-3, 0.175e-3];
 const POINT: f64 = 2e-9;
 const FRAGMENT: f64 = 9e-13;
 
-/// Times that a field which misses its tolerance is computed again, tighter, before it is given up.
+/// Largest number of retries with smaller budgets of a field that misses its tolerance.
 const ROUNDS: u32 = 3;
-/// Sizes of problems whose needs a plan remembers.
+/// Number of problem sizes whose budgets a plan remembers.
 const KNOWN: usize = 8;
-/// What is left of an error that is worth another round; else it is not the expansions'.
+/// A retry must reduce the error at least by this factor; else the error is not that of the expansions.
 const WORTH: f64 = 0.5;
 /// After a miss the largest budget becomes one of these parts of what would just hold the tolerance: the first that expansions reach.
 const AIMS: [f64; 2] = [0.4, 0.8];
 
-/// Level from which a leaf has few digits of single precision left. Rounding is then much of the error, few pairs have most of it,
-/// and a sample must find no more than so much of the tolerance; expansions mend nothing.
+/// Depth from which the cells are so small that single precision has few digits left in them. Rounding is then much of the error, and a
+/// few pairs have most of it: a sample must find no more than this part of the tolerance, and smaller budgets do not help.
 const DEEP: u32 = 11;
 const SAMPLED: f64 = 0.25;
 
-/// What came of an evaluation.
+/// Result of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Done,
-    /// The direct sum is to be taken, and nothing was added to the output.
+    /// The direct sum must be taken; nothing was added to the output.
     Direct,
     /// Single precision misses the tolerance; nothing was added either.
-    Strained,
+    NotInSingle,
 }
 
 /// What is to be summed.
@@ -72,7 +72,7 @@ impl Problem<'_> {
     }
 }
 
-/// Budget that the fields of some sizes were found to need.
+/// The budget that fields of one size needed.
 #[derive(Debug, Clone, Copy)]
 struct Needed {
     numbers: [usize; 2],
@@ -81,7 +81,7 @@ struct Needed {
 }
 
 impl Needed {
-    /// What a field of other numbers needed says nothing about this one.
+    /// Whether this size is that of the remembered budget.
     fn serves(&self, problem: &Problem<'_>) -> bool {
         let alike = |a: usize, b: usize| 4 * a.abs_diff(b) <= a;
         let numbers = problem.numbers();
@@ -136,7 +136,7 @@ impl<T: CudaReal> FmmSet<T> {
         self.sums.iter().map(FmmSum::bytes).sum::<u64>() + self.check.as_ref().map_or(0, Check::bytes)
     }
 
-    /// Nothing is known of the next field.
+    /// Clears what is known of the last field.
     pub fn begin(&mut self) {
         self.last.clear();
         (self.tightened, self.missed, self.error) = (0, 0, 0.0);
@@ -163,7 +163,7 @@ impl<T: CudaReal> FmmSet<T> {
         let Some(wanted) = self.choose(&problem, most) else { return Ok(Outcome::Direct) };
         let mut check = self.check.take().map_or_else(|| Check::new(context, stream), Ok)?;
         let (main, n) = (if matches!(field, Field::Velocity { .. }) { 3 } else { 1 }, inputs.targets.n);
-        // What is added must be right the first time.
+        // A field that is added cannot be computed again in place.
         let held = if output.add { check.hold(output, main, n) } else { Ok(output) };
         let outcome = held.and_then(|held| {
             let outcome = self.hold_tolerance(&problem, wanted, held, &check)?;
@@ -181,7 +181,7 @@ impl<T: CudaReal> FmmSet<T> {
         self.needed.iter().find(|needed| needed.serves(problem)).map_or(f64::INFINITY, |needed| needed.budget)
     }
 
-    /// Notes what this field needs; infinite: the next one may be a kinder one.
+    /// Remembers the budget that this field needed; infinite: none.
     fn need(&mut self, problem: &Problem<'_>, budget: f64) {
         self.needed.retain(|needed| !needed.serves(problem));
         if budget < f64::INFINITY {
@@ -196,7 +196,7 @@ impl<T: CudaReal> FmmSet<T> {
         for (kind, n) in &problem.kinds {
             let recipe = self.recipe(*kind, problem, most);
             let may_decline = problem.options.method == Method::Auto;
-            if !recipe.staircase.reached || may_decline && !pays(&recipe, *n, problem.inputs.targets.n) {
+            if !recipe.truncation.reached || may_decline && !pays(&recipe, *n, problem.inputs.targets.n) {
                 return None;
             }
             wanted.push(recipe);
@@ -238,14 +238,14 @@ impl<T: CudaReal> FmmSet<T> {
         }
     }
 
-    /// The error of the field that was just made; looks again where the first sample leaves a doubt.
+    /// The error of the field that was just made; looks again where the first sample is inconclusive.
     fn judge(&mut self, problem: &Problem<'_>, check: &Check, most: f64) -> Result<f64> {
         let (Some(last), of) = (self.last.last().copied(), self.last.len()) else { return Ok(0.0) };
         let (numbers, round) = (problem.numbers(), self.tightened);
         let all = numbers[1];
         let verdict = Verdict::new(&self.sums[last].account.found, check::samples(numbers[0], all), all, most);
         self.error = verdict.error;
-        if verdict.doubtful {
+        if verdict.inconclusive {
             let left = self.sums[last].last();
             for slot in 0..of {
                 let asked = Asked { check, place: Place { slot, of }, numbers, round };
@@ -267,7 +267,7 @@ impl<T: CudaReal> FmmSet<T> {
             return Outcome::Direct;
         }
         log::info!("the FMM in single precision misses its tolerance of {tolerance:.1e} by {error:.1e}");
-        Outcome::Strained
+        Outcome::NotInSingle
     }
 
     /// Other recipes, after an error of so many tolerances' inverse; none where there are no better ones, or where more
@@ -314,7 +314,7 @@ impl<T: CudaReal> FmmSet<T> {
         if !self.sums[k].follows(recipe)
             && let Err(error) = self.sums[k].remake(recipe.clone(), problem.stream)
         {
-            // What is half made is of no use.
+            // A partial result is not used.
             self.sums.clear();
             self.last.clear();
             return Err(error);
@@ -375,7 +375,7 @@ fn kinds(inputs: &DeviceInputs, field: Field) -> Vec<(Kind, usize)> {
     kinds
 }
 
-/// The core of an offset segment is no function of the distance to its line: there is no list of whom it reaches.
+/// The core of an OFFSET segment is not a function of the distance to its line, so there are no core lists for it.
 fn has_fmm(kind: Kind, options: &PlanOptions) -> bool {
     kind != Kind::Segment || options.segment_regularization != Regularization::Offset
 }
@@ -384,7 +384,7 @@ fn pays(recipe: &Recipe, sources: usize, targets: usize) -> bool {
     let (n, m) = (sources as f64, targets as f64);
     let speed = if recipe.is_f64 { 1.0 } else { SINGLE };
     let rate = speed * PAIRS[recipe.kind as usize] * if recipe.gradient { 0.55 } else { 1.0 };
-    let far = FRAGMENT * recipe.staircase.products as f64 * m * recipe.components() as f64 / 3.0 / speed;
+    let far = FRAGMENT * recipe.truncation.products as f64 * m * recipe.components() as f64 / 3.0 / speed;
     EMPTY_DIRECT + n * m / rate > EMPTY[usize::from(recipe.has_cores())] + POINT * (n + m) + far
 }
 

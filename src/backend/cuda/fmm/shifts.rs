@@ -72,7 +72,7 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::cuda::fmm::staircase::classes;
+    use crate::backend::cuda::fmm::truncation::classes;
 
     /// Every block of degrees that is not zero has its fragment: M2M below the diagonal, L2L above.
     #[test]

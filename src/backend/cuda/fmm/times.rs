@@ -1,5 +1,5 @@
-//! Times of the passes. Each note between two passes takes a microsecond of an evaluation, in a small one together as much as a
-//! pass: of these one in `PERIOD` is noted, and the others' time is shared out as that one's was.
+//! Times of the passes. An event between two passes costs a microsecond, in a small evaluation together as much as a pass. So one small
+//! evaluation in `PERIOD` is timed pass by pass, and the times of the others are divided in its proportions.
 
 use super::reuse::Work;
 use crate::backend::cuda::context::Context;

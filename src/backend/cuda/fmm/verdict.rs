@@ -1,16 +1,16 @@
-//! What a field's error is, from what was found at sampled targets: pure numbers.
+//! The error of a field, estimated from the comparison at sampled targets: pure numbers.
 //!
-//! Enters: sums of squares from kernels/fmm_check.cu. Leaves: an error with its uncertainty in it, and whether another look could
-//! change the answer.
+//! Enters: sums of squares from kernels/fmm_check.cu. Leaves: an error with its statistical uncertainty, and whether a larger
+//! sample could change the result.
 
 /// Bytes of `Squares` of kernels/fmm_check.cuh.
 pub const SQUARES: usize = 32;
-/// A gradient's error counts a thirtieth, as on the CPU.
+/// The error of a gradient is divided by this, as on the CPU.
 const GRADIENT: f64 = 30.0;
 /// Standard errors that are added to the mean of the squared differences.
 const SPREADS: f64 = 2.0;
-/// The mean square of what was written counts up to so many times that of the sample's exact field: beyond, the written one is wrong
-/// somewhere, or rests on few targets that the sample does not have.
+/// Upper bound of the norm: the mean square of the written field counts at most this many times the mean square of the exact field at the
+/// sample. A larger one means that the written field is wrong somewhere, or that a few targets outside the sample dominate it.
 const MOST: f64 = 4.0;
 
 /// Mirrors `Found` of kernels/fmm_check.cuh: of field and gradient, where there are two.
@@ -42,12 +42,12 @@ pub struct Found {
 pub struct Verdict {
     /// Relative error with two standard errors in it; infinite or NaN where numbers are missing.
     pub error: f64,
-    /// Another look, with more targets and those of the largest fields among them, may find less.
-    pub doubtful: bool,
+    /// A larger sample, with the targets of the largest fields, may find an error within the tolerance.
+    pub inconclusive: bool,
 }
 
 impl Verdict {
-    /// `sampled`: targets that were looked at of `all`.
+    /// `sampled`: number of targets that were compared, of `all`.
     pub fn new(found: &Found, sampled: usize, all: usize, tolerance: f64) -> Self {
         let again = found.n_certain > 0.0;
         let parts = [0, 1].map(|k| Part::new(found, k, sampled >= all));
@@ -55,8 +55,8 @@ impl Verdict {
         let lost = if found.lost > 0.0 { f64::INFINITY } else { 0.0 };
         let error = largest(scaled(|part| part.error), lost);
         let hopeful = within(scaled(|part| part.least), tolerance) && lost == 0.0;
-        let doubtful = !again && hopeful && (!within(error, tolerance) || found.bad > 0.0);
-        Self { error, doubtful }
+        let inconclusive = !again && hopeful && (!within(error, tolerance) || found.bad > 0.0);
+        Self { error, inconclusive }
     }
 }
 
@@ -133,32 +133,32 @@ mod tests {
     #[test]
     fn an_even_error_is_what_it_is() {
         let verdict = Verdict::new(&found(256, |_| 1e-4), 256, 1000, 1.001e-4);
-        assert!((verdict.error / 1e-4 - 1.0).abs() < 1e-6 && !verdict.doubtful, "{verdict:?}");
-        assert!(!Verdict::new(&found(256, |_| 1e-4), 256, 1000, 0.9e-4).doubtful);
+        assert!((verdict.error / 1e-4 - 1.0).abs() < 1e-6 && !verdict.inconclusive, "{verdict:?}");
+        assert!(!Verdict::new(&found(256, |_| 1e-4), 256, 1000, 0.9e-4).inconclusive);
     }
 
     #[test]
     fn what_one_target_has_is_doubtful() {
         for wrong in [1e-3, 1e-1] {
             let lonely = found(256, |k| if k == 3 { wrong } else { 1e-6 });
-            assert!(Verdict::new(&lonely, 256, 1000, 1e-4).doubtful, "{wrong}");
+            assert!(Verdict::new(&lonely, 256, 1000, 1e-4).inconclusive, "{wrong}");
         }
         let lonely = found(256, |k| if k == 3 { 1e-3 } else { 1e-6 });
         let verdict = Verdict::new(&lonely, 256, 1000, 1e-4);
-        assert!(verdict.error > 1e-4 && verdict.doubtful, "{verdict:?}");
-        // All targets were looked at: no doubt is left.
+        assert!(verdict.error > 1e-4 && verdict.inconclusive, "{verdict:?}");
+        // All targets were compared: the result is conclusive.
         let all = Verdict::new(&Found { written: [256.0, 0.0], targets: 256.0, ..lonely }, 256, 256, 1e-4);
-        assert!((all.error - 1e-3 / 16.0).abs() < 1e-7 && !all.doubtful, "{all:?}");
+        assert!((all.error - 1e-3 / 16.0).abs() < 1e-7 && !all.inconclusive, "{all:?}");
     }
 
     #[test]
     fn a_size_that_the_sample_does_not_have_is_looked_at_again() {
         let large = Found { written: [1e9, 0.0], ..found(256, |_| 1e-3) };
-        assert!(Verdict::new(&large, 256, 1000, 1e-4).doubtful);
+        assert!(Verdict::new(&large, 256, 1000, 1e-4).inconclusive);
         // Found right at the targets of the largest fields.
         let right = Found { n_certain: 64.0, certain: [1e-3, 0.0], ..large };
         let verdict = Verdict::new(&right, 320, 1000, 1e-4);
-        assert!(verdict.error < 2e-6 && !verdict.doubtful, "{verdict:?}");
+        assert!(verdict.error < 2e-6 && !verdict.inconclusive, "{verdict:?}");
         let wrong = Found { n_certain: 64.0, certain: [1e9, 0.0], ..large };
         assert!(Verdict::new(&wrong, 320, 1000, 1e-4).error >= 1.0);
     }
@@ -172,10 +172,10 @@ mod tests {
             Found { written: [f64::NAN, 0.0], exact: [f64::NAN, 0.0], ..found(256, |_| 1e-9) },
         ] {
             let verdict = Verdict::new(&bad, 256, 1000, 1e-4);
-            assert!(!within(verdict.error, 1e-4) && !verdict.doubtful, "{verdict:?}");
+            assert!(!within(verdict.error, 1e-4) && !verdict.inconclusive, "{verdict:?}");
         }
         let somewhere = Found { bad: 1.0, ..found(256, |_| 1e-9) };
-        assert!(Verdict::new(&somewhere, 256, 1000, 1e-4).doubtful);
+        assert!(Verdict::new(&somewhere, 256, 1000, 1e-4).inconclusive);
     }
 
     #[test]

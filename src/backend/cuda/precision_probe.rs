@@ -1,4 +1,5 @@
-//! Does single precision serve a direct sum? Some sources and targets are looked at while the frame is made, and the widest core.
+//! Whether single precision is enough for a direct sum: a kernel compares distances of some sources and targets, and the widest core, with
+//! the extent of all points while the frame is made.
 //!
 //! Enters: inputs in device memory. Leaves: the argument of kernel `frame`, and what it found.
 
@@ -13,7 +14,7 @@ use crate::error::Result;
 use crate::options::PlanOptions;
 use std::sync::Arc;
 
-/// Sources that are looked at, as in kernels/strain.cuh.
+/// Number of sampled sources, as in kernels/strain.cuh.
 const SOURCES: f64 = 64.0;
 /// Rounding of a place, by its distance from the origin: the root mean square, of both ends of a distance, is a little more.
 const ROUNDING: f64 = 1.0 / (1u64 << 25) as f64;
@@ -37,27 +38,27 @@ pub struct ProbeArg {
     n_targets: i64,
     most: f64,
     least: f64,
-    strain: u64,
+    found: u64,
 }
 
-const _: () = assert!(size_of::<ProbeArg>() == 120 && std::mem::offset_of!(ProbeArg, strain) == 112);
+const _: () = assert!(size_of::<ProbeArg>() == 120 && std::mem::offset_of!(ProbeArg, found) == 112);
 
-/// What the device says of one sum after another.
+/// The kernel's answer, in page-locked memory, and the event after which it is there.
 #[derive(Debug)]
-pub struct Watch {
-    strain: Locked<u32>,
+pub struct PrecisionProbe {
+    found: Locked<u32>,
     /// The frame is made: long before the sums are.
     framed: Event,
 }
 
-impl Watch {
+impl PrecisionProbe {
     pub fn new(context: &Arc<Context>) -> Result<Self> {
-        Ok(Self { strain: Locked::new(context, 1)?, framed: Event::new(context)? })
+        Ok(Self { found: Locked::new(context, 1)?, framed: Event::new(context)? })
     }
 
-    /// The question for this field; the sum before is over.
+    /// The kernel's argument for this field; the last sum has ended.
     pub fn ask(&mut self, inputs: &DeviceInputs, options: &PlanOptions, field: Field) -> ProbeArg {
-        self.strain.slice_mut()[0] = 0;
+        self.found.slice_mut()[0] = 0;
         let (s, t) = (&inputs.segments, &inputs.targets);
         let (n_segments, position, n_points) = match field {
             Field::Velocity { .. } => (s.n, inputs.particles.position, inputs.particles.n),
@@ -76,19 +77,19 @@ impl Watch {
             n_targets: t.n as i64,
             most: (recipe::tolerance(options, false) / ROUNDING / nearer).powi(2),
             least: (if n_segments > 0 { LEAST_SEGMENT } else { LEAST } * nearer).powi(2),
-            strain: self.strain.as_ref().as_ptr() as u64,
+            found: self.found.as_ref().as_ptr() as u64,
         }
     }
 
-    /// To be called when the frame was queued.
+    /// To be called after the kernel was queued.
     pub fn asked(&self, stream: &Stream) -> Result<()> {
         self.framed.record(stream)
     }
 
-    /// The answer, which is waited for.
-    pub fn strain(&self) -> Result<Option<Strain>> {
+    /// Waits for the answer.
+    pub fn answer(&self) -> Result<Option<Strain>> {
         self.framed.synchronize()?;
-        Ok(match self.strain.as_ref()[0] {
+        Ok(match self.found.as_ref()[0] {
             0 => None,
             2 => Some(Strain::Core),
             _ => Some(Strain::Distance),
@@ -96,7 +97,7 @@ impl Watch {
     }
 }
 
-/// How many times nearer than the nearest source that is looked at the nearest of all may be.
+/// Estimated ratio of the smallest distance among the sampled sources to the smallest among all.
 fn nearer(sources: usize) -> f64 {
     (sources as f64 / SOURCES).max(1.0).cbrt()
 }

@@ -26,7 +26,7 @@ const HEAD_BIAS: usize = 31;
 
 /// The kept parts of all operators.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Staircase {
+pub struct Truncation {
     pub order: usize,
     /// Tiles of eight coefficients.
     pub tiles: usize,
@@ -59,7 +59,7 @@ impl Orbit {
     }
 }
 
-impl Staircase {
+impl Truncation {
     /// For an error `budget` (root of the summed squares over all offsets) with orders up to `most`, at least `least`.
     pub fn new(budget: f64, least: usize, most: usize) -> Self {
         let gains = gains();
@@ -304,7 +304,7 @@ mod tests {
     fn tighter_budgets_keep_more() {
         let (mut order, mut fragments) = (0, 0);
         for budget in [1e-1, 1e-2, 1e-3, 1e-4] {
-            let s = Staircase::new(budget, 2, 16);
+            let s = Truncation::new(budget, 2, 16);
             assert!(s.order > order && s.fragments > fragments, "{budget}: order {}", s.order);
             (order, fragments) = (s.order, s.fragments);
         }
@@ -314,7 +314,7 @@ mod tests {
     /// A fragment belongs to one tile and step at most; the tiles of a warp have fewer and fewer steps.
     #[test]
     fn fragments_do_not_overlap() {
-        let s = Staircase::new(1e-2, 2, 16);
+        let s = Truncation::new(1e-2, 2, 16);
         let mut owned = vec![false; s.fragments];
         let mut own = |k: usize| assert!(!std::mem::replace(&mut owned[k], true));
         for head in &s.shifts[shifts::UP_HEAD..] {
@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn every_coefficient_is_a_column() {
         for order in 2..=16 {
-            let s = Staircase::tabulate(order, &orbits(), |a, b, _| a + b < order);
+            let s = Truncation::tabulate(order, &orbits(), |a, b, _| a + b < order);
             let columns: Vec<(usize, u32)> =
                 s.m2l[COLUMNS..SLOT_CLASS].iter().copied().enumerate().filter(|(_, k)| *k != u32::MAX).collect();
             let mut numbers: Vec<u32> = columns.iter().map(|(_, k)| *k).collect();

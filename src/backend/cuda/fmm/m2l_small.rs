@@ -1,6 +1,6 @@
-//! How M2L is launched where cells are few, see kernels/fmm_m2l_few.cuh.
+//! Launch of M2L for trees of three levels at most, kernels/fmm_m2l_few.cuh.
 
-use super::staircase;
+use super::truncation;
 
 use super::recipe::Recipe;
 
@@ -12,7 +12,7 @@ const SHARE: u32 = 3;
 /// Whether the kernel takes target trees of so many levels. On one H200, 2026-11-21, with 512 leaves, µs against those of the tiles'
 /// kernel: order 7 31 for 39 (f32) and 37 for 50 (f64), but order 8 61 for 53 and in two parts 64 for 52.
 pub fn takes(recipe: &Recipe, max_level: u32) -> bool {
-    let order = recipe.staircase.order;
+    let order = recipe.truncation.order;
     match max_level {
         0..=2 => order <= MOST_ORDER,
         3 => order <= 7 && !recipe.two_parts && recipe.components() == 3,
@@ -22,7 +22,7 @@ pub fn takes(recipe: &Recipe, max_level: u32) -> bool {
 
 /// Which of the kernels takes expansions of this order: the number of classes that have two tiles of coefficients.
 pub fn classes_of_two(order: usize) -> Option<usize> {
-    let two = staircase::classes(order).iter().filter(|class| class.len() > 8).count();
+    let two = truncation::classes(order).iter().filter(|class| class.len() > 8).count();
     [0, 1, 4, 8].into_iter().find(|most| *most >= two).filter(|_| order <= MOST_ORDER)
 }
 
@@ -34,7 +34,7 @@ pub fn blocks(max_level: u32, components: usize) -> u32 {
 
 /// As many warps as have the registers.
 pub fn threads(recipe: &Recipe) -> u32 {
-    let many = classes_of_two(recipe.staircase.order).is_some_and(|two| two > 1);
+    let many = classes_of_two(recipe.truncation.order).is_some_and(|two| two > 1);
     if recipe.is_f64 || recipe.two_parts || many { 256 } else { 384 }
 }
 
@@ -46,7 +46,7 @@ fn tiles(level: u32, components: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::cuda::fmm::staircase::Staircase;
+    use crate::backend::cuda::fmm::truncation::Truncation;
 
     /// The kernel has a ticket for every tile, and the local expansions room for the parts behind those of its 1024 cells.
     #[test]
@@ -73,7 +73,7 @@ mod tests {
                 4 => Some(1),
                 _ => Some(3),
             };
-            for (class, members) in staircase::classes(order).iter().enumerate() {
+            for (class, members) in truncation::classes(order).iter().enumerate() {
                 let two = bits.is_some_and(|bits| class.count_ones() <= bits);
                 assert!(members.len() <= if two { 16 } else { 8 }, "order {order}, class {class}");
             }
@@ -81,7 +81,7 @@ mod tests {
         assert!(classes_of_two(MOST_ORDER + 1).is_none());
         // Slots are as many as the kernel takes them for, and none is lent to another class.
         for budget in [0.3, 1e-1, 4e-2, 2e-2, 1e-2, 4e-3, 2e-3] {
-            let s = Staircase::new(budget, 2, 16);
+            let s = Truncation::new(budget, 2, 16);
             assert!(s.order <= MOST_ORDER && s.slots == if s.order <= 6 { 1 } else { 2 }, "{budget}: {}", s.order);
             assert!(s.lends_no_slot());
         }

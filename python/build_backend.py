@@ -1,0 +1,54 @@
+"""Build backend of the package: maturin, which is handed the declarations of include/wakefmm.h first.
+
+maturin makes the cffi declarations from a file `header.h` in Cargo's target folder. cffi understands declarations and
+`#define NAME integer`, but no other directive of the preprocessor, so those are left out here.
+"""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import maturin
+from maturin import *  # noqa: F403  (the hooks of PEP 517 that need no header)
+
+ROOT = Path(__file__).resolve().parent.parent
+INTEGER = re.compile(r"#define WFMM_\w+ -?\d+$")
+
+
+def declarations() -> str:
+    """The declarations of the header, without comments and without what cffi does not parse."""
+    text = (ROOT / "include" / "wakefmm.h").read_text(encoding="utf-8")
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    text = re.sub(r'#ifdef __cplusplus\n.*?#endif[^\n]*\n', "", text, flags=re.S)
+    kept = (line for line in text.splitlines() if line.strip() and (line[0] != "#" or INTEGER.match(line)))
+    return "\n".join(kept) + "\n"
+
+
+def target_folder() -> Path:
+    """Cargo's target folder for the crate."""
+    cargo = os.environ.get("CARGO", "cargo")
+    command = [cargo, "metadata", "--no-deps", "--format-version", "1"]
+    found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return Path(json.loads(found.stdout)["target_directory"])
+
+
+def write_header() -> None:
+    folder = target_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "header.h").write_text(declarations(), encoding="utf-8")
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore[no-untyped-def]
+    write_header()
+    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore[no-untyped-def]
+    write_header()
+    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+
+
+def build_sdist(sdist_directory, config_settings=None):  # type: ignore[no-untyped-def]
+    raise NotImplementedError("make dist writes the source archive of the whole library; the package is built inside it")

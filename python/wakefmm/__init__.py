@@ -1,0 +1,71 @@
+"""Velocities that vortex segments and particles induce, and potentials of charges, by a fast multipole method.
+
+NumPy arrays go in and come out; arrays of PyTorch or CuPy in the memory of a CUDA device are used where they are.
+
+    import numpy as np, wakefmm
+    with wakefmm.Plan(wakefmm.PlanOptions(tolerance=1e-5)) as plan:
+        plan.set_segments(points, connectivity, circulation, core_radius=core)
+        plan.set_targets(x)
+        u = plan.evaluate()                     # u[k] is the velocity at x[k]
+"""
+
+from .codes import (
+    Backend,
+    Flag,
+    Integrator,
+    Kind,
+    LogLevel,
+    Method,
+    Pass,
+    Plane,
+    Precision,
+    Quantity,
+    Reason,
+    Regularization,
+    Spreading,
+    Stretching,
+)
+from .errors import CallError, Error, ResourceError, UnusableError
+from .flow import Flow, VelocityFunction
+from .induce import induce_particles, induce_segments
+from .library import set_log, version
+from .options import FlowOptions, PlanOptions, SessionOptions
+from .plan import Plan
+from .report import Diagnostics, Report
+from .session import Session
+
+__version__ = ".".join(map(str, version()))
+
+__all__ = [
+    "Backend",
+    "CallError",
+    "Diagnostics",
+    "Error",
+    "Flag",
+    "Flow",
+    "FlowOptions",
+    "Integrator",
+    "Kind",
+    "LogLevel",
+    "Method",
+    "Pass",
+    "Plan",
+    "PlanOptions",
+    "Plane",
+    "Precision",
+    "Quantity",
+    "Reason",
+    "Regularization",
+    "Report",
+    "ResourceError",
+    "Session",
+    "SessionOptions",
+    "Spreading",
+    "Stretching",
+    "UnusableError",
+    "VelocityFunction",
+    "induce_particles",
+    "induce_segments",
+    "set_log",
+    "version",
+]

@@ -1,0 +1,268 @@
+"""Flows: vortex elements, tracers and dust that move step by step."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._arrays import Batch, Wanted
+from ._native import ffi, lib
+from .codes import Kind, Quantity
+from .errors import check
+from .options import FlowOptions, PlanOptions, to_c
+from .plan import Input
+from .report import Diagnostics, Report, read_report, to_diagnostics
+from .session import Handle, Session, handle_of
+
+#: `function(time, position, velocity)`: adds its own velocity to `velocity`, `(n, 3)`, at `position`, `(n, 3)`.
+VelocityFunction = Callable[[float, NDArray[np.float64], NDArray[np.float64]], None]
+
+_THREE_A_ROW = (Quantity.POSITION, Quantity.STRENGTH, Quantity.VELOCITY)
+_A_ROW_A_POINT = (Quantity.POSITION, Quantity.VELOCITY)
+
+
+def _destroy(handle: Any) -> None:
+    lib.wfmm_flow_destroy(handle)
+
+
+class Flow(Handle):
+    """Vortex elements, tracers and dust that move step by step; the state is float64 in host memory.
+
+    One thread at a time. plan_options are those of the sums, options those of the motion. Positions are lengths, `(n, 3)`.
+    """
+
+    def __init__(
+        self,
+        plan_options: PlanOptions | None = None,
+        options: FlowOptions | None = None,
+        *,
+        session: Session | None = None,
+    ) -> None:
+        handle = ffi.new("wfmm_flow **")
+        check(lib.wfmm_flow_create(handle_of(session), to_c(plan_options), to_c(options), handle))
+        self._begin(handle)
+
+    def _begin(self, handle: Any) -> None:
+        super().__init__(handle, _destroy)
+        self._callback: Any = None
+        self._raised: BaseException | None = None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, session: Session | None = None) -> "Flow":
+        """A flow from a file of `save`, which goes on where that one was; the velocity function is set again by the caller."""
+        handle = ffi.new("wfmm_flow **")
+        check(lib.wfmm_flow_load(handle_of(session), os.fsencode(path), handle))
+        flow = cls.__new__(cls)
+        flow._begin(handle)
+        return flow
+
+    def __enter__(self) -> "Flow":
+        return self
+
+    def __repr__(self) -> str:
+        return "Flow(closed)" if self.closed else f"Flow(time={self.time}, step={self.step})"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the whole flow to an .npz file of NumPy arrays, which `load` reads."""
+        check(lib.wfmm_flow_save(self._c, os.fsencode(path)))
+
+    def set_particles(self, position: Input, strength: Input, *, core_radius: Input | None = None) -> None:
+        """Sets the vortex particles. position, strength: `(n, 3)`. core_radius: `(n,)`, or None: that of the plan options."""
+        self._particles("set", position, strength, core_radius)
+
+    def add_particles(self, position: Input, strength: Input, *, core_radius: Input | None = None) -> None:
+        """Appends vortex particles; as `set_particles`."""
+        self._particles("add", position, strength, core_radius)
+
+    def set_filaments(
+        self, points: Input, connectivity: Input, circulation: Input, *, core_radius: Input | None = None
+    ) -> None:
+        """Sets the segments whose points move; arrays as in `Plan.set_segments`."""
+        self._segments("set_filaments", points, connectivity, circulation, core_radius)
+
+    def add_filaments(
+        self, points: Input, connectivity: Input, circulation: Input, *, core_radius: Input | None = None
+    ) -> None:
+        """Appends filaments with points of their own; as `set_filaments`."""
+        self._segments("add_filaments", points, connectivity, circulation, core_radius)
+
+    def set_bound_segments(
+        self, points: Input, connectivity: Input, circulation: Input, *, core_radius: Input | None = None
+    ) -> None:
+        """Sets the segments that induce and do not move; arrays as in `Plan.set_segments`."""
+        self._segments("set_bound_segments", points, connectivity, circulation, core_radius)
+
+    def set_tracers(self, position: Input) -> None:
+        """Sets the points that move with the fluid, `(n, 3)`."""
+        self._call("set_tracers", "position", position=Wanted(position, ("n", 3)))
+
+    def add_tracers(self, position: Input) -> None:
+        """Appends points that move with the fluid, `(n, 3)`."""
+        self._call("add_tracers", "position", position=Wanted(position, ("n", 3)))
+
+    def set_dust(self, position: Input, diameter: Input, density: Input, *, velocity: Input | None = None) -> None:
+        """Sets the dust. position: `(n, 3)`. diameter, density: `(n,)`, > 0. velocity: `(n, 3)`, or None: at rest."""
+        self._dust("set", position, velocity, diameter, density)
+
+    def add_dust(self, position: Input, diameter: Input, density: Input, *, velocity: Input | None = None) -> None:
+        """Appends dust; as `set_dust`."""
+        self._dust("add", position, velocity, diameter, density)
+
+    def remove(self, kind: int, identity: Input) -> None:
+        """Removes elements of a kind by identity, `(n,)` integers as `get` returns them."""
+        numbers = np.ascontiguousarray(identity, dtype=np.int64).ravel()
+        pointer = ffi.cast("int64_t *", numbers.ctypes.data)
+        check(lib.wfmm_flow_remove(self._c, kind, numbers.size, pointer, lib.WFMM_MEMORY_HOST))
+
+    def set_free_stream(self, velocity: Input) -> None:
+        """Sets the velocity far away, three components, length/time."""
+        vector = np.ascontiguousarray(velocity, dtype=np.float64)
+        if vector.shape != (3,):
+            raise ValueError(f"velocity has shape {vector.shape}; (3,) is needed")
+        check(lib.wfmm_flow_set_free_stream(self._c, ffi.cast("double *", vector.ctypes.data)))
+
+    def set_velocity_function(self, function: VelocityFunction | None) -> None:
+        """Sets a function that adds its own velocity at all points of every evaluation; None removes it.
+
+        An exception in it stops the step, which is then as if it had not begun, and is raised by the call that moved the flow.
+        """
+        if function is None:
+            check(lib.wfmm_flow_set_velocity_callback(self._c, ffi.NULL, ffi.NULL))
+            self._callback = None
+            return
+        add = function
+
+        def forward(time: float, n: int, position: Any, velocity: Any, _memory: int, _stream: Any, _user: Any) -> int:
+            try:
+                rows = [np.frombuffer(ffi.buffer(a, 24 * n), np.float64).reshape(n, 3) for a in (position, velocity)]
+                add(time, *rows)
+            except BaseException as error:
+                self._raised = error
+                return int(lib.WFMM_ERR_CALLBACK)
+            return 0
+
+        callback = ffi.callback("wfmm_velocity_fn", forward)
+        check(lib.wfmm_flow_set_velocity_callback(self._c, callback, ffi.NULL))
+        self._callback = callback
+
+    def advance(self, dt: float, steps: int = 1) -> None:
+        """Moves everything by `steps` steps of `dt`; a step that fails leaves the flow as it was before that step."""
+        self._check(lib.wfmm_flow_advance(self._c, dt, steps))
+
+    @property
+    def time(self) -> float:
+        """The time that has passed."""
+        return float(self._time()[0])
+
+    @property
+    def step(self) -> int:
+        """The number of steps that were made."""
+        return int(self._time()[1])
+
+    def counts(self, kind: int) -> tuple[int, int]:
+        """Numbers of elements of a kind and of their points."""
+        n = ffi.new("int64_t[2]")
+        check(lib.wfmm_flow_counts(self._c, kind, n, n + 1))
+        return n[0], n[1]
+
+    def get(self, kind: int, quantity: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """A quantity of all elements of a kind, `(n, 3)` or `(n,)`, and their identities, `(n,)`.
+
+        Positions and velocities of filaments and bound segments have a row a point, all else a row an element.
+        """
+        elements, points = self.counts(kind)
+        n = points if quantity in _A_ROW_A_POINT else elements
+        values = np.empty((n, 3) if quantity in _THREE_A_ROW else n)
+        identity = np.empty(n, dtype=np.int64)
+        pointers = ffi.cast("double *", values.ctypes.data), ffi.cast("int64_t *", identity.ctypes.data)
+        self._check(lib.wfmm_flow_get_f64(self._c, kind, quantity, n, *pointers, lib.WFMM_MEMORY_HOST))
+        return values, identity
+
+    def connectivity(self, kind: int) -> NDArray[np.int32]:
+        """The point numbers of filaments or bound segments, `(n, 2)`, counted from `index_base` of the plan options."""
+        n = self.counts(kind)[0]
+        ends = np.empty((n, 2), dtype=np.int32)
+        pointer = ffi.cast("int32_t *", ends.ctypes.data)
+        check(lib.wfmm_flow_get_connectivity(self._c, kind, n, pointer, lib.WFMM_MEMORY_HOST))
+        return ends
+
+    def velocity(self, target: Input, *, gradient: bool = False) -> Any:
+        """The velocity of the fluid at any points, `(m, 3)`: induced, free stream, and what the velocity function adds.
+
+        With `gradient=True` also the gradient of the induced part, `(m, 3, 3)`, `[k, i, j]` = du_i/dx_j.
+        """
+        batch = Batch({"target": Wanted(target, ("m", 3))}, np.dtype(np.float64))
+        m = batch.extent["m"]
+        results = [np.empty((m, 3))] + ([np.empty((m, 3, 3))] if gradient else [])
+        outputs = [ffi.cast("double *", r.ctypes.data) for r in results] + [ffi.NULL]
+        self._check(batch.function("wfmm_flow_velocity")(self._c, m, batch.pointer("target"), *outputs[:2], batch.memory))
+        return tuple(results) if gradient else results[0]
+
+    def diagnostics(self) -> Diagnostics:
+        """Invariants and norms of the present state."""
+        c = ffi.new("wfmm_diagnostics *")
+        check(lib.wfmm_diagnostics_init(c, ffi.sizeof("wfmm_diagnostics")))
+        self._check(lib.wfmm_flow_diagnostics(self._c, c))
+        return to_diagnostics(c)
+
+    def report(self) -> Report:
+        """What the last evaluation of the flow's sums did."""
+        return read_report(lib.wfmm_flow_report, self._c)
+
+    def _time(self) -> tuple[Any, Any]:
+        time, step = ffi.new("double *"), ffi.new("int64_t *")
+        check(lib.wfmm_flow_time(self._c, time, step))
+        return time[0], step[0]
+
+    def _check(self, status: int) -> None:
+        """As `check`; an exception of the velocity function comes first."""
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
+        check(status)
+
+    def _call(self, function: str, *order: str, **wanted: Wanted) -> None:
+        batch = Batch(wanted)
+        pointers = [batch.pointer(name) for name in order]
+        check(batch.function(f"wfmm_flow_{function}")(self._c, batch.extent["n"], *pointers, batch.memory))
+
+    def _particles(self, verb: str, position: Input, strength: Input, core_radius: Input | None) -> None:
+        self._call(
+            f"{verb}_particles",
+            "position",
+            "strength",
+            "core_radius",
+            position=Wanted(position, ("n", 3)),
+            strength=Wanted(strength, ("n", 3)),
+            core_radius=Wanted(core_radius, ("n",)),
+        )
+
+    def _dust(self, verb: str, position: Input, velocity: Input | None, diameter: Input, density: Input) -> None:
+        self._call(
+            f"{verb}_dust",
+            "position",
+            "velocity",
+            "diameter",
+            "density",
+            position=Wanted(position, ("n", 3)),
+            velocity=Wanted(velocity, ("n", 3)),
+            diameter=Wanted(diameter, ("n",)),
+            density=Wanted(density, ("n",)),
+        )
+
+    def _segments(
+        self, function: str, points: Input, connectivity: Input, circulation: Input, core_radius: Input | None
+    ) -> None:
+        ld = int(np.shape(connectivity)[1]) if np.ndim(connectivity) == 2 else 2
+        wanted = {
+            "points": Wanted(points, ("n_points", 3)),
+            "connectivity": Wanted(connectivity, ("n", ld), integer=True),
+            "circulation": Wanted(circulation, ("n",)),
+            "core_radius": Wanted(core_radius, ("n",)),
+        }
+        batch = Batch(wanted)
+        arrays = [batch.pointer(a) for a in ("connectivity", "circulation", "core_radius")]
+        counts = batch.extent["n_points"], batch.pointer("points"), batch.extent["n"], ld
+        check(batch.function(f"wfmm_flow_{function}")(self._c, *counts, *arrays, batch.memory))

@@ -1,0 +1,111 @@
+"""Options of sessions, plans and flows: the C structs with their defaults as data classes."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ._native import ffi, lib
+from .codes import (
+    Backend,
+    Flag,
+    Integrator,
+    Method,
+    Plane,
+    Precision,
+    Regularization,
+    Spreading,
+    Stretching,
+)
+from .errors import check
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """What a session computes on.
+
+    backend: `Backend`. device: number of the CUDA device, -1: the best one. threads: number of host threads; 0: the
+    environment variable WAKEFMM_NUM_THREADS, else OMP_NUM_THREADS, else all that the process may use.
+    """
+
+    backend: int = Backend.AUTO
+    device: int = -1
+    threads: int = 0
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """How the sums of a plan are computed.
+
+    method: `Method`. precision: `Precision` of the computation. order: of the expansions, 0: from the tolerance.
+    leaf_capacity: most elements in a leaf of the tree, 0: chosen. segment_regularization, particle_regularization:
+    `Regularization`. index_base: number of the first point in connectivities, 0 or 1. tolerance: relative L2 error of the
+    velocity (or potential) over the targets; gradients are held to 30 tolerances of their own norm. normalization: factor
+    of all sums. core_radius: where no array of radii is given, a length. flags: `Flag`. plane_axis: `Plane`, normal of an
+    impermeable ground plane; plane_position: where it is, a length.
+    """
+
+    method: int = Method.AUTO
+    precision: int = Precision.ARRAYS
+    order: int = 0
+    leaf_capacity: int = 0
+    segment_regularization: int = Regularization.VATISTAS
+    particle_regularization: int = Regularization.GAUSS_ERF
+    index_base: int = 0
+    tolerance: float = 1e-4
+    normalization: float = 1 / (4 * math.pi)
+    core_radius: float = 0.0
+    flags: int = Flag.NONE
+    plane_axis: int = Plane.NONE
+    plane_position: float = 0.0
+
+
+@dataclass(frozen=True)
+class FlowOptions:
+    """How a flow moves its elements.
+
+    integrator: `Integrator`. stretching: `Stretching`. spreading: `Spreading`. viscosity: kinematic, length^2/time. squire:
+    Squire's factor of |circulation| in the growth of filament cores. split_length: longer filament segments are split,
+    0: never. gravity: length/time^2. fluid_density and fluid_viscosity (dynamic): of the fluid around the dust. restitution,
+    friction: what of its normal velocity dust keeps, and of its tangential velocity loses, at the ground plane, 0 to 1.
+    """
+
+    integrator: int = Integrator.RK4
+    stretching: int = Stretching.NONE
+    spreading: int = Spreading.NONE
+    viscosity: float = 0.0
+    squire: float = 0.0
+    split_length: float = 0.0
+    gravity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    fluid_density: float = 0.0
+    fluid_viscosity: float = 0.0
+    restitution: float = 0.0
+    friction: float = 0.0
+
+
+_STRUCTS = {
+    SessionOptions: ("wfmm_session_options", "wfmm_session_options_init"),
+    PlanOptions: ("wfmm_plan_options", "wfmm_plan_options_init"),
+    FlowOptions: ("wfmm_flow_options", "wfmm_flow_options_init"),
+}
+
+
+def defaults(kind: type[Any]) -> Any:
+    """The C struct with the library's defaults."""
+    struct, init = _STRUCTS[kind]
+    filled = ffi.new(f"{struct} *")
+    check(getattr(lib, init)(filled, ffi.sizeof(struct)))
+    return filled
+
+
+def to_c(options: SessionOptions | PlanOptions | FlowOptions | None) -> Any:
+    """The C struct of `options`; NULL, the defaults, for None."""
+    if options is None:
+        return ffi.NULL
+    filled = defaults(type(options))
+    for field in fields(options):
+        value = getattr(options, field.name)
+        try:
+            setattr(filled, field.name, list(value) if isinstance(value, tuple) else value)
+        except (TypeError, OverflowError, IndexError) as error:
+            raise TypeError(f"{field.name} = {value!r}: {error}") from error
+    return filled

@@ -1,0 +1,81 @@
+"""Sessions: back end, device and threads."""
+
+import weakref
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from ._native import ffi, lib
+from .errors import check, text
+from .options import SessionOptions, to_c
+
+
+def end(handle: Any, destroy: Any) -> None:
+    """Destroys what a handle's address holds; a handle that is gone already stays so."""
+    destroy(handle)
+
+
+class Handle:
+    """A handle of the library that ends with its object, with `close` or at the end of a `with` block."""
+
+    def __init__(self, handle: Any, destroy: Any) -> None:
+        self._address = handle
+        self._finalizer = weakref.finalize(self, end, handle, destroy)
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return not self._finalizer.alive
+
+    @property
+    def _c(self) -> Any:
+        if self.closed:
+            raise ValueError(f"the {type(self).__name__.lower()} is closed")
+        return self._address[0]
+
+    def close(self) -> None:
+        """Frees what the object holds; a second call does nothing."""
+        self._finalizer()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class Session(Handle):
+    """Back end, device and threads; any number of plans, flows and threads may share one.
+
+    Plans and flows without a session share a default one.
+    """
+
+    def __init__(self, options: SessionOptions | None = None) -> None:
+        handle = ffi.new("wfmm_session **")
+        check(lib.wfmm_session_create(to_c(options), handle))
+        super().__init__(handle, lib.wfmm_session_destroy)
+        self.options = options or SessionOptions()
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __repr__(self) -> str:
+        return "Session(closed)" if self.closed else f"Session({self.describe()})"
+
+    def describe(self) -> str:
+        """What the session computes on, in one line."""
+        return text(lib.wfmm_session_describe, self._c)
+
+    def register(self, array: "np.ndarray[Any, Any]") -> None:
+        """Page-locks an array of results, so that fields cross the bus straight into it; without a GPU nothing happens.
+
+        `unregister` must come before the array is freed.
+        """
+        check(lib.wfmm_session_register(self._c, ffi.cast("void *", array.ctypes.data), array.nbytes))
+
+    def unregister(self, array: "np.ndarray[Any, Any]") -> None:
+        """Ends what `register` began."""
+        check(lib.wfmm_session_unregister(self._c, ffi.cast("void *", array.ctypes.data)))
+
+
+def handle_of(session: Session | None) -> Any:
+    """The session's handle; NULL, the default session, for None."""
+    return ffi.NULL if session is None else session._c
