@@ -5,7 +5,6 @@
 #[path = "../benches/support/mod.rs"]
 mod support;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,7 @@ use wakefmm::error::*;
 use wakefmm::options::*;
 use wakefmm::plan::Plan;
 use wakefmm::plan::arrays::{Array, ArrayMut};
-use wakefmm::plan::sources::{Particles, Segments};
+use wakefmm::plan::sources::{Particles, Segments, Strengths};
 use wakefmm::session::Session;
 
 const LIMIT: Duration = Duration::from_secs(240);
@@ -202,6 +201,91 @@ fn direct_sums_are_those_of_one_process_however_elements_are_split() {
             }
         }
     }
+}
+
+/// The FMM within its tolerance, in field and gradient, and the error that is told near the true one.
+fn holds(c: &Case, what: &str, ranks: usize, split: (&str, Split), tolerance: f64, field: Field, exact: &(Vec<f64>, Vec<f64>)) {
+    let start = Instant::now();
+    let (u, g, plan, found) = together(c, ranks, split.1, &wish(WFMM_METHOD_FMM, tolerance), field);
+    let errors = (relative_l2(&u, &exact.0), relative_l2(&g, &exact.1));
+    let report = plan.report();
+    println!(
+        "{what}, {ranks} ranks, {}, {tolerance:.0e}: {:.1e} and {:.1e}, told {:.1e}, check {found:.1e}, method {}, order {}, {} far, {} near, {} retries, {:.1?}",
+        split.0, errors.0, errors.1, report.estimated_error, report.method, report.order, report.far_pairs, report.near_pairs, report.retries, start.elapsed()
+    );
+    assert!(errors.0 <= tolerance && errors.1 <= 30.0 * tolerance, "{what}, {ranks} ranks, {}: {errors:?}", split.0);
+    assert!(found <= tolerance, "{what}, {ranks} ranks, {}: check says {found:e}", split.0);
+    assert_eq!(report.method, WFMM_METHOD_FMM, "{what}, {ranks} ranks, {}: {}", split.0, plan.recipe());
+}
+
+#[test]
+fn the_fmm_keeps_its_tolerance_however_elements_are_split() {
+    let c = case("helical wake", Kind::Both, 3000, 2500, 1.0);
+    let want = exact(&c, VELOCITY);
+    for ranks in [1, 2, 3, 4, 8] {
+        for split in SPLITS {
+            holds(&c, "helical wake", ranks, split, 1e-4, VELOCITY, &want);
+        }
+    }
+}
+
+#[test]
+fn the_fmm_keeps_its_tolerance_for_every_distribution() {
+    for (k, name) in support::cases::DISTRIBUTIONS.into_iter().enumerate() {
+        let kind = [Kind::Particles, Kind::Segments, Kind::Both][k % 3];
+        let c = case(name, kind, 2500, 2000, 1.0);
+        let want = exact(&c, VELOCITY);
+        for (ranks, tolerance) in [(2, 1e-3), (4, 1e-6)] {
+            let (u, g, _, found) = together(&c, ranks, SPLITS[2].1, &wish(WFMM_METHOD_FMM, tolerance), VELOCITY);
+            let errors = (relative_l2(&u, &want.0), relative_l2(&g, &want.1));
+            println!("{name}, {ranks} ranks, {tolerance:.0e}: {:.1e} and {:.1e}, check {found:.1e}", errors.0, errors.1);
+            assert!(errors.0 <= tolerance && errors.1 <= 30.0 * tolerance, "{name}, {ranks} ranks: {errors:?}");
+        }
+    }
+}
+
+#[test]
+fn the_fmm_of_charges_keeps_its_tolerance() {
+    let c = charges(4000, 3000);
+    let want = exact(&c, POTENTIAL);
+    for (ranks, tolerance) in [(1, 1e-4), (3, 1e-4), (4, 1e-8)] {
+        holds(&c, "charges", ranks, SPLITS[3], tolerance, POTENTIAL, &want);
+    }
+}
+
+#[test]
+fn strengths_targets_and_sources_change_from_call_to_call() {
+    let mut c = case("cube", Kind::Particles, 3000, 2000, 1.0);
+    let ranks = 3;
+    let group: Vec<_> = (0..3).collect();
+    let mut moved = vec![];
+    for k in group {
+        c.position.iter_mut().for_each(|x| x[k] += 0.01);
+        c.targets.truncate(2000 - 300 * k);
+        moved.push((c.clone(), exact(&c, Field::Velocity { gradient: false }).0));
+    }
+    let moved = &moved;
+    on_all(ranks, |rank, end| {
+        let mut plan = plan_of(end, &wish(WFMM_METHOD_FMM, 1e-5));
+        for (k, (c, want)) in moved.iter().enumerate() {
+            let (mine, numbers) = part(c, SPLITS[k].1, rank, ranks);
+            fill(&mut plan, &mine).unwrap();
+            for factor in [1.0, -2.0] {
+                if factor != 1.0 {
+                    let strength: Vec<f64> = flat(&mine.strength).iter().map(|a| factor * a).collect();
+                    let n = mine.strength.len();
+                    let strength = (n > 0).then_some((n, Array::Host(&strength[..])));
+                    plan.set_strengths(Strengths { circulation: None, strength, charge: None }).unwrap();
+                }
+                // Twice: the second time everything is there.
+                for _ in 0..2 {
+                    let u = field_of(&mut plan, Field::Velocity { gradient: false }, numbers.len()).unwrap().0;
+                    let want: Vec<f64> = numbers.iter().flat_map(|&t| want[3 * t..3 * t + 3].iter().map(|v| factor * v)).collect();
+                    assert!(numbers.is_empty() || relative_l2(&u, &want) < 3e-5);
+                }
+            }
+        }
+    });
 }
 
 #[test]

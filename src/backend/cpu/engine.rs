@@ -164,7 +164,7 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
     }
 
     fn evaluate(&mut self, gradient: bool, sink: &mut Sink<'_, T>) {
-        if !self.direct && !self.fmm.evaluate(&self.sources, sink) {
+        if !self.direct && !self.fmm.evaluate(&mut self.sources, sink) {
             warn_once!("the FMM missed its tolerance on a sample of targets after two retries: summing directly");
             self.direct = true;
         }
