@@ -342,7 +342,7 @@ impl<T: Real> Choice<T> {
             near_pairs: near,
             correction_pairs: correction,
             predicted: (m2l.iter().sum::<f64>() + direct + points + cells + sampled) / threads,
-            direct: n * m * cost.pair / threads,
+            direct: trees.direct_pairs() * cost.pair / threads,
             ..Recipe::default()
         };
         self.recipe.join(&trees.peers);

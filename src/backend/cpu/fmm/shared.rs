@@ -25,8 +25,10 @@ impl Recipe {
         let mut sums = [self.cells, 0, 0, 0].map(|n| n as f64);
         sums[1..].copy_from_slice(&[self.far_pairs, self.near_pairs, self.correction_pairs].map(|n| n as f64));
         peers.sum(&mut sums);
-        let mut most = [self.predicted, self.depth as f64, self.source_capacity as f64, self.target_capacity as f64];
+        let leaves = [self.source_capacity, self.target_capacity];
+        let mut most = [self.predicted, self.depth as f64, leaves[0] as f64, leaves[1] as f64, self.direct];
         peers.largest(&mut most);
+        self.direct = most[4];
         (self.cells, self.far_pairs) = (sums[0] as usize, sums[1] as u64);
         (self.near_pairs, self.correction_pairs) = (sums[2] as u64, sums[3] as u64);
         (self.predicted, self.depth) = (most[0], most[1] as usize);
@@ -53,7 +55,8 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let mut cost: Cost = Self::costs(sources, request);
         // A rank without sources has no costs of its own.
         (cost.pair, cost.correction) = (peers.max(cost.pair), peers.max(cost.correction));
-        let threads = peers.total(rayon::current_num_threads() as f64);
+        // As many threads on every rank as on the one that has fewest.
+        let threads = peers.min(rayon::current_num_threads() as f64) * peers.size() as f64;
         let direct = counts[0] * counts[1] * cost.pair / threads;
         self.recipe.direct = direct;
         if may_decline && direct < SORT_SECONDS * (counts[0] + counts[1]) / threads {
@@ -76,7 +79,6 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         }
         let mut choice: Choice<T> = choice::empty();
         choice.build_lists(sources, &trees, &facts, &cost, request);
-        choice.recipe.direct = direct;
         self.seconds[Pass::Lists as usize] = start.elapsed().as_secs_f64();
         self.recipe = choice.recipe.clone();
         if may_decline && self.recipe.predicted > direct {

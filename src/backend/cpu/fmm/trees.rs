@@ -32,6 +32,8 @@ pub struct Trees {
     /// Targets of all ranks, and of those before this one.
     pub all_targets: usize,
     pub first_target: usize,
+    /// Sources of all ranks, where there are several.
+    all_sources: f64,
 }
 
 impl Trees {
@@ -58,6 +60,7 @@ impl Trees {
             own: None,
             all_targets: 0,
             first_target: 0,
+            all_sources: 0.0,
         };
         Self { keeps_sources: false, ..none.with_targets(targets, capacities) }
     }
@@ -78,9 +81,18 @@ impl Trees {
     /// Joins the other ranks: targets are counted in their order.
     pub fn join(&mut self, peers: &Peers) {
         let counts = peers.gather(&[self.points.len() as f64]).0;
+        self.all_sources = peers.total(self.source.permutation.len() as f64);
         let before = |n: usize| counts[..n].iter().map(|&n| n as usize).sum();
         (self.first_target, self.all_targets) = (before(peers.rank()), before(counts.len()));
         (self.peers, self.is_pruned) = (peers.clone(), true);
+    }
+
+    /// Pairs of the direct sum, this rank's share of them.
+    pub fn direct_pairs(&self) -> f64 {
+        if self.peers.are_many() {
+            return self.all_sources * self.all_targets as f64 / self.peers.size() as f64;
+        }
+        self.source.permutation.len() as f64 * self.target.permutation.len() as f64
     }
 
     /// Makes leaves of all cells with at most so many sources and targets.
