@@ -142,7 +142,13 @@ fn plan_of(c: Communicator, options: &wfmm_plan_options) -> Plan {
 }
 
 /// All ranks' fields in the order of the whole case, what rank 0 says of them, and the global check.
-fn together(c: &Case, ranks: usize, split: Split, o: &wfmm_plan_options, field: Field) -> (Vec<f64>, Vec<f64>, Plan, f64) {
+fn together(
+    c: &Case,
+    ranks: usize,
+    split: Split,
+    o: &wfmm_plan_options,
+    field: Field,
+) -> (Vec<f64>, Vec<f64>, Plan, f64) {
     let parts = on_all(ranks, |rank, end| {
         let mut plan = plan_of(end, o);
         let (mine, numbers) = part(c, split, rank, ranks);
@@ -204,14 +210,31 @@ fn direct_sums_are_those_of_one_process_however_elements_are_split() {
 }
 
 /// The FMM within its tolerance, in field and gradient, and the error that is told near the true one.
-fn holds(c: &Case, what: &str, ranks: usize, split: (&str, Split), tolerance: f64, field: Field, exact: &(Vec<f64>, Vec<f64>)) {
+fn holds(
+    c: &Case,
+    what: &str,
+    ranks: usize,
+    split: (&str, Split),
+    tolerance: f64,
+    field: Field,
+    exact: &(Vec<f64>, Vec<f64>),
+) {
     let start = Instant::now();
     let (u, g, plan, found) = together(c, ranks, split.1, &wish(WFMM_METHOD_FMM, tolerance), field);
     let errors = (relative_l2(&u, &exact.0), relative_l2(&g, &exact.1));
     let report = plan.report();
     println!(
         "{what}, {ranks} ranks, {}, {tolerance:.0e}: {:.1e} and {:.1e}, told {:.1e}, check {found:.1e}, method {}, order {}, {} far, {} near, {} retries, {:.1?}",
-        split.0, errors.0, errors.1, report.estimated_error, report.method, report.order, report.far_pairs, report.near_pairs, report.retries, start.elapsed()
+        split.0,
+        errors.0,
+        errors.1,
+        report.estimated_error,
+        report.method,
+        report.order,
+        report.far_pairs,
+        report.near_pairs,
+        report.retries,
+        start.elapsed()
     );
     assert!(errors.0 <= tolerance && errors.1 <= 30.0 * tolerance, "{what}, {ranks} ranks, {}: {errors:?}", split.0);
     assert!(found <= tolerance, "{what}, {ranks} ranks, {}: check says {found:e}", split.0);
@@ -238,9 +261,38 @@ fn the_fmm_keeps_its_tolerance_for_every_distribution() {
         for (ranks, tolerance) in [(2, 1e-3), (4, 1e-6)] {
             let (u, g, _, found) = together(&c, ranks, SPLITS[2].1, &wish(WFMM_METHOD_FMM, tolerance), VELOCITY);
             let errors = (relative_l2(&u, &want.0), relative_l2(&g, &want.1));
-            println!("{name}, {ranks} ranks, {tolerance:.0e}: {:.1e} and {:.1e}, check {found:.1e}", errors.0, errors.1);
+            println!(
+                "{name}, {ranks} ranks, {tolerance:.0e}: {:.1e} and {:.1e}, check {found:.1e}",
+                errors.0, errors.1
+            );
             assert!(errors.0 <= tolerance && errors.1 <= 30.0 * tolerance, "{name}, {ranks} ranks: {errors:?}");
         }
+    }
+}
+
+/// Numbers after `before` in a text.
+fn number(text: &str, before: &str) -> usize {
+    let rest = text.split(before).nth(1).unwrap_or_else(|| panic!("no {before} in {text}"));
+    rest.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// What travels is a surface, not a volume: far less than all sources come to any rank, and most cells as multipoles.
+#[test]
+fn a_rank_gets_a_small_part_of_the_others_sources() {
+    let n = 40_000;
+    let mut c = case("cube", Kind::Particles, n, n, 1.0);
+    // Without cores, whose corrections reach far at this density.
+    c.particle_core.iter_mut().for_each(|s| *s = 0.0);
+    let want = exact(&c, Field::Velocity { gradient: false });
+    for ranks in [2, 8] {
+        let (u, _, plan, _) =
+            together(&c, ranks, SPLITS[0].1, &wish(WFMM_METHOD_FMM, 1e-3), Field::Velocity { gradient: false });
+        let error = relative_l2(&u, &want.0);
+        let recipe = plan.recipe();
+        println!("{ranks} ranks: {error:.1e}; {recipe}");
+        assert!(error <= 1e-3, "{ranks} ranks: {error:e}");
+        let (guests, cells) = (number(&recipe, "own sources at most "), number(&recipe, "sources of others and "));
+        assert!(guests < 4 * n / 10 && cells > 20, "{ranks} ranks: {guests} sources, {cells} cells");
     }
 }
 
@@ -280,7 +332,8 @@ fn strengths_targets_and_sources_change_from_call_to_call() {
                 // Twice: the second time everything is there.
                 for _ in 0..2 {
                     let u = field_of(&mut plan, Field::Velocity { gradient: false }, numbers.len()).unwrap().0;
-                    let want: Vec<f64> = numbers.iter().flat_map(|&t| want[3 * t..3 * t + 3].iter().map(|v| factor * v)).collect();
+                    let want: Vec<f64> =
+                        numbers.iter().flat_map(|&t| want[3 * t..3 * t + 3].iter().map(|v| factor * v)).collect();
                     assert!(numbers.is_empty() || relative_l2(&u, &want) < 3e-5);
                 }
             }
@@ -325,7 +378,10 @@ fn an_error_on_one_rank_is_the_same_on_all_and_leaves_the_plans_as_they_were() {
         });
         for (error, numbers, u) in all {
             assert_eq!(error.status, WFMM_ERR_NOT_FINITE);
-            assert_eq!(error.message.split(';').next(), Some(&*format!("rank {bad}: position[2][1] = NaN (elements counted from 0)")));
+            assert_eq!(
+                error.message.split(';').next(),
+                Some(&*format!("rank {bad}: position[2][1] = NaN (elements counted from 0)"))
+            );
             let mine: Vec<f64> = numbers.iter().flat_map(|&t| want[3 * t..3 * t + 3].to_vec()).collect();
             assert!(relative_l2(&u, &mine) < 1e-13);
         }

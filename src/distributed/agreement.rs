@@ -60,7 +60,8 @@ impl Communicator {
             let differs = (0..fields.len()).find(|&k| theirs[k].to_bits() != all[k].to_bits());
             if let Some(k) = differs {
                 let (name, own, first) = (fields[k].0, theirs[k], all[k]);
-                let message = format!("rank {rank}: {what}{name} = {own}, but {first} on rank 0; all ranks must say the same");
+                let message =
+                    format!("rank {rank}: {what}{name} = {own}, but {first} on rank 0; all ranks must say the same");
                 return Error::fail(WFMM_ERR_VALUE, message);
             }
         }

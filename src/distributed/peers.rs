@@ -133,7 +133,9 @@ impl Peers {
         let mut share = memory::filled(0.0, most + 1);
         share[0] = mine.len() as f64;
         share[1..=mine.len()].copy_from_slice(mine);
-        let Answer::Bytes(bytes, _) = self.ask(Request::Gather(super::bytes_of_f64(&share))) else { return (vec![], vec![]) };
+        let Answer::Bytes(bytes, _) = self.ask(Request::Gather(super::bytes_of_f64(&share))) else {
+            return (vec![], vec![]);
+        };
         let all = super::f64_of_bytes(&bytes);
         let (mut numbers, mut counts) = (vec![], vec![]);
         for share in all.chunks_exact(most + 1) {

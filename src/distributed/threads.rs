@@ -207,7 +207,8 @@ mod tests {
                 let mine = vec![end.rank() as i64 + 1; size];
                 let to: Vec<i64> = (0..size as i64).map(|r| r * (end.rank() as i64 + 1)).collect();
                 let mut receive = vec![255; size * (end.rank() + 1)];
-                let (sent, received) = (Shares { bytes: &bytes, offsets: &offsets }, Shares { bytes: &mine, offsets: &to });
+                let (sent, received) =
+                    (Shares { bytes: &bytes, offsets: &offsets }, Shares { bytes: &mine, offsets: &to });
                 assert_eq!(end.alltoallv(&send, sent, &mut receive, received), 0);
                 assert_eq!(end.barrier(), 0);
                 (x[0], all, receive)

@@ -74,7 +74,8 @@ impl Plan {
         let communicator = self.collective()?;
         communicator.together("wfmm_plan_check", || self.ready(field))?;
         let halves = [(seed >> 32) as f64, (seed & 0xffff_ffff) as f64];
-        communicator.same("", &[("n_samples", samples as f64), ("seed / 2^32", halves[0]), ("seed modulo 2^32", halves[1])])?;
+        communicator
+            .same("", &[("n_samples", samples as f64), ("seed / 2^32", halves[0]), ("seed modulo 2^32", halves[1])])?;
         self.with_engine(|engine, inputs| engine.check(inputs, field, samples, seed))
     }
 
@@ -94,7 +95,10 @@ fn common(communicator: &Communicator, field: Field, targets: usize) -> Result<F
     let wish = if targets == 0 { WHATEVER } else { f64::from(u8::from(gradient)) };
     let most = communicator.largest(&[wish, if targets == 0 { WHATEVER } else { -wish }])?;
     if most[0] == 1.0 && most[1] == 0.0 {
-        return Error::fail(WFMM_ERR_VALUE, "some ranks with targets want a gradient and others do not: all or none of them");
+        return Error::fail(
+            WFMM_ERR_VALUE,
+            "some ranks with targets want a gradient and others do not: all or none of them",
+        );
     }
     let gradient = most[0] == 1.0;
     Ok(if potential == 0.0 { Field::Velocity { gradient } } else { Field::Potential { gradient } })

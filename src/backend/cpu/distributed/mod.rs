@@ -91,7 +91,8 @@ impl<const C: usize, S: Elements<C>> Side<C, S> {
     /// Partition, trees and lists for the FMM, unless they are current or the sum is to be direct.
     fn prepare(&mut self, peers: &Peers, method: Method, request: Request) {
         let auto = method == Method::Auto;
-        self.direct = self.counts.contains(&0.0) || method == Method::Direct || (auto && self.declined == Some(request));
+        self.direct =
+            self.counts.contains(&0.0) || method == Method::Direct || (auto && self.declined == Some(request));
         if self.direct || self.part.as_ref().is_some_and(|(of, _)| *of == request) {
             return;
         }
@@ -261,6 +262,12 @@ impl DistributedEngine {
         let ranks = self.communicator.size();
         let kind = format!("f64 on {ranks} ranks ({})", isa_name());
         self.recipe = facts.in_words(&kind, self.options.tolerance, evaluation.is_some());
+        if !facts.direct && ranks > 1 {
+            let [sources, cells] = facts.recipe.guests;
+            let beside = format!("{sources} sources of others and {cells} multipoles of theirs");
+            self.recipe +=
+                &format!(" A rank has a range of a Morton curve, and beside its own sources at most {beside}.");
+        }
         if let Some(seconds) = evaluation {
             self.report = facts.numbers(2, seconds);
         }

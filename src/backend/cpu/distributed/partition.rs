@@ -23,12 +23,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    pub fn new<const C: usize, S: Elements<C>>(
-        peers: &Peers,
-        root: Root,
-        sources: &S,
-        targets: &[[f64; 3]],
-    ) -> Self {
+    pub fn new<const C: usize, S: Elements<C>>(peers: &Peers, root: Root, sources: &S, targets: &[[f64; 3]]) -> Self {
         let records = sources.records();
         let of_sources: Vec<u64> = memory::par_collect(records.par_iter().map(|r| key(S::place(r), root)));
         let of_targets: Vec<u64> = memory::par_collect(targets.par_iter().map(|x| key(*x, root)));
@@ -44,7 +39,8 @@ impl Partition {
         peers.share(to).iter().for_each(|r| memory::extend(&mut came, r.as_chunks::<8>().0.iter().copied()));
         let mut went: Vec<Vec<u32>> = vec![vec![]; size];
         of_targets.iter().enumerate().for_each(|(n, &k)| memory::push(&mut went[rank_of(k)], n as u32));
-        let places = |numbers: &Vec<u32>| memory::copy(&numbers.iter().flat_map(|&n| targets[n as usize]).collect::<Vec<_>>());
+        let places =
+            |numbers: &Vec<u32>| memory::copy(&numbers.iter().flat_map(|&n| targets[n as usize]).collect::<Vec<_>>());
         let mut here = vec![];
         for from in peers.share(went.iter().map(places).collect()) {
             memory::extend(&mut here, from.as_chunks::<3>().0.iter().copied());

@@ -69,6 +69,8 @@ pub struct Recipe {
     /// Relative error of the last field on the judging sample, and how often it was computed again.
     pub sampled_error: f64,
     pub retries: u32,
+    /// On many ranks: sources and closed cells of others, the most of any rank.
+    pub guests: [usize; 2],
 }
 
 /// A choice without lists.
@@ -152,16 +154,7 @@ pub fn admission_of<'a, T: Real>(
         order => order,
     };
     let rounding = if T::IS_F64 { 2f64.powi(-50) } else { 2f64.powi(-22) };
-    Admission::new(
-        components,
-        facts.budget,
-        cells,
-        &tree.cells,
-        highest,
-        rounding,
-        request.order,
-        facts.targets,
-    )
+    Admission::new(components, facts.budget, cells, &tree.cells, highest, rounding, request.order, facts.targets)
 }
 
 /// The search for leaf capacities. An octree of even sources has leaves of one size only, eight times that of the next
@@ -345,7 +338,7 @@ impl<T: Real> Choice<T> {
             direct: trees.direct_pairs() * cost.pair / threads,
             ..Recipe::default()
         };
-        self.recipe.join(&trees.peers);
+        self.recipe.join(trees);
     }
 
     /// Predicted seconds of everything that is summed directly.

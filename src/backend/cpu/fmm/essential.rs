@@ -33,11 +33,13 @@ pub struct Own {
     /// By rank: cells of the joined tree whose multipoles go there, and those that come from there.
     gives: Vec<Vec<u32>>,
     takes: Vec<Vec<u32>>,
+    /// Sources and closed cells of other ranks that are here; the most of any rank.
+    pub guests: [usize; 2],
 }
 
 impl Own {
     pub fn new(tree: Tree, cells: Vec<SourceCell>) -> Self {
-        Self { tree, cells, gives: vec![], takes: vec![] }
+        Self { tree, cells, gives: vec![], takes: vec![], guests: [0; 2] }
     }
 
     /// Multipoles of closed cells, `size` numbers each, to and from all ranks.
@@ -120,7 +122,8 @@ impl Walk<'_> {
         if nearest <= c.radius + radius {
             return true;
         }
-        let blank = Cell { children: 0, first_child: 0, begin: 0, end: 0, parent: u32::MAX, absent: 0, scale: 1.0, ..*c };
+        let blank =
+            Cell { children: 0, first_child: 0, begin: 0, end: 0, parent: u32::MAX, absent: 0, scale: 1.0, ..*c };
         let center = std::array::from_fn(|i| c.center[i] + away[i] * (nearest / d));
         let close = Cell { center, radius, spread: radius, ..blank };
         let whole = Cell { center: b.center, radius: b.radius, spread: b.radius, ..blank };
@@ -146,7 +149,8 @@ impl Walk<'_> {
                     (true, true) if !few => Fate::Closed,
                     (_, true) => Fate::Sources,
                     (false, false) => {
-                        (c.first_child..c.first_child + c.children).for_each(|k| memory::push(&mut next, (k, left.clone())));
+                        (c.first_child..c.first_child + c.children)
+                            .for_each(|k| memory::push(&mut next, (k, left.clone())));
                         Fate::Opened
                     }
                 };
@@ -281,6 +285,10 @@ pub fn join<T: Real, const C: usize>(
     own.gives = sent.iter().map(given).collect();
     let mut all = memory::with_room(branches.iter().map(|b| b.records.len()).sum());
     branches.into_iter().for_each(|b| all.extend_from_slice(&b.records));
+    let closed = own.takes.iter().map(Vec::len).sum::<usize>();
+    let mut guests = [(all.len() - own.tree.permutation.len()) as f64, closed as f64];
+    peers.largest(&mut guests);
+    own.guests = guests.map(|n| n as usize);
     sources.join(&all, &mut tree, facts.unit);
     (trees.source, trees.own, facts.source_cells) = (tree, Some(own), cells);
 }

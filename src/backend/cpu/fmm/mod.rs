@@ -339,7 +339,8 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         }
         // Few targets leave it open: more of them decide.
         let judge = p.facts.more_judges(sources, &p.trees, p.request);
-        let field = Evaluation::new(sources, &p.trees, &p.choice, &self.expansions).at(&judge.targets, p.request.gradient);
+        let field =
+            Evaluation::new(sources, &p.trees, &p.choice, &self.expansions).at(&judge.targets, p.request.gradient);
         let judged = judge.whole(&p.trees, memory::collect(field.iter().map(|v| v.f64())));
         p.facts.verdict(&field::Written { judged, ..written })
     }

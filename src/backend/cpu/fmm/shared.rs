@@ -18,7 +18,9 @@ const LEAF_POWER: i32 = 3;
 
 impl Recipe {
     /// Counts of all ranks; what is predicted is that of the slowest.
-    pub fn join(&mut self, peers: &Peers) {
+    pub fn join(&mut self, trees: &Trees) {
+        let peers = &trees.peers;
+        self.guests = trees.own.as_ref().map_or([0; 2], |own| own.guests);
         if !peers.are_many() {
             return;
         }
