@@ -27,6 +27,21 @@ for ranks in 1 2 4; do
 done
 run -n 2 "$build/plan" single
 verdict "a thread level that is too low" $?
+# Strangers' projects against an installation, by pkg-config and by CMake.
+prefix=$build/prefix
+rm -rf "$prefix" "$build/cmake"
+make -s --no-print-directory install-files install-mpi PREFIX="$prefix" DESTDIR= RELEASE="$library" MPI_BUILD="$build"
+verdict "install" $?
+if command -v pkg-config >/dev/null; then
+    "$MPICC" -std=c11 tests/mpi/plan.c $(PKG_CONFIG_PATH="$prefix/lib/pkgconfig" pkg-config --cflags --libs wakefmm-mpi) -lm \
+        -o "$build/plan_pc" && LD_LIBRARY_PATH="$prefix/lib" run -n 2 "$build/plan_pc"
+    verdict "a consumer by pkg-config" $?
+fi
+if command -v cmake >/dev/null; then
+    { cmake -S tests/mpi -B "$build/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DMPI_C_COMPILER="$MPICC" && cmake --build "$build/cmake"; } \
+        >"$build/cmake.log" 2>&1 && run -n 2 "$build/cmake/plan_cmake" || { tail -20 "$build/cmake.log"; false; }
+    verdict "a consumer by CMake" $?
+fi
 # The main library knows nothing of MPI.
 ! ldd "$library/libwakefmm.so" | grep -q "libmpi"
 verdict "libwakefmm links no MPI" $?
