@@ -3,6 +3,7 @@
 # make landing    the same with a rotor that lands, about as long
 # make check      the quick tests, some three minutes: format, clippy, unit tests, generated files, one test in C and one in Fortran
 # make test       every test: Rust, C, Fortran, Python, generated files, bad input; each step says its name
+# make test-mpi   plans over 2 and 4 processes in C and Fortran, where there is an MPI
 # make memcheck   the C tests under valgrind
 # make tsan       the C thread tests under ThreadSanitizer (nightly compiler with rust-src)
 # make docs       the manual as pages, build/site, and rustdoc
@@ -147,4 +148,5 @@ gfortran:
 
 include kernels/kernels.mk
 include packaging/install.mk
+include packaging/mpi.mk
 include packaging/dist.mk

@@ -62,6 +62,7 @@ module wakefmm
   public :: wfmm_session
   public :: wfmm_plan
   public :: wfmm_flow
+  public :: wfmm_communicator
   public :: wfmm_diagnostics_init
   public :: wfmm_flow_add_dust
   public :: wfmm_flow_add_filaments
@@ -114,6 +115,7 @@ module wakefmm
   public :: wfmm_plan_wait
   public :: wfmm_plan_workspace
   public :: wfmm_session_create
+  public :: wfmm_session_create_distributed
   public :: wfmm_session_describe
   public :: wfmm_session_destroy
   public :: wfmm_session_options_init
@@ -144,6 +146,7 @@ module wakefmm
   public :: WFMM_ERR_THREADS
   public :: WFMM_ERR_DRIVER
   public :: WFMM_ERR_UNSUPPORTED
+  public :: WFMM_ERR_COMMUNICATION
   public :: WFMM_ERR_INTERNAL
   public :: WFMM_ERR_UNUSABLE
   public :: WFMM_ERR_DEVICE_LOST
@@ -278,6 +281,8 @@ module wakefmm
   integer, parameter :: WFMM_ERR_DRIVER = 104
   !> Not implemented: the message says what, and what to use instead.
   integer, parameter :: WFMM_ERR_UNSUPPORTED = 105
+  !> A function of the communicator failed: other ranks may be gone.
+  integer, parameter :: WFMM_ERR_COMMUNICATION = 106
   !> An internal error was stopped at the boundary.
   integer, parameter :: WFMM_ERR_INTERNAL = -1
   !> An earlier failure left the object unusable.
@@ -651,6 +656,29 @@ module wakefmm
     type(c_ptr) :: handle = c_null_ptr
   end type
 
+  !> Functions that join the processes (ranks) of a distributed session; MPI's are in libwakefmm_mpi.
+  type, bind(c) :: wfmm_communicator
+    !> Size of this struct as the caller knows it.
+    integer(c_int32_t) :: struct_size = 56
+    !> This process, 0 to size - 1.
+    integer(c_int32_t) :: rank = 0
+    !> Number of processes.
+    integer(c_int32_t) :: size = 0
+    !> Number of this process among those of its node; not used yet.
+    integer(c_int32_t) :: node_rank = 0
+    !> Handed to every function.
+    type(c_ptr) :: user = c_null_ptr
+    !> Reduces n values over all ranks, in place. kind: 0 double, 1 int64_t; operation: 0 sum, 1 least, 2 largest.
+    type(c_funptr) :: allreduce = c_null_funptr
+    !> Brings the same number of bytes of each rank to all, in the order of ranks.
+    type(c_funptr) :: allgather = c_null_funptr
+    !> Sends bytes to each rank and receives bytes of each; bytes and offsets are arrays of size numbers. memory is
+    !> WFMM_MEMORY_HOST.
+    type(c_funptr) :: alltoallv = c_null_funptr
+    !> Waits until every rank is there.
+    type(c_funptr) :: barrier = c_null_funptr
+  end type
+
   interface wfmm_flow_add_dust
     module procedure wfmm_flow_add_dust_f32
     module procedure wfmm_flow_add_dust_f64
@@ -842,6 +870,15 @@ module wakefmm
     function c_wfmm_session_destroy(session) bind(c, name="wfmm_session_destroy") result(outcome)
       import
       type(c_ptr), intent(inout) :: session
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_session_create_distributed(options, communicator, out) bind(c, &
+      name="wfmm_session_create_distributed") result(outcome)
+      import
+      type(wfmm_session_options), intent(in), optional :: options
+      type(wfmm_communicator), intent(in) :: communicator
+      type(c_ptr), intent(inout) :: out
       integer(c_int32_t) :: outcome
     end function
 
@@ -1880,6 +1917,21 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_session_destroy(session%handle)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Makes a session that spans processes.
+  subroutine wfmm_session_create_distributed(communicator, session, options, ierr)
+    type(wfmm_session_options), intent(in), optional :: options
+    type(wfmm_communicator), intent(in) :: communicator
+    type(wfmm_session), intent(inout) :: session
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    type(wfmm_session_options) :: c_options
+
+    status = WFMM_OK
+    if (present(options)) c_options = options
+    status = c_wfmm_session_create_distributed(c_options, communicator, session%handle)
     call finish(status, ierr)
   end subroutine
 

@@ -142,6 +142,11 @@
 #define WFMM_ERR_UNSUPPORTED 105
 
 /**
+ * A function of the communicator failed: other ranks may be gone.
+ */
+#define WFMM_ERR_COMMUNICATION 106
+
+/**
  * An internal error was stopped at the boundary.
  */
 #define WFMM_ERR_INTERNAL -1
@@ -652,6 +657,59 @@ typedef struct wfmm_session_options {
 } wfmm_session_options;
 
 /**
+ * Functions that join the processes (ranks) of a distributed session; MPI's are in libwakefmm_mpi. Set struct_size to
+ * sizeof. Each function is called on all ranks in the same order, on the thread that calls the library, and returns 0; another
+ * number is WFMM_ERR_COMMUNICATION on every rank that can still be reached. Functions and user must stay until the last
+ * plan of the session has ended.
+ */
+typedef struct wfmm_communicator {
+    /**
+     * Size of this struct as the caller knows it.
+     */
+    uint32_t struct_size;
+    /**
+     * This process, 0 to size - 1.
+     */
+    int32_t rank;
+    /**
+     * Number of processes.
+     */
+    int32_t size;
+    /**
+     * Number of this process among those of its node; not used yet.
+     */
+    int32_t node_rank;
+    /**
+     * Handed to every function.
+     */
+    void *user;
+    /**
+     * Reduces n values over all ranks, in place. kind: 0 double, 1 int64_t; operation: 0 sum, 1 least, 2 largest.
+     */
+    int32_t (*allreduce)(void *user, void *values, int64_t n, int32_t kind, int32_t operation);
+    /**
+     * Brings the same number of bytes of each rank to all, in the order of ranks.
+     */
+    int32_t (*allgather)(void *user, const void *mine, int64_t bytes, void *all);
+    /**
+     * Sends bytes to each rank and receives bytes of each; bytes and offsets are arrays of size numbers. memory is
+     * WFMM_MEMORY_HOST.
+     */
+    int32_t (*alltoallv)(void *user,
+                         const void *send,
+                         const int64_t *send_bytes,
+                         const int64_t *send_offsets,
+                         void *receive,
+                         const int64_t *receive_bytes,
+                         const int64_t *receive_offsets,
+                         int32_t memory);
+    /**
+     * Waits until every rank is there.
+     */
+    int32_t (*barrier)(void *user);
+} wfmm_communicator;
+
+/**
  * Options of a plan. Fill with wfmm_plan_options_init and change what is wanted.
  */
 typedef struct wfmm_plan_options {
@@ -1011,6 +1069,20 @@ wfmm_status wfmm_session_describe(const struct wfmm_session *session, char *buf,
  * Example: wfmm_session_destroy(&s);
  */
 wfmm_status wfmm_session_destroy(struct wfmm_session **session);
+
+/**
+ * Makes a session that spans processes. All ranks of communicator make it together, and all calls with its plans are
+ * collective: each rank hands over its own sources and targets, however many and wherever they are, and gets the velocities
+ * of its own targets. An error on one rank is the same status on all, with the rank in the message. options may be NULL.
+ * The sums are made on the CPU. Not built, WFMM_ERR_UNSUPPORTED: WFMM_BACKEND_CUDA, a ground plane, flows, evaluations
+ * beside the host's work.
+ * Thread rule: one thread at a time. Errors: as of wfmm_session_create; WFMM_ERR_NULL (a function), _VALUE (rank, size);
+ * WFMM_ERR_COMMUNICATION where a function of the communicator fails.
+ * Example: wfmm_session *s = NULL; if (wfmm_session_create_distributed(NULL, &ranks, &s)) return 1;
+ */
+wfmm_status wfmm_session_create_distributed(const struct wfmm_session_options *options,
+                                            const struct wfmm_communicator *communicator,
+                                            struct wfmm_session **out);
 
 /**
  * Fills options with the defaults. size is sizeof *options.

@@ -1,7 +1,7 @@
 # make install [PREFIX=/usr/local] [DESTDIR=] [FC=gfortran]: the library as C, C++ and Fortran projects look for it.
 #
 #   lib/       libwakefmm.so.X.Y.Z with links libwakefmm.so.ABI and libwakefmm.so, libwakefmm.a,
-#              pkgconfig/wakefmm.pc, cmake/wakefmm/
+#              pkgconfig/wakefmm.pc, cmake/wakefmm/; libwakefmm_mpi and wakefmm-mpi.pc where there is an MPI (mpi.mk)
 #   include/   wakefmm.h, wakefmm.hpp, wakefmm/wakefmm.f90 and, where there is a Fortran compiler,
 #              wakefmm/COMPILER-MAJOR/ with the compiled module and its archive libwakefmm_fortran.a
 #
@@ -29,7 +29,7 @@ FILL         := sed -e 's|@VERSION@|$(WFMM_VERSION)|' -e 's|@ABI@|$(WFMM_ABI)|' 
 library:
 	$(CARGO) build --release --lib
 
-install: library install-files install-fortran
+install: library install-files install-fortran install-mpi
 
 # Debug sections are left out; `make install STRIP=true` keeps them.
 install-files:
@@ -55,6 +55,7 @@ install-fortran:
 	else echo "no Fortran compiler ($(FC)): the module is installed as source only"; fi
 
 uninstall:
+	rm -f "$(TO)/$(LIBDIR)"/libwakefmm_mpi.so* "$(TO)/$(LIBDIR)/pkgconfig/wakefmm-mpi.pc" "$(TO)/$(INCLUDEDIR)/wakefmm_mpi.h"
 	rm -f "$(TO)/$(LIBDIR)"/libwakefmm.so* "$(TO)/$(LIBDIR)/libwakefmm.a" "$(TO)/$(LIBDIR)/pkgconfig/wakefmm.pc"
 	rm -f "$(TO)/$(INCLUDEDIR)/wakefmm.h" "$(TO)/$(INCLUDEDIR)/wakefmm.hpp"
 	rm -rf "$(TO)/$(INCLUDEDIR)/wakefmm" "$(TO)/$(LIBDIR)/cmake/wakefmm"

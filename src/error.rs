@@ -1,6 +1,9 @@
 //! Status codes and the one error type of the crate.
 
+use std::any::Any;
 use std::fmt;
+
+use crate::memory::OutOfMemory;
 
 codes! {
     /// What a function of the C API returns. 1..=99: the caller's error, nothing changed; 100..=199: a resource is missing,
@@ -54,6 +57,8 @@ codes! {
         Driver = 104 => WFMM_ERR_DRIVER,
         /// Not implemented: the message says what, and what to use instead.
         Unsupported = 105 => WFMM_ERR_UNSUPPORTED,
+        /// A function of the communicator failed: other ranks may be gone.
+        Communication = 106 => WFMM_ERR_COMMUNICATION,
         /// An internal error was stopped at the boundary.
         Internal = -1 => WFMM_ERR_INTERNAL,
         /// An earlier failure left the object unusable.
@@ -102,3 +107,21 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// The error of work that unwound: one that was thrown, out of memory, which the caller of this gives a status, or a panic.
+pub fn stopped(unwound: &(dyn Any + Send), out_of_memory: i32) -> Error {
+    if let Some(error) = unwound.downcast_ref::<Error>() {
+        return error.clone();
+    }
+    match unwound.downcast_ref::<OutOfMemory>() {
+        Some(OutOfMemory { bytes: 0 }) => Error::new(out_of_memory, "the system has no host memory left"),
+        Some(OutOfMemory { bytes }) => Error::new(out_of_memory, format!("no host memory: {bytes} bytes were needed")),
+        None => Error::new(WFMM_ERR_INTERNAL, format!("internal error: {}", panic_text(unwound))),
+    }
+}
+
+/// What a panic said.
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+}

@@ -15,6 +15,8 @@
 //!    │
 //!   math       formulas: regularizations, harmonics, operators       simd   lanes
 //!    │
+//!   distributed  many processes: their exchanges, and how they agree
+//!    │
 //!   inputs options report error logging memory  tables and tools that everybody shares
 //! ```
 
@@ -22,6 +24,7 @@
 mod codes;
 
 pub mod backend;
+pub mod distributed;
 pub mod error;
 pub mod ffi;
 pub mod flow;

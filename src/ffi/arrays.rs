@@ -1,6 +1,7 @@
 //! Arrays of a plan: sources, strengths and targets in, fields out; single and double precision from one body.
 
 use crate::backend::Field;
+use crate::error::{Error, WFMM_ERR_COUNT};
 use crate::plan::arrays::HostReal;
 use crate::plan::sources::Strengths;
 
@@ -31,9 +32,12 @@ twins! {
     ) {
         with_plan(plan, |plan| {
             let session = plan.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
-            plan.set_segments::<Real>(unsafe { elements::segments(&arrays, given) }?)
+            let segments = session.together("wfmm_plan_set_segments", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
+                unsafe { elements::segments::<Real>(&arrays, given) }
+            })?;
+            plan.set_segments(segments)
         })
     }
 
@@ -53,8 +57,11 @@ twins! {
     ) {
         with_plan(plan, |plan| {
             let session = plan.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            plan.set_particles::<Real>(unsafe { elements::particles(&arrays, (n, position, strength, core_radius)) }?)
+            let particles = session.together("wfmm_plan_set_particles", || {
+                let arrays = Arrays::new(&session, memory)?;
+                unsafe { elements::particles::<Real>(&arrays, (n, position, strength, core_radius)) }
+            })?;
+            plan.set_particles(particles)
         })
     }
 
@@ -72,13 +79,16 @@ twins! {
     ) {
         with_plan(plan, |plan| {
             let session = plan.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let n = count("n", n)?;
-            if n == 0 {
-                return plan.set_charges::<Real>(None);
-            }
-            let position = unsafe { arrays.input("position", position, 3 * n) }?;
-            plan.set_charges(Some((n, position, unsafe { arrays.input("charge", charge, n) }?)))
+            let charges = session.together("wfmm_plan_set_charges", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let n = count("n", n)?;
+                if n == 0 {
+                    return Ok(None);
+                }
+                let position = unsafe { arrays.input::<Real>("position", position, 3 * n) }?;
+                Ok(Some((n, position, unsafe { arrays.input("charge", charge, n) }?)))
+            })?;
+            plan.set_charges(charges)
         })
     }
 
@@ -100,19 +110,21 @@ twins! {
     ) {
         with_plan(plan, |plan| {
             let session = plan.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let array = |name, count_name, pointer: *const Real, n, components| {
-                if pointer.is_null() {
-                    return Ok(None);
-                }
-                let n = count(count_name, n)?;
-                unsafe { arrays.input(name, pointer, components * n) }.map(|array| Some((n, array)))
-            };
-            let new = Strengths {
-                circulation: array("circulation", "n_segments", circulation, n_segments, 1)?,
-                strength: array("strength", "n_particles", strength, n_particles, 3)?,
-                charge: array("charge", "n_charges", charge, n_charges, 1)?,
-            };
+            let new = session.together("wfmm_plan_set_strengths", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let array = |name, count_name, pointer: *const Real, n, components| {
+                    if pointer.is_null() {
+                        return Ok(None);
+                    }
+                    let n = count(count_name, n)?;
+                    unsafe { arrays.input(name, pointer, components * n) }.map(|array| Some((n, array)))
+                };
+                Ok(Strengths {
+                    circulation: array("circulation", "n_segments", circulation, n_segments, 1)?,
+                    strength: array("strength", "n_particles", strength, n_particles, 3)?,
+                    charge: array("charge", "n_charges", charge, n_charges, 1)?,
+                })
+            })?;
             plan.set_strengths(new)
         })
     }
@@ -130,12 +142,15 @@ twins! {
     ) {
         with_plan(plan, |plan| {
             let session = plan.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let n = count("n", n)?;
-            if n == 0 {
-                return plan.set_targets::<Real>(None);
-            }
-            plan.set_targets(Some((n, unsafe { arrays.input("position", position, 3 * n) }?)))
+            let targets = session.together("wfmm_plan_set_targets", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let n = count("n", n)?;
+                if n == 0 {
+                    return Ok(None);
+                }
+                Ok(Some((n, unsafe { arrays.input::<Real>("position", position, 3 * n) }?)))
+            })?;
+            plan.set_targets(targets)
         })
     }
 
@@ -158,8 +173,10 @@ twins! {
         with_plan(plan, |plan| {
             let session = plan.session().clone();
             let n = plan.counts().targets;
-            let arrays = Arrays::new(&session, memory)?;
-            let (velocity, gradient) = unsafe { arrays.outputs(("velocity", velocity, 3 * n), (gradient, 9 * n)) }?;
+            let (velocity, gradient) = session.together("wfmm_plan_evaluate", || {
+                let arrays = Arrays::new(&session, memory)?;
+                unsafe { arrays.outputs::<Real>(("velocity", velocity, 3 * n), (gradient, 9 * n)) }
+            })?;
             plan.evaluate(Field::Velocity { gradient: gradient.is_some() }, velocity, gradient)
         })
     }
@@ -176,8 +193,10 @@ twins! {
         with_plan(plan, |plan| {
             let session = plan.session().clone();
             let n = plan.counts().targets;
-            let arrays = Arrays::new(&session, memory)?;
-            let (potential, gradient) = unsafe { arrays.outputs(("potential", potential, n), (gradient, 3 * n)) }?;
+            let (potential, gradient) = session.together("wfmm_plan_evaluate_potential", || {
+                let arrays = Arrays::new(&session, memory)?;
+                unsafe { arrays.outputs::<Real>(("potential", potential, n), (gradient, 3 * n)) }
+            })?;
             plan.evaluate(Field::Potential { gradient: gradient.is_some() }, potential, gradient)
         })
     }
@@ -196,12 +215,17 @@ twins! {
         seed: u64,
         out_relative_l2: *mut Real,
     ) {
-        let out = unsafe { output("out_relative_l2", out_relative_l2) }?;
-        let samples = count("n_samples", n_samples)?;
-        if samples == 0 {
-            return crate::error::Error::fail(crate::error::WFMM_ERR_COUNT, "n_samples = 0; at least 1 is needed");
-        }
-        *out = Real::from_f64(with_plan(plan, |plan| plan.check(samples, seed))?);
-        Ok(())
+        with_plan(plan, |plan| {
+            let session = plan.session().clone();
+            let (out, samples) = session.together("wfmm_plan_check", || {
+                let out = unsafe { output("out_relative_l2", out_relative_l2) }?;
+                match count("n_samples", n_samples)? {
+                    0 => Error::fail(WFMM_ERR_COUNT, "n_samples = 0; at least 1 is needed"),
+                    samples => Ok((out, samples)),
+                }
+            })?;
+            *out = Real::from_f64(plan.check(samples, seed)?);
+            Ok(())
+        })
     }
 }

@@ -3,15 +3,14 @@
 //! Enters: raw pointers and numbers of a C caller. Leaves: checked Rust values, a status, and the calling thread's last
 //! message. No panic passes; outputs are written by the functions only after everything that can fail.
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{
-    Error, Result, WFMM_ERR_COUNT, WFMM_ERR_HOST_MEMORY, WFMM_ERR_INTERNAL, WFMM_ERR_NULL, WFMM_ERR_OVERLAP,
-    WFMM_ERR_VALUE, WFMM_OK,
+    Error, Result, WFMM_ERR_COUNT, WFMM_ERR_HOST_MEMORY, WFMM_ERR_NULL, WFMM_ERR_OVERLAP, WFMM_ERR_VALUE, WFMM_OK,
+    stopped,
 };
-use crate::memory::{self, OutOfMemory};
+use crate::memory;
 use crate::options::{Memory, code};
 use crate::plan::arrays::{Array, ArrayMut};
 use crate::session::{Place, Session};
@@ -88,27 +87,12 @@ pub fn guard(function: &str, body: impl FnOnce() -> Result<()>) -> wfmm_status {
     }
 }
 
-/// The error of work that unwound: out of memory, which the caller of this gives a status, or a panic.
-pub fn stopped(unwound: &(dyn Any + Send), out_of_memory: i32) -> Error {
-    match unwound.downcast_ref::<OutOfMemory>() {
-        Some(OutOfMemory { bytes: 0 }) => Error::new(out_of_memory, "the system has no host memory left"),
-        Some(OutOfMemory { bytes }) => Error::new(out_of_memory, format!("no host memory: {bytes} bytes were needed")),
-        None => Error::new(WFMM_ERR_INTERNAL, format!("internal error: {}", panic_text(unwound))),
-    }
-}
-
 /// Nothing new is begun while the system has no memory: what is there may still be finished or destroyed.
 pub fn enough_memory() -> Result<()> {
     if !memory::is_short() {
         return Ok(());
     }
     Error::fail(WFMM_ERR_HOST_MEMORY, "the system has no host memory left")
-}
-
-/// What a panic said.
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
 }
 
 pub fn set_last_error(message: &str) {

@@ -3,6 +3,7 @@
 
 use std::ffi::{c_char, c_void};
 
+use super::communicator::wfmm_communicator;
 use super::{wfmm_flow, wfmm_log_fn, wfmm_plan, wfmm_session, wfmm_velocity_fn};
 use crate::flow::diagnostics::wfmm_diagnostics;
 use crate::flow::options::wfmm_flow_options;
@@ -52,6 +53,8 @@ c_types!(
     *mut wfmm_flow_options,
     *const wfmm_flow_options,
     *mut wfmm_diagnostics,
+    *mut wfmm_communicator,
+    *const wfmm_communicator,
 );
 
 /// Compiles only for types of the list.

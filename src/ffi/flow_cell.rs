@@ -9,10 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
 
-use super::boundary::stopped;
 use super::handles::Table;
 use super::wfmm_flow;
-use crate::error::{Error, Result, WFMM_ERR_BUSY, WFMM_ERR_HOST_MEMORY, WFMM_ERR_UNUSABLE};
+use crate::error::{Error, Result, WFMM_ERR_BUSY, WFMM_ERR_HOST_MEMORY, WFMM_ERR_UNUSABLE, stopped};
 use crate::flow::Flow;
 use crate::session::Session;
 use std::sync::Arc;

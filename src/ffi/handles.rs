@@ -15,12 +15,11 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::error::{
     Error, Result, WFMM_ERR_BUSY, WFMM_ERR_HANDLE, WFMM_ERR_NULL, WFMM_ERR_OUT_OF_MEMORY, WFMM_ERR_THREADS,
-    WFMM_ERR_UNUSABLE,
+    WFMM_ERR_UNUSABLE, stopped,
 };
 use crate::plan::Plan;
 use crate::session::Session;
 
-use super::boundary::stopped;
 use super::{wfmm_plan, wfmm_session};
 
 /// The live objects of one kind.

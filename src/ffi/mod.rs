@@ -6,6 +6,7 @@
 //!   plan        create … destroy, queries       arrays      set_*, evaluate (f32 and f64 from one body)
 //!   induce      one call, nothing kept              overlap     evaluations beside the host's own work
 //!   flow        elements that move              flow_arrays their arrays        flow_cell   behind their handle
+//!   communicator  functions of the host that join processes
 //!       │
 //!   boundary    macros, guard, pointer checks   handles     live objects    structs   struct_size    text   strings
 //!   elements    arrays of segments and of particles
@@ -17,6 +18,7 @@ use std::ffi::{c_char, c_void};
 
 pub mod arrays;
 mod boundary;
+pub mod communicator;
 pub mod ctypes;
 mod elements;
 mod float_mode;

@@ -26,6 +26,7 @@ twins! {
     ) {
         let (velocity, gradient) = with_plan(plan, |plan| {
             let session = plan.session().clone();
+            session.not_distributed("an evaluation beside the host's own work")?;
             let n = plan.counts().targets;
             let arrays = Arrays::new(&session, memory)?;
             // The caller keeps both alive until `wfmm_plan_wait`.

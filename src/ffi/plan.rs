@@ -28,12 +28,21 @@ api! {
     fn wfmm_plan_create(
         #[optional] session: *mut wfmm_session, #[optional] options: *const wfmm_plan_options, out: *mut *mut wfmm_plan,
     ) {
-        let out = unsafe { output("out", out) }?;
-        let options = PlanOptions::checked(&unsafe { structs::read("options", options) }?)?;
-        enough_memory()?;
-        let session = if session.is_null() { Session::default_session()? } else { SESSIONS.get(session)? };
+        let take = || {
+            let out = unsafe { output("out", out) }?;
+            let options = PlanOptions::checked(&unsafe { structs::read("options", options) }?)?;
+            enough_memory()?;
+            Ok((out, options))
+        };
+        if session.is_null() {
+            let (out, options) = take()?;
+            *out = PLANS.insert(PlanCell::new(Plan::new(Session::default_session()?, options)));
+            return Ok(());
+        }
+        let session = SESSIONS.get(session)?;
         session.alive()?;
-        *out = PLANS.insert(PlanCell::new(Plan::new(session, options)));
+        let (out, options) = session.together("wfmm_plan_create", take)?;
+        *out = PLANS.insert(PlanCell::new(Plan::create(session, options)?));
         Ok(())
     }
 

@@ -7,8 +7,9 @@ use crate::options::{wfmm_plan_options, wfmm_session_options};
 use crate::report::wfmm_report;
 
 use super::boundary::not_null;
+use super::communicator::wfmm_communicator;
 
-/// A plain struct of the API: `repr(C)`, numbers only, `struct_size: u32` first, then other fields of 4 bytes, then
+/// A plain struct of the API: `repr(C)`, numbers (or, in a communicator, functions) only, `struct_size: u32` first, then other fields of 4 bytes, then
 /// fields of 8 or pairs of fields of 4.
 ///
 /// # Safety
@@ -34,6 +35,7 @@ self_sized!(
     wfmm_report, cells;
     wfmm_flow_options, viscosity;
     wfmm_diagnostics, time;
+    wfmm_communicator, user;
 );
 
 /// The size word and one field.
@@ -107,6 +109,7 @@ mod tests {
         assert_eq!((size_of::<wfmm_plan_options>(), wfmm_plan_options::WIDE_FROM), (104, 32));
         assert_eq!((size_of::<wfmm_flow_options>(), wfmm_flow_options::WIDE_FROM), (16 + 8 * 16, 16));
         assert_eq!((size_of::<wfmm_diagnostics>(), wfmm_diagnostics::WIDE_FROM), (8 + 8 * 15, 8));
+        assert_eq!((size_of::<wfmm_communicator>(), wfmm_communicator::WIDE_FROM), (16 + 8 * 5, 16));
         assert_eq!((size_of::<wfmm_report>(), wfmm_report::WIDE_FROM), (24 + 8 * (6 + 16 + 2), 24));
     }
 

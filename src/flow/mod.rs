@@ -57,6 +57,7 @@ pub struct Flow {
 impl Flow {
     /// A flow without elements.
     pub fn new(session: Arc<Session>, sums: wfmm_plan_options, motion: wfmm_flow_options) -> Result<Self> {
+        session.not_distributed("a flow")?;
         let plan_options = PlanOptions::checked(&sums)?;
         let options = FlowOptions::checked(&motion, &plan_options)?;
         let given = (sums, motion);

@@ -5,6 +5,7 @@
 //! leaves the plan as it was; after an error in an engine the next call makes a new one from the same inputs.
 
 pub mod arrays;
+mod distributed;
 mod notes;
 mod plane;
 pub mod sources;
@@ -103,6 +104,9 @@ impl Plan {
 
     /// What the engine can do ahead of `evaluate`, for the fields that the sources allow.
     pub fn prepare(&mut self) -> Result<()> {
+        if self.session.communicator().is_some() {
+            return self.prepare_distributed();
+        }
         if !(self.given.vortices || self.given.charges) || !self.given.targets {
             return Error::fail(WFMM_ERR_STATE, "prepare before sources and targets were set");
         }
@@ -126,6 +130,9 @@ impl Plan {
         mut main: ArrayMut<'_, T>,
         mut gradient: Option<ArrayMut<'_, T>>,
     ) -> Result<()> {
+        if self.session.communicator().is_some() {
+            return self.evaluate_distributed(field, main, gradient);
+        }
         self.ready(field)?;
         self.double_output |= T::DOUBLE;
         self.check_tolerance()?;
@@ -173,6 +180,9 @@ impl Plan {
             Field::Potential { gradient: false }
         };
         let field = self.last_field.unwrap_or(first);
+        if self.session.communicator().is_some() {
+            return self.check_distributed(field, samples, seed);
+        }
         self.ready(field)?;
         self.check_tolerance()?;
         let targets = self.counts().targets;
@@ -235,6 +245,8 @@ impl Plan {
 
     fn precision(&self) -> Precision {
         match self.options.precision {
+            // The same on all ranks, whatever arrays each has.
+            _ if self.session.communicator().is_some() => Precision::F64,
             Precision::Arrays if self.double_output || self.inputs_are_double() => Precision::F64,
             Precision::Arrays => Precision::F32,
             asked => asked,

@@ -43,7 +43,9 @@ impl Plan {
     pub fn set_segments<T: HostReal>(&mut self, segments: Option<Segments<'_, T>>) -> Result<()> {
         let (session, options) = (&self.session, &self.options);
         let numbers = segments.as_ref().map_or(0, |s| 3 * s.n_points.max(s.n));
-        let segments = self.on_pool(numbers, || segments.map(|s| take_segments(session, options, s)).transpose())?;
+        let segments = session.together("wfmm_plan_set_segments", || {
+            self.on_pool(numbers, || segments.map(|s| take_segments(session, options, s)).transpose())
+        })?;
         self.inputs.segments = segments;
         self.vortices_changed();
         Ok(())
@@ -61,7 +63,8 @@ impl Plan {
             })
         };
         let numbers = particles.as_ref().map_or(0, |p| 3 * p.n);
-        self.inputs.particles = self.on_pool(numbers, || particles.map(take).transpose())?;
+        self.inputs.particles = session
+            .together("wfmm_plan_set_particles", || self.on_pool(numbers, || particles.map(take).transpose()))?;
         self.vortices_changed();
         Ok(())
     }
@@ -76,7 +79,8 @@ impl Plan {
             })
         };
         let numbers = charges.as_ref().map_or(0, |(n, ..)| 3 * n);
-        self.inputs.charges = self.on_pool(numbers, || charges.map(take).transpose())?;
+        self.inputs.charges =
+            session.together("wfmm_plan_set_charges", || self.on_pool(numbers, || charges.map(take).transpose()))?;
         self.inputs.charge_places += 1;
         self.inputs.charge_strengths += 1;
         self.given.charges = true;
@@ -93,7 +97,8 @@ impl Plan {
             Ok(TargetInput { n, position: take_finite(session, "position", 3, position)? })
         };
         let numbers = targets.as_ref().map_or(0, |(n, _)| 3 * n);
-        self.inputs.targets = self.on_pool(numbers, || targets.map(take).transpose())?;
+        self.inputs.targets =
+            session.together("wfmm_plan_set_targets", || self.on_pool(numbers, || targets.map(take).transpose()))?;
         self.inputs.target_places += 1;
         self.given.targets = true;
         self.inputs_changed();
@@ -112,15 +117,18 @@ impl Plan {
             Some((_, array)) => take_finite(session, name, components, array).map(Some),
         };
         let numbers = 3 * counts.segments.max(counts.particles).max(counts.charges);
-        let (circulation, strength, charge) = self.on_pool(numbers, || -> Result<_> {
-            Ok((
-                take("circulation", 1, counts.segments, new.circulation)?,
-                take("strength", 3, counts.particles, new.strength)?,
-                take("charge", 1, counts.charges, new.charge)?,
-            ))
+        let (circulation, strength, charge) = session.together("wfmm_plan_set_strengths", || {
+            self.on_pool(numbers, || -> Result<_> {
+                Ok((
+                    take("circulation", 1, counts.segments, new.circulation)?,
+                    take("strength", 3, counts.particles, new.strength)?,
+                    take("charge", 1, counts.charges, new.charge)?,
+                ))
+            })
         })?;
-        self.inputs.vortex_strengths += u64::from(circulation.is_some() || strength.is_some());
-        self.inputs.charge_strengths += u64::from(charge.is_some());
+        let (vortices, charges) = self.anywhere(circulation.is_some() || strength.is_some(), charge.is_some())?;
+        self.inputs.vortex_strengths += u64::from(vortices);
+        self.inputs.charge_strengths += u64::from(charges);
         if let (Some(s), Some(circulation)) = (&mut self.inputs.segments, circulation) {
             s.circulation = circulation;
         }

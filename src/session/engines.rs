@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::backend::Engine;
+use crate::backend::cpu::distributed::DistributedEngine;
 use crate::backend::cpu::engine::CpuEngine;
 use crate::backend::cpu::single::SingleEngine;
 use crate::backend::cuda::{Context, CudaEngine};
@@ -21,6 +22,10 @@ pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precisio
         );
     }
     let pool = session.pool();
+    if let Some(communicator) = session.communicator() {
+        // In double precision, whatever was asked for: it holds every tolerance.
+        return Ok(Box::new(DistributedEngine::new(options.clone(), pool.clone(), communicator.clone())));
+    }
     match session.device() {
         Device::Cpu => Ok(cpu_engine(pool, options, precision)),
         Device::Cuda { context, auto: false } => cuda_engine(context, pool, options, precision),

@@ -13,7 +13,8 @@ use log::info;
 use parking_lot::Mutex;
 
 use crate::backend::cuda::{self, Context, Locked, Plain};
-use crate::error::{Error, Result, WFMM_ERR_FORKED, WFMM_ERR_MEMORY};
+use crate::distributed::Communicator;
+use crate::error::{Error, Result, WFMM_ERR_FORKED, WFMM_ERR_MEMORY, WFMM_ERR_UNSUPPORTED};
 use crate::logging::{self, warn_once};
 use crate::options::{BackendKind, Memory, SessionOptions};
 
@@ -40,6 +41,8 @@ pub struct Session {
     pool: Option<Arc<rayon::ThreadPool>>,
     /// The process whose threads these are.
     process: u32,
+    /// The other processes of a distributed session.
+    communicator: Option<Communicator>,
 }
 
 /// Bytes from which a copy goes to page-locked memory: less is in the driver's queue sooner than a second copy is made.
@@ -52,9 +55,47 @@ impl Session {
         logging::start();
         let device = choose_device(options)?;
         let pool = threads::start(options.threads)?;
-        let session = Self { device, pool: Some(Arc::new(pool)), process: std::process::id() };
+        let session = Self { device, pool: Some(Arc::new(pool)), process: std::process::id(), communicator: None };
         info!("session: {}", session.describe());
         Ok(Arc::new(session))
+    }
+
+    /// A session of all ranks of `communicator`; its calls are collective. It computes on the CPU.
+    pub fn distributed(options: &SessionOptions, communicator: Communicator) -> Result<Arc<Self>> {
+        logging::start();
+        let call = "wfmm_session_create_distributed";
+        let pool = communicator.together(call, || {
+            if options.backend == BackendKind::Cuda {
+                let hint = "use WFMM_BACKEND_AUTO or _CPU";
+                return Error::fail(WFMM_ERR_UNSUPPORTED, format!("distributed sessions compute on the CPU: {hint}"));
+            }
+            threads::start(options.threads)
+        })?;
+        communicator.same("", &[("size", communicator.size() as f64)])?;
+        let (process, pool) = (std::process::id(), Some(Arc::new(pool)));
+        let session = Self { device: Device::Cpu, pool, process, communicator: Some(communicator) };
+        info!("session: {}", session.describe());
+        Ok(Arc::new(session))
+    }
+
+    pub fn communicator(&self) -> Option<&Communicator> {
+        self.communicator.as_ref()
+    }
+
+    /// This rank's part of a collective call, and one outcome for all ranks; just the part where there is one process.
+    pub fn together<R>(&self, call: &str, part: impl FnOnce() -> Result<R>) -> Result<R> {
+        match &self.communicator {
+            Some(communicator) => communicator.together(call, part),
+            None => part(),
+        }
+    }
+
+    /// Refuses what distributed sessions cannot do.
+    pub fn not_distributed(&self, what: &str) -> Result<()> {
+        if self.communicator.is_none() {
+            return Ok(());
+        }
+        Error::fail(WFMM_ERR_UNSUPPORTED, format!("{what} on a distributed session is not built yet"))
     }
 
     /// The session of plans that were made without one; a child of `fork()` gets its own.
@@ -137,6 +178,10 @@ impl Session {
     pub fn describe(&self) -> String {
         let cpu = format!("CPU, {} threads, {}", self.pool().current_num_threads(), crate::simd::isa_name());
         match &self.device {
+            Device::Cpu if self.communicator.is_some() => {
+                let c = self.communicator.as_ref().expect("asked above");
+                format!("rank {} of {}; each: {cpu}", c.rank(), c.size())
+            }
             Device::Cpu => match cuda::probe().refusal {
                 Some(refusal) => format!("{cpu}; no CUDA: {}", refusal.message),
                 None => cpu,

@@ -30,6 +30,16 @@ int main(void) {
     AT(wfmm_plan_options, expansion);
     AT(wfmm_plan_options, plane_position);
     AT(wfmm_plan_options, period);
+    SIZE(wfmm_communicator);
+    AT(wfmm_communicator, struct_size);
+    AT(wfmm_communicator, rank);
+    AT(wfmm_communicator, size);
+    AT(wfmm_communicator, node_rank);
+    AT(wfmm_communicator, user);
+    AT(wfmm_communicator, allreduce);
+    AT(wfmm_communicator, allgather);
+    AT(wfmm_communicator, alltoallv);
+    AT(wfmm_communicator, barrier);
     SIZE(wfmm_report);
     AT(wfmm_report, struct_size);
     AT(wfmm_report, backend);

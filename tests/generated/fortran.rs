@@ -168,8 +168,14 @@ fn role(f: &Function, at: usize) -> Role {
 }
 
 const HANDLES: [&str; 3] = ["wfmm_plan", "wfmm_session", "wfmm_flow"];
-const STRUCTS: [&str; 5] =
-    ["wfmm_plan_options", "wfmm_session_options", "wfmm_flow_options", "wfmm_report", "wfmm_diagnostics"];
+const STRUCTS: [&str; 6] = [
+    "wfmm_plan_options",
+    "wfmm_session_options",
+    "wfmm_flow_options",
+    "wfmm_report",
+    "wfmm_diagnostics",
+    "wfmm_communicator",
+];
 
 fn is_handle(ty: &str) -> bool {
     ty.matches('*').count() == 1 && HANDLES.contains(&pointee(ty))
@@ -392,6 +398,9 @@ impl Procedure<'_> {
                 parts.locals.push("integer(c_int32_t) :: c_memory".into());
                 parts.counts.push("c_memory = WFMM_MEMORY_HOST".into());
                 parts.counts.push("if (present(memory)) c_memory = int(memory, c_int32_t)".into());
+            }
+            Role::Options if !a.optional => {
+                parts.required(&name, format!("type({}), intent(in) :: {name}", pointee(&a.ty)), name.clone())
             }
             Role::Options => {
                 let ty = pointee(&a.ty);
@@ -616,6 +625,8 @@ fn structure(s: &Struct) -> String {
             "u32" | "i32" => format!("integer(c_int32_t) :: {} = {value}", f.name),
             "i64" | "u64" => format!("integer(c_int64_t) :: {} = {value}", f.name),
             "f64" => format!("real(c_double) :: {} = {value}", f.name),
+            "*mut c_void" => format!("type(c_ptr) :: {} = c_null_ptr", f.name),
+            ty if ty.starts_with("Option <") => format!("type(c_funptr) :: {} = c_null_funptr", f.name),
             "[f64; WFMM_PASS_COUNT]" => format!("real(c_double) :: {}(0:WFMM_PASS_COUNT-1) = 0", f.name),
             _ if numbers(&f.ty) > 1 => format!("real(c_double) :: {}({}) = {value}", f.name, numbers(&f.ty)),
             other => panic!("{}%{}: type {other} has no counterpart in Fortran", s.name, f.name),
@@ -646,7 +657,7 @@ fn default_of(name: &str, field: &str) -> String {
     let flow = wakefmm::flow::options::wfmm_flow_options::default();
     let real = |x: f64| format!("{x:e}_c_double");
     let value = match (name, field) {
-        ("wfmm_report" | "wfmm_diagnostics", _) => 0,
+        ("wfmm_report" | "wfmm_diagnostics" | "wfmm_communicator", _) => 0,
         ("wfmm_flow_options", "integrator") => flow.integrator,
         ("wfmm_flow_options", "stretching") => flow.stretching,
         ("wfmm_flow_options", "spreading") => flow.spreading,

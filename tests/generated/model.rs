@@ -11,7 +11,7 @@ use syn::{Attribute, Expr, Ident, Item, Lit, LitInt, Meta, Token, Type, Visibili
 pub const SUMS: &str = include_str!("sums.txt");
 
 /// In the order in which they appear in the header.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 15] = [
     "src/error.rs",
     "src/options.rs",
     "src/report.rs",
@@ -20,6 +20,7 @@ const SOURCES: [&str; 14] = [
     "src/ffi/mod.rs",
     "src/ffi/library.rs",
     "src/ffi/session.rs",
+    "src/ffi/communicator.rs",
     "src/ffi/plan.rs",
     "src/ffi/arrays.rs",
     "src/ffi/overlap.rs",

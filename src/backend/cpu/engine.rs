@@ -164,7 +164,7 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
     }
 
     fn evaluate(&mut self, gradient: bool, sink: &mut Sink<'_, T>) {
-        if !self.direct && !self.fmm.evaluate(&self.sources, sink) {
+        if !self.direct && !self.fmm.evaluate(&mut self.sources, sink) {
             warn_once!("the FMM missed its tolerance on a sample of targets after two retries: summing directly");
             self.direct = true;
         }
@@ -178,7 +178,7 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
 const TARGET_BLOCK: usize = 256;
 
 /// The direct sum.
-fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
+pub fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
     sources: &S,
     targets: &[[f64; 3]],
     gradient: bool,
@@ -222,13 +222,13 @@ fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
 }
 
 /// An output array in the computing precision: the caller's own, or one beside it that `store` converts.
-enum Output<'a, T> {
+pub enum Output<'a, T> {
     Own(&'a mut [T]),
     Beside(Vec<T>, RealsMut<'a>),
 }
 
 impl<'a, T: Real> Output<'a, T> {
-    fn new(array: RealsMut<'a>) -> Result<Self> {
+    pub fn new(array: RealsMut<'a>) -> Result<Self> {
         match T::own(array) {
             Ok(own) => Ok(Output::Own(own)),
             Err(RealsMut::HostF32(v)) => Ok(Output::Beside(memory::filled(T::ZERO, v.len()), RealsMut::HostF32(v))),
@@ -236,14 +236,14 @@ impl<'a, T: Real> Output<'a, T> {
             Err(_) => Err(device_memory()),
         }
     }
-    fn numbers(&mut self) -> &mut [T] {
+    pub fn numbers(&mut self) -> &mut [T] {
         match self {
             Output::Own(v) => v,
             Output::Beside(v, _) => v,
         }
     }
     /// What is added to is added to in the array's precision.
-    fn store(self, add: bool) {
+    pub fn store(self, add: bool) {
         let Output::Beside(v, to) = self else { return };
         match to {
             RealsMut::HostF32(to) => to.iter_mut().zip(&v).for_each(|(t, v)| {

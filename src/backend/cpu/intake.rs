@@ -13,7 +13,7 @@ use crate::memory;
 use crate::simd::Real;
 use rayon::prelude::*;
 
-type Corners = ([f64; 3], [f64; 3]);
+pub type Corners = ([f64; 3], [f64; 3]);
 
 /// A set of sources that knows its part of the inputs.
 pub trait Intake<T: Real, const C: usize>: SourceSet<T, C> {
@@ -115,10 +115,11 @@ impl Unit {
     /// in their middle.
     pub fn of<T: Real, const C: usize, S: Intake<T, C>>(inputs: &Inputs, arrays: &[&Reals]) -> Self {
         let splits = !T::IS_F64 && arrays.iter().any(|a| matches!(a, Reals::HostF64(_)));
-        let mut boxes = S::boxes(inputs);
-        boxes.extend(inputs.targets.iter().filter(|t| t.n > 0).map(|t| boxed(&t.position, t.n)));
-        let low: [f64; 3] = std::array::from_fn(|i| boxes.iter().map(|b| b.0[i]).fold(f64::INFINITY, f64::min));
-        let high: [f64; 3] = std::array::from_fn(|i| boxes.iter().map(|b| b.1[i]).fold(f64::NEG_INFINITY, f64::max));
+        Self::around(corners::<T, C, S>(inputs), splits)
+    }
+
+    /// For everything between these corners.
+    pub fn around((low, high): Corners, splits: bool) -> Self {
         let size = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
         // Sizes below 1e-307 would need a power that is no number.
         let exponent = -size.log2().ceil().clamp(-1022.0, 1022.0);
@@ -141,6 +142,14 @@ impl Unit {
     fn inside(&self, x: [f64; 3]) -> [f64; 3] {
         std::array::from_fn(|i| (x[i] - self.origin[i]) * self.scale)
     }
+}
+
+/// Corners of the box around a side's sources and targets; of nothing, infinities.
+pub fn corners<T: Real, const C: usize, S: Intake<T, C>>(inputs: &Inputs) -> Corners {
+    let mut boxes = S::boxes(inputs);
+    boxes.extend(inputs.targets.iter().filter(|t| t.n > 0).map(|t| boxed(&t.position, t.n)));
+    let low = std::array::from_fn(|i| boxes.iter().map(|b| b.0[i]).fold(f64::INFINITY, f64::min));
+    (low, std::array::from_fn(|i| boxes.iter().map(|b| b.1[i]).fold(f64::NEG_INFINITY, f64::max)))
 }
 
 /// The targets, in the caller's order.

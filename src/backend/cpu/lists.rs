@@ -343,7 +343,7 @@ pub fn build(rules: &Rules) -> Vec<CellLists> {
 /// Decides everything that target cell `t` can decide.
 fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
     let t_leaf = t.is_leaf() || t.len() <= rules.leaves[1];
-    let leaf = |c: &Cell| c.is_leaf() || c.len() <= rules.leaves[0];
+    let leaf = |c: &Cell| c.is_leaf() || (c.is_whole() && c.len() <= rules.leaves[0]);
     let mut lists = CellLists::default();
     let mut left = Pending::default();
     let mut cores = memory::copy(&given.cores);
@@ -353,16 +353,20 @@ fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
         let c = &rules.sources.cells[s as usize];
         let direct = c.len() as f64 * t.len() as f64 * rules.cost.pair;
         match rules.admission.order(s, c, t) {
-            Some(p) if !(t_leaf && direct < rules.cost.m2l[p as usize]) => {
+            Some(p) if !(t_leaf && c.is_whole() && direct < rules.cost.m2l[p as usize]) => {
                 memory::push(&mut lists.far, (p, s));
                 memory::push(&mut cores, s);
             }
-            _ if t_leaf && (leaf(c) || direct < dearest) => {
+            _ if t_leaf && c.is_whole() && (leaf(c) || direct < dearest) => {
                 let list = if rules.cores.matters(s, c, t) { &mut lists.near } else { &mut lists.plain };
                 memory::push(list, c.begin..c.end);
             }
             _ if !leaf(c) && (t_leaf || c.radius >= t.radius) => {
                 memory::extend(&mut stack, c.first_child..c.first_child + c.children);
+            }
+            // Multipoles of another rank, which found them good enough for its box around this leaf.
+            _ if t_leaf => {
+                memory::push(&mut lists.far, (rules.admission.order_of_far(s, c, t, rules.admission.highest), s))
             }
             _ => memory::push(&mut left.close, s),
         }

@@ -78,6 +78,11 @@ impl<T: Real> VortexSources<T> {
         }
     }
 
+    /// Of segments and of particles.
+    pub fn regularizations(&self) -> [Regularization; 2] {
+        [self.segment_regularization, self.particle_regularization]
+    }
+
     /// New places, and whether they have more digits than `T`; sorted by the next `sort`.
     pub fn place(&mut self, segments: Vec<Segment>, particles: Vec<Particle>, splits: bool) {
         self.splits = splits;

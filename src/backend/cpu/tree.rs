@@ -39,6 +39,8 @@ pub struct Cell {
     pub first_child: u32,
     pub children: u32,
     pub parent: u32,
+    /// Of the cell's sources, those that are on other ranks and came as multipoles only.
+    pub absent: u32,
     /// Centre of the tight box.
     pub center: [f64; 3],
     /// All that the cell holds lies within this distance of the centre (for segments both end points).
@@ -58,6 +60,10 @@ impl Cell {
     }
     pub fn is_leaf(&self) -> bool {
         self.children == 0
+    }
+    /// All of its sources are here: it may be summed directly.
+    pub fn is_whole(&self) -> bool {
+        self.absent == 0
     }
 }
 
@@ -161,6 +167,7 @@ impl Tree {
             first_child: 0,
             children: 0,
             parent: u32::MAX,
+            absent: 0,
             center: [0.0; 3],
             radius: 0.0,
             spread: 0.0,
@@ -231,16 +238,20 @@ impl Tree {
     }
 }
 
+/// The Morton key of a place: 63 bits.
+pub fn key(p: [f64; 3], root: Root) -> u64 {
+    let grid = (1u64 << DEEPEST) as f64;
+    let q: [u64; 3] = std::array::from_fn(|i| {
+        let t = (p[i] - root.corner[i]) / root.edge * grid;
+        t.clamp(0.0, grid - 1.0) as u64
+    });
+    interleave(q[0]) << 2 | interleave(q[1]) << 1 | interleave(q[2])
+}
+
 /// Morton keys with their points, sorted; the point number breaks ties, so that the order is unique.
 fn sorted_keys(points: &[[f64; 3]], root: Root) -> Vec<(u64, u32)> {
-    let grid = (1u64 << DEEPEST) as f64;
-    let mut keyed: Vec<(u64, u32)> = memory::par_collect(points.par_iter().enumerate().map(|(k, p)| {
-        let q: [u64; 3] = std::array::from_fn(|i| {
-            let t = (p[i] - root.corner[i]) / root.edge * grid;
-            t.clamp(0.0, grid - 1.0) as u64
-        });
-        (interleave(q[0]) << 2 | interleave(q[1]) << 1 | interleave(q[2]), k as u32)
-    }));
+    let mut keyed: Vec<(u64, u32)> =
+        memory::par_collect(points.par_iter().enumerate().map(|(k, p)| (key(*p, root), k as u32)));
     keyed.par_sort_unstable();
     keyed
 }

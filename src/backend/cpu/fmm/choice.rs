@@ -6,7 +6,7 @@ use super::facts::{Facts, JUDGES};
 use super::trees::Trees;
 use super::{SourceSet, cost};
 use crate::backend::cpu::cores::NoCores;
-use crate::backend::cpu::lists::{self, Admission, CellLists, Cost, Rules, Subset};
+use crate::backend::cpu::lists::{self, Admission, CellLists, Cost, Rules, SourceCell, Subset};
 use crate::backend::cpu::operators::Operators;
 use crate::backend::cpu::tree::{Cell, Tree};
 use crate::math::accuracy::{ErrorTable, Geometry};
@@ -28,7 +28,7 @@ const CLOSEST_RATIO: f64 = 0.33;
 const CAPACITY_FACTOR: f64 = 4.0;
 /// Leaves are chosen among these multiples of what `capacities` says: the first is what trees are grown with.
 pub const SMALLEST_LEAF: f64 = 0.4;
-const LEAF_STEP: f64 = 1.6;
+pub const LEAF_STEP: f64 = 1.6;
 const LEAF_SIZES: usize = 6;
 /// Everything else that a cell costs: sorting, lists, the rows of its field; from CUBE of 1e4 and 1e5.
 const CELL_SECONDS: f64 = 8e-6;
@@ -69,6 +69,18 @@ pub struct Recipe {
     /// Relative error of the last field on the judging sample, and how often it was computed again.
     pub sampled_error: f64,
     pub retries: u32,
+    /// On many ranks: sources and closed cells of others, the most of any rank.
+    pub guests: [usize; 2],
+}
+
+/// A choice without lists.
+pub fn empty<T: Real>() -> Choice<T> {
+    Choice { lists: vec![], ops: cost::operators(2), recipe: Recipe::default(), calibrated: false, version: 0 }
+}
+
+/// The factor on the pair budget that the model allows with the present trees.
+pub fn allowed_by_model<T: Real, const C: usize>(trees: &Trees, facts: &Facts, cost: &Cost, request: Request) -> f64 {
+    Search::new::<T, C>(trees, facts, cost, request).estimate([0; 2]).1
 }
 
 /// See the head of this file.
@@ -118,8 +130,7 @@ pub fn make<T: Real, const C: usize>(
         facts.survey_cells(sources, &trees);
     }
     facts.budget = facts.budget.scaled(scale, 1.0);
-    let mut choice =
-        Choice { lists: vec![], ops: cost::operators(2), recipe: Recipe::default(), calibrated: false, version: 0 };
+    let mut choice = empty();
     let searched = start.elapsed();
     choice.build_lists(sources, &trees, &facts, cost, request);
     log::debug!("measured in {measured:.1?}, leaves and cells by {searched:.1?}, lists by {:.1?}", start.elapsed());
@@ -127,21 +138,23 @@ pub fn make<T: Real, const C: usize>(
 }
 
 fn admission<'a, T: Real>(components: usize, trees: &'a Trees, facts: &'a Facts, request: Request) -> Admission<'a> {
+    admission_of::<T>(components, &trees.source, &facts.source_cells, facts, request)
+}
+
+/// For the cells of any tree of sources.
+pub fn admission_of<'a, T: Real>(
+    components: usize,
+    tree: &'a Tree,
+    cells: &'a [SourceCell],
+    facts: &Facts,
+    request: Request,
+) -> Admission<'a> {
     let highest = match request.order {
         0 => order_at(request.tolerance, CLOSEST_RATIO).clamp(3, MAX_ORDER),
         order => order,
     };
     let rounding = if T::IS_F64 { 2f64.powi(-50) } else { 2f64.powi(-22) };
-    Admission::new(
-        components,
-        facts.budget,
-        &facts.source_cells,
-        &trees.source.cells,
-        highest,
-        rounding,
-        request.order,
-        facts.targets,
-    )
+    Admission::new(components, facts.budget, cells, &tree.cells, highest, rounding, request.order, facts.targets)
 }
 
 /// The search for leaf capacities. An octree of even sources has leaves of one size only, eight times that of the next
@@ -224,7 +237,10 @@ impl<'a> Search<'a> {
         let add = |a: [f64; 3], b: [f64; 3]| [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
         let heads: Vec<[f64; 3]> =
             memory::par_collect(self.heads.par_iter().map(|&t| chain(t).map(of).fold([0.0; 3], add)));
-        let mean = heads.into_iter().fold([0.0; 3], add).map(|v| v / self.heads.len().max(1) as f64);
+        let sum = heads.into_iter().fold([0.0; 3], add);
+        let mut sum = [sum[0], sum[1], sum[2], self.heads.len() as f64];
+        self.trees.peers.sum(&mut sum);
+        let mean = [0, 1, 2].map(|k| sum[k] / sum[3].max(1.0));
         let count = |tree: &Tree, capacity: usize| {
             let kept = |c: &&Cell| c.parent == u32::MAX || tree.cells[c.parent as usize].len() > capacity;
             tree.cells.iter().filter(kept).count() as f64
@@ -291,6 +307,7 @@ impl<T: Real> Choice<T> {
         self.version += 1;
         let (far, near, correction) = lists::count(&trees.target, &self.lists);
         let used = self.lists.par_iter().filter_map(|l| l.far.first()).map(|f| f.0 as usize).max().unwrap_or(2);
+        let used = trees.peers.max(used as f64) as usize;
         let threads = rayon::current_num_threads() as f64;
         let m2l: Vec<f64> =
             memory::par_collect(self.lists.par_iter().map(|l| l.far.iter().map(|f| cost.m2l[f.0 as usize]).sum()));
@@ -318,9 +335,10 @@ impl<T: Real> Choice<T> {
             near_pairs: near,
             correction_pairs: correction,
             predicted: (m2l.iter().sum::<f64>() + direct + points + cells + sampled) / threads,
-            direct: n * m * cost.pair / threads,
+            direct: trees.direct_pairs() * cost.pair / threads,
             ..Recipe::default()
         };
+        self.recipe.join(trees);
     }
 
     /// Predicted seconds of everything that is summed directly.

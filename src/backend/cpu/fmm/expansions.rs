@@ -55,6 +55,11 @@ impl<T: Real> Expansions<T> {
         seconds[Pass::P2m as usize] += start.elapsed().as_secs_f64();
         let start = Instant::now();
         passes::m2m::<T, C>(ops, &trees.source, &mut self.multipoles);
+        if let Some(own) = &trees.own {
+            // Multipoles of cells of other ranks, and then those of the cells above them.
+            own.exchange(&trees.peers, &mut self.multipoles, C * ops.order * ops.order);
+            passes::m2m::<T, C>(ops, &trees.source, &mut self.multipoles);
+        }
         seconds[Pass::M2m as usize] += start.elapsed().as_secs_f64();
         self.upward_order = ops.order;
     }

@@ -57,7 +57,7 @@ impl Facts {
         trees: &Trees,
         request: Request,
     ) -> Self {
-        let unit = unit_of(sources.largest_strength());
+        let unit = unit_of(trees.peers.max(sources.largest_strength()));
         sources.survey(&trees.source, unit);
         let source_cells = sources.source_cells(&trees.source, unit, trees.moment);
         let sample = Sample::of_groups(sources, trees, request.gradient);
@@ -73,7 +73,7 @@ impl Facts {
         log::debug!("sample of {} targets summed", sample.targets.len());
         let core = core_budget(sources, trees, &sample, unit, allowed);
         let budget = Budget { pair: allowed.map(|a| a / INTERACTIONS.sqrt()), core, field: allowed };
-        Self { unit, source_cells, sample, norms, whole_norms, budget, targets: trees.points.len(), judge: None }
+        Self { unit, source_cells, sample, norms, whole_norms, budget, targets: trees.all_targets, judge: None }
     }
 
     /// After the cells of the source tree changed.
@@ -135,7 +135,7 @@ impl Facts {
             let sampled = self.whole_norms[k].max(mean(&exact[k]));
             (written.norms[k] / (self.unit * self.unit)).min(LARGEST_NORM * sampled)
         };
-        let all = judge.targets.len() as u64 == written.targets;
+        let all = judge.count() as u64 == written.targets;
         Verdict::of([&squares[0], &squares[1]], [norm(0), norm(1)], all)
     }
 }
@@ -241,19 +241,20 @@ fn core_budget<T: Real, const C: usize>(
     unit: f64,
     allowed: [f64; 2],
 ) -> [f64; 2] {
-    let n = trees.source.permutation.len();
-    if !sources.has_cores() || n == 0 {
+    let n = sources.places().0.len();
+    let whole = trees.peers.total(n as f64);
+    if !trees.peers.any(sources.has_cores()) || whole == 0.0 {
         return [f64::INFINITY; 2];
     }
     let mut at = near::Points::<T>::with_capacity(sample.groups.len());
-    sample.heads().iter().for_each(|&k| at.push(trees.points[k as usize]));
+    sample.head_points().into_iter().for_each(|x| at.push(x));
     let targets = at.len();
     let gradient = allowed[1].is_finite();
     let (all, main) = (rows(C, gradient), rows(C, false));
     // Larger ones are never left out: they are few, and a probe of some sources may not meet them.
     let largest = allowed.map(|a| LARGEST_CORE_SHARE * a);
-    let probes = n.min(CORE_PROBES);
-    let stride = n as f64 / probes as f64;
+    let stride = whole / whole.min(CORE_PROBES as f64);
+    let probes = if trees.peers.are_many() { (n as f64 / stride).ceil() as usize } else { n.min(CORE_PROBES) };
     let block = probes.div_ceil(16);
     let parts: Vec<[Histogram; 2]> = memory::par_collect((0..16usize).into_par_iter().map(|b| {
         let mut found = [Histogram::new(main, targets), Histogram::new(all - main, targets)];
@@ -277,6 +278,10 @@ fn core_budget<T: Real, const C: usize>(
     let mut whole = [Histogram::new(main, targets), Histogram::new(all - main, targets)];
     for part in &parts {
         (0..2).for_each(|k| whole[k].join(&part[k]));
+    }
+    for part in &mut whole {
+        trees.peers.sum(&mut part.sums);
+        trees.peers.sum(&mut part.squares);
     }
     [0, 1].map(|k| {
         if allowed[k].is_finite() {

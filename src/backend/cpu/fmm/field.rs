@@ -23,10 +23,19 @@ pub struct Evaluation<'a, T: Real, const C: usize> {
 /// What is known of a field that was written to the caller's places.
 pub struct Written {
     pub targets: u64,
-    /// Mean squares of the field and of its gradient over all targets.
+    /// Sums of squares of the field and of its gradient over all targets of this rank.
     pub norms: [f64; 2],
     /// `[row][k]` at the targets that judge.
     pub judged: Vec<f64>,
+}
+
+impl Written {
+    /// Mean squares over all targets of all ranks.
+    pub fn of_all(&self, trees: &Trees) -> [f64; 2] {
+        let mut sums = self.norms;
+        trees.peers.sum(&mut sums);
+        sums.map(|s| s / trees.all_targets as f64)
+    }
 }
 
 impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
@@ -108,7 +117,6 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
         };
         let leaves: Vec<LeafResult> =
             memory::par_collect(tree.leaves.par_iter().map_init(|| LeafWork::new(self.choice.ops.order, C), of_leaf));
-        let m = self.trees.points.len() as f64;
         // One after the other: the sum does not depend on threads.
         let sums = leaves.iter().fold([0.0; 2], |a, l| [a[0] + l.squares[0], a[1] + l.squares[1]]);
         let mut values = memory::filled(0.0, k_all * judged.len());
@@ -117,7 +125,7 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
                 (0..k_all).for_each(|row| values[row * judged.len() + leaf.first + k] = target[row]);
             }
         }
-        Written { targets: self.trees.points.len() as u64, norms: sums.map(|s| s / m), judged: values }
+        Written { targets: self.trees.points.len() as u64, norms: sums, judged: values }
     }
 
     /// The field at some sorted targets, `[row][k]`.

@@ -9,6 +9,9 @@
 //!   verdict      an independent sample against exact sums                                 sample, backend::verdict
 //! ```
 //!
+//! On many ranks (`shared`) the source tree has beside this rank's own cells those of others that are essential here
+//! (`essential`); sample, budget and verdict are of all ranks.
+//!
 //! Enters: a set of sources (`SourceSet`) and targets, both in units of the plan's scale. Leaves: the field at the targets.
 //! `C` harmonic components: 3, the vector potential of vortices; 1, charges. The same code serves both.
 //!
@@ -16,10 +19,12 @@
 //! cells and every target, so that the error is spread evenly and a sample can see it. See docs/theory.md.
 
 mod choice;
+mod essential;
 mod expansions;
 mod facts;
 mod field;
 mod sample;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod trees;
@@ -73,6 +78,16 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     fn near(&self, part: Part, ranges: &[Range<u32>], targets: &near::Points<T>, out: &mut [&mut [T]]);
     /// Seconds of one thread for a direct pair, measured on the kernels.
     fn pair_seconds(&self, part: Part, gradient: bool) -> f64;
+    /// Records of this rank's own sources, in the order of its tree; only sets of many ranks have them.
+    fn own_records(&self) -> Vec<[f64; 8]> {
+        vec![]
+    }
+    /// `core_test` for cells of this rank's own tree.
+    fn own_core_test(&self, budget: [f64; 2], together: [f64; 2]) -> Box<dyn CoreTest + '_> {
+        self.core_test(budget, together)
+    }
+    /// Takes these records for all sources but those of exact sums; `tree` gets their permutation.
+    fn join(&mut self, _records: &[[f64; 8]], _tree: &mut Tree, _unit: f64) {}
 }
 
 /// Numbers at a target: velocity (3) and gradient (9), or potential (1) and gradient (3).
@@ -214,7 +229,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
 
     /// The field at all targets, judged on a sample; tightened and repeated where it misses. False: it still misses, and
     /// what was written is not to be used.
-    pub fn evaluate(&mut self, sources: &dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) -> bool {
+    pub fn evaluate(&mut self, sources: &mut dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) -> bool {
         if !sink.accumulate {
             return self.judged(sources, sink);
         }
@@ -235,7 +250,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         good
     }
 
-    fn judged(&mut self, sources: &dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) -> bool {
+    fn judged(&mut self, sources: &mut dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) -> bool {
         for retry in 0.. {
             self.upward(sources);
             if retry == 0 {
@@ -257,36 +272,50 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             log::debug!("sampled error {:.2e} misses {:.2e}: tightening", verdict.error, p.request.tolerance);
             let factor = (RETRY_AIM * p.request.tolerance / verdict.upper).min(RETRY_AIM);
             p.facts.budget = p.facts.budget.scaled(factor, factor);
-            p.choice.build_lists(sources, &p.trees, &p.facts, &p.cost, p.request);
-            self.recipe = p.choice.recipe.clone();
+            self.list_again(sources);
         }
         unreachable!("the loop returns")
     }
 
+    /// Lists for a budget that became smaller: cells of other ranks that served until now may have to be opened.
+    fn list_again(&mut self, sources: &mut dyn SourceSet<T, C>) {
+        let p = self.prepared.as_mut().expect("prepared");
+        if p.trees.peers.are_many() {
+            essential::join(sources, &mut p.trees, &mut p.facts, p.request);
+            self.expansions.forget_sources();
+        }
+        p.choice.build_lists(sources, &p.trees, &p.facts, &p.cost, p.request);
+        self.recipe = p.choice.recipe.clone();
+    }
+
     /// Orders follow what errors the sampled targets really have: the model must hold for sources of any kind.
-    fn calibrate(&mut self, sources: &dyn SourceSet<T, C>) {
+    fn calibrate(&mut self, sources: &mut dyn SourceSet<T, C>) {
         let p = self.prepared.as_mut().expect("prepared");
         if p.choice.calibrated || p.request.order > 0 || p.choice.recipe.far_pairs == 0 {
             return;
         }
         p.choice.calibrated = true;
-        let Some(chains) = p.facts.sample.chains(&p.trees) else { return };
-        self.downward(Subset(Some(&chains)));
+        let chains = p.facts.sample.chains(&p.trees);
+        if !p.trees.peers.any(chains.is_some()) {
+            return;
+        }
+        self.downward(Subset(chains.as_deref()));
         let p = self.prepared.as_mut().expect("prepared");
-        let e = Evaluation::new(sources, &p.trees, &p.choice, &self.expansions);
+        let e = Evaluation::new(&*sources, &p.trees, &p.choice, &self.expansions);
         let field = e.at(&p.facts.sample.targets, p.request.gradient);
+        let field = p.facts.sample.whole(&p.trees, memory::collect(field.iter().map(|v| v.f64())));
         let error = p.facts.calibration_error(&field);
         let aim = choice::CALIBRATION_AIM * p.request.tolerance;
         let factor = (aim / error.max(f64::MIN_POSITIVE)).clamp(0.03, choice::MOST_LOOSENED);
         log::debug!("calibration: sampled error {error:.2e}, budget of pairs times {factor:.2}");
         if factor < 0.8 {
             p.facts.budget = p.facts.budget.scaled(factor, factor.max(0.3));
-            p.choice.build_lists(sources, &p.trees, &p.facts, &p.cost, p.request);
+            self.list_again(sources);
         } else if factor > 1.25 {
             p.facts.budget = p.facts.budget.scaled(factor, 1.0);
             p.choice.assign_orders::<C>(&p.trees, &p.facts, &p.cost, p.request);
+            self.recipe = p.choice.recipe.clone();
         }
-        self.recipe = p.choice.recipe.clone();
     }
 
     /// The field at all targets, and what an independent sample says of it.
@@ -295,20 +324,25 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let judge = memory::copy(&p.facts.judge(sources, &p.trees, p.request).targets);
         let start = Instant::now();
         let e = Evaluation::new(sources, &p.trees, &p.choice, &self.expansions);
-        let written = e.everywhere(p.request.gradient, sink, &judge);
+        let mut written = e.everywhere(p.request.gradient, sink, &judge);
         let spent = start.elapsed().as_secs_f64();
         // The two are one loop over the leaves; divided by the model.
         let near = p.choice.near_seconds(&p.cost).min(spent);
         self.seconds[Pass::P2p as usize] = near;
         self.seconds[Pass::L2p as usize] = spent - near;
+        written.norms = written.of_all(&p.trees);
+        written.targets = p.trees.all_targets as u64;
+        written.judged = p.facts.judge(sources, &p.trees, p.request).whole(&p.trees, written.judged);
         let verdict = p.facts.verdict(&written);
         if verdict.holds(p.request.tolerance) || !verdict.is_in_doubt(p.request.tolerance) {
             return verdict;
         }
         // Few targets leave it open: more of them decide.
-        let judge = memory::copy(&p.facts.more_judges(sources, &p.trees, p.request).targets);
-        let field = Evaluation::new(sources, &p.trees, &p.choice, &self.expansions).at(&judge, p.request.gradient);
-        p.facts.verdict(&field::Written { judged: memory::collect(field.iter().map(|v| v.f64())), ..written })
+        let judge = p.facts.more_judges(sources, &p.trees, p.request);
+        let field =
+            Evaluation::new(sources, &p.trees, &p.choice, &self.expansions).at(&judge.targets, p.request.gradient);
+        let judged = judge.whole(&p.trees, memory::collect(field.iter().map(|v| v.f64())));
+        p.facts.verdict(&field::Written { judged, ..written })
     }
 
     /// Expansions up to date, for single targets.

@@ -15,8 +15,12 @@ const CALIBRATION_PART: f64 = 0.3;
 
 /// Sampled targets with their exact field.
 pub struct Sample {
-    /// Sorted target numbers, rising.
+    /// Sorted target numbers of this rank, rising.
     pub targets: Vec<u32>,
+    /// Targets of all ranks, in their order: all that follows is of these.
+    pub points: Vec<[f64; 3]>,
+    /// Sampled targets before this rank's.
+    first: usize,
     /// `[row][target]`, in double precision.
     pub exact: Vec<f64>,
     /// Neighbouring targets stand together, so many of them.
@@ -34,24 +38,23 @@ pub fn jitter(seed: u64, k: u64) -> f64 {
 }
 
 /// `count` sorted targets, one at random from each of as many equal runs; all of them, where there are no more.
-fn stratified(m: usize, count: usize, seed: u64) -> Vec<u32> {
+fn stratified(m: usize, count: usize, seed: u64) -> Vec<usize> {
     let count = count.min(m);
     let at = |k: usize| ((k as f64 + jitter(seed, k as u64)) * m as f64 / count as f64) as usize;
-    if count == m { memory::collect(0..m as u32) } else { memory::collect((0..count).map(|k| at(k).min(m - 1) as u32)) }
+    if count == m { memory::collect(0..m) } else { memory::collect((0..count).map(|k| at(k).min(m - 1))) }
 }
 
 impl Sample {
     /// Groups of neighbours, because the kernels take some targets at a time and their chains of cells are common.
     pub fn of_groups<T: Real, const C: usize>(sources: &dyn SourceSet<T, C>, trees: &Trees, gradient: bool) -> Self {
-        let m = trees.points.len();
-        let (mut targets, mut groups): (Vec<u32>, Vec<usize>) = (vec![], vec![]);
+        let m = trees.all_targets;
+        let (mut targets, mut groups): (Vec<usize>, Vec<usize>) = (vec![], vec![]);
         for first in stratified(m, GROUPS, 1) {
-            let begin =
-                (first as usize).min(m.saturating_sub(GROUP)).max(targets.last().map_or(0, |&l| l as usize + 1));
+            let begin = first.min(m.saturating_sub(GROUP)).max(targets.last().map_or(0, |&l| l + 1));
             let end = (begin + GROUP).min(m);
             if begin < end {
                 memory::push(&mut groups, end - begin);
-                memory::extend(&mut targets, begin as u32..end as u32);
+                memory::extend(&mut targets, begin..end);
             }
         }
         Self::summed(sources, trees, targets, groups, gradient)
@@ -65,7 +68,7 @@ impl Sample {
         count: usize,
         seed: u64,
     ) -> Self {
-        let mut targets = stratified(trees.points.len(), count, seed);
+        let mut targets = stratified(trees.all_targets, count, seed);
         targets.dedup();
         let groups = memory::filled(1, targets.len());
         Self::summed(sources, trees, targets, groups, gradient)
@@ -74,22 +77,63 @@ impl Sample {
     fn summed<T: Real, const C: usize>(
         sources: &dyn SourceSet<T, C>,
         trees: &Trees,
-        targets: Vec<u32>,
+        all: Vec<usize>,
         groups: Vec<usize>,
         gradient: bool,
     ) -> Self {
-        let points: Vec<[f64; 3]> = memory::collect(targets.iter().map(|&k| trees.points[k as usize]));
-        let exact = sources.exact(&points, gradient);
-        Self { targets, exact, groups, gradient, components: C }
+        // Of the targets of all ranks those that are here; every rank sums its own sources at all of them.
+        let here = trees.first_target..trees.first_target + trees.points.len();
+        let first = all.partition_point(|&k| k < here.start);
+        let last = all.partition_point(|&k| k < here.end);
+        let targets: Vec<u32> = memory::collect(all[first..last].iter().map(|&k| (k - here.start) as u32));
+        let mine: Vec<[f64; 3]> = memory::collect(targets.iter().map(|&k| trees.points[k as usize]));
+        let points = memory::copy(trees.peers.gather(mine.as_flattened()).0.as_chunks::<3>().0);
+        let mut exact = sources.exact(&points, gradient);
+        memory::resize(&mut exact, rows(C, gradient) * points.len(), 0.0);
+        trees.peers.sum(&mut exact);
+        Self { targets, points, first, exact, groups, gradient, components: C }
     }
 
-    /// One target of each group.
+    /// Number of targets on all ranks.
+    pub fn count(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Values of all ranks' targets, `[row][target]`, from those of this rank's.
+    pub fn whole(&self, trees: &Trees, mine: Vec<f64>) -> Vec<f64> {
+        if !trees.peers.are_many() {
+            return mine;
+        }
+        let mut values = memory::filled(0.0, rows(self.components, self.gradient) * self.count());
+        let (count, here) = (self.count(), self.targets.len());
+        for (row, of_row) in mine.chunks_exact(here.max(1)).enumerate() {
+            values[row * count + self.first..][..here].copy_from_slice(of_row);
+        }
+        trees.peers.sum(&mut values);
+        values
+    }
+
+    /// Where the first target of each group is among all.
+    fn firsts(&self) -> impl Iterator<Item = usize> {
+        self.groups.iter().scan(0, |at, &n| {
+            *at += n;
+            Some(*at - n)
+        })
+    }
+
+    /// One target of each group that begins on this rank.
     pub fn heads(&self) -> Vec<u32> {
-        let mut at = 0;
-        memory::collect(self.groups.iter().map(|&n| {
-            at += n;
-            self.targets[at - n]
-        }))
+        let here = self.firsts().filter_map(|k| self.targets.get(k.checked_sub(self.first)?).copied());
+        let mut heads = vec![];
+        memory::extend(&mut heads, here);
+        heads
+    }
+
+    /// The places of one target of each group.
+    pub fn head_points(&self) -> Vec<[f64; 3]> {
+        let mut points = vec![];
+        memory::extend(&mut points, self.firsts().map(|k| self.points[k]));
+        points
     }
 
     /// Target cells above the sampled targets, themselves included; `None` where that is a large part of the tree.
@@ -103,7 +147,7 @@ impl Sample {
 
     /// Squares at each target of `[row][target]` values divided by `unit`: of the field and of its gradient.
     pub fn squares(&self, values: &[f64], unit: f64) -> [Vec<f64>; 2] {
-        let count = self.targets.len();
+        let count = self.count();
         let main = rows(self.components, false);
         let square = |range: std::ops::Range<usize>| {
             memory::collect((0..count).map(|k| range.clone().map(|r| (values[r * count + k] / unit).powi(2)).sum()))

@@ -39,7 +39,7 @@ fn error<T: Real>(n: usize, tol: f64, gradient: bool, reg: (R, R), core: f64, se
     let mut main = vec![T::ZERO; 3 * n];
     let mut grad = vec![T::ZERO; 9 * n];
     fmm.evaluate(
-        &src,
+        &mut src,
         &mut Sink {
             main: &mut main,
             gradient: gradient.then_some(&mut grad[..]),

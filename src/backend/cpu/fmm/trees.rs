@@ -4,7 +4,9 @@
 
 use super::Request;
 use super::choice::order_at;
+use super::essential::Own;
 use crate::backend::cpu::tree::{Root, Tree, bounds};
+use crate::distributed::Peers;
 use crate::memory;
 use rayon::prelude::*;
 
@@ -24,6 +26,14 @@ pub struct Trees {
     pub keeps_sources: bool,
     /// Leaves are chosen.
     pub is_pruned: bool,
+    /// The other ranks; then this rank's own source tree, of which `source` has all and of others what is essential here.
+    pub peers: Peers,
+    pub own: Option<Own>,
+    /// Targets of all ranks, and of those before this one.
+    pub all_targets: usize,
+    pub first_target: usize,
+    /// Sources of all ranks, where there are several.
+    all_sources: f64,
 }
 
 impl Trees {
@@ -46,6 +56,11 @@ impl Trees {
             capacities,
             keeps_sources: false,
             is_pruned: false,
+            peers: Peers::default(),
+            own: None,
+            all_targets: 0,
+            first_target: 0,
+            all_sources: 0.0,
         };
         Self { keeps_sources: false, ..none.with_targets(targets, capacities) }
     }
@@ -57,9 +72,27 @@ impl Trees {
         let points =
             memory::par_collect(target.permutation.par_iter().with_min_len(1024).map(|&k| targets[k as usize]));
         let capacities = [self.capacities[0], capacities[1]];
-        let mut trees = Self { target, points, capacities, keeps_sources: true, is_pruned: false, ..self };
+        let all_targets = points.len();
+        let mut trees = Self { target, points, capacities, keeps_sources: true, is_pruned: false, all_targets, ..self };
         trees.name_leaves();
         trees
+    }
+
+    /// Joins the other ranks: targets are counted in their order.
+    pub fn join(&mut self, peers: &Peers) {
+        let counts = peers.gather(&[self.points.len() as f64]).0;
+        self.all_sources = peers.total(self.source.permutation.len() as f64);
+        let before = |n: usize| counts[..n].iter().map(|&n| n as usize).sum();
+        (self.first_target, self.all_targets) = (before(peers.rank()), before(counts.len()));
+        (self.peers, self.is_pruned) = (peers.clone(), true);
+    }
+
+    /// Pairs of the direct sum, this rank's share of them.
+    pub fn direct_pairs(&self) -> f64 {
+        if self.peers.are_many() {
+            return self.all_sources * self.all_targets as f64 / self.peers.size() as f64;
+        }
+        self.source.permutation.len() as f64 * self.target.permutation.len() as f64
     }
 
     /// Makes leaves of all cells with at most so many sources and targets.
@@ -93,6 +126,7 @@ impl Trees {
     }
 
     pub fn bytes(&self) -> usize {
-        self.source.bytes() + self.target.bytes() + self.points.capacity() * 24 + self.leaf_starts.capacity() * 8
+        let own = self.own.as_ref().map_or(0, Own::bytes);
+        own + self.source.bytes() + self.target.bytes() + self.points.capacity() * 24 + self.leaf_starts.capacity() * 8
     }
 }

@@ -1,0 +1,357 @@
+//! The CPU's engine of a distributed session: each rank has its own sources and targets, the field is of all sources.
+//!
+//! ```text
+//!   elements    records that travel between ranks
+//!   ring        the direct sum: blocks of sources go round
+//!   partition   sources and targets along a space-filling curve, and the way back
+//!   sources     a part's own sources, joined with what it needs of other ranks (fmm/essential)
+//! ```
+//!
+//! Enters: `Inputs` of this rank. Leaves: the field at this rank's targets, in double precision; recipe and report of all
+//! ranks together. All functions run on all ranks alike; what decides is the same number everywhere.
+
+mod elements;
+mod partition;
+mod ring;
+mod sources;
+
+use super::account::Facts;
+use super::engine::Output;
+use super::fmm::{Fmm, Request, Sink, SourceSet, rows, unit_of};
+use super::intake::{Unit, corners, targets_of};
+use super::sources::{ChargeSources, VortexSources};
+use super::tree::{Root, bounds};
+use crate::backend::{Engine, Field};
+use crate::distributed::{Communicator, Peers};
+use crate::error::Result;
+use crate::inputs::{Inputs, RealsMut};
+use crate::logging::warn_once;
+use crate::memory;
+use crate::options::{Method, PlanOptions};
+use crate::report::Report;
+use crate::simd::isa_name;
+use elements::Elements;
+use partition::Partition;
+use ring::Values;
+use sources::Shared;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// One kind of sum with all that is kept between calls.
+struct Side<const C: usize, S> {
+    /// This rank's own, in its caller's order and in the unit of all ranks.
+    sources: S,
+    targets: Vec<[f64; 3]>,
+    unit: Unit,
+    /// Sources and targets of all ranks.
+    counts: [f64; 2],
+    seen: Option<[u64; 3]>,
+    direct: bool,
+    /// What the FMM keeps while nothing changes.
+    part: Option<(Request, Part<C, S>)>,
+    /// The request that the direct sum was found faster for.
+    declined: Option<Request>,
+}
+
+/// This rank's range of the curve, ready to be evaluated.
+struct Part<const C: usize, S> {
+    partition: Partition,
+    sources: Shared<S>,
+    fmm: Fmm<f64, C>,
+}
+
+impl<const C: usize, S: Elements<C>> Side<C, S> {
+    fn new(sources: S) -> Self {
+        let (unit, counts) = (Unit::default(), [0.0; 2]);
+        Self { sources, targets: vec![], unit, counts, seen: None, direct: true, part: None, declined: None }
+    }
+
+    /// Takes over the inputs where they have changed on any rank: sets are collective, so the counters agree.
+    fn update(&mut self, peers: &Peers, inputs: &Inputs) -> Result<()> {
+        let [places, strengths] = S::counters(inputs);
+        let seen = [places, strengths, inputs.target_places];
+        if self.seen == Some(seen) {
+            return Ok(());
+        }
+        (self.seen, self.part, self.declined) = (None, None, None);
+        S::arrays(inputs)?;
+        let (low, high) = corners::<f64, C, S>(inputs);
+        let mut extent = [-low[0], -low[1], -low[2], high[0], high[1], high[2]];
+        peers.largest(&mut extent);
+        let [x, y, z, ..] = extent;
+        self.unit = Unit::around(([-x, -y, -z], [extent[3], extent[4], extent[5]]), false);
+        self.targets = targets_of(inputs, self.unit);
+        self.sources.take_places(inputs, self.unit);
+        let mut counts = [self.sources.places().0.len() as f64, self.targets.len() as f64];
+        peers.sum(&mut counts);
+        (self.counts, self.seen) = (counts, Some(seen));
+        Ok(())
+    }
+
+    /// Partition, trees and lists for the FMM, unless they are current or the sum is to be direct.
+    fn prepare(&mut self, peers: &Peers, method: Method, request: Request) {
+        let auto = method == Method::Auto;
+        self.direct =
+            self.counts.contains(&0.0) || method == Method::Direct || (auto && self.declined == Some(request));
+        if self.direct || self.part.as_ref().is_some_and(|(of, _)| *of == request) {
+            return;
+        }
+        let (low, high) = bounds(self.sources.places().0, &[]);
+        let (a, b) = bounds(&self.targets, &[]);
+        let mut extent = [0.0; 6];
+        for i in 0..3 {
+            (extent[i], extent[3 + i]) = (-low[i].min(a[i]), high[i].max(b[i]));
+        }
+        peers.largest(&mut extent);
+        let [x, y, z, top @ ..] = extent;
+        let root = Root::around(&[([-x, -y, -z], top)]);
+        let partition = Partition::new(peers, root, &self.sources, &self.targets);
+        let mut sources = Shared::new(&self.sources, memory::copy(&partition.records));
+        let mut fmm = Fmm::default();
+        self.direct = !fmm.prepare_shared(peers, &mut sources, &partition.targets, request, auto);
+        self.declined = self.direct.then_some(request);
+        self.part = (!self.direct).then(|| (request, Part { partition, sources, fmm }));
+    }
+
+    /// The field at this rank's targets, in the unit of the side.
+    fn field(&mut self, peers: &Peers, method: Method, request: Request) -> Values {
+        self.prepare(peers, method, request);
+        if self.counts.contains(&0.0) {
+            return Values::zero(C, self.targets.len(), request.gradient);
+        }
+        if let (false, Some((_, part))) = (self.direct, &mut self.part) {
+            if let Some(values) = part.field(peers, request.gradient) {
+                return values;
+            }
+            warn_once!("the FMM missed its tolerance on a sample of targets after two retries: summing directly");
+            (self.direct, self.declined, self.part) = (true, Some(request), None);
+        }
+        ring::direct(peers, &self.sources, &self.targets, request.gradient)
+    }
+
+    fn facts(&self) -> Facts {
+        let fmm = self.part.as_ref().map(|(_, part)| &part.fmm);
+        Facts {
+            direct: self.direct || fmm.is_none(),
+            recipe: fmm.map_or_else(Default::default, |f| f.recipe.clone()),
+            seconds: fmm.map_or_else(Default::default, |f| f.seconds),
+            pairs: (self.counts[0] * self.counts[1]) as u64,
+        }
+    }
+
+    /// Memory of this rank.
+    fn bytes(&self) -> u64 {
+        let part = |(_, p): &(Request, Part<C, S>)| p.sources.bytes() + p.fmm.bytes();
+        self.sources.bytes() + self.targets.capacity() as u64 * 24 + self.part.as_ref().map_or(0, part)
+    }
+
+    /// Squares of the differences from the direct sum, and of that sum, at `samples` targets of all ranks.
+    fn compare(&self, peers: &Peers, values: &Values, samples: usize, seed: u64) -> f64 {
+        let (k, m) = (values.main.len() / self.targets.len().max(1), self.targets.len());
+        let first: usize = peers.gather(&[m as f64]).0[..peers.rank()].iter().map(|&n| n as usize).sum();
+        let mine: Vec<usize> = drawn(self.counts[1] as usize, samples, seed)
+            .filter_map(|t| t.checked_sub(first).filter(|&t| t < m))
+            .collect();
+        let places: Vec<f64> = mine.iter().flat_map(|&t| self.targets[t]).collect();
+        let (all, counts) = peers.gather(&places);
+        let before: usize = counts[..peers.rank()].iter().sum::<usize>() / 3;
+        let points = all.as_chunks::<3>().0;
+        let mut exact = self.sources.exact(points, false);
+        memory::resize(&mut exact, points.len() * rows(C, false), 0.0);
+        peers.sum(&mut exact);
+        let unit = unit_of(exact.iter().fold(0.0, |a, v| f64::max(a, v.abs())));
+        let mut sums = [0.0; 2];
+        for (at, &t) in mine.iter().enumerate() {
+            for row in 0..k {
+                let want = exact[row * points.len() + before + at] / unit;
+                sums[0] += (values.main[t * k + row] / unit - want).powi(2);
+                sums[1] += want * want;
+            }
+        }
+        peers.sum(&mut sums);
+        if sums[0] == 0.0 { 0.0 } else { (sums[0] / sums[1]).sqrt() }
+    }
+}
+
+impl<const C: usize, S: Elements<C>> Part<C, S> {
+    /// The field at the targets that this rank's caller has; nothing where it misses its tolerance.
+    fn field(&mut self, peers: &Peers, gradient: bool) -> Option<Values> {
+        self.fmm.seconds = Default::default();
+        let mut values = Values::zero(C, self.partition.targets.len(), gradient);
+        let good = self.fmm.evaluate(&mut self.sources, &mut Sink { accumulate: false, ..values.sink() });
+        let (main, all) = (rows(C, false), rows(C, gradient));
+        good.then(|| Values {
+            main: self.partition.back(peers, &values.main, main),
+            gradient: if gradient { self.partition.back(peers, &values.gradient, all - main) } else { vec![] },
+        })
+    }
+}
+
+/// Numbers of `samples` out of `n` targets; all of them, where there are no more.
+fn drawn(n: usize, samples: usize, seed: u64) -> Box<dyn Iterator<Item = usize>> {
+    if samples >= n {
+        return Box::new(0..n);
+    }
+    let mut state = seed ^ 0x9e37_79b9_7f4a_7c15;
+    Box::new((0..samples).map(move |_| {
+        // splitmix64
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n as u64) as usize
+    }))
+}
+
+/// See the head of this file.
+pub struct DistributedEngine {
+    options: PlanOptions,
+    pool: Arc<rayon::ThreadPool>,
+    communicator: Communicator,
+    peers: Peers,
+    vortex: Side<3, VortexSources<f64>>,
+    coulomb: Side<1, ChargeSources<f64>>,
+    report: Report,
+    recipe: String,
+}
+
+impl DistributedEngine {
+    pub fn new(options: PlanOptions, pool: Arc<rayon::ThreadPool>, communicator: Communicator) -> Self {
+        let vortex = VortexSources::new(options.segment_regularization, options.particle_regularization);
+        let (vortex, coulomb) = (Side::new(vortex), Side::new(ChargeSources::default()));
+        let peers = Peers::of(&communicator);
+        Self { options, pool, communicator, peers, vortex, coulomb, report: Report::default(), recipe: String::new() }
+    }
+
+    fn request(&self, gradient: bool) -> Request {
+        Request {
+            tolerance: self.options.tolerance,
+            order: self.options.order.max(0) as usize,
+            leaf_capacity: self.options.leaf_capacity.max(0) as usize,
+            gradient,
+            reproducible: self.options.reproducible,
+        }
+    }
+
+    /// The field at this rank's targets in the caller's unit.
+    fn field(&mut self, inputs: &Inputs, field: Field) -> Result<Values> {
+        let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
+        let (method, request) = (self.options.method, self.request(has_gradient(field)));
+        let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
+        let (mut values, scale) = communicator.run(&pool, &peers, "wfmm_plan_evaluate", || match field {
+            Field::Velocity { .. } => {
+                vortex.update(&peers, inputs)?;
+                Ok((vortex.field(&peers, method, request), vortex.unit.scale))
+            }
+            Field::Potential { .. } => {
+                coulomb.update(&peers, inputs)?;
+                Ok((coulomb.field(&peers, method, request), coulomb.unit.scale))
+            }
+        })?;
+        let factor = self.options.normalization * scale;
+        values.main.iter_mut().for_each(|v| *v *= factor);
+        values.gradient.iter_mut().for_each(|v| *v = *v * factor * scale);
+        Ok(values)
+    }
+
+    /// The recipe, and after an evaluation of so many seconds the report; of the numbers those of all ranks.
+    fn tell(&mut self, field: Field, evaluation: Option<f64>) {
+        let facts = match field {
+            Field::Velocity { .. } => self.vortex.facts(),
+            Field::Potential { .. } => self.coulomb.facts(),
+        };
+        let ranks = self.communicator.size();
+        let kind = format!("f64 on {ranks} ranks ({})", isa_name());
+        self.recipe = facts.in_words(&kind, self.options.tolerance, evaluation.is_some());
+        if !facts.direct && ranks > 1 {
+            let [sources, cells] = facts.recipe.guests;
+            let beside = format!("{sources} sources of others and {cells} multipoles of theirs");
+            self.recipe +=
+                &format!(" A rank has a range of a Morton curve, and beside its own sources at most {beside}.");
+        }
+        if let Some(seconds) = evaluation {
+            self.report = facts.numbers(2, seconds);
+        }
+    }
+}
+
+fn has_gradient(field: Field) -> bool {
+    let (Field::Velocity { gradient } | Field::Potential { gradient }) = field;
+    gradient
+}
+
+impl Engine for DistributedEngine {
+    fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
+        let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
+        let (method, request) = (self.options.method, self.request(has_gradient(field)));
+        let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
+        communicator.run(&pool, &peers, "wfmm_plan_prepare", || match field {
+            Field::Velocity { .. } => {
+                vortex.update(&peers, inputs)?;
+                vortex.prepare(&peers, method, request);
+                Ok(())
+            }
+            Field::Potential { .. } => {
+                coulomb.update(&peers, inputs)?;
+                coulomb.prepare(&peers, method, request);
+                Ok(())
+            }
+        })?;
+        self.tell(field, None);
+        Ok(())
+    }
+
+    fn evaluate(
+        &mut self,
+        inputs: &Inputs,
+        field: Field,
+        main: RealsMut<'_>,
+        gradient: Option<RealsMut<'_>>,
+    ) -> Result<()> {
+        let start = Instant::now();
+        let (mut main, mut gradient) = self.communicator.together("wfmm_plan_evaluate", || {
+            Ok((Output::<f64>::new(main)?, gradient.map(Output::<f64>::new).transpose()?))
+        })?;
+        let values = self.field(inputs, field)?;
+        // Written only when all ranks have their fields.
+        let add = self.options.accumulate;
+        write(&mut main, &values.main, add);
+        main.store(add);
+        if let Some(mut gradient) = gradient.take() {
+            write(&mut gradient, &values.gradient, add);
+            gradient.store(add);
+        }
+        self.tell(field, Some(start.elapsed().as_secs_f64()));
+        Ok(())
+    }
+
+    fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
+        let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
+        let (method, request) = (self.options.method, self.request(false));
+        let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
+        communicator.run(&pool, &peers, "wfmm_plan_check", || match field {
+            Field::Velocity { .. } => {
+                vortex.update(&peers, inputs)?;
+                let values = vortex.field(&peers, method, request);
+                Ok(vortex.compare(&peers, &values, samples, seed))
+            }
+            Field::Potential { .. } => {
+                coulomb.update(&peers, inputs)?;
+                let values = coulomb.field(&peers, method, request);
+                Ok(coulomb.compare(&peers, &values, samples, seed))
+            }
+        })
+    }
+
+    fn recipe(&self) -> String {
+        self.recipe.clone()
+    }
+
+    fn report(&self) -> Report {
+        Report { host_bytes: self.vortex.bytes() + self.coulomb.bytes(), ..self.report.clone() }
+    }
+}
+
+fn write(to: &mut Output<'_, f64>, values: &[f64], add: bool) {
+    let add = add && matches!(to, Output::Own(_));
+    to.numbers().iter_mut().zip(values).for_each(|(t, v)| *t = if add { *t + v } else { *v });
+}

@@ -1,0 +1,350 @@
+//! The locally essential tree: of other ranks' sources what the targets of this one need.
+//!
+//! Enters: this rank's source tree and targets. Leaves: one source tree below a common root, with all own cells and of every
+//! other rank the cells that some target here may open, with their sources in leaves; what is good enough unopened is a
+//! leaf without sources (`Cell::absent`), whose multipoles come from its rank with every upward pass.
+//!
+//! Each rank describes its targets by a few dozen boxes. The sender walks its tree against the boxes of the receiver: a cell
+//! stays closed where an order within the budget exists for any target in any box and no core matters there.
+
+use super::choice::admission_of;
+use super::facts::Facts;
+use super::trees::Trees;
+use super::{Request, SourceSet};
+use crate::backend::cpu::lists::{Admission, CoreTest, SourceCell};
+use crate::backend::cpu::tree::{Cell, Tree};
+use crate::distributed::Peers;
+use crate::memory;
+use crate::simd::Real;
+use rayon::prelude::*;
+
+/// Boxes that describe the targets of a rank.
+const BOXES: usize = 48;
+/// Numbers of a box and of a cell on their way.
+const BOX_WORDS: usize = 6;
+const CELL_WORDS: usize = 16;
+/// The common root is never expanded: its ball is out of all proportion.
+const ENDLESS: f64 = 1e30;
+
+/// This rank's own source tree, and where its cells and those of others are in the joined one.
+pub struct Own {
+    pub tree: Tree,
+    pub cells: Vec<SourceCell>,
+    /// By rank: cells of the joined tree whose multipoles go there, and those that come from there.
+    gives: Vec<Vec<u32>>,
+    takes: Vec<Vec<u32>>,
+    /// Sources and closed cells of other ranks that are here; the most of any rank.
+    pub guests: [usize; 2],
+}
+
+impl Own {
+    pub fn new(tree: Tree, cells: Vec<SourceCell>) -> Self {
+        Self { tree, cells, gives: vec![], takes: vec![], guests: [0; 2] }
+    }
+
+    /// Multipoles of closed cells, `size` numbers each, to and from all ranks.
+    pub fn exchange<T: Real>(&self, peers: &Peers, multipoles: &mut [T], size: usize) {
+        let of = |cells: &Vec<u32>| {
+            let mut numbers = memory::with_room(cells.len() * size);
+            for &c in cells {
+                numbers.extend(multipoles[c as usize * size..][..size].iter().map(|v| v.f64()));
+            }
+            numbers
+        };
+        let to: Vec<Vec<f64>> = self.gives.iter().map(of).collect();
+        for (cells, numbers) in self.takes.iter().zip(peers.share(to)) {
+            for (&c, from) in cells.iter().zip(numbers.chunks_exact(size)) {
+                let to = &mut multipoles[c as usize * size..][..size];
+                to.iter_mut().zip(from).for_each(|(t, &v)| *t = T::of(v));
+            }
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.tree.bytes() + self.cells.capacity() * size_of::<SourceCell>()
+    }
+}
+
+/// Targets of a rank in a ball; `leaf`: the largest radius of a leaf in it; `count`: their number.
+struct TargetBox {
+    center: [f64; 3],
+    radius: f64,
+    leaf: f64,
+    count: u32,
+}
+
+/// At most `BOXES` cells that hold all targets, the largest divided first.
+fn boxes_of(tree: &Tree) -> Vec<f64> {
+    if tree.cells.is_empty() {
+        return vec![];
+    }
+    let mut leaf = memory::collect(tree.cells.iter().map(|c| if c.is_leaf() { c.radius } else { 0.0 }));
+    for c in (1..tree.cells.len()).rev() {
+        let parent = tree.cells[c].parent as usize;
+        leaf[parent] = f64::max(leaf[parent], leaf[c]);
+    }
+    let mut chosen = vec![0usize];
+    loop {
+        let inner = (0..chosen.len()).filter(|&k| !tree.cells[chosen[k]].is_leaf());
+        let radius = |k: &usize| tree.cells[chosen[*k]].radius;
+        let Some(largest) = inner.max_by(|a, b| radius(a).total_cmp(&radius(b))) else { break };
+        let cell = &tree.cells[chosen[largest]];
+        if chosen.len() + cell.children as usize > BOXES {
+            break;
+        }
+        chosen.swap_remove(largest);
+        chosen.extend((cell.first_child..cell.first_child + cell.children).map(|c| c as usize));
+    }
+    let words = |&c: &usize| {
+        let cell = &tree.cells[c];
+        let [x, y, z] = cell.center;
+        [x, y, z, cell.radius, leaf[c], cell.len() as f64]
+    };
+    chosen.iter().flat_map(words).collect()
+}
+
+/// Which of its cells a rank opens for another one.
+struct Walk<'a> {
+    tree: &'a Tree,
+    admission: Admission<'a>,
+    cores: Box<dyn CoreTest + 'a>,
+    /// Numbers of a multipole, about.
+    multipole: usize,
+}
+
+impl Walk<'_> {
+    fn must_open(&self, s: u32, b: &TargetBox) -> bool {
+        let c = &self.tree.cells[s as usize];
+        let away: [f64; 3] = std::array::from_fn(|i| b.center[i] - c.center[i]);
+        let d = away.iter().map(|v| v * v).sum::<f64>().sqrt();
+        // The target cell that it will meet there, as near as one can be.
+        let radius = b.leaf.max(c.radius).min(b.radius);
+        let nearest = d - b.radius + radius;
+        if nearest <= c.radius + radius {
+            return true;
+        }
+        let blank =
+            Cell { children: 0, first_child: 0, begin: 0, end: b.count, parent: u32::MAX, absent: 0, scale: 1.0, ..*c };
+        let center = std::array::from_fn(|i| c.center[i] + away[i] * (nearest / d));
+        let close = Cell { center, radius, spread: radius, ..blank };
+        let whole = Cell { center: b.center, radius: b.radius, spread: b.radius, ..blank };
+        self.admission.order(s, c, &close).is_none() || self.cores.matters(s, c, &whole)
+    }
+
+    /// Cells for a rank with these boxes, level by level as in the own tree: (cell, what becomes of it).
+    fn cells(&self, boxes: &[TargetBox]) -> Vec<(u32, Fate)> {
+        let mut found: Vec<(u32, Fate)> = vec![];
+        if boxes.is_empty() || self.tree.cells.is_empty() {
+            return found;
+        }
+        let all: Vec<u32> = (0..boxes.len() as u32).collect();
+        let mut level = vec![(0u32, all)];
+        while !level.is_empty() {
+            let mut next = vec![];
+            for (s, given) in level {
+                let c = &self.tree.cells[s as usize];
+                let left: Vec<u32> = given.into_iter().filter(|&b| self.must_open(s, &boxes[b as usize])).collect();
+                let few = c.len() * 8 <= self.multipole;
+                let fate = match (left.is_empty(), c.is_leaf()) {
+                    (true, false) => Fate::Closed,
+                    (true, true) if !few => Fate::Closed,
+                    (_, true) => Fate::Sources,
+                    (false, false) => {
+                        (c.first_child..c.first_child + c.children)
+                            .for_each(|k| memory::push(&mut next, (k, left.clone())));
+                        Fate::Opened
+                    }
+                };
+                memory::push(&mut found, (s, fate));
+            }
+            level = next;
+        }
+        found
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fate {
+    Opened,
+    Sources,
+    Closed,
+}
+
+/// What goes to one rank: counts, cells, sources. `first_child` and ranges count within the message.
+fn message(walk: &Walk<'_>, facts: &[SourceCell], records: &[[f64; 8]], cells: &[(u32, Fate)]) -> Vec<f64> {
+    let tree = walk.tree;
+    let mut runs: Vec<(u32, u32)> = vec![];
+    let with_sources = cells.iter().filter(|c| c.1 == Fate::Sources).map(|c| &tree.cells[c.0 as usize]);
+    memory::extend(&mut runs, with_sources.map(|c| (c.begin, c.end)));
+    runs.sort_unstable();
+    let mut before = memory::with_room(runs.len() + 1);
+    before.push(0u32);
+    runs.iter().for_each(|r| before.push(before[before.len() - 1] + r.1 - r.0));
+    let sent = |at: u32| before[runs.partition_point(|r| r.0 < at)];
+    let mut out = memory::with_room(2 + CELL_WORDS * cells.len() + 8 * before[runs.len()] as usize);
+    out.extend([cells.len() as f64, f64::from(before[runs.len()])]);
+    let mut child = 1u32;
+    for &(s, fate) in cells {
+        let (c, f) = (&tree.cells[s as usize], &facts[s as usize]);
+        let children = if fate == Fate::Opened { c.children } else { 0 };
+        let (begin, end) = (sent(c.begin), sent(c.end));
+        let absent = c.len() as u32 - (end - begin);
+        let ([x, y, z], [a, b, d]) = (c.center, [c.radius, c.spread, c.scale]);
+        out.extend([child, children, begin, end, absent].map(f64::from));
+        out.extend([x, y, z, a, b, d, f.strength, f.spread, f.peak, f.sum, f.alike]);
+        child += children;
+    }
+    runs.iter().for_each(|r| out.extend_from_slice(records[r.0 as usize..r.1 as usize].as_flattened()));
+    out
+}
+
+/// Cells of one rank, level by level, as they came (or as they are here): ranges and children count within them.
+struct Branch {
+    cells: Vec<(Cell, SourceCell)>,
+    levels: Vec<usize>,
+    records: Vec<[f64; 8]>,
+}
+
+impl Branch {
+    fn new(cells: Vec<(Cell, SourceCell)>, records: Vec<[f64; 8]>) -> Self {
+        let mut levels = vec![0];
+        let mut level = 0..cells.len().min(1);
+        while !level.is_empty() {
+            levels.push(level.end);
+            let children: u32 = cells[level.clone()].iter().map(|c| c.0.children).sum();
+            level = level.end..level.end + children as usize;
+        }
+        Self { cells, levels, records }
+    }
+
+    fn of_message(words: &[f64]) -> Self {
+        if words.is_empty() {
+            return Self::new(vec![], vec![]);
+        }
+        let (n, records) = (words[0] as usize, words[1] as usize);
+        let (of_cells, rest) = words[2..].split_at(CELL_WORDS * n);
+        let cell = |w: &[f64]| {
+            let [first_child, children, begin, end, absent] = std::array::from_fn(|i| w[i] as u32);
+            let center = [w[5], w[6], w[7]];
+            let (radius, spread, scale) = (w[8], w[9], w[10]);
+            let facts = SourceCell { strength: w[11], spread: w[12], peak: w[13], sum: w[14], alike: w[15] };
+            (Cell { begin, end, first_child, children, parent: 0, absent, center, radius, spread, scale }, facts)
+        };
+        let cells = memory::collect(of_cells.chunks_exact(CELL_WORDS).map(cell));
+        Self::new(cells, memory::copy(&rest.as_chunks::<8>().0[..records]))
+    }
+
+    fn level(&self, k: usize) -> std::ops::Range<usize> {
+        match self.levels.get(k + 1) {
+            Some(&end) => self.levels[k]..end,
+            None => 0..0,
+        }
+    }
+}
+
+/// Makes the joined tree for the present budget, and gives the sources of it to `sources`.
+pub fn join<T: Real, const C: usize>(
+    sources: &mut dyn SourceSet<T, C>,
+    trees: &mut Trees,
+    facts: &mut Facts,
+    request: Request,
+) {
+    let peers = trees.peers.clone();
+    let (rank, size) = (peers.rank(), peers.size());
+    let mut own = trees.own.take().expect("the own tree of a group");
+    let records = sources.own_records();
+    let (boxes, counts) = peers.gather(&boxes_of(&trees.target));
+    let (to, sent) = {
+        let admission = admission_of::<T>(C, &own.tree, &own.cells, facts, request);
+        let multipole = C * admission.highest * admission.highest / 2;
+        let cores = sources.own_core_test(facts.budget.core, facts.budget.cores_of_cell());
+        let walk = Walk { tree: &own.tree, admission, cores, multipole };
+        let first = |r: usize| counts[..r].iter().sum::<usize>();
+        let of_rank = |r: usize| {
+            let words = &boxes[first(r)..first(r) + counts[r]];
+            let one =
+                |w: &[f64]| TargetBox { center: [w[0], w[1], w[2]], radius: w[3], leaf: w[4], count: w[5] as u32 };
+            let theirs: Vec<TargetBox> = words.chunks_exact(BOX_WORDS).map(one).collect();
+            let cells = if r == rank { vec![] } else { walk.cells(&theirs) };
+            (if cells.is_empty() { vec![] } else { message(&walk, &own.cells, &records, &cells) }, cells)
+        };
+        let found: Vec<(Vec<f64>, Vec<(u32, Fate)>)> = (0..size).into_par_iter().map(of_rank).collect();
+        found.into_iter().unzip::<_, _, Vec<_>, Vec<_>>()
+    };
+    let mut branches: Vec<Branch> = peers.share(to).iter().map(|words| Branch::of_message(words)).collect();
+    let mine = memory::collect(own.tree.cells.iter().copied().zip(own.cells.iter().copied()));
+    branches[rank] = Branch::new(mine, records);
+    let Joined { mut tree, cells, places } = graft(&branches);
+    let closed = |branch: usize| {
+        let of = branches[branch].cells.iter().enumerate().filter(|(_, (c, _))| c.is_leaf() && !c.is_whole());
+        of.map(|(k, _)| places[branch][k]).collect::<Vec<u32>>()
+    };
+    own.takes = (0..size).map(|r| if r == rank { vec![] } else { closed(r) }).collect();
+    let given = |cells: &Vec<(u32, Fate)>| {
+        let closed = cells.iter().filter(|c| c.1 == Fate::Closed);
+        closed.map(|c| places[rank][c.0 as usize]).collect::<Vec<u32>>()
+    };
+    own.gives = sent.iter().map(given).collect();
+    let mut all = memory::with_room(branches.iter().map(|b| b.records.len()).sum());
+    branches.into_iter().for_each(|b| all.extend_from_slice(&b.records));
+    let closed = own.takes.iter().map(Vec::len).sum::<usize>();
+    let mut guests = [(all.len() - own.tree.permutation.len()) as f64, closed as f64];
+    peers.largest(&mut guests);
+    own.guests = guests.map(|n| n as usize);
+    sources.join(&all, &mut tree, facts.unit);
+    (trees.source, trees.own, facts.source_cells) = (tree, Some(own), cells);
+}
+
+/// A tree of all branches, what its cells amount to, and where each branch's cells went.
+struct Joined {
+    tree: Tree,
+    cells: Vec<SourceCell>,
+    places: Vec<Vec<u32>>,
+}
+
+/// The branches below a common root. The permutation is left to who knows the sources.
+fn graft(branches: &[Branch]) -> Joined {
+    let depth = branches.iter().map(|b| b.levels.len() - 1).max().unwrap_or(0);
+    let total: usize = branches.iter().map(|b| b.cells.len()).sum();
+    let mut places: Vec<Vec<u32>> = memory::collect(branches.iter().map(|b| memory::with_room(b.cells.len())));
+    let mut tree = Tree { levels: vec![0, 1], ..Tree::default() };
+    let mut at = 1u32;
+    for level in 0..depth {
+        for (b, branch) in branches.iter().enumerate() {
+            let count = branch.level(level).len() as u32;
+            places[b].extend(at..at + count);
+            at += count;
+        }
+        tree.levels.push(at as usize);
+    }
+    let sources: usize = branches.iter().map(|b| b.records.len()).sum();
+    let roots = branches.iter().filter(|b| !b.cells.is_empty()).count() as u32;
+    let root = Cell {
+        begin: 0,
+        end: sources as u32,
+        first_child: 1,
+        children: roots,
+        parent: u32::MAX,
+        absent: 1,
+        center: [0.0; 3],
+        radius: ENDLESS,
+        spread: ENDLESS,
+        scale: 4.0,
+    };
+    tree.cells = memory::filled(root, total + 1);
+    let mut cells = memory::filled(SourceCell::default(), total + 1);
+    let mut base = 0u32;
+    for (branch, place) in branches.iter().zip(&places) {
+        for (k, (cell, facts)) in branch.cells.iter().enumerate() {
+            let to = place[k] as usize;
+            let parent = if k == 0 { 0 } else { tree.cells[to].parent };
+            let first_child = if cell.children > 0 { place[cell.first_child as usize] } else { 0 };
+            tree.cells[to] = Cell { begin: cell.begin + base, end: cell.end + base, first_child, parent, ..*cell };
+            (0..cell.children).for_each(|i| tree.cells[(first_child + i) as usize].parent = to as u32);
+            cells[to] = *facts;
+        }
+        base += branch.records.len() as u32;
+    }
+    tree.leaves = (1..tree.cells.len() as u32).filter(|&c| tree.cells[c as usize].is_leaf()).collect();
+    Joined { tree, cells, places }
+}

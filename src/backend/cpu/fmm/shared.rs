@@ -1,0 +1,92 @@
+//! One far field over many ranks: the stages of `mod.rs`, with trees that have the other ranks' essential cells.
+//!
+//! Enters: this rank's part of sources and targets, a range of a space-filling curve. Leaves: a prepared `Fmm`; all that
+//! decides is the same number on every rank.
+
+use super::choice::{self, Choice};
+use super::essential::{self, Own};
+use super::facts::Facts;
+use super::trees::Trees;
+use super::{Cost, Fmm, Prepared, Recipe, Request, SORT_SECONDS, SourceSet};
+use crate::distributed::Peers;
+use crate::report::Pass;
+use crate::simd::Real;
+use std::time::Instant;
+
+/// Leaves are this power of the step above the smallest ones: the middle of what one rank's search looks at.
+const LEAF_POWER: i32 = 3;
+
+impl Recipe {
+    /// Counts of all ranks; what is predicted is that of the slowest.
+    pub fn join(&mut self, trees: &Trees) {
+        let peers = &trees.peers;
+        self.guests = trees.own.as_ref().map_or([0; 2], |own| own.guests);
+        if !peers.are_many() {
+            return;
+        }
+        let mut sums = [self.cells, 0, 0, 0].map(|n| n as f64);
+        sums[1..].copy_from_slice(&[self.far_pairs, self.near_pairs, self.correction_pairs].map(|n| n as f64));
+        peers.sum(&mut sums);
+        let leaves = [self.source_capacity, self.target_capacity];
+        let mut most = [self.predicted, self.depth as f64, leaves[0] as f64, leaves[1] as f64, self.direct];
+        peers.largest(&mut most);
+        self.direct = most[4];
+        (self.cells, self.far_pairs) = (sums[0] as usize, sums[1] as u64);
+        (self.near_pairs, self.correction_pairs) = (sums[2] as u64, sums[3] as u64);
+        (self.predicted, self.depth) = (most[0], most[1] as usize);
+        (self.source_capacity, self.target_capacity) = (most[2] as usize, most[3] as usize);
+    }
+}
+
+impl<T: Real, const C: usize> Fmm<T, C> {
+    /// Everything that is made before an evaluation, on all ranks together. False: the direct sum is faster, and nothing is
+    /// prepared.
+    pub fn prepare_shared(
+        &mut self,
+        peers: &Peers,
+        sources: &mut dyn SourceSet<T, C>,
+        targets: &[[f64; 3]],
+        request: Request,
+        may_decline: bool,
+    ) -> bool {
+        let start = Instant::now();
+        self.prepared = None;
+        self.expansions.forget_sources();
+        let mut counts = [sources.places().0.len() as f64, targets.len() as f64];
+        peers.sum(&mut counts);
+        let mut cost: Cost = Self::costs(sources, request);
+        // A rank without sources has no costs of its own.
+        (cost.pair, cost.correction) = (peers.max(cost.pair), peers.max(cost.correction));
+        // As many threads on every rank as on the one that has fewest.
+        let threads = peers.min(rayon::current_num_threads() as f64) * peers.size() as f64;
+        let direct = counts[0] * counts[1] * cost.pair / threads;
+        self.recipe.direct = direct;
+        if may_decline && direct < SORT_SECONDS * (counts[0] + counts[1]) / threads {
+            return false;
+        }
+        let factor = choice::SMALLEST_LEAF * choice::LEAF_STEP.powi(LEAF_POWER);
+        let leaves = choice::capacities(&cost, counts.map(|n| n as usize), request, factor);
+        let mut trees = Trees::grow(sources.places(), targets, leaves, request);
+        sources.sort(&trees.source);
+        trees.join(peers);
+        self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let mut facts = Facts::measure(sources, &trees, request);
+        trees.own = Some(Own::new(std::mem::take(&mut trees.source), std::mem::take(&mut facts.source_cells)));
+        essential::join(sources, &mut trees, &mut facts, request);
+        let scale = choice::allowed_by_model::<T, C>(&trees, &facts, &cost, request);
+        facts.budget = facts.budget.scaled(scale, 1.0);
+        if scale < 1.0 {
+            essential::join(sources, &mut trees, &mut facts, request);
+        }
+        let mut choice: Choice<T> = choice::empty();
+        choice.build_lists(sources, &trees, &facts, &cost, request);
+        self.seconds[Pass::Lists as usize] = start.elapsed().as_secs_f64();
+        self.recipe = choice.recipe.clone();
+        if may_decline && self.recipe.predicted > direct {
+            return false;
+        }
+        self.prepared = Some(Prepared { request, cost, trees, facts, choice });
+        true
+    }
+}

@@ -1,0 +1,125 @@
+//! Collective calls: what all ranks must agree on before an engine begins.
+//!
+//! Enters: one rank's options, inputs and outputs. Leaves: a field that all ranks want, or one error for all of them. Sources
+//! and targets are each rank's own; options, the kind of the field and whether a gradient is wanted are the same everywhere.
+
+use std::sync::Arc;
+
+use super::Plan;
+use super::arrays::{ArrayMut, HostReal};
+use crate::backend::Field;
+use crate::distributed::Communicator;
+use crate::error::{Error, Result, WFMM_ERR_STATE, WFMM_ERR_VALUE};
+use crate::options::PlanOptions;
+use crate::session::Session;
+
+/// What a rank wants of a gradient that has no targets.
+const WHATEVER: f64 = -1.0;
+
+impl Plan {
+    /// A plan, on a distributed session together with the other ranks.
+    pub fn create(session: Arc<Session>, options: PlanOptions) -> Result<Self> {
+        if let Some(communicator) = session.communicator() {
+            communicator.same("", &fields(&options))?;
+            if options.plane.is_some() {
+                session.not_distributed("a ground plane (plane_axis)")?;
+            }
+        }
+        Ok(Self::new(session, options))
+    }
+
+    /// Whether any rank says so, of vortices and of charges.
+    pub(super) fn anywhere(&self, vortices: bool, charges: bool) -> Result<(bool, bool)> {
+        let Some(communicator) = self.session.communicator() else { return Ok((vortices, charges)) };
+        let all = communicator.largest(&[vortices, charges].map(|yes| f64::from(u8::from(yes))))?;
+        Ok((all[0] > 0.0, all[1] > 0.0))
+    }
+
+    pub(super) fn prepare_distributed(&mut self) -> Result<()> {
+        let communicator = self.collective()?;
+        let fields = communicator.together("wfmm_plan_prepare", || {
+            if !(self.given.vortices || self.given.charges) || !self.given.targets {
+                return Error::fail(WFMM_ERR_STATE, "prepare before sources and targets were set");
+            }
+            Ok([self.given.vortices, self.given.charges].map(|yes| f64::from(u8::from(yes))))
+        })?;
+        let wanted = communicator.largest(&fields)?;
+        if wanted[0] > 0.0 {
+            self.with_engine(|engine, inputs| engine.prepare(inputs, Field::Velocity { gradient: false }))?;
+        }
+        if wanted[1] > 0.0 {
+            self.with_engine(|engine, inputs| engine.prepare(inputs, Field::Potential { gradient: false }))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn evaluate_distributed<T: HostReal>(
+        &mut self,
+        field: Field,
+        main: ArrayMut<'_, T>,
+        gradient: Option<ArrayMut<'_, T>>,
+    ) -> Result<()> {
+        let communicator = self.collective()?;
+        communicator.together("wfmm_plan_evaluate", || self.ready(field))?;
+        let field = common(&communicator, field, self.counts().targets)?;
+        self.double_output |= T::DOUBLE;
+        let (main, gradient) = (main.into_reals(), gradient.map(ArrayMut::into_reals));
+        self.with_engine(|engine, inputs| engine.evaluate(inputs, field, main, gradient))?;
+        self.last_field = Some(field);
+        self.log_once();
+        Ok(())
+    }
+
+    pub(super) fn check_distributed(&mut self, field: Field, samples: usize, seed: u64) -> Result<f64> {
+        let communicator = self.collective()?;
+        communicator.together("wfmm_plan_check", || self.ready(field))?;
+        let halves = [(seed >> 32) as f64, (seed & 0xffff_ffff) as f64];
+        communicator
+            .same("", &[("n_samples", samples as f64), ("seed / 2^32", halves[0]), ("seed modulo 2^32", halves[1])])?;
+        self.with_engine(|engine, inputs| engine.check(inputs, field, samples, seed))
+    }
+
+    fn collective(&self) -> Result<Communicator> {
+        let communicator = self.session.communicator().cloned();
+        communicator.ok_or_else(|| Error::new(WFMM_ERR_STATE, "the session is not distributed"))
+    }
+}
+
+/// The field that all ranks want; one without targets wants what the others do.
+fn common(communicator: &Communicator, field: Field, targets: usize) -> Result<Field> {
+    let (potential, gradient) = match field {
+        Field::Velocity { gradient } => (0.0, gradient),
+        Field::Potential { gradient } => (1.0, gradient),
+    };
+    communicator.same("the field (0 velocity, 1 potential)", &[("", potential)])?;
+    let wish = if targets == 0 { WHATEVER } else { f64::from(u8::from(gradient)) };
+    let most = communicator.largest(&[wish, if targets == 0 { WHATEVER } else { -wish }])?;
+    if most[0] == 1.0 && most[1] == 0.0 {
+        return Error::fail(
+            WFMM_ERR_VALUE,
+            "some ranks with targets want a gradient and others do not: all or none of them",
+        );
+    }
+    let gradient = most[0] == 1.0;
+    Ok(if potential == 0.0 { Field::Velocity { gradient } } else { Field::Potential { gradient } })
+}
+
+/// Options by name, as numbers.
+fn fields(o: &PlanOptions) -> Vec<(&'static str, f64)> {
+    let yes = |b: bool| f64::from(u8::from(b));
+    vec![
+        ("method", f64::from(o.method as i32)),
+        ("precision", f64::from(o.precision as i32)),
+        ("order", f64::from(o.order)),
+        ("leaf_capacity", f64::from(o.leaf_capacity)),
+        ("segment_regularization", f64::from(o.segment_regularization as i32)),
+        ("particle_regularization", f64::from(o.particle_regularization as i32)),
+        ("tolerance", o.tolerance),
+        ("normalization", o.normalization),
+        ("core_radius", o.core_radius),
+        ("WFMM_FLAG_ACCUMULATE", yes(o.accumulate)),
+        ("WFMM_FLAG_REPRODUCIBLE", yes(o.reproducible)),
+        ("plane_axis", o.plane.map_or(0.0, |p| p.axis as f64 + 1.0)),
+        ("plane_position", o.plane.map_or(0.0, |p| p.position)),
+    ]
+}
