@@ -187,7 +187,8 @@ mod tests {
 
     fn on_all<R: Send>(size: usize, work: impl Fn(&ThreadExchange) -> R + Sync) -> Vec<R> {
         std::thread::scope(|s| {
-            let ends: Vec<_> = group(size).into_iter().map(|end| s.spawn(|| work(&{ end }))).collect();
+            let work = &work;
+            let ends: Vec<_> = group(size).into_iter().map(|end| s.spawn(move || work(&end))).collect();
             ends.into_iter().map(|t| t.join().unwrap()).collect()
         })
     }
