@@ -292,7 +292,8 @@ fn a_rank_gets_a_small_part_of_the_others_sources() {
         println!("{ranks} ranks: {error:.1e}; {recipe}");
         assert!(error <= 1e-3, "{ranks} ranks: {error:e}");
         let (guests, cells) = (number(&recipe, "own sources at most "), number(&recipe, "sources of others and "));
-        assert!(guests < 4 * n / 10 && cells > 20, "{ranks} ranks: {guests} sources, {cells} cells");
+        let others = n * (ranks - 1) / ranks;
+        assert!(4 * guests < 3 * others && cells > 20, "{ranks} ranks: {guests} sources, {cells} cells");
     }
 }
 
