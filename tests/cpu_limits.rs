@@ -68,6 +68,36 @@ fn rows_of_like_particles_hold_the_tolerance() {
     }
 }
 
+/// Strengths along a ring and targets on it: each contribution is small beside strength over distance, so that the places of
+/// single precision are too few.
+#[test]
+fn direct_sums_in_single_precision_give_way_where_digits_are_lost() {
+    let session = Session::cpu(2);
+    let (n, m) = (500, 600);
+    let at = |k: f64, count: usize| {
+        let angle = std::f64::consts::TAU * k / count as f64;
+        [angle.cos(), angle.sin(), 0.0]
+    };
+    let position: Vec<[f64; 3]> = (0..n).map(|k| at(k as f64, n)).collect();
+    let c = Case {
+        strength: position.iter().map(|p| [-p[1], p[0], 0.0]).collect(),
+        particle_core: vec![0.0; n],
+        // Some of them close to a particle.
+        targets: (0..m).map(|k| at((k % n) as f64 + 2e-4 + 1e-3 * (k / n) as f64, n)).collect(),
+        position,
+        ..Case::default()
+    };
+    let want = reference(&session, &c, 0, GAUSS);
+    for (precision, tolerance) in [(WFMM_PRECISION_F32, 2e-5), (WFMM_PRECISION_F64, 1e-10)] {
+        let o = wfmm_plan_options { precision, ..wish(WFMM_METHOD_DIRECT, tolerance) };
+        let (got, outcome) = evaluate::<f64>(&session, &c, &o);
+        let e = relative_l2(&got.main, &want.main);
+        assert!(e <= tolerance, "{e:.1e} of {tolerance:.0e}: {}", outcome.recipe);
+        let gave_way = outcome.recipe.contains("single precision missed");
+        assert_eq!(gave_way, precision == WFMM_PRECISION_F32, "{}", outcome.recipe);
+    }
+}
+
 #[test]
 fn strengths_whose_squares_overflow_or_vanish_hold_the_tolerance() {
     let session = Session::cpu(2);

@@ -9,6 +9,8 @@ use crate::report::{PASS_COUNT, Pass, Report};
 /// One side of the engine as it is now.
 pub struct Facts {
     pub direct: bool,
+    /// A direct sum that single precision has too few digits for.
+    pub in_double: bool,
     pub recipe: Recipe,
     pub seconds: [f64; PASS_COUNT],
     /// Of all sources with all targets.
@@ -19,10 +21,12 @@ impl Facts {
     /// `kind`: precision, threads, instructions. The sample's error belongs to a field, so `evaluated` asks for it.
     pub fn in_words(&self, kind: &str, tolerance: f64, evaluated: bool) -> String {
         if self.direct {
-            return format!(
+            let sum = format!(
                 "Direct sum of {} pairs in {kind}: for this size an FMM would not be faster, or it was asked for.",
                 self.pairs
             );
+            let why = " In double precision: single precision missed the tolerance at a sample of targets.";
+            return if self.in_double { sum + why } else { sum };
         }
         let r = &self.recipe;
         let chosen = format!(

@@ -4,20 +4,18 @@
 //! into the unit of the problem; here the field is scaled back at the end.
 
 use super::account::Facts;
+use super::direct::{self, direct_sum};
 use super::fmm::{Changes, Fmm, Request, Sink, SourceSet, rows, unit_of};
 use super::intake::{Intake, Unit, device_memory, targets_of};
-use super::near;
 use super::sources::{ChargeSources, VortexSources, largest};
 use crate::backend::{Engine, Field};
 use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};
 use crate::logging::warn_once;
-use crate::math::regularization::Part;
 use crate::memory;
 use crate::options::{Method, PlanOptions};
 use crate::report::Report;
 use crate::simd::{Real, isa_name};
-use rayon::prelude::*;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -31,6 +29,8 @@ struct Side<T: Real, const C: usize, S> {
     unit: Unit,
     /// What was decided last.
     direct: bool,
+    /// The direct sum was in double, because single precision has too few digits for it.
+    in_double: bool,
     request: Option<Request>,
 }
 
@@ -43,6 +43,7 @@ impl<T: Real, const C: usize, S> Side<T, C, S> {
             seen: None,
             unit: Unit::default(),
             direct: false,
+            in_double: false,
             request: None,
         }
     }
@@ -102,7 +103,7 @@ impl<T: Real> CpuEngine<T> {
             Field::Velocity { .. } => facts(&self.vortex),
             Field::Potential { .. } => facts(&self.coulomb),
         };
-        let (name, precision) = if T::IS_F64 { ("f64", 2) } else { ("f32", 1) };
+        let (name, precision) = if T::IS_F64 || facts.in_double { ("f64", 2) } else { ("f32", 1) };
         let kind = format!("{name} on {} threads ({})", self.pool.current_num_threads(), isa_name());
         self.recipe = facts.in_words(&kind, self.options.tolerance, evaluation.is_some());
         if let Some(seconds) = evaluation {
@@ -163,61 +164,17 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         }
     }
 
-    fn evaluate(&mut self, gradient: bool, sink: &mut Sink<'_, T>) {
+    fn evaluate(&mut self, gradient: bool, tolerance: f64, sink: &mut Sink<'_, T>) {
         if !self.direct && !self.fmm.evaluate(&mut self.sources, sink) {
             warn_once!("the FMM missed its tolerance on a sample of targets after two retries: summing directly");
             self.direct = true;
         }
+        self.in_double = false;
         if self.direct {
-            direct_sum(&self.sources, &self.targets, gradient, sink);
+            self.in_double = direct::lacks_digits(&self.sources, &self.targets, gradient, tolerance);
+            let sum = if self.in_double { direct::sum_in_double } else { direct_sum };
+            sum(&self.sources, &self.targets, gradient, sink);
         }
-    }
-}
-
-/// Targets that a thread takes at a time in the direct sum.
-const TARGET_BLOCK: usize = 256;
-
-/// The direct sum.
-pub fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
-    sources: &S,
-    targets: &[[f64; 3]],
-    gradient: bool,
-    sink: &mut Sink<'_, T>,
-) {
-    let n = sources.places().0.len();
-    let (all, main) = (rows(C, gradient), rows(C, false));
-    let chunk = |b: usize| {
-        let block = &targets[b * TARGET_BLOCK..((b + 1) * TARGET_BLOCK).min(targets.len())];
-        let count = block.len();
-        let mut at = near::Points::with_capacity(count);
-        block.iter().for_each(|&x| at.push(x));
-        // The sweep keeps its sums in double precision and its sources in the first cache.
-        let mut sum = memory::filled(T::ZERO, all * count);
-        let mut rows: Vec<&mut [T]> = sum.chunks_exact_mut(count).collect();
-        sources.near(Part::Regularized, std::slice::from_ref(&(0..n as u32)), &at, &mut rows);
-        sum
-    };
-    let put = |to: &mut T, v: f64, add: bool| *to = if add { *to + T::of(v) } else { T::of(v) };
-    let (f, length, add) = (sink.main_factor, sink.per_length, sink.accumulate);
-    let write = |b: usize, to: &mut [T], to_gradient: Option<&mut [T]>| {
-        let sum = chunk(b);
-        let count = to.len() / main;
-        for k in 0..count {
-            (0..main).for_each(|r| put(&mut to[k * main + r], sum[r * count + k].f64() * f, add));
-        }
-        if let Some(g) = to_gradient {
-            let more = all - main;
-            for k in 0..count {
-                (0..more).for_each(|r| put(&mut g[k * more + r], sum[(main + r) * count + k].f64() * f * length, add));
-            }
-        }
-    };
-    let mains = sink.main.par_chunks_mut(TARGET_BLOCK * main).enumerate();
-    match &mut sink.gradient {
-        Some(g) => {
-            mains.zip(g.par_chunks_mut(TARGET_BLOCK * (all - main))).for_each(|((b, to), g)| write(b, to, Some(g)))
-        }
-        None => mains.for_each(|(b, to)| write(b, to, None)),
     }
 }
 
@@ -279,7 +236,7 @@ impl<T: Real> Engine for CpuEngine<T> {
         self.ready(inputs, field)?;
         let (mut main, mut gradient) = (Output::<T>::new(main)?, gradient.map(Output::<T>::new).transpose()?);
         let unit = if matches!(field, Field::Velocity { .. }) { self.vortex.unit } else { self.coulomb.unit };
-        let norm = self.options.normalization;
+        let (norm, tolerance) = (self.options.normalization, self.options.tolerance);
         let mut sink = Sink {
             main: main.numbers(),
             gradient: gradient.as_mut().map(Output::numbers),
@@ -289,8 +246,8 @@ impl<T: Real> Engine for CpuEngine<T> {
         };
         let pool = self.pool.clone();
         pool.install(|| match field {
-            Field::Velocity { gradient } => self.vortex.evaluate(gradient, &mut sink),
-            Field::Potential { gradient } => self.coulomb.evaluate(gradient, &mut sink),
+            Field::Velocity { gradient } => self.vortex.evaluate(gradient, tolerance, &mut sink),
+            Field::Potential { gradient } => self.coulomb.evaluate(gradient, tolerance, &mut sink),
         });
         main.store(self.options.accumulate);
         if let Some(g) = gradient {
@@ -387,6 +344,7 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
 fn facts<T: Real, const C: usize, S: SourceSet<T, C>>(side: &Side<T, C, S>) -> Facts {
     Facts {
         direct: side.direct,
+        in_double: side.in_double,
         recipe: side.fmm.recipe.clone(),
         seconds: side.fmm.seconds,
         pairs: side.sources.places().0.len() as u64 * side.targets.len() as u64,

@@ -3,6 +3,7 @@
 mod account;
 mod cores;
 pub mod cost;
+mod direct;
 pub mod distributed;
 pub mod engine;
 pub mod fmm;

@@ -133,6 +133,7 @@ impl<const C: usize, S: Elements<C>> Side<C, S> {
         let fmm = self.part.as_ref().map(|(_, part)| &part.fmm);
         Facts {
             direct: self.direct || fmm.is_none(),
+            in_double: false,
             recipe: fmm.map_or_else(Default::default, |f| f.recipe.clone()),
             seconds: fmm.map_or_else(Default::default, |f| f.seconds),
             pairs: (self.counts[0] * self.counts[1]) as u64,

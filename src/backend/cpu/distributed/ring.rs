@@ -4,7 +4,7 @@
 //! another rank at a time.
 
 use super::elements::Elements;
-use crate::backend::cpu::engine::direct_sum;
+use crate::backend::cpu::direct::direct_sum;
 use crate::backend::cpu::fmm::{Sink, rows};
 use crate::distributed::Peers;
 use crate::memory;

@@ -123,8 +123,10 @@ impl Walk<'_> {
         if nearest <= c.radius + radius {
             return true;
         }
+        // As if the targets lay on a surface; where more are in one place the receiver's verdict decides.
+        let count = (f64::from(b.count) * (radius / b.radius.max(f64::MIN_POSITIVE)).powi(2)).ceil().max(1.0) as u32;
         let blank =
-            Cell { children: 0, first_child: 0, begin: 0, end: b.count, parent: u32::MAX, absent: 0, scale: 1.0, ..*c };
+            Cell { children: 0, first_child: 0, begin: 0, end: count, parent: u32::MAX, absent: 0, scale: 1.0, ..*c };
         let center = std::array::from_fn(|i| c.center[i] + away[i] * (nearest / d));
         let close = Cell { center, radius, spread: radius, ..blank };
         let whole = Cell { center: b.center, radius: b.radius, spread: b.radius, ..blank };

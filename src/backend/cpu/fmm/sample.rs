@@ -38,7 +38,7 @@ pub fn jitter(seed: u64, k: u64) -> f64 {
 }
 
 /// `count` sorted targets, one at random from each of as many equal runs; all of them, where there are no more.
-fn stratified(m: usize, count: usize, seed: u64) -> Vec<usize> {
+pub fn stratified(m: usize, count: usize, seed: u64) -> Vec<usize> {
     let count = count.min(m);
     let at = |k: usize| ((k as f64 + jitter(seed, k as u64)) * m as f64 / count as f64) as usize;
     if count == m { memory::collect(0..m) } else { memory::collect((0..count).map(|k| at(k).min(m - 1))) }

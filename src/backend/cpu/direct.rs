@@ -1,0 +1,112 @@
+//! The direct sum on all threads, and whether single precision is enough for it.
+//!
+//! Enters: sources, targets. Leaves: the field where the caller wants it.
+
+use super::fmm::{Sink, SourceSet, rows, stratified, unit_of};
+use super::near;
+use crate::backend::verdict::Verdict;
+use crate::math::regularization::Part;
+use crate::memory;
+use crate::simd::Real;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Tolerances above this are not looked at: single precision has the digits.
+const LOOSEST: f64 = 1e-3;
+/// One in so many targets is summed in double precision too, and how many at least and at most.
+const SAMPLED: usize = 16;
+const SAMPLES: Range<usize> = 8..64;
+const SEED: u64 = 0x6a09_e667_f3bc_c908;
+/// Targets that a thread takes at a time in the direct sum.
+const TARGET_BLOCK: usize = 256;
+
+/// The direct sum.
+pub fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
+    sources: &S,
+    targets: &[[f64; 3]],
+    gradient: bool,
+    sink: &mut Sink<'_, T>,
+) {
+    write_blocks::<T, C, T>(targets.len(), gradient, sink, |block| sum_at(sources, &targets[block], gradient));
+}
+
+/// The direct sum of the sources' places and strengths in double precision.
+pub fn sum_in_double<T: Real, const C: usize, S: SourceSet<T, C>>(
+    sources: &S,
+    targets: &[[f64; 3]],
+    gradient: bool,
+    sink: &mut Sink<'_, T>,
+) {
+    write_blocks::<T, C, f64>(targets.len(), gradient, sink, |block| sources.exact(&targets[block], gradient));
+}
+
+/// Whether a direct sum in single precision misses the tolerance at a sample of targets: where contributions cancel, or
+/// strengths are nearly parallel to distances, 24 bits of each are too few.
+pub fn lacks_digits<T: Real, const C: usize, S: SourceSet<T, C>>(
+    sources: &S,
+    targets: &[[f64; 3]],
+    gradient: bool,
+    tolerance: f64,
+) -> bool {
+    if T::IS_F64 || tolerance > LOOSEST || targets.is_empty() || sources.is_empty() {
+        return false;
+    }
+    let count = (targets.len() / SAMPLED).clamp(SAMPLES.start, SAMPLES.end).min(targets.len());
+    let picked: Vec<[f64; 3]> = memory::collect(stratified(targets.len(), count, SEED).into_iter().map(|k| targets[k]));
+    let (got, want) = (sum_at(sources, &picked, gradient), sources.exact(&picked, gradient));
+    let unit = unit_of(want.iter().fold(0.0, |a, v| f64::max(a, v.abs())));
+    let (main, n) = (rows(C, false), picked.len());
+    let squares = |range: Range<usize>, value: &dyn Fn(usize) -> f64| -> Vec<f64> {
+        memory::collect((0..n).map(|k| range.clone().map(|r| value(r * n + k).powi(2)).sum()))
+    };
+    let error = |i: usize| (got[i].f64() - want[i]) / unit;
+    let all = if gradient { main..rows(C, true) } else { main..main };
+    let errors = [squares(0..main, &error), if gradient { squares(all.clone(), &error) } else { vec![] }];
+    let mean = |range| squares(range, &|i| want[i] / unit).iter().sum::<f64>() / n as f64;
+    let norms = [mean(0..main), mean(all)];
+    !Verdict::of([&errors[0], &errors[1]], norms, n == targets.len()).holds(tolerance)
+}
+
+/// `[row][target]`; the sweep keeps its sums in double precision and its sources in the first cache.
+fn sum_at<T: Real, const C: usize, S: SourceSet<T, C>>(sources: &S, targets: &[[f64; 3]], gradient: bool) -> Vec<T> {
+    let mut at = near::Points::with_capacity(targets.len());
+    targets.iter().for_each(|&x| at.push(x));
+    let mut sum = memory::filled(T::ZERO, rows(C, gradient) * targets.len());
+    let mut rows: Vec<&mut [T]> = sum.chunks_exact_mut(targets.len()).collect();
+    let all = 0..sources.places().0.len() as u32;
+    sources.near(Part::Regularized, std::slice::from_ref(&all), &at, &mut rows);
+    sum
+}
+
+/// Blocks of targets in parallel, from `sum` to where the caller wants them.
+fn write_blocks<T: Real, const C: usize, X: Real>(
+    targets: usize,
+    gradient: bool,
+    sink: &mut Sink<'_, T>,
+    sum: impl Fn(Range<usize>) -> Vec<X> + Sync,
+) {
+    let (all, main) = (rows(C, gradient), rows(C, false));
+    let chunk = |b: usize| sum(b * TARGET_BLOCK..((b + 1) * TARGET_BLOCK).min(targets));
+    let put = |to: &mut T, v: f64, add: bool| *to = if add { *to + T::of(v) } else { T::of(v) };
+    let (f, length, add) = (sink.main_factor, sink.per_length, sink.accumulate);
+    let write = |b: usize, to: &mut [T], to_gradient: Option<&mut [T]>| {
+        let sum = chunk(b);
+        let count = to.len() / main;
+        for k in 0..count {
+            (0..main).for_each(|r| put(&mut to[k * main + r], sum[r * count + k].f64() * f, add));
+        }
+        if let Some(g) = to_gradient {
+            let more = all - main;
+            for k in 0..count {
+                (0..more).for_each(|r| put(&mut g[k * more + r], sum[(main + r) * count + k].f64() * f * length, add));
+            }
+        }
+    };
+    let mains = sink.main.par_chunks_mut(TARGET_BLOCK * main).enumerate();
+    match &mut sink.gradient {
+        Some(g) => {
+            mains.zip(g.par_chunks_mut(TARGET_BLOCK * (all - main))).for_each(|((b, to), g)| write(b, to, Some(g)))
+        }
+        None => mains.for_each(|(b, to)| write(b, to, None)),
+    }
+}
