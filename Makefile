@@ -116,7 +116,7 @@ test-python:
 
 # Coverage-guided fuzzing for SECONDS on one core; needs a nightly compiler.
 fuzz:
-	sh tests/fuzz/run.sh $(or $(SECONDS),60) build/fuzz
+	sh tests/fuzz/run.sh $(or $(SECONDS),60) $(abspath build/fuzz)
 
 # The C thread tests, the library and Rust's own under ThreadSanitizer (nightly compiler with rust-src; some minutes).
 tsan:

@@ -15,7 +15,7 @@ use wakefmm::report::*;
 
 const METHODS: [i32; 3] = [WFMM_METHOD_AUTO, WFMM_METHOD_DIRECT, WFMM_METHOD_FMM];
 
-fn wish(method: i32, tolerance: f64) -> wfmm_plan_options {
+fn plan_options(method: i32, tolerance: f64) -> wfmm_plan_options {
     options(method, tolerance, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 0)
 }
 
@@ -31,7 +31,7 @@ fn velocity<T: Scalar>(plan: &mut Plan<T>, m: usize) -> Vec<f64> {
 
 /// The exact sum, by a new plan.
 fn exact(session: &Session, c: &Case) -> Vec<f64> {
-    let mut plan = Plan::<f64>::new(session, &wish(WFMM_METHOD_DIRECT, 1e-10));
+    let mut plan = Plan::<f64>::new(session, &plan_options(WFMM_METHOD_DIRECT, 1e-10));
     fill(&mut plan, c);
     velocity(&mut plan, c.targets.len())
 }
@@ -44,7 +44,7 @@ fn close(got: &[f64], want: &[f64], tolerance: f64) {
 #[test]
 fn what_was_declined_leaves_nothing_old_behind() {
     let session = Session::cpu(2);
-    let mut plan = Plan::<f64>::new(&session, &wish(WFMM_METHOD_AUTO, 1e-4));
+    let mut plan = Plan::<f64>::new(&session, &plan_options(WFMM_METHOD_AUTO, 1e-4));
     // Large, small, large with other places, small with other strengths, large again: each declined call in between.
     let (mut large, mut small) = (wake(12_000, 12_000), wake(12_000, 12_000));
     small.targets.truncate(5);
@@ -81,7 +81,7 @@ fn auto_sums_small_problems_directly_and_large_ones_by_the_fmm() {
     let session = Session::cpu(2);
     for (n, method) in [(1, WFMM_METHOD_DIRECT), (150, WFMM_METHOD_DIRECT), (40_000, WFMM_METHOD_FMM)] {
         let c = case("cube", Kind::Particles, n, n, 1.0);
-        let mut plan = Plan::<f64>::new(&session, &wish(WFMM_METHOD_AUTO, 1e-3));
+        let mut plan = Plan::<f64>::new(&session, &plan_options(WFMM_METHOD_AUTO, 1e-3));
         fill(&mut plan, &c);
         velocity(&mut plan, n);
         assert_eq!(plan.report().method, method, "{n}: {}", plan.recipe());
@@ -96,7 +96,7 @@ fn as_many_samples_as_targets_are_all_targets() {
     let c = wake(3000, 40);
     let want = exact(&session, &c);
     for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
-        let o = wfmm_plan_options { precision: WFMM_PRECISION_F32, ..wish(method, 1e-3) };
+        let o = wfmm_plan_options { precision: WFMM_PRECISION_F32, ..plan_options(method, 1e-3) };
         let mut plan = Plan::<f64>::new(&session, &o);
         fill(&mut plan, &c);
         let error = relative_l2(&velocity(&mut plan, 40), &want);
@@ -113,7 +113,7 @@ fn new_strengths_keep_the_tree_and_new_targets_the_upward_pass() {
     let session = Session::cpu(2);
     for precision in [WFMM_PRECISION_F64, WFMM_PRECISION_F32] {
         let mut c = wake(9000, 9000);
-        let o = wfmm_plan_options { precision, ..wish(WFMM_METHOD_FMM, 1e-4) };
+        let o = wfmm_plan_options { precision, ..plan_options(WFMM_METHOD_FMM, 1e-4) };
         let mut plan = Plan::<f64>::new(&session, &o);
         fill(&mut plan, &c);
         velocity(&mut plan, c.targets.len());
@@ -144,7 +144,7 @@ fn a_check_of_new_targets_takes_their_own_expansions() {
         let (old, mut new) = (case("cube", Kind::Particles, 6000, n, 1.0), case("cube", Kind::Particles, 6000, m, 1.0));
         new.targets.iter_mut().for_each(|x| *x = [x[2], 1.0 - x[0], x[1]]);
         for prepared in [false, true] {
-            let o = wfmm_plan_options { leaf_capacity: 40, ..wish(WFMM_METHOD_FMM, 1e-4) };
+            let o = wfmm_plan_options { leaf_capacity: 40, ..plan_options(WFMM_METHOD_FMM, 1e-4) };
             let mut plan = Plan::<f64>::new(&session, &o);
             fill(&mut plan, &old);
             velocity(&mut plan, n);
@@ -165,7 +165,7 @@ fn accumulates<T: Scalar>(session: &Session, method: i32, precision: i32, charge
     let c = case("cube", kind, 700, 400, 1.0).rounded();
     let (main, slopes) = if charges { (1, 3) } else { (3, 9) };
     let run = |flags: u64, old: f64| {
-        let o = wfmm_plan_options { flags, precision, ..wish(method, 1e-4) };
+        let o = wfmm_plan_options { flags, precision, ..plan_options(method, 1e-4) };
         let mut plan = Plan::<T>::new(session, &o);
         fill(&mut plan, &c);
         let (mut u, mut g) = (vec![T::of(old); main * 400], vec![T::of(-old); slopes * 400]);
@@ -209,7 +209,7 @@ fn accumulate_adds_in_every_method_and_array_type() {
 /// Arrays of `T`, computed in `precision`, against the exact sum of what the arrays hold.
 fn mixed<T: Scalar>(session: &Session, c: &Case, precision: i32, tolerance: f64) {
     for method in METHODS {
-        let mut plan = Plan::<T>::new(session, &wfmm_plan_options { precision, ..wish(method, tolerance) });
+        let mut plan = Plan::<T>::new(session, &wfmm_plan_options { precision, ..plan_options(method, tolerance) });
         fill(&mut plan, c);
         let got = velocity(&mut plan, c.targets.len());
         assert_eq!(plan.report().precision, precision);
@@ -236,7 +236,7 @@ fn array_types_and_computing_precision_are_independent() {
 fn nothing_and_one() {
     let session = Session::cpu(64);
     for method in METHODS {
-        let mut plan = Plan::<f64>::new(&session, &wish(method, 1e-6));
+        let mut plan = Plan::<f64>::new(&session, &plan_options(method, 1e-6));
         let target = [0.5, 0.25, 0.0, 1.0, 2.0, 3.0];
         plan.segments(&[], &[], &[], None);
         plan.particles(&[], &[], None);
@@ -274,7 +274,7 @@ fn targets_may_be_the_sources() {
     let session = Session::cpu(3);
     let c = case("targets = sources", Kind::Both, 3000, 1, 1.0);
     for method in METHODS {
-        let mut plan = Plan::<f64>::new(&session, &wish(method, 1e-6));
+        let mut plan = Plan::<f64>::new(&session, &plan_options(method, 1e-6));
         fill(&mut plan, &c);
         close(&velocity(&mut plan, c.targets.len()), &exact(&session, &c), 1e-6);
     }
@@ -286,7 +286,7 @@ fn more_threads_than_work() {
     let want = exact(&Session::cpu(1), &c);
     let session = Session::cpu(64);
     for method in METHODS {
-        let mut plan = Plan::<f64>::new(&session, &wish(method, 1e-6));
+        let mut plan = Plan::<f64>::new(&session, &plan_options(method, 1e-6));
         fill(&mut plan, &c);
         close(&velocity(&mut plan, 3), &want, 1e-6);
     }
@@ -307,7 +307,7 @@ fn results_scale_with_lengths_and_strengths() {
             times(&mut c.strength, length * strength);
             c.circulation.iter_mut().for_each(|g| *g *= strength);
             c.segment_core.iter_mut().chain(&mut c.particle_core).for_each(|r| *r *= length);
-            let mut plan = Plan::<f64>::new(&session, &wish(method, 1e-6));
+            let mut plan = Plan::<f64>::new(&session, &plan_options(method, 1e-6));
             fill(&mut plan, &c);
             let got = velocity(&mut plan, c.targets.len());
             assert_eq!(plan.report().method, method, "{length:e} {strength:e}");
@@ -322,7 +322,7 @@ fn zero_strengths_give_zero<T: Scalar>(session: &Session) {
         let mut c = wake(9000, 6000);
         c.circulation.fill(0.0);
         c.strength.fill([0.0; 3]);
-        let mut plan = Plan::<T>::new(session, &wish(method, 1e-4));
+        let mut plan = Plan::<T>::new(session, &plan_options(method, 1e-4));
         fill(&mut plan, &c);
         let (mut u, mut g) = (vec![T::of(1.0); 3 * 6000], vec![T::of(1.0); 9 * 6000]);
         plan.velocity(&mut u, Some(&mut g));
@@ -356,12 +356,18 @@ fn a_tolerance_below_the_precision_is_an_error_that_says_so() {
         assert_eq!(status, with, "{}", last_error());
         assert!(last_error().contains("tolerance"), "{}", last_error());
     };
-    refused(&wish(WFMM_METHOD_AUTO, 1e-6), WFMM_ERR_TOLERANCE);
-    refused(&wfmm_plan_options { precision: WFMM_PRECISION_F32, ..wish(WFMM_METHOD_FMM, 1e-6) }, WFMM_ERR_TOLERANCE);
-    refused(&wfmm_plan_options { precision: WFMM_PRECISION_F64, ..wish(WFMM_METHOD_FMM, 1e-12) }, WFMM_ERR_TOLERANCE);
-    refused(&wish(WFMM_METHOD_DIRECT, 0.0), WFMM_ERR_VALUE);
+    refused(&plan_options(WFMM_METHOD_AUTO, 1e-6), WFMM_ERR_TOLERANCE);
+    refused(
+        &wfmm_plan_options { precision: WFMM_PRECISION_F32, ..plan_options(WFMM_METHOD_FMM, 1e-6) },
+        WFMM_ERR_TOLERANCE,
+    );
+    refused(
+        &wfmm_plan_options { precision: WFMM_PRECISION_F64, ..plan_options(WFMM_METHOD_FMM, 1e-12) },
+        WFMM_ERR_TOLERANCE,
+    );
+    refused(&plan_options(WFMM_METHOD_DIRECT, 0.0), WFMM_ERR_VALUE);
     // The same number is enough for double precision.
-    let mut plan = Plan::<f64>::new(&session, &wish(WFMM_METHOD_AUTO, 1e-6));
+    let mut plan = Plan::<f64>::new(&session, &plan_options(WFMM_METHOD_AUTO, 1e-6));
     fill(&mut plan, &c);
     assert_eq!(plan.try_velocity(&mut [0.0; 60]), 0);
 }
@@ -370,7 +376,7 @@ fn a_tolerance_below_the_precision_is_an_error_that_says_so() {
 fn treecode_is_unsupported() {
     let session = Session::cpu(1);
     let c = wake(30, 20);
-    let o = wish(WFMM_METHOD_TREECODE, 1e-4);
+    let o = plan_options(WFMM_METHOD_TREECODE, 1e-4);
     let status = match Plan::<f64>::try_new(&session, &o) {
         Err(status) => status,
         Ok(mut plan) => {

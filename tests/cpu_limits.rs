@@ -13,7 +13,7 @@ use wakefmm::options::*;
 
 const GAUSS: i32 = WFMM_REG_GAUSS_ERF;
 
-fn wish(method: i32, tolerance: f64) -> wfmm_plan_options {
+fn plan_options(method: i32, tolerance: f64) -> wfmm_plan_options {
     options(method, tolerance, WFMM_REG_VATISTAS, GAUSS, 0)
 }
 
@@ -37,7 +37,7 @@ fn a_higher_order_by_hand_brings_no_pairs_closer() {
     let c = on_a_line(&places, 0.02, |_| std::array::from_fn(|_| 2.0 * r.unit() - 1.0));
     let want = reference(&session, &c, 0, GAUSS);
     for order in [4, 8, 12, 20, 30, 40] {
-        let o = wfmm_plan_options { order, ..wish(WFMM_METHOD_FMM, 1e-3) };
+        let o = wfmm_plan_options { order, ..plan_options(WFMM_METHOD_FMM, 1e-3) };
         let (got, outcome) = evaluate::<f64>(&session, &c, &o);
         let e = relative_l2(&got.main, &want.main);
         assert!(e <= 1e-3, "order {order}: {e:.1e}; {}", outcome.recipe);
@@ -58,7 +58,7 @@ fn rows_of_like_particles_hold_the_tolerance() {
                 c.targets.iter_mut().zip(&c.position).for_each(|(x, p)| x[0] = p[0] + shift * (r.unit() - p[0]));
                 let want = reference(&session, &c, 0, GAUSS);
                 for tolerance in [1e-2, 1e-3, 1e-4] {
-                    let (got, outcome) = evaluate::<f64>(&session, &c, &wish(WFMM_METHOD_FMM, tolerance));
+                    let (got, outcome) = evaluate::<f64>(&session, &c, &plan_options(WFMM_METHOD_FMM, tolerance));
                     let e = relative_l2(&got.main, &want.main);
                     let what = format!("{n} of width {width}, shift {shift}, seed {seed}");
                     assert!(e <= tolerance, "{e:.1e} of {tolerance:.0e}, {what}: {}", outcome.recipe);
@@ -89,7 +89,7 @@ fn direct_sums_in_single_precision_give_way_where_digits_are_lost() {
     };
     let want = reference(&session, &c, 0, GAUSS);
     for (precision, tolerance) in [(WFMM_PRECISION_F32, 2e-5), (WFMM_PRECISION_F64, 1e-10)] {
-        let o = wfmm_plan_options { precision, ..wish(WFMM_METHOD_DIRECT, tolerance) };
+        let o = wfmm_plan_options { precision, ..plan_options(WFMM_METHOD_DIRECT, tolerance) };
         let (got, outcome) = evaluate::<f64>(&session, &c, &o);
         let e = relative_l2(&got.main, &want.main);
         assert!(e <= tolerance, "{e:.1e} of {tolerance:.0e}: {}", outcome.recipe);
@@ -128,7 +128,7 @@ fn scaled<T: Scalar>(session: &Session, method: i32, exponent: i32) {
     let length = 2f64.powi(exponent / 2) * 2f64.powi(exponent - exponent / 2);
     let mut c = base;
     c.charge_position.iter_mut().chain(&mut c.targets).flatten().chain(&mut c.charge).for_each(|x| *x *= length);
-    let (got, outcome) = evaluate::<T>(session, &c, &wish(method, 1e-4));
+    let (got, outcome) = evaluate::<T>(session, &c, &plan_options(method, 1e-4));
     let what = format!("{} 2^{exponent}: {}", T::NAME, outcome.recipe);
     let e = relative_l2(&got.main, &want.main);
     assert!(e <= 1e-4, "{e:.1e}, {what}");
@@ -155,7 +155,7 @@ fn targets_that_leave_the_box_are_in_the_range_of_single_precision() {
     let mut c = case("cube", Kind::Segments, 2000, 2000, 1.0).rounded();
     c.segment_core.iter_mut().enumerate().for_each(|(k, r)| *r = (k % 2) as f64 * 0.02);
     for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
-        let mut plan = Plan::<f32>::new(&session, &wish(method, 1e-4));
+        let mut plan = Plan::<f32>::new(&session, &plan_options(method, 1e-4));
         fill(&mut plan, &c);
         let mut u = vec![0.0; 6000];
         plan.velocity(&mut u, None);

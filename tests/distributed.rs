@@ -34,7 +34,7 @@ fn session_options() -> SessionOptions {
     SessionOptions { backend: BackendKind::Cpu, device: None, threads: 1 }
 }
 
-fn wish(method: i32, tolerance: f64) -> wfmm_plan_options {
+fn plan_options(method: i32, tolerance: f64) -> wfmm_plan_options {
     wfmm_plan_options { method, tolerance, ..Default::default() }
 }
 
@@ -105,7 +105,7 @@ fn field_of(plan: &mut Plan, field: Field, m: usize) -> Result<(Vec<f64>, Vec<f6
 /// The direct sum in double precision of one process.
 fn exact(c: &Case, field: Field) -> (Vec<f64>, Vec<f64>) {
     let session = Session::new(&SessionOptions { threads: 2, ..session_options() }).unwrap();
-    let mut plan = Plan::new(session, PlanOptions::checked(&wish(WFMM_METHOD_DIRECT, 1e-10)).unwrap());
+    let mut plan = Plan::new(session, PlanOptions::checked(&plan_options(WFMM_METHOD_DIRECT, 1e-10)).unwrap());
     fill(&mut plan, c).unwrap();
     field_of(&mut plan, field, c.targets.len()).unwrap()
 }
@@ -199,7 +199,7 @@ fn direct_sums_are_those_of_one_process_however_elements_are_split() {
         let (u, g) = exact(c, field);
         for ranks in [1, 2, 3, 4, 8] {
             for (name, split) in SPLITS {
-                let got = together(c, ranks, split, &wish(WFMM_METHOD_DIRECT, 1e-6), field);
+                let got = together(c, ranks, split, &plan_options(WFMM_METHOD_DIRECT, 1e-6), field);
                 let errors = (relative_l2(&got.0, &u), relative_l2(&got.1, &g));
                 assert!(errors.0 < 1e-13 && errors.1 < 1e-13, "{ranks} ranks, {name}: {errors:?}");
                 assert!(got.3 < 1e-13, "{ranks} ranks, {name}: check says {:e}", got.3);
@@ -220,7 +220,7 @@ fn holds(
     exact: &(Vec<f64>, Vec<f64>),
 ) {
     let start = Instant::now();
-    let (u, g, plan, found) = together(c, ranks, split.1, &wish(WFMM_METHOD_FMM, tolerance), field);
+    let (u, g, plan, found) = together(c, ranks, split.1, &plan_options(WFMM_METHOD_FMM, tolerance), field);
     let errors = (relative_l2(&u, &exact.0), relative_l2(&g, &exact.1));
     let report = plan.report();
     println!(
@@ -259,7 +259,8 @@ fn the_fmm_keeps_its_tolerance_for_every_distribution() {
         let c = case(name, kind, 2500, 2000, 1.0);
         let want = exact(&c, VELOCITY);
         for (ranks, tolerance) in [(2, 1e-3), (4, 1e-6)] {
-            let (u, g, _, found) = together(&c, ranks, SPLITS[2].1, &wish(WFMM_METHOD_FMM, tolerance), VELOCITY);
+            let (u, g, _, found) =
+                together(&c, ranks, SPLITS[2].1, &plan_options(WFMM_METHOD_FMM, tolerance), VELOCITY);
             let errors = (relative_l2(&u, &want.0), relative_l2(&g, &want.1));
             println!(
                 "{name}, {ranks} ranks, {tolerance:.0e}: {:.1e} and {:.1e}, check {found:.1e}",
@@ -286,7 +287,7 @@ fn a_rank_gets_a_small_part_of_the_others_sources() {
     let want = exact(&c, Field::Velocity { gradient: false });
     for ranks in [2, 8] {
         let (u, _, plan, _) =
-            together(&c, ranks, SPLITS[0].1, &wish(WFMM_METHOD_FMM, 1e-3), Field::Velocity { gradient: false });
+            together(&c, ranks, SPLITS[0].1, &plan_options(WFMM_METHOD_FMM, 1e-3), Field::Velocity { gradient: false });
         let error = relative_l2(&u, &want.0);
         let recipe = plan.recipe();
         println!("{ranks} ranks: {error:.1e}; {recipe}");
@@ -319,7 +320,7 @@ fn strengths_targets_and_sources_change_from_call_to_call() {
     }
     let moved = &moved;
     on_all(ranks, |rank, end| {
-        let mut plan = plan_of(end, &wish(WFMM_METHOD_FMM, 1e-5));
+        let mut plan = plan_of(end, &plan_options(WFMM_METHOD_FMM, 1e-5));
         for (k, (c, want)) in moved.iter().enumerate() {
             let (mine, numbers) = part(c, SPLITS[k].1, rank, ranks);
             fill(&mut plan, &mine).unwrap();
@@ -351,7 +352,8 @@ fn no_sources_or_no_targets_anywhere_are_no_error() {
         c.particle_core.truncate(n);
         c.targets.truncate(m);
         for method in [WFMM_METHOD_AUTO, WFMM_METHOD_FMM, WFMM_METHOD_DIRECT] {
-            let (u, ..) = together(&c, 3, SPLITS[2].1, &wish(method, 1e-3), Field::Velocity { gradient: false });
+            let (u, ..) =
+                together(&c, 3, SPLITS[2].1, &plan_options(method, 1e-3), Field::Velocity { gradient: false });
             assert!(u.len() == 3 * m && u.iter().all(|&v| v == 0.0));
         }
     }
@@ -363,7 +365,7 @@ fn an_error_on_one_rank_is_the_same_on_all_and_leaves_the_plans_as_they_were() {
     let want = exact(&c, Field::Velocity { gradient: false }).0;
     for bad in 0..4 {
         let all = on_all(4, |rank, end| {
-            let mut plan = plan_of(end, &wish(WFMM_METHOD_DIRECT, 1e-6));
+            let mut plan = plan_of(end, &plan_options(WFMM_METHOD_DIRECT, 1e-6));
             let (mine, numbers) = part(&c, SPLITS[2].1, rank, 4);
             fill(&mut plan, &mine).unwrap();
             let mut x = flat(&mine.position);
@@ -390,11 +392,11 @@ fn an_error_on_one_rank_is_the_same_on_all_and_leaves_the_plans_as_they_were() {
 }
 
 #[test]
-fn options_wishes_and_calls_that_differ_are_found_and_named() {
+fn options_requests_and_calls_that_differ_are_found_and_named() {
     let errors = on_all(3, |rank, end| {
         let session = Session::distributed(&session_options(), end).unwrap();
         let tolerance = if rank == 2 { 1e-5 } else { 1e-4 };
-        Plan::create(session, PlanOptions::checked(&wish(0, tolerance)).unwrap()).err().unwrap()
+        Plan::create(session, PlanOptions::checked(&plan_options(0, tolerance)).unwrap()).err().unwrap()
     });
     for e in errors {
         assert_eq!(e.status, WFMM_ERR_VALUE);
@@ -403,7 +405,7 @@ fn options_wishes_and_calls_that_differ_are_found_and_named() {
     // A gradient on one rank alone, then different calls, then a plan that goes on.
     let c = case("cube", Kind::Particles, 60, 40, 1.0);
     on_all(2, |rank, end| {
-        let mut plan = plan_of(end, &wish(WFMM_METHOD_DIRECT, 1e-4));
+        let mut plan = plan_of(end, &plan_options(WFMM_METHOD_DIRECT, 1e-4));
         let (mine, _) = part(&c, SPLITS[2].1, rank, 2);
         fill(&mut plan, &mine).unwrap();
         let e = field_of(&mut plan, Field::Velocity { gradient: rank == 1 }, mine.targets.len()).unwrap_err();
@@ -418,10 +420,10 @@ fn options_wishes_and_calls_that_differ_are_found_and_named() {
 fn what_is_not_built_is_refused() {
     on_all(2, |_, end| {
         let session = Session::distributed(&session_options(), end).unwrap();
-        let o = wfmm_plan_options { plane_axis: 3, ..wish(0, 1e-4) };
+        let o = wfmm_plan_options { plane_axis: 3, ..plan_options(0, 1e-4) };
         let e = Plan::create(session.clone(), PlanOptions::checked(&o).unwrap()).err().unwrap();
         assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("plane"), "{}", e.message);
-        let flow = wakefmm::flow::Flow::new(session, wish(0, 1e-4), Default::default());
+        let flow = wakefmm::flow::Flow::new(session, plan_options(0, 1e-4), Default::default());
         assert_eq!(flow.err().unwrap().status, WFMM_ERR_UNSUPPORTED);
     });
     let errors = on_all(2, |rank, end| {
@@ -435,7 +437,7 @@ fn what_is_not_built_is_refused() {
 fn a_rank_that_leaves_is_a_failure_of_communication_for_the_others() {
     let c = case("cube", Kind::Particles, 60, 40, 1.0);
     let left = on_all(3, |rank, end| {
-        let mut plan = plan_of(end, &wish(WFMM_METHOD_DIRECT, 1e-4));
+        let mut plan = plan_of(end, &plan_options(WFMM_METHOD_DIRECT, 1e-4));
         let (mine, _) = part(&c, SPLITS[2].1, rank, 3);
         fill(&mut plan, &mine).unwrap();
         if rank == 1 {
@@ -459,7 +461,7 @@ fn random_sequences_with_one_rank_misbehaving_never_hang() {
             (state >> 33) % n
         };
         for _ in 0..1000 {
-            let o = PlanOptions::checked(&wish(WFMM_METHOD_DIRECT, 1e-4)).unwrap();
+            let o = PlanOptions::checked(&plan_options(WFMM_METHOD_DIRECT, 1e-4)).unwrap();
             let mut plan = Plan::create(session.clone(), o).unwrap();
             let (mine, _) = part(&c, SPLITS[2].1, rank, 3);
             for _ in 0..4 {

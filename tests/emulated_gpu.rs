@@ -30,7 +30,7 @@ use wakefmm::options::*;
 
 const KINDS: [Kind; 4] = [Kind::Segments, Kind::Particles, Kind::Both, Kind::Charges];
 
-fn wish(method: i32, tolerance: f64) -> wfmm_plan_options {
+fn plan_options(method: i32, tolerance: f64) -> wfmm_plan_options {
     options(method, tolerance, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 0)
 }
 
@@ -78,7 +78,7 @@ fn all_places<T: Scalar>(tolerance: f64, unit: f64) {
         for kind in KINDS {
             let c = case(name, kind, 500 + 40 * k, 600, unit).rounded();
             let want = reference(&cpu, &c, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
-            let (got, outcome) = evaluate::<T>(&gpu, &c, &wish(WFMM_METHOD_FMM, tolerance));
+            let (got, outcome) = evaluate::<T>(&gpu, &c, &plan_options(WFMM_METHOD_FMM, tolerance));
             let what = format!("{name} {kind:?} {}", outcome.recipe);
             assert_eq!(outcome.method, WFMM_METHOD_FMM, "{what}");
             close(&got, &want, tolerance, &what);
@@ -106,7 +106,7 @@ fn coincident_sources_in_single_precision() {
     with_gpu("coincident_sources_in_single_precision", &[], || {
         let c = case("coincident", Kind::Particles, 1000, 1000, 1.0).rounded();
         let want = reference(&Session::cpu(1), &c, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
-        let (got, outcome) = evaluate::<f32>(&Session::gpu(), &c, &wish(WFMM_METHOD_FMM, 1e-3));
+        let (got, outcome) = evaluate::<f32>(&Session::gpu(), &c, &plan_options(WFMM_METHOD_FMM, 1e-3));
         assert_eq!(outcome.method, WFMM_METHOD_FMM, "{}", outcome.recipe);
         close(&got, &want, 1e-3, &outcome.recipe);
     });
@@ -245,7 +245,7 @@ fn what_is_far_away_costs_no_digits() {
                 }
                 let c = c.rounded();
                 let want = reference(&cpu, &c, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
-                let (got, outcome) = evaluate::<f32>(&gpu, &c, &wish(WFMM_METHOD_DIRECT, 1e-3));
+                let (got, outcome) = evaluate::<f32>(&gpu, &c, &plan_options(WFMM_METHOD_DIRECT, 1e-3));
                 close(&got, &want, 1e-4, &format!("{kind:?} {far:.0e} {}", outcome.recipe));
             }
         }
@@ -382,8 +382,8 @@ fn lopsided_problems_are_right() {
 
 fn one_plan_through_changes(kind: Kind) {
     let (cpu, gpu) = (Session::cpu(1), Session::gpu());
-    let mut plan = Plan::<f64>::new(&gpu, &wish(WFMM_METHOD_FMM, 1e-4));
-    let mut exact = Plan::<f64>::new(&cpu, &wish(WFMM_METHOD_DIRECT, 1e-4));
+    let mut plan = Plan::<f64>::new(&gpu, &plan_options(WFMM_METHOD_FMM, 1e-4));
+    let mut exact = Plan::<f64>::new(&cpu, &plan_options(WFMM_METHOD_DIRECT, 1e-4));
     let mut right = |plan: &mut Plan<f64>, c: &Case, step: &str| {
         fill(&mut exact, c);
         let (got, want) = (field(plan, c), field(&mut exact, c));
@@ -439,8 +439,8 @@ fn print_bits() {
     for kind in KINDS {
         let c = case("helical wake", kind, 800, 900, 1.0);
         let bits = |x: Vec<f64>| x.iter().fold(0u64, |sum, x| sum.rotate_left(7).wrapping_add(x.to_bits()));
-        let double = bits(evaluate::<f64>(&gpu, &c, &wish(WFMM_METHOD_FMM, 1e-3)).0.gradient);
-        let single = bits(evaluate::<f32>(&gpu, &c, &wish(WFMM_METHOD_FMM, 1e-2)).0.gradient);
+        let double = bits(evaluate::<f64>(&gpu, &c, &plan_options(WFMM_METHOD_FMM, 1e-3)).0.gradient);
+        let single = bits(evaluate::<f32>(&gpu, &c, &plan_options(WFMM_METHOD_FMM, 1e-2)).0.gradient);
         println!("\nbits {kind:?} {double:x} {single:x}");
     }
 }

@@ -11,7 +11,7 @@ use wakefmm::options::*;
 
 const POSITION: f64 = 0.375;
 
-fn wish(method: i32, tolerance: f64, axis: usize) -> wfmm_plan_options {
+fn plan_options(method: i32, tolerance: f64, axis: usize) -> wfmm_plan_options {
     let plane = wfmm_plan_options { plane_axis: axis as i32 + 1, plane_position: POSITION, ..Default::default() };
     wfmm_plan_options { method, tolerance, ..plane }
 }
@@ -53,10 +53,10 @@ fn direct_sums_equal_explicit_images_to_rounding() {
             let (real, both) = with_images("helical wake", kind, 300, axis);
             assert!(real.targets.iter().any(|x| x[axis] < POSITION) && real.targets.iter().any(|x| x[axis] > POSITION));
             let want = reference(&session, &both, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
-            let got = evaluate::<f64>(&session, &real, &wish(WFMM_METHOD_DIRECT, 1e-10, axis)).0;
+            let got = evaluate::<f64>(&session, &real, &plan_options(WFMM_METHOD_DIRECT, 1e-10, axis)).0;
             let (u, g) = errors(&got, &want);
             assert!(u < 1e-12 && g < 1e-11, "{kind:?} axis {axis}: {u:.1e} {g:.1e}");
-            let got = evaluate::<f32>(&session, &real, &wish(WFMM_METHOD_DIRECT, 1e-4, axis)).0;
+            let got = evaluate::<f32>(&session, &real, &plan_options(WFMM_METHOD_DIRECT, 1e-4, axis)).0;
             let (u, g) = errors(&got, &want);
             assert!(u < 1e-4 && g < 3e-3, "{kind:?} axis {axis} single: {u:.1e} {g:.1e}");
         }
@@ -72,7 +72,7 @@ fn the_fmm_holds_its_tolerance() {
         both.targets = real.targets.clone();
         let want = reference(&session, &both, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
         for tolerance in [1e-3, 1e-6] {
-            let (got, _) = evaluate::<f64>(&session, &real, &wish(WFMM_METHOD_FMM, tolerance, 2));
+            let (got, _) = evaluate::<f64>(&session, &real, &plan_options(WFMM_METHOD_FMM, tolerance, 2));
             let (u, g) = errors(&got, &want);
             assert!(u <= tolerance && g <= 30.0 * tolerance, "{name} {kind:?} at {tolerance:.0e}: {u:.1e} {g:.1e}");
         }
@@ -101,7 +101,7 @@ fn the_tolerance_is_of_what_the_images_leave() {
     let half = reference(&session, &alone, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
     let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
     assert!(norm(&want.main) < 0.1 * norm(&half.main), "the case cancels");
-    let got = evaluate::<f64>(&session, &real, &wish(WFMM_METHOD_FMM, 1e-3, 2)).0;
+    let got = evaluate::<f64>(&session, &real, &plan_options(WFMM_METHOD_FMM, 1e-3, 2)).0;
     let error = relative_l2(&got.main, &want.main);
     assert!(error <= 1e-3, "{error:.1e}");
 }
@@ -113,7 +113,7 @@ fn nothing_flows_through_the_plane() {
         for kind in [Kind::Both, Kind::Segments] {
             let (mut real, _) = with_images("cube", kind, 3000, 1);
             real.targets.iter_mut().for_each(|x| x[1] = POSITION);
-            let u = evaluate::<f64>(&session, &real, &wish(method, tolerance, 1)).0.main;
+            let u = evaluate::<f64>(&session, &real, &plan_options(method, tolerance, 1)).0.main;
             let largest = u.iter().fold(0.0f64, |m, v| m.max(v.abs()));
             let through = u.iter().skip(1).step_by(3).fold(0.0f64, |m, v| m.max(v.abs()));
             assert!(largest > 0.0 && through <= tolerance * largest, "{kind:?}: {through:.1e} of {largest:.1e}");
@@ -124,7 +124,7 @@ fn nothing_flows_through_the_plane() {
 fn added<T: Scalar>(flags: u64) -> (Vec<f64>, Vec<f64>) {
     let session = Session::cpu(1);
     let (real, _) = with_images("cube", Kind::Both, 200, 0);
-    let o = wfmm_plan_options { flags, ..wish(WFMM_METHOD_DIRECT, 1e-4, 0) };
+    let o = wfmm_plan_options { flags, ..plan_options(WFMM_METHOD_DIRECT, 1e-4, 0) };
     let mut plan = Plan::<T>::new(&session, &o);
     fill(&mut plan, &real);
     let m = real.targets.len();
@@ -151,7 +151,7 @@ fn accumulate_adds_to_what_is_there() {
 fn a_plan_with_a_plane_answers_as_any_other() {
     let session = Session::cpu(2);
     let (real, both) = with_images("cube", Kind::Both, 5000, 2);
-    let mut plan = Plan::<f64>::new(&session, &wish(WFMM_METHOD_FMM, 1e-4, 2));
+    let mut plan = Plan::<f64>::new(&session, &plan_options(WFMM_METHOD_FMM, 1e-4, 2));
     fill(&mut plan, &real);
     plan.prepare();
     let mut u = vec![0.0; 3 * real.targets.len()];

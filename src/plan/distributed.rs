@@ -14,7 +14,7 @@ use crate::options::PlanOptions;
 use crate::session::Session;
 
 /// What a rank wants of a gradient that has no targets.
-const WHATEVER: f64 = -1.0;
+const NO_TARGETS: f64 = -1.0;
 
 impl Plan {
     /// A plan, on a distributed session together with the other ranks.
@@ -92,8 +92,8 @@ fn common(communicator: &Communicator, field: Field, targets: usize) -> Result<F
         Field::Potential { gradient } => (1.0, gradient),
     };
     communicator.same("the field (0 velocity, 1 potential)", &[("", potential)])?;
-    let wish = if targets == 0 { WHATEVER } else { f64::from(u8::from(gradient)) };
-    let most = communicator.largest(&[wish, if targets == 0 { WHATEVER } else { -wish }])?;
+    let requested = if targets == 0 { NO_TARGETS } else { f64::from(u8::from(gradient)) };
+    let most = communicator.largest(&[requested, if targets == 0 { NO_TARGETS } else { -requested }])?;
     if most[0] == 1.0 && most[1] == 0.0 {
         return Error::fail(
             WFMM_ERR_VALUE,

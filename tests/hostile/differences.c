@@ -29,7 +29,7 @@ static double field[3 * ROOM], gradient[9 * ROOM], want[3 * ROOM], want_gradient
 static float field_f[3 * ROOM], gradient_f[9 * ROOM];
 static wfmm_session *session, *cpu;
 static int on_gpu;
-static wfmm_plan_options wish;
+static wfmm_plan_options requested;
 static wfmm_plan *plan;
 static char calls[8000];
 static int compared;
@@ -140,7 +140,7 @@ static double distance(const double *a, const double *b, int n) {
 }
 /* The same inputs to a plan that knows nothing else. */
 static void reference(int potential) {
-    wfmm_plan_options o = wish;
+    wfmm_plan_options o = requested;
     wfmm_plan *p = NULL;
     o.method = WFMM_METHOD_DIRECT, o.precision = WFMM_PRECISION_F64, o.order = o.leaf_capacity = 0, o.flags = 0;
     OK(wfmm_plan_create(cpu, &o, &p));
@@ -157,8 +157,8 @@ static void evaluate(void) {
     const int rows = potential ? 1 : 3, more = potential ? 3 : 9, m = now.n_targets;
     if (!now.targets_given || !(now.sources_given || now.charges_given)) return;
     note("%s%s, %s\n", potential ? "potential" : "velocity", slopes ? " and gradient" : "", wide ? "f64" : "f32");
-    for (int i = 0; i < more * m; i++) gradient[i] = gradient_f[i] = wish.flags ? 0 : NAN;
-    for (int i = 0; i < rows * m; i++) field[i] = field_f[i] = wish.flags ? 0 : NAN;
+    for (int i = 0; i < more * m; i++) gradient[i] = gradient_f[i] = requested.flags ? 0 : NAN;
+    for (int i = 0; i < rows * m; i++) field[i] = field_f[i] = requested.flags ? 0 : NAN;
     if (!potential && below(3) == 0) {
         note("and waited for\n");
         if (wide) OK(wfmm_plan_evaluate_async_f64(plan, field, slopes ? gradient : NULL, 0));
@@ -173,11 +173,11 @@ static void evaluate(void) {
     reference(potential);
     const double e = distance(field, want, rows * m), g = slopes ? distance(gradient, want_gradient, more * m) : 0;
     /* What is old or of another place is wrong by much; twice the tolerance is left for a sample's luck. */
-    if (!(e <= 2 * wish.tolerance)) fail("error of the field", e);
+    if (!(e <= 2 * requested.tolerance)) fail("error of the field", e);
     /* Single precision on a GPU has too few digits for gradients at some of these places. */
     wfmm_report r = {.struct_size = sizeof r};
     OK(wfmm_plan_report(plan, &r));
-    if (!(g <= 200 * wish.tolerance) && !(on_gpu && r.precision == WFMM_PRECISION_F32)) fail("error of the gradient", g);
+    if (!(g <= 200 * requested.tolerance) && !(on_gpu && r.precision == WFMM_PRECISION_F32)) fail("error of the gradient", g);
     for (int i = 0; i < WFMM_PASS_COUNT; i++) if (!(r.seconds[i] >= 0)) fail("seconds", r.seconds[i]);
     compared++;
 }
@@ -186,7 +186,7 @@ static void check(void) {
     if (!now.targets_given || !now.sources_given) return;
     note("check\n");
     OK(wfmm_plan_check_f64(plan, 200, next(), &e));
-    if (!(e <= 30 * wish.tolerance)) fail("check", e);
+    if (!(e <= 30 * requested.tolerance)) fail("check", e);
 }
 
 static void one_plan(int seed) {
@@ -195,12 +195,12 @@ static void one_plan(int seed) {
     void (*const calls_of[])(void) = {set_segments, set_particles, set_charges, set_targets, set_targets, set_strengths, check, evaluate, evaluate, evaluate};
     state = 77777u * (uint64_t)seed + 1;
     memset(&now, 0, sizeof now);
-    wfmm_plan_options_init(&wish, sizeof wish);
-    wish.method = below(4) ? WFMM_METHOD_FMM : WFMM_METHOD_AUTO, wish.precision = below(3), wish.tolerance = tolerances[below(4)], wish.flags = below(4) ? 0 : WFMM_FLAG_ACCUMULATE;
-    wish.leaf_capacity = leaves[below(6)], wish.order = orders[below(7)];
-    snprintf(calls, sizeof calls, "plan %d: method %d, precision %d, tolerance %g, leaf %d, order %d, flags %d\n", seed, wish.method, wish.precision,
-             wish.tolerance, wish.leaf_capacity, wish.order, (int)wish.flags);
-    OK(wfmm_plan_create(session, &wish, &plan));
+    wfmm_plan_options_init(&requested, sizeof requested);
+    requested.method = below(4) ? WFMM_METHOD_FMM : WFMM_METHOD_AUTO, requested.precision = below(3), requested.tolerance = tolerances[below(4)], requested.flags = below(4) ? 0 : WFMM_FLAG_ACCUMULATE;
+    requested.leaf_capacity = leaves[below(6)], requested.order = orders[below(7)];
+    snprintf(calls, sizeof calls, "plan %d: method %d, precision %d, tolerance %g, leaf %d, order %d, flags %d\n", seed, requested.method, requested.precision,
+             requested.tolerance, requested.leaf_capacity, requested.order, (int)requested.flags);
+    OK(wfmm_plan_create(session, &requested, &plan));
     (below(3) ? set_particles : set_segments)();
     set_targets();
     for (int steps = 6 + below(10); steps > 0; steps--) {
