@@ -151,6 +151,8 @@ struct flow_options : wfmm_flow_options {
 class session {
 public:
     explicit session(const session_options &options = {}) { check(wfmm_session_create(&options, &handle_)); }
+    /// Takes over a session that a C function has made, such as wfmm_mpi_session_create.
+    explicit session(wfmm_session *made) noexcept : handle_(made) {}
     ~session() { wfmm_session_destroy(&handle_); }
     session(session &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
     session &operator=(session &&other) noexcept {

@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/../.."
 library=$(cd "$1" && pwd)
 mkdir -p "$2" && build=$(cd "$2" && pwd)
-MPICC=${MPICC:-mpicc} MPIFC=${MPIFC:-mpif90} MPIRUN=${MPIRUN:-mpirun}
+MPICC=${MPICC:-mpicc} MPIFC=${MPIFC:-mpif90} MPICXX=${MPICXX:-mpicxx} MPIRUN=${MPIRUN:-mpirun}
 for tool in "$MPICC" "$MPIRUN"; do
     command -v "$tool" >/dev/null || { echo "MPI tests skipped: no $tool on this machine"; exit 0; }
 done
@@ -41,6 +41,12 @@ if command -v cmake >/dev/null; then
     { cmake -S tests/mpi -B "$build/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DMPI_C_COMPILER="$MPICC" && cmake --build "$build/cmake"; } \
         >"$build/cmake.log" 2>&1 && run -n 2 "$build/cmake/plan_cmake" || { tail -20 "$build/cmake.log"; false; }
     verdict "a consumer by CMake" $?
+fi
+# The example in C++, against the installation.
+if command -v "$MPICXX" >/dev/null; then
+    "$MPICXX" -std=c++17 -Wall -Wextra -Werror -O1 -I"$prefix/include" -I"$prefix/include/wakefmm" examples/cpp/mpi/wake.cpp \
+        -o "$build/wake" -L"$prefix/lib" -lwakefmm_mpi -lwakefmm -Wl,-rpath,"$prefix/lib" && run -n 3 "$build/wake" 1000 2
+    verdict "the example in C++ on 3 ranks" $?
 fi
 # The main library knows nothing of MPI.
 ! ldd "$library/libwakefmm.so" | grep -q "libmpi"
