@@ -168,10 +168,11 @@ impl<'a> Admission<'a> {
         self.sources[cell].sum
     }
 
-    /// The first order from `p` on that keeps the strongest element's error at the worst target within the budget.
+    /// The first order from `p` on that keeps the errors of the strongest element, and of all together, at the worst target
+    /// within what single targets may have.
     #[inline]
-    fn within_peak(&self, s: u32, c: &Cell, t: &Cell, d: f64, mut p: usize, highest: usize) -> usize {
-        let SourceCell { peak, alike, .. } = self.sources[s as usize];
+    fn within_peak(&self, s: u32, c: &Cell, t: &Cell, d: f64, p: usize, highest: usize) -> usize {
+        let SourceCell { peak, alike, spread, strength, .. } = self.sources[s as usize];
         let share = (self.targets / t.len() as f64).sqrt();
         let allowed = PEAK_OF_ELEMENT * share;
         // The sum is compared with a bound of its own.
@@ -179,17 +180,10 @@ impl<'a> Admission<'a> {
         let peak = peak / alike.sqrt();
         let strengths = [peak, peak.max(of_cell)];
         let allowed = self.budget.field.map(|v| v * allowed);
-        let worst = WorstCase::new(c.radius, t.radius, d);
-        let mut powers = [power(worst.x, p), power(worst.y, p - 1)];
-        while p <= highest {
-            let e = worst.errors(p, powers, self.power, strengths);
-            if e[0] <= allowed[0] && e[1] <= allowed[1] {
-                break;
-            }
-            p += 1;
-            powers = [powers[0] * worst.x, powers[1] * worst.y];
-        }
-        p
+        let p = WorstCase::new(c.radius, t.radius, d).order(p, highest, self.power, strengths, allowed);
+        // All elements at the effective radius, on the side of the worst target.
+        let allowed = self.budget.field.map(|v| v * PEAK_OF_CELL * self.targets.sqrt());
+        WorstCase::new(spread, t.radius, d).order(p, highest, self.power, [strength; 2], allowed)
     }
 
     /// Order for a pair that is in a far list whatever it needs, at most `limit`.
@@ -227,6 +221,21 @@ impl WorstCase {
     #[inline]
     fn new(a: f64, b: f64, d: f64) -> Self {
         Self { x: a / (d - b), y: b / (d - a), gap: 1.0 / (d - a - b) }
+    }
+
+    /// The first order from `p` on with errors of at most `allowed`, as far as `highest`.
+    #[inline]
+    fn order(&self, mut p: usize, highest: usize, power_of: i32, strengths: [f64; 2], allowed: [f64; 2]) -> usize {
+        let mut powers = [power(self.x, p), power(self.y, p - 1)];
+        while p <= highest {
+            let e = self.errors(p, powers, power_of, strengths);
+            if e[0] <= allowed[0] && e[1] <= allowed[1] {
+                break;
+            }
+            p += 1;
+            powers = [powers[0] * self.x, powers[1] * self.y];
+        }
+        p
     }
 
     /// Of the field, which falls with `power`, and its gradient, from x^p and y^(p-1), for the strengths that the source and
