@@ -15,7 +15,7 @@ pub const LEFT: i32 = 1;
 pub const ASTRAY: i32 = 2;
 pub const LATE: i32 = 3;
 /// Nobody is waited for longer.
-const PATIENCE: Duration = Duration::from_secs(600);
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
 #[derive(Default)]
 struct Round {
@@ -58,7 +58,7 @@ impl Drop for ThreadExchange {
 impl ThreadExchange {
     /// Every rank brings bytes and sees those of all.
     fn meet(&self, function: &'static str, mine: Vec<u8>) -> Result<Vec<Arc<Vec<u8>>>, i32> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + LONGEST_WAIT;
         let mut round = self.group.round.lock();
         // The round before is over when everybody has seen it.
         while round.taken > 0 {

@@ -5,7 +5,7 @@
 
 use super::account::Facts;
 use super::direct::{self, direct_sum};
-use super::fmm::{Changes, Fmm, Request, Sink, SourceSet, rows, unit_of};
+use super::fmm::{Changes, Fmm, Request, Sink, SourceSet, drawn, rows, unit_of};
 use super::intake::{Intake, Unit, device_memory, targets_of};
 use super::sources::{ChargeSources, VortexSources, largest};
 use crate::backend::{Engine, Field};
@@ -66,16 +66,6 @@ impl<T: Real> CpuEngine<T> {
         Self { options, pool, vortex, coulomb, report: Report::default(), recipe: String::new() }
     }
 
-    fn request(&self, gradient: bool) -> Request {
-        Request {
-            tolerance: self.options.tolerance,
-            order: self.options.order.max(0) as usize,
-            leaf_capacity: self.options.leaf_capacity.max(0) as usize,
-            gradient,
-            reproducible: self.options.reproducible,
-        }
-    }
-
     /// Trees, lists and choices for a field.
     fn ready(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
         let pool = self.pool.clone();
@@ -84,12 +74,12 @@ impl<T: Real> CpuEngine<T> {
             match field {
                 Field::Velocity { gradient } => {
                     let changes = self.vortex.update(inputs, self.options.reproducible)?;
-                    let request = self.request(gradient);
+                    let request = Request::of(&self.options, gradient);
                     self.vortex.prepare(changes, request, method);
                 }
                 Field::Potential { gradient } => {
                     let changes = self.coulomb.update(inputs, self.options.reproducible)?;
-                    let request = self.request(gradient);
+                    let request = Request::of(&self.options, gradient);
                     self.coulomb.prepare(changes, request, method);
                 }
             }
@@ -300,16 +290,7 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
     if m == 0 || samples == 0 || side.sources.is_empty() {
         return 0.0;
     }
-    let mut state = seed ^ 0x9e37_79b9_7f4a_7c15;
-    let mut draw = || {
-        // splitmix64
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % m as u64) as u32
-    };
-    let picked: Vec<u32> =
-        if samples < m { memory::collect((0..samples).map(|_| draw())) } else { memory::collect(0..m as u32) };
+    let picked: Vec<u32> = memory::collect(drawn(m, samples, seed).map(|k| k as u32));
     let count = picked.len();
     let (points, got): (Vec<[f64; 3]>, Vec<f64>) = if side.direct {
         let points = memory::collect(picked.iter().map(|&k| side.targets[k as usize]));

@@ -80,8 +80,8 @@ impl CoreBounds {
         }
     }
 
-    /// `r`: distance to the segment (OFFSET: to its middle); `rho`: to its line.
-    pub(super) fn of_segment(&self, l: Largest, r: f64, rho: f64) -> [f64; 2] {
+    /// `r`: distance to the segment (OFFSET: to its middle), whatever that to its line.
+    pub(super) fn of_segment(&self, l: Largest, r: f64) -> [f64; 2] {
         if l.core == 0.0 {
             return [0.0; 2];
         }
@@ -91,7 +91,7 @@ impl CoreBounds {
         }
         match &self.segment {
             Some(b) => {
-                let ([u, g], r3) = (b.at((rho / l.core) as f32), r * r * r);
+                let ([u, g], r3) = (b.at(0.0), r * r * r);
                 [l.strength * l.core * u / r3, l.strength * g / r3]
             }
             None => [0.0; 2],
@@ -108,7 +108,7 @@ impl CoreBounds {
         let (bounds, first) = if e.is_segment {
             if self.offset {
                 let one = Largest { strength: e.strength, sum: 0.0, core: e.core, length: 2.0 * norm(e.half) };
-                return self.of_segment(one, 1.0 / inverse, 0.0);
+                return self.of_segment(one, 1.0 / inverse);
             }
             (&self.segment, e.strength * e.core * square * inverse)
         } else {

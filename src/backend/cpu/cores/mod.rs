@@ -128,7 +128,7 @@ impl<'a> CoreReach<'a> {
             })
         };
         let one = |(&p, &s): (&Largest, &Largest)| {
-            f64::max(within(p, &|r| bounds.of_particle(p, r)), within(s, &|r| bounds.of_segment(s, r, 0.0)))
+            f64::max(within(p, &|r| bounds.of_particle(p, r)), within(s, &|r| bounds.of_segment(s, r)))
         };
         let reach = memory::par_collect(cells.particles.par_iter().zip(&cells.segments).map(one));
         Self { bounds, elements, budget, together, reach, distances: &cells.distances }

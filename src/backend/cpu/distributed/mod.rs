@@ -17,7 +17,7 @@ mod sources;
 
 use super::account::Facts;
 use super::engine::Output;
-use super::fmm::{Fmm, Request, Sink, SourceSet, rows, unit_of};
+use super::fmm::{Fmm, Request, Sink, SourceSet, drawn, rows, unit_of};
 use super::intake::{Unit, corners, targets_of};
 use super::sources::{ChargeSources, VortexSources};
 use super::tree::{Root, bounds};
@@ -188,21 +188,6 @@ impl<const C: usize, S: Elements<C>> Part<C, S> {
     }
 }
 
-/// Numbers of `samples` out of `n` targets; all of them, where there are no more.
-fn drawn(n: usize, samples: usize, seed: u64) -> Box<dyn Iterator<Item = usize>> {
-    if samples >= n {
-        return Box::new(0..n);
-    }
-    let mut state = seed ^ 0x9e37_79b9_7f4a_7c15;
-    Box::new((0..samples).map(move |_| {
-        // splitmix64
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n as u64) as usize
-    }))
-}
-
 /// See the head of this file.
 pub struct DistributedEngine {
     options: PlanOptions,
@@ -223,20 +208,10 @@ impl DistributedEngine {
         Self { options, pool, communicator, peers, vortex, coulomb, report: Report::default(), recipe: String::new() }
     }
 
-    fn request(&self, gradient: bool) -> Request {
-        Request {
-            tolerance: self.options.tolerance,
-            order: self.options.order.max(0) as usize,
-            leaf_capacity: self.options.leaf_capacity.max(0) as usize,
-            gradient,
-            reproducible: self.options.reproducible,
-        }
-    }
-
     /// The field at this rank's targets in the caller's unit.
     fn field(&mut self, inputs: &Inputs, field: Field) -> Result<Values> {
         let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
-        let (method, request) = (self.options.method, self.request(has_gradient(field)));
+        let (method, request) = (self.options.method, Request::of(&self.options, has_gradient(field)));
         let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
         let (mut values, scale) = communicator.run(&pool, &peers, "wfmm_plan_evaluate", || match field {
             Field::Velocity { .. } => {
@@ -283,7 +258,7 @@ fn has_gradient(field: Field) -> bool {
 impl Engine for DistributedEngine {
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
         let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
-        let (method, request) = (self.options.method, self.request(has_gradient(field)));
+        let (method, request) = (self.options.method, Request::of(&self.options, has_gradient(field)));
         let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
         communicator.run(&pool, &peers, "wfmm_plan_prepare", || match field {
             Field::Velocity { .. } => {
@@ -327,7 +302,7 @@ impl Engine for DistributedEngine {
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
         let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
-        let (method, request) = (self.options.method, self.request(false));
+        let (method, request) = (self.options.method, Request::of(&self.options, false));
         let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
         communicator.run(&pool, &peers, "wfmm_plan_check", || match field {
             Field::Velocity { .. } => {

@@ -12,6 +12,7 @@ use crate::backend::cpu::tree::{Cell, Tree};
 use crate::math::accuracy::{ErrorTable, Geometry};
 use crate::math::harmonics::MAX_ORDER;
 use crate::memory;
+use crate::options::PlanOptions;
 use crate::simd::Real;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -47,6 +48,18 @@ pub struct Request {
     pub gradient: bool,
     /// Nothing that was measured on this machine or kept from other inputs may decide.
     pub reproducible: bool,
+}
+
+impl Request {
+    pub fn of(options: &PlanOptions, gradient: bool) -> Self {
+        Self {
+            tolerance: options.tolerance,
+            order: options.order.max(0) as usize,
+            leaf_capacity: options.leaf_capacity.max(0) as usize,
+            gradient,
+            reproducible: options.reproducible,
+        }
+    }
 }
 
 /// What was chosen: plain data.
