@@ -95,6 +95,12 @@ fn direct_sums_in_single_precision_give_way_where_digits_are_lost() {
         assert!(e <= tolerance, "{e:.1e} of {tolerance:.0e}: {}", outcome.recipe);
         let gave_way = outcome.recipe.contains("single precision missed");
         assert_eq!(gave_way, precision == WFMM_PRECISION_F32, "{}", outcome.recipe);
+        // `check` measures the field that was written.
+        let mut plan = Plan::<f64>::new(&session, &o);
+        fill(&mut plan, &c);
+        plan.velocity(&mut vec![0.0; 3 * m], None);
+        let found = plan.check(m as i64, 1);
+        assert!(found <= tolerance, "check: {found:.1e} of {tolerance:.0e}");
     }
 }
 

@@ -162,9 +162,16 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         self.in_double = false;
         if self.direct {
             self.in_double = direct::lacks_digits(&self.sources, &self.targets, gradient, tolerance);
-            let sum = if self.in_double { direct::sum_in_double } else { direct_sum };
-            sum(&self.sources, &self.targets, gradient, sink);
+            self.sum(&self.targets, gradient, sink);
         }
+    }
+}
+
+impl<T: Real, const C: usize, S: SourceSet<T, C>> Side<T, C, S> {
+    /// The direct sum in the precision that the last evaluation needed.
+    fn sum(&self, targets: &[[f64; 3]], gradient: bool, sink: &mut Sink<'_, T>) {
+        let sum = if self.in_double { direct::sum_in_double } else { direct_sum };
+        sum(&self.sources, targets, gradient, sink);
     }
 }
 
@@ -296,7 +303,7 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
         let points = memory::collect(picked.iter().map(|&k| side.targets[k as usize]));
         let mut out = memory::filled(T::ZERO, rows(C, false) * count);
         let mut sink = Sink { main: &mut out, gradient: None, main_factor: 1.0, per_length: 1.0, accumulate: false };
-        direct_sum(&side.sources, &points, false, &mut sink);
+        side.sum(&points, false, &mut sink);
         let r = rows(C, false);
         (points, memory::collect((0..r * count).map(|i| out[(i % count) * r + i / count].f64())))
     } else {
