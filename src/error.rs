@@ -79,13 +79,15 @@ pub struct Error {
     pub message: String,
     /// Outputs may have been written in part: another engine must not compute the field again.
     pub partly_written: bool,
+    /// All ranks of a distributed session have it.
+    pub agreed: bool,
 }
 
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     pub fn new(status: i32, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), partly_written: false }
+        Self { status, message: message.into(), partly_written: false, agreed: false }
     }
 
     /// The error of a call that had begun to write: its status is negative, as the C API says of such calls.

@@ -12,6 +12,8 @@ pub mod threads;
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use crate::error::{Error, Result, WFMM_ERR_COMMUNICATION};
 
 pub use peers::Peers;
@@ -33,7 +35,8 @@ pub struct Shares<'a> {
 }
 
 /// Collective functions of a group of ranks; each returns 0, or the number of its failure. The arrays of `allgather` are one
-/// share and all shares in the order of ranks. Called by one thread at a time, the one that calls the library.
+/// share and all shares in the order of ranks. One that fails on some ranks must not leave the others waiting in it. Called by
+/// one thread at a time, the one that calls the library.
 pub trait Exchange: Send + Sync {
     fn rank(&self) -> usize;
     fn size(&self) -> usize;
@@ -48,6 +51,8 @@ pub trait Exchange: Send + Sync {
 #[derive(Clone)]
 pub struct Communicator {
     exchange: Arc<dyn Exchange>,
+    /// A failure of this rank's last agreement, of which the others do not know yet.
+    untold: Arc<Mutex<Option<Error>>>,
 }
 
 impl std::fmt::Debug for Communicator {
@@ -58,7 +63,7 @@ impl std::fmt::Debug for Communicator {
 
 impl Communicator {
     pub fn new(exchange: Arc<dyn Exchange>) -> Self {
-        Self { exchange }
+        Self { exchange, untold: Arc::default() }
     }
 
     pub fn rank(&self) -> usize {

@@ -262,7 +262,7 @@ impl Communicator {
     }
 }
 
-fn offsets(counts: &[i64]) -> Vec<i64> {
+pub fn offsets(counts: &[i64]) -> Vec<i64> {
     let before = |total: &mut i64, count: &i64| {
         *total += count;
         Some(*total - count)

@@ -64,6 +64,9 @@ impl ThreadExchange {
         while round.taken > 0 {
             self.wait(&mut round, until)?;
         }
+        if round.left {
+            return Err(LEFT);
+        }
         if round.arrived == 0 {
             (round.function, round.astray) = (function, false);
         }
@@ -74,8 +77,13 @@ impl ThreadExchange {
             round.taken = self.size;
             self.group.changed.notify_all();
         }
-        while round.taken == 0 || round.brought[self.rank].is_none() {
-            self.wait(&mut round, until)?;
+        while round.taken == 0 {
+            if let Err(code) = self.wait(&mut round, until) {
+                // Another attempt begins anew.
+                round.brought[self.rank] = None;
+                round.arrived -= 1;
+                return Err(code);
+            }
         }
         let all = if round.astray { Err(ASTRAY) } else { Ok(round.brought.iter().flatten().cloned().collect()) };
         round.taken -= 1;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::Plan;
 use super::arrays::{ArrayMut, HostReal};
+use super::plane::on_host;
 use crate::backend::Field;
 use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_STATE, WFMM_ERR_VALUE};
@@ -21,9 +22,6 @@ impl Plan {
     pub fn create(session: Arc<Session>, options: PlanOptions) -> Result<Self> {
         if let Some(communicator) = session.communicator() {
             communicator.same("", &fields(&options))?;
-            if options.plane.is_some() {
-                session.not_distributed("a ground plane (plane_axis)")?;
-            }
         }
         Ok(Self::new(session, options))
     }
@@ -63,8 +61,13 @@ impl Plan {
         communicator.together("wfmm_plan_evaluate", || self.ready(field))?;
         let field = common(&communicator, field, self.counts().targets)?;
         self.double_output |= T::DOUBLE;
-        let (main, gradient) = (main.into_reals(), gradient.map(ArrayMut::into_reals));
-        self.with_engine(|engine, inputs| engine.evaluate(inputs, field, main, gradient))?;
+        if let Some(plane) = self.options.plane {
+            let (main, gradient) = communicator.together("wfmm_plan_evaluate", || on_host(main, gradient))?;
+            self.evaluate_mirrored(plane, field, main, gradient)?;
+        } else {
+            let (main, gradient) = (main.into_reals(), gradient.map(ArrayMut::into_reals));
+            self.with_engine(|engine, inputs| engine.evaluate(inputs, field, main, gradient))?;
+        }
         self.last_field = Some(field);
         self.log_once();
         Ok(())
@@ -76,6 +79,9 @@ impl Plan {
         let halves = [(seed >> 32) as f64, (seed & 0xffff_ffff) as f64];
         communicator
             .same("", &[("n_samples", samples as f64), ("seed / 2^32", halves[0]), ("seed modulo 2^32", halves[1])])?;
+        if let Some(plane) = self.options.plane {
+            return self.check_mirrored(plane, field, samples, seed);
+        }
         self.with_engine(|engine, inputs| engine.check(inputs, field, samples, seed))
     }
 
@@ -119,6 +125,7 @@ fn fields(o: &PlanOptions) -> Vec<(&'static str, f64)> {
         ("core_radius", o.core_radius),
         ("WFMM_FLAG_ACCUMULATE", yes(o.accumulate)),
         ("WFMM_FLAG_REPRODUCIBLE", yes(o.reproducible)),
+        ("WFMM_FLAG_HOST_PARTITION", yes(o.host_partition)),
         ("plane_axis", o.plane.map_or(0.0, |p| p.axis as f64 + 1.0)),
         ("plane_position", o.plane.map_or(0.0, |p| p.position)),
     ]

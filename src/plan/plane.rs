@@ -91,8 +91,8 @@ fn combine<T: HostReal>(signs: [f64; 9], width: usize, joint: &[T], to: &mut [T]
     }
 }
 
-/// Norm of the sum of both halves, relative to that of the halves by themselves.
-fn kept<T: HostReal>(signs: [f64; 9], width: usize, joint: &[T]) -> f64 {
+/// Squares of the sum of both halves, and of the halves by themselves.
+fn squares<T: HostReal>(signs: [f64; 9], width: usize, joint: &[T]) -> [f64; 2] {
     let (here, there) = joint.split_at(joint.len() / 2);
     let (mut sum, mut parts) = (0.0, 0.0);
     for (at, (a, b)) in here.iter().zip(there).enumerate() {
@@ -100,6 +100,12 @@ fn kept<T: HostReal>(signs: [f64; 9], width: usize, joint: &[T]) -> f64 {
         sum += (a + b) * (a + b);
         parts += a * a + b * b;
     }
+    [sum, parts]
+}
+
+/// Norm of the sum of both halves, relative to that of the halves by themselves.
+fn kept(squares: &[f64]) -> f64 {
+    let (sum, parts) = (squares[0], squares[1]);
     if parts > 0.0 && sum.is_finite() { (sum / parts).sqrt() } else { 1.0 }
 }
 
@@ -143,8 +149,10 @@ impl Plan {
     /// The field and its gradient (empty where it is not wanted) at all targets and their images.
     fn joint_field<T: HostReal>(&mut self, plane: Plane, field: Field) -> Result<(Vec<T>, Vec<T>)> {
         let ((width, wide), n) = (components(field), self.counts().targets);
-        let mut u = memory::filled(T::default(), 2 * n * width);
-        let mut g = memory::filled(T::default(), if has_gradient(field) { 2 * n * wide } else { 0 });
+        let (mut u, mut g) = self.session.together("wfmm_plan_evaluate", || {
+            let slopes = if has_gradient(field) { 2 * n * wide } else { 0 };
+            Ok((memory::filled(T::default(), 2 * n * width), memory::filled(T::default(), slopes)))
+        })?;
         if self.options.reproducible && self.tightening != 1.0 {
             // What earlier fields needed must not show in this one.
             self.tightening = 1.0;
@@ -157,7 +165,8 @@ impl Plan {
                 engine.evaluate(inputs, field, main, slopes)?;
                 Ok(engine.report().method)
             })?;
-            let needed = kept(signs(plane, width), width, &u).clamp(TIGHTEST, 1.0);
+            let squares = self.session.total(&squares(signs(plane, width), width, &u))?;
+            let needed = kept(&squares).clamp(TIGHTEST, 1.0);
             let enough = method == WFMM_METHOD_DIRECT || self.tightening <= needed;
             if enough || self.options.tolerance * self.tightening <= self.least() {
                 return Ok((u, g));
@@ -178,29 +187,51 @@ impl Plan {
             Precision::F32 => widened(&self.joint_field::<f32>(plane, field)?.0),
             _ => self.joint_field::<f64>(plane, field)?.0,
         };
-        let picked = sample(n, samples, seed);
-        let rows = |of: &[f64], width: usize| -> Vec<f64> {
-            let halves = picked.iter().copied().chain(picked.iter().map(|k| k + n));
-            let numbers: Vec<f64> = halves.flat_map(|k| of[k * width..(k + 1) * width].iter().copied()).collect();
-            numbers
-        };
-        let mut inputs = self.inputs.clone();
-        let places = match &inputs.targets.as_ref().expect("ready").position {
-            Reals::HostF32(x) => rows(&widened(x), 3),
-            Reals::HostF64(x) => rows(x, 3),
-            Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => return device("targets"),
-        };
-        inputs.targets = Some(TargetInput { n: 2 * picked.len(), position: Reals::HostF64(places.into()) });
+        // Of the targets of all ranks those that are here.
+        let (first, all) = self.session.numbered(n)?;
+        let session = self.session.clone();
+        let (inputs, got, mut exact) = session.together("wfmm_plan_check", || {
+            let mut picked = sample(all, samples, seed);
+            picked.retain(|k| (first..first + n).contains(k));
+            let rows = |of: &[f64], width: usize| -> Vec<f64> {
+                let halves = picked.iter().map(|k| k - first).chain(picked.iter().map(|k| k - first + n));
+                halves.flat_map(|k| of[k * width..(k + 1) * width].iter().copied()).collect()
+            };
+            let mut inputs = self.inputs.clone();
+            if let Some(targets) = &self.inputs.targets {
+                let places = match &targets.position {
+                    Reals::HostF32(x) => rows(&widened(x), 3),
+                    Reals::HostF64(x) => rows(x, 3),
+                    Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => return device("targets"),
+                };
+                inputs.targets = Some(TargetInput { n: 2 * picked.len(), position: Reals::HostF64(places.into()) });
+            }
+            Ok((inputs, rows(&got, width), memory::filled(0.0, 2 * picked.len() * width)))
+        })?;
         let options = PlanOptions { method: Method::Direct, ..self.engine_options() };
         let mut direct = make_engine(&self.session, &options, Precision::F64)?;
-        let mut exact = memory::filled(0.0, 2 * picked.len() * width);
         direct.evaluate(&inputs, field, f64::host_mut(&mut exact), None)?;
         let both = |joint: &[f64]| {
-            let mut sum = memory::filled(0.0, picked.len() * width);
+            let mut sum = memory::filled(0.0, joint.len() / 2);
             combine(signs(plane, width), width, joint, &mut sum, false);
             sum
         };
-        Ok(relative_l2(&both(&rows(&got, width)), &both(&exact)))
+        let (got, exact) = session.together("wfmm_plan_check", || Ok((both(&got), both(&exact))))?;
+        self.relative_l2(&got, &exact)
+    }
+
+    /// Over all ranks.
+    fn relative_l2(&self, got: &[f64], want: &[f64]) -> Result<f64> {
+        let largest = want.iter().chain(got).fold(0.0f64, |m, v| m.max(v.abs()));
+        let largest = self.session.largest(&[largest])?[0];
+        if largest == 0.0 {
+            return Ok(0.0);
+        }
+        let square = |v: f64| (v / largest) * (v / largest);
+        let wrong: f64 = got.iter().zip(want).map(|(g, w)| square(g - w)).sum();
+        let size: f64 = want.iter().map(|&w| square(w)).sum();
+        let all = self.session.total(&[wrong, size])?;
+        Ok(if all[1] > 0.0 { (all[0] / all[1]).sqrt() } else { f64::INFINITY })
     }
 }
 
@@ -222,17 +253,6 @@ fn sample(n: usize, samples: usize, seed: u64) -> Vec<usize> {
         ((z ^ (z >> 31)) % n as u64) as usize
     };
     memory::collect((0..samples).map(|_| draw()))
-}
-
-fn relative_l2(got: &[f64], want: &[f64]) -> f64 {
-    let largest = want.iter().chain(got).fold(0.0f64, |m, v| m.max(v.abs()));
-    if largest == 0.0 {
-        return 0.0;
-    }
-    let square = |v: f64| (v / largest) * (v / largest);
-    let wrong: f64 = got.iter().zip(want).map(|(g, w)| square(g - w)).sum();
-    let size: f64 = want.iter().map(|&w| square(w)).sum();
-    if size > 0.0 { (wrong / size).sqrt() } else { f64::INFINITY }
 }
 
 /// Outputs of an evaluation with a plane, which must be on the host.

@@ -14,8 +14,11 @@ use parking_lot::Mutex;
 
 use crate::backend::cuda::{self, Context, Locked, Plain};
 use crate::distributed::Communicator;
-use crate::error::{Error, Result, WFMM_ERR_FORKED, WFMM_ERR_MEMORY, WFMM_ERR_UNSUPPORTED};
+use crate::error::{
+    Error, Result, WFMM_ERR_FORKED, WFMM_ERR_HOST_MEMORY, WFMM_ERR_MEMORY, WFMM_ERR_OUT_OF_MEMORY, WFMM_ERR_UNSUPPORTED,
+};
 use crate::logging::{self, warn_once};
+use crate::memory;
 use crate::options::{BackendKind, Memory, SessionOptions};
 
 pub use engines::make_engine;
@@ -88,6 +91,53 @@ impl Session {
             Some(communicator) => communicator.together(call, part),
             None => part(),
         }
+    }
+
+    /// The sum of each number over the ranks.
+    pub fn total(&self, mine: &[f64]) -> Result<Vec<f64>> {
+        self.communicator.as_ref().map_or_else(|| Ok(mine.to_vec()), |c| c.total(mine))
+    }
+
+    /// The largest of each number over the ranks.
+    pub fn largest(&self, mine: &[f64]) -> Result<Vec<f64>> {
+        self.communicator.as_ref().map_or_else(|| Ok(mine.to_vec()), |c| c.largest(mine))
+    }
+
+    /// Of elements counted through all ranks in their order: the first of this rank, which has `n`, and how many there are.
+    pub fn numbered(&self, n: usize) -> Result<(usize, usize)> {
+        let Some(c) = &self.communicator else { return Ok((0, n)) };
+        let all = c.each(&[n as f64])?;
+        let sum = |counts: &[f64]| counts.iter().map(|&n| n as usize).sum();
+        Ok((sum(&all[..c.rank()]), sum(&all)))
+    }
+
+    /// Whether any rank says so.
+    pub fn any(&self, mine: bool) -> Result<bool> {
+        Ok(self.largest(&[f64::from(u8::from(mine))])?[0] > 0.0)
+    }
+
+    /// Numbers of all ranks, one rank after the other; not for many of them.
+    pub fn joined(&self, mine: &[f64]) -> Result<Vec<f64>> {
+        self.communicator.as_ref().map_or_else(|| Ok(memory::copy(mine)), |c| c.joined(mine))
+    }
+
+    /// Whether named numbers are the same on all ranks.
+    pub fn same(&self, fields: &[(&str, f64)]) -> Result<()> {
+        self.communicator.as_ref().map_or(Ok(()), |c| c.same("", fields))
+    }
+
+    /// Work that exchanges and may fail in between: one outcome for all ranks. Memory that ran out spoils nothing.
+    pub fn collective<R>(&self, call: &str, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        let Some(communicator) = &self.communicator else { return work() };
+        communicator.collective(call, work).map_err(|e| match e.status {
+            WFMM_ERR_OUT_OF_MEMORY => Error { status: WFMM_ERR_HOST_MEMORY, ..e },
+            _ => e,
+        })
+    }
+
+    /// This rank and how many there are.
+    pub fn rank(&self) -> (usize, usize) {
+        self.communicator.as_ref().map_or((0, 1), |c| (c.rank(), c.size()))
     }
 
     /// Refuses what distributed sessions cannot do.
