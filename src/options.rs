@@ -111,6 +111,10 @@ pub const WFMM_FLAG_ACCUMULATE: u64 = 1;
 /// `flags` of a plan: the same inputs give the same bits, whatever the number of threads, the load of the machine and
 /// what the plan or the process did before; per instruction set and per device model.
 pub const WFMM_FLAG_REPRODUCIBLE: u64 = 2;
+/// `flags` of a plan on a distributed session: each rank computes the field of its own sources and targets, which stay where
+/// they are; the host has divided them well. Without it they are divided anew, by the work of the evaluation before. No effect
+/// on other sessions.
+pub const WFMM_FLAG_HOST_PARTITION: u64 = 4;
 
 /// The smallest tolerance that single precision is promised to hold.
 pub const WFMM_TOLERANCE_MIN_F32: f64 = 5e-6;
@@ -267,6 +271,7 @@ pub struct PlanOptions {
     pub core_radius: f64,
     pub accumulate: bool,
     pub reproducible: bool,
+    pub host_partition: bool,
     pub plane: Option<Plane>,
 }
 
@@ -312,10 +317,11 @@ impl PlanOptions {
             core_radius: radius(o.core_radius)?,
             accumulate: o.flags & WFMM_FLAG_ACCUMULATE != 0,
             reproducible: o.flags & WFMM_FLAG_REPRODUCIBLE != 0,
+            host_partition: o.flags & WFMM_FLAG_HOST_PARTITION != 0,
             plane: plane(o)?,
         };
         only_what_is_built(o)?;
-        no_unknown_flags(o.flags, WFMM_FLAG_ACCUMULATE | WFMM_FLAG_REPRODUCIBLE)?;
+        no_unknown_flags(o.flags, WFMM_FLAG_ACCUMULATE | WFMM_FLAG_REPRODUCIBLE | WFMM_FLAG_HOST_PARTITION)?;
         check_tolerance(checked.tolerance, if precision == Precision::F32 { Precision::F32 } else { Precision::F64 })?;
         Ok(checked)
     }

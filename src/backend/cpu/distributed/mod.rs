@@ -4,6 +4,8 @@
 //!   elements    records that travel between ranks
 //!   ring        the direct sum: blocks of sources go round
 //!   partition   sources and targets along a space-filling curve, and the way back
+//!   shares      how much of the curve each rank gets: by number, or by the work of the evaluation before
+//!   study       what many ranks would exchange and do, one after the other in one process
 //!   sources     a part's own sources, joined with what it needs of other ranks (fmm/essential)
 //! ```
 //!
@@ -13,7 +15,9 @@
 mod elements;
 mod partition;
 mod ring;
+mod shares;
 mod sources;
+pub mod study;
 
 use super::account::Facts;
 use super::engine::Output;
@@ -33,6 +37,7 @@ use crate::simd::isa_name;
 use elements::Elements;
 use partition::Partition;
 use ring::Values;
+use shares::{Costs, Shares};
 use sources::Shared;
 use std::sync::Arc;
 use std::time::Instant;
@@ -51,19 +56,34 @@ struct Side<const C: usize, S> {
     part: Option<(Request, Part<C, S>)>,
     /// The request that the direct sum was found faster for.
     declined: Option<Request>,
+    /// Elements stay on the ranks that their callers have them on.
+    keeps_host: bool,
+    /// What the last field by the FMM has cost.
+    costs: Option<Costs>,
 }
 
 /// This rank's range of the curve, ready to be evaluated.
 struct Part<const C: usize, S> {
+    root: Root,
     partition: Partition,
     sources: Shared<S>,
     fmm: Fmm<f64, C>,
 }
 
 impl<const C: usize, S: Elements<C>> Side<C, S> {
-    fn new(sources: S) -> Self {
-        let (unit, counts) = (Unit::default(), [0.0; 2]);
-        Self { sources, targets: vec![], unit, counts, seen: None, direct: true, part: None, declined: None }
+    fn new(sources: S, keeps_host: bool) -> Self {
+        Self {
+            sources,
+            targets: vec![],
+            unit: Unit::default(),
+            counts: [0.0; 2],
+            seen: None,
+            direct: true,
+            part: None,
+            declined: None,
+            keeps_host,
+            costs: None,
+        }
     }
 
     /// Takes over the inputs where they have changed on any rank: sets are collective, so the counters agree.
@@ -105,12 +125,18 @@ impl<const C: usize, S: Elements<C>> Side<C, S> {
         peers.largest(&mut extent);
         let [x, y, z, top @ ..] = extent;
         let root = Root::around(&[([-x, -y, -z], top)]);
-        let partition = Partition::new(peers, root, &self.sources, &self.targets);
+        let shares = match &self.costs {
+            _ if self.keeps_host => Shares::Host,
+            // Nothing that was kept from other inputs may decide.
+            Some(costs) if !request.reproducible => Shares::Costs(costs),
+            _ => Shares::Counts,
+        };
+        let partition = Partition::new(peers, root, &self.sources, &self.targets, shares, self.unit.scale);
         let mut sources = Shared::new(&self.sources, memory::copy(&partition.records));
         let mut fmm = Fmm::default();
         self.direct = !fmm.prepare_shared(peers, &mut sources, &partition.targets, request, auto);
         self.declined = self.direct.then_some(request);
-        self.part = (!self.direct).then(|| (request, Part { partition, sources, fmm }));
+        self.part = (!self.direct).then(|| (request, Part { root, partition, sources, fmm }));
     }
 
     /// The field at this rank's targets, in the unit of the side.
@@ -121,6 +147,7 @@ impl<const C: usize, S: Elements<C>> Side<C, S> {
         }
         if let (false, Some((_, part))) = (self.direct, &mut self.part) {
             if let Some(values) = part.field(peers, request.gradient) {
+                self.costs = Some(Costs::gather(peers, part.root, self.unit.scale, &part.fmm.work()));
                 return values;
             }
             warn_once!("the FMM missed its tolerance on a sample of targets after two retries: summing directly");
@@ -203,7 +230,8 @@ pub struct DistributedEngine {
 impl DistributedEngine {
     pub fn new(options: PlanOptions, pool: Arc<rayon::ThreadPool>, communicator: Communicator) -> Self {
         let vortex = VortexSources::new(options.segment_regularization, options.particle_regularization);
-        let (vortex, coulomb) = (Side::new(vortex), Side::new(ChargeSources::default()));
+        let keeps = options.host_partition;
+        let (vortex, coulomb) = (Side::new(vortex, keeps), Side::new(ChargeSources::default(), keeps));
         let peers = Peers::of(&communicator);
         Self { options, pool, communicator, peers, vortex, coulomb, report: Report::default(), recipe: String::new() }
     }
@@ -241,8 +269,11 @@ impl DistributedEngine {
         if !facts.direct && ranks > 1 {
             let [sources, cells] = facts.recipe.guests;
             let beside = format!("{sources} sources of others and {cells} multipoles of theirs");
-            self.recipe +=
-                &format!(" A rank has a range of a Morton curve, and beside its own sources at most {beside}.");
+            let has = if self.options.host_partition { "what its caller has" } else { "a range of a Morton curve" };
+            let imbalance = facts.recipe.imbalance;
+            self.recipe += &format!(
+                " A rank has {has}, and beside its own sources at most {beside}; the busiest has {imbalance:.2} times the mean work."
+            );
         }
         if let Some(seconds) = evaluation {
             self.report = facts.numbers(2, seconds);

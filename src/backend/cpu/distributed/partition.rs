@@ -1,9 +1,10 @@
 //! Who has what: a partition of sources and targets along a space-filling curve.
 //!
-//! Enters: each rank's own elements, wherever they are. Leaves: on each rank those of its range of Morton keys, about equally
-//! many of sources and targets together; and the way back for the values at the targets.
+//! Enters: each rank's own elements, wherever they are, and what they weigh. Leaves: on each rank those of its range of Morton
+//! keys, about an equal part of the weight; and the way back for the values at the targets.
 
 use super::elements::{Elements, Record};
+use super::shares::Shares;
 use crate::backend::cpu::tree::{Root, key};
 use crate::distributed::Peers;
 use crate::memory;
@@ -23,11 +24,28 @@ pub struct Partition {
 }
 
 impl Partition {
-    pub fn new<const C: usize, S: Elements<C>>(peers: &Peers, root: Root, sources: &S, targets: &[[f64; 3]]) -> Self {
+    /// Lengths are the caller's times `scale`.
+    pub fn new<const C: usize, S: Elements<C>>(
+        peers: &Peers,
+        root: Root,
+        sources: &S,
+        targets: &[[f64; 3]],
+        shares: Shares<'_>,
+        scale: f64,
+    ) -> Self {
         let records = sources.records();
+        if matches!(shares, Shares::Host) {
+            let mut went: Vec<Vec<u32>> = vec![vec![]; peers.size()];
+            went[peers.rank()] = memory::collect(0..targets.len() as u32);
+            return Self { records, targets: memory::copy(targets), went };
+        }
         let of_sources: Vec<u64> = memory::par_collect(records.par_iter().map(|r| key(S::place(r), root)));
         let of_targets: Vec<u64> = memory::par_collect(targets.par_iter().map(|x| key(*x, root)));
-        let ends = splitters(peers, &of_sources, &of_targets);
+        let (heavy, costly) = shares.weights(records.len(), targets, scale);
+        let mut keyed = memory::with_room(records.len() + targets.len());
+        keyed.extend(of_sources.iter().copied().zip(heavy));
+        keyed.extend(of_targets.iter().copied().zip(costly));
+        let ends = splitters(peers, keyed);
         let rank_of = |k: u64| ends.partition_point(|&end| end <= k);
         let size = peers.size();
         let mut to: Vec<Vec<f64>> = vec![vec![]; size];
@@ -72,21 +90,26 @@ impl Partition {
     }
 }
 
-/// The first key of every rank but the first, from a sample of all keys.
-fn splitters(peers: &Peers, of_sources: &[u64], of_targets: &[u64]) -> Vec<u64> {
+/// The first key of every rank but the first, from a sample of all keys: one for an equal part of the weight each.
+fn splitters(peers: &Peers, mut keyed: Vec<(u64, f64)>) -> Vec<u64> {
     let size = peers.size();
-    let mine = of_sources.len() + of_targets.len();
-    let all = peers.total(mine as f64);
-    let stride = (all / (SAMPLES * size) as f64).max(1.0);
-    let mut keys: Vec<u64> = memory::with_room(mine);
-    keys.extend(of_sources.iter().chain(of_targets).copied());
-    keys.par_sort_unstable();
-    // A key is two numbers of 32 bits on its way.
-    let count = (mine as f64 / stride).ceil() as usize;
-    let sampled = (0..count).map(|k| keys[((k as f64 + 0.5) * stride).min(mine as f64 - 1.0) as usize]);
-    let halves: Vec<f64> = sampled.flat_map(|k| [(k >> 32) as f64, (k & 0xffff_ffff) as f64]).collect();
+    keyed.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let mine: f64 = keyed.iter().map(|k| k.1).sum();
+    let stride = peers.total(mine) / (SAMPLES * size) as f64;
+    let mut halves: Vec<f64> = vec![];
+    let mut next = 0.5 * stride;
+    let mut weight = 0.0;
+    for (k, w) in keyed {
+        weight += w;
+        while weight > next {
+            // A key is two numbers of 32 bits on its way.
+            memory::extend(&mut halves, [(k >> 32) as f64, (k & 0xffff_ffff) as f64]);
+            next += stride;
+        }
+    }
     let (halves, _) = peers.gather(&halves);
-    let mut keys: Vec<u64> = halves.as_chunks::<2>().0.iter().map(|h| (h[0] as u64) << 32 | h[1] as u64).collect();
+    let mut keys: Vec<u64> =
+        memory::collect(halves.as_chunks::<2>().0.iter().map(|h| (h[0] as u64) << 32 | h[1] as u64));
     keys.sort_unstable();
     let at = |r: usize| keys.get(r * keys.len() / size).copied().unwrap_or(u64::MAX);
     (1..size).map(at).collect()

@@ -24,7 +24,7 @@ pub const CALIBRATION_AIM: f64 = 0.4;
 /// The model may be found too careful by so much; beyond that a sample is not trusted.
 pub const MOST_LOOSENED: f64 = 8.0;
 /// Pairs closer than this ratio of radius to distance are split rather than expanded; found on CUBE at 1e-3 … 1e-9.
-const CLOSEST_RATIO: f64 = 0.33;
+pub const CLOSEST_RATIO: f64 = 0.33;
 /// See `capacities`.
 const CAPACITY_FACTOR: f64 = 4.0;
 /// Leaves are chosen among these multiples of what `capacities` says: the first is what trees are grown with.
@@ -32,10 +32,10 @@ pub const SMALLEST_LEAF: f64 = 0.4;
 pub const LEAF_STEP: f64 = 1.6;
 const LEAF_SIZES: usize = 6;
 /// Everything else that a cell costs: sorting, lists, the rows of its field; from CUBE of 1e4 and 1e5.
-const CELL_SECONDS: f64 = 8e-6;
+pub const CELL_SECONDS: f64 = 8e-6;
 /// A point's share of sorting and copying, and of P2M and L2P a coefficient.
-const POINT_SECONDS: f64 = 2.5e-7;
-const COEFFICIENT_SECONDS: f64 = 2.2e-10;
+pub const POINT_SECONDS: f64 = 2.5e-7;
+pub const COEFFICIENT_SECONDS: f64 = 2.2e-10;
 
 /// What the caller fixed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,6 +84,8 @@ pub struct Recipe {
     pub retries: u32,
     /// On many ranks: sources and closed cells of others, the most of any rank.
     pub guests: [usize; 2],
+    /// On many ranks: the predicted seconds of the busiest one over their mean.
+    pub imbalance: f64,
 }
 
 /// A choice without lists.

@@ -66,7 +66,7 @@ impl Own {
 }
 
 /// Targets of a rank in a ball; `leaf`: the largest radius of a leaf in it; `count`: their number.
-struct TargetBox {
+pub struct TargetBox {
     center: [f64; 3],
     radius: f64,
     leaf: f64,
@@ -74,7 +74,7 @@ struct TargetBox {
 }
 
 /// At most `BOXES` cells that hold all targets, the largest divided first.
-fn boxes_of(tree: &Tree) -> Vec<f64> {
+pub fn boxes_of(tree: &Tree) -> Vec<f64> {
     if tree.cells.is_empty() {
         return vec![];
     }
@@ -104,7 +104,7 @@ fn boxes_of(tree: &Tree) -> Vec<f64> {
 }
 
 /// Which of its cells a rank opens for another one.
-struct Walk<'a> {
+pub struct Walk<'a> {
     tree: &'a Tree,
     admission: Admission<'a>,
     cores: Box<dyn CoreTest + 'a>,
@@ -112,7 +112,26 @@ struct Walk<'a> {
     multipole: usize,
 }
 
-impl Walk<'_> {
+/// Boxes as they came.
+pub fn boxes_in(words: &[f64]) -> Vec<TargetBox> {
+    let one = |w: &[f64]| TargetBox { center: [w[0], w[1], w[2]], radius: w[3], leaf: w[4], count: w[5] as u32 };
+    words.chunks_exact(BOX_WORDS).map(one).collect()
+}
+
+impl<'a> Walk<'a> {
+    /// Of a rank's own tree.
+    pub fn new<T: Real, const C: usize>(
+        sources: &'a dyn SourceSet<T, C>,
+        own: &'a Own,
+        facts: &Facts,
+        request: Request,
+    ) -> Self {
+        let admission = admission_of::<T>(C, &own.tree, &own.cells, facts, request);
+        let multipole = C * admission.highest * admission.highest / 2;
+        let cores = sources.own_core_test(facts.budget.core, facts.budget.cores_of_cell());
+        Self { tree: &own.tree, admission, cores, multipole }
+    }
+
     fn must_open(&self, s: u32, b: &TargetBox) -> bool {
         let c = &self.tree.cells[s as usize];
         let away: [f64; 3] = std::array::from_fn(|i| b.center[i] - c.center[i]);
@@ -134,7 +153,7 @@ impl Walk<'_> {
     }
 
     /// Cells for a rank with these boxes, level by level as in the own tree: (cell, what becomes of it).
-    fn cells(&self, boxes: &[TargetBox]) -> Vec<(u32, Fate)> {
+    pub fn cells(&self, boxes: &[TargetBox]) -> Vec<(u32, Fate)> {
         let mut found: Vec<(u32, Fate)> = vec![];
         if boxes.is_empty() || self.tree.cells.is_empty() {
             return found;
@@ -166,14 +185,14 @@ impl Walk<'_> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Fate {
+pub enum Fate {
     Opened,
     Sources,
     Closed,
 }
 
 /// What goes to one rank: counts, cells, sources. `first_child` and ranges count within the message.
-fn message(walk: &Walk<'_>, facts: &[SourceCell], records: &[[f64; 8]], cells: &[(u32, Fate)]) -> Vec<f64> {
+pub fn message(walk: &Walk<'_>, facts: &[SourceCell], records: &[[f64; 8]], cells: &[(u32, Fate)]) -> Vec<f64> {
     let tree = walk.tree;
     let mut runs: Vec<(u32, u32)> = vec![];
     let with_sources = cells.iter().filter(|c| c.1 == Fate::Sources).map(|c| &tree.cells[c.0 as usize]);
@@ -201,14 +220,14 @@ fn message(walk: &Walk<'_>, facts: &[SourceCell], records: &[[f64; 8]], cells: &
 }
 
 /// Cells of one rank, level by level, as they came (or as they are here): ranges and children count within them.
-struct Branch {
+pub struct Branch {
     cells: Vec<(Cell, SourceCell)>,
     levels: Vec<usize>,
-    records: Vec<[f64; 8]>,
+    pub records: Vec<[f64; 8]>,
 }
 
 impl Branch {
-    fn new(cells: Vec<(Cell, SourceCell)>, records: Vec<[f64; 8]>) -> Self {
+    pub fn new(cells: Vec<(Cell, SourceCell)>, records: Vec<[f64; 8]>) -> Self {
         let mut levels = vec![0];
         let mut level = 0..cells.len().min(1);
         while !level.is_empty() {
@@ -219,7 +238,7 @@ impl Branch {
         Self { cells, levels, records }
     }
 
-    fn of_message(words: &[f64]) -> Self {
+    pub fn of_message(words: &[f64]) -> Self {
         if words.is_empty() {
             return Self::new(vec![], vec![]);
         }
@@ -257,16 +276,10 @@ pub fn join<T: Real, const C: usize>(
     let records = sources.own_records();
     let (boxes, counts) = peers.gather(&boxes_of(&trees.target));
     let (to, sent) = {
-        let admission = admission_of::<T>(C, &own.tree, &own.cells, facts, request);
-        let multipole = C * admission.highest * admission.highest / 2;
-        let cores = sources.own_core_test(facts.budget.core, facts.budget.cores_of_cell());
-        let walk = Walk { tree: &own.tree, admission, cores, multipole };
+        let walk = Walk::new(&*sources, &own, facts, request);
         let first = |r: usize| counts[..r].iter().sum::<usize>();
         let of_rank = |r: usize| {
-            let words = &boxes[first(r)..first(r) + counts[r]];
-            let one =
-                |w: &[f64]| TargetBox { center: [w[0], w[1], w[2]], radius: w[3], leaf: w[4], count: w[5] as u32 };
-            let theirs: Vec<TargetBox> = words.chunks_exact(BOX_WORDS).map(one).collect();
+            let theirs = boxes_in(&boxes[first(r)..first(r) + counts[r]]);
             let cells = if r == rank { vec![] } else { walk.cells(&theirs) };
             (if cells.is_empty() { vec![] } else { message(&walk, &own.cells, &records, &cells) }, cells)
         };
@@ -298,14 +311,14 @@ pub fn join<T: Real, const C: usize>(
 }
 
 /// A tree of all branches, what its cells amount to, and where each branch's cells went.
-struct Joined {
-    tree: Tree,
-    cells: Vec<SourceCell>,
+pub struct Joined {
+    pub tree: Tree,
+    pub cells: Vec<SourceCell>,
     places: Vec<Vec<u32>>,
 }
 
 /// The branches below a common root. The permutation is left to who knows the sources.
-fn graft(branches: &[Branch]) -> Joined {
+pub fn graft(branches: &[Branch]) -> Joined {
     let depth = branches.iter().map(|b| b.levels.len() - 1).max().unwrap_or(0);
     let total: usize = branches.iter().map(|b| b.cells.len()).sum();
     let mut places: Vec<Vec<u32>> = memory::collect(branches.iter().map(|b| memory::with_room(b.cells.len())));

@@ -28,6 +28,8 @@ mod shared;
 #[cfg(test)]
 mod tests;
 mod trees;
+pub mod virtual_ranks;
+mod work;
 
 use super::cost;
 use super::lists::{CoreTest, Cost, SourceCell, Subset};
@@ -48,6 +50,7 @@ pub use sample::{drawn, stratified};
 use std::ops::Range;
 use std::time::Instant;
 use trees::Trees;
+pub use work::{LeafCost, Work};
 
 /// What the method needs of a set of sources; sorted indices are those of the source tree.
 pub trait SourceSet<T: Real, const C: usize>: Sync + Send {

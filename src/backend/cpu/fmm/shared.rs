@@ -24,8 +24,8 @@ impl Recipe {
         if !peers.are_many() {
             return;
         }
-        let mut sums = [self.cells, 0, 0, 0].map(|n| n as f64);
-        sums[1..].copy_from_slice(&[self.far_pairs, self.near_pairs, self.correction_pairs].map(|n| n as f64));
+        let mut sums = [self.cells as f64, 0.0, 0.0, 0.0, self.predicted];
+        sums[1..4].copy_from_slice(&[self.far_pairs, self.near_pairs, self.correction_pairs].map(|n| n as f64));
         peers.sum(&mut sums);
         let leaves = [self.source_capacity, self.target_capacity];
         let mut most = [self.predicted, self.depth as f64, leaves[0] as f64, leaves[1] as f64, self.direct];
@@ -33,6 +33,7 @@ impl Recipe {
         self.direct = most[4];
         (self.cells, self.far_pairs) = (sums[0] as usize, sums[1] as u64);
         (self.near_pairs, self.correction_pairs) = (sums[2] as u64, sums[3] as u64);
+        self.imbalance = most[0] * peers.size() as f64 / sums[4].max(f64::MIN_POSITIVE);
         (self.predicted, self.depth) = (most[0], most[1] as usize);
         (self.source_capacity, self.target_capacity) = (most[2] as usize, most[3] as usize);
     }

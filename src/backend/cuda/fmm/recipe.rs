@@ -410,6 +410,7 @@ mod tests {
             core_radius: 0.0,
             accumulate: false,
             reproducible: false,
+            host_partition: false,
         }
     }
 

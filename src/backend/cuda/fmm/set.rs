@@ -408,6 +408,7 @@ mod tests {
             core_radius: 0.0,
             accumulate: false,
             reproducible: false,
+            host_partition: false,
         };
         let recipe = Recipe::new(Kind::Particle, &options, false, true, f64::INFINITY);
         assert!(!pays(&recipe, 1000, 1000));

@@ -1,0 +1,77 @@
+//! Shares of the ranks: by number at first, then by the work of the evaluation before, or the host's.
+//!
+//! Enters: a cluster in an empty box, over a group of threads. Leaves: how much the busiest rank has to do.
+
+mod ranks;
+
+use ranks::support::cases::{Case, Kind, case};
+use ranks::*;
+use wakefmm::backend::Field;
+use wakefmm::options::*;
+use wakefmm::plan::Plan;
+
+const FIELD: Field = Field::Velocity { gradient: false };
+const RANKS: usize = 4;
+
+/// All sources and a third of the targets in a small part of the box, where a target has many neighbours.
+fn clustered() -> Case {
+    let mut c = case("cube", Kind::Particles, 8000, 24_000, 1.0);
+    c.particle_core.iter_mut().for_each(|s| *s = 0.0);
+    let shrink = |x: &mut [f64; 3]| *x = x.map(|v| 0.2 + 0.1 * v);
+    c.position.iter_mut().for_each(shrink);
+    c.targets[..8000].iter_mut().for_each(shrink);
+    c
+}
+
+/// The busiest rank's work over the mean.
+fn imbalance(plan: &Plan) -> f64 {
+    let recipe = plan.recipe();
+    let rest = recipe.split("the busiest has ").nth(1).unwrap_or_else(|| panic!("{recipe}"));
+    rest.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// Imbalances of three evaluations, between which everything is set again, and the error of the last field.
+fn evaluations(c: &Case, flags: u64, want: &[f64]) -> ([f64; 3], f64) {
+    let parts = on_all(RANKS, |rank, end| {
+        let o = wfmm_plan_options { flags, ..plan_options(WFMM_METHOD_FMM, 1e-4) };
+        let mut plan = plan_of(end, &o);
+        // The caller's own division is by the order of the numbers: slabs of nothing.
+        let (mine, numbers) = part(c, SPLITS[0].1, rank, RANKS);
+        let mut u = vec![];
+        let found = [0, 1, 2].map(|_| {
+            fill(&mut plan, &mine).unwrap();
+            u = field_of(&mut plan, FIELD, numbers.len()).unwrap().0;
+            imbalance(&plan)
+        });
+        (found, numbers, u)
+    });
+    let mut u = vec![f64::NAN; want.len()];
+    for (_, numbers, values) in &parts {
+        numbers.iter().zip(values.chunks_exact(3)).for_each(|(&t, v)| u[3 * t..3 * t + 3].copy_from_slice(v));
+    }
+    assert!(parts.iter().all(|p| p.0 == parts[0].0), "all ranks say the same");
+    (parts[0].0, relative_l2(&u, want))
+}
+
+#[test]
+fn shares_follow_the_work_of_the_evaluation_before() {
+    let c = clustered();
+    let want = exact(&c, FIELD).0;
+    let (found, error) = evaluations(&c, 0, &want);
+    println!("busiest over mean: {found:?} by number, then by work; error {error:.1e}");
+    assert!(error <= 1e-4, "{error:e}");
+    assert!(found[0] > 1.5, "the case is too easy: {found:?}");
+    assert!(found[1] < 1.25 && found[2] < 1.25, "{found:?}");
+}
+
+#[test]
+fn the_hosts_partition_is_kept_and_reproducible_shares_are_equal_in_number() {
+    let c = clustered();
+    let want = exact(&c, FIELD).0;
+    for flags in [WFMM_FLAG_HOST_PARTITION, WFMM_FLAG_REPRODUCIBLE] {
+        let (found, error) = evaluations(&c, flags, &want);
+        println!("flags {flags}: busiest over mean {found:?}; error {error:.1e}");
+        assert!(error <= 1e-4, "{error:e}");
+        assert!(found[0] == found[1] && found[1] == found[2], "nothing is kept from call to call: {found:?}");
+    }
+}
