@@ -92,14 +92,23 @@ api! {
         #[optional] session: *mut wfmm_session, #[optional] plan_options: *const wfmm_plan_options,
         #[optional] options: *const wfmm_flow_options, out: *mut *mut wfmm_flow,
     ) {
-        let out = unsafe { output("out", out) }?;
-        let sums = unsafe { structs::read("plan_options", plan_options) }?;
-        let options = unsafe { structs::read("options", options) }?;
-        // Before a session is made.
-        FlowOptions::checked(&options, &PlanOptions::checked(&sums)?)?;
-        enough_memory()?;
-        let session = if session.is_null() { Session::default_session()? } else { SESSIONS.get(session)? };
+        let take = || {
+            let out = unsafe { output("out", out) }?;
+            let sums = unsafe { structs::read("plan_options", plan_options) }?;
+            let options = unsafe { structs::read("options", options) }?;
+            FlowOptions::checked(&options, &PlanOptions::checked(&sums)?)?;
+            enough_memory()?;
+            Ok((out, sums, options))
+        };
+        if session.is_null() {
+            // Before a session is made.
+            let (out, sums, options) = take()?;
+            *out = FLOWS.insert(FlowCell::new(Flow::new(Session::default_session()?, sums, options)?));
+            return Ok(());
+        }
+        let session = SESSIONS.get(session)?;
         session.alive()?;
+        let (out, sums, options) = session.together("wfmm_flow_create", take)?;
         *out = FLOWS.insert(FlowCell::new(Flow::new(session, sums, options)?));
         Ok(())
     }
@@ -114,12 +123,15 @@ api! {
     ) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let (kind, n) = (kind_of(kind)?, count("n", n)?);
-            if n == 0 {
-                return Ok(());
-            }
-            flow.remove(kind, host_input("identity", unsafe { arrays.input("identity", identity, n) }?)?)
+            let (kind, identity) = session.together("wfmm_flow_remove", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let (kind, n) = (kind_of(kind)?, count("n", n)?);
+                if n == 0 {
+                    return Ok((kind, &[][..]));
+                }
+                Ok((kind, host_input("identity", unsafe { arrays.input("identity", identity, n) }?)?))
+            })?;
+            flow.remove(kind, identity)
         })
     }
 
@@ -129,7 +141,9 @@ api! {
     fn wfmm_flow_set_free_stream(flow: *mut wfmm_flow, #[shape(3)] velocity: *const f64) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let v = host_input("velocity", unsafe { Arrays::on_host(&session).input("velocity", velocity, 3) }?)?;
+            let v = session.together("wfmm_flow_set_free_stream", || {
+                host_input("velocity", unsafe { Arrays::on_host(&session).input("velocity", velocity, 3) }?)
+            })?;
             flow.set_free_stream([v[0], v[1], v[2]])
         })
     }
@@ -218,7 +232,8 @@ api! {
         unsafe { structs::write("diagnostics", diagnostics, size, wfmm_diagnostics::default()) }
     }
 
-    /// Computes invariants and norms of the present state: impulses, energy, enstrophy, largest velocity. One evaluation at
+    /// Computes invariants and norms of the present state, on a distributed session of all ranks' elements together: impulses,
+    /// energy, enstrophy, largest velocity. One evaluation at
     /// all moving points unless their velocities are known. `diagnostics->struct_size` was set before. What has no formula is
     /// NaN, and `reason` says why.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE, and those of an evaluation.
@@ -237,8 +252,11 @@ api! {
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _FILE.
     /// Example: `wfmm_flow_save(f, "step-1000.npz");`
     fn wfmm_flow_save(flow: *mut wfmm_flow, path: *const c_char) {
-        let path = unsafe { path_of(path) }?;
-        with_flow(flow, |flow| flow.save(&path))
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let path = session.together("wfmm_flow_save", || unsafe { path_of(path) })?;
+            flow.save(&path)
+        })
     }
 
     /// Makes a flow from a file of `wfmm_flow_save`, with its options. `session` may be NULL: a default session. It goes on where the
@@ -247,11 +265,12 @@ api! {
     /// library); those of `wfmm_flow_create`.
     /// Example: `wfmm_flow *f = NULL; if (wfmm_flow_load(NULL, "step-1000.npz", &f)) return 1;`
     fn wfmm_flow_load(#[optional] session: *mut wfmm_session, path: *const c_char, out: *mut *mut wfmm_flow) {
-        let out = unsafe { output("out", out) }?;
-        let path = unsafe { path_of(path) }?;
-        enough_memory()?;
         let session = if session.is_null() { Session::default_session()? } else { SESSIONS.get(session)? };
         session.alive()?;
+        let (out, path) = session.together("wfmm_flow_load", || {
+            let (out, path) = (unsafe { output("out", out) }?, unsafe { path_of(path) }?);
+            enough_memory().map(|()| (out, path))
+        })?;
         *out = FLOWS.insert(FlowCell::new(Flow::load(session, &path)?));
         Ok(())
     }

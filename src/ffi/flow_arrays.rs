@@ -1,11 +1,12 @@
 //! Arrays of a flow: elements in, quantities and velocities out; single and double precision from one body.
 //!
 //! All arrays are copied; the state is in double precision whatever they are. The identities of a kind count from 0 in the order
-//! in which its elements were added, and are not used again.
+//! in which its elements were added, on a distributed session rank by rank, and are not used again.
 
 use crate::flow::edit::DustArrays;
 use crate::flow::options::Quantity;
 use crate::options::code;
+use crate::plan::arrays::{Array, ArrayMut};
 
 use super::boundary::{Arrays, count, twins};
 use super::elements;
@@ -29,8 +30,10 @@ twins! {
     ) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let particles = unsafe { elements::particles(&arrays, (n, position, strength, core_radius)) }?;
+            let particles = session.together("wfmm_flow_set_particles", || {
+                let arrays = Arrays::new(&session, memory)?;
+                unsafe { elements::particles(&arrays, (n, position, strength, core_radius)) }
+            })?;
             flow.put_particles(particles, true)
         })
     }
@@ -50,8 +53,10 @@ twins! {
     ) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let particles = unsafe { elements::particles(&arrays, (n, position, strength, core_radius)) }?;
+            let particles = session.together("wfmm_flow_add_particles", || {
+                let arrays = Arrays::new(&session, memory)?;
+                unsafe { elements::particles(&arrays, (n, position, strength, core_radius)) }
+            })?;
             flow.put_particles(particles, false)
         })
     }
@@ -75,9 +80,11 @@ twins! {
     ) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
-            let segments = unsafe { elements::segments(&arrays, given) }?;
+            let segments = session.together("wfmm_flow_set_filaments", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
+                unsafe { elements::segments(&arrays, given) }
+            })?;
             flow.put_filaments(segments, true)
         })
     }
@@ -101,9 +108,11 @@ twins! {
     ) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
-            let segments = unsafe { elements::segments(&arrays, given) }?;
+            let segments = session.together("wfmm_flow_add_filaments", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
+                unsafe { elements::segments(&arrays, given) }
+            })?;
             flow.put_filaments(segments, false)
         })
     }
@@ -127,9 +136,11 @@ twins! {
     ) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
-            let segments = unsafe { elements::segments(&arrays, given) }?;
+            let segments = session.together("wfmm_flow_set_bound_segments", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
+                unsafe { elements::segments(&arrays, given) }
+            })?;
             flow.set_bound_segments(segments)
         })
     }
@@ -146,9 +157,11 @@ twins! {
     ) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let n = count("n", n)?;
-            let position = if n == 0 { None } else { Some(unsafe { arrays.input("position", position, 3 * n) }?) };
+            let position = session.together("wfmm_flow_set_tracers", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let n = count("n", n)?;
+                Ok(if n == 0 { None } else { Some(unsafe { arrays.input("position", position, 3 * n) }?) })
+            })?;
             flow.put_tracers(position, true)
         })
     }
@@ -165,9 +178,11 @@ twins! {
     ) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let n = count("n", n)?;
-            let position = if n == 0 { None } else { Some(unsafe { arrays.input("position", position, 3 * n) }?) };
+            let position = session.together("wfmm_flow_add_tracers", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let n = count("n", n)?;
+                Ok(if n == 0 { None } else { Some(unsafe { arrays.input("position", position, 3 * n) }?) })
+            })?;
             flow.put_tracers(position, false)
         })
     }
@@ -190,14 +205,16 @@ twins! {
     ) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let n = count("n", n)?;
-            let dust = if n == 0 { None } else { Some(unsafe { DustArrays {
-                position: arrays.input("position", position, 3 * n)?,
-                velocity: arrays.optional("velocity", velocity, 3 * n)?,
-                diameter: arrays.input("diameter", diameter, n)?,
-                density: arrays.input("density", density, n)?,
-            } }) };
+            let dust = session.together("wfmm_flow_set_dust", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let n = count("n", n)?;
+                Ok(if n == 0 { None } else { Some(unsafe { DustArrays {
+                    position: arrays.input("position", position, 3 * n)?,
+                    velocity: arrays.optional("velocity", velocity, 3 * n)?,
+                    diameter: arrays.input("diameter", diameter, n)?,
+                    density: arrays.input("density", density, n)?,
+                } }) })
+            })?;
             flow.put_dust(dust, true)
         })
     }
@@ -220,14 +237,16 @@ twins! {
     ) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let n = count("n", n)?;
-            let dust = if n == 0 { None } else { Some(unsafe { DustArrays {
-                position: arrays.input("position", position, 3 * n)?,
-                velocity: arrays.optional("velocity", velocity, 3 * n)?,
-                diameter: arrays.input("diameter", diameter, n)?,
-                density: arrays.input("density", density, n)?,
-            } }) };
+            let dust = session.together("wfmm_flow_add_dust", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let n = count("n", n)?;
+                Ok(if n == 0 { None } else { Some(unsafe { DustArrays {
+                    position: arrays.input("position", position, 3 * n)?,
+                    velocity: arrays.optional("velocity", velocity, 3 * n)?,
+                    diameter: arrays.input("diameter", diameter, n)?,
+                    density: arrays.input("density", density, n)?,
+                } }) })
+            })?;
             flow.put_dust(dust, false)
         })
     }
@@ -251,17 +270,20 @@ twins! {
     ) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let kind = kind_of(kind)?;
-            let accepted = "WFMM_QUANTITY_POSITION to WFMM_QUANTITY_DENSITY (0 to 6)";
-            let quantity = code("quantity", quantity, Quantity::from_code(quantity), accepted)?;
-            let rows = flow.rows(kind, quantity, count("capacity", capacity)?)?;
-            let values = unsafe { host_output(&arrays, "values", values, rows * quantity.width()) }?;
-            let identity = if identity.is_null() {
-                None
-            } else {
-                Some(unsafe { host_output(&arrays, "identity", identity, rows) }?)
-            };
+            let (kind, quantity, values, identity) = session.together("wfmm_flow_get", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let kind = kind_of(kind)?;
+                let accepted = "WFMM_QUANTITY_POSITION to WFMM_QUANTITY_DENSITY (0 to 6)";
+                let quantity = code("quantity", quantity, Quantity::from_code(quantity), accepted)?;
+                let rows = flow.rows(kind, quantity, count("capacity", capacity)?)?;
+                let values = unsafe { host_output(&arrays, "values", values, rows * quantity.width()) }?;
+                let identity = if identity.is_null() {
+                    None
+                } else {
+                    Some(unsafe { host_output(&arrays, "identity", identity, rows) }?)
+                };
+                Ok((kind, quantity, values, identity))
+            })?;
             flow.get(kind, quantity, values, identity)
         })
     }
@@ -282,15 +304,22 @@ twins! {
     ) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let arrays = Arrays::new(&session, memory)?;
-            let n = count("n_targets", n_targets)?;
-            if n == 0 {
-                return Ok(());
+            let given = session.together("wfmm_flow_velocity", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let n = count("n_targets", n_targets)?;
+                if n == 0 {
+                    return Ok(None);
+                }
+                let target = unsafe { arrays.input("target", target, 3 * n) }?;
+                let (velocity, gradient) =
+                    unsafe { arrays.outputs(("velocity", velocity, 3 * n), (gradient, 9 * n)) }?;
+                Ok(Some((target, velocity, gradient)))
+            })?;
+            match given {
+                Some((target, velocity, gradient)) => flow.velocity_at(target, velocity, gradient),
+                // Other ranks may have some.
+                None => flow.velocity_at::<Real>(Array::Host(&[]), ArrayMut::Host(&mut []), None),
             }
-            let target = unsafe { arrays.input("target", target, 3 * n) }?;
-            let (velocity, gradient) =
-                unsafe { arrays.outputs(("velocity", velocity, 3 * n), (gradient, 9 * n)) }?;
-            flow.velocity_at(target, velocity, gradient)
         })
     }
 }

@@ -88,13 +88,16 @@ impl Reader<'_> {
 }
 
 impl Flow {
-    /// Writes the flow; a file that was there is replaced when the new one is whole.
+    /// Writes the flow; a file that was there is replaced when the new one is whole. Of many ranks each writes its own file,
+    /// and none replaces one before all are whole.
     pub fn save(&self, path: &Path) -> Result<()> {
         let mut beside = path.as_os_str().to_owned();
         beside.push(format!(".{}.tmp", std::process::id()));
         let beside = Path::new(&beside);
-        let done =
-            self.write_to(beside, path).and_then(|()| std::fs::rename(beside, path).or_else(|e| broken(path, e)));
+        let call = "wfmm_flow_save";
+        let written = self.session.together(call, || self.write_to(beside, path));
+        let rename = || std::fs::rename(beside, path).or_else(|e| broken(path, e));
+        let done = written.and_then(|()| self.session.together(call, rename));
         if done.is_err() {
             // What is there is of no use; that it may stay is no second error.
             let _ = std::fs::remove_file(beside);
@@ -130,6 +133,8 @@ impl Flow {
         w.put("dust_diameter", 0, &state.dust.diameter)?;
         w.put("dust_density", 0, &state.dust.density)?;
         w.put("dust_id", 0, &state.dust.id)?;
+        let (rank, ranks) = self.session.rank();
+        w.put("rank_and_ranks", 0, &[rank as i64, ranks as i64])?;
         let (next, next_point) = state.next_identities();
         w.put("next_id", 0, &next)?;
         w.put("next_point_id", 0, &next_point)?;
@@ -146,8 +151,37 @@ impl Flow {
         done.or_else(|e| broken(path, e))
     }
 
-    /// A flow as `save` left it; the callback is the host's to set again.
+    /// A flow as `save` left it; the callback is the host's to set again. Of many ranks each reads its own file.
     pub fn load(session: Arc<Session>, path: &Path) -> Result<Self> {
+        let (p, o, saved) = session.together("wfmm_flow_load", || Saved::read(&session, path))?;
+        let named = |e: Error| Error::new(e.status, format!("{}: {}", path.display(), e.message));
+        let mut flow = Self::new(session.clone(), p, o).map_err(named)?;
+        flow.set_free_stream(saved.free_stream).map_err(named)?;
+        flow.largest_displacement = saved.largest_displacement;
+        (flow.state, flow.history) = (saved.state, saved.history);
+        flow.fit_history();
+        session.together("wfmm_flow_load", || flow.state.inconsistency().map_or(Ok(()), |why| broken(path, why)))?;
+        let (next, next_point) = flow.state.next_identities();
+        let next = next.iter().chain(&next_point).map(|&n| n as f64).sum();
+        session.same(&[
+            ("time", flow.state.time),
+            ("step", flow.state.step as f64),
+            ("sum of next identities", next),
+        ])?;
+        Ok(flow)
+    }
+}
+
+/// What a file holds beside the options.
+struct Saved {
+    state: State,
+    history: Option<History>,
+    free_stream: [f64; 3],
+    largest_displacement: f64,
+}
+
+impl Saved {
+    fn read(session: &Session, path: &Path) -> Result<(wfmm_plan_options, wfmm_flow_options, Self)> {
         let file = File::open(path).or_else(|e| broken(path, e))?;
         let zip =
             ZipArchive::new(BufReader::new(file)).or_else(|e| broken(path, format!("no whole .npz file: {e}")))?;
@@ -157,25 +191,28 @@ impl Flow {
             let message = format!("{}: version {version}; this library reads {VERSION}", path.display());
             return Error::fail(WFMM_ERR_TOO_NEW, message);
         }
+        // Files of before have no such member: they are of one rank.
+        let of =
+            if r.zip.index_for_name("rank_and_ranks.npy").is_some() { r.exactly("rank_and_ranks")? } else { [0, 1] };
+        let (rank, ranks) = session.rank();
+        if of != [rank as i64, ranks as i64] {
+            let message = format!("of rank {} of {}; this is rank {rank} of {ranks}", of[0], of[1]);
+            return broken(path, message);
+        }
         let (p, o) = (read_plan(&mut r)?, read_flow(&mut r)?);
-        let named = |e: Error| Error::new(e.status, format!("{}: {}", path.display(), e.message));
-        let mut flow = Self::new(session, p, o).map_err(named)?;
-        flow.state = read_state(&mut r)?;
-        flow.set_free_stream(r.exactly("free_stream")?).map_err(named)?;
-        [flow.largest_displacement] = r.exactly("largest_displacement")?;
+        let state = read_state(&mut r)?;
+        let free_stream = r.exactly("free_stream")?;
+        let [largest_displacement] = r.exactly("largest_displacement")?;
+        let mut history = None;
         let dt: Vec<f64> = r.get("history_dt", 0)?;
         if let Some(&dt) = dt.first() {
             let mut rate = Vector::default();
             for (part, width) in PARTS {
                 *rate.part_mut(part) = r.get(&format!("history_{}", part as usize), if width == 3 { 3 } else { 0 })?;
             }
-            flow.history = Some(History { rate, dt });
-            flow.fit_history();
+            history = Some(History { rate, dt });
         }
-        if let Some(why) = flow.state.inconsistency() {
-            return broken(path, why);
-        }
-        Ok(flow)
+        Ok((p, o, Self { state, history, free_stream, largest_displacement }))
     }
 }
 

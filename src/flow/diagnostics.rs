@@ -21,6 +21,7 @@ use crate::error::Result;
 use crate::math::biot_savart::{Vec3, cross, dot, sub};
 use crate::memory;
 use crate::options::{Plane, Regularization};
+use crate::session::Session;
 
 codes! {
     /// Why a diagnostic is NaN.
@@ -72,71 +73,84 @@ pub struct wfmm_diagnostics {
 }
 
 impl Flow {
+    /// Of all ranks together, the same on each.
     pub fn diagnostics(&mut self) -> Result<wfmm_diagnostics> {
         let largest_velocity = self.largest_velocity()?;
-        let mut d = wfmm_diagnostics {
-            struct_size: size_of::<wfmm_diagnostics>() as u32,
-            time: self.state.time,
-            largest_velocity,
-            largest_displacement: self.largest_displacement,
-            ..Default::default()
-        };
-        invariants(&self.state, &mut d);
-        let reason = self.why_not();
-        d.reason = reason as i32;
-        (d.energy, d.enstrophy, d.divergence) =
-            if reason == Reason::Known { self.norms() } else { (f64::NAN, f64::NAN, f64::NAN) };
-        Ok(d)
+        let session = self.session().clone();
+        session.collective("wfmm_flow_diagnostics", || {
+            let largest = session.largest(&[largest_velocity, self.largest_displacement])?;
+            let mut d = wfmm_diagnostics {
+                struct_size: size_of::<wfmm_diagnostics>() as u32,
+                time: self.state.time,
+                largest_velocity: largest[0],
+                largest_displacement: largest[1],
+                ..Default::default()
+            };
+            invariants(&self.state, &mut d);
+            let sums = session.total(&[d.total_strength, d.linear_impulse, d.angular_impulse].concat())?;
+            d.total_strength.copy_from_slice(&sums[..3]);
+            d.linear_impulse.copy_from_slice(&sums[3..6]);
+            d.angular_impulse.copy_from_slice(&sums[6..]);
+            let reason = self.why_not(&session)?;
+            d.reason = reason as i32;
+            (d.energy, d.enstrophy, d.divergence) =
+                if reason == Reason::Known { self.norms(&session)? } else { (f64::NAN, f64::NAN, f64::NAN) };
+            Ok(d)
+        })
     }
 
     /// Whether energy and enstrophy have a formula here.
-    fn why_not(&self) -> Reason {
+    fn why_not(&self, session: &Session) -> Result<Reason> {
         let state = &self.state;
-        let (n, has) = (state.particle_id.len(), |kind| state.counts(kind).0 > 0);
-        if has(ElementKind::Filaments) || has(ElementKind::BoundSegments) {
+        let has = |kind| state.counts(kind).0 > 0;
+        let segments = session.any(has(ElementKind::Filaments) || has(ElementKind::BoundSegments))?;
+        let singular = session.any(state.moving.part(Part::ParticleCore2).contains(&0.0))?;
+        let n = session.numbered(state.particle_id.len())?.1;
+        Ok(if segments {
             Reason::Segments
         } else if n > 0 && self.plan_options.particle_regularization != Regularization::GaussErf {
             Reason::Kernel
         } else if n > PAIRS_UP_TO {
             Reason::TooMany
-        } else if state.moving.part(Part::ParticleCore2).contains(&0.0) {
+        } else if singular {
             Reason::Singular
         } else {
             Reason::Known
-        }
+        })
     }
 
-    /// Energy, enstrophy, divergence of Gaussian particles.
-    fn norms(&self) -> (f64, f64, f64) {
+    /// Energy, enstrophy, divergence of Gaussian particles; a rank sums over its own and those of all.
+    fn norms(&self, session: &Session) -> Result<(f64, f64, f64)> {
         let moving = &self.state.moving;
         let (x, a) = (moving.part(Part::ParticlePosition), moving.part(Part::ParticleStrength));
         let core2 = moving.part(Part::ParticleCore2);
-        let n = core2.len();
+        let (all_x, all_a, all_core2) = (session.joined(x)?, session.joined(a)?, session.joined(core2)?);
         let plane = self.plan_options.plane;
         let of_target = |p: usize| {
             let (xp, ap) = (row(x, p), row(a, p));
             let mut sum = [0.0; 3];
-            for q in 0..n {
-                let s2 = core2[p] + core2[q];
-                add(&mut sum, pair(sub(xp, row(x, q)), ap, row(a, q), s2));
+            for q in 0..all_core2.len() {
+                let s2 = core2[p] + all_core2[q];
+                add(&mut sum, pair(sub(xp, row(&all_x, q)), ap, row(&all_a, q), s2));
                 if let Some(plane) = plane {
-                    add(&mut sum, pair(sub(xp, plane.mirror(row(x, q))), ap, image(plane, row(a, q)), s2));
+                    add(&mut sum, pair(sub(xp, plane.mirror(row(&all_x, q))), ap, image(plane, row(&all_a, q)), s2));
                 }
             }
             sum
         };
-        let all = self.session().pool().install(|| {
+        let mine = session.pool().install(|| {
             // In the order of the particles: the same bits at each call.
-            let rows = memory::par_collect((0..n).into_par_iter().map(of_target));
+            let rows = memory::par_collect((0..core2.len()).into_par_iter().map(of_target));
             rows.into_iter().fold([0.0; 3], |mut sum, row| {
                 add(&mut sum, row);
                 sum
             })
         });
-        let [energy, solenoidal, rest] = all;
+        let all = session.total(&mine)?;
+        let (energy, solenoidal, rest) = (all[0], all[1], all[2]);
         let factor = (4.0 * PI * self.plan_options.normalization).powi(2);
         let divergence = if solenoidal + rest > 0.0 { (rest.max(0.0) / (solenoidal + rest)).sqrt() } else { 0.0 };
-        (0.5 * factor * energy, factor * solenoidal, divergence)
+        Ok((0.5 * factor * energy, factor * solenoidal, divergence))
     }
 }
 

@@ -22,94 +22,114 @@ pub struct DustArrays<'a, T> {
 }
 
 impl Flow {
-    /// Replaces (`set`) or appends elements; `None` is none of them.
+    /// Replaces (`set`) or appends elements; `None` is none of them. Collective, as all calls that change the elements.
     pub fn put_particles<T: HostReal>(&mut self, particles: Option<Particles<'_, T>>, set: bool) -> Result<()> {
-        let Some(p) = particles else { return self.put_nothing(ElementKind::Particles, set) };
-        let core = self.radii(p.core, p.n)?;
-        let (position, strength) = (numbers("position", 3, p.position)?, numbers("strength", 3, p.strength)?);
-        self.put(ElementKind::Particles, Given::Particles { position, strength, core }, set)
+        self.put(ElementKind::Particles, set, |flow| {
+            let Some(p) = particles else { return Ok(None) };
+            let core = flow.radii(p.core, p.n)?;
+            let (position, strength) = (numbers("position", 3, p.position)?, numbers("strength", 3, p.strength)?);
+            Ok(Some(Given::Particles { position, strength, core }))
+        })
     }
 
     pub fn put_filaments<T: HostReal>(&mut self, segments: Option<Segments<'_, T>>, set: bool) -> Result<()> {
-        let Some(s) = segments else { return self.put_nothing(ElementKind::Filaments, set) };
-        let lines = self.lines(s)?;
-        self.put(ElementKind::Filaments, Given::Filaments(lines), set)
+        let take = |flow: &Self| segments.map(|s| flow.lines(s).map(Given::Filaments)).transpose();
+        self.put(ElementKind::Filaments, set, take)
     }
 
     pub fn set_bound_segments<T: HostReal>(&mut self, segments: Option<Segments<'_, T>>) -> Result<()> {
-        let Some(s) = segments else { return self.put_nothing(ElementKind::BoundSegments, true) };
-        let lines = self.lines(s)?;
-        self.put(ElementKind::BoundSegments, Given::BoundSegments(lines), true)
+        let take = |flow: &Self| segments.map(|s| flow.lines(s).map(Given::BoundSegments)).transpose();
+        self.put(ElementKind::BoundSegments, true, take)
     }
 
     pub fn put_tracers<T: HostReal>(&mut self, position: Option<Array<'_, T>>, set: bool) -> Result<()> {
-        let Some(position) = position else { return self.put_nothing(ElementKind::Tracers, set) };
-        let position = numbers("position", 3, position)?;
-        self.put(ElementKind::Tracers, Given::Tracers { position }, set)
+        self.put(ElementKind::Tracers, set, |_| {
+            let Some(position) = position else { return Ok(None) };
+            Ok(Some(Given::Tracers { position: numbers("position", 3, position)? }))
+        })
     }
 
     pub fn put_dust<T: HostReal>(&mut self, dust: Option<DustArrays<'_, T>>, set: bool) -> Result<()> {
-        let Some(dust) = dust else { return self.put_nothing(ElementKind::Dust, set) };
-        if self.options.fluid_viscosity == 0.0 {
-            let message = "fluid_viscosity = 0 in the options of this flow; dust needs a positive dynamic viscosity";
-            return Error::fail(WFMM_ERR_STATE, message);
-        }
-        let position = numbers("position", 3, dust.position)?;
-        let velocity = match dust.velocity {
-            Some(velocity) => numbers("velocity", 3, velocity)?,
-            None => zeros(position.len())?,
-        };
-        let (diameter, density) = (positive("diameter", dust.diameter)?, positive("density", dust.density)?);
-        self.put(ElementKind::Dust, Given::Dust { position, velocity, diameter, density }, set)
+        self.put(ElementKind::Dust, set, |flow| {
+            let Some(dust) = dust else { return Ok(None) };
+            if flow.options.fluid_viscosity == 0.0 {
+                let message =
+                    "fluid_viscosity = 0 in the options of this flow; dust needs a positive dynamic viscosity";
+                return Error::fail(WFMM_ERR_STATE, message);
+            }
+            let position = numbers("position", 3, dust.position)?;
+            let velocity = match dust.velocity {
+                Some(velocity) => numbers("velocity", 3, velocity)?,
+                None => zeros(position.len())?,
+            };
+            let (diameter, density) = (positive("diameter", dust.diameter)?, positive("density", dust.density)?);
+            Ok(Some(Given::Dust { position, velocity, diameter, density }))
+        })
     }
 
-    /// Removes elements by identity.
+    /// Removes elements by identity; of many ranks each names its own.
     pub fn remove(&mut self, kind: ElementKind, identity: &[i64]) -> Result<()> {
-        let (stays, point_stays) = self.state.remove(kind, identity)?;
+        let (session, state) = (self.session.clone(), &self.state);
+        let remaining = session.together("wfmm_flow_remove", || state.remaining(kind, identity))?;
+        self.state.keep(kind, &remaining);
+        let (stays, point_stays) = (&remaining.elements[..], &remaining.points[..]);
         if let Some(history) = &mut self.history {
             let mut one = |part: Part, width: usize, stays: &[bool]| keep(history.rate.part_mut(part), width, stays);
             match kind {
                 ElementKind::Particles => {
-                    one(Part::ParticlePosition, 3, &stays);
-                    one(Part::ParticleStrength, 3, &stays);
-                    one(Part::ParticleCore2, 1, &stays);
+                    one(Part::ParticlePosition, 3, stays);
+                    one(Part::ParticleStrength, 3, stays);
+                    one(Part::ParticleCore2, 1, stays);
                 }
                 ElementKind::Filaments => {
-                    one(Part::PointPosition, 3, &point_stays);
-                    one(Part::SegmentVolume, 1, &stays);
+                    one(Part::PointPosition, 3, point_stays);
+                    one(Part::SegmentVolume, 1, stays);
                 }
                 ElementKind::BoundSegments => {}
-                ElementKind::Tracers => one(Part::TracerPosition, 3, &stays),
-                ElementKind::Dust => one(Part::DustDrift, 3, &stays),
+                ElementKind::Tracers => one(Part::TracerPosition, 3, stays),
+                ElementKind::Dust => one(Part::DustDrift, 3, stays),
             }
         }
         self.velocities = None;
         Ok(())
     }
 
-    fn put_nothing(&mut self, kind: ElementKind, set: bool) -> Result<()> {
+    fn put(&mut self, kind: ElementKind, set: bool, take: impl FnOnce(&Self) -> Result<Option<Given>>) -> Result<()> {
+        let session = self.session.clone();
+        let call = if set { "wfmm_flow_set_*" } else { "wfmm_flow_add_*" };
+        let given = session.together(call, || {
+            let given = take(self)?;
+            if let Some(given) = &given {
+                self.make_room(kind, given, set)?;
+            }
+            Ok(given)
+        })?;
+        let (n, points) = given.as_ref().map_or((0, 0), |given| (elements(given), points(given)));
+        let (first, all) = session.numbered(n)?;
+        let (first_point, all_points) = session.numbered(points)?;
         if set {
             self.clear(kind);
         }
+        // Identities in the order of the ranks.
+        self.state.skip_identities(kind, first, first_point);
+        if let Some(given) = given {
+            self.state.append(given);
+        }
+        self.state.skip_identities(kind, all - first - n, all_points - first_point - points);
+        self.fit_history();
+        self.velocities = None;
         Ok(())
     }
 
-    fn put(&mut self, kind: ElementKind, given: Given, set: bool) -> Result<()> {
-        // Room first: afterwards nothing fails. What `set` replaces is still there meanwhile.
-        let (have, more) = (self.state.counts(kind).0, elements(&given));
+    /// Room first: afterwards nothing fails. What `set` replaces is still there meanwhile.
+    fn make_room(&mut self, kind: ElementKind, given: &Given, set: bool) -> Result<()> {
+        let (have, more) = (self.state.counts(kind).0, elements(given));
         let total = if set { more } else { have + more };
         if total > i32::MAX as usize {
             return Error::fail(WFMM_ERR_COUNT, format!("{total} elements in all; accepted: up to {}", i32::MAX));
         }
-        self.state.make_room(&given)?;
-        self.make_history_room(&given)?;
-        if set {
-            self.clear(kind);
-        }
-        self.state.append(given);
-        self.fit_history();
-        self.velocities = None;
-        Ok(())
+        self.state.make_room(given)?;
+        self.make_history_room(given)
     }
 
     /// Room for what the history gets beside new elements.
@@ -178,6 +198,14 @@ fn elements(given: &Given) -> usize {
         Given::Filaments(lines) | Given::BoundSegments(lines) => lines.ends.len(),
         Given::Tracers { position } => position.len() / 3,
         Given::Dust { diameter, .. } => diameter.len(),
+    }
+}
+
+/// Points of segments.
+fn points(given: &Given) -> usize {
+    match given {
+        Given::Filaments(lines) | Given::BoundSegments(lines) => lines.points.len() / 3,
+        _ => 0,
     }
 }
 

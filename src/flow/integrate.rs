@@ -24,6 +24,9 @@ pub type Rate<'a> = dyn FnMut(&Vector, f64) -> Result<Vector> + 'a;
 const RK3: [(f64, f64, f64); 3] =
     [(0.0, 1.0 / 3.0, 0.0), (-5.0 / 9.0, 15.0 / 16.0, 1.0 / 3.0), (-153.0 / 128.0, 8.0 / 15.0, 0.75)];
 
+/// Whether any rank says so: all take the same stages.
+pub type Anywhere<'a> = dyn Fn(bool) -> Result<bool> + 'a;
+
 /// y after dt, and what the next step of Adams-Bashforth wants to know of this one.
 pub fn step(
     method: Integrator,
@@ -32,13 +35,14 @@ pub fn step(
     dt: f64,
     history: Option<&History>,
     rate: &mut Rate<'_>,
+    anywhere: &Anywhere<'_>,
 ) -> Result<(Vector, Option<History>)> {
     match method {
         Integrator::Euler => {
             let f = rate(&y, 0.0)?;
             Ok((y.plus(pool, dt, &f), None))
         }
-        Integrator::Ab2 => adams_bashforth(pool, y, dt, history, rate),
+        Integrator::Ab2 => adams_bashforth(pool, y, dt, history, rate, anywhere),
         Integrator::Rk3 => runge_kutta_3(pool, y, dt, rate).map(|y| (y, None)),
         Integrator::Rk4 => runge_kutta_4(pool, y, dt, rate).map(|y| (y, None)),
     }
@@ -51,9 +55,11 @@ fn adams_bashforth(
     dt: f64,
     history: Option<&History>,
     rate: &mut Rate<'_>,
+    anywhere: &Anywhere<'_>,
 ) -> Result<(Vector, Option<History>)> {
     let f = rate(&y, 0.0)?;
-    let next = match history {
+    let begins = anywhere(history.is_none())?;
+    let next = match history.filter(|_| !begins) {
         None => {
             let middle = rate(&y.plus(pool, 0.5 * dt, &f), 0.5)?;
             y.plus(pool, dt, &middle)
@@ -63,7 +69,7 @@ fn adams_bashforth(
             // (1 + r/2) f - (r/2) f_last, NaN where there was no last.
             let mut slope = f.copy();
             slope.combine(pool, 1.0 + 0.5 * r, -0.5 * r, &last.rate);
-            if slope.has_nan() {
+            if anywhere(slope.has_nan())? {
                 let middle = rate(&y.plus(pool, 0.5 * dt, &f), 0.5)?;
                 slope.zip(pool, &middle, |slope, middle| {
                     if slope.is_nan() {
@@ -124,7 +130,7 @@ mod tests {
                 *f.part_mut(Part::TracerPosition) = vec![-p[1] * s, p[0] * s, 0.0];
                 Ok(f)
             };
-            (y, history) = step(method, &pool, y, dt, history.as_ref(), &mut rate).unwrap();
+            (y, history) = step(method, &pool, y, dt, history.as_ref(), &mut rate, &|any| Ok(any)).unwrap();
             t += dt;
         }
         let (p, angle) = (y.part(Part::TracerPosition), t + 0.5 * t * t);
@@ -154,7 +160,7 @@ mod tests {
             *f.part_mut(Part::TracerPosition) = vec![1.0 + fraction; 3];
             Ok(f)
         };
-        let y = step(Integrator::Ab2, &pool, start(), 0.1, Some(&history), &mut rate).unwrap().0;
+        let y = step(Integrator::Ab2, &pool, start(), 0.1, Some(&history), &mut rate, &|any| Ok(any)).unwrap().0;
         assert_eq!((calls, y.part(Part::TracerPosition)), (2, &[1.0 + 0.1 * 1.5, 0.1, 0.1][..]));
     }
 }

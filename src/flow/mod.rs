@@ -9,7 +9,8 @@
 //!   state     every array of every element    vector      what is integrated     dust, filaments  their physics
 //! ```
 //!
-//! The state is in host memory, in double precision; the sums go through a plan, which runs them on what the session has.
+//! The state is in host memory, in double precision; the sums go through a plan, which runs them on what the session has. On a
+//! distributed session each rank keeps the elements that its host has added; what other ranks have acts through the plan.
 //! Equations: docs/flow.md.
 
 mod checkpoint;
@@ -55,13 +56,16 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// A flow without elements.
+    /// A flow without elements; of many ranks all make it together.
     pub fn new(session: Arc<Session>, sums: wfmm_plan_options, motion: wfmm_flow_options) -> Result<Self> {
-        session.not_distributed("a flow")?;
-        let plan_options = PlanOptions::checked(&sums)?;
-        let options = FlowOptions::checked(&motion, &plan_options)?;
+        let (plan_options, options) = session.together("wfmm_flow_create", || {
+            let plan_options = PlanOptions::checked(&sums)?;
+            let options = FlowOptions::checked(&motion, &plan_options)?;
+            Ok((plan_options, options))
+        })?;
+        session.same(&options.fields())?;
         let given = (sums, motion);
-        let sums = Sums::new(session.clone(), &plan_options);
+        let sums = Sums::create(session.clone(), &plan_options)?;
         let (state, history, velocities) = (State::default(), None, None);
         let largest_displacement = 0.0;
         Ok(Self { session, given, plan_options, options, state, sums, history, largest_displacement, velocities })
@@ -85,9 +89,12 @@ impl Flow {
     }
 
     pub fn set_free_stream(&mut self, velocity: [f64; 3]) -> Result<()> {
-        for (k, v) in velocity.into_iter().enumerate() {
-            crate::options::finite(&format!("velocity[{k}]"), v)?;
-        }
+        self.session.together("wfmm_flow_set_free_stream", || {
+            let mut all = velocity.into_iter().enumerate();
+            all.try_for_each(|(k, v)| crate::options::finite(&format!("velocity[{k}]"), v).map(|_| ()))
+        })?;
+        let [x, y, z] = velocity;
+        self.session.same(&[("velocity[0]", x), ("velocity[1]", y), ("velocity[2]", z)])?;
         self.sums.free_stream = velocity;
         self.velocities = None;
         Ok(())
@@ -100,12 +107,16 @@ impl Flow {
 
     /// `steps` steps of dt. Those before one that fails are done; that one is not.
     pub fn advance(&mut self, dt: f64, steps: i64) -> Result<()> {
-        if crate::options::finite("dt", dt)? <= 0.0 {
-            return Error::fail(WFMM_ERR_VALUE, format!("dt = {dt}; accepted: a positive number"));
-        }
-        if steps < 0 {
-            return Error::fail(WFMM_ERR_COUNT, format!("steps = {steps}; accepted: 0 and more"));
-        }
+        self.session.together("wfmm_flow_advance", || {
+            if crate::options::finite("dt", dt)? <= 0.0 {
+                return Error::fail(WFMM_ERR_VALUE, format!("dt = {dt}; accepted: a positive number"));
+            }
+            if steps < 0 {
+                return Error::fail(WFMM_ERR_COUNT, format!("steps = {steps}; accepted: 0 and more"));
+            }
+            Ok(())
+        })?;
+        self.session.same(&[("dt", dt), ("steps", steps as f64)])?;
         (0..steps).try_for_each(|_| self.step(dt))
     }
 

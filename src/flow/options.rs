@@ -150,6 +150,26 @@ pub struct FlowOptions {
 }
 
 impl FlowOptions {
+    /// By name, as numbers: what all ranks must say alike.
+    pub fn fields(&self) -> [(&'static str, f64); 13] {
+        let [x, y, z] = self.gravity;
+        [
+            ("integrator", f64::from(self.integrator as i32)),
+            ("stretching", f64::from(self.stretching as i32)),
+            ("spreading", f64::from(self.spreading as i32)),
+            ("viscosity", self.viscosity),
+            ("squire", self.squire),
+            ("split_length", self.split_length),
+            ("gravity[0]", x),
+            ("gravity[1]", y),
+            ("gravity[2]", z),
+            ("fluid_density", self.fluid_density),
+            ("fluid_viscosity", self.fluid_viscosity),
+            ("restitution", self.restitution),
+            ("friction", self.friction),
+        ]
+    }
+
     /// Checked beside the options of the sums.
     pub fn checked(o: &wfmm_flow_options, plan: &PlanOptions) -> Result<Self> {
         let integrators = "WFMM_INTEGRATOR_EULER, _AB2, _RK3 or _RK4";

@@ -33,7 +33,7 @@ impl Flow {
         identity: Option<&mut [i64]>,
     ) -> Result<()> {
         if quantity == Quantity::Velocity && kind != ElementKind::Dust {
-            self.find_velocities()?;
+            self.find_velocities("wfmm_flow_get_*")?;
         }
         let (numbers, ids) = self.quantity(kind, quantity)?;
         values.iter_mut().zip(numbers.iter()).for_each(|(to, v)| *to = T::from_f64(*v));
@@ -110,18 +110,23 @@ impl Flow {
     }
 
     /// The fluid's velocity at all moving points but dust, and at bound points, unless the present ones are known.
-    fn find_velocities(&mut self) -> Result<()> {
-        if self.velocities.is_some() {
-            return Ok(());
-        }
-        let moving = &self.state.moving;
-        let parts = [Part::ParticlePosition, Part::PointPosition, Part::TracerPosition];
-        let places = parts.map(|part| moving.part(part));
-        let x = joined(&[places[0], places[1], places[2], &self.state.bound_points]);
-        let mut u = self.velocity_now(&x, false)?.0;
-        let bound = memory::copy(&u[x.len() - self.state.bound_points.len()..]);
-        u.truncate(x.len() - bound.len());
-        self.velocities = Some([u, bound]);
+    fn find_velocities(&mut self, call: &str) -> Result<()> {
+        let session = self.session.clone();
+        let found = session.collective(call, || {
+            // Where one rank does not know them all find them.
+            if !session.any(self.velocities.is_none())? {
+                return Ok(None);
+            }
+            let moving = &self.state.moving;
+            let parts = [Part::ParticlePosition, Part::PointPosition, Part::TracerPosition];
+            let places = parts.map(|part| moving.part(part));
+            let x = joined(&[places[0], places[1], places[2], &self.state.bound_points]);
+            let mut u = self.velocity_now(&x, false)?.0;
+            let bound = memory::copy(&u[x.len() - self.state.bound_points.len()..]);
+            u.truncate(x.len() - bound.len());
+            Ok(Some([u, bound]))
+        })?;
+        self.velocities = found.or_else(|| self.velocities.take());
         Ok(())
     }
 
@@ -139,10 +144,20 @@ impl Flow {
         velocity: ArrayMut<'_, T>,
         gradient: Option<ArrayMut<'_, T>>,
     ) -> Result<()> {
-        let velocity = host_mut("velocity", velocity)?;
-        let gradient = gradient.map(|g| host_mut("gradient", g)).transpose()?;
-        let x = numbers("target", 3, target)?;
-        let (u, g) = self.velocity_now(&x, gradient.is_some())?;
+        let session = self.session.clone();
+        let (velocity, gradient, u, g) = session.collective("wfmm_flow_velocity_*", || {
+            let velocity = host_mut("velocity", velocity)?;
+            let gradient = gradient.map(|g| host_mut("gradient", g)).transpose()?;
+            let x = numbers("target", 3, target)?;
+            // A rank without targets wants nothing, and takes part.
+            let slopes = session.any(gradient.is_some())?;
+            if session.any(slopes && gradient.is_none() && !x.is_empty())? {
+                let message = "some ranks with targets want a gradient and others do not: all or none of them";
+                return Error::fail(WFMM_ERR_VALUE, message);
+            }
+            let (u, g) = self.velocity_now(&x, slopes)?;
+            Ok((velocity, gradient, u, g))
+        })?;
         velocity.iter_mut().zip(&u).for_each(|(to, v)| *to = T::from_f64(*v));
         gradient.into_iter().for_each(|to| to.iter_mut().zip(&g).for_each(|(to, v)| *to = T::from_f64(*v)));
         Ok(())
@@ -164,7 +179,7 @@ impl Flow {
 
     /// The largest speed of anything that moves.
     pub(super) fn largest_velocity(&mut self) -> Result<f64> {
-        self.find_velocities()?;
+        self.find_velocities("wfmm_flow_diagnostics")?;
         let fluid = self.velocities.as_ref().map_or(&[][..], |[moving, _]| moving);
         let largest = |v: &[f64]| (0..v.len() / 3).fold(0.0f64, |m, k| m.max(norm(row(v, k))));
         Ok(largest(fluid).max(largest(&self.state.dust.velocity)))

@@ -9,6 +9,14 @@ use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_HOST_MEMORY, WFMM_ERR
 use crate::math::biot_savart::{Vec3, norm, sub};
 use crate::memory;
 
+/// Rows that stay where some are removed: elements and, of segments, points with their new numbers.
+#[derive(Debug, Default)]
+pub struct Remaining {
+    pub elements: Vec<bool>,
+    pub points: Vec<bool>,
+    numbers: Vec<i32>,
+}
+
 /// Straight segments between points that are kept elsewhere.
 #[derive(Debug, Default)]
 pub struct Lines {
@@ -181,8 +189,8 @@ impl State {
         }
     }
 
-    /// Removes elements by identity; says which rows of the kind stayed: elements and, of segments, points.
-    pub fn remove(&mut self, kind: ElementKind, identity: &[i64]) -> Result<(Vec<bool>, Vec<bool>)> {
+    /// Which rows of a kind stay where these identities go: elements and, of segments, points.
+    pub fn remaining(&self, kind: ElementKind, identity: &[i64]) -> Result<Remaining> {
         let ids = match kind {
             ElementKind::Particles => &self.particle_id,
             ElementKind::Filaments => &self.filaments.id,
@@ -198,12 +206,16 @@ impl State {
             };
             stays[row] = false;
         }
-        let points = self.compact(kind, &stays);
-        Ok((stays, points))
+        Ok(match kind {
+            ElementKind::Filaments => self.filaments.remaining(stays),
+            ElementKind::BoundSegments => self.bound.remaining(stays),
+            _ => Remaining { elements: stays, ..Remaining::default() },
+        })
     }
 
-    fn compact(&mut self, kind: ElementKind, stays: &[bool]) -> Vec<bool> {
-        let moving = &mut self.moving;
+    /// Keeps these rows; nothing fails.
+    pub fn keep(&mut self, kind: ElementKind, remaining: &Remaining) {
+        let (moving, stays) = (&mut self.moving, &remaining.elements);
         match kind {
             ElementKind::Particles => {
                 keep(moving.part_mut(Part::ParticlePosition), 3, stays);
@@ -211,8 +223,8 @@ impl State {
                 keep(moving.part_mut(Part::ParticleCore2), 1, stays);
                 keep(&mut self.particle_id, 1, stays);
             }
-            ElementKind::Filaments => return self.filaments.compact(moving.part_mut(Part::PointPosition), stays),
-            ElementKind::BoundSegments => return self.bound.compact(&mut self.bound_points, stays),
+            ElementKind::Filaments => self.filaments.keep(moving.part_mut(Part::PointPosition), remaining),
+            ElementKind::BoundSegments => self.bound.keep(&mut self.bound_points, remaining),
             ElementKind::Tracers => {
                 keep(moving.part_mut(Part::TracerPosition), 3, stays);
                 keep(&mut self.tracer_id, 1, stays);
@@ -225,7 +237,6 @@ impl State {
                 keep(&mut self.dust.id, 1, stays);
             }
         }
-        Vec::new()
     }
 
     /// Replaces filament segments by pieces: see `filaments::Split`. Room was made.
@@ -242,6 +253,16 @@ impl State {
     /// The next identities of elements by kind, and of points of filaments and bound segments.
     pub fn next_identities(&self) -> ([i64; 5], [i64; 2]) {
         (self.next, self.next_point)
+    }
+
+    /// Leaves out identities of a kind and of its points: on other ranks they have owners.
+    pub fn skip_identities(&mut self, kind: ElementKind, elements: usize, points: usize) {
+        self.next[kind as usize] += elements as i64;
+        match kind {
+            ElementKind::Filaments => self.next_point[0] += points as i64,
+            ElementKind::BoundSegments => self.next_point[1] += points as i64,
+            _ => {}
+        }
     }
 
     pub fn set_next_identities(&mut self, next: [i64; 5], next_point: [i64; 2]) {
@@ -342,8 +363,8 @@ impl Lines {
         number(&mut self.point_id, lines.points.len() / 3, next_point);
     }
 
-    /// Keeps these segments, and the points but those that lost their last one; says which points stayed.
-    fn compact(&mut self, points: &mut Vec<f64>, stays: &[bool]) -> Vec<bool> {
+    /// These segments stay, and the points but those that lose their last one.
+    fn remaining(&self, stays: Vec<bool>) -> Remaining {
         let mut point_stays = memory::filled(true, self.point_id.len());
         let ends = |k: usize| self.ends[k].map(|e| e as usize);
         (0..stays.len()).filter(|&k| !stays[k]).for_each(|k| ends(k).into_iter().for_each(|e| point_stays[e] = false));
@@ -354,14 +375,18 @@ impl Lines {
             *to = count;
             count += i32::from(*stays);
         }
+        Remaining { elements: stays, points: point_stays, numbers: new }
+    }
+
+    fn keep(&mut self, points: &mut Vec<f64>, remaining: &Remaining) {
+        let (stays, point_stays) = (&remaining.elements[..], &remaining.points[..]);
         keep(&mut self.ends, 1, stays);
         keep(&mut self.circulation, 1, stays);
         keep(&mut self.core, 1, stays);
         keep(&mut self.id, 1, stays);
-        keep(points, 3, &point_stays);
-        keep(&mut self.point_id, 1, &point_stays);
-        self.ends.iter_mut().flatten().for_each(|e| *e = new[*e as usize]);
-        point_stays
+        keep(points, 3, point_stays);
+        keep(&mut self.point_id, 1, point_stays);
+        self.ends.iter_mut().flatten().for_each(|e| *e = remaining.numbers[*e as usize]);
     }
 
     /// Length of segment k between these points.
@@ -416,13 +441,14 @@ mod tests {
         state.append(lines(2));
         assert_eq!(state.counts(ElementKind::Filaments), (5, 7));
         // The middle segment of the first line: its points are still used. The last of the second: its end goes.
-        let (segments, points) = state.remove(ElementKind::Filaments, &[1, 4]).unwrap();
-        assert_eq!((segments.iter().filter(|s| **s).count(), points[6]), (3, false));
+        let gone = state.remaining(ElementKind::Filaments, &[1, 4]).unwrap();
+        assert_eq!((gone.elements.iter().filter(|s| **s).count(), gone.points[6]), (3, false));
+        state.keep(ElementKind::Filaments, &gone);
         assert_eq!(state.filaments.id, [0, 2, 3]);
         assert_eq!(state.filaments.point_id, [0, 1, 2, 3, 4, 5]);
         assert_eq!(state.filaments.ends, [[0, 1], [2, 3], [4, 5]]);
         assert_eq!(state.moving.part(Part::PointPosition).len(), 18);
-        assert!(state.remove(ElementKind::Filaments, &[0, 1]).unwrap_err().message.contains("identity[1] = 1"));
+        assert!(state.remaining(ElementKind::Filaments, &[0, 1]).unwrap_err().message.contains("identity[1] = 1"));
         state.append(lines(1));
         assert_eq!(state.filaments.id, [0, 2, 3, 5]);
     }

@@ -1,7 +1,7 @@
 //! One step in time: the rates of everything that moves, an integrator over them, dust, and the new state at the end.
 //!
 //! Enters: a flow and dt. Leaves: the flow one step later, or as it was. All moving points are targets of one evaluation a
-//! stage. Nothing of the state is written before all that can fail is over.
+//! stage. Nothing of the state is written before all that can fail is over, on all ranks where there are several.
 
 use rayon::prelude::*;
 
@@ -9,7 +9,7 @@ use super::Flow;
 use super::dust::{Medium, Parcel};
 use super::filaments;
 use super::integrate::{self, History};
-use super::options::{FlowOptions, Spreading, Stretching};
+use super::options::{ElementKind, FlowOptions, Spreading, Stretching};
 use super::state::{Dust, State, room, row};
 use super::sums::{Sums, joined};
 use super::vector::{Part, Vector};
@@ -20,14 +20,24 @@ use crate::session::Session;
 
 impl Flow {
     pub(super) fn step(&mut self, dt: f64) -> Result<()> {
+        let session = self.session.clone();
+        let outcome = session.collective("wfmm_flow_advance", || self.outcome(dt))?;
+        self.commit(outcome);
+        Ok(())
+    }
+
+    /// All that can fail; the state is as it was, with room for what comes.
+    fn outcome(&mut self, dt: f64) -> Result<Outcome> {
         let start = beginning(&self.state);
         let medium = Medium::new(&self.options, self.plan_options.plane);
         let session = self.session.clone();
         let (state, sums, options) = (&self.state, &mut self.sums, &self.options);
-        let mut stage = Stage { state, sums, options, medium, session: &session, start: &start, dt };
+        let stretched = options.stretching != Stretching::None && session.any(!state.particle_id.is_empty())?;
+        let mut stage = Stage { state, sums, options, medium, session: &session, start: &start, dt, stretched };
         let mut rate = |y: &Vector, fraction: f64| stage.rate(y, fraction);
-        let history = self.history.as_ref();
-        let (y, history) = integrate::step(options.integrator, session.pool(), start.copy(), dt, history, &mut rate)?;
+        let (history, anywhere) = (self.history.as_ref(), |mine| session.any(mine));
+        let (method, pool) = (options.integrator, session.pool());
+        let (y, history) = integrate::step(method, pool, start.copy(), dt, history, &mut rate, &anywhere)?;
         let dust = dust_at(&session, medium, &state.dust, y.part(Part::DustDrift), dt);
         let dust = memory::collect(dust.into_iter().map(|p| medium.land(p, dt)));
         let core = filaments::cores(&state.filaments, &start, &y);
@@ -36,38 +46,30 @@ impl Flow {
             return Error::fail(WFMM_ERR_NOT_FINITE, format!("a step of dt = {dt} leaves the range of numbers"));
         }
         let split = filaments::split(&state.filaments, &core, y.part(Part::PointPosition), options.split_length);
-        self.commit(Outcome { y, dust, core, split, history, dt })
+        let mut outcome = Outcome { y, dust, core, split, history, dt, skipped: [[0; 2]; 2] };
+        if options.split_length > 0.0 {
+            outcome.number(&session)?;
+        }
+        outcome.make_room(&mut self.state)?;
+        Ok(outcome)
     }
 
     /// Everything succeeded: the new state takes the old one's place.
-    fn commit(&mut self, mut new: Outcome) -> Result<()> {
+    fn commit(&mut self, new: Outcome) {
         let displacement = largest_displacement(&self.state, &new);
         let state = &mut self.state;
         let mut moving = new.y;
-        if let Some(split) = &new.split {
-            // Room in the arrays that stay; those that are replaced get theirs from `extend`, at their new lengths.
-            room(moving.part_mut(Part::PointPosition), split.points.len())?;
-            let (n, lines) = (split.more.ends.len(), &mut state.filaments);
-            room(&mut lines.ends, n)?;
-            room(&mut lines.circulation, n)?;
-            room(&mut lines.id, n)?;
-            room(&mut lines.point_id, split.points.len() / 3)?;
-            if let Some(history) = &mut new.history {
-                room(history.rate.part_mut(Part::PointPosition), split.points.len())?;
-                room(history.rate.part_mut(Part::SegmentVolume), n)?;
-            }
-        }
-        let mut core = new.core;
-        room(&mut core, new.split.as_ref().map_or(0, |s| s.more.ends.len()))?;
         moving.part_mut(Part::SegmentVolume).clear();
         moving.part_mut(Part::DustDrift).clear();
         state.moving = moving;
-        state.filaments.core = core;
+        state.filaments.core = new.core;
         for (k, p) in new.dust.iter().enumerate() {
             state.dust.position[3 * k..3 * k + 3].copy_from_slice(&p.position);
             state.dust.velocity[3 * k..3 * k + 3].copy_from_slice(&p.velocity);
         }
         self.history = new.history;
+        let [before, after] = new.skipped;
+        state.skip_identities(ElementKind::Filaments, before[0], before[1]);
         if let Some(split) = new.split {
             if let Some(history) = &mut self.history {
                 // A piece begins anew: the whole segment's rate is not its own.
@@ -76,12 +78,12 @@ impl Flow {
             }
             state.split(&split.points, &split.first, split.more);
         }
+        state.skip_identities(ElementKind::Filaments, after[0], after[1]);
         state.time += new.dt;
         state.step += 1;
         self.fit_history();
         self.largest_displacement = displacement;
         self.velocities = None;
-        Ok(())
     }
 
     /// Makes the history as long as the state; what is new in it has none.
@@ -121,6 +123,37 @@ struct Outcome {
     split: Option<filaments::Split>,
     history: Option<History>,
     dt: f64,
+    /// Identities of pieces and of their points that ranks before this one take, and ranks after it.
+    skipped: [[usize; 2]; 2],
+}
+
+impl Outcome {
+    /// Pieces of all ranks get identities in the order of the ranks.
+    fn number(&mut self, session: &Session) -> Result<()> {
+        let mine = self.split.as_ref().map_or([0; 2], |s| [s.more.ends.len(), s.points.len() / 3]);
+        for (k, n) in mine.into_iter().enumerate() {
+            let (first, all) = session.numbered(n)?;
+            (self.skipped[0][k], self.skipped[1][k]) = (first, all - first - n);
+        }
+        Ok(())
+    }
+
+    /// Room for the pieces: in the arrays that stay, and in those that replace others.
+    fn make_room(&mut self, state: &mut State) -> Result<()> {
+        let Some(split) = &self.split else { return Ok(()) };
+        let (n, points, lines) = (split.more.ends.len(), split.points.len(), &mut state.filaments);
+        room(self.y.part_mut(Part::PointPosition), points)?;
+        room(&mut self.core, n)?;
+        room(&mut lines.ends, n)?;
+        room(&mut lines.circulation, n)?;
+        room(&mut lines.id, n)?;
+        room(&mut lines.point_id, points / 3)?;
+        if let Some(history) = &mut self.history {
+            room(history.rate.part_mut(Part::PointPosition), points)?;
+            room(history.rate.part_mut(Part::SegmentVolume), n)?;
+        }
+        Ok(())
+    }
 }
 
 /// The state as the vector that a step begins with.
@@ -140,6 +173,8 @@ struct Stage<'a> {
     session: &'a Session,
     start: &'a Vector,
     dt: f64,
+    /// The gradient is wanted: on all ranks, where one has particles.
+    stretched: bool,
 }
 
 impl Stage<'_> {
@@ -154,8 +189,7 @@ impl Stage<'_> {
             y.part(Part::TracerPosition),
             places.as_flattened(),
         ]);
-        let stretched = self.options.stretching != Stretching::None && !state.particle_id.is_empty();
-        let (u, g) = self.sums.velocity(state.time + fraction * self.dt, &x, stretched)?;
+        let (u, g) = self.sums.velocity(state.time + fraction * self.dt, &x, self.stretched)?;
         Ok(self.rates(y, &u, &g))
     }
 

@@ -28,8 +28,16 @@ pub struct Sums {
 impl Sums {
     /// `options` are the caller's; the flow's own arrays count points from 0 and are overwritten.
     pub fn new(session: Arc<Session>, options: &PlanOptions) -> Self {
-        let options = PlanOptions { index_base: 0, accumulate: false, ..options.clone() };
-        Self { plan: Plan::new(session, options), free_stream: [0.0; 3], callback: None }
+        Self { plan: Plan::new(session, Self::own(options)), free_stream: [0.0; 3], callback: None }
+    }
+
+    /// The same, of many ranks together.
+    pub fn create(session: Arc<Session>, options: &PlanOptions) -> Result<Self> {
+        Ok(Self { plan: Plan::create(session, Self::own(options))?, free_stream: [0.0; 3], callback: None })
+    }
+
+    fn own(options: &PlanOptions) -> PlanOptions {
+        PlanOptions { index_base: 0, accumulate: false, ..options.clone() }
     }
 
     /// Hands the vortex elements of a stage to the plan: those that do not move from the state, the others from `y`, which began
@@ -81,19 +89,20 @@ impl Sums {
 
     /// U at points `[n][3]`, and the gradient of its induced part where that is wanted (else empty).
     pub fn velocity(&mut self, time: f64, x: &[f64], gradient: bool) -> Result<(Vec<f64>, Vec<f64>)> {
-        let n = x.len() / 3;
+        let (n, session) = (x.len() / 3, self.plan.session().clone());
         let mut u = memory::filled(0.0, 3 * n);
         let mut g = memory::filled(0.0, if gradient { 9 * n } else { 0 });
-        if n == 0 {
-            return Ok((u, g));
-        }
         let counts = self.plan.counts();
-        if counts.segments + counts.particles > 0 {
-            self.plan.set_targets(Some((n, Array::Host(x))))?;
-            let slopes = gradient.then_some(ArrayMut::Host(&mut g[..]));
+        // Where one rank has points, and one sources, all take part.
+        let have = [n > 0, counts.segments + counts.particles > 0].map(|yes| f64::from(u8::from(yes)));
+        if session.largest(&have)?.iter().all(|&yes| yes > 0.0) {
+            self.plan.set_targets((n > 0).then_some((n, Array::Host(x))))?;
+            let slopes = (gradient && n > 0).then_some(ArrayMut::Host(&mut g[..]));
             self.plan.evaluate(Field::Velocity { gradient }, ArrayMut::Host(&mut u), slopes)?;
         }
-        self.add_others(time, x, &mut u)?;
+        if n > 0 {
+            self.add_others(time, x, &mut u)?;
+        }
         Ok((u, g))
     }
 
