@@ -17,7 +17,7 @@ static atomic_int for_ever;
 
 static int find_library(struct dl_phdr_info *info, size_t size, void *data) {
     (void)size, (void)data;
-    if (!strstr(info->dlpi_name, "libwakefmm")) return 0;
+    if (!strstr(info->dlpi_name, "libwakefmm.so")) return 0;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         if (p->p_type != PT_LOAD) continue;

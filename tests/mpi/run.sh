@@ -27,6 +27,9 @@ for ranks in 1 2 4; do
 done
 run -n 2 "$build/plan" single
 verdict "a thread level that is too low" $?
+"$MPICC" -std=gnu11 -Wall -Wextra -g -O1 -Iinclude -Isrc/mpi tests/mpi/memory.c -o "$build/memory" -L"$build" -L"$library" \
+    -lwakefmm_mpi -lwakefmm -lm -Wl,-rpath,"$build:$library" && run -n 3 "$build/memory"
+verdict "memory that runs out on one of 3 ranks" $?
 # Strangers' projects against an installation, by pkg-config and by CMake.
 prefix=$build/prefix
 rm -rf "$prefix" "$build/cmake"
@@ -62,6 +65,9 @@ if command -v "$MPIFC" >/dev/null; then
         run -n $ranks "$build/plan_f"
         verdict "Fortran on $ranks ranks" $?
     done
+    "$MPIFC" $strict examples/fortran/mpi/brownout_mpi.f90 "$build/wakefmm.o" "$build/wakefmm_mpi.o" -o "$build/brownout_mpi" \
+        -L"$build" -L"$library" -lwakefmm_mpi -lwakefmm -Wl,-rpath,"$build:$library" && run -n 4 "$build/brownout_mpi" 300 3000 5
+    verdict "the brownout in Fortran on 4 ranks, against one" $?
 else
     echo "no $MPIFC: the Fortran tests over MPI are skipped"
 fi
