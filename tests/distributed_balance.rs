@@ -7,16 +7,19 @@ mod ranks;
 use ranks::support::cases::{Case, Kind, case};
 use ranks::*;
 use wakefmm::backend::Field;
+use wakefmm::backend::cpu::distributed::study::{Figures, Study};
+use wakefmm::backend::cpu::sources::Particle;
 use wakefmm::options::*;
 use wakefmm::plan::Plan;
 
 const FIELD: Field = Field::Velocity { gradient: false };
-const RANKS: usize = 4;
+const RANKS: usize = 8;
 
 /// All sources and a third of the targets in a small part of the box, where a target has many neighbours.
 fn clustered() -> Case {
     let mut c = case("cube", Kind::Particles, 8000, 24_000, 1.0);
-    c.particle_core.iter_mut().for_each(|s| *s = 0.0);
+    // Cores reach over some hundred neighbours.
+    c.particle_core.iter_mut().for_each(|s| *s = 0.01);
     let shrink = |x: &mut [f64; 3]| *x = x.map(|v| 0.2 + 0.1 * v);
     c.position.iter_mut().for_each(shrink);
     c.targets[..8000].iter_mut().for_each(shrink);
@@ -73,5 +76,47 @@ fn the_hosts_partition_is_kept_and_reproducible_shares_are_equal_in_number() {
         println!("flags {flags}: busiest over mean {found:?}; error {error:.1e}");
         assert!(error <= 1e-4, "{error:e}");
         assert!(found[0] == found[1] && found[1] == found[2], "nothing is kept from call to call: {found:?}");
+    }
+}
+
+/// Numbers after `before` in a text.
+fn number(text: &str, before: &str) -> f64 {
+    let rest = text.split(before).nth(1).unwrap_or_else(|| panic!("no {before} in {text}"));
+    rest.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// Virtual ranks of the study are what a session of as many ranks says of itself; its budget may be calibrated meanwhile.
+#[test]
+fn virtual_ranks_hold_what_those_of_a_session_hold() {
+    let n = 30_000;
+    let mut c = case("cube", Kind::Particles, n, n, 1.0);
+    c.particle_core.iter_mut().for_each(|s| *s = 0.0);
+    let particle = |k: usize| Particle { x: c.position[k], strength: c.strength[k], core: 0.0 };
+    let mut study = Study::new(vec![], (0..n).map(particle).collect(), &c.targets, 1e-3);
+    for ranks in [2, 6] {
+        let told = on_all(ranks, |rank, end| {
+            let o = wfmm_plan_options { flags: WFMM_FLAG_REPRODUCIBLE, ..plan_options(WFMM_METHOD_FMM, 1e-3) };
+            let mut plan = plan_of(end, &o);
+            let (mine, numbers) = part(&c, SPLITS[2].1, rank, ranks);
+            fill(&mut plan, &mine).unwrap();
+            field_of(&mut plan, FIELD, numbers.len()).unwrap();
+            (plan.recipe(), plan.report().cells as f64)
+        });
+        let (recipe, _) = &told[0];
+        let (found, _) = study.figures(ranks, &(0..ranks).collect::<Vec<_>>());
+        let most = |of: fn(&Figures) -> usize| found.iter().map(of).max().unwrap() as f64;
+        let pairs = [
+            (most(|f| f.guests), number(recipe, "own sources at most ")),
+            (most(|f| f.multipoles), number(recipe, "sources of others and ")),
+        ];
+        println!("{ranks} ranks: sources of others, multipoles, of the study and of a session: {pairs:?}");
+        for (study, session) in pairs {
+            assert!(study > 0.0 && (0.6..1.6).contains(&(study / session)), "{ranks} ranks: {pairs:?}");
+        }
+        assert_eq!(found.iter().map(|f| f.sources).sum::<usize>(), n);
+        assert_eq!(found.iter().map(|f| f.targets).sum::<usize>(), n);
+        let sent: f64 = found.iter().map(|f| f.sent).sum();
+        let received: f64 = found.iter().map(|f| f.received).sum();
+        assert!(sent > 0.0 && (sent / received - 1.0).abs() < 1e-12, "{sent} sent, {received} received");
     }
 }
