@@ -186,6 +186,7 @@ module wakefmm
   public :: WFMM_LOG_DEBUG
   public :: WFMM_FLAG_ACCUMULATE
   public :: WFMM_FLAG_REPRODUCIBLE
+  public :: WFMM_FLAG_HOST_PARTITION
   public :: WFMM_TOLERANCE_MIN_F32
   public :: WFMM_TOLERANCE_MIN_F64
   public :: WFMM_ORDER_MAX
@@ -374,6 +375,10 @@ module wakefmm
   !> flags of a plan: the same inputs give the same bits, whatever the number of threads, the load of the machine and
   !> what the plan or the process did before; per instruction set and per device model.
   integer(c_int64_t), parameter :: WFMM_FLAG_REPRODUCIBLE = 2_c_int64_t
+  !> flags of a plan on a distributed session: each rank computes the field of its own sources and targets, which stay where
+  !> they are; the host has divided them well. Without it they are divided anew, by the work of the evaluation before. No effect
+  !> on other sessions.
+  integer(c_int64_t), parameter :: WFMM_FLAG_HOST_PARTITION = 4_c_int64_t
   !> The smallest tolerance that single precision is promised to hold.
   real(c_double), parameter :: WFMM_TOLERANCE_MIN_F32 = 5e-6_c_double
   !> The smallest tolerance that double precision is promised to hold.
@@ -3124,7 +3129,8 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Computes invariants and norms of the present state: impulses, energy, enstrophy, largest velocity.
+  !> Computes invariants and norms of the present state, on a distributed session of all ranks' elements together:
+  !> impulses, energy, enstrophy, largest velocity.
   subroutine wfmm_flow_diagnostics(flow, diagnostics, ierr)
     type(wfmm_flow), intent(in) :: flow
     type(wfmm_diagnostics), intent(inout) :: diagnostics

@@ -362,6 +362,13 @@
 #define WFMM_FLAG_REPRODUCIBLE 2
 
 /**
+ * flags of a plan on a distributed session: each rank computes the field of its own sources and targets, which stay where
+ * they are; the host has divided them well. Without it they are divided anew, by the work of the evaluation before. No effect
+ * on other sessions.
+ */
+#define WFMM_FLAG_HOST_PARTITION 4
+
+/**
  * The smallest tolerance that single precision is promised to hold.
  */
 #define WFMM_TOLERANCE_MIN_F32 5e-6
@@ -659,7 +666,8 @@ typedef struct wfmm_session_options {
 /**
  * Functions that join the processes (ranks) of a distributed session; MPI's are in libwakefmm_mpi. Set struct_size to
  * sizeof. Each function is called on all ranks in the same order, on the thread that calls the library, and returns 0; another
- * number is WFMM_ERR_COMMUNICATION on every rank that can still be reached. Functions and user must stay until the last
+ * number is WFMM_ERR_COMMUNICATION on every rank that can still be reached, in this call of the library or the next. One that fails on
+ * some ranks must not leave the others waiting in it. Functions and user must stay until the last
  * plan of the session has ended.
  */
 typedef struct wfmm_communicator {
@@ -1603,13 +1611,15 @@ wfmm_status wfmm_flow_get_connectivity(struct wfmm_flow *flow,
 wfmm_status wfmm_diagnostics_init(struct wfmm_diagnostics *diagnostics, size_t size);
 
 /**
- * Computes invariants and norms of the present state: impulses, energy, enstrophy, largest velocity. One evaluation at
+ * Computes invariants and norms of the present state, on a distributed session of all ranks' elements together: impulses,
+ * energy, enstrophy, largest velocity. One evaluation at
  * all moving points unless their velocities are known. diagnostics->struct_size was set before. What has no formula is
  * NaN, and reason says why.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE, and those of an evaluation.
  * Example: wfmm_flow_diagnostics(f, &d); printf("%g\n", d.linear_impulse[2]);
  */
-wfmm_status wfmm_flow_diagnostics(struct wfmm_flow *flow, struct wfmm_diagnostics *diagnostics);
+wfmm_status wfmm_flow_diagnostics(struct wfmm_flow *flow,
+                                  struct wfmm_diagnostics *diagnostics);
 
 /**
  * Writes the whole flow to a file, which wfmm_flow_load reads: an .npz container of NumPy's arrays, its members are in the
