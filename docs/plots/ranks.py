@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 DOCS = Path(__file__).resolve().parent.parent
 #: Seconds of a message; bytes a second and core of a node with 64 cores and 200 Gbit/s.
 LATENCY, BANDWIDTH = 2e-6, 25e9 / 64
-#: Small collective calls of one evaluation by the FMM, as counted (tests/distributed_failure.rs prints them).
+#: Small collective calls of one evaluation by the FMM: agreements, reductions, counts; about so many by its stages.
 COLLECTIVES = 150
 NAMES = ["sent", "received", "sent_to", "received_from", "guests", "multipoles", "cells", "seconds"]
 

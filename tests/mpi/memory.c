@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include "wakefmm_mpi.h"
 
-enum { N = 3000, CALLS = 8 };
+enum { N = 600, CALLS = 8 };
 enum { FMM, DIRECT, FLOW, CASES };
 static const char *const names[CASES] = {"FMM", "direct sum", "flow"};
 static double place[3 * N], strength[3 * N], velocity[3 * N];
@@ -54,7 +54,7 @@ end:
 
 int main(int argc, char **argv) {
     int level, failed = 0, met = 0, runs = 0;
-    const int steps = argc > 1 ? atoi(argv[1]) : 6;
+    const int steps = argc > 1 ? atoi(argv[1]) : 2;
     wfmm_session *session = NULL;
     wfmm_session_options so;
     dl_iterate_phdr(find_library, NULL);

@@ -14,6 +14,8 @@ failed=0
 verdict() { if [ "$2" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: MPI, $1"; fi; }
 # Open MPI refuses more processes than cores and the superuser unless it is told; others do not know its words.
 "$MPIRUN" --version 2>/dev/null | grep -q "Open MPI\|OpenRTE" && more="--oversubscribe --allow-run-as-root" || more=
+# Ranks that wait leave the cores to others.
+export OMPI_MCA_mpi_yield_when_idle=1
 run() { timeout 300 "$MPIRUN" $more "$@"; }
 
 make -s --no-print-directory mpi RELEASE="$library" MPI_BUILD="$build"

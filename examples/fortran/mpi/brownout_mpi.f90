@@ -173,8 +173,8 @@ contains
       of(:, int(together%identity(k)) + 1) = together%position(:, k)     ! identities count from 0, rank by rank
     end do
     farthest = maxval(abs(of - alone%position))
-    ! Velocities are within the tolerance of their root mean square; single ones may miss by more.
-    allowed = 30 * tolerance * alone%diagnostics%largest_velocity * dt * steps
+    ! Velocities are within the tolerance of their root mean square; single ones may miss by some more.
+    allowed = 3 * tolerance * alone%diagnostics%largest_velocity * dt * steps
     impulse = norm2(together%diagnostics%linear_impulse - alone%diagnostics%linear_impulse) &
         / norm2(alone%diagnostics%linear_impulse)
     print '(i0,a,i0,a,f0.3,a,es9.2)', blades * segments, ' segments and ', size(alone%identity), ' parcels, highest at ', &
