@@ -59,6 +59,7 @@ class Flag(IntFlag):
     NONE = 0
     ACCUMULATE = 1
     REPRODUCIBLE = 2
+    HOST_PARTITION = 4
 
 
 class LogLevel(IntEnum):
