@@ -76,7 +76,8 @@ def plot(all_rows: list[dict]) -> None:
     weak.set(xscale="log", xlabel="ranks", title="fixed size a rank", ylim=(0, 105))
     for axes in (strong, weak):
         axes.grid(alpha=0.3)
-        axes.legend(fontsize=7)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(fontsize=7)
     figure.savefig(DOCS / "pictures" / "ranks.svg", metadata={"Date": None})
 
 
