@@ -5,9 +5,10 @@
 
 use super::account::Facts;
 use super::direct::{self, direct_sum};
-use super::fmm::{Changes, Fmm, Request, Sink, SourceSet, drawn, rows, unit_of};
+use super::fmm::{Changes, Fmm, Request, Sink, SourceSet, rows, unit_of};
 use super::intake::{Intake, Unit, device_memory, targets_of};
 use super::sources::{ChargeSources, VortexSources, largest};
+use crate::backend::draw::drawn;
 use crate::backend::{Engine, Field};
 use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};

@@ -7,6 +7,7 @@
 //!   memory locked      device memory that grows, page-locked host memory
 //!   stream             queues, events, graphs, launches
 //!   staging gather     the caller's arrays to the device and back
+//!   held               a field until it has passed its check
 //!   direct             every pair
 //!   precision_probe    whether single precision is enough for it
 //!   fmm                the fast multipole method
@@ -20,6 +21,7 @@ mod driver;
 pub mod engine;
 pub mod fmm;
 pub mod gather;
+mod held;
 mod loader;
 mod locked;
 mod memory;

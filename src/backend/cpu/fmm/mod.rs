@@ -44,7 +44,6 @@ pub use choice::{Recipe, Request};
 use expansions::Expansions;
 use facts::Facts;
 use field::Evaluation;
-pub use sample::{drawn, stratified};
 use std::ops::Range;
 use std::time::Instant;
 use trees::Trees;
