@@ -2,13 +2,17 @@
 //! between steps. With direct sums both agree to rounding, which chaos has no time to make more of.
 
 use super::harness::with_gpu;
+use super::support::accuracy::relative_l2;
 use std::sync::Arc;
+use wakefmm::backend::Field;
 use wakefmm::error::*;
 use wakefmm::flow::edit::DustArrays;
 use wakefmm::flow::options::*;
 use wakefmm::flow::{At, Flow};
 use wakefmm::options::*;
-use wakefmm::plan::arrays::Array::Host;
+use wakefmm::plan::Plan;
+use wakefmm::plan::arrays::Array::{self, Host};
+use wakefmm::plan::arrays::{ArrayMut, HostReal as Number};
 use wakefmm::plan::sources::{Particles, Segments};
 use wakefmm::session::Session;
 
@@ -383,4 +387,52 @@ fn a_full_device_leaves_the_state_and_under_auto_the_cpu_takes_over() {
         failures += text.matches("a step failed").count();
     }
     assert!(std::env::var_os("EMULATED_IMAGES").is_some() || failures >= 2, "{failures} failures");
+}
+
+/// A plan with a ground plane whose targets and fields are in device memory (here the host's): single and double arrays, written
+/// and added, velocity and gradient, and its own check.
+fn plane_on_device<T: Number>(tolerance: f64) {
+    let n = 400;
+    let (x, a) = (numbers(3 * n, 1), numbers(3 * n, 2));
+    let [x, a] = [x, a].map(|v| v.iter().map(|v| T::from_f64(*v)).collect::<Vec<T>>());
+    for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
+        for flags in [0, WFMM_FLAG_ACCUMULATE] {
+            let [gpu, cpu] = [BackendKind::Cuda, BackendKind::Cpu].map(|backend| {
+                let method = if backend == BackendKind::Cpu { WFMM_METHOD_DIRECT } else { method };
+                let o = wfmm_plan_options { flags, ..sums(method, true) };
+                let o = wfmm_plan_options { tolerance: tolerance.max(o.tolerance), ..o };
+                let mut plan = Plan::new(session(backend), PlanOptions::checked(&o).unwrap());
+                let particles = Particles { n, position: Host(&x[..]), strength: Host(&a[..]), core: None };
+                plan.set_particles(Some(particles)).unwrap();
+                let on_device = backend == BackendKind::Cuda;
+                let targets =
+                    if on_device { Array::Device { address: x.as_ptr() as u64, len: 3 * n } } else { Host(&x[..]) };
+                plan.set_targets(Some((n, targets))).unwrap();
+                let mut fields = [3, 9].map(|width| vec![T::from_f64(1.0); width * n]);
+                let [u, g] = fields.each_mut().map(|values| match on_device {
+                    true => ArrayMut::Device { address: values.as_mut_ptr() as u64, len: values.len() },
+                    false => ArrayMut::Host(&mut values[..]),
+                });
+                plan.evaluate(Field::Velocity { gradient: true }, u, Some(g)).unwrap();
+                if on_device {
+                    let error = plan.check(100, 1).unwrap();
+                    assert!(error <= tolerance.max(1e-4), "{error:.1e}");
+                }
+                fields.map(|values| values.iter().map(|v| v.to_f64()).collect::<Vec<f64>>())
+            });
+            for (k, times) in [(0, 1.0), (1, 30.0)] {
+                let error = relative_l2(&gpu[k], &cpu[k]);
+                let most = if method == WFMM_METHOD_FMM { 1e-4f64.max(tolerance) } else { tolerance };
+                assert!(error <= times * most, "method {method}, flags {flags}: field {k} has {error:.1e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_plane_takes_device_arrays() {
+    with_gpu("flows::a_plane_takes_device_arrays", &[], || {
+        plane_on_device::<f64>(1e-10);
+        plane_on_device::<f32>(1e-3);
+    });
 }
