@@ -56,3 +56,36 @@ template <class T> WFMM_DEVICE void kept(const T* both, int axis, int width, dou
 }
 WFMM_KERNEL plane_kept_f32(const float* both, int axis, int width, double* rows, long long n) { kept(both, axis, width, rows, n); }
 WFMM_KERNEL plane_kept_f64(const double* both, int axis, int width, double* rows, long long n) { kept(both, axis, width, rows, n); }
+
+// Sources and after them their images, twice as many: positions are mirrored, strengths are pseudo-vectors, -R a; circulations
+// change their sign, since the ends of a segment keep their order.
+template <class T> WFMM_DEVICE void turned(const T* a, int axis, T* out, long long n) {
+    const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k >= n) return;
+    for (int i = 0; i < 3; i++) {
+        const T v = a[3 * k + i];
+        out[3 * k + i] = v;
+        out[3 * (n + k) + i] = i == axis ? v : -v;
+    }
+}
+WFMM_KERNEL plane_turned_f32(const float* a, int axis, float* out, long long n) { turned(a, axis, out, n); }
+WFMM_KERNEL plane_turned_f64(const double* a, int axis, double* out, long long n) { turned(a, axis, out, n); }
+
+template <class T> WFMM_DEVICE void again(const T* x, int sign, T* out, long long n) {
+    const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k >= n) return;
+    out[k] = x[k];
+    out[n + k] = T(sign) * x[k];
+}
+WFMM_KERNEL plane_again_f32(const float* x, int sign, float* out, long long n) { again(x, sign, out, n); }
+WFMM_KERNEL plane_again_f64(const double* x, int sign, double* out, long long n) { again(x, sign, out, n); }
+
+// Ends [n][ld] to [2n][2]; points of images come `shift` later.
+WFMM_KERNEL plane_ends(const int* ends, long long ld, int shift, int* out, long long n) {
+    const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k >= n) return;
+    for (int i = 0; i < 2; i++) {
+        out[2 * k + i] = ends[ld * k + i];
+        out[2 * (n + k) + i] = ends[ld * k + i] + shift;
+    }
+}

@@ -4,7 +4,8 @@
 //! is the reflection of the sources' own field at the mirrored place Rx. So the engine gets each target twice, as it is and
 //! mirrored, in one array (`[x; Rx]`, 2n places), sums once over one tree, and knows of no plane. Gradients: G + R G(Rx) R;
 //! potentials (images of the same sign: no flow through the plane): phi + phi(Rx), and their gradients as velocities.
-//! Targets and outputs in device memory are mirrored and summed there.
+//! Targets and outputs in device memory are mirrored and summed there. Where the vortex elements are there too the engine gets
+//! them and their images, and every target once: that costs less, since cells below the plane only add sources to lists.
 
 use rayon::prelude::*;
 
@@ -14,7 +15,7 @@ use crate::backend::Field;
 use crate::backend::cuda::RealsArg;
 use crate::backend::cuda::plane::{Half, Mirror, Rows};
 use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_NOT_FINITE};
-use crate::inputs::{Reals, TargetInput};
+use crate::inputs::{Inputs, Reals, TargetInput};
 use crate::memory;
 use crate::options::{
     Method, PlanOptions, Plane, Precision, WFMM_METHOD_DIRECT, WFMM_TOLERANCE_MIN_F32, WFMM_TOLERANCE_MIN_F64,
@@ -55,7 +56,12 @@ pub struct OnDevice {
     mirror: Option<Mirror>,
     /// The caller's targets, where they are there.
     pub targets: Option<RealsArg>,
+    /// The engine was made for images of the sources.
+    images: bool,
 }
+
+/// Sources for a target from which mirrored targets cost less than images of the sources.
+const MANY_SOURCES: usize = 8;
 
 impl OnDevice {
     fn mirror(&mut self, session: &Session) -> Result<&mut Mirror> {
@@ -127,6 +133,9 @@ impl Plan {
         if self.options.plane.is_none() {
             return self.options.clone();
         }
+        if self.mirrored.images {
+            return PlanOptions { plane: None, ..self.options.clone() };
+        }
         let tolerance = self.options.tolerance * self.tightening;
         PlanOptions { accumulate: false, plane: None, tolerance: tolerance.max(self.least()), ..self.options.clone() }
     }
@@ -166,23 +175,85 @@ impl Plan {
         main: u64,
         gradient: Option<u64>,
     ) -> Result<()> {
-        let ((width, wide), n) = (components(field), self.counts().targets);
-        let (rows, slopes) = (Rows { n, width }, Rows { n, width: wide });
         let mut mirror = match self.mirrored.mirror.take() {
             Some(mirror) => mirror,
             None => self.session.mirror()?,
         };
-        let done = self.halves_on_device(plane, field, &mut mirror, rows, slopes, T::DOUBLE).and_then(|()| {
-            let (add, caller) = (self.options.accumulate, self.stream);
-            let to = |address| RealsArg { address, is_f64: i64::from(T::DOUBLE) };
-            mirror.combine(plane, Half::Main, rows, to(main), add, caller)?;
-            if let Some(gradient) = gradient {
-                mirror.combine(plane, Half::Gradient, slopes, to(gradient), add, caller)?;
-            }
-            mirror.settle(caller)
-        });
+        let done = match self.by_images::<T>(plane, field, &mut mirror, main, gradient) {
+            Ok(false) => self.by_halves::<T>(plane, field, &mut mirror, main, gradient),
+            done => done.map(drop),
+        };
         self.mirrored.mirror = Some(mirror);
         done
+    }
+
+    /// With images of the sources, where all arrays are in device memory; whether they are.
+    fn by_images<T: HostReal>(
+        &mut self,
+        plane: Plane,
+        field: Field,
+        mirror: &mut Mirror,
+        main: u64,
+        gradient: Option<u64>,
+    ) -> Result<bool> {
+        let (counts, n) = (self.counts(), self.counts().targets);
+        if matches!(field, Field::Potential { .. }) || counts.segments + counts.particles > MANY_SOURCES * n {
+            return Ok(false);
+        }
+        let Some(inputs) = mirror.images(plane, &self.inputs, self.stream)? else { return Ok(false) };
+        let Some(inputs) = self.targets_once(inputs) else { return Ok(false) };
+        self.turn_to(true);
+        let ((width, wide), slopes) = (components(field), gradient);
+        let main = T::device_mut(main, n * width);
+        let slopes = slopes.map(|address| T::device_mut(address, n * wide));
+        self.with_engine(|engine, _| engine.evaluate(&inputs, field, main, slopes))?;
+        Ok(true)
+    }
+
+    /// The caller's targets in these inputs, where they are in device memory.
+    fn targets_once(&self, inputs: Inputs) -> Option<Inputs> {
+        let (targets, n) = (self.mirrored.targets?, self.counts().targets);
+        let (address, len) = (targets.address, 3 * n);
+        let position = match targets.is_f64 {
+            0 => Reals::DeviceF32 { address, len },
+            _ => Reals::DeviceF64 { address, len },
+        };
+        Some(Inputs { targets: Some(TargetInput { n, position }), ..inputs })
+    }
+
+    /// What the engine got for the last field, if that was images.
+    fn with_images(&mut self, plane: Plane) -> Result<Option<Inputs>> {
+        let caller = self.stream;
+        let inputs = self.mirrored.mirror(&self.session)?.images(plane, &self.inputs, caller)?;
+        Ok(inputs.and_then(|inputs| self.targets_once(inputs)))
+    }
+
+    /// An engine keeps what it made of its inputs: it gets either both halves of the targets or images of the sources.
+    fn turn_to(&mut self, images: bool) {
+        if self.mirrored.images != images {
+            self.mirrored.images = images;
+            self.engine = None;
+        }
+    }
+
+    fn by_halves<T: HostReal>(
+        &mut self,
+        plane: Plane,
+        field: Field,
+        mirror: &mut Mirror,
+        main: u64,
+        gradient: Option<u64>,
+    ) -> Result<()> {
+        let ((width, wide), n) = (components(field), self.counts().targets);
+        let (rows, slopes) = (Rows { n, width }, Rows { n, width: wide });
+        self.halves_on_device(plane, field, mirror, rows, slopes, T::DOUBLE)?;
+        let (add, caller) = (self.options.accumulate, self.stream);
+        let to = |address| RealsArg { address, is_f64: i64::from(T::DOUBLE) };
+        mirror.combine(plane, Half::Main, rows, to(main), add, caller)?;
+        if let Some(gradient) = gradient {
+            mirror.combine(plane, Half::Gradient, slopes, to(gradient), add, caller)?;
+        }
+        mirror.settle(caller)
     }
 
     fn halves_on_device(
@@ -228,6 +299,7 @@ impl Plan {
 
     /// Evaluates (the method, and what of both halves is left of their sum) until the tolerance holds for what is left.
     fn tighten(&mut self, mut evaluate: impl FnMut(&mut Self) -> Result<(i32, f64)>) -> Result<()> {
+        self.turn_to(false);
         if self.options.reproducible && self.tightening != 1.0 {
             // What earlier fields needed must not show in this one.
             self.tightening = 1.0;
@@ -269,6 +341,11 @@ impl Plan {
             Field::Velocity { .. } => Field::Velocity { gradient: false },
             Field::Potential { .. } => Field::Potential { gradient: false },
         };
+        if self.mirrored.images
+            && let Some(inputs) = self.with_images(plane)?
+        {
+            return self.with_engine(|engine, _| engine.check(&inputs, field, samples, seed));
+        }
         let (width, n) = (components(field).0, self.counts().targets);
         let got = match self.precision() {
             Precision::F32 => widened(&self.joint_field::<f32>(plane, field)?.0),
