@@ -769,7 +769,7 @@ typedef struct wfmm_plan_options {
     /**
      * Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources are
      * included, with their cores. Targets below the plane get the mirrored field. Charges have images of the same sign.
-     * With a plane, targets and outputs must be in host memory; sources may be in device memory.
+     * With a plane, velocity and gradient must be both in host memory, or both in device memory.
      */
     int32_t plane_axis;
     /**
