@@ -146,6 +146,11 @@ fn same(gpu: &mut Flow, cpu: &mut Flow, tolerance: f64, what: &str) {
     assert!((ways.0 - ways.1).abs() <= tolerance * ways.1.max(1e-3), "{what}: {ways:?}");
 }
 
+/// In the child of a test that runs it under several settings: it has those of one.
+fn is_child() -> bool {
+    std::env::var_os("EMULATED_IMAGES").is_some()
+}
+
 /// The same flow on both sides.
 fn pair(plan: wfmm_plan_options, o: wfmm_flow_options) -> [Flow; 2] {
     [BackendKind::Cuda, BackendKind::Cpu].map(|backend| Flow::new(session(backend), plan, o).unwrap())
@@ -384,9 +389,12 @@ fn a_full_device_leaves_the_state_and_under_auto_the_cpu_takes_over() {
             }
             same(&mut gpu, &mut cpu, 1e-8, "after failures");
         });
+        if is_child() {
+            return;
+        }
         failures += text.matches("a step failed").count();
     }
-    assert!(std::env::var_os("EMULATED_IMAGES").is_some() || failures >= 2, "{failures} failures");
+    assert!(failures >= 2, "{failures} failures");
 }
 
 /// A plan with a ground plane whose targets and fields are in device memory (here the host's): single and double arrays, written
@@ -444,4 +452,32 @@ fn a_plane_takes_device_arrays() {
         plane_on_device::<f64>(1e-10);
         plane_on_device::<f32>(1e-3);
     });
+}
+
+/// A GPU that is lost in the first step has nothing that the host has not: under AUTO the CPU takes over. Later it has the state, and
+/// the flow is lost with it.
+#[test]
+fn a_lost_device_takes_what_it_alone_has() {
+    const NAME: &str = "flows::a_lost_device_takes_what_it_alone_has";
+    for (failure, later) in [("lost_at_1", "0"), ("lost_at_5", "1")] {
+        with_gpu(NAME, &[("FAKE_CUDA", failure), ("LATER", later)], || {
+            let later = std::env::var("LATER").is_ok_and(|text| text == "1");
+            let o = motion(WFMM_INTEGRATOR_EULER, WFMM_STRETCHING_CLASSICAL);
+            let on = |b| Flow::new(session(b), sums(WFMM_METHOD_DIRECT, false), o).unwrap();
+            let (mut gpu, mut cpu) = (on(BackendKind::Auto), on(BackendKind::Cpu));
+            [&mut gpu, &mut cpu].into_iter().for_each(|f| add_particles(f, 500, 1));
+            let done = gpu.advance(1e-3, 8);
+            cpu.advance(1e-3, 8).unwrap();
+            if later {
+                assert_eq!(done.unwrap_err().status, WFMM_ERR_DEVICE_LOST);
+                assert!(gpu.time().1 > 0, "it was lost in a later step");
+            } else {
+                done.unwrap();
+                same(&mut gpu, &mut cpu, 1e-12, "the CPU took over");
+            }
+        });
+        if is_child() {
+            return;
+        }
+    }
 }
