@@ -526,7 +526,7 @@ module wakefmm
     integer(c_int64_t) :: flags = 0
     !> Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources
     !> are included, with their cores. Targets below the plane get the mirrored field. Charges have images of the same
-    !> sign. With a plane, targets and outputs must be in host memory; sources may be in device memory.
+    !> sign. With a plane, velocity and gradient must be both in host memory, or both in device memory.
     integer(c_int32_t) :: plane_axis = 0
     !> WFMM_EXPANSION_*; default HARMONICS. PSEUDO_PARTICLES is not built: WFMM_ERR_UNSUPPORTED.
     integer(c_int32_t) :: expansion = 0

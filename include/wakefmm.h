@@ -769,7 +769,7 @@ typedef struct wfmm_plan_options {
     /**
      * Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources are
      * included, with their cores. Targets below the plane get the mirrored field. Charges have images of the same sign.
-     * With a plane, targets and outputs must be in host memory; sources may be in device memory.
+     * With a plane, velocity and gradient must be both in host memory, or both in device memory.
      */
     int32_t plane_axis;
     /**
@@ -1514,8 +1514,8 @@ wfmm_status wfmm_flow_options_init(struct wfmm_flow_options *options, size_t siz
 
 /**
  * Makes a flow without elements at time 0. session may be NULL: a default session; plan_options are those of its sums,
- * options those of its motion; both may be NULL: defaults. The state is kept in double precision in host memory; precision
- * and device of the sums are those of options and session. The caller owns *out and ends it with wfmm_flow_destroy.
+ * options those of its motion; both may be NULL: defaults. The state is kept in double precision where the session computes;
+ * precision and device of the sums are those of options and session. The caller owns *out and ends it with wfmm_flow_destroy.
  * Thread rule: any thread; the flow itself serves one thread at a time.
  * Errors: WFMM_ERR_NULL, _HANDLE, _CONSTANT, _VALUE, _NOT_FINITE, _TOLERANCE, _TOO_NEW, _STRUCT_SIZE; WFMM_ERR_THREADS,
  * _HOST_MEMORY, _UNSUPPORTED; WFMM_ERR_FORKED where the session was made before fork().
@@ -1557,7 +1557,7 @@ wfmm_status wfmm_flow_set_velocity_callback(struct wfmm_flow *flow,
  * are done, wfmm_flow_time tells how many. dt > 0, time; steps >= 0.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _VALUE (dt), _COUNT (steps), _NOT_FINITE (dt, or
  * a state that leaves the range of numbers), _TOLERANCE; a callback's number from 1 to 199, else WFMM_ERR_CALLBACK; 100..199
- * where memory or a device is missing.
+ * where memory or a device is missing. WFMM_ERR_DEVICE_LOST: what the GPU held is gone, and the flow with it.
  * Example: if (wfmm_flow_advance(f, 0.01, 100)) return 1;
  */
 wfmm_status wfmm_flow_advance(struct wfmm_flow *flow,

@@ -185,7 +185,7 @@ pub struct wfmm_plan_options {
     pub flags: u64,
     /// Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources are
     /// included, with their cores. Targets below the plane get the mirrored field. Charges have images of the same sign.
-    /// With a plane, targets and outputs must be in host memory; sources may be in device memory.
+    /// With a plane, velocity and gradient must be both in host memory, or both in device memory.
     pub plane_axis: i32,
     /// `WFMM_EXPANSION_*`; default HARMONICS. PSEUDO_PARTICLES is not built: WFMM_ERR_UNSUPPORTED.
     pub expansion: i32,

@@ -15,6 +15,9 @@ mod failures;
 #[path = "emulated_gpu/far_points.rs"]
 mod far_points;
 
+#[path = "emulated_gpu/flows.rs"]
+mod flows;
+
 #[path = "emulated_gpu/small_trees.rs"]
 mod small_trees;
 

@@ -16,6 +16,8 @@ use super::integrate::History;
 use super::npy::{self, Number};
 use super::options::wfmm_flow_options;
 use super::state::{Lines, State};
+use super::step::fit_history;
+use super::storage::ALL;
 use super::vector::{PARTS, Part, Vector};
 use crate::error::{Error, Result, WFMM_ERR_FILE, WFMM_ERR_TOO_NEW};
 use crate::memory;
@@ -89,7 +91,8 @@ impl Reader<'_> {
 
 impl Flow {
     /// Writes the flow; a file that was there is replaced when the new one is whole.
-    pub fn save(&self, path: &Path) -> Result<()> {
+    pub fn save(&mut self, path: &Path) -> Result<()> {
+        self.store.read(&ALL)?;
         let mut beside = path.as_os_str().to_owned();
         beside.push(format!(".{}.tmp", std::process::id()));
         let beside = Path::new(&beside);
@@ -105,7 +108,7 @@ impl Flow {
     fn write_to(&self, beside: &Path, path: &Path) -> Result<()> {
         let file = File::create(beside).or_else(|e| broken(path, e))?;
         let mut w = Writer { path, zip: ZipWriter::new(BufWriter::new(file)) };
-        let state = &self.state;
+        let (state, history) = (self.store.known(), self.store.history());
         w.put("version", 0, &[VERSION])?;
         w.put("time", 0, &[state.time])?;
         w.put("step", 0, &[state.step])?;
@@ -133,10 +136,10 @@ impl Flow {
         let (next, next_point) = state.next_identities();
         w.put("next_id", 0, &next)?;
         w.put("next_point_id", 0, &next_point)?;
-        let dt: Vec<f64> = self.history.iter().map(|h| h.dt).collect();
+        let dt: Vec<f64> = history.iter().map(|h| h.dt).collect();
         w.put("history_dt", 0, &dt)?;
-        for (part, width) in PARTS.into_iter().filter(|_| self.history.is_some()) {
-            let rate = self.history.as_ref().map_or(&[][..], |h| h.rate.part(part));
+        for (part, width) in PARTS.into_iter().filter(|_| history.is_some()) {
+            let rate = history.map_or(&[][..], |h| h.rate.part(part));
             w.put(&format!("history_{}", part as usize), if width == 3 { 3 } else { 0 }, rate)?;
         }
         let done = w.zip.finish().map_err(std::io::Error::from).and_then(|mut file| {
@@ -160,7 +163,7 @@ impl Flow {
         let (p, o) = (read_plan(&mut r)?, read_flow(&mut r)?);
         let named = |e: Error| Error::new(e.status, format!("{}: {}", path.display(), e.message));
         let mut flow = Self::new(session, p, o).map_err(named)?;
-        flow.state = read_state(&mut r)?;
+        let (state, mut history) = (read_state(&mut r)?, None);
         flow.set_free_stream(r.exactly("free_stream")?).map_err(named)?;
         [flow.largest_displacement] = r.exactly("largest_displacement")?;
         let dt: Vec<f64> = r.get("history_dt", 0)?;
@@ -169,12 +172,13 @@ impl Flow {
             for (part, width) in PARTS {
                 *rate.part_mut(part) = r.get(&format!("history_{}", part as usize), if width == 3 { 3 } else { 0 })?;
             }
-            flow.history = Some(History { rate, dt });
-            flow.fit_history();
+            history = Some(History { rate, dt });
+            fit_history(&state, &mut history);
         }
-        if let Some(why) = flow.state.inconsistency() {
+        if let Some(why) = state.inconsistency() {
             return broken(path, why);
         }
+        flow.store.set(state, history);
         Ok(flow)
     }
 }

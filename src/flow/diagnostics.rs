@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use super::Flow;
 use super::options::ElementKind;
 use super::state::{Lines, State, row};
+use super::storage::ALL;
 use super::vector::Part;
 use crate::error::Result;
 use crate::math::biot_savart::{Vec3, cross, dot, sub};
@@ -74,14 +75,15 @@ pub struct wfmm_diagnostics {
 impl Flow {
     pub fn diagnostics(&mut self) -> Result<wfmm_diagnostics> {
         let largest_velocity = self.largest_velocity()?;
+        let (state, _) = self.store.read(&ALL)?;
         let mut d = wfmm_diagnostics {
             struct_size: size_of::<wfmm_diagnostics>() as u32,
-            time: self.state.time,
+            time: state.time,
             largest_velocity,
             largest_displacement: self.largest_displacement,
             ..Default::default()
         };
-        invariants(&self.state, &mut d);
+        invariants(self.store.known(), &mut d);
         let reason = self.why_not();
         d.reason = reason as i32;
         (d.energy, d.enstrophy, d.divergence) =
@@ -91,7 +93,7 @@ impl Flow {
 
     /// Whether energy and enstrophy have a formula here.
     fn why_not(&self) -> Reason {
-        let state = &self.state;
+        let state = self.store.known();
         let (n, has) = (state.particle_id.len(), |kind| state.counts(kind).0 > 0);
         if has(ElementKind::Filaments) || has(ElementKind::BoundSegments) {
             Reason::Segments
@@ -108,7 +110,7 @@ impl Flow {
 
     /// Energy, enstrophy, divergence of Gaussian particles.
     fn norms(&self) -> (f64, f64, f64) {
-        let moving = &self.state.moving;
+        let moving = &self.store.known().moving;
         let (x, a) = (moving.part(Part::ParticlePosition), moving.part(Part::ParticleStrength));
         let core2 = moving.part(Part::ParticleCore2);
         let n = core2.len();

@@ -4,8 +4,11 @@
 //! before anything changes; room is made before anything is appended.
 
 use super::Flow;
+use super::integrate::History;
 use super::options::ElementKind;
 use super::state::{Given, GivenLines, keep, room};
+use super::step::fit_history;
+use super::storage::Held;
 use super::vector::Part;
 use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_STATE, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
 use crate::inputs::Ints;
@@ -65,24 +68,11 @@ impl Flow {
 
     /// Removes elements by identity.
     pub fn remove(&mut self, kind: ElementKind, identity: &[i64]) -> Result<()> {
-        let (stays, point_stays) = self.state.remove(kind, identity)?;
-        if let Some(history) = &mut self.history {
-            let mut one = |part: Part, width: usize, stays: &[bool]| keep(history.rate.part_mut(part), width, stays);
-            match kind {
-                ElementKind::Particles => {
-                    one(Part::ParticlePosition, 3, &stays);
-                    one(Part::ParticleStrength, 3, &stays);
-                    one(Part::ParticleCore2, 1, &stays);
-                }
-                ElementKind::Filaments => {
-                    one(Part::PointPosition, 3, &point_stays);
-                    one(Part::SegmentVolume, 1, &stays);
-                }
-                ElementKind::BoundSegments => {}
-                ElementKind::Tracers => one(Part::TracerPosition, 3, &stays),
-                ElementKind::Dust => one(Part::DustDrift, 3, &stays),
-            }
-        }
+        let stays = self.store.known().stays(kind, identity)?;
+        let Held { state, history } = self.store.edit(kind)?;
+        fit_history(state, history);
+        let point_stays = state.compact(kind, &stays);
+        keep_history(history, kind, &stays, &point_stays);
         self.velocities = None;
         Ok(())
     }
@@ -96,41 +86,28 @@ impl Flow {
 
     fn put(&mut self, kind: ElementKind, given: Given, set: bool) -> Result<()> {
         // Room first: afterwards nothing fails. What `set` replaces is still there meanwhile.
-        let (have, more) = (self.state.counts(kind).0, elements(&given));
+        let (have, more) = (self.store.known().counts(kind).0, elements(&given));
         let total = if set { more } else { have + more };
         if total > i32::MAX as usize {
             return Error::fail(WFMM_ERR_COUNT, format!("{total} elements in all; accepted: up to {}", i32::MAX));
         }
-        self.state.make_room(&given)?;
-        self.make_history_room(&given)?;
+        let Held { state, history } = self.store.append();
+        state.make_room(&given)?;
+        make_history_room(history, &given)?;
         if set {
             self.clear(kind);
         }
-        self.state.append(given);
-        self.fit_history();
+        let Held { state, history } = self.store.append();
+        state.append(given);
+        fit_history(state, history);
         self.velocities = None;
         Ok(())
     }
 
-    /// Room for what the history gets beside new elements.
-    fn make_history_room(&mut self, given: &Given) -> Result<()> {
-        let Some(history) = &mut self.history else { return Ok(()) };
-        let n = elements(given);
-        let grows: &[(Part, usize)] = match given {
-            Given::Particles { .. } => {
-                &[(Part::ParticlePosition, 3 * n), (Part::ParticleStrength, 3 * n), (Part::ParticleCore2, n)]
-            }
-            Given::Filaments(lines) => &[(Part::PointPosition, lines.points.len()), (Part::SegmentVolume, n)],
-            Given::BoundSegments(_) => &[],
-            Given::Tracers { .. } => &[(Part::TracerPosition, 3 * n)],
-            Given::Dust { .. } => &[(Part::DustDrift, 3 * n)],
-        };
-        grows.iter().try_for_each(|(part, more)| room(history.rate.part_mut(*part), *more))
-    }
-
     fn clear(&mut self, kind: ElementKind) {
-        self.state.clear(kind);
-        self.fit_history();
+        let Held { state, history } = self.store.replace(kind);
+        state.clear(kind);
+        fit_history(state, history);
         self.velocities = None;
     }
 
@@ -172,6 +149,42 @@ impl Flow {
     }
 }
 
+/// Room for what the history gets beside new elements.
+fn make_history_room(history: &mut Option<History>, given: &Given) -> Result<()> {
+    let Some(history) = history else { return Ok(()) };
+    let n = elements(given);
+    let grows: &[(Part, usize)] = match given {
+        Given::Particles { .. } => {
+            &[(Part::ParticlePosition, 3 * n), (Part::ParticleStrength, 3 * n), (Part::ParticleCore2, n)]
+        }
+        Given::Filaments(lines) => &[(Part::PointPosition, lines.points.len()), (Part::SegmentVolume, n)],
+        Given::BoundSegments(_) => &[],
+        Given::Tracers { .. } => &[(Part::TracerPosition, 3 * n)],
+        Given::Dust { .. } => &[(Part::DustDrift, 3 * n)],
+    };
+    grows.iter().try_for_each(|(part, more)| room(history.rate.part_mut(*part), *more))
+}
+
+/// Keeps the history of what stays of a kind.
+fn keep_history(history: &mut Option<History>, kind: ElementKind, stays: &[bool], point_stays: &[bool]) {
+    let Some(history) = history else { return };
+    let mut one = |part: Part, width: usize, stays: &[bool]| keep(history.rate.part_mut(part), width, stays);
+    match kind {
+        ElementKind::Particles => {
+            one(Part::ParticlePosition, 3, stays);
+            one(Part::ParticleStrength, 3, stays);
+            one(Part::ParticleCore2, 1, stays);
+        }
+        ElementKind::Filaments => {
+            one(Part::PointPosition, 3, point_stays);
+            one(Part::SegmentVolume, 1, stays);
+        }
+        ElementKind::BoundSegments => {}
+        ElementKind::Tracers => one(Part::TracerPosition, 3, stays),
+        ElementKind::Dust => one(Part::DustDrift, 3, stays),
+    }
+}
+
 fn elements(given: &Given) -> usize {
     match given {
         Given::Particles { core, .. } => core.len(),
@@ -182,7 +195,7 @@ fn elements(given: &Given) -> usize {
 }
 
 fn device<R>(name: &str) -> Result<R> {
-    let message = format!("{name} is in device memory, the state of a flow is not yet: pass host arrays");
+    let message = format!("{name} is in device memory; elements of a flow are set and read through host arrays");
     Error::fail(WFMM_ERR_UNSUPPORTED, message)
 }
 

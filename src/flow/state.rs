@@ -1,4 +1,5 @@
-//! The state of a flow: every array of every element, in double precision and host memory. All else reads and writes it here.
+//! The state of a flow: every array of every element, in double precision and host memory. Edits are made here; of what a step on
+//! a device has changed, `storage` brings the numbers back before they are read.
 //!
 //! What is integrated lies in `moving`, part by part; what is carried along lies beside it. Identities of a kind ascend with the
 //! row, since rows are appended and removed but never moved past each other.
@@ -75,6 +76,17 @@ pub struct GivenLines {
 }
 
 impl State {
+    /// Points that move.
+    pub fn moving_points(&self) -> usize {
+        let of = |kind| self.counts(kind).1;
+        of(ElementKind::Particles) + of(ElementKind::Filaments) + of(ElementKind::Tracers) + of(ElementKind::Dust)
+    }
+
+    /// Elements that induce.
+    pub fn vortices(&self) -> usize {
+        self.particle_id.len() + self.filaments.id.len() + self.bound.id.len()
+    }
+
     /// Elements and points of a kind.
     pub fn counts(&self, kind: ElementKind) -> (usize, usize) {
         match kind {
@@ -181,8 +193,8 @@ impl State {
         }
     }
 
-    /// Removes elements by identity; says which rows of the kind stayed: elements and, of segments, points.
-    pub fn remove(&mut self, kind: ElementKind, identity: &[i64]) -> Result<(Vec<bool>, Vec<bool>)> {
+    /// Which elements of a kind stay where these identities go.
+    pub fn stays(&self, kind: ElementKind, identity: &[i64]) -> Result<Vec<bool>> {
         let ids = match kind {
             ElementKind::Particles => &self.particle_id,
             ElementKind::Filaments => &self.filaments.id,
@@ -198,11 +210,11 @@ impl State {
             };
             stays[row] = false;
         }
-        let points = self.compact(kind, &stays);
-        Ok((stays, points))
+        Ok(stays)
     }
 
-    fn compact(&mut self, kind: ElementKind, stays: &[bool]) -> Vec<bool> {
+    /// Keeps these elements of a kind; says of segments which points stayed.
+    pub fn compact(&mut self, kind: ElementKind, stays: &[bool]) -> Vec<bool> {
         let moving = &mut self.moving;
         match kind {
             ElementKind::Particles => {
@@ -416,13 +428,14 @@ mod tests {
         state.append(lines(2));
         assert_eq!(state.counts(ElementKind::Filaments), (5, 7));
         // The middle segment of the first line: its points are still used. The last of the second: its end goes.
-        let (segments, points) = state.remove(ElementKind::Filaments, &[1, 4]).unwrap();
+        let segments = state.stays(ElementKind::Filaments, &[1, 4]).unwrap();
+        let points = state.compact(ElementKind::Filaments, &segments);
         assert_eq!((segments.iter().filter(|s| **s).count(), points[6]), (3, false));
         assert_eq!(state.filaments.id, [0, 2, 3]);
         assert_eq!(state.filaments.point_id, [0, 1, 2, 3, 4, 5]);
         assert_eq!(state.filaments.ends, [[0, 1], [2, 3], [4, 5]]);
         assert_eq!(state.moving.part(Part::PointPosition).len(), 18);
-        assert!(state.remove(ElementKind::Filaments, &[0, 1]).unwrap_err().message.contains("identity[1] = 1"));
+        assert!(state.stays(ElementKind::Filaments, &[0, 1]).unwrap_err().message.contains("identity[1] = 1"));
         state.append(lines(1));
         assert_eq!(state.filaments.id, [0, 2, 3, 5]);
     }

@@ -76,6 +76,9 @@ static void later(void *to, const void *from, size_t bytes, long long n) {
     late[n_late++].digest = bytes ? digest(from, bytes) : 0;
 }
 
+/* With FAKE_CUDA_COPIES the log has every copy over the bus and its bytes. */
+static void note_copy(const char *way, size_t bytes) { if (getenv("FAKE_CUDA_COPIES")) note(way, (double)bytes); }
+
 static struct { char *start; size_t bytes; } locked[64];
 static int is_locked(const void *at) {
     for (int i = 0; i < 64; i++) if (locked[i].start && (const char *)at >= locked[i].start && (const char *)at < locked[i].start + locked[i].bytes) return 1;
@@ -171,6 +174,7 @@ int cuMemFreeHost(void *start) {
 }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *s) {
     (void)s;
+    note_copy("to device", bytes);
     if (is_locked(from)) { later((void *)(uintptr_t)to, from, bytes, 0); return 0; }
     catch_up();
     memcpy((void *)(uintptr_t)to, from, bytes);
@@ -183,8 +187,16 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *s) {
     (void)s;
     if (failure && sscanf(failure, "lost_at_%d", &first) == 1 && ++asked >= first) lost = 1;
     if (lost) return 700;
+    note_copy("to host", bytes);
     catch_up();
     memcpy(to, (void *)(uintptr_t)from, bytes);
+    return 0;
+}
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *s) {
+    (void)s;
+    if (lost) return 700;
+    catch_up();
+    memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
     return 0;
 }
 int cuMemsetD8Async(uint64_t at, unsigned char v, size_t bytes, void *s) {

@@ -13,8 +13,11 @@
 //!   fmm                the fast multipole method
 //!   sums               which of them, and in which precision
 //!   engine             the back end's `Engine`
+//!   array motion       arrays that know their length; what steps of a flow do to them
+//!   plane              the ground plane for arrays in device memory
 //! ```
 
+pub mod array;
 mod context;
 pub mod direct;
 mod driver;
@@ -25,6 +28,8 @@ mod held;
 mod loader;
 mod locked;
 mod memory;
+pub mod motion;
+pub mod plane;
 mod precision_probe;
 pub mod staging;
 mod stream;
@@ -34,6 +39,7 @@ mod symbols;
 pub use context::{Context, Current, Function};
 pub use driver::{DeviceInfo, Probe, probe};
 pub use engine::CudaEngine;
+pub use gather::RealsArg;
 pub use locked::Locked;
 pub use memory::{
     Buffer, Place, Plain, clear_at, copy_in, copy_on_device, copy_out, place_of, register_host, unregister_host,
