@@ -23,6 +23,8 @@ codes! {
         P2p = 8 => WFMM_PASS_P2P,
         /// The whole call.
         Total = 9 => WFMM_PASS_TOTAL,
+        /// Multipoles to targets: the treecode.
+        M2p = 11 => WFMM_PASS_M2P,
     }
 }
 
