@@ -287,7 +287,8 @@ impl SessionOptions {
 
 impl PlanOptions {
     pub fn checked(o: &wfmm_plan_options) -> Result<Self> {
-        let method = code("method", o.method, Method::from_code(o.method), "WFMM_METHOD_AUTO, _DIRECT, _FMM or _TREECODE")?;
+        let method =
+            code("method", o.method, Method::from_code(o.method), "WFMM_METHOD_AUTO, _DIRECT, _FMM or _TREECODE")?;
         let precision =
             code("precision", o.precision, Precision::from_code(o.precision), "WFMM_PRECISION_ARRAYS, _F32 or _F64")?;
         if !(0..=WFMM_ORDER_MAX).contains(&o.order) {

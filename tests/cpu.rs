@@ -9,11 +9,11 @@ mod support;
 use support::accuracy::{fill, name_of, options, oracle_difference, reference, regularizations, relative_l2};
 use support::api::{Plan, Scalar, Session, flat, last_error, list};
 use support::cases::{Case, DISTRIBUTIONS, Kind, Vec3, case};
-use wakefmm::error::{WFMM_ERR_TOLERANCE, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
+use wakefmm::error::{WFMM_ERR_TOLERANCE, WFMM_ERR_VALUE};
 use wakefmm::options::*;
 use wakefmm::report::*;
 
-const METHODS: [i32; 3] = [WFMM_METHOD_AUTO, WFMM_METHOD_DIRECT, WFMM_METHOD_FMM];
+const METHODS: [i32; 4] = [WFMM_METHOD_AUTO, WFMM_METHOD_DIRECT, WFMM_METHOD_FMM, WFMM_METHOD_TREECODE];
 
 fn plan_options(method: i32, tolerance: f64) -> wfmm_plan_options {
     options(method, tolerance, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 0)
@@ -298,7 +298,7 @@ fn results_scale_with_lengths_and_strengths() {
     let base = wake(3000, 2000);
     let want = exact(&session, &base);
     let times = |v: &mut Vec<Vec3>, f: f64| v.iter_mut().flatten().for_each(|x| *x *= f);
-    for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
+    for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM, WFMM_METHOD_TREECODE] {
         for (length, strength) in [(1e-6, 1.0), (1e6, 1.0), (1.0, 1e-30), (1.0, 1e30), (1e6, 1e-30), (1e-6, 1e30)] {
             let mut c = base.clone();
             times(&mut c.points, length);
@@ -370,22 +370,6 @@ fn a_tolerance_below_the_precision_is_an_error_that_says_so() {
     let mut plan = Plan::<f64>::new(&session, &plan_options(WFMM_METHOD_AUTO, 1e-6));
     fill(&mut plan, &c);
     assert_eq!(plan.try_velocity(&mut [0.0; 60]), 0);
-}
-
-#[test]
-fn treecode_is_unsupported() {
-    let session = Session::cpu(1);
-    let c = wake(30, 20);
-    let o = plan_options(WFMM_METHOD_TREECODE, 1e-4);
-    let status = match Plan::<f64>::try_new(&session, &o) {
-        Err(status) => status,
-        Ok(mut plan) => {
-            fill(&mut plan, &c);
-            plan.try_velocity(&mut [0.0; 60])
-        }
-    };
-    assert_eq!(status, WFMM_ERR_UNSUPPORTED, "{}", last_error());
-    assert!(last_error().contains("TREECODE"), "{}", last_error());
 }
 
 #[test]

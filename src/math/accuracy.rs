@@ -219,8 +219,10 @@ mod tests {
                 }
                 sum += (1.0 / dot(d, d).sqrt() - series).powi(2);
             }
-            let (got, want) =
-                ((sum / count as f64).sqrt(), ErrorTable::of_derivative(0, Cut::Both).error(geometry, p as usize) as f64);
+            let (got, want) = (
+                (sum / count as f64).sqrt(),
+                ErrorTable::of_derivative(0, Cut::Both).error(geometry, p as usize) as f64,
+            );
             assert!((got / want - 1.0).abs() < 0.1, "order {p}: {got:e} against {want:e}");
         }
     }

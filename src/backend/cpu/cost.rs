@@ -65,7 +65,8 @@ pub fn typical<T: Real, const C: usize>(gradient: bool) -> Cost {
     let pair = 1e-9 * precision * if gradient { 2.0 } else { 1.0 };
     let m2l = |p: usize| (1.5e-7 + 1.2e-9 * (p * p) as f64 + 1.0e-10 * (p * p * p) as f64) * precision * C as f64 / 3.0;
     // 64 bytes a register: twice the numbers in single precision take the same time.
-    let m2p = |p: usize| TYPICAL_M2P[0] + TYPICAL_M2P[1] * (m2p::degrees(C, gradient, p).pow(2) * rows(C, gradient)) as f64;
+    let m2p =
+        |p: usize| TYPICAL_M2P[0] + TYPICAL_M2P[1] * (m2p::degrees(C, gradient, p).pow(2) * rows(C, gradient)) as f64;
     let all = |f: &dyn Fn(usize) -> f64| memory::collect((0..MAX_ORDER + 1).map(f));
     Cost { pair, correction: 1.3 * pair, m2l: all(&m2l), m2p: all(&m2p), lanes: if T::IS_F64 { 8 } else { 16 } }
 }
@@ -211,4 +212,26 @@ fn fit(x: [f64; 3], y: [f64; 3], of: impl Fn(f64) -> [f64; 3]) -> [f64; 3] {
         (0..3).for_each(|i| m[i][k] = y[i]);
         det(m) / whole
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An M2P at a register of targets costs more with the order, with gradients, and less than an M2L of the same order.
+    #[test]
+    fn an_m2p_costs_what_its_terms_do() {
+        let (plain, with) = (m2p::<f64, 3>(false), m2p::<f64, 3>(true));
+        let typical = [false, true].map(|gradient| typical::<f64, 3>(gradient).m2p);
+        let m2l = m2l::<f64, 3>();
+        for p in [4, 8, 12, 18] {
+            println!(
+                "order {p}: {:.2e} ({:.2e}), with gradient {:.2e} ({:.2e}), M2L {:.2e}",
+                plain[p], typical[0][p], with[p], typical[1][p], m2l[p]
+            );
+        }
+        for p in [4, 8, 12] {
+            assert!(plain[p] < plain[p + 4] && plain[p] < with[p] && plain[p] < m2l[p], "order {p}");
+        }
+    }
 }

@@ -99,13 +99,15 @@ fn of_degree(n: usize) -> impl Iterator<Item = (usize, usize, bool)> {
 pub struct Rows<T> {
     values: Vec<T>,
     count: usize,
+    /// Degrees beyond those of the multipoles.
+    added: usize,
     /// Numbers a cell.
     size: usize,
 }
 
 impl<T> Default for Rows<T> {
     fn default() -> Self {
-        Self { values: vec![], count: 0, size: 0 }
+        Self { values: vec![], count: 0, added: 0, size: 0 }
     }
 }
 
@@ -113,7 +115,7 @@ impl<T: Real> Rows<T> {
     /// From multipoles of `series.order`.
     pub fn make<const C: usize>(&mut self, series: &Series<T>, tree: &Tree, multipoles: &[T], gradient: bool) {
         let terms = series.degrees * series.degrees;
-        self.count = shape(C, gradient).0;
+        (self.count, self.added) = shape(C, gradient);
         self.size = self.count * terms;
         memory::resize(&mut self.values, tree.cells.len() * self.size, T::ZERO);
         let given = C * series.order * series.order;
@@ -209,13 +211,12 @@ impl<T: Real, const ROWS: usize, const BLOCK: usize> Kernel for Sweep<'_, T, ROW
         let registers = targets.div_ceil(w);
         sums.clear();
         memory::resize(sums, registers * w * ROWS, T::ZERO);
-        let added = shape(if ROWS % 3 == 0 { 3 } else { 1 }, ROWS > 3).1;
         for &(p, cell) in far.list {
             let c = &far.sources[cell as usize];
             let at = OneCell {
                 series: far.series,
                 rows: far.rows.values[cell as usize * far.rows.size..][..far.rows.size].as_chunks::<ROWS>().0,
-                degrees: p as usize + added,
+                degrees: p as usize + far.rows.added,
                 offset: std::array::from_fn(|i| Lane::splat(s, T::of(far.center[i] - c.center[i]))),
                 scale: Lane::splat(s, T::of(c.scale)),
             };

@@ -33,6 +33,8 @@ const CAPACITY_FACTOR: f64 = 4.0;
 pub const SMALLEST_LEAF: f64 = 0.4;
 pub const LEAF_STEP: f64 = 1.6;
 const LEAF_SIZES: usize = 6;
+/// A scheme that takes so many times what another does, with the leaves of that one, is not looked at with others.
+const FAR_BEHIND: f64 = 1.2;
 /// Everything else that a cell costs: sorting, lists, the rows of its field; from CUBE of 1e4 and 1e5.
 const CELL_SECONDS: f64 = 8e-6;
 /// A point's share of sorting and copying, and of P2M and L2P a coefficient.
@@ -180,14 +182,21 @@ pub fn make<T: Real, const C: usize>(
 
 /// The cheapest of what may be chosen; the FMM where two are alike.
 fn best<T: Real, const C: usize>(trees: &Trees, facts: &Facts, cost: &Cost, request: Request) -> Found {
-    let search = |&scheme: &Scheme| Search::new::<T, C>(scheme, trees, facts, cost, request).best();
-    let cheapest = |a: Found, b: Found| if b.estimate.seconds < a.estimate.seconds { b } else { a };
-    request.schemes().iter().map(search).reduce(cheapest).expect("at least one")
+    let mut cheapest: Option<Found> = None;
+    for &scheme in request.schemes() {
+        let found = Search::new::<T, C>(scheme, trees, facts, cost, request).best(cheapest.as_ref());
+        if cheapest.as_ref().is_none_or(|c| found.estimate.seconds < c.estimate.seconds) {
+            cheapest = Some(found);
+        }
+    }
+    cheapest.expect("at least one scheme")
 }
 
 /// What a search found: leaves to prune to (`None`: they stay), and what is expected there.
 struct Found {
     scheme: Scheme,
+    /// Which of the leaf sizes.
+    size: usize,
     leaves: Option<[usize; 2]>,
     estimate: Estimate,
 }
@@ -224,10 +233,20 @@ pub fn admission_of<'a, T: Real>(
         order => order,
     };
     let rounding = if T::IS_F64 { 2f64.powi(-50) } else { 2f64.powi(-22) };
-    Admission::new(scheme, components, facts.budget, cells, &tree.cells, highest, rounding, request.order, facts.targets)
+    Admission::new(
+        scheme,
+        components,
+        facts.budget,
+        cells,
+        &tree.cells,
+        highest,
+        rounding,
+        request.order,
+        facts.targets,
+    )
 }
 
-/// The search for leaf capacities. An octree of even sources has leaves of one size only, eight times that of the next
+/// The search for leaf capacities of one scheme. An octree of even sources has leaves of one size only, eight times that of the next
 /// level, so that a formula can miss by much. Lists are made for the cells above the sampled targets alone: a target's
 /// share of its leaf's direct pairs and of the translations into the cells that hold it. Core corrections are left out:
 /// they depend little on the leaves.
@@ -254,10 +273,11 @@ impl<'a> Search<'a> {
         Self { scheme, components: C, trees, facts, cost, request, admission, heads: facts.sample.heads() }
     }
 
-    fn best(&self) -> Found {
-        let scheme = self.scheme;
+    /// Where a `rival` was found, the search begins at its leaves and ends there if it is far ahead.
+    fn best(&self, rival: Option<&Found>) -> Found {
+        let (scheme, middle) = (self.scheme, LEAF_SIZES / 2);
         if self.request.leaf_capacity > 0 || self.trees.is_pruned {
-            return Found { scheme, leaves: None, estimate: self.estimate([0; 2]) };
+            return Found { scheme, size: middle, leaves: None, estimate: self.estimate([0; 2]) };
         }
         let counts = [self.trees.source.permutation.len(), self.trees.target.permutation.len()];
         let leaves = |k: usize| {
@@ -274,15 +294,16 @@ impl<'a> Search<'a> {
             s
         };
         // The cost has one valley: downhill from the middle.
-        let mut at = LEAF_SIZES / 2;
-        let step: isize = if seconds(at + 1) < seconds(at) { 1 } else { -1 };
-        while let Some(next) = at.checked_add_signed(step).filter(|&n| n < LEAF_SIZES) {
+        let mut at = rival.map_or(middle, |r| r.size);
+        let is_behind = rival.is_some_and(|r| seconds(at) > FAR_BEHIND * r.estimate.seconds);
+        let step: isize = if !is_behind && at + 1 < LEAF_SIZES && seconds(at + 1) < seconds(at) { 1 } else { -1 };
+        while let Some(next) = at.checked_add_signed(step).filter(|&n| n < LEAF_SIZES && !is_behind) {
             if seconds(next) >= seconds(at) {
                 break;
             }
             at = next;
         }
-        Found { scheme, leaves: Some(leaves(at)), estimate: known[at].expect("the best is known") }
+        Found { scheme, size: at, leaves: Some(leaves(at)), estimate: known[at].expect("the best is known") }
     }
 
     /// With leaves of at most so many sources and targets.
