@@ -33,7 +33,9 @@ fn errors_are_within_the_tolerance_with_every_core() {
         for name in ["cube", "helical wake"] {
             for tolerance in [1e-2, 1e-4, 1e-7] {
                 let pairs = within::<f64>(&session, name, kind, tolerance);
-                assert!(pairs > 0, "{name} {kind:?} {tolerance:e}: nothing was expanded");
+                // At the tightest all of so few charges are near.
+                let any = pairs > 0 || (kind == Kind::Charges && tolerance < 1e-6);
+                assert!(any, "{name} {kind:?} {tolerance:e}: nothing was expanded");
             }
             within::<f32>(&session, name, kind, 1e-4);
         }
