@@ -1,6 +1,6 @@
 //! Treecode, FMM and direct sum on the CPU: seconds as the number of points grows, and for few targets of many sources.
 //!
-//! `part=NAME` one of: curve, few. `tolerance=T` (1e-4; few: 1e-2 too), `least=N`, `largest=N` bound the number of sources,
+//! `part=NAME` one of: curve, few, kept (new targets of sources that stay). `tolerance=T` (1e-4; few, kept: 1e-2 too), `least=N`, `largest=N` bound the number of sources,
 //! `threads=N` (2). Velocities in double precision of point vortices, uniform in a cube; every repetition has its own seed.
 //! Seconds are processor seconds of all threads, the least of the repetitions, so that another load of the machine counts
 //! little; the direct sum is timed on as many targets as fit two seconds and scaled.
@@ -95,6 +95,39 @@ impl Bench {
         Measured { seconds, error, method: plan.report().method, recipe: plan.recipe() }
     }
 
+    /// Processor seconds of a call with new targets only, the sources kept, and the method that was used.
+    fn new_targets(&self, (n, m): (usize, usize), method: i32, tolerance: f64) -> (f64, i32) {
+        let mut plan = Plan::<f64>::new(&self.session, &options(method, tolerance, 0, 0, 0));
+        let a = Arrays::of(&cube(n, m, 1000));
+        let mut u = vec![0.0; 3 * m];
+        a.call(&mut plan, &mut u);
+        let one = |k| {
+            let targets = flat(&cube(1, m, 2000 + k).targets);
+            let start = processor_seconds();
+            plan.targets(&targets);
+            plan.velocity(&mut u, None);
+            processor_seconds() - start
+        };
+        let seconds = (0..6).map(one).fold(f64::INFINITY, f64::min);
+        (seconds, plan.report().method)
+    }
+
+    /// New targets of 100,000 sources that stay.
+    fn kept(&self) {
+        println!(
+            "| targets | tolerance | treecode, s | FMM, s | direct, s | AUTO, s | AUTO takes |\n|---|---|---|---|---|---|---|"
+        );
+        for m in [300, 1000, 3000, 10_000, 30_000] {
+            for tolerance in [1e-2, 1e-4] {
+                let all = [WFMM_METHOD_TREECODE, WFMM_METHOD_FMM, WFMM_METHOD_DIRECT, WFMM_METHOD_AUTO];
+                let [tree, fmm, direct, auto] = all.map(|method| self.new_targets((100_000, m), method, tolerance));
+                let name = ["AUTO", "direct", "FMM", "treecode"][auto.1 as usize];
+                let ([t, f, d], a) = ([tree.0, fmm.0, direct.0], auto.0);
+                println!("| {m} | {tolerance:.0e} | {t:.5} | {f:.5} | {d:.5} | {a:.5} | {name} |");
+            }
+        }
+    }
+
     fn row(&self, (n, m): (usize, usize), tolerance: f64) {
         let direct = self.direct(&Arrays::of(&cube(n, m, 1)));
         let all = [WFMM_METHOD_TREECODE, WFMM_METHOD_FMM, WFMM_METHOD_AUTO].map(|k| self.measure((n, m), k, tolerance));
@@ -148,7 +181,7 @@ fn main() {
     let session = Session::cpu(number("threads", 2.0) as i32);
     println!("{}\n", session.describe());
     let bench = Bench { session, sizes: [number("least", 0.0) as usize, number("largest", 1e6) as usize] };
-    let parts: [(&str, fn(&Bench)); 2] = [("curve", Bench::curve), ("few", Bench::few)];
+    let parts: [(&str, fn(&Bench)); 3] = [("curve", Bench::curve), ("few", Bench::few), ("kept", Bench::kept)];
     for (name, run) in parts {
         if argument("part").is_none_or(|p| p == name) {
             println!("## {name}\n");

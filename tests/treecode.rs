@@ -98,6 +98,8 @@ fn multipoles_are_kept_while_only_targets_change() {
     let mut g = vec![0.0; 9 * c.targets.len()];
     plan.velocity(&mut u, Some(&mut g));
     assert!(support::accuracy::relative_l2(&g, &want.gradient) <= 3e-2);
+    let e = plan.check(300, 3);
+    assert!(e > 0.0 && e <= 1e-3, "{e:e}");
 }
 
 #[test]

@@ -184,6 +184,7 @@ pub struct Far<'a, T> {
 impl<T: Real> Far<'_, T> {
     /// Adds to `out[row][target]` for the targets `x`, relative to the centre of the group; `sums` is scratch.
     pub fn add(&self, x: &[Vec<T>; 3], sums: &mut Vec<T>, out: &mut [T]) {
+        assert_eq!(out.len(), self.rows.count * x[0].len(), "as many rows as were made");
         match self.rows.count {
             1 => dispatch(Sweep::<T, 1, 4> { far: self, x, sums, out }),
             3 => dispatch(Sweep::<T, 3, 2> { far: self, x, sums, out }),

@@ -370,10 +370,14 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         self.prepared.as_ref().expect("prepared").trees.points[sorted as usize]
     }
 
-    /// The field at some sorted targets, `[row][k]`, once it is `ready`.
+    /// The field at some sorted targets, `[row][k]`, once it is `ready`: the rows that were asked for, of those prepared.
     pub fn field_at(&self, sources: &dyn SourceSet<T, C>, targets: &[u32], gradient: bool) -> Vec<T> {
         let p = self.prepared.as_ref().expect("prepared");
-        Evaluation::new(sources, &p.trees, &p.choice, &self.expansions).at(targets, gradient)
+        // Rows of M2P come all together; local expansions are differentiated as wanted.
+        let all = gradient || (p.choice.scheme == Scheme::Treecode && p.request.gradient);
+        let mut field = Evaluation::new(sources, &p.trees, &p.choice, &self.expansions).at(targets, all);
+        field.truncate(rows(C, gradient) * targets.len());
+        field
     }
 
     fn upward(&mut self, sources: &dyn SourceSet<T, C>) {
