@@ -101,8 +101,8 @@ impl Bench {
         let a = Arrays::of(&cube(n, m, 1000));
         let mut u = vec![0.0; 3 * m];
         a.call(&mut plan, &mut u);
-        let one = |k| {
-            let targets = flat(&cube(1, m, 2000 + k).targets);
+        let one = |k: u64| {
+            let targets = flat::<f64>(&cube(1, m, 2000 + k).targets);
             let start = processor_seconds();
             plan.targets(&targets);
             plan.velocity(&mut u, None);
