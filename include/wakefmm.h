@@ -237,7 +237,7 @@
 /**
  * How the sums are computed.
  * 
- * Direct or fast multipole, whichever the cost model expects to be faster.
+ * Direct, fast multipole or treecode, whichever the cost model expects to be faster; a GPU has no treecode.
  */
 #define WFMM_METHOD_AUTO 0
 
@@ -253,8 +253,8 @@
 #define WFMM_METHOD_FMM 2
 
 /**
- * Not built and refused: prepare, evaluate and check of such a plan return WFMM_ERR_UNSUPPORTED. The number is kept
- * for multipoles at the targets without local expansions.
+ * Multipoles at the targets without local expansions, on the CPU: a session with WFMM_BACKEND_AUTO uses the CPU for it;
+ * with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED.
  */
 #define WFMM_METHOD_TREECODE 3
 
@@ -427,6 +427,11 @@
  * The whole call.
  */
 #define WFMM_PASS_TOTAL 9
+
+/**
+ * Multipoles to targets: the treecode.
+ */
+#define WFMM_PASS_M2P 11
 
 /**
  * Length of seconds in a report; entries without a WFMM_PASS_* name are 0.
@@ -819,7 +824,7 @@ typedef struct wfmm_report {
      */
     int64_t cells;
     /**
-     * Cell pairs of the far field; 0 on a GPU.
+     * Cell pairs of the far field; for a treecode pairs of a cell and a group of targets. 0 on a GPU.
      */
     int64_t far_pairs;
     /**
@@ -835,7 +840,7 @@ typedef struct wfmm_report {
      */
     uint64_t device_bytes;
     /**
-     * Relative L2 error of the fast multipole method at sampled targets; 0 after a direct sum.
+     * Relative L2 error of the fast multipole method, or the treecode, at sampled targets; 0 after a direct sum.
      */
     double estimated_error;
     /**

@@ -39,15 +39,15 @@ codes! {
 
     /// How the sums are computed.
     enum Method {
-        /// Direct or fast multipole, whichever the cost model expects to be faster.
+        /// Direct, fast multipole or treecode, whichever the cost model expects to be faster; a GPU has no treecode.
         Auto = 0 => WFMM_METHOD_AUTO,
         /// Every pair.
         Direct = 1 => WFMM_METHOD_DIRECT,
         /// The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that its
         /// orders do not reach; `method` of the report tells.
         Fmm = 2 => WFMM_METHOD_FMM,
-        /// Not built and refused: prepare, evaluate and check of such a plan return WFMM_ERR_UNSUPPORTED. The number is kept
-        /// for multipoles at the targets without local expansions.
+        /// Multipoles at the targets without local expansions, on the CPU: a session with WFMM_BACKEND_AUTO uses the CPU for it;
+        /// with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED.
         Treecode = 3 => WFMM_METHOD_TREECODE,
     }
 
@@ -287,7 +287,8 @@ impl SessionOptions {
 
 impl PlanOptions {
     pub fn checked(o: &wfmm_plan_options) -> Result<Self> {
-        let method = code("method", o.method, Method::from_code(o.method), "WFMM_METHOD_AUTO, _DIRECT or _FMM")?;
+        let method =
+            code("method", o.method, Method::from_code(o.method), "WFMM_METHOD_AUTO, _DIRECT, _FMM or _TREECODE")?;
         let precision =
             code("precision", o.precision, Precision::from_code(o.precision), "WFMM_PRECISION_ARRAYS, _F32 or _F64")?;
         if !(0..=WFMM_ORDER_MAX).contains(&o.order) {

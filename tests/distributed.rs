@@ -423,6 +423,11 @@ fn what_is_not_built_is_refused() {
         let o = wfmm_plan_options { plane_axis: 3, ..plan_options(0, 1e-4) };
         let e = Plan::create(session.clone(), PlanOptions::checked(&o).unwrap()).err().unwrap();
         assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("plane"), "{}", e.message);
+        let o = PlanOptions::checked(&plan_options(WFMM_METHOD_TREECODE, 1e-4)).unwrap();
+        let mut plan = Plan::create(session.clone(), o).unwrap();
+        fill(&mut plan, &case("cube", Kind::Particles, 60, 40, 1.0)).unwrap();
+        let e = field_of(&mut plan, Field::Velocity { gradient: false }, 40).unwrap_err();
+        assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("TREECODE"), "{}", e.message);
         let flow = wakefmm::flow::Flow::new(session, plan_options(0, 1e-4), Default::default());
         assert_eq!(flow.err().unwrap().status, WFMM_ERR_UNSUPPORTED);
     });

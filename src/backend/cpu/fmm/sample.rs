@@ -11,7 +11,7 @@ use crate::simd::Real;
 /// Groups of neighbouring targets that calibrate, and targets in a group: as many as the lanes of a register cost nothing.
 const GROUPS: usize = 14;
 const GROUP: usize = 8;
-/// The calibration is worth while below this part of the target cells.
+/// The calibration is worth while below this part of the target cells (treecode: of the targets).
 const CALIBRATION_PART: f64 = 0.3;
 
 /// Sampled targets with their exact field.
@@ -129,6 +129,11 @@ impl Sample {
         self.targets.iter().flat_map(|&t| trees.chain(t)).for_each(|c| marked[c] = true);
         let count = marked.iter().filter(|&&m| m).count();
         (count as f64 <= CALIBRATION_PART * cells as f64).then_some(marked)
+    }
+
+    /// It holds so many of all targets that it is not worth while to calibrate with it.
+    pub fn is_most(&self, trees: &Trees) -> bool {
+        self.count() as f64 > CALIBRATION_PART * trees.all_targets as f64
     }
 
     /// Squares at each target of `[row][target]` values divided by `unit`: of the field and of its gradient.
