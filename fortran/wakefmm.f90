@@ -200,6 +200,7 @@ module wakefmm
   public :: WFMM_PASS_L2P
   public :: WFMM_PASS_P2P
   public :: WFMM_PASS_TOTAL
+  public :: WFMM_PASS_M2P
   public :: WFMM_PASS_COUNT
   public :: WFMM_KIND_PARTICLES
   public :: WFMM_KIND_FILAMENTS
@@ -321,15 +322,15 @@ module wakefmm
   !> Particles: S = K/r^3, K = (r/c)^2 for r <= c, else 1.
   integer, parameter :: WFMM_REG_POLYNOMIAL = 11
   !> How the sums are computed.
-  !> Direct or fast multipole, whichever the cost model expects to be faster.
+  !> Direct, fast multipole or treecode, whichever the cost model expects to be faster; a GPU has no treecode.
   integer, parameter :: WFMM_METHOD_AUTO = 0
   !> Every pair.
   integer, parameter :: WFMM_METHOD_DIRECT = 1
   !> The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that its
   !> orders do not reach; method of the report tells.
   integer, parameter :: WFMM_METHOD_FMM = 2
-  !> Not built and refused: prepare, evaluate and check of such a plan return WFMM_ERR_UNSUPPORTED. The number is kept
-  !> for multipoles at the targets without local expansions.
+  !> Multipoles at the targets without local expansions, on the CPU: a session with WFMM_BACKEND_AUTO uses the CPU for it;
+  !> with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED.
   integer, parameter :: WFMM_METHOD_TREECODE = 3
   !> What the far field is expanded in.
   !> Solid harmonics.
@@ -406,6 +407,8 @@ module wakefmm
   integer, parameter :: WFMM_PASS_P2P = 8
   !> The whole call.
   integer, parameter :: WFMM_PASS_TOTAL = 9
+  !> Multipoles to targets: the treecode.
+  integer, parameter :: WFMM_PASS_M2P = 11
   !> Length of seconds in a report; entries without a WFMM_PASS_* name are 0.
   integer, parameter :: WFMM_PASS_COUNT = 16
   !> Elements of a flow.
@@ -531,7 +534,7 @@ module wakefmm
     integer(c_int64_t) :: flags = 0
     !> Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources
     !> are included, with their cores. Targets below the plane get the mirrored field. Charges have images of the same
-    !> sign. With a plane, targets and outputs must be in host memory; sources may be in device memory.
+    !> sign. With a plane, velocity and gradient must be both in host memory, or both in device memory.
     integer(c_int32_t) :: plane_axis = 0
     !> WFMM_EXPANSION_*; default HARMONICS. PSEUDO_PARTICLES is not built: WFMM_ERR_UNSUPPORTED.
     integer(c_int32_t) :: expansion = 0
@@ -557,7 +560,7 @@ module wakefmm
     integer(c_int32_t) :: precision = 0
     !> Cells of the source and target trees.
     integer(c_int64_t) :: cells = 0
-    !> Cell pairs of the far field; 0 on a GPU.
+    !> Cell pairs of the far field; for a treecode pairs of a cell and a group of targets. 0 on a GPU.
     integer(c_int64_t) :: far_pairs = 0
     !> Element pairs that were summed directly, those of the core correction included.
     integer(c_int64_t) :: near_pairs = 0
@@ -565,7 +568,7 @@ module wakefmm
     integer(c_int64_t) :: host_bytes = 0
     !> Device memory of the plan in bytes.
     integer(c_int64_t) :: device_bytes = 0
-    !> Relative L2 error of the fast multipole method at sampled targets; 0 after a direct sum.
+    !> Relative L2 error of the fast multipole method, or the treecode, at sampled targets; 0 after a direct sum.
     real(c_double) :: estimated_error = 0
     !> Wall-clock seconds of each pass, indexed by WFMM_PASS_*. On the CPU a pass whose result was kept has 0. On a GPU
     !> small evaluations are timed as a whole, since timers between the passes would slow them; one in sixteen is timed

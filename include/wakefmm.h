@@ -237,7 +237,7 @@
 /**
  * How the sums are computed.
  * 
- * Direct or fast multipole, whichever the cost model expects to be faster.
+ * Direct, fast multipole or treecode, whichever the cost model expects to be faster; a GPU has no treecode.
  */
 #define WFMM_METHOD_AUTO 0
 
@@ -253,8 +253,8 @@
 #define WFMM_METHOD_FMM 2
 
 /**
- * Not built and refused: prepare, evaluate and check of such a plan return WFMM_ERR_UNSUPPORTED. The number is kept
- * for multipoles at the targets without local expansions.
+ * Multipoles at the targets without local expansions, on the CPU: a session with WFMM_BACKEND_AUTO uses the CPU for it;
+ * with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED.
  */
 #define WFMM_METHOD_TREECODE 3
 
@@ -434,6 +434,11 @@
  * The whole call.
  */
 #define WFMM_PASS_TOTAL 9
+
+/**
+ * Multipoles to targets: the treecode.
+ */
+#define WFMM_PASS_M2P 11
 
 /**
  * Length of seconds in a report; entries without a WFMM_PASS_* name are 0.
@@ -777,7 +782,7 @@ typedef struct wfmm_plan_options {
     /**
      * Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources are
      * included, with their cores. Targets below the plane get the mirrored field. Charges have images of the same sign.
-     * With a plane, targets and outputs must be in host memory; sources may be in device memory.
+     * With a plane, velocity and gradient must be both in host memory, or both in device memory.
      */
     int32_t plane_axis;
     /**
@@ -827,7 +832,7 @@ typedef struct wfmm_report {
      */
     int64_t cells;
     /**
-     * Cell pairs of the far field; 0 on a GPU.
+     * Cell pairs of the far field; for a treecode pairs of a cell and a group of targets. 0 on a GPU.
      */
     int64_t far_pairs;
     /**
@@ -843,7 +848,7 @@ typedef struct wfmm_report {
      */
     uint64_t device_bytes;
     /**
-     * Relative L2 error of the fast multipole method at sampled targets; 0 after a direct sum.
+     * Relative L2 error of the fast multipole method, or the treecode, at sampled targets; 0 after a direct sum.
      */
     double estimated_error;
     /**
@@ -1522,8 +1527,8 @@ wfmm_status wfmm_flow_options_init(struct wfmm_flow_options *options, size_t siz
 
 /**
  * Makes a flow without elements at time 0. session may be NULL: a default session; plan_options are those of its sums,
- * options those of its motion; both may be NULL: defaults. The state is kept in double precision in host memory; precision
- * and device of the sums are those of options and session. The caller owns *out and ends it with wfmm_flow_destroy.
+ * options those of its motion; both may be NULL: defaults. The state is kept in double precision where the session computes;
+ * precision and device of the sums are those of options and session. The caller owns *out and ends it with wfmm_flow_destroy.
  * Thread rule: any thread; the flow itself serves one thread at a time.
  * Errors: WFMM_ERR_NULL, _HANDLE, _CONSTANT, _VALUE, _NOT_FINITE, _TOLERANCE, _TOO_NEW, _STRUCT_SIZE; WFMM_ERR_THREADS,
  * _HOST_MEMORY, _UNSUPPORTED; WFMM_ERR_FORKED where the session was made before fork().
@@ -1565,7 +1570,7 @@ wfmm_status wfmm_flow_set_velocity_callback(struct wfmm_flow *flow,
  * are done, wfmm_flow_time tells how many. dt > 0, time; steps >= 0.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _VALUE (dt), _COUNT (steps), _NOT_FINITE (dt, or
  * a state that leaves the range of numbers), _TOLERANCE; a callback's number from 1 to 199, else WFMM_ERR_CALLBACK; 100..199
- * where memory or a device is missing.
+ * where memory or a device is missing. WFMM_ERR_DEVICE_LOST: what the GPU held is gone, and the flow with it.
  * Example: if (wfmm_flow_advance(f, 0.01, 100)) return 1;
  */
 wfmm_status wfmm_flow_advance(struct wfmm_flow *flow,

@@ -22,13 +22,15 @@ template <> struct Real<double> {
     static constexpr double box = 1.0;
     // Added to squares where a zero must not become infinite; no difference above r = 2^-73 box widths.
     static constexpr double tiny = 0x1p-200;
-    // |r1×r2|² / (|r1|²|r2|²) that rounding alone can give on the line of a segment.
-    static constexpr double on_line = 0x1p-104;
+    // Added to |C|², which is zero on the line of a segment.
+    static constexpr double tiny_cross = 0x1p-400;
 };
 template <> struct Real<float> {
     static constexpr float box = 16384.0f;
     static constexpr float tiny = 0x1p-48f;  // 2^-26 box widths
+    // |C|² of a segment, relative to the squared lengths that it was computed from, that rounding alone can give on its line.
     static constexpr float on_line = 0x1p-46f;
+    static constexpr float tiny_cross = 0x1p-62f; // its square is not zero either
 };
 
 #ifdef __CUDACC__
@@ -69,6 +71,15 @@ WFMM_DEVICE bool roughly_less(float x, float y) { return x < y; }
 
 WFMM_DEVICE bool is_negative(double x) { return high_word(x) < 0; }
 WFMM_DEVICE bool is_negative(float x) { return x < 0.0f; }
+
+// A product that no compiler joins with a sum.
+#ifdef __CUDACC__
+WFMM_DEVICE double times(double a, double b) { return __dmul_rn(a, b); }
+WFMM_DEVICE float times(float a, float b) { return __fmul_rn(a, b); }
+#else
+WFMM_DEVICE double times(double a, double b) { return a * b; }
+WFMM_DEVICE float times(float a, float b) { return a * b; }
+#endif
 
 template <class T> struct Vec { T x, y, z; };
 template <class T> WFMM_DEVICE Vec<T> operator-(Vec<T> a, Vec<T> b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }

@@ -26,10 +26,25 @@ template <int N> struct Total<double, N> {
 };
 
 #if defined(__CUDACC__) || defined(WFMM_EMULATED)
+// What adds the pairs that `add` left out: none are.
+struct NoRest { static constexpr bool any = false; };
+
+// Segments: in double precision from the record, in single from the caller's arrays.
+template <int REG> struct SegmentRest {
+    static constexpr bool any = true;
+    const Places& places;
+    template <class Sum> WFMM_DEVICE void operator()(Sum& sum, Vec<double> x, const Segment<double>& s, int, int) const {
+        add_segment_exactly<REG>(sum, SegmentPair<double>::exact(x, s), s);
+    }
+    template <class Sum> WFMM_DEVICE void operator()(Sum& sum, Vec<float>, const Segment<float>& s, int source, int target) const {
+        if (s.circulation != 0) add_segment_exactly<REG>(sum, places.exact(source, target), s); // else it may only fill a tile
+    }
+};
+
 // Grid: x over targets (TILE * PER_THREAD a block), y over splits of the tiles. Block TILE.
 // partial: [splits][Sum::terms][n_targets]; in a strained frame nothing of use, which `finish` leaves alone: to ask here cost 2 %.
-template <class T, class Source, class Sum, int PER_THREAD, class Add>
-__device__ __forceinline__ void direct(const Source* sources, int tiles, const T* target, int n_targets, T* partial, Add add) {
+template <class T, class Source, class Sum, int PER_THREAD, class Add, class Rest = NoRest>
+__device__ __forceinline__ void direct(const Source* sources, int tiles, const T* target, int n_targets, T* partial, Add add, Rest rest = {}) {
     __shared__ Source s_tile[TILE];
     Vec<T> x[PER_THREAD];
     Total<T, Sum::terms> total[PER_THREAD];
@@ -49,11 +64,24 @@ __device__ __forceinline__ void direct(const Source* sources, int tiles, const T
 #pragma unroll
         for (int k = 0; k < PER_THREAD; k++)
             for (int c = 0; c < Sum::terms; c++) sum[k].sum[c] = 0;
+        for (int from = 0; from < TILE; from += 32) {
+            unsigned left[PER_THREAD] = {}; // pairs that were left out for want of digits, one bit each
 #pragma unroll 4
-        for (int j = 0; j < TILE; j++) {
-            const Source s = s_tile[j];
+            for (int j = 0; j < 32; j++) {
+                const Source s = s_tile[from + j];
 #pragma unroll
-            for (int k = 0; k < PER_THREAD; k++) add(sum[k], x[k], s, tile * TILE + j, min(first + k * TILE, n_targets - 1));
+                for (int k = 0; k < PER_THREAD; k++) {
+                    const bool lacks_digits = add(sum[k], x[k], s);
+                    if constexpr (Rest::any) left[k] = left[k] << 1 | lacks_digits;
+                }
+            }
+            if constexpr (Rest::any)
+#pragma unroll
+                for (int k = 0; k < PER_THREAD; k++)
+                    for (; left[k]; left[k] &= left[k] - 1) {
+                        const int j = from + 32 - __ffs(left[k]);
+                        rest(sum[k], x[k], s_tile[j], tile * TILE + j, min(first + k * TILE, n_targets - 1));
+                    }
         }
 #pragma unroll
         for (int k = 0; k < PER_THREAD; k++) total[k].add(sum[k].sum);
@@ -66,25 +94,13 @@ __device__ __forceinline__ void direct(const Source* sources, int tiles, const T
     }
 }
 
-// Takes a pair of segment `source` and target `target` for which single precision is too coarse from the caller's arrays.
-struct Exactly {
-    const Places& places;
-    bool there; // not a segment that only fills a tile
-    int source, target;
-    WFMM_DEVICE void operator()(SegmentPair<float>& g) const {
-        if (!g.too_coarse() || !there) return;
-        Vec<double> r1, r2;
-        places.exact(source, target, r1, r2);
-        g.set(r1, r2);
-    }
-};
-
 #define PARTICLES(NAME, REG, T, GRADIENT, SUFFIX, PER_THREAD)                                                                          \
     extern "C" __global__ void __launch_bounds__(TILE) particles_##NAME##SUFFIX(const Particle<T>* sources, int tiles, const T* target, \
                                                                                int n_targets, T* partial) {                            \
         using Sum = ParticleSum<T, GRADIENT>;                                                                                           \
-        direct<T, Particle<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Particle<T>& s, int, int) { \
+        direct<T, Particle<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Particle<T>& s) { \
             add_particle<REG, REGULARIZED, GRADIENT>(sum, x, s);                                                                        \
+            return false;                                                                                                               \
         });                                                                                                                             \
     }
 // But for Hopper the compiler spills a register for one more block otherwise.
@@ -97,17 +113,16 @@ struct Exactly {
     extern "C" __global__ void SEGMENT_BOUNDS segments_##NAME##SUFFIX(const Segment<T>* sources, int tiles, const T* target,           \
                                                                               int n_targets, T* partial, const Places places) {        \
         using Sum = SegmentSum<T, GRADIENT>;                                                                                            \
-        direct<T, Segment<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [&](Sum& sum, Vec<T> x, const Segment<T>& s, int j, int i) { \
-            if constexpr (sizeof(T) == 4) add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s, Exactly{places, s.circulation != 0, j, i}); \
-            else add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s);                                                                    \
-        });                                                                                                                             \
+        const auto add = [](Sum& sum, Vec<T> x, const Segment<T>& s) { return add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s); };    \
+        direct<T, Segment<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, add, SegmentRest<REG>{places});              \
     }
 #define CHARGES(T, GRADIENT, SUFFIX, PER_THREAD)                                                                                       \
     extern "C" __global__ void __launch_bounds__(TILE) charges##SUFFIX(const Charge<T>* sources, int tiles, const T* target,           \
                                                                       int n_targets, T* partial) {                                     \
         using Sum = ChargeSum<T, GRADIENT>;                                                                                             \
-        direct<T, Charge<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Charge<T>& s, int, int) {  \
+        direct<T, Charge<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, [](Sum& sum, Vec<T> x, const Charge<T>& s) {  \
             add_charge<GRADIENT>(sum, x, s);                                                                                            \
+            return false;                                                                                                               \
         });                                                                                                                             \
     }
 

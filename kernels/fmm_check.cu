@@ -29,7 +29,7 @@ __device__ inline void read(const Fmm &f, const Root &root, size_t i, Segment<do
     const int *ends = f.connectivity + i * f.ld;
     const Vec<double> a = placed(root, f.points, is_f64, ends[0] - f.index_base), b = placed(root, f.points, is_f64, ends[1] - f.index_base), l = b - a;
     s = {a.x, a.y, a.z, input(f.strength_in, f.inputs_are_f64 & 1, i), b.x, b.y, b.z, 0};
-    if (l.x == 0 && l.y == 0 && l.z == 0) { s.circulation = 0; s.x2 = s.x1 + fabs(s.x1) + 1; }
+    if (l.x == 0 && l.y == 0 && l.z == 0) no_segment(s);
     else s.core = segment_core<double>(f.regularization, core_of(f, root, i), dot(l, l));
 }
 __device__ inline void read(const Fmm &f, const Root &root, size_t i, Charge<double> &q) {
@@ -274,7 +274,7 @@ extern "C" __global__ void __launch_bounds__(256) fmm_largest(const __grid_const
 #define SAMPLE_SEGMENTS(name, REG, suffix, GRADIENT)                                                                                          \
     extern "C" __global__ void __launch_bounds__(256, 1) fmm_sample_segments_##name##suffix(const __grid_constant__ Fmm f, const __grid_constant__ Check c) { \
         using Sum = SegmentSum<double, GRADIENT>;                                                                                             \
-        sample<Segment<double>, Sum>(f, c, [](Sum &sum, Vec<double> x, const Segment<double> &s) { add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s); }); \
+        sample<Segment<double>, Sum>(f, c, [](Sum &sum, Vec<double> x, const Segment<double> &s) { if (add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s)) add_segment_exactly<REG>(sum, SegmentPair<double>::exact(x, s), s); }); \
     }
 #define SAMPLE_CHARGES(suffix, GRADIENT)                                                                                                      \
     extern "C" __global__ void __launch_bounds__(256, 1) fmm_sample_charges##suffix(const __grid_constant__ Fmm f, const __grid_constant__ Check c) { \

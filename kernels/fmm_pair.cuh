@@ -11,12 +11,8 @@ enum Form { kRegular, kSingular, kDeficit };
 // A group of leaves, at whose targets smooth corrections are interpolated between nodes: middle and half sides of their box.
 template <class T> struct Group { T centre[3], half2[3]; int nodes[3]; };
 
-// Products that no compiler contracts: two kernels must find the same sources smooth.
-WFMM_DEVICE double times(double a, double b) { return __dmul_rn(a, b); }
-WFMM_DEVICE float times(float a, float b) { return __fmul_rn(a, b); }
-
 // Is the deficit of a core, b (c/d)^p of the singular kernel (`limit2`: squared tolerance over b and the kernel's slopes), well
-// interpolated in the group? Nodes on an interval of half length h leave (h/R)^nodes of a function that is smooth over R.
+// interpolated in the group? (Two kernels must find the same sources smooth, so no product is contracted.) Nodes on an interval of half length h leave (h/R)^nodes of a function that is smooth over R.
 // scale2: R², far2: squared distance of the singular kernel, core2/wide2: (c/d)².
 template <class T> WFMM_DEVICE bool interpolates(const Group<T> &g, T scale2, T far2, T core2, T wide2, unsigned power, T limit2) {
     const T inverse = T(1) / scale2, ratio = core2 / wide2;
@@ -55,8 +51,9 @@ template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
         if (CORE) particle_core<T>(reg, p.w, r.core, r.cut2);
         return r;
     }
-    template <int FORM, int REG> static WFMM_DEVICE void add(Sum &sum, Vec<T> x, const Record &r) {
+    template <int FORM, int REG> static WFMM_DEVICE bool add(Sum &sum, Vec<T> x, const Record &r) {
         add_particle<FORM == kSingular ? NONE : REG, FORM == kDeficit ? DEFICIT : REGULARIZED, GRADIENT>(sum, x, r);
+        return false;
     }
     // Does the core of source p reach the box around the targets?
     template <class N> static __device__ bool reaches(const N &near, const Vec4<T> &p, const Vec4<T> &, T range) {
@@ -84,13 +81,14 @@ template <class T, bool GRADIENT> struct SegmentOnTarget {
     typedef Segment<T> Record;
     typedef SegmentSum<T, GRADIENT> Sum;
     static constexpr int kFields = GRADIENT ? 12 : 3;
-    static constexpr bool kHasCore = true, kHasStrength = true, kExact = sizeof(T) == 4;
+    static constexpr bool kHasCore = true, kHasStrength = true, kExact = true;
     static constexpr int kCoreTargets = GRADIENT ? 1 : 2;
     static WFMM_DEVICE Record make(int reg, const Vec4<T> &p, const Vec4<T> &q) {
         const Vec<T> h = half(p, q);
-        Record r{p.x - q.x, p.y - q.y, p.z - q.z, q.w, p.x + q.x, p.y + q.y, p.z + q.z, 0};
-        if (sizeof(T) == 8) r = {p.x, p.y, p.z, q.w, q.x, q.y, q.z, 0};
-        if (h.x == 0 && h.y == 0 && h.z == 0) { r.circulation = 0; r.x2 = r.x1 + fabs(r.x1) + 1; return r; }
+        Record r;
+        if constexpr (sizeof(T) == 8) r = {p.x, p.y, p.z, q.w, q.x, q.y, q.z, 0};
+        else r = {p.x - q.x, p.y - q.y, p.z - q.z, q.w, 2 * q.x, 2 * q.y, 2 * q.z, 0};
+        if (h.x == 0 && h.y == 0 && h.z == 0) { no_segment(r); return r; }
         r.core = segment_core<T>(reg, p.w, 4 * (h.x * h.x + h.y * h.y + h.z * h.z));
         return r;
     }
@@ -102,18 +100,12 @@ template <class T, bool GRADIENT> struct SegmentOnTarget {
         if (sizeof(T) == 4) return {p.x, p.y, p.z};
         return {T(0.5) * (q.x + p.x), T(0.5) * (q.y + p.y), T(0.5) * (q.z + p.z)};
     }
-    template <int FORM, int REG> static WFMM_DEVICE void add(Sum &sum, Vec<T> x, const Record &r) {
-        add_segment<FORM == kSingular ? NONE : REG, FORM == kDeficit ? DEFICIT : REGULARIZED, GRADIENT>(sum, x, r);
+    // True where the pair was left out, for want of digits.
+    template <int FORM, int REG> static WFMM_DEVICE bool add(Sum &sum, Vec<T> x, const Record &r) {
+        return add_segment<FORM == kSingular ? NONE : REG, FORM == kDeficit ? DEFICIT : REGULARIZED, GRADIENT>(sum, x, r);
     }
-    // As `add`; where single precision is too coarse for a pair, from the places in f64.
-    template <int FORM, int REG, class F> static WFMM_DEVICE void add_exactly(Sum &sum, Vec<T> x, const Record &r, const F &places) {
-        const auto exact = [&](SegmentPair<T> &g) {
-            if (!g.too_coarse()) return;
-            Vec<double> r1, r2;
-            places(r1, r2);
-            g.set(r1, r2);
-        };
-        add_segment<FORM == kSingular ? NONE : REG, REGULARIZED, GRADIENT>(sum, x, r, exact);
+    template <int FORM, int REG> static WFMM_DEVICE void add_exactly(Sum &sum, const Record &r, const SegmentPair<double> &g) {
+        add_segment_exactly<FORM == kSingular ? NONE : REG>(sum, g, r);
     }
     // The core acts near the whole line: by the distance from the middle of the box, less the box's radius.
     template <class N> static __device__ bool reaches(const N &near, const Vec4<T> &p, const Vec4<T> &q, T range) {

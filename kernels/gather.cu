@@ -130,17 +130,19 @@ WFMM_DEVICE void segments(int reg, Reals points, const int* connectivity, long l
         s.x1 = placed<T>(points[a], *frame, 0);
         s.y1 = placed<T>(points[a + 1], *frame, 1);
         s.z1 = placed<T>(points[a + 2], *frame, 2);
-        s.x2 = placed<T>(points[b], *frame, 0);
-        s.y2 = placed<T>(points[b + 1], *frame, 1);
-        s.z2 = placed<T>(points[b + 2], *frame, 2);
-        s.circulation = T(circulation[k]);
-        const Vec<T> l = {s.x2 - s.x1, s.y2 - s.y1, s.z2 - s.z1};
-        if (l.x == 0 && l.y == 0 && l.z == 0) {
-            s.circulation = 0;
-            s.x2 = s.x1 + 1;
+        if constexpr (sizeof(T) == 8) {
+            s.x2 = placed<T>(points[b], *frame, 0);
+            s.y2 = placed<T>(points[b + 1], *frame, 1);
+            s.z2 = placed<T>(points[b + 2], *frame, 2);
         } else {
-            s.core = segment_core<T>(reg, T((core.start ? core[k] : default_core) * frame->scale), dot(l, l));
+            s.lx = T((points[b] - points[a]) * frame->scale);
+            s.ly = T((points[b + 1] - points[a + 1]) * frame->scale);
+            s.lz = T((points[b + 2] - points[a + 2]) * frame->scale);
         }
+        s.circulation = T(circulation[k]);
+        const Vec<T> l = along(s);
+        if (l.x == 0 && l.y == 0 && l.z == 0) no_segment(s);
+        else s.core = segment_core<T>(reg, T((core.start ? core[k] : default_core) * frame->scale), dot(l, l));
     }
     out[k] = s;
 }
@@ -217,3 +219,31 @@ template <class T> WFMM_DEVICE void targets(Reals position, const unsigned* orde
 }
 WFMM_KERNEL targets_f32(Reals position, const unsigned* order, long long n, const Frame* frame, float* out) { targets(position, order, n, frame, out); }
 WFMM_KERNEL targets_f64(Reals position, const unsigned* order, long long n, const Frame* frame, double* out) { targets(position, order, n, frame, out); }
+
+// The target with the largest field in each of as many equal runs of `n` targets as there are blocks; what is no number is larger
+// than any. `numbers` a target. Block 256.
+WFMM_KERNEL largest(Reals field, long long n, int numbers, unsigned* found) {
+    __shared__ double s_size[256];
+    __shared__ unsigned s_at[256];
+    const long long begin = n * blockIdx.x / gridDim.x, end = n * (blockIdx.x + 1) / gridDim.x;
+    double most = -1;
+    unsigned at = unsigned(begin);
+    for (long long k = begin + threadIdx.x; k < end; k += 256) {
+        double size = 0;
+        for (int c = 0; c < numbers; c++) size = fma(field[numbers * k + c], field[numbers * k + c], size);
+        if (size == size && size <= most) continue;
+        most = size == size ? size : __longlong_as_double(0x7ff0000000000000ll);
+        at = unsigned(k);
+    }
+    s_size[threadIdx.x] = most;
+    s_at[threadIdx.x] = at;
+    __syncthreads();
+    for (int half = 128; half > 0; half /= 2) {
+        if (threadIdx.x < half && s_size[threadIdx.x + half] > s_size[threadIdx.x]) {
+            s_size[threadIdx.x] = s_size[threadIdx.x + half];
+            s_at[threadIdx.x] = s_at[threadIdx.x + half];
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) found[blockIdx.x] = s_at[0];
+}

@@ -9,8 +9,10 @@ enum Part { REGULARIZED = 0, DEFICIT = 1 };
 
 // A vortex particle: place, core number; strength, squared cut. 8 reals, aligned for 16-byte loads.
 template <class T> struct alignas(16) Particle { T x, y, z, core, ax, ay, az, cut2; };
-// A segment: P1, circulation; P2, core number. A segment without length has circulation 0 and P2 away from P1.
+// A segment: P1, circulation; P2, core number. In single precision ℓ = P2 - P1 in place of P2: of a short segment far away the
+// places have too few digits to give its direction. A segment without length has circulation 0 and P2 away from P1.
 template <class T> struct alignas(16) Segment { T x1, y1, z1, circulation, x2, y2, z2, core; };
+template <> struct alignas(16) Segment<float> { float x1, y1, z1, circulation, lx, ly, lz, core; };
 // A charge: place and charge.
 template <class T> struct alignas(16) Charge { T x, y, z, q; };
 
@@ -70,39 +72,90 @@ template <class T, bool GRADIENT> struct SegmentSum {
     WFMM_DEVICE void field(T* out) const { for (int c = 0; c < terms; c++) out[c] = sum[c]; }
 };
 
-// Whether |r1×r2|² is more than rounding makes of points on one line; p = |r1|²|r2|². False at the end points.
-template <class T> WFMM_DEVICE bool off_line(T p, T c2) { return roughly_less(fma(Real<T>::on_line, p, 2 * Real<T>::tiny), c2); }
+// a - b, a sum of two numbers that is exact.
+struct Two { double high, low; };
+WFMM_DEVICE Two exact_difference(double a, double b) {
+    const double s = a - b, t = s - a;
+    return {s, (a - (s - t)) - (b + t)};
+}
+// a b - c d to the last places of the products' lower halves; zero where the products are equal.
+WFMM_DEVICE double difference_of_products(Two a, Two b, Two c, Two d) {
+    const double p = times(a.high, b.high), q = times(c.high, d.high);
+    const double errors = fma(a.high, b.high, -p) - fma(c.high, d.high, -q);
+    const Two pq = exact_difference(p, q);
+    const double mixed = (times(a.high, b.low) - times(c.low, d.high)) + (times(a.low, b.high) - times(c.high, d.low));
+    return pq.high + (pq.low + errors + mixed);
+}
+// (p2-p1) × (x-p1) without rounding errors that could be seen, as cross_of_differences of src/math/biot_savart.rs.
+WFMM_DEVICE Vec<double> cross_of_differences(Vec<double> p1, Vec<double> p2, Vec<double> x) {
+    const Two l[3] = {exact_difference(p2.x, p1.x), exact_difference(p2.y, p1.y), exact_difference(p2.z, p1.z)};
+    const Two r[3] = {exact_difference(x.x, p1.x), exact_difference(x.y, p1.y), exact_difference(x.z, p1.z)};
+    return {difference_of_products(l[1], r[2], l[2], r[1]), difference_of_products(l[2], r[0], l[0], r[2]), difference_of_products(l[0], r[1], l[1], r[0])};
+}
 
-// What all forms share: r1, r2, C = r1×r2 and the squares.
-template <class T> struct SegmentPair {
-    Vec<T> r1, r2, c;
-    T n1, n2, inner, c2;
-    bool is_off = false; // the line, as double precision has found
-    WFMM_DEVICE SegmentPair(Vec<T> x, const Segment<T>& s)
-        : r1{x.x - s.x1, x.y - s.y1, x.z - s.z1}, r2{x.x - s.x2, x.y - s.y2, x.z - s.z2}, c(cross(r1, r2)),
-          n1(square(r1)), n2(square(r2)), inner(dot(r1, r2)), c2(square(c)) {}
+WFMM_DEVICE Vec<double> along(const Segment<double>& s) { return {s.x2 - s.x1, s.y2 - s.y1, s.z2 - s.z1}; }
+WFMM_DEVICE Vec<float> along(const Segment<float>& s) { return {s.lx, s.ly, s.lz}; }
+// Makes it one that adds nothing.
+WFMM_DEVICE void no_segment(Segment<double>& s) { s.circulation = 0; s.x2 = s.x1 + fabs(s.x1) + 1; }
+WFMM_DEVICE void no_segment(Segment<float>& s) { s.circulation = 0; s.lx = 1; }
 
-    // Takes r1 and r2 from better numbers, as double precision sums do: what is on the line there is on it here.
-    WFMM_DEVICE void set(Vec<double> a, Vec<double> b) {
-        Vec<double> n = cross(a, b);
-        is_off = off_line(square(a) * square(b), square(n));
-        if (!is_off) n = {0, 0, 0};
-        r1 = {T(a.x), T(a.y), T(a.z)};
-        r2 = {T(b.x), T(b.y), T(b.z)};
-        c = {T(n.x), T(n.y), T(n.z)};
-        n1 = square(r1); n2 = square(r2); inner = dot(r1, r2); c2 = square(c);
+// |C|², without becoming zero.
+template <class T> WFMM_DEVICE T cross_square(Vec<T> c) { return fma(c.x, c.x, fma(c.y, c.y, fma(c.z, c.z, Real<T>::tiny_cross))); }
+
+// What all forms share: r1, r2, C = r1×r2 = ℓ×r1 and the squares; whether rounding spoils C, and whether the pair adds anything.
+// A pair that lacks digits is left out of the sum and added by `add_segment_exactly`: it is rare, and a branch among the others
+// would cost each of them.
+template <class T> struct SegmentPair;
+
+template <> struct SegmentPair<double> {
+    Vec<double> r1, r2, c;
+    double n1, n2, inner, c2;
+    bool lacks_digits, counts;
+    // Beside the segment C is a small difference of large products, and so it is far from a short one. Beyond the ends, where
+    // rounding alone could have made it, it is zero.
+    WFMM_DEVICE SegmentPair(Vec<double> x, const Segment<double>& s) : SegmentPair(x, s, 0) {
+        c = cross(r1, r2);
+        c2 = cross_square(c);
+        const int below = high_word(n1 * n2) - high_word(c2), power = 0x100000; // of two, as high words have it
+        const bool between = unsigned(high_word(inner)) > 0x80000000u, zero = below > 100 * power; // not where inner is -0, at an end
+        lacks_digits = below > (between ? 24 : 32) * power && (between || !zero);
+        counts = !lacks_digits && !zero;
     }
-    // Whether it adds anything.
-    WFMM_DEVICE bool counts() const { return is_off || off_line(n1 * n2, c2); }
-    // Is single precision too coarse? C loses r/ρ of its digits beside the segment, and all of r at 2^-13 box widths some eleven bits.
-    WFMM_DEVICE bool too_coarse() const {
-        return (is_negative(inner) && c2 < n1 * n2 * T(0x1p-8)) || fmin(n1, n2) < Real<T>::box * Real<T>::box * T(0x1p-26);
+    // C without rounding errors that could be seen.
+    static WFMM_DEVICE SegmentPair exact(Vec<double> x, const Segment<double>& s) {
+        SegmentPair g(x, s, 0);
+        g.c = cross_of_differences({s.x1, s.y1, s.z1}, {s.x2, s.y2, s.z2}, x);
+        g.c2 = cross_square(g.c);
+        g.lacks_digits = false;
+        g.counts = roughly_less(2 * Real<double>::tiny_cross, g.c2);
+        return g;
     }
+
+private:
+    WFMM_DEVICE SegmentPair(Vec<double> x, const Segment<double>& s, int)
+        : r1{x.x - s.x1, x.y - s.y1, x.z - s.z1}, r2{x.x - s.x2, x.y - s.y2, x.z - s.z2}, n1(square(r1)), n2(square(r2)), inner(dot(r1, r2)) {}
 };
 
-// Where to get better numbers for a pair that needs them: nowhere.
-struct AsGiven {
-    template <class T> WFMM_DEVICE void operator()(SegmentPair<T>&) const {}
+template <> struct SegmentPair<float> {
+    Vec<float> r1, r2, c;
+    float n1, n2, inner, c2;
+    bool lacks_digits, counts;
+    // C loses r/ρ of its digits beside the segment, and cannot be told from zero near the line beyond its ends; beside an end of a
+    // long segment the place of the end loses |ℓ|/r of them, and all of r at 2^-13 box widths some eleven bits. At P1 all is zero.
+    WFMM_DEVICE SegmentPair(Vec<float> x, const Segment<float>& s)
+        : r1{x.x - s.x1, x.y - s.y1, x.z - s.z1}, r2(r1 - along(s)), c(cross(along(s), r1)),
+          n1(square(r1)), n2(square(r2)), inner(dot(r1, r2)), c2(cross_square(c)) {
+        constexpr float near = Real<float>::box * Real<float>::box * 0x1p-26f;
+        const float longer = fmax(n1, n2);
+        lacks_digits = (c2 < n1 * n2 * (is_negative(inner) ? 0x1p-8f : 0x1p-40f) || fmin(n1, n2) < fmax(near, longer * 0x1p-10f)) && n1 > 2 * Real<float>::tiny;
+        // Where nobody asks for digits, rounding of C is that of ℓ and r1, also beside P2.
+        counts = fma(Real<float>::on_line, n1 * longer, 2 * Real<float>::tiny_cross) < c2;
+    }
+    // The numbers of double precision.
+    WFMM_DEVICE explicit SegmentPair(const SegmentPair<double>& g)
+        : r1{float(g.r1.x), float(g.r1.y), float(g.r1.z)}, r2{float(g.r2.x), float(g.r2.y), float(g.r2.z)},
+          c{float(g.c.x), float(g.c.y), float(g.c.z)}, n1(square(r1)), n2(square(r2)), inner(dot(r1, r2)), c2(cross_square(c)),
+          lacks_digits(false), counts(g.counts) {}
 };
 
 // |u|/|C| of a segment for the f64 unit: one root for A = |r1||r2|, one for all the rest.
@@ -113,7 +166,7 @@ WFMM_DEVICE double vatistas_weight(const SegmentPair<double>& g, double core) {
     const double x = fma(g.c2, g.c2, core), root = rsqrt_of((s * p) * (x * e2));
     const double v = is_negative(g.inner) ? e2 : g.c2;
     const double weight = (s * v) * root;
-    return off_line(p, g.c2) ? weight : 0.0;
+    return weight;
 }
 
 // The same with F - 1 = -core/X/(1 + F), X = c2² + core.
@@ -122,7 +175,7 @@ WFMM_DEVICE double vatistas_deficit(const SegmentPair<double>& g, double core) {
     const double i = rsqrt_of(fma(g.c2, g.c2, core)), below = e * fma(g.c2, g.c2 * i, g.c2);
     const double v = is_negative(g.inner) ? e * e : g.c2;
     const double weight = -(s * v) * (core * i * i) * rsqrt_of((s * p) * (below * below));
-    return off_line(p, g.c2) ? weight : 0.0;
+    return weight;
 }
 
 // (|r1|+|r2|) F/D, for a deficit with F - 1. In directions: 1/|r| from the hardware, cos = r1·r2/A; D cancels nowhere.
@@ -145,24 +198,20 @@ template <int REG, int PART, class T> WFMM_DEVICE T segment_weight(const Segment
             else factor = segment_factor<REG>(g.c2, core);
             weight = (i1 + i2) * (above * rcp_of(below)) * factor;
         }
-        return g.counts() ? weight : T(0);
+        return weight;
     }
 }
 
-template <int REG, int PART, class T, class Exact> WFMM_DEVICE void add_segment_velocity(T* sum, Vec<T> x, const Segment<T>& s, Exact exact) {
-    SegmentPair<T> g(x, s);
-    exact(g);
-    const T k = s.circulation * segment_weight<REG, PART>(g, s.core);
+template <int REG, int PART, class T> WFMM_DEVICE void add_segment_velocity(T* sum, const SegmentPair<T>& g, const Segment<T>& s, bool counts) {
+    const T weight = segment_weight<REG, PART>(g, s.core), k = s.circulation * (counts ? weight : T(0));
     sum[0] = fma(k, g.c.x, sum[0]);
     sum[1] = fma(k, g.c.y, sum[1]);
     sum[2] = fma(k, g.c.z, sum[2]);
 }
 
 // Velocity and gradient: u_i = K C_i, du_i/dx_j = K (ℓ×)_ij + C_i (B ℓ_j + A (C×ℓ)_j), the slopes along and across the line.
-template <int REG, int PART, class T, class Exact> WFMM_DEVICE void add_segment_gradient(T* sum, Vec<T> x, const Segment<T>& s, Exact exact) {
-    SegmentPair<T> g(x, s);
-    exact(g);
-    const Vec<T> l = {s.x2 - s.x1, s.y2 - s.y1, s.z2 - s.z1};
+template <int REG, int PART, class T> WFMM_DEVICE void add_segment_gradient(T* sum, const SegmentPair<T>& g, const Segment<T>& s, bool counts) {
+    const Vec<T> l = along(s);
     const T l2 = square(l), il2 = rcp_of(l2), i1 = rsqrt_of(g.n1), i2 = rsqrt_of(g.n2), i12 = i1 * i2;
     const T z1 = dot(g.r1, l), z2 = dot(g.r2, l), i11 = i1 * i1, i22 = i2 * i2;
     const bool between = is_negative(g.inner);
@@ -190,7 +239,7 @@ template <int REG, int PART, class T, class Exact> WFMM_DEVICE void add_segment_
         across = -fma(h, hh, f * m);
     }
     T k = s.circulation;
-    if (!g.counts()) k = 0;
+    if (!counts) k = 0;
     value *= k;
     const Vec<T> cl = cross(g.c, l);
     const Vec<T> slope = {k * fma(along, l.x, across * cl.x), k * fma(along, l.y, across * cl.y), k * fma(along, l.z, across * cl.z)};
@@ -203,11 +252,25 @@ template <int REG, int PART, class T, class Exact> WFMM_DEVICE void add_segment_
     sum[9] += fma(c.z, slope.x, -w.y); sum[10] += fma(c.z, slope.y, w.x); sum[11] = fma(c.z, slope.z, sum[11]);
 }
 
-template <int REG, int PART, bool GRADIENT, class T, class Exact = AsGiven>
-WFMM_DEVICE void add_segment(SegmentSum<T, GRADIENT>& total, Vec<T> x, const Segment<T>& s, Exact exact = {}) {
-    if constexpr (PART == DEFICIT && REG == NONE) return;
-    if constexpr (GRADIENT) add_segment_gradient<REG, PART>(total.sum, x, s, exact);
-    else add_segment_velocity<REG, PART>(total.sum, x, s, exact);
+template <int REG, int PART, bool GRADIENT, class T>
+WFMM_DEVICE void add_pair(SegmentSum<T, GRADIENT>& total, const SegmentPair<T>& g, const Segment<T>& s, bool counts) {
+    if constexpr (GRADIENT) add_segment_gradient<REG, PART>(total.sum, g, s, counts);
+    else add_segment_velocity<REG, PART>(total.sum, g, s, counts);
+}
+
+// True where the pair was left out for want of digits. Deficits are summed of segments that are far: they have the digits.
+template <int REG, int PART, bool GRADIENT, class T> WFMM_DEVICE bool add_segment(SegmentSum<T, GRADIENT>& total, Vec<T> x, const Segment<T>& s) {
+    if constexpr (PART == DEFICIT && REG == NONE) return false;
+    const SegmentPair<T> g(x, s);
+    if constexpr (PART == DEFICIT) add_pair<REG, PART>(total, g, s, sizeof(T) == 4 ? g.counts : g.counts || g.lacks_digits);
+    else add_pair<REG, PART>(total, g, s, g.counts && !g.lacks_digits);
+    return PART == REGULARIZED && g.lacks_digits;
+}
+// The pair that was left out, from better numbers.
+template <int REG, bool GRADIENT, class T>
+WFMM_DEVICE void add_segment_exactly(SegmentSum<T, GRADIENT>& total, const SegmentPair<double>& exact, const Segment<T>& s) {
+    const SegmentPair<T> g(exact);
+    add_pair<REG, REGULARIZED>(total, g, s, g.counts);
 }
 
 // Potential of charges, and with GRADIENT its gradient: φ = Σ q/r, -Σ q d/r³.

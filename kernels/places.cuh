@@ -22,18 +22,18 @@ struct Places {
     const Frame* frame;
     long long ld, base, first; // the first target, where there is no order
 
-    // From the ends of segment `source` to target `target`, in the frame's lengths.
-    WFMM_DEVICE void exact(int source, int target, Vec<double>& r1, Vec<double>& r2) const {
+    // Segment `source` and target `target` in the frame's lengths.
+    WFMM_DEVICE SegmentPair<double> exact(int source, int target) const {
         const long long a = 3ll * (connectivity[ld * source] - base), b = 3ll * (connectivity[ld * source + 1] - base);
         const long long t = 3ll * (order ? order[target] : first + target);
         const double scale = frame->scale;
-        double first[3], second[3];
+        double x[3], p1[3], p2[3];
         for (int c = 0; c < 3; c++) {
-            first[c] = (position[t + c] - points[a + c]) * scale;
-            second[c] = (position[t + c] - points[b + c]) * scale;
+            x[c] = position[t + c] * scale;
+            p1[c] = points[a + c] * scale;
+            p2[c] = points[b + c] * scale;
         }
-        r1 = {first[0], first[1], first[2]};
-        r2 = {second[0], second[1], second[2]};
+        return SegmentPair<double>::exact({x[0], x[1], x[2]}, {p1[0], p1[1], p1[2], 0, p2[0], p2[1], p2[2], 0});
     }
 };
 static_assert(sizeof(Places) == 80, "mirror of backend::cuda::direct");

@@ -39,15 +39,15 @@ codes! {
 
     /// How the sums are computed.
     enum Method {
-        /// Direct or fast multipole, whichever the cost model expects to be faster.
+        /// Direct, fast multipole or treecode, whichever the cost model expects to be faster; a GPU has no treecode.
         Auto = 0 => WFMM_METHOD_AUTO,
         /// Every pair.
         Direct = 1 => WFMM_METHOD_DIRECT,
         /// The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that its
         /// orders do not reach; `method` of the report tells.
         Fmm = 2 => WFMM_METHOD_FMM,
-        /// Not built and refused: prepare, evaluate and check of such a plan return WFMM_ERR_UNSUPPORTED. The number is kept
-        /// for multipoles at the targets without local expansions.
+        /// Multipoles at the targets without local expansions, on the CPU: a session with WFMM_BACKEND_AUTO uses the CPU for it;
+        /// with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED.
         Treecode = 3 => WFMM_METHOD_TREECODE,
     }
 
@@ -189,7 +189,7 @@ pub struct wfmm_plan_options {
     pub flags: u64,
     /// Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources are
     /// included, with their cores. Targets below the plane get the mirrored field. Charges have images of the same sign.
-    /// With a plane, targets and outputs must be in host memory; sources may be in device memory.
+    /// With a plane, velocity and gradient must be both in host memory, or both in device memory.
     pub plane_axis: i32,
     /// `WFMM_EXPANSION_*`; default HARMONICS. PSEUDO_PARTICLES is not built: WFMM_ERR_UNSUPPORTED.
     pub expansion: i32,
@@ -292,7 +292,8 @@ impl SessionOptions {
 
 impl PlanOptions {
     pub fn checked(o: &wfmm_plan_options) -> Result<Self> {
-        let method = code("method", o.method, Method::from_code(o.method), "WFMM_METHOD_AUTO, _DIRECT or _FMM")?;
+        let method =
+            code("method", o.method, Method::from_code(o.method), "WFMM_METHOD_AUTO, _DIRECT, _FMM or _TREECODE")?;
         let precision =
             code("precision", o.precision, Precision::from_code(o.precision), "WFMM_PRECISION_ARRAYS, _F32 or _F64")?;
         if !(0..=WFMM_ORDER_MAX).contains(&o.order) {

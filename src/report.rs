@@ -23,6 +23,8 @@ codes! {
         P2p = 8 => WFMM_PASS_P2P,
         /// The whole call.
         Total = 9 => WFMM_PASS_TOTAL,
+        /// Multipoles to targets: the treecode.
+        M2p = 11 => WFMM_PASS_M2P,
     }
 }
 
@@ -40,7 +42,7 @@ pub struct Report {
     /// 1 f32, 2 f64.
     pub precision: i32,
     pub cells: i64,
-    /// Cell pairs of the far field (M2L), on the CPU.
+    /// Cell pairs of the far field (M2L, M2P), on the CPU.
     pub far_pairs: i64,
     /// Element pairs summed directly, `core_pairs` included.
     pub near_pairs: i64,
@@ -73,7 +75,7 @@ pub struct wfmm_report {
     pub precision: i32,
     /// Cells of the source and target trees.
     pub cells: i64,
-    /// Cell pairs of the far field; 0 on a GPU.
+    /// Cell pairs of the far field; for a treecode pairs of a cell and a group of targets. 0 on a GPU.
     pub far_pairs: i64,
     /// Element pairs that were summed directly, those of the core correction included.
     pub near_pairs: i64,
@@ -81,7 +83,7 @@ pub struct wfmm_report {
     pub host_bytes: u64,
     /// Device memory of the plan in bytes.
     pub device_bytes: u64,
-    /// Relative L2 error of the fast multipole method at sampled targets; 0 after a direct sum.
+    /// Relative L2 error of the fast multipole method, or the treecode, at sampled targets; 0 after a direct sum.
     pub estimated_error: f64,
     /// Wall-clock seconds of each pass, indexed by `WFMM_PASS_*`. On the CPU a pass whose result was kept has 0. On a GPU
     /// small evaluations are timed as a whole, since timers between the passes would slow them; one in sixteen is timed pass

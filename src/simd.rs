@@ -489,6 +489,21 @@ pub fn isa_name() -> String {
     format!("{:?}", *ARCH).chars().take_while(|c| c.is_alphanumeric()).collect()
 }
 
+struct Lanes<T>(std::marker::PhantomData<T>);
+
+impl<T: Real> Kernel for Lanes<T> {
+    type Output = usize;
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> usize {
+        Lane::<S, T>::LANES
+    }
+}
+
+/// Numbers in a register of this machine.
+pub fn lanes<T: Real>() -> usize {
+    dispatch(Lanes::<T>(std::marker::PhantomData))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

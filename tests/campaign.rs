@@ -57,7 +57,7 @@ fn everything_is_drawn() {
     assert_eq!(count(&|p| p.length_rule.to_owned()), LENGTHS.len());
     assert_eq!(count(&|p| p.target_rule.to_owned()), TARGETS.len());
     assert_eq!(count(&|p| p.history.to_owned()), HISTORIES.len());
-    assert_eq!(count(&|p| p.method.to_string()), 2);
+    assert_eq!(count(&|p| p.method.to_string()), METHODS.len());
     let share = |f: &dyn Fn(&Problem) -> bool| all.iter().filter(|p| f(p)).count() as f64 / all.len() as f64;
     assert!(share(&|p| p.gradient) > 0.5);
     assert!(share(&|p| p.sources > 20_000) > 0.2 && share(&|p| p.sources < 100) > 0.05);

@@ -79,6 +79,12 @@ fn options_requests_and_calls_that_differ_are_found_and_named() {
 
 #[test]
 fn what_is_not_built_is_refused() {
+    on_all(2, |_, end| {
+        let mut plan = plan_of(end, &plan_options(WFMM_METHOD_TREECODE, 1e-4));
+        fill(&mut plan, &case("cube", Kind::Particles, 60, 40, 1.0)).unwrap();
+        let e = field_of(&mut plan, Field::Velocity { gradient: false }, 40).unwrap_err();
+        assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("TREECODE"), "{}", e.message);
+    });
     let errors = on_all(2, |rank, end| {
         let backend = if rank == 1 { BackendKind::Cuda } else { BackendKind::Auto };
         Session::distributed(&SessionOptions { backend, ..session_options() }, end).err().unwrap()

@@ -250,7 +250,7 @@ fn an_error_on_one_rank_leaves_the_flows_of_all_as_they_were() {
         seen.push(flow.set_free_stream([rank as f64, 0.0, 0.0]).unwrap_err());
         // A callback that fails on rank 1 in the third stage of a step.
         let mut calls = 0;
-        flow.set_callback(Some(Box::new(move |_, _, _| {
+        flow.set_callback(Some(Box::new(move |_, _| {
             calls += 1;
             if rank == 1 && calls == 3 { 77 } else { 0 }
         })));

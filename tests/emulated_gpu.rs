@@ -15,6 +15,9 @@ mod failures;
 #[path = "emulated_gpu/far_points.rs"]
 mod far_points;
 
+#[path = "emulated_gpu/flows.rs"]
+mod flows;
+
 #[path = "emulated_gpu/small_trees.rs"]
 mod small_trees;
 
@@ -24,7 +27,7 @@ mod wakes;
 use harness::with_gpu;
 use small_trees::trees_of;
 use support::accuracy::{Field, evaluate, fill, name_of, options, reference, regularizations, relative_l2};
-use support::api::{Plan, Scalar, Session, flat};
+use support::api::{Plan, Scalar, Session, flat, last_error};
 use support::cases::{Case, DISTRIBUTIONS, Kind, case};
 use wakefmm::options::*;
 
@@ -377,6 +380,17 @@ fn lopsided_problems_are_right() {
             assert_eq!(outcome.method, WFMM_METHOD_FMM, "{}", outcome.recipe);
             close(&got, &want, 1e-3, &format!("{n} {m} {}", outcome.recipe));
         }
+    });
+}
+
+#[test]
+fn a_treecode_is_refused() {
+    with_gpu("a_treecode_is_refused", &[], || {
+        let c = case("cube", Kind::Particles, 600, 500, 1.0);
+        let mut plan = Plan::<f64>::new(&Session::gpu(), &plan_options(WFMM_METHOD_TREECODE, 1e-4));
+        fill(&mut plan, &c);
+        assert_eq!(plan.try_velocity(&mut vec![0.0; 1500]), wakefmm::error::WFMM_ERR_UNSUPPORTED);
+        assert!(last_error().contains("TREECODE") && last_error().contains("CUDA"), "{}", last_error());
     });
 }
 

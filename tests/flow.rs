@@ -5,9 +5,9 @@ use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
 
 use wakefmm::error::*;
-use wakefmm::flow::Flow;
 use wakefmm::flow::edit::DustArrays;
 use wakefmm::flow::options::*;
+use wakefmm::flow::{At, Flow};
 use wakefmm::options::*;
 use wakefmm::plan::arrays::Array::Host;
 use wakefmm::plan::sources::{Particles, Segments};
@@ -123,7 +123,8 @@ fn everything(integrator: i32, steps: i64) -> (Vec<f64>, Vec<f64>) {
         density: Host(&rho[..]),
     };
     f.put_dust(Some(dust), true).unwrap();
-    f.set_callback(Some(Box::new(|t, _: &[f64], u: &mut [f64]| {
+    f.set_callback(Some(Box::new(|t, at| {
+        let At::Host { velocity: u, .. } = at else { return 1 };
         u.iter_mut().step_by(3).for_each(|u| *u += 0.3 * (3.0 * t).sin());
         0
     })));
@@ -370,7 +371,8 @@ fn strain_keeps_the_volume_and_long_segments_are_split() {
     let mut f = flow(&direct(), &o);
     add_line(&mut f, &[0.0, 0.0, 0.0, 0.25, 0.0, 0.0], &[0, 1], 1.0, 0.1);
     // Away from the origin along x: the length grows by exp(1) = 2.718 to 0.68.
-    f.set_callback(Some(Box::new(|_, x: &[f64], u: &mut [f64]| {
+    f.set_callback(Some(Box::new(|_, at| {
+        let At::Host { position: x, velocity: u } = at else { return 1 };
         u.iter_mut().zip(x).step_by(3).for_each(|(u, x)| *u += x);
         0
     })));
@@ -400,7 +402,7 @@ fn a_step_that_fails_changes_nothing() {
     let before = get(&mut f, ElementKind::Filaments, Quantity::Position);
     for (answer, status) in [(7, 7), (150, 150), (-3, WFMM_ERR_CALLBACK), (4711, WFMM_ERR_CALLBACK)] {
         let mut calls = 0;
-        f.set_callback(Some(Box::new(move |_, _: &[f64], _: &mut [f64]| {
+        f.set_callback(Some(Box::new(move |_, _| {
             calls += 1;
             if calls == 7 { answer } else { 0 }
         })));
@@ -409,7 +411,8 @@ fn a_step_that_fails_changes_nothing() {
         assert_eq!(f.advance(1e-9, 3).unwrap_err().status, status);
         assert_eq!(f.time(), (time + 1e-9, step + 1));
     }
-    f.set_callback(Some(Box::new(|_, _: &[f64], u: &mut [f64]| {
+    f.set_callback(Some(Box::new(|_, at| {
+        let At::Host { velocity: u, .. } = at else { return 1 };
         u[4] = f64::NAN;
         0
     })));
@@ -528,7 +531,7 @@ fn a_checkpoint_goes_on_bit_for_bit() {
     assert_eq!(Flow::load(session(), &cut).map(|_| ()).unwrap_err().status, WFMM_ERR_FILE);
     let missing = folder.join("missing").join("x.npz");
     assert_eq!(Flow::load(session(), &missing).map(|_| ()).unwrap_err().status, WFMM_ERR_FILE);
-    let f = flow(&direct(), &with(0));
+    let mut f = flow(&direct(), &with(0));
     assert_eq!(f.save(&missing).unwrap_err().status, WFMM_ERR_FILE);
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -29,7 +29,7 @@ fn threads_and_earlier_problems_do_not_show() {
         [("cube", Kind::Particles, 9000), ("helical wake", Kind::Both, 9000), ("cube", Kind::Segments, 600)]
     {
         let (c, other) = (case(name, kind, n, n, 1.0), case("64 clusters", kind, n / 2, 2 * n, 3.0));
-        for method in [WFMM_METHOD_FMM, WFMM_METHOD_AUTO] {
+        for method in [WFMM_METHOD_FMM, WFMM_METHOD_TREECODE, WFMM_METHOD_AUTO] {
             let of = |threads| field(&mut Plan::new(&Session::cpu(threads), &reproducible(method)), &c);
             let want = of(1);
             assert!(want.iter().any(|&b| b != 0));

@@ -20,6 +20,7 @@ pub const STRENGTHS: [&str; 6] = ["random", "coherent", "tangential", "6 decades
 pub const LENGTHS: [&str; 4] = ["local", "2 decades", "4 decades", "few long"];
 pub const HISTORIES: [(&str, f64); 4] =
     [("new", 0.8), ("after another problem", 0.1), ("after other targets", 0.05), ("after other strengths", 0.05)];
+pub const METHODS: [(i32, f64); 3] = [(WFMM_METHOD_FMM, 0.5), (WFMM_METHOD_TREECODE, 0.35), (WFMM_METHOD_AUTO, 0.15)];
 pub const TARGETS: [&str; 10] =
     ["sources", "alike", "near", "box", "middles", "beside", "far", "ground", "one spot", "sources and far"];
 
@@ -115,7 +116,7 @@ impl Problem {
             joined: r.unit() < 0.7,
             unit: if r.unit() < 0.5 { 1.0 } else { r.log_between(1e-7, 1e7) },
             offset: 0.0,
-            method: if r.unit() < 0.85 { WFMM_METHOD_FMM } else { WFMM_METHOD_AUTO },
+            method: weighted(r, &METHODS),
             leaf_capacity: if r.unit() < 0.9 { 0 } else { r.log_between(4.0, 200.0) as i32 },
             threads: weighted(r, &[(1, 0.8), (2, 0.12), (3, 0.08)]),
             history: weighted(r, &HISTORIES),
@@ -186,7 +187,8 @@ impl Problem {
         };
         let code = |list: &[(&str, i32)], k: i32| list.iter().find(|(_, c)| *c == k).map_or("?", |(n, _)| n).to_owned();
         let precision = code(&[("arrays", WFMM_PRECISION_ARRAYS), ("f32", WFMM_PRECISION_F32)], self.precision);
-        let method = code(&[("FMM", WFMM_METHOD_FMM), ("AUTO", WFMM_METHOD_AUTO)], self.method);
+        let methods = [("FMM", WFMM_METHOD_FMM), ("treecode", WFMM_METHOD_TREECODE), ("AUTO", WFMM_METHOD_AUTO)];
+        let method = code(&methods, self.method);
         format!(
             "#{} {} {:.3?}, {kernel}, N {} M {}, tolerance {:.2e}, arrays {} computed {}, {}, targets {}, cores {} {:.1e}{}, \
              strengths {}, lengths {}{}, unit {:.1e}, offset {:.1e}, {method}, leaf {}, threads {}, plan {}",

@@ -67,7 +67,14 @@ impl Tally {
             let arrays = if p.single_arrays { "f32" } else { "f64" };
             format!("{arrays} arrays, {} asked for", if p.single() { "f32" } else { "f64" })
         });
-        for (title, table) in [("family", by_family), ("kernel", by_kernel), ("precision", by_precision)] {
+        let used = |o: &Outcome| ["AUTO", "direct", "FMM", "treecode"].get(o.method as usize).copied().unwrap_or("?");
+        let mut by_method = BTreeMap::<String, Line>::new();
+        for (p, o) in &self.all {
+            let asked = if p.method == wakefmm::options::WFMM_METHOD_AUTO { ", by AUTO" } else { "" };
+            by_method.entry(format!("{}{asked}", used(o))).or_default().add(o);
+        }
+        let tables = [("family", by_family), ("kernel", by_kernel), ("precision", by_precision), ("method", by_method)];
+        for (title, table) in tables {
             say(
                 &mut t,
                 format!("\n{title:30} problems   over  tails  velocity  gradient (worst, in 1 and 30 tolerances)"),
@@ -89,10 +96,11 @@ impl Tally {
         say(
             &mut t,
             format!(
-                "{} problems, {} of them by FMM; {} with one target beyond {TAIL} tolerances of the mean; direct sum and plain \
+                "{} problems, {} of them by FMM, {} by treecode; {} with one target beyond {TAIL} tolerances of the mean; direct sum and plain \
              loop apart by more than 0.1 tolerances in {}, by {:.2e} at most",
                 self.count(),
                 count(&|o| o.method == wakefmm::options::WFMM_METHOD_FMM),
+                count(&|o| o.method == wakefmm::options::WFMM_METHOD_TREECODE),
                 count(&|o| o.single_target > TAIL),
                 self.doubtful(),
                 self.all.iter().map(|(_, o)| o.direct).fold(0.0, f64::max),

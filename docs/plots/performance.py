@@ -51,6 +51,22 @@ def crossover() -> None:
     save(figure, "performance-crossover.svg")
 
 
+def treecode() -> None:
+    """As many targets as sources at 1e-4 (beside Fig. 5 of Yokota and Barba 2011), and few targets of 1e6 sources at 1e-2."""
+    rows = table("| sources | targets | tolerance | treecode, s")
+    even = [row for row in rows if row[0] == row[1] and row[2] == "1e-4"]
+    few = [row for row in rows if row[0] == "1000000" and row[0] != row[1] and row[2] == "1e-2"]
+    figure, both = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+    for axes, part, label in ((both[0], even, "sources, and as many targets"), (both[1], few, "targets of 1e6 sources")):
+        points = [int(row[1]) for row in part]
+        for column, style, name in ((3, "o-", "treecode"), (4, "^-", "FMM"), (5, "s--", "direct sum")):
+            axes.loglog(points, [float(row[column]) for row in part], style, label=name)
+        axes.set(xlabel=label, ylabel="processor time, s (CPU, f64)", title=f"tolerance {part[0][2]}")
+        axes.grid(alpha=0.3, which="both")
+        axes.legend()
+    save(figure, "performance-treecode.svg")
+
+
 def gpu() -> None:
     rows = table("| points | f64, 1e-6 | error | ns a point")
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -67,4 +83,5 @@ if __name__ == "__main__":
     plt.rcParams["svg.hashsalt"] = "wakefmm"
     wakes()
     crossover()
+    treecode()
     gpu()

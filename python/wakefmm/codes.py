@@ -21,11 +21,12 @@ class Regularization(IntEnum):
 
 
 class Method(IntEnum):
-    """How sums are computed; `AUTO` takes the one that is expected to be faster."""
+    """How sums are computed; `AUTO` takes the one that is expected to be faster. `TREECODE` is of the CPU."""
 
     AUTO = 0
     DIRECT = 1
     FMM = 2
+    TREECODE = 3
 
 
 class Precision(IntEnum):
@@ -85,6 +86,7 @@ class Pass(IntEnum):
     L2P = 7
     P2P = 8
     TOTAL = 9
+    M2P = 11
 
 
 class Kind(IntEnum):

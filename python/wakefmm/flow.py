@@ -16,8 +16,9 @@ from .plan import Input
 from .report import Diagnostics, Report, read_report, to_diagnostics
 from .session import Handle, Session, handle_of
 
-#: `function(time, position, velocity)`: adds its own velocity to `velocity`, `(n, 3)`, at `position`, `(n, 3)`.
-VelocityFunction = Callable[[float, NDArray[np.float64], NDArray[np.float64]], None]
+#: `function(time, position, velocity)`: adds its own velocity to `velocity`, `(n, 3)`, at `position`, `(n, 3)`. NumPy arrays, or
+#: `DeviceRows` where the session was made for CUDA.
+VelocityFunction = Callable[[float, Any, Any], None]
 
 _THREE_A_ROW = (Quantity.POSITION, Quantity.STRENGTH, Quantity.VELOCITY)
 _A_ROW_A_POINT = (Quantity.POSITION, Quantity.VELOCITY)
@@ -27,8 +28,25 @@ def _destroy(handle: Any) -> None:
     lib.wfmm_flow_destroy(handle)
 
 
+class DeviceRows:
+    """float64 numbers `(n, 3)` of a flow in device memory, during a call of the velocity function.
+
+    `cupy.asarray(rows)` or `torch.as_tensor(rows, device="cuda")` is a view. Work on it belongs on `stream`, a `cudaStream_t`.
+    """
+
+    def __init__(self, address: int, n: int, stream: int) -> None:
+        self.stream = stream
+        self.__cuda_array_interface__ = {
+            "shape": (n, 3),
+            "typestr": "<f8",
+            "data": (address, False),
+            "version": 3,
+            "stream": stream,
+        }
+
+
 class Flow(Handle):
-    """Vortex elements, tracers and dust that move step by step; the state is float64 in host memory.
+    """Vortex elements, tracers and dust that move step by step; the state is float64 where the session computes.
 
     One thread at a time. plan_options are those of the sums, options those of the motion. Positions are lengths, `(n, 3)`.
     """
@@ -127,6 +145,7 @@ class Flow(Handle):
         """Sets a function that adds its own velocity at all points of every evaluation; None removes it.
 
         An exception in it stops the step, which is then as if it had not begun, and is raised by the call that moved the flow.
+        On a session made for CUDA both arrays are `DeviceRows`, else NumPy arrays.
         """
         if function is None:
             check(lib.wfmm_flow_set_velocity_callback(self._c, ffi.NULL, ffi.NULL))
@@ -134,10 +153,14 @@ class Flow(Handle):
             return
         add = function
 
-        def forward(time: float, n: int, position: Any, velocity: Any, _memory: int, _stream: Any, _user: Any) -> int:
+        def forward(time: float, n: int, position: Any, velocity: Any, memory: int, stream: Any, _user: Any) -> int:
             try:
-                rows = [np.frombuffer(ffi.buffer(a, 24 * n), np.float64).reshape(n, 3) for a in (position, velocity)]
-                add(time, *rows)
+                both = (position, velocity)
+                if memory == lib.WFMM_MEMORY_DEVICE:
+                    number = int(ffi.cast("uintptr_t", stream))
+                    add(time, *(DeviceRows(int(ffi.cast("uintptr_t", a)), n, number) for a in both))
+                else:
+                    add(time, *(np.frombuffer(ffi.buffer(a, 24 * n), np.float64).reshape(n, 3) for a in both))
             except BaseException as error:
                 self._raised = error
                 return int(lib.WFMM_ERR_CALLBACK)

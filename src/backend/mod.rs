@@ -6,6 +6,7 @@ use crate::report::Report;
 
 pub mod cpu;
 pub mod cuda;
+pub mod draw;
 pub mod strain;
 pub mod verdict;
 

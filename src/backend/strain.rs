@@ -10,6 +10,8 @@ pub enum Strain {
     Core,
     /// Found in a field that was computed.
     Tolerance,
+    /// Double precision takes no longer.
+    Short,
 }
 
 impl Strain {
@@ -19,6 +21,7 @@ impl Strain {
             Self::Distance => warn_once!("double precision in place of single: {self}"),
             Self::Core => warn_once!("double precision in place of single: {self}"),
             Self::Tolerance => warn_once!("double precision in place of single: {self}"),
+            Self::Short => {}
         }
     }
 }
@@ -28,9 +31,8 @@ impl fmt::Display for Strain {
         f.write_str(match self {
             Self::Distance => "a target and a source are too near for the extent of all of them (is a point far away?)",
             Self::Core => "core radii are too large or too small for the extent of sources and targets",
-            Self::Tolerance => {
-                "the fast multipole method in single precision misses the tolerance (is a point far away?)"
-            }
+            Self::Tolerance => "single precision misses the tolerance at a sample of targets (is a point far away?)",
+            Self::Short => "so few pairs take about as long in double as in single precision",
         })
     }
 }

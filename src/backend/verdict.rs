@@ -49,6 +49,34 @@ impl Verdict {
     }
 }
 
+/// Squared errors and values of one field: at sampled targets, and at those where the field is largest.
+#[derive(Debug, Clone, Copy)]
+pub struct Squares<'a> {
+    pub errors: &'a [f64],
+    pub values: &'a [f64],
+    pub largest_errors: &'a [f64],
+    pub largest_values: &'a [f64],
+}
+
+/// Upper value for the relative error over `n` targets of field and gradient (empty where it was not asked), from a sample and from
+/// the targets of the largest fields, whose errors are known and not estimated.
+pub fn with_largest(parts: [Squares<'_>; 2], n: usize) -> f64 {
+    let n = n as f64;
+    let norm = |s: &Squares<'_>| {
+        let sampled = s.values.iter().sum::<f64>() / s.values.len().max(1) as f64;
+        sampled + s.largest_values.iter().sum::<f64>() / n
+    };
+    let norms = [norm(&parts[0]), norm(&parts[1])];
+    let sampled = Verdict::of([parts[0].errors, parts[1].errors], norms, parts[0].errors.len() as f64 == n).upper;
+    let largest = |k: usize| {
+        let wrong: f64 = parts[k].largest_errors.iter().sum();
+        let share = if k == 0 { 1.0 } else { 1.0 / GRADIENT_TOLERANCES };
+        if wrong == 0.0 { 0.0 } else { share * (wrong / n / norms[k].max(f64::MIN_POSITIVE)).sqrt() }
+    };
+    let (a, b) = (largest(0), largest(1));
+    if a.is_nan() || b.is_nan() { f64::INFINITY } else { sampled.hypot(a.max(b)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +97,18 @@ mod tests {
         let v = Verdict::of([&squares, &[]], [1.0, 0.0], false);
         assert!(v.upper > 1.8 * v.error && v.is_in_doubt(1.5 * v.error));
         assert_eq!(Verdict::of([&squares, &[]], [1.0, 0.0], true).upper, v.error);
+    }
+
+    #[test]
+    fn the_largest_fields_count_once_each() {
+        let none = Squares { errors: &[], values: &[], largest_errors: &[], largest_values: &[] };
+        // One target of a million has a field a thousand times the others', and a tenth of it is wrong.
+        let field = Squares { errors: &[0.0; 64], values: &[1.0; 64], largest_errors: &[1e4], largest_values: &[1e6] };
+        let error = with_largest([field, none], 1_000_000);
+        assert!((error - (0.01f64 / 2.0).sqrt()).abs() < 1e-12, "{error}");
+        assert_eq!(with_largest([Squares { largest_errors: &[f64::NAN], ..field }, none], 10), f64::INFINITY);
+        let gradient = with_largest([none, field], 1_000_000);
+        assert!((gradient * 30.0 - error).abs() < 1e-12);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use crate::error::{Error, Result, WFMM_ERR_FILE, WFMM_ERR_UNSUPPORTED};
 use crate::flow::diagnostics::wfmm_diagnostics;
 use crate::flow::options::{ElementKind, FlowOptions, wfmm_flow_options};
-use crate::flow::{Callback, Flow};
-use crate::options::{PlanOptions, WFMM_MEMORY_HOST, code, wfmm_plan_options};
+use crate::flow::{At, Callback, Flow};
+use crate::options::{PlanOptions, WFMM_MEMORY_DEVICE, WFMM_MEMORY_HOST, code, wfmm_plan_options};
 use crate::plan::arrays::{Array, ArrayMut};
 use crate::report::wfmm_report;
 use crate::session::Session;
@@ -24,7 +24,7 @@ pub fn kind_of(kind: i32) -> Result<ElementKind> {
     code("kind", kind, ElementKind::from_code(kind), accepted)
 }
 
-/// A host array of a call; the state of a flow is in host memory.
+/// A host array of a call: elements of a flow are set and read through host memory.
 pub fn host_input<'a, T>(name: &str, array: Array<'a, T>) -> Result<&'a [T]> {
     match array {
         Array::Host(values) => Ok(values),
@@ -44,7 +44,7 @@ pub unsafe fn host_output<'a, T>(arrays: &Arrays<'_>, name: &str, pointer: *mut 
 }
 
 fn on_device<R>(name: &str) -> Result<R> {
-    let message = format!("{name} is in device memory, the state of a flow is not yet: pass host arrays");
+    let message = format!("{name} is in device memory; elements of a flow are set and read through host arrays");
     Error::fail(WFMM_ERR_UNSUPPORTED, message)
 }
 
@@ -66,10 +66,18 @@ unsafe fn path_of(path: *const c_char) -> Result<PathBuf> {
 fn callback_of(function: wfmm_velocity_fn, user: *mut c_void) -> Option<Callback> {
     let function = function?;
     let user = user as usize;
-    Some(Box::new(move |time, x: &[f64], u: &mut [f64]| {
-        let (x, u, n) = (x.as_ptr(), u.as_mut_ptr(), x.len() as i64 / 3);
+    Some(Box::new(move |time, at| {
+        let (n, x, u, memory, stream) = match at {
+            At::Host { position, velocity } => {
+                let n = position.len() as i64 / 3;
+                (n, position.as_ptr(), velocity.as_mut_ptr(), WFMM_MEMORY_HOST, 0)
+            }
+            At::Device { n, position, velocity, stream } => {
+                (n as i64, position as *const f64, velocity as *mut f64, WFMM_MEMORY_DEVICE, stream)
+            }
+        };
         // Both arrays hold 3 n numbers during the call; the caller vouches for its function and `user`.
-        unsafe { function(time, n, x, u, WFMM_MEMORY_HOST, std::ptr::null_mut(), user as *mut c_void) }
+        unsafe { function(time, n, x, u, memory, stream as *mut c_void, user as *mut c_void) }
     }))
 }
 
@@ -82,8 +90,8 @@ api! {
     }
 
     /// Makes a flow without elements at time 0. `session` may be NULL: a default session; `plan_options` are those of its sums,
-    /// `options` those of its motion; both may be NULL: defaults. The state is kept in double precision in host memory; precision
-    /// and device of the sums are those of options and session. The caller owns `*out` and ends it with `wfmm_flow_destroy`.
+    /// `options` those of its motion; both may be NULL: defaults. The state is kept in double precision where the session computes;
+    /// precision and device of the sums are those of options and session. The caller owns `*out` and ends it with `wfmm_flow_destroy`.
     /// Thread rule: any thread; the flow itself serves one thread at a time.
     /// Errors: WFMM_ERR_NULL, _HANDLE, _CONSTANT, _VALUE, _NOT_FINITE, _TOLERANCE, _TOO_NEW, _STRUCT_SIZE; WFMM_ERR_THREADS,
     /// _HOST_MEMORY, _UNSUPPORTED; WFMM_ERR_FORKED where the session was made before `fork()`.
@@ -165,7 +173,7 @@ api! {
     /// are done, `wfmm_flow_time` tells how many. `dt` > 0, time; `steps` >= 0.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _VALUE (dt), _COUNT (steps), _NOT_FINITE (dt, or
     /// a state that leaves the range of numbers), _TOLERANCE; a callback's number from 1 to 199, else WFMM_ERR_CALLBACK; 100..199
-    /// where memory or a device is missing.
+    /// where memory or a device is missing. WFMM_ERR_DEVICE_LOST: what the GPU held is gone, and the flow with it.
     /// Example: `if (wfmm_flow_advance(f, 0.01, 100)) return 1;`
     fn wfmm_flow_advance(flow: *mut wfmm_flow, dt: f64, steps: i64) {
         with_flow(flow, |flow| flow.advance(dt, steps))

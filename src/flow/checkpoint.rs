@@ -16,6 +16,8 @@ use super::integrate::History;
 use super::npy::{self, Number};
 use super::options::wfmm_flow_options;
 use super::state::{Lines, State};
+use super::step::fit_history;
+use super::storage::ALL;
 use super::vector::{PARTS, Part, Vector};
 use crate::error::{Error, Result, WFMM_ERR_FILE, WFMM_ERR_TOO_NEW};
 use crate::memory;
@@ -90,14 +92,18 @@ impl Reader<'_> {
 impl Flow {
     /// Writes the flow; a file that was there is replaced when the new one is whole. Of many ranks each writes its own file,
     /// and none replaces one before all are whole.
-    pub fn save(&self, path: &Path) -> Result<()> {
+    pub fn save(&mut self, path: &Path) -> Result<()> {
         let mut beside = path.as_os_str().to_owned();
         beside.push(format!(".{}.tmp", std::process::id()));
         let beside = Path::new(&beside);
         let call = "wfmm_flow_save";
-        let written = self.session.together(call, || self.write_to(beside, path));
+        let session = self.session.clone();
+        let written = session.together(call, || {
+            self.store.read(&ALL)?;
+            self.write_to(beside, path)
+        });
         let rename = || std::fs::rename(beside, path).or_else(|e| broken(path, e));
-        let done = written.and_then(|()| self.session.together(call, rename));
+        let done = written.and_then(|()| session.together(call, rename));
         if done.is_err() {
             // What is there is of no use; that it may stay is no second error.
             let _ = std::fs::remove_file(beside);
@@ -108,7 +114,7 @@ impl Flow {
     fn write_to(&self, beside: &Path, path: &Path) -> Result<()> {
         let file = File::create(beside).or_else(|e| broken(path, e))?;
         let mut w = Writer { path, zip: ZipWriter::new(BufWriter::new(file)) };
-        let state = &self.state;
+        let (state, history) = (self.store.known(), self.store.history());
         w.put("version", 0, &[VERSION])?;
         w.put("time", 0, &[state.time])?;
         w.put("step", 0, &[state.step])?;
@@ -138,10 +144,10 @@ impl Flow {
         let (next, next_point) = state.next_identities();
         w.put("next_id", 0, &next)?;
         w.put("next_point_id", 0, &next_point)?;
-        let dt: Vec<f64> = self.history.iter().map(|h| h.dt).collect();
+        let dt: Vec<f64> = history.iter().map(|h| h.dt).collect();
         w.put("history_dt", 0, &dt)?;
-        for (part, width) in PARTS.into_iter().filter(|_| self.history.is_some()) {
-            let rate = self.history.as_ref().map_or(&[][..], |h| h.rate.part(part));
+        for (part, width) in PARTS.into_iter().filter(|_| history.is_some()) {
+            let rate = history.map_or(&[][..], |h| h.rate.part(part));
             w.put(&format!("history_{}", part as usize), if width == 3 { 3 } else { 0 }, rate)?;
         }
         let done = w.zip.finish().map_err(std::io::Error::from).and_then(|mut file| {
@@ -158,16 +164,13 @@ impl Flow {
         let mut flow = Self::new(session.clone(), p, o).map_err(named)?;
         flow.set_free_stream(saved.free_stream).map_err(named)?;
         flow.largest_displacement = saved.largest_displacement;
-        (flow.state, flow.history) = (saved.state, saved.history);
-        flow.fit_history();
-        session.together("wfmm_flow_load", || flow.state.inconsistency().map_or(Ok(()), |why| broken(path, why)))?;
-        let (next, next_point) = flow.state.next_identities();
+        let (state, mut history) = (saved.state, saved.history);
+        session.together("wfmm_flow_load", || state.inconsistency().map_or(Ok(()), |why| broken(path, why)))?;
+        let (next, next_point) = state.next_identities();
         let next = next.iter().chain(&next_point).map(|&n| n as f64).sum();
-        session.same(&[
-            ("time", flow.state.time),
-            ("step", flow.state.step as f64),
-            ("sum of next identities", next),
-        ])?;
+        session.same(&[("time", state.time), ("step", state.step as f64), ("sum of next identities", next)])?;
+        fit_history(&state, &mut history);
+        flow.store.set(state, history);
         Ok(flow)
     }
 }

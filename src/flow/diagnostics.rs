@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use super::Flow;
 use super::options::ElementKind;
 use super::state::{Lines, State, row};
+use super::storage::ALL;
 use super::vector::Part;
 use crate::error::Result;
 use crate::math::biot_savart::{Vec3, cross, dot, sub};
@@ -79,14 +80,15 @@ impl Flow {
         let session = self.session().clone();
         session.collective("wfmm_flow_diagnostics", || {
             let largest = session.largest(&[largest_velocity, self.largest_displacement])?;
+            let (state, _) = self.store.read(&ALL)?;
             let mut d = wfmm_diagnostics {
                 struct_size: size_of::<wfmm_diagnostics>() as u32,
-                time: self.state.time,
+                time: state.time,
                 largest_velocity: largest[0],
                 largest_displacement: largest[1],
                 ..Default::default()
             };
-            invariants(&self.state, &mut d);
+            invariants(state, &mut d);
             let sums = session.total(&[d.total_strength, d.linear_impulse, d.angular_impulse].concat())?;
             d.total_strength.copy_from_slice(&sums[..3]);
             d.linear_impulse.copy_from_slice(&sums[3..6]);
@@ -101,7 +103,7 @@ impl Flow {
 
     /// Whether energy and enstrophy have a formula here.
     fn why_not(&self, session: &Session) -> Result<Reason> {
-        let state = &self.state;
+        let state = self.store.known();
         let has = |kind| state.counts(kind).0 > 0;
         let segments = session.any(has(ElementKind::Filaments) || has(ElementKind::BoundSegments))?;
         let singular = session.any(state.moving.part(Part::ParticleCore2).contains(&0.0))?;
@@ -121,7 +123,7 @@ impl Flow {
 
     /// Energy, enstrophy, divergence of Gaussian particles; a rank sums over its own and those of all.
     fn norms(&self, session: &Session) -> Result<(f64, f64, f64)> {
-        let moving = &self.state.moving;
+        let moving = &self.store.known().moving;
         let (x, a) = (moving.part(Part::ParticlePosition), moving.part(Part::ParticleStrength));
         let core2 = moving.part(Part::ParticleCore2);
         let (all_x, all_a, all_core2) = (session.joined(x)?, session.joined(a)?, session.joined(core2)?);

@@ -5,6 +5,7 @@
 //! a small tau asks for no small step; f is taken at the middle of the step, and so is U by the integrator: order 2.
 
 use super::options::FlowOptions;
+use crate::backend::cuda::motion::MediumArg;
 use crate::math::biot_savart::{Vec3, norm, sub};
 use crate::options::Plane;
 
@@ -45,6 +46,19 @@ impl Medium {
             restitution: options.restitution,
             friction: options.friction,
             ground,
+        }
+    }
+
+    /// The same as kernels take it.
+    pub fn argument(&self) -> MediumArg {
+        MediumArg {
+            gravity: self.gravity,
+            density: self.density,
+            viscosity: self.viscosity,
+            restitution: self.restitution,
+            friction: self.friction,
+            ground: self.ground.map_or(0.0, |ground| ground.position),
+            axis: self.ground.map_or(-1, |ground| ground.axis as i64),
         }
     }
 

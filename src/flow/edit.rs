@@ -4,8 +4,11 @@
 //! before anything changes; room is made before anything is appended.
 
 use super::Flow;
+use super::integrate::History;
 use super::options::ElementKind;
-use super::state::{Given, GivenLines, keep, room};
+use super::state::{Given, GivenLines, Remaining, keep, room};
+use super::step::fit_history;
+use super::storage::Held;
 use super::vector::Part;
 use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_STATE, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
 use crate::inputs::Ints;
@@ -69,27 +72,15 @@ impl Flow {
 
     /// Removes elements by identity; of many ranks each names its own.
     pub fn remove(&mut self, kind: ElementKind, identity: &[i64]) -> Result<()> {
-        let (session, state) = (self.session.clone(), &self.state);
-        let remaining = session.together("wfmm_flow_remove", || state.remaining(kind, identity))?;
-        self.state.keep(kind, &remaining);
-        let (stays, point_stays) = (&remaining.elements[..], &remaining.points[..]);
-        if let Some(history) = &mut self.history {
-            let mut one = |part: Part, width: usize, stays: &[bool]| keep(history.rate.part_mut(part), width, stays);
-            match kind {
-                ElementKind::Particles => {
-                    one(Part::ParticlePosition, 3, stays);
-                    one(Part::ParticleStrength, 3, stays);
-                    one(Part::ParticleCore2, 1, stays);
-                }
-                ElementKind::Filaments => {
-                    one(Part::PointPosition, 3, point_stays);
-                    one(Part::SegmentVolume, 1, stays);
-                }
-                ElementKind::BoundSegments => {}
-                ElementKind::Tracers => one(Part::TracerPosition, 3, stays),
-                ElementKind::Dust => one(Part::DustDrift, 3, stays),
-            }
-        }
+        let (session, store) = (self.session.clone(), &mut self.store);
+        let (remaining, held) = session.together("wfmm_flow_remove", move || {
+            let remaining = store.known().remaining(kind, identity)?;
+            Ok((remaining, store.edit(kind)?))
+        })?;
+        let Held { state, history } = held;
+        fit_history(state, history);
+        state.keep(kind, &remaining);
+        keep_history(history, kind, &remaining);
         self.velocities = None;
         Ok(())
     }
@@ -111,46 +102,33 @@ impl Flow {
             self.clear(kind);
         }
         // Identities in the order of the ranks.
-        self.state.skip_identities(kind, first, first_point);
+        let Held { state, history } = self.store.append();
+        state.skip_identities(kind, first, first_point);
         if let Some(given) = given {
-            self.state.append(given);
+            state.append(given);
         }
-        self.state.skip_identities(kind, all - first - n, all_points - first_point - points);
-        self.fit_history();
+        state.skip_identities(kind, all - first - n, all_points - first_point - points);
+        fit_history(state, history);
         self.velocities = None;
         Ok(())
     }
 
     /// Room first: afterwards nothing fails. What `set` replaces is still there meanwhile.
     fn make_room(&mut self, kind: ElementKind, given: &Given, set: bool) -> Result<()> {
-        let (have, more) = (self.state.counts(kind).0, elements(given));
+        let (have, more) = (self.store.known().counts(kind).0, elements(given));
         let total = if set { more } else { have + more };
         if total > i32::MAX as usize {
             return Error::fail(WFMM_ERR_COUNT, format!("{total} elements in all; accepted: up to {}", i32::MAX));
         }
-        self.state.make_room(given)?;
-        self.make_history_room(given)
-    }
-
-    /// Room for what the history gets beside new elements.
-    fn make_history_room(&mut self, given: &Given) -> Result<()> {
-        let Some(history) = &mut self.history else { return Ok(()) };
-        let n = elements(given);
-        let grows: &[(Part, usize)] = match given {
-            Given::Particles { .. } => {
-                &[(Part::ParticlePosition, 3 * n), (Part::ParticleStrength, 3 * n), (Part::ParticleCore2, n)]
-            }
-            Given::Filaments(lines) => &[(Part::PointPosition, lines.points.len()), (Part::SegmentVolume, n)],
-            Given::BoundSegments(_) => &[],
-            Given::Tracers { .. } => &[(Part::TracerPosition, 3 * n)],
-            Given::Dust { .. } => &[(Part::DustDrift, 3 * n)],
-        };
-        grows.iter().try_for_each(|(part, more)| room(history.rate.part_mut(*part), *more))
+        let Held { state, history } = self.store.append();
+        state.make_room(given)?;
+        make_history_room(history, given)
     }
 
     fn clear(&mut self, kind: ElementKind) {
-        self.state.clear(kind);
-        self.fit_history();
+        let Held { state, history } = self.store.replace(kind);
+        state.clear(kind);
+        fit_history(state, history);
         self.velocities = None;
     }
 
@@ -192,6 +170,43 @@ impl Flow {
     }
 }
 
+/// Room for what the history gets beside new elements.
+fn make_history_room(history: &mut Option<History>, given: &Given) -> Result<()> {
+    let Some(history) = history else { return Ok(()) };
+    let n = elements(given);
+    let grows: &[(Part, usize)] = match given {
+        Given::Particles { .. } => {
+            &[(Part::ParticlePosition, 3 * n), (Part::ParticleStrength, 3 * n), (Part::ParticleCore2, n)]
+        }
+        Given::Filaments(lines) => &[(Part::PointPosition, lines.points.len()), (Part::SegmentVolume, n)],
+        Given::BoundSegments(_) => &[],
+        Given::Tracers { .. } => &[(Part::TracerPosition, 3 * n)],
+        Given::Dust { .. } => &[(Part::DustDrift, 3 * n)],
+    };
+    grows.iter().try_for_each(|(part, more)| room(history.rate.part_mut(*part), *more))
+}
+
+/// Keeps the history of what stays of a kind.
+fn keep_history(history: &mut Option<History>, kind: ElementKind, remaining: &Remaining) {
+    let Some(history) = history else { return };
+    let (stays, point_stays) = (&remaining.elements[..], &remaining.points[..]);
+    let mut one = |part: Part, width: usize, stays: &[bool]| keep(history.rate.part_mut(part), width, stays);
+    match kind {
+        ElementKind::Particles => {
+            one(Part::ParticlePosition, 3, stays);
+            one(Part::ParticleStrength, 3, stays);
+            one(Part::ParticleCore2, 1, stays);
+        }
+        ElementKind::Filaments => {
+            one(Part::PointPosition, 3, point_stays);
+            one(Part::SegmentVolume, 1, stays);
+        }
+        ElementKind::BoundSegments => {}
+        ElementKind::Tracers => one(Part::TracerPosition, 3, stays),
+        ElementKind::Dust => one(Part::DustDrift, 3, stays),
+    }
+}
+
 fn elements(given: &Given) -> usize {
     match given {
         Given::Particles { core, .. } => core.len(),
@@ -210,7 +225,7 @@ fn points(given: &Given) -> usize {
 }
 
 fn device<R>(name: &str) -> Result<R> {
-    let message = format!("{name} is in device memory, the state of a flow is not yet: pass host arrays");
+    let message = format!("{name} is in device memory; elements of a flow are set and read through host arrays");
     Error::fail(WFMM_ERR_UNSUPPORTED, message)
 }
 

@@ -1,10 +1,8 @@
 //! Integrators: from a vector and its rate to the vector after one step.
 //!
-//! Enters: y, dt, and a function that gives dy/dt at a stage (a vector and the fraction of the step that has passed). Leaves:
-//! the new vector, or the first error of a rate. Orders in dt: Euler 1, Adams-Bashforth 2, Runge-Kutta 3 with two vectors of
+//! Enters: y, dt, and the system that moves: it gives dy/dt at a stage and does the arithmetic of vectors, wherever they lie.
+//! Leaves: the new vector, or the first error. Orders in dt: Euler 1, Adams-Bashforth 2, Runge-Kutta 3 with two vectors of
 //! storage (Williamson 1980, case 7) and 4.
-
-use rayon::ThreadPool;
 
 use super::options::Integrator;
 use super::vector::Vector;
@@ -17,124 +15,176 @@ pub struct History {
     pub dt: f64,
 }
 
-/// dy/dt at a stage: a vector and the fraction of the step that has passed.
-pub type Rate<'a> = dyn FnMut(&Vector, f64) -> Result<Vector> + 'a;
+/// What moves, and the arithmetic of its vectors.
+pub trait System {
+    type Vector;
+
+    /// dy/dt at a vector and the fraction of the step that has passed.
+    fn rate(&mut self, y: &Self::Vector, fraction: f64) -> Result<Self::Vector>;
+
+    fn copy(&mut self, y: &Self::Vector) -> Result<Self::Vector>;
+
+    /// y + b x, as a new vector.
+    fn plus(&mut self, y: &Self::Vector, b: f64, x: &Self::Vector) -> Result<Self::Vector>;
+
+    /// y = a y + b x.
+    fn combine(&mut self, y: &mut Self::Vector, a: f64, b: f64, x: &Self::Vector) -> Result<()>;
+
+    /// Whether one of its numbers is none: the mark of what has no history.
+    fn has_nan(&mut self, y: &Self::Vector) -> Result<bool>;
+
+    /// y = x where y is no number.
+    fn fill_gaps(&mut self, y: &mut Self::Vector, x: &Self::Vector) -> Result<()>;
+
+    /// Whether any rank says so: all take the same stages. The local answer where there is one process.
+    fn anywhere(&mut self, mine: bool) -> Result<bool>;
+}
 
 /// Williamson's factors of the old increment and of the new one, and the stages' fractions.
 const RK3: [(f64, f64, f64); 3] =
     [(0.0, 1.0 / 3.0, 0.0), (-5.0 / 9.0, 15.0 / 16.0, 1.0 / 3.0), (-153.0 / 128.0, 8.0 / 15.0, 0.75)];
 
-/// Whether any rank says so: all take the same stages.
-pub type Anywhere<'a> = dyn Fn(bool) -> Result<bool> + 'a;
-
-/// y after dt, and what the next step of Adams-Bashforth wants to know of this one.
-pub fn step(
+/// y after dt, and for the next step of Adams-Bashforth the rate at this one's beginning. `last`: that of the last step, and its
+/// dt; NaN where an element is new.
+pub fn step<S: System>(
     method: Integrator,
-    pool: &ThreadPool,
-    y: Vector,
+    system: &mut S,
+    y: &S::Vector,
     dt: f64,
-    history: Option<&History>,
-    rate: &mut Rate<'_>,
-    anywhere: &Anywhere<'_>,
-) -> Result<(Vector, Option<History>)> {
+    last: Option<(&S::Vector, f64)>,
+) -> Result<(S::Vector, Option<S::Vector>)> {
     match method {
         Integrator::Euler => {
-            let f = rate(&y, 0.0)?;
-            Ok((y.plus(pool, dt, &f), None))
+            let f = system.rate(y, 0.0)?;
+            Ok((system.plus(y, dt, &f)?, None))
         }
-        Integrator::Ab2 => adams_bashforth(pool, y, dt, history, rate, anywhere),
-        Integrator::Rk3 => runge_kutta_3(pool, y, dt, rate).map(|y| (y, None)),
-        Integrator::Rk4 => runge_kutta_4(pool, y, dt, rate).map(|y| (y, None)),
+        Integrator::Ab2 => adams_bashforth(system, y, dt, last),
+        Integrator::Rk3 => runge_kutta_3(system, y, dt).map(|y| (y, None)),
+        Integrator::Rk4 => runge_kutta_4(system, y, dt).map(|y| (y, None)),
     }
 }
 
 /// The order 2 of Adams and Bashforth for a step that differs from the last; Runge-Kutta 2 for what has no last step.
-fn adams_bashforth(
-    pool: &ThreadPool,
-    y: Vector,
+fn adams_bashforth<S: System>(
+    system: &mut S,
+    y: &S::Vector,
     dt: f64,
-    history: Option<&History>,
-    rate: &mut Rate<'_>,
-    anywhere: &Anywhere<'_>,
-) -> Result<(Vector, Option<History>)> {
-    let f = rate(&y, 0.0)?;
-    let begins = anywhere(history.is_none())?;
-    let next = match history.filter(|_| !begins) {
-        None => {
-            let middle = rate(&y.plus(pool, 0.5 * dt, &f), 0.5)?;
-            y.plus(pool, dt, &middle)
-        }
-        Some(last) => {
-            let r = dt / last.dt;
+    last: Option<(&S::Vector, f64)>,
+) -> Result<(S::Vector, Option<S::Vector>)> {
+    let f = system.rate(y, 0.0)?;
+    let begins = system.anywhere(last.is_none())?;
+    let slope = match last.filter(|_| !begins) {
+        None => middle(system, y, dt, &f)?,
+        Some((rate, last_dt)) => {
+            let r = dt / last_dt;
             // (1 + r/2) f - (r/2) f_last, NaN where there was no last.
-            let mut slope = f.copy();
-            slope.combine(pool, 1.0 + 0.5 * r, -0.5 * r, &last.rate);
-            if anywhere(slope.has_nan())? {
-                let middle = rate(&y.plus(pool, 0.5 * dt, &f), 0.5)?;
-                slope.zip(pool, &middle, |slope, middle| {
-                    if slope.is_nan() {
-                        *slope = middle;
-                    }
-                });
+            let mut slope = system.copy(&f)?;
+            system.combine(&mut slope, 1.0 + 0.5 * r, -0.5 * r, rate)?;
+            let gaps = system.has_nan(&slope)?;
+            if system.anywhere(gaps)? {
+                let middle = middle(system, y, dt, &f)?;
+                system.fill_gaps(&mut slope, &middle)?;
             }
-            y.plus(pool, dt, &slope)
+            slope
         }
     };
-    Ok((next, Some(History { rate: f, dt })))
+    Ok((system.plus(y, dt, &slope)?, Some(f)))
 }
 
-fn runge_kutta_3(pool: &ThreadPool, mut y: Vector, dt: f64, rate: &mut Rate<'_>) -> Result<Vector> {
-    let mut increment: Option<Vector> = None;
+/// The rate at the middle of the step, half of it after the rate f.
+fn middle<S: System>(system: &mut S, y: &S::Vector, dt: f64, f: &S::Vector) -> Result<S::Vector> {
+    let halfway = system.plus(y, 0.5 * dt, f)?;
+    system.rate(&halfway, 0.5)
+}
+
+fn runge_kutta_3<S: System>(system: &mut S, y: &S::Vector, dt: f64) -> Result<S::Vector> {
+    let mut y = system.copy(y)?;
+    let mut increment: Option<S::Vector> = None;
     for (old, new, fraction) in RK3 {
-        let f = rate(&y, fraction)?;
-        let mut q = increment.take().unwrap_or_else(|| f.copy());
-        q.combine(pool, old, dt, &f);
-        y.combine(pool, 1.0, new, &q);
+        let f = system.rate(&y, fraction)?;
+        let mut q = match increment.take() {
+            Some(q) => q,
+            None => system.copy(&f)?,
+        };
+        system.combine(&mut q, old, dt, &f)?;
+        system.combine(&mut y, 1.0, new, &q)?;
         increment = Some(q);
     }
     Ok(y)
 }
 
-fn runge_kutta_4(pool: &ThreadPool, y: Vector, dt: f64, rate: &mut Rate<'_>) -> Result<Vector> {
-    let mut sum = y.copy();
-    let mut stage = rate(&y, 0.0)?;
-    for (weight, fraction) in [(1.0, 0.5), (2.0, 0.5), (2.0, 1.0)] {
-        sum.combine(pool, 1.0, weight / 6.0 * dt, &stage);
-        stage = rate(&y.plus(pool, fraction * dt, &stage), fraction)?;
+fn runge_kutta_4<S: System>(system: &mut S, y: &S::Vector, dt: f64) -> Result<S::Vector> {
+    let mut stage = system.rate(y, 0.0)?;
+    let mut sum = system.plus(y, 1.0 / 6.0 * dt, &stage)?;
+    for (fraction, share) in [(0.5, 2.0 / 6.0 * dt), (0.5, 2.0 / 6.0 * dt), (1.0, dt / 6.0)] {
+        let place = system.plus(y, fraction * dt, &stage)?;
+        stage = system.rate(&place, fraction)?;
+        system.combine(&mut sum, 1.0, share, &stage)?;
     }
-    sum.combine(pool, 1.0, dt / 6.0, &stage);
     Ok(sum)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::vector::Part;
     use super::*;
 
-    fn start() -> Vector {
-        let mut y = Vector::default();
-        *y.part_mut(Part::TracerPosition) = vec![1.0, 0.0, 0.0];
-        y
+    type Point = [f64; 3];
+
+    /// Points under a rate that is a function of place and fraction.
+    struct Points<F>(F);
+
+    impl<F: FnMut(&Point, f64) -> Point> System for Points<F> {
+        type Vector = Point;
+
+        fn rate(&mut self, y: &Point, fraction: f64) -> Result<Point> {
+            Ok((self.0)(y, fraction))
+        }
+
+        fn copy(&mut self, y: &Point) -> Result<Point> {
+            Ok(*y)
+        }
+
+        fn plus(&mut self, y: &Point, b: f64, x: &Point) -> Result<Point> {
+            Ok(std::array::from_fn(|i| y[i] + b * x[i]))
+        }
+
+        fn combine(&mut self, y: &mut Point, a: f64, b: f64, x: &Point) -> Result<()> {
+            *y = std::array::from_fn(|i| a * y[i] + b * x[i]);
+            Ok(())
+        }
+
+        fn has_nan(&mut self, y: &Point) -> Result<bool> {
+            Ok(y.iter().any(|y| y.is_nan()))
+        }
+
+        fn fill_gaps(&mut self, y: &mut Point, x: &Point) -> Result<()> {
+            *y = std::array::from_fn(|i| if y[i].is_nan() { x[i] } else { y[i] });
+            Ok(())
+        }
+
+        fn anywhere(&mut self, mine: bool) -> Result<bool> {
+            Ok(mine)
+        }
     }
 
     /// dx/dt = -y (1 + t), dy/dt = x (1 + t): the angle is t + t²/2.
     fn error(method: Integrator, steps: usize) -> f64 {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        let (mut y, mut history, mut t) = (start(), None, 0.0);
+        let (mut y, mut last, mut t) = ([1.0, 0.0, 0.0], None, 0.0);
         for n in 0..steps {
             // Steps of two sizes: Adams-Bashforth must know.
             let dt = if n % 2 == 0 { 1.2 } else { 0.8 } / steps as f64;
-            let mut rate = |y: &Vector, fraction: f64| {
-                let (p, s) = (y.part(Part::TracerPosition), 1.0 + t + fraction * dt);
-                let mut f = Vector::default();
-                *f.part_mut(Part::TracerPosition) = vec![-p[1] * s, p[0] * s, 0.0];
-                Ok(f)
-            };
-            (y, history) = step(method, &pool, y, dt, history.as_ref(), &mut rate, &|any| Ok(any)).unwrap();
+            let mut system = Points(|p: &Point, fraction: f64| {
+                let s = 1.0 + t + fraction * dt;
+                [-p[1] * s, p[0] * s, 0.0]
+            });
+            let before: Option<(Point, f64)> = last;
+            let rate;
+            (y, rate) = step(method, &mut system, &y, dt, before.as_ref().map(|(rate, dt)| (rate, *dt))).unwrap();
+            last = rate.map(|rate| (rate, dt));
             t += dt;
         }
-        let (p, angle) = (y.part(Part::TracerPosition), t + 0.5 * t * t);
-        ((p[0] - angle.cos()).powi(2) + (p[1] - angle.sin()).powi(2)).sqrt()
+        let angle = t + 0.5 * t * t;
+        ((y[0] - angle.cos()).powi(2) + (y[1] - angle.sin()).powi(2)).sqrt()
     }
 
     #[test]
@@ -149,18 +199,13 @@ mod tests {
 
     #[test]
     fn what_has_no_history_starts_by_runge_kutta() {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        let mut old = Vector::default();
-        *old.part_mut(Part::TracerPosition) = vec![f64::NAN, 1.0, 1.0];
-        let history = History { rate: old, dt: 0.1 };
         let mut calls = 0;
-        let mut rate = |_: &Vector, fraction: f64| {
+        let mut system = Points(|_: &Point, fraction: f64| {
             calls += 1;
-            let mut f = Vector::default();
-            *f.part_mut(Part::TracerPosition) = vec![1.0 + fraction; 3];
-            Ok(f)
-        };
-        let y = step(Integrator::Ab2, &pool, start(), 0.1, Some(&history), &mut rate, &|any| Ok(any)).unwrap().0;
-        assert_eq!((calls, y.part(Part::TracerPosition)), (2, &[1.0 + 0.1 * 1.5, 0.1, 0.1][..]));
+            [1.0 + fraction; 3]
+        });
+        let y =
+            step(Integrator::Ab2, &mut system, &[1.0, 0.0, 0.0], 0.1, Some((&[f64::NAN, 1.0, 1.0], 0.1))).unwrap().0;
+        assert_eq!((calls, y), (2, [1.0 + 0.1 * 1.5, 0.1, 0.1]));
     }
 }

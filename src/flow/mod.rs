@@ -1,19 +1,24 @@
 //! A flow: elements that move with the fluid, stretch, diffuse and carry dust, step by step.
 //!
 //! ```text
-//!   edit      set, add, remove                step        one step: rates of all that moves, dust, the new state
-//!   query     get, velocity at points         diagnostics invariants and norms     checkpoint, npy   files
-//!      │                                         │
-//!   sums      U at points: one plan, free stream, the host's callback      integrate  Euler, AB2, RK3, RK4
-//!      │                                         │
+//!   edit      set, add, remove                query       get, velocity at points
+//!   diagnostics  invariants and norms         checkpoint, npy   files
+//!      │
+//!   storage   where the arrays are: who reads them gets them up to date, who steps works where the session computes
+//!      ├ step                in host memory: rates of all that moves, dust, the new state
+//!      └ device, device_step in device memory, the same
+//!      │
+//!   integrate Euler, AB2, RK3, RK4 over either            sums   U at points: one plan, free stream, the host's callback
 //!   state     every array of every element    vector      what is integrated     dust, filaments  their physics
 //! ```
 //!
-//! The state is in host memory, in double precision; the sums go through a plan, which runs them on what the session has. On a
-//! distributed session each rank keeps the elements that its host has added; what other ranks have acts through the plan.
+//! The state is in double precision; the sums go through a plan, which runs them on what the session has. On a distributed session
+//! each rank keeps the elements that its host has added, in host memory; what other ranks have acts through the plan.
 //! Equations: docs/flow.md.
 
 mod checkpoint;
+mod device;
+mod device_step;
 pub mod diagnostics;
 mod dust;
 pub mod edit;
@@ -24,6 +29,7 @@ pub mod options;
 mod query;
 pub mod state;
 mod step;
+mod storage;
 mod sums;
 mod vector;
 
@@ -34,12 +40,12 @@ use crate::options::{PlanOptions, wfmm_plan_options};
 use crate::report::Report;
 use crate::session::Session;
 
-use integrate::History;
+use dust::Medium;
 use options::{ElementKind, FlowOptions, wfmm_flow_options};
-use state::State;
+use storage::{Store, Tools};
 use sums::Sums;
 
-pub use sums::Callback;
+pub use sums::{At, Callback};
 
 pub struct Flow {
     session: Arc<Session>,
@@ -47,9 +53,8 @@ pub struct Flow {
     given: (wfmm_plan_options, wfmm_flow_options),
     plan_options: PlanOptions,
     options: FlowOptions,
-    state: State,
+    store: Store,
     sums: Sums,
-    history: Option<History>,
     largest_displacement: f64,
     /// Of the present state, where somebody asked for them: at moving points, at bound points.
     velocities: Option<[Vec<f64>; 2]>,
@@ -66,9 +71,8 @@ impl Flow {
         session.same(&options.fields())?;
         let given = (sums, motion);
         let sums = Sums::create(session.clone(), &plan_options)?;
-        let (state, history, velocities) = (State::default(), None, None);
-        let largest_displacement = 0.0;
-        Ok(Self { session, given, plan_options, options, state, sums, history, largest_displacement, velocities })
+        let (store, largest_displacement, velocities) = (Store::new(&session), 0.0, None);
+        Ok(Self { session, given, plan_options, options, store, sums, largest_displacement, velocities })
     }
 
     pub fn session(&self) -> &Arc<Session> {
@@ -120,19 +124,34 @@ impl Flow {
         (0..steps).try_for_each(|_| self.step(dt))
     }
 
+    fn step(&mut self, dt: f64) -> Result<()> {
+        let (store, mut tools) = self.tools();
+        self.largest_displacement = store.step(&mut tools, dt)?;
+        self.velocities = None;
+        Ok(())
+    }
+
+    /// The arrays, and what steps need beside them.
+    fn tools(&mut self) -> (&mut Store, Tools<'_>) {
+        let medium = Medium::new(&self.options, self.plan_options.plane);
+        let tools = Tools { sums: &mut self.sums, options: &self.options, medium, session: &self.session };
+        (&mut self.store, tools)
+    }
+
     pub fn time(&self) -> (f64, i64) {
-        (self.state.time, self.state.step)
+        (self.store.known().time, self.store.known().step)
     }
 
     /// Elements and points of a kind.
     pub fn counts(&self, kind: ElementKind) -> (usize, usize) {
-        self.state.counts(kind)
+        self.store.known().counts(kind)
     }
 
     /// Of the last evaluation; the state's arrays are counted.
     pub fn report(&self) -> Report {
         let mut report = self.sums.plan.report();
-        report.host_bytes += self.state.bytes();
+        report.host_bytes += self.store.known().bytes();
+        report.device_bytes += self.store.device_bytes();
         report
     }
 }

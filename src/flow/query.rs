@@ -4,7 +4,6 @@ use super::Flow;
 use super::edit::{host_mut, numbers};
 use super::options::{ElementKind, Quantity};
 use super::state::{Lines, row};
-use super::step::beginning;
 use super::sums::joined;
 use super::vector::Part;
 use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_VALUE};
@@ -32,8 +31,11 @@ impl Flow {
         values: &mut [T],
         identity: Option<&mut [i64]>,
     ) -> Result<()> {
+        self.rows(kind, quantity, usize::MAX)?;
         if quantity == Quantity::Velocity && kind != ElementKind::Dust {
             self.find_velocities("wfmm_flow_get_*")?;
+        } else if !matches!(quantity, Quantity::Circulation | Quantity::Diameter | Quantity::Density) {
+            self.store.read(&[kind])?;
         }
         let (numbers, ids) = self.quantity(kind, quantity)?;
         values.iter_mut().zip(numbers.iter()).for_each(|(to, v)| *to = T::from_f64(*v));
@@ -68,7 +70,7 @@ impl Flow {
     }
 
     fn quantity(&self, kind: ElementKind, quantity: Quantity) -> Result<(Cow<'_, [f64]>, &[i64])> {
-        let state = &self.state;
+        let state = self.store.known();
         let moving = |part| Cow::Borrowed(state.moving.part(part));
         self.rows(kind, quantity, usize::MAX)?;
         let lines = if kind == ElementKind::Filaments { &state.filaments } else { &state.bound };
@@ -96,7 +98,7 @@ impl Flow {
 
     /// What `find_velocities` found, of a kind that moves with the fluid or is bound.
     fn velocity_of(&self, kind: ElementKind) -> (Cow<'_, [f64]>, &[i64]) {
-        let state = &self.state;
+        let state = self.store.known();
         let particles = 3 * state.particle_id.len();
         let points = particles + 3 * state.filaments.point_id.len();
         let [moving, bound] = self.velocities.as_ref().map_or([&[][..], &[]], |[m, b]| [&m[..], b]);
@@ -117,12 +119,14 @@ impl Flow {
             if !session.any(self.velocities.is_none())? {
                 return Ok(None);
             }
-            let moving = &self.state.moving;
+            let (state, _) =
+                self.store.read(&[ElementKind::Particles, ElementKind::Filaments, ElementKind::Tracers])?;
             let parts = [Part::ParticlePosition, Part::PointPosition, Part::TracerPosition];
-            let places = parts.map(|part| moving.part(part));
-            let x = joined(&[places[0], places[1], places[2], &self.state.bound_points]);
+            let places = parts.map(|part| state.moving.part(part));
+            let x = joined(&[places[0], places[1], places[2], &state.bound_points]);
+            let of_bound = state.bound_points.len();
             let mut u = self.velocity_now(&x, false)?.0;
-            let bound = memory::copy(&u[x.len() - self.state.bound_points.len()..]);
+            let bound = memory::copy(&u[x.len() - of_bound..]);
             u.truncate(x.len() - bound.len());
             Ok(Some([u, bound]))
         })?;
@@ -132,9 +136,8 @@ impl Flow {
 
     /// U at points at the present time, and the gradient of its induced part.
     fn velocity_now(&mut self, x: &[f64], gradient: bool) -> Result<(Vec<f64>, Vec<f64>)> {
-        let start = beginning(&self.state);
-        self.sums.set_sources(&self.state, &start, &start)?;
-        self.sums.velocity(self.state.time, x, gradient)
+        let (store, mut tools) = self.tools();
+        store.velocity(&mut tools, x, gradient)
     }
 
     /// The same at a caller's points.
@@ -167,8 +170,8 @@ impl Flow {
     pub fn connectivity(&self, kind: ElementKind) -> Result<impl Iterator<Item = [i32; 2]>> {
         let base = self.plan_options.index_base;
         let lines: &Lines = match kind {
-            ElementKind::Filaments => &self.state.filaments,
-            ElementKind::BoundSegments => &self.state.bound,
+            ElementKind::Filaments => &self.store.known().filaments,
+            ElementKind::BoundSegments => &self.store.known().bound,
             _ => {
                 let message = format!("kind = {}; accepted: WFMM_KIND_FILAMENTS or _BOUND_SEGMENTS", kind as i32);
                 return Error::fail(WFMM_ERR_VALUE, message);
@@ -180,9 +183,11 @@ impl Flow {
     /// The largest speed of anything that moves.
     pub(super) fn largest_velocity(&mut self) -> Result<f64> {
         self.find_velocities("wfmm_flow_diagnostics")?;
+        let (state, _) = self.store.read(&[ElementKind::Dust])?;
+        let dust = &state.dust.velocity;
         let fluid = self.velocities.as_ref().map_or(&[][..], |[moving, _]| moving);
         let largest = |v: &[f64]| (0..v.len() / 3).fold(0.0f64, |m, k| m.max(norm(row(v, k))));
-        Ok(largest(fluid).max(largest(&self.state.dust.velocity)))
+        Ok(largest(fluid).max(largest(dust)))
     }
 }
 

@@ -1,4 +1,5 @@
-//! The state of a flow: every array of every element, in double precision and host memory. All else reads and writes it here.
+//! The state of a flow: every array of every element, in double precision and host memory. Edits are made here; of what a step on
+//! a device has changed, `storage` brings the numbers back before they are read.
 //!
 //! What is integrated lies in `moving`, part by part; what is carried along lies beside it. Identities of a kind ascend with the
 //! row, since rows are appended and removed but never moved past each other.
@@ -83,6 +84,17 @@ pub struct GivenLines {
 }
 
 impl State {
+    /// Points that move.
+    pub fn moving_points(&self) -> usize {
+        let of = |kind| self.counts(kind).1;
+        of(ElementKind::Particles) + of(ElementKind::Filaments) + of(ElementKind::Tracers) + of(ElementKind::Dust)
+    }
+
+    /// Elements that induce.
+    pub fn vortices(&self) -> usize {
+        self.particle_id.len() + self.filaments.id.len() + self.bound.id.len()
+    }
+
     /// Elements and points of a kind.
     pub fn counts(&self, kind: ElementKind) -> (usize, usize) {
         match kind {

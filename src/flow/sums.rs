@@ -16,8 +16,24 @@ use crate::plan::sources::{Particles, Segments};
 use crate::session::Session;
 use std::sync::Arc;
 
-/// The host's own velocity: adds it at points `[n][3]` and returns 0, or stops the step with another number.
-pub type Callback = Box<dyn FnMut(f64, &[f64], &mut [f64]) -> i32 + Send>;
+/// Points `[n][3]` and the velocities there, to which the host's own is added.
+#[derive(Debug)]
+pub enum At<'a> {
+    Host {
+        position: &'a [f64],
+        velocity: &'a mut [f64],
+    },
+    /// Addresses in device memory; what reads and writes them is queued on `stream`.
+    Device {
+        n: usize,
+        position: u64,
+        velocity: u64,
+        stream: u64,
+    },
+}
+
+/// The host's own velocity: adds it and returns 0, or stops the step with another number.
+pub type Callback = Box<dyn FnMut(f64, At<'_>) -> i32 + Send>;
 
 pub struct Sums {
     pub plan: Plan,
@@ -50,16 +66,9 @@ impl Sums {
             return self.plan.set_segments::<f64>(None);
         }
         let moved = y.part(Part::PointPosition);
-        let base = moved.len() / 3;
-        let n_points = base + bound.point_id.len();
-        if n_points > i32::MAX as usize {
-            let message = format!("{n_points} points of filaments and bound segments; accepted: up to {}", i32::MAX);
-            return Error::fail(WFMM_ERR_COUNT, message);
-        }
+        let (base, n_points) = (moved.len() / 3, points(state)?);
         let points = joined(&[moved, &state.bound_points]);
-        let mut ends: Vec<i32> = memory::with_room(2 * n);
-        ends.extend(moving.ends.iter().flatten());
-        ends.extend(bound.ends.iter().flatten().map(|e| e + base as i32));
+        let ends = joined_ends(state, base);
         let circulation = joined(&[&moving.circulation, &bound.circulation]);
         let core = joined(&[&filaments::cores(moving, start, y), &bound.core]);
         self.plan.set_segments(Some(Segments {
@@ -110,20 +119,46 @@ impl Sums {
         if self.free_stream != [0.0; 3] {
             u.chunks_exact_mut(3).for_each(|u| u.iter_mut().zip(self.free_stream).for_each(|(u, f)| *u += f));
         }
-        if let Some(callback) = &mut self.callback {
-            let answer = callback(time, x, u);
-            if answer != 0 {
-                // A status of the caller's or of a resource is passed on; others would say that the flow is unusable.
-                let status = if (1..200).contains(&answer) { answer } else { WFMM_ERR_CALLBACK };
-                return Error::fail(status, format!("the velocity callback returned {answer} at time {time}"));
-            }
-            if let Some(at) = u.iter().position(|v| !v.is_finite()) {
-                let message = format!("velocity[{}][{}] = {} after the velocity callback", at / 3, at % 3, u[at]);
-                return Error::fail(WFMM_ERR_NOT_FINITE, message);
-            }
+        if self.call(time, At::Host { position: x, velocity: u })?
+            && let Some(at) = u.iter().position(|v| !v.is_finite())
+        {
+            let message = format!("velocity[{}][{}] = {} after the velocity callback", at / 3, at % 3, u[at]);
+            return Error::fail(WFMM_ERR_NOT_FINITE, message);
         }
         Ok(())
     }
+
+    /// Lets the host add its velocity; whether it has a function for that.
+    pub fn call(&mut self, time: f64, at: At<'_>) -> Result<bool> {
+        let Some(callback) = &mut self.callback else { return Ok(false) };
+        match callback(time, at) {
+            0 => Ok(true),
+            answer => {
+                // A status of the caller's or of a resource is passed on; others would say that the flow is unusable.
+                let status = if (1..200).contains(&answer) { answer } else { WFMM_ERR_CALLBACK };
+                Error::fail(status, format!("the velocity callback returned {answer} at time {time}"))
+            }
+        }
+    }
+}
+
+/// Points of filaments and bound segments.
+pub fn points(state: &State) -> Result<usize> {
+    let n = state.filaments.point_id.len() + state.bound.point_id.len();
+    if n > i32::MAX as usize {
+        let message = format!("{n} points of filaments and bound segments; accepted: up to {}", i32::MAX);
+        return Error::fail(WFMM_ERR_COUNT, message);
+    }
+    Ok(n)
+}
+
+/// Ends of filaments and bound segments, whose points come after `base` of the filaments'.
+pub fn joined_ends(state: &State, base: usize) -> Vec<i32> {
+    let (moving, bound) = (&state.filaments, &state.bound);
+    let mut ends: Vec<i32> = memory::with_room(2 * (moving.id.len() + bound.id.len()));
+    ends.extend(moving.ends.iter().flatten());
+    ends.extend(bound.ends.iter().flatten().map(|e| e + base as i32));
+    ends
 }
 
 /// Arrays one after the other.

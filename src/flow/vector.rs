@@ -1,7 +1,7 @@
 //! What an integrator moves: all integrated quantities of a flow as one vector in seven parts, in host memory.
 //!
 //! Enters and leaves: vectors of the same shape. Lengths are those of the parts' rows: particles, filament points, filament
-//! segments, tracers, dust parcels. A device would hold the same parts in its own memory behind the same few operations.
+//! segments, tracers, dust parcels. A device holds the same parts in its own memory: device.rs.
 
 use rayon::ThreadPool;
 use rayon::prelude::*;

@@ -4,7 +4,8 @@
 //! term of source degree n and target degree l of the potential of a unit charge, squared and averaged over both balls, is
 //! C(2n+2l, 2n) α^2n β^2l / ((2n+1)(2l+1)) in units of 1/d²: the sum over m of the squared axial coefficients
 //! (n+l)!²/((n-m)!(n+m)!(l-m)!(l+m)!) is a Vandermonde sum. A derivative multiplies the mean square of a harmonic function
-//! of degree k by k(2k+1)/b² and lowers k by one. An expansion of order p drops every term with n ≥ p or l ≥ p.
+//! of degree k by k(2k+1)/b² and lowers k by one. A translated expansion of order p (M2L) drops every term with n ≥ p or
+//! l ≥ p; multipoles that are evaluated at the targets (M2P) drop those with n ≥ p only.
 //! Gumerov and Duraiswami 2008 give the worst case of the same series; here it is the mean square.
 
 use super::harmonics::MAX_ORDER;
@@ -23,6 +24,15 @@ const LARGEST_REACH: f64 = 0.98;
 
 /// Root mean square of what order p leaves out, [bin of α][bin of β][p], in units of 1/d^(1 + derivatives).
 type Errors = Vec<[f32; MAX_ORDER + 1]>;
+
+/// Which terms order p leaves out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// Source or target degrees from p on: an M2L.
+    Both = 0,
+    /// Source degrees from p on: an M2P.
+    Sources = 1,
+}
 
 /// The error table for the potential of a charge or one of its first two derivatives.
 #[derive(Clone, Copy)]
@@ -47,10 +57,10 @@ impl Geometry {
 
 impl ErrorTable {
     /// For derivative 0 (potential), 1 (velocity) or 2 (velocity gradient). Made once a process.
-    pub fn of_derivative(k: usize) -> Self {
+    pub fn of_derivative(k: usize, cut: Cut) -> Self {
         // Cells, because a maker that runs out of memory would spoil a `Lazy` for good.
-        static TABLES: [OnceCell<Errors>; 3] = [const { OnceCell::new() }; 3];
-        Self(TABLES[k].get_or_init(|| table(k)))
+        static TABLES: [[OnceCell<Errors>; 3]; 2] = [const { [const { OnceCell::new() }; 3] }; 2];
+        Self(TABLES[cut as usize][k].get_or_init(|| table(k, cut)))
     }
 
     /// Root mean square error of order `p` in units of strength/d^(1 + derivatives).
@@ -110,7 +120,7 @@ fn ln_weight(ln_factorial: &[f64], n: usize, l: usize, derivative: usize) -> f64
         + derivatives
 }
 
-fn table(derivative: usize) -> Errors {
+fn table(derivative: usize, cut: Cut) -> Errors {
     let mut ln_factorial = vec![0.0f64; 4 * DEGREES + 1];
     for k in 1..ln_factorial.len() {
         ln_factorial[k] = ln_factorial[k - 1] + (k as f64).ln();
@@ -136,7 +146,8 @@ fn table(derivative: usize) -> Errors {
             for (n, row) in scaled.iter().enumerate() {
                 let mut term = a * 4f64.powi(derivative as i32);
                 for (k, w) in row.iter().enumerate() {
-                    layer[n.max(k + derivative)] += w * term;
+                    let degree = if cut == Cut::Both { n.max(k + derivative) } else { n };
+                    layer[degree] += w * term;
                     term *= b2;
                     // Far below single precision's smallest number.
                     if term < 1e-60 {
@@ -163,7 +174,7 @@ mod tests {
 
     #[test]
     fn order_grows_with_accuracy_and_closeness() {
-        let table = ErrorTable::of_derivative(1);
+        let table = ErrorTable::of_derivative(1, Cut::Both);
         let far = Geometry::of(0.5, 0.5, 4.0, 1.0).unwrap();
         let near = Geometry::of(0.5, 0.5, 2.0, 1.0).unwrap();
         assert!(table.order(far, 1e-3) < table.order(far, 1e-9));
@@ -208,8 +219,10 @@ mod tests {
                 }
                 sum += (1.0 / dot(d, d).sqrt() - series).powi(2);
             }
-            let (got, want) =
-                ((sum / count as f64).sqrt(), ErrorTable::of_derivative(0).error(geometry, p as usize) as f64);
+            let (got, want) = (
+                (sum / count as f64).sqrt(),
+                ErrorTable::of_derivative(0, Cut::Both).error(geometry, p as usize) as f64,
+            );
             assert!((got / want - 1.0).abs() < 0.1, "order {p}: {got:e} against {want:e}");
         }
     }

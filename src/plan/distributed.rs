@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::Plan;
 use super::arrays::{ArrayMut, HostReal};
-use super::plane::on_host;
+use super::plane::side;
 use crate::backend::Field;
 use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_STATE, WFMM_ERR_VALUE};
@@ -62,7 +62,7 @@ impl Plan {
         let field = common(&communicator, field, self.counts().targets)?;
         self.double_output |= T::DOUBLE;
         if let Some(plane) = self.options.plane {
-            let (main, gradient) = communicator.together("wfmm_plan_evaluate", || on_host(main, gradient))?;
+            let (main, gradient) = communicator.together("wfmm_plan_evaluate", || side(main, gradient)?.on_host())?;
             self.evaluate_mirrored(plane, field, main, gradient)?;
         } else {
             let (main, gradient) = (main.into_reals(), gradient.map(ArrayMut::into_reals));

@@ -56,6 +56,8 @@ pub struct Plan {
     warned: bool,
     /// With a ground plane: the factor of the tolerance that the engine is made with.
     tightening: f64,
+    /// With a ground plane: what arrays in device memory need.
+    mirrored: plane::OnDevice,
 }
 
 impl Plan {
@@ -72,6 +74,7 @@ impl Plan {
             logged: false,
             warned: false,
             tightening: 1.0,
+            mirrored: plane::OnDevice::default(),
         }
     }
 
@@ -114,6 +117,7 @@ impl Plan {
         if counts.targets == 0 {
             return Ok(());
         }
+        self.join_device_targets()?;
         if counts.segments + counts.particles > 0 {
             self.with_engine(|engine, inputs| engine.prepare(inputs, Field::Velocity { gradient: false }))?;
         }
@@ -137,8 +141,10 @@ impl Plan {
         self.double_output |= T::DOUBLE;
         self.check_tolerance()?;
         if let Some(plane) = self.options.plane {
-            let (main, gradient) = plane::on_host(main, gradient)?;
-            return self.evaluate_on_host(plane, field, main, gradient);
+            return match plane::side(main, gradient)? {
+                plane::Side::Host(main, gradient) => self.evaluate_on_host(plane, field, main, gradient),
+                plane::Side::Device(main, gradient) => self.evaluate_on_device::<T>(plane, field, main, gradient),
+            };
         }
         let nothing = self.counts().targets == 0;
         if nothing || (self.no_sources(field) && self.zero_field(&mut main, &mut gradient)) {
@@ -166,6 +172,22 @@ impl Plan {
         } else if !self.options.accumulate {
             main.fill(T::default());
             gradient.into_iter().for_each(|g| g.fill(T::default()));
+        }
+        self.last_field = Some(field);
+        Ok(())
+    }
+
+    /// The same into device memory.
+    fn evaluate_on_device<T: HostReal>(
+        &mut self,
+        plane: Plane,
+        field: Field,
+        main: u64,
+        gradient: Option<u64>,
+    ) -> Result<()> {
+        if self.counts().targets > 0 && !(self.no_sources(field) && self.options.accumulate) {
+            self.evaluate_mirrored_on_device::<T>(plane, field, main, gradient)?;
+            self.log_once();
         }
         self.last_field = Some(field);
         Ok(())
@@ -206,6 +228,7 @@ impl Plan {
     pub fn report(&self) -> Report {
         let mut report = self.engine.as_ref().map_or_else(Report::default, |(_, engine)| engine.report());
         report.host_bytes += self.input_bytes();
+        report.device_bytes += self.mirrored.bytes();
         report
     }
 

@@ -4,19 +4,23 @@
 //! is the reflection of the sources' own field at the mirrored place Rx. So the engine gets each target twice, as it is and
 //! mirrored, in one array (`[x; Rx]`, 2n places), sums once over one tree, and knows of no plane. Gradients: G + R G(Rx) R;
 //! potentials (images of the same sign: no flow through the plane): phi + phi(Rx), and their gradients as velocities.
+//! Targets and outputs in device memory are mirrored and summed there. Where the vortex elements are there too the engine gets
+//! them and their images, and every target once: that costs less, since cells below the plane only add sources to lists.
 
 use rayon::prelude::*;
 
 use super::Plan;
-use super::arrays::{Array, ArrayMut, HostReal, SHARED_FROM, check_finite, reserve};
+use super::arrays::{ArrayMut, HostReal, SHARED_FROM, check_finite, reserve};
 use crate::backend::Field;
-use crate::error::{Error, Result, WFMM_ERR_NOT_FINITE, WFMM_ERR_UNSUPPORTED};
-use crate::inputs::{Reals, TargetInput};
+use crate::backend::cuda::RealsArg;
+use crate::backend::cuda::plane::{Half, Mirror, Rows};
+use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_NOT_FINITE};
+use crate::inputs::{Inputs, Reals, TargetInput};
 use crate::memory;
 use crate::options::{
     Method, PlanOptions, Plane, Precision, WFMM_METHOD_DIRECT, WFMM_TOLERANCE_MIN_F32, WFMM_TOLERANCE_MIN_F64,
 };
-use crate::session::make_engine;
+use crate::session::{Session, make_engine};
 
 /// The engine holds the field of both halves to the tolerance. Where the halves cancel, what remains needs a tighter one; the
 /// most that is asked for. Beyond, rounding is what remains.
@@ -25,11 +29,7 @@ const TIGHTEST: f64 = 1.0 / 64.0;
 const SPARE: f64 = 0.7;
 
 /// Targets and their mirror images as one array.
-pub fn joint_targets<T: HostReal>(plane: Plane, n: usize, position: Array<'_, T>) -> Result<TargetInput> {
-    let x = match position {
-        Array::Host(x) => x,
-        Array::Device { .. } => return device("targets"),
-    };
+pub fn joint_targets<T: HostReal>(plane: Plane, n: usize, x: &[T]) -> Result<TargetInput> {
     check_finite("position", 3, x)?;
     let mut joint: Vec<T> = reserve("position", 2 * x.len())?;
     joint.extend_from_slice(x);
@@ -45,11 +45,35 @@ pub fn joint_targets<T: HostReal>(plane: Plane, n: usize, position: Array<'_, T>
     Ok(TargetInput { n: 2 * n, position: T::host(joint.into()) })
 }
 
-fn device<R>(what: &str) -> Result<R> {
-    Error::fail(
-        WFMM_ERR_UNSUPPORTED,
-        format!("{what} in device memory with a ground plane (plane_axis) are not built yet: use host memory"),
-    )
+/// A caller's targets in device memory.
+pub fn device_targets<T: HostReal>(address: u64) -> RealsArg {
+    RealsArg { address, is_f64: i64::from(T::DOUBLE) }
+}
+
+/// What a plan with a ground plane keeps for arrays in device memory.
+#[derive(Default)]
+pub struct OnDevice {
+    mirror: Option<Mirror>,
+    /// The caller's targets, where they are there.
+    pub targets: Option<RealsArg>,
+    /// The engine was made for images of the sources.
+    images: bool,
+}
+
+/// Sources for a target from which mirrored targets cost less than images of the sources.
+const MANY_SOURCES: usize = 8;
+
+impl OnDevice {
+    fn mirror(&mut self, session: &Session) -> Result<&mut Mirror> {
+        if self.mirror.is_none() {
+            self.mirror = Some(session.mirror()?);
+        }
+        Ok(self.mirror.as_mut().expect("made above"))
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.mirror.as_ref().map_or(0, Mirror::bytes)
+    }
 }
 
 /// Numbers of a field at one target, and of its gradient.
@@ -115,6 +139,9 @@ impl Plan {
         if self.options.plane.is_none() {
             return self.options.clone();
         }
+        if self.mirrored.images {
+            return PlanOptions { plane: None, ..self.options.clone() };
+        }
         let tolerance = self.options.tolerance * self.tightening;
         PlanOptions { accumulate: false, plane: None, tolerance: tolerance.max(self.least()), ..self.options.clone() }
     }
@@ -146,34 +173,175 @@ impl Plan {
         Ok(())
     }
 
-    /// The field and its gradient (empty where it is not wanted) at all targets and their images.
-    fn joint_field<T: HostReal>(&mut self, plane: Plane, field: Field) -> Result<(Vec<T>, Vec<T>)> {
+    /// The same with outputs in device memory.
+    pub(super) fn evaluate_mirrored_on_device<T: HostReal>(
+        &mut self,
+        plane: Plane,
+        field: Field,
+        main: u64,
+        gradient: Option<u64>,
+    ) -> Result<()> {
+        let mut mirror = match self.mirrored.mirror.take() {
+            Some(mirror) => mirror,
+            None => self.session.mirror()?,
+        };
+        let done = match self.by_images::<T>(plane, field, &mut mirror, main, gradient) {
+            Ok(false) => self.by_halves::<T>(plane, field, &mut mirror, main, gradient),
+            done => done.map(drop),
+        };
+        self.mirrored.mirror = Some(mirror);
+        done
+    }
+
+    /// With images of the sources, where all arrays are in device memory; whether they are.
+    fn by_images<T: HostReal>(
+        &mut self,
+        plane: Plane,
+        field: Field,
+        mirror: &mut Mirror,
+        main: u64,
+        gradient: Option<u64>,
+    ) -> Result<bool> {
+        let (counts, n) = (self.counts(), self.counts().targets);
+        if matches!(field, Field::Potential { .. }) || counts.segments + counts.particles > MANY_SOURCES * n {
+            return Ok(false);
+        }
+        let Some(inputs) = mirror.images(plane, &self.inputs, self.stream)? else { return Ok(false) };
+        let Some(inputs) = self.targets_once(inputs) else { return Ok(false) };
+        self.turn_to(true);
+        let ((width, wide), slopes) = (components(field), gradient);
+        let main = T::device_mut(main, n * width);
+        let slopes = slopes.map(|address| T::device_mut(address, n * wide));
+        self.with_engine(|engine, _| engine.evaluate(&inputs, field, main, slopes))?;
+        Ok(true)
+    }
+
+    /// The caller's targets in these inputs, where they are in device memory.
+    fn targets_once(&self, inputs: Inputs) -> Option<Inputs> {
+        let (targets, n) = (self.mirrored.targets?, self.counts().targets);
+        let (address, len) = (targets.address, 3 * n);
+        let position = match targets.is_f64 {
+            0 => Reals::DeviceF32 { address, len },
+            _ => Reals::DeviceF64 { address, len },
+        };
+        Some(Inputs { targets: Some(TargetInput { n, position }), ..inputs })
+    }
+
+    /// What the engine got for the last field, if that was images.
+    fn with_images(&mut self, plane: Plane) -> Result<Option<Inputs>> {
+        let caller = self.stream;
+        let inputs = self.mirrored.mirror(&self.session)?.images(plane, &self.inputs, caller)?;
+        Ok(inputs.and_then(|inputs| self.targets_once(inputs)))
+    }
+
+    /// An engine keeps what it made of its inputs: it gets either both halves of the targets or images of the sources.
+    fn turn_to(&mut self, images: bool) {
+        if self.mirrored.images != images {
+            self.mirrored.images = images;
+            self.engine = None;
+        }
+    }
+
+    fn by_halves<T: HostReal>(
+        &mut self,
+        plane: Plane,
+        field: Field,
+        mirror: &mut Mirror,
+        main: u64,
+        gradient: Option<u64>,
+    ) -> Result<()> {
         let ((width, wide), n) = (components(field), self.counts().targets);
-        let (mut u, mut g) = self.session.together("wfmm_plan_evaluate", || {
-            let slopes = if has_gradient(field) { 2 * n * wide } else { 0 };
-            Ok((memory::filled(T::default(), 2 * n * width), memory::filled(T::default(), slopes)))
-        })?;
+        let (rows, slopes) = (Rows { n, width }, Rows { n, width: wide });
+        self.halves_on_device(plane, field, mirror, rows, slopes, T::DOUBLE)?;
+        let (add, caller) = (self.options.accumulate, self.stream);
+        let to = |address| RealsArg { address, is_f64: i64::from(T::DOUBLE) };
+        mirror.combine(plane, Half::Main, rows, to(main), add, caller)?;
+        if let Some(gradient) = gradient {
+            mirror.combine(plane, Half::Gradient, slopes, to(gradient), add, caller)?;
+        }
+        mirror.settle(caller)
+    }
+
+    fn halves_on_device(
+        &mut self,
+        plane: Plane,
+        field: Field,
+        mirror: &mut Mirror,
+        rows: Rows,
+        slopes: Rows,
+        is_f64: bool,
+    ) -> Result<()> {
+        self.tighten(|plan| {
+            let caller = plan.stream;
+            if let (Some(targets), Some(input)) = (plan.mirrored.targets, &mut plan.inputs.targets) {
+                input.position = mirror.room(rows.n, targets.is_f64 != 0)?;
+                mirror.join(plane, targets, rows.n, caller)?;
+            }
+            let main = mirror.halves(Half::Main, rows, is_f64)?;
+            let gradient = match has_gradient(field) {
+                true => Some(mirror.halves(Half::Gradient, slopes, is_f64)?),
+                false => None,
+            };
+            let method = plan.with_engine(|engine, inputs| {
+                engine.evaluate(inputs, field, main, gradient)?;
+                Ok(engine.report().method)
+            })?;
+            Ok((method, mirror.kept(plane, rows, is_f64, caller)?))
+        })
+    }
+
+    /// Writes the caller's device targets and their images where the engine reads them.
+    pub(super) fn join_device_targets(&mut self) -> Result<()> {
+        let (Some(plane), Some(targets)) = (self.options.plane, self.mirrored.targets) else { return Ok(()) };
+        let (n, caller) = (self.counts().targets, self.stream);
+        let mirror = self.mirrored.mirror(&self.session)?;
+        let position = mirror.room(n, targets.is_f64 != 0)?;
+        mirror.join(plane, targets, n, caller)?;
+        if let Some(input) = &mut self.inputs.targets {
+            input.position = position;
+        }
+        Ok(())
+    }
+
+    /// Evaluates (the method, and what of both halves is left of their sum) until the tolerance holds for what is left.
+    fn tighten(&mut self, mut evaluate: impl FnMut(&mut Self) -> Result<(i32, f64)>) -> Result<()> {
+        self.turn_to(false);
         if self.options.reproducible && self.tightening != 1.0 {
             // What earlier fields needed must not show in this one.
             self.tightening = 1.0;
             self.engine = None;
         }
         loop {
-            let slopes = has_gradient(field).then(|| T::host_mut(&mut g));
-            let main = T::host_mut(&mut u);
-            let method = self.with_engine(|engine, inputs| {
-                engine.evaluate(inputs, field, main, slopes)?;
-                Ok(engine.report().method)
-            })?;
-            let squares = self.session.total(&squares(signs(plane, width), width, &u))?;
-            let needed = kept(&squares).clamp(TIGHTEST, 1.0);
+            let (method, kept) = evaluate(self)?;
+            let needed = kept.clamp(TIGHTEST, 1.0);
             let enough = method == WFMM_METHOD_DIRECT || self.tightening <= needed;
             if enough || self.options.tolerance * self.tightening <= self.least() {
-                return Ok((u, g));
+                return Ok(());
             }
             self.tightening = (SPARE * needed).max(TIGHTEST);
             self.engine = None;
         }
+    }
+
+    /// The field and its gradient (empty where it is not wanted) at all targets and their images. Of many ranks all tighten together.
+    fn joint_field<T: HostReal>(&mut self, plane: Plane, field: Field) -> Result<(Vec<T>, Vec<T>)> {
+        let ((width, wide), n) = (components(field), self.counts().targets);
+        let (mut u, mut g) = self.session.together("wfmm_plan_evaluate", || {
+            let slopes = if has_gradient(field) { 2 * n * wide } else { 0 };
+            Ok((memory::filled(T::default(), 2 * n * width), memory::filled(T::default(), slopes)))
+        })?;
+        self.join_device_targets()?;
+        self.tighten(|plan| {
+            let slopes = has_gradient(field).then(|| T::host_mut(&mut g));
+            let main = T::host_mut(&mut u);
+            let method = plan.with_engine(|engine, inputs| {
+                engine.evaluate(inputs, field, main, slopes)?;
+                Ok(engine.report().method)
+            })?;
+            let squares = plan.session.total(&squares(signs(plane, width), width, &u))?;
+            Ok((method, kept(&squares)))
+        })?;
+        Ok((u, g))
     }
 
     /// `check` with a plane: the sum of both halves on a sample, against direct sums in double precision.
@@ -182,6 +350,11 @@ impl Plan {
             Field::Velocity { .. } => Field::Velocity { gradient: false },
             Field::Potential { .. } => Field::Potential { gradient: false },
         };
+        if self.mirrored.images
+            && let Some(inputs) = self.with_images(plane)?
+        {
+            return self.with_engine(|engine, _| engine.check(&inputs, field, samples, seed));
+        }
         let (width, n) = (components(field).0, self.counts().targets);
         let got = match self.precision() {
             Precision::F32 => widened(&self.joint_field::<f32>(plane, field)?.0),
@@ -202,7 +375,11 @@ impl Plan {
                 let places = match &targets.position {
                     Reals::HostF32(x) => rows(&widened(x), 3),
                     Reals::HostF64(x) => rows(x, 3),
-                    Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => return device("targets"),
+                    of @ (Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. }) => {
+                        let is_f64 = matches!(of, Reals::DeviceF64 { .. });
+                        let stream = self.stream;
+                        rows(&self.mirrored.mirror(&self.session)?.targets(n, is_f64, stream)?, 3)
+                    }
                 };
                 inputs.targets = Some(TargetInput { n: 2 * picked.len(), position: Reals::HostF64(places.into()) });
             }
@@ -255,14 +432,34 @@ fn sample(n: usize, samples: usize, seed: u64) -> Vec<usize> {
     memory::collect((0..samples).map(|_| draw()))
 }
 
-/// Outputs of an evaluation with a plane, which must be on the host.
-pub fn on_host<'a, T>(
-    main: ArrayMut<'a, T>,
-    gradient: Option<ArrayMut<'a, T>>,
-) -> Result<(&'a mut [T], Option<&'a mut [T]>)> {
-    let host = |array| match array {
-        ArrayMut::Host(values) => Ok(values),
-        ArrayMut::Device { .. } => device("outputs"),
-    };
-    Ok((host(main)?, gradient.map(host).transpose()?))
+/// Outputs of an evaluation with a plane, all on one side of the bus; on the device by their addresses.
+pub enum Side<'a, T> {
+    Host(&'a mut [T], Option<&'a mut [T]>),
+    Device(u64, Option<u64>),
+}
+
+pub fn side<'a, T>(main: ArrayMut<'a, T>, gradient: Option<ArrayMut<'a, T>>) -> Result<Side<'a, T>> {
+    match (main, gradient) {
+        (ArrayMut::Host(main), None) => Ok(Side::Host(main, None)),
+        (ArrayMut::Host(main), Some(ArrayMut::Host(gradient))) => Ok(Side::Host(main, Some(gradient))),
+        (ArrayMut::Device { address, .. }, None) => Ok(Side::Device(address, None)),
+        (ArrayMut::Device { address, .. }, Some(ArrayMut::Device { address: gradient, .. })) => {
+            Ok(Side::Device(address, Some(gradient)))
+        }
+        _ => {
+            let message =
+                "with a ground plane (plane_axis) both fields must be in host memory, or both in device memory";
+            Error::fail(WFMM_ERR_MEMORY, message)
+        }
+    }
+}
+
+impl<'a, T> Side<'a, T> {
+    /// Both fields in host memory, which is where a distributed session computes.
+    pub fn on_host(self) -> Result<(&'a mut [T], Option<&'a mut [T]>)> {
+        match self {
+            Self::Host(main, gradient) => Ok((main, gradient)),
+            Self::Device(..) => Error::fail(WFMM_ERR_MEMORY, "outputs of a distributed session must be in host memory"),
+        }
+    }
 }

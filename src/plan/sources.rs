@@ -7,7 +7,7 @@ use crate::session::Session;
 
 use super::Plan;
 use super::arrays::{Array, HostReal, SHARED_FROM, host_bytes, is_double, take_connectivity, take_finite, take_radii};
-use super::plane::joint_targets;
+use super::plane::{device_targets, joint_targets};
 
 /// Arrays of segments as a caller hands them over.
 #[derive(Debug)]
@@ -90,15 +90,22 @@ impl Plan {
 
     pub fn set_targets<T: HostReal>(&mut self, targets: Option<(usize, Array<'_, T>)>) -> Result<()> {
         let (session, plane) = (&*self.session, self.options.plane);
+        let on_device = match &targets {
+            Some((_, Array::Device { address, .. })) if plane.is_some() => Some(device_targets::<T>(*address)),
+            _ => None,
+        };
         let take = |(n, position)| -> Result<TargetInput> {
-            if let Some(plane) = plane {
-                return joint_targets(plane, n, position);
+            match (plane, position) {
+                (Some(plane), Array::Host(x)) => joint_targets(plane, n, x),
+                // Where they and their images will be is known when these are written.
+                (Some(_), Array::Device { .. }) => Ok(TargetInput { n: 2 * n, position: T::device(0, 6 * n) }),
+                (None, position) => Ok(TargetInput { n, position: take_finite(session, "position", 3, position)? }),
             }
-            Ok(TargetInput { n, position: take_finite(session, "position", 3, position)? })
         };
         let numbers = targets.as_ref().map_or(0, |(n, _)| 3 * n);
         self.inputs.targets =
             session.together("wfmm_plan_set_targets", || self.on_pool(numbers, || targets.map(take).transpose()))?;
+        self.mirrored.targets = on_device;
         self.inputs.target_places += 1;
         self.given.targets = true;
         self.inputs_changed();

@@ -15,13 +15,10 @@ use super::{Device, Session};
 
 /// `precision` is F32 or F64: the plan has already resolved ARRAYS.
 pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precision) -> Result<Box<dyn Engine>> {
-    if options.method == Method::Treecode {
-        return Error::fail(
-            WFMM_ERR_UNSUPPORTED,
-            "WFMM_METHOD_TREECODE is not built yet: use WFMM_METHOD_AUTO, _DIRECT or _FMM",
-        );
-    }
     let pool = session.pool();
+    if options.method == Method::Treecode {
+        return treecode_engine(session, options, precision);
+    }
     if let Some(communicator) = session.communicator() {
         // In double precision, whatever was asked for: it holds every tolerance.
         return Ok(Box::new(DistributedEngine::new(options.clone(), pool.clone(), communicator.clone())));
@@ -38,6 +35,16 @@ pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precisio
             )))
         }
     }
+}
+
+/// The treecode is the CPU's: it serves sessions that may use the CPU, of one process.
+fn treecode_engine(session: &Session, options: &PlanOptions, precision: Precision) -> Result<Box<dyn Engine>> {
+    session.not_distributed("WFMM_METHOD_TREECODE")?;
+    if let Device::Cuda { auto: false, .. } = session.device() {
+        let hint = "use WFMM_METHOD_AUTO, _DIRECT or _FMM, or a session with WFMM_BACKEND_CPU or _AUTO";
+        return Error::fail(WFMM_ERR_UNSUPPORTED, format!("WFMM_METHOD_TREECODE is not built for CUDA: {hint}"));
+    }
+    Ok(cpu_engine(session.pool(), options, precision))
 }
 
 fn cpu_engine(pool: &Arc<rayon::ThreadPool>, options: &PlanOptions, precision: Precision) -> Box<dyn Engine> {

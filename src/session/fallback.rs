@@ -10,12 +10,42 @@ use crate::report::Report;
 
 /// Least number of pairs for the GPU. Below it the CPU finishes before a kernel launch, two copies and a wait do (20 µs, the CPU
 /// sums 1e9 pairs a second and core).
-const WORTH_PAIRS: f64 = 2e5;
+pub const WORTH_PAIRS: f64 = 2e5;
 /// Number of calls that the CPU serves after the device's memory was full, before the GPU is tried again: other programs may have
 /// freed theirs.
 const CPU_CALLS_AFTER_FULL: u32 = 8;
 
 type Maker<R> = Box<dyn FnMut() -> R + Send>;
+
+/// Whether the GPU failed: it is not tried again, or, where its memory was full, not for some calls.
+#[derive(Debug, Default)]
+pub struct GivenUp {
+    failed: Option<Error>,
+    cpu_calls_left: u32,
+}
+
+impl GivenUp {
+    /// Counts a call; whether the GPU serves it. A device whose memory was full may have room now.
+    pub fn serves(&mut self) -> bool {
+        if self.failed.as_ref().is_some_and(|error| error.status == WFMM_ERR_DEVICE_MEMORY) {
+            match self.cpu_calls_left.checked_sub(1) {
+                Some(left) => self.cpu_calls_left = left,
+                None => self.failed = None,
+            }
+        }
+        self.failed.is_none()
+    }
+
+    /// The CPU takes over.
+    pub fn note(&mut self, error: Error) {
+        warn_once!("the GPU failed, the CPU takes over: {error}");
+        (self.failed, self.cpu_calls_left) = (Some(error), CPU_CALLS_AFTER_FULL);
+    }
+
+    pub fn why(&self) -> Option<&Error> {
+        self.failed.as_ref()
+    }
+}
 
 /// One plan's engine under AUTO.
 pub struct Fallback {
@@ -23,25 +53,14 @@ pub struct Fallback {
     make_cpu: Maker<Box<dyn Engine>>,
     cuda: Option<Box<dyn Engine>>,
     cpu: Option<Box<dyn Engine>>,
-    /// The GPU failed: this engine does not try it again, or, where its memory was full, not for `cpu_calls_left` calls.
-    failed: Option<Error>,
-    cpu_calls_left: u32,
+    given_up: GivenUp,
     last_on_cpu: bool,
     stream: u64,
 }
 
 impl Fallback {
     pub fn new(make_cuda: Maker<Result<Box<dyn Engine>>>, make_cpu: Maker<Box<dyn Engine>>) -> Self {
-        Self {
-            make_cuda,
-            make_cpu,
-            cuda: None,
-            cpu: None,
-            failed: None,
-            cpu_calls_left: 0,
-            last_on_cpu: false,
-            stream: 0,
-        }
+        Self { make_cuda, make_cpu, cuda: None, cpu: None, given_up: GivenUp::default(), last_on_cpu: false, stream: 0 }
     }
 
     /// Runs `work` on the engine for this problem, and after a failure of the GPU on the CPU.
@@ -52,13 +71,11 @@ impl Fallback {
         mut work: impl FnMut(&mut dyn Engine) -> Result<R>,
     ) -> Result<R> {
         let on_device = on_device || any_on_device(inputs);
-        self.retry_when_due();
-        if self.failed.is_none() && (on_device || pairs(inputs) >= WORTH_PAIRS) {
+        if self.given_up.serves() && (on_device || pairs(inputs) >= WORTH_PAIRS) {
             match self.cuda().and_then(&mut work) {
                 Err(error) if takes_over(&error) && !on_device => {
-                    warn_once!("the GPU failed, the CPU takes over: {error}");
                     self.cuda = None;
-                    (self.failed, self.cpu_calls_left) = (Some(error), CPU_CALLS_AFTER_FULL);
+                    self.given_up.note(error);
                 }
                 answer => {
                     self.last_on_cpu = false;
@@ -67,21 +84,11 @@ impl Fallback {
             }
         }
         // Arrays in device memory cannot be read by the CPU.
-        if on_device && let Some(error) = &self.failed {
+        if on_device && let Some(error) = self.given_up.why() {
             return Err(error.clone());
         }
         self.last_on_cpu = true;
         work(self.cpu.get_or_insert_with(&mut self.make_cpu).as_mut())
-    }
-
-    /// A device whose memory was full may have room now.
-    fn retry_when_due(&mut self) {
-        if self.failed.as_ref().is_some_and(|error| error.status == WFMM_ERR_DEVICE_MEMORY) {
-            match self.cpu_calls_left.checked_sub(1) {
-                Some(left) => self.cpu_calls_left = left,
-                None => self.failed = None,
-            }
-        }
     }
 
     fn cuda(&mut self) -> Result<&mut dyn Engine> {
@@ -99,7 +106,7 @@ impl Fallback {
 }
 
 /// A missing resource or a lost object, as against a mistake of the caller.
-fn takes_over(error: &Error) -> bool {
+pub fn takes_over(error: &Error) -> bool {
     !error.partly_written && (error.status < 0 || (100..200).contains(&error.status))
 }
 
@@ -176,7 +183,7 @@ impl Engine for Fallback {
             Some(engine) => engine.recipe(),
             None => "Nothing was chosen yet.".into(),
         };
-        if let Some(error) = &self.failed {
+        if let Some(error) = self.given_up.why() {
             text += &format!(" The GPU was given up: {}.", error.message);
         }
         text

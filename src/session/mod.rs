@@ -12,6 +12,7 @@ use std::sync::Arc;
 use log::info;
 use parking_lot::Mutex;
 
+use crate::backend::cuda::plane::Mirror;
 use crate::backend::cuda::{self, Context, Locked, Plain};
 use crate::distributed::Communicator;
 use crate::error::{
@@ -22,6 +23,7 @@ use crate::memory;
 use crate::options::{BackendKind, Memory, SessionOptions};
 
 pub use engines::make_engine;
+pub use fallback::{GivenUp, WORTH_PAIRS, takes_over};
 
 /// What does the work. `auto`: the CPU may take over.
 #[derive(Debug)]
@@ -207,6 +209,14 @@ impl Session {
         match &self.device {
             Device::Cuda { context, .. } if len >= LOCKED_FROM / size_of::<T>() => Locked::new(context, len).ok(),
             _ => None,
+        }
+    }
+
+    /// What mirrors arrays in this session's device memory.
+    pub fn mirror(&self) -> Result<Mirror> {
+        match &self.device {
+            Device::Cuda { context, .. } => Mirror::new(context),
+            Device::Cpu => Error::fail(WFMM_ERR_MEMORY, "this session computes on the CPU and has no device memory"),
         }
     }
 

@@ -192,6 +192,38 @@ static void a_ground_plane_mirrors(void) {
     OK(wfmm_plan_destroy(&p));
 }
 
+/* The treecode against the direct sum: 4,000 particles, 2,500 targets, places by multiples of irrational numbers. */
+static void a_treecode_holds_its_tolerance(void) {
+    enum { N = 4000, M = 2500 };
+    static double x[3 * N], a[3 * N], y[3 * M], u[3 * M], v[3 * M];
+    const double step[3] = {0.6180339887498949, 0.7548776662466927, 0.8191725133961645};
+    wfmm_plan_options o;
+    wfmm_plan *p = NULL;
+    wfmm_report r;
+    char recipe[1000];
+    size_t length;
+    double wrong = 0, size = 0;
+    for (int i = 0; i < 3 * N; i++) x[i] = fmod((i / 3 + 1) * step[i % 3], 1), a[i] = sin(i);
+    for (int i = 0; i < 3 * M; i++) y[i] = fmod((i / 3 + 1) * step[i % 3] + 0.31, 1);
+    OK(wfmm_plan_options_init(&o, sizeof o));
+    o.method = WFMM_METHOD_TREECODE;
+    OK(wfmm_plan_create(NULL, &o, &p));
+    OK(wfmm_plan_set_particles_f64(p, N, x, a, NULL, WFMM_MEMORY_HOST));
+    OK(wfmm_plan_set_targets_f64(p, M, y, WFMM_MEMORY_HOST));
+    OK(wfmm_plan_evaluate_f64(p, u, NULL, WFMM_MEMORY_HOST));
+    r.struct_size = sizeof r;
+    OK(wfmm_plan_report(p, &r));
+    CHECK(r.method == WFMM_METHOD_TREECODE && r.backend == WFMM_BACKEND_CPU && r.far_pairs > 0 && r.order > 0);
+    CHECK(r.seconds[WFMM_PASS_M2P] > 0 && r.seconds[WFMM_PASS_M2L] == 0 && r.seconds[WFMM_PASS_L2P] == 0);
+    OK(wfmm_plan_recipe(p, recipe, sizeof recipe, &length));
+    CHECK(strncmp(recipe, "Treecode", 8) == 0);
+    OK(wfmm_plan_destroy(&p));
+    o.method = WFMM_METHOD_DIRECT;
+    OK(wfmm_induce_particles_f64(N, x, a, NULL, M, y, &o, v, NULL));
+    for (int i = 0; i < 3 * M; i++) wrong += (u[i] - v[i]) * (u[i] - v[i]), size += v[i] * v[i];
+    CHECK(wrong > 0 && sqrt(wrong / size) <= 1e-4);
+}
+
 int main(void) {
     segments_have_their_known_velocity();
     particles_follow_their_formula();
@@ -201,5 +233,6 @@ int main(void) {
     what_has_no_value_adds_zero();
     lengths_scale();
     a_ground_plane_mirrors();
+    a_treecode_holds_its_tolerance();
     return finish("values");
 }

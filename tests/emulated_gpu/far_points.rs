@@ -170,10 +170,12 @@ fn there_and_back(kind: Kind, method: i32, patience: usize) {
     assert_eq!(right(&mut plan, &near, "near"), WFMM_PRECISION_F32);
     let mut far = with_far_source(near.clone(), 1e7);
     fill(&mut plan, &far);
-    assert_eq!(right(&mut plan, &far, "far"), WFMM_PRECISION_F64);
+    // Differences of coordinates in single precision are exact in a direct sum.
+    let direct = method == WFMM_METHOD_DIRECT;
+    assert!(right(&mut plan, &far, "far") == WFMM_PRECISION_F64 || direct, "{kind:?}");
     far.circulation.iter_mut().chain(&mut far.charge).for_each(|g| *g = -*g);
     plan.strengths(&list(&far.circulation), &[], &list(&far.charge));
-    assert_eq!(right(&mut plan, &far, "new strengths"), WFMM_PRECISION_F64);
+    assert!(right(&mut plan, &far, "new strengths") == WFMM_PRECISION_F64 || direct, "{kind:?}");
     let back = (0..20).position(|_| {
         fill(&mut plan, &near);
         right(&mut plan, &near, "near again") == WFMM_PRECISION_F32
@@ -195,7 +197,7 @@ fn a_direct_sum_returns_to_single_precision() {
     });
 }
 
-/// Clouds of every kind stay in single precision, and so do their direct sums where targets are on sources.
+/// Clouds of every kind stay in single precision in a direct sum, also where targets are on sources.
 #[test]
 fn ordinary_places_keep_single_precision() {
     with_gpu("far_points::ordinary_places_keep_single_precision", &[], || {
@@ -207,11 +209,10 @@ fn ordinary_places_keep_single_precision() {
                 let mut plan = single::<f32>(&gpu, &c, WFMM_METHOD_DIRECT, regs, 0);
                 let got = fields(&mut plan, &c, f64::NAN);
                 let what = format!("{name} {kind:?}");
-                assert_eq!(plan.report().precision, WFMM_PRECISION_F32, "{what}");
-                let beside = kind == Kind::Segments && ["targets = sources", "targets on middles"].contains(name);
-                if !beside && *name != "far targets" {
-                    close(&got, &reference(&cpu, &c, regs.0, regs.1), TOLERANCE, &what);
-                }
+                // Middles in single precision are beside their segments, where the last digits decide.
+                let beside = kind == Kind::Segments && *name == "targets on middles";
+                assert!(beside || plan.report().precision == WFMM_PRECISION_F32, "{what}");
+                close(&got, &reference(&cpu, &c, regs.0, regs.1), TOLERANCE, &what);
             }
         }
     });

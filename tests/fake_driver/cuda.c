@@ -76,6 +76,9 @@ static void later(void *to, const void *from, size_t bytes, long long n) {
     late[n_late++].digest = bytes ? digest(from, bytes) : 0;
 }
 
+/* With FAKE_CUDA_COPIES the log has every copy over the bus and its bytes. */
+static void note_copy(const char *way, size_t bytes) { if (getenv("FAKE_CUDA_COPIES")) note(way, (double)bytes); }
+
 static struct { char *start; size_t bytes; } locked[64];
 static int is_locked(const void *at) {
     for (int i = 0; i < 64; i++) if (locked[i].start && (const char *)at >= locked[i].start && (const char *)at < locked[i].start + locked[i].bytes) return 1;
@@ -90,7 +93,7 @@ int cuDeviceGetName(char *name, int capacity, int device) { (void)device; strncp
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; *bytes = (size_t)8 << 30; return 0; }
 static int major(void) { return is("old_gpu") ? 6 : is("ampere") ? 8 : 9; }
 int cuDeviceGetAttribute(int *value, int which, int device) {
-    *value = which == 75 ? major() : which == 76 ? (is("old_gpu") ? 1 : 0) : which == 16 ? 10 + device : which == 97 ? most_shared() : 1;
+    *value = which == 75 ? major() : which == 76 ? (is("old_gpu") ? 1 : 0) : which == 16 ? 10 + device : which == 97 ? most_shared() : which == 87 ? (is("fast_double") ? 2 : 64) : 1;
     return 0;
 }
 int cuDevicePrimaryCtxRetain(void **out, int device) {
@@ -171,6 +174,7 @@ int cuMemFreeHost(void *start) {
 }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *s) {
     (void)s;
+    note_copy("to device", bytes);
     if (is_locked(from)) { later((void *)(uintptr_t)to, from, bytes, 0); return 0; }
     catch_up();
     memcpy((void *)(uintptr_t)to, from, bytes);
@@ -183,8 +187,16 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *s) {
     (void)s;
     if (failure && sscanf(failure, "lost_at_%d", &first) == 1 && ++asked >= first) lost = 1;
     if (lost) return 700;
+    note_copy("to host", bytes);
     catch_up();
     memcpy(to, (void *)(uintptr_t)from, bytes);
+    return 0;
+}
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *s) {
+    (void)s;
+    if (lost) return 700;
+    catch_up();
+    memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
     return 0;
 }
 int cuMemsetD8Async(uint64_t at, unsigned char v, size_t bytes, void *s) {

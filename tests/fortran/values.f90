@@ -24,6 +24,7 @@ program values
   call layouts_of_host_codes()
   call what_has_no_value_adds_zero()
   call a_ground_plane_mirrors()
+  call a_treecode_holds_its_tolerance()
   call finish('values')
 
 contains
@@ -214,6 +215,40 @@ contains
     call wfmm_plan_destroy(plan)
     call wfmm_plan_create(plan, options=wfmm_plan_options(period=[0._dp, 1._dp, 0._dp]), ierr=ierr)
     call expect(ierr, WFMM_ERR_UNSUPPORTED, 'period[1] = 1')
+  end subroutine
+
+  !> The treecode against the direct sum: 4,000 particles, 2,500 targets, places by multiples of irrational numbers.
+  subroutine a_treecode_holds_its_tolerance()
+    integer, parameter :: n = 4000, m = 2500
+    real(dp), parameter :: step(3) = [0.6180339887498949_dp, 0.7548776662466927_dp, 0.8191725133961645_dp]
+    type(wfmm_plan_options) :: options
+    type(wfmm_plan) :: plan
+    type(wfmm_report) :: report
+    real(dp), allocatable :: x(:, :), a(:, :), y(:, :), u(:, :), v(:, :)
+    real(dp) :: error
+    integer :: i, k
+
+    allocate (x(3, n), a(3, n), y(3, m), u(3, m), v(3, m))
+    do k = 1, n
+      x(:, k) = modulo(k*step, 1._dp)
+      a(:, k) = [(sin(real(3*(k - 1) + i, dp)), i=0, 2)]
+    end do
+    do k = 1, m
+      y(:, k) = modulo(k*step + 0.31_dp, 1._dp)
+    end do
+    options%method = WFMM_METHOD_TREECODE
+    call wfmm_plan_create(plan, options=options)
+    call wfmm_plan_set_particles(plan, x, a)
+    call wfmm_plan_set_targets(plan, y)
+    call wfmm_plan_evaluate(plan, u)
+    call wfmm_plan_report(plan, report)
+    call check(report%method == WFMM_METHOD_TREECODE .and. report%far_pairs > 0, 'method of the report')
+    call check(report%seconds(WFMM_PASS_M2P) > 0 .and. report%seconds(WFMM_PASS_M2L) <= 0, 'passes of a treecode')
+    call wfmm_plan_destroy(plan)
+    options%method = WFMM_METHOD_DIRECT
+    call wfmm_induce_particles(x, a, y, v, options=options)
+    error = sqrt(sum((u - v)**2)/sum(v**2))
+    call check(error > 0 .and. error <= 1e-4_dp, 'error of the treecode')
   end subroutine
 
 end program values

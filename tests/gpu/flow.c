@@ -1,17 +1,10 @@
-/* The ground plane and flows on a GPU against the CPU, and how long steps take with the state in host memory. Needs a GPU; exit
- * code 1 when a case failed. */
+/* The ground plane and flows on a GPU, whose state is in its memory, against the CPU: host and device arrays of a plan, every
+ * kind of element and every integrator, elements that come and go, callbacks, checkpoints. Needs a GPU; exit code 1 when a case failed. */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 #include "gpu.h"
 
-enum { N = 20000, H = WFMM_MEMORY_HOST };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + 1e-9 * t.tv_nsec;
-}
+enum { N = 20000, H = WFMM_MEMORY_HOST, FEW = 1500, KINDS = 5, QUANTITIES = 7 };
 
 static double distance(const double *a, const double *b, int64_t n) {
     double d = 0, s = 0;
@@ -26,7 +19,7 @@ static wfmm_plan_options sums(int method, double tolerance, int plane, int preci
     return o;
 }
 
-/* Particles above a plane: the FMM on the GPU against the direct sum on the CPU. */
+/* Particles above a plane: the FMM on the GPU against the direct sum on the CPU, with host and with device arrays. */
 static void planes(wfmm_session *cpu, wfmm_session *gpu, const double *x, const double *a) {
     double *u[2], *g[2];
     for (int k = 0; k < 2; k++) {
@@ -44,6 +37,20 @@ static void planes(wfmm_session *cpu, wfmm_session *gpu, const double *x, const 
     double e = distance(u[1], u[0], 3 * N), eg = distance(g[1], g[0], 9 * N);
     printf("plane: error %.1e, gradient %.1e\n", e, eg);
     expect(e <= 1e-5 && eg <= 3e-4, "GPU and CPU agree with a plane");
+    wfmm_plan_options o = sums(WFMM_METHOD_FMM, 1e-5, 3, WFMM_PRECISION_F64);
+    wfmm_plan *p = NULL;
+    uint64_t dx = on_device(x, 3 * N * 8), du = on_device(NULL, 3 * N * 8), dg = on_device(NULL, 9 * N * 8);
+    wfmm_status s = wfmm_plan_create(gpu, &o, &p);
+    s = s ? s : wfmm_plan_set_particles_f64(p, N, x, a, NULL, H);
+    s = s ? s : wfmm_plan_set_targets_f64(p, N, (const double *)dx, WFMM_MEMORY_DEVICE);
+    expect(!(s ? s : wfmm_plan_evaluate_f64(p, (double *)du, (double *)dg, WFMM_MEMORY_DEVICE)), "plane with device arrays");
+    cu_out(u[1], du, 3 * N * 8), cu_out(g[1], dg, 9 * N * 8);
+    e = distance(u[1], u[0], 3 * N), eg = distance(g[1], g[0], 9 * N);
+    printf("plane, device arrays: error %.1e, gradient %.1e\n", e, eg);
+    expect(e <= 1e-5 && eg <= 3e-4, "GPU and CPU agree with a plane and device arrays");
+    wfmm_plan_destroy(&p);
+    cu_free(dx), cu_free(du), cu_free(dg);
+    for (int k = 0; k < 2; k++) free(u[k]), free(g[k]);
 }
 
 static wfmm_flow *flow(wfmm_session *s, const wfmm_plan_options *o, int integrator, int stretching) {
@@ -77,42 +84,155 @@ static void steps(wfmm_session *cpu, wfmm_session *gpu, const double *x, const d
     expect(strength <= 1e-5 && dust <= 1e-5, "GPU and CPU agree after three steps");
 }
 
-static void timed(wfmm_session *gpu, const char *what, int64_t particles, int64_t segments, int64_t dust, int plane, int integrator, int stretching, double tolerance, int precision) {
-    wfmm_plan_options o = sums(WFMM_METHOD_FMM, tolerance, plane, precision);
-    wfmm_flow *f = flow(gpu, &o, integrator, stretching);
-    int64_t most = particles > dust ? particles : dust;
-    most = segments + 1 > most ? segments + 1 : most;
-    double *x = random_array(3 * most, 0, 1), *a = random_array(3 * most, -1, 1), *d = random_array(most, 1e-5, 1e-4), *rho = random_array(most, 2000, 3000);
-    int32_t *ends = malloc(8 * (segments + 1));
-    for (int64_t k = 0; k < 3 * most; k++) a[k] /= particles + 1;
-    for (int64_t k = 0; k <= segments; k++) { /* a helix */
-        x[3 * k] = segments ? 0.5 + 0.3 * cos(0.05 * k) : x[3 * k], x[3 * k + 1] = segments ? 0.5 + 0.3 * sin(0.05 * k) : x[3 * k + 1], x[3 * k + 2] = segments ? 0.1 + 0.8 * k / segments : x[3 * k + 2];
-        if (k < segments) ends[2 * k] = k, ends[2 * k + 1] = k + 1;
+/* Points of a helix as filaments or as bound segments. */
+static wfmm_status lines(wfmm_flow *f, int64_t n, double radius, int bound) {
+    double *x = malloc(3 * (n + 1) * 8), *gamma = malloc(n * 8), *core = malloc(n * 8);
+    int32_t *ends = malloc(2 * n * 4);
+    for (int64_t k = 0; k <= n; k++) x[3 * k] = 0.5 + radius * cos(0.1 * k), x[3 * k + 1] = 0.5 + radius * sin(0.1 * k), x[3 * k + 2] = 0.8 * k / n;
+    for (int64_t k = 0; k < n; k++) ends[2 * k] = k, ends[2 * k + 1] = k + 1, gamma[k] = 0.1, core[k] = 0.02;
+    wfmm_status s = bound ? wfmm_flow_set_bound_segments_f64(f, n + 1, x, n, 2, ends, gamma, core, H) : wfmm_flow_add_filaments_f64(f, n + 1, x, n, 2, ends, gamma, core, H);
+    free(x), free(gamma), free(core), free(ends);
+    return s;
+}
+
+/* Dust near the ground, particles and tracers anywhere; the same numbers for the same seed. */
+static wfmm_status points(wfmm_flow *f, int64_t n, unsigned seed) {
+    srand(seed);
+    double *x = random_array(3 * n, 0, 1), *a = random_array(3 * n, -1e-4, 1e-4), *v = random_array(3 * n, -0.3, 0.3), *d = random_array(n, 1e-3, 3e-3), *rho = random_array(n, 2, 3), *core = random_array(n, 0.03, 0.05);
+    wfmm_status s = wfmm_flow_add_particles_f64(f, n, x, a, core, H);
+    s = s ? s : wfmm_flow_add_tracers_f64(f, n, v, H);
+    for (int64_t k = 0; k < n; k++) x[3 * k + 2] = -0.1 + 0.01 * x[3 * k + 2];
+    s = s ? s : wfmm_flow_add_dust_f64(f, n, x, v, d, rho, H);
+    free(x), free(a), free(v), free(d), free(rho), free(core);
+    return s;
+}
+
+/* The largest difference of any quantity of any kind, relative to the largest number of that quantity; -1 where rows differ. */
+static double farthest(wfmm_flow *got, wfmm_flow *want) {
+    double worst = 0;
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int quantity = 0; quantity < QUANTITIES; quantity++) {
+            int64_t n[2], points[2];
+            wfmm_flow *flows[2] = {got, want};
+            double *x[2];
+            int64_t *id[2];
+            wfmm_status s[2];
+            for (int k = 0; k < 2; k++) {
+                wfmm_flow_counts(flows[k], kind, &n[k], &points[k]);
+                const int64_t most = n[k] > points[k] ? n[k] : points[k];
+                x[k] = calloc(3 * most + 3, 8), id[k] = calloc(most + 1, 8);
+                s[k] = wfmm_flow_get_f64(flows[k], kind, quantity, most, x[k], id[k], H);
+            }
+            if (s[0] != s[1] || n[0] != n[1] || points[0] != points[1] || memcmp(id[0], id[1], 8 * n[0])) worst = -1;
+            double size = 1e-3, most = 0;
+            const int64_t rows = n[0] > points[0] ? n[0] : points[0];
+            for (int64_t k = 0; worst >= 0 && k < 3 * rows; k++) size = fmax(size, fabs(x[1][k])), most = fabs(x[0][k] - x[1][k]) <= most ? most : fabs(x[0][k] - x[1][k]);
+            if (worst >= 0 && !(most <= worst * size)) worst = most / size;
+            for (int k = 0; k < 2; k++) free(x[k]), free(id[k]);
+        }
+    return worst;
+}
+
+static wfmm_flow *of_everything(wfmm_session *s, int integrator, int plane, double split) {
+    wfmm_plan_options o = sums(WFMM_METHOD_DIRECT, 1e-10, plane, WFMM_PRECISION_F64);
+    wfmm_flow_options f;
+    wfmm_flow *flow = NULL;
+    wfmm_flow_options_init(&f, sizeof f);
+    o.particle_regularization = WFMM_REG_GAUSS_ERF;
+    f.integrator = integrator, f.stretching = WFMM_STRETCHING_MIXED, f.spreading = WFMM_SPREADING_CORES, f.viscosity = 1e-4, f.squire = 1e-3;
+    f.fluid_viscosity = 1e-3, f.fluid_density = 0.5, f.gravity[2] = -0.5, f.restitution = 0.5, f.friction = 0.2, f.split_length = split;
+    const double wind[3] = {0.1, -0.05, 0.02};
+    wfmm_status status = wfmm_flow_create(s, &o, &f, &flow);
+    status = status ? status : points(flow, FEW, 1);
+    status = status ? status : lines(flow, 200, 0.3, 0);
+    status = status ? status : lines(flow, 90, 0.2, 1);
+    expect(!(status ? status : wfmm_flow_set_free_stream(flow, wind)), "a flow of everything");
+    return flow;
+}
+
+/* Every kind, every integrator, with and without the ground: direct sums on both sides differ by rounding. */
+static void every_kind(wfmm_session *cpu, wfmm_session *gpu) {
+    static const char *const names[] = {"Euler", "AB2", "RK3", "RK4"};
+    for (int plane = 0; plane <= 3; plane += 3)
+        for (int integrator = 0; integrator < 4; integrator++) {
+            wfmm_flow *f[2] = {of_everything(gpu, integrator, plane, 0), of_everything(cpu, integrator, plane, 0)};
+            wfmm_status s = 0;
+            for (int k = 0; k < 2; k++) {
+                s = s ? s : wfmm_flow_advance(f[k], 0.01, 2);
+                s = s ? s : wfmm_flow_advance(f[k], 0.015, 2);
+            }
+            expect(!s, "four steps");
+            const double worst = farthest(f[0], f[1]);
+            printf("%s, plane %d: differs by %.1e\n", names[integrator], plane, worst);
+            expect(worst >= 0 && worst <= 1e-8, "every kind of element as on the CPU");
+            wfmm_diagnostics d[2];
+            for (int k = 0; k < 2; k++) wfmm_diagnostics_init(&d[k], sizeof d[k]), wfmm_flow_diagnostics(f[k], &d[k]);
+            expect(fabs(d[0].largest_displacement - d[1].largest_displacement) <= 1e-9, "largest displacement");
+            wfmm_flow_destroy(&f[0]), wfmm_flow_destroy(&f[1]);
+        }
+}
+
+/* Elements that are added, removed, renewed and split; then a checkpoint of the GPU's flow that goes on on the CPU. */
+static void edits(wfmm_session *cpu, wfmm_session *gpu) {
+    const int64_t gone[3] = {0, 7, FEW - 1};
+    wfmm_flow *f[2] = {of_everything(gpu, WFMM_INTEGRATOR_AB2, 3, 0.031), of_everything(cpu, WFMM_INTEGRATOR_AB2, 3, 0.031)};
+    int64_t before, after;
+    wfmm_status s = wfmm_flow_counts(f[1], WFMM_KIND_FILAMENTS, &before, NULL);
+    for (int k = 0; k < 2; k++) {
+        s = s ? s : wfmm_flow_advance(f[k], 0.01, 2);
+        s = s ? s : points(f[k], 100, 2);
+        s = s ? s : lines(f[k], 70, 0.25, 1);
+        s = s ? s : wfmm_flow_advance(f[k], 0.01, 2);
+        s = s ? s : wfmm_flow_remove(f[k], WFMM_KIND_DUST, 3, gone, H);
+        s = s ? s : wfmm_flow_remove(f[k], WFMM_KIND_PARTICLES, 3, gone, H);
+        s = s ? s : lines(f[k], 60, 0.15, 0);
+        s = s ? s : wfmm_flow_advance(f[k], 0.01, 2);
     }
-    wfmm_status s = wfmm_flow_set_particles_f64(f, particles, x, a, NULL, H);
-    s = s ? s : wfmm_flow_set_filaments_f64(f, segments + 1, x, segments, 2, ends, rho, NULL, H);
-    s = s ? s : wfmm_flow_set_dust_f64(f, dust, x, NULL, d, rho, H);
-    s = s ? s : wfmm_flow_advance(f, 1e-9, 1);
-    double start = now();
-    s = s ? s : wfmm_flow_advance(f, 1e-9, 3);
-    double step = (now() - start) / 3;
-    wfmm_report r;
-    r.struct_size = sizeof r;
-    wfmm_flow_report(f, &r);
-    expect(!s, what);
-    printf("  %.1f ms a step, of which the last evaluation %.1f ms\n", 1e3 * step, 1e3 * r.seconds[WFMM_PASS_TOTAL]);
+    wfmm_flow_counts(f[1], WFMM_KIND_FILAMENTS, &after, NULL);
+    expect(!s && after > before + 60, "edits, and segments that are split");
+    double worst = farthest(f[0], f[1]);
+    printf("edits: differs by %.1e\n", worst);
+    expect(worst >= 0 && worst <= 1e-7, "edits as on the CPU");
+    wfmm_flow *again = NULL;
+    expect(!wfmm_flow_save(f[0], "flow-of-gpu.npz") && !wfmm_flow_load(cpu, "flow-of-gpu.npz", &again), "a checkpoint");
+    expect(!wfmm_flow_advance(again, 0.01, 2) && !wfmm_flow_advance(f[0], 0.01, 2), "steps after it");
+    worst = farthest(f[0], again);
+    printf("checkpoint: differs by %.1e\n", worst);
+    expect(worst >= 0 && worst <= 1e-8, "the checkpoint goes on on the CPU");
+    wfmm_flow_destroy(&again), wfmm_flow_destroy(&f[0]), wfmm_flow_destroy(&f[1]);
+    remove("flow-of-gpu.npz");
+}
+
+/* Takes all velocity away, on its side of the bus. */
+static int32_t stand_still(double time, int64_t n, const double *x, double *u, int32_t memory, void *stream, void *user) {
+    (void)time, (void)x;
+    ++*(int *)user;
+    if (memory == WFMM_MEMORY_HOST) { memset(u, 0, 24 * n); return 0; }
+    return stream ? cu_clear((uint64_t)u, 0, 24 * n, stream) : 50;
+}
+
+static void callbacks(wfmm_session *gpu) {
+    wfmm_flow *f = of_everything(gpu, WFMM_INTEGRATOR_RK3, 0, 0);
+    double *x[2] = {malloc(3 * FEW * 8), malloc(3 * FEW * 8)};
+    int calls = 0;
+    expect(!wfmm_flow_get_f64(f, WFMM_KIND_TRACERS, WFMM_QUANTITY_POSITION, FEW, x[0], NULL, H), "tracers");
+    expect(!wfmm_flow_set_velocity_callback(f, stand_still, &calls) && !wfmm_flow_advance(f, 0.01, 2) && calls == 6, "a callback with device arrays");
+    expect(!wfmm_flow_get_f64(f, WFMM_KIND_TRACERS, WFMM_QUANTITY_POSITION, FEW, x[1], NULL, H) && !memcmp(x[0], x[1], 3 * FEW * 8), "what it wrote was used");
+    free(x[0]), free(x[1]);
     wfmm_flow_destroy(&f);
-    free(x), free(a), free(d), free(rho), free(ends);
 }
 
 int main(void) {
-    wfmm_session *cpu = session(WFMM_BACKEND_CPU, -1), *gpu = session(WFMM_BACKEND_CUDA, -1);
+    handle_t context;
+    if (!open_driver() || cu_retain(&context, 0) || cu_set(context)) { printf("no driver\n"); return 1; }
+    wfmm_session *cpu = session(WFMM_BACKEND_CPU, -1), *gpu = session(WFMM_BACKEND_CUDA, 0);
     double *x = random_array(3 * N, 0, 1), *a = random_array(3 * N, -1e-6, 1e-6), *d = random_array(N, 1e-5, 1e-4), *rho = random_array(N, 2000, 3000);
     planes(cpu, gpu, x, a);
     steps(cpu, gpu, x, a, d, rho);
-    timed(gpu, "32,768 segments, 500,000 dust, plane, Euler, f64 1e-4", 0, 32768, 500000, 3, WFMM_INTEGRATOR_EULER, 0, 1e-4, WFMM_PRECISION_F64);
-    timed(gpu, "1e6 particles, RK4, stretching, f32 1e-3", 1000000, 0, 0, 0, WFMM_INTEGRATOR_RK4, WFMM_STRETCHING_TRANSPOSE, 1e-3, WFMM_PRECISION_F32);
-    timed(gpu, "20,000 segments, 1e7 dust, plane, Euler, f64 1e-3", 0, 20000, 10000000, 3, WFMM_INTEGRATOR_EULER, 0, 1e-3, WFMM_PRECISION_F64);
+    every_kind(cpu, gpu);
+    edits(cpu, gpu);
+    callbacks(gpu);
+    free(x), free(a), free(d), free(rho);
     wfmm_session_destroy(&cpu), wfmm_session_destroy(&gpu);
     return verdict();
 }

@@ -19,13 +19,15 @@ template <class T, int REG, int PART> static void particle(const double* x, cons
 
 template <class T, int REG, int PART> static void segment(const double* x, const double* p, double g, double c, double* out) {
     Segment<T> record = {T(p[0]), T(p[1]), T(p[2]), T(g), T(p[3]), T(p[4]), T(p[5]), 0};
-    const Vec<T> l = {record.x2 - record.x1, record.y2 - record.y1, record.z2 - record.z1};
+    if constexpr (sizeof(T) == 4) record = {T(p[0]), T(p[1]), T(p[2]), T(g), T(p[3] - p[0]), T(p[4] - p[1]), T(p[5] - p[2]), 0};
+    const Vec<T> l = along(record);
     record.core = segment_core<T>(REG, T(c), dot(l, l));
     const Vec<T> target = {T(x[0]), T(x[1]), T(x[2])};
     SegmentSum<T, true> slopes = {};
     SegmentSum<T, false> alone = {};
-    add_segment<REG, PART, true>(slopes, target, record);
-    add_segment<REG, PART, false>(alone, target, record);
+    const SegmentPair<double> exact = SegmentPair<double>::exact({x[0], x[1], x[2]}, {p[0], p[1], p[2], 0, p[3], p[4], p[5], 0});
+    if (add_segment<REG, PART, true>(slopes, target, record)) add_segment_exactly<REG>(slopes, exact, record);
+    if (add_segment<REG, PART, false>(alone, target, record)) add_segment_exactly<REG>(alone, exact, record);
     for (int i = 0; i < 12; i++) out[i] = slopes.sum[i];
     for (int i = 0; i < 3; i++) out[12 + i] = alone.sum[i];
 }

@@ -3,6 +3,7 @@
 //! Enters: what was chosen for one side. Leaves: a paragraph and a `Report`.
 
 use super::fmm::Recipe;
+use super::lists::Scheme;
 use crate::options::Method;
 use crate::report::{PASS_COUNT, Pass, Report};
 
@@ -29,10 +30,14 @@ impl Facts {
             return if self.in_double { sum + why } else { sum };
         }
         let r = &self.recipe;
+        let (name, pass) = match r.scheme {
+            Scheme::Fmm => ("FMM", "cell pairs by M2L"),
+            Scheme::Treecode => ("Treecode", "pairs of a cell and a group of targets by M2P"),
+        };
         let chosen = format!(
-            "FMM in {kind}: for a tolerance of {tolerance:.1e} a pair of cells may add an error of {:.1e} of the field's root \
+            "{name} in {kind}: for a tolerance of {tolerance:.1e} a pair of cells may add an error of {:.1e} of the field's root \
              mean square at a target, so that pairs need orders up to {}; {} cells in {} levels with at most {} sources and {} \
-             targets a leaf, {} cell pairs by M2L, {} element pairs directly, {} more because their cores still matter where \
+             targets a leaf, {} {pass}, {} element pairs directly, {} more because their cores still matter where \
              the field is expanded. Predicted {:.3} s, the direct sum {:.3} s.",
             r.pair_error,
             r.order,
@@ -62,7 +67,8 @@ impl Facts {
             report.seconds[Pass::P2p as usize] = total;
         } else {
             let r = &self.recipe;
-            report.method = Method::Fmm as i32;
+            let method = if r.scheme == Scheme::Fmm { Method::Fmm } else { Method::Treecode };
+            report.method = method as i32;
             report.seconds = self.seconds;
             report.order = r.order as i32;
             report.depth = r.depth as i32;

@@ -1,20 +1,26 @@
 //! What things cost here: measured once a process, on the kernels themselves, and used by every recipe.
 
+use super::fmm::rows;
 use super::lists::Cost;
+use super::m2p::{self, Far, Rows, Series};
 use super::near;
 use super::operators::{Operators, Shift, Step};
 use super::passes::{Translation, Work};
+use super::tree::{Root, Tree, bounds};
 use crate::math::harmonics::MAX_ORDER;
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::options::Regularization;
-use crate::simd::Real;
+use crate::simd::{Real, lanes};
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// Of an M2P at a register of 64 bytes: seconds, and a coefficient of a row.
+const TYPICAL_M2P: [f64; 2] = [2e-8, 3e-10];
 
 type Cache<K> = Lazy<Mutex<HashMap<K, Arc<dyn Any + Send + Sync>>>>;
 
@@ -34,12 +40,35 @@ pub fn m2l<T: Real, const C: usize>() -> Vec<f64> {
     entry.clone().downcast::<Vec<f64>>().expect("keyed by its type").to_vec()
 }
 
+/// The constants of M2P for multipoles of one order, shared by all plans.
+pub fn series<T: Real>(order: usize, components: usize, gradient: bool) -> Arc<Series<T>> {
+    static CACHE: Cache<(TypeId, usize, usize, bool)> = Lazy::new(Default::default);
+    let mut cache = CACHE.lock();
+    let entry = cache
+        .entry((TypeId::of::<T>(), order, components, gradient))
+        .or_insert_with(|| Arc::new(Series::<T>::new(order, components, gradient)));
+    entry.clone().downcast().expect("keyed by its type")
+}
+
+/// Seconds of one thread for one M2P of each order at a register of targets, 0 ..= MAX_ORDER.
+pub fn m2p<T: Real, const C: usize>(gradient: bool) -> Vec<f64> {
+    static CACHE: Cache<(TypeId, usize, bool)> = Lazy::new(Default::default);
+    let mut cache = CACHE.lock();
+    let entry =
+        cache.entry((TypeId::of::<T>(), C, gradient)).or_insert_with(|| Arc::new(measure_m2p::<T, C>(gradient)));
+    entry.clone().downcast::<Vec<f64>>().expect("keyed by its type").to_vec()
+}
+
 /// Costs that do not depend on the machine: those of a core with AVX-512, rounded. For results that must not either.
 pub fn typical<T: Real, const C: usize>(gradient: bool) -> Cost {
     let precision = if T::IS_F64 { 1.0 } else { 0.5 };
     let pair = 1e-9 * precision * if gradient { 2.0 } else { 1.0 };
     let m2l = |p: usize| (1.5e-7 + 1.2e-9 * (p * p) as f64 + 1.0e-10 * (p * p * p) as f64) * precision * C as f64 / 3.0;
-    Cost { pair, correction: 1.3 * pair, m2l: memory::collect((0..MAX_ORDER + 1).map(m2l)) }
+    // 64 bytes a register: twice the numbers in single precision take the same time.
+    let m2p =
+        |p: usize| TYPICAL_M2P[0] + TYPICAL_M2P[1] * (m2p::degrees(C, gradient, p).pow(2) * rows(C, gradient)) as f64;
+    let all = |f: &dyn Fn(usize) -> f64| memory::collect((0..MAX_ORDER + 1).map(f));
+    Cost { pair, correction: 1.3 * pair, m2l: all(&m2l), m2p: all(&m2p), lanes: if T::IS_F64 { 8 } else { 16 } }
 }
 
 /// What acts between a source and a target.
@@ -120,13 +149,43 @@ fn measure_m2l<T: Real, const C: usize>() -> Vec<f64> {
         });
         seconds / (LISTS * FAR) as f64
     });
-    let [a, b, c] = fit(orders.map(|p| p as f64), seconds);
+    let [a, b, c] = fit(orders.map(|p| p as f64), seconds, |x| [1.0, x * x, x * x * x]);
     (0..=MAX_ORDER)
         .map(|p| {
             let p = p as f64;
             (a + b * p * p + c * p * p * p).max(0.3 * seconds[0])
         })
         .collect()
+}
+
+/// Times groups of targets with the far cells of `measure_m2l` at orders 4, 9 and 16 and lays a + b q + c q² through them.
+fn measure_m2p<T: Real, const C: usize>(gradient: bool) -> Vec<f64> {
+    let place = |k: usize| -> [f64; 3] { [0.37, 0.59, 0.83].map(|f| (k as f64 * f).fract()) };
+    let places: Vec<[f64; 3]> = (0..LISTS * FAR).map(place).collect();
+    let tree = Tree::build(&places, &[], Root::around(&[bounds(&places, &[])]), 1, None);
+    let registers = 4;
+    let count = registers * lanes::<T>();
+    let x: [Vec<T>; 3] = std::array::from_fn(|i| (0..count).map(|k| T::of(0.1 * place(k + 7)[i])).collect());
+    let orders = [4usize, 9, 16];
+    let seconds = orders.map(|p| {
+        let series = series::<T>(p, C, gradient);
+        let multipoles: Vec<T> =
+            memory::collect((0..tree.cells.len() * C * p * p).map(|i| T::of(1.0 / (i % 97 + 1) as f64)));
+        let mut made = Rows::default();
+        made.make::<C>(&series, &tree, &multipoles, gradient);
+        let (mut sums, mut out) = (vec![], vec![T::ZERO; rows(C, gradient) * count]);
+        let leaves: Vec<(u8, u32)> = tree.leaves.iter().map(|&l| (p as u8, l)).collect();
+        let seconds = best(3, || {
+            for list in leaves.chunks(FAR) {
+                let (series, sources) = (&series, &tree.cells);
+                Far { series, rows: &made, sources, list, center: [3.0; 3] }.add(&x, &mut sums, &mut out);
+            }
+        });
+        seconds / (leaves.len() * registers) as f64
+    });
+    let [a, b, c] = fit(orders.map(|p| p as f64), seconds, |x| [1.0, x, x * x]);
+    let at = |p: usize| (a + b * p as f64 + c * (p * p) as f64).max(0.3 * seconds[0]);
+    memory::collect((0..MAX_ORDER + 1).map(at))
 }
 
 /// Shortest of a few runs.
@@ -140,9 +199,9 @@ pub fn best(runs: usize, mut f: impl FnMut()) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// a + b x² + c x³ through three points.
-fn fit(x: [f64; 3], y: [f64; 3]) -> [f64; 3] {
-    let q = x.map(|x| [1.0, x * x, x * x * x]);
+/// The sum of three functions through three points.
+fn fit(x: [f64; 3], y: [f64; 3], of: impl Fn(f64) -> [f64; 3]) -> [f64; 3] {
+    let q = x.map(of);
     let det = |m: [[f64; 3]; 3]| {
         m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])
             + m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0])
@@ -153,4 +212,26 @@ fn fit(x: [f64; 3], y: [f64; 3]) -> [f64; 3] {
         (0..3).for_each(|i| m[i][k] = y[i]);
         det(m) / whole
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An M2P at a register of targets costs more with the order, with gradients, and less than an M2L of the same order.
+    #[test]
+    fn an_m2p_costs_what_its_terms_do() {
+        let (plain, with) = (m2p::<f64, 3>(false), m2p::<f64, 3>(true));
+        let typical = [false, true].map(|gradient| typical::<f64, 3>(gradient).m2p);
+        let m2l = m2l::<f64, 3>();
+        for p in [4, 8, 12, 18] {
+            println!(
+                "order {p}: {:.2e} ({:.2e}), with gradient {:.2e} ({:.2e}), M2L {:.2e}",
+                plain[p], typical[0][p], with[p], typical[1][p], m2l[p]
+            );
+        }
+        for p in [4, 8, 12] {
+            assert!(plain[p] < plain[p + 4] && plain[p] < with[p] && plain[p] < m2l[p], "order {p}");
+        }
+    }
 }

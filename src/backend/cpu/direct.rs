@@ -2,8 +2,9 @@
 //!
 //! Enters: sources, targets. Leaves: the field where the caller wants it.
 
-use super::fmm::{Sink, SourceSet, rows, stratified, unit_of};
+use super::fmm::{Sink, SourceSet, rows, unit_of};
 use super::near;
+use crate::backend::draw::stratified;
 use crate::backend::verdict::Verdict;
 use crate::math::regularization::Part;
 use crate::memory;

@@ -1,13 +1,14 @@
-//! The CPU's engine: from a plan's inputs to fields, by the FMM or the direct sum.
+//! The CPU's engine: from a plan's inputs to fields, by the FMM, the treecode or the direct sum.
 //!
 //! Enters: `Inputs` in the caller's unit and precision. Leaves: fields in the caller's arrays. `intake` brings the inputs
 //! into the unit of the problem; here the field is scaled back at the end.
 
 use super::account::Facts;
 use super::direct::{self, direct_sum};
-use super::fmm::{Changes, Fmm, Request, Sink, SourceSet, drawn, rows, unit_of};
+use super::fmm::{Changes, Fmm, Request, Sink, SourceSet, rows, unit_of};
 use super::intake::{Intake, Unit, device_memory, targets_of};
 use super::sources::{ChargeSources, VortexSources, largest};
+use crate::backend::draw::drawn;
 use crate::backend::{Engine, Field};
 use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};
@@ -156,7 +157,7 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
 
     fn evaluate(&mut self, gradient: bool, tolerance: f64, sink: &mut Sink<'_, T>) {
         if !self.direct && !self.fmm.evaluate(&mut self.sources, sink) {
-            warn_once!("the FMM missed its tolerance on a sample of targets after two retries: summing directly");
+            warn_once!("the far field missed its tolerance on a sample of targets after two retries: summing directly");
             self.direct = true;
         }
         self.in_double = false;

@@ -6,11 +6,21 @@
 //! matters in a far pair, the elements concerned enter `correction`, which adds regularized minus singular.
 
 use super::tree::{Cell, Tree};
-use crate::math::accuracy::{ErrorTable, Geometry};
+use crate::math::accuracy::{Cut, ErrorTable, Geometry};
 use crate::math::harmonics::MAX_ORDER;
 use crate::memory;
 use rayon::prelude::*;
 use std::ops::Range;
+
+/// How far sources act on targets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Scheme {
+    /// By local expansions of the target cells: M2L, L2L, L2P.
+    #[default]
+    Fmm,
+    /// By multipoles at the targets of the leaves: M2P.
+    Treecode,
+}
 
 /// Seconds of one thread (any unit): what decides between a multipole and a direct sum.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,6 +31,20 @@ pub struct Cost {
     pub correction: f64,
     /// One M2L of order p, all components.
     pub m2l: Vec<f64>,
+    /// One M2P of order p, all rows, at a register of targets; and how many these are. Empty where no treecode is asked for.
+    pub m2p: Vec<f64>,
+    pub lanes: usize,
+}
+
+impl Cost {
+    /// A far pair of order p with so many targets.
+    #[inline]
+    pub fn far(&self, scheme: Scheme, p: usize, targets: usize) -> f64 {
+        match scheme {
+            Scheme::Fmm => self.m2l[p],
+            Scheme::Treecode => self.m2p[p] * targets.div_ceil(self.lanes) as f64,
+        }
+    }
 }
 
 /// Absolute errors, in units of the strengths, that one interaction may add at a target.
@@ -68,6 +92,7 @@ pub struct SourceCell {
 
 /// Which pairs of cells may be expanded, and to which order.
 pub struct Admission<'a> {
+    scheme: Scheme,
     tables: [ErrorTable; 2],
     /// Powers of 1/d of the field and of its gradient.
     power: i32,
@@ -97,6 +122,7 @@ const COMPACT: f64 = 0.25;
 impl<'a> Admission<'a> {
     /// `components`: 3 for vortices (velocity and gradient), 1 for charges (potential and gradient).
     pub fn new(
+        scheme: Scheme,
         components: usize,
         budget: Budget,
         sources: &'a [SourceCell],
@@ -107,8 +133,10 @@ impl<'a> Admission<'a> {
         targets: usize,
     ) -> Self {
         let first = if components == 3 { 1 } else { 0 };
-        let tables = [first, first + 1].map(ErrorTable::of_derivative);
+        let cut = if scheme == Scheme::Fmm { Cut::Both } else { Cut::Sources };
+        let tables = [first, first + 1].map(|k| ErrorTable::of_derivative(k, cut));
         Self {
+            scheme,
             tables,
             power: first as i32 + 1,
             budget,
@@ -178,12 +206,14 @@ impl<'a> Admission<'a> {
         // The sum is compared with a bound of its own.
         let of_cell = self.compact_sum(s, d) * allowed / allowed.max(PEAK_OF_CELL * self.targets.sqrt());
         let peak = peak / alike.sqrt();
-        let strengths = [peak, peak.max(of_cell)];
+        // What the target degrees are cut of; multipoles at the targets have none.
+        let cut = |strength: f64| if self.scheme == Scheme::Fmm { strength } else { 0.0 };
+        let strengths = [peak, cut(peak.max(of_cell))];
         let allowed = self.budget.field.map(|v| v * allowed);
         let p = WorstCase::new(c.radius, t.radius, d).order(p, highest, self.power, strengths, allowed);
         // All elements at the effective radius, on the side of the worst target.
         let allowed = self.budget.field.map(|v| v * PEAK_OF_CELL * self.targets.sqrt());
-        WorstCase::new(spread, t.radius, d).order(p, highest, self.power, [strength; 2], allowed)
+        WorstCase::new(spread, t.radius, d).order(p, highest, self.power, [strength, cut(strength)], allowed)
     }
 
     /// Order for a pair that is in a far list whatever it needs, at most `limit`.
@@ -298,6 +328,7 @@ impl Subset<'_> {
 
 /// What the traversal needs to know.
 pub struct Rules<'a> {
+    pub scheme: Scheme,
     pub sources: &'a Tree,
     pub targets: &'a Tree,
     pub admission: &'a Admission<'a>,
@@ -335,6 +366,9 @@ pub fn build(rules: &Rules) -> Vec<CellLists> {
             if !rules.subset.has(t) {
                 return Default::default();
             }
+            if rules.scheme == Scheme::Treecode {
+                return (rules.of_leaf(t), Pending::default());
+            }
             if level == 0 {
                 return visit(rules, cell, &Pending { close: vec![0], ..Pending::default() });
             }
@@ -349,20 +383,37 @@ pub fn build(rules: &Rules) -> Vec<CellLists> {
     lists
 }
 
+impl Rules<'_> {
+    fn is_target_leaf(&self, t: &Cell) -> bool {
+        t.is_leaf() || t.len() <= self.leaves[1]
+    }
+
+    /// All lists of a target leaf, from the root of the source tree; none of other cells.
+    fn of_leaf(&self, t: usize) -> CellLists {
+        let cells = &self.targets.cells;
+        let is_below = t > 0 && self.is_target_leaf(&cells[cells[t].parent as usize]);
+        if is_below || !self.is_target_leaf(&cells[t]) {
+            return CellLists::default();
+        }
+        visit(self, &cells[t], &Pending { close: vec![0], ..Pending::default() }).0
+    }
+}
+
 /// Decides everything that target cell `t` can decide.
 fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
-    let t_leaf = t.is_leaf() || t.len() <= rules.leaves[1];
+    let t_leaf = rules.is_target_leaf(t);
     let leaf = |c: &Cell| c.is_leaf() || (c.is_whole() && c.len() <= rules.leaves[0]);
     let mut lists = CellLists::default();
     let mut left = Pending::default();
     let mut cores = memory::copy(&given.cores);
     let mut stack = memory::copy(&given.close);
-    let dearest = rules.cost.m2l[rules.admission.highest.min(rules.cost.m2l.len() - 1)];
+    let far = |p: usize| rules.cost.far(rules.scheme, p, t.len());
+    let dearest = far(rules.admission.highest.min(rules.cost.m2l.len() - 1));
     while let Some(s) = stack.pop() {
         let c = &rules.sources.cells[s as usize];
         let direct = c.len() as f64 * t.len() as f64 * rules.cost.pair;
         match rules.admission.order(s, c, t) {
-            Some(p) if !(t_leaf && c.is_whole() && direct < rules.cost.m2l[p as usize]) => {
+            Some(p) if !(t_leaf && c.is_whole() && direct < far(p as usize)) => {
                 memory::push(&mut lists.far, (p, s));
                 memory::push(&mut cores, s);
             }

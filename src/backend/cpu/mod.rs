@@ -10,6 +10,7 @@ pub mod fmm;
 mod intake;
 pub mod lines;
 pub mod lists;
+pub mod m2p;
 pub mod near;
 pub mod operators;
 pub mod passes;

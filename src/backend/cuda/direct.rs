@@ -4,14 +4,20 @@
 //! on the device. In single precision the host reads, before the sums end, whether the precision is enough.
 
 use super::context::{Context, Function};
+use super::fmm::recipe;
 use super::gather::{DeviceInputs, Frame, RealsArg, too_many};
+use super::held::Held;
 use super::memory::{Buffer, Plain};
 use super::precision_probe::{PrecisionProbe, ProbeArg};
 use super::stream::{Stream, launch};
 use crate::backend::Field;
+use crate::backend::draw::stratified;
 use crate::backend::strain::Strain;
+use crate::backend::verdict::{self, Squares};
 use crate::error::Result;
+use crate::memory;
 use crate::options::{PlanOptions, Regularization};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Sources of a tile and threads of a block, as in kernels/direct.cuh.
@@ -25,8 +31,19 @@ const EXTENT: usize = 7;
 const CELLS: usize = 32768;
 /// Fewer targets are not worth ordering.
 const ORDERED_FROM: usize = 4096;
-/// Number of pairs above which waiting for the precision probe costs less than a sum that is not used.
-const LONG: f64 = 1e9;
+/// Number of targets at which a sum in single precision is compared with double precision, and from what they are chosen.
+const SAMPLES: usize = 64;
+const SEED: u64 = 0xbb67_ae85_84ca_a73b;
+
+/// Which targets a sum is for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Order {
+    Given,
+    /// All, as `order` has them: along a coarse Z curve.
+    Sorted,
+    /// Those whose numbers `order` begins with; the field is written in that order.
+    Picked,
+}
 
 /// A computing precision of the device.
 pub trait CudaReal: Plain + Default + PartialEq + std::fmt::Debug {
@@ -34,22 +51,18 @@ pub trait CudaReal: Plain + Default + PartialEq + std::fmt::Debug {
     const SUFFIX: &'static str;
     /// Width of the scaled domain, `Real::box` of kernels/common.cuh.
     const BOX: f64;
-    /// Whether coordinates are taken relative to the middle of the domain.
-    const CENTER: i32;
     const IS_F64: bool;
 }
 impl CudaReal for f32 {
     const UNIT: &'static str = "direct_f32";
     const SUFFIX: &'static str = "f32";
     const BOX: f64 = 16384.0;
-    const CENTER: i32 = 1;
     const IS_F64: bool = false;
 }
 impl CudaReal for f64 {
     const UNIT: &'static str = "direct_f64";
     const SUFFIX: &'static str = "f64";
     const BOX: f64 = 1.0;
-    const CENTER: i32 = 0;
     const IS_F64: bool = true;
 }
 
@@ -118,12 +131,43 @@ pub struct DirectSum<T: CudaReal> {
     counts: Buffer<u32>,
     order: Buffer<u32>,
     partial: Buffer<T>,
+    /// Field and gradient at sampled targets.
+    sampled: Buffer<f64>,
+    held: Held,
     /// Of single precision.
     probe: Option<PrecisionProbe>,
 }
 
 // SAFETY: plain numbers without padding.
 unsafe impl Plain for Frame {}
+
+/// Squared errors and squared values, a target each.
+struct Compared {
+    errors: Vec<f64>,
+    values: Vec<f64>,
+}
+
+impl Compared {
+    /// `range` of both, `rows` numbers a target.
+    fn new(got: &[f64], want: &[f64], range: Range<usize>, rows: usize) -> Self {
+        let (got, want) = (&got[range.clone()], &want[range]);
+        // Values far beyond one would leave the range of numbers when squared.
+        let largest = want.iter().fold(0.0, |a, v| f64::max(a, v.abs()));
+        let unit = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
+        let square = |v: f64| (v / unit).powi(2);
+        let pairs = || got.chunks(rows).zip(want.chunks(rows));
+        let errors = memory::collect(pairs().map(|(a, b)| a.iter().zip(b).map(|(a, b)| square(a - b)).sum()));
+        let values = memory::collect(pairs().map(|(_, b)| b.iter().map(|b| square(*b)).sum()));
+        Self { errors, values }
+    }
+
+    /// The first `sampled`, taken by chance, and the others.
+    fn split(&self, sampled: usize) -> Squares<'_> {
+        let at = sampled.min(self.errors.len());
+        let ((errors, largest_errors), (values, largest_values)) = (self.errors.split_at(at), self.values.split_at(at));
+        Squares { errors, values, largest_errors, largest_values }
+    }
+}
 
 /// One kind of source with what its kernels need.
 struct Kind {
@@ -178,6 +222,8 @@ impl<T: CudaReal> DirectSum<T> {
             counts: Buffer::new(context),
             order: Buffer::new(context),
             partial: Buffer::new(context),
+            sampled: Buffer::new(context),
+            held: Held::new(context),
             probe: None,
         }
     }
@@ -190,11 +236,52 @@ impl<T: CudaReal> DirectSum<T> {
             + self.counts.bytes()
             + self.order.bytes()
             + self.partial.bytes()
+            + self.sampled.bytes()
+            + self.held.bytes()
     }
 
     /// Starts the whole sum. A result means that this precision is not enough, and why; nothing is written or added then.
-    pub fn evaluate(&mut self, task: Task<'_>) -> Result<Option<Strain>> {
+    /// `exact`: what a sum in single precision is compared with at sampled targets.
+    pub fn evaluate(&mut self, task: Task<'_>, exact: Option<&mut DirectSum<f64>>) -> Result<Option<Strain>> {
         let Task { inputs, options, field, mut output, stream, .. } = task;
+        let kinds = self.begin(task)?;
+        if let Some(strain) = self.probed()? {
+            return Ok(Some(strain));
+        }
+        let slopes = output.gradient.address != 0;
+        let (n, main) = (inputs.targets.n, if matches!(field, Field::Velocity { .. }) { 3 } else { 1 });
+        let held = exact.is_some() && output.add;
+        if held {
+            output = self.held.place(output, main, n)?;
+        }
+        let ordered = kinds.iter().any(|kind| has_cut(kind.regularization)) && inputs.targets.n >= ORDERED_FROM;
+        let order = if ordered { Order::Sorted } else { Order::Given };
+        self.reserve(&kinds, n, slopes)?;
+        self.place_targets(inputs, n, order, stream)?;
+        for kind in &kinds {
+            self.gather(kind, inputs, options, stream)?;
+            self.sum(kind, inputs, (n, order), options, output, stream)?;
+            output.add = true;
+        }
+        if kinds.is_empty() && !output.add {
+            self.clear(n, field, output, stream)?;
+        }
+        if let Some(exact) = exact
+            && !kinds.is_empty()
+            && n > 0
+            && !self.holds(&kinds, task, output, exact)?
+        {
+            return Ok(Some(Strain::Tolerance));
+        }
+        if held {
+            self.held.add(output, task.output, main, n, stream)?;
+        }
+        Ok(None)
+    }
+
+    /// Makes the frame. Leaves: what is to be summed.
+    fn begin(&mut self, task: Task<'_>) -> Result<Vec<Kind>> {
+        let Task { inputs, options, field, stream, .. } = task;
         let most = i32::MAX as usize / 4;
         for (what, n) in [
             ("targets", inputs.targets.n),
@@ -207,25 +294,61 @@ impl<T: CudaReal> DirectSum<T> {
             }
         }
         self.make_frame(inputs, options, field, stream)?;
-        let kinds = kinds(inputs, options, field);
-        let sources: usize = kinds.iter().map(|kind| kind.n).sum();
-        if sources as f64 * inputs.targets.n as f64 > LONG
-            && let Some(strain) = self.probed()?
-        {
-            return Ok(Some(strain));
+        Ok(kinds(inputs, options, field))
+    }
+
+    /// Whether the field in `output` keeps the tolerance: at targets of chance, and at those of the largest fields, where few pairs
+    /// that are very close can have most of the norm.
+    fn holds(&mut self, kinds: &[Kind], task: Task<'_>, output: Output, exact: &mut DirectSum<f64>) -> Result<bool> {
+        let (n, main) = (task.inputs.targets.n, kinds[0].main);
+        let mut picked = memory::collect(stratified(n, SAMPLES, SEED).into_iter().map(|k| k as u32));
+        let sampled = picked.len();
+        memory::extend(&mut picked, self.largest(output.main, main, n, task.stream)?);
+        if output.gradient.address != 0 {
+            memory::extend(&mut picked, self.largest(output.gradient, 3 * main, n, task.stream)?);
         }
-        let ordered = kinds.iter().any(|kind| has_cut(kind.regularization)) && inputs.targets.n >= ORDERED_FROM;
-        self.place_targets(inputs, ordered, stream)?;
-        self.reserve(&kinds, inputs.targets.n, output.gradient.address != 0)?;
-        for kind in &kinds {
+        exact.begin(task)?;
+        let (got, want) = (self.at_picked(kinds, task, &picked)?, exact.at_picked(kinds, task, &picked)?);
+        let (field, gradient) = (0..main * picked.len(), main * picked.len()..want.len());
+        let parts = [Compared::new(&got, &want, field, main), Compared::new(&got, &want, gradient, 3 * main)];
+        Ok(verdict::with_largest(parts.each_ref().map(|p| p.split(sampled)), n)
+            <= recipe::tolerance(task.options, T::IS_F64))
+    }
+
+    /// Numbers of the targets with the largest field in each of as many equal runs as are sampled.
+    fn largest(&mut self, field: RealsArg, numbers: usize, n: usize, stream: &Stream) -> Result<Vec<u32>> {
+        let runs = SAMPLES.min(n);
+        self.counts.reserve(runs)?;
+        let largest = self.kernel("gather", "largest")?;
+        // SAFETY: arguments as in gather.cu; `counts` has room for a number a block.
+        unsafe {
+            launch!(stream, largest, [runs as u32, 1, 1], 256, 0; field, n as i64, numbers as i32, self.counts.address())?
+        };
+        let mut found = memory::filled(0, runs);
+        self.counts.download(&mut found, stream)?;
+        Ok(found)
+    }
+
+    /// Field and, behind it, gradient at picked targets, once the frame was queued.
+    fn at_picked(&mut self, kinds: &[Kind], task: Task<'_>, picked: &[u32]) -> Result<Vec<f64>> {
+        let Task { inputs, options, output, stream, .. } = task;
+        let (n, main, slopes) = (picked.len(), kinds[0].main, output.gradient.address != 0);
+        let numbers = n * main * if slopes { 4 } else { 1 };
+        self.sampled.reserve(numbers)?;
+        self.reserve(kinds, n, slopes)?;
+        self.order.upload(picked, stream)?;
+        self.place_targets(inputs, n, Order::Picked, stream)?;
+        let reals = |address| RealsArg { address, is_f64: 1 };
+        let gradient = if slopes { reals(self.sampled.at(n * main)) } else { RealsArg::default() };
+        let mut output = Output { main: reals(self.sampled.address()), gradient, add: false };
+        for kind in kinds {
             self.gather(kind, inputs, options, stream)?;
-            self.sum(kind, inputs, ordered, options, output, stream)?;
+            self.sum(kind, inputs, (n, Order::Picked), options, output, stream)?;
             output.add = true;
         }
-        if kinds.is_empty() && !output.add {
-            self.clear(inputs.targets.n, field, output, stream)?;
-        }
-        self.probed()
+        let mut values = memory::filled(0.0, numbers);
+        self.sampled.download(&mut values, stream)?;
+        Ok(values)
     }
 
     /// The probe's answer for this sum; once the frame was queued.
@@ -266,6 +389,9 @@ impl<T: CudaReal> DirectSum<T> {
         };
         clouds.push((inputs.targets.position, inputs.targets.n, none, no_core));
         clouds.retain(|(_, n, ..)| *n > 0);
+        // Differences of coordinates that single precision holds are exact where nothing was subtracted from them.
+        let single = clouds.iter().all(|(position, ..)| position.is_f64 == 0);
+        let center = i32::from(!T::IS_F64 && !single);
         self.rows.reserve(EXTENT * EXTENT_ROWS * 3)?;
         self.frame.reserve(1)?;
         let extent = self.kernel("gather", "extent")?;
@@ -287,26 +413,24 @@ impl<T: CudaReal> DirectSum<T> {
             if self.probe.is_none() {
                 self.probe = Some(PrecisionProbe::new(&self.context)?);
             }
-            probe = self.probe.as_mut().map_or(probe, |p| p.ask(inputs, options, field));
+            probe = self.probe.as_mut().map_or(probe, |p| p.ask(inputs, options, field, single));
         }
         // SAFETY: arguments as in gather.cu; `rows` rows were written by the launches before.
         unsafe {
-            launch!(stream, frame, [1, 1, 1], 32 * EXTENT as u32, 0; begin, rows as i32, source_rows as i32, T::CENTER, T::BOX, out, probe)?
+            launch!(stream, frame, [1, 1, 1], 32 * EXTENT as u32, 0; begin, rows as i32, source_rows as i32, center, T::BOX, out, probe)?
         };
         self.probe.as_ref().map_or(Ok(()), |p| p.asked(stream))
     }
 
-    /// Targets in the frame, ordered along a coarse Z curve where kernels choose by distance.
-    fn place_targets(&mut self, inputs: &DeviceInputs, ordered: bool, stream: &Stream) -> Result<()> {
-        let (position, n) = (inputs.targets.position, inputs.targets.n);
+    /// `n` targets in the frame, ordered along a coarse Z curve where kernels choose by distance.
+    fn place_targets(&mut self, inputs: &DeviceInputs, n: usize, order: Order, stream: &Stream) -> Result<()> {
+        let position = inputs.targets.position;
         self.targets.reserve(3 * n)?;
         let (frame, grid) = (self.frame.address(), [n.div_ceil(256) as u32, 1, 1]);
-        let mut order = 0u64;
-        if ordered {
+        if order == Order::Sorted {
             self.order.reserve(n)?;
             self.counts.clear(CELLS, stream)?;
-            order = self.order.address();
-            let counts = self.counts.address();
+            let (order, counts) = (self.order.address(), self.counts.address());
             let (count, scan, place) = (
                 self.kernel("gather", "cell_count")?,
                 self.kernel("gather", "cell_scan")?,
@@ -320,6 +444,7 @@ impl<T: CudaReal> DirectSum<T> {
             }
         }
         let targets = self.gather_kernel("targets")?;
+        let order = if order == Order::Given { 0 } else { self.order.address() };
         // SAFETY: arguments as in gather.cu; targets has 3n numbers.
         unsafe { launch!(stream, targets, grid, 256, 0; position, order, n as i64, frame, self.targets.address()) }
     }
@@ -366,12 +491,11 @@ impl<T: CudaReal> DirectSum<T> {
         &self,
         kind: &Kind,
         inputs: &DeviceInputs,
-        ordered: bool,
+        (n_targets, targets): (usize, Order),
         options: &PlanOptions,
         output: Output,
         stream: &Stream,
     ) -> Result<()> {
-        let n_targets = inputs.targets.n;
         let slopes = output.gradient.address != 0;
         let grad = if slopes { "_grad" } else { "" };
         let separator = if kind.regularization.is_empty() { "" } else { "_" };
@@ -383,9 +507,11 @@ impl<T: CudaReal> DirectSum<T> {
         let (tiles, multiprocessors) = (kind.tiles() as i32, self.context.info.multiprocessors as usize);
         for Launch { begin, n, blocks, splits } in kind.launches(n_targets, slopes, multiprocessors) {
             let (partial, target) = (self.partial.address(), self.targets.at(3 * begin));
-            let order = if ordered { self.order.at(begin) } else { 0 };
-            // Without an order, target i of this launch is the caller's target begin + i.
-            let shift = if ordered { 0 } else { (begin * element) as u64 };
+            // Where the numbers of the caller's targets are, and where those of the places in the output.
+            let order = if targets == Order::Given { 0 } else { self.order.at(begin) };
+            let to_place = if targets == Order::Sorted { order } else { 0 };
+            // Without an order, target i of this launch is target begin + i.
+            let shift = if targets == Order::Sorted { 0 } else { (begin * element) as u64 };
             let main = output.main.address + shift * kind.main as u64;
             let gradient = if slopes { output.gradient.address + shift * 3 * kind.main as u64 } else { 0 };
             // SAFETY: arguments as in direct.cuh; partial has room for [splits][terms][n] (`reserve`), targets and outputs for n.
@@ -397,7 +523,7 @@ impl<T: CudaReal> DirectSum<T> {
                 } else {
                     launch!(stream, direct, grid, TILE as u32, 0; sources, tiles, target, n as i32, partial)?;
                 }
-                launch!(stream, finish, [n.div_ceil(128) as u32, 1, 1], 128, 0; partial, splits as i32, n as i32, order, frame, options.normalization, kind.power, output.add as i32, main, gradient)?;
+                launch!(stream, finish, [n.div_ceil(128) as u32, 1, 1], 128, 0; partial, splits as i32, n as i32, to_place, frame, options.normalization, kind.power, output.add as i32, main, gradient)?;
             }
         }
         Ok(())

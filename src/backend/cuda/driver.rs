@@ -33,6 +33,8 @@ pub struct DeviceInfo {
     pub l2: i32,
     /// Bytes of shared memory that a block may have when it asks for it.
     pub shared_memory: i32,
+    /// Operations in double precision for one in single.
+    pub double_rate: f64,
     /// Why this library cannot use it.
     pub refusal: Option<String>,
 }
@@ -128,6 +130,11 @@ fn describe(ordinal: i32) -> Result<DeviceInfo, Error> {
             ordinal,
             sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
         )?,
+        double_rate: 1.0
+            / f64::from(
+                attribute(ordinal, sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO)?
+                    .max(1),
+            ),
         name,
         refusal,
     })

@@ -7,22 +7,29 @@
 //!   memory locked      device memory that grows, page-locked host memory
 //!   stream             queues, events, graphs, launches
 //!   staging gather     the caller's arrays to the device and back
+//!   held               a field until it has passed its check
 //!   direct             every pair
 //!   precision_probe    whether single precision is enough for it
 //!   fmm                the fast multipole method
 //!   sums               which of them, and in which precision
 //!   engine             the back end's `Engine`
+//!   array motion       arrays that know their length; what steps of a flow do to them
+//!   plane              the ground plane for arrays in device memory
 //! ```
 
+pub mod array;
 mod context;
 pub mod direct;
 mod driver;
 pub mod engine;
 pub mod fmm;
 pub mod gather;
+mod held;
 mod loader;
 mod locked;
 mod memory;
+pub mod motion;
+pub mod plane;
 mod precision_probe;
 pub mod staging;
 mod stream;
@@ -32,6 +39,7 @@ mod symbols;
 pub use context::{Context, Current, Function};
 pub use driver::{DeviceInfo, Probe, probe};
 pub use engine::CudaEngine;
+pub use gather::RealsArg;
 pub use locked::Locked;
 pub use memory::{
     Buffer, Place, Plain, clear_at, copy_in, copy_on_device, copy_out, place_of, register_host, unregister_host,

@@ -56,8 +56,9 @@ impl PrecisionProbe {
         Ok(Self { found: Locked::new(context, 1)?, framed: Event::new(context)? })
     }
 
-    /// The kernel's argument for this field; the last sum has ended.
-    pub fn ask(&mut self, inputs: &DeviceInputs, options: &PlanOptions, field: Field) -> ProbeArg {
+    /// The kernel's argument for this field; the last sum has ended. `single`: all coordinates are in single precision, so that
+    /// no distance loses digits.
+    pub fn ask(&mut self, inputs: &DeviceInputs, options: &PlanOptions, field: Field, single: bool) -> ProbeArg {
         self.found.slice_mut()[0] = 0;
         let (s, t) = (&inputs.segments, &inputs.targets);
         let (n_segments, position, n_points) = match field {
@@ -75,7 +76,7 @@ impl PrecisionProbe {
             n_segments: n_segments as i64,
             n_points: n_points as i64,
             n_targets: t.n as i64,
-            most: (recipe::tolerance(options, false) / ROUNDING / nearer).powi(2),
+            most: if single { f64::MAX } else { (recipe::tolerance(options, false) / ROUNDING / nearer).powi(2) },
             least: (if n_segments > 0 { LEAST_SEGMENT } else { LEAST } * nearer).powi(2),
             found: self.found.as_ref().as_ptr() as u64,
         }

@@ -56,6 +56,11 @@ impl Stream {
         self.raw
     }
 
+    /// The driver's handle, for others who queue work here.
+    pub fn handle(&self) -> u64 {
+        self.raw as u64
+    }
+
     pub fn context(&self) -> &Arc<Context> {
         &self.context
     }

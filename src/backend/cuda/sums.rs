@@ -15,6 +15,10 @@ use std::sync::Arc;
 /// Number of changes of positions for which single precision is not tried again after its FMM missed the tolerance: a trial costs an FMM.
 /// (For a direct sum the probe is cheap.)
 const RETRY_SINGLE_AFTER: u32 = 8;
+/// Number of pairs up to which a direct sum in double precision takes about as long as one in single precision, on devices that
+/// do at least `FAST_DOUBLE` operations in double for one in single precision (bench/gpu_scaling crossover: 4,096 squared).
+const SHORT: f64 = (1u64 << 24) as f64;
+const FAST_DOUBLE: f64 = 0.5;
 
 /// Both methods in one precision.
 #[derive(Debug)]
@@ -30,14 +34,16 @@ impl<T: CudaReal> Methods<T> {
         Self { fmm: FmmSet::default(), direct: DirectSum::new(context), by_fmm: false }
     }
 
-    /// Starts a field. A result means that this precision is not enough, and why; nothing was added then.
-    fn start(&mut self, task: Task<'_>) -> Result<Option<Strain>> {
+    /// Starts a field. A result means that this precision is not enough, and why; nothing was added then. `double`: what single
+    /// precision is compared with and replaced by.
+    fn start(&mut self, task: Task<'_>, double: Option<&mut Methods<f64>>) -> Result<Option<Strain>> {
         let outcome = self.fmm.evaluate(task)?;
         self.by_fmm = matches!(outcome, Outcome::Done);
         match outcome {
             Outcome::Done => Ok(None),
             Outcome::NotInSingle => Ok(Some(Strain::Tolerance)),
-            Outcome::Direct => self.direct.evaluate(task),
+            Outcome::Direct if double.is_some() && is_short(&task) => Ok(Some(Strain::Short)),
+            Outcome::Direct => self.direct.evaluate(task, double.map(|double| &mut double.direct)),
         }
     }
 
@@ -93,6 +99,16 @@ impl Found {
     }
 }
 
+/// Whether double precision costs no more than comparing single precision with it would.
+fn is_short(task: &Task<'_>) -> bool {
+    let inputs = task.inputs;
+    let sources = match task.field {
+        Field::Velocity { .. } => inputs.segments.n + inputs.particles.n,
+        Field::Potential { .. } => inputs.charges.n,
+    };
+    task.context.info.double_rate >= FAST_DOUBLE && sources as f64 * inputs.targets.n as f64 <= SHORT
+}
+
 /// See the head of this file.
 #[derive(Debug)]
 pub struct Sums<T: CudaReal> {
@@ -118,21 +134,22 @@ impl<T: CudaReal> Sums<T> {
             Field::Potential { .. } => (&mut self.coulomb, task.inputs.charge_places),
         };
         self.strain = found.before([sources, task.inputs.target_places]);
+        let made = || Box::new(Methods::new(task.context));
         if self.strain.is_none() {
-            self.strain = self.asked.start(task)?;
+            let exact = if T::IS_F64 { None } else { Some(&mut **self.double.get_or_insert_with(made)) };
+            self.strain = self.asked.start(task, exact)?;
             found.keep(self.strain);
         } else {
             self.asked.fmm.begin();
         }
         let Some(strain) = self.strain else { return Ok(()) };
         strain.warn();
-        let double = self.double.get_or_insert_with(|| Box::new(Methods::new(task.context)));
-        double.start(task).map(drop)
+        self.double.get_or_insert_with(made).start(task, None).map(drop)
     }
 
     /// The direct sum in the requested precision, whether it is enough or not.
     pub fn start_direct(&mut self, task: Task<'_>) -> Result<()> {
-        self.asked.direct.evaluate(task).map(drop)
+        self.asked.direct.evaluate(task, None).map(drop)
     }
 
     pub fn bytes(&self) -> u64 {

@@ -6,13 +6,13 @@ use super::facts::{Facts, JUDGES};
 use super::trees::Trees;
 use super::{SourceSet, cost};
 use crate::backend::cpu::cores::NoCores;
-use crate::backend::cpu::lists::{self, Admission, CellLists, Cost, Rules, SourceCell, Subset};
+use crate::backend::cpu::lists::{self, Admission, CellLists, Cost, Rules, Scheme, SourceCell, Subset};
 use crate::backend::cpu::operators::Operators;
 use crate::backend::cpu::tree::{Cell, Tree};
-use crate::math::accuracy::{ErrorTable, Geometry};
+use crate::math::accuracy::{Cut, ErrorTable, Geometry};
 use crate::math::harmonics::MAX_ORDER;
 use crate::memory;
-use crate::options::PlanOptions;
+use crate::options::{Method, PlanOptions};
 use crate::simd::Real;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -25,21 +25,29 @@ pub const CALIBRATION_AIM: f64 = 0.4;
 pub const MOST_LOOSENED: f64 = 8.0;
 /// Pairs closer than this ratio of radius to distance are split rather than expanded; found on CUBE at 1e-3 … 1e-9.
 pub const CLOSEST_RATIO: f64 = 0.33;
+/// The same of a treecode, where only the radius of the source cell counts; found on CUBE at 1e-2 … 1e-6.
+const CLOSEST_RATIO_AT_TARGETS: f64 = 0.45;
 /// See `capacities`.
 const CAPACITY_FACTOR: f64 = 4.0;
 /// Leaves are chosen among these multiples of what `capacities` says: the first is what trees are grown with.
 pub const SMALLEST_LEAF: f64 = 0.4;
 pub const LEAF_STEP: f64 = 1.6;
 const LEAF_SIZES: usize = 6;
+/// A scheme that takes so many times what another does, with the leaves of that one, is not looked at with others.
+const FAR_BEHIND: f64 = 1.2;
 /// Everything else that a cell costs: sorting, lists, the rows of its field; from CUBE of 1e4 and 1e5.
 pub const CELL_SECONDS: f64 = 8e-6;
 /// A point's share of sorting and copying, and of P2M and L2P a coefficient.
 pub const POINT_SECONDS: f64 = 2.5e-7;
 pub const COEFFICIENT_SECONDS: f64 = 2.2e-10;
+/// A coefficient of a row of M2P is made in so many seconds.
+const ROW_SECONDS: f64 = 3e-9;
 
 /// What the caller fixed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Request {
+    /// FMM or treecode; AUTO: what is expected to be faster.
+    pub method: Method,
     pub tolerance: f64,
     /// 0: chosen.
     pub order: usize,
@@ -53,6 +61,7 @@ pub struct Request {
 impl Request {
     pub fn of(options: &PlanOptions, gradient: bool) -> Self {
         Self {
+            method: options.method,
             tolerance: options.tolerance,
             order: options.order.max(0) as usize,
             leaf_capacity: options.leaf_capacity.max(0) as usize,
@@ -60,11 +69,21 @@ impl Request {
             reproducible: options.reproducible,
         }
     }
+
+    /// What may be chosen.
+    pub fn schemes(&self) -> &'static [Scheme] {
+        match self.method {
+            Method::Auto => &[Scheme::Fmm, Scheme::Treecode],
+            Method::Treecode => &[Scheme::Treecode],
+            _ => &[Scheme::Fmm],
+        }
+    }
 }
 
 /// What was chosen: plain data.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recipe {
+    pub scheme: Scheme,
     /// Error that a pair of cells may add at a target, relative to the field's root mean square; the same for a core.
     pub pair_error: f64,
     pub core_error: f64,
@@ -90,19 +109,23 @@ pub struct Recipe {
 
 /// A choice without lists.
 pub fn empty<T: Real>() -> Choice<T> {
-    Choice { lists: vec![], ops: cost::operators(2), recipe: Recipe::default(), calibrated: false, version: 0 }
+    let (scheme, recipe) = (Scheme::default(), Recipe::default());
+    Choice { scheme, lists: vec![], ops: cost::operators(2), recipe, far_seconds: 0.0, calibrated: false, version: 0 }
 }
 
 /// The factor on the pair budget that the model allows with the present trees.
 pub fn allowed_by_model<T: Real, const C: usize>(trees: &Trees, facts: &Facts, cost: &Cost, request: Request) -> f64 {
-    Search::new::<T, C>(trees, facts, cost, request).estimate([0; 2]).1
+    Search::new::<T, C>(Scheme::Fmm, trees, facts, cost, request).estimate([0; 2]).budget
 }
 
 /// See the head of this file.
 pub struct Choice<T: Real> {
+    pub scheme: Scheme,
     pub lists: Vec<CellLists>,
     pub ops: Arc<Operators<T>>,
     pub recipe: Recipe,
+    /// Predicted processor seconds of M2L or M2P.
+    far_seconds: f64,
     /// The orders were measured on the present sample.
     pub calibrated: bool,
     /// Another number after every change of lists or orders.
@@ -112,7 +135,13 @@ pub struct Choice<T: Real> {
 /// Order at which a pair of equal balls at radius/distance `ratio` reaches a relative error.
 pub fn order_at(tolerance: f64, ratio: f64) -> usize {
     let g = Geometry::of(ratio, ratio, 1.0, 2.0 * ratio).expect("apart");
-    ErrorTable::of_derivative(1).order(g, tolerance as f32).min(MAX_ORDER)
+    ErrorTable::of_derivative(1, Cut::Both).order(g, tolerance as f32).min(MAX_ORDER)
+}
+
+/// The same at targets beyond the centre of their ball, for multipoles.
+fn order_at_targets(tolerance: f64, ratio: f64) -> usize {
+    let g = Geometry::of(ratio, 0.0, 1.0, ratio).expect("apart");
+    ErrorTable::of_derivative(1, Cut::Sources).order(g, tolerance as f32).min(MAX_ORDER)
 }
 
 /// Leaves in which a direct pair of cells costs about what its share of translations does: with 27 near cells and some
@@ -139,25 +168,61 @@ pub fn make<T: Real, const C: usize>(
     let start = Instant::now();
     let mut facts = Facts::measure(sources, &trees, request);
     let measured = start.elapsed();
-    let (leaves, scale) = Search::new::<T, C>(&trees, &facts, cost, request).best();
-    if let Some(leaves) = leaves {
+    let found = best::<T, C>(&trees, &facts, cost, request);
+    if let Some(leaves) = found.leaves {
         trees.prune(leaves);
         facts.survey_cells(sources, &trees);
     }
-    facts.budget = facts.budget.scaled(scale, 1.0);
+    facts.budget = facts.budget.scaled(found.estimate.budget, 1.0);
     let mut choice = empty();
+    choice.scheme = found.scheme;
     let searched = start.elapsed();
     choice.build_lists(sources, &trees, &facts, cost, request);
     log::debug!("measured in {measured:.1?}, leaves and cells by {searched:.1?}, lists by {:.1?}", start.elapsed());
     (trees, facts, choice)
 }
 
-fn admission<'a, T: Real>(components: usize, trees: &'a Trees, facts: &'a Facts, request: Request) -> Admission<'a> {
-    admission_of::<T>(components, &trees.source, &facts.source_cells, facts, request)
+/// The cheapest of what may be chosen; the FMM where two are alike.
+fn best<T: Real, const C: usize>(trees: &Trees, facts: &Facts, cost: &Cost, request: Request) -> Found {
+    let mut cheapest: Option<Found> = None;
+    for &scheme in request.schemes() {
+        let found = Search::new::<T, C>(scheme, trees, facts, cost, request).best(cheapest.as_ref());
+        if cheapest.as_ref().is_none_or(|c| found.estimate.seconds < c.estimate.seconds) {
+            cheapest = Some(found);
+        }
+    }
+    cheapest.expect("at least one scheme")
+}
+
+/// What a search found: leaves to prune to (`None`: they stay), and what is expected there.
+struct Found {
+    scheme: Scheme,
+    /// Which of the leaf sizes.
+    size: usize,
+    leaves: Option<[usize; 2]>,
+    estimate: Estimate,
+}
+
+/// Processor seconds, and the factor on the pair budget that the model allows.
+#[derive(Clone, Copy)]
+struct Estimate {
+    seconds: f64,
+    budget: f64,
+}
+
+fn admission<'a, T: Real>(
+    scheme: Scheme,
+    components: usize,
+    trees: &'a Trees,
+    facts: &'a Facts,
+    request: Request,
+) -> Admission<'a> {
+    admission_of::<T>(scheme, components, &trees.source, &facts.source_cells, facts, request)
 }
 
 /// For the cells of any tree of sources.
 pub fn admission_of<'a, T: Real>(
+    scheme: Scheme,
     components: usize,
     tree: &'a Tree,
     cells: &'a [SourceCell],
@@ -165,18 +230,31 @@ pub fn admission_of<'a, T: Real>(
     request: Request,
 ) -> Admission<'a> {
     let highest = match request.order {
-        0 => order_at(request.tolerance, CLOSEST_RATIO).clamp(3, MAX_ORDER),
+        0 if scheme == Scheme::Fmm => order_at(request.tolerance, CLOSEST_RATIO).clamp(3, MAX_ORDER),
+        0 => order_at_targets(request.tolerance, CLOSEST_RATIO_AT_TARGETS).clamp(3, MAX_ORDER),
         order => order,
     };
     let rounding = if T::IS_F64 { 2f64.powi(-50) } else { 2f64.powi(-22) };
-    Admission::new(components, facts.budget, cells, &tree.cells, highest, rounding, request.order, facts.targets)
+    Admission::new(
+        scheme,
+        components,
+        facts.budget,
+        cells,
+        &tree.cells,
+        highest,
+        rounding,
+        request.order,
+        facts.targets,
+    )
 }
 
-/// The search for leaf capacities. An octree of even sources has leaves of one size only, eight times that of the next
+/// The search for leaf capacities of one scheme. An octree of even sources has leaves of one size only, eight times that of the next
 /// level, so that a formula can miss by much. Lists are made for the cells above the sampled targets alone: a target's
 /// share of its leaf's direct pairs and of the translations into the cells that hold it. Core corrections are left out:
 /// they depend little on the leaves.
 struct Search<'a> {
+    scheme: Scheme,
+    components: usize,
     trees: &'a Trees,
     facts: &'a Facts,
     cost: &'a Cost,
@@ -186,15 +264,22 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new<T: Real, const C: usize>(trees: &'a Trees, facts: &'a Facts, cost: &'a Cost, request: Request) -> Self {
-        let admission = admission::<T>(C, trees, facts, request);
-        Self { trees, facts, cost, request, admission, heads: facts.sample.heads() }
+    fn new<T: Real, const C: usize>(
+        scheme: Scheme,
+        trees: &'a Trees,
+        facts: &'a Facts,
+        cost: &'a Cost,
+        request: Request,
+    ) -> Self {
+        let admission = admission::<T>(scheme, C, trees, facts, request);
+        Self { scheme, components: C, trees, facts, cost, request, admission, heads: facts.sample.heads() }
     }
 
-    /// Leaves to prune to (`None`: they stay), and the factor on the pair budget that the model allows there.
-    fn best(&self) -> (Option<[usize; 2]>, f64) {
+    /// Where a `rival` was found, the search begins at its leaves and ends there if it is far ahead.
+    fn best(&self, rival: Option<&Found>) -> Found {
+        let (scheme, middle) = (self.scheme, LEAF_SIZES / 2);
         if self.request.leaf_capacity > 0 || self.trees.is_pruned {
-            return (None, self.estimate([0; 2]).1);
+            return Found { scheme, size: middle, leaves: None, estimate: self.estimate([0; 2]) };
         }
         let counts = [self.trees.source.permutation.len(), self.trees.target.permutation.len()];
         let leaves = |k: usize| {
@@ -204,26 +289,27 @@ impl<'a> Search<'a> {
             }
             leaves
         };
-        let mut known: [Option<(f64, f64)>; LEAF_SIZES] = [None; LEAF_SIZES];
+        let mut known: [Option<Estimate>; LEAF_SIZES] = [None; LEAF_SIZES];
         let mut seconds = |k: usize| {
-            let (s, _) = *known[k].get_or_insert_with(|| self.estimate(leaves(k)));
-            log::debug!("leaves of {:?}: {s:.3e} processor seconds expected", leaves(k));
+            let s = known[k].get_or_insert_with(|| self.estimate(leaves(k))).seconds;
+            log::debug!("{scheme:?}, leaves of {:?}: {s:.3e} processor seconds expected", leaves(k));
             s
         };
         // The cost has one valley: downhill from the middle.
-        let mut at = LEAF_SIZES / 2;
-        let step: isize = if seconds(at + 1) < seconds(at) { 1 } else { -1 };
-        while let Some(next) = at.checked_add_signed(step).filter(|&n| n < LEAF_SIZES) {
+        let mut at = rival.map_or(middle, |r| r.size);
+        let is_behind = rival.is_some_and(|r| seconds(at) > FAR_BEHIND * r.estimate.seconds);
+        let step: isize = if !is_behind && at + 1 < LEAF_SIZES && seconds(at + 1) < seconds(at) { 1 } else { -1 };
+        while let Some(next) = at.checked_add_signed(step).filter(|&n| n < LEAF_SIZES && !is_behind) {
             if seconds(next) >= seconds(at) {
                 break;
             }
             at = next;
         }
-        (Some(leaves(at)), known[at].expect("the best is known").1)
+        Found { scheme, size: at, leaves: Some(leaves(at)), estimate: known[at].expect("the best is known") }
     }
 
-    /// Processor seconds with leaves of at most so many sources and targets, and the factor on the pair budget.
-    fn estimate(&self, leaves: [usize; 2]) -> (f64, f64) {
+    /// With leaves of at most so many sources and targets.
+    fn estimate(&self, leaves: [usize; 2]) -> Estimate {
         let cells = &self.trees.target.cells;
         let is_leaf = |c: usize| cells[c].is_leaf() || cells[c].len() <= leaves[1];
         let kept = |&c: &usize| c == 0 || !is_leaf(cells[c].parent as usize);
@@ -231,6 +317,7 @@ impl<'a> Search<'a> {
         let mut marked = memory::filled(false, cells.len());
         self.heads.iter().flat_map(|&t| chain(t)).for_each(|c| marked[c] = true);
         let lists = lists::build(&Rules {
+            scheme: self.scheme,
             sources: &self.trees.source,
             targets: &self.trees.target,
             admission: &self.admission,
@@ -241,7 +328,7 @@ impl<'a> Search<'a> {
         });
         let of = |c: usize| {
             let (near, _) = lists[c].elements();
-            let far: f64 = lists[c].far.iter().map(|f| self.cost.m2l[f.0 as usize]).sum();
+            let far: f64 = lists[c].far.iter().map(|f| self.cost.far(self.scheme, f.0 as usize, cells[c].len())).sum();
             let direct = near as f64 * self.cost.pair;
             let square = |&(p, s): &(u8, u32)| {
                 self.admission.mean_squares(s, &self.trees.source.cells[s as usize], &cells[c], p as usize)
@@ -260,9 +347,12 @@ impl<'a> Search<'a> {
             let kept = |c: &&Cell| c.parent == u32::MAX || tree.cells[c.parent as usize].len() > capacity;
             tree.cells.iter().filter(kept).count() as f64
         };
-        let both = count(&self.trees.source, leaves[0]) + count(&self.trees.target, leaves[1]);
-        let seconds = mean[0] * self.trees.target.permutation.len() as f64
-            + both * cell_seconds(self.cost, self.admission.highest);
+        let cells = [count(&self.trees.source, leaves[0]), count(&self.trees.target, leaves[1])];
+        let points = [&self.trees.source, &self.trees.target].map(|t| t.permutation.len() as f64);
+        let order = self.admission.highest;
+        let seconds = mean[0] * points[1]
+            + cells_seconds(self.scheme, self.cost, self.components, order, cells)
+            + points_seconds(self.scheme, self.components, order, points);
         let factor = |k: usize| {
             let allowed = self.facts.budget.pair[k] * super::facts::INTERACTIONS.sqrt();
             if mean[k + 1] > 0.0 && allowed.is_finite() {
@@ -271,13 +361,23 @@ impl<'a> Search<'a> {
                 f64::INFINITY
             }
         };
-        (seconds, factor(0).min(factor(1)).clamp(0.2, 5.0))
+        Estimate { seconds, budget: factor(0).min(factor(1)).clamp(0.2, 5.0) }
     }
 }
 
-/// M2M and L2L cost about an M2L each.
-fn cell_seconds(cost: &Cost, order: usize) -> f64 {
-    cost.m2l[order] + CELL_SECONDS
+/// Of source and target cells: M2M and L2L cost about an M2L each.
+fn cells_seconds(scheme: Scheme, cost: &Cost, components: usize, order: usize, [n, m]: [f64; 2]) -> f64 {
+    let at_targets = match scheme {
+        Scheme::Fmm => m * cost.m2l[order],
+        Scheme::Treecode => n * ROW_SECONDS * (components * (order + 1).pow(2)) as f64,
+    };
+    n * cost.m2l[order] + (n + m) * CELL_SECONDS + at_targets
+}
+
+/// Of sources and targets.
+fn points_seconds(scheme: Scheme, components: usize, order: usize, [n, m]: [f64; 2]) -> f64 {
+    let expanded = if scheme == Scheme::Fmm { n + m } else { n };
+    (n + m) * POINT_SECONDS + expanded * COEFFICIENT_SECONDS * (components * order * order) as f64
 }
 
 impl<T: Real> Choice<T> {
@@ -291,8 +391,9 @@ impl<T: Real> Choice<T> {
         request: Request,
     ) {
         let cores = sources.core_test(facts.budget.core, facts.budget.cores_of_cell());
-        let admission = admission::<T>(C, trees, facts, request);
+        let admission = admission::<T>(self.scheme, C, trees, facts, request);
         self.lists = lists::build(&Rules {
+            scheme: self.scheme,
             sources: &trees.source,
             targets: &trees.target,
             admission: &admission,
@@ -306,7 +407,7 @@ impl<T: Real> Choice<T> {
 
     /// New orders for the same lists, after the budget grew.
     pub fn assign_orders<const C: usize>(&mut self, trees: &Trees, facts: &Facts, cost: &Cost, request: Request) {
-        let admission = admission::<T>(C, trees, facts, request);
+        let admission = admission::<T>(self.scheme, C, trees, facts, request);
         let highest = self.ops.order;
         self.lists.par_iter_mut().zip(&trees.target.cells).for_each(|(list, t)| {
             for (p, s) in &mut list.far {
@@ -324,12 +425,16 @@ impl<T: Real> Choice<T> {
         let used = self.lists.par_iter().filter_map(|l| l.far.first()).map(|f| f.0 as usize).max().unwrap_or(2);
         let used = trees.peers.max(used as f64) as usize;
         let threads = rayon::current_num_threads() as f64;
-        let m2l: Vec<f64> =
-            memory::par_collect(self.lists.par_iter().map(|l| l.far.iter().map(|f| cost.m2l[f.0 as usize]).sum()));
-        let [n, m] = [&trees.source, &trees.target].map(|t| t.permutation.len() as f64);
-        let points = (n + m) * (POINT_SECONDS + COEFFICIENT_SECONDS * (C * used * used) as f64);
-        let cells = (trees.source.cells.len() + trees.target.cells.len()) as f64 * cell_seconds(cost, used);
-        let sampled = (facts.sample.targets.len() + JUDGES) as f64 * n * cost.pair;
+        let far_of = |(l, t): (&CellLists, &Cell)| -> f64 {
+            l.far.iter().map(|f| cost.far(self.scheme, f.0 as usize, t.len())).sum()
+        };
+        let each: Vec<f64> = memory::par_collect(self.lists.par_iter().zip(&trees.target.cells).map(far_of));
+        self.far_seconds = each.iter().sum();
+        let counts = [&trees.source, &trees.target].map(|t| t.permutation.len() as f64);
+        let points = points_seconds(self.scheme, C, used, counts);
+        let cells = [&trees.source, &trees.target].map(|t| t.cells.len() as f64);
+        let cells = cells_seconds(self.scheme, cost, C, used, cells);
+        let sampled = (facts.sample.targets.len() + JUDGES) as f64 * counts[0] * cost.pair;
         let direct = near as f64 * cost.pair + correction as f64 * cost.correction;
         // Expansions of a slightly higher order serve as well, and the upward pass need not be done again.
         let keeps = (used..used + 8).contains(&self.ops.order) && request.order == 0 && !request.reproducible;
@@ -339,6 +444,7 @@ impl<T: Real> Choice<T> {
         }
         let size = facts.norms[0].sqrt().max(f64::MIN_POSITIVE);
         self.recipe = Recipe {
+            scheme: self.scheme,
             pair_error: facts.budget.pair[0] / size,
             core_error: facts.budget.core[0] / size,
             order,
@@ -349,15 +455,27 @@ impl<T: Real> Choice<T> {
             far_pairs: far,
             near_pairs: near,
             correction_pairs: correction,
-            predicted: (m2l.iter().sum::<f64>() + direct + points + cells + sampled) / threads,
+            predicted: (self.far_seconds + direct + points + cells + sampled) / threads,
             direct: trees.direct_pairs() * cost.pair / threads,
             ..Recipe::default()
         };
         self.recipe.join(trees);
     }
 
-    /// Predicted seconds of everything that is summed directly.
-    pub fn near_seconds(&self, cost: &Cost) -> f64 {
+    /// What of `spent` seconds at the targets was for everything that is summed directly, by the model: all that is left of
+    /// the FMM's is for L2P, all of the treecode's for M2P.
+    pub fn near_seconds(&self, cost: &Cost, spent: f64) -> f64 {
+        let near = self.direct_seconds(cost);
+        match self.scheme {
+            Scheme::Fmm => near.min(spent),
+            Scheme::Treecode => {
+                let far = self.far_seconds / rayon::current_num_threads() as f64;
+                spent * near / (near + far).max(f64::MIN_POSITIVE)
+            }
+        }
+    }
+
+    fn direct_seconds(&self, cost: &Cost) -> f64 {
         let r = &self.recipe;
         (r.near_pairs as f64 * cost.pair + r.correction_pairs as f64 * cost.correction)
             / rayon::current_num_threads() as f64

@@ -11,7 +11,7 @@ use super::choice::admission_of;
 use super::facts::Facts;
 use super::trees::Trees;
 use super::{Request, SourceSet};
-use crate::backend::cpu::lists::{Admission, CoreTest, SourceCell};
+use crate::backend::cpu::lists::{Admission, CoreTest, Scheme, SourceCell};
 use crate::backend::cpu::tree::{Cell, Tree};
 use crate::distributed::Peers;
 use crate::memory;
@@ -126,7 +126,7 @@ impl<'a> Walk<'a> {
         facts: &Facts,
         request: Request,
     ) -> Self {
-        let admission = admission_of::<T>(C, &own.tree, &own.cells, facts, request);
+        let admission = admission_of::<T>(Scheme::Fmm, C, &own.tree, &own.cells, facts, request);
         let multipole = C * admission.highest * admission.highest / 2;
         let cores = sources.own_core_test(facts.budget.core, facts.budget.cores_of_cell());
         Self { tree: &own.tree, admission, cores, multipole }

@@ -1,15 +1,20 @@
 //! Multipoles of all source cells and local expansions of the target cells, and whether they are current.
 //!
-//! Enters: trees, lists, operators, sorted sources. Leaves: `[cell][component][order²]`.
+//! Enters: trees, lists, operators, sorted sources. Leaves: `[cell][component][order²]`; for the treecode what an M2P takes in
+//! place of local expansions.
 
 use super::choice::Choice;
 use super::trees::Trees;
 use super::{SourceSet, Subset};
+use crate::backend::cpu::cost;
+use crate::backend::cpu::lists::Scheme;
+use crate::backend::cpu::m2p::{Rows, Series};
 use crate::backend::cpu::operators::Operators;
 use crate::backend::cpu::passes;
 use crate::memory;
 use crate::report::{PASS_COUNT, Pass};
 use crate::simd::Real;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// See the head of this file; buffers stay from call to call.
@@ -20,17 +25,21 @@ pub struct Expansions<T> {
     upward_order: usize,
     /// Version of the lists that all local expansions belong to.
     downward_version: Option<u64>,
+    /// Rows of M2P of the present multipoles, with their gradients or without.
+    rows: Rows<T>,
+    series: Option<(Arc<Series<T>>, bool)>,
 }
 
 impl<T> Default for Expansions<T> {
     fn default() -> Self {
-        Self { multipoles: vec![], locals: vec![], upward_order: 0, downward_version: None }
+        let (multipoles, locals) = (vec![], vec![]);
+        Self { multipoles, locals, upward_order: 0, downward_version: None, rows: Rows::default(), series: None }
     }
 }
 
 impl<T: Real> Expansions<T> {
     pub fn forget_sources(&mut self) {
-        (self.upward_order, self.downward_version) = (0, None);
+        (self.upward_order, self.downward_version, self.series) = (0, None, None);
     }
 
     pub fn forget_targets(&mut self) {
@@ -64,6 +73,30 @@ impl<T: Real> Expansions<T> {
         self.upward_order = ops.order;
     }
 
+    /// What the multipoles are at targets, unless it is current; nothing where the scheme is another.
+    pub fn at_targets<const C: usize>(
+        &mut self,
+        trees: &Trees,
+        choice: &Choice<T>,
+        gradient: bool,
+        seconds: &mut [f64; PASS_COUNT],
+    ) {
+        let is_current = self.series.as_ref().is_some_and(|(_, with)| *with == gradient);
+        if choice.scheme == Scheme::Fmm || is_current {
+            return;
+        }
+        let start = Instant::now();
+        let series = cost::series(self.upward_order, C, gradient);
+        self.rows.make::<C>(&series, &trees.source, &self.multipoles, gradient);
+        self.series = Some((series, gradient));
+        seconds[Pass::M2p as usize] += start.elapsed().as_secs_f64();
+    }
+
+    /// Series and rows of M2P, once they are there.
+    pub fn rows(&self) -> (&Series<T>, &Rows<T>) {
+        (&self.series.as_ref().expect("made before the field").0, &self.rows)
+    }
+
     /// M2L and L2L for a subset of the target cells, unless all are current.
     pub fn downward<const C: usize>(
         &mut self,
@@ -72,7 +105,7 @@ impl<T: Real> Expansions<T> {
         subset: Subset<'_>,
         seconds: &mut [f64; PASS_COUNT],
     ) {
-        if self.downward_version == Some(choice.version) {
+        if choice.scheme == Scheme::Treecode || self.downward_version == Some(choice.version) {
             return;
         }
         self.downward_version = subset.0.is_none().then_some(choice.version);
@@ -100,6 +133,6 @@ impl<T: Real> Expansions<T> {
     }
 
     pub fn bytes(&self) -> usize {
-        (self.multipoles.capacity() + self.locals.capacity()) * size_of::<T>()
+        (self.multipoles.capacity() + self.locals.capacity()) * size_of::<T>() + self.rows.bytes()
     }
 }

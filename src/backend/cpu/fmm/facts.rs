@@ -260,7 +260,7 @@ fn core_budget<T: Real, const C: usize>(
         let mut found = [Histogram::new(main, targets), Histogram::new(all - main, targets)];
         let mut out = memory::filled(T::ZERO, all * targets);
         for k in b * block..((b + 1) * block).min(probes) {
-            let source = ((k as f64 + super::sample::jitter(3, k as u64)) * stride) as u32;
+            let source = ((k as f64 + crate::backend::draw::jitter(3, k as u64)) * stride) as u32;
             let source = source.min(n as u32 - 1);
             out.fill(T::ZERO);
             let mut rows: Vec<&mut [T]> = out.chunks_exact_mut(targets).collect();

@@ -1,4 +1,4 @@
-//! The field at targets: local expansions and near sources, leaf by leaf.
+//! The field at targets: local expansions (FMM) or multipoles (treecode), and near sources, leaf by leaf.
 //!
 //! Enters: expansions, lists, sorted sources and targets. Leaves: rows of numbers, for some targets or in the caller's places.
 
@@ -6,6 +6,8 @@ use super::choice::Choice;
 use super::expansions::Expansions;
 use super::trees::Trees;
 use super::{Sink, SourceSet, near, rows};
+use crate::backend::cpu::lists::Scheme;
+use crate::backend::cpu::m2p::Far;
 use crate::backend::cpu::passes::{self, Work};
 use crate::math::regularization::Part;
 use crate::memory;
@@ -50,7 +52,6 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
 
     /// The field in one leaf, `[row][target]` in `work.out`, for the sorted targets `pick` of it.
     fn leaf(&self, leaf: usize, pick: impl ExactSizeIterator<Item = u32>, gradient: bool, work: &mut LeafWork<T>) {
-        let ops = &self.choice.ops;
         let cell = &self.trees.target.cells[leaf];
         let count = pick.len();
         work.out.clear();
@@ -60,16 +61,16 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
             work.relative[i].clear();
             memory::reserve(&mut work.relative[i], count);
         }
+        // Local expansions are in the unit of the cell.
+        let unit = if self.choice.scheme == Scheme::Fmm { cell.scale } else { 1.0 };
         for k in pick {
             let x = self.trees.points[k as usize];
             work.at.push(x);
             for i in 0..3 {
-                work.relative[i].push(T::of((x[i] - cell.center[i]) / cell.scale));
+                work.relative[i].push(T::of((x[i] - cell.center[i]) / unit));
             }
         }
-        let local = self.expansions.local(leaf, C * ops.order * ops.order);
-        passes::field_rows::<T, C>(ops, local, cell.scale, gradient, &mut work.rows);
-        passes::l2p(ops, &work.rows, &work.relative, &mut work.passes, &mut work.out, count);
+        self.far(leaf, gradient, work, count);
         let list = &self.choice.lists[leaf];
         let mut out: Vec<&mut [T]> = work.out.chunks_exact_mut(count).collect();
         for (part, ranges) in
@@ -79,6 +80,20 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
                 self.sources.near(part, ranges, &work.at, &mut out);
             }
         }
+    }
+
+    /// What far cells add.
+    fn far(&self, leaf: usize, gradient: bool, work: &mut LeafWork<T>, count: usize) {
+        let (ops, cell) = (&self.choice.ops, &self.trees.target.cells[leaf]);
+        if self.choice.scheme == Scheme::Treecode {
+            let (series, rows) = self.expansions.rows();
+            let (sources, list) = (&self.trees.source.cells, &self.choice.lists[leaf].far);
+            Far { series, rows, sources, list, center: cell.center }.add(&work.relative, &mut work.rows, &mut work.out);
+            return;
+        }
+        let local = self.expansions.local(leaf, C * ops.order * ops.order);
+        passes::field_rows::<T, C>(ops, local, cell.scale, gradient, &mut work.rows);
+        passes::l2p(ops, &work.rows, &work.relative, &mut work.passes, &mut work.out, count);
     }
 
     /// The field at all targets, written to the caller's places; `judged`: sorted targets, rising, whose field is kept.

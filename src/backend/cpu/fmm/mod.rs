@@ -1,11 +1,11 @@
-//! One far field on the CPU, in typed stages: each is made of the one before it.
+//! One far field on the CPU, by the FMM or the treecode, in typed stages: each is made of the one before it.
 //!
 //! ```text
 //!   Trees        both octrees, sorted targets                                             trees
 //!   Facts        strengths of cells, exact field at a sample, budget of errors            facts
 //!   Choice       leaf capacities, interaction lists, truncation orders, predicted cost    choice   (Recipe: as plain data)
-//!   Expansions   multipoles and local expansions                                          expansions
-//!   field        local expansions and near sources at the targets                         field
+//!   Expansions   multipoles, and local expansions or (treecode) rows of M2P               expansions
+//!   field        expansions and near sources at the targets                               field
 //!   verdict      an independent sample against exact sums                                 sample, backend::verdict
 //! ```
 //!
@@ -32,7 +32,7 @@ pub mod virtual_ranks;
 mod work;
 
 use super::cost;
-use super::lists::{CoreTest, Cost, SourceCell, Subset};
+use super::lists::{CoreTest, Cost, Scheme, SourceCell, Subset};
 use super::near;
 use super::passes::LeafSources;
 use super::tree::{Cell, Tree};
@@ -40,13 +40,12 @@ use crate::backend::verdict::Verdict;
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::report::{PASS_COUNT, Pass};
-use crate::simd::Real;
+use crate::simd::{Real, lanes};
 use choice::Choice;
 pub use choice::{Recipe, Request};
 use expansions::Expansions;
 use facts::Facts;
 use field::Evaluation;
-pub use sample::{drawn, stratified};
 use std::ops::Range;
 use std::time::Instant;
 use trees::Trees;
@@ -218,10 +217,13 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         if request.reproducible {
             return cost::typical::<T, C>(request.gradient);
         }
+        let at_targets = request.schemes().contains(&Scheme::Treecode);
         Cost {
             pair: sources.pair_seconds(Part::Regularized, request.gradient),
             correction: sources.pair_seconds(Part::Correction, request.gradient),
             m2l: cost::m2l::<T, C>(),
+            m2p: if at_targets { cost::m2p::<T, C>(request.gradient) } else { vec![] },
+            lanes: lanes::<T>(),
         }
     }
 
@@ -262,6 +264,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
                 self.upward(sources);
             }
             self.downward(Subset::ALL);
+            self.at_targets();
             let verdict = self.write_and_judge(sources, sink);
             let p = self.prepared.as_mut().expect("prepared");
             self.recipe.sampled_error = verdict.error;
@@ -299,11 +302,17 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             return;
         }
         p.choice.calibrated = true;
-        let chains = p.facts.sample.chains(&p.trees);
-        if !p.trees.peers.any(chains.is_some()) {
-            return;
+        match p.choice.scheme {
+            Scheme::Fmm => {
+                let chains = p.facts.sample.chains(&p.trees);
+                if !p.trees.peers.any(chains.is_some()) {
+                    return;
+                }
+                self.downward(Subset(chains.as_deref()));
+            }
+            Scheme::Treecode if p.facts.sample.is_most(&p.trees) => return,
+            Scheme::Treecode => self.at_targets(),
         }
-        self.downward(Subset(chains.as_deref()));
         let p = self.prepared.as_mut().expect("prepared");
         let e = Evaluation::new(&*sources, &p.trees, &p.choice, &self.expansions);
         let field = e.at(&p.facts.sample.targets, p.request.gradient);
@@ -331,9 +340,12 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let mut written = e.everywhere(p.request.gradient, sink, &judge);
         let spent = start.elapsed().as_secs_f64();
         // The two are one loop over the leaves; divided by the model.
-        let near = p.choice.near_seconds(&p.cost).min(spent);
+        let near = p.choice.near_seconds(&p.cost, spent);
         self.seconds[Pass::P2p as usize] = near;
-        self.seconds[Pass::L2p as usize] = spent - near;
+        match p.choice.scheme {
+            Scheme::Fmm => self.seconds[Pass::L2p as usize] = spent - near,
+            Scheme::Treecode => self.seconds[Pass::M2p as usize] += spent - near,
+        }
         written.norms = written.of_all(&p.trees);
         written.targets = p.trees.all_targets as u64;
         written.judged = p.facts.judge(sources, &p.trees, p.request).whole(&p.trees, written.judged);
@@ -353,16 +365,21 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     pub fn ready(&mut self, sources: &dyn SourceSet<T, C>) {
         self.upward(sources);
         self.downward(Subset::ALL);
+        self.at_targets();
     }
 
     pub fn target(&self, sorted: u32) -> [f64; 3] {
         self.prepared.as_ref().expect("prepared").trees.points[sorted as usize]
     }
 
-    /// The field at some sorted targets, `[row][k]`, once it is `ready`.
+    /// The field at some sorted targets, `[row][k]`, once it is `ready`: the rows that were asked for, of those prepared.
     pub fn field_at(&self, sources: &dyn SourceSet<T, C>, targets: &[u32], gradient: bool) -> Vec<T> {
         let p = self.prepared.as_ref().expect("prepared");
-        Evaluation::new(sources, &p.trees, &p.choice, &self.expansions).at(targets, gradient)
+        // Rows of M2P come all together; local expansions are differentiated as wanted.
+        let all = gradient || (p.choice.scheme == Scheme::Treecode && p.request.gradient);
+        let mut field = Evaluation::new(sources, &p.trees, &p.choice, &self.expansions).at(targets, all);
+        field.truncate(rows(C, gradient) * targets.len());
+        field
     }
 
     fn upward(&mut self, sources: &dyn SourceSet<T, C>) {
@@ -373,6 +390,11 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     fn downward(&mut self, subset: Subset<'_>) {
         let p = self.prepared.as_ref().expect("prepared");
         self.expansions.downward::<C>(&p.trees, &p.choice, subset, &mut self.seconds);
+    }
+
+    fn at_targets(&mut self) {
+        let p = self.prepared.as_ref().expect("prepared");
+        self.expansions.at_targets::<C>(&p.trees, &p.choice, p.request.gradient, &mut self.seconds);
     }
 
     pub fn bytes(&self) -> u64 {

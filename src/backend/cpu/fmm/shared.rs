@@ -9,6 +9,7 @@ use super::facts::Facts;
 use super::trees::Trees;
 use super::{Cost, Fmm, Prepared, Recipe, Request, SORT_SECONDS, SourceSet};
 use crate::distributed::Peers;
+use crate::options::Method;
 use crate::report::Pass;
 use crate::simd::Real;
 use std::time::Instant;
@@ -51,6 +52,8 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         may_decline: bool,
     ) -> bool {
         let start = Instant::now();
+        // The only one that knows cells of other ranks.
+        let request = Request { method: Method::Fmm, ..request };
         self.prepared = None;
         self.expansions.forget_sources();
         let mut counts = [sources.places().0.len() as f64, targets.len() as f64];

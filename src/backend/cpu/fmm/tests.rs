@@ -1,7 +1,7 @@
 use super::super::sources::*;
 use super::*;
 use crate::math::regularization::Part;
-use crate::options::Regularization as R;
+use crate::options::{Method, Regularization as R};
 use crate::simd::Real;
 
 pub fn rng(seed: u64) -> impl FnMut() -> f64 {
@@ -12,7 +12,15 @@ pub fn rng(seed: u64) -> impl FnMut() -> f64 {
     }
 }
 
-fn error<T: Real>(n: usize, tol: f64, gradient: bool, reg: (R, R), core: f64, segs: bool) -> (f64, f64, Recipe) {
+fn error<T: Real>(
+    method: Method,
+    n: usize,
+    tol: f64,
+    gradient: bool,
+    reg: (R, R),
+    core: f64,
+    segs: bool,
+) -> (f64, f64, Recipe) {
     let mut r = rng(7);
     let mut src = VortexSources::<T>::new(reg.0, reg.1);
     let mut p = || std::array::from_fn(|_| (r() as f32) as f64);
@@ -34,7 +42,7 @@ fn error<T: Real>(n: usize, tol: f64, gradient: bool, reg: (R, R), core: f64, se
     let targets: Vec<[f64; 3]> = (0..n).map(|_| p()).collect();
     src.place(segments, particles, false);
     let mut fmm = Fmm::<T, 3>::default();
-    let request = Request { tolerance: tol, order: 0, leaf_capacity: 0, gradient, reproducible: false };
+    let request = Request { method, tolerance: tol, order: 0, leaf_capacity: 0, gradient, reproducible: false };
     fmm.prepare(&mut src, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);
     let mut main = vec![T::ZERO; 3 * n];
     let mut grad = vec![T::ZERO; 9 * n];
@@ -70,20 +78,61 @@ fn error<T: Real>(n: usize, tol: f64, gradient: bool, reg: (R, R), core: f64, se
     ((e / u).sqrt(), (eg / ug).sqrt(), fmm.recipe)
 }
 
+/// What AUTO takes for n sources and m targets in a cube, with costs that do not depend on this machine.
+fn chosen(n: usize, m: usize, tolerance: f64, method: Method) -> Recipe {
+    let mut r = rng(3);
+    let mut p = || std::array::from_fn(|_| r());
+    let particles = (0..n).map(|_| Particle { x: p(), strength: p().map(|v: f64| 2.0 * v - 1.0), core: 0.0 }).collect();
+    let targets: Vec<[f64; 3]> = (0..m).map(|_| p()).collect();
+    let mut sources = VortexSources::<f64>::new(R::None, R::None);
+    sources.place(vec![], particles, false);
+    let mut fmm = Fmm::<f64, 3>::default();
+    let request = Request { method, tolerance, order: 0, leaf_capacity: 0, gradient: false, reproducible: true };
+    fmm.prepare(&mut sources, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);
+    fmm.recipe
+}
+
+/// Few targets of many sources, at a low accuracy, are the treecode's; as many targets as sources are the FMM's.
+#[test]
+fn auto_takes_the_cheaper_scheme() {
+    for (n, m, tolerance, scheme) in [
+        (200_000, 1500, 1e-2, Scheme::Treecode),
+        (200_000, 4000, 1e-2, Scheme::Treecode),
+        (100_000, 100_000, 1e-4, Scheme::Fmm),
+        (100_000, 100_000, 1e-8, Scheme::Fmm),
+    ] {
+        let auto = chosen(n, m, tolerance, Method::Auto);
+        let other = if scheme == Scheme::Fmm { Method::Treecode } else { Method::Fmm };
+        let other = chosen(n, m, tolerance, other);
+        let what = format!("{n} sources, {m} targets, {tolerance:e}: {:.4} and {:.4}", auto.predicted, other.predicted);
+        assert_eq!(auto.scheme, scheme, "{what}");
+        assert!(auto.predicted <= other.predicted, "{what}");
+    }
+}
+
 #[test]
 fn fmm_meets_its_tolerance() {
+    meets_its_tolerance(Method::Fmm);
+}
+
+#[test]
+fn treecode_meets_its_tolerance() {
+    meets_its_tolerance(Method::Treecode);
+}
+
+fn meets_its_tolerance(method: Method) {
     for tol in [1e-2, 1e-4, 1e-6, 1e-8, 1e-10] {
         for (name, n, regs, core, segments) in [
             ("particles", 4000, (R::None, R::None), 0.0, false),
             ("segments", 2000, (R::Vatistas, R::None), 0.002, true),
             ("gauss", 4000, (R::None, R::GaussErf), 0.05, false),
         ] {
-            let (e, g, r) = error::<f64>(n, tol, true, regs, core, segments);
+            let (e, g, r) = error::<f64>(method, n, tol, true, regs, core, segments);
             assert!(e <= tol && g <= 30.0 * tol, "f64 {name} at {tol:e}: {e:.2e}, gradient {g:.2e}, {r:?}");
         }
     }
     for tol in [1e-2, 1e-4, 1e-5] {
-        let (e, _, r) = error::<f32>(4000, tol, false, (R::None, R::None), 0.0, false);
+        let (e, _, r) = error::<f32>(method, 4000, tol, false, (R::None, R::None), 0.0, false);
         assert!(e <= tol, "f32 at {tol:e}: {e:.2e}, {r:?}");
     }
 }

@@ -13,6 +13,7 @@ use super::{Cost, Request, SourceSet, cost};
 use crate::backend::cpu::tree::Tree;
 use crate::distributed::Peers;
 use crate::memory;
+use crate::options::Method;
 use rayon::prelude::*;
 
 /// As in `shared`: leaves are this power of the step above the smallest ones.
@@ -67,7 +68,8 @@ struct Parcel {
 impl<const C: usize> Problem<C> {
     /// Budget and costs of the whole; costs are typical ones, so that figures do not depend on the machine.
     pub fn new(whole: &mut dyn SourceSet<f64, C>, targets: &[[f64; 3]], tolerance: f64) -> Self {
-        let request = Request { tolerance, order: 0, leaf_capacity: 0, gradient: false, reproducible: true };
+        let method = Method::Fmm;
+        let request = Request { method, tolerance, order: 0, leaf_capacity: 0, gradient: false, reproducible: true };
         let cost = cost::typical::<f64, C>(false);
         let counts = [whole.places().0.len(), targets.len()];
         let leaves =

@@ -8,8 +8,8 @@ use super::args::{FmmArg, StateHead};
 use super::verdict::{Found, SQUARES};
 use super::{Kind, Recipe};
 use crate::backend::cuda::context::{Context, Function};
-use crate::backend::cuda::direct::{Output, name_of};
-use crate::backend::cuda::gather::RealsArg;
+use crate::backend::cuda::direct::name_of;
+use crate::backend::cuda::held::Held;
 use crate::backend::cuda::memory::Buffer;
 use crate::backend::cuda::stream::{Event, Stream, launch};
 use crate::error::Result;
@@ -148,8 +148,7 @@ pub struct Check {
     sum: Buffer<u8>,
     ticket: Buffer<u32>,
     /// Fields to be added.
-    main: Buffer<u8>,
-    gradient: Buffer<u8>,
+    pub held: Held,
     blocks: usize,
 }
 
@@ -166,8 +165,7 @@ impl Check {
             at: Buffer::new(context),
             sum: Buffer::new(context),
             ticket: Buffer::new(context),
-            main: Buffer::new(context),
-            gradient: Buffer::new(context),
+            held: Held::new(context),
             blocks,
         };
         let most = CERTAIN + AGAIN * BLOCK;
@@ -185,8 +183,7 @@ impl Check {
             + self.at.bytes()
             + self.sum.bytes()
             + self.ticket.bytes()
-            + self.main.bytes()
-            + self.gradient.bytes()
+            + self.held.bytes()
     }
 
     /// `numbers`: sources of all kinds and targets; `size`: where L2P leaves sums of squares.
@@ -244,40 +241,6 @@ impl Check {
         let kernel = stream.context().function("fmm_check", "fmm_largest")?;
         // SAFETY: as above.
         unsafe { launch!(stream, kernel, [CERTAIN as u32, 1, 1], 256, 0; *f, *c) }
-    }
-
-    /// Where a field of so many targets is put that will be added to `output`.
-    pub fn hold(&mut self, output: Output, main: usize, n: usize) -> Result<Output> {
-        let place = |buffer: &mut Buffer<u8>, arg: RealsArg, numbers: usize| -> Result<RealsArg> {
-            if arg.address == 0 {
-                return Ok(arg);
-            }
-            buffer.reserve(numbers * if arg.is_f64 != 0 { 8 } else { 4 })?;
-            Ok(RealsArg { address: buffer.address(), ..arg })
-        };
-        Ok(Output {
-            main: place(&mut self.main, output.main, main * n)?,
-            gradient: place(&mut self.gradient, output.gradient, 3 * main * n)?,
-            add: false,
-        })
-    }
-
-    /// Starts adding what was held.
-    pub fn add(&self, held: Output, output: Output, main: usize, n: usize, stream: &Stream) -> Result<()> {
-        let kernel = stream.context().function("fmm_check", "fmm_add")?;
-        for (from, to, numbers) in [(held.main, output.main, main * n), (held.gradient, output.gradient, 3 * main * n)]
-        {
-            if to.address == 0 {
-                continue;
-            }
-            let blocks = numbers.div_ceil(256).min(16 * self.blocks) as u32;
-            let is_f64 = u32::from(to.is_f64 != 0);
-            // SAFETY: arguments as in fmm_check.cu; both arrays have so many numbers.
-            unsafe {
-                launch!(stream, kernel, [blocks, 1, 1], 256, 0; to.address, from.address, is_f64, numbers as u64)?
-            };
-        }
-        Ok(())
     }
 }
 

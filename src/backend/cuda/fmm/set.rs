@@ -164,11 +164,11 @@ impl<T: CudaReal> FmmSet<T> {
         let mut check = self.check.take().map_or_else(|| Check::new(context, stream), Ok)?;
         let (main, n) = (if matches!(field, Field::Velocity { .. }) { 3 } else { 1 }, inputs.targets.n);
         // A field that is added cannot be computed again in place.
-        let held = if output.add { check.hold(output, main, n) } else { Ok(output) };
+        let held = if output.add { check.held.place(output, main, n) } else { Ok(output) };
         let outcome = held.and_then(|held| {
             let outcome = self.hold_tolerance(&problem, wanted, held, &check)?;
             if outcome == Outcome::Done && output.add {
-                check.add(held, output, main, n, stream)?;
+                check.held.add(held, output, main, n, stream)?;
             }
             Ok(outcome)
         });

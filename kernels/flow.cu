@@ -1,0 +1,224 @@
+// Steps of a flow whose state lies in device memory: sums of vectors, dust, cores, stretching, and what the host asks at a step's
+// end. All in double precision; the formulas are those of src/flow (dust.rs, filaments.rs, step.rs), which say where they are from.
+// Vectors hold every integrated quantity one after the other (src/backend/cuda/motion.rs). Any block unless said; one thread a
+// row, or sweeps of the grid where numbers are summed up.
+#include "common.cuh"
+
+// What the host reads at a step's end. Mirrors backend::cuda::motion::FOUND. Lengths are not negative: their bits sort as they do.
+struct Found {
+    unsigned long long displacement; // bits of the longest way of a point
+    unsigned long long length;       // bits of the longest segment
+    unsigned long long infinite;     // 1: a number is none or infinite
+    unsigned long long gaps;         // 1: a number is none
+    unsigned long long first;        // complement of the place of the first number that is not finite; 0: none
+};
+
+constexpr int kSweep = 256;
+
+WFMM_DEVICE long long thread() { return blockIdx.x * (long long)blockDim.x + threadIdx.x; }
+WFMM_DEVICE long long threads() { return gridDim.x * (long long)blockDim.x; }
+WFMM_DEVICE bool is_finite(double x) { return x * 0.0 == 0.0; }
+WFMM_DEVICE Vec<double> row(const double* x, long long k) { return {x[3 * k], x[3 * k + 1], x[3 * k + 2]}; }
+WFMM_DEVICE double norm(Vec<double> a) { return sqrt(dot(a, a)); }
+
+// The largest of a block's values to `to`. Block kSweep, all of its threads.
+WFMM_DEVICE void largest(double value, unsigned long long* to) {
+    __shared__ double s_value[kSweep];
+    s_value[threadIdx.x] = value;
+    __syncthreads();
+    for (int half = kSweep / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) s_value[threadIdx.x] = fmax(s_value[threadIdx.x], s_value[threadIdx.x + half]);
+        __syncthreads();
+    }
+    if (threadIdx.x == 0 && s_value[0] > 0) atomicMax(to, (unsigned long long)__double_as_longlong(s_value[0]));
+    __syncthreads();
+}
+
+// y = a y + b x.
+WFMM_KERNEL flow_combine(double* y, double a, double b, const double* x, long long n) {
+    for (long long k = thread(); k < n; k += threads()) y[k] = a * y[k] + b * x[k];
+}
+
+// sum = y + b x.
+WFMM_KERNEL flow_plus(double* sum, const double* y, double b, const double* x, long long n) {
+    for (long long k = thread(); k < n; k += threads()) sum[k] = y[k] + b * x[k];
+}
+
+// y = x where y is no number.
+WFMM_KERNEL flow_fill_gaps(double* y, const double* x, long long n) {
+    for (long long k = thread(); k < n; k += threads())
+        if (!(y[k] == y[k])) y[k] = x[k];
+}
+
+WFMM_KERNEL flow_fill(double* y, double value, long long n) {
+    for (long long k = thread(); k < n; k += threads()) y[k] = value;
+}
+
+// Whether some of n numbers are none, or infinite, and the first such. Block kSweep.
+WFMM_KERNEL flow_look(const double* y, long long n, Found* found) {
+    bool gap = false, infinite = false;
+    for (long long k = thread(); k < n; k += threads()) {
+        if (is_finite(y[k])) continue;
+        gap |= !(y[k] == y[k]);
+        if (!infinite) atomicMax(&found->first, ~(unsigned long long)k);
+        infinite = true;
+    }
+    const int any_gap = __syncthreads_or(gap), any_infinite = __syncthreads_or(infinite);
+    if (threadIdx.x == 0 && any_gap) atomicOr(&found->gaps, 1ull);
+    if (threadIdx.x == 0 && any_infinite) atomicOr(&found->infinite, 1ull);
+}
+
+// The longest way of n points. Block kSweep.
+WFMM_KERNEL flow_displacement(const double* before, const double* after, long long n, Found* found) {
+    double most = 0;
+    for (long long k = thread(); k < n; k += threads()) most = fmax(most, norm(row(after, k) - row(before, k)));
+    largest(most, &found->displacement);
+}
+
+// Adds a velocity at n points.
+WFMM_KERNEL flow_add_stream(double* u, double x, double y, double z, long long n) {
+    const long long k = thread();
+    if (k >= n) return;
+    u[3 * k] += x;
+    u[3 * k + 1] += y;
+    u[3 * k + 2] += z;
+}
+
+// Core radii of n particles from their squares.
+WFMM_KERNEL flow_particle_cores(const double* square, double* core, long long n) {
+    const long long k = thread();
+    if (k < n) core[k] = sqrt(fmax(square[k], 0.0));
+}
+
+// da/dt of n particles: (classical J + transpose J^T) a, g[k][i][j] = du_i/dx_j.
+WFMM_KERNEL flow_stretching(double classical, double transpose, const double* strength, const double* g, double* rate, long long n) {
+    const long long k = thread();
+    if (k >= n) return;
+    const double* j = g + 9 * k;
+    const double a[3] = {strength[3 * k], strength[3 * k + 1], strength[3 * k + 2]};
+    for (int i = 0; i < 3; i++) {
+        double sum = 0;
+        for (int c = 0; c < 3; c++) sum += (classical * j[3 * i + c] + transpose * j[3 * c + i]) * a[c];
+        rate[3 * k + i] = sum;
+    }
+}
+
+WFMM_DEVICE double length_of(const int* ends, const double* points, long long k) { return norm(row(points, ends[2 * k + 1]) - row(points, ends[2 * k])); }
+
+// q = c^2 l of n segments.
+WFMM_KERNEL flow_volumes(const int* ends, const double* core, const double* points, double* volume, long long n) {
+    const long long k = thread();
+    if (k < n) volume[k] = core[k] * core[k] * length_of(ends, points, k);
+}
+
+// dq/dt of n segments: four times Lamb's factor, `lamb`, times (viscosity + squire |circulation|) l.
+WFMM_KERNEL flow_growth(const int* ends, const double* circulation, const double* points, double lamb, double viscosity, double squire, double* rate, long long n) {
+    const long long k = thread();
+    if (k >= n) return;
+    const double growth = 4.0 * lamb * (viscosity + squire * fabs(circulation[k]));
+    rate[k] = growth == 0 ? 0.0 : growth * length_of(ends, points, k);
+}
+
+// Core radii of n segments at a stage of a step that began at points0 with volumes q0. What neither grew nor was strained keeps its
+// bits, a segment without length its core. With `found` the longest of these segments too. Block kSweep.
+WFMM_KERNEL flow_cores(const int* ends, const double* core, const double* points0, const double* q0, const double* points, const double* q, double* out, long long n,
+                       Found* found) {
+    const long long k = thread();
+    double l = 0;
+    if (k < n) {
+        const double l0 = length_of(ends, points0, k);
+        l = length_of(ends, points, k);
+        out[k] = (l == l0 && q[k] == q0[k]) || l == 0 ? core[k] : sqrt(q[k] / l);
+    }
+    if (found) largest(l, &found->length);
+}
+
+// What of the options concerns dust. Mirrors backend::cuda::motion::Medium.
+struct Medium {
+    double gravity[3];
+    double density, viscosity, restitution, friction;
+    double ground;  // place of the ground plane on its axis
+    long long axis; // -1: there is none
+};
+static_assert(sizeof(Medium) == 72, "mirror of backend::cuda::motion");
+
+struct Parcel {
+    Vec<double> position, velocity;
+    double diameter, density;
+};
+
+WFMM_DEVICE double& at(Vec<double>& a, int i) { return i == 0 ? a.x : i == 1 ? a.y : a.z; }
+
+// Drag relative to Stokes' by Schiller and Naumann; constant coefficient above.
+WFMM_DEVICE double drag_factor(double re) { return re < 1000.0 ? 1.0 + 0.15 * pow(re, 0.687) : 0.44 / 24.0 * re; }
+
+WFMM_DEVICE double lift(const Medium& m, const Parcel& p) { return 1.0 - m.density / p.density; }
+
+WFMM_DEVICE bool rests(const Medium& m, Parcel p) {
+    return m.axis >= 0 && at(p.position, (int)m.axis) <= m.ground && p.velocity.x == 0 && p.velocity.y == 0 && p.velocity.z == 0;
+}
+
+// The solution after h for constant wind and drag factor.
+WFMM_DEVICE Parcel exact(const Medium& m, Parcel p, Vec<double> wind, double h, double factor) {
+    const double tau = p.density * p.diameter * p.diameter / (18.0 * m.viscosity * factor), up = lift(m, p), lost = expm1(-h / tau);
+    for (int i = 0; i < 3; i++) {
+        const double last = at(wind, i) + tau * up * m.gravity[i], excess = at(p.velocity, i) - last;
+        at(p.velocity, i) = last + excess * (1.0 + lost);
+        at(p.position, i) += last * h - excess * tau * lost;
+    }
+    return p;
+}
+
+// Contact with the ground at the end of a step of dt.
+WFMM_DEVICE Parcel land(const Medium& m, Parcel p, double dt) {
+    if (m.axis < 0) return p;
+    const int axis = (int)m.axis;
+    const double above = at(p.position, axis) - m.ground;
+    if (rests(m, p) || above > 0 || (above == 0 && at(p.velocity, axis) >= 0)) return p;
+    const double rest = norm({m.gravity[0], m.gravity[1], m.gravity[2]}) * fabs(lift(m, p)) * dt;
+    at(p.position, axis) = m.ground + m.restitution * (m.ground - at(p.position, axis));
+    for (int i = 0; i < 3; i++) {
+        double& v = at(p.velocity, i);
+        v *= i != axis ? 1.0 - m.friction : v < 0 ? -m.restitution : 1.0;
+    }
+    if (at(p.velocity, axis) <= rest) {
+        at(p.velocity, axis) = 0;
+        at(p.position, axis) = m.ground;
+        if (norm(p.velocity) <= rest) p.velocity = {0, 0, 0};
+    }
+    return p;
+}
+
+// n parcels after a time h of a step in which the fluid around each moved by `drift`; their places alone, or with `new_velocity` as
+// they are at the end of the step, after contact with the ground, and what of that is not finite and the longest way. Block kSweep.
+WFMM_KERNEL flow_dust(const double* position, const double* velocity, const double* diameter, const double* density, const double* drift, double h,
+                      const __grid_constant__ Medium medium, double* new_position, double* new_velocity, long long n, Found* found) {
+    const long long k = thread();
+    double way = 0;
+    bool infinite = false;
+    if (k < n) {
+        Parcel p = {row(position, k), row(velocity, k), diameter[k], density[k]};
+        const Vec<double> old = p.position;
+        if (h != 0 && !rests(medium, p)) {
+            const Vec<double> wind = {drift[3 * k] / h, drift[3 * k + 1] / h, drift[3 * k + 2] / h};
+            const double by_speed = medium.density * p.diameter / medium.viscosity;
+            const Parcel guess = exact(medium, p, wind, 0.5 * h, drag_factor(by_speed * norm(wind - p.velocity)));
+            p = exact(medium, p, wind, h, drag_factor(by_speed * norm(wind - guess.velocity)));
+        }
+        if (new_velocity) {
+            p = land(medium, p, h);
+            new_velocity[3 * k] = p.velocity.x;
+            new_velocity[3 * k + 1] = p.velocity.y;
+            new_velocity[3 * k + 2] = p.velocity.z;
+            way = norm(p.position - old);
+            infinite = !is_finite(norm(p.position)) || !is_finite(norm(p.velocity));
+        }
+        new_position[3 * k] = p.position.x;
+        new_position[3 * k + 1] = p.position.y;
+        new_position[3 * k + 2] = p.position.z;
+    }
+    if (!new_velocity) return;
+    const int any = __syncthreads_or(infinite);
+    if (threadIdx.x == 0 && any) atomicOr(&found->infinite, 1ull);
+    largest(way, &found->displacement);
+}
