@@ -121,6 +121,9 @@ pub const WFMM_TOLERANCE_MIN_F64: f64 = 5e-12;
 pub const TOLERANCE_MAX: f64 = 0.1;
 /// The highest order of expansions that may be asked for.
 pub const WFMM_ORDER_MAX: i32 = 40;
+/// Periods beyond these are taken for mistakes: their cubes would leave the range of numbers.
+const SHORTEST_PERIOD: f64 = 1e-100;
+const LONGEST_PERIOD: f64 = 1e100;
 /// More threads than this are taken for a mistake.
 pub const THREADS_MAX: i32 = 4096;
 
@@ -268,6 +271,8 @@ pub struct PlanOptions {
     pub accumulate: bool,
     pub reproducible: bool,
     pub plane: Option<Plane>,
+    /// Periods along x, y and z, 0 where open; `None`: open everywhere.
+    pub period: Option<[f64; 3]>,
 }
 
 impl SessionOptions {
@@ -313,6 +318,7 @@ impl PlanOptions {
             accumulate: o.flags & WFMM_FLAG_ACCUMULATE != 0,
             reproducible: o.flags & WFMM_FLAG_REPRODUCIBLE != 0,
             plane: plane(o)?,
+            period: period(o)?,
         };
         only_what_is_built(o)?;
         no_unknown_flags(o.flags, WFMM_FLAG_ACCUMULATE | WFMM_FLAG_REPRODUCIBLE)?;
@@ -376,19 +382,25 @@ fn only_what_is_built(o: &wfmm_plan_options) -> Result<()> {
             "expansion = WFMM_EXPANSION_PSEUDO_PARTICLES (1) is not built yet: use WFMM_EXPANSION_HARMONICS",
         );
     }
+    Ok(())
+}
+
+fn period(o: &wfmm_plan_options) -> Result<Option<[f64; 3]>> {
     for (axis, period) in o.period.into_iter().enumerate() {
         let name = format!("period[{axis}]");
-        if finite(&name, period)? < 0.0 {
-            return value_error(&name, period, "0 (open) or a positive length");
+        if finite(&name, period)? < 0.0 || (period > 0.0 && !(SHORTEST_PERIOD..LONGEST_PERIOD).contains(&period)) {
+            return value_error(&name, period, "0 (open) or a length from 1e-100 to 1e100");
         }
-        if period > 0.0 {
-            return Error::fail(
-                WFMM_ERR_UNSUPPORTED,
-                format!("{name} = {period}: periodic domains are not built yet; accepted: 0 (open)"),
+        if period > 0.0 && o.plane_axis == axis as i32 + 1 {
+            let message = format!(
+                "{name} = {period} along the normal of the ground plane, plane_axis = {}: the images of plane and period \
+                 differ; accepted: 0 (open), or a period along the other axes",
+                o.plane_axis
             );
+            return Error::fail(WFMM_ERR_UNSUPPORTED, message);
         }
     }
-    Ok(())
+    Ok(o.period.iter().any(|&p| p > 0.0).then_some(o.period))
 }
 
 fn tolerance(t: f64) -> Result<f64> {

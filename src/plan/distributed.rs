@@ -9,9 +9,9 @@ use super::Plan;
 use super::arrays::{ArrayMut, HostReal};
 use crate::backend::Field;
 use crate::distributed::Communicator;
-use crate::error::{Error, Result, WFMM_ERR_STATE, WFMM_ERR_VALUE};
+use crate::error::{Error, Result, WFMM_ERR_STATE, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
 use crate::options::PlanOptions;
-use crate::session::Session;
+use crate::session::{Device, Session};
 
 /// What a rank wants of a gradient that has no targets.
 const NO_TARGETS: f64 = -1.0;
@@ -24,6 +24,15 @@ impl Plan {
             if options.plane.is_some() {
                 session.not_distributed("a ground plane (plane_axis)")?;
             }
+            if options.period.is_some() {
+                session.not_distributed("a periodic domain (period)")?;
+            }
+        }
+        if options.period.is_some() && matches!(session.device(), Device::Cuda { auto: false, .. }) {
+            return Error::fail(
+                WFMM_ERR_UNSUPPORTED,
+                "a periodic domain (period) on a CUDA session is not built yet: use WFMM_BACKEND_AUTO or WFMM_BACKEND_CPU",
+            );
         }
         Ok(Self::new(session, options))
     }
@@ -121,5 +130,8 @@ fn fields(o: &PlanOptions) -> Vec<(&'static str, f64)> {
         ("WFMM_FLAG_REPRODUCIBLE", yes(o.reproducible)),
         ("plane_axis", o.plane.map_or(0.0, |p| p.axis as f64 + 1.0)),
         ("plane_position", o.plane.map_or(0.0, |p| p.position)),
+        ("period[0]", o.period.map_or(0.0, |p| p[0])),
+        ("period[1]", o.period.map_or(0.0, |p| p[1])),
+        ("period[2]", o.period.map_or(0.0, |p| p[2])),
     ]
 }

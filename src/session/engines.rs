@@ -27,6 +27,8 @@ pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precisio
         return Ok(Box::new(DistributedEngine::new(options.clone(), pool.clone(), communicator.clone())));
     }
     match session.device() {
+        // The GPU has no periodic images; a plan on a session that asks for it by name was refused.
+        _ if options.period.is_some() => Ok(cpu_engine(pool, options, precision)),
         Device::Cpu => Ok(cpu_engine(pool, options, precision)),
         Device::Cuda { context, auto: false } => cuda_engine(context, pool, options, precision),
         Device::Cuda { context, auto: true } => {

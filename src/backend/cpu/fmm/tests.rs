@@ -34,7 +34,7 @@ fn error<T: Real>(n: usize, tol: f64, gradient: bool, reg: (R, R), core: f64, se
     let targets: Vec<[f64; 3]> = (0..n).map(|_| p()).collect();
     src.place(segments, particles, false);
     let mut fmm = Fmm::<T, 3>::default();
-    let request = Request { tolerance: tol, order: 0, leaf_capacity: 0, gradient, reproducible: false };
+    let request = Request { tolerance: tol, order: 0, leaf_capacity: 0, gradient, reproducible: false, periods: None };
     fmm.prepare(&mut src, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);
     let mut main = vec![T::ZERO; 3 * n];
     let mut grad = vec![T::ZERO; 9 * n];
