@@ -194,7 +194,12 @@ pub struct wfmm_plan_options {
     pub expansion: i32,
     /// Where the plane is on its axis, length units of the positions; default 0.
     pub plane_position: f64,
-    /// Period along x, y and z; 0, the default: open. Other values are not built: WFMM_ERR_UNSUPPORTED.
+    /// Period along x, y and z, a length; 0, the default: open. One, two or three periodic axes: a tube, a slab, a box. The field is
+    /// that of all images of all elements; places outside of a period are taken back into it, segments by their middles. In a
+    /// box a net strength is balanced by a uniform background and the mean of velocity and potential is zero; in tubes and
+    /// slabs images are summed symmetrically, and charges must add to zero: WFMM_ERR_VALUE. On the CPU: a session with
+    /// WFMM_BACKEND_CUDA and a distributed one return WFMM_ERR_UNSUPPORTED, as does a period along the normal of a ground
+    /// plane, an extent of very many periods, and cores that reach through many periods.
     pub period: [f64; 3],
 }
 
@@ -481,8 +486,12 @@ mod tests {
         for plane_axis in [-1, 4] {
             assert_eq!(ask(wfmm_plan_options { plane_axis, ..o }).unwrap_err().0, WFMM_ERR_VALUE);
         }
-        let (status, message) = ask(wfmm_plan_options { period: [0.0, 2.0, 0.0], ..o }).unwrap_err();
-        assert!(status == WFMM_ERR_UNSUPPORTED && message.contains("period[1] = 2"), "{message}");
+        let (status, message) = ask(wfmm_plan_options { period: [0.0, -2.0, 0.0], ..o }).unwrap_err();
+        assert!(status == WFMM_ERR_VALUE && message.contains("period[1] = -2"), "{message}");
+        let (status, message) = ask(wfmm_plan_options { period: [f64::NAN, 0.0, 0.0], ..o }).unwrap_err();
+        assert!(status == WFMM_ERR_NOT_FINITE && message.contains("period[0] = NaN"), "{message}");
+        let (status, message) = ask(wfmm_plan_options { period: [0.0, 0.0, 2.0], plane_axis: 3, ..o }).unwrap_err();
+        assert!(status == WFMM_ERR_UNSUPPORTED && message.contains("period[2] = 2"), "{message}");
         let expansion = WFMM_EXPANSION_PSEUDO_PARTICLES;
         assert_eq!(ask(wfmm_plan_options { expansion, ..o }).unwrap_err().0, WFMM_ERR_UNSUPPORTED);
         assert_eq!(ask(wfmm_plan_options { expansion: 2, ..o }).unwrap_err().0, WFMM_ERR_CONSTANT);

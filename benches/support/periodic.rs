@@ -7,8 +7,6 @@ use wakefmm::math::biot_savart::{self, Induced};
 use wakefmm::math::regularization::Part;
 use wakefmm::options::*;
 
-/// Images within so many periods of the box are explicit.
-const EXPLICIT: i64 = 2;
 /// Nodes of Gauss's rule on a segment, for images that are not.
 const NODES: usize = 6;
 
@@ -89,12 +87,31 @@ fn inner(alpha: f64, d: Vec3) -> [f64; 3] {
 pub struct Images {
     pub period: Vec3,
     alpha: f64,
+    /// Images within so many periods of the box are explicit.
+    most: i64,
+    explicit: Vec<Vec3>,
+    /// The next lattice vectors; wave vectors with what Ewald's sum multiplies their waves by.
+    around: Vec<Vec3>,
+    waves: Vec<(Vec3, f64)>,
 }
 
 impl Images {
     pub fn new(period: Vec3) -> Self {
+        Self::with_explicit(period, 2)
+    }
+
+    pub fn with_explicit(period: Vec3, most: i64) -> Self {
         let volume: f64 = period.iter().product();
-        Self { period, alpha: 2.0 / volume.cbrt().max(1e-300) }
+        let alpha = 2.0 / volume.cbrt().max(1e-300);
+        let mut new = Self { period, alpha, most, explicit: vec![], around: vec![], waves: vec![] };
+        new.explicit = new.shell(-1, most);
+        if new.count() == 3 {
+            new.around = new.shell(most, 5);
+            let wave = Self { period: period.map(|p| 2.0 * PI / p), alpha, ..Self::new([0.0; 3]) };
+            let factor = |k: Vec3| 4.0 * PI / volume * (-square(k) / (4.0 * alpha * alpha)).exp() / square(k);
+            new.waves = wave.shell(0, 9).into_iter().map(|k| (k, factor(k))).filter(|w| w.1 > 1e-20).collect();
+        }
+        new
     }
 
     fn count(&self) -> usize {
@@ -117,11 +134,6 @@ impl Images {
         found
     }
 
-    /// Lattice vectors of images that are explicit.
-    pub fn explicit(&self) -> Vec<Vec3> {
-        self.shell(-1, EXPLICIT)
-    }
-
     /// The potential at d of a unit source's images that are not explicit.
     pub fn beyond(&self, d: Vec3) -> Jet {
         if self.count() == 3 { self.ewald(d) } else { self.extrapolated(d) }
@@ -130,34 +142,21 @@ impl Images {
     fn ewald(&self, d: Vec3) -> Jet {
         let (alpha, volume) = (self.alpha, self.period.iter().product::<f64>());
         let mut sum = Jet { value: -PI / (alpha * alpha * volume), ..Jet::default() };
-        for r in self.explicit() {
-            let x = minus(d, r);
+        for r in &self.explicit {
+            let x = minus(d, *r);
             sum.add_radial(x, inner(alpha, x).map(|v| -v));
         }
-        for r in self.shell(EXPLICIT, 5) {
-            let x = minus(d, r);
+        for r in &self.around {
+            let x = minus(d, *r);
             sum.add_radial(x, outer(alpha, x));
         }
-        let most = 9i64;
-        for x in -most..=most {
-            for y in -most..=most {
-                for z in -most..=most {
-                    let n = [x, y, z];
-                    let k: Vec3 = std::array::from_fn(|i| 2.0 * PI * n[i] as f64 / self.period[i]);
-                    let k2 = square(k);
-                    let f = (-k2 / (4.0 * alpha * alpha)).exp();
-                    if k2 == 0.0 || f < 1e-19 {
-                        continue;
-                    }
-                    let f = 4.0 * PI / volume * f / k2;
-                    let phase: f64 = (0..3).map(|i| k[i] * d[i]).sum();
-                    let (s, c) = phase.sin_cos();
-                    sum.value += f * c;
-                    for i in 0..3 {
-                        sum.first[i] -= f * s * k[i];
-                        (0..3).for_each(|j| sum.second[i][j] -= f * c * k[i] * k[j]);
-                    }
-                }
+        for &(k, f) in &self.waves {
+            let phase: f64 = (0..3).map(|i| k[i] * d[i]).sum();
+            let (s, c) = phase.sin_cos();
+            sum.value += f * c;
+            for i in 0..3 {
+                sum.first[i] -= f * s * k[i];
+                (0..3).for_each(|j| sum.second[i][j] -= f * c * k[i] * k[j]);
             }
         }
         sum
@@ -165,9 +164,9 @@ impl Images {
 
     /// Sums over blocks differ from the limit by odd (two periods) or even (one) powers of their inverse width.
     fn extrapolated(&self, d: Vec3) -> Jet {
-        let sizes: Vec<i64> = (0..7).map(|k| 6 + 4 * k).collect();
+        let sizes: Vec<i64> = (0..7).map(|k| self.most + 4 + 4 * k).collect();
         let first = 3 - self.count() as i32;
-        let (mut sum, mut last) = (Jet::default(), EXPLICIT);
+        let (mut sum, mut last) = (Jet::default(), self.most);
         let mut partial = vec![];
         for &n in &sizes {
             for r in self.shell(last, n) {
@@ -224,12 +223,12 @@ const GAUSS: [(f64, f64); NODES] = [
 /// Velocity and gradient, or potential and gradient, at one place, times 1/(4π).
 pub fn field_at(case: &Case, images: &Images, regularizations: (i32, i32), x: Vec3) -> (Vec<f64>, Vec<f64>) {
     let reg = |code| Regularization::from_code(code).expect("a regularization");
-    let (explicit, norm) = (images.explicit(), 1.0 / (4.0 * PI));
+    let (explicit, norm) = (&images.explicit, 1.0 / (4.0 * PI));
     if !case.charge.is_empty() {
         let mut sum = Jet::default();
         for (p, &q) in case.charge_position.iter().zip(&case.charge) {
             sum.scaled_add(q, &images.beyond(minus(x, *p)));
-            for r in &explicit {
+            for r in explicit {
                 let one = biot_savart::charge(minus(x, *r), *p, q);
                 sum.value += one.potential;
                 (0..3).for_each(|i| sum.first[i] += one.gradient[i]);
@@ -256,7 +255,7 @@ pub fn field_at(case: &Case, images: &Images, regularizations: (i32, i32), x: Ve
     for (k, e) in case.ends.chunks(2).enumerate() {
         let (p1, p2) = (case.points[e[0] as usize], case.points[e[1] as usize]);
         let (circulation, core) = (case.circulation[k], case.segment_core[k]);
-        for r in &explicit {
+        for r in explicit {
             let one = biot_savart::segment(
                 reg(regularizations.0),
                 Part::Regularized,
@@ -276,7 +275,7 @@ pub fn field_at(case: &Case, images: &Images, regularizations: (i32, i32), x: Ve
     }
     for (k, p) in case.position.iter().enumerate() {
         let (a, core) = (case.strength[k], case.particle_core[k]);
-        for r in &explicit {
+        for r in explicit {
             let one = biot_savart::particle(reg(regularizations.1), Part::Regularized, minus(x, *r), *p, a, core);
             add(&mut u, &mut g, one);
         }

@@ -29,6 +29,8 @@ const FEWEST_SIZES: usize = 4;
 const POINTS: f64 = 4e5;
 /// Shells that change a sum by less than this part are left out.
 const NEGLIGIBLE: f64 = 1e-18;
+/// Sums are made for multiples of this order.
+const ORDER_STEP: usize = 8;
 /// Sums that are kept for later plans.
 const KEPT: usize = 16;
 
@@ -57,6 +59,12 @@ impl Shape {
         }
         found.sort_by(|&a, &b| square(self.vector(a)).total_cmp(&square(self.vector(b))).then(a.cmp(&b)));
         memory::collect(found.into_iter().map(|n| self.vector(n)))
+    }
+
+    /// The same near vectors, with the longest of them for the limit: equal for domains that differ in nothing that matters.
+    pub fn canonical(self) -> Self {
+        let longest = self.near_vectors().last().map_or(0.0, |&r| square(r).sqrt());
+        Self { near: longest, ..self }
     }
 
     /// How many there are at most; without making them.
@@ -122,6 +130,7 @@ impl LatticeSums {
         type Key = ([u64; 4], usize);
         static CACHE: Lazy<Mutex<HashMap<Key, Arc<LatticeSums>>>> = Lazy::new(Default::default);
         let unit = shape.shortest();
+        let order = order.next_multiple_of(ORDER_STEP);
         let Shape { period: [x, y, z], near } = shape;
         // In units of the shortest period, so that a domain of another size has the same sums.
         let key = ([x, y, z, near].map(|v| (v / unit).to_bits()), order);

@@ -9,9 +9,9 @@ use super::Plan;
 use super::arrays::{ArrayMut, HostReal};
 use crate::backend::Field;
 use crate::distributed::Communicator;
-use crate::error::{Error, Result, WFMM_ERR_STATE, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
+use crate::error::{Error, Result, WFMM_ERR_STATE, WFMM_ERR_VALUE};
 use crate::options::PlanOptions;
-use crate::session::{Device, Session};
+use crate::session::{Session, check_periods};
 
 /// What a rank wants of a gradient that has no targets.
 const NO_TARGETS: f64 = -1.0;
@@ -28,12 +28,7 @@ impl Plan {
                 session.not_distributed("a periodic domain (period)")?;
             }
         }
-        if options.period.is_some() && matches!(session.device(), Device::Cuda { auto: false, .. }) {
-            return Error::fail(
-                WFMM_ERR_UNSUPPORTED,
-                "a periodic domain (period) on a CUDA session is not built yet: use WFMM_BACKEND_AUTO or WFMM_BACKEND_CPU",
-            );
-        }
+        check_periods(&session, &options)?;
         Ok(Self::new(session, options))
     }
 

@@ -21,13 +21,14 @@ pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precisio
             "WFMM_METHOD_TREECODE is not built yet: use WFMM_METHOD_AUTO, _DIRECT or _FMM",
         );
     }
+    check_periods(session, options)?;
     let pool = session.pool();
     if let Some(communicator) = session.communicator() {
         // In double precision, whatever was asked for: it holds every tolerance.
         return Ok(Box::new(DistributedEngine::new(options.clone(), pool.clone(), communicator.clone())));
     }
     match session.device() {
-        // The GPU has no periodic images; a plan on a session that asks for it by name was refused.
+        // The GPU has no periodic images.
         _ if options.period.is_some() => Ok(cpu_engine(pool, options, precision)),
         Device::Cpu => Ok(cpu_engine(pool, options, precision)),
         Device::Cuda { context, auto: false } => cuda_engine(context, pool, options, precision),
@@ -40,6 +41,17 @@ pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precisio
             )))
         }
     }
+}
+
+/// Refuses a periodic domain where a GPU is asked for by name.
+pub fn check_periods(session: &Session, options: &PlanOptions) -> Result<()> {
+    if options.period.is_some() && matches!(session.device(), Device::Cuda { auto: false, .. }) {
+        return Error::fail(
+            WFMM_ERR_UNSUPPORTED,
+            "a periodic domain (period) on a CUDA session is not built yet: use WFMM_BACKEND_AUTO or WFMM_BACKEND_CPU",
+        );
+    }
+    Ok(())
 }
 
 fn cpu_engine(pool: &Arc<rayon::ThreadPool>, options: &PlanOptions, precision: Precision) -> Box<dyn Engine> {

@@ -52,7 +52,8 @@ impl Remote {
             let (main, n) = (rows(C, false), picked.len());
             let (own, others) = (sources.exact(&picked, true), images.field(sources, &picked, true));
             let square = |i: usize| ((own[i] + others[i]) / unit).powi(2);
-            let size = |rows: Range<usize>| (rows.flat_map(|r| r * n..(r + 1) * n).map(square).sum::<f64>() / n as f64).sqrt();
+            let size =
+                |rows: Range<usize>| (rows.flat_map(|r| r * n..(r + 1) * n).map(square).sum::<f64>() / n as f64).sqrt();
             let sizes = [size(0..main), GRADIENT_TOLERANCES * size(main..rows(C, true))];
             images.set_core_budget(sources, sizes.map(|u| request.tolerance * u), &[], true);
         }

@@ -175,9 +175,18 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
             }
             _ => {}
         }
-        if self.direct && request.periods.is_none() {
+        if self.direct && self.images.is_none() {
+            self.make_images(request);
+        }
+        if self.direct && self.images.is_none() {
             self.sources.keep_order();
-        } else if self.direct && (again || self.images.is_none()) {
+        }
+    }
+
+    /// Periodic images for the direct sum; they sort the sources anew.
+    fn make_images(&mut self, request: Request) {
+        if request.periods.is_some() {
+            self.fmm.forget();
             self.images = Remote::new(&mut self.sources, &self.targets, request);
         }
     }
@@ -189,8 +198,8 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         }
         self.in_double = false;
         if self.direct {
-            if let Some(request) = self.request.filter(|r| r.periods.is_some() && self.images.is_none()) {
-                self.images = Remote::new(&mut self.sources, &self.targets, request);
+            if let Some(request) = self.request.filter(|_| self.images.is_none()) {
+                self.make_images(request);
             }
             let sum = Sum { sources: &self.sources, images: self.images.as_ref() };
             self.in_double = sum.lacks_digits(&self.targets, gradient, tolerance);

@@ -85,6 +85,8 @@ impl Default for Images {
 pub struct FarImages {
     shape: Shape,
     center: [f64; 3],
+    /// Sum of charges times their squared distances from the middle.
+    pub moment: f64,
 }
 
 impl Images {
@@ -98,10 +100,10 @@ impl Images {
 
     /// For sources and targets within `radii` of the middle.
     pub fn of(periods: Periods, radii: [f64; 2], ratio: f64, reach: f64) -> Self {
-        let shape = periods.shape(radii, ratio, reach);
+        let shape = periods.shape(radii, ratio, reach).canonical();
         let mut shifts = shape.near_vectors();
         shifts.truncate(Image::MAX as usize);
-        Self { shifts, far: Some(FarImages { shape, center: periods.center }) }
+        Self { shifts, far: Some(FarImages { shape, center: periods.center, moment: 0.0 }) }
     }
 
     /// The order that the nearest of the far images needs.
@@ -110,6 +112,13 @@ impl Images {
         let mut center = s.center;
         center[0] += far.shape.nearest_left_out();
         usize::from(admission.order_of_far(0, s, &Cell { center, ..*t }, admission.highest))
+    }
+
+    /// Takes over a moment of the charges that harmonics do not have.
+    pub fn set_moment(&mut self, square: impl FnOnce([f64; 3]) -> f64) {
+        if let Some(far) = &mut self.far {
+            far.moment = square(far.center);
+        }
     }
 
     pub fn bytes(&self) -> usize {
@@ -126,11 +135,16 @@ impl FarImages {
         for c in 0..C {
             let of: Vec<f64> = memory::collect(multipole[c * n..(c + 1) * n].iter().map(|v| v.f64()));
             sums.apply(order, &of, scales[0], &mut found, scales[1]);
+            if self.shape.dimensions() == 3 {
+                // Of the background's |x - X|² the product x·X; the squares are added at the targets.
+                let f = -2.0 * self.shape.background() * scales[0] * scales[1];
+                (1..n.min(4)).for_each(|i| found[i] += f * of[i]);
+            }
             local[c * n..(c + 1) * n].iter_mut().zip(&found).for_each(|(l, v)| *l += T::of(*v));
         }
     }
 
-    /// Adds the field of the uniform background that balances a net strength in a box with three periods, `[row][place]`.
+    /// Adds what local expansions have not of the field of the background in a box with three periods, `[row][place]`.
     pub fn add_background<T: Real, const C: usize>(
         &self,
         net: [f64; C],
@@ -147,7 +161,7 @@ impl FarImages {
             let d: [f64; 3] = std::array::from_fn(|i| x[i] - self.center[i]);
             let mut put = |row: usize, v: f64| out[row * count + k] += T::of(v);
             if C == 1 {
-                put(0, f * net[0] * d.iter().map(|v| v * v).sum::<f64>());
+                put(0, f * (net[0] * d.iter().map(|v| v * v).sum::<f64>() + self.moment));
                 (0..3).filter(|_| gradient).for_each(|i| put(1 + i, 2.0 * f * net[0] * d[i]));
                 continue;
             }

@@ -195,7 +195,10 @@ impl Unit {
     pub fn serves<T: Real>(&self, new: Unit) -> bool {
         let shift = (0..3).map(|i| (self.origin[i] - new.origin[i]).abs()).fold(0.0, f64::max);
         let widest = if T::IS_F64 { 4.0 } else { 1.0 };
-        self.splits == new.splits && self.periods == new.periods && shift * new.scale <= 0.5 && (0.5..=widest).contains(&(self.scale / new.scale))
+        self.splits == new.splits
+            && self.periods == new.periods
+            && shift * new.scale <= 0.5
+            && (0.5..=widest).contains(&(self.scale / new.scale))
     }
 
     fn inside(&self, x: [f64; 3]) -> [f64; 3] {
@@ -217,7 +220,11 @@ impl Unit {
         let Some(Periods { period, center }) = self.periods else { return [0.0; 3] };
         std::array::from_fn(|i| {
             let from = x[i] - center[i];
-            if period[i] == 0.0 || from.abs() <= 0.5 * period[i] { 0.0 } else { -period[i] * (from / period[i]).round() }
+            if period[i] == 0.0 || from.abs() <= 0.5 * period[i] {
+                0.0
+            } else {
+                -period[i] * (from / period[i]).round()
+            }
         })
     }
 }

@@ -268,7 +268,8 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         let particles = self.particles.par_iter().map(|p| p.core).reduce(|| 0.0, f64::max);
         let segments = self.segments.par_iter().zip(&self.half).map(|(s, &h)| [s.core, 2.0 * norm(h)]);
         let [core, length] = segments.reduce(|| [0.0; 2], |a, b| [a[0].max(b[0]), a[1].max(b[1])]);
-        let of_segments = if core > 0.0 { segment_extent(self.segment_regularization, core, length, share) } else { 0.0 };
+        let of_segments =
+            if core > 0.0 { segment_extent(self.segment_regularization, core, length, share) } else { 0.0 };
         let reach = |core: f64| if core > 0.0 { core * core_reach(self.particle_regularization, share) } else { 0.0 };
         of_segments.max(reach(particles))
     }
@@ -527,6 +528,10 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
     }
     fn largest_strength(&self) -> f64 {
         largest(&self.charge)
+    }
+    fn square_moment(&self, from: [f64; 3]) -> f64 {
+        let one = |(x, q): (&[f64; 3], &f64)| q * (0..3).map(|i| (x[i] - from[i]).powi(2)).sum::<f64>();
+        self.places.iter().zip(&self.charge).map(one).sum()
     }
     fn source_cells(&self, tree: &Tree, unit: f64, moment: i32) -> Vec<SourceCell> {
         effective_sources(tree, moment, |sorted| {

@@ -334,7 +334,8 @@ impl<T: Real> Choice<T> {
         self.version += 1;
         let (far, near, correction) = lists::count(&trees.target, &self.lists);
         let used = self.lists.par_iter().filter_map(|l| l.far.first()).map(|f| f.order as usize).max().unwrap_or(2);
-        let used = used.max(trees.images.order(&admission::<T>(C, trees, facts, request), &trees.source, &trees.target));
+        let used =
+            used.max(trees.images.order(&admission::<T>(C, trees, facts, request), &trees.source, &trees.target));
         let used = trees.peers.max(used as f64) as usize;
         let threads = rayon::current_num_threads() as f64;
         let m2l: Vec<f64> =

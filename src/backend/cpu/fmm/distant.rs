@@ -33,6 +33,8 @@ const SMALLEST_LEAF: usize = 64;
 /// Errors that one core, and all of a cell, may leave, in units of the tolerated error of the field.
 const CORE: f64 = 1e-3;
 const CORES_OF_CELL: f64 = 3e-3;
+/// Cores of images are looked at where they change a field by more than this part of the tolerance.
+const CORE_SHARE: f64 = 0.1;
 /// Multipoles that a point meets, and seconds a coefficient: for what a direct sum will take.
 const MET: f64 = 500.0;
 const COEFFICIENT_SECONDS: f64 = 1.5e-9;
@@ -104,7 +106,9 @@ impl Distant {
         });
         passes::m2m::<f64, C>(&up, &tree, &mut multipoles);
         let root = tree.cells[0];
-        let images = Images::of(periods, [root.radius, radius], BOX_RATIO, sources.core_extent(0.1 * tolerance));
+        let mut images =
+            Images::of(periods, [root.radius, radius], BOX_RATIO, sources.core_extent(CORE_SHARE * tolerance));
+        images.set_moment(|from| sources.square_moment(from));
         let unit = radius.max(root.scale);
         let mut local = memory::filled(0.0, C * order * order);
         if let Some(far) = &images.far {

@@ -78,6 +78,10 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     fn core_extent(&self, _share: f64) -> f64 {
         0.0
     }
+    /// Sum of charges times their squared distances from a place.
+    fn square_moment(&self, _from: [f64; 3]) -> f64 {
+        0.0
+    }
     /// The caller's order, where no tree sorted the sources yet: for the direct sum.
     fn keep_order(&mut self);
     fn bytes(&self) -> u64;
@@ -226,6 +230,12 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             self.prepared = None;
             false
         }
+    }
+
+    /// The sources are about to be sorted by somebody else.
+    pub fn forget(&mut self) {
+        self.prepared = None;
+        self.expansions.forget_sources();
     }
 
     fn costs(sources: &dyn SourceSet<T, C>, request: Request) -> Cost {

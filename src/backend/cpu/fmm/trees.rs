@@ -135,6 +135,7 @@ impl Trees {
 
     /// Makes the exact sums of images, for the present sources.
     pub fn look_far<T: Real, const C: usize>(&mut self, sources: &dyn SourceSet<T, C>, tolerance: f64) {
+        self.images.set_moment(|from| sources.square_moment(from));
         self.distant = self.periods.filter(|_| !self.source.cells.is_empty() && !self.points.is_empty()).map(|p| {
             let radius = self.target.cells[0].radius;
             Distant::new(sources, &self.source, p, radius, tolerance)
@@ -171,6 +172,10 @@ impl Trees {
     pub fn bytes(&self) -> usize {
         let own = self.own.as_ref().map_or(0, Own::bytes);
         let distant = self.images.bytes() + self.distant.as_ref().map_or(0, Distant::bytes);
-        own + distant + self.source.bytes() + self.target.bytes() + self.points.capacity() * 24 + self.leaf_starts.capacity() * 8
+        own + distant
+            + self.source.bytes()
+            + self.target.bytes()
+            + self.points.capacity() * 24
+            + self.leaf_starts.capacity() * 8
     }
 }
