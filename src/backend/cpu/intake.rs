@@ -202,12 +202,12 @@ impl Unit {
     }
 
     fn inside(&self, x: [f64; 3]) -> [f64; 3] {
-        self.moved(x, self.into_box(x))
+        self.moved(x, self.way_to_box(x))
     }
 
     /// Both ends of a segment, which stays whole.
     fn ends_inside(&self, ends: [[f64; 3]; 2]) -> [[f64; 3]; 2] {
-        let by = self.into_box(std::array::from_fn(|i| 0.5 * ends[0][i] + 0.5 * ends[1][i]));
+        let by = self.way_to_box(std::array::from_fn(|i| 0.5 * ends[0][i] + 0.5 * ends[1][i]));
         ends.map(|x| self.moved(x, by))
     }
 
@@ -216,7 +216,7 @@ impl Unit {
     }
 
     /// What brings a place into the box: whole periods.
-    fn into_box(&self, x: [f64; 3]) -> [f64; 3] {
+    fn way_to_box(&self, x: [f64; 3]) -> [f64; 3] {
         let Some(Periods { period, center }) = self.periods else { return [0.0; 3] };
         std::array::from_fn(|i| {
             let from = x[i] - center[i];
