@@ -72,9 +72,9 @@ fn inner(alpha: f64, d: Vec3) -> [f64; 3] {
     // 2α/√π Σ (-1)^n (α²r²)^n/(n! (2n+1)), and its derivatives by r²/2.
     let (mut sums, mut factor) = ([0.0; 3], 2.0 * alpha / PI.sqrt());
     for n in 0..24 {
-        let k = n as f64;
+        let k = f64::from(n);
         let t = factor / (2.0 * k + 1.0);
-        let power = |m: i32| if n as i32 >= m { r2.powi(n as i32 - m) } else { 0.0 };
+        let power = |m: i32| if n >= m { r2.powi(n - m) } else { 0.0 };
         sums[0] += t * power(0);
         sums[1] += t * 2.0 * k * power(1);
         sums[2] += t * 4.0 * k * (k - 1.0) * power(2);
