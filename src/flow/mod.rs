@@ -36,7 +36,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_VALUE};
 use crate::options::{PlanOptions, wfmm_plan_options};
 use crate::report::Report;
-use crate::session::Session;
+use crate::session::{Session, check_periods};
 
 use dust::Medium;
 use options::{ElementKind, FlowOptions, wfmm_flow_options};
@@ -63,10 +63,11 @@ impl Flow {
     pub fn new(session: Arc<Session>, sums: wfmm_plan_options, motion: wfmm_flow_options) -> Result<Self> {
         session.not_distributed("a flow")?;
         let plan_options = PlanOptions::checked(&sums)?;
+        check_periods(&session, &plan_options)?;
         let options = FlowOptions::checked(&motion, &plan_options)?;
         let given = (sums, motion);
         let sums = Sums::new(session.clone(), &plan_options);
-        let (store, largest_displacement, velocities) = (Store::new(&session), 0.0, None);
+        let (store, largest_displacement, velocities) = (Store::new(&session, &plan_options), 0.0, None);
         Ok(Self { session, given, plan_options, options, store, sums, largest_displacement, velocities })
     }
 

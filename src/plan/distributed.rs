@@ -11,7 +11,7 @@ use crate::backend::Field;
 use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_STATE, WFMM_ERR_VALUE};
 use crate::options::PlanOptions;
-use crate::session::Session;
+use crate::session::{Session, check_periods};
 
 /// What a rank wants of a gradient that has no targets.
 const NO_TARGETS: f64 = -1.0;
@@ -24,7 +24,11 @@ impl Plan {
             if options.plane.is_some() {
                 session.not_distributed("a ground plane (plane_axis)")?;
             }
+            if options.period.is_some() {
+                session.not_distributed("a periodic domain (period)")?;
+            }
         }
+        check_periods(&session, &options)?;
         Ok(Self::new(session, options))
     }
 
@@ -121,5 +125,8 @@ fn fields(o: &PlanOptions) -> Vec<(&'static str, f64)> {
         ("WFMM_FLAG_REPRODUCIBLE", yes(o.reproducible)),
         ("plane_axis", o.plane.map_or(0.0, |p| p.axis as f64 + 1.0)),
         ("plane_position", o.plane.map_or(0.0, |p| p.position)),
+        ("period[0]", o.period.map_or(0.0, |p| p[0])),
+        ("period[1]", o.period.map_or(0.0, |p| p[1])),
+        ("period[2]", o.period.map_or(0.0, |p| p[2])),
     ]
 }

@@ -19,7 +19,7 @@ use crate::error::{Error, Result, WFMM_ERR_FORKED, WFMM_ERR_MEMORY, WFMM_ERR_UNS
 use crate::logging::{self, warn_once};
 use crate::options::{BackendKind, Memory, SessionOptions};
 
-pub use engines::make_engine;
+pub use engines::{check_periods, is_for_cpu, make_engine};
 pub use fallback::{GivenUp, WORTH_PAIRS, takes_over};
 
 /// What does the work. `auto`: the CPU may take over.

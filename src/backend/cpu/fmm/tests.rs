@@ -42,7 +42,8 @@ fn error<T: Real>(
     let targets: Vec<[f64; 3]> = (0..n).map(|_| p()).collect();
     src.place(segments, particles, false);
     let mut fmm = Fmm::<T, 3>::default();
-    let request = Request { method, tolerance: tol, order: 0, leaf_capacity: 0, gradient, reproducible: false };
+    let (order, leaf_capacity, reproducible, periods) = (0, 0, false, None);
+    let request = Request { method, tolerance: tol, order, leaf_capacity, gradient, reproducible, periods };
     fmm.prepare(&mut src, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);
     let mut main = vec![T::ZERO; 3 * n];
     let mut grad = vec![T::ZERO; 9 * n];
@@ -87,7 +88,8 @@ fn chosen(n: usize, m: usize, tolerance: f64, method: Method) -> Recipe {
     let mut sources = VortexSources::<f64>::new(R::None, R::None);
     sources.place(vec![], particles, false);
     let mut fmm = Fmm::<f64, 3>::default();
-    let request = Request { method, tolerance, order: 0, leaf_capacity: 0, gradient: false, reproducible: true };
+    let (order, leaf_capacity, gradient, periods) = (0, 0, false, None);
+    let request = Request { method, tolerance, order, leaf_capacity, gradient, reproducible: true, periods };
     fmm.prepare(&mut sources, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);
     fmm.recipe
 }
