@@ -329,7 +329,8 @@ module wakefmm
   !> orders do not reach; method of the report tells.
   integer, parameter :: WFMM_METHOD_FMM = 2
   !> Multipoles at the targets without local expansions, on the CPU: a session with WFMM_BACKEND_AUTO uses the CPU for it;
-  !> with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED.
+  !> with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. It has no periodic
+  !> images: with a period wfmm_plan_create returns WFMM_ERR_UNSUPPORTED.
   integer, parameter :: WFMM_METHOD_TREECODE = 3
   !> What the far field is expanded in.
   !> Solid harmonics.

@@ -254,7 +254,8 @@
 
 /**
  * Multipoles at the targets without local expansions, on the CPU: a session with WFMM_BACKEND_AUTO uses the CPU for it;
- * with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED.
+ * with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. It has no periodic
+ * images: with a period wfmm_plan_create returns WFMM_ERR_UNSUPPORTED.
  */
 #define WFMM_METHOD_TREECODE 3
 

@@ -47,7 +47,8 @@ codes! {
         /// orders do not reach; `method` of the report tells.
         Fmm = 2 => WFMM_METHOD_FMM,
         /// Multipoles at the targets without local expansions, on the CPU: a session with WFMM_BACKEND_AUTO uses the CPU for it;
-        /// with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED.
+        /// with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. It has no periodic
+        /// images: with a period wfmm_plan_create returns WFMM_ERR_UNSUPPORTED.
         Treecode = 3 => WFMM_METHOD_TREECODE,
     }
 
@@ -501,6 +502,11 @@ mod tests {
         assert!(status == WFMM_ERR_NOT_FINITE && message.contains("period[0] = NaN"), "{message}");
         let (status, message) = ask(wfmm_plan_options { period: [0.0, 0.0, 2.0], plane_axis: 3, ..o }).unwrap_err();
         assert!(status == WFMM_ERR_UNSUPPORTED && message.contains("period[2] = 2"), "{message}");
+        let treecode = wfmm_plan_options { method: WFMM_METHOD_TREECODE, plane_axis: 0, ..o };
+        assert!(ask(treecode).is_ok());
+        let (status, message) = ask(wfmm_plan_options { period: [0.0, 2.0, 0.0], ..treecode }).unwrap_err();
+        let words = ["WFMM_METHOD_TREECODE (3)", "period[1] = 2", "WFMM_METHOD_AUTO, _DIRECT or _FMM"];
+        assert!(status == WFMM_ERR_UNSUPPORTED && words.iter().all(|w| message.contains(w)), "{message}");
         let expansion = WFMM_EXPANSION_PSEUDO_PARTICLES;
         assert_eq!(ask(wfmm_plan_options { expansion, ..o }).unwrap_err().0, WFMM_ERR_UNSUPPORTED);
         assert_eq!(ask(wfmm_plan_options { expansion: 2, ..o }).unwrap_err().0, WFMM_ERR_CONSTANT);

@@ -305,4 +305,8 @@ fn what_cannot_be_summed_is_refused() {
     let along = wfmm_plan_options { plane_axis: 1, ..plan_options(0, 1e-4, [1.0, 1.0, OPEN]) };
     assert_eq!(Plan::<f64>::try_new(&session, &along).err(), Some(WFMM_ERR_UNSUPPORTED));
     assert!(last_error().contains("period[0] = 1"));
+    let treecode = plan_options(WFMM_METHOD_TREECODE, 1e-4, [OPEN, 1.0, OPEN]);
+    assert_eq!(Plan::<f64>::try_new(&session, &treecode).err(), Some(WFMM_ERR_UNSUPPORTED));
+    let message = last_error();
+    assert!(message.contains("WFMM_METHOD_TREECODE") && message.contains("period[1] = 1"), "{message}");
 }
