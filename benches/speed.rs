@@ -1,6 +1,6 @@
 //! The CPU's speed: arrays in, velocities out, everything between counted; the direct sum timed in the same run.
 //!
-//! `make bench` runs all parts; `part=NAME` one of: table, profile, leaves, crossover, coulomb, linear. `threads=N` (2),
+//! `make bench` runs all parts; `part=NAME` one of: table, profile, leaves, crossover, coulomb, linear, periodic. `threads=N` (2),
 //! `largest=N` leaves out larger workloads, `column=NAME` takes those whose name begins so. Places are new in every repetition; times are medians. The direct sum is timed
 //! on as many targets as fit two seconds and scaled, which is fair because its time is proportional to them.
 
@@ -277,6 +277,53 @@ impl Bench {
         }
     }
 
+    /// CUBE as a box of one period along each axis, against the same in free space, in turn.
+    fn periodic(&self) {
+        println!(
+            "| points | tolerance | precision | open, processor s | periodic | ratio | error |\n|---|---|---|---|---|---|---|"
+        );
+        for n in [10_000, 100_000, 1_000_000] {
+            if n <= self.largest {
+                self.box_of_one::<f64>(n, 1e-6);
+                self.box_of_one::<f32>(n, 1e-4);
+            }
+        }
+    }
+
+    fn box_of_one<T: Scalar>(&self, n: usize, tolerance: f64) {
+        let open = options(WFMM_METHOD_FMM, tolerance, 0, 0, 0);
+        let boxed = wfmm_plan_options { period: [1.0; 3], ..open };
+        let mut plans = [Plan::<T>::new(&self.session, &open), Plan::<T>::new(&self.session, &boxed)];
+        let (mut times, mut error) = ([vec![], vec![]], 0.0);
+        let repeat = if n < 500_000 { 4 } else { 2 };
+        for seed in 0..=repeat {
+            let w = cube(n, n, seed);
+            let (x, a, y) = (flat::<T>(&w.position), flat::<T>(&w.strength), flat::<T>(&w.targets));
+            let mut u = vec![T::default(); 3 * n];
+            for (k, plan) in plans.iter_mut().enumerate() {
+                let start = processor_seconds();
+                whole_call(plan, &x, &a, &y, &mut u);
+                // The first round measures costs and sums the lattice.
+                if seed > 0 {
+                    times[k].push(processor_seconds() - start);
+                }
+            }
+            if seed == repeat {
+                error = plans[1].check(1000, 11);
+            }
+        }
+        plans.iter().for_each(|plan| {
+            let passes = plan.report().seconds[..10].iter().map(|s| format!("{:.1}", 1e3 * s)).collect::<Vec<_>>();
+            eprintln!("    {}: {}; {}", PASSES.join(" "), passes.join(" "), plan.recipe());
+        });
+        let [open, boxed] = times.map(median);
+        println!(
+            "| {n} | {tolerance:.0e} | {} | {open:.3} | {boxed:.3} | {:.3} | {error:.1e} |",
+            T::NAME,
+            boxed / open
+        );
+    }
+
     /// Cost a point as the number of points grows, and a drawing of it.
     fn linear(&self) {
         println!("| points | seconds | microseconds a point |\n|---|---|---|");
@@ -332,13 +379,14 @@ fn main() {
     println!("{}\n", session.describe());
     let bench = Bench { session, largest: number("largest", 4_000_000) };
     let part = argument("part");
-    let parts: [(&str, fn(&Bench)); 6] = [
+    let parts: [(&str, fn(&Bench)); 7] = [
         ("table", Bench::table),
         ("profile", Bench::profile),
         ("crossover", Bench::crossover),
         ("coulomb", Bench::coulomb),
         ("leaves", Bench::leaves),
         ("linear", Bench::linear),
+        ("periodic", Bench::periodic),
     ];
     for (name, run) in parts {
         if part.as_deref().is_none_or(|p| p == name) {

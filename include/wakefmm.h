@@ -254,7 +254,8 @@
 
 /**
  * Multipoles at the targets without local expansions, on the CPU: a session with WFMM_BACKEND_AUTO uses the CPU for it;
- * with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED.
+ * with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. It has no periodic
+ * images: with a period wfmm_plan_create returns WFMM_ERR_UNSUPPORTED.
  */
 #define WFMM_METHOD_TREECODE 3
 
@@ -794,7 +795,12 @@ typedef struct wfmm_plan_options {
      */
     double plane_position;
     /**
-     * Period along x, y and z; 0, the default: open. Other values are not built: WFMM_ERR_UNSUPPORTED.
+     * Period along x, y and z, a length; 0, the default: open. One, two or three periodic axes: a tube, a slab, a box. The field is
+     * that of all images of all elements; places outside of a period are taken back into it, segments by their middles. In a
+     * box a net strength is balanced by a uniform background and the mean of velocity and potential is zero; in tubes and
+     * slabs images are summed symmetrically, and charges must add to zero: WFMM_ERR_VALUE. On the CPU: a session with
+     * WFMM_BACKEND_CUDA and a distributed one return WFMM_ERR_UNSUPPORTED, as does a period along the normal of a ground
+     * plane, an extent of very many periods, and cores that reach through many periods.
      */
     double period[3];
 } wfmm_plan_options;

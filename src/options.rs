@@ -47,7 +47,8 @@ codes! {
         /// orders do not reach; `method` of the report tells.
         Fmm = 2 => WFMM_METHOD_FMM,
         /// Multipoles at the targets without local expansions, on the CPU: a session with WFMM_BACKEND_AUTO uses the CPU for it;
-        /// with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED.
+        /// with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. It has no periodic
+        /// images: with a period wfmm_plan_create returns WFMM_ERR_UNSUPPORTED.
         Treecode = 3 => WFMM_METHOD_TREECODE,
     }
 
@@ -125,6 +126,9 @@ pub const WFMM_TOLERANCE_MIN_F64: f64 = 5e-12;
 pub const TOLERANCE_MAX: f64 = 0.1;
 /// The highest order of expansions that may be asked for.
 pub const WFMM_ORDER_MAX: i32 = 40;
+/// Periods beyond these are taken for mistakes: their cubes would leave the range of numbers.
+const SHORTEST_PERIOD: f64 = 1e-100;
+const LONGEST_PERIOD: f64 = 1e100;
 /// More threads than this are taken for a mistake.
 pub const THREADS_MAX: i32 = 4096;
 
@@ -195,7 +199,12 @@ pub struct wfmm_plan_options {
     pub expansion: i32,
     /// Where the plane is on its axis, length units of the positions; default 0.
     pub plane_position: f64,
-    /// Period along x, y and z; 0, the default: open. Other values are not built: WFMM_ERR_UNSUPPORTED.
+    /// Period along x, y and z, a length; 0, the default: open. One, two or three periodic axes: a tube, a slab, a box. The field is
+    /// that of all images of all elements; places outside of a period are taken back into it, segments by their middles. In a
+    /// box a net strength is balanced by a uniform background and the mean of velocity and potential is zero; in tubes and
+    /// slabs images are summed symmetrically, and charges must add to zero: WFMM_ERR_VALUE. On the CPU: a session with
+    /// WFMM_BACKEND_CUDA and a distributed one return WFMM_ERR_UNSUPPORTED, as does a period along the normal of a ground
+    /// plane, an extent of very many periods, and cores that reach through many periods.
     pub period: [f64; 3],
 }
 
@@ -273,6 +282,8 @@ pub struct PlanOptions {
     pub reproducible: bool,
     pub host_partition: bool,
     pub plane: Option<Plane>,
+    /// Periods along x, y and z, 0 where open; `None`: open everywhere.
+    pub period: Option<[f64; 3]>,
 }
 
 impl SessionOptions {
@@ -320,6 +331,7 @@ impl PlanOptions {
             reproducible: o.flags & WFMM_FLAG_REPRODUCIBLE != 0,
             host_partition: o.flags & WFMM_FLAG_HOST_PARTITION != 0,
             plane: plane(o)?,
+            period: period(o)?,
         };
         only_what_is_built(o)?;
         no_unknown_flags(o.flags, WFMM_FLAG_ACCUMULATE | WFMM_FLAG_REPRODUCIBLE | WFMM_FLAG_HOST_PARTITION)?;
@@ -383,19 +395,33 @@ fn only_what_is_built(o: &wfmm_plan_options) -> Result<()> {
             "expansion = WFMM_EXPANSION_PSEUDO_PARTICLES (1) is not built yet: use WFMM_EXPANSION_HARMONICS",
         );
     }
+    Ok(())
+}
+
+fn period(o: &wfmm_plan_options) -> Result<Option<[f64; 3]>> {
     for (axis, period) in o.period.into_iter().enumerate() {
         let name = format!("period[{axis}]");
-        if finite(&name, period)? < 0.0 {
-            return value_error(&name, period, "0 (open) or a positive length");
+        if finite(&name, period)? < 0.0 || (period > 0.0 && !(SHORTEST_PERIOD..LONGEST_PERIOD).contains(&period)) {
+            return value_error(&name, period, "0 (open) or a length from 1e-100 to 1e100");
         }
-        if period > 0.0 {
-            return Error::fail(
-                WFMM_ERR_UNSUPPORTED,
-                format!("{name} = {period}: periodic domains are not built yet; accepted: 0 (open)"),
+        if period > 0.0 && o.plane_axis == axis as i32 + 1 {
+            let message = format!(
+                "{name} = {period} along the normal of the ground plane, plane_axis = {}: the images of plane and period \
+                 differ; accepted: 0 (open), or a period along the other axes",
+                o.plane_axis
             );
+            return Error::fail(WFMM_ERR_UNSUPPORTED, message);
+        }
+        if period > 0.0 && o.method == WFMM_METHOD_TREECODE {
+            let message = format!(
+                "method = WFMM_METHOD_TREECODE ({}) with {name} = {period}: the treecode has no periodic images; use \
+                 WFMM_METHOD_AUTO, _DIRECT or _FMM",
+                o.method
+            );
+            return Error::fail(WFMM_ERR_UNSUPPORTED, message);
         }
     }
-    Ok(())
+    Ok(o.period.iter().any(|&p| p > 0.0).then_some(o.period))
 }
 
 fn tolerance(t: f64) -> Result<f64> {
@@ -476,8 +502,17 @@ mod tests {
         for plane_axis in [-1, 4] {
             assert_eq!(ask(wfmm_plan_options { plane_axis, ..o }).unwrap_err().0, WFMM_ERR_VALUE);
         }
-        let (status, message) = ask(wfmm_plan_options { period: [0.0, 2.0, 0.0], ..o }).unwrap_err();
-        assert!(status == WFMM_ERR_UNSUPPORTED && message.contains("period[1] = 2"), "{message}");
+        let (status, message) = ask(wfmm_plan_options { period: [0.0, -2.0, 0.0], ..o }).unwrap_err();
+        assert!(status == WFMM_ERR_VALUE && message.contains("period[1] = -2"), "{message}");
+        let (status, message) = ask(wfmm_plan_options { period: [f64::NAN, 0.0, 0.0], ..o }).unwrap_err();
+        assert!(status == WFMM_ERR_NOT_FINITE && message.contains("period[0] = NaN"), "{message}");
+        let (status, message) = ask(wfmm_plan_options { period: [0.0, 0.0, 2.0], plane_axis: 3, ..o }).unwrap_err();
+        assert!(status == WFMM_ERR_UNSUPPORTED && message.contains("period[2] = 2"), "{message}");
+        let treecode = wfmm_plan_options { method: WFMM_METHOD_TREECODE, plane_axis: 0, ..o };
+        assert!(ask(treecode).is_ok());
+        let (status, message) = ask(wfmm_plan_options { period: [0.0, 2.0, 0.0], ..treecode }).unwrap_err();
+        let words = ["WFMM_METHOD_TREECODE (3)", "period[1] = 2", "WFMM_METHOD_AUTO, _DIRECT or _FMM"];
+        assert!(status == WFMM_ERR_UNSUPPORTED && words.iter().all(|w| message.contains(w)), "{message}");
         let expansion = WFMM_EXPANSION_PSEUDO_PARTICLES;
         assert_eq!(ask(wfmm_plan_options { expansion, ..o }).unwrap_err().0, WFMM_ERR_UNSUPPORTED);
         assert_eq!(ask(wfmm_plan_options { expansion: 2, ..o }).unwrap_err().0, WFMM_ERR_CONSTANT);

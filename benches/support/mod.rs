@@ -6,6 +6,7 @@ pub mod accuracy;
 pub mod api;
 pub mod cases;
 pub mod clock;
+pub mod periodic;
 pub mod random;
 pub mod wakes;
 pub mod workloads;

@@ -114,6 +114,16 @@ def test_ground_plane(rng):
     assert reference.error(plan.evaluate(), reference.particles(x, *both, Regularization.GAUSS_ERF)) < 1e-11
 
 
+def test_period_makes_an_infinite_line(rng):
+    x = rng.random((20, 3)) + [0.5, 0.5, -3]
+    plan = Plan(PlanOptions(period=(0.0, 0.0, 2.0), tolerance=1e-9))
+    plan.set_segments(np.array([[0, 0, 0], [0, 0, 2.0]]), np.array([[0, 1]]), np.array([3.0]))
+    plan.set_targets(x)
+    around = np.stack([-x[:, 1], x[:, 0], 0 * x[:, 0]], axis=1)
+    exact = 3 / (2 * np.pi) * around / (x[:, 0] ** 2 + x[:, 1] ** 2)[:, None]
+    assert reference.error(plan.evaluate(), exact) < 1e-9
+
+
 def test_reproducible_bits(rng):
     position, strength, radius = cloud(rng, 2000)
     fields = []

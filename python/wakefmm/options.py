@@ -41,7 +41,8 @@ class PlanOptions:
     `Regularization`. index_base: number of the first point in connectivities, 0 or 1. tolerance: relative L2 error of the
     velocity (or potential) over the targets; gradients are held to 30 tolerances of their own norm. normalization: factor
     of all sums. core_radius: where no array of radii is given, a length. flags: `Flag`. plane_axis: `Plane`, normal of an
-    impermeable ground plane; plane_position: where it is, a length.
+    impermeable ground plane; plane_position: where it is, a length. period: lengths along x, y and z after which everything
+    repeats, 0: open.
     """
 
     method: int = Method.AUTO
@@ -57,6 +58,7 @@ class PlanOptions:
     flags: int = Flag.NONE
     plane_axis: int = Plane.NONE
     plane_position: float = 0.0
+    period: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)

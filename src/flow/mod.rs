@@ -38,7 +38,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_VALUE};
 use crate::options::{PlanOptions, wfmm_plan_options};
 use crate::report::Report;
-use crate::session::Session;
+use crate::session::{Session, check_periods};
 
 use dust::Medium;
 use options::{ElementKind, FlowOptions, wfmm_flow_options};
@@ -65,13 +65,17 @@ impl Flow {
     pub fn new(session: Arc<Session>, sums: wfmm_plan_options, motion: wfmm_flow_options) -> Result<Self> {
         let (plan_options, options) = session.together("wfmm_flow_create", || {
             let plan_options = PlanOptions::checked(&sums)?;
+            if plan_options.period.is_some() {
+                session.not_distributed("a periodic domain (period)")?;
+            }
+            check_periods(&session, &plan_options)?;
             let options = FlowOptions::checked(&motion, &plan_options)?;
             Ok((plan_options, options))
         })?;
         session.same(&options.fields())?;
         let given = (sums, motion);
         let sums = Sums::create(session.clone(), &plan_options)?;
-        let (store, largest_displacement, velocities) = (Store::new(&session), 0.0, None);
+        let (store, largest_displacement, velocities) = (Store::new(&session, &plan_options), 0.0, None);
         Ok(Self { session, given, plan_options, options, store, sums, largest_displacement, velocities })
     }
 

@@ -21,7 +21,8 @@ use super::step::InHost;
 use super::sums::Sums;
 use crate::backend::cuda::Context;
 use crate::error::Result;
-use crate::session::{Device, GivenUp, Session, WORTH_PAIRS, takes_over};
+use crate::options::PlanOptions;
+use crate::session::{Device, GivenUp, Session, WORTH_PAIRS, is_for_cpu, takes_over};
 
 /// All kinds.
 pub const ALL: [ElementKind; 5] = [
@@ -80,9 +81,10 @@ pub struct Store {
 
 impl Store {
     /// A distributed session computes on the CPU, so that its arrays stay in host memory.
-    pub fn new(session: &Session) -> Self {
+    pub fn new(session: &Session, sums: &PlanOptions) -> Self {
         let gpu = match session.device() {
             Device::Cpu => None,
+            Device::Cuda { auto: true, .. } if is_for_cpu(sums) => None,
             Device::Cuda { context, auto } => {
                 Some(Gpu { context: context.clone(), auto: *auto, given_up: GivenUp::default(), resident: None })
             }

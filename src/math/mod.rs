@@ -3,6 +3,7 @@
 pub mod accuracy;
 pub mod biot_savart;
 pub mod harmonics;
+pub mod lattice;
 pub mod regularization;
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::backend::Field;
 use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_STATE, WFMM_ERR_VALUE};
 use crate::options::PlanOptions;
-use crate::session::Session;
+use crate::session::{Session, check_periods};
 
 /// What a rank wants of a gradient that has no targets.
 const NO_TARGETS: f64 = -1.0;
@@ -22,7 +22,11 @@ impl Plan {
     pub fn create(session: Arc<Session>, options: PlanOptions) -> Result<Self> {
         if let Some(communicator) = session.communicator() {
             communicator.same("", &fields(&options))?;
+            if options.period.is_some() {
+                session.not_distributed("a periodic domain (period)")?;
+            }
         }
+        check_periods(&session, &options)?;
         Ok(Self::new(session, options))
     }
 
@@ -128,5 +132,8 @@ fn fields(o: &PlanOptions) -> Vec<(&'static str, f64)> {
         ("WFMM_FLAG_HOST_PARTITION", yes(o.host_partition)),
         ("plane_axis", o.plane.map_or(0.0, |p| p.axis as f64 + 1.0)),
         ("plane_position", o.plane.map_or(0.0, |p| p.position)),
+        ("period[0]", o.period.map_or(0.0, |p| p[0])),
+        ("period[1]", o.period.map_or(0.0, |p| p[1])),
+        ("period[2]", o.period.map_or(0.0, |p| p[2])),
     ]
 }

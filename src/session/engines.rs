@@ -17,13 +17,15 @@ use super::{Device, Session};
 pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precision) -> Result<Box<dyn Engine>> {
     let pool = session.pool();
     if options.method == Method::Treecode {
-        return treecode_engine(session, options, precision);
+        check_treecode(session)?;
     }
+    check_periods(session, options)?;
     if let Some(communicator) = session.communicator() {
         // In double precision, whatever was asked for: it holds every tolerance.
         return Ok(Box::new(DistributedEngine::new(options.clone(), pool.clone(), communicator.clone())));
     }
     match session.device() {
+        _ if is_for_cpu(options) => Ok(cpu_engine(pool, options, precision)),
         Device::Cpu => Ok(cpu_engine(pool, options, precision)),
         Device::Cuda { context, auto: false } => cuda_engine(context, pool, options, precision),
         Device::Cuda { context, auto: true } => {
@@ -37,14 +39,30 @@ pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precisio
     }
 }
 
-/// The treecode is the CPU's: it serves sessions that may use the CPU, of one process.
-fn treecode_engine(session: &Session, options: &PlanOptions, precision: Precision) -> Result<Box<dyn Engine>> {
+/// Whether the sums are the CPU's wherever the session may choose: a GPU has no treecode and no periodic images.
+pub fn is_for_cpu(options: &PlanOptions) -> bool {
+    options.method == Method::Treecode || options.period.is_some()
+}
+
+/// Refuses the treecode where only the CPU of one process could serve it.
+fn check_treecode(session: &Session) -> Result<()> {
     session.not_distributed("WFMM_METHOD_TREECODE")?;
     if let Device::Cuda { auto: false, .. } = session.device() {
         let hint = "use WFMM_METHOD_AUTO, _DIRECT or _FMM, or a session with WFMM_BACKEND_CPU or _AUTO";
         return Error::fail(WFMM_ERR_UNSUPPORTED, format!("WFMM_METHOD_TREECODE is not built for CUDA: {hint}"));
     }
-    Ok(cpu_engine(session.pool(), options, precision))
+    Ok(())
+}
+
+/// Refuses a periodic domain where a GPU is asked for by name.
+pub fn check_periods(session: &Session, options: &PlanOptions) -> Result<()> {
+    if options.period.is_some() && matches!(session.device(), Device::Cuda { auto: false, .. }) {
+        return Error::fail(
+            WFMM_ERR_UNSUPPORTED,
+            "a periodic domain (period) on a CUDA session is not built yet: use WFMM_BACKEND_AUTO or WFMM_BACKEND_CPU",
+        );
+    }
+    Ok(())
 }
 
 fn cpu_engine(pool: &Arc<rayon::ThreadPool>, options: &PlanOptions, precision: Precision) -> Box<dyn Engine> {

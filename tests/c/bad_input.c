@@ -125,7 +125,8 @@ static void options(void) {
     PLAN(plane_position, NAN, WFMM_ERR_NOT_FINITE, "plane_position");
     PLAN(expansion, WFMM_EXPANSION_PSEUDO_PARTICLES, WFMM_ERR_UNSUPPORTED, "expansion");
     PLAN(expansion, 2, WFMM_ERR_CONSTANT, "expansion = 2");
-    PLAN(period[2], 1, WFMM_ERR_UNSUPPORTED, "period[2] = 1");
+    PLAN(period[2], o.plane_axis = 3, WFMM_ERR_UNSUPPORTED, "period[2] = 3"); /* along the normal of the plane */
+    PLAN(period[1], o.method = WFMM_METHOD_TREECODE, WFMM_ERR_UNSUPPORTED, "(3) with period[1] = 3");
     PLAN(period[0], -1, WFMM_ERR_VALUE, "period[0] = -1");
     PLAN(period[1], INFINITY, WFMM_ERR_NOT_FINITE, "period[1]");
     wfmm_plan_options_init(&o, sizeof o), o.precision = WFMM_PRECISION_F32, o.tolerance = 1e-7;

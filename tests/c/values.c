@@ -224,6 +224,36 @@ static void a_treecode_holds_its_tolerance(void) {
     CHECK(wrong > 0 && sqrt(wrong / size) <= 1e-4);
 }
 
+/* A segment that is as long as the period along its axis is an infinite line; with a second period, a row of them. */
+static void periods_make_lines_and_rows(void) {
+    const double pi = 3.14159265358979323846, points[6] = {0.1, 0.2, -0.5, 0.1, 0.2, 0.5}, gamma[1] = {3};
+    const double x[6] = {0.4, 0.6, 0.3, -0.2, 1.1, 7.9};
+    const int32_t ends[2] = {0, 1};
+    wfmm_plan_options o;
+    double u[6], q[2] = {1, -1}, at[6] = {0, 0, 0, 0.5, 0.5, 0.5};
+    wfmm_plan *p = NULL;
+    OK(wfmm_plan_options_init(&o, sizeof o));
+    o.tolerance = 1e-10, o.period[2] = 1;
+    OK(wfmm_induce_segments_f64(2, points, 1, 2, ends, gamma, NULL, 2, x, &o, u, NULL));
+    for (int k = 0; k < 2; k++) {
+        double a = x[3 * k] - 0.1, b = x[3 * k + 1] - 0.2, f = 3 / (2 * pi * (a * a + b * b));
+        CHECK(fabs(u[3 * k] + f * b) < 1e-9 && fabs(u[3 * k + 1] - f * a) < 1e-9 && fabs(u[3 * k + 2]) < 1e-9);
+    }
+    o.period[0] = 2;
+    OK(wfmm_induce_segments_f64(2, points, 1, 2, ends, gamma, NULL, 2, x, &o, u, NULL));
+    for (int k = 0; k < 2; k++) {
+        double a = pi * (x[3 * k] - 0.1), b = pi * (x[3 * k + 1] - 0.2), f = 3 / (4 * (cosh(b) - cos(a)));
+        CHECK(fabs(u[3 * k] + f * sinh(b)) < 1e-9 && fabs(u[3 * k + 1] - f * sin(a)) < 1e-9);
+    }
+    OK(wfmm_plan_create(NULL, &o, &p));
+    OK(wfmm_plan_set_charges_f64(p, 1, at, q, WFMM_MEMORY_HOST));
+    OK(wfmm_plan_set_targets_f64(p, 2, x, WFMM_MEMORY_HOST));
+    EXPECT(wfmm_plan_evaluate_potential_f64(p, u, NULL, WFMM_MEMORY_HOST), WFMM_ERR_VALUE, "no potential");
+    OK(wfmm_plan_set_charges_f64(p, 2, at, q, WFMM_MEMORY_HOST));
+    OK(wfmm_plan_evaluate_potential_f64(p, u, NULL, WFMM_MEMORY_HOST));
+    OK(wfmm_plan_destroy(&p));
+}
+
 int main(void) {
     segments_have_their_known_velocity();
     particles_follow_their_formula();
@@ -234,5 +264,6 @@ int main(void) {
     lengths_scale();
     a_ground_plane_mirrors();
     a_treecode_holds_its_tolerance();
+    periods_make_lines_and_rows();
     return finish("values");
 }

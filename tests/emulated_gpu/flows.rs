@@ -454,6 +454,28 @@ fn a_plane_takes_device_arrays() {
     });
 }
 
+/// Sums that a GPU has not, periodic images and the treecode, are the CPU's under AUTO: so is the state. On a session made for CUDA
+/// periods are refused when the flow is made.
+#[test]
+fn sums_of_the_cpu_keep_the_state_in_host_memory() {
+    with_gpu("flows::sums_of_the_cpu_keep_the_state_in_host_memory", &[], || {
+        let o = motion(WFMM_INTEGRATOR_RK3, WFMM_STRETCHING_CLASSICAL);
+        let periodic = wfmm_plan_options { period: [3.0, 0.0, 3.0], ..sums(WFMM_METHOD_DIRECT, false) };
+        let treecode = wfmm_plan_options { tolerance: 1e-4, ..sums(WFMM_METHOD_TREECODE, false) };
+        for (sums, name) in [(periodic, "periodic"), (treecode, "treecode")] {
+            let on = |b| Flow::new(session(b), sums, o).unwrap();
+            let (mut auto, mut cpu) = (on(BackendKind::Auto), on(BackendKind::Cpu));
+            for f in [&mut auto, &mut cpu] {
+                add_particles(f, 500, 1);
+                f.advance(1e-3, 2).unwrap();
+            }
+            same(&mut auto, &mut cpu, 1e-4, name);
+        }
+        let e = Flow::new(session(BackendKind::Cuda), periodic, o).err().expect("no periods on a GPU");
+        assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("period"), "{e}");
+    });
+}
+
 /// A GPU that is lost in the first step has nothing that the host has not: under AUTO the CPU takes over. Later it has the state, and
 /// the flow is lost with it.
 #[test]

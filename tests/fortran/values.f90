@@ -25,6 +25,7 @@ program values
   call what_has_no_value_adds_zero()
   call a_ground_plane_mirrors()
   call a_treecode_holds_its_tolerance()
+  call a_period_makes_a_line()
   call finish('values')
 
 contains
@@ -213,8 +214,22 @@ contains
     call check(close_to(phi(1), 4/sqrt(20._dp), 1e-14_dp), 'a charge, on the plane')
     call check(close_to(phi(2), 8/3._dp, 1e-14_dp), 'a charge, above the plane')
     call wfmm_plan_destroy(plan)
-    call wfmm_plan_create(plan, options=wfmm_plan_options(period=[0._dp, 1._dp, 0._dp]), ierr=ierr)
-    call expect(ierr, WFMM_ERR_UNSUPPORTED, 'period[1] = 1')
+    call wfmm_plan_create(plan, options=wfmm_plan_options(period=[0._dp, -1._dp, 0._dp]), ierr=ierr)
+    call expect(ierr, WFMM_ERR_VALUE, 'period[1] = -1')
+  end subroutine
+
+  !> A segment that is as long as the period is an infinite line.
+  subroutine a_period_makes_a_line()
+    real(dp), parameter :: pi = acos(-1._dp)
+    real(dp), parameter :: x(3, 2) = reshape([0.3_dp, 0.4_dp, 0.3_dp, -0.6_dp, 0.8_dp, 7.9_dp], [3, 2])
+    type(wfmm_plan_options) :: options
+    real(dp) :: u(3, 2)
+
+    options%period = [0._dp, 0._dp, 2._dp]
+    options%tolerance = 1e-10_dp
+    call wfmm_induce_segments(POINTS, ENDS, GAMMA1, x, u, options=options)
+    call check(all(abs(u(:, 1) - [-0.8_dp, 0.6_dp, 0._dp]/(2*pi*0.5_dp)) < 1e-9_dp), 'beside an infinite line')
+    call check(all(abs(u(:, 2) - [-0.8_dp, -0.6_dp, 0._dp]/(2*pi)) < 1e-9_dp), 'periods beyond')
   end subroutine
 
   !> The treecode against the direct sum: 4,000 particles, 2,500 targets, places by multiples of irrational numbers.

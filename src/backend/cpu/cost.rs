@@ -1,7 +1,7 @@
 //! What things cost here: measured once a process, on the kernels themselves, and used by every recipe.
 
 use super::fmm::rows;
-use super::lists::Cost;
+use super::lists::{Cost, Far as FarCell};
 use super::m2p::{self, Far, Rows, Series};
 use super::near;
 use super::operators::{Operators, Shift, Step};
@@ -174,7 +174,8 @@ fn measure_m2p<T: Real, const C: usize>(gradient: bool) -> Vec<f64> {
         let mut made = Rows::default();
         made.make::<C>(&series, &tree, &multipoles, gradient);
         let (mut sums, mut out) = (vec![], vec![T::ZERO; rows(C, gradient) * count]);
-        let leaves: Vec<(u8, u32)> = tree.leaves.iter().map(|&l| (p as u8, l)).collect();
+        let far = |&cell: &u32| FarCell { order: p as u8, image: 0, cell };
+        let leaves: Vec<FarCell> = tree.leaves.iter().map(far).collect();
         let seconds = best(3, || {
             for list in leaves.chunks(FAR) {
                 let (series, sources) = (&series, &tree.cells);

@@ -1,11 +1,12 @@
-//! The direct sum on all threads, and whether single precision is enough for it.
+//! The direct sum on all threads, with all periodic images, and whether single precision is enough for it.
 //!
-//! Enters: sources, targets. Leaves: the field where the caller wants it.
+//! Enters: sources, targets, periods. Leaves: the field where the caller wants it.
 
-use super::fmm::{Sink, SourceSet, rows, unit_of};
+use super::fmm::{Distant, Request, Sink, SourceSet, rows, unit_of};
 use super::near;
+use super::tree::{Root, Tree, bounds};
 use crate::backend::draw::stratified;
-use crate::backend::verdict::Verdict;
+use crate::backend::verdict::{GRADIENT_TOLERANCES, Verdict};
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::simd::Real;
@@ -17,66 +18,115 @@ const LOOSEST: f64 = 1e-3;
 /// One in so many targets is summed in double precision too, and how many at least and at most.
 const SAMPLED: usize = 16;
 const SAMPLES: Range<usize> = 8..64;
+/// Targets that tell how large the field is.
+const CORE_SAMPLES: usize = 32;
 const SEED: u64 = 0x6a09_e667_f3bc_c908;
 /// Targets that a thread takes at a time in the direct sum.
 const TARGET_BLOCK: usize = 256;
 
-/// The direct sum.
-pub fn direct_sum<T: Real, const C: usize, S: SourceSet<T, C>>(
-    sources: &S,
-    targets: &[[f64; 3]],
-    gradient: bool,
-    sink: &mut Sink<'_, T>,
-) {
-    write_blocks::<T, C, T>(targets.len(), gradient, sink, |block| sum_at(sources, &targets[block], gradient));
-}
+/// Periodic images of all sources.
+pub struct Remote(Distant);
 
-/// The direct sum of the sources' places and strengths in double precision.
-pub fn sum_in_double<T: Real, const C: usize, S: SourceSet<T, C>>(
-    sources: &S,
-    targets: &[[f64; 3]],
-    gradient: bool,
-    sink: &mut Sink<'_, T>,
-) {
-    write_blocks::<T, C, f64>(targets.len(), gradient, sink, |block| sources.exact(&targets[block], gradient));
-}
+/// Leaves of the tree that images are summed by.
+const LEAF: usize = 64;
 
-/// Whether a direct sum in single precision misses the tolerance at a sample of targets: where contributions cancel, or
-/// strengths are nearly parallel to distances, 24 bits of each are too few.
-pub fn lacks_digits<T: Real, const C: usize, S: SourceSet<T, C>>(
-    sources: &S,
-    targets: &[[f64; 3]],
-    gradient: bool,
-    tolerance: f64,
-) -> bool {
-    if T::IS_F64 || tolerance > LOOSEST || targets.is_empty() || sources.is_empty() {
-        return false;
+impl Remote {
+    /// Sorts the sources; nothing, and the sources as they are, where no axis is periodic.
+    pub fn new<T: Real, const C: usize>(
+        sources: &mut dyn SourceSet<T, C>,
+        targets: &[[f64; 3]],
+        request: Request,
+    ) -> Option<Self> {
+        let periods = request.periods.filter(|_| !sources.is_empty() && !targets.is_empty())?;
+        let unit = unit_of(sources.largest_strength());
+        let (places, half) = sources.places();
+        let corners = bounds(places, half);
+        let mut tree = Tree::build(places, half, Root::around(&[corners]), LEAF, None);
+        tree.center_root(periods.center, periods.radius(corners));
+        sources.sort(&tree);
+        sources.survey(&tree, unit);
+        let radius = periods.radius(bounds(targets, &[]));
+        let mut images = Distant::new(sources, &tree, periods, radius, request.tolerance);
+        if sources.has_cores() {
+            let picked = stratified(targets.len(), CORE_SAMPLES, SEED).into_iter().map(|k| targets[k]);
+            let picked: Vec<[f64; 3]> = memory::collect(picked);
+            let (main, n) = (rows(C, false), picked.len());
+            let (own, others) = (sources.exact(&picked, true), images.field(sources, &picked, true));
+            let square = |i: usize| ((own[i] + others[i]) / unit).powi(2);
+            let size =
+                |rows: Range<usize>| (rows.flat_map(|r| r * n..(r + 1) * n).map(square).sum::<f64>() / n as f64).sqrt();
+            let sizes = [size(0..main), GRADIENT_TOLERANCES * size(main..rows(C, true))];
+            images.set_core_budget(sources, sizes.map(|u| request.tolerance * u), &[], true);
+        }
+        Some(Self(images))
     }
-    let count = (targets.len() / SAMPLED).clamp(SAMPLES.start, SAMPLES.end).min(targets.len());
-    let picked: Vec<[f64; 3]> = memory::collect(stratified(targets.len(), count, SEED).into_iter().map(|k| targets[k]));
-    let (got, want) = (sum_at(sources, &picked, gradient), sources.exact(&picked, gradient));
-    let unit = unit_of(want.iter().fold(0.0, |a, v| f64::max(a, v.abs())));
-    let (main, n) = (rows(C, false), picked.len());
-    let squares = |range: Range<usize>, value: &dyn Fn(usize) -> f64| -> Vec<f64> {
-        memory::collect((0..n).map(|k| range.clone().map(|r| value(r * n + k).powi(2)).sum()))
-    };
-    let error = |i: usize| (got[i].f64() - want[i]) / unit;
-    let all = if gradient { main..rows(C, true) } else { main..main };
-    let errors = [squares(0..main, &error), if gradient { squares(all.clone(), &error) } else { vec![] }];
-    let mean = |range| squares(range, &|i| want[i] / unit).iter().sum::<f64>() / n as f64;
-    let norms = [mean(0..main), mean(all)];
-    !Verdict::of([&errors[0], &errors[1]], norms, n == targets.len()).holds(tolerance)
+
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
 }
 
-/// `[row][target]`; the sweep keeps its sums in double precision and its sources in the first cache.
-fn sum_at<T: Real, const C: usize, S: SourceSet<T, C>>(sources: &S, targets: &[[f64; 3]], gradient: bool) -> Vec<T> {
-    let mut at = near::Points::with_capacity(targets.len());
-    targets.iter().for_each(|&x| at.push(x));
-    let mut sum = memory::filled(T::ZERO, rows(C, gradient) * targets.len());
-    let mut rows: Vec<&mut [T]> = sum.chunks_exact_mut(targets.len()).collect();
-    let all = 0..sources.places().0.len() as u32;
-    sources.near(Part::Regularized, std::slice::from_ref(&all), &at, &mut rows);
-    sum
+/// The direct sum of sources and their images.
+pub struct Sum<'a, T: Real, const C: usize> {
+    pub sources: &'a dyn SourceSet<T, C>,
+    pub images: Option<&'a Remote>,
+}
+
+impl<T: Real, const C: usize> Sum<'_, T, C> {
+    pub fn write(&self, targets: &[[f64; 3]], gradient: bool, sink: &mut Sink<'_, T>) {
+        write_blocks::<T, C, f64>(targets.len(), gradient, sink, |block| self.at(&targets[block], gradient));
+    }
+
+    /// From the sources' places and strengths in double precision.
+    pub fn write_in_double(&self, targets: &[[f64; 3]], gradient: bool, sink: &mut Sink<'_, T>) {
+        write_blocks::<T, C, f64>(targets.len(), gradient, sink, |block| self.exact(&targets[block], gradient));
+    }
+
+    /// `[row][target]`; the sweep keeps its sums in double precision and its sources in the first cache.
+    fn at(&self, targets: &[[f64; 3]], gradient: bool) -> Vec<f64> {
+        let mut at = near::Points::with_capacity(targets.len());
+        targets.iter().for_each(|&x| at.push(x));
+        let mut sum = memory::filled(T::ZERO, rows(C, gradient) * targets.len());
+        let mut rows: Vec<&mut [T]> = sum.chunks_exact_mut(targets.len()).collect();
+        let all = 0..self.sources.places().0.len() as u32;
+        self.sources.near(Part::Regularized, std::slice::from_ref(&all), &at, &mut rows);
+        self.with_images(memory::collect(sum.into_iter().map(|v| v.f64())), targets, gradient)
+    }
+
+    fn exact(&self, targets: &[[f64; 3]], gradient: bool) -> Vec<f64> {
+        self.with_images(self.sources.exact(targets, gradient), targets, gradient)
+    }
+
+    fn with_images(&self, mut field: Vec<f64>, targets: &[[f64; 3]], gradient: bool) -> Vec<f64> {
+        if let Some(Remote(images)) = self.images {
+            let more = images.field(self.sources, targets, gradient);
+            field.iter_mut().zip(&more).for_each(|(f, v)| *f += v);
+        }
+        field
+    }
+
+    /// Whether a direct sum in single precision misses the tolerance at a sample of targets: where contributions cancel, or
+    /// strengths are nearly parallel to distances, 24 bits of each are too few.
+    pub fn lacks_digits(&self, targets: &[[f64; 3]], gradient: bool, tolerance: f64) -> bool {
+        if T::IS_F64 || tolerance > LOOSEST || targets.is_empty() || self.sources.is_empty() {
+            return false;
+        }
+        let count = (targets.len() / SAMPLED).clamp(SAMPLES.start, SAMPLES.end).min(targets.len());
+        let picked: Vec<[f64; 3]> =
+            memory::collect(stratified(targets.len(), count, SEED).into_iter().map(|k| targets[k]));
+        let (got, want) = (self.at(&picked, gradient), self.exact(&picked, gradient));
+        let unit = unit_of(want.iter().fold(0.0, |a, v| f64::max(a, v.abs())));
+        let (main, n) = (rows(C, false), picked.len());
+        let squares = |range: Range<usize>, value: &dyn Fn(usize) -> f64| -> Vec<f64> {
+            memory::collect((0..n).map(|k| range.clone().map(|r| value(r * n + k).powi(2)).sum()))
+        };
+        let error = |i: usize| (got[i] - want[i]) / unit;
+        let all = if gradient { main..rows(C, true) } else { main..main };
+        let errors = [squares(0..main, &error), if gradient { squares(all.clone(), &error) } else { vec![] }];
+        let mean = |range| squares(range, &|i| want[i] / unit).iter().sum::<f64>() / n as f64;
+        let norms = [mean(0..main), mean(all)];
+        !Verdict::of([&errors[0], &errors[1]], norms, n == targets.len()).holds(tolerance)
+    }
 }
 
 /// Blocks of targets in parallel, from `sum` to where the caller wants them.

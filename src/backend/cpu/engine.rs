@@ -4,10 +4,12 @@
 //! into the unit of the problem; here the field is scaled back at the end.
 
 use super::account::Facts;
-use super::direct::{self, direct_sum};
+use super::direct::{Remote, Sum};
 use super::fmm::{Changes, Fmm, Request, Sink, SourceSet, rows, unit_of};
+use super::images::Periods;
 use super::intake::{Intake, Unit, device_memory, targets_of};
 use super::sources::{ChargeSources, VortexSources, largest};
+use super::tree::bounds;
 use crate::backend::draw::drawn;
 use crate::backend::{Engine, Field};
 use crate::error::Result;
@@ -33,6 +35,8 @@ struct Side<T: Real, const C: usize, S> {
     /// The direct sum was in double, because single precision has too few digits for it.
     in_double: bool,
     request: Option<Request>,
+    /// Periodic images, where the sum is direct.
+    images: Option<Remote>,
 }
 
 impl<T: Real, const C: usize, S> Side<T, C, S> {
@@ -46,9 +50,13 @@ impl<T: Real, const C: usize, S> Side<T, C, S> {
             direct: false,
             in_double: false,
             request: None,
+            images: None,
         }
     }
 }
+
+/// Periodic images in a check are summed for this part of the tolerance.
+const CHECK_SHARE: f64 = 0.1;
 
 /// See the head of this file.
 pub struct CpuEngine<T: Real> {
@@ -74,13 +82,13 @@ impl<T: Real> CpuEngine<T> {
             let method = self.options.method;
             match field {
                 Field::Velocity { gradient } => {
-                    let changes = self.vortex.update(inputs, self.options.reproducible)?;
-                    let request = Request::of(&self.options, gradient);
+                    let changes = self.vortex.update(inputs, &self.options)?;
+                    let request = Request::of(&self.options, gradient, self.vortex.unit.periods());
                     self.vortex.prepare(changes, request, method);
                 }
                 Field::Potential { gradient } => {
-                    let changes = self.coulomb.update(inputs, self.options.reproducible)?;
-                    let request = Request::of(&self.options, gradient);
+                    let changes = self.coulomb.update(inputs, &self.options)?;
+                    let request = Request::of(&self.options, gradient, self.coulomb.unit.periods());
                     self.coulomb.prepare(changes, request, method);
                 }
             }
@@ -104,18 +112,18 @@ impl<T: Real> CpuEngine<T> {
 }
 
 impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
-    /// Takes over what changed in the inputs since the last call; `all`: any change makes everything anew.
-    fn update(&mut self, inputs: &Inputs, all: bool) -> Result<Changes> {
+    /// Takes over what changed in the inputs since the last call; where reproducible, any change makes everything anew.
+    fn update(&mut self, inputs: &Inputs, options: &PlanOptions) -> Result<Changes> {
         let [places, strengths] = S::counters(inputs);
         let seen = [places, strengths, inputs.target_places];
         let arrays = S::arrays(inputs)?;
         let differs = |k: usize| self.seen.is_none_or(|old| old[k] != seen[k]);
         let mut changes = Changes { sources: differs(0), strengths: differs(1), targets: differs(2) };
-        if all && changes != Changes::default() {
+        if options.reproducible && changes != Changes::default() {
             changes = Changes { sources: true, strengths: true, targets: true };
         }
         if changes.targets || changes.sources {
-            let mut unit = Unit::of::<T, C, S>(inputs, &arrays);
+            let mut unit = Unit::of::<T, C, S>(inputs, &arrays, options.period);
             // A new scale would cost the upward pass: the old one serves while it is near.
             if !changes.sources && self.unit.serves::<T>(unit) {
                 unit = self.unit;
@@ -132,7 +140,24 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
             self.sources.take_strengths(inputs, self.unit);
         }
         self.seen = Some(seen);
+        if let Some(periods) = self.unit.periods().filter(|_| changes != Changes::default()) {
+            self.seen = None;
+            self.check_periods(periods, options)?;
+            self.seen = Some(seen);
+        }
         Ok(changes)
+    }
+
+    /// Refuses what has no sum over all images, or none that could be made.
+    fn check_periods(&self, periods: Periods, options: &PlanOptions) -> Result<()> {
+        if self.sources.is_empty() || self.targets.is_empty() {
+            return Ok(());
+        }
+        let (places, half) = self.sources.places();
+        let radii = [bounds(places, half), bounds(&self.targets, &[])].map(|b| periods.radius(b));
+        periods.check(radii, 1.0 / self.unit.scale)?;
+        self.sources.check_cores(periods.cores_looked_at(), options.tolerance, 1.0 / self.unit.scale)?;
+        self.sources.check_net(&periods)
     }
 
     fn prepare(&mut self, changes: Changes, request: Request, method: Method) {
@@ -142,6 +167,7 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         }
         let again = changes != Changes::default() || self.request != Some(request);
         self.request = Some(request);
+        self.images = self.images.take().filter(|_| !again);
         match method {
             Method::Direct => self.direct = true,
             _ if again => {
@@ -150,8 +176,19 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
             }
             _ => {}
         }
-        if self.direct {
+        if self.direct && self.images.is_none() {
+            self.make_images(request);
+        }
+        if self.direct && self.images.is_none() {
             self.sources.keep_order();
+        }
+    }
+
+    /// Periodic images for the direct sum; they sort the sources anew.
+    fn make_images(&mut self, request: Request) {
+        if request.periods.is_some() {
+            self.fmm.forget();
+            self.images = Remote::new(&mut self.sources, &self.targets, request);
         }
     }
 
@@ -162,7 +199,11 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         }
         self.in_double = false;
         if self.direct {
-            self.in_double = direct::lacks_digits(&self.sources, &self.targets, gradient, tolerance);
+            if let Some(request) = self.request.filter(|_| self.images.is_none()) {
+                self.make_images(request);
+            }
+            let sum = Sum { sources: &self.sources, images: self.images.as_ref() };
+            self.in_double = sum.lacks_digits(&self.targets, gradient, tolerance);
             self.sum(&self.targets, gradient, sink);
         }
     }
@@ -171,8 +212,8 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
 impl<T: Real, const C: usize, S: SourceSet<T, C>> Side<T, C, S> {
     /// The direct sum in the precision that the last evaluation needed.
     fn sum(&self, targets: &[[f64; 3]], gradient: bool, sink: &mut Sink<'_, T>) {
-        let sum = if self.in_double { direct::sum_in_double } else { direct_sum };
-        sum(&self.sources, targets, gradient, sink);
+        let sum = Sum { sources: &self.sources, images: self.images.as_ref() };
+        if self.in_double { sum.write_in_double(targets, gradient, sink) } else { sum.write(targets, gradient, sink) }
     }
 }
 
@@ -313,10 +354,16 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
         let field = side.fmm.field_at(&side.sources, &picked, false);
         (points, memory::collect(field.iter().map(|v| v.f64())))
     };
-    exact.keep_order();
     let mut want = memory::filled(0.0, rows(C, false) * count);
     let mut sink = Sink { main: &mut want, gradient: None, main_factor: 1.0, per_length: 1.0, accumulate: false };
-    direct_sum(exact, &points, false, &mut sink);
+    let request = side.request.expect("ready");
+    // Images more exactly than any sum of the engine's own.
+    let request = Request { tolerance: CHECK_SHARE * request.tolerance, gradient: false, ..request };
+    let images = Remote::new(exact, &points, request);
+    if images.is_none() {
+        exact.keep_order();
+    }
+    Sum { sources: exact, images: images.as_ref() }.write(&points, false, &mut sink);
     let r = rows(C, false);
     let unit = unit_of(largest(&want));
     let (mut wrong, mut size) = (0.0, 0.0);
@@ -342,5 +389,6 @@ fn facts<T: Real, const C: usize, S: SourceSet<T, C>>(side: &Side<T, C, S>) -> F
 
 /// What a side holds, whatever was evaluated last.
 fn bytes<T: Real, const C: usize, S: SourceSet<T, C>>(side: &Side<T, C, S>) -> u64 {
-    side.sources.bytes() + side.targets.capacity() as u64 * 24 + side.fmm.bytes()
+    let images = side.images.as_ref().map_or(0, Remote::bytes) as u64;
+    side.sources.bytes() + side.targets.capacity() as u64 * 24 + side.fmm.bytes() + images
 }

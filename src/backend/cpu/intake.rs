@@ -2,16 +2,21 @@
 //!
 //! Enters: `Inputs` in the caller's unit, precision and order. Leaves: elements in double precision and in the unit of the
 //! problem. Lengths are multiplied by a power of two that brings the box of sources and targets near one (exact, so results
-//! do not depend on the unit), particle strengths by the same.
+//! do not depend on the unit), particle strengths by the same. With periods all places are brought into the box around the middle
+//! of the sources, segments by their middles.
 
 use super::fmm::SourceSet;
+use super::images::Periods;
 use super::sources::{ChargeSources, Particle, Segment, VortexSources};
 use super::tree::bounds;
-use crate::error::{Error, Result, WFMM_ERR_MEMORY};
+use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
 use crate::inputs::{Inputs, Ints, Reals, SegmentInput};
 use crate::memory;
 use crate::simd::Real;
 use rayon::prelude::*;
+
+/// Charges whose sum is this part of their sizes are taken to balance each other.
+const NEUTRAL: f64 = 1e-6;
 
 pub type Corners = ([f64; 3], [f64; 3]);
 
@@ -27,6 +32,14 @@ pub trait Intake<T: Real, const C: usize>: SourceSet<T, C> {
     fn take_places(&mut self, inputs: &Inputs, unit: Unit);
     /// New strengths, old places.
     fn take_strengths(&mut self, inputs: &Inputs, unit: Unit);
+    /// Refuses cores that still matter at the distance up to which images have cores; `length`: the caller's unit in this one.
+    fn check_cores(&self, _distance: f64, _tolerance: f64, _length: f64) -> Result<()> {
+        Ok(())
+    }
+    /// Refuses strengths that have no sum over all images.
+    fn check_net(&self, _periods: &Periods) -> Result<()> {
+        Ok(())
+    }
 }
 
 impl<T: Real> Intake<T, 3> for VortexSources<T> {
@@ -68,6 +81,20 @@ impl<T: Real> Intake<T, 3> for VortexSources<T> {
         (self.segments, self.particles) = vortices(inputs, unit);
         self.refresh();
     }
+
+    fn check_cores(&self, distance: f64, tolerance: f64, length: f64) -> Result<()> {
+        let (core, missing) = self.largest_core(distance);
+        if missing <= tolerance {
+            return Ok(());
+        }
+        let (core, distance) = (core * length, distance * length);
+        let message = format!(
+            "core_radius = {core:e} in a periodic domain: at a distance of {distance:.3e}, where images begin to count without \
+             cores, such a core still changes the field by {missing:.1e} of it; accepted: less than the tolerance, \
+             {tolerance:.1e}: smaller cores, or a regularization that ends sooner"
+        );
+        Error::fail(WFMM_ERR_UNSUPPORTED, message)
+    }
 }
 
 impl<T: Real> Intake<T, 1> for ChargeSources<T> {
@@ -93,6 +120,18 @@ impl<T: Real> Intake<T, 1> for ChargeSources<T> {
         self.charge = charges(inputs);
         self.refresh();
     }
+
+    fn check_net(&self, periods: &Periods) -> Result<()> {
+        let (sum, size) = self.charge.iter().fold((0.0, 0.0), |a, q| (a.0 + q, a.1 + q.abs()));
+        if periods.period.iter().all(|&p| p > 0.0) || f64::abs(sum) <= NEUTRAL * size {
+            return Ok(());
+        }
+        let message = format!(
+            "charge: a sum of {sum:e} in a domain that is periodic along one or two axes has no potential, which would be \
+             infinite; accepted: charges whose sum is zero, or a third period, whose uniform background balances them"
+        );
+        Error::fail(WFMM_ERR_VALUE, message)
+    }
 }
 
 /// Inner length = (length - origin) · scale.
@@ -100,22 +139,42 @@ impl<T: Real> Intake<T, 1> for ChargeSources<T> {
 pub struct Unit {
     pub scale: f64,
     origin: [f64; 3],
+    /// The caller's periods and the middle of their box.
+    periods: Option<Periods>,
     /// Double precision arrays, computed in single precision: places have more digits than one number holds.
     splits: bool,
 }
 
 impl Default for Unit {
     fn default() -> Self {
-        Self { scale: 1.0, origin: [0.0; 3], splits: false }
+        Self { scale: 1.0, origin: [0.0; 3], periods: None, splits: false }
     }
 }
 
 impl Unit {
     /// A power of two that brings everything near one, and, where places are split and all of them far from zero, an origin
     /// in their middle.
-    pub fn of<T: Real, const C: usize, S: Intake<T, C>>(inputs: &Inputs, arrays: &[&Reals]) -> Self {
+    pub fn of<T: Real, const C: usize, S: Intake<T, C>>(
+        inputs: &Inputs,
+        arrays: &[&Reals],
+        period: Option<[f64; 3]>,
+    ) -> Self {
         let splits = !T::IS_F64 && arrays.iter().any(|a| matches!(a, Reals::HostF64(_)));
-        Self::around(corners::<T, C, S>(inputs), splits)
+        let Some(period) = period else { return Self::around(corners::<T, C, S>(inputs), splits) };
+        let (low, high) = joined(S::boxes(inputs));
+        let center = std::array::from_fn(|i| if low[i] <= high[i] { 0.5 * low[i] + 0.5 * high[i] } else { 0.0 });
+        let (mut low, mut high) = corners::<T, C, S>(inputs);
+        for i in (0..3).filter(|&i| period[i] > 0.0) {
+            (low[i], high[i]) = (center[i] - 0.5 * period[i], center[i] + 0.5 * period[i]);
+        }
+        // Images are not at places of the caller: in single precision all places are sums of two numbers.
+        Self { periods: Some(Periods { period, center }), ..Self::around((low, high), !T::IS_F64) }
+    }
+
+    /// The periods in this unit.
+    pub fn periods(&self) -> Option<Periods> {
+        let inside = |x: [f64; 3]| std::array::from_fn(|i| (x[i] - self.origin[i]) * self.scale);
+        self.periods.map(|p| Periods { period: p.period.map(|v| v * self.scale), center: inside(p.center) })
     }
 
     /// For everything between these corners.
@@ -127,7 +186,7 @@ impl Unit {
         let middle: [f64; 3] = std::array::from_fn(|i| 0.5 * low[i] + 0.5 * high[i]);
         // Only where that is an exact subtraction: beside one far point a shift would take the others' digits.
         let origin = middle.map(|m| if splits && m.abs() > size { m } else { 0.0 });
-        Unit { scale, origin, splits }
+        Unit { scale, origin, periods: None, splits }
     }
 
     /// Whether this one serves as well as `new`, which would cost the upward pass. In single precision the segments' kernels
@@ -136,11 +195,37 @@ impl Unit {
     pub fn serves<T: Real>(&self, new: Unit) -> bool {
         let shift = (0..3).map(|i| (self.origin[i] - new.origin[i]).abs()).fold(0.0, f64::max);
         let widest = if T::IS_F64 { 4.0 } else { 1.0 };
-        self.splits == new.splits && shift * new.scale <= 0.5 && (0.5..=widest).contains(&(self.scale / new.scale))
+        self.splits == new.splits
+            && self.periods == new.periods
+            && shift * new.scale <= 0.5
+            && (0.5..=widest).contains(&(self.scale / new.scale))
     }
 
     fn inside(&self, x: [f64; 3]) -> [f64; 3] {
-        std::array::from_fn(|i| (x[i] - self.origin[i]) * self.scale)
+        self.moved(x, self.way_to_box(x))
+    }
+
+    /// Both ends of a segment, which stays whole.
+    fn ends_inside(&self, ends: [[f64; 3]; 2]) -> [[f64; 3]; 2] {
+        let by = self.way_to_box(std::array::from_fn(|i| 0.5 * ends[0][i] + 0.5 * ends[1][i]));
+        ends.map(|x| self.moved(x, by))
+    }
+
+    fn moved(&self, x: [f64; 3], by: [f64; 3]) -> [f64; 3] {
+        std::array::from_fn(|i| (x[i] + by[i] - self.origin[i]) * self.scale)
+    }
+
+    /// What brings a place into the box: whole periods.
+    fn way_to_box(&self, x: [f64; 3]) -> [f64; 3] {
+        let Some(Periods { period, center }) = self.periods else { return [0.0; 3] };
+        std::array::from_fn(|i| {
+            let from = x[i] - center[i];
+            if period[i] == 0.0 || from.abs() <= 0.5 * period[i] {
+                0.0
+            } else {
+                -period[i] * (from / period[i]).round()
+            }
+        })
     }
 }
 
@@ -148,6 +233,11 @@ impl Unit {
 pub fn corners<T: Real, const C: usize, S: Intake<T, C>>(inputs: &Inputs) -> Corners {
     let mut boxes = S::boxes(inputs);
     boxes.extend(inputs.targets.iter().filter(|t| t.n > 0).map(|t| boxed(&t.position, t.n)));
+    joined(boxes)
+}
+
+/// The box around all boxes.
+fn joined(boxes: Vec<Corners>) -> Corners {
     let low = std::array::from_fn(|i| boxes.iter().map(|b| b.0[i]).fold(f64::INFINITY, f64::min));
     (low, std::array::from_fn(|i| boxes.iter().map(|b| b.1[i]).fold(f64::NEG_INFINITY, f64::max)))
 }
@@ -208,10 +298,10 @@ fn charges(inputs: &Inputs) -> Vec<f64> {
 fn vortices(inputs: &Inputs, unit: Unit) -> (Vec<Segment>, Vec<Particle>) {
     let segments = inputs.segments.as_ref().map_or(vec![], |s| {
         memory::par_collect((0..s.n).into_par_iter().map(|k| {
-            let [a, b] = ends_of(s, k);
+            let [p1, p2] = unit.ends_inside(ends_of(s, k).map(|end| triple(&s.points, end)));
             Segment {
-                p1: unit.inside(triple(&s.points, a)),
-                p2: unit.inside(triple(&s.points, b)),
+                p1,
+                p2,
                 circulation: number(&s.circulation, k),
                 core: s.core.as_ref().map_or(s.default_core, |c| number(c, k)) * unit.scale,
             }
@@ -251,7 +341,7 @@ mod tests {
         for places in [box_at(0.0), box_at(-0.5), box_at(1e6), far(box_at(0.0), 1e7), far(box_at(1.0), -1e30)] {
             let inputs = inputs(places.clone());
             let arrays = <VortexSources<f32> as Intake<f32, 3>>::arrays(&inputs).unwrap();
-            let unit = Unit::of::<f32, 3, VortexSources<f32>>(&inputs, &arrays);
+            let unit = Unit::of::<f32, 3, VortexSources<f32>>(&inputs, &arrays, None);
             for x in places.as_chunks::<3>().0 {
                 let inside = unit.inside(*x);
                 assert_eq!(std::array::from_fn(|i| inside[i] / unit.scale + unit.origin[i]), *x, "{unit:?}");

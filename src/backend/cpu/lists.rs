@@ -1,7 +1,8 @@
 //! Interaction lists: for every target cell the far sources with their orders, for every target leaf the near ones.
 //!
-//! Enters: both trees, what may be expanded (`Admission`), where cores matter, costs. Leaves: four lists a target cell.
-//! A pair of cells is far when an order exists that keeps its error within the budget (a dual traversal, the adaptive kind
+//! Enters: both trees, what may be expanded (`Admission`), where cores matter, costs, the images that sources are seen
+//! through. Leaves: the lists of each target cell. An image of a source cell is the cell itself, seen from a target cell that is
+//! moved the other way. A pair of cells is far when an order exists that keeps its error within the budget (a dual traversal, the adaptive kind
 //! of Yokota & Barba 2011), unless the direct sum of the pair is cheaper. A core does not change what is far: where it still
 //! matters in a far pair, the elements concerned enter `correction`, which adds regularized minus singular.
 
@@ -290,11 +291,21 @@ pub trait CoreTest: Sync {
     fn elements(&self, among: Range<u32>, target: &Cell, out: &mut Vec<Range<u32>>);
 }
 
-/// The lists of one target cell.
+/// A source cell that is far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Far {
+    pub order: u8,
+    pub image: Image,
+    pub cell: u32,
+}
+
+/// Number of an image of the sources; 0: the sources themselves.
+pub type Image = u16;
+
+/// What is summed directly of one image of the sources.
 #[derive(Debug, Clone, Default)]
-pub struct CellLists {
-    /// (order, source cell), by falling order.
-    pub far: Vec<(u8, u32)>,
+pub struct Direct {
+    pub image: Image,
     /// Sorted sources, summed with their cores.
     pub near: Vec<Range<u32>>,
     /// Sorted sources, near but out of reach of their cores: summed without.
@@ -303,15 +314,70 @@ pub struct CellLists {
     pub correction: Vec<Range<u32>>,
 }
 
+/// The lists of one target cell.
+#[derive(Debug, Clone, Default)]
+pub struct CellLists {
+    /// By falling order.
+    pub far: Vec<Far>,
+    /// By image.
+    pub direct: Vec<Direct>,
+}
+
 impl CellLists {
     /// Sources summed directly, and those of the correction.
     pub fn elements(&self) -> (u64, u64) {
         let count = |r: &[Range<u32>]| r.iter().map(|r| r.len() as u64).sum::<u64>();
-        (count(&self.near) + count(&self.plain), count(&self.correction))
+        let near = self.direct.iter().map(|d| count(&d.near) + count(&d.plain)).sum();
+        (near, self.direct.iter().map(|d| count(&d.correction)).sum())
     }
     /// The M2L interactions are batched by order: highest first.
     pub fn sort_far(&mut self) {
-        self.far.sort_unstable_by_key(|&(p, s)| (std::cmp::Reverse(p), s));
+        self.far.sort_unstable_by_key(|f| (std::cmp::Reverse(f.order), f.image, f.cell));
+    }
+    pub fn bytes(&self) -> usize {
+        let ranges = |d: &Direct| d.near.capacity() + d.plain.capacity() + d.correction.capacity();
+        let direct = self.direct.iter().map(|d| 8 * ranges(d) + size_of::<Direct>()).sum::<usize>();
+        8 * self.far.capacity() + direct + size_of::<CellLists>()
+    }
+
+    /// What is summed directly of `image`.
+    fn of(&mut self, image: Image) -> &mut Direct {
+        let at = self.direct.iter().rposition(|d| d.image == image).unwrap_or_else(|| {
+            memory::push(&mut self.direct, Direct { image, ..Direct::default() });
+            self.direct.len() - 1
+        });
+        &mut self.direct[at]
+    }
+
+    fn sort(&mut self) {
+        self.sort_far();
+        self.direct.sort_unstable_by_key(|d| d.image);
+        for d in &mut self.direct {
+            [&mut d.near, &mut d.plain, &mut d.correction].into_iter().for_each(merge);
+        }
+    }
+}
+
+/// A target cell as it is seen from the sources, each of whose images is moved by a vector.
+pub struct Seen {
+    cell: Cell,
+    home: [f64; 3],
+    image: Image,
+}
+
+impl Seen {
+    pub fn new(cell: &Cell) -> Self {
+        Self { cell: *cell, home: cell.center, image: 0 }
+    }
+
+    #[inline]
+    pub fn through(&mut self, image: Image, shifts: &[[f64; 3]]) -> &Cell {
+        if self.image != image {
+            let shift = shifts[image as usize];
+            self.image = image;
+            self.cell.center = std::array::from_fn(|i| self.home[i] - shift[i]);
+        }
+        &self.cell
     }
 }
 
@@ -337,17 +403,19 @@ pub struct Rules<'a> {
     pub leaves: [usize; 2],
     pub subset: Subset<'a>,
     pub cores: &'a dyn CoreTest,
+    /// What each image of the sources is moved by; the first by nothing.
+    pub shifts: &'a [[f64; 3]],
 }
 
 /// What a cell leaves to its children.
 #[derive(Default, Clone)]
 struct Pending {
     /// Too close for this cell.
-    close: Vec<u32>,
+    close: Vec<(Image, u32)>,
     /// Far, cores to be looked at.
-    cores: Vec<u32>,
+    cores: Vec<(Image, u32)>,
     /// Elements of far leaves whose cores matter somewhere in this cell.
-    elements: Vec<Range<u32>>,
+    elements: Vec<(Image, Vec<Range<u32>>)>,
 }
 
 /// Lists of all target cells, level by level; the order of every list is unique.
@@ -370,7 +438,7 @@ pub fn build(rules: &Rules) -> Vec<CellLists> {
                 return (rules.of_leaf(t), Pending::default());
             }
             if level == 0 {
-                return visit(rules, cell, &Pending { close: vec![0], ..Pending::default() });
+                return visit(rules, cell, &rules.roots());
             }
             visit(rules, cell, &above[cell.parent as usize - start_above])
         }));
@@ -384,6 +452,12 @@ pub fn build(rules: &Rules) -> Vec<CellLists> {
 }
 
 impl Rules<'_> {
+    /// The roots of all images of the source tree.
+    fn roots(&self) -> Pending {
+        let close = memory::collect((0..self.shifts.len()).map(|image| (image as Image, 0)));
+        Pending { close, ..Pending::default() }
+    }
+
     fn is_target_leaf(&self, t: &Cell) -> bool {
         t.is_leaf() || t.len() <= self.leaves[1]
     }
@@ -395,7 +469,7 @@ impl Rules<'_> {
         if is_below || !self.is_target_leaf(&cells[t]) {
             return CellLists::default();
         }
-        visit(self, &cells[t], &Pending { close: vec![0], ..Pending::default() }).0
+        visit(self, &cells[t], &self.roots()).0
     }
 }
 
@@ -407,53 +481,73 @@ fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
     let mut left = Pending::default();
     let mut cores = memory::copy(&given.cores);
     let mut stack = memory::copy(&given.close);
-    let far = |p: usize| rules.cost.far(rules.scheme, p, t.len());
+    let mut seen = Seen::new(t);
+    let targets = t.len();
+    let far = |p: usize| rules.cost.far(rules.scheme, p, targets);
     let dearest = far(rules.admission.highest.min(rules.cost.m2l.len() - 1));
-    while let Some(s) = stack.pop() {
+    while let Some((image, s)) = stack.pop() {
         let c = &rules.sources.cells[s as usize];
+        let t = seen.through(image, rules.shifts);
         let direct = c.len() as f64 * t.len() as f64 * rules.cost.pair;
         match rules.admission.order(s, c, t) {
-            Some(p) if !(t_leaf && c.is_whole() && direct < far(p as usize)) => {
-                memory::push(&mut lists.far, (p, s));
-                memory::push(&mut cores, s);
+            Some(order) if !(t_leaf && c.is_whole() && direct < far(order as usize)) => {
+                memory::push(&mut lists.far, Far { order, image, cell: s });
+                memory::push(&mut cores, (image, s));
             }
             _ if t_leaf && c.is_whole() && (leaf(c) || direct < dearest) => {
-                let list = if rules.cores.matters(s, c, t) { &mut lists.near } else { &mut lists.plain };
-                memory::push(list, c.begin..c.end);
+                let matters = rules.cores.matters(s, c, t);
+                let of = lists.of(image);
+                memory::push(if matters { &mut of.near } else { &mut of.plain }, c.begin..c.end);
             }
             _ if !leaf(c) && (t_leaf || c.radius >= t.radius) => {
-                memory::extend(&mut stack, c.first_child..c.first_child + c.children);
+                memory::extend(&mut stack, (c.first_child..c.first_child + c.children).map(|c| (image, c)));
             }
             // Multipoles of another rank, which found them good enough for its box around this leaf.
             _ if t_leaf => {
-                memory::push(&mut lists.far, (rules.admission.order_of_far(s, c, t, rules.admission.highest), s))
+                let order = rules.admission.order_of_far(s, c, t, rules.admission.highest);
+                memory::push(&mut lists.far, Far { order, image, cell: s })
             }
-            _ => memory::push(&mut left.close, s),
+            _ => memory::push(&mut left.close, (image, s)),
         }
     }
-    while let Some(s) = cores.pop() {
+    while let Some((image, s)) = cores.pop() {
         let c = &rules.sources.cells[s as usize];
+        let t = seen.through(image, rules.shifts);
         if !rules.cores.matters(s, c, t) {
             continue;
         }
         if !leaf(c) && (t_leaf || c.radius >= t.radius) {
-            memory::extend(&mut cores, c.first_child..c.first_child + c.children);
+            memory::extend(&mut cores, (c.first_child..c.first_child + c.children).map(|c| (image, c)));
         } else if leaf(c) {
-            let out = if t_leaf { &mut lists.correction } else { &mut left.elements };
-            rules.cores.elements(c.begin..c.end, t, out);
+            rules.cores.elements(c.begin..c.end, t, corrections(&mut lists, &mut left, t_leaf, image));
         } else {
-            memory::push(&mut left.cores, s);
+            memory::push(&mut left.cores, (image, s));
         }
     }
-    for among in &given.elements {
-        let out = if t_leaf { &mut lists.correction } else { &mut left.elements };
-        rules.cores.elements(among.clone(), t, out);
+    for (image, among) in &given.elements {
+        let t = seen.through(*image, rules.shifts);
+        let out = corrections(&mut lists, &mut left, t_leaf, *image);
+        among.iter().for_each(|among| rules.cores.elements(among.clone(), t, out));
     }
-    lists.sort_far();
-    merge(&mut lists.near);
-    merge(&mut lists.plain);
-    merge(&mut lists.correction);
+    lists.sort();
     (lists, left)
+}
+
+/// Where elements of an image go whose cores matter: into a leaf's list, or on to the children.
+fn corrections<'a>(
+    lists: &'a mut CellLists,
+    left: &'a mut Pending,
+    is_leaf: bool,
+    image: Image,
+) -> &'a mut Vec<Range<u32>> {
+    if is_leaf {
+        return &mut lists.of(image).correction;
+    }
+    let at = left.elements.iter().rposition(|e| e.0 == image).unwrap_or_else(|| {
+        memory::push(&mut left.elements, (image, vec![]));
+        left.elements.len() - 1
+    });
+    &mut left.elements[at].1
 }
 
 /// x^n by squaring.

@@ -11,6 +11,7 @@
 //! Column m of the harmonics is Q_n = z Q_{n-1} - β_nm r² Q_{n-2} from Q_m = Re, Im (x + iy)^m, R_n^m = t_nm Q_n; the t_nm are
 //! factors of the coefficients. Targets are lanes.
 
+use super::lists::Far as FarCell;
 use super::tree::{Cell, Tree};
 use crate::math::harmonics::{self, index};
 use crate::memory;
@@ -175,8 +176,8 @@ pub struct Far<'a, T> {
     pub series: &'a Series<T>,
     pub rows: &'a Rows<T>,
     pub sources: &'a [Cell],
-    /// (order, source cell)
-    pub list: &'a [(u8, u32)],
+    /// Source cells with their orders, none of an image.
+    pub list: &'a [FarCell],
     /// Of the group.
     pub center: [f64; 3],
 }
@@ -212,12 +213,12 @@ impl<T: Real, const ROWS: usize, const BLOCK: usize> Kernel for Sweep<'_, T, ROW
         let registers = targets.div_ceil(w);
         sums.clear();
         memory::resize(sums, registers * w * ROWS, T::ZERO);
-        for &(p, cell) in far.list {
+        for &FarCell { order, cell, .. } in far.list {
             let c = &far.sources[cell as usize];
             let at = OneCell {
                 series: far.series,
                 rows: far.rows.values[cell as usize * far.rows.size..][..far.rows.size].as_chunks::<ROWS>().0,
-                degrees: p as usize + far.rows.added,
+                degrees: order as usize + far.rows.added,
                 offset: std::array::from_fn(|i| Lane::splat(s, T::of(far.center[i] - c.center[i]))),
                 scale: Lane::splat(s, T::of(c.scale)),
             };

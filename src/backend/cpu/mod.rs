@@ -7,6 +7,7 @@ mod direct;
 pub mod distributed;
 pub mod engine;
 pub mod fmm;
+pub mod images;
 mod intake;
 pub mod lines;
 pub mod lists;

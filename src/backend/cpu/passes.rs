@@ -4,7 +4,7 @@
 //! `C` is the number of harmonic components: 3 for the vector potential of a vortex field, 1 for charges.
 //! Expansions live in `[cell][component][order²]`, in units of the cell's `scale`.
 
-use super::lists::{CellLists, Subset};
+use super::lists::{CellLists, Seen, Subset};
 use super::operators::{Batch, Operators, Scratch, Shift, Step, WIDEST};
 use super::tree::{Cell, Tree};
 use crate::memory;
@@ -31,6 +31,18 @@ impl<T: Real, const C: usize> LeafSources<T, C> {
     pub fn push_point(&mut self, x: [T; 3], strength: [T; C]) {
         push(&mut self.point, x);
         memory::push(&mut self.point_strength, strength);
+    }
+    /// Takes the sources of a leaf in another precision.
+    pub fn widen<X: Real>(&mut self, from: &LeafSources<X, C>) {
+        let copy = |to: &mut [Vec<T>; 3], from: &[Vec<X>; 3]| {
+            to.iter_mut().zip(from).for_each(|(to, from)| memory::extend(to, from.iter().map(|v| T::of(v.f64()))));
+        };
+        copy(&mut self.point, &from.point);
+        copy(&mut self.middle, &from.middle);
+        copy(&mut self.half, &from.half);
+        let strengths = |from: &[[X; C]]| memory::collect(from.iter().map(|a| a.map(|v| T::of(v.f64()))));
+        self.point_strength = strengths(&from.point_strength);
+        self.line_strength = strengths(&from.line_strength);
     }
     /// `half`: from the middle to an end; `strength`: of the whole line.
     pub fn push_line(&mut self, middle: [T; 3], half: [T; 3], strength: [T; C]) {
@@ -166,12 +178,12 @@ pub fn m2m<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, multipoles:
     }
 }
 
-/// Local expansions from the far lists.
+/// Local expansions from the far lists; `shifts`: what images of the sources are moved by.
 pub fn m2l<T: Real, const C: usize>(
     ops: &Operators<T>,
-    sources: &Tree,
-    targets: &Tree,
+    [sources, targets]: [&Tree; 2],
     lists: &[CellLists],
+    shifts: &[[f64; 3]],
     subset: Subset<'_>,
     multipoles: &[T],
     locals: &mut [T],
@@ -188,12 +200,16 @@ pub fn m2l<T: Real, const C: usize>(
                 return;
             }
             steps.clear();
-            memory::extend(steps, list.far.iter().map(|&(_, s)| step(&sources.cells[s as usize], cell)));
+            let mut seen = Seen::new(cell);
+            memory::extend(
+                steps,
+                list.far.iter().map(|f| step(&sources.cells[f.cell as usize], seen.through(f.image, shifts))),
+            );
             let from = |k: usize| {
-                let s = list.far[k].1 as usize;
+                let s = list.far[k].cell as usize;
                 &multipoles[s * size..(s + 1) * size]
             };
-            let order = |k: usize| list.far[k].0 as usize;
+            let order = |k: usize| list.far[k].order as usize;
             Translation::<T, C> { ops, kind: Shift::M2l, steps, order: &order, from: &from }.run(work, out);
         },
     );

@@ -11,7 +11,7 @@ use super::lists::{CoreTest, SourceCell, power as integer_power};
 use super::near;
 use super::passes::LeafSources;
 use super::tree::{Cell, Tree};
-use crate::math::regularization::Part;
+use crate::math::regularization::{Part, core_reach, offset_shortfall, segment_deficit, shortfall};
 use crate::memory;
 use crate::options::Regularization;
 use crate::simd::Real;
@@ -99,6 +99,22 @@ impl<T: Real> VortexSources<T> {
             memory::par_collect(self.segments.par_iter().map(half).chain(none))
         };
         self.permutation.clear();
+    }
+
+    /// The largest core, and the largest part of an element's field that a core takes at this distance.
+    pub fn largest_core(&self, distance: f64) -> (f64, f64) {
+        let largest = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.max(b.1));
+        let of_segment = |(s, &h): (&Segment, &[f64; 3])| match self.segment_regularization {
+            Regularization::Offset => (s.core, offset_shortfall(distance, s.core, 2.0 * norm(h))),
+            _ if s.core == 0.0 => (0.0, 0.0),
+            other => (s.core, shortfall(other, distance / s.core)),
+        };
+        let segments = self.segments.par_iter().zip(&self.half).map(of_segment).reduce(|| (0.0, 0.0), largest);
+        let of_particle = |p: &Particle| match p.core {
+            0.0 => (0.0, 0.0),
+            core => (core, shortfall(self.particle_regularization, distance / core)),
+        };
+        largest(segments, self.particles.par_iter().map(of_particle).reduce(|| (0.0, 0.0), largest))
     }
 
     /// New circulations and strengths, same places: call `refresh` afterwards.
@@ -235,6 +251,29 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         Box::new(CoreReach::new(&self.bounds, &self.cell_cores, &self.elements, budget, together))
     }
 
+    fn cell_cores(&self, tree: &Tree) -> CellCores {
+        if self.elements.is_empty() { CellCores::default() } else { CellCores::of(tree, &self.elements, &self.bounds) }
+    }
+
+    fn core_test_of<'a>(
+        &'a self,
+        cores: &'a CellCores,
+        budget: [f64; 2],
+        together: [f64; 2],
+    ) -> Box<dyn CoreTest + 'a> {
+        Box::new(CoreReach::new(&self.bounds, cores, &self.elements, budget, together))
+    }
+
+    fn core_extent(&self, share: f64) -> f64 {
+        let particles = self.particles.par_iter().map(|p| p.core).reduce(|| 0.0, f64::max);
+        let segments = self.segments.par_iter().zip(&self.half).map(|(s, &h)| [s.core, 2.0 * norm(h)]);
+        let [core, length] = segments.reduce(|| [0.0; 2], |a, b| [a[0].max(b[0]), a[1].max(b[1])]);
+        let of_segments =
+            if core > 0.0 { segment_extent(self.segment_regularization, core, length, share) } else { 0.0 };
+        let reach = |core: f64| if core > 0.0 { core * core_reach(self.particle_regularization, share) } else { 0.0 };
+        of_segments.max(reach(particles))
+    }
+
     fn exact(&self, points: &[[f64; 3]], gradient: bool) -> Vec<f64> {
         exact_in_blocks(self.places.len(), points, rows(3, gradient), |range, at, out| self.add_exact(range, at, out))
     }
@@ -314,6 +353,16 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
             sum += m * cost::pair::<T>(Law::Particle(particle), part, gradient);
         }
         sum / (n + m).max(1.0)
+    }
+}
+
+/// Distance from which the core of a segment changes its field by less than `share` of it, and, on the line, by less than that
+/// of what it would be beside it.
+fn segment_extent(regularization: Regularization, core: f64, length: f64, share: f64) -> f64 {
+    match regularization {
+        Regularization::None => 0.0,
+        Regularization::Offset => 0.5 * length + ((core * length).powi(2) / (2.0 * share)).sqrt().sqrt(),
+        _ => core * core_reach(regularization, share).max((segment_deficit(regularization, 0.0) / share).sqrt()),
     }
 }
 
@@ -479,6 +528,10 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
     }
     fn largest_strength(&self) -> f64 {
         largest(&self.charge)
+    }
+    fn square_moment(&self, from: [f64; 3]) -> f64 {
+        let one = |(x, q): (&[f64; 3], &f64)| q * (0..3).map(|i| (x[i] - from[i]).powi(2)).sum::<f64>();
+        self.places.iter().zip(&self.charge).map(one).sum()
     }
     fn source_cells(&self, tree: &Tree, unit: f64, moment: i32) -> Vec<SourceCell> {
         effective_sources(tree, moment, |sorted| {

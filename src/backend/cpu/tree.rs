@@ -152,6 +152,14 @@ impl Tree {
         self.name_leaves();
     }
 
+    /// Gives the root another centre, `radius` from all that it holds.
+    pub fn center_root(&mut self, center: [f64; 3], radius: f64) {
+        if let Some(root) = self.cells.first_mut() {
+            (root.center, root.radius, root.spread) = (center, radius, radius);
+            root.scale = root.scale.max(radius);
+        }
+    }
+
     fn name_leaves(&mut self) {
         let mut leaves = std::mem::take(&mut self.leaves);
         leaves.clear();

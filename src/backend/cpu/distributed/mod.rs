@@ -240,7 +240,7 @@ impl DistributedEngine {
     /// The field at this rank's targets in the caller's unit.
     fn field(&mut self, inputs: &Inputs, field: Field) -> Result<Values> {
         let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
-        let (method, request) = (self.options.method, Request::of(&self.options, has_gradient(field)));
+        let (method, request) = (self.options.method, Request::of(&self.options, has_gradient(field), None));
         let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
         let (mut values, scale) = communicator.run(&pool, &peers, "wfmm_plan_evaluate", || match field {
             Field::Velocity { .. } => {
@@ -290,7 +290,7 @@ fn has_gradient(field: Field) -> bool {
 impl Engine for DistributedEngine {
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
         let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
-        let (method, request) = (self.options.method, Request::of(&self.options, has_gradient(field)));
+        let (method, request) = (self.options.method, Request::of(&self.options, has_gradient(field), None));
         let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
         communicator.run(&pool, &peers, "wfmm_plan_prepare", || match field {
             Field::Velocity { .. } => {
@@ -334,7 +334,7 @@ impl Engine for DistributedEngine {
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
         let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
-        let (method, request) = (self.options.method, Request::of(&self.options, false));
+        let (method, request) = (self.options.method, Request::of(&self.options, false, None));
         let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
         communicator.run(&pool, &peers, "wfmm_plan_check", || match field {
             Field::Velocity { .. } => {

@@ -4,7 +4,7 @@
 //! another rank at a time.
 
 use super::elements::Elements;
-use crate::backend::cpu::direct::direct_sum;
+use crate::backend::cpu::direct::Sum;
 use crate::backend::cpu::fmm::{Sink, rows};
 use crate::distributed::Peers;
 use crate::memory;
@@ -54,7 +54,7 @@ pub fn direct<const C: usize, S: Elements<C>>(
         }
         let (mut set, _) = sources.of_records(&block);
         set.keep_order();
-        direct_sum(&set, targets, gradient, &mut values.sink());
+        Sum { sources: &set, images: None }.write(targets, gradient, &mut values.sink());
     }
     values
 }

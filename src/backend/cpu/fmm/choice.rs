@@ -6,7 +6,8 @@ use super::facts::{Facts, JUDGES};
 use super::trees::Trees;
 use super::{SourceSet, cost};
 use crate::backend::cpu::cores::NoCores;
-use crate::backend::cpu::lists::{self, Admission, CellLists, Cost, Rules, Scheme, SourceCell, Subset};
+use crate::backend::cpu::images::Periods;
+use crate::backend::cpu::lists::{self, Admission, CellLists, Cost, Far, Rules, Scheme, Seen, SourceCell, Subset};
 use crate::backend::cpu::operators::Operators;
 use crate::backend::cpu::tree::{Cell, Tree};
 use crate::math::accuracy::{Cut, ErrorTable, Geometry};
@@ -56,10 +57,16 @@ pub struct Request {
     pub gradient: bool,
     /// Nothing that was measured on this machine or kept from other inputs may decide.
     pub reproducible: bool,
+    pub periods: Option<Periods>,
+}
+
+/// Seconds of one thread that a direct sum spends on the periodic images at one target.
+pub fn image_seconds(request: Request) -> f64 {
+    request.periods.map_or(0.0, |_| super::distant::seconds(request.tolerance, request.gradient))
 }
 
 impl Request {
-    pub fn of(options: &PlanOptions, gradient: bool) -> Self {
+    pub fn of(options: &PlanOptions, gradient: bool, periods: Option<Periods>) -> Self {
         Self {
             method: options.method,
             tolerance: options.tolerance,
@@ -67,12 +74,14 @@ impl Request {
             leaf_capacity: options.leaf_capacity.max(0) as usize,
             gradient,
             reproducible: options.reproducible,
+            periods,
         }
     }
 
-    /// What may be chosen.
+    /// What may be chosen: images beyond the near ones act through local expansions, which the treecode has not.
     pub fn schemes(&self) -> &'static [Scheme] {
         match self.method {
+            _ if self.periods.is_some() => &[Scheme::Fmm],
             Method::Auto => &[Scheme::Fmm, Scheme::Treecode],
             Method::Treecode => &[Scheme::Treecode],
             _ => &[Scheme::Fmm],
@@ -166,7 +175,7 @@ pub fn make<T: Real, const C: usize>(
     request: Request,
 ) -> (Trees, Facts, Choice<T>) {
     let start = Instant::now();
-    let mut facts = Facts::measure(sources, &trees, request);
+    let mut facts = Facts::measure(sources, &mut trees, request);
     let measured = start.elapsed();
     let found = best::<T, C>(&trees, &facts, cost, request);
     if let Some(leaves) = found.leaves {
@@ -325,13 +334,17 @@ impl<'a> Search<'a> {
             leaves,
             subset: Subset(Some(&marked)),
             cores: &NoCores,
+            shifts: &self.trees.images.shifts,
         });
         let of = |c: usize| {
             let (near, _) = lists[c].elements();
-            let far: f64 = lists[c].far.iter().map(|f| self.cost.far(self.scheme, f.0 as usize, cells[c].len())).sum();
+            let cost = |f: &Far| self.cost.far(self.scheme, f.order as usize, cells[c].len());
+            let far: f64 = lists[c].far.iter().map(cost).sum();
+            let mut seen = Seen::new(&cells[c]);
             let direct = near as f64 * self.cost.pair;
-            let square = |&(p, s): &(u8, u32)| {
-                self.admission.mean_squares(s, &self.trees.source.cells[s as usize], &cells[c], p as usize)
+            let square = |f: &Far| {
+                let t = seen.through(f.image, &self.trees.images.shifts);
+                self.admission.mean_squares(f.cell, &self.trees.source.cells[f.cell as usize], t, f.order as usize)
             };
             let error = lists[c].far.iter().map(square).fold([0.0; 2], |a, e| [a[0] + e[0], a[1] + e[1]]);
             [far / cells[c].len() as f64 + direct, error[0], error[1]]
@@ -401,6 +414,7 @@ impl<T: Real> Choice<T> {
             leaves: [0; 2],
             subset: Subset::ALL,
             cores: cores.as_ref(),
+            shifts: &trees.images.shifts,
         });
         self.describe::<C>(trees, facts, cost, request);
     }
@@ -410,8 +424,10 @@ impl<T: Real> Choice<T> {
         let admission = admission::<T>(self.scheme, C, trees, facts, request);
         let highest = self.ops.order;
         self.lists.par_iter_mut().zip(&trees.target.cells).for_each(|(list, t)| {
-            for (p, s) in &mut list.far {
-                *p = admission.order_of_far(*s, &trees.source.cells[*s as usize], t, highest);
+            let mut seen = Seen::new(t);
+            for f in &mut list.far {
+                let t = seen.through(f.image, &trees.images.shifts);
+                f.order = admission.order_of_far(f.cell, &trees.source.cells[f.cell as usize], t, highest);
             }
             list.sort_far();
         });
@@ -422,11 +438,13 @@ impl<T: Real> Choice<T> {
     fn describe<const C: usize>(&mut self, trees: &Trees, facts: &Facts, cost: &Cost, request: Request) {
         self.version += 1;
         let (far, near, correction) = lists::count(&trees.target, &self.lists);
-        let used = self.lists.par_iter().filter_map(|l| l.far.first()).map(|f| f.0 as usize).max().unwrap_or(2);
+        let used = self.lists.par_iter().filter_map(|l| l.far.first()).map(|f| f.order as usize).max().unwrap_or(2);
+        let admission = admission::<T>(self.scheme, C, trees, facts, request);
+        let used = used.max(trees.images.order(&admission, &trees.source, &trees.target));
         let used = trees.peers.max(used as f64) as usize;
         let threads = rayon::current_num_threads() as f64;
         let far_of = |(l, t): (&CellLists, &Cell)| -> f64 {
-            l.far.iter().map(|f| cost.far(self.scheme, f.0 as usize, t.len())).sum()
+            l.far.iter().map(|f| cost.far(self.scheme, f.order as usize, t.len())).sum()
         };
         let each: Vec<f64> = memory::par_collect(self.lists.par_iter().zip(&trees.target.cells).map(far_of));
         self.far_seconds = each.iter().sum();
@@ -434,7 +452,8 @@ impl<T: Real> Choice<T> {
         let points = points_seconds(self.scheme, C, used, counts);
         let cells = [&trees.source, &trees.target].map(|t| t.cells.len() as f64);
         let cells = cells_seconds(self.scheme, cost, C, used, cells);
-        let sampled = (facts.sample.targets.len() + JUDGES) as f64 * counts[0] * cost.pair;
+        let images = image_seconds(request);
+        let sampled = (facts.sample.targets.len() + JUDGES) as f64 * (counts[0] * cost.pair + images);
         let direct = near as f64 * cost.pair + correction as f64 * cost.correction;
         // Expansions of a slightly higher order serve as well, and the upward pass need not be done again.
         let keeps = (used..used + 8).contains(&self.ops.order) && request.order == 0 && !request.reproducible;
@@ -456,7 +475,7 @@ impl<T: Real> Choice<T> {
             near_pairs: near,
             correction_pairs: correction,
             predicted: (self.far_seconds + direct + points + cells + sampled) / threads,
-            direct: trees.direct_pairs() * cost.pair / threads,
+            direct: (trees.direct_pairs() * cost.pair + counts[1] * images) / threads,
             ..Recipe::default()
         };
         self.recipe.join(trees);
@@ -482,10 +501,6 @@ impl<T: Real> Choice<T> {
     }
 
     pub fn bytes(&self) -> usize {
-        let of = |l: &CellLists| {
-            (l.far.capacity() + l.near.capacity() + l.plain.capacity() + l.correction.capacity()) * 8
-                + size_of::<CellLists>()
-        };
-        self.lists.iter().map(of).sum()
+        self.lists.iter().map(CellLists::bytes).sum()
     }
 }

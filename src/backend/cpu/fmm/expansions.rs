@@ -114,13 +114,18 @@ impl<T: Real> Expansions<T> {
         memory::resize(&mut self.locals, trees.target.cells.len() * C * ops.order * ops.order, T::ZERO);
         passes::m2l::<T, C>(
             ops,
-            &trees.source,
-            &trees.target,
+            [&trees.source, &trees.target],
             &choice.lists,
+            &trees.images.shifts,
             subset,
             &self.multipoles,
             &mut self.locals,
         );
+        let size = C * ops.order * ops.order;
+        if let (Some(far), false) = (&trees.images.far, trees.target.cells.is_empty()) {
+            let scales = [&trees.source, &trees.target].map(|t| t.cells[0].scale);
+            far.add::<T, C>(ops.order, &self.multipoles[..size], &mut self.locals[..size], scales);
+        }
         seconds[Pass::M2l as usize] += start.elapsed().as_secs_f64();
         let start = Instant::now();
         passes::l2l::<T, C>(ops, &trees.target, subset, &mut self.locals);
@@ -130,6 +135,11 @@ impl<T: Real> Expansions<T> {
     /// Local expansion of a target cell, of `size` numbers.
     pub fn local(&self, cell: usize, size: usize) -> &[T] {
         &self.locals[cell * size..(cell + 1) * size]
+    }
+
+    /// Sum of all strengths; component k of an expansion of `size` numbers is at k `size`.
+    pub fn net<const C: usize>(&self, size: usize) -> [f64; C] {
+        std::array::from_fn(|k| self.multipoles[k * size].f64())
     }
 
     pub fn bytes(&self) -> usize {

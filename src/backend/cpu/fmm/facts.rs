@@ -54,13 +54,14 @@ pub struct Facts {
 impl Facts {
     pub fn measure<T: Real, const C: usize>(
         sources: &mut dyn SourceSet<T, C>,
-        trees: &Trees,
+        trees: &mut Trees,
         request: Request,
     ) -> Self {
         let unit = unit_of(trees.peers.max(sources.largest_strength()));
         sources.survey(&trees.source, unit);
         let source_cells = sources.source_cells(&trees.source, unit, trees.moment);
-        let sample = Sample::of_groups(sources, trees, request.gradient);
+        trees.look_far(sources, request.tolerance);
+        let mut sample = Sample::of_groups(sources, trees, request.gradient);
         let squares = sample.squares(&sample.exact, unit);
         let norms = [0, 1].map(|k| trimmed_mean(&squares[k], &sample.groups));
         let whole_norms = [0, 1].map(|k| mean(&squares[k]));
@@ -70,6 +71,11 @@ impl Facts {
             _ => f64::INFINITY,
         };
         let allowed = [allowed(0), allowed(1)];
+        if let Some(distant) = &mut trees.distant {
+            let more = distant.set_core_budget(sources, allowed, &sample.points, request.gradient);
+            sample.exact.iter_mut().zip(&more).for_each(|(e, v)| *e += v);
+        }
+        let trees = &*trees;
         log::debug!("sample of {} targets summed", sample.targets.len());
         let core = core_budget(sources, trees, &sample, unit, allowed);
         let budget = Budget { pair: allowed.map(|a| a / INTERACTIONS.sqrt()), core, field: allowed };

@@ -56,29 +56,37 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
         let count = pick.len();
         work.out.clear();
         memory::resize(&mut work.out, rows(C, gradient) * count, T::ZERO);
-        work.at.restart(count);
+        work.places.clear();
+        memory::extend(&mut work.places, pick.map(|k| self.trees.points[k as usize]));
         for i in 0..3 {
             work.relative[i].clear();
             memory::reserve(&mut work.relative[i], count);
         }
         // Local expansions are in the unit of the cell.
         let unit = if self.choice.scheme == Scheme::Fmm { cell.scale } else { 1.0 };
-        for k in pick {
-            let x = self.trees.points[k as usize];
-            work.at.push(x);
+        for x in &work.places {
             for i in 0..3 {
                 work.relative[i].push(T::of((x[i] - cell.center[i]) / unit));
             }
         }
         self.far(leaf, gradient, work, count);
-        let list = &self.choice.lists[leaf];
         let mut out: Vec<&mut [T]> = work.out.chunks_exact_mut(count).collect();
-        for (part, ranges) in
-            [(Part::Regularized, &list.near), (Part::Singular, &list.plain), (Part::Correction, &list.correction)]
-        {
-            if !ranges.is_empty() {
-                self.sources.near(part, ranges, &work.at, &mut out);
+        for list in &self.choice.lists[leaf].direct {
+            // Sources that are moved one way are seen from targets that are moved the other.
+            let shift = self.trees.images.shifts[list.image as usize];
+            work.at.restart(count);
+            work.places.iter().for_each(|x| work.at.push(std::array::from_fn(|i| x[i] - shift[i])));
+            for (part, ranges) in
+                [(Part::Regularized, &list.near), (Part::Singular, &list.plain), (Part::Correction, &list.correction)]
+            {
+                if !ranges.is_empty() {
+                    self.sources.near(part, ranges, &work.at, &mut out);
+                }
             }
+        }
+        if let Some(far) = &self.trees.images.far {
+            let net = self.expansions.net::<C>(self.choice.ops.order.pow(2));
+            far.add_background::<T, C>(net, &work.places, gradient, &mut work.out);
         }
     }
 
@@ -181,6 +189,7 @@ struct LeafResult {
 /// One thread's memory for a leaf.
 struct LeafWork<T> {
     passes: Work<T>,
+    places: Vec<[f64; 3]>,
     at: near::Points<T>,
     /// Targets relative to the leaf's centre, in its unit.
     relative: [Vec<T>; 3],
@@ -193,6 +202,7 @@ impl<T: Real> LeafWork<T> {
     fn new(order: usize, components: usize) -> Self {
         Self {
             passes: Work::new(order, components),
+            places: vec![],
             at: Default::default(),
             relative: Default::default(),
             rows: vec![],

@@ -19,6 +19,7 @@
 //! cells and every target, so that the error is spread evenly and a sample can see it. See docs/theory.md.
 
 mod choice;
+mod distant;
 mod essential;
 mod expansions;
 mod facts;
@@ -31,6 +32,7 @@ mod trees;
 pub mod virtual_ranks;
 mod work;
 
+use super::cores::{CellCores, NoCores};
 use super::cost;
 use super::lists::{CoreTest, Cost, Scheme, SourceCell, Subset};
 use super::near;
@@ -43,6 +45,7 @@ use crate::report::{PASS_COUNT, Pass};
 use crate::simd::{Real, lanes};
 use choice::Choice;
 pub use choice::{Recipe, Request};
+pub use distant::Distant;
 use expansions::Expansions;
 use facts::Facts;
 use field::Evaluation;
@@ -66,6 +69,21 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     /// Where cores matter, for errors of field and gradient (strengths divided by the unit of `survey`) that one core, and
     /// all cores of a cell together, may leave.
     fn core_test(&self, budget: [f64; 2], together: [f64; 2]) -> Box<dyn CoreTest + '_>;
+    /// The cores of the cells of another tree of the same sources, after `survey`; `core_test` for them.
+    fn cell_cores(&self, _tree: &Tree) -> CellCores {
+        CellCores::default()
+    }
+    fn core_test_of<'a>(&'a self, _: &'a CellCores, _budget: [f64; 2], _together: [f64; 2]) -> Box<dyn CoreTest + 'a> {
+        Box::new(NoCores)
+    }
+    /// Distance from which no core changes its element's field by more than `share` of it.
+    fn core_extent(&self, _share: f64) -> f64 {
+        0.0
+    }
+    /// Sum of charges times their squared distances from a place.
+    fn square_moment(&self, _from: [f64; 3]) -> f64 {
+        0.0
+    }
     /// The caller's order, where no tree sorted the sources yet: for the direct sum.
     fn keep_order(&mut self);
     fn bytes(&self) -> u64;
@@ -158,6 +176,8 @@ pub struct Sink<'a, T> {
 const SORT_SECONDS: f64 = 2.5e-7;
 /// A field that misses its tolerance is computed again so often, tighter; then the sum is direct.
 const RETRIES: u32 = 2;
+/// Cores of images are looked at where they change a field by more than this part of the tolerance.
+const CORES_OF_IMAGES: f64 = 0.3;
 /// A retry aims at this part of the tolerance.
 const RETRY_AIM: f64 = 0.3;
 
@@ -194,7 +214,8 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             Some(p) => p.trees.with_targets(targets, choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF)),
             None => {
                 let grown = choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF);
-                let trees = Trees::grow(sources.places(), targets, grown, request);
+                let reach = sources.core_extent(CORES_OF_IMAGES * request.tolerance);
+                let trees = Trees::grow(sources.places(), targets, grown, request, reach);
                 sources.sort(&trees.source);
                 trees
             }
@@ -211,6 +232,12 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             self.prepared = None;
             false
         }
+    }
+
+    /// The sources are about to be sorted by somebody else.
+    pub fn forget(&mut self) {
+        self.prepared = None;
+        self.expansions.forget_sources();
     }
 
     fn costs(sources: &dyn SourceSet<T, C>, request: Request) -> Cost {
@@ -230,6 +257,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     /// Whether sorting alone costs more than the direct sum: no expansion can win it back.
     fn too_small(&mut self, sources: &dyn SourceSet<T, C>, [n, m]: [usize; 2], request: Request) -> bool {
         self.recipe.direct = n as f64 * m as f64 * Self::costs(sources, request).pair;
+        self.recipe.direct += m as f64 * choice::image_seconds(request);
         self.recipe.direct < SORT_SECONDS * (n + m) as f64
     }
 

@@ -74,7 +74,7 @@ impl Sample {
         let targets: Vec<u32> = memory::collect(all[first..last].iter().map(|&k| (k - here.start) as u32));
         let mine: Vec<[f64; 3]> = memory::collect(targets.iter().map(|&k| trees.points[k as usize]));
         let points = memory::copy(trees.peers.gather(mine.as_flattened()).0.as_chunks::<3>().0);
-        let mut exact = sources.exact(&points, gradient);
+        let mut exact = trees.exact(sources, &points, gradient);
         memory::resize(&mut exact, rows(C, gradient) * points.len(), 0.0);
         trees.peers.sum(&mut exact);
         Self { targets, points, first, exact, groups, gradient, components: C }

@@ -70,12 +70,12 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         }
         let factor = choice::SMALLEST_LEAF * choice::LEAF_STEP.powi(LEAF_POWER);
         let leaves = choice::capacities(&cost, counts.map(|n| n as usize), request, factor);
-        let mut trees = Trees::grow(sources.places(), targets, leaves, request);
+        let mut trees = Trees::grow(sources.places(), targets, leaves, request, 0.0);
         sources.sort(&trees.source);
         trees.join(peers);
         self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();
         let start = Instant::now();
-        let mut facts = Facts::measure(sources, &trees, request);
+        let mut facts = Facts::measure(sources, &mut trees, request);
         trees.own = Some(Own::new(std::mem::take(&mut trees.source), std::mem::take(&mut facts.source_cells)));
         essential::join(sources, &mut trees, &mut facts, request);
         let scale = choice::allowed_by_model::<T, C>(&trees, &facts, &cost, request);

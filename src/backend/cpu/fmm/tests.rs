@@ -1,5 +1,6 @@
 use super::super::sources::*;
 use super::*;
+use crate::backend::cpu::images::Periods;
 use crate::math::regularization::Part;
 use crate::options::{Method, Regularization as R};
 use crate::simd::Real;
@@ -42,7 +43,8 @@ fn error<T: Real>(
     let targets: Vec<[f64; 3]> = (0..n).map(|_| p()).collect();
     src.place(segments, particles, false);
     let mut fmm = Fmm::<T, 3>::default();
-    let request = Request { method, tolerance: tol, order: 0, leaf_capacity: 0, gradient, reproducible: false };
+    let (order, leaf_capacity, reproducible, periods) = (0, 0, false, None);
+    let request = Request { method, tolerance: tol, order, leaf_capacity, gradient, reproducible, periods };
     fmm.prepare(&mut src, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);
     let mut main = vec![T::ZERO; 3 * n];
     let mut grad = vec![T::ZERO; 9 * n];
@@ -79,7 +81,7 @@ fn error<T: Real>(
 }
 
 /// What AUTO takes for n sources and m targets in a cube, with costs that do not depend on this machine.
-fn chosen(n: usize, m: usize, tolerance: f64, method: Method) -> Recipe {
+fn chosen(n: usize, m: usize, tolerance: f64, method: Method, periods: Option<Periods>) -> Recipe {
     let mut r = rng(3);
     let mut p = || std::array::from_fn(|_| r());
     let particles = (0..n).map(|_| Particle { x: p(), strength: p().map(|v: f64| 2.0 * v - 1.0), core: 0.0 }).collect();
@@ -87,7 +89,8 @@ fn chosen(n: usize, m: usize, tolerance: f64, method: Method) -> Recipe {
     let mut sources = VortexSources::<f64>::new(R::None, R::None);
     sources.place(vec![], particles, false);
     let mut fmm = Fmm::<f64, 3>::default();
-    let request = Request { method, tolerance, order: 0, leaf_capacity: 0, gradient: false, reproducible: true };
+    let (order, leaf_capacity, gradient) = (0, 0, false);
+    let request = Request { method, tolerance, order, leaf_capacity, gradient, reproducible: true, periods };
     fmm.prepare(&mut sources, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);
     fmm.recipe
 }
@@ -101,13 +104,23 @@ fn auto_takes_the_cheaper_scheme() {
         (100_000, 100_000, 1e-4, Scheme::Fmm),
         (100_000, 100_000, 1e-8, Scheme::Fmm),
     ] {
-        let auto = chosen(n, m, tolerance, Method::Auto);
+        let auto = chosen(n, m, tolerance, Method::Auto, None);
         let other = if scheme == Scheme::Fmm { Method::Treecode } else { Method::Fmm };
-        let other = chosen(n, m, tolerance, other);
+        let other = chosen(n, m, tolerance, other, None);
         let what = format!("{n} sources, {m} targets, {tolerance:e}: {:.4} and {:.4}", auto.predicted, other.predicted);
         assert_eq!(auto.scheme, scheme, "{what}");
         assert!(auto.predicted <= other.predicted, "{what}");
     }
+}
+
+/// Images act through local expansions: with periods AUTO takes the FMM where the treecode is cheaper without them.
+#[test]
+fn auto_takes_no_treecode_with_periods() {
+    let periods = Periods { period: [1.0, 1.0, 0.0], center: [0.5; 3] };
+    let of = |periods| chosen(50_000, 400, 1e-2, Method::Auto, periods);
+    let (open, periodic) = (of(None), of(Some(periods)));
+    assert_eq!((open.scheme, periodic.scheme), (Scheme::Treecode, Scheme::Fmm));
+    assert!(periodic.far_pairs > 0 && periodic.order > 0, "{periodic:?}");
 }
 
 #[test]

@@ -2,12 +2,14 @@
 //!
 //! Enters: places of sources and targets, leaf capacities. Leaves: `Trees`.
 
-use super::Request;
 use super::choice::order_at;
 use super::essential::Own;
+use super::{Distant, Request, SourceSet};
+use crate::backend::cpu::images::{Images, Periods};
 use crate::backend::cpu::tree::{Root, Tree, bounds};
 use crate::distributed::Peers;
 use crate::memory;
+use crate::simd::Real;
 use rayon::prelude::*;
 
 /// See the head of this file.
@@ -34,6 +36,11 @@ pub struct Trees {
     pub first_target: usize,
     /// Sources of all ranks, where there are several.
     all_sources: f64,
+    /// Periodic images, how far their cores matter, and exact sums of them.
+    pub images: Images,
+    periods: Option<Periods>,
+    reach: f64,
+    pub distant: Option<Distant>,
 }
 
 impl Trees {
@@ -42,11 +49,15 @@ impl Trees {
         targets: &[[f64; 3]],
         capacities: [usize; 2],
         request: Request,
+        reach: f64,
     ) -> Self {
         // Half the order of the closest pair: with it the model meets the measured error of CUBE at 1e-3 … 1e-9.
         let moment = (order_at(request.tolerance, 0.38) as i32 / 2).clamp(3, 32);
-        let root = Root::around(&[bounds(places, half)]);
-        let source = Tree::build(places, half, root, capacities[0], None);
+        let corners = bounds(places, half);
+        let mut source = Tree::build(places, half, Root::around(&[corners]), capacities[0], None);
+        if let Some(p) = request.periods {
+            source.center_root(p.center, p.radius(corners));
+        }
         let none = Self {
             source,
             target: Tree::default(),
@@ -61,19 +72,28 @@ impl Trees {
             all_targets: 0,
             first_target: 0,
             all_sources: 0.0,
+            images: Images::default(),
+            periods: request.periods,
+            reach,
+            distant: None,
         };
         Self { keeps_sources: false, ..none.with_targets(targets, capacities) }
     }
 
     /// The same sources, other targets.
     pub fn with_targets(self, targets: &[[f64; 3]], capacities: [usize; 2]) -> Self {
-        let root = Root::around(&[bounds(targets, &[])]);
-        let target = Tree::build(targets, &[], root, capacities[1], Some(self.moment));
+        let corners = bounds(targets, &[]);
+        let mut target = Tree::build(targets, &[], Root::around(&[corners]), capacities[1], Some(self.moment));
+        if let Some(p) = self.periods {
+            target.center_root(p.center, p.radius(corners));
+        }
+        let images = Images::of_roots(self.periods, &self.source, &target, self.reach);
         let points =
             memory::par_collect(target.permutation.par_iter().with_min_len(1024).map(|&k| targets[k as usize]));
         let capacities = [self.capacities[0], capacities[1]];
         let all_targets = points.len();
-        let mut trees = Self { target, points, capacities, keeps_sources: true, is_pruned: false, all_targets, ..self };
+        let mut trees =
+            Self { target, points, capacities, keeps_sources: true, is_pruned: false, all_targets, images, ..self };
         trees.name_leaves();
         trees
     }
@@ -113,6 +133,30 @@ impl Trees {
         self.leaf_starts.sort_unstable();
     }
 
+    /// Makes the exact sums of images, for the present sources.
+    pub fn look_far<T: Real, const C: usize>(&mut self, sources: &dyn SourceSet<T, C>, tolerance: f64) {
+        self.images.set_moment(|from| sources.square_moment(from));
+        self.distant = self.periods.filter(|_| !self.source.cells.is_empty() && !self.points.is_empty()).map(|p| {
+            let radius = self.target.cells[0].radius;
+            Distant::new(sources, &self.source, p, radius, tolerance)
+        });
+    }
+
+    /// The exact field at some points, `[row][point]`.
+    pub fn exact<T: Real, const C: usize>(
+        &self,
+        sources: &dyn SourceSet<T, C>,
+        points: &[[f64; 3]],
+        gradient: bool,
+    ) -> Vec<f64> {
+        let mut field = sources.exact(points, gradient);
+        if let Some(distant) = &self.distant {
+            let images = distant.field(sources, points, gradient);
+            field.iter_mut().zip(&images).for_each(|(f, v)| *f += v);
+        }
+        field
+    }
+
     /// The leaf that holds a sorted target.
     pub fn leaf_of(&self, sorted: u32) -> usize {
         let k = self.leaf_starts.partition_point(|&(begin, _)| begin <= sorted) - 1;
@@ -127,6 +171,11 @@ impl Trees {
 
     pub fn bytes(&self) -> usize {
         let own = self.own.as_ref().map_or(0, Own::bytes);
-        own + self.source.bytes() + self.target.bytes() + self.points.capacity() * 24 + self.leaf_starts.capacity() * 8
+        let distant = self.images.bytes() + self.distant.as_ref().map_or(0, Distant::bytes);
+        own + distant
+            + self.source.bytes()
+            + self.target.bytes()
+            + self.points.capacity() * 24
+            + self.leaf_starts.capacity() * 8
     }
 }

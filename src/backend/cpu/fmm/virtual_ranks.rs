@@ -69,15 +69,16 @@ impl<const C: usize> Problem<C> {
     /// Budget and costs of the whole; costs are typical ones, so that figures do not depend on the machine.
     pub fn new(whole: &mut dyn SourceSet<f64, C>, targets: &[[f64; 3]], tolerance: f64) -> Self {
         let method = Method::Fmm;
-        let request = Request { method, tolerance, order: 0, leaf_capacity: 0, gradient: false, reproducible: true };
+        let (order, leaf_capacity, periods) = (0, 0, None);
+        let request = Request { method, tolerance, order, leaf_capacity, gradient: false, reproducible: true, periods };
         let cost = cost::typical::<f64, C>(false);
         let counts = [whole.places().0.len(), targets.len()];
         let leaves =
             choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF * choice::LEAF_STEP.powi(LEAF_POWER));
-        let mut trees = Trees::grow(whole.places(), targets, leaves, request);
+        let mut trees = Trees::grow(whole.places(), targets, leaves, request, 0.0);
         whole.sort(&trees.source);
         trees.join(&Peers::default());
-        let mut facts = Facts::measure(whole, &trees, request);
+        let mut facts = Facts::measure(whole, &mut trees, request);
         let scale = choice::allowed_by_model::<f64, C>(&trees, &facts, &cost, request);
         facts.budget = facts.budget.scaled(scale, 1.0);
         Self { facts, cost, request, leaves }
@@ -85,7 +86,7 @@ impl<const C: usize> Problem<C> {
 
     /// A rank's own trees.
     pub fn rank<S: SourceSet<f64, C>>(&self, mut sources: S, targets: Vec<[f64; 3]>) -> Rank<S> {
-        let trees = Trees::grow(sources.places(), &targets, self.leaves, self.request);
+        let trees = Trees::grow(sources.places(), &targets, self.leaves, self.request, 0.0);
         sources.sort(&trees.source);
         sources.survey(&trees.source, self.facts.unit);
         let cells = sources.source_cells(&trees.source, self.facts.unit, trees.moment);
@@ -146,7 +147,7 @@ impl<const C: usize> Problem<C> {
         branches.into_iter().for_each(|b| records.extend_from_slice(&b.records));
         (found.sources, found.targets) = (rank.own.tree.permutation.len(), rank.targets.len());
         (found.cells, found.guests) = (joined.tree.cells.len(), records.len() - found.sources);
-        let mut trees = Trees::grow((&[], &[]), &rank.targets, self.leaves, self.request);
+        let mut trees = Trees::grow((&[], &[]), &rank.targets, self.leaves, self.request, 0.0);
         trees.join(&Peers::default());
         rank.sources.join(&records, &mut joined.tree, self.facts.unit);
         trees.source = joined.tree;

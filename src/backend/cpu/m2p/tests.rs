@@ -74,7 +74,7 @@ impl Case {
         let series = Series::new(most, C, gradient);
         let mut rows = Rows::default();
         rows.make::<C>(&series, &self.tree, &multipoles, gradient);
-        let list = [(p as u8, 0)];
+        let list = [FarCell { order: p as u8, image: 0, cell: 0 }];
         let x = std::array::from_fn(|i| targets.iter().map(|t| T::of(t[i] - center[i])).collect());
         let mut out = vec![T::ZERO; shape(C, gradient).0 * targets.len()];
         let far = Far { series: &series, rows: &rows, sources: &self.tree.cells, list: &list, center };

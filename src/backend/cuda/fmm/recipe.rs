@@ -401,6 +401,7 @@ mod tests {
             precision: crate::options::Precision::Arrays,
             order: 0,
             plane: None,
+            period: None,
             leaf_capacity: 0,
             segment_regularization: Regularization::Vatistas,
             particle_regularization: Regularization::GaussErf,

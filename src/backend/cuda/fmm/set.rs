@@ -399,6 +399,7 @@ mod tests {
             precision: crate::options::Precision::F64,
             order: 0,
             plane: None,
+            period: None,
             leaf_capacity: 0,
             segment_regularization: Regularization::Vatistas,
             particle_regularization: Regularization::None,

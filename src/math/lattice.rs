@@ -1,0 +1,507 @@
+//! Sums of singular harmonics over a lattice of images, without the images near the origin.
+//!
+//! The images of a unit source at the lattice vectors R that are not near have, around the origin, the potential
+//! Σ_R 1/|d - R| = Σ λ_i R_i(d), λ_i = Σ_R S_i(R). The lattice is rectangular, so only cosines of even degree and even m are
+//! left. With the addition theorem the same numbers turn the multipoles of a box into the local expansion of what all images
+//! of the box do in it.
+//!
+//! Sums. Partial sums over blocks of cells, similar to each other and (2ν-1) times as wide, differ from the limit by powers
+//! of the width: a sum over whole cells outside is an integral and its Euler–Maclaurin terms, and each scales as a whole.
+//! What the powers leave is found by elimination. Three periods: degree 2 does not converge by itself, and degree 0
+//! diverges; both are those of Ewald's sum, that is with a uniform background that makes the mean of the potential zero. One
+//! and two periods: degree 0 diverges and is left out, a constant that no velocity sees.
+
+use super::harmonics::{index, regular};
+use crate::memory;
+use once_cell::sync::Lazy;
+use parking_lot::Mutex;
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::f64::consts::PI;
+use std::sync::Arc;
+
+/// Blocks are at least so many of the longest periods from the middle to a side.
+const BLOCK: f64 = 2.5;
+/// Sizes of blocks, and how many are used at least.
+const SIZES: usize = 6;
+const FEWEST_SIZES: usize = 4;
+/// Lattice points of an octant that are summed at most beyond the fewest sizes.
+const POINTS: f64 = 4e5;
+/// Shells that change a sum by less than this part are left out.
+const NEGLIGIBLE: f64 = 1e-18;
+/// Sums are made for multiples of this order.
+const ORDER_STEP: usize = 8;
+/// Sums that are kept for later plans.
+const KEPT: usize = 16;
+
+/// Periods along x, y and z, 0 where open, and how far near images go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shape {
+    pub period: [f64; 3],
+    /// Images at lattice vectors no longer than this are near.
+    pub near: f64,
+}
+
+impl Shape {
+    pub fn dimensions(&self) -> usize {
+        self.period.iter().filter(|&&p| p > 0.0).count()
+    }
+
+    /// All near lattice vectors, the zero vector first, then by rising length.
+    pub fn near_vectors(&self) -> Vec<[f64; 3]> {
+        let most = self.period.map(|p| if p > 0.0 { (self.near / p) as i64 } else { 0 });
+        let mut found: Vec<[i64; 3]> = vec![];
+        for x in -most[0]..=most[0] {
+            for y in -most[1]..=most[1] {
+                let z = (-most[2]..=most[2]).map(|z| [x, y, z]).filter(|&n| self.is_near(self.vector(n)));
+                memory::extend(&mut found, z);
+            }
+        }
+        found.sort_by(|&a, &b| square(self.vector(a)).total_cmp(&square(self.vector(b))).then(a.cmp(&b)));
+        memory::collect(found.into_iter().map(|n| self.vector(n)))
+    }
+
+    /// The same near vectors, with the longest of them for the limit: equal for domains that differ in nothing that matters.
+    pub fn canonical(self) -> Self {
+        let longest = self.near_vectors().last().map_or(0.0, |&r| square(r).sqrt());
+        Self { near: longest, ..self }
+    }
+
+    /// How many there are at most; without making them.
+    pub fn near_count(&self) -> f64 {
+        self.period.iter().filter(|&&p| p > 0.0).map(|p| 2.0 * (self.near / p).floor() + 1.0).product()
+    }
+
+    fn vector(&self, n: [i64; 3]) -> [f64; 3] {
+        std::array::from_fn(|i| n[i] as f64 * self.period[i])
+    }
+
+    fn is_near(&self, r: [f64; 3]) -> bool {
+        square(r) <= self.near * self.near * (1.0 + 1e-9)
+    }
+
+    /// Length of the shortest vector that is not near.
+    pub fn nearest_left_out(&self) -> f64 {
+        let wide = Self { near: self.near + self.shortest(), ..*self };
+        let out = wide.near_vectors().into_iter().find(|&r| !self.is_near(r));
+        out.map_or(wide.near, |r| square(r).sqrt())
+    }
+
+    fn shortest(&self) -> f64 {
+        self.period.iter().copied().filter(|&p| p > 0.0).fold(f64::INFINITY, f64::min)
+    }
+
+    fn longest(&self) -> f64 {
+        self.period.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// The potential of the uniform background of a unit source is this times d²; three periods only.
+    pub fn background(&self) -> f64 {
+        2.0 * PI / (3.0 * self.volume())
+    }
+
+    fn volume(&self) -> f64 {
+        self.period.iter().product()
+    }
+}
+
+fn square(r: [f64; 3]) -> f64 {
+    r.iter().map(|v| v * v).sum()
+}
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct LatticeSums {
+    /// Degrees 0 .. degrees-1.
+    degrees: usize,
+    /// λ of degree k, cosine of m = 2j, at k/2 (k/2 + 1)/2 + j (k even), in units of the shortest period.
+    sums: Vec<f64>,
+    unit: f64,
+}
+
+fn place(k: usize, m: usize) -> usize {
+    let half = k / 2;
+    half * (half + 1) / 2 + m / 2
+}
+
+impl LatticeSums {
+    /// Enough for expansions of `order`; computed once for a shape.
+    pub fn of(shape: Shape, order: usize) -> Arc<Self> {
+        type Key = ([u64; 4], usize);
+        static CACHE: Lazy<Mutex<HashMap<Key, Arc<LatticeSums>>>> = Lazy::new(Default::default);
+        let unit = shape.shortest();
+        let order = order.next_multiple_of(ORDER_STEP);
+        let Shape { period: [x, y, z], near } = shape;
+        // In units of the shortest period, so that a domain of another size has the same sums.
+        let key = ([x, y, z, near].map(|v| (v / unit).to_bits()), order);
+        if let Some(found) = CACHE.lock().get(&key) {
+            return Arc::new(found.scaled(unit));
+        }
+        let one = Shape { period: shape.period.map(|p| p / unit), near: near / unit };
+        let made = Arc::new(Self::compute(one, (2 * order).saturating_sub(1)));
+        let mut cache = CACHE.lock();
+        if cache.len() >= KEPT {
+            cache.clear();
+        }
+        cache.insert(key, made.clone());
+        Arc::new(made.scaled(unit))
+    }
+
+    /// Of a lattice that is `unit` times as large.
+    fn scaled(&self, unit: f64) -> Self {
+        Self { degrees: self.degrees, sums: memory::copy(&self.sums), unit }
+    }
+
+    fn compute(shape: Shape, degrees: usize) -> Self {
+        let mut sums = far_sums(shape, degrees);
+        if shape.dimensions() == 3 {
+            let [zero, two, two_two] = ewald(shape);
+            for (k, m, v) in [(0, 0, zero), (2, 0, two), (2, 2, two_two)] {
+                if k < degrees {
+                    sums[place(k, m)] = v;
+                }
+            }
+            subtract_near(shape, &mut sums, degrees.min(3));
+        } else {
+            sums[0] = 0.0;
+        }
+        Self { degrees, sums, unit: 1.0 }
+    }
+
+    /// λ of degree k, cosine of m, both even.
+    fn sum(&self, k: usize, m: usize) -> f64 {
+        if k < self.degrees { self.sums[place(k, m)] } else { 0.0 }
+    }
+
+    /// The local expansion, in units of `to`, of what the images do, from the multipoles in units of `from` around the
+    /// same centre; both of `order`, in the layout of `harmonics`. Overwrites `local`.
+    pub fn apply(&self, order: usize, multipole: &[f64], from: f64, local: &mut [f64], to: f64) {
+        let norms = Norms::new(2 * order);
+        let (from, to) = (from / self.unit, to / self.unit);
+        let mut moments = memory::filled([0.0; 2], order * order);
+        for n in 0..order {
+            let scale = if n % 2 == 0 { 1.0 } else { -1.0 } * from.powi(n as i32);
+            for m in 0..=n {
+                let f = scale / norms.of(n, m);
+                let sin = if m > 0 { multipole[index(n, m, true)] } else { 0.0 };
+                let v = [f * multipole[index(n, m, false)], f * sin];
+                moments[n * n + n + m] = v;
+                // Negative orders: (-1)^m times the conjugate.
+                let sign = if m % 2 == 0 { 1.0 } else { -1.0 };
+                moments[n * n + n - m] = if m > 0 { [sign * v[0], -sign * v[1]] } else { v };
+            }
+        }
+        let weights = self.weights(order, &norms);
+        for l in 0..order {
+            let scale = to.powi(l as i32) / self.unit;
+            for p in 0..=l {
+                let mut b = [0.0; 2];
+                for n in (l % 2..order).step_by(2) {
+                    let k = n + l;
+                    let (row, weight) = (&moments[n * n..(n + 1) * (n + 1)], &weights[k / 2]);
+                    // m = p + q must be even.
+                    let first = (n + p) % 2;
+                    for q in (first..2 * n + 1).step_by(2) {
+                        let m = (p + q).abs_diff(n);
+                        let w = weight[m / 2];
+                        b[0] += w * row[q][0];
+                        b[1] += w * row[q][1];
+                    }
+                }
+                let f = scale / norms.of(l, p) * if p > 0 { 2.0 } else { 1.0 };
+                local[index(l, p, false)] = f * b[0];
+                if p > 0 {
+                    local[index(l, p, true)] = -f * b[1];
+                }
+            }
+        }
+    }
+
+    /// Factors of the complex harmonics of degree 2i, order 2j.
+    fn weights(&self, order: usize, norms: &Norms) -> Vec<Vec<f64>> {
+        let row = |k: usize| {
+            let one = |m: usize| self.sum(k, m) * norms.of(k, m) * if m > 0 { 0.5 } else { 1.0 };
+            memory::collect((0..k + 1).step_by(2).map(one))
+        };
+        memory::collect((0..2 * order).step_by(2).map(row))
+    }
+}
+
+/// √((2-δ_m0)(n-m)!(n+m)!): real harmonics are this times those that the addition theorem has no factors for.
+struct Norms(Vec<f64>);
+
+impl Norms {
+    fn new(degrees: usize) -> Self {
+        let mut ln = memory::filled(0.0, 2 * degrees + 1);
+        (1..ln.len()).for_each(|k| ln[k] = ln[k - 1] + (k as f64).ln());
+        let two = |m: usize| if m > 0 { 0.5 * 2f64.ln() } else { 0.0 };
+        let one = |n: usize, m: usize| (0.5 * (ln[n - m] + ln[n + m]) + two(m)).exp();
+        let mut norms = vec![];
+        memory::extend(&mut norms, (0..degrees).flat_map(|n| (0..=n).map(move |m| (n, m))).map(|(n, m)| one(n, m)));
+        Self(norms)
+    }
+
+    fn of(&self, n: usize, m: usize) -> f64 {
+        self.0[n * (n + 1) / 2 + m]
+    }
+}
+
+/// Adds S_i(R) times `weight` to the sums of degrees below `degrees`; R in the octant.
+fn add(r: [f64; 3], weight: f64, degrees: usize, scratch: &mut [f64], sums: &mut [f64]) {
+    let inverse = 1.0 / square(r);
+    regular(degrees, r.map(|v| v * inverse), scratch);
+    let f = weight * inverse.sqrt();
+    for k in (0..degrees).step_by(2) {
+        for m in (0..=k).step_by(2) {
+            sums[place(k, m)] += f * scratch[index(k, m, false)];
+        }
+    }
+}
+
+/// 2 for every coordinate that is not zero: how many vectors of the lattice differ in signs only.
+fn mirrors(n: [i64; 3]) -> f64 {
+    n.iter().map(|&v| if v == 0 { 1.0 } else { 2.0 }).product()
+}
+
+/// Half numbers of cells of the smallest block.
+fn smallest_block(shape: Shape) -> [i64; 3] {
+    let side = (BLOCK * shape.longest()).max(shape.near + 0.5 * shape.longest());
+    shape.period.map(|p| if p > 0.0 { (side / p - 0.5).ceil() as i64 } else { 0 })
+}
+
+/// The limits for all degrees for which there is one.
+fn far_sums(shape: Shape, degrees: usize) -> Vec<f64> {
+    let block = smallest_block(shape);
+    let octant = block.iter().map(|&m| m as f64 + 1.0).product::<f64>();
+    let dimensions = shape.dimensions();
+    let fits = |s: usize| octant * ((2 * s + 1) as f64).powi(dimensions as i32) <= POINTS;
+    let sizes = (0..SIZES).filter(|&s| s < FEWEST_SIZES || fits(s)).count();
+    let length = place(degrees + 1, 0) + degrees;
+    let mut partial: Vec<Vec<f64>> = vec![];
+    let mut sum = memory::filled(0.0, length);
+    for size in 0..sizes {
+        let shell = shell_sums(shape, block, size, degrees, length);
+        sum.iter_mut().zip(&shell).for_each(|(s, v)| *s += v);
+        partial.push(memory::copy(&sum));
+    }
+    for k in (0..degrees).step_by(2) {
+        let power = dimensions as f64 - 1.0 - k as f64;
+        if power >= 0.0 {
+            continue;
+        }
+        let weights = limit_weights(sizes, power);
+        for m in (0..=k).step_by(2) {
+            sum[place(k, m)] = (0..sizes).map(|s| weights[s] * partial[s][place(k, m)]).sum();
+        }
+    }
+    sum
+}
+
+/// What the cells of block `size` add that are not in the one before, nor near.
+fn shell_sums(shape: Shape, block: [i64; 3], size: usize, degrees: usize, length: usize) -> Vec<f64> {
+    let wide = |m: i64, s: usize| ((2 * m + 1) * (2 * s as i64 + 1) - 1) / 2;
+    let half = |s: usize| std::array::from_fn(|i| if shape.period[i] > 0.0 { wide(block[i], s) } else { 0 });
+    let (outer, inner): ([i64; 3], [i64; 3]) = (half(size), if size > 0 { half(size - 1) } else { [-1; 3] });
+    let ratio = (2 * size).max(1) as f64 - if size > 0 { 1.0 } else { 0.0 };
+    // Degrees whose terms are of any size beside those of the first block.
+    let seen = |k: usize| size == 0 || ratio.powf(-(k as f64 - 2.0)) > NEGLIGIBLE;
+    let degrees = (0..degrees).filter(|&k| seen(k)).count();
+    let columns = (0..outer[0] as usize + 1).into_par_iter().map(|x| {
+        let x = x as i64;
+        let mut sums = memory::filled(0.0, length);
+        let mut scratch = memory::filled(0.0, degrees * degrees);
+        for y in 0..=outer[1] {
+            for z in 0..=outer[2] {
+                let n = [x, y, z];
+                let inside = (0..3).all(|i| n[i] <= inner[i]);
+                let r = shape.vector(n);
+                if !inside && !shape.is_near(r) {
+                    add(r, mirrors(n), degrees, &mut scratch, &mut sums);
+                }
+            }
+        }
+        sums
+    });
+    let columns: Vec<Vec<f64>> = memory::par_collect(columns);
+    let mut total = memory::filled(0.0, length);
+    for column in &columns {
+        total.iter_mut().zip(column).for_each(|(t, v)| *t += v);
+    }
+    total
+}
+
+/// Weights of the partial sums whose combination has no terms of the powers `power`, `power` - 2, … of the width w. With
+/// t = 1/w² a weight times w^power is that of the highest divided difference in t, in which lower powers of t vanish.
+fn limit_weights(sizes: usize, power: f64) -> Vec<f64> {
+    let width = |s: usize| (2 * s + 1) as f64 / (2 * sizes - 1) as f64;
+    let others = |s: usize| (0..sizes).filter(move |&r| r != s);
+    let difference = |s: usize| others(s).map(|r| width(s).powi(-2) - width(r).powi(-2)).product::<f64>();
+    let mut weights: Vec<f64> = memory::collect((0..sizes).map(|s| width(s).powf(-power) / difference(s)));
+    let sum: f64 = weights.iter().sum();
+    weights.iter_mut().for_each(|w| *w /= sum);
+    weights
+}
+
+/// Degree 0, and degree 2 of m = 0 and m = 2, of Ewald's sum over all images but the one at the origin.
+fn ewald(shape: Shape) -> [f64; 3] {
+    let volume = shape.volume();
+    let alpha = PI.sqrt() / volume.cbrt();
+    let reach = 6.2;
+    let ranges = |step: [f64; 3], far: f64| step.map(|s| (far / s).ceil() as i64);
+    let mut sums = [0.0; 3];
+    // Curvatures along z, and along x minus along y.
+    let mut add = |v: f64, curved: [f64; 3], trace: f64, weight: f64| {
+        sums[0] += weight * v;
+        sums[1] += weight * (curved[2] - trace / 3.0) / 2.0;
+        sums[2] += weight * (curved[0] - curved[1]) / (2.0 * 3f64.sqrt());
+    };
+    for_octant(ranges(shape.period, reach / alpha), |n| {
+        let r2 = square(shape.vector(n));
+        let r = r2.sqrt();
+        let (e, g) = (libm::erfc(alpha * r), 2.0 * alpha / PI.sqrt() * (-alpha * alpha * r2).exp());
+        // f = erfc(αr)/r: f'/r, and (f'' - f'/r)/r².
+        let first = -(e / r + g) / r2;
+        let second = (3.0 * e / r + 3.0 * g + 2.0 * alpha * alpha * r2 * g) / (r2 * r2);
+        let x = shape.vector(n);
+        let curved = x.map(|v| first + second * v * v);
+        add(e / r, curved, curved.iter().sum(), mirrors(n));
+    });
+    let wave = shape.period.map(|p| 2.0 * PI / p);
+    for_octant(ranges(wave, 2.0 * alpha * reach), |n| {
+        let k: [f64; 3] = std::array::from_fn(|i| n[i] as f64 * wave[i]);
+        let k2 = square(k);
+        let f = 4.0 * PI / volume * (-k2 / (4.0 * alpha * alpha)).exp() / k2;
+        let curved = k.map(|v| -f * v * v);
+        add(f, curved, curved.iter().sum(), mirrors(n));
+    });
+    sums[0] -= 2.0 * alpha / PI.sqrt() + PI / (alpha * alpha * volume);
+    sums
+}
+
+/// All of an octant but the origin.
+fn for_octant(most: [i64; 3], mut f: impl FnMut([i64; 3])) {
+    for x in 0..=most[0] {
+        for y in 0..=most[1] {
+            for z in 0..=most[2] {
+                if x + y + z > 0 {
+                    f([x, y, z]);
+                }
+            }
+        }
+    }
+}
+
+/// Near images are summed for themselves.
+fn subtract_near(shape: Shape, sums: &mut [f64], degrees: usize) {
+    let mut scratch = memory::filled(0.0, degrees * degrees);
+    let most = shape.period.map(|p| (shape.near / p) as i64);
+    for_octant(most, |n| {
+        let r = shape.vector(n);
+        if shape.is_near(r) {
+            add(r, -mirrors(n), degrees, &mut scratch, sums);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// G(d) - 1/|d| of Ewald's sum, with a parameter that does not matter.
+    fn ewald_at(period: [f64; 3], d: [f64; 3], alpha: f64) -> f64 {
+        let volume: f64 = period.iter().product();
+        let mut sum = -PI / (alpha * alpha * volume);
+        let all = |most: i64| (-most..=most).flat_map(move |x| (-most..=most).map(move |y| (x, y)));
+        for (x, y) in all(9) {
+            for z in -9..=9i64 {
+                let n = [x, y, z].map(|v| v as f64);
+                let r = (0..3).map(|i| (d[i] - n[i] * period[i]).powi(2)).sum::<f64>().sqrt();
+                let own = n == [0.0; 3];
+                sum += if own { -libm::erf(alpha * r) / r } else { libm::erfc(alpha * r) / r };
+                let k: [f64; 3] = std::array::from_fn(|i| 2.0 * PI * n[i] / period[i]);
+                let k2: f64 = square(k);
+                if !own {
+                    let phase: f64 = (0..3).map(|i| k[i] * d[i]).sum();
+                    sum += 4.0 * PI / volume * (-k2 / (4.0 * alpha * alpha)).exp() / k2 * phase.cos();
+                }
+            }
+        }
+        sum
+    }
+
+    /// What the sums say for the same.
+    fn expanded(shape: Shape, order: usize, d: [f64; 3]) -> f64 {
+        let sums = LatticeSums::of(shape, order);
+        let degrees = 2 * order - 1;
+        let mut r = vec![0.0; degrees * degrees];
+        regular(degrees, d.map(|v| v / sums.unit), &mut r);
+        let mut total = 0.0;
+        for k in (0..degrees).step_by(2) {
+            total += (0..=k).step_by(2).map(|m| sums.sum(k, m) * r[index(k, m, false)]).sum::<f64>();
+        }
+        total /= sums.unit;
+        for v in &shape.near_vectors()[1..] {
+            total += 1.0 / (0..3).map(|i| (d[i] - v[i]).powi(2)).sum::<f64>().sqrt();
+        }
+        total + if shape.dimensions() == 3 { shape.background() * square(d) } else { 0.0 }
+    }
+
+    #[test]
+    fn three_periods_are_ewalds_sum() {
+        for period in [[2.0; 3], [1.0, 1.3, 0.8], [0.7, 1.5, 1.0]] {
+            let unit = period.iter().product::<f64>().cbrt();
+            let shape = Shape { period, near: 2.6 * unit };
+            for d in [[0.1, -0.2, 0.3], [0.4, 0.45, -0.3], [0.02, 0.0, 0.01]] {
+                let d = std::array::from_fn(|i| d[i] * period[i]);
+                let (a, b) = (ewald_at(period, d, 1.9 / unit), ewald_at(period, d, 2.2 / unit));
+                assert!((a - b).abs() * unit < 1e-13, "{period:?}: {a} {b}");
+                let got = expanded(shape, 18, d);
+                assert!((got - a).abs() * unit < 2e-13, "{period:?} {d:?}: {got} {a}");
+            }
+        }
+        let cubic = expanded(Shape { period: [1.0; 3], near: 2.6 }, 12, [1e-9, 0.0, 0.0]);
+        // The self term of a cubic lattice (Nijboer and de Wette).
+        assert!((cubic + 2.837297479480620).abs() < 1e-12, "{cubic}");
+    }
+
+    /// Along one axis: Σ 1/|x - n| over n ≠ 0, less its value at zero, is -γ - ψ(1-x) … in both directions.
+    #[test]
+    fn one_period_is_the_digamma_function() {
+        let shape = Shape { period: [0.0, 1.5, 0.0], near: 4.0 };
+        let (x, y) = (0.31, 0.08);
+        let at = |x: f64, y: f64| expanded(shape, 16, [y * 1.5, x * 1.5, 0.0]) * 1.5;
+        // Differences of pairs, summed to a million and their tail by its leading terms.
+        let far = 1_000_000;
+        let mut sum = 0.0;
+        for n in (1..=far).rev() {
+            let n = n as f64;
+            sum += 1.0 / (x - n).hypot(y) + 1.0 / (x + n).hypot(y) - 2.0 / n;
+        }
+        sum += (2.0 * x * x - y * y) / (far as f64).powi(2) * 0.5;
+        assert!((at(x, y) - at(0.0, 0.0) - sum).abs() < 1e-12, "{} {sum}", at(x, y) - at(0.0, 0.0));
+    }
+
+    /// Multipoles of a charge, turned by the lattice, are the sums at another place.
+    #[test]
+    fn multipoles_become_local_expansions() {
+        for period in [[1.0, 1.0, 1.0], [1.0, 1.4, 0.0], [0.0, 0.0, 2.0]] {
+            let shape = Shape { period, near: 4.5 };
+            let (s, t, order) = ([0.2, -0.3, 0.25], [-0.1, 0.35, -0.2], 24);
+            let n = order * order;
+            let (mut multipole, mut local, mut at) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+            let (from, to) = (0.7, 0.9);
+            regular(order, s.map(|v| v / from), &mut multipole);
+            LatticeSums::of(shape, order).apply(order, &multipole, from, &mut local, to);
+            regular(order, t.map(|v| v / to), &mut at);
+            let got: f64 = local.iter().zip(&at).map(|(a, b)| a * b).sum();
+            let d: [f64; 3] = std::array::from_fn(|i| t[i] - s[i]);
+            let near = |d: [f64; 3]| {
+                let images = shape.near_vectors();
+                images[1..].iter().map(|v| 1.0 / square(std::array::from_fn(|i| d[i] - v[i])).sqrt()).sum::<f64>()
+            };
+            let background = if shape.dimensions() == 3 { shape.background() * square(d) } else { 0.0 };
+            let want = expanded(shape, order, d) - near(d) - background;
+            assert!((got - want).abs() < 1e-12, "{period:?}: {got} {want}");
+        }
+    }
+}
