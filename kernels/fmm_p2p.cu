@@ -43,7 +43,7 @@ template <bool FEW, class T, class P> __device__ void sum_leaf(Near<T, P> &n, u3
     int place[3];
     unmorton(t.cell_key[cell], place);
     u32 begin = t.begin[cell], end = t.end[cell];
-    if ((double)(end - begin) * f.tree[0].n >= 2e9) {
+    if ((double)(end - begin) * f.tree[0].n >= Ranges::kLeastDense) {
         s.collect_near(f, level);
         if (s.too_dense(f, end - begin)) return;
     }

@@ -81,9 +81,11 @@ struct Ranges {
     }
 
     // Do these sources at so many targets make more pairs than a direct sum of all is worth? Coincident points are one leaf, and one block's.
+    // A block sums the least number of pairs that is looked at in 50 ms; in a second where most of them lack digits.
+    static constexpr double kLeastDense = 1e8;
     __device__ bool too_dense(const Fmm &f, u32 targets) const {
         const double pairs = (double)total() * targets;
-        if (pairs < 2e9 || pairs * 64 < (double)f.tree[0].n * f.tree[1].n) return false;
+        if (pairs < kLeastDense || pairs * 64 < (double)f.tree[0].n * f.tree[1].n) return false;
         if (threadIdx.x == 0) atomicOr(&f.state->flags, kDense);
         return true;
     }

@@ -141,13 +141,13 @@ template <> struct SegmentPair<float> {
     float n1, n2, inner, c2;
     bool lacks_digits, counts;
     // C loses r/ρ of its digits beside the segment, and cannot be told from zero near the line beyond its ends; beside an end of a
-    // long segment the place of the end loses |ℓ|/r of them, and all of r at 2^-13 box widths some eleven bits. At P1 all is zero.
+    // long segment the place of the end loses |ℓ|/r of them, and all of r at 2^-13 box widths some eleven bits.
     WFMM_DEVICE SegmentPair(Vec<float> x, const Segment<float>& s)
         : r1{x.x - s.x1, x.y - s.y1, x.z - s.z1}, r2(r1 - along(s)), c(cross(along(s), r1)),
           n1(square(r1)), n2(square(r2)), inner(dot(r1, r2)), c2(cross_square(c)) {
         constexpr float near = Real<float>::box * Real<float>::box * 0x1p-26f;
         const float longer = fmax(n1, n2);
-        lacks_digits = (c2 < n1 * n2 * (is_negative(inner) ? 0x1p-8f : 0x1p-40f) || fmin(n1, n2) < fmax(near, longer * 0x1p-10f)) && n1 > 2 * Real<float>::tiny;
+        lacks_digits = c2 < n1 * n2 * (is_negative(inner) ? 0x1p-8f : 0x1p-40f) || fmin(n1, n2) < fmax(near, longer * 0x1p-10f);
         // Where nobody asks for digits, rounding of C is that of ℓ and r1, also beside P2.
         counts = fma(Real<float>::on_line, n1 * longer, 2 * Real<float>::tiny_cross) < c2;
     }
