@@ -62,6 +62,7 @@ template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
     }
     static __device__ bool smooth(const Group<T> &g, const Vec4<T> &p, const Vec4<T> &, const Fmm &f, T) {
         const T x = g.centre[0] - p.x, y = g.centre[1] - p.y, z = g.centre[2] - p.z, d2 = fma(x, x, fma(y, y, times(z, z))), c2 = times(p.w, p.w);
+        if (!(times(d2, T(16)) > c2)) return false; // deep inside the core the deficit cancels the singular kernel
         return interpolates<T>(g, d2, d2, c2, fmax(c2, d2), f.smooth_power, T(f.smooth_limit));
     }
     template <class L> static __device__ void choose(int reg, L &&loop) {
@@ -139,6 +140,9 @@ template <class T, bool GRADIENT> struct SegmentOnTarget {
         const Vec<T> c{fma(d.y, h.z, -times(d.z, h.y)), fma(d.z, h.x, -times(d.x, h.z)), fma(d.x, h.y, -times(d.y, h.x))};
         const T far2 = fma(e.x, e.x, fma(e.y, e.y, times(e.z, e.z))), line2 = fma(c.x, c.x, fma(c.y, c.y, times(c.z, c.z))) / h2;
         const T c2 = times(p.w, p.w), wide2 = fmax(c2, line2);
+        // Deep inside the core the deficit cancels the singular kernel, and beside the segment both may lack digits; targets at one place
+        // have a group without extent, in which everything is well interpolated.
+        if (!(times(far2, T(16)) > c2 && times(far2, T(256)) > h2)) return false;
         // Its own tolerance, or what the field as a whole bears.
         T limit = T(f.smooth_limit);
         if (per_limit > 0) {
