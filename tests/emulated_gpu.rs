@@ -3,7 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "../benches/support/mod.rs"]
+#[path = "../bench/support/mod.rs"]
 mod support;
 
 #[path = "emulated_gpu/harness.rs"]
@@ -37,7 +37,7 @@ fn plan_options(method: i32, tolerance: f64) -> wfmm_plan_options {
     options(method, tolerance, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 0)
 }
 
-/// Asserts that field and gradient are as right as promised: gradients to thirty tolerances, as benches/accuracy.rs asks.
+/// Asserts that field and gradient are as right as promised: gradients to thirty tolerances, as bench/accuracy.rs asks.
 fn close(got: &Field, want: &Field, tolerance: f64, what: &str) {
     let (main, gradient) = (relative_l2(&got.main, &want.main), relative_l2(&got.gradient, &want.gradient));
     let right = main <= tolerance && gradient <= 30.0 * tolerance;

@@ -1,6 +1,6 @@
 //! Periodic domains against sums over all images by other means: Ewald's sum, extrapolated blocks of images, closed forms.
 
-#[path = "../benches/support/mod.rs"]
+#[path = "../bench/support/mod.rs"]
 mod support;
 
 use support::accuracy::{evaluate, fill, relative_l2};
