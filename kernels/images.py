@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 # Machine code. Those that drivers before 550 are asked for are compressed as such drivers read it (LZ4), the others, whose GPUs need
-# newer drivers, in two thirds of the bytes (Zstandard).
+# newer drivers, in half of the bytes (Zstandard).
 CUBINS = {"75": "speed", "80": "speed", "90": "speed", "100": "size", "120": "size"}
 # Translated by NVRTC 12.0, whose PTX (ISA 8.0) drivers from 525 on read.
 PTX = {"90": "size"}
