@@ -2,12 +2,14 @@
 # make demo       the brownout program: builds everything, runs for about a minute, says where picture and files are
 # make landing    the same with a rotor that lands, about as long
 # make check      the quick tests, some three minutes: format, clippy, unit tests, generated files, one test in C and one in Fortran
-# make test       every test: Rust, C, Fortran, Python, generated files, bad input; each step says its name
+# make test       every kind of test: Rust, C, Fortran, Python, generated files, bad input; each step says its name
+# make test WAKEFMM_TESTS=full   the same with every sweep at its whole length (an hour or more on two cores)
+# make ci         what must hold at every commit, .ci/run; make ci-full: the second tier, once a day, .ci/full
 # make test-mpi   plans over 2 and 4 processes in C and Fortran, where there is an MPI
-# make memcheck   the C tests under valgrind
+# make memcheck   C tests under valgrind: the short ones, or all with WAKEFMM_TESTS=full
 # make tsan       the C thread tests under ThreadSanitizer (nightly compiler with rust-src)
 # make docs       the manual as pages, build/site, and rustdoc
-# make fuzz       SECONDS=60 of coverage-guided fuzzing under AddressSanitizer (nightly compiler)
+# make fuzz       [SECONDS=20] of coverage-guided fuzzing under AddressSanitizer (nightly compiler)
 # make accuracy   the table of measured errors, docs/accuracy.md
 # make campaign   random problems against exact sums at all targets, 20,000 of them (hours on few cores); SEED=, PROBLEMS=, MORE=
 # make bench      times on the CPU beside the direct sum's, leaves, crossover, linearity (about ten minutes)
@@ -20,11 +22,15 @@
 # make kernels-check     whether kernels/fatbin is what kernels/*.cu compile to
 # make packaging-check   the recipes of packaging/ by their own tools
 
+# short or full: how long the sweeps of tests are. The Rust tests read it too (bench/support/tier.rs).
+export WAKEFMM_TESTS ?= short
+tier = $(if $(filter full,$(WAKEFMM_TESTS)),$(2),$(1))
+
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
 .PHONY: all wakes demo landing check test test-rust test-accuracy accuracy campaign bench test-foreign test-consumers test-hostile test-faults test-corpus test-python fuzz tsan docs abi \
-    memcheck generate gfortran
+    memcheck generate gfortran ci ci-full
 all:
 	$(CARGO) build --release
 
@@ -39,6 +45,12 @@ test: gfortran test-rust test-accuracy test-foreign test-consumers test-hostile 
 # The line that a step of make test begins with; its text has no comma, which would end the argument.
 step = @printf '\n==== %s: step %s of 8: %s\n' "$@" $(1) $(2)
 
+ci:
+	bash .ci/run
+
+ci-full:
+	bash .ci/full
+
 check: gfortran
 	@CARGO="$(CARGO)" sh tests/quick.sh build/quick
 
@@ -46,11 +58,12 @@ test-rust:
 	$(call step,1,"Rust tests of the library and of the emulated GPU")
 	$(CARGO) test --release
 
-# Every distribution, regularization, tolerance and precision, then a minute of random problems; fails where a tolerance is missed.
+# Every distribution, regularization, tolerance and precision, then random problems for a minute (full: for an hour); fails where a
+# tolerance is missed.
 test-accuracy:
 	$(call step,2,"errors against tolerances in a table and in random problems")
-	$(CARGO) bench --bench accuracy -- n=4000
-	$(CARGO) bench --bench campaign -- problems=3000 maxn=5000 seconds=150 known=1
+	$(CARGO) bench --bench accuracy -- n=$(call tier,2500,4000)
+	$(CARGO) bench --bench campaign -- $(call tier,problems=1500 maxn=4000 seconds=60,problems=20000 maxn=5000 seconds=3600) known=1
 
 # The whole table, written down.
 accuracy:
@@ -82,13 +95,13 @@ test-hostile: all
 	mkdir -p build/hostile
 	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -fsanitize=address,undefined -Iinclude tests/hostile/sequences.c -L"$(RELEASE)" \
 	    -lwakefmm -Wl,-rpath,"$(abspath $(RELEASE))" -lm -lpthread -o build/hostile/sequences
-	timeout 600 build/hostile/sequences $(or $(SEQUENCES),20000) 0
+	timeout 600 build/hostile/sequences $(or $(SEQUENCES),$(call tier,5000,20000)) 0
 	$(CC) -std=gnu11 -Wall -Wextra -O1 -Iinclude tests/hostile/sequences.c -L"$(RELEASE)" -lwakefmm \
 	    -Wl,-rpath,"$(abspath $(RELEASE))" -lm -lpthread -o build/hostile/steady
-	timeout 600 build/hostile/steady 1000 $(or $(EVALUATIONS),10000)
+	timeout 600 build/hostile/steady 1000 $(or $(EVALUATIONS),$(call tier,3000,10000))
 	$(CC) -std=gnu11 -Wall -Wextra -O1 -Iinclude tests/hostile/differences.c -L"$(RELEASE)" -lwakefmm \
 	    -Wl,-rpath,"$(abspath $(RELEASE))" -lm -o build/hostile/differences
-	timeout 600 build/hostile/differences $(or $(PLANS),150) 20
+	timeout 600 build/hostile/differences $(or $(PLANS),$(call tier,50,150)) 20
 
 # Every allocation fails, one after the other.
 test-faults: all
@@ -114,9 +127,10 @@ test-python:
 	$(call step,8,"the Python package")
 	sh python/run_tests.sh "$(CURDIR)/build/python"
 
-# Coverage-guided fuzzing for SECONDS on one core; needs a nightly compiler.
+# Coverage-guided fuzzing for SECONDS on one core; needs a nightly compiler. Short: a fuzzer that is built in a third of the time and
+# runs at half the speed.
 fuzz:
-	sh tests/fuzz/run.sh $(or $(SECONDS),60) $(abspath build/fuzz)
+	QUICK=$(call tier,1,) sh tests/fuzz/run.sh $(or $(SECONDS),$(call tier,20,600)) $(abspath build/fuzz)
 
 # The C thread tests, the library and Rust's own under ThreadSanitizer (nightly compiler with rust-src; some minutes).
 tsan:
@@ -137,7 +151,7 @@ abi: all
 	sh tests/abi/check.sh "$(RELEASE)" build/abi --write
 
 memcheck: all
-	CHECKER="valgrind -q --fair-sched=try --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite" \
+	PROGRAMS="$(call tier,bad_input flow logging objects overlap plan values,)" CHECKER="valgrind -q --fair-sched=try --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite" \
 	    sh tests/run.sh "$(RELEASE)" build/memcheck
 
 generate:

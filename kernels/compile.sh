@@ -4,6 +4,7 @@
 # DIR/SOURCES, the digests of what was compiled, so that a stale fat binary is seen without a compiler.
 #
 #   compile.sh NVCC DIR [UNIT...]    compile (units whose sources did not change are left alone)
+#   compile.sh PYTHON DIR [UNIT...]  the same with CUDA 12 and the targets of images.py; PYTHON is what toolchain.sh --cuda12 prints
 #   compile.sh --stale DIR           exit 1 and name the units whose sources changed since DIR was made
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,6 +12,9 @@ flags="-std=c++17 -O3 -Xfatbin -compress-all -Xptxas -v"
 targets="-gencode arch=compute_75,code=compute_75 -gencode arch=compute_80,code=sm_80"
 # M2L hands registers from warp to warp, which only the architecture's own target can.
 hopper() { if [ "$1" = fmm_m2l ]; then echo "-gencode arch=compute_90a,code=sm_90a"; else echo "-gencode arch=compute_90,code=sm_90"; fi; }
+
+cuda12=""
+case "${1##*/}" in python*) cuda12=1 ;; esac
 
 # The unit and the headers that it includes, followed by the flags: one digest.
 digest() {
@@ -25,7 +29,8 @@ digest() {
         done
         todo=$(echo $next)
     done
-    { for file in $(echo $seen | tr ' ' '\n' | sort); do cat "$file"; done; echo "$flags $targets $(hopper "$1")"; } | sha256sum | cut -d' ' -f1
+    { for file in $(echo $seen | tr ' ' '\n' | sort); do cat "$file"; done
+      if [ -n "$cuda12" ]; then cat images.py; else echo "$flags $targets $(hopper "$1")"; fi; } | sha256sum | cut -d' ' -f1
 }
 
 recorded() { sed -n "s/^$2 //p" "$1/SOURCES" 2>/dev/null || true; }
@@ -46,12 +51,20 @@ nvcc=$1; out=$2; shift 2
 mkdir -p "$out"
 [ $# -gt 0 ] || set -- $(units)
 
+translated() {
+    if [ -n "$cuda12" ]; then
+        "$nvcc" images.py "$unit.cu" "$out/$unit.fatbin"
+    else
+        "$nvcc" $flags $targets $(hopper "$unit") --fatbin -o "$out/$unit.fatbin" "$unit.cu"
+    fi
+}
+
 compile() {
     unit=$1
     wanted=$(digest "$unit")
     if [ "$wanted" = "$(recorded "$out" "$unit")" ] && [ -f "$out/$unit.fatbin" ]; then return 0; fi
     # From a folder that is called the same on every machine: names of what is static in a unit are made from it.
-    if ! (cd "$stage" && "$nvcc" $flags $targets $(hopper "$unit") --fatbin -o "$out/$unit.fatbin" "$unit.cu") >"$out/$unit.log" 2>&1; then
+    if ! (cd "$stage" && translated) >"$out/$unit.log" 2>&1; then
         cat "$out/$unit.log" >&2; rm -f "$out/$unit.log"; return 1
     fi
     sh "$here/resources.sh" <"$out/$unit.log" >"$out/$unit.resources.txt"
@@ -69,7 +82,7 @@ until mkdir "$stage" 2>/dev/null; do # another compilation
 done
 trap 'rm -rf "$stage"' EXIT
 trap 'exit 1' INT TERM
-cp "$here"/*.cu "$here"/*.cuh "$stage"
+cp "$here"/*.cu "$here"/*.cuh "$here"/images.py "$stage"
 failed=0; running=""
 for unit in "$@"; do
     compile "$unit" & running="$running $!"

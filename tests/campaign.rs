@@ -1,7 +1,7 @@
-//! The generator and the measure of benches/campaign.rs: problems follow from their number, cover what they must, are numbers that
+//! The generator and the measure of bench/campaign.rs: problems follow from their number, cover what they must, are numbers that
 //! the arrays hold, and an error is seen.
 
-#[path = "../benches/campaign"]
+#[path = "../bench/campaign"]
 mod campaign {
     pub mod build;
     pub mod draw;
@@ -11,7 +11,7 @@ mod campaign {
     pub mod places;
     pub mod tally;
 }
-#[path = "../benches/support/mod.rs"]
+#[path = "../bench/support/mod.rs"]
 mod support;
 
 use campaign::build::build;

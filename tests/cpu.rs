@@ -3,7 +3,7 @@
 //! Enters: small problems. Every answer is held against the direct sum of a plan of its own. No test looks at a clock: that
 //! a pass was not repeated shows in its seconds, which are zero.
 
-#[path = "../benches/support/mod.rs"]
+#[path = "../bench/support/mod.rs"]
 mod support;
 
 use support::accuracy::{fill, name_of, options, oracle_difference, reference, regularizations, relative_l2};

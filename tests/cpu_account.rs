@@ -1,6 +1,6 @@
 //! What the CPU engine tells: recipe, report, memory.
 
-#[path = "../benches/support/mod.rs"]
+#[path = "../bench/support/mod.rs"]
 mod support;
 
 use support::accuracy::{fill, options};

@@ -2,7 +2,7 @@
 //!
 //! Enters: small problems through the C functions. Every answer is held against the direct sum of a plan of its own.
 
-#[path = "../benches/support/mod.rs"]
+#[path = "../bench/support/mod.rs"]
 mod support;
 
 use support::accuracy::{evaluate, fill, options, reference, relative_l2};

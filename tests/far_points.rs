@@ -3,7 +3,7 @@
 //!
 //! Enters: four hundred sources and targets in a unit box. Each answer is held against the same sum in double precision.
 
-#[path = "../benches/support/mod.rs"]
+#[path = "../bench/support/mod.rs"]
 mod support;
 
 use std::ffi::{CStr, c_char, c_void};

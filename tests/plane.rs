@@ -1,7 +1,7 @@
 //! The ground plane of a plan against explicit images of all sources: segments, particles and charges, velocity, potential and
 //! gradient, single and double arrays, both methods, every axis, targets above and below.
 
-#[path = "../benches/support/mod.rs"]
+#[path = "../bench/support/mod.rs"]
 mod support;
 
 use support::accuracy::{Field, evaluate, fill, options, reference, relative_l2};

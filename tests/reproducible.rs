@@ -1,6 +1,6 @@
 //! `WFMM_FLAG_REPRODUCIBLE`: the same bits from any number of threads and after any other problem.
 
-#[path = "../benches/support/mod.rs"]
+#[path = "../bench/support/mod.rs"]
 mod support;
 
 use support::accuracy::{fill, options, relative_l2};

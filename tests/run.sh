@@ -1,7 +1,7 @@
 #!/bin/sh
 # The C, C++ and Fortran tests and the check of the exported symbols, against a library that was built before.
 # Enters: the folder of libwakefmm.so, a folder for programs. Leaves: a line for each program, the sums at the end.
-# With CHECKER="valgrind …" the C programs run under it, and only they do.
+# With CHECKER="valgrind …" the C and C++ programs run under it, and only they do; with PROGRAMS="…" those of these names.
 set -u
 cd "$(dirname "$0")/.."
 library=$(cd "$1" && pwd)
@@ -11,12 +11,16 @@ checker=${CHECKER:-}
 passed=0
 failed=0
 
+programs=${PROGRAMS:-}
+wanted() { case " $programs " in "  " | *" $1 "*) ;; *) return 1 ;; esac; }
+
 verdict() { # NAME CODE
     if [ "$2" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $1"; fi
 }
 
 for source in tests/c/*.c; do
     name=$(basename "$source" .c)
+    wanted "$name" || continue
     ${CC:-cc} -std=c11 -Wall -Wextra -Werror -g -O1 ${checker:+-DUNDER_CHECKER} -Iinclude "$source" -o "$build/$name" \
         -L"$library" -lwakefmm -lm -lpthread -Wl,-rpath,"$library" && timeout 600 $checker "$build/$name"
     verdict "C $name" $?
@@ -33,15 +37,16 @@ done
 if command -v c++ >/dev/null; then
     for source in tests/cpp/*.cpp; do
         name=$(basename "$source" .cpp)
+        wanted "$name" || continue
         c++ -std=c++17 -Wall -Wextra -Werror -g -O1 -Iinclude "$source" -o "$build/cpp_$name" -L"$library" -lwakefmm \
             -Wl,-rpath,"$library" && timeout 600 $checker "$build/cpp_$name"
         verdict "C++ $name" $?
     done
 fi
 # Rings that leapfrog: the impulse stays.
-${CC:-cc} -std=c11 -Wall -Wextra -Werror -O1 -Iinclude examples/c/leapfrog_rings.c -o "$build/leapfrog_rings" \
+[ -n "$programs" ] || { ${CC:-cc} -std=c11 -Wall -Wextra -Werror -O1 -Iinclude examples/c/leapfrog_rings.c -o "$build/leapfrog_rings" \
     -L"$library" -lwakefmm -lm -Wl,-rpath,"$library" && timeout 600 "$build/leapfrog_rings" 20 0.05 >"$build/leapfrog_rings.log"
-verdict "leapfrogging rings" $?
+verdict "leapfrogging rings" $?; }
 
 if [ -z "$checker" ]; then
     strict="-std=f2018 -Wall -Wextra -Werror -g -O1 -J$build -I$build"

@@ -1,7 +1,7 @@
 //! The treecode through the C functions: errors at all targets with every core, what the report tells, what is kept between
 //! calls, where it is chosen and where it is refused.
 
-#[path = "../benches/support/mod.rs"]
+#[path = "../bench/support/mod.rs"]
 mod support;
 
 use support::accuracy::{fill, measure, name_of, options, reference, regularizations};

@@ -1,6 +1,6 @@
 //! The wakes that speed and accuracy are measured on have the sizes of the published cases.
 
-#[path = "../benches/support/mod.rs"]
+#[path = "../bench/support/mod.rs"]
 mod support;
 
 use support::wakes::{hover, lattice};

@@ -5,7 +5,7 @@
 //! machine do not count. Blocks: 512 targets, 8192 sources, uniform in the unit cube; cores of 0.3 or none.
 
 #[allow(dead_code)]
-#[path = "../../benches/support/clock.rs"]
+#[path = "../../bench/support/clock.rs"]
 mod clock;
 
 use clock::thread_seconds;

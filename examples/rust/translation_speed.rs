@@ -5,7 +5,7 @@
 //! the axial step (2p³/3), nothing else; the ceiling is a loop of independent multiply-adds on registers in the same run.
 
 #[allow(dead_code)]
-#[path = "../../benches/support/clock.rs"]
+#[path = "../../bench/support/clock.rs"]
 mod clock;
 
 use clock::thread_seconds;

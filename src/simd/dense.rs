@@ -1,22 +1,44 @@
 //! Small dense kernels on lanes: constant matrices times columns of registers, plane rotations, transposition.
 //!
-//! Enters and leaves: slices of numbers, `LANES` of them a register and `C` registers (one a component) a coefficient.
-//! Every length is checked once a call, from bounds that the tables carry; inside, the loops run on raw pointers because
-//! checks there cost a third of the time.
+//! Input and output are slices of numbers. A register holds `LANES` numbers, and a coefficient takes `C` registers, one for each
+//! component. Lengths are checked once at the start of a call, against bounds that the tables store. The loops then use raw pointers:
+//! bounds checks inside them took a third of the time.
 
 use super::{Lane, Real, Simd, transpose};
 
-/// Widest register, in numbers.
+/// Most numbers in a register: f32 with AVX-512.
 pub const WIDEST: usize = 16;
 
-/// Destination of each row of a product, counted in coefficients.
+/// Bytes of the registers of AVX-512, of which there are 32; narrower instruction sets have 16.
+const WIDE_REGISTER: usize = 64;
+
+/// Rows that a matrix product sums at the same time: the sums, an entry of the matrix and the coefficients of a column stay in
+/// registers.
+const fn rows_at_a_time(components: usize, is_wide: bool) -> usize {
+    match (components, is_wide) {
+        (1, _) => 8,
+        (_, true) => 6,
+        _ => 4,
+    }
+}
+
+/// Pairs of rows that `RowPairs` sums at the same time. A pair has two sums for each component, and its rotation needs two registers.
+const fn pairs_at_a_time(components: usize, is_wide: bool) -> usize {
+    match (components, is_wide) {
+        (1, true) => 6,
+        (1, false) | (_, true) => 4,
+        _ => 2,
+    }
+}
+
+/// Number of the coefficient that each row of a product is written to.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct Destinations {
     to: Vec<u32>,
     end: usize,
 }
 
-impl Places {
+impl Destinations {
     pub fn new(to: impl IntoIterator<Item = usize>) -> Self {
         let to: Vec<u32> = to.into_iter().map(|k| k as u32).collect();
         let end = to.iter().map(|&k| k as usize + 1).max().unwrap_or(0);
@@ -40,7 +62,14 @@ impl<T: Real> Matrix<T> {
 
     /// `y[to[r]] = Σ_j entries[r][j] x[j]` for the first `rows` rows and `columns` columns.
     #[inline(always)]
-    pub fn apply<S: Simd, const C: usize>(&self, s: S, [rows, columns]: [usize; 2], x: &[T], to: &Places, y: &mut [T]) {
+    pub fn apply<S: Simd, const C: usize>(
+        &self,
+        s: S,
+        [rows, columns]: [usize; 2],
+        x: &[T],
+        to: &Destinations,
+        y: &mut [T],
+    ) {
         let w = Lane::<S, T>::LANES * C;
         assert!(rows <= self.rows && columns <= self.columns && rows <= to.to.len());
         assert!(x.len() >= columns * w && y.len() >= to.end * w);
@@ -60,18 +89,13 @@ struct Product<T> {
 }
 
 impl<T: Real> Product<T> {
-    /// Rows in groups of nearly one size, as many as registers can sum at a time.
+    /// All rows, in groups of nearly equal size.
     ///
     /// # Safety
-    /// `m` holds `rows` rows of `stride`, `to` `rows` places within `y`, and `x` `columns`·C registers.
+    /// `m` holds `rows` rows of `stride` entries, `to` has `rows` numbers of coefficients within `y`, and `x` holds `columns`·C registers.
     #[inline(always)]
     unsafe fn all<S: Simd, const C: usize>(self, s: S, rows: usize, m: *const T, to: *const u32) {
-        let wide = size_of::<T::Of<S>>() >= 64;
-        let most = match (C, wide) {
-            (1, _) => 8,
-            (_, true) => 6,
-            _ => 4,
-        };
+        let most = rows_at_a_time(C, size_of::<T::Of<S>>() >= WIDE_REGISTER);
         let groups = rows.div_ceil(most).max(1);
         let mut done = 0;
         for g in 0..groups {
@@ -95,10 +119,10 @@ impl<T: Real> Product<T> {
         }
     }
 
-    /// R rows.
+    /// A group of R rows.
     ///
     /// # Safety
-    /// As `all`, for R rows.
+    /// As for `all`, with R rows.
     #[inline(always)]
     unsafe fn pairs_from<S: Simd, const R: usize, const C: usize>(self, s: S, m: *const T, to: *const u32) {
         let w = Lane::<S, T>::LANES;
@@ -115,7 +139,7 @@ impl<T: Real> Product<T> {
     }
 }
 
-/// `y[r] = Σ_j m[r·stride + j] x[j]` for numbers given anew: `[rows, columns, stride]`.
+/// `y[r] = Σ_j m[r·stride + j] x[j]` for a matrix that changes from call to call. The array holds rows, columns and stride.
 #[inline(always)]
 pub fn product<S: Simd, T: Real>(s: S, [rows, columns, stride]: [usize; 3], m: &[T], x: &[T], y: &mut [T]) {
     let w = Lane::<S, T>::LANES;
@@ -158,20 +182,20 @@ unsafe fn sums<S: Simd, T: Real, const R: usize, const C: usize>(
 
 /// Plane rotations of pairs of coefficients: pair k is rotated by (k + 1) times the angle. Coefficient 0 is not rotated.
 #[derive(Debug, Clone)]
-pub struct Pairs {
+pub struct PlaneRotations {
     pairs: Vec<(u32, u32)>,
     end: usize,
 }
 
-impl Pairs {
+impl PlaneRotations {
     pub fn new(pairs: Vec<(u32, u32)>) -> Self {
         let end = pairs.iter().map(|&(a, b)| a.max(b) as usize + 1).max().unwrap_or(1);
         Self { pairs, end }
     }
 
-    /// a' = a cos + b sin, b' = b cos - a sin; `cos[m]`, `sin[m]` are registers.
+    /// a' = a cos + b sin, b' = b cos - a sin. `cos` and `sin` hold a register for each multiple m of the angle.
     #[inline(always)]
-    pub fn turn<S: Simd, T: Real, const C: usize>(&self, s: S, cos: &[T], sin: &[T], x: &mut [T]) {
+    pub fn rotate<S: Simd, T: Real, const C: usize>(&self, s: S, cos: &[T], sin: &[T], x: &mut [T]) {
         let w = Lane::<S, T>::LANES;
         let angles = (self.pairs.len() + 1) * w;
         assert!(cos.len() >= angles && sin.len() >= angles && x.len() >= self.end * C * w);
@@ -192,70 +216,65 @@ impl Pairs {
     }
 }
 
-/// One matrix product: the matrix, the vector (a column of registers) and the destination of each row.
+/// One matrix product: the matrix, the vector (a column of registers) and where each row goes.
 #[derive(Clone, Copy)]
 pub struct Part<'a, T> {
     pub matrix: &'a Matrix<T>,
     pub x: &'a [T],
-    pub to: &'a Places,
+    pub to: &'a Destinations,
 }
 
-/// Two matrix products followed by plane rotations of their rows, in one pass over registers. The first `lone` rows of `cos` (0 or
-/// 1, of m = 0) have no partner and are not rotated. After them row r of `cos` and row r of `sin` are the cosine and sine
-/// coefficients of m = first + 2r, and are rotated by m times the angle.
-pub struct Mates<'a, T> {
+/// Two matrix products, `cos` and `sin`, whose rows are rotated in pairs before they are written. Row r of `sin` is the sine coefficient
+/// of order m = first + 2r. Its partner, the cosine coefficient, is row unpaired + r of `cos`. The pair is rotated by m times the
+/// angle. `unpaired` is 1 where row 0 of `cos` is the coefficient of m = 0, which no rotation changes, and 0 otherwise.
+pub struct RowPairs<'a, T> {
     pub cos: Part<'a, T>,
     pub sin: Part<'a, T>,
-    pub lone: usize,
+    pub unpaired: usize,
     pub first: usize,
 }
 
-/// The rotation and the destination's update: by +angle, or by -angle where `back`; rows are stored, or `add` times them is added.
-/// `cos[m]`, `sin[m]` are registers of the angle's multiples.
-pub struct Turn<'a, S: Simd, T: Real> {
+/// A rotation, and how its results are written. `cos` and `sin` hold a register for each multiple of the angle. `back` rotates by minus the
+/// angle. The results are stored, or with `add` multiplied by that factor and added to what is there.
+pub struct Rotation<'a, S: Simd, T: Real> {
     pub cos: &'a [T],
     pub sin: &'a [T],
     pub back: bool,
     pub add: Option<Lane<S, T>>,
 }
 
-impl<T: Real> Mates<'_, T> {
+impl<T: Real> RowPairs<'_, T> {
     #[inline(always)]
-    pub fn run<S: Simd, const C: usize>(&self, s: S, turn: &Turn<'_, S, T>, y: &mut [T]) {
+    pub fn run<S: Simd, const C: usize>(&self, s: S, rotation: &Rotation<'_, S, T>, y: &mut [T]) {
         let w = Lane::<S, T>::LANES;
         let pairs = self.sin.matrix.rows;
-        assert_eq!(self.cos.matrix.rows, pairs + self.lone);
+        assert_eq!(self.cos.matrix.rows, pairs + self.unpaired);
         for part in [self.cos, self.sin] {
             assert!(part.x.len() >= part.matrix.columns * C * w && y.len() >= part.to.end * C * w);
             assert!(part.to.to.len() >= part.matrix.rows);
         }
         let angles = (self.first + 2 * pairs) * w;
-        assert!(pairs == 0 || (turn.cos.len() >= angles && turn.sin.len() >= angles));
+        assert!(pairs == 0 || (rotation.cos.len() >= angles && rotation.sin.len() >= angles));
         let y = y.as_mut_ptr();
         // SAFETY: lengths just checked.
         unsafe {
-            if self.lone > 0 {
+            if self.unpaired > 0 {
                 let v = self.cos.sums::<S, 1, C>(s, 0);
                 let to = self.cos.to.to.as_ptr();
-                (0..C).for_each(|c| write(s, turn, y.add((*to as usize * C + c) * w), v[0][c]));
+                (0..C).for_each(|c| write(s, rotation, y.add((*to as usize * C + c) * w), v[0][c]));
             }
-            let most = match (C, size_of::<T::Of<S>>() >= 64) {
-                (1, true) => 6,
-                (1, false) => 4,
-                (_, true) => 4,
-                _ => 2,
-            };
+            let most = pairs_at_a_time(C, size_of::<T::Of<S>>() >= WIDE_REGISTER);
             let groups = pairs.div_ceil(most);
             let mut done = 0;
             for g in 0..groups {
                 let count = (pairs * (g + 1)) / groups - done;
                 match count {
-                    1 => self.pairs_from::<S, 1, C>(s, turn, done, y),
-                    2 => self.pairs_from::<S, 2, C>(s, turn, done, y),
-                    3 if most > 2 => self.pairs_from::<S, 3, C>(s, turn, done, y),
-                    4 if most > 2 => self.pairs_from::<S, 4, C>(s, turn, done, y),
-                    5 if C == 1 => self.pairs_from::<S, 5, C>(s, turn, done, y),
-                    6 if C == 1 => self.pairs_from::<S, 6, C>(s, turn, done, y),
+                    1 => self.pairs_from::<S, 1, C>(s, rotation, done, y),
+                    2 => self.pairs_from::<S, 2, C>(s, rotation, done, y),
+                    3 if most > 2 => self.pairs_from::<S, 3, C>(s, rotation, done, y),
+                    4 if most > 2 => self.pairs_from::<S, 4, C>(s, rotation, done, y),
+                    5 if C == 1 => self.pairs_from::<S, 5, C>(s, rotation, done, y),
+                    6 if C == 1 => self.pairs_from::<S, 6, C>(s, rotation, done, y),
                     _ => {}
                 }
                 done += count;
@@ -263,33 +282,33 @@ impl<T: Real> Mates<'_, T> {
         }
     }
 
-    /// Computes, rotates and writes R pairs of rows from pair `r0` on.
+    /// Computes, rotates and writes R pairs of rows, from pair `r0` on.
     ///
     /// # Safety
-    /// As checked in `run`, with r0 + R pairs at most.
+    /// What `run` checks holds, and there are r0 + R pairs or more.
     #[inline(always)]
     unsafe fn pairs_from<S: Simd, const R: usize, const C: usize>(
         &self,
         s: S,
-        turn: &Turn<'_, S, T>,
+        rotation: &Rotation<'_, S, T>,
         r0: usize,
         y: *mut T,
     ) {
         let w = Lane::<S, T>::LANES;
         // SAFETY: the caller's promise.
         unsafe {
-            let a = self.cos.sums::<S, R, C>(s, r0 + self.lone);
+            let a = self.cos.sums::<S, R, C>(s, r0 + self.unpaired);
             let b = self.sin.sums::<S, R, C>(s, r0);
             for r in 0..R {
                 let m = (self.first + 2 * (r0 + r)) * w;
                 let (cos, sin) =
-                    (Lane::load_ptr(s, turn.cos.as_ptr().add(m)), Lane::load_ptr(s, turn.sin.as_ptr().add(m)));
-                let i = *self.cos.to.to.as_ptr().add(r0 + r + self.lone) as usize * C * w;
+                    (Lane::load_ptr(s, rotation.cos.as_ptr().add(m)), Lane::load_ptr(s, rotation.sin.as_ptr().add(m)));
+                let i = *self.cos.to.to.as_ptr().add(r0 + r + self.unpaired) as usize * C * w;
                 let j = *self.sin.to.to.as_ptr().add(r0 + r) as usize * C * w;
                 for c in 0..C {
-                    let (a, b) = rotated(turn.back, a[r][c], b[r][c], cos, sin);
-                    write(s, turn, y.add(i + c * w), a);
-                    write(s, turn, y.add(j + c * w), b);
+                    let (a, b) = rotated(rotation.back, a[r][c], b[r][c], cos, sin);
+                    write(s, rotation, y.add(i + c * w), a);
+                    write(s, rotation, y.add(j + c * w), b);
                 }
             }
         }
@@ -297,12 +316,12 @@ impl<T: Real> Mates<'_, T> {
 }
 
 /// # Safety
-/// A register can be written, and where it is added to read, at `to`.
+/// `to` can be written for one register, and read where the rotation adds.
 #[inline(always)]
-unsafe fn write<S: Simd, T: Real>(s: S, turn: &Turn<'_, S, T>, to: *mut T, v: Lane<S, T>) {
+unsafe fn write<S: Simd, T: Real>(s: S, rotation: &Rotation<'_, S, T>, to: *mut T, v: Lane<S, T>) {
     // SAFETY: the caller's promise.
     unsafe {
-        match turn.add {
+        match rotation.add {
             Some(factor) => factor.fma(v, Lane::load_ptr(s, to)).store_ptr(to),
             None => v.store_ptr(to),
         }

@@ -56,6 +56,9 @@ strict="-std=f2018 -Wall -Wextra -Werror"
 gfortran $strict -I"$module" "$root/examples/quickstart/quickstart.f90" -L"$module" -lwakefmm_fortran -L"$prefix/lib" -lwakefmm \
     -o quickstart_f && run ./quickstart_f
 verdict "quick start in Fortran" $?
+gfortran $strict -I"$module" "$root/examples/fortran/two_cores.f90" -L"$module" -lwakefmm_fortran -L"$prefix/lib" -lwakefmm \
+    -o two_cores && run ./two_cores
+verdict "two core models in Fortran" $?
 for kind in 4 8; do
     gfortran $strict -DREAL_KIND=$kind -I"$module" "$consumers/fortran/wake.F90" -L"$module" -lwakefmm_fortran \
         -L"$prefix/lib" -lwakefmm -o wake_$kind && run ./wake_$kind

@@ -4,7 +4,7 @@
 //! time limit.
 #![allow(dead_code)]
 
-#[path = "../../benches/support/mod.rs"]
+#[path = "../../bench/support/mod.rs"]
 pub mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,10 +2,10 @@
 //!
 //! Enters: expansions in the layout of `math::harmonics`, scaled by the radius of their cell (a multipole coefficient of
 //! degree n is divided by radius^n, a local one multiplied), so that they are O(1) whatever the unit of length.
-//! Leaves: translated expansions, one pair of cells per lane: any pairs may share a register, whatever their directions.
+//! Leaves: translated expansions. A lane holds one pair of cells; the pairs of a register may have any directions.
 //!
 //! A translation is rotation – axial translation – rotation back (Gumerov & Duraiswami 2008 §3), 2 p³ + 8 p²
-//! multiplications: the rotation that brings the direction (α, β) to the z axis is z-turn(α), swap y↔z, z-turn(-β), swap,
+//! multiplications. The rotation that brings the direction (α, β) to the z axis is z-rotation(α), swap y↔z, z-rotation(-β), swap,
 //! so that the only matrices are constants. A rotation keeps the degree, so it is done degree by degree while the numbers
 //! are in the first cache; only the axial step needs all of them, order of m by order of m.
 
@@ -13,15 +13,15 @@ use super::lines::Means;
 use crate::math::harmonics::{self, index};
 use crate::memory;
 pub use crate::simd::dense::WIDEST;
-use crate::simd::dense::{self, Mates, Matrix, Pairs, Part, Places, Turn};
+use crate::simd::dense::{self, Destinations, Matrix, Part, PlaneRotations, Rotation, RowPairs};
 use crate::simd::{Kernel, Lane, Real, Simd, outline};
 
-/// What one degree needs for a rotation; places are inside the degree but for `by_m`.
+/// What the rotation of one degree needs. Coefficients are numbered inside the degree, except in `by_m`.
 struct Degree<T> {
-    turns: Pairs,
+    rotations: PlaneRotations,
     swap: [Swap<T>; 4],
-    /// The blocks that give cos and sin of even m, and of odd m.
-    mates: [[usize; 2]; 2],
+    /// Numbers of the blocks of `swap` that give cosine and sine coefficients: of even m, then of odd m.
+    cos_sin_blocks: [[usize; 2]; 2],
 }
 
 /// One of the four blocks of the swap of y and z.
@@ -29,9 +29,9 @@ struct Swap<T> {
     from: usize,
     size: usize,
     matrix: Matrix<T>,
-    /// Rows inside the degree, and in the arrangement by m.
-    inside: Places,
-    by_m: Places,
+    /// Where its rows go: inside the degree, and in the arrangement by m.
+    inside: Destinations,
+    by_m: Destinations,
 }
 
 /// The axial step of one m.
@@ -39,8 +39,8 @@ struct Axial<T> {
     m2l: Matrix<T>,
     /// [n-m][l-m], zero above the diagonal.
     shift: Vec<T>,
-    /// For cos and sin: start in the arrangement by m, and the places of l = m .. order-1 in the usual one.
-    ends: [(usize, Places); 2],
+    /// For cosine and sine: the first coefficient in the arrangement by m, and the usual numbers of those of l = m .. order-1.
+    ends: [(usize, Destinations); 2],
 }
 
 /// Constants for all orders up to `order`.
@@ -90,12 +90,16 @@ impl<T: Real> Degree<T> {
                 from: b.from - n * n,
                 size: b.size,
                 matrix: Matrix::new(b.size, b.size, b.entries.iter().map(|&v| T::of(v)).collect()),
-                inside: Places::new(rows.clone()),
-                by_m: Places::new(rows.map(|r| by_m(order, labels[r].0, labels[r].1) + n - labels[r].0)),
+                inside: Destinations::new(rows.clone()),
+                by_m: Destinations::new(rows.map(|r| by_m(order, labels[r].0, labels[r].1) + n - labels[r].0)),
             }
         });
         let gives = harmonics::swap_classes(n);
-        Self { turns: Pairs::new(pairs.collect()), swap, mates: [[gives[0], gives[2]], [gives[1], gives[3]]] }
+        Self {
+            rotations: PlaneRotations::new(pairs.collect()),
+            swap,
+            cos_sin_blocks: [[gives[0], gives[2]], [gives[1], gives[3]]],
+        }
     }
 }
 
@@ -109,7 +113,7 @@ impl<T: Real> Axial<T> {
             shift: all().map(|(n, l)| T::of(if l <= n { harmonics::shift_axial(n, l, m) } else { 0.0 })).collect(),
             ends: [false, true].map(|sin| {
                 let places = if sin && m == 0 { 0..0 } else { m..order };
-                (by_m(order, m, sin), Places::new(places.map(|l| index(l, m, sin))))
+                (by_m(order, m, sin), Destinations::new(places.map(|l| index(l, m, sin))))
             }),
         }
     }
@@ -326,8 +330,8 @@ impl<T: Real, const C: usize> Kernel for Forward<'_, '_, T, C> {
         let w = Lane::<S, T>::LANES;
         let factor = Lane::load(s, &t[4][n * w..]);
         dense::gather::<S, T, C>(s, from, [n * n, stride, 2 * n + 1], factor, a);
-        degree.turns.turn::<S, T, C>(s, t[0], t[1], a);
-        degree.swap_turn::<S, C>(s, a, &Turn { cos: t[2], sin: t[3], back: true, add: None }, b);
+        degree.rotations.rotate::<S, T, C>(s, t[0], t[1], a);
+        degree.swap_then_rotate::<S, C>(s, a, &Rotation { cos: t[2], sin: t[3], back: true, add: None }, b);
         degree.swap.iter().for_each(|q| q.apply::<S, C>(s, b, &q.by_m, x));
     }
 }
@@ -348,31 +352,31 @@ impl<T: Real, const C: usize> Kernel for Back<'_, '_, T, C> {
     fn run<S: Simd>(self, s: S) {
         let Self { degree, n, y, t, a, sum } = self;
         let factor = Lane::load(s, &t[5][n * Lane::<S, T>::LANES..]);
-        degree.swap_turn::<S, C>(s, y, &Turn { cos: t[2], sin: t[3], back: false, add: None }, a);
-        degree.swap_turn::<S, C>(s, a, &Turn { cos: t[0], sin: t[1], back: true, add: Some(factor) }, sum);
+        degree.swap_then_rotate::<S, C>(s, y, &Rotation { cos: t[2], sin: t[3], back: false, add: None }, a);
+        degree.swap_then_rotate::<S, C>(s, a, &Rotation { cos: t[0], sin: t[1], back: true, add: Some(factor) }, sum);
     }
 }
 
 impl<T: Real> Degree<T> {
-    /// Swap, then turn about z.
+    /// Swap, then rotation about z.
     #[inline(always)]
-    fn swap_turn<S: Simd, const C: usize>(&self, s: S, x: &[T], turn: &Turn<'_, S, T>, y: &mut [T]) {
-        for (parity, [cos, sin]) in self.mates.iter().enumerate() {
+    fn swap_then_rotate<S: Simd, const C: usize>(&self, s: S, x: &[T], rotation: &Rotation<'_, S, T>, y: &mut [T]) {
+        for (parity, [cos, sin]) in self.cos_sin_blocks.iter().enumerate() {
             let part = |k: usize| {
                 let q = &self.swap[k];
                 Part { matrix: &q.matrix, x: &x[q.from * C * Lane::<S, T>::LANES..], to: &q.inside }
             };
             let (cos, sin) = (part(*cos), part(*sin));
-            // Even m: cos leads with m = 0, which no turn moves.
-            let (lone, first) = if parity == 0 { (1, 2) } else { (0, 1) };
-            Mates { cos, sin, lone, first }.run::<S, C>(s, turn, y);
+            // Even m: cos leads with m = 0, which no rotation moves.
+            let (unpaired, first) = if parity == 0 { (1, 2) } else { (0, 1) };
+            RowPairs { cos, sin, unpaired, first }.run::<S, C>(s, rotation, y);
         }
     }
 }
 
 impl<T: Real> Swap<T> {
     #[inline(always)]
-    fn apply<S: Simd, const C: usize>(&self, s: S, x: &[T], to: &Places, y: &mut [T]) {
+    fn apply<S: Simd, const C: usize>(&self, s: S, x: &[T], to: &Destinations, y: &mut [T]) {
         let x = &x[self.from * C * Lane::<S, T>::LANES..];
         match self.size {
             0 => {}

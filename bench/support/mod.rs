@@ -8,5 +8,6 @@ pub mod cases;
 pub mod clock;
 pub mod periodic;
 pub mod random;
+pub mod tier;
 pub mod wakes;
 pub mod workloads;
