@@ -56,7 +56,7 @@ if [ -z "$checker" ]; then
       echo "end subroutine"; } >"$build/lines_module.f90"
     grep -q wfmm_plan_evaluate "$build/lines_module.f90" && gfortran -std=f2018 -fsyntax-only -I"$build" "$build/lines_module.f90"
     verdict "the lines of use are compiled" $?
-    for name in values objects bad_input threads overlap flow integers handler stops; do
+    for name in values objects bad_input threads overlap flow picture integers handler stops; do
         openmp=
         [ $name = threads ] && openmp=-fopenmp
         gfortran $tests $openmp tests/fortran/$name.f90 "$build/wakefmm.o" "$build/checks.o" -o "$build/f_$name" \

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   edit      set, add, remove                query       get, velocity at points
-//!   diagnostics  invariants and norms         checkpoint, npy   files
+//!   diagnostics  invariants and norms         checkpoint, npy   files         picture  what a camera sees
 //!      │
 //!   storage   where the arrays are: who reads them gets them up to date, who steps works where the session computes
 //!      ├ step                in host memory: rates of all that moves, dust, the new state
@@ -26,6 +26,7 @@ mod filaments;
 mod integrate;
 mod npy;
 pub mod options;
+pub mod picture;
 mod query;
 pub mod state;
 mod step;
