@@ -84,6 +84,10 @@ int main(void) {
     AT(wfmm_diagnostics, divergence);
     AT(wfmm_diagnostics, largest_velocity);
     AT(wfmm_diagnostics, largest_displacement);
+    AT(wfmm_diagnostics, reinterpolations);
+    AT(wfmm_diagnostics, reinterpolation_residual);
+    AT(wfmm_diagnostics, reinterpolation_strength);
+    AT(wfmm_diagnostics, reinterpolation_impulse);
     SIZE(wfmm_camera);
     AT(wfmm_camera, struct_size);
     AT(wfmm_camera, projection);
