@@ -633,8 +633,8 @@ module wakefmm
     real(c_double) :: viscosity = 0e0_c_double
     !> Squire's factor of |circulation| in the growth of filament cores; default 0.
     real(c_double) :: squire = 0e0_c_double
-    !> Reserved for the core radius above which particles are remeshed. Not implemented: a value other than 0 is
-    !> WFMM_ERR_UNSUPPORTED.
+    !> Core radius above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths that carry
+    !> the same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES.
     real(c_double) :: core_limit = 0e0_c_double
     !> Filament segments that are longer after a step are split into equal pieces; 0, the default: never.
     real(c_double) :: split_length = 0e0_c_double
@@ -658,7 +658,7 @@ module wakefmm
   !> Invariants and norms of a flow.
   type, bind(c) :: wfmm_diagnostics
     !> Size of this struct as the caller knows it.
-    integer(c_int32_t) :: struct_size = 128
+    integer(c_int32_t) :: struct_size = 160
     !> WFMM_REASON_*: why energy, enstrophy and divergence are NaN, or KNOWN.
     integer(c_int32_t) :: reason = 0
     !> Time of the flow.
@@ -680,6 +680,16 @@ module wakefmm
     real(c_double) :: largest_velocity = 0
     !> The longest way of what moves in the last step.
     real(c_double) :: largest_displacement = 0
+    !> How often cores above core_limit were narrowed since the flow was made or loaded.
+    integer(c_int64_t) :: reinterpolations = 0
+    !> Of the last time: the difference of vorticity at the particles, relative to it, as root mean squares.
+    real(c_double) :: reinterpolation_residual = 0
+    !> Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was given
+    !> back, but with a ground plane.
+    real(c_double) :: reinterpolation_strength = 0
+    !> Of the last time: the same of their impulse around the middle of their places, relative to half the sum of
+    !> |x||a|.
+    real(c_double) :: reinterpolation_impulse = 0
   end type
 
   !> Where a picture of a flow is taken from and how its elements look.

@@ -951,8 +951,8 @@ typedef struct wfmm_flow_options {
      */
     double squire;
     /**
-     * Reserved for the core radius above which particles are remeshed. Not implemented: a value other than 0 is
-     * WFMM_ERR_UNSUPPORTED.
+     * Core radius above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths that carry the
+     * same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES.
      */
     double core_limit;
     /**
@@ -1052,6 +1052,23 @@ typedef struct wfmm_diagnostics {
      * The longest way of what moves in the last step.
      */
     double largest_displacement;
+    /**
+     * How often cores above core_limit were narrowed since the flow was made or loaded.
+     */
+    int64_t reinterpolations;
+    /**
+     * Of the last time: the difference of vorticity at the particles, relative to it, as root mean squares.
+     */
+    double reinterpolation_residual;
+    /**
+     * Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was given back,
+     * but with a ground plane.
+     */
+    double reinterpolation_strength;
+    /**
+     * Of the last time: the same of their impulse around the middle of their places, relative to half the sum of |x||a|.
+     */
+    double reinterpolation_impulse;
 } wfmm_diagnostics;
 
 /**

@@ -72,7 +72,7 @@ fn cloud(half: i32, h: f64, jitter: f64, lift: f64) -> (Vec<f64>, Vec<f64>) {
                 let n = x.len();
                 let p: Vec<f64> =
                     [i, j, k].iter().enumerate().map(|(c, &m)| h * f64::from(m) + jitter * noise(n + c)).collect();
-                let bell = (-(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) / 1.2).exp() * h.powi(3);
+                let bell = (-(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]) / 0.4).exp() * h.powi(3);
                 a.extend([-p[1] * bell, p[0] * bell, 0.3 * bell]);
                 x.extend([p[0], p[1], p[2] + lift]);
             }
@@ -113,8 +113,8 @@ fn the_field_before_and_after_agrees() {
         d.reinterpolation_residual
     );
     assert_eq!(d.reinterpolations, 1);
-    assert!(d.reinterpolation_residual < 1e-5 && d.reinterpolation_strength < 1e-4 && d.reinterpolation_impulse < 1e-4);
-    assert!(omega < 2e-3 && u < 1e-3 && strength < 1e-3 && impulse < 1e-3, "{omega} {u} {strength} {impulse}");
+    assert!(d.reinterpolation_residual < 1e-5 && d.reinterpolation_strength < 2e-2 && d.reinterpolation_impulse < 2e-2);
+    assert!(omega < 4e-3 && u < 4e-3 && strength < 1e-9 && impulse < 1e-9, "{omega} {u} {strength} {impulse}");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn images_in_a_plane_carry_their_share() {
     // The lowest particles are on the plane.
     let (d, omega, u, _) = narrowed(3, 2.45);
     assert_eq!(d.reinterpolations, 1);
-    assert!(omega < 2e-3 && u < 1e-3, "{omega} {u}");
+    assert!(omega < 4e-3 && u < 4e-3, "{omega} {u}");
 }
 
 /// A Gaussian blob of vorticity stays one; its variance grows by 2 nu t. Strengths are so small that nothing moves.
@@ -145,9 +145,12 @@ fn a_blob_spreads_at_the_right_rate_through_several_interpolations() {
     let limit = first * 2f64.sqrt();
     let mut flow = Flow::new(session(), plan, spreading(limit, viscosity)).unwrap();
     put(&mut flow, &x, &a, &vec![first; x.len() / 3]);
-    let dt = 0.65;
+    let (dt, mut last, mut times) = (0.65, first, 0);
     for step in 1..=5 {
         flow.advance(dt, 1).unwrap();
+        let core = get(&mut flow, Quantity::CoreRadius)[0];
+        times += i32::from(core < last);
+        last = core;
         let now = variance + 2.0 * viscosity * dt * f64::from(step);
         for r in [0.0, 0.8, 1.6] {
             let got = vorticity(&mut flow, [r, 0.1, 0.0])[2] / 1e-9;
@@ -155,10 +158,8 @@ fn a_blob_spreads_at_the_right_rate_through_several_interpolations() {
             assert!((got / want - 1.0).abs() < 4e-3, "step {step}, r {r}: {got} {want}");
         }
     }
-    let d = flow.diagnostics().unwrap();
-    assert!(d.reinterpolations >= 2, "{}", d.reinterpolations);
-    let total = d.total_strength[2] / a.iter().sum::<f64>();
-    assert!((total - 1.0).abs() < 2e-3, "{total}");
+    let total = get(&mut flow, Quantity::Strength).iter().sum::<f64>() / a.iter().sum::<f64>();
+    assert!((total - 1.0).abs() < 1e-9 && times == 2, "{total} {times}");
     let without: f64 = (first * first + 2.0 * viscosity * dt * 5.0).sqrt();
     let core = get(&mut flow, Quantity::CoreRadius)[0];
     assert!(core < 1.3 * limit && without > 1.3 * limit, "{core} {without}");

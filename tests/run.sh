@@ -42,6 +42,10 @@ fi
 ${CC:-cc} -std=c11 -Wall -Wextra -Werror -O1 -Iinclude examples/c/leapfrog_rings.c -o "$build/leapfrog_rings" \
     -L"$library" -lwakefmm -lm -Wl,-rpath,"$library" && timeout 600 "$build/leapfrog_rings" 20 0.05 >"$build/leapfrog_rings.log"
 verdict "leapfrogging rings" $?
+# A ring above a plane is one of two that collide.
+${CC:-cc} -std=c11 -Wall -Wextra -Werror -O1 -Iinclude examples/c/ring_and_plane.c -o "$build/ring_and_plane" \
+    -L"$library" -lwakefmm -lm -Wl,-rpath,"$library" && timeout 600 "$build/ring_and_plane" 20 0.05 >"$build/ring_and_plane.log"
+verdict "a ring and a plane" $?
 
 if [ -z "$checker" ]; then
     strict="-std=f2018 -Wall -Wextra -Werror -g -O1 -J$build -I$build"

@@ -75,9 +75,10 @@ pub struct wfmm_diagnostics {
     pub reinterpolations: i64,
     /// Of the last time: the difference of vorticity at the particles, relative to it, as root mean squares.
     pub reinterpolation_residual: f64,
-    /// Of the last time: the change of the particles' total strength, relative to the sum of its magnitudes.
+    /// Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was given back,
+    /// but with a ground plane.
     pub reinterpolation_strength: f64,
-    /// Of the last time: the change of their impulse around the middle of their places, relative to half the sum of |x||a|.
+    /// Of the last time: the same of their impulse around the middle of their places, relative to half the sum of |x||a|.
     pub reinterpolation_impulse: f64,
 }
 

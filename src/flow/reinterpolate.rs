@@ -3,7 +3,8 @@
 //! Enters: particles before a step. Leaves: the same places, cores of limit/√2 where they were close to the limit or above it, and strengths
 //! a' that carry the same vorticity at all particles: Σ_j a'_j ζ'(x_i - x_j) = Σ_j a_j ζ(x_i - x_j) (Barba, Leonard & Allen 2005;
 //! Yokota et al. 2009). Solved by BiCGSTAB with sums over neighbors, without a matrix. In host memory: of a state on a device the
-//! particles come here and go back. Vorticity spreads no farther than there are particles that can carry it.
+//! particles come here and go back. Vorticity spreads no farther than there are particles that can carry it; what its tails beyond them
+//! had of total strength and impulse is given back to all particles. Not with a plane, through which both may go.
 
 use super::Flow;
 use super::gaussians::Gaussians;
@@ -35,7 +36,7 @@ pub struct Spread {
     /// The largest that did not fit.
     unfit: f64,
     pub times: i64,
-    /// Of the vorticity at the particles, relative; of total strength and impulse the relative change.
+    /// Of the vorticity at the particles, relative; of total strength and impulse what was missing, relative.
     pub residual: f64,
     pub strength: f64,
     pub impulse: f64,
@@ -118,8 +119,9 @@ impl Flow {
         let pool = self.session.pool();
         let wanted = Gaussians::new(&places, &old2, plane).at(pool, &places, &strength);
         let sums = Gaussians::new(&places, &new2, plane);
-        let (found, residual) = solve(|a| sums.at(pool, &places, a), &wanted, &strength);
-        let (total, impulse) = changes(&places, &strength, &found);
+        let (mut found, residual) = solve(|a| sums.at(pool, &places, a), &wanted, &strength);
+        let lost = Lost::new(&places, &strength, &found);
+        let (total, impulse) = lost.parts();
         let n = members.len();
         if residual > UNFIT {
             log::warn!("cores of {n} particles are not narrowed: residual {residual:.1e}, {UNFIT:.0e} is needed");
@@ -128,6 +130,9 @@ impl Flow {
         log::info!(
             "cores of {n} particles narrowed: residual {residual:.1e}, strength {total:.1e}, impulse {impulse:.1e}"
         );
+        if plane.is_none() {
+            lost.give_back(&places, &mut found);
+        }
         let mut new = Carried { strength: memory::copy(a), core2: memory::copy(core2) };
         for (m, &k) in members.iter().enumerate() {
             new.strength[3 * k..3 * k + 3].copy_from_slice(&found[3 * m..3 * m + 3]);
@@ -139,24 +144,87 @@ impl Flow {
     }
 }
 
-/// Changes of total strength, relative to the sum of |a|, and of the impulse around the middle of all places, relative to half
-/// the sum of |x||a|.
-fn changes(x: &[f64], old: &[f64], new: &[f64]) -> (f64, f64) {
-    let n = x.len() / 3;
-    let middle: Vec3 = std::array::from_fn(|i| (0..n).map(|k| x[3 * k + i]).sum::<f64>() / n as f64);
-    let (mut total, mut impulse, mut size, mut moments) = ([0.0; 3], [0.0; 3], 0.0, 0.0);
-    for k in 0..n {
-        let (d, a, more) = (sub(row(x, k), middle), row(old, k), sub(row(new, k), row(old, k)));
-        let moment = cross(d, more);
-        for i in 0..3 {
-            total[i] += more[i];
-            impulse[i] += moment[i];
+/// What strengths for narrower cores lack of total strength and of Σ x × a, x around the middle of all places; and the sums of |a|
+/// and of |x||a|.
+struct Lost {
+    middle: Vec3,
+    /// Total, then moment.
+    sums: [f64; 6],
+    size: f64,
+    moments: f64,
+}
+
+impl Lost {
+    fn new(x: &[f64], old: &[f64], new: &[f64]) -> Self {
+        let n = x.len() / 3;
+        let middle: Vec3 = std::array::from_fn(|i| (0..n).map(|k| x[3 * k + i]).sum::<f64>() / n.max(1) as f64);
+        let mut lost = Self { middle, sums: [0.0; 6], size: 0.0, moments: 0.0 };
+        for k in 0..n {
+            let (d, a, less) = (sub(row(x, k), middle), row(old, k), sub(row(old, k), row(new, k)));
+            let moment = cross(d, less);
+            for i in 0..3 {
+                lost.sums[i] += less[i];
+                lost.sums[3 + i] += moment[i];
+            }
+            lost.size += norm(a);
+            lost.moments += norm(d) * norm(a);
         }
-        size += norm(a);
-        moments += norm(d) * norm(a);
+        lost
     }
-    let part = |change: Vec3, of: f64| if of > 0.0 { norm(change) / of } else { 0.0 };
-    (part(total, size), part(impulse, moments))
+
+    /// Relative to the sums of magnitudes.
+    fn parts(&self) -> (f64, f64) {
+        let part = |of: &[f64], size: f64| if size > 0.0 { product(of, of).sqrt() / size } else { 0.0 };
+        (part(&self.sums[..3], self.size), part(&self.sums[3..], self.moments))
+    }
+
+    /// The least change, weighed by 1/|a|, that makes both what they were: |a| (λ + μ × x) for each particle.
+    fn give_back(&self, x: &[f64], a: &mut [f64]) {
+        let n = a.len() / 3;
+        let unit = |j: usize| -> [f64; 6] { std::array::from_fn(|i| if i == j { 1.0 } else { 0.0 }) };
+        let change = |k: usize, a: Vec3, f: &[f64; 6]| -> Vec3 {
+            let turn = cross([f[3], f[4], f[5]], sub(row(x, k), self.middle));
+            std::array::from_fn(|i| norm(a) * (f[i] + turn[i]))
+        };
+        let mut matrix = [[0.0; 7]; 6];
+        for k in 0..n {
+            for j in 0..6 {
+                let c = change(k, row(a, k), &unit(j));
+                let moment = cross(sub(row(x, k), self.middle), c);
+                for i in 0..3 {
+                    matrix[i][j] += c[i];
+                    matrix[3 + i][j] += moment[i];
+                }
+            }
+        }
+        (0..6).for_each(|i| matrix[i][6] = self.sums[i]);
+        let factors = eliminated(matrix);
+        for k in 0..n {
+            let c = change(k, row(a, k), &factors);
+            (0..3).for_each(|i| a[3 * k + i] += c[i]);
+        }
+    }
+}
+
+/// The solution of six equations, right sides in the last column; zero for what they do not determine.
+fn eliminated(mut m: [[f64; 7]; 6]) -> [f64; 6] {
+    let scale = m.iter().enumerate().fold(0.0f64, |s, (i, row)| s.max(row[i].abs()));
+    let mut pivots = [None; 6];
+    let mut used = [false; 6];
+    for column in 0..6 {
+        let free = (0..6).filter(|&r| !used[r]);
+        let Some(r) = free.max_by(|&a, &b| m[a][column].abs().total_cmp(&m[b][column].abs())) else { break };
+        if m[r][column].abs() <= 1e-12 * scale {
+            continue;
+        }
+        (used[r], pivots[column]) = (true, Some(r));
+        let pivot = m[r];
+        for (_, row) in m.iter_mut().enumerate().filter(|(other, _)| *other != r) {
+            let factor = row[column] / pivot[column];
+            row.iter_mut().zip(pivot).for_each(|(x, p)| *x -= factor * p);
+        }
+    }
+    std::array::from_fn(|column| pivots[column].map_or(0.0, |r: usize| m[r][6] / m[r][column]))
 }
 
 fn product(a: &[f64], b: &[f64]) -> f64 {
@@ -226,9 +294,27 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_relative() {
+    fn what_is_lost_is_given_back() {
+        let number = |k: usize| ((k * 7919 + 13) % 1009) as f64 / 1009.0 - 0.5;
+        let list = |seed: usize| (0..60).map(|k| number(k + seed)).collect::<Vec<f64>>();
+        let (x, old) = (list(0), list(100));
+        let mut new: Vec<f64> = old.iter().zip(list(200)).map(|(a, b)| a + 0.01 * b).collect();
+        let lost = Lost::new(&x, &old, &new);
+        assert!(lost.parts().0 > 1e-4 && lost.parts().1 > 1e-4, "{:?}", lost.parts());
+        lost.give_back(&x, &mut new);
+        let (total, impulse) = Lost::new(&x, &old, &new).parts();
+        assert!(total < 1e-13 && impulse < 1e-13, "{total} {impulse}");
+        // All on a line: the moment along it is not theirs to have.
+        let line: Vec<f64> = (0..20).flat_map(|k| [k as f64, 0.0, 0.0]).collect();
+        let mut new: Vec<f64> = old.iter().map(|a| 1.01 * a).collect();
+        Lost::new(&line, &old, &new).give_back(&line, &mut new);
+        assert!(Lost::new(&line, &old, &new).parts().0 < 1e-12 && new.iter().all(|a| a.is_finite()));
+    }
+
+    #[test]
+    fn losses_are_relative() {
         let x = [0.0, 0.0, 0.0, 2.0, 0.0, 0.0];
         let (old, new) = ([0.0, 0.0, 1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0, 0.0, 1.5]);
-        assert_eq!(changes(&x, &old, &new), (0.25, 0.25));
+        assert_eq!(Lost::new(&x, &old, &new).parts(), (0.25, 0.25));
     }
 }
