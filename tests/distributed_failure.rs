@@ -190,6 +190,9 @@ impl Exchange for Failing {
     fn size(&self) -> usize {
         self.inner.size()
     }
+    fn node_rank(&self) -> usize {
+        self.inner.node_rank()
+    }
     fn allreduce_f64(&self, values: &mut [f64], reduction: Reduction) -> i32 {
         let code = self.inner.allreduce_f64(values, reduction);
         self.numbers(values, code)
