@@ -49,12 +49,12 @@ fn ranks_engine(
     let (pool, options, ranks) = (session.pool().clone(), options.clone(), communicator.clone());
     let (cpu_options, cpu_pool, cpu_ranks) = (options.clone(), pool.clone(), ranks.clone());
     // In double precision, whatever was asked for: it holds every tolerance.
-    let mut cpu = move || -> Box<dyn Engine> {
+    let cpu = move || -> Box<dyn Engine> {
         Box::new(DistributedEngine::new(cpu_options.clone(), cpu_pool.clone(), cpu_ranks.clone()))
     };
     let Device::Cuda { context, auto } = session.device() else { return Ok(cpu()) };
     let context = context.clone();
-    let mut cuda = move || -> Result<Box<dyn Engine>> {
+    let cuda = move || -> Result<Box<dyn Engine>> {
         let (options, context, pool) = (options.clone(), context.clone(), pool.clone());
         Ok(match precision {
             Precision::F32 => Box::new(RanksEngine::<f32>::new(options, context, pool, &ranks)?),
