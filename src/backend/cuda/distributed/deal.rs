@@ -11,9 +11,13 @@ use rayon::prelude::*;
 
 /// Targets of a rank beside the mean from which they are dealt anew: a quarter more, and so many.
 const FEW: usize = 32;
-/// Cells of a side of the grid that shows whether ranks have targets at the same places.
-const GRID: u32 = 16;
-const WORDS: usize = (GRID * GRID * GRID) as usize / 32;
+/// Most levels of the grid that shows whether ranks have targets at the same places, targets of a rank that a cell should have in
+/// the mean, and words with a bit for every cell.
+const LEVELS: u32 = 4;
+const TARGETS: f64 = 4.0;
+const WORDS: usize = 1 << (3 * LEVELS) >> 5;
+/// Targets of a rank that are looked at for that.
+const LOOKED_AT: usize = 1 << 16;
 /// Bits of a coordinate in a key, and keys that are sampled for each rank.
 const BITS: u32 = 16;
 const SAMPLES: usize = 256;
@@ -62,7 +66,7 @@ impl Deal {
         let own = line.own::<T>(position)?;
         let x = own.as_chunks::<3>().0;
         let grid = Grid::around(line, x)?;
-        if !uneven && !grid.are_mixed(line, x)? {
+        if !uneven && !grid.are_mixed(line, x, counts.iter().sum())? {
             return kept(targets);
         }
         let keys: Vec<u64> = line.pool.install(|| memory::par_collect(x.par_iter().map(|x| grid.key(*x))));
@@ -97,7 +101,12 @@ impl Deal {
     }
 }
 
-/// A box around the targets of all ranks.
+/// Some of the targets, all over the array.
+fn some<T>(x: &[T]) -> impl Iterator<Item = &T> {
+    x.iter().step_by(x.len().div_ceil(LOOKED_AT).max(1))
+}
+
+/// A box around nearly all targets of all ranks; what lies outside goes to its faces.
 struct Grid {
     low: [f64; 3],
     /// Cells of the finest level a length.
@@ -107,7 +116,7 @@ struct Grid {
 impl Grid {
     fn around<T: Wire>(line: &Line, x: &[[T; 3]]) -> Result<Self> {
         let mut extent = [f64::NEG_INFINITY; 6];
-        for (k, v) in x.iter().flat_map(|x| x.iter().enumerate()) {
+        for (k, v) in some(x).flat_map(|x| x.iter().enumerate()) {
             extent[k] = extent[k].max(-v.number());
             extent[3 + k] = extent[3 + k].max(v.number());
         }
@@ -118,7 +127,8 @@ impl Grid {
     }
 
     fn cell<T: Wire>(&self, x: [T; 3]) -> [u32; 3] {
-        std::array::from_fn(|k| ((x[k].number() - self.low[k]) * self.scale) as u32)
+        // Negative numbers become 0.
+        std::array::from_fn(|k| (((x[k].number() - self.low[k]) * self.scale) as u32).min((1 << BITS) - 1))
     }
 
     fn key<T: Wire>(&self, x: [T; 3]) -> u64 {
@@ -127,11 +137,13 @@ impl Grid {
     }
 
     /// Whether the ranks' targets lie more in the same cells than in different ones.
-    fn are_mixed<T: Wire>(&self, line: &Line, x: &[[T; 3]]) -> Result<bool> {
+    fn are_mixed<T: Wire>(&self, line: &Line, x: &[[T; 3]], total: usize) -> Result<bool> {
+        let share = total as f64 / (TARGETS * line.communicator.size() as f64);
+        let levels = (share.max(1.0).log2() / 3.0).clamp(1.0, f64::from(LEVELS)) as u32;
         let mut mine = vec![0u32; WORDS];
-        for x in x {
-            let [a, b, c] = self.cell(*x).map(|n| n >> (BITS - GRID.ilog2()));
-            let cell = (a * GRID + b) * GRID + c;
+        for x in some(x) {
+            let [a, b, c] = self.cell(*x).map(|n| n >> (BITS - levels));
+            let cell = (a << levels | b) << levels | c;
             mine[cell as usize / 32] |= 1 << (cell % 32);
         }
         let all = values_of::<u32>(&line.communicator.gather_all("places of targets", bytes_of(&mine))?);

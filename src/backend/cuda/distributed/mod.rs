@@ -97,7 +97,9 @@ impl<T: CudaReal> RanksEngine<T> {
         // Straight to where it belongs, unless that is on another rank, or has numbers of its own, or nobody wants this rank's.
         if own > 0 && !self.world.deal.is_moved() && !self.options.accumulate {
             self.inner.evaluate(&self.world.inputs, field, to.0, to.1)?;
-            self.tell(call, &table, field, start)?;
+            self.tell(&table, field, start)?;
+            // Where others still write.
+            self.after_writing(call, Ok(()))?;
         } else if table.any(Of::DoubleOutput) {
             self.evaluate_apart::<f64>(call, field, to, &table, start)?;
         } else {
@@ -124,7 +126,7 @@ impl<T: CudaReal> RanksEngine<T> {
         let deal = &self.world.deal;
         let main = deal.back(&self.line, call, main, width)?;
         let gradient = if has_gradient(field) { deal.back(&self.line, call, gradient, wide)? } else { vec![] };
-        self.tell(call, table, field, start)?;
+        self.tell(table, field, start)?;
         let written = self.put_all(field, (&main, &gradient), to, self.options.accumulate);
         self.after_writing(call, written)
     }
@@ -153,7 +155,7 @@ impl<T: CudaReal> RanksEngine<T> {
     }
 
     /// Recipe and report, the numbers of all ranks together; the last agreement before anything is written.
-    fn tell(&mut self, call: &str, table: &Table, field: Field, start: Instant) -> Result<()> {
+    fn tell(&mut self, table: &Table, field: Field, start: Instant) -> Result<()> {
         let own = self.inner.report();
         let most = [own.order, own.depth].map(f64::from);
         let line = &self.line;
@@ -165,7 +167,7 @@ impl<T: CudaReal> RanksEngine<T> {
             retries: most[2] as i64,
             cells: sums[0] as i64,
             near_pairs: sums[1] as i64,
-            host_bytes: own.host_bytes + line.bytes(),
+            host_bytes: own.host_bytes + line.bytes() + self.world.bytes(),
             ..own
         };
         let whole = start.elapsed().as_secs_f64();
@@ -177,7 +179,7 @@ impl<T: CudaReal> RanksEngine<T> {
         let text = self.inner.recipe();
         self.recipe =
             format!("{text} On {ranks} ranks, each with all {sources} sources on its device; of the targets {dealt}.");
-        line.communicator.agree(call, Ok(()))
+        Ok(())
     }
 
     /// Squares of the differences from the direct sum, and of that sum, at `samples` targets of all ranks.
@@ -185,9 +187,14 @@ impl<T: CudaReal> RanksEngine<T> {
         let (width, _) = widths(field);
         let own = inputs.targets.as_ref().map_or(0, |t| t.n);
         let mut values = memory::filled(0.0f64, width * own);
+        // Recipe and report stay those of the last evaluation.
+        let told = (self.report.clone(), self.recipe.clone());
         let add = std::mem::replace(&mut self.options.accumulate, false);
         let given = self.evaluate_together(call, inputs, field, (RealsMut::HostF64(&mut values), None));
         self.options.accumulate = add;
+        if !told.1.is_empty() {
+            (self.report, self.recipe) = told;
+        }
         if !given? {
             return Ok(0.0);
         }

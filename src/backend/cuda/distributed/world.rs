@@ -174,6 +174,18 @@ impl World {
         self.deal_targets::<T>(line, call, own, table, keeps)
     }
 
+    /// Host memory of what was exchanged.
+    pub fn bytes(&self) -> u64 {
+        let (s, p, c) = (&self.inputs.segments, &self.inputs.particles, &self.inputs.charges);
+        let mut arrays: Vec<&Reals> = vec![];
+        arrays.extend(s.iter().flat_map(|s| [&s.points, &s.circulation].into_iter().chain(&s.core)));
+        arrays.extend(p.iter().flat_map(|p| [&p.position, &p.strength].into_iter().chain(&p.core)));
+        arrays.extend(c.iter().flat_map(|c| [&c.position, &c.charge]));
+        let ends = s.as_ref().map_or(0, |s| 2 * s.n * size_of::<i32>());
+        let bytes = |r: &&Reals| len(r) * if is_double(r) { 8 } else { 4 };
+        (ends + arrays.iter().map(bytes).sum::<usize>()) as u64
+    }
+
     fn exchange_vortices<T: Wire>(
         &mut self,
         line: &mut Line,
