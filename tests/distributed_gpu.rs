@@ -30,7 +30,8 @@ const KEPT: &str = "of the targets what its caller has.";
 fn errors(c: &Case, ranks: usize, split: Split, o: &wfmm_plan_options, field: Field) -> ([f64; 3], Plan) {
     let exact = exact(c, field);
     let (u, g, plan, found) = together_on(&GPU, c, ranks, split, o, field);
-    ([relative_l2(&u, &exact.0), relative_l2(&g, &exact.1), found], plan)
+    let gradient = if g.is_empty() { 0.0 } else { relative_l2(&g, &exact.1) };
+    ([relative_l2(&u, &exact.0), gradient, found], plan)
 }
 
 #[test]
@@ -55,17 +56,25 @@ fn direct_sums_are_those_of_one_process_however_elements_are_split() {
     });
 }
 
-/// In one precision; the gradient to thirty tolerances, and the error that is told not below a third of the true one.
+/// In one precision; the gradient to thirty tolerances, and the error that is told not below a third of the true one. Without a
+/// gradient `check` is of the same field, and at all targets says what is true.
 fn fmm_keeps(precision: i32, tolerance: f64) {
     let wake = case("helical wake", Kind::Both, 800, 700, 1.0);
-    for (c, field) in [(&wake, VELOCITY), (&charges(900, 800), POTENTIAL)] {
+    for (c, fields) in
+        [(&wake, [PLAIN, VELOCITY]), (&charges(900, 800), [Field::Potential { gradient: false }, POTENTIAL])]
+    {
         for ranks in [2, 4] {
-            for (name, split) in SPLITS {
+            for (k, (name, split)) in SPLITS.into_iter().enumerate() {
+                let field = fields[k % 2];
                 let o = wfmm_plan_options { precision, ..plan_options(WFMM_METHOD_FMM, tolerance) };
                 let ([main, gradient, found], plan) = errors(c, ranks, split, &o, field);
                 let (report, what) = (plan.report(), format!("{ranks} ranks, {name}: {}", plan.recipe()));
-                assert!(main <= tolerance && gradient <= 30.0 * tolerance, "{main:.1e} {gradient:.1e} {what}");
-                assert!((found / main - 1.0).abs() < 0.3, "check says {found:.1e}, not {main:.1e}: {what}");
+                assert!(main <= tolerance, "{main:.1e} {what}");
+                if k % 2 == 1 {
+                    assert!(gradient <= 30.0 * tolerance && found <= tolerance, "{gradient:.1e} {found:.1e} {what}");
+                } else {
+                    assert!((found / main - 1.0).abs() < 0.05, "check says {found:.2e}, not {main:.2e}: {what}");
+                }
                 assert!(
                     report.estimated_error <= tolerance && report.estimated_error > main / 3.0,
                     "{report:?} {what}"
