@@ -762,7 +762,7 @@ module wakefmm
     integer(c_int32_t) :: rank = 0
     !> Number of processes.
     integer(c_int32_t) :: size = 0
-    !> Number of this process among those of its node; not used yet.
+    !> Number of this process among those of its node: processes take the node's GPUs in turn.
     integer(c_int32_t) :: node_rank = 0
     !> Handed to every function.
     type(c_ptr) :: user = c_null_ptr

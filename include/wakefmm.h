@@ -736,7 +736,7 @@ typedef struct wfmm_communicator {
      */
     int32_t size;
     /**
-     * Number of this process among those of its node; not used yet.
+     * Number of this process among those of its node: processes take the node's GPUs in turn.
      */
     int32_t node_rank;
     /**
@@ -1237,8 +1237,9 @@ wfmm_status wfmm_session_destroy(struct wfmm_session **session);
  * Makes a session that spans processes. All ranks of communicator make it together, and all calls with its plans are
  * collective: each rank hands over its own sources and targets, however many and wherever they are, and gets the velocities
  * of its own targets. An error on one rank is the same status on all, with the rank in the message. options may be NULL.
- * The sums are made on the CPU. Not built, WFMM_ERR_UNSUPPORTED: WFMM_BACKEND_CUDA, a ground plane, flows, evaluations
- * beside the host's work.
+ * With GPUs each rank takes one of its node, node_rank modulo their number, unless device names one; with
+ * WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. Not built, WFMM_ERR_UNSUPPORTED: periods, the
+ * treecode, evaluations beside the host's work.
  * Thread rule: one thread at a time. Errors: as of wfmm_session_create; WFMM_ERR_NULL (a function), _VALUE (rank, size);
  * WFMM_ERR_COMMUNICATION where a function of the communicator fails.
  * Example: wfmm_session *s = NULL; if (wfmm_session_create_distributed(NULL, &ranks, &s)) return 1;
