@@ -50,7 +50,7 @@ test-rust:
 test-accuracy:
 	$(call step,2,"errors against tolerances in a table and in random problems")
 	$(CARGO) bench --bench accuracy -- n=4000
-	$(CARGO) bench --bench campaign -- problems=3000 maxn=5000 seconds=150 known=1
+	$(CARGO) bench --bench campaign -- problems=3000 maxn=5000 periodic=3 seconds=150 known=1
 
 # The whole table, written down.
 accuracy:
