@@ -4,6 +4,7 @@
 // on the caller's units, and of cells are relative to an origin of few bits. Every array lives in
 // device memory; "cell" indices run level by level, inside a level along the Morton curve.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <cuda_runtime.h>
 
@@ -23,7 +24,7 @@ constexpr u32 kMostParts = 16, kPartRows = 163840, kPartCells = 1024;
 // What a source is.
 enum Kind { kCharge = 0, kParticle = 1, kSegment = 2 };
 // Bits of State::flags: what the host must enlarge before it tries again.
-enum Flag { kCellsOverflow = 1, kDepthOverflow = 2, kPiecesOverflow = 4, kDense = 16 }; // 8: fmm_reuse.cu; kDense: a leaf has more pairs than a direct sum is worth
+enum Flag { kCellsOverflow = 1, kDepthOverflow = 2, kDense = 16 }; // 8: fmm_reuse.cu; kDense: a leaf has more pairs than a direct sum is worth
 
 template <class T> struct alignas(16) Vec4 { T x, y, z, w; };
 
@@ -33,8 +34,21 @@ struct Root {
     double side;      // of the root cube, after scaling: in [box, 2 box), Real::box of common.cuh; less where segments are longer
 };
 
-// A segment as its tree takes it.
-struct Piece { double half[3], circulation, core; };
+// A segment as its tree takes it, or one of `parts` pieces of a long one (fmm_segments.cu).
+struct Piece {
+    double half[3], circulation, core;
+    u32 segment, part, parts, unused;
+    // Where the piece begins and ends along the segment. No piece ends in the middle of its segment or at a quarter: control points
+    // of the hosts are there, which are on the line to the last digit, and ends of pieces are not. The last piece is the longest.
+    static constexpr double kShift = 0.0344, kLongest = 1 + kShift;
+    __device__ double at(u32 part) const { return part == 0 ? 0 : part == parts ? 1 : (part - kShift) / parts; }
+    __device__ double from() const { return at(part); }
+    __device__ double to() const { return at(part + 1); }
+};
+// A coordinate between those of two ends: the ends' own at 0 and 1.
+__device__ inline double cut(double a, double b, double at) { return at == 0 ? a : at == 1 ? b : a + (b - a) * at; }
+// Widths of leaves that segments may be cut for, each half of the one before; levels of leaves.
+constexpr int kCuts = 6;
 
 // Counters of one evaluation; cleared before it begins. The host reads the first 48 bytes afterwards.
 struct State {
@@ -43,9 +57,11 @@ struct State {
     u32 cells[2];                  // cells that the trees need
     u32 parts;                     // M2L sums of a tile are taken in so many parts
     u64 near_pairs, core_pairs, far_pairs;
-    u32 written, pad[3];           // sums of squares that L2P leaves
+    u32 written;                   // sums of squares that L2P leaves
+    u32 pieces, pad[2];            // segments and pieces in the tree
     u64 upper[3], lower[3];        // ordered bits of max x and of max -x
-    u64 longest;                   // ordered bits of the longest segment
+    u64 ends_upper[3], ends_lower[3]; // the same of the segments alone
+    u64 longest, longest_piece;    // ordered bits of the longest segment, and of the longest piece
     u64 least_core, most_core;     // ordered bits of minus the least core and of the largest
     Root root;
     u32 level_begin[2][kLevels + 2];
@@ -58,9 +74,10 @@ struct State {
     u32 few_ticket[128];           // parts of a tile that are summed, see fmm_m2l_few.cuh
     double exact2[8];              // sums over sampled targets of the squared exact field (fmm_check.cu), of so many
     u32 exact_groups, exact_n[8];  // targets each
+    u64 cut_pieces[kCuts];         // pieces more than segments, by how far segments are cut
     u32 near_parts[kPartCells];    // parts of a leaf's near sources, behind the field; 0 or 1: all are in the field itself
 };
-static_assert(sizeof(State) <= 32768, "FMM_STATE_BYTES of backend::cuda::fmm");
+static_assert(sizeof(State) <= 32768 && offsetof(State, pieces) == 52, "STATE_BYTES, PIECES of backend::cuda::fmm");
 
 // One tree: 0 the sources', 1 the targets'. n points, `cell_capacity` cells at most.
 struct Tree {
@@ -86,7 +103,8 @@ struct Fmm {
     const void *core_in;     // [n] or null
     const int *connectivity; // [n][ld] end points of segments
     const void *points;      // [points][3]
-    void *piece;             // [pieces] Piece: segments cut to about the mean length, see fmm_segments.cu
+    void *piece;             // [pieces] Piece
+    u32 *cut_count;          // [blocks of 1024 segments][kCuts] what cut_pieces has of each
     void *strength;          // [n] Vec4<T>, sorted: strength; or half vector and circulation of a segment
     double *cell_core;       // [2][source cells] largest core below the cell, largest product of circulation, length and core
     void *multipole;         // [source cells][components][stride] T
@@ -106,7 +124,7 @@ struct Fmm {
     u32 max_level, sort_passes, order, stride, components, kind, regularization;
     u32 inputs_are_f64, out_is_f64, accumulate, fields, gauss_points, n_in, ld, index_base, least_level, m2l_cells, m2l_stages, smooth_power, smooth_targets;
 };
-static_assert(sizeof(Tree) == 144 && sizeof(Fmm) == 8 + 2 * 144 + 21 * 8 + 9 * 8 + 20 * 4, "mirrors of backend::cuda::fmm");
+static_assert(sizeof(Tree) == 144 && sizeof(Fmm) == 8 + 2 * 144 + 22 * 8 + 9 * 8 + 20 * 4, "mirrors of backend::cuda::fmm");
 
 // Has memory bring the line of `p` to the L2, where it is wanted soon.
 __device__ inline void fetch_ahead(const void *p) {

@@ -13,7 +13,7 @@ template <class T> struct Shared : Ranges {
     Group<T> smooth; // the group of leaves that the targets belong to
     double part[kThreads / 32][6];
     u32 taken[2][2][kThreads / 32]; // by two choices in turn
-    u32 queued[512]; // which source a place of the queues holds, where pairs in f32 may need its place in f64
+    u32 queued[512]; // which source a place of the queues holds, where pairs may need the caller's numbers
     u32 depth;
     T per_limit; // corrections less than its inverse are left out; 0: none are
     u32 room, group; // length of the list of a group of leaves; the group or kNone
@@ -70,64 +70,64 @@ template <class T, class P> struct Near {
         start[q] ^= 128;
         fill[q] -= n;
     }
-    // One formula over the sources of a queue.
+    // One formula over the sources of a queue. Pairs that lack digits are computed from the caller's numbers: those that were left out,
+    // one bit each, or, where only the distance says so, the difference, once the nearest pair is known.
     template <int FORM> struct Loop {
         Near &near;
         const typename P::Record *b;
         u32 n;
-        static constexpr bool kLeaves = P::kExact && FORM != kDeficit;
+        static constexpr bool kLeavesOut = P::kLeavesOut && FORM != kDeficit, kCorrects = P::kCorrects && FORM != kDeficit;
+        // The sources of a queue.
+        struct Source {
+            const u32 *queued;
+            __device__ u32 operator()(u32 j) const { return queued[j]; }
+        };
+        __device__ Source source() const { return {near.s.queued + (b - near.buffer)}; }
         // Adds the pairs of target k that lacked digits, of the sources before `end`.
-        template <int REG> __device__ __forceinline__ void add_left(typename P::Sum &sum, Vec<T> me, int k, u32 left, u32 end) const {
-            if constexpr (kLeaves)
+        template <int REG> __device__ __forceinline__ void add_left_out(typename P::Sum &sum, Vec<T> me, int k, u32 left, u32 end) const {
+            if constexpr (kLeavesOut)
                 for (; left; left &= left - 1) {
                     const u32 j = end - near.groups * (u32)__ffs(left);
-                    P::template add_exactly<FORM, REG>(sum, b[j], near.exact(b[j], b - near.buffer + j, me, k));
+                    P::template add_exactly<FORM, REG>(sum, b[j], exact_pair(near.f, source()(j), near.target_number(k)));
                 }
         }
         template <int REG> __device__ __forceinline__ void run() const {
             typename P::Sum sum[kTargets];
             Vec<T> me[kTargets];
+            T nearest[kTargets];
 #pragma unroll
-            for (int k = 0; k < kTargets; k++) { sum[k] = near.sum[k]; me[k] = near.me[k]; }
+            for (int k = 0; k < kTargets; k++) { sum[k] = near.sum[k]; me[k] = near.me[k]; nearest[k] = T(1e30); }
             const u32 step = near.groups;
             u32 j = near.group;
 #pragma unroll 1
             while (j < n) {
-                u32 left[kTargets] = {}; // pairs of these sources that lack digits, one bit each
-                const u32 end = kLeaves ? min(n, j + 32 * step) : n;
+                u32 left[kTargets] = {};
+                const u32 end = kLeavesOut ? min(n, j + 32 * step) : n;
 #pragma unroll 1
                 for (; j < end; j += step) {
                     const typename P::Record r = b[j];
 #pragma unroll
                     for (int k = 0; k < kTargets; k++) {
-                        const bool lacks_digits = P::template add<FORM, REG>(sum[k], me[k], r);
-                        if constexpr (kLeaves) left[k] = left[k] << 1 | lacks_digits;
+                        const auto pair = P::template add<FORM, REG>(sum[k], me[k], r);
+                        if constexpr (kLeavesOut) left[k] = left[k] << 1 | pair;
+                        if constexpr (kCorrects) nearest[k] = fmin(nearest[k], pair);
                     }
                 }
 #pragma unroll
-                for (int k = 0; k < kTargets; k++) add_left<REG>(sum[k], me[k], k, left[k], j);
+                for (int k = 0; k < kTargets; k++) add_left_out<REG>(sum[k], me[k], k, left[k], j);
             }
 #pragma unroll
-            for (int k = 0; k < kTargets; k++) near.sum[k] = sum[k];
+            for (int k = 0; k < kTargets; k++) {
+                if constexpr (kCorrects)
+                    if (const T near2 = near_square(me[k]); nearest[k] < near2)
+                        add_to(sum[k], correction<P, FORM, REG>(near.f, b, near.group, step, n, source(), me[k], near.target_number(k), near2));
+                near.sum[k] = sum[k];
+            }
         }
     };
 
-    // A queued segment and the thread's `k`-th target, in f64: there from its record, else from the caller's arrays.
-    __device__ SegmentPair<double> exact(const Segment<double> &record, u32, Vec<double> x, int) const { return SegmentPair<double>::exact(x, record); }
-    __device__ SegmentPair<double> exact(const Segment<float> &, u32 place, Vec<float>, int k) const {
-        const Tree &source = f.tree[0], &target = f.tree[1];
-        const Root &root = f.state->root;
-        const u32 from = source.order[s.queued[place]], to = target.order[first + min((int)threadIdx.x - group * slots + k * slots, targets - 1)];
-        const int *ends = f.connectivity + (size_t)f.ld * from;
-        const u32 is_f64 = f.inputs_are_f64 >> 2 & 1;
-        double x[3], a[3], b[3];
-        for (int c = 0; c < 3; c++) {
-            x[c] = input(target.x, target.x_is_f64, 3 * (size_t)to + c) * root.scale;
-            a[c] = input(f.points, is_f64, 3 * (size_t)(ends[0] - (int)f.index_base) + c) * root.scale;
-            b[c] = input(f.points, is_f64, 3 * (size_t)(ends[1] - (int)f.index_base) + c) * root.scale;
-        }
-        return SegmentPair<double>::exact({x[0], x[1], x[2]}, {a[0], a[1], a[2], 0, b[0], b[1], b[2], 0});
-    }
+    // Number of the thread's `k`-th target among the caller's.
+    __device__ u32 target_number(int k) const { return f.tree[1].order[first + min((int)threadIdx.x - group * slots + k * slots, targets - 1)]; }
 
     // A point, its place relative to `from` in f32, so that differences of near ones keep their digits.
     __device__ Vec4<T> placed(const Tree &t, u32 i, Vec4<T> p) const { return placed(p, sizeof(T) == 4 ? Place<T>::low(t)[i] : p); }
@@ -174,7 +174,7 @@ template <class T, class P> struct Near {
     __device__ void put(int q, bool take, u32 at, u32 total, const Vec4<T> &a, const Vec4<T> &b, u32 source = kNone) {
         const u32 place = q * 256 + (start[q] + fill[q] + at & 255);
         if (take) buffer[place] = P::make(f.regularization, a, b);
-        if (P::kExact && sizeof(T) == 4 && take) s.queued[place] = source;
+        if ((P::kLeavesOut || P::kCorrects) && take) s.queued[place] = source;
         fill[q] += total;
     }
     template <int FORM> __device__ void push(bool take, const Vec4<T> &a, const Vec4<T> &b) {

@@ -8,6 +8,16 @@ namespace fmm {
 
 enum Form { kRegular, kSingular, kDeficit };
 
+// In single precision places of a leaf are relative to one of its targets, so that a pair that is r apart and R from there has lost
+// R/r of its digits: below these squares of r/R and of r it is computed again from the caller's places.
+constexpr float kNearShare = 0x1p-14f, kNearest = 0x1p-30f;
+WFMM_DEVICE float near_square(Vec<float> x) { return fmax(kNearShare * dot(x, x), kNearest); }
+WFMM_DEVICE double near_square(Vec<double>) { return 0; }
+// Adds what rounding of the places took from a pair: its sum in double precision less the one that was added.
+template <class Exact, class Sum> WFMM_DEVICE void add_difference(Sum &sum, const Exact &exact, const Sum &added) {
+    for (int c = 0; c < Sum::terms; c++) sum.sum[c] += float(exact.sum[c] - added.sum[c]);
+}
+
 // A group of leaves, at whose targets smooth corrections are interpolated between nodes: middle and half sides of their box.
 template <class T> struct Group { T centre[3], half2[3]; int nodes[3]; };
 
@@ -33,17 +43,26 @@ template <class T> struct ChargePair {
     typedef Charge<T> Record;
     typedef ChargeSum<T, true> Sum;
     static constexpr int kFields = 4;
-    static constexpr bool kHasCore = false, kHasStrength = false;
+    static constexpr bool kHasCore = false, kHasStrength = false, kCorrects = sizeof(T) == 4;
     static constexpr unsigned kMostTargets = 2; // a thread, in fmm_plain.cuh
     static WFMM_DEVICE Record make(int, const Vec4<T> &p, const Vec4<T> &) { return {p.x, p.y, p.z, p.w}; }
-    template <int FORM, int REG> static WFMM_DEVICE void add(Sum &sum, Vec<T> x, const Record &r) { add_charge<true>(sum, x, r); }
+    // Returns the squared distance.
+    template <int FORM, int REG> static WFMM_DEVICE T add(Sum &sum, Vec<T> x, const Record &r) { return add_charge<true>(sum, x, r); }
+    // Of a pair that was added: what rounding of the places took, d apart.
+    template <int FORM, int REG> static WFMM_DEVICE void correct(Sum &sum, Vec<T> x, const Record &r, Vec<double> d, T) {
+        Sum added{};
+        add<FORM, REG>(added, x, r);
+        ChargeSum<double, true> exact{};
+        add_charge<true>(exact, d, Charge<double>{0, 0, 0, r.q});
+        add_difference(sum, exact, added);
+    }
 };
 
 template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
     typedef Particle<T> Record;
     typedef ParticleSum<T, GRADIENT> Sum;
     static constexpr int kFields = GRADIENT ? 12 : 3;
-    static constexpr bool kHasCore = CORE, kHasStrength = true, kExact = false;
+    static constexpr bool kHasCore = CORE, kHasStrength = true, kLeavesOut = false, kCorrects = sizeof(T) == 4;
     static constexpr unsigned kMostTargets = GRADIENT ? (sizeof(T) == 8 ? 2 : 3) : 4;
     static constexpr int kCoreTargets = GRADIENT ? 1 : 2; // a thread, in fmm_near.cuh
     static WFMM_DEVICE Record make(int reg, const Vec4<T> &p, const Vec4<T> &q) {
@@ -51,9 +70,19 @@ template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
         if (CORE) particle_core<T>(reg, p.w, r.core, r.cut2);
         return r;
     }
-    template <int FORM, int REG> static WFMM_DEVICE bool add(Sum &sum, Vec<T> x, const Record &r) {
-        add_particle<FORM == kSingular ? NONE : REG, FORM == kDeficit ? DEFICIT : REGULARIZED, GRADIENT>(sum, x, r);
-        return false;
+    // Returns the squared distance.
+    template <int FORM, int REG> static WFMM_DEVICE T add(Sum &sum, Vec<T> x, const Record &r) {
+        return add_particle<FORM == kSingular ? NONE : REG, FORM == kDeficit ? DEFICIT : REGULARIZED, GRADIENT>(sum, x, r);
+    }
+    // Of a pair that was added: what rounding of the places took, d apart, with a core of this radius.
+    template <int FORM, int REG> static WFMM_DEVICE void correct(Sum &sum, Vec<T> x, const Record &r, Vec<double> d, T core) {
+        Sum added{};
+        add<FORM, REG>(added, x, r);
+        ParticleSum<double, GRADIENT> exact{};
+        Particle<double> p{0, 0, 0, 0, r.ax, r.ay, r.az, 0};
+        if (FORM == kRegular) particle_core<double>(REG, core, p.core, p.cut2);
+        add_particle<FORM == kSingular ? NONE : REG, REGULARIZED, GRADIENT>(exact, d, p);
+        add_difference(sum, exact, added);
     }
     // Does the core of source p reach the box around the targets?
     template <class N> static __device__ bool reaches(const N &near, const Vec4<T> &p, const Vec4<T> &, T range) {
@@ -82,7 +111,7 @@ template <class T, bool GRADIENT> struct SegmentOnTarget {
     typedef Segment<T> Record;
     typedef SegmentSum<T, GRADIENT> Sum;
     static constexpr int kFields = GRADIENT ? 12 : 3;
-    static constexpr bool kHasCore = true, kHasStrength = true, kExact = true;
+    static constexpr bool kHasCore = true, kHasStrength = true, kLeavesOut = true, kCorrects = false;
     static constexpr int kCoreTargets = GRADIENT ? 1 : 2;
     static WFMM_DEVICE Record make(int reg, const Vec4<T> &p, const Vec4<T> &q) {
         const Vec<T> h = half(p, q);

@@ -41,6 +41,13 @@ template <class T, class P> struct Plain {
     u32 range;      // where the search for the next sources begins
     T from[3];      // what the places of a tile are relative to, in f32
 
+    // The sources of a tile.
+    struct Source {
+        const Ranges &ranges;
+        u32 base;
+        __device__ u32 operator()(u32 j) const { return ranges.source(base + j); }
+    };
+
     static constexpr bool kLow = sizeof(T) == 4;
     __device__ Vec4<T> *low(int half) const { return (Vec4<T> *)(buffer + 2 * kTile) + half * kTile; }
 
@@ -105,12 +112,25 @@ template <class T, class P> struct Plain {
             if (group < groups) {
                 const Record *tile = buffer + half * kTile;
                 const u32 end = min(high - base, kTile);
+                T nearest[K];
+#pragma unroll
+                for (int k = 0; k < K; k++) nearest[k] = T(1e30);
 #pragma unroll 2
                 for (u32 j = group; j < end; j += groups) {
                     const Record r = tile[j];
 #pragma unroll
-                    for (int k = 0; k < K; k++) P::template add<kSingular, NONE>(sum[k], x[k], r);
+                    for (int k = 0; k < K; k++) {
+                        const T r2 = P::template add<kSingular, NONE>(sum[k], x[k], r);
+                        if constexpr (P::kCorrects) nearest[k] = fmin(nearest[k], r2);
+                    }
                 }
+                if constexpr (P::kCorrects)
+#pragma unroll
+                    for (int k = 0; k < K; k++)
+                        if (const T near2 = near_square(x[k]); nearest[k] < near2) {
+                            const u32 to = f.tree[1].order[first + min(slot + k * slots, n - 1)];
+                            add_to(sum[k], correction<P, kSingular, NONE>(f, tile, group, groups, end, Source{s, base}, x[k], to, near2));
+                        }
             }
             __syncthreads();
         }

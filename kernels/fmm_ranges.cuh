@@ -10,6 +10,49 @@ constexpr int kThreads = 128, kRanges = 768;
 __device__ inline u32 fill() { return gridDim.x / 3; }
 __device__ inline u32 leaves_of(const Fmm &f) { const u32 cells = f.state->level_begin[1][kLevels]; return max(cells - cells / 8, 1u); }
 
+// The caller's point `i` in the tree's unit.
+__device__ inline Vec<double> callers_place(const Root &root, const void *x, u32 is_f64, size_t i) {
+    return {input(x, is_f64, 3 * i) * root.scale, input(x, is_f64, 3 * i + 1) * root.scale, input(x, is_f64, 3 * i + 2) * root.scale};
+}
+// From sorted source `source` to the caller's target `to`, from the caller's numbers.
+__device__ inline Vec<double> exact_difference(const Fmm &f, u32 source, u32 to) {
+    const Tree &s = f.tree[0], &t = f.tree[1];
+    const Root &root = f.state->root;
+    return callers_place(root, t.x, t.x_is_f64, to) - callers_place(root, s.x, s.x_is_f64, s.order[source]);
+}
+// What rounding of the places took from the pairs of a target at x, the caller's `to`, that are nearer than `near2`: of every `step`-th
+// record before `end`; `source`: the sorted source that a record was made from. Apart from the loops, whose registers it would take.
+template <class P, int FORM, int REG, class T, class S>
+__device__ __noinline__ typename P::Sum correction(const Fmm &f, const typename P::Record *record, u32 from, u32 step, u32 end, S source, Vec<T> x, u32 to, T near2) {
+    typename P::Sum sum{};
+#pragma unroll 1
+    for (u32 j = from; j < end; j += step) {
+        const typename P::Record r = record[j];
+        if (square(Vec<T>{x.x - r.x, x.y - r.y, x.z - r.z}) >= near2) continue;
+        const u32 i = source(j);
+        P::template correct<FORM, REG>(sum, x, r, exact_difference(f, i, to), ((const Vec4<T> *)f.tree[0].point)[i].w);
+    }
+    return sum;
+}
+template <class Sum> __device__ __forceinline__ void add_to(Sum &sum, const Sum &more) {
+#pragma unroll
+    for (int c = 0; c < Sum::terms; c++) sum.sum[c] += more.sum[c];
+}
+
+// Sorted segment `source` and the caller's target `to`, from the caller's numbers.
+__device__ inline SegmentPair<double> exact_pair(const Fmm &f, u32 source, u32 to) {
+    const Tree &t = f.tree[1];
+    const Root &root = f.state->root;
+    const Piece &piece = ((const Piece *)f.piece)[f.tree[0].order[source]];
+    const int *ends = f.connectivity + (size_t)f.ld * piece.segment;
+    const u32 is_f64 = f.inputs_are_f64 >> 2 & 1;
+    const Vec<double> a = callers_place(root, f.points, is_f64, (size_t)(ends[0] - (int)f.index_base));
+    const Vec<double> b = callers_place(root, f.points, is_f64, (size_t)(ends[1] - (int)f.index_base));
+    const double from = piece.from(), to_share = piece.to();
+    const Segment<double> part{cut(a.x, b.x, from), cut(a.y, b.y, from), cut(a.z, b.z, from), 0, cut(a.x, b.x, to_share), cut(a.y, b.y, to_share), cut(a.z, b.z, to_share), 0};
+    return SegmentPair<double>::exact(callers_place(root, t.x, t.x_is_f64, to), part, a, b, to_share - from);
+}
+
 // The bits that any lane has.
 WFMM_DEVICE u32 any_of_warp(u32 bits) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800

@@ -20,7 +20,7 @@ __device__ inline void small_boxes(const Fmm &f) {
     const u32 n = count_of(t), lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     u32 *words = (u32 *)f.state;
     for (u32 w = (blockIdx.y * gridDim.x + blockIdx.x) * 256 + threadIdx.x; w < sizeof(State) / 4; w += 512 * gridDim.x)
-        if (w - offsetof(State, longest) / 4 >= 2) words[w] = 0;
+        if (w - offsetof(State, longest) / 4 >= 4) words[w] = 0;
     if (blockIdx.x * kBoxed >= n) return;
     __shared__ double s[8][8];
     double x[3], core[2] = {-1e308, -1e308};

@@ -10,6 +10,7 @@ using namespace fmm;
 // Launch: 256 threads, any number of blocks.
 extern "C" __global__ void __launch_bounds__(256) fmm_bounds(const __grid_constant__ Fmm f) {
     const Tree &t = f.tree[blockIdx.y];
+    if (t.n_device) return; // fmm_segments.cu has looked at them
     const u32 n = count_of(t);
     double m[6];
     for (int k = 0; k < 6; k++) m[k] = -1e308;
@@ -57,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(256) fmm_keys(const __grid_constant
     double low[3], high[3];
     for (int k = 0; k < 3; k++) { high[k] = unordered(f.state->upper[k]); low[k] = -unordered(f.state->lower[k]); }
     const Root r = kept ? f.state->root : make_root(f, low, high);
-    if (blockIdx.y == 0 && f.kind != kCharge && f.regularization) core_bounds(f, n);
+    if (blockIdx.y == 0 && f.kind != kCharge && f.regularization && !t.n_device) core_bounds(f, n);
     if (!kept && blockIdx.x == 0 && threadIdx.x == 0 && blockIdx.y == 0) f.state->root = r;
     __syncthreads();
     const Cells cells(r, f.max_level);

@@ -49,17 +49,21 @@ struct Cells {
     }
 };
 
-// Deepest level that source leaves may have. Leaves of segments are at least two lengths wide. Leaves of elements with cores are at least
+// Deepest level of which cells are so wide, in the caller's unit.
+__device__ inline int deepest_level(const Fmm &f, double width, const Root &root) {
+    if (!(width > 0)) return f.max_level;
+    const double ratio = root.side / (width * root.scale);
+    return min((int)f.max_level, ratio < 1 ? 0 : ilogb(ratio));
+}
+
+// Deepest level that source leaves may have. Leaves of segments are at least two lengths of a piece wide. Leaves of elements with cores are at least
 // as wide as the least core, where cores differ up to four times as wide: inside the larger ones singular sums are larger than
 // the field.
 __device__ inline int deepest_leaf(const Fmm &f, double least_core, double most_core, const Root &root) {
-    const int levels = f.max_level;
-    if (f.kind == kCharge) return levels;
-    const double longest = f.kind == kSegment ? 2 * unordered(f.state->longest) : 0, least = f.regularization ? least_core : 0;
-    const double core = least > 0 ? fmin(4 * least, sqrt(least * most_core)) : 0, widest = fmax(longest, core);
-    if (!(widest > 0)) return levels;
-    const double ratio = root.side / (widest * root.scale);
-    return min(levels, ratio < 1 ? 0 : ilogb(ratio));
+    if (f.kind == kCharge) return f.max_level;
+    const double longest = f.kind == kSegment ? 2 * unordered(f.state->longest_piece) : 0, least = f.regularization ? least_core : 0;
+    const double core = least > 0 ? fmin(4 * least, sqrt(least * most_core)) : 0;
+    return deepest_level(f, fmax(longest, core), root);
 }
 
 // First index in [low, high) of a sorted array whose value is not below `v`.
@@ -75,10 +79,11 @@ template <class T> struct Sorted {
     __device__ Sorted(const Fmm &f, int tree, u32 from, const Root &r) {
         const Tree &t = f.tree[tree];
         const bool ends = sizeof(T) == 8 && tree == 0 && f.kind == kSegment;
-        const int *pair = ends ? f.connectivity + (size_t)f.ld * from : nullptr;
+        Piece piece{};
+        if (tree == 0 && f.kind == kSegment) piece = ((const Piece *)f.piece)[from];
         double x[3];
         for (int k = 0; k < 3; k++) {
-            x[k] = ends ? input(f.points, f.inputs_are_f64 >> 2 & 1, 3 * (size_t)(pair[0] - (int)f.index_base) + k) : input(t.x, t.x_is_f64, 3 * (size_t)from + k);
+            x[k] = ends ? end_of(f, piece, piece.from(), k) : input(t.x, t.x_is_f64, 3 * (size_t)from + k);
             x[k] = (sizeof(T) == 8 ? x[k] : x[k] - r.origin[k]) * r.scale;
         }
         p = {(T)x[0], (T)x[1], (T)x[2], (T)0};
@@ -93,15 +98,16 @@ template <class T> struct Sorted {
             for (int k = 0; k < 3; k++) a[k] = (T)input(f.strength_in, f.inputs_are_f64 & 1, 3 * (size_t)from + k);
             q = {a[0], a[1], a[2], 0};
         } else {
-            const Piece piece = ((const Piece *)f.piece)[from];
             p.w = (T)(piece.core * r.scale);
             q = {(T)(piece.half[0] * r.scale), (T)(piece.half[1] * r.scale), (T)(piece.half[2] * r.scale), (T)piece.circulation};
-            if (ends) {
-                const size_t b = 3 * (size_t)(pair[1] - (int)f.index_base);
-                const u32 is_f64 = f.inputs_are_f64 >> 2 & 1;
-                q.x = (T)(input(f.points, is_f64, b) * r.scale); q.y = (T)(input(f.points, is_f64, b + 1) * r.scale); q.z = (T)(input(f.points, is_f64, b + 2) * r.scale);
-            }
+            if (ends) { q.x = (T)(end_of(f, piece, piece.to(), 0) * r.scale); q.y = (T)(end_of(f, piece, piece.to(), 1) * r.scale); q.z = (T)(end_of(f, piece, piece.to(), 2) * r.scale); }
         }
+    }
+    // Coordinate `k` of the place at `at` along the piece's segment.
+    static __device__ double end_of(const Fmm &f, const Piece &piece, double at, int k) {
+        const int *pair = f.connectivity + (size_t)f.ld * piece.segment;
+        const u32 is_f64 = f.inputs_are_f64 >> 2 & 1;
+        return cut(input(f.points, is_f64, 3 * (size_t)(pair[0] - (int)f.index_base) + k), input(f.points, is_f64, 3 * (size_t)(pair[1] - (int)f.index_base) + k), at);
     }
     // As point i of the sorted ones.
     __device__ void put(const Fmm &f, int tree, u32 i) const {

@@ -41,8 +41,9 @@ template <class T> struct ParticleSum<T, true> {
     }
 };
 
+// Returns the squared distance.
 template <int REG, int PART, bool GRADIENT, class T>
-WFMM_DEVICE void add_particle(ParticleSum<T, GRADIENT>& total, Vec<T> target, const Particle<T>& p) {
+WFMM_DEVICE T add_particle(ParticleSum<T, GRADIENT>& total, Vec<T> target, const Particle<T>& p) {
     const Vec<T> a = {p.ax, p.ay, p.az}, d = {target.x - p.x, target.y - p.y, target.z - p.z};
     const T r2 = square(d);
     T s, w;
@@ -63,6 +64,7 @@ WFMM_DEVICE void add_particle(ParticleSum<T, GRADIENT>& total, Vec<T> target, co
         m[3] = fma(e.y, d.x, m[3]); m[4] = fma(e.y, d.y, m[4]); m[5] = fma(e.y, d.z, m[5]);
         m[6] = fma(e.z, d.x, m[6]); m[7] = fma(e.z, d.y, m[7]);
     }
+    return r2;
 }
 
 // Velocity of segments, and with GRADIENT du_i/dx_j by rows.
@@ -122,9 +124,12 @@ template <> struct SegmentPair<double> {
         counts = !lacks_digits && !zero;
     }
     // C without rounding errors that could be seen.
-    static WFMM_DEVICE SegmentPair exact(Vec<double> x, const Segment<double>& s) {
-        SegmentPair g(x, s, 0);
-        g.c = cross_of_differences({s.x1, s.y1, s.z1}, {s.x2, s.y2, s.z2}, x);
+    static WFMM_DEVICE SegmentPair exact(Vec<double> x, const Segment<double>& s) { return exact(x, s, {s.x1, s.y1, s.z1}, {s.x2, s.y2, s.z2}, 1); }
+    // The same of a part of the segment from a to b, which is `share` of it: rounding may have moved its ends off the line.
+    static WFMM_DEVICE SegmentPair exact(Vec<double> x, const Segment<double>& part, Vec<double> a, Vec<double> b, double share) {
+        SegmentPair g(x, part, 0);
+        const Vec<double> c = cross_of_differences(a, b, x);
+        g.c = {share * c.x, share * c.y, share * c.z};
         g.c2 = cross_square(g.c);
         g.lacks_digits = false;
         g.counts = roughly_less(2 * Real<double>::tiny_cross, g.c2);
@@ -151,11 +156,6 @@ template <> struct SegmentPair<float> {
         // Where nobody asks for digits, rounding of C is that of ℓ and r1, also beside P2.
         counts = fma(Real<float>::on_line, n1 * longer, 2 * Real<float>::tiny_cross) < c2;
     }
-    // The numbers of double precision.
-    WFMM_DEVICE explicit SegmentPair(const SegmentPair<double>& g)
-        : r1{float(g.r1.x), float(g.r1.y), float(g.r1.z)}, r2{float(g.r2.x), float(g.r2.y), float(g.r2.z)},
-          c{float(g.c.x), float(g.c.y), float(g.c.z)}, n1(square(r1)), n2(square(r2)), inner(dot(r1, r2)), c2(cross_square(c)),
-          lacks_digits(false), counts(g.counts) {}
 };
 
 // |u|/|C| of a segment for the f64 unit: one root for A = |r1||r2|, one for all the rest.
@@ -266,11 +266,17 @@ template <int REG, int PART, bool GRADIENT, class T> WFMM_DEVICE bool add_segmen
     else add_pair<REG, PART>(total, g, s, g.counts && !g.lacks_digits);
     return PART == REGULARIZED && g.lacks_digits;
 }
-// The pair that was left out, from better numbers.
-template <int REG, bool GRADIENT, class T>
-WFMM_DEVICE void add_segment_exactly(SegmentSum<T, GRADIENT>& total, const SegmentPair<double>& exact, const Segment<T>& s) {
-    const SegmentPair<T> g(exact);
-    add_pair<REG, REGULARIZED>(total, g, s, g.counts);
+// The pair that was left out, from better numbers; in double precision, since its lengths and what it adds have any size.
+template <int REG, bool GRADIENT>
+WFMM_DEVICE void add_segment_exactly(SegmentSum<double, GRADIENT>& total, const SegmentPair<double>& exact, const Segment<double>& s) {
+    add_pair<REG, REGULARIZED>(total, exact, s, exact.counts);
+}
+template <int REG, bool GRADIENT>
+WFMM_DEVICE void add_segment_exactly(SegmentSum<float, GRADIENT>& total, const SegmentPair<double>& exact, const Segment<float>& s) {
+    const Vec<double> l = exact.r1 - exact.r2;
+    SegmentSum<double, GRADIENT> pair{};
+    add_segment_exactly<REG>(pair, exact, Segment<double>{0, 0, 0, s.circulation, l.x, l.y, l.z, s.core});
+    for (int c = 0; c < SegmentSum<float, GRADIENT>::terms; c++) total.sum[c] += float(pair.sum[c]);
 }
 
 // Potential of charges, and with GRADIENT its gradient: φ = Σ q/r, -Σ q d/r³.
@@ -283,7 +289,8 @@ template <class T, bool GRADIENT> struct ChargeSum {
     }
 };
 
-template <bool GRADIENT, class T> WFMM_DEVICE void add_charge(ChargeSum<T, GRADIENT>& total, Vec<T> target, const Charge<T>& charge) {
+// Returns the squared distance.
+template <bool GRADIENT, class T> WFMM_DEVICE T add_charge(ChargeSum<T, GRADIENT>& total, Vec<T> target, const Charge<T>& charge) {
     const Vec<T> d = {target.x - charge.x, target.y - charge.y, target.z - charge.z};
     const T r2 = square(d);
     T ri = rsqrt_of(r2);
@@ -296,4 +303,5 @@ template <bool GRADIENT, class T> WFMM_DEVICE void add_charge(ChargeSum<T, GRADI
         total.sum[2] = fma(w, d.y, total.sum[2]);
         total.sum[3] = fma(w, d.z, total.sum[3]);
     }
+    return r2;
 }

@@ -29,6 +29,7 @@ use small_trees::trees_of;
 use support::accuracy::{Field, evaluate, fill, name_of, options, reference, regularizations, relative_l2};
 use support::api::{Plan, Scalar, Session, flat, last_error};
 use support::cases::{Case, DISTRIBUTIONS, Kind, case};
+use support::random::Random;
 use support::tier::{full, takes, values};
 use wakefmm::options::*;
 

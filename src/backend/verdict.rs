@@ -8,6 +8,11 @@ pub const GRADIENT_TOLERANCES: f64 = 30.0;
 /// Standard errors that the upper value lies above the mean.
 const STANDARD_ERRORS: f64 = 3.0;
 
+/// What numbers are divided by before they are squared: squares of 1e160 would overflow, those of 1e-170 vanish.
+pub fn unit_of(largest: f64) -> f64 {
+    if largest > 0.0 { largest } else { 1.0 }
+}
+
 /// See the head of this file. Errors are relative; the gradient's is divided by `GRADIENT_TOLERANCES`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verdict {

@@ -3,7 +3,8 @@
 //! Enters: counts and pointers of a call. Leaves: checked arrays, or `None` where there are no elements.
 
 use crate::error::Result;
-use crate::plan::arrays::HostReal;
+use crate::flow::edit::DustArrays;
+use crate::plan::arrays::{Array, HostReal};
 use crate::plan::sources::{Particles, Segments};
 
 use super::boundary::{Arrays, count, row_length};
@@ -53,6 +54,36 @@ pub unsafe fn particles<'a, T: HostReal>(
             position: arrays.input("position", position, 3 * n)?,
             strength: arrays.input("strength", strength, 3 * n)?,
             core: arrays.optional("core_radius", core, n)?,
+        }
+    }))
+}
+
+/// # Safety
+/// As `Arrays::input`: 3n numbers.
+pub unsafe fn points<'a, T: HostReal>(arrays: &Arrays<'_>, n: i64, position: *const T) -> Result<Option<Array<'a, T>>> {
+    let n = count("n", n)?;
+    if n == 0 {
+        return Ok(None);
+    }
+    unsafe { arrays.input("position", position, 3 * n) }.map(Some)
+}
+
+/// # Safety
+/// As `Arrays::input` for each array: 3n numbers of `position` and `velocity`, which may be NULL, n of the others.
+pub unsafe fn dust<'a, T: HostReal>(
+    arrays: &Arrays<'_>,
+    (n, position, velocity, diameter, density): (i64, *const T, *const T, *const T, *const T),
+) -> Result<Option<DustArrays<'a, T>>> {
+    let n = count("n", n)?;
+    if n == 0 {
+        return Ok(None);
+    }
+    Ok(Some(unsafe {
+        DustArrays {
+            position: arrays.input("position", position, 3 * n)?,
+            velocity: arrays.optional("velocity", velocity, 3 * n)?,
+            diameter: arrays.input("diameter", diameter, n)?,
+            density: arrays.input("density", density, n)?,
         }
     }))
 }

@@ -3,7 +3,8 @@
 //! All arrays are copied; the state is in double precision whatever they are. The identities of a kind count from 0 in the order
 //! in which its elements were added, on a distributed session rank by rank, and are not used again.
 
-use crate::flow::edit::DustArrays;
+use crate::error::Result;
+use crate::flow::Flow;
 use crate::flow::options::Quantity;
 use crate::options::code;
 use crate::plan::arrays::{Array, ArrayMut};
@@ -13,6 +14,12 @@ use super::elements;
 use super::flow::{host_output, kind_of};
 use super::flow_cell::with_flow;
 use super::wfmm_flow;
+
+/// What `given` makes of the arrays of a call; of many ranks all succeed or none.
+fn read<R>(flow: &Flow, call: &str, memory: i32, given: impl FnOnce(&Arrays<'_>) -> Result<R>) -> Result<R> {
+    let session = flow.session();
+    session.together(call, || given(&Arrays::new(session, memory)?))
+}
 
 twins! {
     /// Sets the vortex particles, in place of those that were there; n = 0 removes them.
@@ -29,10 +36,8 @@ twins! {
         memory: i32,
     ) {
         with_flow(flow, |flow| {
-            let session = flow.session().clone();
-            let particles = session.together("wfmm_flow_set_particles", || {
-                let arrays = Arrays::new(&session, memory)?;
-                unsafe { elements::particles(&arrays, (n, position, strength, core_radius)) }
+            let particles = read(flow, "wfmm_flow_set_particles", memory, |arrays| {
+                unsafe { elements::particles(arrays, (n, position, strength, core_radius)) }
             })?;
             flow.put_particles(particles, true)
         })
@@ -52,10 +57,8 @@ twins! {
         memory: i32,
     ) {
         with_flow(flow, |flow| {
-            let session = flow.session().clone();
-            let particles = session.together("wfmm_flow_add_particles", || {
-                let arrays = Arrays::new(&session, memory)?;
-                unsafe { elements::particles(&arrays, (n, position, strength, core_radius)) }
+            let particles = read(flow, "wfmm_flow_add_particles", memory, |arrays| {
+                unsafe { elements::particles(arrays, (n, position, strength, core_radius)) }
             })?;
             flow.put_particles(particles, false)
         })
@@ -79,11 +82,9 @@ twins! {
         memory: i32,
     ) {
         with_flow(flow, |flow| {
-            let session = flow.session().clone();
-            let segments = session.together("wfmm_flow_set_filaments", || {
-                let arrays = Arrays::new(&session, memory)?;
+            let segments = read(flow, "wfmm_flow_set_filaments", memory, |arrays| {
                 let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
-                unsafe { elements::segments(&arrays, given) }
+                unsafe { elements::segments(arrays, given) }
             })?;
             flow.put_filaments(segments, true)
         })
@@ -107,11 +108,9 @@ twins! {
         memory: i32,
     ) {
         with_flow(flow, |flow| {
-            let session = flow.session().clone();
-            let segments = session.together("wfmm_flow_add_filaments", || {
-                let arrays = Arrays::new(&session, memory)?;
+            let segments = read(flow, "wfmm_flow_add_filaments", memory, |arrays| {
                 let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
-                unsafe { elements::segments(&arrays, given) }
+                unsafe { elements::segments(arrays, given) }
             })?;
             flow.put_filaments(segments, false)
         })
@@ -135,11 +134,9 @@ twins! {
         memory: i32,
     ) {
         with_flow(flow, |flow| {
-            let session = flow.session().clone();
-            let segments = session.together("wfmm_flow_set_bound_segments", || {
-                let arrays = Arrays::new(&session, memory)?;
+            let segments = read(flow, "wfmm_flow_set_bound_segments", memory, |arrays| {
                 let given = (n_points, points, n, ld, connectivity, circulation, core_radius);
-                unsafe { elements::segments(&arrays, given) }
+                unsafe { elements::segments(arrays, given) }
             })?;
             flow.set_bound_segments(segments)
         })
@@ -156,11 +153,8 @@ twins! {
         memory: i32,
     ) {
         with_flow(flow, |flow| {
-            let session = flow.session().clone();
-            let position = session.together("wfmm_flow_set_tracers", || {
-                let arrays = Arrays::new(&session, memory)?;
-                let n = count("n", n)?;
-                Ok(if n == 0 { None } else { Some(unsafe { arrays.input("position", position, 3 * n) }?) })
+            let position = read(flow, "wfmm_flow_set_tracers", memory, |arrays| {
+                unsafe { elements::points(arrays, n, position) }
             })?;
             flow.put_tracers(position, true)
         })
@@ -177,11 +171,8 @@ twins! {
         memory: i32,
     ) {
         with_flow(flow, |flow| {
-            let session = flow.session().clone();
-            let position = session.together("wfmm_flow_add_tracers", || {
-                let arrays = Arrays::new(&session, memory)?;
-                let n = count("n", n)?;
-                Ok(if n == 0 { None } else { Some(unsafe { arrays.input("position", position, 3 * n) }?) })
+            let position = read(flow, "wfmm_flow_add_tracers", memory, |arrays| {
+                unsafe { elements::points(arrays, n, position) }
             })?;
             flow.put_tracers(position, false)
         })
@@ -204,16 +195,8 @@ twins! {
         memory: i32,
     ) {
         with_flow(flow, |flow| {
-            let session = flow.session().clone();
-            let dust = session.together("wfmm_flow_set_dust", || {
-                let arrays = Arrays::new(&session, memory)?;
-                let n = count("n", n)?;
-                Ok(if n == 0 { None } else { Some(unsafe { DustArrays {
-                    position: arrays.input("position", position, 3 * n)?,
-                    velocity: arrays.optional("velocity", velocity, 3 * n)?,
-                    diameter: arrays.input("diameter", diameter, n)?,
-                    density: arrays.input("density", density, n)?,
-                } }) })
+            let dust = read(flow, "wfmm_flow_set_dust", memory, |arrays| {
+                unsafe { elements::dust(arrays, (n, position, velocity, diameter, density)) }
             })?;
             flow.put_dust(dust, true)
         })
@@ -236,16 +219,8 @@ twins! {
         memory: i32,
     ) {
         with_flow(flow, |flow| {
-            let session = flow.session().clone();
-            let dust = session.together("wfmm_flow_add_dust", || {
-                let arrays = Arrays::new(&session, memory)?;
-                let n = count("n", n)?;
-                Ok(if n == 0 { None } else { Some(unsafe { DustArrays {
-                    position: arrays.input("position", position, 3 * n)?,
-                    velocity: arrays.optional("velocity", velocity, 3 * n)?,
-                    diameter: arrays.input("diameter", diameter, n)?,
-                    density: arrays.input("density", density, n)?,
-                } }) })
+            let dust = read(flow, "wfmm_flow_add_dust", memory, |arrays| {
+                unsafe { elements::dust(arrays, (n, position, velocity, diameter, density)) }
             })?;
             flow.put_dust(dust, false)
         })

@@ -29,7 +29,7 @@ struct Twin {
     explicit Twin(const Fmm &of) : f(of) {
         own(f.state, sizeof(State));
         memset(f.state, 0, sizeof(State));
-        f.state->longest = of.state->longest;
+        f.state->longest = of.state->longest; f.state->longest_piece = of.state->longest_piece;
         for (Tree &t : f.tree) {
             const size_t n = t.n, cells = t.cell_capacity, status = (size_t)f.sort_passes * (n / 2048 + 1) * 1024;
             own(t.key, 8 * n); own(t.key_other, 8 * n); own(t.order, 4 * n); own(t.order_other, 4 * n);

@@ -122,3 +122,73 @@ fn points_that_crowd_keep_their_digits() {
         }
     });
 }
+
+/// Targets that are on no line.
+const ANYWHERE: usize = 6000;
+
+/// Many short segments and some as long as the domain; targets anywhere, on middles, quarters and ends of the long ones, and beside them.
+fn short_and_long(short: usize, long: usize) -> Case {
+    let mut r = Random::new(7);
+    let mut c = Case::default();
+    for k in 0..short + long {
+        let from: [f64; 3] = std::array::from_fn(|_| r.unit());
+        let length = if k < short { 0.02 } else { 0.4 + r.unit() };
+        let to = std::array::from_fn(|i| from[i] + length * (r.unit() - 0.5));
+        c.ends.extend([c.points.len() as i32, c.points.len() as i32 + 1]);
+        c.points.extend([from, to]);
+        c.circulation.push(r.unit() - 0.5);
+        c.segment_core.push(0.004 * (1.0 + 3.0 * r.unit()));
+    }
+    c.targets = (0..ANYWHERE).map(|_| std::array::from_fn(|_| r.unit())).collect();
+    for k in short..short + long / 4 {
+        let [a, b] = [c.points[2 * k], c.points[2 * k + 1]];
+        let at = |share: f64| -> [f64; 3] { std::array::from_fn(|i| a[i] + share * (b[i] - a[i])) };
+        c.targets.extend([a, b, at(0.25), at(0.75), std::array::from_fn(|i| 0.5 * (a[i] + b[i]))]);
+        c.targets.push(at(0.3).map(|x| x + 1e-3));
+    }
+    c
+}
+
+/// Long segments among short ones are cut: few pairs are near, and the field is that of the whole segments, on their lines too, after
+/// new strengths and new targets as well.
+#[test]
+fn long_segments_are_cut_and_their_field_is_the_same() {
+    let settings = [("FAKE_CUDA_SHARED", "65536")]; // trees of few points are made by kernels that take segments whole
+    with_gpu("wakes::long_segments_are_cut_and_their_field_is_the_same", &settings, || {
+        let mut c = short_and_long(10_800, 120).rounded();
+        let gpu = Session::gpu();
+        for (regularization, tolerance) in [(WFMM_REG_NONE, 1e-6), (WFMM_REG_VATISTAS, 1e-4)] {
+            let o = options(WFMM_METHOD_FMM, tolerance, regularization, WFMM_REG_NONE, 0);
+            let mut plan = Plan::<f64>::new(&gpu, &o);
+            fill(&mut plan, &c);
+            for round in 0..3 {
+                if round == 1 {
+                    c.circulation.iter_mut().for_each(|g| *g = 0.3 - 2.0 * *g);
+                    plan.strengths(&c.circulation, &[], &[]);
+                } else if round == 2 {
+                    c.targets.iter_mut().take(3000).for_each(|x| *x = x.map(|x| 1.0 - x));
+                    plan.targets(&flat(&c.targets));
+                }
+                let got = field(&mut plan, &c);
+                let want = reference(&Session::cpu(1), &c, regularization, WFMM_REG_NONE);
+                let (error, report) = (relative_l2(&got, &want.main), plan.report());
+                let what = format!("{} round {round}: {error:.1e}, {}", name_of(regularization), plan.recipe());
+                assert!(error <= tolerance, "{what}");
+                // Beside lines the field is so large that errors elsewhere are not seen.
+                let elsewhere = relative_l2(&got[..3 * ANYWHERE], &want.main[..3 * ANYWHERE]);
+                assert!(elsewhere <= 1e-3, "{what}, {elsewhere:.1e}");
+                assert_eq!((report.method, report.retries), (WFMM_METHOD_FMM, 0), "{what}");
+                let share = report.near_pairs as f64 / (c.circulation.len() * c.targets.len()) as f64;
+                assert!(share < 0.6, "{what}: {share:.2} of all pairs");
+            }
+            let single = options(WFMM_METHOD_FMM, 1e-4, regularization, WFMM_REG_NONE, 0);
+            let mut plan = Plan::<f32>::new(&gpu, &single);
+            fill(&mut plan, &c);
+            let got = field(&mut plan, &c);
+            let want = reference(&Session::cpu(1), &c, regularization, WFMM_REG_NONE);
+            let (error, report) = (relative_l2(&got, &want.main), plan.report());
+            assert!(error <= 1e-4, "single {}: {error:.1e}, {}", name_of(regularization), plan.recipe());
+            assert_eq!(report.precision, WFMM_PRECISION_F32, "{}", plan.recipe());
+        }
+    });
+}

@@ -2,11 +2,11 @@
 //!
 //! Enters: sources, targets, periods. Leaves: the field where the caller wants it.
 
-use super::fmm::{Distant, Request, Sink, SourceSet, rows, unit_of};
+use super::fmm::{Distant, Request, Sink, SourceSet, rows};
 use super::near;
 use super::tree::{Root, Tree, bounds};
 use crate::backend::draw::stratified;
-use crate::backend::verdict::{GRADIENT_TOLERANCES, Verdict};
+use crate::backend::verdict::{GRADIENT_TOLERANCES, Verdict, unit_of};
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::simd::Real;

@@ -5,12 +5,13 @@
 
 use super::account::Facts;
 use super::direct::{Remote, Sum};
-use super::fmm::{Changes, Fmm, Request, Sink, SourceSet, rows, unit_of};
+use super::fmm::{Changes, Fmm, Request, Sink, SourceSet, rows};
 use super::images::Periods;
 use super::intake::{Intake, Unit, device_memory, targets_of};
 use super::sources::{ChargeSources, VortexSources, largest};
 use super::tree::bounds;
 use crate::backend::draw::drawn;
+use crate::backend::verdict::unit_of;
 use crate::backend::{Engine, Field};
 use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};

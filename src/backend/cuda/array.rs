@@ -10,6 +10,12 @@ use parking_lot::Mutex;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+/// Where `len` of the `whole` values at `address` begin, from value `from` on.
+fn begin<T>(address: u64, whole: usize, from: usize, len: usize) -> u64 {
+    assert!(from + len <= whole, "a part from {from} of {len} in {whole}");
+    address + (from * size_of::<T>()) as u64
+}
+
 /// A part of an array, to be read.
 #[derive(Debug, Clone, Copy)]
 pub struct Span<'a, T> {
@@ -41,8 +47,7 @@ impl<'a, T> Span<'a, T> {
 
     /// `len` values from `from` on.
     pub fn part(self, from: usize, len: usize) -> Span<'a, T> {
-        assert!(from + len <= self.len, "a part from {from} of {len} in {}", self.len);
-        Span { address: self.address + (from * size_of::<T>()) as u64, len, of: PhantomData }
+        Span { address: begin::<T>(self.address, self.len, from, len), len, of: PhantomData }
     }
 }
 
@@ -61,8 +66,7 @@ impl<T> SpanMut<'_, T> {
 
     /// `len` values from `from` on.
     pub fn part(&mut self, from: usize, len: usize) -> SpanMut<'_, T> {
-        assert!(from + len <= self.len, "a part from {from} of {len} in {}", self.len);
-        SpanMut { address: self.address + (from * size_of::<T>()) as u64, len, of: PhantomData }
+        SpanMut { address: begin::<T>(self.address, self.len, from, len), len, of: PhantomData }
     }
 
     /// Starts a copy of `from`, of the same length.

@@ -151,9 +151,7 @@ impl Compared {
     /// `range` of both, `rows` numbers a target.
     fn new(got: &[f64], want: &[f64], range: Range<usize>, rows: usize) -> Self {
         let (got, want) = (&got[range.clone()], &want[range]);
-        // Values far beyond one would leave the range of numbers when squared.
-        let largest = want.iter().fold(0.0, |a, v| f64::max(a, v.abs()));
-        let unit = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
+        let unit = verdict::unit_of(want.iter().fold(0.0, |a, v| f64::max(a, v.abs())));
         let square = |v: f64| (v / unit).powi(2);
         let pairs = || got.chunks(rows).zip(want.chunks(rows));
         let errors = memory::collect(pairs().map(|(a, b)| a.iter().zip(b).map(|(a, b)| square(a - b)).sum()));

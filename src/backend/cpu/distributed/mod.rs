@@ -21,11 +21,12 @@ pub mod study;
 
 use super::account::Facts;
 use super::engine::Output;
-use super::fmm::{Fmm, Request, Sink, SourceSet, rows, unit_of};
+use super::fmm::{Fmm, Request, Sink, SourceSet, rows};
 use super::intake::{Unit, corners, targets_of};
 use super::sources::{ChargeSources, VortexSources};
 use super::tree::{Root, bounds};
 use crate::backend::draw::drawn;
+use crate::backend::verdict::unit_of;
 use crate::backend::{Engine, Field};
 use crate::distributed::{Communicator, Peers};
 use crate::error::Result;

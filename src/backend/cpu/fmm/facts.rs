@@ -9,9 +9,9 @@
 use super::field::Written;
 use super::sample::Sample;
 use super::trees::Trees;
-use super::{Request, SourceSet, near, rows, unit_of};
+use super::{Request, SourceSet, near, rows};
 use crate::backend::cpu::lists::{Budget, SourceCell};
-use crate::backend::verdict::{GRADIENT_TOLERANCES, Verdict};
+use crate::backend::verdict::{GRADIENT_TOLERANCES, Verdict, unit_of};
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::simd::Real;

@@ -121,11 +121,6 @@ pub const fn rows(components: usize, gradient: bool) -> usize {
     }
 }
 
-/// What numbers are divided by before they are squared: squares of 1e160 would overflow, those of 1e-170 vanish.
-pub fn unit_of(largest: f64) -> f64 {
-    if largest > 0.0 { largest } else { 1.0 }
-}
-
 /// Everything that is made before an evaluation.
 struct Prepared<T: Real, const C: usize> {
     request: Request,

@@ -39,6 +39,7 @@ pub struct FmmArg {
     pub connectivity: u64,
     pub points: u64,
     pub piece: u64,
+    pub cut_count: u64,
     pub strength: u64,
     pub cell_core: u64,
     pub multipole: u64,
@@ -87,10 +88,16 @@ pub struct FmmArg {
     pub smooth_targets: u32,
 }
 
-const _: () = assert!(size_of::<TreeArg>() == 144 && size_of::<FmmArg>() == 8 + 2 * 144 + 21 * 8 + 9 * 8 + 20 * 4);
+const _: () = assert!(size_of::<TreeArg>() == 144 && size_of::<FmmArg>() == 8 + 2 * 144 + 22 * 8 + 9 * 8 + 20 * 4);
 
 /// Room for `State`, of which the host reads the first `StateHead`.
 pub const STATE_BYTES: usize = 32768;
+
+/// Where `State` has the number of pieces that segments are cut into.
+pub const PIECES: u64 = 52;
+/// Segments of a block of fmm_segments.cu, and numbers that it leaves: `kBlock`, `kCuts`.
+pub const CUT_BLOCK: usize = 1024;
+pub const CUTS: usize = 6;
 
 /// Mirrors the beginning of `State`.
 #[repr(C)]

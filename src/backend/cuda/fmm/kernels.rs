@@ -13,6 +13,9 @@ pub(super) struct Kernels {
     pub inside: Function,
     pub restore: Function,
     pub segments: Function,
+    pub segment_bounds: Function,
+    pub cut_counts: Function,
+    pub pieces: Function,
     pub bounds: Function,
     pub keys: Function,
     pub sort: Function,
@@ -94,12 +97,16 @@ impl Kernels {
             (_, true) => "gradient",
         };
         let elements = if recipe.kind == Kind::Charge { "charge" } else { "vortex" };
+        let segments = |name: &str| context.function("fmm_segments", &format!("fmm_{name}"));
         let reuse = |name: &str| context.function("fmm_reuse", &format!("fmm_{name}"));
         Ok(Self {
             renew: reuse("renew")?,
             inside: reuse("inside")?,
             restore: reuse("restore")?,
-            segments: context.function("fmm_segments", "fmm_segments")?,
+            segments: segments("segments")?,
+            segment_bounds: segments("segment_bounds")?,
+            cut_counts: segments("cut_counts")?,
+            pieces: segments("pieces")?,
             bounds: tree("bounds")?,
             keys: tree("keys")?,
             sort: tree("sort")?,

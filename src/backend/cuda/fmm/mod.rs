@@ -136,6 +136,8 @@ pub struct Asked<'a> {
 /// Where the caller's arrays of one kind are.
 struct Sources {
     n: usize,
+    /// Points that their tree may have: more than elements where long segments are cut.
+    room: usize,
     position: RealsArg,
     strength: RealsArg,
     core: RealsArg,
@@ -289,6 +291,7 @@ impl<T: CudaReal> FmmSum<T> {
         match self.recipe.kind {
             Kind::Charge => Sources {
                 n: inputs.charges.n,
+                room: inputs.charges.n,
                 position: inputs.charges.position,
                 strength: inputs.charges.charge,
                 core: none,
@@ -298,6 +301,7 @@ impl<T: CudaReal> FmmSum<T> {
                 let p = &inputs.particles;
                 Sources {
                     n: p.n,
+                    room: p.n,
                     position: p.position,
                     strength: p.strength,
                     core: p.core,
@@ -308,6 +312,7 @@ impl<T: CudaReal> FmmSum<T> {
                 let s = &inputs.segments;
                 Sources {
                     n: s.n,
+                    room: self.room(s.n, inputs.targets.n),
                     position: s.points,
                     strength: s.circulation,
                     core: s.core,
@@ -315,6 +320,12 @@ impl<T: CudaReal> FmmSum<T> {
                 }
             }
         }
+    }
+
+    /// Room for pieces as many as segments, but in small problems, whose trees take segments whole.
+    fn room(&self, segments: usize, targets: usize) -> usize {
+        let small = trees::is_small(segments.max(targets), self.context.info.shared_memory as usize);
+        if small { segments } else { 2 * segments }
     }
 
     /// First guesses of the bounds: cells of a cloud that fills its box; the levels that it needs, and where the kernels for

@@ -1,7 +1,7 @@
 //! The launches that make both trees and the lists: a dozen kernels for any size, five for small problems, which wait for one
 //! another more than they work, two on Hopper where three levels are enough. All leave the same numbers.
 
-use super::args::{FmmArg, STATE_BYTES};
+use super::args::{CUT_BLOCK, FmmArg, STATE_BYTES};
 use super::{Kind, Passes, replay};
 use crate::backend::cuda::context::{Context, Function};
 use crate::backend::cuda::memory::clear_at;
@@ -173,13 +173,25 @@ impl Passes<'_> {
             if !work.sources {
                 launch!(stream, k.renew, [1, 1, 1], 256, 0; f, kept, i32::from(work.targets))?;
             }
-            if self.recipe.kind == Kind::Segment && work.upward {
+            let cuts = f.tree[0].n_device != 0;
+            if self.recipe.kind == Kind::Segment && work.upward && !cuts {
                 self.segments(&f, stream)?;
+            } else if cuts && work.sources {
+                launch!(stream, k.segment_bounds, [4 * sms, 1, 1], 256, 0; f)?;
             }
             if work.sources {
                 launch!(stream, k.bounds, some, 256, 0; f)?;
             } else if work.targets {
                 launch!(stream, k.inside, [some[0], 1, 1], 256, 0; f)?;
+            }
+            if cuts {
+                let blocks = [f.n_in.div_ceil(CUT_BLOCK as u32), 1, 1];
+                if work.sources {
+                    launch!(stream, k.cut_counts, blocks, 256, 0; f)?;
+                }
+                if work.upward {
+                    launch!(stream, k.pieces, blocks, 256, 0; f)?;
+                }
             }
             if work.targets {
                 launch!(stream, k.keys, some, 256, 0; t)?;
