@@ -42,9 +42,12 @@ const CULL: f64 = 0.4;
 
 /// Points of a leaf where cores of particles act: the corrections dominate the time, and small cells reduce them.
 const LEAF_CORES: f64 = 30.0;
-/// Of segments, whose corrections are few since they are judged one by one: a block searches for them once a leaf. Measured on one H200,
-/// 2026-11-22: a wake of 345,600 segments takes 96 ms with leaves of 63, 80 of 68, 75 of 96, 71 of 136, 69 of 192.
-const LEAF_SEGMENTS: f64 = 90.0;
+/// Of segments, whose corrections are few since they are judged one by one, there are up to three times as many, because a block searches
+/// for them once a leaf, as long as there are leaves enough for all blocks: one for so many targets. Measured on one H200, 2026-11-22, ms
+/// with leaves of 63 and of 189: 345,600 segments on 845,604 targets 96 and 74, 369,060 on 189,063 14.7 and 13.9, 34,560 on 54,564 1.74
+/// and 2.23, 36,960 on 18,963 1.16 and 3.27.
+const MOST_LEAF_CORES: f64 = 90.0;
+const TARGETS_A_POINT: f64 = 2000.0;
 /// Where targets outnumber sources with cores so many times, a leaf may hold many more of them: parts of a leaf are corrected by
 /// themselves, and the far field has fewer cells. Measured on one H200, 2026-11-21, in DUST: 63 and 63 take 15.1 ms, 30 and 420
 /// 10.1.
@@ -149,11 +152,7 @@ impl Recipe {
         }
         // Terms of a potential cancel more than those of a velocity.
         let two_parts = !is_f64 && tolerance < if kind == Kind::Charge { 3e-3 } else { 9e-4 };
-        let full = match (cores, kind) {
-            (false, _) => best_leaf(kind, &truncation, is_f64, gradient),
-            (true, Kind::Segment) if !gradient => LEAF_SEGMENTS,
-            (true, _) => LEAF_CORES,
-        };
+        let full = if cores { LEAF_CORES } else { best_leaf(kind, &truncation, is_f64, gradient) };
         let (leaf, full) = match options.leaf_capacity {
             1.. => ((options.leaf_capacity as usize).clamp(8, 512), None),
             _ => ((2.1 * full) as usize, Some(full)),
@@ -199,7 +198,8 @@ impl Recipe {
             return (1.0, 1);
         }
         let n = n_sources.max(n_targets);
-        let cells = (n as f64 / self.full.unwrap_or(self.capacity[0] as f64 / 2.0)).max(1.0).cbrt();
+        let full = self.full.map_or(self.capacity[0] as f64 / 2.0, |full| self.growth(n_targets) * full);
+        let cells = (n as f64 / full).max(1.0).cbrt();
         let cells = if self.full.is_some() { whole(cells) } else { cells };
         let level = (cells.log2() - 0.1).ceil().max(0.0);
         let stretch = if self.full.is_some() { (level.exp2() / cells).max(1.0) } else { 1.0 };
@@ -225,7 +225,16 @@ impl Recipe {
             // Twice what a uniform cloud has.
             return [n_sources.max(n_targets) / 32; 2];
         }
-        if self.many_targets(n_sources, n_targets) { LEAVES_MANY_TARGETS } else { self.capacity }
+        if self.many_targets(n_sources, n_targets) {
+            return LEAVES_MANY_TARGETS;
+        }
+        self.capacity.map(|n| (self.growth(n_targets) * n as f64) as usize)
+    }
+
+    /// How many times as many points as `LEAF_CORES` a leaf has, beside so many targets.
+    fn growth(&self, n_targets: usize) -> f64 {
+        let grows = self.full.is_some() && self.kind == Kind::Segment && self.core_range > 0.0 && !self.gradient;
+        if grows { (n_targets as f64 / TARGETS_A_POINT).clamp(LEAF_CORES, MOST_LEAF_CORES) / LEAF_CORES } else { 1.0 }
     }
 
     /// Whether the near field looks for cores that reach beyond it.
@@ -316,6 +325,10 @@ impl Recipe {
                 text += &format!(
                     " Where targets outnumber sources {MANY_TARGETS} times, leaves have {sources} and {targets}."
                 );
+            }
+            if self.growth(usize::MAX) > 1.0 {
+                let (from, times) = (TARGETS_A_POINT * LEAF_CORES, MOST_LEAF_CORES / LEAF_CORES);
+                text += &format!(" With more than {from} targets leaves hold up to {times} times as many.");
             }
         }
         text

@@ -8,7 +8,7 @@ pub const SQUARES: usize = 32;
 /// The error of a gradient is divided by this, as on the CPU.
 const GRADIENT: f64 = 30.0;
 /// Standard errors that are added to the mean of the squared differences.
-const SPREADS: f64 = 2.0;
+const SPREADS: f64 = 3.0;
 /// Upper bound of the norm: the mean square of the written field counts at most this many times the mean square of the exact field at the
 /// sample. A larger one means that the written field is wrong somewhere, or that a few targets outside the sample dominate it.
 const MOST: f64 = 4.0;
@@ -40,7 +40,7 @@ pub struct Found {
 /// The answer for one field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verdict {
-    /// Relative error with two standard errors in it; infinite or NaN where numbers are missing.
+    /// Relative error with three standard errors in it; infinite or NaN where numbers are missing.
     pub error: f64,
     /// A larger sample, with the targets of the largest fields, may find an error within the tolerance.
     pub inconclusive: bool,
@@ -64,7 +64,7 @@ impl Verdict {
 #[derive(Debug, Clone, Copy)]
 struct Part {
     error: f64,
-    /// With two standard errors less.
+    /// With three standard errors less.
     least: f64,
 }
 
