@@ -65,10 +65,11 @@ class PlanOptions:
 class FlowOptions:
     """How a flow moves its elements.
 
-    integrator: `Integrator`. stretching: `Stretching`. spreading: `Spreading`. viscosity: kinematic, length^2/time. squire:
-    Squire's factor of |circulation| in the growth of filament cores. split_length: longer filament segments are split,
-    0: never. gravity: length/time^2. fluid_density and fluid_viscosity (dynamic): of the fluid around the dust. restitution,
-    friction: what of its normal velocity dust keeps, and of its tangential velocity loses, at the ground plane, 0 to 1.
+    integrator: `Integrator`. stretching: `Stretching`. spreading: `Spreading`. viscosity: kinematic, length^2/time.
+    squire: Squire's factor of |circulation| in the growth of filament cores. split_length: longer filament segments
+    are split, 0: never. core_limit: particles that spread beyond it get narrower cores, 0: never. gravity:
+    length/time^2. fluid_density and fluid_viscosity (dynamic): of the fluid around the dust. restitution, friction:
+    what of its normal velocity dust keeps, and of its tangential velocity loses, at the ground plane, 0 to 1.
     """
 
     integrator: int = Integrator.RK4
@@ -82,6 +83,7 @@ class FlowOptions:
     fluid_viscosity: float = 0.0
     restitution: float = 0.0
     friction: float = 0.0
+    core_limit: float = 0.0
 
 
 _STRUCTS = {
