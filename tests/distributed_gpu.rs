@@ -59,28 +59,30 @@ fn direct_sums_are_those_of_one_process_however_elements_are_split() {
 /// In one precision; the gradient to thirty tolerances, and the error that is told not below a third of the true one. Without a
 /// gradient `check` is of the same field, and at all targets says what is true.
 fn fmm_keeps(precision: i32, tolerance: f64) {
-    let wake = case("helical wake", Kind::Both, 800, 700, 1.0);
+    let wake = case("helical wake", Kind::Both, 450, 400, 1.0);
     for (c, fields) in
-        [(&wake, [PLAIN, VELOCITY]), (&charges(900, 800), [Field::Potential { gradient: false }, POTENTIAL])]
+        [(&wake, [PLAIN, VELOCITY]), (&charges(1100, 1000), [Field::Potential { gradient: false }, POTENTIAL])]
     {
-        for ranks in [2, 4] {
-            for (k, (name, split)) in SPLITS.into_iter().enumerate() {
-                let field = fields[k % 2];
-                let o = wfmm_plan_options { precision, ..plan_options(WFMM_METHOD_FMM, tolerance) };
-                let ([main, gradient, found], plan) = errors(c, ranks, split, &o, field);
-                let (report, what) = (plan.report(), format!("{ranks} ranks, {name}: {}", plan.recipe()));
-                assert!(main <= tolerance, "{main:.1e} {what}");
-                if k % 2 == 1 {
-                    assert!(gradient <= 30.0 * tolerance && found <= tolerance, "{gradient:.1e} {found:.1e} {what}");
-                } else {
-                    assert!((found / main - 1.0).abs() < 0.05, "check says {found:.2e}, not {main:.2e}: {what}");
-                }
+        for (k, (name, split)) in SPLITS.into_iter().enumerate() {
+            let ranks = if k < 3 { 2 } else { 4 };
+            let field = fields[k % 2];
+            let o = wfmm_plan_options { precision, ..plan_options(WFMM_METHOD_FMM, tolerance) };
+            let ([main, gradient, found], plan) = errors(c, ranks, split, &o, field);
+            let (report, what) = (plan.report(), format!("{ranks} ranks, {name}: {}", plan.recipe()));
+            assert!(main <= tolerance, "{main:.1e} {what}");
+            if k % 2 == 1 {
+                assert!(gradient <= 30.0 * tolerance && found <= tolerance, "{gradient:.1e} {found:.1e} {what}");
+            } else {
                 assert!(
-                    report.estimated_error <= tolerance && report.estimated_error > main / 3.0,
-                    "{report:?} {what}"
+                    (found / main - 1.0).abs() < 0.05 || found.max(main) < 1e-14,
+                    "check says {found:.2e}, not {main:.2e}: {what}"
                 );
-                assert_eq!((report.method, report.precision), (WFMM_METHOD_FMM, precision), "{what}");
             }
+            assert!(
+                report.estimated_error <= tolerance && report.estimated_error + 1e-14 > main / 3.0,
+                "{report:?} {what}"
+            );
+            assert_eq!((report.method, report.precision), (WFMM_METHOD_FMM, precision), "{what}");
         }
     }
 }
