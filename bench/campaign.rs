@@ -3,13 +3,14 @@
 //! `make campaign` runs it. Arguments: `seed=`, `problems=`, `first=` number of the first, `only=` number of the one that is
 //! repeated, `match=TEXT` those whose description contains it, `minn=` and `maxn=` sizes, `seconds=` after which no problem is
 //! begun (30 seconds later those that are not done are given up), `threads=` problems at a time, `backend=cpu|cuda`,
-//! `reference=cpu|cuda` who sums directly, `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
+//! `reference=cpu|cuda` who sums directly, `periodic=` how many of a hundred are periodic (10; none on a GPU), `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
 //! Ends with a failure where a tolerance was missed, or more than `known=` tolerances were.
 
 mod campaign {
     pub mod build;
     pub mod draw;
     pub mod evaluate;
+    pub mod ewald;
     pub mod exact;
     pub mod measure;
     pub mod places;
@@ -19,11 +20,10 @@ mod support;
 
 use campaign::draw::Problem;
 use campaign::evaluate::Machine;
-use campaign::measure::{Outcome, run};
+use campaign::measure::{Outcome, run_or_fail};
 use campaign::tally::{Tally, line};
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -48,6 +48,7 @@ struct Request {
     first: u64,
     end: u64,
     sizes: (usize, usize),
+    periodic: u64,
     text: Option<String>,
     deadline: Instant,
     cuda: Option<Arc<Session>>,
@@ -70,6 +71,7 @@ fn request() -> Request {
         first,
         end: first + count,
         sizes: (number("minn", 1).max(1) as usize, number("maxn", 200_000).max(1) as usize),
+        periodic: if backend == "cuda" { 0 } else { number("periodic", 10) },
         text: argument("match"),
         deadline: Instant::now() + Duration::from_secs(number("seconds", 1_000_000)),
         cuda_reference: cuda.clone().filter(|_| reference == "cuda"),
@@ -87,7 +89,7 @@ impl Request {
             if index >= self.end {
                 return None;
             }
-            let mut p = Problem::draw(self.seed, index, self.sizes);
+            let mut p = Problem::draw(self.seed, index, self.sizes).in_periods(self.periodic);
             // A GPU has no treecode.
             if self.cuda.is_some() && p.method == WFMM_METHOD_TREECODE {
                 p.method = WFMM_METHOD_FMM;
@@ -111,11 +113,7 @@ impl Request {
 fn work(w: &Request, found: Sender<(Problem, Outcome)>) {
     let machine = Machine::new(w.cuda.clone(), w.cuda_reference.clone());
     while let Some(p) = w.take() {
-        let outcome = catch_unwind(AssertUnwindSafe(|| run(&machine, &p))).unwrap_or_else(|cause| {
-            let text = cause.downcast_ref::<String>().cloned();
-            let failure = text.or(cause.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default();
-            Outcome { failure: Some(failure), sources: p.sources, targets: p.targets, ..Default::default() }
-        });
+        let outcome = run_or_fail(&machine, &p);
         w.begun.lock().expect("no panic holds it").remove(&p.index);
         if found.send((p, outcome)).is_err() {
             return;
@@ -168,7 +166,12 @@ fn main() {
     for p in w.unfinished() {
         println!("not done in time: {p}");
     }
-    println!("{:.0} s; again: seed={} minn={least} maxn={most} only=NUMBER", begin.elapsed().as_secs_f64(), w.seed);
+    println!(
+        "{:.0} s; again: seed={} minn={least} maxn={most} periodic={} only=NUMBER",
+        begin.elapsed().as_secs_f64(),
+        w.seed,
+        w.periodic
+    );
     if let Some(file) = argument("file") {
         std::fs::write(&file, tally.csv()).expect("the table can be written");
     }

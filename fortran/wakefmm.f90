@@ -59,10 +59,12 @@ module wakefmm
   public :: wfmm_report
   public :: wfmm_flow_options
   public :: wfmm_diagnostics
+  public :: wfmm_camera
   public :: wfmm_session
   public :: wfmm_plan
   public :: wfmm_flow
   public :: wfmm_communicator
+  public :: wfmm_camera_init
   public :: wfmm_diagnostics_init
   public :: wfmm_flow_add_dust
   public :: wfmm_flow_add_filaments
@@ -77,6 +79,7 @@ module wakefmm
   public :: wfmm_flow_get_connectivity
   public :: wfmm_flow_load
   public :: wfmm_flow_options_init
+  public :: wfmm_flow_picture
   public :: wfmm_flow_remove
   public :: wfmm_flow_report
   public :: wfmm_flow_save
@@ -229,6 +232,14 @@ module wakefmm
   public :: WFMM_REASON_SEGMENTS
   public :: WFMM_REASON_TOO_MANY
   public :: WFMM_REASON_SINGULAR
+  public :: WFMM_PROJECTION_PERSPECTIVE
+  public :: WFMM_PROJECTION_ORTHOGRAPHIC
+  public :: WFMM_COLOR_KIND
+  public :: WFMM_COLOR_SPEED
+  public :: WFMM_COLOR_AGE
+  public :: WFMM_COLOR_DENSITY
+  public :: WFMM_BLENDING_OPACITY
+  public :: WFMM_BLENDING_ADDITIVE
   public :: WFMM_VERSION_MAJOR
   public :: WFMM_VERSION_MINOR
   public :: WFMM_VERSION_PATCH
@@ -473,6 +484,25 @@ module wakefmm
   integer, parameter :: WFMM_REASON_TOO_MANY = 3
   !> A particle has no core: its energy and enstrophy are infinite.
   integer, parameter :: WFMM_REASON_SINGULAR = 4
+  !> How a camera maps space to a picture.
+  !> What is farther is smaller; the default.
+  integer, parameter :: WFMM_PROJECTION_PERSPECTIVE = 0
+  !> Parallel lines of sight.
+  integer, parameter :: WFMM_PROJECTION_ORTHOGRAPHIC = 1
+  !> What the colors of a picture say.
+  !> The kind of the element; the default.
+  integer, parameter :: WFMM_COLOR_KIND = 0
+  !> The speed: of dust its own, else the fluid's there; of segments the mean of their ends.
+  integer, parameter :: WFMM_COLOR_SPEED = 1
+  !> The order in which the elements of a kind came: the newest at the upper end of the scale.
+  integer, parameter :: WFMM_COLOR_AGE = 2
+  !> Points: how many lie behind each other, by the opacity of the pixel. Lines: their kind.
+  integer, parameter :: WFMM_COLOR_DENSITY = 3
+  !> How points act on what is behind them.
+  !> They cover it: 1 - exp(-opacity x points in a pixel); the default.
+  integer, parameter :: WFMM_BLENDING_OPACITY = 0
+  !> They add light to it.
+  integer, parameter :: WFMM_BLENDING_ADDITIVE = 1
   !> First number of the version that this file was made for; wfmm_version tells the loaded library's.
   integer, parameter :: WFMM_VERSION_MAJOR = 0
   !> Second number of the version that this file was made for; wfmm_version tells the loaded library's.
@@ -603,8 +633,8 @@ module wakefmm
     real(c_double) :: viscosity = 0e0_c_double
     !> Squire's factor of |circulation| in the growth of filament cores; default 0.
     real(c_double) :: squire = 0e0_c_double
-    !> Reserved for the core radius above which particles are remeshed. Not implemented: a value other than 0 is
-    !> WFMM_ERR_UNSUPPORTED.
+    !> Core radius above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths that carry
+    !> the same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES.
     real(c_double) :: core_limit = 0e0_c_double
     !> Filament segments that are longer after a step are split into equal pieces; 0, the default: never.
     real(c_double) :: split_length = 0e0_c_double
@@ -628,7 +658,7 @@ module wakefmm
   !> Invariants and norms of a flow.
   type, bind(c) :: wfmm_diagnostics
     !> Size of this struct as the caller knows it.
-    integer(c_int32_t) :: struct_size = 128
+    integer(c_int32_t) :: struct_size = 160
     !> WFMM_REASON_*: why energy, enstrophy and divergence are NaN, or KNOWN.
     integer(c_int32_t) :: reason = 0
     !> Time of the flow.
@@ -650,6 +680,60 @@ module wakefmm
     real(c_double) :: largest_velocity = 0
     !> The longest way of what moves in the last step.
     real(c_double) :: largest_displacement = 0
+    !> How often cores above core_limit were narrowed since the flow was made or loaded.
+    integer(c_int64_t) :: reinterpolations = 0
+    !> Of the last time: the difference of vorticity at the particles, relative to it, as root mean squares.
+    real(c_double) :: reinterpolation_residual = 0
+    !> Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was given
+    !> back, but with a ground plane.
+    real(c_double) :: reinterpolation_strength = 0
+    !> Of the last time: the same of their impulse around the middle of their places, relative to half the sum of
+    !> |x||a|.
+    real(c_double) :: reinterpolation_impulse = 0
+  end type
+
+  !> Where a picture of a flow is taken from and how its elements look.
+  type, bind(c) :: wfmm_camera
+    !> Size of this struct as the caller knows it.
+    integer(c_int32_t) :: struct_size = 200
+    !> WFMM_PROJECTION_*; default PERSPECTIVE.
+    integer(c_int32_t) :: projection = 0
+    !> WFMM_COLOR_*; default KIND.
+    integer(c_int32_t) :: color = 0
+    !> WFMM_BLENDING_* of points; default OPACITY.
+    integer(c_int32_t) :: blending = 0
+    !> Kinds that are drawn: the sum of 1 << WFMM_KIND_*; default 31, all.
+    integer(c_int32_t) :: kinds = 31
+    !> 1, the default: eye and target tell the direction only, and the camera stands where all that is drawn just fits
+    !> in; 0: the camera stands at eye.
+    integer(c_int32_t) :: fit = 1
+    !> Where the camera is; default (2, -3, 1.5).
+    real(c_double) :: eye(3) = [2e0_c_double, -3e0_c_double, 1.5e0_c_double]
+    !> The point in the middle of the picture; default 0.
+    real(c_double) :: target(3) = [0e0_c_double, 0e0_c_double, 0e0_c_double]
+    !> A direction that points upwards in the picture; default z.
+    real(c_double) :: up(3) = [0e0_c_double, 0e0_c_double, 1e0_c_double]
+    !> Angle between the lower and the upper edge in degrees, of a perspective; default 40.
+    real(c_double) :: field_of_view = 4e1_c_double
+    !> Length between the lower and the upper edge, of an orthographic picture without fit; default 1.
+    real(c_double) :: view_height = 1e0_c_double
+    !> What is closer to the plane of the eye, or behind it, is not drawn; 0, the default: a thousandth of the distance
+    !> of eye and target.
+    real(c_double) :: near_distance = 0e0_c_double
+    !> Diameter of tracers and dust in pixels at the distance of the target; a perspective makes it smaller or fainter
+    !> beyond; default 1.5. Particles have their cores' size, if that is larger.
+    real(c_double) :: point_size = 1.5e0_c_double
+    !> Width of segments in pixels; default 2.
+    real(c_double) :: line_width = 2e0_c_double
+    !> Opacity of a point; 0, the default: so that pixels with points are about half covered.
+    real(c_double) :: opacity = 0e0_c_double
+    !> Speeds at the ends of the color scale; equal, the default: the range of what is drawn.
+    real(c_double) :: color_range(2) = [0e0_c_double, 0e0_c_double]
+    !> Red, green, blue, alpha behind everything, 0 to 1; default a dark blue without transparency.
+    real(c_double) :: background(4) = [4e-2_c_double, 6e-2_c_double, 1e-1_c_double, 1e0_c_double]
+    !> Distance of the lines of a grid on the ground plane, which is drawn where the camera is above it; 0, the default:
+    !> none.
+    real(c_double) :: grid = 0e0_c_double
   end type
 
   !> Back end, device and threads. Any thread may use it.
@@ -678,7 +762,7 @@ module wakefmm
     integer(c_int32_t) :: rank = 0
     !> Number of processes.
     integer(c_int32_t) :: size = 0
-    !> Number of this process among those of its node; not used yet.
+    !> Number of this process among those of its node: processes take the node's GPUs in turn.
     integer(c_int32_t) :: node_rank = 0
     !> Handed to every function.
     type(c_ptr) :: user = c_null_ptr
@@ -1655,6 +1739,25 @@ module wakefmm
       real(c_double), intent(inout) :: velocity(*)
       real(c_double), intent(inout), optional :: gradient(*)
       integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_camera_init(camera, size) bind(c, name="wfmm_camera_init") result(outcome)
+      import
+      type(wfmm_camera), intent(inout) :: camera
+      integer(c_size_t), value :: size
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_picture(flow, camera, width, height, rgba, png_path) bind(c, &
+      name="wfmm_flow_picture") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      type(wfmm_camera), intent(in), optional :: camera
+      integer(c_int32_t), value :: width
+      integer(c_int32_t), value :: height
+      integer(c_int8_t), intent(inout), optional :: rgba(*)
+      character(kind=c_char), intent(in), optional :: png_path(*)
       integer(c_int32_t) :: outcome
     end function
 
@@ -4100,6 +4203,42 @@ contains
       c_n_targets], status)
     if (status == WFMM_OK) status = c_wfmm_flow_velocity_f64(flow%handle, c_n_targets, target, velocity, gradient, &
       c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Fills camera with the defaults.
+  subroutine wfmm_camera_init(camera, ierr)
+    type(wfmm_camera), intent(out) :: camera
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_camera_init(camera, int(camera%struct_size, c_size_t))
+    if (status == WFMM_OK) camera = wfmm_camera()
+    call finish(status, ierr)
+  end subroutine
+
+  !> Draws the flow as a camera sees it: segments as lines that hide what is behind them, tracers, dust and particles as
+  !> points, whose number makes the opacity.
+  subroutine wfmm_flow_picture(flow, width, height, camera, rgba, png_path, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    type(wfmm_camera), intent(in), optional :: camera
+    integer, intent(in) :: width
+    integer, intent(in) :: height
+    integer(c_int8_t), intent(inout), contiguous, optional :: rgba(:,:,:)
+    character(len=*), intent(in), optional :: png_path
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    type(wfmm_camera) :: c_camera
+    character(kind=c_char, len=:), allocatable :: c_png_path
+
+    status = WFMM_OK
+    if (present(camera)) c_camera = camera
+    if (present(png_path)) c_png_path = trim(png_path)//c_null_char
+    if (present(rgba)) call need("rgba", shape(rgba, c_int64_t), [4_c_int64_t, int(width, c_int64_t), int(height, &
+      c_int64_t)], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_picture(flow%handle, c_camera, int(width, c_int32_t), int(height, &
+      c_int32_t), rgba, c_png_path)
     call finish(status, ierr)
   end subroutine
 end module wakefmm

@@ -595,6 +595,52 @@
 #define WFMM_REASON_SINGULAR 4
 
 /**
+ * How a camera maps space to a picture.
+ * 
+ * What is farther is smaller; the default.
+ */
+#define WFMM_PROJECTION_PERSPECTIVE 0
+
+/**
+ * Parallel lines of sight.
+ */
+#define WFMM_PROJECTION_ORTHOGRAPHIC 1
+
+/**
+ * What the colors of a picture say.
+ * 
+ * The kind of the element; the default.
+ */
+#define WFMM_COLOR_KIND 0
+
+/**
+ * The speed: of dust its own, else the fluid's there; of segments the mean of their ends.
+ */
+#define WFMM_COLOR_SPEED 1
+
+/**
+ * The order in which the elements of a kind came: the newest at the upper end of the scale.
+ */
+#define WFMM_COLOR_AGE 2
+
+/**
+ * Points: how many lie behind each other, by the opacity of the pixel. Lines: their kind.
+ */
+#define WFMM_COLOR_DENSITY 3
+
+/**
+ * How points act on what is behind them.
+ * 
+ * They cover it: 1 - exp(-opacity x points in a pixel); the default.
+ */
+#define WFMM_BLENDING_OPACITY 0
+
+/**
+ * They add light to it.
+ */
+#define WFMM_BLENDING_ADDITIVE 1
+
+/**
  * Version of the binary interface; grows when a caller must be compiled again.
  */
 #define WFMM_ABI_VERSION 1
@@ -690,7 +736,7 @@ typedef struct wfmm_communicator {
      */
     int32_t size;
     /**
-     * Number of this process among those of its node; not used yet.
+     * Number of this process among those of its node: processes take the node's GPUs in turn.
      */
     int32_t node_rank;
     /**
@@ -905,8 +951,8 @@ typedef struct wfmm_flow_options {
      */
     double squire;
     /**
-     * Reserved for the core radius above which particles are remeshed. Not implemented: a value other than 0 is
-     * WFMM_ERR_UNSUPPORTED.
+     * Core radius above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths that carry the
+     * same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES.
      */
     double core_limit;
     /**
@@ -1006,7 +1052,105 @@ typedef struct wfmm_diagnostics {
      * The longest way of what moves in the last step.
      */
     double largest_displacement;
+    /**
+     * How often cores above core_limit were narrowed since the flow was made or loaded.
+     */
+    int64_t reinterpolations;
+    /**
+     * Of the last time: the difference of vorticity at the particles, relative to it, as root mean squares.
+     */
+    double reinterpolation_residual;
+    /**
+     * Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was given back,
+     * but with a ground plane.
+     */
+    double reinterpolation_strength;
+    /**
+     * Of the last time: the same of their impulse around the middle of their places, relative to half the sum of |x||a|.
+     */
+    double reinterpolation_impulse;
 } wfmm_diagnostics;
+
+/**
+ * Where a picture of a flow is taken from and how its elements look. Fill with wfmm_camera_init and change what is wanted.
+ */
+typedef struct wfmm_camera {
+    /**
+     * Size of this struct as the caller knows it.
+     */
+    uint32_t struct_size;
+    /**
+     * WFMM_PROJECTION_*; default PERSPECTIVE.
+     */
+    int32_t projection;
+    /**
+     * WFMM_COLOR_*; default KIND.
+     */
+    int32_t color;
+    /**
+     * WFMM_BLENDING_* of points; default OPACITY.
+     */
+    int32_t blending;
+    /**
+     * Kinds that are drawn: the sum of 1 << WFMM_KIND_*; default 31, all.
+     */
+    int32_t kinds;
+    /**
+     * 1, the default: eye and target tell the direction only, and the camera stands where all that is drawn just fits in; 0: the
+     * camera stands at eye.
+     */
+    int32_t fit;
+    /**
+     * Where the camera is; default (2, -3, 1.5).
+     */
+    double eye[3];
+    /**
+     * The point in the middle of the picture; default 0.
+     */
+    double target[3];
+    /**
+     * A direction that points upwards in the picture; default z.
+     */
+    double up[3];
+    /**
+     * Angle between the lower and the upper edge in degrees, of a perspective; default 40.
+     */
+    double field_of_view;
+    /**
+     * Length between the lower and the upper edge, of an orthographic picture without fit; default 1.
+     */
+    double view_height;
+    /**
+     * What is closer to the plane of the eye, or behind it, is not drawn; 0, the default: a thousandth of the distance
+     * of eye and target.
+     */
+    double near_distance;
+    /**
+     * Diameter of tracers and dust in pixels at the distance of the target; a perspective makes it smaller or fainter beyond; default 1.5.
+     * Particles have their cores' size, if that is larger.
+     */
+    double point_size;
+    /**
+     * Width of segments in pixels; default 2.
+     */
+    double line_width;
+    /**
+     * Opacity of a point; 0, the default: so that pixels with points are about half covered.
+     */
+    double opacity;
+    /**
+     * Speeds at the ends of the color scale; equal, the default: the range of what is drawn.
+     */
+    double color_range[2];
+    /**
+     * Red, green, blue, alpha behind everything, 0 to 1; default a dark blue without transparency.
+     */
+    double background[4];
+    /**
+     * Distance of the lines of a grid on the ground plane, which is drawn where the camera is above it; 0, the default: none.
+     */
+    double grid;
+} wfmm_camera;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1093,8 +1237,9 @@ wfmm_status wfmm_session_destroy(struct wfmm_session **session);
  * Makes a session that spans processes. All ranks of communicator make it together, and all calls with its plans are
  * collective: each rank hands over its own sources and targets, however many and wherever they are, and gets the velocities
  * of its own targets. An error on one rank is the same status on all, with the rank in the message. options may be NULL.
- * The sums are made on the CPU. Not built, WFMM_ERR_UNSUPPORTED: WFMM_BACKEND_CUDA, a ground plane, flows, evaluations
- * beside the host's work.
+ * With GPUs each rank takes one of its node, node_rank modulo their number, unless device names one; with
+ * WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. Not built, WFMM_ERR_UNSUPPORTED: periods, the
+ * treecode, evaluations beside the host's work.
  * Thread rule: one thread at a time. Errors: as of wfmm_session_create; WFMM_ERR_NULL (a function), _VALUE (rank, size);
  * WFMM_ERR_COMMUNICATION where a function of the communicator fails.
  * Example: wfmm_session *s = NULL; if (wfmm_session_create_distributed(NULL, &ranks, &s)) return 1;
@@ -1995,6 +2140,31 @@ wfmm_status wfmm_flow_velocity_f64(struct wfmm_flow *flow,
                                    double *velocity,
                                    double *gradient,
                                    int32_t memory);
+
+/**
+ * Fills camera with the defaults. size is sizeof *camera.
+ * Thread rule: any thread. Errors: WFMM_ERR_NULL, WFMM_ERR_STRUCT_SIZE.
+ * Example: wfmm_camera c; wfmm_camera_init(&c, sizeof c); c.color = WFMM_COLOR_SPEED;
+ */
+wfmm_status wfmm_camera_init(struct wfmm_camera *camera, size_t size);
+
+/**
+ * Draws the flow as a camera sees it: segments as lines that hide what is behind them, tracers, dust and particles as points, whose
+ * number makes the opacity. camera may be NULL: defaults, which show everything from the side.
+ * width, height: in pixels, 1 to 32768. rgba: [height][width][4], rows from the top, host memory; png_path:
+ * NUL-terminated name of a PNG file to write, replaced when the new one is whole. One of both may be NULL. On a distributed
+ * session every rank calls it with the same camera and gets the picture of all ranks' elements.
+ * Thread rule: one thread at a time. Errors, which write nothing: WFMM_ERR_NULL (both outputs), _HANDLE, _BUSY,
+ * _VALUE (width, height, camera), _CONSTANT, _NOT_FINITE, _STRUCT_SIZE, _TOO_NEW, _FILE; WFMM_ERR_HOST_MEMORY; with WFMM_COLOR_SPEED
+ * those of an evaluation.
+ * Example: wfmm_flow_picture(f, NULL, 1280, 720, NULL, "wake.png");
+ */
+wfmm_status wfmm_flow_picture(struct wfmm_flow *flow,
+                              const struct wfmm_camera *camera,
+                              int32_t width,
+                              int32_t height,
+                              uint8_t *rgba,
+                              const char *png_path);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -21,6 +21,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace wakefmm {
 
@@ -145,6 +146,10 @@ struct plan_options : wfmm_plan_options {
 
 struct flow_options : wfmm_flow_options {
     flow_options() { check(wfmm_flow_options_init(this, sizeof(wfmm_flow_options))); }
+};
+
+struct camera : wfmm_camera {
+    camera() { check(wfmm_camera_init(this, sizeof(wfmm_camera))); }
 };
 
 /// Back end, device and threads; may be shared by threads and outlived by its plans.
@@ -366,6 +371,18 @@ public:
         detail::same_count("gradient", gradient, target.count(), true);
         check(api::flow_velocity(handle_, target.count(), target.data(), velocity.data(), detail::or_null(gradient),
                                  WFMM_MEMORY_HOST));
+    }
+
+    /// Four bytes a pixel, rows from the top; with a path a PNG file too.
+    std::vector<std::uint8_t> picture(std::int32_t width, std::int32_t height, const camera &from = {},
+                                      const char *png_path = nullptr) {
+        const bool sound = width > 0 && height > 0;
+        std::vector<std::uint8_t> rgba(sound ? 4 * std::size_t(width) * std::size_t(height) : 1);
+        check(wfmm_flow_picture(handle_, &from, width, height, rgba.data(), png_path));
+        return rgba;
+    }
+    void write_picture(const char *png_path, std::int32_t width, std::int32_t height, const camera &from = {}) {
+        check(wfmm_flow_picture(handle_, &from, width, height, nullptr, png_path));
     }
 
     wfmm_diagnostics diagnostics() {

@@ -6,6 +6,7 @@ mod campaign {
     pub mod build;
     pub mod draw;
     pub mod evaluate;
+    pub mod ewald;
     pub mod exact;
     pub mod measure;
     pub mod places;
@@ -17,12 +18,17 @@ mod support;
 use campaign::build::build;
 use campaign::draw::*;
 use campaign::evaluate::Machine;
-use campaign::exact::{elements, plain};
-use campaign::measure::{judge, run};
+use campaign::ewald::Ewald;
+use campaign::exact::{Exact, elements};
+use campaign::measure::{judge, run, run_or_fail};
 use campaign::places::FAMILIES;
-use campaign::tally::Tally;
+use campaign::tally::{Tally, line};
 use std::collections::BTreeSet;
+use support::accuracy::relative_l2;
 use support::cases::Case;
+use support::periodic::{Images, field_at};
+use support::random::Random;
+use wakefmm::options::*;
 
 const SIZES: (usize, usize) = (1, 3000);
 
@@ -87,13 +93,13 @@ fn an_error_is_seen() {
     (p.gradient, p.target_rule) = (true, "box");
     let case = build(&p, 0);
     let all: Vec<usize> = (0..case.targets.len()).collect();
-    let exact = plain(&p, &case, &all);
+    let exact = Exact::new(&p, &case).field(&all);
     let size = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
     let (main, gradient) = (size(&exact.main), size(&exact.gradient));
     for (velocity, slope, over) in
         [(0.0, 0.0, false), (0.9, 0.9, false), (1.1, 0.0, true), (0.0, 1.1, true), (f64::NAN, 0.0, true)]
     {
-        let mut got = plain(&p, &case, &all);
+        let mut got = Exact::new(&p, &case).field(&all);
         got.main[17] += velocity * p.tolerance * main;
         got.gradient[50] += 30.0 * slope * p.tolerance * gradient;
         let found = judge(&p, &case, &got, &exact);
@@ -117,4 +123,67 @@ fn direct_sums_are_those_of_the_plain_loop() {
         let found = run(&machine, &p);
         assert!(found.direct < 0.1, "{} {}", p.description(found.sources, found.targets), found.account());
     }
+}
+
+/// The two references for periodic sums know nothing of each other: Ewald's sum, and blocks of images whose limit is extrapolated
+/// (with three periods Ewald's sum of another code).
+#[test]
+fn periodic_references_agree() {
+    let mut r = Random::new(5);
+    for period in [[1.0, 1.3, 0.8], [1.0, 0.0, 1.2], [0.0, 0.9, 0.0]] {
+        for (kind, core) in [(0, 0.0), (0, 0.05), (1, 0.0), (2, 0.0)] {
+            let mut c = Case::default();
+            for k in 0..6 {
+                let x = r.in_cube().map(|v| 0.8 * v);
+                match kind {
+                    0 => {
+                        c.position.push(x);
+                        c.strength.push(r.signed());
+                        c.particle_core.push(core);
+                    }
+                    1 => {
+                        let d = r.signed();
+                        c.points.extend([x, std::array::from_fn(|i| x[i] + 0.1 * d[i])]);
+                        c.ends.extend([2 * k, 2 * k + 1]);
+                        c.circulation.push(r.between(-1.0, 1.0));
+                        c.segment_core.push(core);
+                    }
+                    _ => {
+                        c.charge_position.push(x);
+                        c.charge.push((k % 2) as f64 - 0.5);
+                    }
+                }
+            }
+            let codes = (WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
+            let regularizations = [codes.0, codes.1].map(|c| Regularization::from_code(c).unwrap());
+            let ewald = Ewald::new(&c, period, regularizations, 1e-11);
+            let images = Images::new(period);
+            for _ in 0..5 {
+                let x = r.in_cube().map(|v| 0.8 * v);
+                let (u, g) = field_at(&c, &images, codes, x);
+                let want: Vec<f64> = u.into_iter().chain(g).collect();
+                let got: Vec<f64> = ewald.at(x, 0.0).iter().map(|v| v / (4.0 * std::f64::consts::PI)).collect();
+                let e = relative_l2(&got[..want.len()], &want);
+                assert!(e < 1e-10, "{period:?} kind {kind} core {core}: {e:.1e}");
+            }
+        }
+    }
+}
+
+/// A short run in slabs, tubes and boxes: nothing is over, and little is refused.
+#[test]
+fn periodic_problems_keep_their_tolerance() {
+    let machine = Machine::new(None, None);
+    let (mut tally, mut domains, mut refused) = (Tally::default(), BTreeSet::new(), 0);
+    for index in 0..25 {
+        let p = Problem::draw(13, index, (1, 150)).in_periods(100);
+        let found = run_or_fail(&machine, &p);
+        refused += found.refused() as usize;
+        assert!(!found.over(), "{}", line(&p, &found));
+        domains.insert(p.periods());
+        tally.add(p, found);
+    }
+    assert!(domains.len() == 3 && refused < 10, "{refused} refused");
+    assert!(tally.report().contains(&format!("refused periodic sums {refused};")));
+    assert!((0..200).all(|k| Problem::draw(13, k, SIZES).in_periods(0).periods() == 0));
 }

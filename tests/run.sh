@@ -47,6 +47,10 @@ fi
 [ -n "$programs" ] || { ${CC:-cc} -std=c11 -Wall -Wextra -Werror -O1 -Iinclude examples/c/leapfrog_rings.c -o "$build/leapfrog_rings" \
     -L"$library" -lwakefmm -lm -Wl,-rpath,"$library" && timeout 600 "$build/leapfrog_rings" 20 0.05 >"$build/leapfrog_rings.log"
 verdict "leapfrogging rings" $?; }
+# A ring above a plane is one of two that collide.
+[ -n "$programs" ] || { ${CC:-cc} -std=c11 -Wall -Wextra -Werror -O1 -Iinclude examples/c/ring_and_plane.c -o "$build/ring_and_plane" \
+    -L"$library" -lwakefmm -lm -Wl,-rpath,"$library" && timeout 600 "$build/ring_and_plane" 20 0.05 >"$build/ring_and_plane.log"
+verdict "a ring and a plane" $?; }
 
 if [ -z "$checker" ]; then
     strict="-std=f2018 -Wall -Wextra -Werror -g -O1 -J$build -I$build"
@@ -61,7 +65,7 @@ if [ -z "$checker" ]; then
       echo "end subroutine"; } >"$build/lines_module.f90"
     grep -q wfmm_plan_evaluate "$build/lines_module.f90" && gfortran -std=f2018 -fsyntax-only -I"$build" "$build/lines_module.f90"
     verdict "the lines of use are compiled" $?
-    for name in values objects bad_input threads overlap flow integers handler stops; do
+    for name in values objects bad_input threads overlap flow picture integers handler stops; do
         openmp=
         [ $name = threads ] && openmp=-fopenmp
         gfortran $tests $openmp tests/fortran/$name.f90 "$build/wakefmm.o" "$build/checks.o" -o "$build/f_$name" \

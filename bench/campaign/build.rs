@@ -84,6 +84,11 @@ impl Rules<'_> {
     fn charges(&self, places: &[Place], c: &mut Case, r: &mut Random) {
         c.charge_position = places.iter().map(|p| p.at).collect();
         c.charge = places.iter().map(|p| self.strength(p, r)).collect();
+        if matches!(self.p.periods(), 1 | 2) {
+            // A net charge has no sum.
+            let mean = c.charge.iter().sum::<f64>() / c.charge.len() as f64;
+            c.charge.iter_mut().for_each(|q| *q -= mean);
+        }
     }
 
     fn segments(&self, cloud: &Cloud, c: &mut Case, r: &mut Random) {

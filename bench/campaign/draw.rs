@@ -14,6 +14,9 @@ pub const LOOSEST: f64 = 0.031_622_776_601_683_79;
 /// Single precision arrays hold the results with 24 bits, whatever the precision of the computation.
 pub const TIGHTEST_IN_SINGLE_ARRAYS: f64 = 1e-6;
 
+/// Most sources and targets of a periodic problem.
+pub const PERIODIC_SIZE: usize = 600;
+
 pub const CORES: [&str; 9] =
     ["zero", "equal", "2 decades", "4 decades", "4 decades and zeros", "as the cloud", "few large", "by age", "local"];
 pub const STRENGTHS: [&str; 6] = ["random", "coherent", "tangential", "6 decades", "few strong", "local"];
@@ -55,6 +58,8 @@ pub struct Problem {
     pub threads: i32,
     /// What the plan has evaluated before.
     pub history: &'static str,
+    /// In units of `unit`; 0: open.
+    pub period: [f64; 3],
 }
 
 /// Entry of a list with weights.
@@ -120,6 +125,7 @@ impl Problem {
             leaf_capacity: if r.unit() < 0.9 { 0 } else { r.log_between(4.0, 200.0) as i32 },
             threads: weighted(r, &[(1, 0.8), (2, 0.12), (3, 0.08)]),
             history: weighted(r, &HISTORIES),
+            period: [0.0; 3],
         };
         // Single precision arrays keep some of the cloud's shape only near the origin.
         if r.unit() < 0.4 {
@@ -127,6 +133,38 @@ impl Problem {
         }
         p.tolerance = r.log_between(p.tightest(), LOOSEST);
         p
+    }
+
+    /// The same problem, with so many of a hundred in a slab, a tube or a box. Their reference costs hundreds of images a
+    /// pair, so that they are small; the treecode has no images, and the direct sum, which is another one, takes its place.
+    pub fn in_periods(mut self, percent: u64) -> Self {
+        let mut r = Random::new(self.seed ^ 0x7e51_0d1c);
+        if r.bits() % 100 >= percent {
+            return self;
+        }
+        let (base, axes) = (r.log_between(0.4, 3.0), 1 + r.bits() % 7);
+        self.period = std::array::from_fn(|i| {
+            let own = base * r.log_between(0.7, 1.4);
+            if axes & (1 << i) > 0 { own } else { 0.0 }
+        });
+        // The images of one place may have no field at it.
+        self.sources = self.sources.clamp(2, PERIODIC_SIZE);
+        self.targets = self.targets.clamp(2, PERIODIC_SIZE);
+        if self.method == WFMM_METHOD_TREECODE {
+            self.method = WFMM_METHOD_DIRECT;
+        }
+        // Targets hundreds of periods away need all images on the way.
+        self.target_rule = match self.target_rule {
+            "far" => "beside",
+            "sources and far" => "sources",
+            rule => rule,
+        };
+        self
+    }
+
+    /// Number of axes with a period.
+    pub fn periods(&self) -> usize {
+        self.period.iter().filter(|&&p| p > 0.0).count()
     }
 
     /// Whether sums are asked for in single precision.
@@ -188,10 +226,11 @@ impl Problem {
         let code = |list: &[(&str, i32)], k: i32| list.iter().find(|(_, c)| *c == k).map_or("?", |(n, _)| n).to_owned();
         let precision = code(&[("arrays", WFMM_PRECISION_ARRAYS), ("f32", WFMM_PRECISION_F32)], self.precision);
         let methods = [("FMM", WFMM_METHOD_FMM), ("treecode", WFMM_METHOD_TREECODE), ("AUTO", WFMM_METHOD_AUTO)];
-        let method = code(&methods, self.method);
+        let method = if self.method == WFMM_METHOD_DIRECT { "direct".to_owned() } else { code(&methods, self.method) };
+        let period = if self.periods() > 0 { format!(", period {:.3?}", self.period) } else { String::new() };
         format!(
             "#{} {} {:.3?}, {kernel}, N {} M {}, tolerance {:.2e}, arrays {} computed {}, {}, targets {}, cores {} {:.1e}{}, \
-             strengths {}, lengths {}{}, unit {:.1e}, offset {:.1e}, {method}, leaf {}, threads {}, plan {}",
+             strengths {}, lengths {}{}, unit {:.1e}, offset {:.1e}, {method}, leaf {}, threads {}, plan {}{period}",
             self.index,
             self.shape.family,
             self.shape.numbers,

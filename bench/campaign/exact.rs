@@ -8,6 +8,8 @@ use wakefmm::math::regularization::Part;
 use wakefmm::options::*;
 
 use super::draw::Problem;
+use super::evaluate::options;
+use super::ewald::Ewald;
 
 /// Sum that carries its rounding errors along (Neumaier).
 #[derive(Clone, Copy, Default)]
@@ -51,43 +53,75 @@ fn distance_from_line(x: Vec3, p1: Vec3, p2: Vec3) -> f64 {
     norm(cross(sub(p2, p1), sub(x, p1))) / distance(p2, p1)
 }
 
-/// Field and gradient at one place, one pair after the other. Sources that have the place within `near` of their line, or of
-/// themselves, count as if it were on them: not at all.
-pub fn at(p: &Problem, case: &Case, x: Vec3, near: f64) -> Vec<f64> {
-    let mut sums = [Sum::default(); 12];
-    let (segments, particles) = (regularization(p.segment_regularization), regularization(p.particle_regularization));
-    for (k, e) in case.ends.chunks(2).enumerate() {
-        let (p1, p2) = (case.points[e[0] as usize], case.points[e[1] as usize]);
-        if near > 0.0 && distance_from_line(x, p1, p2) <= near {
-            continue;
-        }
-        let v = segment(segments, Part::Regularized, x, p1, p2, case.circulation[k], case.segment_core[k]);
-        sums.iter_mut().zip(v.velocity.iter().chain(v.gradient.as_flattened())).for_each(|(s, v)| s.add(*v));
-    }
-    for (k, &position) in case.position.iter().enumerate() {
-        if near > 0.0 && distance(x, position) <= near {
-            continue;
-        }
-        let v = particle(particles, Part::Regularized, x, position, case.strength[k], case.particle_core[k]);
-        sums.iter_mut().zip(v.velocity.iter().chain(v.gradient.as_flattened())).for_each(|(s, v)| s.add(*v));
-    }
-    for (&position, &q) in case.charge_position.iter().zip(&case.charge) {
-        let v = charge(x, position, q);
-        sums.iter_mut().zip(std::iter::once(&v.potential).chain(&v.gradient)).for_each(|(s, v)| s.add(*v));
-    }
-    let (main, gradient) = rows(case);
-    sums[..main + gradient].iter().map(|s| s.total() / (4.0 * std::f64::consts::PI)).collect()
+/// The exact field of a problem: every pair one after the other, with periods Ewald's sum.
+pub struct Exact<'a> {
+    pub p: &'a Problem,
+    pub case: &'a Case,
+    ewald: Option<Ewald<'a>>,
 }
 
-/// The plain loop at some targets.
-pub fn plain(p: &Problem, case: &Case, targets: &[usize]) -> Field {
-    let (mut field, main) = (Field { main: vec![], gradient: vec![] }, rows(case).0);
-    for &k in targets {
-        let all = at(p, case, case.targets[k], 0.0);
-        field.main.extend_from_slice(&all[..main]);
-        field.gradient.extend_from_slice(&all[main..]);
+impl<'a> Exact<'a> {
+    pub fn new(p: &'a Problem, case: &'a Case) -> Self {
+        let period = options(p, case).period;
+        let codes = [p.segment_regularization, p.particle_regularization];
+        let ewald = (p.periods() > 0).then(|| Ewald::new(case, period, codes.map(regularization), p.tolerance));
+        Self { p, case, ewald }
     }
-    field
+
+    /// Field and gradient at one place. Sources that have the place within `near` of their line, or of themselves, count as if
+    /// it were on them: not at all.
+    pub fn at(&self, x: Vec3, near: f64) -> Vec<f64> {
+        let (main, gradient) = rows(self.case);
+        let mut all = match &self.ewald {
+            Some(ewald) => ewald.at(x, near),
+            None => self.pairs(x, near),
+        };
+        all.truncate(main + gradient);
+        all.iter_mut().for_each(|v| *v /= 4.0 * std::f64::consts::PI);
+        all
+    }
+
+    fn pairs(&self, x: Vec3, near: f64) -> Vec<f64> {
+        let (p, case) = (self.p, self.case);
+        let mut sums = [Sum::default(); 12];
+        let (segments, particles) =
+            (regularization(p.segment_regularization), regularization(p.particle_regularization));
+        for (k, e) in case.ends.chunks(2).enumerate() {
+            let (p1, p2) = (case.points[e[0] as usize], case.points[e[1] as usize]);
+            if near > 0.0 && distance_from_line(x, p1, p2) <= near {
+                continue;
+            }
+            let v = segment(segments, Part::Regularized, x, p1, p2, case.circulation[k], case.segment_core[k]);
+            sums.iter_mut().zip(v.velocity.iter().chain(v.gradient.as_flattened())).for_each(|(s, v)| s.add(*v));
+        }
+        for (k, &position) in case.position.iter().enumerate() {
+            if near > 0.0 && distance(x, position) <= near {
+                continue;
+            }
+            let v = particle(particles, Part::Regularized, x, position, case.strength[k], case.particle_core[k]);
+            sums.iter_mut().zip(v.velocity.iter().chain(v.gradient.as_flattened())).for_each(|(s, v)| s.add(*v));
+        }
+        for (&position, &q) in case.charge_position.iter().zip(&case.charge) {
+            let v = charge(x, position, q);
+            sums.iter_mut().zip(std::iter::once(&v.potential).chain(&v.gradient)).for_each(|(s, v)| s.add(*v));
+        }
+        sums.iter().map(|s| s.total()).collect()
+    }
+
+    /// The field at some targets.
+    pub fn field(&self, targets: &[usize]) -> Field {
+        let (mut field, main) = (Field { main: vec![], gradient: vec![] }, rows(self.case).0);
+        for &k in targets {
+            let all = self.at(self.case.targets[k], 0.0);
+            field.main.extend_from_slice(&all[..main]);
+            field.gradient.extend_from_slice(&all[main..]);
+        }
+        field
+    }
+
+    pub fn is_periodic(&self) -> bool {
+        self.ewald.is_some()
+    }
 }
 
 /// The direct sum of the library, in double precision from double arrays.

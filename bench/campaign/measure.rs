@@ -4,11 +4,12 @@ use crate::support::accuracy::{Field, relative_l2};
 use crate::support::cases::Case;
 use crate::support::random::Random;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::build::build;
 use super::draw::Problem;
 use super::evaluate::{Machine, evaluate};
-use super::exact::{at, direct, elements, plain, rows};
+use super::exact::{Exact, direct, elements, rows};
 
 /// Up to so many pairs the plain loop is the reference at all targets.
 const PLAIN: usize = 200_000;
@@ -50,10 +51,22 @@ pub struct Outcome {
 
 impl Outcome {
     pub fn over(&self) -> bool {
+        if self.refused() {
+            return false;
+        }
         self.failure.is_some() || exceeds(self.velocity, 1.0) || exceeds(self.gradient, 1.0)
     }
 
+    /// The library said that it does not have this periodic sum: too many near images, or cores that reach too far.
+    pub fn refused(&self) -> bool {
+        let reasons = ["that so few periods", "of so few periods that", "core_radius"];
+        self.failure.as_ref().is_some_and(|text| reasons.iter().any(|r| text.contains(r)))
+    }
+
     pub fn worst(&self) -> f64 {
+        if self.refused() {
+            return 0.0;
+        }
         if self.failure.is_some() || self.velocity.is_nan() || self.gradient.is_nan() {
             return f64::INFINITY;
         }
@@ -132,7 +145,8 @@ impl Pair<'_> {
 }
 
 /// How far the direct sum is from the plain loop, in tolerances: at targets of chance, and where it matters most.
-fn trust(p: &Problem, case: &Case, got: &Field, sum: &Field) -> f64 {
+fn trust(true_field: &Exact<'_>, got: &Field, sum: &Field) -> f64 {
+    let (p, case) = (true_field.p, true_field.case);
     let (m, (main, gradient)) = (case.targets.len(), rows(case));
     let pair = Pair { got: &got.main, want: &sum.main, rows: main };
     let slope = Pair { got: &got.gradient, want: &sum.gradient, rows: gradient };
@@ -143,13 +157,13 @@ fn trust(p: &Problem, case: &Case, got: &Field, sum: &Field) -> f64 {
     extremes.extend(slope.extremes());
     let mut worst: f64 = 0.0;
     for (targets, of) in [(&some, Some(some.len())), (&extremes, None)] {
-        let exact = plain(p, case, targets);
+        let exact = true_field.field(targets);
         let one = |pair: &Pair, exact: &[f64], first: usize, allowed: f64| {
             let error = pair.apart(targets, exact, of, |_, _| false) / allowed;
             if error <= DIRECT {
                 return error;
             }
-            pair.apart(targets, exact, of, |k, e| is_open(p, case, k, e, first..first + pair.rows)) / allowed
+            pair.apart(targets, exact, of, |k, e| is_open(true_field, k, e, first..first + pair.rows)) / allowed
         };
         worst = worst.max(one(&pair, &exact.main, 0, p.tolerance));
         if p.gradient {
@@ -160,18 +174,26 @@ fn trust(p: &Problem, case: &Case, got: &Field, sum: &Field) -> f64 {
 }
 
 /// The exact field, and how far the direct sum is from the plain loop.
-fn reference(machine: &Machine, p: &Problem, case: &Case, got: &Field) -> (Field, f64) {
+fn reference(machine: &Machine, true_field: &Exact<'_>, got: &Field) -> (Field, f64) {
+    let (p, case) = (true_field.p, true_field.case);
     let (n, m) = (elements(case), case.targets.len());
+    let everywhere = || {
+        let mut exact = true_field.field(&(0..m).collect::<Vec<_>>());
+        if !p.gradient {
+            exact.gradient.clear();
+        }
+        exact
+    };
+    if true_field.is_periodic() {
+        return (everywhere(), 0.0);
+    }
     let sum = direct(machine.reference(n * m), p, case);
     if n * m > PLAIN {
-        let apart = trust(p, case, got, &sum);
+        let apart = trust(true_field, got, &sum);
         return (sum, apart);
     }
-    let mut exact = plain(p, case, &(0..m).collect::<Vec<_>>());
-    if !p.gradient {
-        exact.gradient.clear();
-    }
-    let o = excused(p, case, &sum, &exact, judge(p, case, &sum, &exact), DIRECT);
+    let exact = everywhere();
+    let o = excused(true_field, &sum, &exact, judge(p, case, &sum, &exact), DIRECT);
     (exact, o.velocity.max(o.gradient))
 }
 
@@ -192,7 +214,7 @@ pub fn judge(p: &Problem, case: &Case, got: &Field, want: &Field) -> Outcome {
 /// last of the 46 bits of the domain, up to four times as wide as its reach, that double arrays keep in single precision.
 /// Single arrays are taken to their last digit.
 fn resolution(p: &Problem, case: &Case) -> f64 {
-    if p.single_arrays {
+    if p.single_arrays && p.periods() == 0 {
         return 0.0;
     }
     let mut all = case.points.iter().chain(&case.position).chain(&case.charge_position).chain(&case.targets).peekable();
@@ -204,17 +226,19 @@ fn resolution(p: &Problem, case: &Case) -> f64 {
         }
     }
     let digits = 2f64.powi(-51) * reach[0];
+    // A place is taken back into its box to the last digit.
+    let digits = digits + 2f64.powi(-51) * p.unit * p.period.into_iter().fold(0.0, f64::max);
     if p.single() { digits + 2f64.powi(-44) * reach[1] } else { digits }
 }
 
 /// Whether the last digit of the arithmetic decides over the exact field at target `k`: moved by it, or put onto the lines and
 /// particles that are so near, the target has a field that differs by as much as half of an error. `rows`: the numbers compared.
-fn is_open(p: &Problem, case: &Case, k: usize, error: f64, rows: Range<usize>) -> bool {
-    let (step, x) = (resolution(p, case), case.targets[k]);
+fn is_open(exact: &Exact<'_>, k: usize, error: f64, rows: Range<usize>) -> bool {
+    let (step, x) = (resolution(exact.p, exact.case), exact.case.targets[k]);
     if step == 0.0 {
         return false;
     }
-    let field = |x, near| at(p, case, x, near)[rows.clone()].to_vec();
+    let field = |x, near| exact.at(x, near)[rows.clone()].to_vec();
     let here = field(x, 0.0);
     let differs = |other: Vec<f64>| {
         let change: f64 = other.iter().zip(&here).map(|(a, b)| (a - b).powi(2)).sum();
@@ -230,14 +254,14 @@ fn is_open(p: &Problem, case: &Case, k: usize, error: f64, rows: Range<usize>) -
 
 /// Of the targets that are most wrong, those that are open. `first`: row of the numbers compared among all of a target.
 /// `allowed`: relative error.
-fn undetermined(p: &Problem, case: &Case, pair: &Pair, first: usize, allowed: f64) -> Vec<usize> {
+fn undetermined(exact: &Exact<'_>, pair: &Pair, first: usize, allowed: f64) -> Vec<usize> {
     let errors = pair.squares(|a, b| a - b);
     // The others are within the tolerance together.
     let least = 0.1 * allowed * allowed * square(pair.want) / pair.targets().max(1) as f64;
     let mut order: Vec<usize> = (0..errors.len()).filter(|&k| errors[k] > least).collect();
     order.sort_by(|&a, &b| errors[b].total_cmp(&errors[a]));
     order.truncate(MOST_EXAMINED);
-    order.retain(|&k| is_open(p, case, k, errors[k], first..first + pair.rows));
+    order.retain(|&k| is_open(exact, k, errors[k], first..first + pair.rows));
     order
 }
 
@@ -252,14 +276,15 @@ fn without(pair: &Pair, left_out: &[usize]) -> f64 {
 }
 
 /// Errors above `limit`, measured again without the targets whose field the arithmetic asked for leaves open.
-fn excused(p: &Problem, case: &Case, got: &Field, want: &Field, mut o: Outcome, limit: f64) -> Outcome {
-    let (main, gradient) = rows(case);
+fn excused(exact: &Exact<'_>, got: &Field, want: &Field, mut o: Outcome, limit: f64) -> Outcome {
+    let (main, gradient) = rows(exact.case);
     let velocity = Pair { got: &got.main, want: &want.main, rows: main };
     let slope = Pair { got: &got.gradient, want: &want.gradient, rows: gradient };
     for (pair, first, error, scale) in [(velocity, 0, &mut o.velocity, 1.0), (slope, main, &mut o.gradient, 30.0)] {
         if exceeds(*error, limit) {
-            let left_out = undetermined(p, case, &pair, first, limit * scale * p.tolerance);
-            *error = without(&pair, &left_out) / (scale * p.tolerance);
+            let allowed = scale * exact.p.tolerance;
+            let left_out = undetermined(exact, &pair, first, limit * allowed);
+            *error = without(&pair, &left_out) / allowed;
             o.undetermined += left_out.len();
         }
     }
@@ -271,7 +296,8 @@ pub fn run(machine: &Machine, p: &Problem) -> Outcome {
     let case = build(p, 0);
     let evaluate = if p.single_arrays { evaluate::<f32> } else { evaluate::<f64> };
     let (got, report, recipe) = evaluate(machine.tested(p), p, &case);
-    let (want, direct) = reference(machine, p, &case, &got);
+    let exact = Exact::new(p, &case);
+    let (want, direct) = reference(machine, &exact, &got);
     let outcome = Outcome {
         direct,
         estimated: report.estimated_error / p.tolerance,
@@ -282,5 +308,14 @@ pub fn run(machine: &Machine, p: &Problem) -> Outcome {
         recipe,
         ..judge(p, &case, &got, &want)
     };
-    excused(p, &case, &got, &want, outcome, 1.0)
+    excused(&exact, &got, &want, outcome, 1.0)
+}
+
+/// The same, where a call may fail.
+pub fn run_or_fail(machine: &Machine, p: &Problem) -> Outcome {
+    catch_unwind(AssertUnwindSafe(|| run(machine, p))).unwrap_or_else(|cause| {
+        let text = cause.downcast_ref::<String>().cloned();
+        let failure = text.or(cause.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default();
+        Outcome { failure: Some(failure), sources: p.sources, targets: p.targets, ..Default::default() }
+    })
 }

@@ -73,7 +73,14 @@ impl Tally {
             let asked = if p.method == wakefmm::options::WFMM_METHOD_AUTO { ", by AUTO" } else { "" };
             by_method.entry(format!("{}{asked}", used(o))).or_default().add(o);
         }
-        let tables = [("family", by_family), ("kernel", by_kernel), ("precision", by_precision), ("method", by_method)];
+        let by_periods = self.table(|p| ["open", "one period", "two periods", "three periods"][p.periods()].to_owned());
+        let tables = [
+            ("family", by_family),
+            ("kernel", by_kernel),
+            ("precision", by_precision),
+            ("method", by_method),
+            ("domain", by_periods),
+        ];
         for (title, table) in tables {
             say(
                 &mut t,
@@ -116,11 +123,12 @@ impl Tally {
         );
         let (velocity, gradient) = (count(&|o| exceeds(o.velocity, 1.0)), count(&|o| exceeds(o.gradient, 1.0)));
         let unseen = count(&|o| o.over() && o.failure.is_none() && o.estimated <= 1.0);
-        let failed = count(&|o| o.failure.is_some());
+        let failed = count(&|o| o.failure.is_some() && !o.refused());
+        let refused = count(&|o| o.refused());
         say(
             &mut t,
             format!(
-                "{} over ({:.3} %): velocity {velocity}, gradient {gradient}, failed calls {failed}; in {unseen} the report's estimate is within the tolerance",
+                "{} over ({:.3} %): velocity {velocity}, gradient {gradient}, failed calls {failed}, refused periodic sums {refused}; in {unseen} the report's estimate is within the tolerance",
                 self.over(),
                 100.0 * self.over() as f64 / self.count().max(1) as f64
             ),

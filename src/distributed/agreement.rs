@@ -136,7 +136,7 @@ impl Communicator {
     }
 
     /// A share of each rank, between an agreement that all want them and one that all have them.
-    fn gather_all(&self, what: &str, mine: &[u8]) -> Result<Vec<u8>> {
+    pub fn gather_all(&self, what: &str, mine: &[u8]) -> Result<Vec<u8>> {
         self.agree(what, Ok(()))?;
         self.agree(what, self.gather(mine))
     }

@@ -40,6 +40,8 @@ pub struct Shares<'a> {
 pub trait Exchange: Send + Sync {
     fn rank(&self) -> usize;
     fn size(&self) -> usize;
+    /// This rank's number among those of its machine, which chooses its device.
+    fn node_rank(&self) -> usize;
     fn allreduce_f64(&self, values: &mut [f64], reduction: Reduction) -> i32;
     fn allreduce_i64(&self, values: &mut [i64], reduction: Reduction) -> i32;
     fn allgather(&self, mine: &[u8], all: &mut [u8]) -> i32;
@@ -72,6 +74,10 @@ impl Communicator {
 
     pub fn size(&self) -> usize {
         self.exchange.size()
+    }
+
+    pub fn node_rank(&self) -> usize {
+        self.exchange.node_rank()
     }
 
     /// One share of bytes of each rank, of equal lengths.

@@ -232,13 +232,30 @@ impl Communicator {
     }
 
     fn serve_share(&self, call: &str, bytes: &[u8], counts: &[i64]) -> Result<Answer> {
+        self.share(call, bytes, counts).map(|(all, incoming)| Answer::Bytes(all, incoming))
+    }
+
+    /// Bytes for each rank, one after the other; returned are those of each rank for this one, and how many.
+    pub fn share(&self, call: &str, bytes: &[u8], counts: &[i64]) -> Result<(Vec<u8>, Vec<i64>)> {
         let incoming = self.incoming(call, counts)?;
         let mut all = self.together(call, || Ok(memory::filled(0u8, incoming.iter().sum::<i64>() as usize)))?;
         let (to, from) = (offsets(counts), offsets(&incoming));
         let sent = Shares { bytes: counts, offsets: &to };
         let received = Shares { bytes: &incoming, offsets: &from };
         let code = self.exchange.alltoallv(bytes, sent, &mut all, received);
-        self.tell(call, self.passed("alltoallv", code)).map(|()| Answer::Bytes(all, incoming))
+        self.tell(call, self.passed("alltoallv", code)).map(|()| (all, incoming))
+    }
+
+    /// Bytes of all ranks, one rank after the other, into `all`; every rank knows how many each has.
+    pub fn spread(&self, call: &str, mine: &[u8], counts: &[usize], all: &mut [u8]) -> Result<()> {
+        let (sent, first) = (vec![mine.len() as i64; self.size()], vec![0; self.size()]);
+        let counts: Vec<i64> = counts.iter().map(|&n| n as i64).collect();
+        let at = offsets(&counts);
+        self.agree(call, Ok(()))?;
+        let sent = Shares { bytes: &sent, offsets: &first };
+        let received = Shares { bytes: &counts, offsets: &at };
+        let code = self.exchange.alltoallv(mine, sent, all, received);
+        self.tell(call, self.passed("alltoallv", code))
     }
 
     /// How many bytes each rank has for this one.

@@ -133,6 +133,11 @@ impl Exchange for ThreadExchange {
         self.size
     }
 
+    /// All threads are of one machine.
+    fn node_rank(&self) -> usize {
+        self.rank
+    }
+
     fn allreduce_f64(&self, values: &mut [f64], reduction: Reduction) -> i32 {
         let join = |a: f64, b: f64| match reduction {
             Reduction::Sum => a + b,

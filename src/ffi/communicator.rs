@@ -27,7 +27,7 @@ pub struct wfmm_communicator {
     pub rank: i32,
     /// Number of processes.
     pub size: i32,
-    /// Number of this process among those of its node; not used yet.
+    /// Number of this process among those of its node: processes take the node's GPUs in turn.
     pub node_rank: i32,
     /// Handed to every function.
     pub user: *mut c_void,
@@ -75,6 +75,7 @@ impl Default for wfmm_communicator {
 struct Table {
     rank: usize,
     size: usize,
+    node_rank: usize,
     user: *mut c_void,
     allreduce: unsafe extern "C" fn(*mut c_void, *mut c_void, i64, i32, i32) -> i32,
     allgather: unsafe extern "C" fn(*mut c_void, *const c_void, i64, *mut c_void) -> i32,
@@ -108,6 +109,7 @@ impl Table {
         Ok(Self {
             rank: c.rank as usize,
             size: c.size as usize,
+            node_rank: c.node_rank.max(0) as usize,
             user: c.user,
             allreduce: c.allreduce.ok_or_else(|| missing("allreduce"))?,
             allgather: c.allgather.ok_or_else(|| missing("allgather"))?,
@@ -130,6 +132,10 @@ impl Exchange for Table {
 
     fn size(&self) -> usize {
         self.size
+    }
+
+    fn node_rank(&self) -> usize {
+        self.node_rank
     }
 
     fn allreduce_f64(&self, values: &mut [f64], reduction: Reduction) -> i32 {
@@ -176,8 +182,9 @@ api! {
     /// Makes a session that spans processes. All ranks of `communicator` make it together, and all calls with its plans are
     /// collective: each rank hands over its own sources and targets, however many and wherever they are, and gets the velocities
     /// of its own targets. An error on one rank is the same status on all, with the rank in the message. `options` may be NULL.
-    /// The sums are made on the CPU. Not built, WFMM_ERR_UNSUPPORTED: WFMM_BACKEND_CUDA, a ground plane, flows, evaluations
-    /// beside the host's work.
+    /// With GPUs each rank takes one of its node, `node_rank` modulo their number, unless `device` names one; with
+    /// WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. Not built, WFMM_ERR_UNSUPPORTED: periods, the
+    /// treecode, evaluations beside the host's work.
     /// Thread rule: one thread at a time. Errors: as of `wfmm_session_create`; WFMM_ERR_NULL (a function), _VALUE (rank, size);
     /// WFMM_ERR_COMMUNICATION where a function of the communicator fails.
     /// Example: `wfmm_session *s = NULL; if (wfmm_session_create_distributed(NULL, &ranks, &s)) return 1;`

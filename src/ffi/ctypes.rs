@@ -7,6 +7,7 @@ use super::communicator::wfmm_communicator;
 use super::{wfmm_flow, wfmm_log_fn, wfmm_plan, wfmm_session, wfmm_velocity_fn};
 use crate::flow::diagnostics::wfmm_diagnostics;
 use crate::flow::options::wfmm_flow_options;
+use crate::flow::picture::camera::wfmm_camera;
 use crate::options::{wfmm_plan_options, wfmm_session_options};
 use crate::report::wfmm_report;
 
@@ -24,6 +25,7 @@ c_types!(
     wfmm_log_fn,
     wfmm_velocity_fn,
     *mut c_void,
+    *mut u8,
     *mut c_char,
     *const c_char,
     *mut i32,
@@ -53,6 +55,8 @@ c_types!(
     *mut wfmm_flow_options,
     *const wfmm_flow_options,
     *mut wfmm_diagnostics,
+    *mut wfmm_camera,
+    *const wfmm_camera,
     *mut wfmm_communicator,
     *const wfmm_communicator,
 );

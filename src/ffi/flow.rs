@@ -52,12 +52,12 @@ fn on_device<R>(name: &str) -> Result<R> {
 ///
 /// # Safety
 /// `path` is NULL or ends with a NUL.
-unsafe fn path_of(path: *const c_char) -> Result<PathBuf> {
-    not_null("path", path)?;
+pub unsafe fn path_of(name: &str, path: *const c_char) -> Result<PathBuf> {
+    not_null(name, path)?;
     // Not NULL; the caller vouches for its end.
     let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
     if bytes.is_empty() {
-        return Error::fail(WFMM_ERR_FILE, "path is empty");
+        return Error::fail(WFMM_ERR_FILE, format!("{name} is empty"));
     }
     Ok(OsStr::from_bytes(bytes).into())
 }
@@ -262,7 +262,7 @@ api! {
     fn wfmm_flow_save(flow: *mut wfmm_flow, path: *const c_char) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let path = session.together("wfmm_flow_save", || unsafe { path_of(path) })?;
+            let path = session.together("wfmm_flow_save", || unsafe { path_of("path", path) })?;
             flow.save(&path)
         })
     }
@@ -276,7 +276,7 @@ api! {
         let session = if session.is_null() { Session::default_session()? } else { SESSIONS.get(session)? };
         session.alive()?;
         let (out, path) = session.together("wfmm_flow_load", || {
-            let (out, path) = (unsafe { output("out", out) }?, unsafe { path_of(path) }?);
+            let (out, path) = (unsafe { output("out", out) }?, unsafe { path_of("path", path) }?);
             enough_memory().map(|()| (out, path))
         })?;
         *out = FLOWS.insert(FlowCell::new(Flow::load(session, &path)?));

@@ -6,7 +6,7 @@
 //!   plan        create … destroy, queries       arrays      set_*, evaluate (f32 and f64 from one body)
 //!   induce      one call, nothing kept              overlap     evaluations beside the host's own work
 //!   flow        elements that move              flow_arrays their arrays        flow_cell   behind their handle
-//!   communicator  functions of the host that join processes
+//!   picture     of a flow                   communicator  functions of the host that join processes
 //!       │
 //!   boundary    macros, guard, pointer checks   handles     live objects    structs   struct_size    text   strings
 //!   elements    arrays of segments and of particles
@@ -29,6 +29,7 @@ mod handles;
 pub mod induce;
 pub mod library;
 pub mod overlap;
+pub mod picture;
 pub mod plan;
 pub mod session;
 mod structs;

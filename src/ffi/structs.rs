@@ -3,6 +3,7 @@
 use crate::error::{Error, Result, WFMM_ERR_STRUCT_SIZE, WFMM_ERR_TOO_NEW};
 use crate::flow::diagnostics::wfmm_diagnostics;
 use crate::flow::options::wfmm_flow_options;
+use crate::flow::picture::camera::wfmm_camera;
 use crate::options::{wfmm_plan_options, wfmm_session_options};
 use crate::report::wfmm_report;
 
@@ -35,6 +36,7 @@ self_sized!(
     wfmm_report, cells;
     wfmm_flow_options, viscosity;
     wfmm_diagnostics, time;
+    wfmm_camera, eye;
     wfmm_communicator, user;
 );
 
@@ -108,7 +110,8 @@ mod tests {
         assert_eq!((size_of::<wfmm_session_options>(), wfmm_session_options::WIDE_FROM), (24, 16));
         assert_eq!((size_of::<wfmm_plan_options>(), wfmm_plan_options::WIDE_FROM), (104, 32));
         assert_eq!((size_of::<wfmm_flow_options>(), wfmm_flow_options::WIDE_FROM), (16 + 8 * 16, 16));
-        assert_eq!((size_of::<wfmm_diagnostics>(), wfmm_diagnostics::WIDE_FROM), (8 + 8 * 15, 8));
+        assert_eq!((size_of::<wfmm_diagnostics>(), wfmm_diagnostics::WIDE_FROM), (8 + 8 * 19, 8));
+        assert_eq!((size_of::<wfmm_camera>(), wfmm_camera::WIDE_FROM), (24 + 8 * 22, 24));
         assert_eq!((size_of::<wfmm_communicator>(), wfmm_communicator::WIDE_FROM), (16 + 8 * 5, 16));
         assert_eq!((size_of::<wfmm_report>(), wfmm_report::WIDE_FROM), (24 + 8 * (6 + 16 + 2), 24));
     }

@@ -71,6 +71,15 @@ pub struct wfmm_diagnostics {
     pub largest_velocity: f64,
     /// The longest way of what moves in the last step.
     pub largest_displacement: f64,
+    /// How often cores above core_limit were narrowed since the flow was made or loaded.
+    pub reinterpolations: i64,
+    /// Of the last time: the difference of vorticity at the particles, relative to it, as root mean squares.
+    pub reinterpolation_residual: f64,
+    /// Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was given back,
+    /// but with a ground plane.
+    pub reinterpolation_strength: f64,
+    /// Of the last time: the same of their impulse around the middle of their places, relative to half the sum of |x||a|.
+    pub reinterpolation_impulse: f64,
 }
 
 impl Flow {
@@ -86,6 +95,10 @@ impl Flow {
                 time: state.time,
                 largest_velocity: largest[0],
                 largest_displacement: largest[1],
+                reinterpolations: self.spread.times,
+                reinterpolation_residual: self.spread.residual,
+                reinterpolation_strength: self.spread.strength,
+                reinterpolation_impulse: self.spread.impulse,
                 ..Default::default()
             };
             invariants(state, &mut d);

@@ -82,6 +82,7 @@ impl Flow {
         state.keep(kind, &remaining);
         keep_history(history, kind, &remaining);
         self.velocities = None;
+        self.spread.largest = None;
         Ok(())
     }
 
@@ -110,6 +111,7 @@ impl Flow {
         state.skip_identities(kind, all - first - n, all_points - first_point - points);
         fit_history(state, history);
         self.velocities = None;
+        self.spread.largest = None;
         Ok(())
     }
 

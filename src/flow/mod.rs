@@ -2,13 +2,14 @@
 //!
 //! ```text
 //!   edit      set, add, remove                query       get, velocity at points
-//!   diagnostics  invariants and norms         checkpoint, npy   files
+//!   diagnostics  invariants and norms         checkpoint, npy   files         picture  what a camera sees
 //!      │
 //!   storage   where the arrays are: who reads them gets them up to date, who steps works where the session computes
 //!      ├ step                in host memory: rates of all that moves, dust, the new state
 //!      └ device, device_step in device memory, the same
 //!      │
 //!   integrate Euler, AB2, RK3, RK4 over either            sums   U at points: one plan, free stream, the host's callback
+//!   reinterpolate, gaussians  narrower cores before a step
 //!   state     every array of every element    vector      what is integrated     dust, filaments  their physics
 //! ```
 //!
@@ -23,10 +24,13 @@ pub mod diagnostics;
 mod dust;
 pub mod edit;
 mod filaments;
+mod gaussians;
 mod integrate;
 mod npy;
 pub mod options;
+pub mod picture;
 mod query;
+mod reinterpolate;
 pub mod state;
 mod step;
 mod storage;
@@ -42,6 +46,7 @@ use crate::session::{Session, check_periods};
 
 use dust::Medium;
 use options::{ElementKind, FlowOptions, wfmm_flow_options};
+use reinterpolate::Spread;
 use storage::{Store, Tools};
 use sums::Sums;
 
@@ -58,6 +63,7 @@ pub struct Flow {
     largest_displacement: f64,
     /// Of the present state, where somebody asked for them: at moving points, at bound points.
     velocities: Option<[Vec<f64>; 2]>,
+    spread: Spread,
 }
 
 impl Flow {
@@ -70,13 +76,17 @@ impl Flow {
             }
             check_periods(&session, &plan_options)?;
             let options = FlowOptions::checked(&motion, &plan_options)?;
+            if options.core_limit > 0.0 {
+                session.not_distributed("narrowing cores (core_limit)")?;
+            }
             Ok((plan_options, options))
         })?;
         session.same(&options.fields())?;
         let given = (sums, motion);
         let sums = Sums::create(session.clone(), &plan_options)?;
         let (store, largest_displacement, velocities) = (Store::new(&session, &plan_options), 0.0, None);
-        Ok(Self { session, given, plan_options, options, store, sums, largest_displacement, velocities })
+        let spread = Spread::default();
+        Ok(Self { session, given, plan_options, options, store, sums, largest_displacement, velocities, spread })
     }
 
     pub fn session(&self) -> &Arc<Session> {
@@ -129,8 +139,14 @@ impl Flow {
     }
 
     fn step(&mut self, dt: f64) -> Result<()> {
+        let before = self.reinterpolate(dt)?;
         let (store, mut tools) = self.tools();
-        self.largest_displacement = store.step(&mut tools, dt)?;
+        let way = store.step(&mut tools, dt);
+        if way.is_err() {
+            self.spread.largest = None;
+            before.map_or(Ok(()), |old| self.take_back(old))?;
+        }
+        self.largest_displacement = way?;
         self.velocities = None;
         Ok(())
     }

@@ -88,8 +88,8 @@ pub struct wfmm_flow_options {
     pub viscosity: f64,
     /// Squire's factor of |circulation| in the growth of filament cores; default 0.
     pub squire: f64,
-    /// Reserved for the core radius above which particles are remeshed. Not implemented: a value other than 0 is
-    /// WFMM_ERR_UNSUPPORTED.
+    /// Core radius above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths that carry the
+    /// same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES.
     pub core_limit: f64,
     /// Filament segments that are longer after a step are split into equal pieces; 0, the default: never.
     pub split_length: f64,
@@ -141,6 +141,8 @@ pub struct FlowOptions {
     pub viscosity: f64,
     pub squire: f64,
     /// 0: never.
+    pub core_limit: f64,
+    /// 0: never.
     pub split_length: f64,
     pub gravity: [f64; 3],
     pub fluid_density: f64,
@@ -151,7 +153,7 @@ pub struct FlowOptions {
 
 impl FlowOptions {
     /// By name, as numbers: what all ranks must say alike.
-    pub fn fields(&self) -> [(&'static str, f64); 13] {
+    pub fn fields(&self) -> [(&'static str, f64); 14] {
         let [x, y, z] = self.gravity;
         [
             ("integrator", f64::from(self.integrator as i32)),
@@ -159,6 +161,7 @@ impl FlowOptions {
             ("spreading", f64::from(self.spreading as i32)),
             ("viscosity", self.viscosity),
             ("squire", self.squire),
+            ("core_limit", self.core_limit),
             ("split_length", self.split_length),
             ("gravity[0]", x),
             ("gravity[1]", y),
@@ -183,8 +186,14 @@ impl FlowOptions {
             );
         }
         if not_negative("core_limit", o.core_limit)? > 0.0 {
-            let message = "particles are not interpolated again yet; accepted: 0";
-            return Error::fail(WFMM_ERR_UNSUPPORTED, format!("core_limit = {}: {message}", o.core_limit));
+            if spreading != Spreading::Cores {
+                let message = "narrower cores are for those that spread: spreading = WFMM_SPREADING_CORES (1)";
+                return Error::fail(WFMM_ERR_VALUE, format!("core_limit = {}: {message}", o.core_limit));
+            }
+            if plan.period.is_some() {
+                let message = "cores are not narrowed in a periodic domain; accepted: 0";
+                return Error::fail(WFMM_ERR_UNSUPPORTED, format!("core_limit = {}: {message}", o.core_limit));
+            }
         }
         for (k, value) in o.gravity.into_iter().enumerate() {
             finite(&format!("gravity[{k}]"), value)?;
@@ -204,6 +213,7 @@ impl FlowOptions {
             spreading,
             viscosity: not_negative("viscosity", o.viscosity)?,
             squire: not_negative("squire", o.squire)?,
+            core_limit: o.core_limit,
             split_length: not_negative("split_length", o.split_length)?,
             gravity: o.gravity,
             fluid_density: not_negative("fluid_density", o.fluid_density)?,

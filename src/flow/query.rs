@@ -111,8 +111,16 @@ impl Flow {
         (Cow::Borrowed(values), ids)
     }
 
+    /// What `find_velocities` found, as numbers.
+    pub(super) fn fluid_velocity_of(&self, kind: ElementKind) -> &[f64] {
+        match self.velocity_of(kind).0 {
+            Cow::Borrowed(values) => values,
+            Cow::Owned(_) => &[],
+        }
+    }
+
     /// The fluid's velocity at all moving points but dust, and at bound points, unless the present ones are known.
-    fn find_velocities(&mut self, call: &str) -> Result<()> {
+    pub(super) fn find_velocities(&mut self, call: &str) -> Result<()> {
         let session = self.session.clone();
         let found = session.collective(call, || {
             // Where one rank does not know them all find them.

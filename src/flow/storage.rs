@@ -80,10 +80,11 @@ pub struct Store {
 }
 
 impl Store {
-    /// A distributed session computes on the CPU, so that its arrays stay in host memory.
+    /// The arrays of a distributed session stay in host memory; on GPUs it computes the sums only.
     pub fn new(session: &Session, sums: &PlanOptions) -> Self {
         let gpu = match session.device() {
             Device::Cpu => None,
+            Device::Cuda { .. } if session.communicator().is_some() => None,
             Device::Cuda { auto: true, .. } if is_for_cpu(sums) => None,
             Device::Cuda { context, auto } => {
                 Some(Gpu { context: context.clone(), auto: *auto, given_up: GivenUp::default(), resident: None })

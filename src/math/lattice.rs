@@ -33,6 +33,8 @@ const NEGLIGIBLE: f64 = 1e-18;
 const ORDER_STEP: usize = 8;
 /// Sums that are kept for later plans.
 const KEPT: usize = 16;
+/// Lengths that differ by less than this part of them are equal.
+const SLACK: f64 = 1e-9;
 
 /// Periods along x, y and z, 0 where open, and how far near images go.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,7 +51,7 @@ impl Shape {
 
     /// All near lattice vectors, the zero vector first, then by rising length.
     pub fn near_vectors(&self) -> Vec<[f64; 3]> {
-        let most = self.period.map(|p| if p > 0.0 { (self.near / p) as i64 } else { 0 });
+        let most = self.most_periods();
         let mut found: Vec<[i64; 3]> = vec![];
         for x in -most[0]..=most[0] {
             for y in -most[1]..=most[1] {
@@ -72,12 +74,17 @@ impl Shape {
         self.period.iter().filter(|&&p| p > 0.0).map(|p| 2.0 * (self.near / p).floor() + 1.0).product()
     }
 
+    /// Whole periods within the limit. A limit that is the length of a vector (`canonical`) has that vector, whatever its last digit.
+    fn most_periods(&self) -> [i64; 3] {
+        self.period.map(|p| if p > 0.0 { (self.near * (1.0 + SLACK) / p) as i64 } else { 0 })
+    }
+
     fn vector(&self, n: [i64; 3]) -> [f64; 3] {
         std::array::from_fn(|i| n[i] as f64 * self.period[i])
     }
 
     fn is_near(&self, r: [f64; 3]) -> bool {
-        square(r) <= self.near * self.near * (1.0 + 1e-9)
+        square(r) <= self.near * self.near * (1.0 + SLACK)
     }
 
     /// Length of the shortest vector that is not near.
@@ -394,8 +401,7 @@ fn for_octant(most: [i64; 3], mut f: impl FnMut([i64; 3])) {
 /// Near images are summed for themselves.
 fn subtract_near(shape: Shape, sums: &mut [f64], degrees: usize) {
     let mut scratch = memory::filled(0.0, degrees * degrees);
-    let most = shape.period.map(|p| (shape.near / p) as i64);
-    for_octant(most, |n| {
+    for_octant(shape.most_periods(), |n| {
         let r = shape.vector(n);
         if shape.is_near(r) {
             add(r, -mirrors(n), degrees, &mut scratch, sums);
@@ -406,6 +412,23 @@ fn subtract_near(shape: Shape, sums: &mut [f64], degrees: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The limit of a canonical shape is a length that may be rounded down: its vectors are near all the same, or they would be
+    /// among neither the near ones nor those beyond.
+    #[test]
+    fn a_limit_at_a_vector_has_it() {
+        for k in 1..400 {
+            let p = 0.3 + 0.00137 * k as f64;
+            for period in [[p, 0.0, 0.0], [p, 1.3 * p, 0.0], [p, 1.1, 0.9 * p]] {
+                let shape = Shape { period, near: 3.4 * p };
+                let same = shape.canonical();
+                assert_eq!(shape.near_vectors(), same.near_vectors(), "{period:?}");
+                assert_eq!(same, same.canonical());
+                let nearest = same.nearest_left_out();
+                assert!(nearest > same.near * (1.0 + SLACK), "{period:?}: {nearest} {}", same.near);
+            }
+        }
+    }
 
     /// G(d) - 1/|d| of Ewald's sum, with a parameter that does not matter.
     fn ewald_at(period: [f64; 3], d: [f64; 3], alpha: f64) -> f64 {

@@ -46,6 +46,7 @@ impl Plan {
             Ok([self.given.vortices, self.given.charges].map(|yes| f64::from(u8::from(yes))))
         })?;
         let wanted = communicator.largest(&fields)?;
+        self.agree_on_precision(false)?;
         if wanted[0] > 0.0 {
             self.with_engine(|engine, inputs| engine.prepare(inputs, Field::Velocity { gradient: false }))?;
         }
@@ -64,7 +65,7 @@ impl Plan {
         let communicator = self.collective()?;
         communicator.together("wfmm_plan_evaluate", || self.ready(field))?;
         let field = common(&communicator, field, self.counts().targets)?;
-        self.double_output |= T::DOUBLE;
+        self.agree_on_precision(T::DOUBLE && self.counts().targets > 0)?;
         if let Some(plane) = self.options.plane {
             let (main, gradient) = communicator.together("wfmm_plan_evaluate", || side(main, gradient)?.on_host())?;
             self.evaluate_mirrored(plane, field, main, gradient)?;
@@ -83,10 +84,20 @@ impl Plan {
         let halves = [(seed >> 32) as f64, (seed & 0xffff_ffff) as f64];
         communicator
             .same("", &[("n_samples", samples as f64), ("seed / 2^32", halves[0]), ("seed modulo 2^32", halves[1])])?;
+        self.agree_on_precision(false)?;
         if let Some(plane) = self.options.plane {
             return self.check_mirrored(plane, field, samples, seed);
         }
         self.with_engine(|engine, inputs| engine.check(inputs, field, samples, seed))
+    }
+
+    /// Whether some rank has arrays in double precision, so that all compute in the same one.
+    fn agree_on_precision(&mut self, double_output: bool) -> Result<()> {
+        self.double_output |= double_output;
+        if !self.session.computes_on_ranks_cpus() {
+            self.double_anywhere = self.session.any(self.double_output || self.inputs_are_double())?;
+        }
+        Ok(())
     }
 
     fn collective(&self) -> Result<Communicator> {

@@ -49,6 +49,8 @@ pub struct Plan {
     stream: u64,
     /// A double output array was handed over since the last `set_*`.
     double_output: bool,
+    /// Of a distributed session: some rank has arrays in double precision.
+    double_anywhere: bool,
     engine: Option<(Precision, Box<dyn Engine>)>,
     last_field: Option<Field>,
     logged: bool,
@@ -69,6 +71,7 @@ impl Plan {
             given: Given::default(),
             stream: 0,
             double_output: false,
+            double_anywhere: false,
             engine: None,
             last_field: None,
             logged: false,
@@ -269,7 +272,9 @@ impl Plan {
     fn precision(&self) -> Precision {
         match self.options.precision {
             // The same on all ranks, whatever arrays each has.
-            _ if self.session.communicator().is_some() => Precision::F64,
+            _ if self.session.computes_on_ranks_cpus() => Precision::F64,
+            Precision::Arrays if self.double_anywhere => Precision::F64,
+            Precision::Arrays if self.session.communicator().is_some() => Precision::F32,
             Precision::Arrays if self.double_output || self.inputs_are_double() => Precision::F64,
             Precision::Arrays => Precision::F32,
             asked => asked,

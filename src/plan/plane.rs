@@ -455,11 +455,14 @@ pub fn side<'a, T>(main: ArrayMut<'a, T>, gradient: Option<ArrayMut<'a, T>>) -> 
 }
 
 impl<'a, T> Side<'a, T> {
-    /// Both fields in host memory, which is where a distributed session computes.
+    /// Both fields in host memory, where the ranks of a distributed session join both halves.
     pub fn on_host(self) -> Result<(&'a mut [T], Option<&'a mut [T]>)> {
         match self {
             Self::Host(main, gradient) => Ok((main, gradient)),
-            Self::Device(..) => Error::fail(WFMM_ERR_MEMORY, "outputs of a distributed session must be in host memory"),
+            Self::Device(..) => Error::fail(
+                WFMM_ERR_MEMORY,
+                "outputs of a distributed session with a ground plane must be in host memory",
+            ),
         }
     }
 }

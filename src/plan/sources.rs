@@ -1,6 +1,6 @@
 //! `set_*`: sources, strengths and targets of a plan, replaced as a whole after everything was checked.
 
-use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_VALUE};
+use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_MEMORY, WFMM_ERR_VALUE};
 use crate::inputs::{ChargeInput, ParticleInput, Reals, SegmentInput, TargetInput};
 use crate::options::PlanOptions;
 use crate::session::Session;
@@ -97,6 +97,10 @@ impl Plan {
         let take = |(n, position)| -> Result<TargetInput> {
             match (plane, position) {
                 (Some(plane), Array::Host(x)) => joint_targets(plane, n, x),
+                (Some(_), Array::Device { .. }) if session.communicator().is_some() => Error::fail(
+                    WFMM_ERR_MEMORY,
+                    "targets of a distributed session with a ground plane must be in host memory",
+                ),
                 // Where they and their images will be is known when these are written.
                 (Some(_), Array::Device { .. }) => Ok(TargetInput { n: 2 * n, position: T::device(0, 6 * n) }),
                 (None, position) => Ok(TargetInput { n, position: take_finite(session, "position", 3, position)? }),

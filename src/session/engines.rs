@@ -6,7 +6,8 @@ use crate::backend::Engine;
 use crate::backend::cpu::distributed::DistributedEngine;
 use crate::backend::cpu::engine::CpuEngine;
 use crate::backend::cpu::single::SingleEngine;
-use crate::backend::cuda::{Context, CudaEngine};
+use crate::backend::cuda::{Context, CudaEngine, RanksEngine};
+use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
 use crate::options::{Method, PlanOptions, Precision};
 
@@ -21,8 +22,7 @@ pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precisio
     }
     check_periods(session, options)?;
     if let Some(communicator) = session.communicator() {
-        // In double precision, whatever was asked for: it holds every tolerance.
-        return Ok(Box::new(DistributedEngine::new(options.clone(), pool.clone(), communicator.clone())));
+        return ranks_engine(session, communicator, options, precision);
     }
     match session.device() {
         _ if is_for_cpu(options) => Ok(cpu_engine(pool, options, precision)),
@@ -37,6 +37,34 @@ pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precisio
             )))
         }
     }
+}
+
+/// One rank's of an engine that all ranks make together.
+fn ranks_engine(
+    session: &Session,
+    communicator: &Communicator,
+    options: &PlanOptions,
+    precision: Precision,
+) -> Result<Box<dyn Engine>> {
+    let (pool, options, ranks) = (session.pool().clone(), options.clone(), communicator.clone());
+    let (cpu_options, cpu_pool, cpu_ranks) = (options.clone(), pool.clone(), ranks.clone());
+    // In double precision, whatever was asked for: it holds every tolerance.
+    let cpu = move || -> Box<dyn Engine> {
+        Box::new(DistributedEngine::new(cpu_options.clone(), cpu_pool.clone(), cpu_ranks.clone()))
+    };
+    let Device::Cuda { context, auto } = session.device() else { return Ok(cpu()) };
+    let context = context.clone();
+    let cuda = move || -> Result<Box<dyn Engine>> {
+        let (options, context, pool) = (options.clone(), context.clone(), pool.clone());
+        Ok(match precision {
+            Precision::F32 => Box::new(RanksEngine::<f32>::new(options, context, pool, &ranks)?),
+            _ => Box::new(RanksEngine::<f64>::new(options, context, pool, &ranks)?),
+        })
+    };
+    if *auto {
+        return Ok(Box::new(Fallback::new(Box::new(cuda), Box::new(cpu)).of_ranks(communicator)));
+    }
+    cuda()
 }
 
 /// Whether the sums are the CPU's wherever the session may choose: a GPU has no treecode and no periodic images.

@@ -1,8 +1,10 @@
 //! WFMM_BACKEND_AUTO on a machine with a GPU: small problems stay on the CPU, and the CPU takes over when the GPU fails.
 //!
-//! Enters: how to make either engine. Leaves: the answer of one of them, and one warning in the log when the GPU failed.
+//! Enters: how to make either engine. Leaves: the answer of one of them, and one warning in the log when the GPU failed. The ranks of a
+//! distributed session choose alike: by the numbers of all of them, and by errors that are the same on all.
 
 use crate::backend::{Engine, Field};
+use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_DEVICE_MEMORY};
 use crate::inputs::{Inputs, Ints, Reals, RealsMut};
 use crate::logging::warn_once;
@@ -56,11 +58,29 @@ pub struct Fallback {
     given_up: GivenUp,
     last_on_cpu: bool,
     stream: u64,
+    /// Who chooses with this one.
+    ranks: Option<Communicator>,
 }
 
 impl Fallback {
     pub fn new(make_cuda: Maker<Result<Box<dyn Engine>>>, make_cpu: Maker<Box<dyn Engine>>) -> Self {
-        Self { make_cuda, make_cpu, cuda: None, cpu: None, given_up: GivenUp::default(), last_on_cpu: false, stream: 0 }
+        let given_up = GivenUp::default();
+        Self { make_cuda, make_cpu, cuda: None, cpu: None, given_up, last_on_cpu: false, stream: 0, ranks: None }
+    }
+
+    /// The same for one rank of many, whose engines are made and called on all ranks together.
+    pub fn of_ranks(mut self, ranks: &Communicator) -> Self {
+        self.ranks = Some(ranks.clone());
+        self
+    }
+
+    /// Whether some array is in device memory, and the pairs of a rank, of all ranks alike.
+    fn size(&self, inputs: &Inputs, on_device: bool) -> Result<(bool, f64)> {
+        let (sources, targets) = numbers(inputs);
+        let on_device = on_device || any_on_device(inputs);
+        let Some(ranks) = &self.ranks else { return Ok((on_device, sources * targets)) };
+        let all = ranks.total(&[f64::from(u8::from(on_device)), sources, targets])?;
+        Ok((all[0] > 0.0, all[1] * all[2] / ranks.size() as f64))
     }
 
     /// Runs `work` on the engine for this problem, and after a failure of the GPU on the CPU.
@@ -70,8 +90,8 @@ impl Fallback {
         on_device: bool,
         mut work: impl FnMut(&mut dyn Engine) -> Result<R>,
     ) -> Result<R> {
-        let on_device = on_device || any_on_device(inputs);
-        if self.given_up.serves() && (on_device || pairs(inputs) >= WORTH_PAIRS) {
+        let (on_device, pairs) = self.size(inputs, on_device)?;
+        if self.given_up.serves() && (on_device || pairs >= WORTH_PAIRS) {
             match self.cuda().and_then(&mut work) {
                 Err(error) if takes_over(&error) && !on_device => {
                     self.cuda = None;
@@ -110,11 +130,12 @@ pub fn takes_over(error: &Error) -> bool {
     !error.partly_written && (error.status < 0 || (100..200).contains(&error.status))
 }
 
-fn pairs(inputs: &Inputs) -> f64 {
+/// Sources and targets.
+fn numbers(inputs: &Inputs) -> (f64, f64) {
     let count = |n: Option<usize>| n.unwrap_or(0) as f64;
     let vortices = count(inputs.segments.as_ref().map(|s| s.n)) + count(inputs.particles.as_ref().map(|p| p.n));
     let sources = vortices.max(count(inputs.charges.as_ref().map(|c| c.n)));
-    sources * count(inputs.targets.as_ref().map(|t| t.n))
+    (sources, count(inputs.targets.as_ref().map(|t| t.n)))
 }
 
 fn any_on_device(inputs: &Inputs) -> bool {
@@ -169,7 +190,8 @@ impl Engine for Fallback {
     }
 
     fn bring(&mut self, inputs: &Inputs) {
-        if let Some(engine) = self.cuda.as_mut().filter(|_| pairs(inputs) >= WORTH_PAIRS) {
+        let (sources, targets) = numbers(inputs);
+        if let Some(engine) = self.cuda.as_mut().filter(|_| sources * targets >= WORTH_PAIRS) {
             engine.bring(inputs);
         }
     }

@@ -58,29 +58,35 @@ static DEFAULT: Mutex<Option<Arc<Session>>> = Mutex::new(None);
 impl Session {
     pub fn new(options: &SessionOptions) -> Result<Arc<Self>> {
         logging::start();
-        let device = choose_device(options)?;
+        let device = choose_device(options, None)?;
         let pool = threads::start(options.threads)?;
         let session = Self { device, pool: Some(Arc::new(pool)), process: std::process::id(), communicator: None };
         info!("session: {}", session.describe());
         Ok(Arc::new(session))
     }
 
-    /// A session of all ranks of `communicator`; its calls are collective. It computes on the CPU.
+    /// A session of all ranks of `communicator`; its calls are collective. Ranks compute all on GPUs or all on the CPU.
     pub fn distributed(options: &SessionOptions, communicator: Communicator) -> Result<Arc<Self>> {
         logging::start();
         let call = "wfmm_session_create_distributed";
-        let pool = communicator.together(call, || {
-            if options.backend == BackendKind::Cuda {
-                let hint = "use WFMM_BACKEND_AUTO or _CPU";
-                return Error::fail(WFMM_ERR_UNSUPPORTED, format!("distributed sessions compute on the CPU: {hint}"));
-            }
-            threads::start(options.threads)
-        })?;
-        communicator.same("", &[("size", communicator.size() as f64)])?;
+        let pool = communicator.together(call, || threads::start(options.threads))?;
+        let fields = [("size", communicator.size() as f64), ("backend", f64::from(options.backend as i32))];
+        communicator.same("", &fields)?;
+        let device = communicator.together(call, || choose_device(options, Some(communicator.node_rank())))?;
+        let lacks = communicator.largest(&[f64::from(u8::from(matches!(device, Device::Cpu)))])?[0] > 0.0;
+        if lacks && matches!(device, Device::Cuda { .. }) {
+            info!("another rank has no GPU: all compute on the CPU");
+        }
+        let device = if lacks { Device::Cpu } else { device };
         let (process, pool) = (std::process::id(), Some(Arc::new(pool)));
-        let session = Self { device: Device::Cpu, pool, process, communicator: Some(communicator) };
+        let session = Self { device, pool, process, communicator: Some(communicator) };
         info!("session: {}", session.describe());
         Ok(Arc::new(session))
+    }
+
+    /// Whether this is one of many ranks, which compute on their processors.
+    pub fn computes_on_ranks_cpus(&self) -> bool {
+        self.communicator.is_some() && matches!(self.device, Device::Cpu)
     }
 
     pub fn communicator(&self) -> Option<&Communicator> {
@@ -236,12 +242,15 @@ impl Session {
     }
 
     pub fn describe(&self) -> String {
+        let Some(c) = &self.communicator else { return self.describe_one() };
+        let each = if matches!(self.device, Device::Cpu) { "each: " } else { "" };
+        format!("rank {} of {}; {each}{}", c.rank(), c.size(), self.describe_one())
+    }
+
+    fn describe_one(&self) -> String {
         let cpu = format!("CPU, {} threads, {}", self.pool().current_num_threads(), crate::simd::isa_name());
         match &self.device {
-            Device::Cpu if self.communicator.is_some() => {
-                let c = self.communicator.as_ref().expect("asked above");
-                format!("rank {} of {}; each: {cpu}", c.rank(), c.size())
-            }
+            Device::Cpu if self.communicator.is_some() => cpu,
             Device::Cpu => match cuda::probe().refusal {
                 Some(refusal) => format!("{cpu}; no CUDA: {}", refusal.message),
                 None => cpu,
@@ -289,13 +298,17 @@ impl Drop for Session {
     }
 }
 
-fn choose_device(options: &SessionOptions) -> Result<Device> {
+/// `node_rank`: of several processes of a machine each takes one of its usable GPUs in turn, unless the options name one.
+fn choose_device(options: &SessionOptions, node_rank: Option<usize>) -> Result<Device> {
     if options.backend == BackendKind::Cpu {
         return Ok(Device::Cpu);
     }
     let auto = options.backend == BackendKind::Auto;
     let probe = cuda::probe();
-    let ordinal = options.device.map_or(-1, |device| device.min(i32::MAX as u32) as i32);
+    let usable: Vec<i32> = probe.devices.iter().filter(|d| d.refusal.is_none()).map(|d| d.ordinal).collect();
+    let in_turn = |rank: usize| if usable.is_empty() { -1 } else { usable[rank % usable.len()] };
+    let named = options.device.map(|device| device.min(i32::MAX as u32) as i32);
+    let ordinal = named.unwrap_or_else(|| node_rank.map_or(-1, in_turn));
     let opened = probe.choose(ordinal).and_then(Context::open);
     match opened {
         Ok(context) => Ok(Device::Cuda { context, auto }),

@@ -84,5 +84,28 @@ int main(void) {
     AT(wfmm_diagnostics, divergence);
     AT(wfmm_diagnostics, largest_velocity);
     AT(wfmm_diagnostics, largest_displacement);
+    AT(wfmm_diagnostics, reinterpolations);
+    AT(wfmm_diagnostics, reinterpolation_residual);
+    AT(wfmm_diagnostics, reinterpolation_strength);
+    AT(wfmm_diagnostics, reinterpolation_impulse);
+    SIZE(wfmm_camera);
+    AT(wfmm_camera, struct_size);
+    AT(wfmm_camera, projection);
+    AT(wfmm_camera, color);
+    AT(wfmm_camera, blending);
+    AT(wfmm_camera, kinds);
+    AT(wfmm_camera, fit);
+    AT(wfmm_camera, eye);
+    AT(wfmm_camera, target);
+    AT(wfmm_camera, up);
+    AT(wfmm_camera, field_of_view);
+    AT(wfmm_camera, view_height);
+    AT(wfmm_camera, near_distance);
+    AT(wfmm_camera, point_size);
+    AT(wfmm_camera, line_width);
+    AT(wfmm_camera, opacity);
+    AT(wfmm_camera, color_range);
+    AT(wfmm_camera, background);
+    AT(wfmm_camera, grid);
     return 0;
 }

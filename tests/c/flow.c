@@ -192,7 +192,7 @@ static void bad_options(void) {
     FLOW(viscosity, -1, WFMM_ERR_VALUE, "viscosity = -1");
     FLOW(viscosity, NAN, WFMM_ERR_NOT_FINITE, "viscosity");
     FLOW(squire, -1, WFMM_ERR_VALUE, "squire");
-    FLOW(core_limit, 1, WFMM_ERR_UNSUPPORTED, "core_limit = 1");
+    FLOW(core_limit, 1, WFMM_ERR_VALUE, "core_limit = 1");
     FLOW(split_length, -1, WFMM_ERR_VALUE, "split_length");
     FLOW(gravity[1], INFINITY, WFMM_ERR_NOT_FINITE, "gravity[1]");
     FLOW(fluid_density, -1, WFMM_ERR_VALUE, "fluid_density");

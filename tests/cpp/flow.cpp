@@ -1,6 +1,7 @@
 // The C++ wrapper of a flow: containers of numbers and of structs, both precisions, errors as exceptions, moves.
 #include "wakefmm.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -41,6 +42,16 @@ static void ring_and_dust() {
     CHECK(std::abs(u[2] - 0.5) < 0.02);
     flow.remove(WFMM_KIND_DUST, std::vector<std::int64_t>{0, 1});
     CHECK(flow.elements(WFMM_KIND_DUST) == n - 2 && flow.diagnostics().linear_impulse[2] > 3);
+    wakefmm::camera camera;
+    camera.color = WFMM_COLOR_SPEED;
+    const auto picture = flow.picture(64, 48, camera);
+    CHECK(picture.size() == 64 * 48 * 4 && std::any_of(picture.begin(), picture.end(), [](std::uint8_t b) { return b > 100 && b < 255; }));
+    try {
+        flow.picture(0, 48);
+        CHECK(false);
+    } catch (const wakefmm::error &e) {
+        CHECK(e.status() == WFMM_ERR_VALUE);
+    }
     try {
         flow.get(WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, wakefmm::rows<Real, 1>(radii));
         CHECK(false);

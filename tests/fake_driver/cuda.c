@@ -3,6 +3,7 @@
  * is launched, and "sum S" for the points that kernel `extent` would have read. Copies from page-locked memory are made as late as a real
  * bus might: when somebody waits. Its clock goes on by a millisecond a launch. In a child of fork() nothing works. */
 #include <math.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,13 @@ static int is(const char *failure) {
     const char *asked = getenv("FAKE_CUDA");
     return asked && !strcmp(asked, failure);
 }
-static int context, depth;
+static int context;
+static _Thread_local int depth;
+/* Threads of several ranks share the device: each function has its tables for itself. */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static int take_turn(void) { return pthread_mutex_lock(&turn); }
+static void end_turn(int *taken) { (void)taken; pthread_mutex_unlock(&turn); }
+#define ALONE __attribute__((cleanup(end_turn))) int taken = take_turn(); (void)taken
 /* Bytes of shared memory that a block may have: FAKE_CUDA_SHARED, else Hopper's. */
 static int most_shared(void) {
     const char *asked = getenv("FAKE_CUDA_SHARED");
@@ -109,10 +116,16 @@ int cuCtxPushCurrent_v2(void *c) {
     depth++; return c == &context ? 0 : 201;
 }
 int cuCtxPopCurrent_v2(void **c) { *c = &context; return depth-- > 0 ? 0 : 201; }
-int cuCtxSynchronize(void) { catch_up(); return alive(); }
+int cuCtxSynchronize(void) { ALONE; catch_up(); return alive(); }
 int cuStreamCreate(void **s, unsigned flags) { (void)flags; *s = &context; return 0; }
 int cuStreamDestroy_v2(void *s) { (void)s; return 0; }
-int cuStreamSynchronize(void *s) { (void)s; catch_up(); if (is("slow")) usleep(300000); return alive(); }
+int cuStreamSynchronize(void *s) {
+    (void)s;
+    if (is("slow")) usleep(300000);
+    ALONE;
+    catch_up();
+    return alive();
+}
 int cuStreamWaitEvent(void *s, void *e, unsigned f) { (void)s; (void)e; (void)f; return 0; }
 int cuEventCreate(void **e, unsigned flags) {
     (void)flags;
@@ -124,6 +137,7 @@ int cuEventCreate(void **e, unsigned flags) {
 int cuEventDestroy_v2(void *e) { free(e); return 0; }
 int cuEventRecord(void *e, void *s) {
     (void)s;
+    ALONE;
     if (!capture) ((struct event *)e)->at = now;
     return 0;
 }
@@ -134,7 +148,7 @@ int cuEventRecordWithFlags(void *e, void *s, unsigned flags) {
     capture->mark[capture->marks++].at = capture->launches;
     return 0;
 }
-int cuEventSynchronize(void *e) { (void)e; catch_up(); return alive(); }
+int cuEventSynchronize(void *e) { (void)e; ALONE; catch_up(); return alive(); }
 int cuEventElapsedTime(float *t, void *a, void *b) {
     const double time = ((struct event *)b)->at - ((struct event *)a)->at;
     if (isnan(time)) return 400;
@@ -142,6 +156,7 @@ int cuEventElapsedTime(float *t, void *a, void *b) {
     return 0;
 }
 int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
+    ALONE;
     static int asked;
     int first = 0, last = 0;
     const char *failure = getenv("FAKE_CUDA");
@@ -159,20 +174,23 @@ int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
 #endif
     return *address ? 0 : 2;
 }
-int cuMemFree_v2(uint64_t address) { catch_up(); free((void *)(uintptr_t)address); return 0; }
+int cuMemFree_v2(uint64_t address) { ALONE; catch_up(); free((void *)(uintptr_t)address); return 0; }
 int cuMemHostAlloc(void **start, size_t bytes, unsigned flags) {
+    ALONE;
     (void)flags;
     *start = calloc(bytes, 1);
     for (int i = 0; i < 64; i++) if (*start && !locked[i].start) { locked[i].start = *start; locked[i].bytes = bytes; break; }
     return *start ? 0 : 2;
 }
 int cuMemFreeHost(void *start) {
+    ALONE;
     catch_up();
     for (int i = 0; i < 64; i++) if (locked[i].start == start) locked[i].start = NULL;
     free(start);
     return 0;
 }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *s) {
+    ALONE;
     (void)s;
     note_copy("to device", bytes);
     if (is_locked(from)) { later((void *)(uintptr_t)to, from, bytes, 0); return 0; }
@@ -181,6 +199,7 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *s) {
     return 0;
 }
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *s) {
+    ALONE;
     static int asked;
     int first = 0;
     const char *failure = getenv("FAKE_CUDA");
@@ -193,6 +212,7 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *s) {
     return 0;
 }
 int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *s) {
+    ALONE;
     (void)s;
     if (lost) return 700;
     catch_up();
@@ -200,6 +220,7 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *s) {
     return 0;
 }
 int cuMemsetD8Async(uint64_t at, unsigned char v, size_t bytes, void *s) {
+    ALONE;
     (void)s;
     catch_up();
 #ifdef EMULATED
@@ -257,6 +278,7 @@ int cuGraphDestroy(void *graph) {
     return 0;
 }
 int cuGraphLaunch(void *exec, void *s) {
+    ALONE;
     const struct graph *graph = exec;
     (void)s;
     note("replay", -1);
@@ -281,6 +303,7 @@ int cuModuleUnload(void *module) { (void)module; return 0; }
 /* A function is its name; of kernels that run, what they are and the bytes of shared memory that were asked for. */
 static struct { char name[64]; const void *kernel; unsigned allowed; } functions[256];
 int cuModuleGetFunction(void **f, void *module, const char *name) {
+    ALONE;
     const void *kernel = module;
 #ifdef EMULATED
     if (!(kernel = emulated_kernel(module, name, major()))) return 500;
@@ -292,6 +315,7 @@ int cuModuleGetFunction(void **f, void *module, const char *name) {
     return 500;
 }
 int cuFuncSetAttribute(void *f, int which, int value) {
+    ALONE;
     if (which != 8 || value > most_shared()) return 1;
     for (int i = 0; i < 256; i++) if (f == &functions[i]) functions[i].allowed = (unsigned)value;
     return 0;
@@ -313,6 +337,7 @@ static void verdict(const uint64_t *state, const void *check) {
 }
 #endif
 int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned s, void *stream, void **p, void **x) {
+    ALONE;
     (void)a; (void)b; (void)c; (void)d; (void)e; (void)g; (void)stream; (void)x;
     const char *name = f; /* comes first */
     if (capture && is("no_capture") && !strncmp(name, "fmm_p2p", 7)) return 1;

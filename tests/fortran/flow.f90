@@ -213,7 +213,7 @@ contains
     call expect(ierr, WFMM_ERR_CONSTANT, 'integrator = 9')
     options = wfmm_flow_options(core_limit=1._dp)
     call wfmm_flow_create(flow, options=options, ierr=ierr)
-    call expect(ierr, WFMM_ERR_UNSUPPORTED, 'core_limit')
+    call expect(ierr, WFMM_ERR_VALUE, 'core_limit')
     call wfmm_flow_options_init(options)
     call check(options%integrator == WFMM_INTEGRATOR_RK4 .and. options%core_limit == 0, 'defaults')
     call wfmm_flow_advance(none, 1._dp, 1, ierr)

@@ -168,12 +168,13 @@ fn role(f: &Function, at: usize) -> Role {
 }
 
 const HANDLES: [&str; 3] = ["wfmm_plan", "wfmm_session", "wfmm_flow"];
-const STRUCTS: [&str; 6] = [
+const STRUCTS: [&str; 7] = [
     "wfmm_plan_options",
     "wfmm_session_options",
     "wfmm_flow_options",
     "wfmm_report",
     "wfmm_diagnostics",
+    "wfmm_camera",
     "wfmm_communicator",
 ];
 
@@ -207,7 +208,8 @@ fn c_declaration(f: &Function, a: &Argument) -> String {
         "*mut i64" | "*mut u64" => ("integer(c_int64_t)", format!(", intent(inout){optional}")),
         "*mut usize" => ("integer(c_size_t)", format!(", intent(inout){optional}")),
         "*mut c_char" => return format!("character(kind=c_char), intent(inout) :: {}(*)", a.name),
-        "*const c_char" => return format!("character(kind=c_char), intent(in) :: {}(*)", a.name),
+        "*const c_char" => return format!("character(kind=c_char), intent(in){optional} :: {}(*)", a.name),
+        "*mut u8" => ("integer(c_int8_t)", format!(", intent(inout){optional}")),
         "f64" => ("real(c_double)", ", value".into()),
         "*const i64" => ("integer(c_int64_t)", format!(", intent(in){optional}")),
         ty if is_handle(ty) || ty == "*mut c_void" => ("type(c_ptr)", ", value".into()),
@@ -409,7 +411,7 @@ impl Procedure<'_> {
                 // Not NULL: defaults of the module differ from those of C in index_base.
                 parts.counts.push(format!("if (present({name})) c_{name} = {name}"));
             }
-            Role::Struct if pointee(&a.ty).ends_with("_options") => {
+            Role::Struct if pointee(&a.ty).ends_with("_options") || pointee(&a.ty) == "wfmm_camera" => {
                 let ty = pointee(&a.ty);
                 parts.required(&name, format!("type({ty}), intent(out) :: {name}"), name.clone());
                 parts.after.push(format!("if (status == WFMM_OK) {name} = {ty}()"));
@@ -452,6 +454,12 @@ impl Procedure<'_> {
                 parts.after.push("text = ''".into());
                 parts.after.push("if (status == WFMM_OK) text = from_c(c_text, length)".into());
             }
+            Role::Path if a.optional => {
+                // Not allocated: absent for the interface below.
+                parts.optional(&name, format!("character(len=*), intent(in), optional :: {name}"), format!("c_{name}"));
+                parts.locals.push(format!("character(kind=c_char, len=:), allocatable :: c_{name}"));
+                parts.counts.push(format!("if (present({name})) c_{name} = trim({name})//c_null_char"));
+            }
             Role::Path => parts.required(
                 &name,
                 format!("character(len=*), intent(in) :: {name}"),
@@ -489,6 +497,7 @@ impl Procedure<'_> {
             "i32" if wide => "integer(c_int64_t)",
             "i32" => "integer(c_int32_t)",
             "i64" => "integer(c_int64_t)",
+            "u8" => "integer(c_int8_t)",
             "f32" => "real(c_float)",
             "f64" => "real(c_double)",
             other => panic!("{}: an array of {other} has no counterpart in Fortran", self.name),
@@ -533,6 +542,9 @@ impl Procedure<'_> {
     fn extent(&self, extent: &str, parts: &mut Parts) -> String {
         if extent.parse::<u32>().is_ok() {
             return format!("{extent}_c_int64_t");
+        }
+        if self.function.arguments.iter().any(|a| a.name == extent && a.ty == "i32") {
+            return format!("int({extent}, c_int64_t)");
         }
         let count = format!("c_{extent}");
         if !self.function.arguments.iter().any(|a| a.name == extent)
@@ -655,7 +667,9 @@ fn default_of(name: &str, field: &str) -> String {
     let session = wakefmm::options::wfmm_session_options::default();
     let plan = wakefmm::options::wfmm_plan_options::default();
     let flow = wakefmm::flow::options::wfmm_flow_options::default();
+    let camera = wakefmm::flow::picture::camera::wfmm_camera::default();
     let real = |x: f64| format!("{x:e}_c_double");
+    let reals = |all: &[f64]| format!("[{}]", all.iter().map(|x| real(*x)).collect::<Vec<_>>().join(", "));
     let value = match (name, field) {
         ("wfmm_report" | "wfmm_diagnostics" | "wfmm_communicator", _) => 0,
         ("wfmm_flow_options", "integrator") => flow.integrator,
@@ -672,6 +686,23 @@ fn default_of(name: &str, field: &str) -> String {
         ("wfmm_flow_options", "restitution") => return real(flow.restitution),
         ("wfmm_flow_options", "friction") => return real(flow.friction),
         ("wfmm_flow_options", "reserved") => return real(flow.reserved[0]),
+        ("wfmm_camera", "projection") => camera.projection,
+        ("wfmm_camera", "color") => camera.color,
+        ("wfmm_camera", "blending") => camera.blending,
+        ("wfmm_camera", "kinds") => camera.kinds,
+        ("wfmm_camera", "fit") => camera.fit,
+        ("wfmm_camera", "eye") => return reals(&camera.eye),
+        ("wfmm_camera", "target") => return reals(&camera.target),
+        ("wfmm_camera", "up") => return reals(&camera.up),
+        ("wfmm_camera", "field_of_view") => return real(camera.field_of_view),
+        ("wfmm_camera", "view_height") => return real(camera.view_height),
+        ("wfmm_camera", "near_distance") => return real(camera.near_distance),
+        ("wfmm_camera", "point_size") => return real(camera.point_size),
+        ("wfmm_camera", "line_width") => return real(camera.line_width),
+        ("wfmm_camera", "opacity") => return real(camera.opacity),
+        ("wfmm_camera", "color_range") => return reals(&camera.color_range),
+        ("wfmm_camera", "background") => return reals(&camera.background),
+        ("wfmm_camera", "grid") => return real(camera.grid),
         ("wfmm_session_options", "backend") => session.backend,
         ("wfmm_session_options", "device") => session.device,
         ("wfmm_session_options", "threads") => session.threads,

@@ -11,12 +11,13 @@ use syn::{Attribute, Expr, Ident, Item, Lit, LitInt, Meta, Token, Type, Visibili
 pub const SUMS: &str = include_str!("sums.txt");
 
 /// In the order in which they appear in the header.
-const SOURCES: [&str; 15] = [
+const SOURCES: [&str; 17] = [
     "src/error.rs",
     "src/options.rs",
     "src/report.rs",
     "src/flow/options.rs",
     "src/flow/diagnostics.rs",
+    "src/flow/picture/camera.rs",
     "src/ffi/mod.rs",
     "src/ffi/library.rs",
     "src/ffi/session.rs",
@@ -27,6 +28,7 @@ const SOURCES: [&str; 15] = [
     "src/ffi/induce.rs",
     "src/ffi/flow.rs",
     "src/ffi/flow_arrays.rs",
+    "src/ffi/picture.rs",
 ];
 
 #[derive(Debug, Default)]

@@ -222,6 +222,63 @@ static void callbacks(wfmm_session *gpu) {
     wfmm_flow_destroy(&f);
 }
 
+/* The state of a device in a picture: bytes that differ from the CPU's, by rounding at the edges of points. */
+static void pictures(wfmm_session *cpu, wfmm_session *gpu) {
+    enum { WIDTH = 320, HEIGHT = 200 };
+    wfmm_flow *f[2] = {of_everything(gpu, WFMM_INTEGRATOR_RK4, 3, 0), of_everything(cpu, WFMM_INTEGRATOR_RK4, 3, 0)};
+    uint8_t *rgba[2];
+    wfmm_camera c;
+    int differ = 0, drawn = 0;
+    wfmm_camera_init(&c, sizeof c);
+    c.color = WFMM_COLOR_SPEED, c.opacity = 1;
+    for (int k = 0; k < 2; k++) {
+        rgba[k] = malloc(4 * WIDTH * HEIGHT);
+        const wfmm_status status = wfmm_flow_advance(f[k], 0.01, 2);
+        expect(!(status ? status : wfmm_flow_picture(f[k], &c, WIDTH, HEIGHT, rgba[k], NULL)), "a picture");
+        wfmm_flow_destroy(&f[k]);
+    }
+    for (int k = 0; k < 4 * WIDTH * HEIGHT; k++) differ += abs(rgba[0][k] - rgba[1][k]) > 2, drawn += rgba[1][k] > 40 && rgba[1][k] < 255;
+    printf("pictures: %d of %d bytes differ\n", differ, drawn);
+    expect(drawn > 1000 && differ <= drawn / 500, "pictures as on the CPU");
+    free(rgba[0]), free(rgba[1]);
+}
+
+/* Cores above the limit are narrowed on the host, between two steps on the device. */
+static void narrower_cores(wfmm_session *cpu, wfmm_session *gpu) {
+    enum { SIDE = 9, ALL = SIDE * SIDE * SIDE };
+    wfmm_session *at[2] = {gpu, cpu};
+    double x[3 * ALL], a[3 * ALL], core[ALL], got[2][3 * ALL], widest[2];
+    for (int k = 0; k < ALL; k++) {
+        const int place[3] = {k % SIDE, k / SIDE % SIDE, k / SIDE / SIDE};
+        double r2 = 0;
+        for (int i = 0; i < 3; i++) x[3 * k + i] = 0.1 * (place[i] - SIDE / 2), r2 += x[3 * k + i] * x[3 * k + i];
+        const double bell = 1e-3 * exp(-r2 / 0.03);
+        a[3 * k] = -x[3 * k + 1] * bell, a[3 * k + 1] = x[3 * k] * bell, a[3 * k + 2] = 0.1 * bell, core[k] = 0.12;
+    }
+    for (int k = 0; k < 2; k++) {
+        wfmm_plan_options o = sums(WFMM_METHOD_DIRECT, 1e-10, 0, WFMM_PRECISION_F64);
+        wfmm_flow_options f;
+        wfmm_diagnostics d;
+        wfmm_flow *flow = NULL;
+        wfmm_flow_options_init(&f, sizeof f), wfmm_diagnostics_init(&d, sizeof d);
+        o.particle_regularization = WFMM_REG_GAUSS_ERF;
+        f.integrator = WFMM_INTEGRATOR_AB2, f.stretching = WFMM_STRETCHING_TRANSPOSE, f.spreading = WFMM_SPREADING_CORES;
+        f.viscosity = 0.05, f.core_limit = 0.14;
+        wfmm_status status = wfmm_flow_create(at[k], &o, &f, &flow);
+        status = status ? status : wfmm_flow_set_particles_f64(flow, ALL, x, a, core, H);
+        status = status ? status : wfmm_flow_advance(flow, 0.03, 8);
+        status = status ? status : wfmm_flow_velocity_f64(flow, ALL, x, got[k], NULL, H);
+        status = status ? status : wfmm_flow_get_f64(flow, WFMM_KIND_PARTICLES, WFMM_QUANTITY_CORE_RADIUS, ALL, core, NULL, H);
+        status = status ? status : wfmm_flow_diagnostics(flow, &d);
+        expect(!status && d.reinterpolations >= 2, "cores are narrowed");
+        widest[k] = core[0];
+        for (int i = 0; i < ALL; i++) core[i] = 0.12;
+        wfmm_flow_destroy(&flow);
+    }
+    printf("narrower cores: velocities differ by %.1e\n", distance(got[0], got[1], 3 * ALL));
+    expect(fabs(widest[0] - widest[1]) < 1e-12 && distance(got[0], got[1], 3 * ALL) < 1e-4, "narrower cores as on the CPU");
+}
+
 int main(void) {
     handle_t context;
     if (!open_driver() || cu_retain(&context, 0) || cu_set(context)) { printf("no driver\n"); return 1; }
@@ -232,6 +289,8 @@ int main(void) {
     every_kind(cpu, gpu);
     edits(cpu, gpu);
     callbacks(gpu);
+    pictures(cpu, gpu);
+    narrower_cores(cpu, gpu);
     free(x), free(a), free(d), free(rho);
     wfmm_session_destroy(&cpu), wfmm_session_destroy(&gpu);
     return verdict();

@@ -154,7 +154,11 @@ pub fn on_threads<R: Send>(ranks: usize, work: impl Fn(usize) -> R + Sync) -> Ve
 }
 
 pub fn plan_of(c: Communicator, options: &wfmm_plan_options) -> Plan {
-    let session = Session::distributed(&session_options(), c).unwrap();
+    plan_on(&session_options(), c, options)
+}
+
+pub fn plan_on(on: &SessionOptions, c: Communicator, options: &wfmm_plan_options) -> Plan {
+    let session = Session::distributed(on, c).unwrap();
     Plan::create(session, PlanOptions::checked(options).unwrap()).unwrap()
 }
 
@@ -166,8 +170,20 @@ pub fn together(
     o: &wfmm_plan_options,
     field: Field,
 ) -> (Vec<f64>, Vec<f64>, Plan, f64) {
+    together_on(&session_options(), c, ranks, split, o, field)
+}
+
+/// The same with sessions of these options.
+pub fn together_on(
+    on: &SessionOptions,
+    c: &Case,
+    ranks: usize,
+    split: Split,
+    o: &wfmm_plan_options,
+    field: Field,
+) -> (Vec<f64>, Vec<f64>, Plan, f64) {
     let parts = on_all(ranks, |rank, end| {
-        let mut plan = plan_of(end, o);
+        let mut plan = plan_on(on, end, o);
         let (mine, numbers) = part(c, split, rank, ranks);
         fill(&mut plan, &mine).unwrap();
         let field = field_of(&mut plan, field, mine.targets.len()).unwrap();

@@ -5,7 +5,7 @@ module dust
   use ground, only: friction_velocity, wall_layer_factor, reference_height
   implicit none (type, external)
   private
-  public :: dust_t, threshold_friction_velocity, response_time_of, fly
+  public :: dust_t, threshold_friction_velocity, response_time_of, fly, grain_density
 
   real(wp), parameter :: grain_density = 2650.0_wp     !< kg/m³, quartz
   real(wp), parameter :: cohesion = 3.0e-4_wp          !< kg/s², γ of Shao and Lu's threshold
@@ -28,7 +28,8 @@ module dust
   contains
     procedure :: create
     procedure :: advance
-    procedure, private :: expose
+    procedure :: expose
+    procedure :: settle
   end type dust_t
 
 contains
@@ -100,7 +101,7 @@ contains
         here(1:2) = here(1:2)*wall_layer_factor(self%position(3, i))
         call fly(self%position(:, i), self%velocity(:, i), 1.5_wp*here - 0.5_wp*self%air_before(:, i), &
                  self%response_time(i), dt)
-        if (self%position(3, i) <= 0) call settle(self, i)
+        if (self%position(3, i) <= 0) call self%settle(i)
       else
         call self%expose(i, here, dt)
       end if
@@ -138,7 +139,7 @@ contains
   end subroutine expose
 
   subroutine settle(self, i)
-    type(dust_t), intent(inout) :: self
+    class(dust_t), intent(inout) :: self
     integer, intent(in) :: i
 
     self%airborne(i) = .false.

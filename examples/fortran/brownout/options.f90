@@ -8,7 +8,7 @@ module options
   type :: run_options
     character(:), allocatable :: mode             !< run, bench, compare, selftest, help
     character(:), allocatable :: flight           !< hover or landing
-    character(:), allocatable :: method           !< fmm, direct or loop
+    character(:), allocatable :: method           !< flow; to compare sums: fmm, direct or loop
     character(:), allocatable :: precision        !< double or single: the library's computing precision
     character(:), allocatable :: output           !< folder of picture and VTK files
     real(wp) :: tolerance = 1.0e-3_wp             !< relative error of the velocity that the FMM may make
@@ -38,7 +38,7 @@ contains
 
     run%mode = 'run'
     run%flight = 'hover'
-    run%method = 'fmm'
+    run%method = 'flow'
     run%precision = 'double'
     run%output = 'brownout-out'
     problem = ''
@@ -99,7 +99,8 @@ contains
     character(:), allocatable, intent(inout) :: problem
 
     if (.not. any(run%flight == [character(7) :: 'hover', 'landing'])) problem = '--case is hover or landing'
-    if (.not. any(run%method == [character(6) :: 'fmm', 'direct', 'loop'])) problem = '--method is fmm, direct or loop'
+    if (.not. any(run%method == [character(6) :: 'flow', 'fmm', 'direct', 'loop'])) problem = &
+      '--method is flow, fmm, direct or loop'
     if (.not. any(run%precision == [character(6) :: 'double', 'single'])) problem = '--precision is double or single'
     if (min(run%blades, run%wake_turns, run%particles, run%revolutions, run%repeats) < 1) problem = 'counts must be positive'
     if (run%segments_per_turn < 8) problem = '--segments-per-turn must be 8 or more'
@@ -123,7 +124,8 @@ contains
       'brownout: a rotor over dusty ground, its free vortex wake, and the dust it raises', &
       '', &
       '  --case hover|landing        hover in ground effect, or an approach that ends in it', &
-      '  --method fmm|direct|loop    libwakefmm''s FMM, its direct sum, or a plain Fortran loop', &
+      '  --method flow               wake and dust move in a flow of libwakefmm; or the program moves', &
+      '           fmm|direct|loop    them by libwakefmm''s FMM, its direct sum, or a plain Fortran loop', &
       '  --precision double|single   computing precision of the library', &
       '  --tolerance 1e-3            relative error that the FMM may make', &
       '  --particles 100000          dust parcels', &

@@ -4,7 +4,7 @@ module run_mode
   use options, only: run_options
   use simulation, only: simulation_t
   use progress, only: progress_t, wall_clock
-  use picture, only: draw_picture
+  use picture, only: draw_pictures
   use vtk, only: write_wake, write_dust, write_collection
   implicit none (type, external)
   private
@@ -36,7 +36,8 @@ contains
     end do
     if (size(times) > 0) call write_collection(run%output, 'wake', times)
     if (size(times) > 0) call write_collection(run%output, 'dust', times)
-    call draw_picture(run%output//'/brownout.png', sim, caption(run, sim))
+    call draw_pictures(run%output//'/brownout.png', run%output//'/above.png', sim)
+    print '(2a)', 'end:      ', caption(run, sim)
     call report(run, sim, wall_clock() - started, size(times) > 0)
     call sim%finish()
   end subroutine run_case
@@ -86,9 +87,9 @@ contains
     real(wp), intent(in) :: seconds
     logical, intent(in) :: wrote_vtk
 
-    print '(a,f0.1,a,f0.1,3a)', 'done in ', seconds, ' s, of which ', sim%induction%seconds, &
-      ' s in induced velocities (method ', run%method, ')'
-    print '(2a)', 'picture:  ', run%output//'/brownout.png'
+    print '(a,f0.1,a,f0.1,3a)', 'done in ', seconds, ' s, of which ', sim%seconds(), &
+      ' s in the library (method ', run%method, ')'
+    print '(2a)', 'pictures: ', run%output//'/brownout.png and above.png'
     if (wrote_vtk) print '(2a)', 'ParaView: ', run%output//'/wake.pvd and dust.pvd'
   end subroutine report
 end module run_mode

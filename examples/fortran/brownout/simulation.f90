@@ -1,5 +1,5 @@
-!> One run: rotor, wake and dust, and the step that drives them. This is where the library is used:
-!> every step hands it all vortex segments and asks for the air's velocity at all wake nodes and all dust.
+!> One run: rotor, wake and dust, and the step that drives them. Wake and dust move in a flow of the library (`flow_step`); or,
+!> to compare the methods of one sum, the program moves them itself and asks for the air's velocity at all nodes and all dust.
 module simulation
   use kinds, only: wp, pi
   use options, only: run_options
@@ -9,6 +9,7 @@ module simulation
   use dust, only: dust_t
   use ground, only: add_images
   use induced_velocity, only: induction_t
+  use flow_step, only: stepper_t
   implicit none (type, external)
   private
   public :: simulation_t
@@ -19,15 +20,19 @@ module simulation
     type(rotor_t) :: rotor
     type(wake_t) :: wake
     type(dust_t) :: dust
-    type(segment_set) :: segments                      !< bound and free vortices, then their images
-    type(induction_t) :: induction
+    type(segment_set) :: segments                      !< bound and free vortices, then their images; with a flow the free ones
+    character(:), allocatable :: method                !< flow, fmm, direct or loop
+    type(stepper_t) :: stepper                         !< where the method is flow
+    type(induction_t) :: induction                     !< where it is another
     real(wp) :: time = 0, dt = 0                       !< s
     real(wp), allocatable :: target(:, :)              !< (3, wake nodes + dust), m; the tail may be unused
     real(wp), allocatable :: velocity(:, :)            !< the same shape, m/s
   contains
     procedure :: create
     procedure :: step
+    procedure :: seconds
     procedure :: finish
+    procedure, private :: step_here
   end type simulation_t
 
 contains
@@ -43,12 +48,29 @@ contains
     call self%wake%create(self%rotor, self%dt, shed)
     call self%dust%create(run%particles, bed_radius*self%rotor%radius, run%seed)
     call self%segments%reserve(2*run%blades*(shed + 2))
+    self%method = run%method
+    if (run%method == 'flow') then
+      call self%stepper%create(run)
+      return
+    end if
     call self%induction%create(run%method, run%precision, run%tolerance, run%threads)
     allocate (self%target(3, run%blades*(shed + 1) + run%particles))
     allocate (self%velocity, mold=self%target)
   end subroutine create
 
   subroutine step(self)
+    class(simulation_t), intent(inout) :: self
+
+    self%time = self%time + self%dt
+    if (self%method == 'flow') then
+      call self%stepper%step(self%wake, self%dust, self%rotor, self%segments, self%time, self%dt)
+    else
+      call self%step_here()
+    end if
+  end subroutine step
+
+  !> One sum; wake and dust by Adams–Bashforth 2.
+  subroutine step_here(self)
     class(simulation_t), intent(inout) :: self
     integer :: nodes, n
 
@@ -62,14 +84,24 @@ contains
     self%target(:, nodes + 1:n) = self%dust%position
     call self%induction%evaluate(self%segments, self%target(:, :n), self%velocity(:, :n))
 
-    self%time = self%time + self%dt
     call self%wake%advance(self%velocity(:, :nodes), self%rotor, self%time)
     call self%dust%advance(self%velocity(:, nodes + 1:n), self%dt)
-  end subroutine step
+  end subroutine step_here
+
+  !> Spent in the library so far.
+  pure real(wp) function seconds(self)
+    class(simulation_t), intent(in) :: self
+
+    seconds = merge(self%stepper%seconds, self%induction%seconds, self%method == 'flow')
+  end function seconds
 
   subroutine finish(self)
     class(simulation_t), intent(inout) :: self
 
-    call self%induction%finish()
+    if (self%method == 'flow') then
+      call self%stepper%finish()
+    else
+      call self%induction%finish()
+    end if
   end subroutine finish
 end module simulation

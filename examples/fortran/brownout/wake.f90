@@ -23,6 +23,9 @@ module wake
     procedure :: age
     procedure :: node_age
     procedure :: put_segments
+    procedure :: put_blades
+    procedure :: put_free
+    procedure :: shed
     procedure :: target_count
     procedure :: put_targets
     procedure :: advance
@@ -94,6 +97,50 @@ contains
       call set%append_filament(self%node(:, :self%nodes, b), self%circulation, core)
     end do
   end subroutine put_segments
+
+  !> From root to tip of each blade; the tips are the even points.
+  subroutine put_blades(self, set)
+    class(wake_t), intent(in) :: self
+    type(segment_set), intent(inout) :: set
+    integer :: b
+
+    do b = 1, self%blades
+      call set%append_filament(self%node(:, :tip, b), self%circulation, [core_radius_at(0.0_wp, self%circulation)])
+    end do
+  end subroutine put_blades
+
+  !> From the tip of each blade to the oldest node, one blade after the other; nothing before the first step.
+  subroutine put_free(self, set)
+    class(wake_t), intent(in) :: self
+    type(segment_set), intent(inout) :: set
+    real(wp) :: core(tip:self%nodes - 1)
+    integer :: b, k
+
+    if (self%nodes == tip) return
+    core = core_radius_at(self%age([(k, k=tip, self%nodes - 1)]), self%circulation)
+    do b = 1, self%blades
+      call set%append_filament(self%node(:, tip:self%nodes, b), self%circulation, core)
+    end do
+  end subroutine put_free
+
+  !> After a step: nodes of `put_free` and tips have moved; each node becomes the next, and a new one is shed at each tip.
+  subroutine shed(self, moved, tips, rotor, t)
+    class(wake_t), intent(inout) :: self
+    real(wp), intent(in) :: moved(:, :)                !< (3, free nodes of all blades), m; none before the first step
+    real(wp), intent(in) :: tips(:, :)                 !< (3, blades), m
+    type(rotor_t), intent(in) :: rotor
+    real(wp), intent(in) :: t                          !< s, end of the step
+    integer :: b, last, first
+
+    last = min(self%nodes, self%capacity - 1)
+    do b = 1, self%blades
+      first = (b - 1)*(self%nodes - tip + 1)           ! the tip's column is the next one
+      self%node(:, tip + 2:last + 1, b) = moved(:, first + 2:first + last - tip + 1)
+      self%node(:, tip + 1, b) = tips(:, b)
+    end do
+    self%nodes = last + 1
+    call self%attach(rotor, t)
+  end subroutine shed
 
   !> Free nodes, whose velocity is wanted.
   pure integer function target_count(self)

@@ -4,7 +4,7 @@
 //! on the device. In single precision the host reads, before the sums end, whether the precision is enough.
 
 use super::context::{Context, Function};
-use super::fmm::recipe;
+use super::fmm::{Ranks, recipe};
 use super::gather::{DeviceInputs, Frame, RealsArg, too_many};
 use super::held::Held;
 use super::memory::{Buffer, Plain};
@@ -85,6 +85,7 @@ pub struct Task<'a> {
     pub field: Field,
     pub output: Output,
     pub stream: &'a Stream,
+    pub ranks: &'a Ranks,
 }
 
 /// Where segments and targets are, in the caller's precision. Mirrors `Places` of kernels/places.cuh.

@@ -5,6 +5,7 @@
 
 use super::context::Context;
 use super::direct::{CudaReal, Output, Task};
+use super::fmm::Ranks;
 use super::gather::{DeviceInputs, Gather, RealsArg};
 use super::memory::Buffer;
 use super::staging::Staging;
@@ -30,6 +31,8 @@ pub struct CudaEngine<T: CudaReal> {
     caller: u64,
     gather: Gather,
     staging: Staging,
+    /// Who decides with this engine.
+    ranks: Ranks,
     sums: Sums<T>,
     /// Fields on their way to host memory.
     main: Buffer<u8>,
@@ -46,6 +49,7 @@ impl<T: CudaReal> CudaEngine<T> {
             caller: 0,
             gather: Gather::new(&context),
             staging: Staging::new(&context, pool.clone()),
+            ranks: Ranks::default(),
             sums: Sums::new(&context),
             main: Buffer::new(&context),
             gradient: Buffer::new(&context),
@@ -61,6 +65,11 @@ impl<T: CudaReal> CudaEngine<T> {
             context,
             pool,
         })
+    }
+
+    /// From now on all ranks decide together: their calls of `evaluate` are collective.
+    pub fn join(&mut self, ranks: Ranks) {
+        self.ranks = ranks;
     }
 
     /// Brings the inputs to the device, after what the caller has queued on his stream.
@@ -170,8 +179,8 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
             add: self.options.accumulate && !to_host,
         };
         self.begin.record(&self.stream)?;
-        let (context, options, stream) = (&self.context, &self.options, &self.stream);
-        self.sums.start(Task { context, inputs: &device, options, field, output, stream })?;
+        let (context, options, stream, ranks) = (&self.context, &self.options, &self.stream, &self.ranks);
+        self.sums.start(Task { context, inputs: &device, options, field, output, stream, ranks })?;
         self.end.record(&self.stream)?;
         self.fetch(output.main.address, main)?;
         let gradient = gradient.map(|to| (output.gradient.address, to));
@@ -235,8 +244,8 @@ impl<T: CudaReal> CudaEngine<T> {
         self.main.reserve(size_of_val(to))?;
         let main = RealsArg { address: self.main.address(), is_f64: 1 };
         let output = Output { main, gradient: RealsArg::default(), add: false };
-        let (context, options, stream) = (&self.context, &self.options, &self.stream);
-        self.sums.start_direct(Task { context, inputs: &device, options, field, output, stream })?;
+        let (context, options, stream, ranks) = (&self.context, &self.options, &self.stream, &self.ranks);
+        self.sums.start_direct(Task { context, inputs: &device, options, field, output, stream, ranks })?;
         self.fetch(main.address, RealsMut::HostF64(to))
     }
 

@@ -13,6 +13,7 @@
 //!   fmm                the fast multipole method
 //!   sums               which of them, and in which precision
 //!   engine             the back end's `Engine`
+//!   distributed        the same for one rank of many
 //!   array motion       arrays that know their length; what steps of a flow do to them
 //!   plane              the ground plane for arrays in device memory
 //! ```
@@ -20,6 +21,7 @@
 pub mod array;
 mod context;
 pub mod direct;
+pub mod distributed;
 mod driver;
 pub mod engine;
 pub mod fmm;
@@ -37,6 +39,7 @@ mod sums;
 mod symbols;
 
 pub use context::{Context, Current, Function};
+pub use distributed::RanksEngine;
 pub use driver::{DeviceInfo, Probe, probe};
 pub use engine::CudaEngine;
 pub use gather::RealsArg;

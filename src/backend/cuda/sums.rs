@@ -137,7 +137,7 @@ impl<T: CudaReal> Sums<T> {
         let made = || Box::new(Methods::new(task.context));
         if self.strain.is_none() {
             let exact = if T::IS_F64 { None } else { Some(&mut **self.double.get_or_insert_with(made)) };
-            self.strain = self.asked.start(task, exact)?;
+            self.strain = task.ranks.worst(self.asked.start(task, exact)?)?;
             found.keep(self.strain);
         } else {
             self.asked.fmm.begin();

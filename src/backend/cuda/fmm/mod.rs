@@ -8,6 +8,7 @@
 //!   check       the error at a few targets               times       seconds of the passes
 //!   m2l_small   M2L where cells are few                 verdict     whether what was found there is good enough
 //!   kernels     which ones a recipe takes               mod         FmmSum: passes, retries
+//!   ranks       one verdict of all ranks of a distributed session
 //! ```
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Counts stay on the
@@ -19,6 +20,7 @@ mod check;
 mod kernels;
 mod layout;
 mod m2l_small;
+mod ranks;
 pub mod recipe;
 mod replay;
 mod reuse;
@@ -42,6 +44,7 @@ use args::{CELLS_OVERFLOW, DENSE, DEPTH_OVERFLOW, FmmArg, OUTSIDE, StateHead};
 use check::{Check, CheckArg, Look, Place};
 use kernels::{Kernels, p2p_shared, smooth_shared};
 use layout::{L2P_BLOCKS, Laid};
+pub use ranks::Ranks;
 pub use recipe::{Kind, Recipe};
 use replay::Replay;
 use reuse::{Reusable, Shape, Work};

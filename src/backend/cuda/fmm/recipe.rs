@@ -40,8 +40,11 @@ pub const SMOOTH_TARGETS: u32 = 4000;
 /// 0.01 (Lamb-Oseen), 1 to 0.5 and 0.04; in LATTICE to less than 0.03. Of 345,600 segments 0.5 left out 0.53.
 const CULL: f64 = 0.4;
 
-/// Points of a leaf where cores act: the corrections dominate the time, and small cells reduce them.
+/// Points of a leaf where cores of particles act: the corrections dominate the time, and small cells reduce them.
 const LEAF_CORES: f64 = 30.0;
+/// Of segments, whose corrections are few since they are judged one by one: a block searches for them once a leaf. Measured on one H200,
+/// 2026-11-22: a wake of 345,600 segments takes 96 ms with leaves of 63, 80 of 68, 75 of 96, 71 of 136, 69 of 192.
+const LEAF_SEGMENTS: f64 = 90.0;
 /// Where targets outnumber sources with cores so many times, a leaf may hold many more of them: parts of a leaf are corrected by
 /// themselves, and the far field has fewer cells. Measured on one H200, 2026-11-21, in DUST: 63 and 63 take 15.1 ms, 30 and 420
 /// 10.1.
@@ -146,7 +149,11 @@ impl Recipe {
         }
         // Terms of a potential cancel more than those of a velocity.
         let two_parts = !is_f64 && tolerance < if kind == Kind::Charge { 3e-3 } else { 9e-4 };
-        let full = if cores { LEAF_CORES } else { best_leaf(kind, &truncation, is_f64, gradient) };
+        let full = match (cores, kind) {
+            (false, _) => best_leaf(kind, &truncation, is_f64, gradient),
+            (true, Kind::Segment) if !gradient => LEAF_SEGMENTS,
+            (true, _) => LEAF_CORES,
+        };
         let (leaf, full) = match options.leaf_capacity {
             1.. => ((options.leaf_capacity as usize).clamp(8, 512), None),
             _ => ((2.1 * full) as usize, Some(full)),

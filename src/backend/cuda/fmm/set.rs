@@ -4,7 +4,7 @@
 use super::check::{self, Check, Place};
 use super::times::TIMED;
 use super::verdict::Verdict;
-use super::{Asked, FmmSum, Kind, Recipe, recipe};
+use super::{Asked, FmmSum, Kind, Ranks, Recipe, recipe};
 use crate::backend::Field;
 use crate::backend::cuda::context::Context;
 use crate::backend::cuda::direct::{CudaReal, Output, Task};
@@ -58,9 +58,16 @@ struct Problem<'a> {
     stream: &'a Stream,
     kinds: Vec<(Kind, usize)>,
     gradient: bool,
+    ranks: &'a Ranks,
 }
 
 impl Problem<'_> {
+    /// The same with the targets of the rank that has the most: what all ranks choose by.
+    fn size(&self) -> [usize; 2] {
+        let [sources, targets] = self.numbers();
+        [sources, self.ranks.most_targets(targets)]
+    }
+
     /// Sources and targets. What takes longer counts accordingly: segments and cores twice, with gradients three times that.
     fn numbers(&self) -> [usize; 2] {
         let weight = |kind: Kind| match kind {
@@ -84,7 +91,7 @@ impl Needed {
     /// Whether this size is that of the remembered budget.
     fn serves(&self, problem: &Problem<'_>) -> bool {
         let alike = |a: usize, b: usize| 4 * a.abs_diff(b) <= a;
-        let numbers = problem.numbers();
+        let numbers = problem.size();
         self.gradient == problem.gradient && (0..2).all(|k| alike(self.numbers[k], numbers[k]))
     }
 }
@@ -149,7 +156,7 @@ impl<T: CudaReal> FmmSet<T> {
 
     /// Evaluates by FMM and waits, if that is wanted or expected to be faster.
     pub fn evaluate(&mut self, task: Task<'_>) -> Result<Outcome> {
-        let Task { context, inputs, options, field, output, stream } = task;
+        let Task { context, inputs, options, field, output, stream, ranks } = task;
         self.begin();
         let kinds = kinds(inputs, field);
         let possible =
@@ -158,7 +165,7 @@ impl<T: CudaReal> FmmSet<T> {
             return Ok(Outcome::Direct);
         }
         let gradient = output.gradient.address != 0;
-        let problem = Problem { context, inputs, options, stream, kinds, gradient };
+        let problem = Problem { context, inputs, options, stream, kinds, gradient, ranks };
         let most = self.budget(&problem);
         let Some(wanted) = self.choose(&problem, most) else { return Ok(Outcome::Direct) };
         let mut check = self.check.take().map_or_else(|| Check::new(context, stream), Ok)?;
@@ -185,7 +192,7 @@ impl<T: CudaReal> FmmSet<T> {
     fn need(&mut self, problem: &Problem<'_>, budget: f64) {
         self.needed.retain(|needed| !needed.serves(problem));
         if budget < f64::INFINITY {
-            self.needed.insert(0, Needed { numbers: problem.numbers(), gradient: problem.gradient, budget });
+            self.needed.insert(0, Needed { numbers: problem.size(), gradient: problem.gradient, budget });
             self.needed.truncate(KNOWN);
         }
     }
@@ -196,7 +203,7 @@ impl<T: CudaReal> FmmSet<T> {
         for (kind, n) in &problem.kinds {
             let recipe = self.recipe(*kind, problem, most);
             let may_decline = problem.options.method == Method::Auto;
-            if !recipe.truncation.reached || may_decline && !pays(&recipe, *n, problem.inputs.targets.n) {
+            if !recipe.truncation.reached || may_decline && !pays(&recipe, *n, problem.size()[1]) {
                 return None;
             }
             wanted.push(recipe);
@@ -215,12 +222,14 @@ impl<T: CudaReal> FmmSet<T> {
         let tolerance = recipe::tolerance(problem.options, T::IS_F64);
         let mut before = f64::INFINITY;
         loop {
-            if !self.run(problem, &wanted, to, check)? {
+            let ran = self.run(problem, &wanted, to, check)?;
+            let rounds = !T::IS_F64 && self.last.iter().any(|k| self.sums[*k].account.depth >= DEEP);
+            let [dense, rounds] = problem.ranks.any([!ran, rounds])?;
+            if dense {
                 self.missed += 1;
                 self.last.clear();
                 return Ok(Outcome::Direct);
             }
-            let rounds = !T::IS_F64 && self.last.iter().any(|k| self.sums[*k].account.depth >= DEEP);
             let most = tolerance * if rounds { SAMPLED } else { 1.0 };
             let error = self.judge(problem, check, most)?;
             if error <= most {
@@ -243,7 +252,9 @@ impl<T: CudaReal> FmmSet<T> {
         let (Some(last), of) = (self.last.last().copied(), self.last.len()) else { return Ok(0.0) };
         let (numbers, round) = (problem.numbers(), self.tightened);
         let all = numbers[1];
-        let verdict = Verdict::new(&self.sums[last].account.found, check::samples(numbers[0], all), all, most);
+        let sampled = [check::samples(numbers[0], all), all];
+        let (found, [sampled, of_all]) = problem.ranks.found(&self.sums[last].account.found, sampled)?;
+        let verdict = Verdict::new(&found, sampled, of_all, most);
         self.error = verdict.error;
         if verdict.inconclusive {
             let left = self.sums[last].last();
@@ -251,8 +262,9 @@ impl<T: CudaReal> FmmSet<T> {
                 let asked = Asked { check, place: Place { slot, of }, numbers, round };
                 self.sums[self.last[slot]].look_again(asked, left, problem.stream)?;
             }
-            let sampled = check::samples_again(numbers[0], all);
-            self.error = Verdict::new(&self.sums[last].account.found, sampled, all, most).error;
+            let sampled = [check::samples_again(numbers[0], all), all];
+            let (found, [sampled, of_all]) = problem.ranks.found(&self.sums[last].account.found, sampled)?;
+            self.error = Verdict::new(&found, sampled, of_all, most).error;
         }
         Ok(self.error)
     }

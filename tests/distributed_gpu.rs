@@ -1,0 +1,436 @@
+//! Sessions of many ranks on a GPU that is emulated (tests/emulated_gpu) and that all of them share: each rank's field against
+//! the direct sum of one process over all sources, at all targets.
+//!
+//! Enters: small problems, split in every way, over a group of threads. No test waits longer than its time limit.
+
+#![cfg(target_os = "linux")]
+
+#[path = "emulated_gpu/harness.rs"]
+mod harness;
+mod ranks;
+
+use harness::with_gpu;
+use ranks::support::cases::{Case, Kind, case};
+use ranks::*;
+use wakefmm::backend::Field;
+use wakefmm::error::*;
+use wakefmm::options::*;
+use wakefmm::plan::Plan;
+use wakefmm::plan::arrays::{Array, ArrayMut};
+use wakefmm::plan::sources::{Particles, Strengths};
+use wakefmm::session::Session;
+
+const GPU: SessionOptions = SessionOptions { backend: BackendKind::Cuda, device: None, threads: 1 };
+const AUTO: SessionOptions = SessionOptions { backend: BackendKind::Auto, ..GPU };
+const PLAIN: Field = Field::Velocity { gradient: false };
+const DEALT: &str = "of the targets a range of a Morton curve.";
+const KEPT: &str = "of the targets what its caller has.";
+
+/// Errors of field and gradient, and the plan of the first rank.
+fn errors(c: &Case, ranks: usize, split: Split, o: &wfmm_plan_options, field: Field) -> ([f64; 3], Plan) {
+    let exact = exact(c, field);
+    let (u, g, plan, found) = together_on(&GPU, c, ranks, split, o, field);
+    let gradient = if g.is_empty() { 0.0 } else { relative_l2(&g, &exact.1) };
+    ([relative_l2(&u, &exact.0), gradient, found], plan)
+}
+
+#[test]
+fn direct_sums_are_those_of_one_process_however_elements_are_split() {
+    with_gpu("direct_sums_are_those_of_one_process_however_elements_are_split", &[], || {
+        let wake = case("helical wake", Kind::Both, 300, 260, 1.0);
+        for (c, field) in [(&wake, VELOCITY), (&charges(250, 200), POTENTIAL)] {
+            for ranks in [1, 2, 4] {
+                for (name, split) in SPLITS {
+                    let (errors, plan) = errors(c, ranks, split, &plan_options(WFMM_METHOD_DIRECT, 1e-6), field);
+                    let recipe = plan.recipe();
+                    assert!(errors.iter().all(|&e| e < 1e-11), "{ranks} ranks, {name}: {errors:?}");
+                    assert!(recipe.starts_with("Direct sum") && recipe.contains("Fake GPU"), "{recipe}");
+                    let moves = ranks > 1 && ["all on the last", "interleaved", "even"].contains(&name);
+                    let stays = ranks == 1 || name == "slabs" && field == POTENTIAL;
+                    assert!(!moves || name == "even" || recipe.ends_with(DEALT), "{ranks} ranks, {name}: {recipe}");
+                    assert!(!stays || recipe.ends_with(KEPT), "{ranks} ranks, {name}: {recipe}");
+                    assert_eq!(plan.report().backend, WFMM_BACKEND_CUDA);
+                }
+            }
+        }
+    });
+}
+
+/// In one precision; the gradient to thirty tolerances, and the error that is told not below a third of the true one. Without a
+/// gradient `check` is of the same field, and at all targets says what is true.
+fn fmm_keeps(precision: i32, tolerance: f64) {
+    let wake = case("helical wake", Kind::Both, 800, 700, 1.0);
+    for (c, fields) in
+        [(&wake, [PLAIN, VELOCITY]), (&charges(900, 800), [Field::Potential { gradient: false }, POTENTIAL])]
+    {
+        for ranks in [2, 4] {
+            for (k, (name, split)) in SPLITS.into_iter().enumerate() {
+                let field = fields[k % 2];
+                let o = wfmm_plan_options { precision, ..plan_options(WFMM_METHOD_FMM, tolerance) };
+                let ([main, gradient, found], plan) = errors(c, ranks, split, &o, field);
+                let (report, what) = (plan.report(), format!("{ranks} ranks, {name}: {}", plan.recipe()));
+                assert!(main <= tolerance, "{main:.1e} {what}");
+                if k % 2 == 1 {
+                    assert!(gradient <= 30.0 * tolerance && found <= tolerance, "{gradient:.1e} {found:.1e} {what}");
+                } else {
+                    assert!((found / main - 1.0).abs() < 0.05, "check says {found:.2e}, not {main:.2e}: {what}");
+                }
+                assert!(
+                    report.estimated_error <= tolerance && report.estimated_error > main / 3.0,
+                    "{report:?} {what}"
+                );
+                assert_eq!((report.method, report.precision), (WFMM_METHOD_FMM, precision), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_fmm_in_double_precision_keeps_its_tolerance() {
+    with_gpu("the_fmm_in_double_precision_keeps_its_tolerance", &[], || fmm_keeps(WFMM_PRECISION_F64, 1e-4));
+}
+
+#[test]
+fn the_fmm_in_single_precision_keeps_its_tolerance() {
+    with_gpu("the_fmm_in_single_precision_keeps_its_tolerance", &[], || fmm_keeps(WFMM_PRECISION_F32, 1e-3));
+}
+
+#[test]
+fn the_fmm_keeps_its_tolerance_for_every_distribution() {
+    with_gpu("the_fmm_keeps_its_tolerance_for_every_distribution", &[], || {
+        for (k, name) in ranks::support::cases::DISTRIBUTIONS.into_iter().enumerate() {
+            let kind = [Kind::Particles, Kind::Segments, Kind::Both][k % 3];
+            let c = case(name, kind, 700, 600, 1.0);
+            let o = plan_options(WFMM_METHOD_FMM, 1e-4);
+            let ([main, gradient, _], plan) = errors(&c, [2, 4][k % 2], SPLITS[k % 5].1, &o, VELOCITY);
+            assert!(main <= 1e-4 && gradient <= 3e-3, "{name}: {main:.1e} {gradient:.1e} {}", plan.recipe());
+        }
+    });
+}
+
+/// All ranks compute a field again, or sum directly, where one of them has found too much.
+#[test]
+fn a_field_that_misses_its_tolerance_is_computed_again_by_all() {
+    with_gpu("a_field_that_misses_its_tolerance_is_computed_again_by_all", &[], || {
+        let mut c = case("cube", Kind::Particles, 1500, 900, 1.0);
+        c.targets.iter_mut().for_each(|x| x[0] += 1.5);
+        c.particle_core.fill(0.0);
+        let none = WFMM_REG_NONE;
+        let o = wfmm_plan_options { particle_regularization: none, ..plan_options(WFMM_METHOD_FMM, 1e-3) };
+        let want = exact_of(&c, VELOCITY, &wfmm_plan_options { method: WFMM_METHOD_DIRECT, ..o }).0;
+        for ranks in [2, 4] {
+            let (u, _, plan, _) = together_on(&GPU, &c, ranks, SPLITS[3].1, &o, VELOCITY);
+            let recipe = plan.recipe();
+            assert!(recipe.contains("after tightening") && plan.report().retries > 0, "{recipe}");
+            assert!(relative_l2(&u, &want) <= 1e-3, "{ranks} ranks: {:.1e} {recipe}", relative_l2(&u, &want));
+        }
+    });
+}
+
+#[test]
+fn strengths_targets_and_sources_change_from_call_to_call() {
+    with_gpu("strengths_targets_and_sources_change_from_call_to_call", &[], || {
+        let (mut c, mut moved) = (case("cube", Kind::Particles, 900, 700, 1.0), vec![]);
+        for k in 0..3 {
+            c.position.iter_mut().for_each(|x| x[k] += 0.01);
+            c.targets.truncate(700 - 150 * k);
+            moved.push((c.clone(), exact(&c, PLAIN).0));
+        }
+        on_all(3, |rank, end| {
+            let mut plan = plan_on(&GPU, end, &plan_options(WFMM_METHOD_FMM, 1e-4));
+            for (k, (c, want)) in moved.iter().enumerate() {
+                let (mine, numbers) = part(c, SPLITS[k].1, rank, 3);
+                fill(&mut plan, &mine).unwrap();
+                for factor in [1.0, -2.0] {
+                    if factor != 1.0 {
+                        let strength: Vec<f64> = flat(&mine.strength).iter().map(|x| factor * x).collect();
+                        let strength = Some((mine.strength.len(), Array::Host(&strength[..])));
+                        plan.set_strengths(Strengths { circulation: None, strength, charge: None }).unwrap();
+                    }
+                    plan.prepare().unwrap();
+                    for round in 0..2 {
+                        let u = field_of(&mut plan, PLAIN, numbers.len()).unwrap().0;
+                        let want: Vec<f64> =
+                            numbers.iter().flat_map(|&t| want[3 * t..3 * t + 3].iter().map(|x| factor * x)).collect();
+                        let e = relative_l2(&u, &want);
+                        assert!(numbers.is_empty() || e < 2e-4, "rank {rank}, {k}, {factor}, {round}: {e:.1e}");
+                    }
+                }
+            }
+        });
+    });
+}
+
+/// Nothing to sum, nowhere to sum at, one target for four ranks.
+#[test]
+fn ranks_without_anything_take_part() {
+    with_gpu("ranks_without_anything_take_part", &[], || {
+        for (n, m) in [(0, 40), (40, 0), (40, 1), (1, 1)] {
+            let c = case("cube", Kind::Particles, n.max(1), m.max(1), 1.0);
+            let want = if n > 0 { exact(&c, VELOCITY) } else { (vec![0.0; 3 * m], vec![0.0; 9 * m]) };
+            for method in [WFMM_METHOD_AUTO, WFMM_METHOD_FMM] {
+                on_all(4, |rank, end| {
+                    let mut plan = plan_on(&GPU, end, &plan_options(method, 1e-4));
+                    let (mut mine, _) = part(&c, SPLITS[1].1, rank, 4);
+                    if n == 0 {
+                        mine.position.clear();
+                    }
+                    if m == 0 {
+                        mine.targets.clear();
+                    }
+                    fill(&mut plan, &mine).unwrap();
+                    plan.prepare().unwrap();
+                    let (u, g) = field_of(&mut plan, VELOCITY, mine.targets.len()).unwrap();
+                    let right =
+                        |got: &[f64], want: &[f64]| got.iter().zip(want).all(|(a, b)| (a - b).abs() <= 1e-3 * b.abs());
+                    assert!(rank < 3 || m == 0 || right(&u, &want.0) && right(&g, &want.1), "{n} {m}: {u:?} {want:?}");
+                    assert!(plan.check(10, 1).unwrap() <= 1e-4);
+                });
+            }
+        }
+    });
+}
+
+/// Arrays that are said to be in device memory, on some ranks; fields that are added; outputs in single precision.
+#[test]
+fn arrays_of_every_kind_are_taken_and_given() {
+    with_gpu("arrays_of_every_kind_are_taken_and_given", &[], || {
+        let c = case("cube", Kind::Both, 160, 150, 1.0).rounded();
+        let want = exact(&c, PLAIN).0;
+        for split in [SPLITS[1].1, SPLITS[2].1, SPLITS[3].1] {
+            for flags in [0, WFMM_FLAG_ACCUMULATE, WFMM_FLAG_HOST_PARTITION] {
+                let o = wfmm_plan_options { flags, ..plan_options(WFMM_METHOD_FMM, 1e-4) };
+                on_all(2, |rank, end| {
+                    let mut plan = plan_on(&GPU, end, &o);
+                    let (mine, numbers) = part(&c, split, rank, 2);
+                    fill(&mut plan, &mine).unwrap();
+                    let (x, a, y) = (flat(&mine.position), flat(&mine.strength), flat(&mine.targets));
+                    if rank == 0 {
+                        fn there<'a>(v: &[f64]) -> Array<'a, f64> {
+                            Array::Device { address: v.as_ptr() as u64, len: v.len() }
+                        }
+                        let (n, core) = (mine.position.len(), Some(there(&mine.particle_core)));
+                        plan.set_particles((n > 0).then(|| Particles {
+                            n,
+                            position: there(&x),
+                            strength: there(&a),
+                            core,
+                        }))
+                        .unwrap();
+                        plan.set_targets(Some((numbers.len(), there(&y)))).unwrap();
+                    } else {
+                        // Calls are collective; here they say the same again.
+                        let here = |v| Array::Host(v);
+                        let (n, core) = (mine.position.len(), Some(here(&mine.particle_core[..])));
+                        plan.set_particles((n > 0).then(|| Particles {
+                            n,
+                            position: here(&x),
+                            strength: here(&a),
+                            core,
+                        }))
+                        .unwrap();
+                        plan.set_targets(Some((numbers.len(), here(&y)))).unwrap();
+                    }
+                    let (m, before) = (3 * numbers.len(), if flags == WFMM_FLAG_ACCUMULATE { 1.0 } else { 0.0 });
+                    let mut wide = vec![before; m];
+                    let (address, len) = (wide.as_mut_ptr() as u64, m);
+                    let to = if rank == 0 { ArrayMut::Device { address, len } } else { ArrayMut::Host(&mut wide[..]) };
+                    plan.evaluate(PLAIN, to, None).unwrap();
+                    let mut narrow = vec![before as f32; m];
+                    plan.evaluate(PLAIN, ArrayMut::Host(&mut narrow[..]), None).unwrap();
+                    let want: Vec<f64> = numbers.iter().flat_map(|&t| want[3 * t..3 * t + 3].to_vec()).collect();
+                    for got in [wide, narrow.into_iter().map(f64::from).collect()] {
+                        let got: Vec<f64> = got.iter().map(|x| x - before).collect();
+                        assert!(
+                            m == 0 || relative_l2(&got, &want) < 2e-4,
+                            "rank {rank}, {flags}: {:.1e}",
+                            relative_l2(&got, &want)
+                        );
+                    }
+                });
+            }
+        }
+    });
+}
+
+/// Single precision where all ranks' arrays are in single precision, double where one rank's are not.
+#[test]
+fn all_ranks_compute_in_the_same_precision() {
+    with_gpu("all_ranks_compute_in_the_same_precision", &[], || {
+        let c = case("cube", Kind::Particles, 900, 700, 1.0).rounded();
+        for double in [None, Some(1)] {
+            on_all(2, |rank, end| {
+                let mut plan = plan_on(&GPU, end, &plan_options(WFMM_METHOD_FMM, 1e-3));
+                let (mine, numbers) = part(&c, SPLITS[2].1, rank, 2);
+                let narrow = |v: Vec<f64>| v.iter().map(|x| *x as f32).collect::<Vec<f32>>();
+                let (x, a, y) =
+                    (narrow(flat(&mine.position)), narrow(flat(&mine.strength)), narrow(flat(&mine.targets)));
+                let n = mine.position.len();
+                plan.set_particles(Some(Particles {
+                    n,
+                    position: Array::Host(&x),
+                    strength: Array::Host(&a),
+                    core: None,
+                }))
+                .unwrap();
+                if double == Some(rank) {
+                    plan.set_targets(Some((numbers.len(), Array::Host(&flat(&mine.targets)[..])))).unwrap();
+                } else {
+                    plan.set_targets(Some((numbers.len(), Array::Host(&y)))).unwrap();
+                }
+                let mut u = vec![0f32; 3 * numbers.len()];
+                plan.evaluate(PLAIN, ArrayMut::Host(&mut u[..]), None).unwrap();
+                let precision = if double.is_some() { WFMM_PRECISION_F64 } else { WFMM_PRECISION_F32 };
+                assert_eq!(plan.report().precision, precision, "{}", plan.recipe());
+            });
+        }
+    });
+}
+
+#[test]
+fn a_ground_plane_is_that_of_one_process() {
+    with_gpu("a_ground_plane_is_that_of_one_process", &[], || {
+        let mut c = case("cube", Kind::Both, 700, 500, 1.0);
+        c.targets.iter_mut().for_each(|x| x[2] = x[2].abs() + 0.01);
+        let o = wfmm_plan_options { plane_axis: 3, plane_position: -0.02, ..plan_options(WFMM_METHOD_FMM, 1e-4) };
+        let want = exact_of(&c, VELOCITY, &wfmm_plan_options { method: WFMM_METHOD_DIRECT, ..o });
+        for (ranks, split) in [(2, SPLITS[2].1), (4, SPLITS[4].1)] {
+            let (u, g, plan, found) = together_on(&GPU, &c, ranks, split, &o, VELOCITY);
+            let errors = (relative_l2(&u, &want.0), relative_l2(&g, &want.1));
+            assert!(errors.0 <= 1e-4 && errors.1 <= 3e-3 && found <= 1e-4, "{errors:?} {found:.1e} {}", plan.recipe());
+        }
+    });
+}
+
+#[test]
+fn an_error_on_one_rank_is_the_same_on_all() {
+    with_gpu("an_error_on_one_rank_is_the_same_on_all", &[], || {
+        let c = case("cube", Kind::Both, 300, 240, 1.0);
+        let want = exact(&c, PLAIN).0;
+        on_all(3, |rank, end| {
+            let mut plan = plan_on(&GPU, end, &plan_options(WFMM_METHOD_FMM, 1e-4));
+            let (mine, numbers) = part(&c, SPLITS[2].1, rank, 3);
+            fill(&mut plan, &mine).unwrap();
+            let mut y = flat(&mine.targets);
+            if rank == 1 {
+                y[4] = f64::NAN;
+            }
+            let e = plan.set_targets(Some((numbers.len(), Array::Host(&y[..])))).unwrap_err();
+            assert!(e.status == WFMM_ERR_NOT_FINITE && e.message.starts_with("rank 1: position[1][1]"), "{e}");
+            let u = field_of(&mut plan, PLAIN, numbers.len()).unwrap().0;
+            let want: Vec<f64> = numbers.iter().flat_map(|&t| want[3 * t..3 * t + 3].to_vec()).collect();
+            assert!(relative_l2(&u, &want) < 2e-4);
+        });
+    });
+}
+
+/// One rank's device is full at some request: the same status on all ranks, and the next call is right; under AUTO the CPU takes
+/// over on all ranks.
+#[test]
+fn a_full_device_of_one_rank_is_the_same_on_all() {
+    let mut refused = 0;
+    for at in [3, 9, 17, 26, 40, 61, 75] {
+        let failure = format!("full_at_{at}_{}", at + 1);
+        let name = "a_full_device_of_one_rank_is_the_same_on_all";
+        let text = with_gpu(name, &[("FAKE_CUDA", &*failure)], || {
+            let c = case("cube", Kind::Particles, 900, 700, 1.0);
+            let want = exact(&c, PLAIN).0;
+            let seen = on_all(2, |rank, end| {
+                let mut plan = plan_on(&GPU, end, &plan_options(WFMM_METHOD_FMM, 1e-4));
+                let (mine, numbers) = part(&c, SPLITS[2].1, rank, 2);
+                fill(&mut plan, &mine).unwrap();
+                let mut seen = vec![];
+                for _ in 0..5 {
+                    match field_of(&mut plan, PLAIN, numbers.len()) {
+                        Err(e) => {
+                            assert!(e.status == WFMM_ERR_DEVICE_MEMORY && e.message.starts_with("rank "), "{e}");
+                            seen.push(e.message);
+                        }
+                        Ok((u, _)) => {
+                            let want: Vec<f64> =
+                                numbers.iter().flat_map(|&t| want[3 * t..3 * t + 3].to_vec()).collect();
+                            assert!(relative_l2(&u, &want) < 2e-4);
+                            seen.push(String::new());
+                        }
+                    }
+                }
+                assert!(seen[4].is_empty(), "{seen:?}");
+                seen
+            });
+            assert_eq!(seen[0], seen[1]);
+            seen[0].iter().filter(|e| !e.is_empty()).for_each(|_| println!("\nrefused"));
+        });
+        if text.is_empty() {
+            return; // the child
+        }
+        refused += text.matches("\nrefused").count();
+    }
+    assert!(refused >= 4, "{refused} of seven were refused");
+}
+
+#[test]
+fn the_cpu_takes_over_on_all_ranks() {
+    let name = "the_cpu_takes_over_on_all_ranks";
+    for failure in ["kernel", "late_kernel", "lost_at_1", "lost_at_3", "full_at_20_21"] {
+        let text = with_gpu(name, &[("FAKE_CUDA", failure)], || {
+            let c = case("cube", Kind::Particles, 900, 700, 1.0);
+            let want = exact(&c, PLAIN).0;
+            for flags in [0, WFMM_FLAG_ACCUMULATE] {
+                let o = wfmm_plan_options { flags, ..plan_options(WFMM_METHOD_FMM, 1e-4) };
+                on_all(2, |rank, end| {
+                    let mut plan = plan_on(&AUTO, end, &o);
+                    let (mine, numbers) = part(&c, SPLITS[2].1, rank, 2);
+                    fill(&mut plan, &mine).unwrap();
+                    let mut u = vec![0.0; 3 * numbers.len()];
+                    plan.evaluate(PLAIN, ArrayMut::Host(&mut u[..]), None).unwrap();
+                    let want: Vec<f64> = numbers.iter().flat_map(|&t| want[3 * t..3 * t + 3].to_vec()).collect();
+                    let recipe = plan.recipe();
+                    assert!(relative_l2(&u, &want) < 2e-4, "rank {rank}: {recipe}");
+                    if recipe.contains("The GPU was given up: rank ") {
+                        println!("\ntaken over");
+                    }
+                });
+            }
+        });
+        if text.is_empty() {
+            return; // the child
+        }
+        assert!(text.matches("\ntaken over").count() >= 2, "{failure}: {text}");
+    }
+}
+
+#[test]
+fn small_problems_stay_on_the_cpus_of_all_ranks() {
+    with_gpu("small_problems_stay_on_the_cpus_of_all_ranks", &[], || {
+        for (n, backend) in [(100, WFMM_BACKEND_CPU), (1000, WFMM_BACKEND_CUDA)] {
+            let c = case("cube", Kind::Particles, n, n, 1.0);
+            let (u, _, plan, _) = together_on(&AUTO, &c, 2, SPLITS[1].1, &plan_options(WFMM_METHOD_AUTO, 1e-4), PLAIN);
+            assert!(relative_l2(&u, &exact(&c, PLAIN).0) < 1e-4, "{}", plan.recipe());
+            assert_eq!(plan.report().backend, backend, "{n}: {}", plan.recipe());
+        }
+    });
+}
+
+/// Ranks take devices in turn; what a rank lacks is said to all, and AUTO takes the CPU on all.
+#[test]
+fn devices_are_chosen_by_the_rank_of_the_node() {
+    with_gpu("devices_are_chosen_by_the_rank_of_the_node", &[("FAKE_CUDA", "two")], || {
+        let said = on_all(4, |_, end| Session::distributed(&GPU, end).unwrap().describe());
+        for (rank, text) in said.iter().enumerate() {
+            let start = format!("rank {rank} of 4; CUDA device {}, Fake GPU", rank % 2);
+            assert!(text.starts_with(&start), "{text}");
+        }
+        let device = |rank: usize| if rank == 2 { Some(5) } else { Some(1) };
+        let lacking = on_all(4, |rank, end| {
+            Session::distributed(&SessionOptions { device: device(rank), ..GPU }, end).err().unwrap()
+        });
+        for e in lacking {
+            let start = "rank 2: backend = WFMM_BACKEND_CUDA (2), but device is 5; this machine has 2 GPU(s)";
+            assert!(e.status == WFMM_ERR_NO_DEVICE && e.message.starts_with(start), "{e}");
+        }
+        let all = on_all(4, |rank, end| {
+            Session::distributed(&SessionOptions { device: device(rank), ..AUTO }, end).unwrap().describe()
+        });
+        assert!(all.iter().all(|text| text.contains("each: CPU")), "{all:?}");
+    });
+}
