@@ -127,8 +127,8 @@ test-python:
 	$(call step,8,"the Python package")
 	sh python/run_tests.sh "$(CURDIR)/build/python"
 
-# Coverage-guided fuzzing for SECONDS on one core; needs a nightly compiler. Short: a fuzzer that is built in a third of the time and
-# runs at half the speed.
+# Coverage-guided fuzzing for SECONDS on one core; needs a nightly compiler. Short: a fuzzer that is built with little
+# optimization.
 fuzz:
 	QUICK=$(call tier,1,) sh tests/fuzz/run.sh $(or $(SECONDS),$(call tier,20,600)) $(abspath build/fuzz)
 

@@ -27,9 +27,11 @@ OWN_TARGET = {("fmm_m2l", "90"): "90a"}
 # What nvcc takes from the host's headers. Everything else that the kernels use is built into NVRTC.
 HEADERS = {
     b"cuda_runtime.h": b"""#pragma once
-#define offsetof(type, member) ((size_t)&((type *)0)->member)
 #define NAN __int_as_float(0x7fffffff)
 #define INFINITY __int_as_float(0x7f800000)
+""",
+    b"cstddef": b"""#pragma once
+#define offsetof(type, member) __INTADDR__(&((type *)0)->member)
 """,
     b"cstdint": b"""#pragma once
 typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t;

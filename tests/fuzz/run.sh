@@ -17,10 +17,9 @@ fi
 coverage="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
 coverage="$coverage -Cllvm-args=-sanitizer-coverage-pc-table ${COMPARES:+-Cllvm-args=-sanitizer-coverage-trace-compares}"
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$work/target}/fuzz"
-units="-Ccodegen-units=1"
 profile=release
-[ -z "${QUICK:-}" ] || units="" profile=quick
-RUSTFLAGS="-Zsanitizer=address $coverage --cfg fuzzing $units" \
+[ -z "${QUICK:-}" ] || profile=quick
+RUSTFLAGS="-Zsanitizer=address $coverage --cfg fuzzing -Ccodegen-units=1" \
     cargo +nightly build --profile $profile --locked --target "$triple" || exit 1
 # One thread a session; a huge request must be refused by the allocator, not by the sanitizer.
 WAKEFMM_NUM_THREADS=1 ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1:quarantine_size_mb=64 \
