@@ -52,7 +52,7 @@ def measure(part: str, largest: int) -> None:
 def load(part: str) -> tuple[str, list[dict[str, float]]]:
     """The machine, and the rows."""
     lines = (MEASURED / f"{part}.csv").read_text(encoding="utf-8").splitlines()
-    machine = next(line[2:] for line in lines if line.startswith("# "))
+    machine = next(line[2:] for line in lines if line.startswith("# ")).split("; no CUDA")[0]
     rows = csv.DictReader(line for line in lines if not line.startswith("#"))
     return machine, [{key: float(value) for key, value in row.items()} for row in rows]
 
@@ -141,13 +141,13 @@ Written by `python3 examples/papers/make.py` ([make.py](make.py)); numbers of th
 Seconds here are processor seconds of one core, those of the papers are of their machines: they are shown beside each other, not compared. Slopes,
 crossovers, ratios and errors can be compared.
 
-Machine: {machine}.
+Machine: {machine}; other work may have shared it.
 
 ## Yokota and Barba (2011), Figure 5
 
-Potential and force of N bodies at N targets, uniform in a cube, at an error of 1e-4 for treecode and FMM. The paper:
+Potential and force of N bodies at N targets, uniform in a cube, at an L2 error of the force of 1e-4 for treecode and FMM. The paper:
 one core of an Intel Core i7, 2.67 GHz; its text has the crossovers, the curves themselves are only in its figure. Here: `WFMM_METHOD_DIRECT`, `WFMM_METHOD_TREECODE`,
-`WFMM_METHOD_FMM` with charges and gradients, f64, tolerance 1e-4 (of the potential; the library promises 30 of it for forces). "Scaled": from as many targets as make 4e9 pairs. The errors are of the force at 300 targets; 5e-16 means that all
+`WFMM_METHOD_FMM` with charges and gradients, f64, tolerance 1e-5 (of the potential; the library promises 30 of it for forces). "Scaled": from as many targets as make 4e9 pairs. The errors are of the force at 300 targets; 5e-16 means that all
 pairs were near and summed directly.
 
 ![Seconds of direct sum, treecode and FMM](yokota-barba-2011-fig5.png)
