@@ -125,10 +125,11 @@ impl Tally {
         let unseen = count(&|o| o.over() && o.failure.is_none() && o.estimated <= 1.0);
         let failed = count(&|o| o.failure.is_some() && !o.refused());
         let refused = count(&|o| o.refused());
+        let limited = count(&|o| o.missed() && o.at_core_limit);
         say(
             &mut t,
             format!(
-                "{} over ({:.3} %): velocity {velocity}, gradient {gradient}, failed calls {failed}, refused periodic sums {refused}; in {unseen} the report's estimate is within the tolerance",
+                "{} over ({:.3} %): velocity {velocity}, gradient {gradient}, failed calls {failed}, refused periodic sums {refused}, missed where cores of segments reach too far {limited}; in {unseen} the report's estimate is within the tolerance",
                 self.over(),
                 100.0 * self.over() as f64 / self.count().max(1) as f64
             ),
