@@ -2,7 +2,7 @@
 // Enters: element records padded to whole tiles with null elements, targets in the frame. Leaves: one partial sum a
 // target and split of the sources; `finish` adds them in a fixed order, so the bits do not depend on timing.
 #pragma once
-#include "places.cuh"
+#include "positions.cuh"
 
 // Sources of a tile: staged in shared memory, read by all threads of a block.
 constexpr int TILE = 128;
@@ -32,17 +32,17 @@ struct NoRest { static constexpr bool any = false; };
 // Segments: in double precision from the record, in single from the caller's arrays.
 template <int REG> struct SegmentRest {
     static constexpr bool any = true;
-    const Places& places;
+    const CallerPositions& positions;
     template <class Sum> WFMM_DEVICE void operator()(Sum& sum, Vec<double> x, const Segment<double>& s, int, int) const {
         add_segment_exactly<REG>(sum, SegmentPair<double>::exact(x, s), s);
     }
     template <class Sum> WFMM_DEVICE void operator()(Sum& sum, Vec<float>, const Segment<float>& s, int source, int target) const {
-        if (s.circulation != 0) add_segment_exactly<REG>(sum, places.exact(source, target), s); // else it may only fill a tile
+        if (s.circulation != 0) add_segment_exactly<REG>(sum, positions.exact(source, target), s); // else it may only fill a tile
     }
 };
 
 // Grid: x over targets (TILE * PER_THREAD a block), y over splits of the tiles. Block TILE.
-// partial: [splits][Sum::terms][n_targets]; in a strained frame nothing of use, which `finish` leaves alone: to ask here cost 2 %.
+// partial: [splits][Sum::terms][n_targets]; where the frame says needs_double, nothing of use, which `finish` leaves alone: to ask here cost 2 %.
 template <class T, class Source, class Sum, int PER_THREAD, class Add, class Rest = NoRest>
 __device__ __forceinline__ void direct(const Source* sources, int tiles, const T* target, int n_targets, T* partial, Add add, Rest rest = {}) {
     __shared__ Source s_tile[TILE];
@@ -111,10 +111,10 @@ __device__ __forceinline__ void direct(const Source* sources, int tiles, const T
 #endif
 #define SEGMENTS(NAME, REG, T, GRADIENT, SUFFIX, PER_THREAD)                                                                           \
     extern "C" __global__ void SEGMENT_BOUNDS segments_##NAME##SUFFIX(const Segment<T>* sources, int tiles, const T* target,           \
-                                                                              int n_targets, T* partial, const Places places) {        \
+                                                                              int n_targets, T* partial, const CallerPositions positions) {        \
         using Sum = SegmentSum<T, GRADIENT>;                                                                                            \
         const auto add = [](Sum& sum, Vec<T> x, const Segment<T>& s) { return add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s); };    \
-        direct<T, Segment<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, add, SegmentRest<REG>{places});              \
+        direct<T, Segment<T>, Sum, PER_THREAD>(sources, tiles, target, n_targets, partial, add, SegmentRest<REG>{positions});              \
     }
 #define CHARGES(T, GRADIENT, SUFFIX, PER_THREAD)                                                                                       \
     extern "C" __global__ void __launch_bounds__(TILE) charges##SUFFIX(const Charge<T>* sources, int tiles, const T* target,           \
@@ -133,14 +133,14 @@ __device__ __forceinline__ void finish(const T* partial, int splits, int n_targe
                                        int power, int add, Out* main, Out* gradient) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n_targets) return;
-    const bool strained = sizeof(T) == 4 && frame->strained;
+    const bool needs_double = sizeof(T) == 4 && frame->needs_double;
     Sum sum;
     for (int c = 0; c < Sum::terms; c++) {
         double total = 0;
         for (int split = 0; split < splits; split++) total += partial[((long long)split * Sum::terms + c) * n_targets + i];
         sum.sum[c] = T(total);
     }
-    if (strained) return;
+    if (needs_double) return;
     T field[12];
     sum.field(field);
     double factor = normalization;

@@ -4,8 +4,8 @@
 // row, or sweeps of the grid where numbers are summed up.
 #include "common.cuh"
 
-// What the host reads at a step's end. Mirrors backend::cuda::motion::FOUND. Lengths are not negative: their bits sort as they do.
-struct Found {
+// What the host reads at a step's end. Mirrors backend::cuda::motion::SUMMARY_WORDS. Lengths are not negative: their bits sort as they do.
+struct StepSummary {
     unsigned long long displacement; // bits of the longest way of a point
     unsigned long long length;       // bits of the longest segment
     unsigned long long infinite;     // 1: a number is none or infinite
@@ -55,7 +55,7 @@ WFMM_KERNEL flow_fill(double* y, double value, long long n) {
 }
 
 // Whether some of n numbers are none, or infinite, and the first such. Block kSweep.
-WFMM_KERNEL flow_look(const double* y, long long n, Found* found) {
+WFMM_KERNEL flow_look(const double* y, long long n, StepSummary* found) {
     bool gap = false, infinite = false;
     for (long long k = thread(); k < n; k += threads()) {
         if (is_finite(y[k])) continue;
@@ -69,7 +69,7 @@ WFMM_KERNEL flow_look(const double* y, long long n, Found* found) {
 }
 
 // The longest way of n points. Block kSweep.
-WFMM_KERNEL flow_displacement(const double* before, const double* after, long long n, Found* found) {
+WFMM_KERNEL flow_displacement(const double* before, const double* after, long long n, StepSummary* found) {
     double most = 0;
     for (long long k = thread(); k < n; k += threads()) most = fmax(most, norm(row(after, k) - row(before, k)));
     largest(most, &found->displacement);
@@ -122,7 +122,7 @@ WFMM_KERNEL flow_growth(const int* ends, const double* circulation, const double
 // Core radii of n segments at a stage of a step that began at points0 with volumes q0. What neither grew nor was strained keeps its
 // bits, a segment without length its core. With `found` the longest of these segments too. Block kSweep.
 WFMM_KERNEL flow_cores(const int* ends, const double* core, const double* points0, const double* q0, const double* points, const double* q, double* out, long long n,
-                       Found* found) {
+                       StepSummary* found) {
     const long long k = thread();
     double l = 0;
     if (k < n) {
@@ -192,7 +192,7 @@ WFMM_DEVICE Parcel land(const Medium& m, Parcel p, double dt) {
 // n parcels after a time h of a step in which the fluid around each moved by `drift`; their places alone, or with `new_velocity` as
 // they are at the end of the step, after contact with the ground, and what of that is not finite and the longest way. Block kSweep.
 WFMM_KERNEL flow_dust(const double* position, const double* velocity, const double* diameter, const double* density, const double* drift, double h,
-                      const __grid_constant__ Medium medium, double* new_position, double* new_velocity, long long n, Found* found) {
+                      const __grid_constant__ Medium medium, double* new_position, double* new_velocity, long long n, StepSummary* found) {
     const long long k = thread();
     double way = 0;
     bool infinite = false;

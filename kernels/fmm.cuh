@@ -71,7 +71,7 @@ struct State {
     u32 translated[2][kLevels];    // tiles of M2M and L2L that are done, by level
     u32 tree_flags[2];             // bits for `flags` that the trees of fmm_cluster.cuh found
     u32 histogram[2][8][256];      // of the digits of the keys
-    u32 few_ticket[128];           // parts of a tile that are summed, see fmm_m2l_few.cuh
+    u32 small_m2l_ticket[128];     // parts of a tile that are summed, see fmm_m2l_small.cuh
     double exact2[8];              // sums over sampled targets of the squared exact field (fmm_check.cu), of so many
     u32 exact_groups, exact_n[8];  // targets each
     u64 cut_pieces[kCuts];         // pieces more than segments, by how far segments are cut
@@ -88,7 +88,7 @@ struct Tree {
     uint8_t *leaf_level; // [n] level of the leaf that holds the sorted point
     u32 *block_count;    // [blocks of 1024 points][kLevels] first cell of each level that starts in the block
     u32 *sort_status;    // [passes][tiles][256] look-back state of the sort, cleared before
-    void *point;         // [n] Vec4<T>: sorted position (see Place) and core radius (or charge); f32: then [n] Vec4<T>, its low digits
+    void *point;         // [n] Vec4<T>: sorted position (see SortedPoint) and core radius (or charge); f32: then [n] Vec4<T>, its low digits
     u32 *begin, *end;    // [cells] sorted points of the cell
     u32 *parent, *child; // [cells] parent, first child
     u32 *info;           // [cells] level | leaf << 5 | octant << 6 | mask of children << 16
@@ -218,7 +218,7 @@ __device__ inline u32 info_children(u32 info) { return info >> 16 & 255; }
 
 // Where a sorted point is. In f64 it is the caller's, scaled by the power of two: differences of points are those of the caller's
 // numbers. In f32 it is two numbers relative to the root cube's origin, of which the first alone does for comparisons with boxes.
-template <class T> struct Place {
+template <class T> struct SortedPoint {
     // Of the points' numbers relative to those of the root cube.
     static __device__ T origin(const Root &root, int k) { return sizeof(T) == 8 ? (T)(root.origin[k] * root.scale) : (T)0; }
     static __device__ const Vec4<T> *low(const Tree &t) { return (const Vec4<T> *)t.point + t.n; }

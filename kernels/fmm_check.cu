@@ -226,7 +226,7 @@ template <int MAIN, int REST> __device__ __forceinline__ void judge(const Fmm &f
     }
     if (!is_last(c.ticket, gridDim.x)) return;
     if (threadIdx.x < 12) c.head[threadIdx.x] = ((const u32 *)f.state)[threadIdx.x];
-    Found *found = (Found *)(c.head + 12);
+    SampleSums *found = (SampleSums *)(c.head + 12);
     if (!compares) return;
     double v[13] = {};
     for (u32 k = threadIdx.x; k < c.samples; k += 256) {

@@ -49,7 +49,7 @@ struct Check {
     double *exact;   // [kinds][samples][12] velocity and gradient, or potential and its gradient
     u32 *at;         // [samples] the sampled targets in the caller's array
     u32 *ticket;     // blocks of the verdict that are done; zero between launches
-    u32 *head;       // host memory: the first 48 bytes of State, then Found
+    u32 *head;       // host memory: the first 48 bytes of State, then SampleSums
     Squares *sum;    // [blocks of the verdict] of `size`
     Squares *size;   // of what L2P wrote, sums of a warp's turn each
     u32 samples;     // a multiple of 32, or all targets
@@ -59,8 +59,8 @@ struct Check {
 };
 static_assert(sizeof(Check) == 80 && sizeof(Squares) == 32, "mirrors of backend::cuda::fmm");
 
-// What the host judges by: of field and gradient, where two. Mirrors backend::cuda::fmm::check::Found.
-struct Found {
+// What the host judges by: of field and gradient, where two. Mirrors backend::cuda::fmm::check::SampleSums.
+struct SampleSums {
     double wrong[2], fourth[2]; // sums over the sampled targets of the squared differences and of their squares
     double certain[2];          // of the squared differences at the targets of the largest fields
     double exact[2];            // of the squared exact field at the sampled targets

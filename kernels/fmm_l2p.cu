@@ -193,7 +193,7 @@ template <class T, int MAIN, int REST> struct L2p {
         __device__ void load(const Fmm &f, u32 of, u32 parts) {
             i = of;
             at = ((const Vec4<T> *)f.tree[1].point)[i];
-            if (sizeof(T) == 4) low = Place<T>::low(f.tree[1])[i];
+            if (sizeof(T) == 4) low = SortedPoint<T>::low(f.tree[1])[i];
             to = f.tree[1].order[i];
             load_near<0, kEarly>(f, parts);
         }
@@ -243,7 +243,7 @@ template <class T, int MAIN, int REST> struct L2p {
                     s.begin[k] = begin;
                     s.parts[k] = cells <= kPartCells ? f.state->near_parts[c] : 1;
                     const T side = place_of_cell(root, level, key, s.centre[k], s.low[k]);
-                    if (sizeof(T) == 8) for (int d = 0; d < 3; d++) s.low[k][d] = Place<T>::origin(root, d);
+                    if (sizeof(T) == 8) for (int d = 0; d < 3; d++) s.low[k][d] = SortedPoint<T>::origin(root, d);
                     s.inv[k] = 1 / side;
                 }
             }

@@ -12,25 +12,25 @@
 // warps gather the sources of an orbit, transform them in registers and put the planes into a ring of stages in shared
 // memory; eight warps, one a class of rows of the operator, multiply them on the tensor units. The gathering warps
 // list the sources of the next tile while the last stages of one are multiplied. What an orbit contributes less than
-// the tolerance was left out when the tables were made (staircase).
+// the tolerance was left out when the tables were made (truncation.rs).
 #include "fmm_orbits.cuh"
-#include "fmm_m2l_few.cuh"
-#include "gates.cuh"
+#include "fmm_m2l_small.cuh"
+#include "barriers.cuh"
 using namespace fmm;
 
 template <class T> struct alignas(16) Sixteen { T v[16 / sizeof(T)]; };
 
-// Gates: a stage is full, or empty again; a tile's lists are made, or no longer in use.
-constexpr int kFull = 0, kEmpty = kFull + kStages, kListed = kEmpty + kStages, kDone = kListed + 2, kGates = kDone + 2;
+// Barriers: a stage is full, or empty again; a tile's lists are made, or no longer in use.
+constexpr int kFull = 0, kEmpty = kFull + kStages, kListed = kEmpty + kStages, kDone = kListed + 2, kBarriers = kDone + 2;
 
 template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
     static constexpr int kRows = 16 * MT, kWide = kChunk / sizeof(T), kSteps = kWide / 8, kVector = 16 / sizeof(T), kPlane = kRows * kChunk, kStage = kPlanes * kPlane;
-    static constexpr int kRing = kConsumers + kProducers; // threads that meet at a stage's gates
+    static constexpr int kRing = kConsumers + kProducers; // threads that meet at a stage's barriers
     typedef typename Table<T, SPLIT>::Piece Piece;
     const Fmm &f;
     Work &w;
-    Listed *listed; // [2]
-    Gates<kGates> &gates;
+    TileList *listed; // [2]
+    Barriers<kBarriers> &barriers;
     unsigned char *memory;
     uint2 *beside_of; // [cells][kBeside]: place of the first child's expansion in units of 16 bytes, children
     const u32 *classes; // [columns / 16][4]: four times those of columns t, t + 4, t + 8 and t + 12
@@ -47,10 +47,10 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
     }
     static __device__ u32 gatherers() { return groups() * kProducers; }
     static __device__ u32 block() { return kConsumers + gatherers(); }
-    static __device__ void meet() { Gates<kGates>::meet(gatherers()); }
+    static __device__ void meet() { Barriers<kBarriers>::meet(gatherers()); }
 
     // The next tile, by ticket.
-    __device__ void take_tile(Listed &l) const {
+    __device__ void take_tile(TileList &l) const {
         const u32 turn = atomicAdd(&f.state->work_ticket[0], 1u), tile = turn / w.parts, cells = f.m2l_cells;
         l.part = turn % w.parts;
         l.more = tile < w.tiles;
@@ -61,7 +61,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
         l.tile = {low / 8, low % 8, (int)(w.bin_first[low] + begin), (int)min(n - begin, cells)};
     }
     // Which signs of each orbit have a source, and what that makes of its planes.
-    __device__ void find_orbits(const Listed &l, int tid) {
+    __device__ void find_orbits(const TileList &l, int tid) {
         const int orbits = f.m2l[kOrbitCount];
         for (int k = tid; k < kMaxOrbits * 8; k += gatherers()) {
             const int o = k >> 3, s = k & 7;
@@ -87,7 +87,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
         }
     }
     // Lists them, and the stages they fill. By one warp.
-    __device__ void list_orbits(Listed &l) {
+    __device__ void list_orbits(TileList &l) {
         const int lane = threadIdx.x & 31;
         int count = 0, stages = 0;
         for (int base = 0; base < kMaxOrbits; base += 32) {
@@ -107,7 +107,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
         if (lane == 0) { l.count = count; w.first += w.stages; w.stages = stages; w.turn++; }
     }
     // By the gathering warps. False: no tile is left.
-    __device__ bool list_tile(Listed &l) {
+    __device__ bool list_tile(TileList &l) {
         const int tid = thread() - kConsumers, cells = f.m2l_cells;
         if (tid == 0) take_tile(l);
         if (tid < kBeside) w.used[tid] = 0;
@@ -213,7 +213,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
         constexpr u32 groups = GROUPS; // Hopper's shared memory has a stage for each
 #else
-        // Two groups that filled one stage would meet at the same gate.
+        // Two groups that filled one stage would meet at the same barrier.
         const u32 groups = min(M2l::groups(), stages);
         if (group >= groups) return;
 #endif
@@ -233,7 +233,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
         begin(part, turn, turn, kept);
         load_first();
         while (true) {
-            if (use) gates.template wait<true>(kEmpty + stage, use - 1, kRing);
+            if (use) barriers.template wait<true>(kEmpty + stage, use - 1, kRing);
             unsigned char *const to = place_in(stage, kept);
             switch (part.rank) {
             case 0: fill<0>(to, v, part); break;
@@ -241,7 +241,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
             case 2: fill<2>(to, v, part); break;
             default: fill<3>(to, v, part);
             }
-            gates.arrive(kFull + stage, kRing);
+            barriers.arrive(kFull + stage, kRing);
             turn += groups;
             if (turn >= w.stages) return;
             stage += groups;
@@ -258,7 +258,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
     Piece ring[kSteps][kEarly], late[NT - kEarly + 1];
 
     // What a warp multiplies of an orbit: first fragment; kHeadBias more than the steps of each of its tiles of rows. Behind the last: no steps.
-    __device__ uint2 head_of(const Listed &l, int o) const {
+    __device__ uint2 head_of(const TileList &l, int o) const {
         return o < l.count ? __ldg((const uint2 *)(f.m2l + kHeads) + l.number[o] * 8 + (threadIdx.x >> 5)) : make_uint2(0, kHeadBias * kHeadOnes);
     }
     __device__ const Piece *fragments_at(u32 first) const { return (const Piece *)f.operators + (size_t)first * 32 + (threadIdx.x & 31); }
@@ -335,7 +335,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
     // Where a multiplying warp is, in one register: stage | parity of the ring's round << 8 | tile << 16.
     static __device__ void step_on(u32 &at, u32 stages) { if ((++at & 255) == stages) at = (at ^ 256) & ~255u; }
 
-    __device__ void consume(const Listed &l, u32 &ring_at) {
+    __device__ void consume(const TileList &l, u32 &ring_at) {
         const int lane = threadIdx.x & 31, g = lane >> 2;
 #if __CUDA_ARCH__ >= 900
         // What is the same in a warp's lanes is taken from one, so that the compiler knows; by a shuffle a number is kept, not computed
@@ -376,7 +376,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
                 at += kSteps * NT * 32;
                 if (last) { next = __shfl_sync(~0u, after.y, 0); at = fragments_at(__shfl_sync(~0u, after.x, 0)); }
                 const u32 stage = ring_at & 255;
-                if (slot == 0) gates.wait(kFull + stage, ring_at >> 8, kRing);
+                if (slot == 0) barriers.wait(kFull + stage, ring_at >> 8, kRing);
                 const unsigned char *base = memory + stage * kStage + slot * kPlane;
 #pragma unroll
                 for (int s = 0; s < kSteps; s++) {
@@ -397,7 +397,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
                 slot += width;
                 if (slot == kPlanes || last) {
                     slot = 0;
-                    gates.arrive(kEmpty + stage, kRing);
+                    barriers.arrive(kEmpty + stage, kRing);
                     step_on(ring_at, stages);
                 }
             }
@@ -405,7 +405,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
         write(l);
     }
 
-    __device__ void write(const Listed &l) const {
+    __device__ void write(const TileList &l) const {
         const u32 lane = thread() & 31, warp = thread() >> 5, nc = f.components;
         T *const local = (T *)f.local + (size_t)l.part * f.state->level_begin[1][kLevels] * nc * f.stride; // parts follow one another
 #pragma unroll
@@ -443,47 +443,47 @@ template <int REGISTERS> __device__ inline void take_registers() {
 template <class M> __device__ void multiply_tiles(M &m) {
     for (u32 at = 0;; at += 1u << 16) {
         const u32 turn = at >> 16; // of which two bits matter
-        const Listed &l = m.listed[turn & 1];
-        m.gates.template wait<true>(kListed + (turn & 1), turn >> 1, M::block());
+        const TileList &l = m.listed[turn & 1];
+        m.barriers.template wait<true>(kListed + (turn & 1), turn >> 1, M::block());
         if (!l.more) break;
         m.consume(l, at);
-        m.gates.arrive(kDone + (at >> 16 & 1), M::block());
+        m.barriers.arrive(kDone + (at >> 16 & 1), M::block());
     }
 }
 template <class M> __device__ void gather_tiles(M &m) {
     while (true) {
         const u32 turn = m.w.turn;
-        if (turn > 1) m.gates.template wait<true>(kDone + (turn & 1), (turn >> 1) - 1, M::block());
+        if (turn > 1) m.barriers.template wait<true>(kDone + (turn & 1), (turn >> 1) - 1, M::block());
         const bool more = m.list_tile(m.listed[turn & 1]);
-        m.gates.arrive(kListed + (turn & 1), M::block());
+        m.barriers.arrive(kListed + (turn & 1), M::block());
         if (!more) break;
         m.produce();
     }
     // Nobody is left waiting where others have arrived.
     const u32 stages = m.f.m2l_stages, number = m.w.first + m.w.stages, turn = m.w.turn;
-    if (turn) m.gates.template wait<true>(kDone + (turn - 1 & 1), turn - 1 >> 1, M::block());
+    if (turn) m.barriers.template wait<true>(kDone + (turn - 1 & 1), turn - 1 >> 1, M::block());
     if (threadIdx.x < kConsumers + kProducers)
-        for (u32 k = number - min(number, stages); k < number; k++) m.gates.template wait<true>(kEmpty + k % stages, k / stages, M::kRing);
+        for (u32 k = number - min(number, stages); k < number; k++) m.barriers.template wait<true>(kEmpty + k % stages, k / stages, M::kRing);
 }
 
 template <class T, int NT, int SPLIT, int MT, int GROUPS> __device__ void m2l(const Fmm &f) {
     extern __shared__ __align__(128) unsigned char memory[];
     __shared__ Work w;
-    __shared__ Listed listed[2];
-    __shared__ Gates<kGates> gates;
+    __shared__ TileList listed[2];
+    __shared__ Barriers<kBarriers> barriers;
     __shared__ u32 classes[64];
     typedef M2l<T, NT, SPLIT, MT, GROUPS> M;
     for (int k = threadIdx.x; k < 64; k += blockDim.x) {
         const u32 *of = f.m2l + kClass + k / 4 * 16 + k % 4;
         classes[k] = (of[0] | of[4] << 8 | of[8] << 16 | of[12] << 24) * 4;
     }
-    if (threadIdx.x < kGates) {
-        const int gate = threadIdx.x;
-        gates.open(gate, gate < kEmpty ? kProducers : gate < kListed ? kConsumers : gate < kDone ? M::gatherers() : kConsumers);
+    if (threadIdx.x < kBarriers) {
+        const int barrier = threadIdx.x;
+        barriers.open(barrier, barrier < kEmpty ? kProducers : barrier < kListed ? kConsumers : barrier < kDone ? M::gatherers() : kConsumers);
     }
     if (thread() == 0) w.first = w.stages = w.turn = 0; // seen behind the barrier of count_tiles
     count_tiles(f, w);
-    M m{f, w, listed, gates, memory, (uint2 *)(memory + f.m2l_stages * M::kStage), classes};
+    M m{f, w, listed, barriers, memory, (uint2 *)(memory + f.m2l_stages * M::kStage), classes};
     if (threadIdx.x < kConsumers) {
         take_registers<sizeof(T) == 8 ? 160 : GROUPS == 2 ? 152 : 104>();
         multiply_tiles(m);
@@ -530,9 +530,9 @@ M2L(f32x3_1, float, 1, 3, 3, 2)
 M2L(f32x3_2, float, 2, 3, 3, 2)
 M2L(f32x3_3, float, 3, 3, 3, 2)
 
-// Launch: `few::threads` of backend::cuda::fmm threads, `few::blocks` blocks.
+// Launch: `m2l_small::threads` of backend::cuda::fmm threads, `m2l_small::blocks` blocks.
 #define FEW(name, T, SPLIT, MORE) \
-    extern "C" __global__ void __launch_bounds__(32 * Few<T, SPLIT, MORE>::kWarps, 1) fmm_m2l_few_##name(const __grid_constant__ Fmm f) { m2l_few<T, SPLIT, MORE>(f); }
+    extern "C" __global__ void __launch_bounds__(32 * SmallM2l<T, SPLIT, MORE>::kWarps, 1) fmm_m2l_small_##name(const __grid_constant__ Fmm f) { m2l_small<T, SPLIT, MORE>(f); }
 FEW(f32_0, float, 1, 0)
 FEW(f32_1, float, 1, 1)
 FEW(f32_4, float, 1, 4)

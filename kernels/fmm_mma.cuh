@@ -4,7 +4,7 @@
 
 namespace fmm {
 
-// Fmm::m2l in words, made by backend::cuda::fmm::staircase. At 0: the orbits, x | y << 4 | z << 8 | steps << 12, the dearest
+// Fmm::m2l in words, made by backend::cuda::fmm::truncation. At 0: the orbits, x | y << 4 | z << 8 | steps << 12, the dearest
 // first; the tiles of rows that a warp has; the number of orbits; kHeads: [orbit][8 warps] first fragment, then for each of
 // the warp's tiles its steps + kHeadBias, kHeadBits each (fragments follow one another by step, then by tile, used or not);
 // kColumns: [8 warps][8][8] the coefficient that is a column of a tile, or none; kSlotClass: [8 warps][8] the class of a tile's

@@ -130,10 +130,10 @@ template <class T, class P> struct Near {
     __device__ u32 target_number(int k) const { return f.tree[1].order[first + min((int)threadIdx.x - group * slots + k * slots, targets - 1)]; }
 
     // A point, its place relative to `from` in f32, so that differences of near ones keep their digits.
-    __device__ Vec4<T> placed(const Tree &t, u32 i, Vec4<T> p) const { return placed(p, sizeof(T) == 4 ? Place<T>::low(t)[i] : p); }
+    __device__ Vec4<T> placed(const Tree &t, u32 i, Vec4<T> p) const { return placed(p, sizeof(T) == 4 ? SortedPoint<T>::low(t)[i] : p); }
     __device__ Vec4<T> placed(Vec4<T> p, const Vec4<T> &low) const {
         if constexpr (sizeof(T) == 4) {
-            p.x = Place<T>::relative(p.x, low.x, from[0]); p.y = Place<T>::relative(p.y, low.y, from[1]); p.z = Place<T>::relative(p.z, low.z, from[2]);
+            p.x = SortedPoint<T>::relative(p.x, low.x, from[0]); p.y = SortedPoint<T>::relative(p.y, low.y, from[1]); p.z = SortedPoint<T>::relative(p.z, low.z, from[2]);
         }
         return p;
     }
@@ -202,7 +202,7 @@ template <class T, class P> struct Near {
                 i = s.source(k);
                 a = point[i];
                 b = strength[i];
-                if (WHICH == kNearSources && sizeof(T) == 4) low = Place<T>::low(t)[i];
+                if (WHICH == kNearSources && sizeof(T) == 4) low = SortedPoint<T>::low(t)[i];
             }
             const bool inside = valid && P::reaches(*this, a, b, (T)f.core_range);
             const bool is_smooth = inside && s.group != kNone && P::smooth(s.smooth, a, b, f, s.per_limit);
@@ -248,7 +248,7 @@ template <class T, class P> struct Near {
         const T range = (T)f.walk_range, half_longest = f.cull > 0 ? (T)(0.5 * unordered(f.state->longest) * f.state->root.scale) : T(0);
         const double per_limit = s.per_limit;
         T origin[3];
-        for (int k = 0; k < 3; k++) origin[k] = Place<T>::origin(f.state->root, k);
+        for (int k = 0; k < 3; k++) origin[k] = SortedPoint<T>::origin(f.state->root, k);
         s.clear();
         if (threadIdx.x == 0) { s.stack[0] = 0; s.depth = f.state->level_begin[0][kLevels] > 0 && !info_leaf(src.info[0]); }
         __syncthreads();

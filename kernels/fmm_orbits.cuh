@@ -1,4 +1,5 @@
-// Orbits of M2L: where the sources of a target cell's offsets are, the planes that their transform has, and the lists that the
+// Orbits of M2L. An orbit is a class of offsets, in cell widths, that differ in the signs of their components only: up to eight, which
+// share one operator up to signs. Here: where the sources of a target cell's offsets are, the planes that their transform has, and the lists that the
 // warps of fmm_m2l hand to one another.
 #pragma once
 #include "fmm_mma.cuh"
@@ -72,7 +73,7 @@ __device__ inline u32 planes_for(u32 planes, int a) {
 __device__ inline u32 plane_from(u32 planes, u32 four_times) { return __funnelshift_r(planes, planes, four_times); }
 
 // What the multiplying warps need of a tile: its cells and the orbits that have a source.
-struct Listed {
+struct TileList {
     Tile tile;
     int part, count;
     bool more;
@@ -84,7 +85,7 @@ struct Listed {
 // What the gathering warps need besides.
 struct Work {
     u32 used[kBeside];                // octants that exist beside the parents of any of the tile's cells
-    u32 found[kMaxOrbits], found_planes[kMaxOrbits], found_signs[kMaxOrbits]; // by number: as Listed::orbit, with 1 << 24 where there is a source, ...
+    u32 found[kMaxOrbits], found_planes[kMaxOrbits], found_signs[kMaxOrbits]; // by number: as TileList::orbit, with 1 << 24 where there is a source, ...
     unsigned short source[kMaxOrbits][8]; // by number: where the source of each sign is, as `source_at`
     unsigned short stage[kMaxStages]; // number of the orbit | number of the first chunk of columns << 8
     u32 first, stages, turn; // stages before the tile, of it; tiles that are listed

@@ -74,7 +74,7 @@ template <class T, int P, int NC> __device__ Pair<T> take(const Fmm &f, Round<T,
         const Vec4<T> p = ((const Vec4<T> *)f.tree[0].point)[i];
         if (sizeof(T) == 8) { x = (p.x - r.low[0]) - r.centre[0]; y = (p.y - r.low[1]) - r.centre[1]; z = (p.z - r.low[2]) - r.centre[2]; }
         else {
-            const Vec4<T> low = Place<T>::low(f.tree[0])[i];
+            const Vec4<T> low = SortedPoint<T>::low(f.tree[0])[i];
             x = (p.x - r.centre[0]) + (low.x - r.low[0]); y = (p.y - r.centre[1]) + (low.y - r.low[1]); z = (p.z - r.centre[2]) + (low.z - r.low[2]);
         }
         if (NC == 1) q[0] = p.w;
@@ -196,7 +196,7 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
             const u32 total = (cell.end - cell.begin) * per;
             T centre[3], low[3];
             const T inv = 1 / place_of_cell(root, info_level(cell.info), cell.key, centre, low);
-            if (sizeof(T) == 8) for (int k = 0; k < 3; k++) low[k] = Place<T>::origin(root, k);
+            if (sizeof(T) == 8) for (int k = 0; k < 3; k++) low[k] = SortedPoint<T>::origin(root, k);
             if (lane < 3) { own.centre[lane] = lane == 0 ? centre[0] : lane == 1 ? centre[1] : centre[2]; own.low[lane] = lane == 0 ? low[0] : lane == 1 ? low[1] : low[2]; }
             if (lane == 3) own.inv = inv;
             if (lane == 4) { own.cell = c; own.begin = cell.begin; }

@@ -33,8 +33,8 @@ template <class T, class P> __device__ u32 rounds_of(const Near<T, P> &, u32 n) 
     return n > kMaxTargets && 20 * busy(least + 1) > 21 * busy(least) ? least + 1 : least;
 }
 
-// Sums all that is near at the targets of a leaf, or, where leaves are FEW, of part `part` of `parts` of them.
-template <bool FEW, class T, class P> __device__ void sum_leaf(Near<T, P> &n, u32 cell, u32 part, u32 parts) {
+// Sums all that is near at the targets of a leaf, or, where leaves are SPLIT, of part `part` of `parts` of them.
+template <bool SPLIT, class T, class P> __device__ void sum_leaf(Near<T, P> &n, u32 cell, u32 part, u32 parts) {
     const Fmm &f = n.f; auto &s = n.s;
     const Tree &t = f.tree[1];
     const int level = info_level(t.info[cell]);
@@ -47,7 +47,7 @@ template <bool FEW, class T, class P> __device__ void sum_leaf(Near<T, P> &n, u3
         s.collect_near(f, level);
         if (s.too_dense(f, end - begin)) return;
     }
-    if constexpr (FEW) {
+    if constexpr (SPLIT) {
         const u32 size = max((end - begin + parts - 1) / parts, 4u);
         begin = min(begin + part * size, end);
         end = min(begin + size, end);
@@ -100,12 +100,12 @@ template <class L> __device__ void each_part(const Fmm &f, u32 &work, u32 &kept,
     } while (cells * (u64)kept > gridDim.x);
 }
 
-template <bool FEW, class T, class P> __device__ void p2p(const Fmm &f) {
+template <bool SPLIT, class T, class P> __device__ void p2p(const Fmm &f) {
     extern __shared__ __align__(16) unsigned char memory[];
     if constexpr (P::kHasCore) {
         __shared__ Shared<T> s;
         Near<T, P> near(f, s, (typename P::Record *)memory);
-        if constexpr (FEW) {
+        if constexpr (SPLIT) {
             __shared__ u32 parts;
             each_part(f, s.work, parts, max(fill() / leaves_of(f), 1u), [&](u32 cell, u32 part, u32 parts) { sum_leaf<true>(near, cell, part, parts); });
         } else each_leaf(f, s.work, [&](u32 cell) { sum_leaf<false>(near, cell, 0, 1); });
@@ -123,14 +123,14 @@ template <bool FEW, class T, class P> __device__ void p2p(const Fmm &f) {
 }
 
 // Launch: 128 threads, persistent blocks that take tickets; dynamic shared memory: two queues of 256 sources (f64 32 KB, f32
-// 16 KB); without cores two tiles of 256. `few`: sources with cores where leaves may be
+// 16 KB); without cores two tiles of 256. `split`: sources with cores where leaves may be
 // too few for all blocks; the others would be some per cent slower for asking.
 #define P2P(name, T, BLOCKS, ...) \
     extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS) fmm_p2p_##name(const __grid_constant__ Fmm f) { p2p<false, T, __VA_ARGS__>(f); }
 #define P2P_CORES(name, T, BLOCKS, ...) \
     P2P(name, T, BLOCKS, __VA_ARGS__) \
-    extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS) fmm_p2p_few_##name(const __grid_constant__ Fmm f) { p2p<true, T, __VA_ARGS__>(f); }
-P2P(charge_f32, float, 9, ChargePair<float>)
+    extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS) fmm_p2p_split_##name(const __grid_constant__ Fmm f) { p2p<true, T, __VA_ARGS__>(f); }
+P2P(charge_f32, float, 8, ChargePair<float>)
 P2P(charge_f64, double, 6, ChargePair<double>)
 P2P(particle_f32, float, 6, ParticlePair<float, false, false>)
 P2P(particle_f64, double, 4, ParticlePair<double, false, false>)

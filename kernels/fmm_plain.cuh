@@ -65,7 +65,7 @@ template <class T, class P> struct Plain {
                 copy_16(to + b, point + b);
                 if (P::kHasStrength) copy_16(to + sizeof(Vec4<T>) + b, strength + b);
             }
-            if (kLow) copy_16(low(half) + i, Place<T>::low(f.tree[0]) + source);
+            if (kLow) copy_16(low(half) + i, SortedPoint<T>::low(f.tree[0]) + source);
         }
         copies_made();
     }
@@ -78,7 +78,7 @@ template <class T, class P> struct Plain {
             if (base + i >= high) break;
             const Vec4<T> l = low(half)[i];
             Record &r = buffer[half * kTile + i];
-            r.x = Place<T>::relative(r.x, l.x, from[0]); r.y = Place<T>::relative(r.y, l.y, from[1]); r.z = Place<T>::relative(r.z, l.z, from[2]);
+            r.x = SortedPoint<T>::relative(r.x, l.x, from[0]); r.y = SortedPoint<T>::relative(r.y, l.y, from[1]); r.z = SortedPoint<T>::relative(r.z, l.z, from[2]);
         }
     }
 
@@ -98,8 +98,8 @@ template <class T, class P> struct Plain {
             const Vec4<T> p = point[i];
             x[k] = {p.x, p.y, p.z};
             if (kLow) {
-                const Vec4<T> l = Place<T>::low(f.tree[1])[i];
-                x[k] = {Place<T>::relative(p.x, l.x, from[0]), Place<T>::relative(p.y, l.y, from[1]), Place<T>::relative(p.z, l.z, from[2])};
+                const Vec4<T> l = SortedPoint<T>::low(f.tree[1])[i];
+                x[k] = {SortedPoint<T>::relative(p.x, l.x, from[0]), SortedPoint<T>::relative(p.y, l.y, from[1]), SortedPoint<T>::relative(p.z, l.z, from[2])};
             }
 #pragma unroll
             for (int c = 0; c < P::Sum::terms; c++) sum[k].sum[c] = 0;

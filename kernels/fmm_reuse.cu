@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(256) fmm_renew(const __grid_constan
         s.near_pairs = s.core_pairs = s.far_pairs = 0;
     }
     if (i < 8) s.work_ticket[i] = 0;
-    if (i < 128) s.few_ticket[i] = 0;
+    if (i < 128) s.small_m2l_ticket[i] = 0;
     if (i < 2 * kLevels) s.translated[i / kLevels][i % kLevels] = 0;
     if (!targets) return;
     if (i == 0) { kept->cells[0] = s.cells[0]; kept->deepest[0] = s.deepest[0]; }

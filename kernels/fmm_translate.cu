@@ -18,7 +18,7 @@ constexpr int kDeep = 5;   // tiles of a class at most
 enum Way { kUp = 0, kDown = 1 };
 
 // Which parents a tile is, and their children.
-struct Family {
+struct ParentTile {
     u32 begin[kLevels + 2];
     u32 child[8][kRows]; // rows of expansions of the parents' children, or kNone
     u32 mask[kRows];     // of a row: which children its cell has; 0: a leaf or none
@@ -26,22 +26,22 @@ struct Family {
     int level, part, count; // count 0: nothing left to do
 };
 
-__device__ inline u32 tiles_of(const Family &s, int level, int cells) { return (s.begin[level + 1] - s.begin[level] + cells - 1) / cells; }
+__device__ inline u32 tiles_of(const ParentTile &s, int level, int cells) { return (s.begin[level + 1] - s.begin[level] + cells - 1) / cells; }
 
-// What a block keeps between its turns; thread 0's copy is the one that counts.
-struct Turn {
+// What a block keeps from tile to tile; thread 0's copy is the one that counts.
+struct Progress {
     u32 next;
     int deepest, waited; // waited: level that is known to be done
-    bool lone;           // one level of parents at most: nobody waits, so turns need no tickets
+    bool single_level;           // one level of parents at most: no block waits, so tiles need no tickets
 };
 
 // False: nothing to do for this block.
-template <int WAY> __device__ bool begin(const Fmm &f, Family &s, Turn &turn, int cells, int parts) {
-    turn = {blockIdx.x, (int)f.state->deepest[WAY], -1, f.max_level <= 3};
-    if (turn.lone) {
+template <int WAY> __device__ bool begin(const Fmm &f, ParentTile &s, Progress &progress, int cells, int parts) {
+    progress = {blockIdx.x, (int)f.state->deepest[WAY], -1, f.max_level <= 3};
+    if (progress.single_level) {
         const u32 *level = f.state->level_begin[WAY];
-        if (turn.deepest < 3 || turn.next >= (level[3] - level[2] + cells - 1) / cells * parts) return false;
-    } else if (threadIdx.x == 0) turn.next = atomicAdd(&f.state->work_ticket[4 + WAY], 1u);
+        if (progress.deepest < 3 || progress.next >= (level[3] - level[2] + cells - 1) / cells * parts) return false;
+    } else if (threadIdx.x == 0) progress.next = atomicAdd(&f.state->work_ticket[4 + WAY], 1u);
     if (threadIdx.x < kLevels + 2) s.begin[threadIdx.x] = f.state->level_begin[WAY][threadIdx.x];
     if (threadIdx.x < kRows) s.mask[threadIdx.x] = 0;
     if (threadIdx.x < 8 * kRows) s.child[threadIdx.x / kRows][threadIdx.x % kRows] = kNone;
@@ -49,12 +49,12 @@ template <int WAY> __device__ bool begin(const Fmm &f, Family &s, Turn &turn, in
 }
 
 // Takes up the next tile; false if there is none. All threads.
-template <int WAY> __device__ bool next_tile(const Fmm &f, Family &s, Turn &turn, int cells, int parts) {
+template <int WAY> __device__ bool next_tile(const Fmm &f, ParentTile &s, Progress &progress, int cells, int parts) {
     const Tree &t = f.tree[WAY];
     __syncthreads();
     if (threadIdx.x == 0) {
-        u32 at = turn.next;
-        const int top = 2, bottom = turn.deepest - 1;
+        u32 at = progress.next;
+        const int top = 2, bottom = progress.deepest - 1;
         s.count = 0;
         for (int k = top; k <= bottom; k++) {
             const int level = WAY == kUp ? top + bottom - k : k;
@@ -64,8 +64,8 @@ template <int WAY> __device__ bool next_tile(const Fmm &f, Family &s, Turn &turn
                 const u32 tile = WAY == kUp ? at / parts : at % tiles;
                 s.level = level; s.first = s.begin[level] + tile * cells; s.part = WAY == kUp ? at % parts : at / tiles;
                 s.count = (int)min((u32)cells, s.begin[level + 1] - s.first);
-                if (turn.lone) turn.next += gridDim.x;
-                else turn.next = atomicAdd(&f.state->work_ticket[4 + WAY], 1u);
+                if (progress.single_level) progress.next += gridDim.x;
+                else progress.next = atomicAdd(&f.state->work_ticket[4 + WAY], 1u);
                 break;
             }
             at -= tiles * parts;
@@ -84,21 +84,21 @@ template <int WAY> __device__ bool next_tile(const Fmm &f, Family &s, Turn &turn
 }
 
 // Waits for the level that the tile takes from; true if any of its cells is a parent. All threads.
-template <int WAY> __device__ bool ready(const Fmm &f, const Family &s, Turn &turn, int cells, int parts) {
+template <int WAY> __device__ bool ready(const Fmm &f, const ParentTile &s, Progress &progress, int cells, int parts) {
     const int from = WAY == kUp ? s.level + 1 : s.level - 1;
-    if (threadIdx.x == 0 && from != turn.waited && from >= 2 && from < turn.deepest) {
+    if (threadIdx.x == 0 && from != progress.waited && from >= 2 && from < progress.deepest) {
         const u32 all = tiles_of(s, from, cells) * parts;
         const volatile u32 *done = &f.state->translated[WAY][from];
         while (*done < all) {}
         __threadfence();
-        turn.waited = from;
+        progress.waited = from;
     }
     return __syncthreads_or(threadIdx.x < kRows && s.mask[threadIdx.x]);
 }
 
 // All of a tile's results are written. All threads.
-template <int WAY> __device__ void finish(const Fmm &f, const Family &s, const Turn &turn) {
-    if (turn.lone) return;
+template <int WAY> __device__ void finish(const Fmm &f, const ParentTile &s, const Progress &progress) {
+    if (progress.single_level) return;
     __syncthreads();
     if (threadIdx.x == 0) { __threadfence(); atomicAdd(&f.state->translated[WAY][s.level], 1u); }
 }
@@ -131,20 +131,20 @@ template <class T, int SPLIT> __device__ inline void product(T *c, const T *a, c
 template <class T, int SPLIT> __device__ void m2m(const Fmm &f, int parts) {
     typedef typename Table<T, SPLIT>::Piece Piece;
     constexpr int kSteps = kChunk / 8;
-    __shared__ Family s;
+    __shared__ ParentTile s;
     __shared__ T plane[8][kRows][kChunk + 4]; // what a class of the parent takes
     __shared__ u32 column[8 * kMostSorted], head[kMostSorted], cls[kMostSorted];
     __shared__ uint8_t class_at[256 + kChunk];
     const int nc = f.components, cells = kRows / nc, stride = f.stride, count = f.order * f.order;
     const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, sorted = f.op[kSortedTiles];
-    Turn turn;
-    if (!begin<kUp>(f, s, turn, cells, parts)) return;
+    Progress progress;
+    if (!begin<kUp>(f, s, progress, cells, parts)) return;
     for (int k = tid; k < 8 * kMostSorted; k += kThreads) column[k] = f.op[kSortedColumn + k];
     for (int k = tid; k < 256 + kChunk; k += kThreads) class_at[k] = k < count ? class_of(k) : 0;
     for (int k = tid; k < kMostSorted; k += kThreads) { head[k] = f.op[kUpHead + k]; cls[k] = f.op[kSortedClass + k]; }
     T *all = (T *)f.multipole;
-    while (next_tile<kUp>(f, s, turn, cells, parts)) {
-        if (!ready<kUp>(f, s, turn, cells, parts)) { finish<kUp>(f, s, turn); continue; }
+    while (next_tile<kUp>(f, s, progress, cells, parts)) {
+        if (!ready<kUp>(f, s, progress, cells, parts)) { finish<kUp>(f, s, progress); continue; }
         const int tile = warp * parts + s.part, steps = tile < sorted ? head[tile] & 63 : 0;
         const Piece *table = (const Piece *)f.operators + (steps ? head[tile] >> 6 : 0) * 32 + lane;
         T v[kRows / kWarps][8];
@@ -200,22 +200,22 @@ template <class T, int SPLIT> __device__ void m2m(const Fmm &f, int parts) {
             }
             if (warp == 0 && s.part == 0) for (int k = count + (lane & 3); k < stride; k += 4) out[k] = 0;
         }
-        finish<kUp>(f, s, turn);
+        finish<kUp>(f, s, progress);
     }
 }
 
 template <class T, int SPLIT> __device__ void l2l(const Fmm &f, int parts) {
     typedef typename Table<T, SPLIT>::Piece Piece;
     extern __shared__ __align__(16) unsigned char memory[];
-    __shared__ Family s;
+    __shared__ ParentTile s;
     __shared__ uint16_t place[256];
     __shared__ u32 heads[8 * 32], end[8]; // see kDownHead; last tile of a class, plus one
     const int nc = f.components, cells = kRows / nc, stride = f.stride, tiles = stride / 8, count = f.order * f.order;
     const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, sorted = f.op[kSortedTiles], wide = 8 * sorted + 4;
     T *row = (T *)memory;                                                     // [kRows][wide] the parents' coefficients, sorted by class
     Piece *table = (Piece *)(memory + kRows * wide * sizeof(T)) + lane; // fragments of the part
-    Turn turn;
-    if (!begin<kDown>(f, s, turn, cells, parts)) return;
+    Progress progress;
+    if (!begin<kDown>(f, s, progress, cells, parts)) return;
     for (int k = tid; k < 8 * sorted; k += kThreads) {
         const u32 from = f.op[kSortedColumn + k];
         if (from != kNone) place[from] = (uint16_t)k;
@@ -225,7 +225,7 @@ template <class T, int SPLIT> __device__ void l2l(const Fmm &f, int parts) {
     if (tid < 8) end[tid] = f.op[kClassEnd + tid];
     T *all = (T *)f.local;
     int part = -1;
-    while (next_tile<kDown>(f, s, turn, cells, parts)) {
+    while (next_tile<kDown>(f, s, progress, cells, parts)) {
         if (part != s.part) {
             // Another part of the operators; every warp finds those of its tile behind those of the warps before.
             part = s.part;
@@ -240,7 +240,7 @@ template <class T, int SPLIT> __device__ void l2l(const Fmm &f, int parts) {
                 for (u32 k = 0; k < after - first; k++) table[k * 32] = __ldg(from + k * 32);
             }
         }
-        if (!ready<kDown>(f, s, turn, cells, parts)) { finish<kDown>(f, s, turn); continue; }
+        if (!ready<kDown>(f, s, progress, cells, parts)) { finish<kDown>(f, s, progress); continue; }
         // All loads before the first store: what is behind a store waits for the loads before it.
         T v[kRows / kWarps][8];
 #pragma unroll
@@ -304,7 +304,7 @@ template <class T, int SPLIT> __device__ void l2l(const Fmm &f, int parts) {
                 }
             }
         }
-        finish<kDown>(f, s, turn);
+        finish<kDown>(f, s, progress);
     }
 }
 

@@ -72,7 +72,7 @@ template <class V> __device__ inline u32 lower_bound(const V *a, u32 low, u32 hi
     return low;
 }
 
-// The caller's point `from`, as Place says; of the sources with its core and strength. A segment is its middle and half of its
+// The caller's point `from`, as SortedPoint says; of the sources with its core and strength. A segment is its middle and half of its
 // vector, in f64 both its ends.
 template <class T> struct Sorted {
     Vec4<T> p, q, low;

@@ -1,7 +1,7 @@
 // From the host's arrays to what the sums read.
 // Enters: positions, strengths and cores as they were handed over, f32 or f64. Leaves: the frame (origin and scale) that
 // brings every length near one, so that the result does not depend on the caller's units, also in f32.
-#include "strain.cuh"
+#include "precision_probe.cuh"
 
 // Numbers of an extent: low x y z, high x y z, the widest core.
 constexpr int kExtent = 7;
@@ -44,11 +44,11 @@ WFMM_KERNEL extent(Reals position, long long n, double* rows, const int* connect
 // One block of 224 threads, 32 for each number of an extent.
 WFMM_KERNEL frame(const double* rows, int n_rows, int n_sources, int center, double box, Frame* out, const __grid_constant__ Probe probe) {
     __shared__ double s_bound[kExtent], s_source[kExtent];
-    __shared__ Vec<double> s_place[kProbePlaces];
+    __shared__ Vec<double> s_place[kProbePositions];
     __shared__ Frame s_frame;
     __shared__ int s_near[kExtent];
     const int c = threadIdx.x / 32, lane = threadIdx.x % 32;
-    if (probe.strain) take_places(probe, s_place);
+    if (probe.fallback) take_positions(probe, s_place);
     double bound = rows[c], source = bound;
     for (int row = lane; row < n_rows; row += 32) {
         bound = c < 3 ? fmin(bound, rows[kExtent * row + c]) : fmax(bound, rows[kExtent * row + c]);
@@ -73,10 +73,10 @@ WFMM_KERNEL frame(const double* rows, int n_rows, int n_sources, int center, dou
         if (widest > 0) frexp(widest, &exponent);
         s_frame.scale = ldexp(box, -exponent);
         s_frame.box = box;
-        s_frame.strained = STRAIN_NONE;
-        if (!probe.strain) *out = s_frame;
+        s_frame.needs_double = FALLBACK_NONE;
+        if (!probe.fallback) *out = s_frame;
     }
-    if (!probe.strain) return;
+    if (!probe.fallback) return;
     __syncthreads();
     const int near = too_near(probe, s_place, s_frame, c, kExtent);
     if (lane == 0) s_near[c] = near;
@@ -85,11 +85,11 @@ WFMM_KERNEL frame(const double* rows, int n_rows, int n_sources, int center, dou
     int all = 0;
     for (int k = 0; k < kExtent; k++) all += s_near[k];
     // An eighth of the targets: one far target alone, or one beside its source, costs the others nothing.
-    if (all > 0 && 8 * all >= probe.targets()) s_frame.strained = STRAIN_DISTANCE;
-    if (s_bound[6] * s_frame.scale > kWidestCore) s_frame.strained = STRAIN_CORE;
+    if (all > 0 && 8 * all >= probe.targets()) s_frame.needs_double = FALLBACK_DISTANCE;
+    if (s_bound[6] * s_frame.scale > kWidestCore) s_frame.needs_double = FALLBACK_CORE;
     *out = s_frame;
     // The host's memory is far away: only where there is something to say.
-    if (s_frame.strained) *probe.strain = (unsigned)s_frame.strained;
+    if (s_frame.needs_double) *probe.fallback = (unsigned)s_frame.needs_double;
 }
 
 template <class T> WFMM_DEVICE T placed(double x, const Frame& frame, int c) { return T((x - frame.origin[c]) * frame.scale); }

@@ -118,11 +118,11 @@ pub struct Inputs {
     pub particles: Option<ParticleInput>,
     pub charges: Option<ChargeInput>,
     pub targets: Option<TargetInput>,
-    /// Places (and cores) of segments or particles changed.
+    /// Positions (and cores) of segments or particles changed.
     pub vortex_places: u64,
     /// Circulations or strengths changed (also bumped with `vortex_places`).
     pub vortex_strengths: u64,
     pub charge_places: u64,
     pub charge_strengths: u64,
-    pub target_places: u64,
+    pub target_positions: u64,
 }

@@ -36,7 +36,7 @@ fn evaluate(session: std::sync::Arc<Session>) -> wakefmm::error::Result<f64> {
         targets: Some(TargetInput { n, position: reals }),
         vortex_places: 1,
         vortex_strengths: 1,
-        target_places: 1,
+        target_positions: 1,
         ..Inputs::default()
     };
     let options = wakefmm::options::PlanOptions::checked(&wakefmm::options::wfmm_plan_options {

@@ -226,7 +226,7 @@ fn through_the_ring() {
         targets: Some(TargetInput { n: MANY, position: Reals::HostF64(many_places().into()) }),
         vortex_places: 1,
         vortex_strengths: 1,
-        target_places: 1,
+        target_positions: 1,
         ..Inputs::default()
     };
     let mut engine = wakefmm::session::make_engine(&session, &options, wakefmm::options::Precision::F64).unwrap();
@@ -359,7 +359,7 @@ fn a_missed_tolerance_is_computed_again_and_in_the_end_directly() {
 
 #[test]
 #[ignore = "run by the others, under the fake driver"]
-fn strained() {
+fn needs_double() {
     let session = Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, threads: 2 }).unwrap();
     let precision = wakefmm::options::WFMM_PRECISION_F32;
     let options = wfmm_plan_options { method: 1, precision, particle_regularization: 0, ..Default::default() };
@@ -382,11 +382,11 @@ fn what_single_precision_does_not_serve_is_summed_in_double() {
         let times = |part: &str| ["targets_f32", "targets_f64"].map(|name| part.matches(name).count());
         log.split("# ").skip(1).map(times).collect()
     };
-    let (text, log) = harness::run("strained", "strained");
+    let (text, log) = harness::run("needs_double", "needs_double");
     assert_eq!(kernels(&log), [[0, 1]; 3], "{text}");
     assert!((0..3).all(|k| text.contains(&format!("{k} precision 2"))), "{text}");
     assert_eq!(text.matches("double precision in place of single").count(), 1, "{text}");
-    let (text, log) = harness::run("strained", "none");
+    let (text, log) = harness::run("needs_double", "none");
     // All targets, then those at which the sum is compared with double precision.
     assert_eq!(kernels(&log), [[2, 1]; 3], "{text}");
     assert!((0..3).all(|k| text.contains(&format!("{k} precision 1"))), "{text}");

@@ -97,19 +97,6 @@ fn the_fmm_in_single_precision_keeps_its_tolerance() {
     with_gpu("the_fmm_in_single_precision_keeps_its_tolerance", &[], || fmm_keeps(WFMM_PRECISION_F32, 1e-3));
 }
 
-#[test]
-fn the_fmm_keeps_its_tolerance_for_every_distribution() {
-    with_gpu("the_fmm_keeps_its_tolerance_for_every_distribution", &[], || {
-        for (k, name) in ranks::support::cases::DISTRIBUTIONS.into_iter().enumerate() {
-            let kind = [Kind::Particles, Kind::Segments, Kind::Both][k % 3];
-            let c = case(name, kind, 700, 600, 1.0);
-            let o = plan_options(WFMM_METHOD_FMM, 1e-4);
-            let ([main, gradient, _], plan) = errors(&c, [2, 4][k % 2], SPLITS[k % 5].1, &o, VELOCITY);
-            assert!(main <= 1e-4 && gradient <= 3e-3, "{name}: {main:.1e} {gradient:.1e} {}", plan.recipe());
-        }
-    });
-}
-
 /// All ranks compute a field again, or sum directly, where one of them has found too much.
 #[test]
 fn a_field_that_misses_its_tolerance_is_computed_again_by_all() {

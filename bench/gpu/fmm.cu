@@ -10,7 +10,7 @@
 #include <vector>
 #include <cuda_runtime.h>
 #include "../../kernels/fmm_check.cuh"
-#include "staircase.h"
+#include "truncation.h"
 using namespace fmm;
 #define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { printf("%s: %s line %d\n", #x, cudaGetErrorString(e_), __LINE__); exit(1); } } while (0)
 #define K(name) extern "C" __global__ void name(const __grid_constant__ Fmm f);
@@ -33,8 +33,8 @@ extern "C" __global__ void fmm_sort(const __grid_constant__ Fmm f, u32 pass);
 extern "C" __global__ void fmm_operators(const __grid_constant__ Fmm f, void *out, u32 tiles, u32 parts);
 K(fmm_m2l_f64_1) K(fmm_m2l_f64_2) K(fmm_m2l_f64_3) K(fmm_m2l_f64_4) K(fmm_m2l_f64_5) K(fmm_m2l_f32_1) K(fmm_m2l_f32_2) K(fmm_m2l_f32_3)
 K(fmm_m2l_f32x3_1) K(fmm_m2l_f32x3_2) K(fmm_m2l_f32x3_3)
-K(fmm_m2l_few_f64_0) K(fmm_m2l_few_f64_1) K(fmm_m2l_few_f64_4) K(fmm_m2l_few_f64_8) K(fmm_m2l_few_f32_0) K(fmm_m2l_few_f32_1) K(fmm_m2l_few_f32_4) K(fmm_m2l_few_f32_8)
-K(fmm_m2l_few_f32x3_0) K(fmm_m2l_few_f32x3_1) K(fmm_m2l_few_f32x3_4) K(fmm_m2l_few_f32x3_8)
+K(fmm_m2l_small_f64_0) K(fmm_m2l_small_f64_1) K(fmm_m2l_small_f64_4) K(fmm_m2l_small_f64_8) K(fmm_m2l_small_f32_0) K(fmm_m2l_small_f32_1) K(fmm_m2l_small_f32_4) K(fmm_m2l_small_f32_8)
+K(fmm_m2l_small_f32x3_0) K(fmm_m2l_small_f32x3_1) K(fmm_m2l_small_f32x3_4) K(fmm_m2l_small_f32x3_8)
 typedef void (*Kernel)(Fmm);
 typedef void (*Numbered)(Fmm, int);
 typedef void (*Last)(Fmm, Check, int);
@@ -131,7 +131,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     const bool segment = w.kind == kSegment;
     auto x = cast(w.x), a = cast(w.a), c = cast(w.c), y = cast(w.y);
     const int nt = y.size() / 3;
-    Staircase st = make_staircase(tol * alpha, f64 ? 16 : 10, charge);
+    Truncation st = make_truncation(tol * alpha, f64 ? 16 : 10, charge);
     const int P = st.order, tiles = st.tiles, stride = 8 * tiles, nc = charge ? 1 : 3;
     printf("%s n=%d tol=%g %s: order %d, %.0f products an orbit\n", name.c_str(), n, tol, f64 ? "f64" : "f32", P, st.mean_products);
 
@@ -208,16 +208,16 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
     const int m2l_shared = f.m2l_stages * 1024 * m2l_rows + m2l_lists;
     CK(cudaFuncSetAttribute((const void *)m2l, cudaFuncAttributeMaxDynamicSharedMemorySize, m2l_shared));
     // Few cells have a kernel of their own.
-    Kernel few = nullptr;
-    int few_blocks = 0;
+    Kernel small = nullptr;
+    int small_blocks = 0;
     if ((f.max_level <= 2 ? P <= 10 : f.max_level == 3 && P <= 7 && !split3 && nc == 3) && !getenv("MANY")) {
-        const Kernel few_of[3][4] = {{fmm_m2l_few_f64_0, fmm_m2l_few_f64_1, fmm_m2l_few_f64_4, fmm_m2l_few_f64_8}, {fmm_m2l_few_f32_0, fmm_m2l_few_f32_1, fmm_m2l_few_f32_4, fmm_m2l_few_f32_8},
-                                     {fmm_m2l_few_f32x3_0, fmm_m2l_few_f32x3_1, fmm_m2l_few_f32x3_4, fmm_m2l_few_f32x3_8}};
-        few = few_of[parts][P <= 6 ? 0 : P == 7 ? 1 : P == 8 ? 2 : 3];
-        for (int level = 2; level <= (int)f.max_level; level++) { const int parents = 1 << 3 * (level - 1), cells = 16 / nc; few_blocks += 8 * ((parents + cells - 1) / cells) << (f.max_level == 2 ? 3 : 0); }
+        const Kernel small_of[3][4] = {{fmm_m2l_small_f64_0, fmm_m2l_small_f64_1, fmm_m2l_small_f64_4, fmm_m2l_small_f64_8}, {fmm_m2l_small_f32_0, fmm_m2l_small_f32_1, fmm_m2l_small_f32_4, fmm_m2l_small_f32_8},
+                                     {fmm_m2l_small_f32x3_0, fmm_m2l_small_f32x3_1, fmm_m2l_small_f32x3_4, fmm_m2l_small_f32x3_8}};
+        small = small_of[parts][P <= 6 ? 0 : P == 7 ? 1 : P == 8 ? 2 : 3];
+        for (int level = 2; level <= (int)f.max_level; level++) { const int parents = 1 << 3 * (level - 1), cells = 16 / nc; small_blocks += 8 * ((parents + cells - 1) / cells) << (f.max_level == 2 ? 3 : 0); }
     }
-    cudaFuncAttributes few_of_block{};
-    if (few) CK(cudaFuncGetAttributes(&few_of_block, few));
+    cudaFuncAttributes small_of_block{};
+    if (small) CK(cudaFuncGetAttributes(&small_of_block, small));
     Kernel gather = f64 ? (Kernel)fmm_gather_f64 : (Kernel)fmm_gather_f32, p2m = nullptr;
 #define PICK(T_, P_) if (P == P_ && f64 == !strcmp(#T_, "f64")) p2m = charge ? fmm_p2m_charge_##T_##_##P_ : fmm_p2m_vortex_##T_##_##P_;
     EACH_F32(PICK) EACH_F64(PICK)
@@ -281,7 +281,7 @@ template <class T> void run(const std::string &name, int n, double tol, int cap,
         mark();
         m2m<<<4 * sms, 256, 0, s>>>(f, m2m_parts);
         mark();
-        if (few) few<<<few_blocks, few_of_block.maxThreadsPerBlock, 0, s>>>(f);
+        if (small) small<<<small_blocks, small_of_block.maxThreadsPerBlock, 0, s>>>(f);
         else {
             m2l<<<sms, 256 + 128 * m2l_groups, m2l_shared, s>>>(f);
             (f64 ? fmm_add_parts_f64 : fmm_add_parts_f32)<<<2 * sms, 256, 0, s>>>(f);

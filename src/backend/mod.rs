@@ -7,7 +7,7 @@ use crate::report::Report;
 pub mod cpu;
 pub mod cuda;
 pub mod draw;
-pub mod strain;
+pub mod precision_fallback;
 pub mod verdict;
 
 /// Which sum is wanted.

@@ -110,7 +110,7 @@ impl Plan {
         self.inputs.targets =
             session.together("wfmm_plan_set_targets", || self.on_pool(numbers, || targets.map(take).transpose()))?;
         self.mirrored.targets = on_device;
-        self.inputs.target_places += 1;
+        self.inputs.target_positions += 1;
         self.given.targets = true;
         self.inputs_changed();
         Ok(())

@@ -71,7 +71,7 @@ template <class V> void same(const char *what, const V *a, const V *b, size_t n)
 
 void same_state(const State &a, const State &b) {
     same("flags", &a.flags, &b.flags, 1);
-    SAME(deepest, 2); SAME(cells, 2); SAME(level_begin, 2); SAME(bin_count, kBins); SAME(work_ticket, 8); SAME(translated, 2); SAME(few_ticket, 128); SAME(near_parts, kPartCells);
+    SAME(deepest, 2); SAME(cells, 2); SAME(level_begin, 2); SAME(bin_count, kBins); SAME(work_ticket, 8); SAME(translated, 2); SAME(small_m2l_ticket, 128); SAME(near_parts, kPartCells);
     same("parts", &a.parts, &b.parts, 1); same("pairs", &a.near_pairs, &b.near_pairs, 3);
     same("least_core", &a.least_core, &b.least_core, 2); same("root", &a.root, &b.root, 1);
 }

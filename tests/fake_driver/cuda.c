@@ -364,7 +364,7 @@ int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsi
 #ifndef EMULATED
     if (!strncmp(name, "fmm_verdict", 11)) verdict(*(uint64_t **)p[0], p[1]);
     /* Where the seventh argument asks: single precision does not serve. */
-    if (!strcmp(name, "frame") && is("strained")) {
+    if (!strcmp(name, "frame") && is("needs_double")) {
         unsigned *to;
         memcpy(&to, (const char *)p[6] + 112, sizeof to);
         if (to) *to = 1;

@@ -3,7 +3,7 @@
 //! Enters: `Inputs` in the caller's unit and precision. Leaves: fields in the caller's arrays. `intake` brings the inputs
 //! into the unit of the problem; here the field is scaled back at the end.
 
-use super::account::Facts;
+use super::account::Statistics;
 use super::direct::{Remote, Sum};
 use super::fmm::{Changes, Fmm, Request, Sink, SourceSet, rows};
 use super::images::Periods;
@@ -99,15 +99,15 @@ impl<T: Real> CpuEngine<T> {
 
     /// The recipe, and after an evaluation of so many seconds the report.
     fn tell(&mut self, field: Field, evaluation: Option<f64>) {
-        let facts = match field {
-            Field::Velocity { .. } => facts(&self.vortex),
-            Field::Potential { .. } => facts(&self.coulomb),
+        let statistics = match field {
+            Field::Velocity { .. } => statistics(&self.vortex),
+            Field::Potential { .. } => statistics(&self.coulomb),
         };
-        let (name, precision) = if T::IS_F64 || facts.in_double { ("f64", 2) } else { ("f32", 1) };
+        let (name, precision) = if T::IS_F64 || statistics.in_double { ("f64", 2) } else { ("f32", 1) };
         let kind = format!("{name} on {} threads ({})", self.pool.current_num_threads(), isa_name());
-        self.recipe = facts.in_words(&kind, self.options.tolerance, evaluation.is_some());
+        self.recipe = statistics.in_words(&kind, self.options.tolerance, evaluation.is_some());
         if let Some(seconds) = evaluation {
-            self.report = facts.numbers(precision, seconds);
+            self.report = statistics.numbers(precision, seconds);
         }
     }
 }
@@ -116,7 +116,7 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
     /// Takes over what changed in the inputs since the last call; where reproducible, any change makes everything anew.
     fn update(&mut self, inputs: &Inputs, options: &PlanOptions) -> Result<Changes> {
         let [places, strengths] = S::counters(inputs);
-        let seen = [places, strengths, inputs.target_places];
+        let seen = [places, strengths, inputs.target_positions];
         let arrays = S::arrays(inputs)?;
         let differs = |k: usize| self.seen.is_none_or(|old| old[k] != seen[k]);
         let mut changes = Changes { sources: differs(0), strengths: differs(1), targets: differs(2) };
@@ -378,8 +378,8 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
     if wrong == 0.0 { 0.0 } else { (wrong / size).sqrt() }
 }
 
-fn facts<T: Real, const C: usize, S: SourceSet<T, C>>(side: &Side<T, C, S>) -> Facts {
-    Facts {
+fn statistics<T: Real, const C: usize, S: SourceSet<T, C>>(side: &Side<T, C, S>) -> Statistics {
+    Statistics {
         direct: side.direct,
         in_double: side.in_double,
         recipe: side.fmm.recipe.clone(),

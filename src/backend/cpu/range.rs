@@ -1,21 +1,21 @@
-//! Whether single precision can hold a problem, from its places and cores alone.
+//! Whether single precision can hold a problem, from its positions and cores alone.
 //!
 //! Enters: a plan's inputs in host memory. Leaves: what of them leaves the range or the digits of single precision, if
 //! anything does. The kernels work in units of the box, and the powers of a distance or a core in them must stay numbers:
-//! one far point makes all other distances small. Which distances there are is found exactly. Two places nearer than h
-//! are nearer than h along any axis, too, so a sweep over the places, sorted along an axis that no lattice is aligned
+//! one far point makes all other distances small. Which distances there are is found exactly. Two positions nearer than h
+//! are nearer than h along any axis, too, so a sweep over the positions, sorted along an axis that no lattice is aligned
 //! with, meets every such pair.
 
 use super::intake::{ends_of, number};
 use crate::backend::Field;
-use crate::backend::strain::Strain;
+use crate::backend::precision_fallback::PrecisionFallback;
 use crate::inputs::{Inputs, Ints, Reals, SegmentInput};
 use crate::memory;
 use crate::options::{PlanOptions, Regularization};
 use rayon::prelude::*;
 
 /// Least distance in units of the box. Segments: h = (1/|r1| + 1/|r2|)/e beside the line, at 2^-24 of the distance, is a
-/// number down to 2^-26. Places that are sums of two numbers are known to 2^-48. Powers of the distance to particles and
+/// number down to 2^-26. Positions that are sums of two numbers are known to 2^-48. Powers of the distance to particles and
 /// charges alone are numbers down to 2^-36.
 const NEAREST: f64 = 1.0 / (1u64 << 24) as f64;
 const NEAREST_PARTICLE: f64 = 1.0 / (1u64 << 30) as f64;
@@ -27,31 +27,32 @@ const LEAST_OFFSET_CORE: f64 = 1.0 / (1u64 << 24) as f64;
 const AXIS: [f64; 3] = [0.648_217_935_1, 0.578_094_612_7, 0.495_593_742_2];
 /// Pairs near along the axis but not in space, per target; with more the question stays open, and the answer is no.
 const STEPS: usize = 256;
-/// Places that a thread takes at a time.
+/// Positions that a thread takes at a time.
 const CHUNK: usize = 4096;
-/// Places from which threads share the sorting.
+/// Positions from which threads share the sorting.
 const SHARED_FROM: usize = 1 << 17;
 
 /// What of `inputs` single precision cannot hold, for this field.
-pub fn strain(inputs: &Inputs, field: Field, options: &PlanOptions) -> Option<Strain> {
-    let places = Places::new(inputs, field);
-    if places.sources() == 0 || places.targets == 0 || !places.on_host {
+pub fn fallback(inputs: &Inputs, field: Field, options: &PlanOptions) -> Option<PrecisionFallback> {
+    let positions = Positions::new(inputs, field);
+    if positions.sources() == 0 || positions.targets == 0 || !positions.on_host {
         return None;
     }
-    let (low, size) = places.extent();
+    let (low, size) = positions.extent();
     let unit = if size > 0.0 { 1.0 / size } else { 1.0 };
-    if matches!(field, Field::Velocity { .. }) && cores_strain(inputs, options, unit) {
-        return Some(Strain::Core);
+    if matches!(field, Field::Velocity { .. }) && cores_need_double(inputs, options, unit) {
+        return Some(PrecisionFallback::Core);
     }
     if size == 0.0 {
         return None;
     }
-    let nearest = if places.ends > 0 || places.double { NEAREST } else { NEAREST_PARTICLE };
-    (!(1.0 / size).is_normal() || places.nearer_than(nearest * size, low, size)).then_some(Strain::Distance)
+    let nearest = if positions.ends > 0 || positions.double { NEAREST } else { NEAREST_PARTICLE };
+    (!(1.0 / size).is_normal() || positions.nearer_than(nearest * size, low, size))
+        .then_some(PrecisionFallback::Distance)
 }
 
 /// Cores of elements that have one, against the box.
-fn cores_strain(inputs: &Inputs, options: &PlanOptions, unit: f64) -> bool {
+fn cores_need_double(inputs: &Inputs, options: &PlanOptions, unit: f64) -> bool {
     let range = |core: &Option<Reals>, default: f64, n: usize| {
         let join = |a: (f64, f64), b: (f64, f64)| (a.0.min(b.0), a.1.max(b.1));
         let one = |c: f64| (if c > 0.0 { c } else { f64::INFINITY }, c);
@@ -65,14 +66,14 @@ fn cores_strain(inputs: &Inputs, options: &PlanOptions, unit: f64) -> bool {
             None => one(default),
         }
     };
-    let strained = |(least, largest): (f64, f64), reg: Regularization| {
+    let needs_double = |(least, largest): (f64, f64), reg: Regularization| {
         let offset = reg == Regularization::Offset && least * unit < LEAST_OFFSET_CORE;
         reg != Regularization::None && (largest * unit > LARGEST_CORE || offset)
     };
     let segments = inputs.segments.as_ref();
     let particles = inputs.particles.as_ref();
-    segments.is_some_and(|s| strained(range(&s.core, s.default_core, s.n), options.segment_regularization))
-        || particles.is_some_and(|p| strained(range(&p.core, p.default_core, p.n), options.particle_regularization))
+    segments.is_some_and(|s| needs_double(range(&s.core, s.default_core, s.n), options.segment_regularization))
+        || particles.is_some_and(|p| needs_double(range(&p.core, p.default_core, p.n), options.particle_regularization))
 }
 
 /// A flat array of triples.
@@ -101,8 +102,8 @@ impl<'a> Triples<'a> {
     }
 }
 
-/// Places of sources, both ends of a segment, and of targets, by number.
-struct Places<'a> {
+/// Positions of sources, both ends of a segment, and of targets, by number.
+struct Positions<'a> {
     segments: Option<&'a SegmentInput>,
     nodes: Triples<'a>,
     /// Positions of particles or charges, and of targets.
@@ -115,7 +116,7 @@ struct Places<'a> {
     double: bool,
 }
 
-impl<'a> Places<'a> {
+impl<'a> Positions<'a> {
     fn new(inputs: &'a Inputs, field: Field) -> Self {
         let (segments, points) = match field {
             Field::Velocity { .. } => {
@@ -204,7 +205,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Places along `AXIS`: fixed-point numbers whose last bits are the places' own numbers.
+/// Positions along `AXIS`: fixed-point numbers whose last bits are the positions' own numbers.
 struct Axis {
     low: [f64; 3],
     size: f64,
@@ -240,7 +241,7 @@ impl Axis {
         (key & self.mask) as usize
     }
 
-    /// Keys of places at a distance of `h` or less differ by no more: what was cut off and rounded is added.
+    /// Keys of positions at a distance of `h` or less differ by no more: what was cut off and rounded is added.
     fn window(&self, h: f64) -> u64 {
         (h / self.size * 2f64.powi(63)) as u64 + self.mask + (1 << 14)
     }

@@ -4,8 +4,8 @@
 //! Enters: `Inputs`. Leaves: the fields of one of two engines, chosen anew where places changed; one warning for a cause.
 
 use super::engine::CpuEngine;
-use super::range::strain;
-use crate::backend::strain::Strain;
+use super::range::fallback;
+use crate::backend::precision_fallback::PrecisionFallback;
 use crate::backend::{Engine, Field};
 use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};
@@ -14,7 +14,7 @@ use crate::report::Report;
 use std::sync::Arc;
 
 /// What was found for the places that these counters stand for.
-type Verdict = Option<([u64; 2], Option<Strain>)>;
+type Verdict = Option<([u64; 2], Option<PrecisionFallback>)>;
 
 /// See the head of this file.
 pub struct SingleEngine {
@@ -25,13 +25,13 @@ pub struct SingleEngine {
     vortex: Verdict,
     coulomb: Verdict,
     /// Of the last call.
-    strain: Option<Strain>,
+    fallback: Option<PrecisionFallback>,
 }
 
 impl SingleEngine {
     pub fn new(options: PlanOptions, pool: Arc<rayon::ThreadPool>) -> Self {
         let single = CpuEngine::new(options.clone(), pool.clone());
-        Self { options, pool, single, double: None, vortex: None, coulomb: None, strain: None }
+        Self { options, pool, single, double: None, vortex: None, coulomb: None, fallback: None }
     }
 
     /// The engine for this field of these inputs.
@@ -40,15 +40,15 @@ impl SingleEngine {
             Field::Velocity { .. } => (&mut self.vortex, inputs.vortex_places),
             Field::Potential { .. } => (&mut self.coulomb, inputs.charge_places),
         };
-        let seen = [sources, inputs.target_places];
+        let seen = [sources, inputs.target_positions];
         let found = match *verdict {
             Some((old, found)) if old == seen => found,
-            _ => self.pool.install(|| strain(inputs, field, &self.options)),
+            _ => self.pool.install(|| fallback(inputs, field, &self.options)),
         };
         *verdict = Some((seen, found));
-        self.strain = found;
+        self.fallback = found;
         match found {
-            Some(strain) => strain.warn(),
+            Some(fallback) => fallback.warn(),
             None => return &mut self.single,
         }
         let make = || Box::new(CpuEngine::new(self.options.clone(), self.pool.clone()));
@@ -57,7 +57,7 @@ impl SingleEngine {
 
     fn last(&self) -> &dyn Engine {
         match &self.double {
-            Some(double) if self.strain.is_some() => double.as_ref(),
+            Some(double) if self.fallback.is_some() => double.as_ref(),
             _ => &self.single,
         }
     }
@@ -84,8 +84,8 @@ impl Engine for SingleEngine {
 
     fn recipe(&self) -> String {
         let text = self.last().recipe();
-        match self.strain {
-            Some(strain) if !text.is_empty() => format!("{text} In double precision: {strain}."),
+        match self.fallback {
+            Some(fallback) if !text.is_empty() => format!("{text} In double precision: {fallback}."),
             _ => text,
         }
     }

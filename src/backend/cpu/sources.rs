@@ -22,7 +22,7 @@ use std::ops::Range;
 pub struct VortexSources<T> {
     segment_regularization: Regularization,
     particle_regularization: Regularization,
-    /// Places have more digits than `T`.
+    /// Positions have more digits than `T`.
     splits: bool,
     /// Original order: ends, circulation, core.
     pub segments: Vec<Segment>,

@@ -12,7 +12,7 @@ use super::precision_probe::{PrecisionProbe, ProbeArg};
 use super::stream::{Stream, launch};
 use crate::backend::Field;
 use crate::backend::draw::stratified;
-use crate::backend::strain::Strain;
+use crate::backend::precision_fallback::PrecisionFallback;
 use crate::backend::verdict::{self, Squares};
 use crate::error::Result;
 use crate::memory;
@@ -88,10 +88,10 @@ pub struct Task<'a> {
     pub ranks: &'a Ranks,
 }
 
-/// Where segments and targets are, in the caller's precision. Mirrors `Places` of kernels/places.cuh.
+/// Where segments and targets are, in the caller's precision. Mirrors `CallerPositions` of kernels/positions.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-struct PlacesArg {
+struct CallerPositionsArg {
     points: RealsArg,
     position: RealsArg,
     connectivity: u64,
@@ -102,9 +102,9 @@ struct PlacesArg {
     first: i64,
 }
 
-const _: () = assert!(size_of::<PlacesArg>() == 80 && std::mem::offset_of!(PlacesArg, frame) == 48);
+const _: () = assert!(size_of::<CallerPositionsArg>() == 80 && std::mem::offset_of!(CallerPositionsArg, frame) == 48);
 
-impl PlacesArg {
+impl CallerPositionsArg {
     fn new(inputs: &DeviceInputs, order: u64, frame: u64, first: usize) -> Self {
         let s = &inputs.segments;
         Self {
@@ -241,11 +241,15 @@ impl<T: CudaReal> DirectSum<T> {
 
     /// Starts the whole sum. A result means that this precision is not enough, and why; nothing is written or added then.
     /// `exact`: what a sum in single precision is compared with at sampled targets.
-    pub fn evaluate(&mut self, task: Task<'_>, exact: Option<&mut DirectSum<f64>>) -> Result<Option<Strain>> {
+    pub fn evaluate(
+        &mut self,
+        task: Task<'_>,
+        exact: Option<&mut DirectSum<f64>>,
+    ) -> Result<Option<PrecisionFallback>> {
         let Task { inputs, options, field, mut output, stream, .. } = task;
         let kinds = self.begin(task)?;
-        if let Some(strain) = self.probed()? {
-            return Ok(Some(strain));
+        if let Some(fallback) = self.probed()? {
+            return Ok(Some(fallback));
         }
         let slopes = output.gradient.address != 0;
         let (n, main) = (inputs.targets.n, if matches!(field, Field::Velocity { .. }) { 3 } else { 1 });
@@ -270,7 +274,7 @@ impl<T: CudaReal> DirectSum<T> {
             && n > 0
             && !self.holds(&kinds, task, output, exact)?
         {
-            return Ok(Some(Strain::Tolerance));
+            return Ok(Some(PrecisionFallback::Tolerance));
         }
         if held {
             self.held.add(output, task.output, main, n, stream)?;
@@ -351,7 +355,7 @@ impl<T: CudaReal> DirectSum<T> {
     }
 
     /// The probe's answer for this sum; once the frame was queued.
-    fn probed(&self) -> Result<Option<Strain>> {
+    fn probed(&self) -> Result<Option<PrecisionFallback>> {
         self.probe.as_ref().map_or(Ok(None), PrecisionProbe::answer)
     }
 
@@ -517,7 +521,7 @@ impl<T: CudaReal> DirectSum<T> {
             unsafe {
                 let (grid, sources) = ([blocks as u32, splits as u32, 1], self.sources.address());
                 if kind.name == "segments" {
-                    let places = PlacesArg::new(inputs, order, frame, begin);
+                    let places = CallerPositionsArg::new(inputs, order, frame, begin);
                     launch!(stream, direct, grid, TILE as u32, 0; sources, tiles, target, n as i32, partial, places)?;
                 } else {
                     launch!(stream, direct, grid, TILE as u32, 0; sources, tiles, target, n as i32, partial)?;

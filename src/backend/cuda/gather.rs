@@ -29,7 +29,7 @@ pub struct Frame {
     pub scale: f64,
     pub low: [f64; 3],
     pub side: f64,
-    pub strained: i64,
+    pub needs_double: i64,
 }
 
 const _: () = assert!(
@@ -84,7 +84,7 @@ pub struct DeviceInputs {
     pub vortex_strengths: u64,
     pub charge_places: u64,
     pub charge_strengths: u64,
-    pub target_places: u64,
+    pub target_positions: u64,
     /// Some array is the caller's own, in device memory.
     pub borrowed: bool,
 }
@@ -133,7 +133,7 @@ impl Gather {
             vortex_strengths: inputs.vortex_strengths,
             charge_places: inputs.charge_places,
             charge_strengths: inputs.charge_strengths,
-            target_places: inputs.target_places,
+            target_positions: inputs.target_positions,
             ..DeviceInputs::default()
         };
         let [points, ends, circulation, segment_core, position, strength, core, charge_position, charge, target] =
@@ -173,7 +173,7 @@ impl Gather {
             };
         }
         if let Some(t) = inputs.targets.as_ref().filter(|t| t.n > 0) {
-            found.targets = DeviceTargets { n: t.n, position: up.reals(target, &t.position, inputs.target_places)? };
+            found.targets = DeviceTargets { n: t.n, position: up.reals(target, &t.position, inputs.target_positions)? };
         }
         found.borrowed = up.borrowed;
         Ok(found)

@@ -32,12 +32,12 @@ pub struct MediumArg {
 
 const _: () = assert!(size_of::<MediumArg>() == 72 && std::mem::offset_of!(MediumArg, axis) == 64);
 
-/// 64-bit words of what kernels find. Mirrors `Found` of kernels/flow.cu.
-const FOUND: usize = 5;
+/// 64-bit words of what kernels find. Mirrors `StepSummary` of kernels/flow.cu.
+const SUMMARY_WORDS: usize = 5;
 
 /// What was found since `look_anew`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found {
+pub struct StepSummary {
     pub displacement: f64,
     /// Of the longest segment.
     pub length: f64,
@@ -123,7 +123,7 @@ impl Kernels {
 impl Motion {
     pub fn new(context: &Arc<Context>, pool: Arc<rayon::ThreadPool>) -> Result<Self> {
         let mut found = Buffer::new(context);
-        found.reserve(FOUND)?;
+        found.reserve(SUMMARY_WORDS)?;
         let (stream, kernels) = (Stream::new(context)?, Kernels::find(context)?);
         Ok(Self { stream, kernels, found, staging: Staging::new(context, pool) })
     }
@@ -185,7 +185,7 @@ impl Motion {
 
     /// Forgets what was found.
     pub fn look_anew(&mut self) -> Result<()> {
-        self.found.clear(FOUND, &self.stream)
+        self.found.clear(SUMMARY_WORDS, &self.stream)
     }
 
     /// Notes whether numbers are none or infinite.
@@ -205,11 +205,11 @@ impl Motion {
     }
 
     /// Waits; what was found.
-    pub fn found(&self) -> Result<Found> {
-        let mut words = [0u64; FOUND];
+    pub fn found(&self) -> Result<StepSummary> {
+        let mut words = [0u64; SUMMARY_WORDS];
         self.found.download(&mut words, &self.stream)?;
         let [displacement, length, infinite, gaps, first] = words;
-        Ok(Found {
+        Ok(StepSummary {
             displacement: f64::from_bits(displacement),
             length: f64::from_bits(length),
             infinite: infinite != 0,
@@ -301,7 +301,7 @@ impl Motion {
         }
     }
 
-    /// Places of dust after a time h of a step in which the fluid around it moved by `drift`.
+    /// Positions of dust after a time h of a step in which the fluid around it moved by `drift`.
     pub fn dust_places(
         &self,
         dust: Parcels<'_>,

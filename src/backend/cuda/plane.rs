@@ -44,7 +44,7 @@ enum Slot {
 /// What becomes of an array of sources in the mirror.
 #[derive(Debug, Clone, Copy)]
 enum Image {
-    Places,
+    Positions,
     PseudoVectors,
     Numbers { sign: i32 },
 }
@@ -166,7 +166,7 @@ impl Mirror {
         unsafe { launch!(stream, self.kernels.ends, blocks(s.n), BLOCK, 0; ends, ld, shift, to, n)? };
         Ok(Some(SegmentInput {
             n: 2 * s.n,
-            points: self.image(Slot::Points, Image::Places, plane, points, n_points, caller)?,
+            points: self.image(Slot::Points, Image::Positions, plane, points, n_points, caller)?,
             connectivity: Ints::Device { address: self.ends.address(), len: 4 * s.n },
             ld: 2,
             circulation: self.image(
@@ -197,7 +197,7 @@ impl Mirror {
         };
         Ok(Some(ParticleInput {
             n: 2 * p.n,
-            position: self.image(Slot::Position, Image::Places, plane, position, p.n, caller)?,
+            position: self.image(Slot::Position, Image::Positions, plane, position, p.n, caller)?,
             strength: self.image(Slot::Strength, Image::PseudoVectors, plane, strength, p.n, caller)?,
             core,
             ..p.clone()
@@ -223,7 +223,7 @@ impl Mirror {
         // SAFETY: the kernels' arguments; the caller's array has n rows, as he said, and the room twice as many.
         unsafe {
             match image {
-                Image::Places => {
+                Image::Positions => {
                     launch!(stream, kernels.joint[which], grid, BLOCK, 0; from, axis, position, address, count)
                 }
                 Image::PseudoVectors => {

@@ -9,12 +9,12 @@ use super::gather::{DeviceInputs, RealsArg};
 use super::locked::Locked;
 use super::stream::{Event, Stream};
 use crate::backend::Field;
-use crate::backend::strain::Strain;
+use crate::backend::precision_fallback::PrecisionFallback;
 use crate::error::Result;
 use crate::options::PlanOptions;
 use std::sync::Arc;
 
-/// Number of sampled sources, as in kernels/strain.cuh.
+/// Number of sampled sources, as in kernels/precision_probe.cuh.
 const SOURCES: f64 = 64.0;
 /// Rounding of a place, by its distance from the origin: the root mean square, of both ends of a distance, is a little more.
 const ROUNDING: f64 = 1.0 / (1u64 << 25) as f64;
@@ -23,7 +23,7 @@ const ROUNDING: f64 = 1.0 / (1u64 << 25) as f64;
 const LEAST: f64 = 1.0 / (1u64 << 18) as f64;
 const LEAST_SEGMENT: f64 = 1.0 / (1u64 << 8) as f64;
 
-/// Mirrors `Probe` of kernels/strain.cuh.
+/// Mirrors `Probe` of kernels/precision_probe.cuh.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProbeArg {
@@ -88,12 +88,12 @@ impl PrecisionProbe {
     }
 
     /// Waits for the answer.
-    pub fn answer(&self) -> Result<Option<Strain>> {
+    pub fn answer(&self) -> Result<Option<PrecisionFallback>> {
         self.framed.synchronize()?;
         Ok(match self.found.as_ref()[0] {
             0 => None,
-            2 => Some(Strain::Core),
-            _ => Some(Strain::Distance),
+            2 => Some(PrecisionFallback::Core),
+            _ => Some(PrecisionFallback::Distance),
         })
     }
 }

@@ -6,7 +6,7 @@ use super::context::Context;
 use super::direct::{CudaReal, DirectSum, Task};
 use super::fmm::{FmmSet, Outcome};
 use crate::backend::Field;
-use crate::backend::strain::Strain;
+use crate::backend::precision_fallback::PrecisionFallback;
 use crate::error::Result;
 use crate::options::{WFMM_METHOD_DIRECT, WFMM_METHOD_FMM, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
 use crate::report::{Pass, Report};
@@ -36,13 +36,13 @@ impl<T: CudaReal> Methods<T> {
 
     /// Starts a field. A result means that this precision is not enough, and why; nothing was added then. `double`: what single
     /// precision is compared with and replaced by.
-    fn start(&mut self, task: Task<'_>, double: Option<&mut Methods<f64>>) -> Result<Option<Strain>> {
+    fn start(&mut self, task: Task<'_>, double: Option<&mut Methods<f64>>) -> Result<Option<PrecisionFallback>> {
         let outcome = self.fmm.evaluate(task)?;
         self.by_fmm = matches!(outcome, Outcome::Done);
         match outcome {
             Outcome::Done => Ok(None),
-            Outcome::NotInSingle => Ok(Some(Strain::Tolerance)),
-            Outcome::Direct if double.is_some() && is_short(&task) => Ok(Some(Strain::Short)),
+            Outcome::NotInSingle => Ok(Some(PrecisionFallback::Tolerance)),
+            Outcome::Direct if double.is_some() && is_short(&task) => Ok(Some(PrecisionFallback::Short)),
             Outcome::Direct => self.direct.evaluate(task, double.map(|double| &mut double.direct)),
         }
     }
@@ -74,28 +74,28 @@ impl<T: CudaReal> Methods<T> {
 
 /// Why single precision is not enough, and for which positions this was found (change counters of sources and targets).
 #[derive(Debug, Default)]
-struct Found {
-    places: [u64; 2],
-    strain: Option<Strain>,
+struct PrecisionHistory {
+    positions: [u64; 2],
+    fallback: Option<PrecisionFallback>,
     changes_left: u32,
 }
 
-impl Found {
+impl PrecisionHistory {
     /// What is known of these positions before a trial.
-    fn before(&mut self, places: [u64; 2]) -> Option<Strain> {
-        if self.places != places {
-            self.places = places;
+    fn before(&mut self, positions: [u64; 2]) -> Option<PrecisionFallback> {
+        if self.positions != positions {
+            self.positions = positions;
             match self.changes_left.checked_sub(1) {
                 Some(left) => self.changes_left = left,
-                None => self.strain = None,
+                None => self.fallback = None,
             }
         }
-        self.strain
+        self.fallback
     }
 
-    fn keep(&mut self, strain: Option<Strain>) {
-        (self.strain, self.changes_left) =
-            (strain, if strain == Some(Strain::Tolerance) { RETRY_SINGLE_AFTER } else { 0 });
+    fn keep(&mut self, fallback: Option<PrecisionFallback>) {
+        (self.fallback, self.changes_left) =
+            (fallback, if fallback == Some(PrecisionFallback::Tolerance) { RETRY_SINGLE_AFTER } else { 0 });
     }
 }
 
@@ -115,16 +115,16 @@ pub struct Sums<T: CudaReal> {
     asked: Methods<T>,
     /// In place of single precision; made when first needed.
     double: Option<Box<Methods<f64>>>,
-    vortex: Found,
-    coulomb: Found,
+    vortex: PrecisionHistory,
+    coulomb: PrecisionHistory,
     /// Of the last field.
-    strain: Option<Strain>,
+    fallback: Option<PrecisionFallback>,
 }
 
 impl<T: CudaReal> Sums<T> {
     pub fn new(context: &Arc<Context>) -> Self {
-        let (vortex, coulomb) = (Found::default(), Found::default());
-        Self { asked: Methods::new(context), double: None, vortex, coulomb, strain: None }
+        let (vortex, coulomb) = (PrecisionHistory::default(), PrecisionHistory::default());
+        Self { asked: Methods::new(context), double: None, vortex, coulomb, fallback: None }
     }
 
     /// Starts a field.
@@ -133,17 +133,17 @@ impl<T: CudaReal> Sums<T> {
             Field::Velocity { .. } => (&mut self.vortex, task.inputs.vortex_places),
             Field::Potential { .. } => (&mut self.coulomb, task.inputs.charge_places),
         };
-        self.strain = found.before([sources, task.inputs.target_places]);
+        self.fallback = found.before([sources, task.inputs.target_positions]);
         let made = || Box::new(Methods::new(task.context));
-        if self.strain.is_none() {
+        if self.fallback.is_none() {
             let exact = if T::IS_F64 { None } else { Some(&mut **self.double.get_or_insert_with(made)) };
-            self.strain = task.ranks.worst(self.asked.start(task, exact)?)?;
-            found.keep(self.strain);
+            self.fallback = task.ranks.worst(self.asked.start(task, exact)?)?;
+            found.keep(self.fallback);
         } else {
             self.asked.fmm.begin();
         }
-        let Some(strain) = self.strain else { return Ok(()) };
-        strain.warn();
+        let Some(fallback) = self.fallback else { return Ok(()) };
+        fallback.warn();
         self.double.get_or_insert_with(made).start(task, None).map(drop)
     }
 
@@ -160,7 +160,7 @@ impl<T: CudaReal> Sums<T> {
     pub fn note(&self, report: &mut Report, computed: f64) {
         let retries = i64::from(self.asked.fmm.missed());
         match &self.double {
-            Some(double) if self.strain.is_some() => {
+            Some(double) if self.fallback.is_some() => {
                 double.note(report, computed);
                 report.retries = retries + i64::from(double.fmm.missed());
             }
@@ -173,8 +173,8 @@ impl<T: CudaReal> Sums<T> {
 
     /// What was chosen on this device, and why.
     pub fn describe(&self, device: &str) -> String {
-        match (&self.double, self.strain) {
-            (Some(double), Some(strain)) => format!("{} In double precision: {strain}.", double.describe(device)),
+        match (&self.double, self.fallback) {
+            (Some(double), Some(fallback)) => format!("{} In double precision: {fallback}.", double.describe(device)),
             _ => self.asked.describe(device),
         }
     }
@@ -186,10 +186,10 @@ mod tests {
 
     #[test]
     fn single_precision_is_tried_again_where_places_changed() {
-        let mut found = Found::default();
+        let mut found = PrecisionHistory::default();
         assert_eq!(found.before([1, 1]), None);
-        found.keep(Some(Strain::Distance));
-        assert_eq!([found.before([1, 1]), found.before([1, 1])], [Some(Strain::Distance); 2]);
+        found.keep(Some(PrecisionFallback::Distance));
+        assert_eq!([found.before([1, 1]), found.before([1, 1])], [Some(PrecisionFallback::Distance); 2]);
         assert_eq!(found.before([1, 2]), None);
         found.keep(None);
         assert_eq!(found.before([1, 2]), None);
@@ -197,8 +197,8 @@ mod tests {
 
     #[test]
     fn an_fmm_is_not_tried_again_at_each_step() {
-        let mut found = Found::default();
-        found.keep(Some(Strain::Tolerance));
+        let mut found = PrecisionHistory::default();
+        found.keep(Some(PrecisionFallback::Tolerance));
         let tried: Vec<_> = (0..20).map(|k| found.before([k + 1, 1]).is_none()).collect();
         assert_eq!(tried.iter().position(|tried| *tried), Some(RETRY_SINGLE_AFTER as usize));
         found.keep(None);

@@ -19,7 +19,7 @@ mod shares;
 mod sources;
 pub mod study;
 
-use super::account::Facts;
+use super::account::Statistics;
 use super::engine::Output;
 use super::fmm::{Fmm, Request, Sink, SourceSet, rows};
 use super::intake::{Unit, corners, targets_of};
@@ -91,7 +91,7 @@ impl<const C: usize, S: Elements<C>> Side<C, S> {
     /// Takes over the inputs where they have changed on any rank: sets are collective, so the counters agree.
     fn update(&mut self, peers: &Peers, inputs: &Inputs) -> Result<()> {
         let [places, strengths] = S::counters(inputs);
-        let seen = [places, strengths, inputs.target_places];
+        let seen = [places, strengths, inputs.target_positions];
         if self.seen == Some(seen) {
             return Ok(());
         }
@@ -158,9 +158,9 @@ impl<const C: usize, S: Elements<C>> Side<C, S> {
         ring::direct(peers, &self.sources, &self.targets, request.gradient)
     }
 
-    fn facts(&self) -> Facts {
+    fn statistics(&self) -> Statistics {
         let fmm = self.part.as_ref().map(|(_, part)| &part.fmm);
-        Facts {
+        Statistics {
             direct: self.direct || fmm.is_none(),
             in_double: false,
             recipe: fmm.map_or_else(Default::default, |f| f.recipe.clone()),
@@ -261,24 +261,24 @@ impl DistributedEngine {
 
     /// The recipe, and after an evaluation of so many seconds the report; of the numbers those of all ranks.
     fn tell(&mut self, field: Field, evaluation: Option<f64>) {
-        let facts = match field {
-            Field::Velocity { .. } => self.vortex.facts(),
-            Field::Potential { .. } => self.coulomb.facts(),
+        let statistics = match field {
+            Field::Velocity { .. } => self.vortex.statistics(),
+            Field::Potential { .. } => self.coulomb.statistics(),
         };
         let ranks = self.communicator.size();
         let kind = format!("f64 on {ranks} ranks ({})", isa_name());
-        self.recipe = facts.in_words(&kind, self.options.tolerance, evaluation.is_some());
-        if !facts.direct && ranks > 1 {
-            let [sources, cells] = facts.recipe.guests;
+        self.recipe = statistics.in_words(&kind, self.options.tolerance, evaluation.is_some());
+        if !statistics.direct && ranks > 1 {
+            let [sources, cells] = statistics.recipe.guests;
             let beside = format!("{sources} sources of others and {cells} multipoles of theirs");
             let has = if self.options.host_partition { "what its caller has" } else { "a range of a Morton curve" };
-            let imbalance = facts.recipe.imbalance;
+            let imbalance = statistics.recipe.imbalance;
             self.recipe += &format!(
                 " A rank has {has}, and beside its own sources at most {beside}; the busiest has {imbalance:.2} times the mean work."
             );
         }
         if let Some(seconds) = evaluation {
-            self.report = facts.numbers(2, seconds);
+            self.report = statistics.numbers(2, seconds);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What is chosen: leaf capacities, interaction lists, truncation orders, and what they will cost.
 //!
-//! Enters: trees, facts, measured costs. Leaves: a `Choice`, and the `Recipe` that tells of it as plain data.
+//! Enters: trees, statistics, measured costs. Leaves: a `Choice`, and the `Recipe` that tells of it as plain data.
 
-use super::facts::{Facts, JUDGES};
+use super::statistics::{JUDGES, Statistics};
 use super::trees::Trees;
 use super::{SourceSet, cost};
 use crate::backend::cpu::cores::NoCores;
@@ -123,8 +123,13 @@ pub fn empty<T: Real>() -> Choice<T> {
 }
 
 /// The factor on the pair budget that the model allows with the present trees.
-pub fn allowed_by_model<T: Real, const C: usize>(trees: &Trees, facts: &Facts, cost: &Cost, request: Request) -> f64 {
-    Search::new::<T, C>(Scheme::Fmm, trees, facts, cost, request).estimate([0; 2]).budget
+pub fn allowed_by_model<T: Real, const C: usize>(
+    trees: &Trees,
+    statistics: &Statistics,
+    cost: &Cost,
+    request: Request,
+) -> f64 {
+    Search::new::<T, C>(Scheme::Fmm, trees, statistics, cost, request).estimate([0; 2]).budget
 }
 
 /// See the head of this file.
@@ -173,29 +178,29 @@ pub fn make<T: Real, const C: usize>(
     mut trees: Trees,
     cost: &Cost,
     request: Request,
-) -> (Trees, Facts, Choice<T>) {
+) -> (Trees, Statistics, Choice<T>) {
     let start = Instant::now();
-    let mut facts = Facts::measure(sources, &mut trees, request);
+    let mut statistics = Statistics::measure(sources, &mut trees, request);
     let measured = start.elapsed();
-    let found = best::<T, C>(&trees, &facts, cost, request);
+    let found = best::<T, C>(&trees, &statistics, cost, request);
     if let Some(leaves) = found.leaves {
         trees.prune(leaves);
-        facts.survey_cells(sources, &trees);
+        statistics.survey_cells(sources, &trees);
     }
-    facts.budget = facts.budget.scaled(found.estimate.budget, 1.0);
+    statistics.budget = statistics.budget.scaled(found.estimate.budget, 1.0);
     let mut choice = empty();
     choice.scheme = found.scheme;
     let searched = start.elapsed();
-    choice.build_lists(sources, &trees, &facts, cost, request);
+    choice.build_lists(sources, &trees, &statistics, cost, request);
     log::debug!("measured in {measured:.1?}, leaves and cells by {searched:.1?}, lists by {:.1?}", start.elapsed());
-    (trees, facts, choice)
+    (trees, statistics, choice)
 }
 
 /// The cheapest of what may be chosen; the FMM where two are alike.
-fn best<T: Real, const C: usize>(trees: &Trees, facts: &Facts, cost: &Cost, request: Request) -> Found {
-    let mut cheapest: Option<Found> = None;
+fn best<T: Real, const C: usize>(trees: &Trees, statistics: &Statistics, cost: &Cost, request: Request) -> Candidate {
+    let mut cheapest: Option<Candidate> = None;
     for &scheme in request.schemes() {
-        let found = Search::new::<T, C>(scheme, trees, facts, cost, request).best(cheapest.as_ref());
+        let found = Search::new::<T, C>(scheme, trees, statistics, cost, request).best(cheapest.as_ref());
         if cheapest.as_ref().is_none_or(|c| found.estimate.seconds < c.estimate.seconds) {
             cheapest = Some(found);
         }
@@ -204,7 +209,7 @@ fn best<T: Real, const C: usize>(trees: &Trees, facts: &Facts, cost: &Cost, requ
 }
 
 /// What a search found: leaves to prune to (`None`: they stay), and what is expected there.
-struct Found {
+struct Candidate {
     scheme: Scheme,
     /// Which of the leaf sizes.
     size: usize,
@@ -223,10 +228,10 @@ fn admission<'a, T: Real>(
     scheme: Scheme,
     components: usize,
     trees: &'a Trees,
-    facts: &'a Facts,
+    statistics: &'a Statistics,
     request: Request,
 ) -> Admission<'a> {
-    admission_of::<T>(scheme, components, &trees.source, &facts.source_cells, facts, request)
+    admission_of::<T>(scheme, components, &trees.source, &statistics.source_cells, statistics, request)
 }
 
 /// For the cells of any tree of sources.
@@ -235,7 +240,7 @@ pub fn admission_of<'a, T: Real>(
     components: usize,
     tree: &'a Tree,
     cells: &'a [SourceCell],
-    facts: &Facts,
+    statistics: &Statistics,
     request: Request,
 ) -> Admission<'a> {
     let highest = match request.order {
@@ -247,13 +252,13 @@ pub fn admission_of<'a, T: Real>(
     Admission::new(
         scheme,
         components,
-        facts.budget,
+        statistics.budget,
         cells,
         &tree.cells,
         highest,
         rounding,
         request.order,
-        facts.targets,
+        statistics.targets,
     )
 }
 
@@ -265,7 +270,7 @@ struct Search<'a> {
     scheme: Scheme,
     components: usize,
     trees: &'a Trees,
-    facts: &'a Facts,
+    statistics: &'a Statistics,
     cost: &'a Cost,
     request: Request,
     admission: Admission<'a>,
@@ -276,19 +281,19 @@ impl<'a> Search<'a> {
     fn new<T: Real, const C: usize>(
         scheme: Scheme,
         trees: &'a Trees,
-        facts: &'a Facts,
+        statistics: &'a Statistics,
         cost: &'a Cost,
         request: Request,
     ) -> Self {
-        let admission = admission::<T>(scheme, C, trees, facts, request);
-        Self { scheme, components: C, trees, facts, cost, request, admission, heads: facts.sample.heads() }
+        let admission = admission::<T>(scheme, C, trees, statistics, request);
+        Self { scheme, components: C, trees, statistics, cost, request, admission, heads: statistics.sample.heads() }
     }
 
     /// Where a `rival` was found, the search begins at its leaves and ends there if it is far ahead.
-    fn best(&self, rival: Option<&Found>) -> Found {
+    fn best(&self, rival: Option<&Candidate>) -> Candidate {
         let (scheme, middle) = (self.scheme, LEAF_SIZES / 2);
         if self.request.leaf_capacity > 0 || self.trees.is_pruned {
-            return Found { scheme, size: middle, leaves: None, estimate: self.estimate([0; 2]) };
+            return Candidate { scheme, size: middle, leaves: None, estimate: self.estimate([0; 2]) };
         }
         let counts = [self.trees.source.permutation.len(), self.trees.target.permutation.len()];
         let leaves = |k: usize| {
@@ -314,7 +319,7 @@ impl<'a> Search<'a> {
             }
             at = next;
         }
-        Found { scheme, size: at, leaves: Some(leaves(at)), estimate: known[at].expect("the best is known") }
+        Candidate { scheme, size: at, leaves: Some(leaves(at)), estimate: known[at].expect("the best is known") }
     }
 
     /// With leaves of at most so many sources and targets.
@@ -367,7 +372,7 @@ impl<'a> Search<'a> {
             + cells_seconds(self.scheme, self.cost, self.components, order, cells)
             + points_seconds(self.scheme, self.components, order, points);
         let factor = |k: usize| {
-            let allowed = self.facts.budget.pair[k] * super::facts::INTERACTIONS.sqrt();
+            let allowed = self.statistics.budget.pair[k] * super::statistics::INTERACTIONS.sqrt();
             if mean[k + 1] > 0.0 && allowed.is_finite() {
                 TRUNCATION_SHARE * allowed / mean[k + 1].sqrt()
             } else {
@@ -399,12 +404,12 @@ impl<T: Real> Choice<T> {
         &mut self,
         sources: &dyn SourceSet<T, C>,
         trees: &Trees,
-        facts: &Facts,
+        statistics: &Statistics,
         cost: &Cost,
         request: Request,
     ) {
-        let cores = sources.core_test(facts.budget.core, facts.budget.cores_of_cell());
-        let admission = admission::<T>(self.scheme, C, trees, facts, request);
+        let cores = sources.core_test(statistics.budget.core, statistics.budget.cores_of_cell());
+        let admission = admission::<T>(self.scheme, C, trees, statistics, request);
         self.lists = lists::build(&Rules {
             scheme: self.scheme,
             sources: &trees.source,
@@ -416,12 +421,18 @@ impl<T: Real> Choice<T> {
             cores: cores.as_ref(),
             shifts: &trees.images.shifts,
         });
-        self.describe::<C>(trees, facts, cost, request);
+        self.describe::<C>(trees, statistics, cost, request);
     }
 
     /// New orders for the same lists, after the budget grew.
-    pub fn assign_orders<const C: usize>(&mut self, trees: &Trees, facts: &Facts, cost: &Cost, request: Request) {
-        let admission = admission::<T>(self.scheme, C, trees, facts, request);
+    pub fn assign_orders<const C: usize>(
+        &mut self,
+        trees: &Trees,
+        statistics: &Statistics,
+        cost: &Cost,
+        request: Request,
+    ) {
+        let admission = admission::<T>(self.scheme, C, trees, statistics, request);
         let highest = self.ops.order;
         self.lists.par_iter_mut().zip(&trees.target.cells).for_each(|(list, t)| {
             let mut seen = Seen::new(t);
@@ -431,15 +442,15 @@ impl<T: Real> Choice<T> {
             }
             list.sort_far();
         });
-        self.describe::<C>(trees, facts, cost, request);
+        self.describe::<C>(trees, statistics, cost, request);
     }
 
     /// Operators and the recipe for the present lists.
-    fn describe<const C: usize>(&mut self, trees: &Trees, facts: &Facts, cost: &Cost, request: Request) {
+    fn describe<const C: usize>(&mut self, trees: &Trees, statistics: &Statistics, cost: &Cost, request: Request) {
         self.version += 1;
         let (far, near, correction) = lists::count(&trees.target, &self.lists);
         let used = self.lists.par_iter().filter_map(|l| l.far.first()).map(|f| f.order as usize).max().unwrap_or(2);
-        let admission = admission::<T>(self.scheme, C, trees, facts, request);
+        let admission = admission::<T>(self.scheme, C, trees, statistics, request);
         let used = used.max(trees.images.order(&admission, &trees.source, &trees.target));
         let used = trees.peers.max(used as f64) as usize;
         let threads = rayon::current_num_threads() as f64;
@@ -453,7 +464,7 @@ impl<T: Real> Choice<T> {
         let cells = [&trees.source, &trees.target].map(|t| t.cells.len() as f64);
         let cells = cells_seconds(self.scheme, cost, C, used, cells);
         let images = image_seconds(request);
-        let sampled = (facts.sample.targets.len() + JUDGES) as f64 * (counts[0] * cost.pair + images);
+        let sampled = (statistics.sample.targets.len() + JUDGES) as f64 * (counts[0] * cost.pair + images);
         let direct = near as f64 * cost.pair + correction as f64 * cost.correction;
         // Expansions of a slightly higher order serve as well, and the upward pass need not be done again.
         let keeps = (used..used + 8).contains(&self.ops.order) && request.order == 0 && !request.reproducible;
@@ -461,11 +472,11 @@ impl<T: Real> Choice<T> {
         if self.ops.order != order {
             self.ops = cost::operators(order);
         }
-        let size = facts.norms[0].sqrt().max(f64::MIN_POSITIVE);
+        let size = statistics.norms[0].sqrt().max(f64::MIN_POSITIVE);
         self.recipe = Recipe {
             scheme: self.scheme,
-            pair_error: facts.budget.pair[0] / size,
-            core_error: facts.budget.core[0] / size,
+            pair_error: statistics.budget.pair[0] / size,
+            core_error: statistics.budget.core[0] / size,
             order,
             source_capacity: trees.capacities[0],
             target_capacity: trees.capacities[1],

@@ -8,7 +8,7 @@
 //! stays closed where an order within the budget exists for any target in any box and no core matters there.
 
 use super::choice::admission_of;
-use super::facts::Facts;
+use super::statistics::Statistics;
 use super::trees::Trees;
 use super::{Request, SourceSet};
 use crate::backend::cpu::lists::{Admission, CoreTest, Scheme, SourceCell};
@@ -123,12 +123,12 @@ impl<'a> Walk<'a> {
     pub fn new<T: Real, const C: usize>(
         sources: &'a dyn SourceSet<T, C>,
         own: &'a Own,
-        facts: &Facts,
+        statistics: &Statistics,
         request: Request,
     ) -> Self {
-        let admission = admission_of::<T>(Scheme::Fmm, C, &own.tree, &own.cells, facts, request);
+        let admission = admission_of::<T>(Scheme::Fmm, C, &own.tree, &own.cells, statistics, request);
         let multipole = C * admission.highest * admission.highest / 2;
-        let cores = sources.own_core_test(facts.budget.core, facts.budget.cores_of_cell());
+        let cores = sources.own_core_test(statistics.budget.core, statistics.budget.cores_of_cell());
         Self { tree: &own.tree, admission, cores, multipole }
     }
 
@@ -192,7 +192,7 @@ pub enum Fate {
 }
 
 /// What goes to one rank: counts, cells, sources. `first_child` and ranges count within the message.
-pub fn message(walk: &Walk<'_>, facts: &[SourceCell], records: &[[f64; 8]], cells: &[(u32, Fate)]) -> Vec<f64> {
+pub fn message(walk: &Walk<'_>, statistics: &[SourceCell], records: &[[f64; 8]], cells: &[(u32, Fate)]) -> Vec<f64> {
     let tree = walk.tree;
     let mut runs: Vec<(u32, u32)> = vec![];
     let with_sources = cells.iter().filter(|c| c.1 == Fate::Sources).map(|c| &tree.cells[c.0 as usize]);
@@ -206,7 +206,7 @@ pub fn message(walk: &Walk<'_>, facts: &[SourceCell], records: &[[f64; 8]], cell
     out.extend([cells.len() as f64, f64::from(before[runs.len()])]);
     let mut child = 1u32;
     for &(s, fate) in cells {
-        let (c, f) = (&tree.cells[s as usize], &facts[s as usize]);
+        let (c, f) = (&tree.cells[s as usize], &statistics[s as usize]);
         let children = if fate == Fate::Opened { c.children } else { 0 };
         let (begin, end) = (sent(c.begin), sent(c.end));
         let absent = c.len() as u32 - (end - begin);
@@ -248,8 +248,8 @@ impl Branch {
             let [first_child, children, begin, end, absent] = std::array::from_fn(|i| w[i] as u32);
             let center = [w[5], w[6], w[7]];
             let (radius, spread, scale) = (w[8], w[9], w[10]);
-            let facts = SourceCell { strength: w[11], spread: w[12], peak: w[13], sum: w[14], alike: w[15] };
-            (Cell { begin, end, first_child, children, parent: 0, absent, center, radius, spread, scale }, facts)
+            let statistics = SourceCell { strength: w[11], spread: w[12], peak: w[13], sum: w[14], alike: w[15] };
+            (Cell { begin, end, first_child, children, parent: 0, absent, center, radius, spread, scale }, statistics)
         };
         let cells = memory::collect(of_cells.chunks_exact(CELL_WORDS).map(cell));
         Self::new(cells, memory::copy(&rest.as_chunks::<8>().0[..records]))
@@ -267,7 +267,7 @@ impl Branch {
 pub fn join<T: Real, const C: usize>(
     sources: &mut dyn SourceSet<T, C>,
     trees: &mut Trees,
-    facts: &mut Facts,
+    statistics: &mut Statistics,
     request: Request,
 ) {
     let peers = trees.peers.clone();
@@ -276,7 +276,7 @@ pub fn join<T: Real, const C: usize>(
     let records = sources.own_records();
     let (boxes, counts) = peers.gather(&boxes_of(&trees.target));
     let (to, sent) = {
-        let walk = Walk::new(&*sources, &own, facts, request);
+        let walk = Walk::new(&*sources, &own, statistics, request);
         let first = |r: usize| counts[..r].iter().sum::<usize>();
         let of_rank = |r: usize| {
             let theirs = boxes_in(&boxes[first(r)..first(r) + counts[r]]);
@@ -306,8 +306,8 @@ pub fn join<T: Real, const C: usize>(
     let mut guests = [(all.len() - own.tree.permutation.len()) as f64, closed as f64];
     peers.largest(&mut guests);
     own.guests = guests.map(|n| n as usize);
-    sources.join(&all, &mut tree, facts.unit);
-    (trees.source, trees.own, facts.source_cells) = (tree, Some(own), cells);
+    sources.join(&all, &mut tree, statistics.unit);
+    (trees.source, trees.own, statistics.source_cells) = (tree, Some(own), cells);
 }
 
 /// A tree of all branches, what its cells amount to, and where each branch's cells went.
@@ -350,13 +350,13 @@ pub fn graft(branches: &[Branch]) -> Joined {
     let mut cells = memory::filled(SourceCell::default(), total + 1);
     let mut base = 0u32;
     for (branch, place) in branches.iter().zip(&places) {
-        for (k, (cell, facts)) in branch.cells.iter().enumerate() {
+        for (k, (cell, statistics)) in branch.cells.iter().enumerate() {
             let to = place[k] as usize;
             let parent = if k == 0 { 0 } else { tree.cells[to].parent };
             let first_child = if cell.children > 0 { place[cell.first_child as usize] } else { 0 };
             tree.cells[to] = Cell { begin: cell.begin + base, end: cell.end + base, first_child, parent, ..*cell };
             (0..cell.children).for_each(|i| tree.cells[(first_child + i) as usize].parent = to as u32);
-            cells[to] = *facts;
+            cells[to] = *statistics;
         }
         base += branch.records.len() as u32;
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Trees        both octrees, sorted targets                                             trees
-//!   Facts        strengths of cells, exact field at a sample, budget of errors            facts
+//!   Statistics        strengths of cells, exact field at a sample, budget of errors            statistics
 //!   Choice       leaf capacities, interaction lists, truncation orders, predicted cost    choice   (Recipe: as plain data)
 //!   Expansions   multipoles, and local expansions or (treecode) rows of M2P               expansions
 //!   field        expansions and near sources at the targets                               field
@@ -22,10 +22,10 @@ mod choice;
 mod distant;
 mod essential;
 mod expansions;
-mod facts;
 mod field;
 mod sample;
 mod shared;
+mod statistics;
 #[cfg(test)]
 mod tests;
 mod trees;
@@ -47,8 +47,8 @@ use choice::Choice;
 pub use choice::{Recipe, Request};
 pub use distant::Distant;
 use expansions::Expansions;
-use facts::Facts;
 use field::Evaluation;
+use statistics::Statistics;
 use std::ops::Range;
 use std::time::Instant;
 use trees::Trees;
@@ -126,7 +126,7 @@ struct Prepared<T: Real, const C: usize> {
     request: Request,
     cost: Cost,
     trees: Trees,
-    facts: Facts,
+    statistics: Statistics,
     choice: Choice<T>,
 }
 
@@ -219,10 +219,10 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();
         }
         let start = Instant::now();
-        let (trees, facts, choice) = choice::make(sources, trees, &cost, request);
+        let (trees, statistics, choice) = choice::make(sources, trees, &cost, request);
         self.seconds[Pass::Lists as usize] = start.elapsed().as_secs_f64();
         self.recipe = choice.recipe.clone();
-        self.prepared = Some(Prepared { request, cost, trees, facts, choice });
+        self.prepared = Some(Prepared { request, cost, trees, statistics, choice });
         !(may_decline && self.recipe.predicted > self.recipe.direct) || {
             self.prepared = None;
             false
@@ -301,7 +301,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             }
             log::debug!("sampled error {:.2e} misses {:.2e}: tightening", verdict.error, p.request.tolerance);
             let factor = (RETRY_AIM * p.request.tolerance / verdict.upper).min(RETRY_AIM);
-            p.facts.budget = p.facts.budget.scaled(factor, factor);
+            p.statistics.budget = p.statistics.budget.scaled(factor, factor);
             self.list_again(sources);
         }
         unreachable!("the loop returns")
@@ -311,10 +311,10 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     fn list_again(&mut self, sources: &mut dyn SourceSet<T, C>) {
         let p = self.prepared.as_mut().expect("prepared");
         if p.trees.peers.are_many() {
-            essential::join(sources, &mut p.trees, &mut p.facts, p.request);
+            essential::join(sources, &mut p.trees, &mut p.statistics, p.request);
             self.expansions.forget_sources();
         }
-        p.choice.build_lists(sources, &p.trees, &p.facts, &p.cost, p.request);
+        p.choice.build_lists(sources, &p.trees, &p.statistics, &p.cost, p.request);
         self.recipe = p.choice.recipe.clone();
     }
 
@@ -327,29 +327,29 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         p.choice.calibrated = true;
         match p.choice.scheme {
             Scheme::Fmm => {
-                let chains = p.facts.sample.chains(&p.trees);
+                let chains = p.statistics.sample.chains(&p.trees);
                 if !p.trees.peers.any(chains.is_some()) {
                     return;
                 }
                 self.downward(Subset(chains.as_deref()));
             }
-            Scheme::Treecode if p.facts.sample.is_most(&p.trees) => return,
+            Scheme::Treecode if p.statistics.sample.is_most(&p.trees) => return,
             Scheme::Treecode => self.at_targets(),
         }
         let p = self.prepared.as_mut().expect("prepared");
         let e = Evaluation::new(&*sources, &p.trees, &p.choice, &self.expansions);
-        let field = e.at(&p.facts.sample.targets, p.request.gradient);
-        let field = p.facts.sample.whole(&p.trees, memory::collect(field.iter().map(|v| v.f64())));
-        let error = p.facts.calibration_error(&field);
+        let field = e.at(&p.statistics.sample.targets, p.request.gradient);
+        let field = p.statistics.sample.whole(&p.trees, memory::collect(field.iter().map(|v| v.f64())));
+        let error = p.statistics.calibration_error(&field);
         let aim = choice::CALIBRATION_AIM * p.request.tolerance;
         let factor = (aim / error.max(f64::MIN_POSITIVE)).clamp(0.03, choice::MOST_LOOSENED);
         log::debug!("calibration: sampled error {error:.2e}, budget of pairs times {factor:.2}");
         if factor < 0.8 {
-            p.facts.budget = p.facts.budget.scaled(factor, factor.max(0.3));
+            p.statistics.budget = p.statistics.budget.scaled(factor, factor.max(0.3));
             self.list_again(sources);
         } else if factor > 1.25 {
-            p.facts.budget = p.facts.budget.scaled(factor, 1.0);
-            p.choice.assign_orders::<C>(&p.trees, &p.facts, &p.cost, p.request);
+            p.statistics.budget = p.statistics.budget.scaled(factor, 1.0);
+            p.choice.assign_orders::<C>(&p.trees, &p.statistics, &p.cost, p.request);
             self.recipe = p.choice.recipe.clone();
         }
     }
@@ -357,7 +357,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     /// The field at all targets, and what an independent sample says of it.
     fn write_and_judge(&mut self, sources: &dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) -> Verdict {
         let p = self.prepared.as_mut().expect("prepared");
-        let judge = memory::copy(&p.facts.judge(sources, &p.trees, p.request).targets);
+        let judge = memory::copy(&p.statistics.judge(sources, &p.trees, p.request).targets);
         let start = Instant::now();
         let e = Evaluation::new(sources, &p.trees, &p.choice, &self.expansions);
         let mut written = e.everywhere(p.request.gradient, sink, &judge);
@@ -371,17 +371,17 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         }
         written.norms = written.of_all(&p.trees);
         written.targets = p.trees.all_targets as u64;
-        written.judged = p.facts.judge(sources, &p.trees, p.request).whole(&p.trees, written.judged);
-        let verdict = p.facts.verdict(&written);
+        written.judged = p.statistics.judge(sources, &p.trees, p.request).whole(&p.trees, written.judged);
+        let verdict = p.statistics.verdict(&written);
         if verdict.holds(p.request.tolerance) || !verdict.is_in_doubt(p.request.tolerance) {
             return verdict;
         }
         // Few targets leave it open: more of them decide.
-        let judge = p.facts.more_judges(sources, &p.trees, p.request);
+        let judge = p.statistics.more_judges(sources, &p.trees, p.request);
         let field =
             Evaluation::new(sources, &p.trees, &p.choice, &self.expansions).at(&judge.targets, p.request.gradient);
         let judged = judge.whole(&p.trees, memory::collect(field.iter().map(|v| v.f64())));
-        p.facts.verdict(&field::Written { judged, ..written })
+        p.statistics.verdict(&field::Written { judged, ..written })
     }
 
     /// Expansions up to date, for single targets.

@@ -5,7 +5,7 @@
 
 use super::choice::{self, Choice};
 use super::essential::{self, Own};
-use super::facts::Facts;
+use super::statistics::Statistics;
 use super::trees::Trees;
 use super::{Cost, Fmm, Prepared, Recipe, Request, SORT_SECONDS, SourceSet};
 use crate::distributed::Peers;
@@ -75,22 +75,22 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         trees.join(peers);
         self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();
         let start = Instant::now();
-        let mut facts = Facts::measure(sources, &mut trees, request);
-        trees.own = Some(Own::new(std::mem::take(&mut trees.source), std::mem::take(&mut facts.source_cells)));
-        essential::join(sources, &mut trees, &mut facts, request);
-        let scale = choice::allowed_by_model::<T, C>(&trees, &facts, &cost, request);
-        facts.budget = facts.budget.scaled(scale, 1.0);
+        let mut statistics = Statistics::measure(sources, &mut trees, request);
+        trees.own = Some(Own::new(std::mem::take(&mut trees.source), std::mem::take(&mut statistics.source_cells)));
+        essential::join(sources, &mut trees, &mut statistics, request);
+        let scale = choice::allowed_by_model::<T, C>(&trees, &statistics, &cost, request);
+        statistics.budget = statistics.budget.scaled(scale, 1.0);
         if scale < 1.0 {
-            essential::join(sources, &mut trees, &mut facts, request);
+            essential::join(sources, &mut trees, &mut statistics, request);
         }
         let mut choice: Choice<T> = choice::empty();
-        choice.build_lists(sources, &trees, &facts, &cost, request);
+        choice.build_lists(sources, &trees, &statistics, &cost, request);
         self.seconds[Pass::Lists as usize] = start.elapsed().as_secs_f64();
         self.recipe = choice.recipe.clone();
         if may_decline && self.recipe.predicted > direct {
             return false;
         }
-        self.prepared = Some(Prepared { request, cost, trees, facts, choice });
+        self.prepared = Some(Prepared { request, cost, trees, statistics, choice });
         true
     }
 }

@@ -6,7 +6,7 @@
 
 use super::choice::{self, Choice, order_at};
 use super::essential::{Branch, Fate, Own, TargetBox, Walk, boxes_in, boxes_of, graft, message};
-use super::facts::{Facts, JUDGES};
+use super::statistics::{JUDGES, Statistics};
 use super::trees::Trees;
 use super::work::{self, Work};
 use super::{Cost, Request, SourceSet, cost};
@@ -23,7 +23,7 @@ const BOX_WORDS: usize = 6;
 
 /// A problem as a whole.
 pub struct Problem<const C: usize> {
-    facts: Facts,
+    statistics: Statistics,
     cost: Cost,
     request: Request,
     leaves: [usize; 2],
@@ -78,18 +78,18 @@ impl<const C: usize> Problem<C> {
         let mut trees = Trees::grow(whole.places(), targets, leaves, request, 0.0);
         whole.sort(&trees.source);
         trees.join(&Peers::default());
-        let mut facts = Facts::measure(whole, &mut trees, request);
-        let scale = choice::allowed_by_model::<f64, C>(&trees, &facts, &cost, request);
-        facts.budget = facts.budget.scaled(scale, 1.0);
-        Self { facts, cost, request, leaves }
+        let mut statistics = Statistics::measure(whole, &mut trees, request);
+        let scale = choice::allowed_by_model::<f64, C>(&trees, &statistics, &cost, request);
+        statistics.budget = statistics.budget.scaled(scale, 1.0);
+        Self { statistics, cost, request, leaves }
     }
 
     /// A rank's own trees.
     pub fn rank<S: SourceSet<f64, C>>(&self, mut sources: S, targets: Vec<[f64; 3]>) -> Rank<S> {
         let trees = Trees::grow(sources.places(), &targets, self.leaves, self.request, 0.0);
         sources.sort(&trees.source);
-        sources.survey(&trees.source, self.facts.unit);
-        let cells = sources.source_cells(&trees.source, self.facts.unit, trees.moment);
+        sources.survey(&trees.source, self.statistics.unit);
+        let cells = sources.source_cells(&trees.source, self.statistics.unit, trees.moment);
         let boxes = boxes_in(&boxes_of(&trees.target));
         Rank { sources, own: Own::new(trees.source, cells), targets, boxes }
     }
@@ -105,7 +105,7 @@ impl<const C: usize> Problem<C> {
         let whole = 8.0 * self.multipole() as f64;
         // Every rank walks its tree against the boxes of the others: what goes to those in `some`, and from them to all.
         let of_sender = |(s, rank): (usize, &Rank<S>)| {
-            let walk = Walk::new(&rank.sources, &rank.own, &self.facts, self.request);
+            let walk = Walk::new(&rank.sources, &rank.own, &self.statistics, self.request);
             let records = rank.sources.own_records();
             let to = |r: usize| {
                 let cells = if r == s { vec![] } else { walk.cells(&ranks[r].boxes) };
@@ -149,14 +149,15 @@ impl<const C: usize> Problem<C> {
         (found.cells, found.guests) = (joined.tree.cells.len(), records.len() - found.sources);
         let mut trees = Trees::grow((&[], &[]), &rank.targets, self.leaves, self.request, 0.0);
         trees.join(&Peers::default());
-        rank.sources.join(&records, &mut joined.tree, self.facts.unit);
+        rank.sources.join(&records, &mut joined.tree, self.statistics.unit);
         trees.source = joined.tree;
         trees.own = Some(std::mem::replace(&mut rank.own, Own::new(Tree::default(), vec![])));
-        let whole = std::mem::replace(&mut self.facts.source_cells, joined.cells);
+        let whole = std::mem::replace(&mut self.statistics.source_cells, joined.cells);
         let mut choice: Choice<f64> = choice::empty();
-        choice.build_lists::<C>(&rank.sources, &trees, &self.facts, &self.cost, self.request);
-        self.facts.source_cells = whole;
-        found.work = work::of_lists::<f64, C>(&trees, &choice, &self.cost, self.facts.sample.points.len() + JUDGES);
+        choice.build_lists::<C>(&rank.sources, &trees, &self.statistics, &self.cost, self.request);
+        self.statistics.source_cells = whole;
+        found.work =
+            work::of_lists::<f64, C>(&trees, &choice, &self.cost, self.statistics.sample.points.len() + JUDGES);
         found.seconds = found.work.seconds(found.sources);
         rank.own = trees.own.take().expect("put there above");
     }

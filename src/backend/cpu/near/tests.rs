@@ -264,7 +264,7 @@ fn no_value_is_exactly_zero() {
 
 #[test]
 fn digits_are_kept_near_the_line_and_its_extension() {
-    // Places whose differences are exact, so that nothing but the kernel can lose digits.
+    // Positions whose differences are exact, so that nothing but the kernel can lose digits.
     let (p1, p2) = ([0.0, 0.0, -0.5], [0.0, 0.0, 0.5]);
     let at: Vec<Vec3> =
         (1..30).flat_map(|i| [0.0, 0.25, 0.375, 0.75, 2.0].map(|z| [(-i as f64).exp2(), 0.0, z])).collect();
@@ -305,7 +305,7 @@ fn digits_are_kept_beside_a_segment() {
     digits_beside::<f32>(6e-6);
 }
 
-/// Places in double precision, so close that single precision would not tell them apart, computed in single precision.
+/// Positions in double precision, so close that single precision would not tell them apart, computed in single precision.
 #[test]
 fn split_places_keep_their_digits() {
     let mut seq = Sequence(11);

@@ -29,9 +29,9 @@ fn inputs(sources: &[f64], targets: &[f64]) -> Inputs {
 
 fn nearer(sources: &[f64], targets: &[f64], nearest: f64) -> bool {
     let inputs = inputs(sources, targets);
-    let places = Places::new(&inputs, Field::Velocity { gradient: true });
-    let (low, size) = places.extent();
-    places.nearer_than(nearest, low, size)
+    let positions = Positions::new(&inputs, Field::Velocity { gradient: true });
+    let (low, size) = positions.extent();
+    positions.nearer_than(nearest, low, size)
 }
 
 /// Least distance of a source and a target that are apart, pair by pair.
@@ -66,32 +66,32 @@ fn the_sweep_finds_the_nearest_pair_of_every_cloud() {
 
 #[test]
 fn what_is_at_one_place_is_not_near_and_parked_points_cost_nothing() {
-    let places = random(3000);
-    assert!(!nearer(&places, &places, 0.1 * least(&places, &places)));
+    let positions = random(3000);
+    assert!(!nearer(&positions, &positions, 0.1 * least(&positions, &positions)));
     // Ten thousand sources and targets at one place.
     let parked = |x: &[f64]| x.iter().copied().chain([2.0; 30_000]).collect::<Vec<_>>();
-    assert!(!nearer(&parked(&places), &parked(&places), 1e-9));
+    assert!(!nearer(&parked(&positions), &parked(&positions), 1e-9));
     let next = [2.0, 2.0, 2.0 + 1e-10];
-    assert!(nearer(&parked(&places), &next, 1e-9));
+    assert!(nearer(&parked(&positions), &next, 1e-9));
 }
 
 #[test]
-fn a_far_point_and_a_large_core_strain_single_precision() {
+fn a_far_point_and_a_large_core_exceed_single_precision() {
     let (sources, mut targets) = (random(1200), random(2400).split_off(1200));
     let field = Field::Velocity { gradient: false };
     let options = PlanOptions::checked(&wfmm_plan_options::default()).unwrap();
     let now = |targets: &[f64], core: f64| {
         let mut inputs = inputs(&sources, targets);
         inputs.particles.as_mut().unwrap().default_core = core;
-        strain(&inputs, field, &options)
+        fallback(&inputs, field, &options)
     };
     assert_eq!(now(&targets, 0.1), None);
     assert_eq!(now(&targets, 100.0), None);
-    assert_eq!(now(&targets, 1e4), Some(Strain::Core));
+    assert_eq!(now(&targets, 1e4), Some(PrecisionFallback::Core));
     targets.extend([1e3; 3]);
     assert_eq!(now(&targets, 0.1), None);
     for far in [1e8, 1e30, 1e300] {
         targets.extend([far; 3]);
-        assert_eq!(now(&targets, 0.1), Some(Strain::Distance), "{far:e}");
+        assert_eq!(now(&targets, 0.1), Some(PrecisionFallback::Distance), "{far:e}");
     }
 }

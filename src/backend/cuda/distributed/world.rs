@@ -257,7 +257,7 @@ impl World {
         table: &Table,
         keeps: bool,
     ) -> Result<()> {
-        let now = (own.target_places, T::IS_F64);
+        let now = (own.target_positions, T::IS_F64);
         let old = self.targets.take().filter(|_| !table.any(Of::TargetsOnDevice));
         if old == Some(now) {
             self.targets = old;
@@ -273,7 +273,7 @@ impl World {
         self.inputs.targets = targets;
         self.deal = deal;
         self.lend_a_target::<T>(line)?;
-        self.inputs.target_places += 1;
+        self.inputs.target_positions += 1;
         self.targets = Some(now);
         Ok(())
     }

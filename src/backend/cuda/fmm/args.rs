@@ -1,6 +1,6 @@
 //! The arguments of the FMM kernels, mirrors of kernels/fmm.cuh, and the arena that their arrays are laid out in.
 
-use super::verdict::Found;
+use super::verdict::SampleSums;
 
 /// Mirrors `Tree`: addresses and sizes of one tree.
 #[repr(C)]
@@ -111,7 +111,7 @@ pub struct StateHead {
     pub core_pairs: u64,
     pub far_pairs: u64,
     /// At sampled targets, from fmm_check.cu.
-    pub found: Found,
+    pub found: SampleSums,
 }
 
 /// `StateHead::flags`.

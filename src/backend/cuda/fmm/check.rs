@@ -5,7 +5,7 @@
 //! the head of the state. A field that is to be added to the caller's is kept here until it has passed the check.
 
 use super::args::{FmmArg, StateHead};
-use super::verdict::{Found, SQUARES};
+use super::verdict::{SQUARES, SampleSums};
 use super::{Kind, Recipe};
 use crate::backend::cuda::context::{Context, Function};
 use crate::backend::cuda::direct::name_of;
@@ -55,7 +55,7 @@ pub struct CheckArg {
     pad: u32,
 }
 
-const _: () = assert!(size_of::<CheckArg>() == 80 && size_of::<StateHead>() == 48 + size_of::<Found>());
+const _: () = assert!(size_of::<CheckArg>() == 80 && size_of::<StateHead>() == 48 + size_of::<SampleSums>());
 const _: () = assert!(std::mem::offset_of!(StateHead, found) == 48);
 
 /// Place of a kind among those of the field.

@@ -36,7 +36,7 @@ pub(super) struct Kernels {
     pub smooth: Option<Function>,
     pub p2p: Function,
     /// With cores, for so few leaves that several blocks share one.
-    pub p2p_few: Option<Function>,
+    pub p2p_split: Option<Function>,
     pub l2p: Function,
     pub check: CheckKernels,
 }
@@ -70,7 +70,7 @@ impl Kernels {
         if let Some(smooth) = kernels.smooth {
             context.allow_shared_memory(smooth, smooth_shared(&recipe))?;
         }
-        for p2p in [Some(kernels.p2p), kernels.p2p_few].into_iter().flatten() {
+        for p2p in [Some(kernels.p2p), kernels.p2p_split].into_iter().flatten() {
             context.allow_shared_memory(p2p, p2p_shared(&recipe).max(shared / P2P_BLOCKS[1] as usize))?;
         }
         context.allow_shared_memory(kernels.l2l, recipe.shifts(shared).shared)?;
@@ -123,7 +123,7 @@ impl Kernels {
             m2l: context.function("fmm_m2l", &format!("fmm_m2l_{t}{parts}_{}", recipe.truncation.slots))?,
             add_parts: context.function("fmm_m2l", &format!("fmm_add_parts_{t}"))?,
             m2l_small: match m2l_small::classes_of_two(recipe.truncation.order) {
-                Some(classes) => Some(context.function("fmm_m2l", &format!("fmm_m2l_few_{t}{parts}_{classes}"))?),
+                Some(classes) => Some(context.function("fmm_m2l", &format!("fmm_m2l_small_{t}{parts}_{classes}"))?),
                 None => None,
             },
             smooth: match recipe.smooth {
@@ -133,8 +133,8 @@ impl Kernels {
                 None => None,
             },
             p2p: context.function("fmm_p2p", &format!("fmm_p2p_{near}_{t}"))?,
-            p2p_few: match recipe.has_cores() {
-                true => Some(context.function("fmm_p2p", &format!("fmm_p2p_few_{near}_{t}"))?),
+            p2p_split: match recipe.has_cores() {
+                true => Some(context.function("fmm_p2p", &format!("fmm_p2p_split_{near}_{t}"))?),
                 false => None,
             },
             l2p: context.function("fmm_l2p", &format!("fmm_l2p_{far}_{t}"))?,

@@ -1,4 +1,4 @@
-//! Launch of M2L for trees of three levels at most, kernels/fmm_m2l_few.cuh.
+//! Launch of M2L for trees of three levels at most, kernels/fmm_m2l_small.cuh.
 
 use super::truncation;
 

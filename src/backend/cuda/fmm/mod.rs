@@ -51,12 +51,12 @@ use reuse::{Reusable, Shape, Work};
 pub use set::{FmmSet, Outcome};
 use std::sync::Arc;
 use times::{Clock, Seconds};
-use verdict::Found;
+use verdict::SampleSums;
 
 // SAFETY: plain numbers without padding.
 unsafe impl Plain for StateHead {}
 // SAFETY: the same.
-unsafe impl Plain for Found {}
+unsafe impl Plain for SampleSums {}
 
 /// Levels that a key holds.
 const DEEPEST: u32 = 21;
@@ -65,7 +65,7 @@ const DEEPEST: u32 = 21;
 const P2P_BLOCKS: [u32; 2] = [4, 3];
 const P2P_STATIC: usize = 5 * 1024;
 /// Targets up to which there may be fewer leaves than blocks of the near field that run at a time.
-const FEW_TARGETS: u32 = 20_000;
+const SPLIT_TARGETS: u32 = 20_000;
 /// Retries of one evaluation: cells and depth of two trees, each enlarged to what the device said it needs.
 const RETRIES: usize = 12;
 
@@ -77,7 +77,7 @@ pub struct Account {
     pub cells: u64,
     pub near_pairs: u64,
     /// At sampled targets, once all kinds of source were in the field.
-    pub found: Found,
+    pub found: SampleSums,
     pub seconds: Seconds,
 }
 
@@ -419,7 +419,7 @@ impl Passes<'_> {
                 if let Some(smooth) = k.smooth {
                     launch!(stream, smooth, [8 * sms, 1, 1], 128, smooth_shared(self.recipe); f)?;
                 }
-                let p2p = k.p2p_few.filter(|_| f.tree[1].n <= FEW_TARGETS).unwrap_or(k.p2p);
+                let p2p = k.p2p_split.filter(|_| f.tree[1].n <= SPLIT_TARGETS).unwrap_or(k.p2p);
                 let (blocks, bytes) = self.p2p_shape();
                 launch!(stream, p2p, [blocks * sms, 1, 1], 128, bytes; f)
             }

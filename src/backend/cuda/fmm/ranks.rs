@@ -4,15 +4,16 @@
 //! numbers everywhere. A rank samples as many targets as another, whatever it has of them: each of its samples stands for
 //! as many targets as there are for one. Alone, nothing is exchanged.
 
-use super::verdict::Found;
-use crate::backend::strain::Strain;
+use super::verdict::SampleSums;
+use crate::backend::precision_fallback::PrecisionFallback;
 use crate::distributed::Communicator;
 use crate::error::Result;
 
 /// Numbers that a rank tells the others of its samples.
 const TOLD: usize = 18;
 /// In the order of their weight: what one rank finds all ranks take for theirs.
-const STRAINS: [Strain; 4] = [Strain::Short, Strain::Tolerance, Strain::Core, Strain::Distance];
+const STRAINS: [PrecisionFallback; 4] =
+    [PrecisionFallback::Short, PrecisionFallback::Tolerance, PrecisionFallback::Core, PrecisionFallback::Distance];
 
 /// See the head of this file.
 #[derive(Debug, Clone, Default)]
@@ -39,50 +40,50 @@ impl Ranks {
     }
 
     /// Why single precision serves not all ranks.
-    pub fn worst(&self, mine: Option<Strain>) -> Result<Option<Strain>> {
+    pub fn worst(&self, mine: Option<PrecisionFallback>) -> Result<Option<PrecisionFallback>> {
         let Some((communicator, _)) = &self.many else { return Ok(mine) };
-        let place = |strain: Strain| STRAINS.iter().position(|s| *s == strain).map_or(0, |k| k + 1);
+        let place = |fallback: PrecisionFallback| STRAINS.iter().position(|s| *s == fallback).map_or(0, |k| k + 1);
         let all = communicator.largest(&[mine.map_or(0, place) as f64])?[0] as usize;
         Ok(all.checked_sub(1).map(|k| STRAINS[k]))
     }
 
     /// What was found at the samples of all ranks, and how many targets were sampled out of how many.
-    pub fn found(&self, mine: &Found, sampled: [usize; 2]) -> Result<(Found, [usize; 2])> {
+    pub fn found(&self, mine: &SampleSums, sampled: [usize; 2]) -> Result<(SampleSums, [usize; 2])> {
         let Some((communicator, _)) = &self.many else { return Ok((*mine, sampled)) };
         let all = communicator.each(&told(mine, sampled))?;
         Ok(joined(all.as_chunks::<TOLD>().0))
     }
 }
 
-fn told(f: &Found, sampled: [usize; 2]) -> [f64; TOLD] {
+fn told(f: &SampleSums, sampled: [usize; 2]) -> [f64; TOLD] {
     let [a, b] = sampled.map(|n| n as f64);
     let ([w, x], [y, z], [c, d], [e, g], [h, i]) = (f.wrong, f.fourth, f.certain, f.exact, f.written);
     [w, x, y, z, c, d, e, g, h, i, f.targets, f.bad, f.n, f.n_certain, f.lost, f.pad, a, b]
 }
 
-fn untold(t: &[f64; TOLD]) -> (Found, [f64; 2]) {
+fn untold(t: &[f64; TOLD]) -> (SampleSums, [f64; 2]) {
     let [w, x, y, z, c, d, e, g, h, i, targets, bad, n, n_certain, lost, pad, a, b] = *t;
     let (wrong, fourth, certain, exact, written) = ([w, x], [y, z], [c, d], [e, g], [h, i]);
-    (Found { wrong, fourth, certain, exact, written, targets, bad, n, n_certain, lost, pad }, [a, b])
+    (SampleSums { wrong, fourth, certain, exact, written, targets, bad, n, n_certain, lost, pad }, [a, b])
 }
 
 /// One sample for those of all ranks: its mean is the mean over all targets, and the variance of the mean the sum of the
 /// ranks' variances by the squares of their shares.
-fn joined(all: &[[f64; TOLD]]) -> (Found, [usize; 2]) {
+fn joined(all: &[[f64; TOLD]]) -> (SampleSums, [usize; 2]) {
     let ranks: Vec<_> = all.iter().map(untold).collect();
-    let sum = |of: &dyn Fn(&Found, [f64; 2]) -> f64| ranks.iter().map(|(f, s)| of(f, *s)).sum::<f64>();
+    let sum = |of: &dyn Fn(&SampleSums, [f64; 2]) -> f64| ranks.iter().map(|(f, s)| of(f, *s)).sum::<f64>();
     // Targets that the samples of a rank stand for: those of the largest fields are known.
-    let weight = |f: &Found| (f.targets + f.bad - f.n_certain).max(0.0);
+    let weight = |f: &SampleSums| (f.targets + f.bad - f.n_certain).max(0.0);
     let (n, whole) = (sum(&|f, _| f.n), sum(&|f, _| weight(f)));
-    let share = |f: &Found| if whole > 0.0 { weight(f) / whole } else { f.n / n };
-    let part = |f: &Found, of: f64| if share(f) == 0.0 { 0.0 } else { share(f) * of / f.n };
-    let mut found = Found {
+    let share = |f: &SampleSums| if whole > 0.0 { weight(f) / whole } else { f.n / n };
+    let part = |f: &SampleSums, of: f64| if share(f) == 0.0 { 0.0 } else { share(f) * of / f.n };
+    let mut found = SampleSums {
         targets: sum(&|f, _| f.targets),
         bad: sum(&|f, _| f.bad),
         n_certain: sum(&|f, _| f.n_certain),
         lost: sum(&|f, _| f.lost),
         n,
-        ..Found::default()
+        ..SampleSums::default()
     };
     for k in 0..2 {
         let mean = sum(&|f, _| part(f, f.wrong[k]));
@@ -106,14 +107,14 @@ mod tests {
     /// `n` of `targets` targets with differences `wrong` of a field of size one, and as many squares.
     fn found(n: usize, targets: usize, wrong: impl Fn(usize) -> f64) -> [f64; TOLD] {
         let squares: Vec<f64> = (0..n).map(|k| wrong(k).powi(2)).collect();
-        let found = Found {
+        let found = SampleSums {
             wrong: [squares.iter().sum(), 0.0],
             fourth: [squares.iter().map(|s| s * s).sum(), 0.0],
             exact: [n as f64, 0.0],
             written: [targets as f64, 0.0],
             targets: targets as f64,
             n: n as f64,
-            ..Found::default()
+            ..SampleSums::default()
         };
         told(&found, [n, targets])
     }

@@ -54,7 +54,7 @@ impl Seen {
             Kind::Particle => vortices(inputs.particles.n),
             Kind::Segment => vortices(inputs.segments.n),
         };
-        Self { places, strengths, targets: inputs.target_places, counts: [n, inputs.targets.n] }
+        Self { places, strengths, targets: inputs.target_positions, counts: [n, inputs.targets.n] }
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
         DeviceInputs {
             vortex_places: places,
             vortex_strengths: strengths,
-            target_places: targets,
+            target_positions: targets,
             ..DeviceInputs::default()
         }
     }

@@ -13,10 +13,10 @@ const SPREADS: f64 = 3.0;
 /// sample. A larger one means that the written field is wrong somewhere, or that a few targets outside the sample dominate it.
 const MOST: f64 = 4.0;
 
-/// Mirrors `Found` of kernels/fmm_check.cuh: of field and gradient, where there are two.
+/// Mirrors `SampleSums` of kernels/fmm_check.cuh: of field and gradient, where there are two.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Found {
+pub struct SampleSums {
     /// Sums over the sampled targets of the squared differences, and of their squares.
     pub wrong: [f64; 2],
     pub fourth: [f64; 2],
@@ -48,7 +48,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// `sampled`: number of targets that were compared, of `all`.
-    pub fn new(found: &Found, sampled: usize, all: usize, tolerance: f64) -> Self {
+    pub fn new(found: &SampleSums, sampled: usize, all: usize, tolerance: f64) -> Self {
         let again = found.n_certain > 0.0;
         let parts = [0, 1].map(|k| Part::new(found, k, sampled >= all));
         let scaled = |of: fn(&Part) -> f64| largest(of(&parts[0]), of(&parts[1]) / GRADIENT);
@@ -69,7 +69,7 @@ struct Part {
 }
 
 impl Part {
-    fn new(found: &Found, k: usize, whole: bool) -> Self {
+    fn new(found: &SampleSums, k: usize, whole: bool) -> Self {
         let n = found.n;
         if n == 0.0 {
             return Self { error: f64::NAN, least: f64::NAN };
@@ -117,16 +117,16 @@ mod tests {
     use super::*;
 
     /// `n` of 1000 targets with differences `wrong` of a field of size one, and as many squares.
-    fn found(n: usize, wrong: impl Fn(usize) -> f64) -> Found {
+    fn found(n: usize, wrong: impl Fn(usize) -> f64) -> SampleSums {
         let squares: Vec<f64> = (0..n).map(|k| wrong(k).powi(2)).collect();
-        Found {
+        SampleSums {
             wrong: [squares.iter().sum(), 0.0],
             fourth: [squares.iter().map(|s| s * s).sum(), 0.0],
             exact: [n as f64, 0.0],
             written: [1000.0, 0.0],
             targets: 1000.0,
             n: n as f64,
-            ..Found::default()
+            ..SampleSums::default()
         }
     }
 
@@ -147,40 +147,40 @@ mod tests {
         let verdict = Verdict::new(&lonely, 256, 1000, 1e-4);
         assert!(verdict.error > 1e-4 && verdict.inconclusive, "{verdict:?}");
         // All targets were compared: the result is conclusive.
-        let all = Verdict::new(&Found { written: [256.0, 0.0], targets: 256.0, ..lonely }, 256, 256, 1e-4);
+        let all = Verdict::new(&SampleSums { written: [256.0, 0.0], targets: 256.0, ..lonely }, 256, 256, 1e-4);
         assert!((all.error - 1e-3 / 16.0).abs() < 1e-7 && !all.inconclusive, "{all:?}");
     }
 
     #[test]
     fn a_size_that_the_sample_does_not_have_is_looked_at_again() {
-        let large = Found { written: [1e9, 0.0], ..found(256, |_| 1e-3) };
+        let large = SampleSums { written: [1e9, 0.0], ..found(256, |_| 1e-3) };
         assert!(Verdict::new(&large, 256, 1000, 1e-4).inconclusive);
         // Found right at the targets of the largest fields.
-        let right = Found { n_certain: 64.0, certain: [1e-3, 0.0], ..large };
+        let right = SampleSums { n_certain: 64.0, certain: [1e-3, 0.0], ..large };
         let verdict = Verdict::new(&right, 320, 1000, 1e-4);
         assert!(verdict.error < 2e-6 && !verdict.inconclusive, "{verdict:?}");
-        let wrong = Found { n_certain: 64.0, certain: [1e9, 0.0], ..large };
+        let wrong = SampleSums { n_certain: 64.0, certain: [1e9, 0.0], ..large };
         assert!(Verdict::new(&wrong, 320, 1000, 1e-4).error >= 1.0);
     }
 
     #[test]
     fn missing_numbers_are_no_answer() {
         for bad in [
-            Found { wrong: [f64::NAN, 0.0], ..found(256, |_| 0.0) },
-            Found { n: 0.0, ..found(256, |_| 0.0) },
-            Found { lost: 1.0, ..found(256, |_| 0.0) },
-            Found { written: [f64::NAN, 0.0], exact: [f64::NAN, 0.0], ..found(256, |_| 1e-9) },
+            SampleSums { wrong: [f64::NAN, 0.0], ..found(256, |_| 0.0) },
+            SampleSums { n: 0.0, ..found(256, |_| 0.0) },
+            SampleSums { lost: 1.0, ..found(256, |_| 0.0) },
+            SampleSums { written: [f64::NAN, 0.0], exact: [f64::NAN, 0.0], ..found(256, |_| 1e-9) },
         ] {
             let verdict = Verdict::new(&bad, 256, 1000, 1e-4);
             assert!(!within(verdict.error, 1e-4) && !verdict.inconclusive, "{verdict:?}");
         }
-        let somewhere = Found { bad: 1.0, ..found(256, |_| 1e-9) };
+        let somewhere = SampleSums { bad: 1.0, ..found(256, |_| 1e-9) };
         assert!(Verdict::new(&somewhere, 256, 1000, 1e-4).inconclusive);
     }
 
     #[test]
     fn gradients_count_a_thirtieth() {
-        let steep = Found {
+        let steep = SampleSums {
             wrong: [0.0, 256.0],
             fourth: [0.0, 256.0],
             exact: [256.0; 2],

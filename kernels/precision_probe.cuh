@@ -1,16 +1,16 @@
-// Has single precision the digits for these places, and the range for these cores? From some sources and targets spread over the
-// caller's arrays, beside the making of the frame: a pair of places that reach R from the frame's origin and are r apart keeps 2^-25 R/r
+// Has single precision the digits for these positions, and the range for these cores? From some sources and targets spread over the
+// caller's arrays, beside the making of the frame: a pair of positions that reach R from the frame's origin and are r apart keeps 2^-25 R/r
 // of its distance. The host says how much of that is too much; it counts on more sources than are looked at to be nearer.
 #pragma once
-#include "places.cuh"
+#include "positions.cuh"
 
 // What the host reads.
-enum Strain { STRAIN_NONE = 0, STRAIN_DISTANCE, STRAIN_CORE };
+enum PrecisionFallback { FALLBACK_NONE = 0, FALLBACK_DISTANCE, FALLBACK_CORE };
 
 // Widest core in the frame's lengths: (c l)^4 of a segment across the box is a number, and so is the slope (r²+c²)^-7/2 that a
 // core of WINCKELMANS leaves of a particle's field. 8 to 16 boxes.
 constexpr double kWidestCore = 0x1p17;
-constexpr int kProbeSources = 64, kProbeTargets = 32, kProbePlaces = kProbeSources + kProbeTargets;
+constexpr int kProbeSources = 64, kProbeTargets = 32, kProbePositions = kProbeSources + kProbeTargets;
 
 // Mirrors backend::cuda::direct::ProbeArg.
 struct Probe {
@@ -19,7 +19,7 @@ struct Probe {
     long long ld, base, n_segments, n_points, n_targets;
     double most;      // square of R/r that a pair may have
     double least;     // square of r that it may have, in the frame's lengths
-    unsigned* strain; // host memory; null: nobody asks
+    unsigned* fallback; // host memory; null: nobody asks
 
     WFMM_DEVICE static Vec<double> place(const Reals& x, long long k) { return {x[3 * k], x[3 * k + 1], x[3 * k + 2]}; }
     // Of a segment its middle: near its line and its ends pairs have all their digits anyway.
@@ -33,10 +33,10 @@ struct Probe {
 };
 static_assert(sizeof(Probe) == 120, "mirror of backend::cuda::direct");
 
-// The places that are looked at, to shared memory: sources, then targets. By any threads.
-WFMM_DEVICE void take_places(const Probe& p, Vec<double>* place) {
+// The positions that are looked at, to shared memory: sources, then targets. By any threads.
+WFMM_DEVICE void take_positions(const Probe& p, Vec<double>* place) {
     const int sources = p.sources(), targets = p.targets();
-    for (int k = threadIdx.x; k < kProbePlaces; k += blockDim.x) {
+    for (int k = threadIdx.x; k < kProbePositions; k += blockDim.x) {
         const int t = k - kProbeSources;
         if (k < sources) place[k] = p.source(spread_over(k, sources, p.n_segments + p.n_points));
         else if (t >= 0 && t < targets) place[k] = Probe::place(p.target, spread_over(t, targets, p.n_targets));

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// What single precision cannot hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strain {
+pub enum PrecisionFallback {
     Distance,
     Core,
     /// Found in a field that was computed.
@@ -14,7 +14,7 @@ pub enum Strain {
     Short,
 }
 
-impl Strain {
+impl PrecisionFallback {
     /// Says so in the log, once for each cause.
     pub fn warn(self) {
         match self {
@@ -26,7 +26,7 @@ impl Strain {
     }
 }
 
-impl fmt::Display for Strain {
+impl fmt::Display for PrecisionFallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Distance => "a target and a source are too near for the extent of all of them (is a point far away?)",

@@ -2,9 +2,9 @@
 #pragma once
 #include "pair.cuh"
 
-// x' = (x - origin) * scale; the scale is a power of two. strained: single precision does not do (strain.cuh), so nothing
+// x' = (x - origin) * scale; the scale is a power of two. needs_double: single precision is not enough (precision_probe.cuh), so nothing
 // is written. Mirrors backend::cuda::gather::Frame.
-struct Frame { double origin[3]; double scale; double low[3]; double box; long long strained; };
+struct Frame { double origin[3]; double scale; double low[3]; double box; long long needs_double; };
 
 // An array of the host's in either precision; null where there is none. Mirrors backend::cuda::gather::RealsArg.
 struct Reals {
@@ -14,8 +14,8 @@ struct Reals {
 };
 
 // Where segments and targets are to all their digits: what single precision asks for where its own are too few.
-// Mirrors backend::cuda::direct::PlacesArg.
-struct Places {
+// Mirrors backend::cuda::direct::CallerPositionsArg.
+struct CallerPositions {
     Reals points, position;
     const int* connectivity;
     const unsigned* order; // of the targets, or null
@@ -36,4 +36,4 @@ struct Places {
         return SegmentPair<double>::exact({x[0], x[1], x[2]}, {p1[0], p1[1], p1[2], 0, p2[0], p2[1], p2[2], 0});
     }
 };
-static_assert(sizeof(Places) == 80, "mirror of backend::cuda::direct");
+static_assert(sizeof(CallerPositions) == 80, "mirror of backend::cuda::direct");

@@ -10,19 +10,19 @@
 
 namespace fmm {
 
-constexpr int kFewRows = 16, kFewShare = 3;
+constexpr int kSmallTileRows = 16, kSmallTileShare = 3;
 // Numbers of the arrays of expansions that the tiles' parts may take lie behind so many cells (those of such trees are 585).
-constexpr u32 kFewCells = 1024;
+constexpr u32 kSmallTileCells = 1024;
 
 // How the parents of a level are divided: tiles of an octant, parents of one, 2^share blocks for one.
-struct FewLevel { int tiles, cells, share; };
-__device__ inline FewLevel few_level(const Fmm &f, int level) {
+struct SmallM2lLevel { int tiles, cells, share; };
+__device__ inline SmallM2lLevel small_m2l_level(const Fmm &f, int level) {
     const bool one = f.components == 1;
-    return {level == 2 ? one ? 1 : 2 : one ? 4 : 13, level == 2 ? one ? 8 : 4 : one ? 16 : 5, f.max_level == 2 ? kFewShare : 0};
+    return {level == 2 ? one ? 1 : 2 : one ? 4 : 13, level == 2 ? one ? 8 : 4 : one ? 16 : 5, f.max_level == 2 ? kSmallTileShare : 0};
 }
 
 // MORE: classes of more than eight coefficients: 0, 0 alone (1), those of one bit too (4), all (8).
-template <class T, int SPLIT, int MORE> struct Few {
+template <class T, int SPLIT, int MORE> struct SmallM2l {
     static constexpr int kVector = 16 / sizeof(T), kTiles = 8 + MORE, kSlots = MORE ? 2 : 1;
     static constexpr int kWarps = sizeof(T) == 4 && SPLIT == 1 && MORE < 4 ? 12 : 8; // more do not have the registers
     // Tiles whose fragments are on their way, as far as registers go.
@@ -33,24 +33,24 @@ template <class T, int SPLIT, int MORE> struct Few {
     struct Shared {
         Task task;
         u32 orbit[kMaxOrbits];
-        uint2 beside[kFewRows * kBeside]; // of a cell's parent: place of the first child's expansion in units of 16 bytes, children
-        u32 target[kFewRows];
+        uint2 beside[kSmallTileRows * kBeside]; // of a cell's parent: place of the first child's expansion in units of 16 bytes, children
+        u32 target[kSmallTileRows];
         T sum[kWarps][kRound * 128];
     };
     const Fmm &f;
     Shared &s;
     T c[kTiles][4];
 
-    __device__ Few(const Fmm &f, Shared &s) : f(f), s(s) {}
+    __device__ SmallM2l(const Fmm &f, Shared &s) : f(f), s(s) {}
 
     // Without any cells: there are no such parents.
     __device__ Task take() const {
         // Level 3 comes first.
         int level = f.max_level;
-        FewLevel l = few_level(f, level);
+        SmallM2lLevel l = small_m2l_level(f, level);
         const int number = blockIdx.x >> l.share;
         int tile = number;
-        if (level == 3 && tile >= 8 * l.tiles) { tile -= 8 * l.tiles; l = few_level(f, --level); }
+        if (level == 3 && tile >= 8 * l.tiles) { tile -= 8 * l.tiles; l = small_m2l_level(f, --level); }
         const int begin = f.state->level_begin[1][level - 1], end = f.state->level_begin[1][level], first = begin + (tile >> 3) * l.cells;
         return {level, tile & 7, first, min(l.cells, end - first), number, (int)(blockIdx.x & ((1 << l.share) - 1)), l.share};
     }
@@ -60,7 +60,7 @@ template <class T, int SPLIT, int MORE> struct Few {
         for (int k = threadIdx.x; k < kMaxOrbits; k += 32 * kWarps) s.orbit[k] = f.m2l[k];
         const u32 each = f.components * (f.stride / kVector);
         bool any = false;
-        for (int k = threadIdx.x; k < kFewRows * kBeside; k += 32 * kWarps) {
+        for (int k = threadIdx.x; k < kSmallTileRows * kBeside; k += 32 * kWarps) {
             const int cell = k / kBeside;
             uint2 found = make_uint2(0, 0);
             if (cell < task.cells) {
@@ -76,7 +76,7 @@ template <class T, int SPLIT, int MORE> struct Few {
     // Of a row: the cell's list | the component's place in an expansion << 16.
     __device__ u32 row_of(int row) const {
         const int nc = f.components, cell = nc == 1 ? row : row / 3;
-        return min(cell, kFewRows - 1) * kBeside | (nc == 1 ? 0 : row - 3 * cell) * (f.stride / kVector) << 16;
+        return min(cell, kSmallTileRows - 1) * kBeside | (nc == 1 ? 0 : row - 3 * cell) * (f.stride / kVector) << 16;
     }
     // Sources of the signs 2 t and 2 t + 1 of both rows, for lane 4 g + t; true if the warp has any.
     __device__ bool find(u32 (*place)[2], u32 orbit, const u32 *rows) const {
@@ -275,7 +275,7 @@ template <class T, int SPLIT, int MORE> struct Few {
     }
     __device__ void finish() {
         const int tid = threadIdx.x, lane = tid & 31, share = s.task.share, part = s.task.part;
-        T *const tile = (T *)f.local + (size_t)kFewCells * f.components * f.stride + (size_t)(blockIdx.x - part) * kTiles * 128;
+        T *const tile = (T *)f.local + (size_t)kSmallTileCells * f.components * f.stride + (size_t)(blockIdx.x - part) * kTiles * 128;
 #pragma unroll
         for (int round = 0; round < kRounds; round++) {
             constexpr int each = kRound;
@@ -295,18 +295,18 @@ template <class T, int SPLIT, int MORE> struct Few {
             }
         }
         if (share == 0) return;
-        if (!is_last(f.state->few_ticket + s.task.number, 1u << share)) return;
+        if (!is_last(f.state->small_m2l_ticket + s.task.number, 1u << share)) return;
         for (int e = tid; e < kTiles * 128; e += 32 * kWarps) {
             T x = 0;
 #pragma unroll
-            for (int p = 0; p < 1 << kFewShare; p++) x += __ldcg(tile + p * kTiles * 128 + e);
+            for (int p = 0; p < 1 << kSmallTileShare; p++) x += __ldcg(tile + p * kTiles * 128 + e);
             store(e, x);
         }
     }
 };
 
-template <class T, int SPLIT, int MORE> __device__ void m2l_few(const Fmm &f) {
-    typedef Few<T, SPLIT, MORE> F;
+template <class T, int SPLIT, int MORE> __device__ void m2l_small(const Fmm &f) {
+    typedef SmallM2l<T, SPLIT, MORE> F;
     __shared__ typename F::Shared s;
     F(f, s).run();
 }

@@ -1,6 +1,6 @@
 //! What is measured before anything is chosen: strengths of cells, the size of the field, what cores may be left out.
 //!
-//! Enters: trees and sources. Leaves: `Facts`, with the budget of errors that follows from the tolerance.
+//! Enters: trees and sources. Leaves: `Statistics`, with the budget of errors that follows from the tolerance.
 //!
 //! The budget is absolute: so much may any pair of cells, or any core that is left out, add to the error at a target. With
 //! the field's root mean square U over the targets, a tolerance of τ allows a root mean square error of τU. The error of
@@ -34,7 +34,7 @@ const LARGEST_NORM: f64 = 4.0;
 const BINS: usize = 96;
 
 /// See the head of this file.
-pub struct Facts {
+pub struct Statistics {
     /// Largest strength: fields are divided by it before they are squared.
     pub unit: f64,
     /// What each source cell amounts to in a truncation error.
@@ -51,7 +51,7 @@ pub struct Facts {
     judge: Option<Sample>,
 }
 
-impl Facts {
+impl Statistics {
     pub fn measure<T: Real, const C: usize>(
         sources: &mut dyn SourceSet<T, C>,
         trees: &mut Trees,

@@ -1,5 +1,5 @@
 // Which blocks of degrees of every M2L operator are kept: those whose expected contribution to the velocity (random sources and
-// targets, uniform in their cells) is worth its cost. The library's copy is src/backend/cuda/fmm/staircase.rs.
+// targets, uniform in their cells) is worth its cost. The library's copy is src/backend/cuda/fmm/truncation.rs.
 #pragma once
 #include <cmath>
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include "../../kernels/fmm_mma.cuh"
 using namespace fmm;
 
-struct Staircase {
+struct Truncation {
     int order, tiles, slots;
     std::vector<unsigned> op;    // Fmm::op
     std::vector<unsigned> m2l;   // Fmm::m2l
@@ -37,7 +37,7 @@ inline std::vector<double> moments(int n) {
     return m;
 }
 
-inline Staircase make_staircase(double budget, int max_order, bool potential) {
+inline Truncation make_truncation(double budget, int max_order, bool potential) {
     const int D = 24;
     const std::vector<double> mu = moments(D);
     std::vector<double> fact(2 * D + 2, 1.0); for (size_t k = 1; k < fact.size(); k++) fact[k] = fact[k - 1] * k;
@@ -71,7 +71,7 @@ inline Staircase make_staircase(double budget, int max_order, bool potential) {
         each([&](Orbit &, double r2, double weight) { for (int a = 0; a < D; a++) for (int b = 0; b < D; b++) if (!keep(tau, a, b, r2) || a >= max_order || b >= max_order) error += weight * e[a][b] * pow(r2, -(a + b + 1)); });
         if (2 * error > budget * budget) high = tau; else low = tau;
     }
-    Staircase s; s.order = 2;
+    Truncation s; s.order = 2;
     each([&](Orbit &, double r2, double) { for (int a = 0; a < max_order; a++) for (int b = 0; b < max_order; b++) if (keep(low, a, b, r2)) s.order = std::max(s.order, std::max(a, b) + 1); });
     const int P = s.order; s.tiles = (P * P + 7) / 8;
     auto degree = [](int k) { int l = (int)sqrt((double)k); while (l * l > k) l--; while ((l + 1) * (l + 1) <= k) l++; return l; };
