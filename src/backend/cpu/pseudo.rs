@@ -24,7 +24,7 @@ pub const HIGHEST_ORDER: usize = 16;
 /// Radius of the sphere of a local expansion in units of the cell: what the points add beyond their degree falls with its powers.
 const LOCAL_RADIUS: f64 = 2.0;
 /// Seconds of a degree of one pair of pseudo-particles, and of what else the pair costs a component.
-const DEGREE_SECONDS: f64 = 1.5e-9;
+const DEGREE_SECONDS: f64 = 3e-9;
 const PAIR_SECONDS: f64 = 1e-9;
 
 /// Which degrees of a source count: those of its place inside the sphere, or outside.

@@ -243,7 +243,8 @@ impl<T: Real, const C: usize> Fmm<T, C> {
 
     fn costs(sources: &dyn SourceSet<T, C>, request: Request) -> Cost {
         let cost = Self::costs_of_harmonics(sources, request);
-        if request.is_pseudo() { pseudo::costs::<C>(cost) } else { cost }
+        // With leaves of the caller the lists are those of harmonics, to be compared with them.
+        if request.is_pseudo() && request.leaf_capacity == 0 { pseudo::costs::<C>(cost) } else { cost }
     }
 
     fn costs_of_harmonics(sources: &dyn SourceSet<T, C>, request: Request) -> Cost {

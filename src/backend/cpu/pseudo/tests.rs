@@ -99,7 +99,8 @@ fn local_expansions_are_those_of_the_sources() {
 /// From sources through M2L, L2L and L2P to the field, whose error falls with the order as the ratio of the distances says.
 #[test]
 fn the_whole_chain_has_the_field_of_the_sources() {
-    let far = SOURCES.map(|(x, q)| (std::array::from_fn(|a| 0.5 * x[a] + [3.0, -1.5, 1.0][a]), q));
+    let far: [([f64; 3], f64); 4] =
+        SOURCES.map(|(x, q)| (std::array::from_fn(|a| 0.5 * x[a] + [3.0, -1.5, 1.0][a]), q));
     let (child, scale, target) = ([0.4, 0.4, -0.4], 0.5, [0.3, -0.2, 0.1]);
     let mut last = f64::INFINITY;
     for order in [3, 6, 9, 12, 15] {
