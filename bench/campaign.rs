@@ -3,7 +3,8 @@
 //! `make campaign` runs it. Arguments: `seed=`, `problems=`, `first=` number of the first, `only=` number of the one that is
 //! repeated, `match=TEXT` those whose description contains it, `minn=` and `maxn=` sizes, `seconds=` after which no problem is
 //! begun (30 seconds later those that are not done are given up), `threads=` problems at a time, `backend=cpu|cuda`,
-//! `reference=cpu|cuda` who sums directly, `periodic=` how many of a hundred are periodic (10; none on a GPU), `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
+//! `reference=cpu|cuda` who sums directly, `periodic=` how many of a hundred are periodic (10; none on a GPU),
+//! `pseudo=` how many of the FMM's are by pseudo-particles (3; none on a GPU), `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
 //! Ends with a failure where a tolerance was missed, or more than `known=` tolerances were.
 
 mod campaign {
@@ -49,6 +50,7 @@ struct Request {
     end: u64,
     sizes: (usize, usize),
     periodic: u64,
+    pseudo: u64,
     text: Option<String>,
     deadline: Instant,
     cuda: Option<Arc<Session>>,
@@ -72,6 +74,7 @@ fn request() -> Request {
         end: first + count,
         sizes: (number("minn", 1).max(1) as usize, number("maxn", 200_000).max(1) as usize),
         periodic: if backend == "cuda" { 0 } else { number("periodic", 10) },
+        pseudo: if backend == "cuda" { 0 } else { number("pseudo", 3) },
         text: argument("match"),
         deadline: Instant::now() + Duration::from_secs(number("seconds", 1_000_000)),
         cuda_reference: cuda.clone().filter(|_| reference == "cuda"),
@@ -89,7 +92,8 @@ impl Request {
             if index >= self.end {
                 return None;
             }
-            let mut p = Problem::draw(self.seed, index, self.sizes).in_periods(self.periodic);
+            let mut p =
+                Problem::draw(self.seed, index, self.sizes).in_periods(self.periodic).by_pseudo_particles(self.pseudo);
             // A GPU has no treecode.
             if self.cuda.is_some() && p.method == WFMM_METHOD_TREECODE {
                 p.method = WFMM_METHOD_FMM;
@@ -167,10 +171,11 @@ fn main() {
         println!("not done in time: {p}");
     }
     println!(
-        "{:.0} s; again: seed={} minn={least} maxn={most} periodic={} only=NUMBER",
+        "{:.0} s; again: seed={} minn={least} maxn={most} periodic={} pseudo={} only=NUMBER",
         begin.elapsed().as_secs_f64(),
         w.seed,
-        w.periodic
+        w.periodic,
+        w.pseudo
     );
     if let Some(file) = argument("file") {
         std::fs::write(&file, tally.csv()).expect("the table can be written");

@@ -347,8 +347,9 @@ module wakefmm
   !> What the far field is expanded in.
   !> Solid harmonics.
   integer, parameter :: WFMM_EXPANSION_HARMONICS = 0
-  !> Not built and refused: wfmm_plan_create returns WFMM_ERR_UNSUPPORTED. The number is kept for pseudo-particles on
-  !> spheres.
+  !> Strengths of particles on a sphere around each cell, by the FMM on the CPU: slower, to be compared. Orders up to 16; where
+  !> the tolerance is missed evaluate returns WFMM_ERR_UNSUPPORTED in place of a direct sum. With the treecode or a period
+  !> wfmm_plan_create does, with WFMM_BACKEND_CUDA or distributed prepare, evaluate and check.
   integer, parameter :: WFMM_EXPANSION_PSEUDO_PARTICLES = 1
   !> Precision of the computation.
   !> That of the arrays: double as soon as one array that was handed over is double, else single.
@@ -567,7 +568,7 @@ module wakefmm
     !> are included, with their cores. Targets below the plane get the mirrored field. Charges have images of the same
     !> sign. With a plane, velocity and gradient must be both in host memory, or both in device memory.
     integer(c_int32_t) :: plane_axis = 0
-    !> WFMM_EXPANSION_*; default HARMONICS. PSEUDO_PARTICLES is not built: WFMM_ERR_UNSUPPORTED.
+    !> WFMM_EXPANSION_*; default HARMONICS.
     integer(c_int32_t) :: expansion = 0
     !> Where the plane is on its axis, length units of the positions; default 0.
     real(c_double) :: plane_position = 0e0_c_double

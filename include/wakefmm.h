@@ -267,8 +267,9 @@
 #define WFMM_EXPANSION_HARMONICS 0
 
 /**
- * Not built and refused: wfmm_plan_create returns WFMM_ERR_UNSUPPORTED. The number is kept for pseudo-particles on
- * spheres.
+ * Strengths of particles on a sphere around each cell, by the FMM on the CPU: slower, to be compared. Orders up to 16; where
+ * the tolerance is missed evaluate returns WFMM_ERR_UNSUPPORTED in place of a direct sum. With the treecode or a period
+ * wfmm_plan_create does, with WFMM_BACKEND_CUDA or distributed prepare, evaluate and check.
  */
 #define WFMM_EXPANSION_PSEUDO_PARTICLES 1
 
@@ -833,7 +834,7 @@ typedef struct wfmm_plan_options {
      */
     int32_t plane_axis;
     /**
-     * WFMM_EXPANSION_*; default HARMONICS. PSEUDO_PARTICLES is not built: WFMM_ERR_UNSUPPORTED.
+     * WFMM_EXPANSION_*; default HARMONICS.
      */
     int32_t expansion;
     /**

@@ -56,8 +56,9 @@ codes! {
     enum Expansion {
         /// Solid harmonics.
         Harmonics = 0 => WFMM_EXPANSION_HARMONICS,
-        /// Not built and refused: wfmm_plan_create returns WFMM_ERR_UNSUPPORTED. The number is kept for pseudo-particles on
-        /// spheres.
+        /// Strengths of particles on a sphere around each cell, by the FMM on the CPU: slower, to be compared. Orders up to 16; where
+        /// the tolerance is missed evaluate returns WFMM_ERR_UNSUPPORTED in place of a direct sum. With the treecode or a period
+        /// wfmm_plan_create does, with WFMM_BACKEND_CUDA or distributed prepare, evaluate and check.
         PseudoParticles = 1 => WFMM_EXPANSION_PSEUDO_PARTICLES,
     }
 
@@ -124,6 +125,8 @@ pub const WFMM_TOLERANCE_MIN_F64: f64 = 5e-12;
 
 /// Larger tolerances count as this: a velocity field with a larger error is of no use.
 pub const TOLERANCE_MAX: f64 = 0.1;
+/// The same of pseudo-particles.
+const PSEUDO_ORDER_MAX: i32 = 16;
 /// The highest order of expansions that may be asked for.
 pub const WFMM_ORDER_MAX: i32 = 40;
 /// Periods beyond these are taken for mistakes: their cubes would leave the range of numbers.
@@ -195,7 +198,7 @@ pub struct wfmm_plan_options {
     /// included, with their cores. Targets below the plane get the mirrored field. Charges have images of the same sign.
     /// With a plane, velocity and gradient must be both in host memory, or both in device memory.
     pub plane_axis: i32,
-    /// `WFMM_EXPANSION_*`; default HARMONICS. PSEUDO_PARTICLES is not built: WFMM_ERR_UNSUPPORTED.
+    /// `WFMM_EXPANSION_*`; default HARMONICS.
     pub expansion: i32,
     /// Where the plane is on its axis, length units of the positions; default 0.
     pub plane_position: f64,
@@ -282,6 +285,7 @@ pub struct PlanOptions {
     pub reproducible: bool,
     pub host_partition: bool,
     pub plane: Option<Plane>,
+    pub expansion: Expansion,
     /// Periods along x, y and z, 0 where open; `None`: open everywhere.
     pub period: Option<[f64; 3]>,
 }
@@ -331,9 +335,9 @@ impl PlanOptions {
             reproducible: o.flags & WFMM_FLAG_REPRODUCIBLE != 0,
             host_partition: o.flags & WFMM_FLAG_HOST_PARTITION != 0,
             plane: plane(o)?,
+            expansion: expansion(o)?,
             period: period(o)?,
         };
-        only_what_is_built(o)?;
         no_unknown_flags(o.flags, WFMM_FLAG_ACCUMULATE | WFMM_FLAG_REPRODUCIBLE | WFMM_FLAG_HOST_PARTITION)?;
         check_tolerance(checked.tolerance, if precision == Precision::F32 { Precision::F32 } else { Precision::F64 })?;
         Ok(checked)
@@ -386,16 +390,25 @@ fn plane(o: &wfmm_plan_options) -> Result<Option<Plane>> {
     }
 }
 
-/// Refuses what the contract has and this library has not yet.
-fn only_what_is_built(o: &wfmm_plan_options) -> Result<()> {
-    let accepted = "WFMM_EXPANSION_HARMONICS";
-    if code("expansion", o.expansion, Expansion::from_code(o.expansion), accepted)? == Expansion::PseudoParticles {
-        return Error::fail(
-            WFMM_ERR_UNSUPPORTED,
-            "expansion = WFMM_EXPANSION_PSEUDO_PARTICLES (1) is not built yet: use WFMM_EXPANSION_HARMONICS",
-        );
+fn expansion(o: &wfmm_plan_options) -> Result<Expansion> {
+    let accepted = "WFMM_EXPANSION_HARMONICS or _PSEUDO_PARTICLES";
+    let found = code("expansion", o.expansion, Expansion::from_code(o.expansion), accepted)?;
+    if found == Expansion::Harmonics {
+        return Ok(found);
     }
-    Ok(())
+    let with = match o.period.iter().position(|&p| p > 0.0) {
+        _ if o.method == WFMM_METHOD_TREECODE => "method = WFMM_METHOD_TREECODE (3)".to_owned(),
+        _ if o.order > PSEUDO_ORDER_MAX => format!("order = {}", o.order),
+        Some(axis) => format!("period[{axis}] = {}", o.period[axis]),
+        None => return Ok(found),
+    };
+    Error::fail(
+        WFMM_ERR_UNSUPPORTED,
+        format!(
+            "expansion = WFMM_EXPANSION_PSEUDO_PARTICLES (1) with {with}: pseudo-particles are built for the FMM in open domains, up \
+             to order {PSEUDO_ORDER_MAX}; use WFMM_EXPANSION_HARMONICS"
+        ),
+    )
 }
 
 fn period(o: &wfmm_plan_options) -> Result<Option<[f64; 3]>> {
@@ -514,7 +527,15 @@ mod tests {
         let words = ["WFMM_METHOD_TREECODE (3)", "period[1] = 2", "WFMM_METHOD_AUTO, _DIRECT or _FMM"];
         assert!(status == WFMM_ERR_UNSUPPORTED && words.iter().all(|w| message.contains(w)), "{message}");
         let expansion = WFMM_EXPANSION_PSEUDO_PARTICLES;
-        assert_eq!(ask(wfmm_plan_options { expansion, ..o }).unwrap_err().0, WFMM_ERR_UNSUPPORTED);
+        assert_eq!(ask(wfmm_plan_options { expansion, ..o }).unwrap().expansion, Expansion::PseudoParticles);
+        for (refused, word) in [
+            (wfmm_plan_options { method: WFMM_METHOD_TREECODE, ..o }, "TREECODE (3)"),
+            (wfmm_plan_options { period: [2.0, 0.0, 0.0], ..o }, "period[0] = 2"),
+            (wfmm_plan_options { order: 17, ..o }, "order = 17"),
+        ] {
+            let (status, message) = ask(wfmm_plan_options { expansion, ..refused }).unwrap_err();
+            assert!(status == WFMM_ERR_UNSUPPORTED && message.contains(word), "{message}");
+        }
         assert_eq!(ask(wfmm_plan_options { expansion: 2, ..o }).unwrap_err().0, WFMM_ERR_CONSTANT);
         let plane_position = f64::NAN;
         assert_eq!(ask(wfmm_plan_options { plane_position, ..o }).unwrap_err().0, WFMM_ERR_NOT_FINITE);

@@ -187,3 +187,20 @@ fn periodic_problems_keep_their_tolerance() {
     assert!(tally.report().contains(&format!("refused periodic sums {refused},")));
     assert!((0..200).all(|k| Problem::draw(13, k, SIZES).in_periods(0).periods() == 0));
 }
+
+/// The same of pseudo-particles.
+#[test]
+fn pseudo_particles_keep_their_tolerance() {
+    let (machine, mut tried) = (Machine::new(None, None), 0);
+    for index in 0..60 {
+        let p = Problem::draw(17, index, (1, 400)).by_pseudo_particles(100);
+        if p.expansion == WFMM_EXPANSION_PSEUDO_PARTICLES {
+            tried += 1;
+            let found = run_or_fail(&machine, &p);
+            assert!(!found.over(), "{}", line(&p, &found));
+        }
+    }
+    assert!(tried > 10);
+    let harmonics = |k| Problem::draw(17, k, SIZES).by_pseudo_particles(0).expansion == WFMM_EXPANSION_HARMONICS;
+    assert!((0..200).all(harmonics));
+}

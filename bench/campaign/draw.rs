@@ -17,6 +17,9 @@ pub const TIGHTEST_IN_SINGLE_ARRAYS: f64 = 1e-6;
 /// Most sources and targets of a periodic problem.
 pub const PERIODIC_SIZE: usize = 600;
 
+/// Most sources and targets of a problem by pseudo-particles.
+pub const PSEUDO_SIZE: usize = 2000;
+
 pub const CORES: [&str; 9] =
     ["zero", "equal", "2 decades", "4 decades", "4 decades and zeros", "as the cloud", "few large", "by age", "local"];
 pub const STRENGTHS: [&str; 6] = ["random", "coherent", "tangential", "6 decades", "few strong", "local"];
@@ -60,6 +63,7 @@ pub struct Problem {
     pub history: &'static str,
     /// In units of `unit`; 0: open.
     pub period: [f64; 3],
+    pub expansion: i32,
 }
 
 /// Entry of a list with weights.
@@ -126,6 +130,7 @@ impl Problem {
             threads: weighted(r, &[(1, 0.8), (2, 0.12), (3, 0.08)]),
             history: weighted(r, &HISTORIES),
             period: [0.0; 3],
+            expansion: WFMM_EXPANSION_HARMONICS,
         };
         // Single precision arrays keep some of the cloud's shape only near the origin.
         if r.unit() < 0.4 {
@@ -159,6 +164,21 @@ impl Problem {
             "sources and far" => "sources",
             rule => rule,
         };
+        self
+    }
+
+    /// The same problem, where it is an FMM's without periods, with so many of a hundred by pseudo-particles. They are slow: such
+    /// problems are small, with tolerances down to 1e-5 and small leaves, in which the lists are those of harmonics.
+    pub fn by_pseudo_particles(mut self, percent: u64) -> Self {
+        let mut r = Random::new(self.seed ^ 0x3c6e_f372);
+        if r.bits() % 100 >= percent || self.method != WFMM_METHOD_FMM || self.periods() > 0 {
+            return self;
+        }
+        self.expansion = WFMM_EXPANSION_PSEUDO_PARTICLES;
+        self.sources = self.sources.min(PSEUDO_SIZE);
+        self.targets = self.targets.min(PSEUDO_SIZE);
+        self.tolerance = self.tolerance.max(1e-5);
+        self.leaf_capacity = r.log_between(20.0, 200.0) as i32;
         self
     }
 
@@ -226,11 +246,12 @@ impl Problem {
         let code = |list: &[(&str, i32)], k: i32| list.iter().find(|(_, c)| *c == k).map_or("?", |(n, _)| n).to_owned();
         let precision = code(&[("arrays", WFMM_PRECISION_ARRAYS), ("f32", WFMM_PRECISION_F32)], self.precision);
         let methods = [("FMM", WFMM_METHOD_FMM), ("treecode", WFMM_METHOD_TREECODE), ("AUTO", WFMM_METHOD_AUTO)];
+        let expansion = if self.expansion == WFMM_EXPANSION_HARMONICS { "" } else { " by pseudo-particles" };
         let method = if self.method == WFMM_METHOD_DIRECT { "direct".to_owned() } else { code(&methods, self.method) };
         let period = if self.periods() > 0 { format!(", period {:.3?}", self.period) } else { String::new() };
         format!(
             "#{} {} {:.3?}, {kernel}, N {} M {}, tolerance {:.2e}, arrays {} computed {}, {}, targets {}, cores {} {:.1e}{}, \
-             strengths {}, lengths {}{}, unit {:.1e}, offset {:.1e}, {method}, leaf {}, threads {}, plan {}{period}",
+             strengths {}, lengths {}{}, unit {:.1e}, offset {:.1e}, {method}{expansion}, leaf {}, threads {}, plan {}{period}",
             self.index,
             self.shape.family,
             self.shape.numbers,

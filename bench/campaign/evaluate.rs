@@ -46,6 +46,7 @@ pub fn options(p: &Problem, case: &Case) -> wfmm_plan_options {
         leaf_capacity: p.leaf_capacity,
         segment_regularization: p.segment_regularization,
         particle_regularization: p.particle_regularization,
+        expansion: p.expansion,
         period: p.period.map(|v| v * p.unit),
         core_radius: core.copied().filter(|_| p.core_option()).unwrap_or(0.0),
         ..Default::default()

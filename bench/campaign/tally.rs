@@ -68,6 +68,14 @@ impl Tally {
             format!("{arrays} arrays, {} asked for", if p.single() { "f32" } else { "f64" })
         });
         let used = |o: &Outcome| ["AUTO", "direct", "FMM", "treecode"].get(o.method as usize).copied().unwrap_or("?");
+        let by_expansion = self.table(|p| {
+            let name = if p.expansion == wakefmm::options::WFMM_EXPANSION_HARMONICS {
+                "harmonics"
+            } else {
+                "pseudo-particles"
+            };
+            name.to_owned()
+        });
         let mut by_method = BTreeMap::<String, Line>::new();
         for (p, o) in &self.all {
             let asked = if p.method == wakefmm::options::WFMM_METHOD_AUTO { ", by AUTO" } else { "" };
@@ -80,6 +88,7 @@ impl Tally {
             ("precision", by_precision),
             ("method", by_method),
             ("domain", by_periods),
+            ("expansion", by_expansion),
         ];
         for (title, table) in tables {
             say(

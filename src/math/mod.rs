@@ -5,6 +5,7 @@ pub mod biot_savart;
 pub mod harmonics;
 pub mod lattice;
 pub mod regularization;
+pub mod sphere;
 
 #[cfg(test)]
 pub(crate) mod double_double;

@@ -9,7 +9,7 @@ use crate::backend::cpu::single::SingleEngine;
 use crate::backend::cuda::{Context, CudaEngine, RanksEngine};
 use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
-use crate::options::{Method, PlanOptions, Precision};
+use crate::options::{Expansion, Method, PlanOptions, Precision};
 
 use super::fallback::Fallback;
 use super::{Device, Session};
@@ -18,7 +18,10 @@ use super::{Device, Session};
 pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precision) -> Result<Box<dyn Engine>> {
     let pool = session.pool();
     if options.method == Method::Treecode {
-        check_treecode(session)?;
+        check_cpu(session, "WFMM_METHOD_TREECODE", "WFMM_METHOD_AUTO, _DIRECT or _FMM")?;
+    }
+    if options.expansion == Expansion::PseudoParticles {
+        check_cpu(session, "WFMM_EXPANSION_PSEUDO_PARTICLES", "WFMM_EXPANSION_HARMONICS")?;
     }
     check_periods(session, options)?;
     if let Some(communicator) = session.communicator() {
@@ -67,17 +70,19 @@ fn ranks_engine(
     cuda()
 }
 
-/// Whether the sums are the CPU's wherever the session may choose: a GPU has no treecode and no periodic images.
+/// Whether the sums are the CPU's wherever the session may choose: a GPU has no treecode, no periodic images and no
+/// pseudo-particles.
 pub fn is_for_cpu(options: &PlanOptions) -> bool {
-    options.method == Method::Treecode || options.period.is_some()
+    let of_cpu = options.method == Method::Treecode || options.expansion == Expansion::PseudoParticles;
+    of_cpu || options.period.is_some()
 }
 
-/// Refuses the treecode where only the CPU of one process could serve it.
-fn check_treecode(session: &Session) -> Result<()> {
-    session.not_distributed("WFMM_METHOD_TREECODE")?;
+/// Refuses what only the CPU of one process could serve; `others`: what the session has in its place.
+fn check_cpu(session: &Session, what: &str, others: &str) -> Result<()> {
+    session.not_distributed(what)?;
     if let Device::Cuda { auto: false, .. } = session.device() {
-        let hint = "use WFMM_METHOD_AUTO, _DIRECT or _FMM, or a session with WFMM_BACKEND_CPU or _AUTO";
-        return Error::fail(WFMM_ERR_UNSUPPORTED, format!("WFMM_METHOD_TREECODE is not built for CUDA: {hint}"));
+        let hint = format!("use {others}, or a session with WFMM_BACKEND_CPU or _AUTO");
+        return Error::fail(WFMM_ERR_UNSUPPORTED, format!("{what} is not built for CUDA: {hint}"));
     }
     Ok(())
 }

@@ -123,7 +123,7 @@ static void options(void) {
     PLAN(plane_axis, 4, WFMM_ERR_VALUE, "plane_axis = 4");
     PLAN(plane_axis, -1, WFMM_ERR_VALUE, "plane_axis = -1");
     PLAN(plane_position, NAN, WFMM_ERR_NOT_FINITE, "plane_position");
-    PLAN(expansion, WFMM_EXPANSION_PSEUDO_PARTICLES, WFMM_ERR_UNSUPPORTED, "expansion");
+    PLAN(expansion, (o.order = 17, WFMM_EXPANSION_PSEUDO_PARTICLES), WFMM_ERR_UNSUPPORTED, "with order = 17");
     PLAN(expansion, 2, WFMM_ERR_CONSTANT, "expansion = 2");
     PLAN(period[2], o.plane_axis = 3, WFMM_ERR_UNSUPPORTED, "period[2] = 3"); /* along the normal of the plane */
     PLAN(period[1], o.method = WFMM_METHOD_TREECODE, WFMM_ERR_UNSUPPORTED, "(3) with period[1] = 3");

@@ -192,8 +192,8 @@ static void a_ground_plane_mirrors(void) {
     OK(wfmm_plan_destroy(&p));
 }
 
-/* The treecode against the direct sum: 4,000 particles, 2,500 targets, places by multiples of irrational numbers. */
-static void a_treecode_holds_its_tolerance(void) {
+/* The treecode, and the FMM by pseudo-particles, against the direct sum: 4,000 particles, 2,500 targets, places by multiples of irrational numbers. */
+static void far_fields_hold_their_tolerance(int32_t method, int32_t expansion, int32_t leaf_capacity) {
     enum { N = 4000, M = 2500 };
     static double x[3 * N], a[3 * N], y[3 * M], u[3 * M], v[3 * M];
     const double step[3] = {0.6180339887498949, 0.7548776662466927, 0.8191725133961645};
@@ -206,22 +206,24 @@ static void a_treecode_holds_its_tolerance(void) {
     for (int i = 0; i < 3 * N; i++) x[i] = fmod((i / 3 + 1) * step[i % 3], 1), a[i] = sin(i);
     for (int i = 0; i < 3 * M; i++) y[i] = fmod((i / 3 + 1) * step[i % 3] + 0.31, 1);
     OK(wfmm_plan_options_init(&o, sizeof o));
-    o.method = WFMM_METHOD_TREECODE;
+    o.method = method, o.expansion = expansion, o.leaf_capacity = leaf_capacity, o.tolerance = 1e-3;
     OK(wfmm_plan_create(NULL, &o, &p));
     OK(wfmm_plan_set_particles_f64(p, N, x, a, NULL, WFMM_MEMORY_HOST));
     OK(wfmm_plan_set_targets_f64(p, M, y, WFMM_MEMORY_HOST));
     OK(wfmm_plan_evaluate_f64(p, u, NULL, WFMM_MEMORY_HOST));
     r.struct_size = sizeof r;
     OK(wfmm_plan_report(p, &r));
-    CHECK(r.method == WFMM_METHOD_TREECODE && r.backend == WFMM_BACKEND_CPU && r.far_pairs > 0 && r.order > 0);
-    CHECK(r.seconds[WFMM_PASS_M2P] > 0 && r.seconds[WFMM_PASS_M2L] == 0 && r.seconds[WFMM_PASS_L2P] == 0);
+    CHECK(r.method == method && r.backend == WFMM_BACKEND_CPU && r.far_pairs > 0 && r.order > 0);
+    const int at_targets = method == WFMM_METHOD_TREECODE;
+    CHECK((r.seconds[WFMM_PASS_M2P] > 0) == at_targets && (r.seconds[WFMM_PASS_M2L] > 0) == !at_targets);
     OK(wfmm_plan_recipe(p, recipe, sizeof recipe, &length));
-    CHECK(strncmp(recipe, "Treecode", 8) == 0);
+    CHECK((strncmp(recipe, "Treecode", 8) == 0) == at_targets);
     OK(wfmm_plan_destroy(&p));
+    OK(wfmm_plan_options_init(&o, sizeof o));
     o.method = WFMM_METHOD_DIRECT;
     OK(wfmm_induce_particles_f64(N, x, a, NULL, M, y, &o, v, NULL));
     for (int i = 0; i < 3 * M; i++) wrong += (u[i] - v[i]) * (u[i] - v[i]), size += v[i] * v[i];
-    CHECK(wrong > 0 && sqrt(wrong / size) <= 1e-4);
+    CHECK(wrong > 0 && sqrt(wrong / size) <= 1e-3);
 }
 
 /* A segment that is as long as the period along its axis is an infinite line; with a second period, a row of them. */
@@ -263,7 +265,8 @@ int main(void) {
     what_has_no_value_adds_zero();
     lengths_scale();
     a_ground_plane_mirrors();
-    a_treecode_holds_its_tolerance();
+    far_fields_hold_their_tolerance(WFMM_METHOD_TREECODE, WFMM_EXPANSION_HARMONICS, 0);
+    far_fields_hold_their_tolerance(WFMM_METHOD_FMM, WFMM_EXPANSION_PSEUDO_PARTICLES, 60);
     periods_make_lines_and_rows();
     return finish("values");
 }

@@ -13,7 +13,7 @@ use super::tree::bounds;
 use crate::backend::draw::drawn;
 use crate::backend::verdict::unit_of;
 use crate::backend::{Engine, Field};
-use crate::error::Result;
+use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
 use crate::inputs::{Inputs, RealsMut};
 use crate::logging::warn_once;
 use crate::memory;
@@ -193,8 +193,11 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         }
     }
 
-    fn evaluate(&mut self, gradient: bool, tolerance: f64, sink: &mut Sink<'_, T>) {
+    fn evaluate(&mut self, gradient: bool, tolerance: f64, sink: &mut Sink<'_, T>) -> Result<()> {
         if !self.direct && !self.fmm.evaluate(&mut self.sources, sink) {
+            if self.request.is_some_and(|r| r.is_pseudo()) {
+                return missed_by_pseudo_particles(tolerance, self.fmm.recipe.sampled_error);
+            }
             warn_once!("the far field missed its tolerance on a sample of targets after two retries: summing directly");
             self.direct = true;
         }
@@ -207,7 +210,17 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
             self.in_double = sum.lacks_digits(&self.targets, gradient, tolerance);
             self.sum(&self.targets, gradient, sink);
         }
+        Ok(())
     }
+}
+
+/// They are asked for to be compared: no other sum takes their place.
+fn missed_by_pseudo_particles(tolerance: f64, found: f64) -> Result<()> {
+    let message = format!(
+        "expansion = WFMM_EXPANSION_PSEUDO_PARTICLES with tolerance = {tolerance:e}: an error of {found:.1e} is left on a sample of \
+         targets after two retries; accepted: a larger tolerance, or WFMM_EXPANSION_HARMONICS"
+    );
+    Error::fail(WFMM_ERR_UNSUPPORTED, message)
 }
 
 impl<T: Real, const C: usize, S: SourceSet<T, C>> Side<T, C, S> {
@@ -288,7 +301,7 @@ impl<T: Real> Engine for CpuEngine<T> {
         pool.install(|| match field {
             Field::Velocity { gradient } => self.vortex.evaluate(gradient, tolerance, &mut sink),
             Field::Potential { gradient } => self.coulomb.evaluate(gradient, tolerance, &mut sink),
-        });
+        })?;
         main.store(self.options.accumulate);
         if let Some(g) = gradient {
             g.store(self.options.accumulate);

@@ -15,6 +15,7 @@ pub mod m2p;
 pub mod near;
 pub mod operators;
 pub mod passes;
+pub mod pseudo;
 mod range;
 pub mod reference;
 pub mod single;

@@ -44,6 +44,17 @@ impl<T: Real, const C: usize> LeafSources<T, C> {
         self.point_strength = strengths(&from.point_strength);
         self.line_strength = strengths(&from.line_strength);
     }
+    /// Positions and strengths of the points.
+    pub fn points(&self) -> impl Iterator<Item = ([f64; 3], [f64; C])> + '_ {
+        let one = |(k, q): (usize, &[T; C])| (self.point.each_ref().map(|x| x[k].f64()), q.map(|v| v.f64()));
+        self.point_strength.iter().enumerate().map(one)
+    }
+    /// Middles, half vectors and strengths of the lines.
+    pub fn lines(&self) -> impl Iterator<Item = ([f64; 3], [f64; 3], [f64; C])> + '_ {
+        let at = |rows: &[Vec<T>; 3], k: usize| rows.each_ref().map(|x| x[k].f64());
+        let lines = self.line_strength.iter().enumerate();
+        lines.map(move |(k, q)| (at(&self.middle, k), at(&self.half, k), q.map(|v| v.f64())))
+    }
     /// `half`: from the middle to an end; `strength`: of the whole line.
     pub fn push_line(&mut self, middle: [T; 3], half: [T; 3], strength: [T; C]) {
         push(&mut self.middle, middle);

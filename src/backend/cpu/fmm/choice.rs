@@ -9,11 +9,12 @@ use crate::backend::cpu::cores::NoCores;
 use crate::backend::cpu::images::Periods;
 use crate::backend::cpu::lists::{self, Admission, CellLists, Cost, Far, Rules, Scheme, Seen, SourceCell, Subset};
 use crate::backend::cpu::operators::Operators;
+use crate::backend::cpu::pseudo::{self, Pseudo};
 use crate::backend::cpu::tree::{Cell, Tree};
 use crate::math::accuracy::{Cut, ErrorTable, Geometry};
 use crate::math::harmonics::MAX_ORDER;
 use crate::memory;
-use crate::options::{Method, PlanOptions};
+use crate::options::{Expansion, Method, PlanOptions};
 use crate::simd::Real;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -58,6 +59,7 @@ pub struct Request {
     /// Nothing that was measured on this machine or kept from other inputs may decide.
     pub reproducible: bool,
     pub periods: Option<Periods>,
+    pub expansion: Expansion,
 }
 
 /// Seconds of one thread that a direct sum spends on the periodic images at one target.
@@ -75,13 +77,20 @@ impl Request {
             gradient,
             reproducible: options.reproducible,
             periods,
+            expansion: options.expansion,
         }
     }
 
-    /// What may be chosen: images beyond the near ones act through local expansions, which the treecode has not.
+    /// Whether multipoles and local expansions are pseudo-particles.
+    pub fn is_pseudo(&self) -> bool {
+        self.expansion == Expansion::PseudoParticles
+    }
+
+    /// What may be chosen: images beyond the near ones act through local expansions, which the treecode has not; it has no
+    /// pseudo-particles either.
     pub fn schemes(&self) -> &'static [Scheme] {
         match self.method {
-            _ if self.periods.is_some() => &[Scheme::Fmm],
+            _ if self.periods.is_some() || self.is_pseudo() => &[Scheme::Fmm],
             Method::Auto => &[Scheme::Fmm, Scheme::Treecode],
             Method::Treecode => &[Scheme::Treecode],
             _ => &[Scheme::Fmm],
@@ -119,7 +128,16 @@ pub struct Recipe {
 /// A choice without lists.
 pub fn empty<T: Real>() -> Choice<T> {
     let (scheme, recipe) = (Scheme::default(), Recipe::default());
-    Choice { scheme, lists: vec![], ops: cost::operators(2), recipe, far_seconds: 0.0, calibrated: false, version: 0 }
+    Choice {
+        scheme,
+        lists: vec![],
+        ops: cost::operators(2),
+        pseudo: None,
+        recipe,
+        far_seconds: 0.0,
+        calibrated: false,
+        version: 0,
+    }
 }
 
 /// The factor on the pair budget that the model allows with the present trees.
@@ -137,6 +155,8 @@ pub struct Choice<T: Real> {
     pub scheme: Scheme,
     pub lists: Vec<CellLists>,
     pub ops: Arc<Operators<T>>,
+    /// In place of harmonics, where they are asked for.
+    pub pseudo: Option<Pseudo>,
     pub recipe: Recipe,
     /// Predicted processor seconds of M2L or M2P.
     far_seconds: f64,
@@ -243,8 +263,9 @@ pub fn admission_of<'a, T: Real>(
     statistics: &Statistics,
     request: Request,
 ) -> Admission<'a> {
+    let most = if request.is_pseudo() { pseudo::HIGHEST_ORDER } else { MAX_ORDER };
     let highest = match request.order {
-        0 if scheme == Scheme::Fmm => order_at(request.tolerance, CLOSEST_RATIO).clamp(3, MAX_ORDER),
+        0 if scheme == Scheme::Fmm => order_at(request.tolerance, CLOSEST_RATIO).clamp(3, most),
         0 => order_at_targets(request.tolerance, CLOSEST_RATIO_AT_TARGETS).clamp(3, MAX_ORDER),
         order => order,
     };
@@ -472,6 +493,10 @@ impl<T: Real> Choice<T> {
         if self.ops.order != order {
             self.ops = cost::operators(order);
         }
+        let is_current = self.pseudo.as_ref().is_some_and(|p| p.order == order);
+        if request.is_pseudo() && !is_current {
+            self.pseudo = Some(Pseudo::new(order));
+        }
         let size = statistics.norms[0].sqrt().max(f64::MIN_POSITIVE);
         self.recipe = Recipe {
             scheme: self.scheme,
@@ -509,6 +534,11 @@ impl<T: Real> Choice<T> {
         let r = &self.recipe;
         (r.near_pairs as f64 * cost.pair + r.correction_pairs as f64 * cost.correction)
             / rayon::current_num_threads() as f64
+    }
+
+    /// Numbers a component of an expansion.
+    pub fn terms(&self) -> usize {
+        self.pseudo.as_ref().map_or(self.ops.order * self.ops.order, Pseudo::terms)
     }
 
     pub fn bytes(&self) -> usize {

@@ -1,6 +1,6 @@
 //! Multipoles of all source cells and local expansions of the target cells, and whether they are current.
 //!
-//! Enters: trees, lists, operators, sorted sources. Leaves: `[cell][component][order²]`; for the treecode what an M2P takes in
+//! Enters: trees, lists, operators, sorted sources. Leaves: `[cell][component][order²]` (or strengths of pseudo-particles); for the treecode what an M2P takes in
 //! place of local expansions.
 
 use super::choice::Choice;
@@ -9,8 +9,8 @@ use super::{SourceSet, Subset};
 use crate::backend::cpu::cost;
 use crate::backend::cpu::lists::Scheme;
 use crate::backend::cpu::m2p::{Rows, Series};
-use crate::backend::cpu::operators::Operators;
-use crate::backend::cpu::passes;
+use crate::backend::cpu::passes::{self, LeafSources};
+use crate::backend::cpu::tree::Cell;
 use crate::memory;
 use crate::report::{PASS_COUNT, Pass};
 use crate::simd::Real;
@@ -51,19 +51,27 @@ impl<T: Real> Expansions<T> {
         &mut self,
         sources: &dyn SourceSet<T, C>,
         trees: &Trees,
-        ops: &Operators<T>,
+        choice: &Choice<T>,
         seconds: &mut [f64; PASS_COUNT],
     ) {
+        let ops = &choice.ops;
         if self.upward_order == ops.order {
             return;
         }
         self.forget_sources();
         let start = Instant::now();
-        memory::resize(&mut self.multipoles, trees.source.cells.len() * C * ops.order * ops.order, T::ZERO);
-        passes::p2m::<T, C>(ops, &trees.source, &mut self.multipoles, |cell, leaf| sources.fill(cell, leaf));
+        memory::resize(&mut self.multipoles, trees.source.cells.len() * C * choice.terms(), T::ZERO);
+        let fill = |cell: &Cell, leaf: &mut LeafSources<T, C>| sources.fill(cell, leaf);
+        match &choice.pseudo {
+            Some(pseudo) => pseudo.p2m::<T, C>(&trees.source, &mut self.multipoles, fill),
+            None => passes::p2m::<T, C>(ops, &trees.source, &mut self.multipoles, fill),
+        }
         seconds[Pass::P2m as usize] += start.elapsed().as_secs_f64();
         let start = Instant::now();
-        passes::m2m::<T, C>(ops, &trees.source, &mut self.multipoles);
+        match &choice.pseudo {
+            Some(pseudo) => pseudo.m2m::<T, C>(&trees.source, &mut self.multipoles),
+            None => passes::m2m::<T, C>(ops, &trees.source, &mut self.multipoles),
+        }
         if let Some(own) = &trees.own {
             // Multipoles of cells of other ranks, and then those of the cells above them.
             own.exchange(&trees.peers, &mut self.multipoles, C * ops.order * ops.order);
@@ -111,7 +119,16 @@ impl<T: Real> Expansions<T> {
         self.downward_version = subset.0.is_none().then_some(choice.version);
         let ops = &choice.ops;
         let start = Instant::now();
-        memory::resize(&mut self.locals, trees.target.cells.len() * C * ops.order * ops.order, T::ZERO);
+        memory::resize(&mut self.locals, trees.target.cells.len() * C * choice.terms(), T::ZERO);
+        if let Some(pseudo) = &choice.pseudo {
+            let (cells, lists) = ([&trees.source, &trees.target], &choice.lists);
+            pseudo.m2l::<T, C>(cells, lists, subset, &self.multipoles, &mut self.locals);
+            seconds[Pass::M2l as usize] += start.elapsed().as_secs_f64();
+            let start = Instant::now();
+            pseudo.l2l::<T, C>(&trees.target, subset, &mut self.locals);
+            seconds[Pass::L2l as usize] += start.elapsed().as_secs_f64();
+            return;
+        }
         passes::m2l::<T, C>(
             ops,
             [&trees.source, &trees.target],

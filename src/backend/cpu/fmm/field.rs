@@ -99,7 +99,10 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
             Far { series, rows, sources, list, center: cell.center }.add(&work.relative, &mut work.rows, &mut work.out);
             return;
         }
-        let local = self.expansions.local(leaf, C * ops.order * ops.order);
+        let local = self.expansions.local(leaf, C * self.choice.terms());
+        if let Some(pseudo) = &self.choice.pseudo {
+            return pseudo.l2p::<T, C>(local, cell.scale, gradient, &work.relative, &mut work.out);
+        }
         passes::field_rows::<T, C>(ops, local, cell.scale, gradient, &mut work.rows);
         passes::l2p(ops, &work.rows, &work.relative, &mut work.passes, &mut work.out, count);
     }

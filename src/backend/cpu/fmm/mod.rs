@@ -37,6 +37,7 @@ use super::cost;
 use super::lists::{CoreTest, Cost, Scheme, SourceCell, Subset};
 use super::near;
 use super::passes::LeafSources;
+use super::pseudo;
 use super::tree::{Cell, Tree};
 use crate::backend::verdict::Verdict;
 use crate::math::regularization::Part;
@@ -236,6 +237,12 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     }
 
     fn costs(sources: &dyn SourceSet<T, C>, request: Request) -> Cost {
+        let cost = Self::costs_of_harmonics(sources, request);
+        // With leaves of the caller the lists are those of harmonics, to be compared with them.
+        if request.is_pseudo() && request.leaf_capacity == 0 { pseudo::costs::<C>(cost) } else { cost }
+    }
+
+    fn costs_of_harmonics(sources: &dyn SourceSet<T, C>, request: Request) -> Cost {
         if request.reproducible {
             return cost::typical::<T, C>(request.gradient);
         }
@@ -407,7 +414,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
 
     fn upward(&mut self, sources: &dyn SourceSet<T, C>) {
         let p = self.prepared.as_ref().expect("prepared");
-        self.expansions.upward::<C>(sources, &p.trees, &p.choice.ops, &mut self.seconds);
+        self.expansions.upward::<C>(sources, &p.trees, &p.choice, &mut self.seconds);
     }
 
     fn downward(&mut self, subset: Subset<'_>) {

@@ -2,7 +2,7 @@ use super::super::sources::*;
 use super::*;
 use crate::backend::cpu::images::Periods;
 use crate::math::regularization::Part;
-use crate::options::{Method, Regularization as R};
+use crate::options::{Expansion, Method, Regularization as R};
 use crate::simd::Real;
 
 pub fn rng(seed: u64) -> impl FnMut() -> f64 {
@@ -44,7 +44,8 @@ fn error<T: Real>(
     src.place(segments, particles, false);
     let mut fmm = Fmm::<T, 3>::default();
     let (order, leaf_capacity, reproducible, periods) = (0, 0, false, None);
-    let request = Request { method, tolerance: tol, order, leaf_capacity, gradient, reproducible, periods };
+    let expansion = Expansion::Harmonics;
+    let request = Request { method, tolerance: tol, order, leaf_capacity, gradient, reproducible, periods, expansion };
     fmm.prepare(&mut src, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);
     let mut main = vec![T::ZERO; 3 * n];
     let mut grad = vec![T::ZERO; 9 * n];
@@ -90,7 +91,8 @@ fn chosen(n: usize, m: usize, tolerance: f64, method: Method, periods: Option<Pe
     sources.place(vec![], particles, false);
     let mut fmm = Fmm::<f64, 3>::default();
     let (order, leaf_capacity, gradient) = (0, 0, false);
-    let request = Request { method, tolerance, order, leaf_capacity, gradient, reproducible: true, periods };
+    let (reproducible, expansion) = (true, Expansion::Harmonics);
+    let request = Request { method, tolerance, order, leaf_capacity, gradient, reproducible, periods, expansion };
     fmm.prepare(&mut sources, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);
     fmm.recipe
 }

@@ -13,7 +13,7 @@ use super::{Cost, Request, SourceSet, cost};
 use crate::backend::cpu::tree::Tree;
 use crate::distributed::Peers;
 use crate::memory;
-use crate::options::Method;
+use crate::options::{Expansion, Method};
 use rayon::prelude::*;
 
 /// As in `shared`: leaves are this power of the step above the smallest ones.
@@ -70,7 +70,8 @@ impl<const C: usize> Problem<C> {
     pub fn new(whole: &mut dyn SourceSet<f64, C>, targets: &[[f64; 3]], tolerance: f64) -> Self {
         let method = Method::Fmm;
         let (order, leaf_capacity, periods) = (0, 0, None);
-        let request = Request { method, tolerance, order, leaf_capacity, gradient: false, reproducible: true, periods };
+        let (gradient, reproducible, expansion) = (false, true, Expansion::Harmonics);
+        let request = Request { method, tolerance, order, leaf_capacity, gradient, reproducible, periods, expansion };
         let cost = cost::typical::<f64, C>(false);
         let counts = [whole.places().0.len(), targets.len()];
         let leaves =

@@ -422,6 +422,7 @@ mod tests {
             order: 0,
             plane: None,
             period: None,
+            expansion: crate::options::Expansion::Harmonics,
             leaf_capacity: 0,
             segment_regularization: Regularization::Vatistas,
             particle_regularization: Regularization::GaussErf,
