@@ -21,8 +21,11 @@ use rayon::prelude::*;
 
 /// Highest order: 496 points a cell.
 pub const HIGHEST_ORDER: usize = 16;
-/// Radius of the sphere of a local expansion in units of the cell: what the points add beyond their degree falls with its powers.
+/// Least radius of the sphere of a local expansion in units of the cell: what the points add beyond their degree falls with its powers.
 const LOCAL_RADIUS: f64 = 2.0;
+/// Otherwise that radius is so much of the distance to the nearest pseudo-particle that it is made from: on a far smaller sphere, as a
+/// cell of one target would have, the strengths are alike to rounding, and differences of them are the derivatives of the field.
+const NEAREST_SHARE: f64 = 0.5;
 /// Seconds of a degree of one pair of pseudo-particles, and of what else the pair costs a component.
 const DEGREE_SECONDS: f64 = 3e-9;
 const PAIR_SECONDS: f64 = 1e-9;
@@ -40,6 +43,8 @@ pub struct Pseudo {
     sphere: Sphere,
     /// Nodes and weights on [-1, 1], exact for harmonics along a line.
     line: (Vec<f64>, Vec<f64>),
+    /// Of the local expansions' spheres, by target cell.
+    radii: Vec<f64>,
 }
 
 /// Seconds of M2L at each order.
@@ -50,7 +55,22 @@ pub fn costs<const C: usize>(cost: Cost) -> Cost {
 
 impl Pseudo {
     pub fn new(order: usize) -> Self {
-        Self { order, sphere: Sphere::new(order), line: gauss_legendre(order.div_ceil(2)) }
+        Self { order, sphere: Sphere::new(order), line: gauss_legendre(order.div_ceil(2)), radii: vec![] }
+    }
+
+    /// Chooses the radii for these lists.
+    pub fn choose_radii(&mut self, [sources, targets]: [&Tree; 2], lists: &[CellLists]) {
+        let apart = |a: &Cell, b: &Cell| (0..3).map(|i| (a.center[i] - b.center[i]).powi(2)).sum::<f64>().sqrt();
+        self.radii = memory::with_room(targets.cells.len());
+        for (k, (cell, list)) in targets.cells.iter().zip(lists).enumerate() {
+            let of_far = |source: &Cell| apart(cell, source) - source.scale;
+            let far = list.far.iter().map(|f| of_far(&sources.cells[f.cell as usize]));
+            let parent =
+                (k > 0).then(|| self.radii[cell.parent as usize] - apart(cell, &targets.cells[cell.parent as usize]));
+            let nearest = far.chain(parent).fold(f64::INFINITY, f64::min);
+            let wide = if nearest.is_finite() { NEAREST_SHARE * nearest } else { 0.0 };
+            self.radii.push(wide.max(LOCAL_RADIUS * cell.scale));
+        }
     }
 
     /// Numbers a component of an expansion.
@@ -163,12 +183,12 @@ impl Pseudo {
     ) {
         let size = C * self.terms();
         let cells = locals.par_chunks_mut(size).zip(&targets.cells).zip(lists).enumerate();
-        cells.filter(|(k, _)| subset.has(*k)).for_each(|(_, ((out, cell), list))| {
+        cells.filter(|(k, _)| subset.has(*k)).for_each(|(k, ((out, cell), list))| {
             let mut sum = memory::filled(0.0, size);
             for far in &list.far {
                 let source = &sources.cells[far.cell as usize];
                 let strengths = &multipoles[far.cell as usize * size..][..size];
-                let (from, to) = ((source.center, source.scale), (cell.center, LOCAL_RADIUS * cell.scale));
+                let (from, to) = ((source.center, source.scale), (cell.center, self.radii[k]));
                 self.translate::<T, C>(Side::Outside, from, strengths, to, &mut sum);
             }
             store(&sum, out);
@@ -182,12 +202,12 @@ impl Pseudo {
             let range = tree.level(level);
             let (upper, lower) = locals.split_at_mut(range.start * size);
             let first = range.start;
-            let cells = lower[..(range.end - first) * size].par_chunks_mut(size).zip(&tree.cells[range]);
-            cells.filter(|(_, c)| subset.has(c.parent as usize)).for_each(|(out, cell)| {
+            let cells = lower[..(range.end - first) * size].par_chunks_mut(size).zip(&tree.cells[range]).enumerate();
+            cells.filter(|(_, (_, c))| subset.has(c.parent as usize)).for_each(|(k, (out, cell))| {
                 let parent = &tree.cells[cell.parent as usize];
                 let mut sum: Vec<f64> = memory::collect(out.iter().map(|v| v.f64()));
-                let (from, to) =
-                    ((parent.center, LOCAL_RADIUS * parent.scale), (cell.center, LOCAL_RADIUS * cell.scale));
+                let of_parent = self.radii[cell.parent as usize];
+                let (from, to) = ((parent.center, of_parent), (cell.center, self.radii[first + k]));
                 let strengths = &upper[cell.parent as usize * size..][..size];
                 self.translate::<T, C>(Side::Outside, from, strengths, to, &mut sum);
                 store(&sum, out);
@@ -195,20 +215,20 @@ impl Pseudo {
         }
     }
 
-    /// The field of a local expansion at targets relative to the centre of its cell, in its unit: `out[row][target] += …`.
+    /// The field of the local expansion of `cell` at targets relative to its centre, in its unit: `out[row][target] += …`.
     pub fn l2p<T: Real, const C: usize>(
         &self,
+        (cell, scale): (usize, f64),
         local: &[T],
-        scale: f64,
         gradient: bool,
         x: &[Vec<T>; 3],
         out: &mut [T],
     ) {
-        let (k, targets) = (self.terms(), x[0].len());
+        let (k, targets, radius) = (self.terms(), x[0].len(), self.radii[cell]);
         for target in 0..targets {
             let mut sum = [0.0; 12];
             for (j, y) in self.sphere.points.iter().enumerate() {
-                let d = std::array::from_fn(|a| x[a][target].f64() - LOCAL_RADIUS * y[a]);
+                let d = std::array::from_fn(|a| scale * x[a][target].f64() - radius * y[a]);
                 let strength: [f64; C] = std::array::from_fn(|c| local[c * k + j].f64());
                 if C == 1 {
                     charge(strength[0], d, &mut sum)
@@ -216,11 +236,8 @@ impl Pseudo {
                     vortex([0, 1, 2].map(|c| strength[c % C]), d, &mut sum)
                 }
             }
-            // A potential is one power of the unit, each derivative another.
-            let (main, first) = if C == 1 { (1, 1.0 / scale) } else { (3, 1.0 / (scale * scale)) };
             for (row, out) in out.chunks_exact_mut(targets).enumerate() {
-                let f = if row < main { first } else { first / scale };
-                out[target] += T::of(f * sum[row]);
+                out[target] += T::of(sum[row]);
             }
         }
         debug_assert_eq!(out.len(), super::fmm::rows(C, gradient) * targets);

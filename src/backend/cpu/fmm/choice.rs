@@ -497,6 +497,9 @@ impl<T: Real> Choice<T> {
         if request.is_pseudo() && !is_current {
             self.pseudo = Some(Pseudo::new(order));
         }
+        if let Some(pseudo) = &mut self.pseudo {
+            pseudo.choose_radii([&trees.source, &trees.target], &self.lists);
+        }
         let size = statistics.norms[0].sqrt().max(f64::MIN_POSITIVE);
         self.recipe = Recipe {
             scheme: self.scheme,

@@ -101,7 +101,7 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
         }
         let local = self.expansions.local(leaf, C * self.choice.terms());
         if let Some(pseudo) = &self.choice.pseudo {
-            return pseudo.l2p::<T, C>(local, cell.scale, gradient, &work.relative, &mut work.out);
+            return pseudo.l2p::<T, C>((leaf, cell.scale), local, gradient, &work.relative, &mut work.out);
         }
         passes::field_rows::<T, C>(ops, local, cell.scale, gradient, &mut work.rows);
         passes::l2p(ops, &work.rows, &work.relative, &mut work.passes, &mut work.out, count);

@@ -104,7 +104,7 @@ fn the_whole_chain_has_the_field_of_the_sources() {
     let (child, scale, target) = ([0.4, 0.4, -0.4], 0.5, [0.3, -0.2, 0.1]);
     let mut last = f64::INFINITY;
     for order in [3, 6, 9, 12, 15] {
-        let p = Pseudo::new(order);
+        let p = Pseudo { radii: vec![LOCAL_RADIUS * scale], ..Pseudo::new(order) };
         let mut multipole = vec![0.0; p.terms()];
         SOURCES.iter().for_each(|&(x, q)| p.add::<1>(Side::Inside, x, 1.0, [q], &mut multipole));
         let (mut above, mut below) = (vec![0.0; p.terms()], vec![0.0; p.terms()]);
@@ -113,7 +113,7 @@ fn the_whole_chain_has_the_field_of_the_sources() {
         p.translate::<f64, 1>(Side::Outside, ([0.0; 3], LOCAL_RADIUS), &above, to, &mut below);
         let x = target.map(|v| vec![v]);
         let mut got = vec![0.0; 4];
-        p.l2p::<f64, 1>(&below, scale, true, &x, &mut got);
+        p.l2p::<f64, 1>((0, scale), &below, true, &x, &mut got);
         let mut want = [0.0; 12];
         let at: [f64; 3] = std::array::from_fn(|a| child[a] + scale * target[a]);
         far.iter().for_each(|&(x, q)| charge(q, std::array::from_fn(|a| at[a] - x[a]), &mut want));
