@@ -136,7 +136,7 @@ def gumerov1(rows: list[dict[str, float]]) -> str:
 
 PAGE = """# Figures and tables of papers
 
-Written by `python3 examples/papers/make.py` ([make.py](make.py)); numbers of the last run: [measured](measured).
+Written by `python3 examples/papers/make.py` ([make.py](make.py)); numbers of the last run: [fig5.csv](measured/fig5.csv), [table1.csv](measured/table1.csv).
 Seconds here are processor seconds of one core, those of the papers are of their machines: they are shown beside each other, not compared. Slopes,
 crossovers, ratios and errors can be compared.
 
