@@ -134,6 +134,10 @@ impl<T: Real> Intake<T, 1> for ChargeSources<T> {
     }
 }
 
+/// Steps of places and periods in a periodic domain, in double precision and in pairs of single precision numbers: sums of them are exact,
+/// so that a target on an image of a source, or on an end of a segment that leaves the box, is at distance zero.
+const STEPS: [f64; 2] = [1.0 / (1u64 << 50) as f64, 1.0 / (1u64 << 44) as f64];
+
 /// Inner length = (length - origin) · scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unit {
@@ -141,13 +145,15 @@ pub struct Unit {
     origin: [f64; 3],
     /// The caller's periods and the middle of their box.
     periods: Option<Periods>,
+    /// Places and periods are multiples of this, if not zero.
+    step: f64,
     /// Double precision arrays, computed in single precision: places have more digits than one number holds.
     splits: bool,
 }
 
 impl Default for Unit {
     fn default() -> Self {
-        Self { scale: 1.0, origin: [0.0; 3], periods: None, splits: false }
+        Self { scale: 1.0, origin: [0.0; 3], periods: None, step: 0.0, splits: false }
     }
 }
 
@@ -168,13 +174,15 @@ impl Unit {
             (low[i], high[i]) = (center[i] - 0.5 * period[i], center[i] + 0.5 * period[i]);
         }
         // Images are not at places of the caller: in single precision all places are sums of two numbers.
-        Self { periods: Some(Periods { period, center }), ..Self::around((low, high), !T::IS_F64) }
+        let step = STEPS[usize::from(!T::IS_F64)];
+        Self { periods: Some(Periods { period, center }), step, ..Self::around((low, high), !T::IS_F64) }
     }
 
     /// The periods in this unit.
     pub fn periods(&self) -> Option<Periods> {
         let inside = |x: [f64; 3]| std::array::from_fn(|i| (x[i] - self.origin[i]) * self.scale);
-        self.periods.map(|p| Periods { period: p.period.map(|v| v * self.scale), center: inside(p.center) })
+        self.periods
+            .map(|p| Periods { period: p.period.map(|v| self.stepped(v * self.scale)), center: inside(p.center) })
     }
 
     /// For everything between these corners.
@@ -186,7 +194,7 @@ impl Unit {
         let middle: [f64; 3] = std::array::from_fn(|i| 0.5 * low[i] + 0.5 * high[i]);
         // Only where that is an exact subtraction: beside one far point a shift would take the others' digits.
         let origin = middle.map(|m| if splits && m.abs() > size { m } else { 0.0 });
-        Unit { scale, origin, periods: None, splits }
+        Unit { scale, origin, periods: None, step: 0.0, splits }
     }
 
     /// Whether this one serves as well as `new`, which would cost the upward pass. In single precision the segments' kernels
@@ -211,20 +219,24 @@ impl Unit {
         ends.map(|x| self.moved(x, by))
     }
 
-    fn moved(&self, x: [f64; 3], by: [f64; 3]) -> [f64; 3] {
-        std::array::from_fn(|i| (x[i] + by[i] - self.origin[i]) * self.scale)
+    /// A place in this unit, so many periods farther.
+    fn moved(&self, x: [f64; 3], periods: [f64; 3]) -> [f64; 3] {
+        let inside: [f64; 3] = std::array::from_fn(|i| (x[i] - self.origin[i]) * self.scale);
+        let Some(Periods { period, .. }) = self.periods() else { return inside };
+        std::array::from_fn(|i| self.stepped(inside[i]) + periods[i] * period[i])
     }
 
-    /// What brings a place into the box: whole periods.
+    /// The nearest multiple of the step.
+    fn stepped(&self, v: f64) -> f64 {
+        if self.step > 0.0 { (v / self.step).round() * self.step } else { v }
+    }
+
+    /// What brings a place into the box, in periods.
     fn way_to_box(&self, x: [f64; 3]) -> [f64; 3] {
         let Some(Periods { period, center }) = self.periods else { return [0.0; 3] };
         std::array::from_fn(|i| {
             let from = x[i] - center[i];
-            if period[i] == 0.0 || from.abs() <= 0.5 * period[i] {
-                0.0
-            } else {
-                -period[i] * (from / period[i]).round()
-            }
+            if period[i] == 0.0 || from.abs() <= 0.5 * period[i] { 0.0 } else { -(from / period[i]).round() }
         })
     }
 }
@@ -328,6 +340,29 @@ mod tests {
             ParticleInput { n, position: array.clone(), strength: array.clone(), core: None, default_core: 0.0 };
         let targets = TargetInput { n, position: array };
         Inputs { particles: Some(particles), targets: Some(targets), ..Inputs::default() }
+    }
+
+    /// A target at an end of a segment is at distance zero from an image of it, wherever the segment leaves the box.
+    #[test]
+    fn places_that_are_periods_apart_stay_so() {
+        for (splits, step) in [(false, STEPS[0]), (true, STEPS[1])] {
+            let periods = Some(Periods { period: [0.7, 0.3, 0.0], center: [0.1, 0.2, 0.3] });
+            let unit = Unit { periods, step, ..Unit::around(([-0.3, 0.0, 0.1], [0.5, 0.4, 0.9]), splits) };
+            let period = unit.periods().unwrap().period;
+            for k in 1..200 {
+                let ends = [0.0, 0.17].map(|d| [1, 2, 3].map(|c| 3.0 * ((k * c) as f64 / 7.1).fract() - 1.0 + d));
+                for (end, alone) in unit.ends_inside(ends).into_iter().zip(ends.map(|x| unit.inside(x))) {
+                    for i in 0..3 {
+                        let apart = end[i] - alone[i];
+                        let whole = if period[i] > 0.0 { (apart / period[i]).round() * period[i] } else { 0.0 };
+                        assert_eq!(alone[i] + whole, end[i], "{ends:?} {i}");
+                        assert_eq!(end[i] - whole, alone[i], "{ends:?} {i}");
+                        let digits = if splits { end[i] as f32 as f64 } else { end[i] };
+                        assert_eq!((end[i] - digits) as f32 as f64, end[i] - digits, "two numbers");
+                    }
+                }
+            }
+        }
     }
 
     /// The check sums the places of the unit: they must be the caller's own.
