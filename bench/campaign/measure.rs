@@ -64,7 +64,13 @@ impl Outcome {
 
     /// The library said that it does not have this periodic sum: too many near images, or cores that reach too far.
     pub fn refused(&self) -> bool {
-        let reasons = ["that so few periods", "of so few periods that", "core_radius"];
+        let reasons = [
+            "that so few periods",
+            "of so few periods that",
+            "core_radius",
+            "has no potential, which would be infinite",
+            "WFMM_EXPANSION_PSEUDO_PARTICLES with tolerance",
+        ];
         self.failure.as_ref().is_some_and(|text| reasons.iter().any(|r| text.contains(r)))
     }
 
@@ -231,8 +237,10 @@ fn resolution(p: &Problem, case: &Case) -> f64 {
         }
     }
     let digits = 2f64.powi(-51) * reach[0];
-    // A place is taken back into its box to the last digit.
-    let digits = digits + 2f64.powi(-51) * p.unit * p.period.into_iter().fold(0.0, f64::max);
+    // With periods places are multiples of a step, the last of 50 or 44 bits of the largest coordinate or the domain.
+    let extent = reach[0].max(reach[1]).max(p.unit * p.period.into_iter().fold(0.0, f64::max));
+    let step = if p.single() { 2f64.powi(-43) } else { 2f64.powi(-49) };
+    let digits = if p.periods() > 0 { digits + step * extent } else { digits };
     if p.single() { digits + 2f64.powi(-44) * reach[1] } else { digits }
 }
 

@@ -134,7 +134,7 @@ impl<T: Real> Intake<T, 1> for ChargeSources<T> {
     }
 }
 
-/// Steps of places and periods in a periodic domain, in double precision and in pairs of single precision numbers: sums of them are exact,
+/// Steps of places and periods in a periodic domain of size one, in double precision and in pairs of single precision numbers: sums of them are exact,
 /// so that a target on an image of a source, or on an end of a segment that leaves the box, is at distance zero.
 const STEPS: [f64; 2] = [1.0 / (1u64 << 50) as f64, 1.0 / (1u64 << 44) as f64];
 
@@ -174,8 +174,12 @@ impl Unit {
             (low[i], high[i]) = (center[i] - 0.5 * period[i], center[i] + 0.5 * period[i]);
         }
         // Images are not at places of the caller: in single precision all places are sums of two numbers.
-        let step = STEPS[usize::from(!T::IS_F64)];
-        Self { periods: Some(Periods { period, center }), step, ..Self::around((low, high), !T::IS_F64) }
+        let unit = Self::around((low, high), !T::IS_F64);
+        // Coordinates far from zero have fewer digits after the point.
+        let reach = (0..3).flat_map(|i| [low[i] - unit.origin[i], high[i] - unit.origin[i]]).map(f64::abs);
+        let reach = (reach.fold(0.0, f64::max) * unit.scale).max(1.0);
+        let step = STEPS[usize::from(!T::IS_F64)] * reach.log2().ceil().exp2();
+        Self { periods: Some(Periods { period, center }), step, ..unit }
     }
 
     /// The periods in this unit.
