@@ -384,9 +384,9 @@ fn strain_keeps_the_volume_and_long_segments_are_split() {
     assert!(core.iter().all(|c| (c - want).abs() < 1e-6), "{core:?} {want}");
     assert_eq!(ids(&mut f, ElementKind::Filaments, Quantity::Circulation), [0, 1, 2, 3]);
     // A chain still: every inner point ends one segment and begins another.
-    let ends: Vec<[i32; 2]> = f.connectivity(ElementKind::Filaments).unwrap().collect();
+    let ends: Vec<i32> = f.connectivity(ElementKind::Filaments).unwrap().collect();
     for point in [0, 1, 2, 3, 4] {
-        let count = |end: usize| ends.iter().filter(|e| e[end] == point).count();
+        let count = |end: usize| ends.chunks(2).filter(|e| e[end] == point).count();
         assert_eq!((count(0), count(1)), (usize::from(point != 1), usize::from(point != 0)), "{ends:?}");
     }
     let impulse = f.diagnostics().unwrap().total_strength;

@@ -221,14 +221,14 @@ api! {
             let session = flow.session().clone();
             let arrays = Arrays::new(&session, memory)?;
             let (kind, capacity) = (kind_of(kind)?, count("capacity", capacity)?);
-            let rows = flow.connectivity(kind)?;
+            let ends = flow.connectivity(kind)?;
             let n = flow.counts(kind).0;
             if n > capacity {
                 let message = format!("capacity = {capacity}; there are {n} segments");
                 return Error::fail(crate::error::WFMM_ERR_COUNT, message);
             }
             let to = unsafe { host_output(&arrays, "connectivity", connectivity, 2 * n) }?;
-            to.chunks_exact_mut(2).zip(rows).for_each(|(to, ends)| to.copy_from_slice(&ends));
+            to.iter_mut().zip(ends).for_each(|(to, end)| *to = end);
             Ok(())
         })
     }

@@ -175,7 +175,7 @@ impl Flow {
     }
 
     /// Point numbers of segments, counted as the options of the plan say.
-    pub fn connectivity(&self, kind: ElementKind) -> Result<impl Iterator<Item = [i32; 2]>> {
+    pub fn connectivity(&self, kind: ElementKind) -> Result<impl Iterator<Item = i32>> {
         let base = self.plan_options.index_base;
         let lines: &Lines = match kind {
             ElementKind::Filaments => &self.store.known().filaments,
@@ -185,7 +185,7 @@ impl Flow {
                 return Error::fail(WFMM_ERR_VALUE, message);
             }
         };
-        Ok(lines.ends.iter().map(move |ends| ends.map(|e| e + base)))
+        Ok(lines.ends.as_flattened().iter().map(move |end| end + base))
     }
 
     /// The largest speed of anything that moves.
