@@ -2,35 +2,10 @@
  * Enters: case (cube: particles without cores in single precision; vpm: with cores and gradients at the particles), number of sources,
  * tolerance, repetitions. Leaves: on rank 0 one line, "step evaluation error", medians over the repetitions of the slowest rank and
  * the error at sampled targets of all ranks. Every rank has a slab. bench/gpu_mpi.sh runs it with one rank and with more. */
-#include <math.h>
-#include <mpi.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "wakefmm_mpi.h"
+#include "mpi/ranks.h"
 
-static int rank, size;
-static uint64_t state;
-
-static float uniform(void) {
-    uint64_t z = state += 0x9e3779b97f4a7c15ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return (float)((z ^ (z >> 31)) >> 40) * 0x1p-24f;
-}
-static void must(wfmm_status status) {
-    char message[600] = "";
-    if (!status) return;
-    wfmm_last_error(message, sizeof message, NULL);
-    fprintf(stderr, "rank %d: %s\n", rank, message);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
-static float *numbers(int64_t n) {
-    float *x = malloc((size_t)(n > 0 ? n : 1) * sizeof *x);
-    if (!x) MPI_Abort(MPI_COMM_WORLD, 1);
-    return x;
-}
+static float uniform(void) { return (float)(bits() >> 40) * 0x1p-24f; }
+static float *numbers(int64_t n) { return room(n, sizeof(float)); }
 /* Points of this rank's slab of the unit cube. */
 static float *places(int64_t n) {
     float *x = numbers(3 * n);
@@ -39,12 +14,6 @@ static float *places(int64_t n) {
         x[3 * k] = ((float)rank + x[3 * k]) / (float)size;
     }
     return x;
-}
-static int rising(const void *a, const void *b) { return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b); }
-static double slowest(double start) {
-    double seconds = MPI_Wtime() - start;
-    MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return seconds;
 }
 
 int main(int argc, char **argv) {

@@ -12,7 +12,6 @@ enum Form { kRegular, kSingular, kDeficit };
 // R/r of its digits: below these squares of r/R and of r it is computed again from the caller's places.
 constexpr float kNearShare = 0x1p-14f, kNearest = 0x1p-30f;
 WFMM_DEVICE float near_square(Vec<float> x) { return fmax(kNearShare * dot(x, x), kNearest); }
-WFMM_DEVICE double near_square(Vec<double>) { return 0; }
 // Adds what rounding of the places took from a pair: its sum in double precision less the one that was added.
 template <class Exact, class Sum> WFMM_DEVICE void add_difference(Sum &sum, const Exact &exact, const Sum &added) {
     for (int c = 0; c < Sum::terms; c++) sum.sum[c] += float(exact.sum[c] - added.sum[c]);

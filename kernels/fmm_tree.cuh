@@ -56,14 +56,18 @@ __device__ inline int deepest_level(const Fmm &f, double width, const Root &root
     return min((int)f.max_level, ratio < 1 ? 0 : ilogb(ratio));
 }
 
-// Deepest level that source leaves may have. Leaves of segments are at least two lengths of a piece wide. Leaves of elements with cores are at least
-// as wide as the least core, where cores differ up to four times as wide: inside the larger ones singular sums are larger than
-// the field.
+// Least width of leaves of elements with cores: that of the least core, where cores differ up to four times as wide. Inside the larger
+// ones singular sums are larger than the field. Zero: any width will do.
+__device__ inline double width_of_cores(const Fmm &f, double least_core, double most_core) {
+    const double least = f.regularization ? least_core : 0;
+    return least > 0 ? fmin(4 * least, sqrt(least * most_core)) : 0;
+}
+
+// Deepest level that source leaves may have. Leaves of segments are at least two lengths of a piece wide.
 __device__ inline int deepest_leaf(const Fmm &f, double least_core, double most_core, const Root &root) {
     if (f.kind == kCharge) return f.max_level;
-    const double longest = f.kind == kSegment ? 2 * unordered(f.state->longest_piece) : 0, least = f.regularization ? least_core : 0;
-    const double core = least > 0 ? fmin(4 * least, sqrt(least * most_core)) : 0;
-    return deepest_level(f, fmax(longest, core), root);
+    const double longest = f.kind == kSegment ? 2 * unordered(f.state->longest_piece) : 0;
+    return deepest_level(f, fmax(longest, width_of_cores(f, least_core, most_core)), root);
 }
 
 // First index in [low, high) of a sorted array whose value is not below `v`.

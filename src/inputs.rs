@@ -3,7 +3,7 @@
 //! Enters: checked arrays from `ffi`. Leaves: read by an engine, which converts them to its computing precision while it
 //! sorts them into its tree. An engine may be dropped and another made from the same `Inputs` (fall back, new precision).
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -65,6 +65,53 @@ pub enum RealsMut<'a> {
     DeviceF32 { address: u64, len: usize },
     DeviceF64 { address: u64, len: usize },
 }
+
+/// `f32` and `f64` as elements of arrays.
+pub trait ArrayReal: Copy + Default + Send + Sync + Debug + Display + 'static {
+    const DOUBLE: bool;
+    fn host(values: HostArray<Self>) -> Reals;
+    fn device(address: u64, len: usize) -> Reals;
+    fn host_mut(values: &mut [Self]) -> RealsMut<'_>;
+    fn device_mut<'a>(address: u64, len: usize) -> RealsMut<'a>;
+    fn is_finite(self) -> bool;
+    fn is_negative(self) -> bool;
+    fn from_f64(x: f64) -> Self;
+    fn to_f64(self) -> f64;
+}
+
+macro_rules! array_real {
+    ($t:ident, $double:literal, $host:ident, $device:ident) => {
+        impl ArrayReal for $t {
+            const DOUBLE: bool = $double;
+            fn host(values: HostArray<Self>) -> Reals {
+                Reals::$host(values)
+            }
+            fn device(address: u64, len: usize) -> Reals {
+                Reals::$device { address, len }
+            }
+            fn host_mut(values: &mut [Self]) -> RealsMut<'_> {
+                RealsMut::$host(values)
+            }
+            fn device_mut<'a>(address: u64, len: usize) -> RealsMut<'a> {
+                RealsMut::$device { address, len }
+            }
+            fn is_finite(self) -> bool {
+                self.is_finite()
+            }
+            fn is_negative(self) -> bool {
+                self < 0.0
+            }
+            fn from_f64(x: f64) -> Self {
+                x as $t
+            }
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+        }
+    };
+}
+array_real!(f32, false, HostF32, DeviceF32);
+array_real!(f64, true, HostF64, DeviceF64);
 
 /// Straight vortex segments; physics: u = s Γ F (|r1|+|r2|)/D r1×r2.
 #[derive(Debug, Clone)]

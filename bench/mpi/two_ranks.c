@@ -2,36 +2,11 @@
    Enters: case (cube, rings, lattice), number of sources, threads of a process, tolerance, repetitions. Leaves: on process 0 one line,
    "seconds error", the median over the repetitions of the slowest process and the error at 200 targets. bench/mpi/two_ranks.sh runs
    it with one process of two threads and with two processes of one, and makes the table. */
-#include <math.h>
-#include <mpi.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "wakefmm_mpi.h"
+#include "ranks.h"
 
-static int rank, size;
-static uint64_t state = 1;
-
-static double unit(void) {
-    uint64_t z = state += 0x9e3779b97f4a7c15ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
-}
+static double unit(void) { return (double)(bits() >> 11) / 9007199254740992.0; }
 static double normal(void) { return sqrt(-2 * log(1 - unit())) * cos(6.283185307179586 * unit()); }
-static void must(wfmm_status status) {
-    char message[600] = "";
-    if (!status) return;
-    wfmm_last_error(message, sizeof message, NULL);
-    fprintf(stderr, "rank %d: %s\n", rank, message);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
-static double *numbers(int64_t n) {
-    double *x = malloc((size_t)(n > 0 ? n : 1) * sizeof *x);
-    if (!x) MPI_Abort(MPI_COMM_WORLD, 1);
-    return x;
-}
+static double *numbers(int64_t n) { return room(n, sizeof(double)); }
 
 /* This process' part of n elements: a run of them. */
 static int64_t first(int64_t n) { return n * rank / size; }
@@ -95,8 +70,6 @@ static struct cloud lattice(int64_t n) {
     return c;
 }
 
-static int rising(const void *a, const void *b) { return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b); }
-
 int main(int argc, char **argv) {
     int level;
     wfmm_session_options so;
@@ -126,9 +99,8 @@ int main(int argc, char **argv) {
         else must(wfmm_plan_set_particles_f64(plan, c.n, c.x, c.a, NULL, 0));
         must(wfmm_plan_set_targets_f64(plan, c.m, c.y, 0));
         must(wfmm_plan_evaluate_f64(plan, u, NULL, 0));
-        double spent = MPI_Wtime() - start, slowest = 0;
-        MPI_Allreduce(&spent, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-        if (k >= 0) seconds[k] = slowest;
+        const double spent = slowest(start);
+        if (k >= 0) seconds[k] = spent;
     }
     qsort(seconds, (size_t)repetitions, sizeof *seconds, rising);
     must(wfmm_plan_check_f64(plan, 200, 1, &error));

@@ -19,6 +19,21 @@ pub enum Field {
     Potential { gradient: bool },
 }
 
+impl Field {
+    /// Numbers of the field at one target, and of its gradient.
+    pub fn widths(self) -> (usize, usize) {
+        match self {
+            Self::Velocity { .. } => (3, 9),
+            Self::Potential { .. } => (1, 3),
+        }
+    }
+
+    pub fn has_gradient(self) -> bool {
+        let (Self::Velocity { gradient } | Self::Potential { gradient }) = self;
+        gradient
+    }
+}
+
 /// One plan's state on one back end, in one computing precision. Engines are made by `plan` with checked options.
 pub trait Engine: Send {
     /// What of an evaluation needs no output (CPU: trees, lists, orders; GPU: the copy of the arrays) for `field`; repeated

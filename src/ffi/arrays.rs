@@ -2,7 +2,7 @@
 
 use crate::backend::Field;
 use crate::error::{Error, WFMM_ERR_COUNT};
-use crate::plan::arrays::HostReal;
+use crate::inputs::ArrayReal;
 use crate::plan::sources::Strengths;
 
 use super::boundary::{Arrays, count, output, twins};

@@ -20,7 +20,7 @@ use crate::memory;
 /// Iterations of the solver end at this residual, after so many, or after so many that do not help.
 const RESIDUAL: f64 = 1e-6;
 const ITERATIONS: usize = 100;
-const PATIENCE: usize = 12;
+const MOST_WITHOUT_GAIN: usize = 12;
 /// The residual from which the particles stay as they are.
 const UNFIT: f64 = 1e-3;
 /// Of the limit's square: cores from here on are set back together with those above the limit.
@@ -250,7 +250,7 @@ fn solve(apply: impl Fn(&[f64]) -> Vec<f64>, b: &[f64], guess: &[f64]) -> (Vec<f
     let (mut rho, mut alpha, mut omega) = (1.0, 1.0, 1.0);
     let (mut best, mut least, mut since) = (memory::copy(&x), product(&r, &r).sqrt() / size, 0);
     for _ in 0..ITERATIONS {
-        if least <= RESIDUAL || since >= PATIENCE {
+        if least <= RESIDUAL || since >= MOST_WITHOUT_GAIN {
             break;
         }
         let next = product(&shadow, &r);

@@ -4,6 +4,7 @@ pub mod accuracy;
 pub mod biot_savart;
 pub mod harmonics;
 pub mod lattice;
+pub mod morton;
 pub mod regularization;
 pub mod sphere;
 

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::backend::cuda::Plain;
 use crate::error::{Error, Result, WFMM_ERR_HOST_MEMORY, WFMM_ERR_INDEX, WFMM_ERR_NOT_FINITE, WFMM_ERR_VALUE};
-use crate::inputs::{HostArray, Ints, Reals, RealsMut};
+use crate::inputs::{ArrayReal, HostArray, Ints, Reals, RealsMut};
 use crate::memory;
 use crate::session::Session;
 
@@ -32,51 +32,8 @@ pub enum ArrayMut<'a, T> {
 }
 
 /// `f32` and `f64` as element types of the caller's arrays.
-pub trait HostReal: Plain + Default + Sync + std::fmt::Debug + std::fmt::Display {
-    const DOUBLE: bool;
-    fn host(values: HostArray<Self>) -> Reals;
-    fn device(address: u64, len: usize) -> Reals;
-    fn host_mut(values: &mut [Self]) -> RealsMut<'_>;
-    fn device_mut<'a>(address: u64, len: usize) -> RealsMut<'a>;
-    fn is_finite(self) -> bool;
-    fn is_negative(self) -> bool;
-    fn from_f64(x: f64) -> Self;
-    fn to_f64(self) -> f64;
-}
-
-macro_rules! host_real {
-    ($t:ident, $double:literal, $host:ident, $device:ident) => {
-        impl HostReal for $t {
-            const DOUBLE: bool = $double;
-            fn host(values: HostArray<Self>) -> Reals {
-                Reals::$host(values)
-            }
-            fn device(address: u64, len: usize) -> Reals {
-                Reals::$device { address, len }
-            }
-            fn host_mut(values: &mut [Self]) -> RealsMut<'_> {
-                RealsMut::$host(values)
-            }
-            fn device_mut<'a>(address: u64, len: usize) -> RealsMut<'a> {
-                RealsMut::$device { address, len }
-            }
-            fn is_finite(self) -> bool {
-                self.is_finite()
-            }
-            fn is_negative(self) -> bool {
-                self < 0.0
-            }
-            fn from_f64(x: f64) -> Self {
-                x as $t
-            }
-            fn to_f64(self) -> f64 {
-                self as f64
-            }
-        }
-    };
-}
-host_real!(f32, false, HostF32, DeviceF32);
-host_real!(f64, true, HostF64, DeviceF64);
+pub trait HostReal: ArrayReal + Plain {}
+impl<T: ArrayReal + Plain> HostReal for T {}
 
 impl<'a, T: HostReal> ArrayMut<'a, T> {
     pub fn into_reals(self) -> RealsMut<'a> {
@@ -107,7 +64,7 @@ pub fn take_finite<T: HostReal>(
 ) -> Result<Reals> {
     match array {
         Array::Host(values) => {
-            if let Some(copy) = take_locked(session, values, HostReal::is_finite) {
+            if let Some(copy) = take_locked(session, values, ArrayReal::is_finite) {
                 return Ok(T::host(copy));
             }
             check_finite(name, components, values)?;
@@ -129,7 +86,7 @@ pub fn take_radii<T: HostReal>(session: &Session, array: Array<'_, T>) -> Result
         if let Some(copy) = take_locked(session, values, |x| x.is_finite() && !x.is_negative()) {
             return Ok(T::host(copy));
         }
-        if let Some(at) = first(values, HostReal::is_negative) {
+        if let Some(at) = first(values, ArrayReal::is_negative) {
             return Error::fail(
                 WFMM_ERR_VALUE,
                 describe("core_radius", 1, at, values[at], "0 or a positive radius is needed"),

@@ -15,7 +15,7 @@ use crate::backend::Field;
 use crate::backend::cuda::RealsArg;
 use crate::backend::cuda::plane::{Half, Mirror, Rows};
 use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_NOT_FINITE};
-use crate::inputs::{Inputs, Reals, TargetInput};
+use crate::inputs::{ArrayReal, Inputs, Reals, TargetInput};
 use crate::memory;
 use crate::options::{
     Method, PlanOptions, Plane, Precision, WFMM_METHOD_DIRECT, WFMM_TOLERANCE_MIN_F32, WFMM_TOLERANCE_MIN_F64,
@@ -74,19 +74,6 @@ impl OnDevice {
     pub fn bytes(&self) -> u64 {
         self.mirror.as_ref().map_or(0, Mirror::bytes)
     }
-}
-
-/// Numbers of a field at one target, and of its gradient.
-fn components(field: Field) -> (usize, usize) {
-    match field {
-        Field::Velocity { .. } => (3, 9),
-        Field::Potential { .. } => (1, 3),
-    }
-}
-
-fn has_gradient(field: Field) -> bool {
-    let (Field::Velocity { gradient } | Field::Potential { gradient }) = field;
-    gradient
 }
 
 /// What the mirror multiplies each number of a row by: components of vectors, or of tensors row by row.
@@ -160,7 +147,7 @@ impl Plan {
         main: &mut [T],
         gradient: Option<&mut [T]>,
     ) -> Result<()> {
-        let (width, wide) = components(field);
+        let (width, wide) = field.widths();
         let (u, g) = self.joint_field::<T>(plane, field)?;
         let add = self.options.accumulate;
         let pool = self.session.pool().clone();
@@ -209,7 +196,7 @@ impl Plan {
         let Some(inputs) = mirror.images(plane, &self.inputs, self.stream)? else { return Ok(false) };
         let Some(inputs) = self.targets_once(inputs) else { return Ok(false) };
         self.turn_to(true);
-        let ((width, wide), slopes) = (components(field), gradient);
+        let ((width, wide), slopes) = (field.widths(), gradient);
         let main = T::device_mut(main, n * width);
         let slopes = slopes.map(|address| T::device_mut(address, n * wide));
         self.with_engine(|engine, _| engine.evaluate(&inputs, field, main, slopes))?;
@@ -250,7 +237,7 @@ impl Plan {
         main: u64,
         gradient: Option<u64>,
     ) -> Result<()> {
-        let ((width, wide), n) = (components(field), self.counts().targets);
+        let ((width, wide), n) = (field.widths(), self.counts().targets);
         let (rows, slopes) = (Rows { n, width }, Rows { n, width: wide });
         self.halves_on_device(plane, field, mirror, rows, slopes, T::DOUBLE)?;
         let (add, caller) = (self.options.accumulate, self.stream);
@@ -278,7 +265,7 @@ impl Plan {
                 mirror.join(plane, targets, rows.n, caller)?;
             }
             let main = mirror.halves(Half::Main, rows, is_f64)?;
-            let gradient = match has_gradient(field) {
+            let gradient = match field.has_gradient() {
                 true => Some(mirror.halves(Half::Gradient, slopes, is_f64)?),
                 false => None,
             };
@@ -325,14 +312,14 @@ impl Plan {
 
     /// The field and its gradient (empty where it is not wanted) at all targets and their images. Of many ranks all tighten together.
     fn joint_field<T: HostReal>(&mut self, plane: Plane, field: Field) -> Result<(Vec<T>, Vec<T>)> {
-        let ((width, wide), n) = (components(field), self.counts().targets);
+        let ((width, wide), n) = (field.widths(), self.counts().targets);
         let (mut u, mut g) = self.session.together("wfmm_plan_evaluate", || {
-            let slopes = if has_gradient(field) { 2 * n * wide } else { 0 };
+            let slopes = if field.has_gradient() { 2 * n * wide } else { 0 };
             Ok((memory::filled(T::default(), 2 * n * width), memory::filled(T::default(), slopes)))
         })?;
         self.join_device_targets()?;
         self.tighten(|plan| {
-            let slopes = has_gradient(field).then(|| T::host_mut(&mut g));
+            let slopes = field.has_gradient().then(|| T::host_mut(&mut g));
             let main = T::host_mut(&mut u);
             let method = plan.with_engine(|engine, inputs| {
                 engine.evaluate(inputs, field, main, slopes)?;
@@ -355,7 +342,7 @@ impl Plan {
         {
             return self.with_engine(|engine, _| engine.check(&inputs, field, samples, seed));
         }
-        let (width, n) = (components(field).0, self.counts().targets);
+        let (width, n) = (field.widths().0, self.counts().targets);
         let got = match self.precision() {
             Precision::F32 => widened(&self.joint_field::<f32>(plane, field)?.0),
             _ => self.joint_field::<f64>(plane, field)?.0,

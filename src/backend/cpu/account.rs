@@ -8,7 +8,7 @@ use crate::options::Method;
 use crate::report::{PASS_COUNT, Pass, Report};
 
 /// One side of the engine as it is now.
-pub struct Statistics {
+pub struct Account {
     pub direct: bool,
     /// A direct sum that single precision has too few digits for.
     pub in_double: bool,
@@ -18,7 +18,7 @@ pub struct Statistics {
     pub pairs: u64,
 }
 
-impl Statistics {
+impl Account {
     /// `kind`: precision, threads, instructions. The sample's error belongs to a field, so `evaluated` asks for it.
     pub fn in_words(&self, kind: &str, tolerance: f64, evaluated: bool) -> String {
         if self.direct {

@@ -3,7 +3,7 @@
 //! Enters: `Inputs` in the caller's unit and precision. Leaves: fields in the caller's arrays. `intake` brings the inputs
 //! into the unit of the problem; here the field is scaled back at the end.
 
-use super::account::Statistics;
+use super::account::Account;
 use super::direct::{Remote, Sum};
 use super::fmm::{Changes, Fmm, Request, Sink, SourceSet, rows};
 use super::images::Periods;
@@ -99,15 +99,15 @@ impl<T: Real> CpuEngine<T> {
 
     /// The recipe, and after an evaluation of so many seconds the report.
     fn tell(&mut self, field: Field, evaluation: Option<f64>) {
-        let statistics = match field {
-            Field::Velocity { .. } => statistics(&self.vortex),
-            Field::Potential { .. } => statistics(&self.coulomb),
+        let account = match field {
+            Field::Velocity { .. } => account(&self.vortex),
+            Field::Potential { .. } => account(&self.coulomb),
         };
-        let (name, precision) = if T::IS_F64 || statistics.in_double { ("f64", 2) } else { ("f32", 1) };
+        let (name, precision) = if T::IS_F64 || account.in_double { ("f64", 2) } else { ("f32", 1) };
         let kind = format!("{name} on {} threads ({})", self.pool.current_num_threads(), isa_name());
-        self.recipe = statistics.in_words(&kind, self.options.tolerance, evaluation.is_some());
+        self.recipe = account.in_words(&kind, self.options.tolerance, evaluation.is_some());
         if let Some(seconds) = evaluation {
-            self.report = statistics.numbers(precision, seconds);
+            self.report = account.numbers(precision, seconds);
         }
     }
 }
@@ -391,8 +391,8 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
     if wrong == 0.0 { 0.0 } else { (wrong / size).sqrt() }
 }
 
-fn statistics<T: Real, const C: usize, S: SourceSet<T, C>>(side: &Side<T, C, S>) -> Statistics {
-    Statistics {
+fn account<T: Real, const C: usize, S: SourceSet<T, C>>(side: &Side<T, C, S>) -> Account {
+    Account {
         direct: side.direct,
         in_double: side.in_double,
         recipe: side.fmm.recipe.clone(),

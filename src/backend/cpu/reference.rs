@@ -139,10 +139,7 @@ impl Engine for ReferenceEngine {
     ) -> Result<()> {
         let start = Instant::now();
         let rows = self.rows(inputs, field)?;
-        let (width, slopes) = match field {
-            Field::Velocity { .. } => (3, 9),
-            Field::Potential { .. } => (1, 3),
-        };
+        let (width, slopes) = field.widths();
         let add = self.options.accumulate;
         put(main, rows.iter().flat_map(|(u, _)| u.iter().copied().take(width)), add)?;
         if let Some(gradient) = gradient {

@@ -5,6 +5,7 @@
 //! a range), each with the tight ball of what it really holds: wakes are thin and cubes are mostly empty.
 
 use super::lists::power;
+use crate::math::morton::interleave;
 use crate::memory;
 use rayon::prelude::*;
 
@@ -96,15 +97,6 @@ pub fn bounds(points: &[[f64; 3]], half: &[[f64; 3]]) -> ([f64; 3], [f64; 3]) {
             },
         )
         .reduce(|| none, join)
-}
-
-fn interleave(x: u64) -> u64 {
-    let mut x = x & 0x1f_ffff;
-    x = (x | (x << 32)) & 0x001f_0000_0000_ffff;
-    x = (x | (x << 16)) & 0x001f_0000_ff00_00ff;
-    x = (x | (x << 8)) & 0x100f_00f0_0f00_f00f;
-    x = (x | (x << 4)) & 0x10c3_0c30_c30c_30c3;
-    (x | (x << 2)) & 0x1249_2492_4924_9249
 }
 
 impl Tree {

@@ -19,7 +19,7 @@ mod shares;
 mod sources;
 pub mod study;
 
-use super::account::Statistics;
+use super::account::Account;
 use super::engine::Output;
 use super::fmm::{Fmm, Request, Sink, SourceSet, rows};
 use super::intake::{Unit, corners, targets_of};
@@ -158,9 +158,9 @@ impl<const C: usize, S: Elements<C>> Side<C, S> {
         ring::direct(peers, &self.sources, &self.targets, request.gradient)
     }
 
-    fn statistics(&self) -> Statistics {
+    fn account(&self) -> Account {
         let fmm = self.part.as_ref().map(|(_, part)| &part.fmm);
-        Statistics {
+        Account {
             direct: self.direct || fmm.is_none(),
             in_double: false,
             recipe: fmm.map_or_else(Default::default, |f| f.recipe.clone()),
@@ -241,7 +241,7 @@ impl DistributedEngine {
     /// The field at this rank's targets in the caller's unit.
     fn field(&mut self, inputs: &Inputs, field: Field) -> Result<Values> {
         let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
-        let (method, request) = (self.options.method, Request::of(&self.options, has_gradient(field), None));
+        let (method, request) = (self.options.method, Request::of(&self.options, field.has_gradient(), None));
         let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
         let (mut values, scale) = communicator.run(&pool, &peers, "wfmm_plan_evaluate", || match field {
             Field::Velocity { .. } => {
@@ -261,37 +261,32 @@ impl DistributedEngine {
 
     /// The recipe, and after an evaluation of so many seconds the report; of the numbers those of all ranks.
     fn tell(&mut self, field: Field, evaluation: Option<f64>) {
-        let statistics = match field {
-            Field::Velocity { .. } => self.vortex.statistics(),
-            Field::Potential { .. } => self.coulomb.statistics(),
+        let account = match field {
+            Field::Velocity { .. } => self.vortex.account(),
+            Field::Potential { .. } => self.coulomb.account(),
         };
         let ranks = self.communicator.size();
         let kind = format!("f64 on {ranks} ranks ({})", isa_name());
-        self.recipe = statistics.in_words(&kind, self.options.tolerance, evaluation.is_some());
-        if !statistics.direct && ranks > 1 {
-            let [sources, cells] = statistics.recipe.guests;
+        self.recipe = account.in_words(&kind, self.options.tolerance, evaluation.is_some());
+        if !account.direct && ranks > 1 {
+            let [sources, cells] = account.recipe.guests;
             let beside = format!("{sources} sources of others and {cells} multipoles of theirs");
             let has = if self.options.host_partition { "what its caller has" } else { "a range of a Morton curve" };
-            let imbalance = statistics.recipe.imbalance;
+            let imbalance = account.recipe.imbalance;
             self.recipe += &format!(
                 " A rank has {has}, and beside its own sources at most {beside}; the busiest has {imbalance:.2} times the mean work."
             );
         }
         if let Some(seconds) = evaluation {
-            self.report = statistics.numbers(2, seconds);
+            self.report = account.numbers(2, seconds);
         }
     }
-}
-
-fn has_gradient(field: Field) -> bool {
-    let (Field::Velocity { gradient } | Field::Potential { gradient }) = field;
-    gradient
 }
 
 impl Engine for DistributedEngine {
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
         let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
-        let (method, request) = (self.options.method, Request::of(&self.options, has_gradient(field), None));
+        let (method, request) = (self.options.method, Request::of(&self.options, field.has_gradient(), None));
         let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
         communicator.run(&pool, &peers, "wfmm_plan_prepare", || match field {
             Field::Velocity { .. } => {

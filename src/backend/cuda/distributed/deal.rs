@@ -6,6 +6,7 @@
 use super::wire::{Line, Wire, bytes_of, values_of};
 use crate::error::Result;
 use crate::inputs::{Reals, TargetInput};
+use crate::math::morton::interleave;
 use crate::memory;
 use rayon::prelude::*;
 
@@ -81,7 +82,7 @@ impl Deal {
         let sent: Vec<[T; 3]> = memory::collect(order.iter().map(|&k| x[k as usize]));
         let (bytes, came) = line.communicator.share(call, bytes_of(&sent), &counts)?;
         let came: Vec<usize> = came.iter().map(|&n| n as usize / size_of::<[T; 3]>()).collect();
-        let here = TargetInput { n: came.iter().sum(), position: T::reals(values_of::<T>(&bytes).into()) };
+        let here = TargetInput { n: came.iter().sum(), position: T::host(values_of::<T>(&bytes).into()) };
         Ok((Self { moved: Some(Moved { order, came }) }, Some(here)))
     }
 
@@ -117,8 +118,8 @@ impl Grid {
     fn around<T: Wire>(line: &Line, x: &[[T; 3]]) -> Result<Self> {
         let mut extent = [f64::NEG_INFINITY; 6];
         for (k, v) in some(x).flat_map(|x| x.iter().enumerate()) {
-            extent[k] = extent[k].max(-v.number());
-            extent[3 + k] = extent[3 + k].max(v.number());
+            extent[k] = extent[k].max(-v.to_f64());
+            extent[3 + k] = extent[3 + k].max(v.to_f64());
         }
         let all = line.communicator.largest(&extent)?;
         let low = [-all[0], -all[1], -all[2]];
@@ -128,11 +129,11 @@ impl Grid {
 
     fn cell<T: Wire>(&self, x: [T; 3]) -> [u32; 3] {
         // Negative numbers become 0.
-        std::array::from_fn(|k| (((x[k].number() - self.low[k]) * self.scale) as u32).min((1 << BITS) - 1))
+        std::array::from_fn(|k| (((x[k].to_f64() - self.low[k]) * self.scale) as u32).min((1 << BITS) - 1))
     }
 
     fn key<T: Wire>(&self, x: [T; 3]) -> u64 {
-        let [a, b, c] = self.cell(x).map(spread);
+        let [a, b, c] = self.cell(x).map(|n| interleave(u64::from(n)));
         a << 2 | b << 1 | c
     }
 
@@ -153,11 +154,6 @@ impl Grid {
     }
 }
 
-/// A coordinate's bits with two places between each.
-fn spread(n: u32) -> u64 {
-    (0..BITS).map(|k| (u64::from(n) >> k & 1) << (3 * k)).sum()
-}
-
 /// The first key of every rank but the first: equal parts of a sample of all keys.
 fn splitters(line: &Line, keys: &[u64]) -> Result<Vec<u64>> {
     let size = line.communicator.size();
@@ -176,12 +172,6 @@ fn splitters(line: &Line, keys: &[u64]) -> Result<Vec<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bits_are_interleaved() {
-        assert_eq!(spread(0b1011), 0b001_000_001_001);
-        assert_eq!(spread((1 << BITS) - 1).count_ones(), BITS);
-    }
 
     #[test]
     fn a_few_more_are_not_uneven() {

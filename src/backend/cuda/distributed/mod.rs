@@ -117,15 +117,15 @@ impl<T: CudaReal> RanksEngine<T> {
         table: &Table,
         start: Instant,
     ) -> Result<()> {
-        let (width, wide) = widths(field);
+        let (width, wide) = field.widths();
         let here = self.world.inputs.targets.as_ref().map_or(0, |t| t.n);
         let mut main = memory::filled(U::default(), width * here);
-        let mut gradient = memory::filled(U::default(), if has_gradient(field) { wide * here } else { 0 });
-        let slopes = has_gradient(field).then(|| U::reals_mut(&mut gradient));
-        self.inner.evaluate(&self.world.inputs, field, U::reals_mut(&mut main), slopes)?;
+        let mut gradient = memory::filled(U::default(), if field.has_gradient() { wide * here } else { 0 });
+        let slopes = field.has_gradient().then(|| U::host_mut(&mut gradient));
+        self.inner.evaluate(&self.world.inputs, field, U::host_mut(&mut main), slopes)?;
         let deal = &self.world.deal;
         let main = deal.back(&self.line, call, main, width)?;
-        let gradient = if has_gradient(field) { deal.back(&self.line, call, gradient, wide)? } else { vec![] };
+        let gradient = if field.has_gradient() { deal.back(&self.line, call, gradient, wide)? } else { vec![] };
         self.tell(table, field, start)?;
         let written = self.put_all(field, (&main, &gradient), to, self.options.accumulate);
         self.after_writing(call, written)
@@ -133,7 +133,7 @@ impl<T: CudaReal> RanksEngine<T> {
 
     /// Writes numbers at the own targets, zeros where there are none.
     fn put_all<U: Wire>(&mut self, field: Field, from: (&[U], &[U]), to: Outputs<'_>, add: bool) -> Result<()> {
-        let (width, _) = widths(field);
+        let (width, _) = field.widths();
         let put = |line: &mut Line, from: &[U], to: RealsMut<'_>| {
             let len = length(&to);
             if len == 0 || from.is_empty() && add {
@@ -184,7 +184,7 @@ impl<T: CudaReal> RanksEngine<T> {
 
     /// Squares of the differences from the direct sum, and of that sum, at `samples` targets of all ranks.
     fn compare(&mut self, call: &str, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
-        let (width, _) = widths(field);
+        let (width, _) = field.widths();
         let own = inputs.targets.as_ref().map_or(0, |t| t.n);
         let mut values = memory::filled(0.0f64, width * own);
         // Recipe and report stay those of the last evaluation.
@@ -232,19 +232,6 @@ impl<T: CudaReal> RanksEngine<T> {
         engine.evaluate(&inputs, field, RealsMut::HostF64(&mut exact), None)?;
         Ok(exact)
     }
-}
-
-/// Numbers of a field at one target, and of its gradient.
-fn widths(field: Field) -> (usize, usize) {
-    match field {
-        Field::Velocity { .. } => (3, 9),
-        Field::Potential { .. } => (1, 3),
-    }
-}
-
-fn has_gradient(field: Field) -> bool {
-    let (Field::Velocity { gradient } | Field::Potential { gradient }) = field;
-    gradient
 }
 
 fn length(to: &RealsMut<'_>) -> usize {

@@ -11,18 +11,14 @@ use crate::backend::cuda::staging::Staging;
 use crate::backend::cuda::stream::{Event, Stream};
 use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_INDEX};
-use crate::inputs::{HostArray, Ints, Reals, RealsMut};
+use crate::inputs::{ArrayReal, HostArray, Ints, Reals, RealsMut};
 use crate::memory;
 use std::borrow::Cow;
 use std::ops::AddAssign;
 use std::sync::Arc;
 
 /// `f32` and `f64` as numbers that travel.
-pub trait Wire: CudaReal + AddAssign + Sync {
-    fn of(x: f64) -> Self;
-    fn number(self) -> f64;
-    fn reals(values: HostArray<Self>) -> Reals;
-    fn reals_mut(values: &mut [Self]) -> RealsMut<'_>;
+pub trait Wire: CudaReal + ArrayReal + AddAssign {
     /// The array itself, where it is one of these in host memory.
     fn same(reals: &Reals) -> Option<&[Self]>;
 }
@@ -30,18 +26,6 @@ pub trait Wire: CudaReal + AddAssign + Sync {
 macro_rules! wire {
     ($t:ident, $host:ident) => {
         impl Wire for $t {
-            fn of(x: f64) -> Self {
-                x as $t
-            }
-            fn number(self) -> f64 {
-                f64::from(self)
-            }
-            fn reals(values: HostArray<Self>) -> Reals {
-                Reals::$host(values)
-            }
-            fn reals_mut(values: &mut [Self]) -> RealsMut<'_> {
-                RealsMut::$host(values)
-            }
             fn same(reals: &Reals) -> Option<&[Self]> {
                 if let Reals::$host(values) = reals { Some(values) } else { None }
             }
@@ -114,7 +98,7 @@ impl Line {
             return Ok(Cow::Borrowed(values));
         }
         fn wide<T: Wire, U: Wire>(values: &[U]) -> Vec<T> {
-            memory::collect(values.iter().map(|x| T::of(x.number())))
+            memory::collect(values.iter().map(|x| T::from_f64(x.to_f64())))
         }
         Ok(Cow::Owned(match reals {
             Reals::HostF32(v) => wide(v),
@@ -189,6 +173,6 @@ impl Line {
 
 fn write<U: Wire, T: Wire>(to: &mut [U], values: &[T], add: bool) {
     for (to, x) in to.iter_mut().zip(values) {
-        *to = U::of(if add { to.number() + x.number() } else { x.number() });
+        *to = U::from_f64(if add { to.to_f64() + x.to_f64() } else { x.to_f64() });
     }
 }

@@ -288,11 +288,11 @@ impl World {
             Some(t) if line.communicator.rank() == lender => line.own::<T>(&head(&t.position))?[..3].to_vec(),
             _ => vec![T::default(); 3],
         };
-        let mine: Vec<f64> = first.iter().map(|x| x.number()).collect();
+        let mine: Vec<f64> = first.iter().map(|x| x.to_f64()).collect();
         let all = line.communicator.each(&mine)?;
         if self.inputs.targets.as_ref().is_none_or(|t| t.n == 0) {
-            let x: Vec<T> = all[3 * lender..3 * lender + 3].iter().map(|&x| T::of(x)).collect();
-            self.inputs.targets = Some(TargetInput { n: 1, position: T::reals(x.into()) });
+            let x: Vec<T> = all[3 * lender..3 * lender + 3].iter().map(|&x| T::from_f64(x)).collect();
+            self.inputs.targets = Some(TargetInput { n: 1, position: T::host(x.into()) });
         }
         Ok(())
     }
@@ -317,7 +317,7 @@ fn gather<T: Wire>(
 ) -> Result<Reals> {
     let none = Reals::HostF32(vec![].into());
     let mine = line.own::<T>(own.unwrap_or(&none))?;
-    Ok(T::reals(line.all(call, &mine, counts.map(|n| width * n))?))
+    Ok(T::host(line.all(call, &mine, counts.map(|n| width * n))?))
 }
 
 /// Core radii of all ranks: none where no rank has any of its own.
@@ -334,7 +334,7 @@ fn gather_cores<T: Wire>(
     let filled;
     let own = match own {
         Some((n, None, default)) => {
-            filled = T::reals(memory::filled(T::of(default), n).into());
+            filled = T::host(memory::filled(T::from_f64(default), n).into());
             Some(&filled)
         }
         Some((_, core, _)) => core,

@@ -12,7 +12,7 @@ use crate::error::Result;
 /// Numbers that a rank tells the others of its samples.
 const TOLD: usize = 18;
 /// In the order of their weight: what one rank finds all ranks take for theirs.
-const STRAINS: [PrecisionFallback; 4] =
+const FALLBACKS: [PrecisionFallback; 4] =
     [PrecisionFallback::Short, PrecisionFallback::Tolerance, PrecisionFallback::Core, PrecisionFallback::Distance];
 
 /// See the head of this file.
@@ -42,9 +42,9 @@ impl Ranks {
     /// Why single precision serves not all ranks.
     pub fn worst(&self, mine: Option<PrecisionFallback>) -> Result<Option<PrecisionFallback>> {
         let Some((communicator, _)) = &self.many else { return Ok(mine) };
-        let place = |fallback: PrecisionFallback| STRAINS.iter().position(|s| *s == fallback).map_or(0, |k| k + 1);
+        let place = |fallback: PrecisionFallback| FALLBACKS.iter().position(|f| *f == fallback).map_or(0, |k| k + 1);
         let all = communicator.largest(&[mine.map_or(0, place) as f64])?[0] as usize;
-        Ok(all.checked_sub(1).map(|k| STRAINS[k]))
+        Ok(all.checked_sub(1).map(|k| FALLBACKS[k]))
     }
 
     /// What was found at the samples of all ranks, and how many targets were sampled out of how many.
