@@ -337,6 +337,14 @@ template <class T, class P> struct Near {
             for (int w = 1; w < 4; w++) v = k < 3 ? fmin(v, s.part[w][k]) : fmax(v, s.part[w][k]);
             box[k] = (T)v;
         }
+        // The first digits of places, in single precision: sources and targets may be so far from them, several times over. Cores can be smaller
+        // than that, and leaves as well, where a few points are far away from all others.
+        if constexpr (sizeof(T) == 4)
+            for (int k = 0; k < 3; k++) {
+                const T margin = T(0x1p-20) * fmax(fabs(box[k]), fabs(box[3 + k]));
+                box[k] -= margin;
+                box[3 + k] += margin;
+            }
     }
 
     // Shares the threads out to `n` targets, `place(i)` the i-th.

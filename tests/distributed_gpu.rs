@@ -478,7 +478,13 @@ fn devices_of_one_process_add_to_what_is_there() {
         fill(&mut plan, &c).unwrap();
         let mut u = vec![0.5; 600];
         plan.evaluate(PLAIN, ArrayMut::Host(&mut u[..]), None).unwrap();
-        let want: Vec<f64> = exact(&c, PLAIN).0.iter().map(|u| u + 0.5).collect();
+        let once = exact(&c, PLAIN).0;
+        let want: Vec<f64> = once.iter().map(|u| u + 0.5).collect();
+        assert!(relative_l2(&u, &want) < 1e-12);
+        // Once more, in memory of the first device.
+        let (address, len) = (u.as_mut_ptr() as u64, u.len());
+        plan.evaluate::<f64>(PLAIN, ArrayMut::Device { address, len }, None).unwrap();
+        let want: Vec<f64> = once.iter().map(|u| 2.0 * u + 0.5).collect();
         assert!(relative_l2(&u, &want) < 1e-12);
     });
 }

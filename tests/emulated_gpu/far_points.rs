@@ -107,6 +107,43 @@ fn far_points(kind: Kind, method: i32) {
     }
 }
 
+/// Cores that reach less than one of the first digits of places, which a point far away makes coarse: half of the pairs of a core and a
+/// target inside of it are rounded apart. These targets are alone in their leaves.
+#[test]
+fn small_cores_count_beside_a_point_far_away() {
+    with_gpu("far_points::small_cores_count_beside_a_point_far_away", &[], || {
+        let cpu = Session::cpu(1);
+        let regs = (WFMM_REG_RANKINE, WFMM_REG_GAUSS_ERF);
+        for kind in [Kind::Particles, Kind::Segments] {
+            let mut c = cloud(kind);
+            for k in 0..42 {
+                // In the seven octants beside the cloud, and twice as far away each time: cells that have to be divided.
+                let (octant, away, digit) = (k % 7 + 1, 1.637 * 2f64.powi(k / 7), 2f64.powi(-9 - k % 4));
+                let x = [0, 1, 2].map(|i| if octant >> i & 1 == 1 { away } else { 0.237 });
+                c.targets.push([x[0] + 0.5 * digit, x[1], x[2]]);
+                if kind == Kind::Particles {
+                    c.position.push(x);
+                    c.strength.push([0.01, 0.02, 0.01]);
+                    c.particle_core.push(0.8 * digit / 3.7);
+                } else {
+                    let n = c.points.len() as i32;
+                    c.points.extend([[x[0], x[1] - 0.01, x[2]], [x[0], x[1] + 0.01, x[2]]]);
+                    c.ends.extend([n, n + 1]);
+                    c.circulation.push(0.1);
+                    c.segment_core.push(0.8 * digit);
+                }
+            }
+            let c = with_far_source(c, 1e4);
+            let want = reference(&cpu, &c, regs.0, regs.1);
+            let mut plan = single::<f64>(&Session::gpu(), &c, WFMM_METHOD_FMM, regs, 0);
+            let got = fields(&mut plan, &c, f64::NAN);
+            let what = format!("{kind:?}, {}", plan.recipe());
+            close(&got, &want, TOLERANCE, &what);
+            assert_eq!(plan.report().precision, WFMM_PRECISION_F32, "{what}");
+        }
+    });
+}
+
 #[test]
 fn points_far_away_spoil_no_fmm() {
     with_gpu("far_points::points_far_away_spoil_no_fmm", &[], || {
