@@ -12,7 +12,8 @@ use super::boundary::{api, enough_memory, not_null, output};
 use super::handles::SESSIONS;
 use super::{structs, wfmm_session};
 
-/// Functions that join the processes (ranks) of a distributed session; MPI's are in libwakefmm_mpi. Set `struct_size` to
+/// Functions by which the processes (ranks) of a distributed session communicate; libwakefmm_mpi has those for MPI. Set
+/// `struct_size` to
 /// `sizeof`. Each function is called on all ranks in the same order, on the thread that calls the library, and returns 0; another
 /// number is WFMM_ERR_COMMUNICATION on every rank that can still be reached, in this call of the library or the next. One that fails on
 /// some ranks must not leave the others waiting in it. Functions and `user` must stay until the last
