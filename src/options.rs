@@ -130,7 +130,7 @@ pub const WFMM_TOLERANCE_MIN_F64: f64 = 5e-12;
 pub const TOLERANCE_MAX: f64 = 0.1;
 /// The same of pseudo-particles.
 const PSEUDO_ORDER_MAX: i32 = 16;
-/// The highest order of expansions that may be asked for.
+/// The highest order of expansions that may be requested.
 pub const WFMM_ORDER_MAX: i32 = 40;
 /// Periods beyond these are taken for mistakes: their cubes would leave the range of numbers.
 const SHORTEST_PERIOD: f64 = 1e-100;

@@ -67,9 +67,9 @@ pub struct wfmm_diagnostics {
     /// Root of the integral of |omega - curl u|^2 over that of |omega|^2, omega the vorticity that the particles carry:
     /// the part of it that is not free of divergence.
     pub divergence: f64,
-    /// The largest speed of what moves at the present time, dust with its own.
+    /// The largest speed of the moving points at the present time; of dust its own.
     pub largest_velocity: f64,
-    /// The longest way of what moves in the last step.
+    /// The longest distance that a moving point has gone in the last step.
     pub largest_displacement: f64,
     /// How often cores above core_limit were narrowed since the flow was made or loaded.
     pub reinterpolations: i64,
