@@ -37,7 +37,7 @@ template <int REG> struct SegmentRest {
         add_segment_exactly<REG>(sum, SegmentPair<double>::exact(x, s), s);
     }
     template <class Sum> WFMM_DEVICE void operator()(Sum& sum, Vec<float>, const Segment<float>& s, int source, int target) const {
-        if (s.circulation != 0) add_segment_exactly<REG>(sum, positions.exact(source, target), s); // else it may only fill a tile
+        if (s.circulation != 0) add_segment_exactly<REG>(sum, exact(positions, source, target), s); // else it may only fill a tile
     }
 };
 

@@ -2,16 +2,8 @@
 // end. All in double precision; the formulas are those of src/flow (dust.rs, filaments.rs, step.rs), which say where they are from.
 // Vectors hold every integrated quantity one after the other (src/backend/cuda/motion.rs). Any block unless said; one thread a
 // row, or sweeps of the grid where numbers are summed up.
+#include "args.cuh"
 #include "common.cuh"
-
-// What the host reads at a step's end. Mirrors backend::cuda::motion::SUMMARY_WORDS. Lengths are not negative: their bits sort as they do.
-struct StepSummary {
-    unsigned long long displacement; // bits of the longest way of a point
-    unsigned long long length;       // bits of the longest segment
-    unsigned long long infinite;     // 1: a number is none or infinite
-    unsigned long long gaps;         // 1: a number is none
-    unsigned long long first;        // complement of the place of the first number that is not finite; 0: none
-};
 
 constexpr int kSweep = 256;
 
@@ -55,7 +47,7 @@ WFMM_KERNEL flow_fill(double* y, double value, long long n) {
 }
 
 // Whether some of n numbers are none, or infinite, and the first such. Block kSweep.
-WFMM_KERNEL flow_look(const double* y, long long n, StepSummary* found) {
+WFMM_KERNEL flow_look(const double* y, long long n, StepBits* found) {
     bool gap = false, infinite = false;
     for (long long k = thread(); k < n; k += threads()) {
         if (is_finite(y[k])) continue;
@@ -69,7 +61,7 @@ WFMM_KERNEL flow_look(const double* y, long long n, StepSummary* found) {
 }
 
 // The longest way of n points. Block kSweep.
-WFMM_KERNEL flow_displacement(const double* before, const double* after, long long n, StepSummary* found) {
+WFMM_KERNEL flow_displacement(const double* before, const double* after, long long n, StepBits* found) {
     double most = 0;
     for (long long k = thread(); k < n; k += threads()) most = fmax(most, norm(row(after, k) - row(before, k)));
     largest(most, &found->displacement);
@@ -122,7 +114,7 @@ WFMM_KERNEL flow_growth(const int* ends, const double* circulation, const double
 // Core radii of n segments at a stage of a step that began at points0 with volumes q0. What neither grew nor was strained keeps its
 // bits, a segment without length its core. With `found` the longest of these segments too. Block kSweep.
 WFMM_KERNEL flow_cores(const int* ends, const double* core, const double* points0, const double* q0, const double* points, const double* q, double* out, long long n,
-                       StepSummary* found) {
+                       StepBits* found) {
     const long long k = thread();
     double l = 0;
     if (k < n) {
@@ -132,15 +124,6 @@ WFMM_KERNEL flow_cores(const int* ends, const double* core, const double* points
     }
     if (found) largest(l, &found->length);
 }
-
-// What of the options concerns dust. Mirrors backend::cuda::motion::Medium.
-struct Medium {
-    double gravity[3];
-    double density, viscosity, restitution, friction;
-    double ground;  // place of the ground plane on its axis
-    long long axis; // -1: there is none
-};
-static_assert(sizeof(Medium) == 72, "mirror of backend::cuda::motion");
 
 struct Parcel {
     Vec<double> position, velocity;
@@ -192,7 +175,7 @@ WFMM_DEVICE Parcel land(const Medium& m, Parcel p, double dt) {
 // n parcels after a time h of a step in which the fluid around each moved by `drift`; their places alone, or with `new_velocity` as
 // they are at the end of the step, after contact with the ground, and what of that is not finite and the longest way. Block kSweep.
 WFMM_KERNEL flow_dust(const double* position, const double* velocity, const double* diameter, const double* density, const double* drift, double h,
-                      const __grid_constant__ Medium medium, double* new_position, double* new_velocity, long long n, StepSummary* found) {
+                      const __grid_constant__ Medium medium, double* new_position, double* new_velocity, long long n, StepBits* found) {
     const long long k = thread();
     double way = 0;
     bool infinite = false;

@@ -1,4 +1,4 @@
-// The structs that the host hands to every FMM kernel, and the small functions that all of them share.
+// What all FMM kernels share beside the structs that the host hands to them (fmm_args.cuh): state of an evaluation, small functions.
 //
 // Lengths: the root cube is the bounding box of sources and targets; coordinates are scaled by a power of two, so that nothing depends
 // on the caller's units, and of cells are relative to an origin of few bits. Every array lives in
@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cuda_runtime.h>
+
+#include "fmm_args.cuh"
 
 namespace fmm {
 
@@ -24,7 +26,7 @@ constexpr u32 kMostParts = 16, kPartRows = 163840, kPartCells = 1024;
 // What a source is.
 enum Kind { kCharge = 0, kParticle = 1, kSegment = 2 };
 // Bits of State::flags: what the host must enlarge before it tries again.
-enum Flag { kCellsOverflow = 1, kDepthOverflow = 2, kDense = 16 }; // 8: fmm_reuse.cu; kDense: a leaf has more pairs than a direct sum is worth
+enum Flag { kCellsOverflow = CELLS_OVERFLOW, kDepthOverflow = DEPTH_OVERFLOW, kOutside = OUTSIDE, kDense = DENSE };
 
 template <class T> struct alignas(16) Vec4 { T x, y, z, w; };
 
@@ -47,8 +49,7 @@ struct Piece {
 };
 // A coordinate between those of two ends: the ends' own at 0 and 1.
 __device__ inline double cut(double a, double b, double at) { return at == 0 ? a : at == 1 ? b : a + (b - a) * at; }
-// Widths of leaves that segments may be cut for, each half of the one before; levels of leaves.
-constexpr int kCuts = 6;
+constexpr int kCuts = CUTS;
 
 // Counters of one evaluation; cleared before it begins. The host reads the first 48 bytes afterwards.
 struct State {
@@ -77,54 +78,8 @@ struct State {
     u64 cut_pieces[kCuts];         // pieces more than segments, by how far segments are cut
     u32 near_parts[kPartCells];    // parts of a leaf's near sources, behind the field; 0 or 1: all are in the field itself
 };
-static_assert(sizeof(State) <= 32768 && offsetof(State, pieces) == 52, "STATE_BYTES, PIECES of backend::cuda::fmm");
-
-// One tree: 0 the sources', 1 the targets'. n points, `cell_capacity` cells at most.
-struct Tree {
-    const void *x;       // [n][3] the caller's positions (f32 or f64)
-    const u32 *n_device; // live count on the device, or null
-    u64 *key, *key_other;     // [n] Morton keys of `max_level` levels, sorted; the other buffer of the sort
-    u32 *order, *order_other; // [n] place in the caller's array of the sorted point
-    uint8_t *leaf_level; // [n] level of the leaf that holds the sorted point
-    u32 *block_count;    // [blocks of 1024 points][kLevels] first cell of each level that starts in the block
-    u32 *sort_status;    // [passes][tiles][256] look-back state of the sort, cleared before
-    void *point;         // [n] Vec4<T>: sorted position (see SortedPoint) and core radius (or charge); f32: then [n] Vec4<T>, its low digits
-    u32 *begin, *end;    // [cells] sorted points of the cell
-    u32 *parent, *child; // [cells] parent, first child
-    u32 *info;           // [cells] level | leaf << 5 | octant << 6 | mask of children << 16
-    u64 *cell_key;       // [cells] key at the cell's own level
-    u32 n, capacity, cell_capacity, x_is_f64;
-};
-
-struct Fmm {
-    State *state;
-    Tree tree[2];
-    const void *strength_in; // [n][3] or [n], the caller's
-    const void *core_in;     // [n] or null
-    const int *connectivity; // [n][ld] end points of segments
-    const void *points;      // [points][3]
-    void *piece;             // [pieces] Piece
-    u32 *cut_count;          // [blocks of 1024 segments][kCuts] what cut_pieces has of each
-    void *strength;          // [n] Vec4<T>, sorted: strength; or half vector and circulation of a segment
-    double *cell_core;       // [2][source cells] largest core below the cell, largest product of circulation, length and core
-    void *multipole;         // [source cells][components][stride] T
-    void *local;             // [target cells][components][stride] T
-    u32 *near;               // [target cells][kBeside] source cell at the same level beside the target cell, or kNone
-    u32 *tile_cell;          // [target cells] sorted by (level, octant)
-    const void *operators;   // operator tables in fragment order, see fmm_operators.cu
-    const u32 *op;           // M2M and L2L: their fragments and the order of their columns: layout in fmm_mma.cuh
-    const u32 *m2l;          // orbits of M2L, their fragments and the order of their columns: layout in fmm_mma.cuh
-    const double *gauss;     // [2][16] nodes and weights of P2M along a segment
-    void *field;             // [targets][fields] T: sorted near field; behind it the sums of parts of the near sources, as many each
-    u32 *smooth_list;        // [4][targets] source numbers: where a group of leaves begins, those that its leaves correct one by one
-    u32 *smooth_count;       // [target cells] length of a group's list; kNone: not a group
-    double *smooth_box;      // [target cells][8] box of a group's targets, and its nodes along each axis
-    void *out_main, *out_gradient; // the caller's arrays (f32 or f64), out_gradient may be null
-    double default_core, normalization, core_range, walk_range, stretch, box, smooth_limit, cull, smooth_share;
-    u32 max_level, sort_passes, order, stride, components, kind, regularization;
-    u32 inputs_are_f64, out_is_f64, accumulate, fields, gauss_points, n_in, ld, index_base, least_level, m2l_cells, m2l_stages, smooth_power, smooth_targets;
-};
-static_assert(sizeof(Tree) == 144 && sizeof(Fmm) == 8 + 2 * 144 + 22 * 8 + 9 * 8 + 20 * 4, "mirrors of backend::cuda::fmm");
+static_assert(sizeof(State) <= STATE_BYTES && offsetof(State, pieces) == PIECES, "backend::cuda::fmm::args");
+static_assert(offsetof(State, far_pairs) == offsetof(StateHead, far_pairs), "backend::cuda::fmm::args");
 
 // Has memory bring the line of `p` to the L2, where it is wanted soon.
 __device__ inline void fetch_ahead(const void *p) {

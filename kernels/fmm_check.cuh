@@ -43,33 +43,7 @@ struct Squares {
     }
 };
 
-// Mirrors backend::cuda::fmm::check::CheckArg.
-struct Check {
-    double *partial; // [rows][terms][samples] sums of some sources
-    double *exact;   // [kinds][samples][12] velocity and gradient, or potential and its gradient
-    u32 *at;         // [samples] the sampled targets in the caller's array
-    u32 *ticket;     // blocks of the verdict that are done; zero between launches
-    u32 *head;       // host memory: the first 48 bytes of State, then SampleSums
-    Squares *sum;    // [blocks of the verdict] of `size`
-    Squares *size;   // of what L2P wrote, sums of a warp's turn each
-    u32 samples;     // a multiple of 32, or all targets
-    u32 slot, kinds; // place of this kind of source; how many there are, 0: others are to come
-    u32 certain;     // of the samples are in `at` already: kCertain or 0
-    u32 seed, pad;
-};
-static_assert(sizeof(Check) == 80 && sizeof(Squares) == 32, "mirrors of backend::cuda::fmm");
-
-// What the host judges by: of field and gradient, where two. Mirrors backend::cuda::fmm::check::SampleSums.
-struct SampleSums {
-    double wrong[2], fourth[2]; // sums over the sampled targets of the squared differences and of their squares
-    double certain[2];          // of the squared differences at the targets of the largest fields
-    double exact[2];            // of the squared exact field at the sampled targets
-    double written[2];          // of the squared field over all targets
-    double targets, bad;        // how many have numbers, and how many none
-    double n, n_certain;        // sampled targets that were compared
-    double lost;                // targets without numbers that should have some
-    double pad;
-};
+static_assert(sizeof(Squares) == 32, "SQUARES of backend::cuda::fmm::verdict");
 
 // Of the sampled targets from `first` on, number `k` is in part k of equal parts of the sorted targets, anywhere there.
 __device__ inline u32 chosen(u32 k, u32 first, u32 samples, u32 m, u64 seed) {

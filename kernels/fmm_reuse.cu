@@ -3,8 +3,6 @@
 #include "fmm.cuh"
 using namespace fmm;
 
-constexpr u32 kOutside = 8; // of State::flags, beside Flag: a target lies outside of the kept root cube
-
 // Counters to zero; with `targets` the target tree's as well, and what its kernels overwrite of the sources' goes to `kept`.
 // Launch: one block of 256 threads.
 extern "C" __global__ void __launch_bounds__(256) fmm_renew(const __grid_constant__ Fmm f, State *kept, int targets) {

@@ -6,7 +6,7 @@
 #include "fmm_tree.cuh"
 using namespace fmm;
 
-constexpr u32 kBlock = 1024; // segments of a block of 256 threads, in order
+constexpr u32 kBlock = CUT_BLOCK; // segments of a block of 256 threads, in order
 
 struct Ends { double a[3], b[3], length; };
 __device__ inline Ends ends_of(const Fmm &f, u32 i) {

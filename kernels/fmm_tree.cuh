@@ -28,7 +28,7 @@ __device__ inline Root make_root(const Fmm &f, const double *low, const double *
         r.origin[k] = from * per_unit;
     }
     side = fmax(side, extent) * (1 + 1e-6) * f.stretch;
-    const double scale = power(-exponent(fmax(side, longest))) * f.box;
+    const double scale = power(-exponent(fmax(side, longest))) * f.box_side;
     r.side = side * scale;
     r.scale = scale * unit;
     return r;

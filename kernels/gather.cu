@@ -13,11 +13,11 @@ WFMM_KERNEL extent(Reals position, long long n, double* rows, const int* connect
     const double infinite = __longlong_as_double(0x7ff0000000000000ll);
     double low[3] = {infinite, infinite, infinite}, high[3] = {-infinite, -infinite, -infinite}, widest = default_core;
     for (long long k = blockIdx.x * 256ll + threadIdx.x; k < n; k += gridDim.x * 256ll) {
-        if (core.start) widest = fmax(widest, core[k]);
+        if (core.address) widest = fmax(widest, read(core, k));
         for (int end = 0; end < (connectivity ? 2 : 1); end++) {
             const long long point = connectivity ? connectivity[ld * k + end] - base : k;
             for (int c = 0; c < 3; c++) {
-                const double x = position[3 * point + c];
+                const double x = read(position, 3 * point + c);
                 low[c] = fmin(low[c], x);
                 high[c] = fmax(high[c], x);
             }
@@ -72,7 +72,7 @@ WFMM_KERNEL frame(const double* rows, int n_rows, int n_sources, int center, dou
         int exponent = 0;
         if (widest > 0) frexp(widest, &exponent);
         s_frame.scale = ldexp(box, -exponent);
-        s_frame.box = box;
+        s_frame.side = box;
         s_frame.needs_double = FALLBACK_NONE;
         if (!probe.fallback) *out = s_frame;
     }
@@ -85,7 +85,7 @@ WFMM_KERNEL frame(const double* rows, int n_rows, int n_sources, int center, dou
     int all = 0;
     for (int k = 0; k < kExtent; k++) all += s_near[k];
     // An eighth of the targets: one far target alone, or one beside its source, costs the others nothing.
-    if (all > 0 && 8 * all >= probe.targets()) s_frame.needs_double = FALLBACK_DISTANCE;
+    if (all > 0 && 8 * all >= targets_of(probe)) s_frame.needs_double = FALLBACK_DISTANCE;
     if (s_bound[6] * s_frame.scale > kWidestCore) s_frame.needs_double = FALLBACK_CORE;
     *out = s_frame;
     // The host's memory is far away: only where there is something to say.
@@ -102,13 +102,13 @@ WFMM_DEVICE void particles(int reg, Reals position, Reals strength, Reals core, 
     if (k >= padded) return;
     Particle<T> p = {0, 0, 0, 0, 0, 0, 0, 0};
     if (k < n) {
-        p.x = placed<T>(position[3 * k], *frame, 0);
-        p.y = placed<T>(position[3 * k + 1], *frame, 1);
-        p.z = placed<T>(position[3 * k + 2], *frame, 2);
-        p.ax = T(strength[3 * k]);
-        p.ay = T(strength[3 * k + 1]);
-        p.az = T(strength[3 * k + 2]);
-        particle_core<T>(reg, T((core.start ? core[k] : default_core) * frame->scale), p.core, p.cut2);
+        p.x = placed<T>(read(position, 3 * k), *frame, 0);
+        p.y = placed<T>(read(position, 3 * k + 1), *frame, 1);
+        p.z = placed<T>(read(position, 3 * k + 2), *frame, 2);
+        p.ax = T(read(strength, 3 * k));
+        p.ay = T(read(strength, 3 * k + 1));
+        p.az = T(read(strength, 3 * k + 2));
+        particle_core<T>(reg, T((core.address ? read(core, k) : default_core) * frame->scale), p.core, p.cut2);
     }
     out[k] = p;
 }
@@ -127,22 +127,22 @@ WFMM_DEVICE void segments(int reg, Reals points, const int* connectivity, long l
     Segment<T> s = {0, 0, 0, 0, 1, 0, 0, 0};
     if (k < n) {
         const long long a = 3ll * (connectivity[ld * k] - base), b = 3ll * (connectivity[ld * k + 1] - base);
-        s.x1 = placed<T>(points[a], *frame, 0);
-        s.y1 = placed<T>(points[a + 1], *frame, 1);
-        s.z1 = placed<T>(points[a + 2], *frame, 2);
+        s.x1 = placed<T>(read(points, a), *frame, 0);
+        s.y1 = placed<T>(read(points, a + 1), *frame, 1);
+        s.z1 = placed<T>(read(points, a + 2), *frame, 2);
         if constexpr (sizeof(T) == 8) {
-            s.x2 = placed<T>(points[b], *frame, 0);
-            s.y2 = placed<T>(points[b + 1], *frame, 1);
-            s.z2 = placed<T>(points[b + 2], *frame, 2);
+            s.x2 = placed<T>(read(points, b), *frame, 0);
+            s.y2 = placed<T>(read(points, b + 1), *frame, 1);
+            s.z2 = placed<T>(read(points, b + 2), *frame, 2);
         } else {
-            s.lx = T((points[b] - points[a]) * frame->scale);
-            s.ly = T((points[b + 1] - points[a + 1]) * frame->scale);
-            s.lz = T((points[b + 2] - points[a + 2]) * frame->scale);
+            s.lx = T((read(points, b) - read(points, a)) * frame->scale);
+            s.ly = T((read(points, b + 1) - read(points, a + 1)) * frame->scale);
+            s.lz = T((read(points, b + 2) - read(points, a + 2)) * frame->scale);
         }
-        s.circulation = T(circulation[k]);
+        s.circulation = T(read(circulation, k));
         const Vec<T> l = along(s);
         if (l.x == 0 && l.y == 0 && l.z == 0) no_segment(s);
-        else s.core = segment_core<T>(reg, T((core.start ? core[k] : default_core) * frame->scale), dot(l, l));
+        else s.core = segment_core<T>(reg, T((core.address ? read(core, k) : default_core) * frame->scale), dot(l, l));
     }
     out[k] = s;
 }
@@ -159,8 +159,8 @@ WFMM_DEVICE void charges(Reals position, Reals charge, long long n, long long pa
     if (k >= padded) return;
     Charge<T> q = {0, 0, 0, 0};
     if (k < n)
-        q = {placed<T>(position[3 * k], *frame, 0), placed<T>(position[3 * k + 1], *frame, 1), placed<T>(position[3 * k + 2], *frame, 2),
-             T(charge[k])};
+        q = {placed<T>(read(position, 3 * k), *frame, 0), placed<T>(read(position, 3 * k + 1), *frame, 1), placed<T>(read(position, 3 * k + 2), *frame, 2),
+             T(read(charge, k))};
     out[k] = q;
 }
 WFMM_KERNEL charges_f32(Reals position, Reals charge, long long n, long long padded, const Frame* frame, Charge<float>* out) {
@@ -175,7 +175,7 @@ WFMM_KERNEL charges_f64(Reals position, Reals charge, long long n, long long pad
 WFMM_DEVICE int cell_of(Reals position, long long k, const Frame& frame) {
     int cell = 0;
     for (int c = 0; c < 3; c++) {
-        int i = int((position[3 * k + c] - frame.low[c]) * frame.scale * (32 / frame.box));
+        int i = int((read(position, 3 * k + c) - frame.low[c]) * frame.scale * (32 / frame.side));
         i = i < 0 ? 0 : i > 31 ? 31 : i;
         for (int bit = 0; bit < 5; bit++) cell |= ((i >> bit) & 1) << (3 * bit + c);
     }
@@ -215,7 +215,7 @@ template <class T> WFMM_DEVICE void targets(Reals position, const unsigned* orde
     const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i >= n) return;
     const long long k = order ? order[i] : i;
-    for (int c = 0; c < 3; c++) out[3 * i + c] = placed<T>(position[3 * k + c], *frame, c);
+    for (int c = 0; c < 3; c++) out[3 * i + c] = placed<T>(read(position, 3 * k + c), *frame, c);
 }
 WFMM_KERNEL targets_f32(Reals position, const unsigned* order, long long n, const Frame* frame, float* out) { targets(position, order, n, frame, out); }
 WFMM_KERNEL targets_f64(Reals position, const unsigned* order, long long n, const Frame* frame, double* out) { targets(position, order, n, frame, out); }
@@ -230,7 +230,7 @@ WFMM_KERNEL largest(Reals field, long long n, int numbers, unsigned* found) {
     unsigned at = unsigned(begin);
     for (long long k = begin + threadIdx.x; k < end; k += 256) {
         double size = 0;
-        for (int c = 0; c < numbers; c++) size = fma(field[numbers * k + c], field[numbers * k + c], size);
+        for (int c = 0; c < numbers; c++) size = fma(read(field, numbers * k + c), read(field, numbers * k + c), size);
         if (size == size && size <= most) continue;
         most = size == size ? size : __longlong_as_double(0x7ff0000000000000ll);
         at = unsigned(k);

@@ -12,44 +12,36 @@ enum PrecisionFallback { FALLBACK_NONE = 0, FALLBACK_DISTANCE, FALLBACK_CORE };
 constexpr double kWidestCore = 0x1p17;
 constexpr int kProbeSources = 64, kProbeTargets = 32, kProbePositions = kProbeSources + kProbeTargets;
 
-// Mirrors backend::cuda::direct::ProbeArg.
-struct Probe {
-    Reals points, position, target; // of segments, of particles or charges, of targets
-    const int* connectivity;
-    long long ld, base, n_segments, n_points, n_targets;
-    double most;      // square of R/r that a pair may have
-    double least;     // square of r that it may have, in the frame's lengths
-    unsigned* fallback; // host memory; null: nobody asks
+WFMM_DEVICE Vec<double> place_of(const Reals& x, long long k) { return {read(x, 3 * k), read(x, 3 * k + 1), read(x, 3 * k + 2)}; }
 
-    WFMM_DEVICE static Vec<double> place(const Reals& x, long long k) { return {x[3 * k], x[3 * k + 1], x[3 * k + 2]}; }
-    // Of a segment its middle: near its line and its ends pairs have all their digits anyway.
-    WFMM_DEVICE Vec<double> source(long long k) const {
-        if (k >= n_segments) return place(position, k - n_segments);
-        const Vec<double> a = place(points, connectivity[ld * k] - base), b = place(points, connectivity[ld * k + 1] - base);
-        return {0.5 * a.x + 0.5 * b.x, 0.5 * a.y + 0.5 * b.y, 0.5 * a.z + 0.5 * b.z};
-    }
-    WFMM_DEVICE int sources() const { return (int)min(n_segments + n_points, (long long)kProbeSources); }
-    WFMM_DEVICE int targets() const { return (int)min(n_targets, (long long)kProbeTargets); }
-};
-static_assert(sizeof(Probe) == 120, "mirror of backend::cuda::direct");
+// Of a segment its middle: near its line and its ends pairs have all their digits anyway.
+WFMM_DEVICE Vec<double> source_of(const Probe& p, long long k) {
+    if (k >= p.n_segments) return place_of(p.position, k - p.n_segments);
+    const int* ends = p.connectivity + p.ld * k;
+    const Vec<double> a = place_of(p.points, ends[0] - p.base), b = place_of(p.points, ends[1] - p.base);
+    return {0.5 * a.x + 0.5 * b.x, 0.5 * a.y + 0.5 * b.y, 0.5 * a.z + 0.5 * b.z};
+}
+
+WFMM_DEVICE int sources_of(const Probe& p) { return (int)min(p.n_segments + p.n_points, (long long)kProbeSources); }
+WFMM_DEVICE int targets_of(const Probe& p) { return (int)min(p.n_targets, (long long)kProbeTargets); }
 
 // The positions that are looked at, to shared memory: sources, then targets. By any threads.
 WFMM_DEVICE void take_positions(const Probe& p, Vec<double>* place) {
-    const int sources = p.sources(), targets = p.targets();
+    const int sources = sources_of(p), targets = targets_of(p);
     for (int k = threadIdx.x; k < kProbePositions; k += blockDim.x) {
         const int t = k - kProbeSources;
-        if (k < sources) place[k] = p.source(spread_over(k, sources, p.n_segments + p.n_points));
-        else if (t >= 0 && t < targets) place[k] = Probe::place(p.target, spread_over(t, targets, p.n_targets));
+        if (k < sources) place[k] = source_of(p, spread_over(k, sources, p.n_segments + p.n_points));
+        else if (t >= 0 && t < targets) place[k] = place_of(p.target, spread_over(t, targets, p.n_targets));
     }
 }
 
 // How many of the targets in `place` have a source too near, by those that the warp looks at: all lanes know.
 WFMM_DEVICE int too_near(const Probe& p, const Vec<double>* place, const Frame& frame, int warp, int warps) {
-    const int sources = p.sources(), lane = threadIdx.x % 32;
+    const int sources = sources_of(p), lane = threadIdx.x % 32;
     const Vec<double> origin = {frame.origin[0], frame.origin[1], frame.origin[2]};
     const auto scaled = [&](Vec<double> d) { return Vec<double>{d.x * frame.scale, d.y * frame.scale, d.z * frame.scale}; };
     int found = 0;
-    for (int t = warp; t < p.targets(); t += warps) {
+    for (int t = warp; t < targets_of(p); t += warps) {
         const Vec<double> x = place[kProbeSources + t], from_x = scaled(x - origin);
         bool near = false;
         for (int s = lane; s < sources; s += 32) {

@@ -88,6 +88,10 @@ impl Rules<'_> {
             // A net charge has no sum.
             let mean = c.charge.iter().sum::<f64>() / c.charge.len() as f64;
             c.charge.iter_mut().for_each(|q| *q -= mean);
+            // Without any at one place there is no field but what rounding leaves.
+            if places.iter().all(|p| p.at == places[0].at) {
+                c.charge_position[0] = std::array::from_fn(|i| places[0].at[i] + self.size * self.direction[i]);
+            }
         }
     }
 

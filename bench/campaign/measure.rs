@@ -223,11 +223,8 @@ pub fn judge(p: &Problem, case: &Case, got: &Field, want: &Field) -> Outcome {
 
 /// How far apart the arithmetic that was asked for may move a target and a source: by the last digit of both coordinates, or the
 /// last of the 46 bits of the domain, up to four times as wide as its reach, that double arrays keep in single precision.
-/// Single arrays are taken to their last digit.
+/// Single arrays are taken to 2^-51 of the largest coordinate: all digits of coordinates that are not 2^27 times smaller.
 fn resolution(p: &Problem, case: &Case) -> f64 {
-    if p.single_arrays && p.periods() == 0 {
-        return 0.0;
-    }
     let mut all = case.points.iter().chain(&case.position).chain(&case.charge_position).chain(&case.targets).peekable();
     let first = all.peek().map_or([0.0; 3], |x| **x);
     let mut reach = [0.0f64; 2];
@@ -241,7 +238,8 @@ fn resolution(p: &Problem, case: &Case) -> f64 {
     let extent = reach[0].max(reach[1]).max(p.unit * p.period.into_iter().fold(0.0, f64::max));
     let step = if p.single() { 2f64.powi(-43) } else { 2f64.powi(-49) };
     let digits = if p.periods() > 0 { digits + step * extent } else { digits };
-    if p.single() { digits + 2f64.powi(-44) * reach[1] } else { digits }
+    let splits = p.single() && (!p.single_arrays || p.periods() > 0);
+    if splits { digits + 2f64.powi(-44) * reach[1] } else { digits }
 }
 
 /// Whether the last digit of the arithmetic decides over the exact field at target `k`: moved by it, or put onto the lines and

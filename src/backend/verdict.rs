@@ -6,7 +6,10 @@
 /// Gradients are promised to so many tolerances.
 pub const GRADIENT_TOLERANCES: f64 = 30.0;
 /// Standard errors that the upper value lies above the mean.
-const STANDARD_ERRORS: f64 = 3.0;
+pub const STANDARD_ERRORS: f64 = 3.0;
+/// The mean square of the written field counts at most this many times that of the exact field at the sample. A larger one means that
+/// the written field is wrong somewhere, or that a few targets outside the sample dominate it.
+pub const LARGEST_NORM: f64 = 4.0;
 
 /// What numbers are divided by before they are squared: squares of 1e160 would overflow, those of 1e-170 vanish.
 pub fn unit_of(largest: f64) -> f64 {

@@ -5,7 +5,7 @@
 //! a small tau asks for no small step; f is taken at the middle of the step, and so is U by the integrator: order 2.
 
 use super::options::FlowOptions;
-use crate::backend::cuda::motion::MediumArg;
+use crate::backend::cuda::args::MediumArg;
 use crate::math::biot_savart::{Vec3, norm, sub};
 use crate::options::Plane;
 

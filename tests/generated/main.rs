@@ -1,9 +1,10 @@
-//! What exists twice is generated: the C header and the Fortran module, from the Rust sources.
+//! What exists twice is generated: the C header, the Fortran module and the structs that kernels take, from the Rust sources.
 //!
 //! The tests fail when a committed copy is stale; `make generate` (WFMM_GENERATE=1) writes them.
 
 mod fortran;
 mod header;
+mod kernels;
 mod model;
 mod reference;
 
@@ -37,6 +38,19 @@ fn the_fortran_module_is_up_to_date() {
 #[test]
 fn the_table_of_fortran_procedures_is_up_to_date() {
     up_to_date("docs/reference-fortran.md", &reference::generate(&fortran::generate(&model())));
+}
+
+#[test]
+fn the_structs_of_kernels_are_up_to_date() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let structs = ["RealsArg", "Frame", "CallerPositionsArg", "ProbeArg", "MediumArg", "StepBits"];
+    let head = "The structs that kernels of direct sums, gathering and flows take.";
+    let of_sums = kernels::generate(root, "src/backend/cuda/args.rs", &structs, None, head);
+    up_to_date("kernels/args.cuh", &of_sums);
+    let structs = ["TreeArg", "FmmArg", "CheckArg", "SampleSums", "StateHead"];
+    let head = "The structs that kernels of the FMM take, and constants that the host shares with them.";
+    let of_fmm = kernels::generate(root, "src/backend/cuda/fmm/args.rs", &structs, Some("fmm"), head);
+    up_to_date("kernels/fmm_args.cuh", &of_fmm);
 }
 
 #[test]

@@ -3,12 +3,13 @@
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. The frame that scales lengths stays
 //! on the device. In single precision the host reads, before the sums end, whether the precision is enough.
 
+use super::args::{CallerPositionsArg, Frame, ProbeArg, RealsArg};
 use super::context::{Context, Function};
 use super::fmm::{Ranks, recipe};
-use super::gather::{DeviceInputs, Frame, RealsArg, too_many};
+use super::gather::{DeviceInputs, too_many};
 use super::held::Held;
 use super::memory::{Buffer, Plain};
-use super::precision_probe::{PrecisionProbe, ProbeArg};
+use super::precision_probe::PrecisionProbe;
 use super::stream::{Stream, launch};
 use crate::backend::Field;
 use crate::backend::draw::stratified;
@@ -87,22 +88,6 @@ pub struct Task<'a> {
     pub stream: &'a Stream,
     pub ranks: &'a Ranks,
 }
-
-/// Where segments and targets are, in the caller's precision. Mirrors `CallerPositions` of kernels/positions.cuh.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-struct CallerPositionsArg {
-    points: RealsArg,
-    position: RealsArg,
-    connectivity: u64,
-    order: u64,
-    frame: u64,
-    ld: i64,
-    base: i64,
-    first: i64,
-}
-
-const _: () = assert!(size_of::<CallerPositionsArg>() == 80 && std::mem::offset_of!(CallerPositionsArg, frame) == 48);
 
 impl CallerPositionsArg {
     fn new(inputs: &DeviceInputs, order: u64, frame: u64, first: usize) -> Self {

@@ -3,10 +3,11 @@
 //! Enters: a plan's inputs and options. Leaves: fields in host or device memory. Work is queued on one stream; a call
 //! returns when its field is written.
 
+use super::args::RealsArg;
 use super::context::Context;
 use super::direct::{CudaReal, Output, Task};
 use super::fmm::Ranks;
-use super::gather::{DeviceInputs, Gather, RealsArg};
+use super::gather::{DeviceInputs, Gather};
 use super::memory::Buffer;
 use super::staging::Staging;
 use super::stream::{Event, Stream};

@@ -3,6 +3,7 @@
 //! Enters: `Inputs`, arrays in host or device memory. Leaves: `DeviceInputs`, addresses; host arrays are copied once a
 //! change, device arrays are used where they are. A page-locked array crosses the bus by itself and is kept until it has.
 
+use super::args::RealsArg;
 use super::context::Context;
 use super::memory::{Buffer, Plain, copy_in};
 use super::staging::Staging;
@@ -10,31 +11,6 @@ use super::stream::Stream;
 use crate::error::{Error, Result};
 use crate::inputs::{HostArray, Inputs, Ints, Reals};
 use std::sync::Arc;
-
-/// An array for a kernel in the caller's precision; address 0: there is none. Mirrors `Reals` of kernels/gather.cu.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RealsArg {
-    pub address: u64,
-    pub is_f64: i64,
-}
-
-const _: () = assert!(size_of::<RealsArg>() == 16 && std::mem::offset_of!(RealsArg, is_f64) == 8);
-
-/// Origin and scale that bring lengths near one. Mirrors `Frame` of kernels/gather.cu, made and read on the device only.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Frame {
-    pub origin: [f64; 3],
-    pub scale: f64,
-    pub low: [f64; 3],
-    pub side: f64,
-    pub needs_double: i64,
-}
-
-const _: () = assert!(
-    size_of::<Frame>() == 72 && std::mem::offset_of!(Frame, scale) == 24 && std::mem::offset_of!(Frame, low) == 32
-);
 
 /// Segments in device memory, lengths as in `SegmentInput`.
 #[derive(Debug, Clone, Copy, Default)]

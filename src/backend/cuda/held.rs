@@ -2,9 +2,9 @@
 //!
 //! Enters: where the field is to go. Leaves: where it is put meanwhile; then it is added there.
 
+use super::args::RealsArg;
 use super::context::Context;
 use super::direct::Output;
-use super::gather::RealsArg;
 use super::memory::Buffer;
 use super::stream::{Stream, launch};
 use crate::error::Result;

@@ -18,6 +18,7 @@
 //!   plane              the ground plane for arrays in device memory
 //! ```
 
+pub mod args;
 pub mod array;
 mod context;
 pub mod direct;
@@ -32,17 +33,18 @@ mod locked;
 mod memory;
 pub mod motion;
 pub mod plane;
+pub mod pointer;
 mod precision_probe;
 pub mod staging;
 mod stream;
 mod sums;
 mod symbols;
 
+pub use args::RealsArg;
 pub use context::{Context, Current, Function};
 pub use distributed::RanksEngine;
 pub use driver::{DeviceInfo, Probe, probe};
 pub use engine::CudaEngine;
-pub use gather::RealsArg;
 pub use locked::Locked;
 pub use memory::{
     Buffer, Place, Plain, clear_at, copy_in, copy_on_device, copy_out, place_of, register_host, unregister_host,

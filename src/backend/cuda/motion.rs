@@ -3,6 +3,7 @@
 //! Enters: spans, whose lengths are checked against each other. Leaves: work on one stream; `found` waits for it. Vectors hold all
 //! integrated quantities of a flow; which, is the flow's business.
 
+use super::args::{MediumArg, StepBits};
 use super::array::{Span, SpanMut};
 use super::context::{Context, Function};
 use super::memory::{Buffer, Plain, clear_at};
@@ -15,25 +16,8 @@ const BLOCK: u32 = 256;
 /// Blocks of a sweep in which threads take many numbers.
 const SWEEP: usize = 2048;
 
-/// What of a flow's options concerns dust. Mirrors `Medium` of kernels/flow.cu.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct MediumArg {
-    pub gravity: [f64; 3],
-    pub density: f64,
-    pub viscosity: f64,
-    pub restitution: f64,
-    pub friction: f64,
-    /// Place of the ground plane on its axis.
-    pub ground: f64,
-    /// -1: there is none.
-    pub axis: i64,
-}
-
-const _: () = assert!(size_of::<MediumArg>() == 72 && std::mem::offset_of!(MediumArg, axis) == 64);
-
-/// 64-bit words of what kernels find. Mirrors `StepSummary` of kernels/flow.cu.
-const SUMMARY_WORDS: usize = 5;
+// SAFETY: five numbers of 64 bits.
+unsafe impl Plain for StepBits {}
 
 /// What was found since `look_anew`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -87,7 +71,7 @@ struct Kernels {
 pub struct Motion {
     stream: Stream,
     kernels: Kernels,
-    found: Buffer<u64>,
+    found: Buffer<StepBits>,
     staging: Staging,
 }
 
@@ -123,7 +107,7 @@ impl Kernels {
 impl Motion {
     pub fn new(context: &Arc<Context>, pool: Arc<rayon::ThreadPool>) -> Result<Self> {
         let mut found = Buffer::new(context);
-        found.reserve(SUMMARY_WORDS)?;
+        found.reserve(1)?;
         let (stream, kernels) = (Stream::new(context)?, Kernels::find(context)?);
         Ok(Self { stream, kernels, found, staging: Staging::new(context, pool) })
     }
@@ -185,13 +169,13 @@ impl Motion {
 
     /// Forgets what was found.
     pub fn look_anew(&mut self) -> Result<()> {
-        self.found.clear(SUMMARY_WORDS, &self.stream)
+        self.found.clear(1, &self.stream)
     }
 
     /// Notes whether numbers are none or infinite.
     pub fn look(&self, y: Span<'_, f64>) -> Result<()> {
         let (from, n, found) = (y.address(), y.len() as i64, self.found.address());
-        // SAFETY: the kernel's arguments; `found` has its words.
+        // SAFETY: the kernel's arguments; `found` is one.
         unsafe { launch!(self.stream, self.kernels.look, sweep(y.len()), BLOCK, 0; from, n, found) }
     }
 
@@ -206,15 +190,14 @@ impl Motion {
 
     /// Waits; what was found.
     pub fn found(&self) -> Result<StepSummary> {
-        let mut words = [0u64; SUMMARY_WORDS];
-        self.found.download(&mut words, &self.stream)?;
-        let [displacement, length, infinite, gaps, first] = words;
+        let mut bits = StepBits::default();
+        self.found.download(std::slice::from_mut(&mut bits), &self.stream)?;
         Ok(StepSummary {
-            displacement: f64::from_bits(displacement),
-            length: f64::from_bits(length),
-            infinite: infinite != 0,
-            gaps: gaps != 0,
-            first: (first != 0).then_some(!first as usize),
+            displacement: f64::from_bits(bits.displacement),
+            length: f64::from_bits(bits.length),
+            infinite: bits.infinite != 0,
+            gaps: bits.gaps != 0,
+            first: (bits.first != 0).then_some(!bits.first as usize),
         })
     }
 

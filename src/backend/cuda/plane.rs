@@ -4,8 +4,8 @@
 //! Enters: a caller's device arrays, on his stream. Leaves: sources with their images; or the joint arrays that the engine reads
 //! and writes, and from them the field. The numbers `kept` comes of are always added in the same order.
 
+use super::args::RealsArg;
 use super::context::{Context, Function};
-use super::gather::RealsArg;
 use super::memory::{Buffer, copy_out};
 use super::stream::{Stream, launch};
 use crate::error::Result;

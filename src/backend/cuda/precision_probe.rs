@@ -3,9 +3,10 @@
 //!
 //! Enters: inputs in device memory. Leaves: the argument of kernel `frame`, and what it found.
 
+use super::args::ProbeArg;
 use super::context::Context;
 use super::fmm::recipe;
-use super::gather::{DeviceInputs, RealsArg};
+use super::gather::DeviceInputs;
 use super::locked::Locked;
 use super::stream::{Event, Stream};
 use crate::backend::Field;
@@ -22,26 +23,6 @@ const ROUNDING: f64 = 1.0 / (1u64 << 25) as f64;
 /// (`Real::tiny` of kernels/common.cuh). Of a segment as long as it is far away |r1 × r2|² is one.
 const LEAST: f64 = 1.0 / (1u64 << 18) as f64;
 const LEAST_SEGMENT: f64 = 1.0 / (1u64 << 8) as f64;
-
-/// Mirrors `Probe` of kernels/precision_probe.cuh.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ProbeArg {
-    points: RealsArg,
-    position: RealsArg,
-    target: RealsArg,
-    connectivity: u64,
-    ld: i64,
-    base: i64,
-    n_segments: i64,
-    n_points: i64,
-    n_targets: i64,
-    most: f64,
-    least: f64,
-    found: u64,
-}
-
-const _: () = assert!(size_of::<ProbeArg>() == 120 && std::mem::offset_of!(ProbeArg, found) == 112);
 
 /// The kernel's answer, in page-locked memory, and the event after which it is there.
 #[derive(Debug)]
@@ -78,7 +59,7 @@ impl PrecisionProbe {
             n_targets: t.n as i64,
             most: if single { f64::MAX } else { (recipe::tolerance(options, false) / ROUNDING / nearer).powi(2) },
             least: (if n_segments > 0 { LEAST_SEGMENT } else { LEAST } * nearer).powi(2),
-            found: self.found.as_ref().as_ptr() as u64,
+            fallback: self.found.as_ref().as_ptr() as u64,
         }
     }
 

@@ -11,7 +11,7 @@ use super::sample::Sample;
 use super::trees::Trees;
 use super::{Request, SourceSet, near, rows};
 use crate::backend::cpu::lists::{Budget, SourceCell};
-use crate::backend::verdict::{GRADIENT_TOLERANCES, Verdict, unit_of};
+use crate::backend::verdict::{GRADIENT_TOLERANCES, LARGEST_NORM, Verdict, unit_of};
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::simd::Real;
@@ -28,8 +28,6 @@ pub const JUDGES: usize = 112;
 const MORE_JUDGES: usize = 1024;
 /// Sources whose corrections are summed to see how they are distributed.
 const CORE_PROBES: usize = 2048;
-/// The written field's norm counts up to so many times that of the samples.
-const LARGEST_NORM: f64 = 4.0;
 /// Half octaves of the histogram of corrections below the size of the field.
 const BINS: usize = 96;
 

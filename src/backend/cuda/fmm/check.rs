@@ -4,8 +4,8 @@
 //! Enters: the arguments of an evaluation, kind by kind. Leaves: sums of squares for `verdict`, which come to the host with
 //! the head of the state. A field that is to be added to the caller's is kept here until it has passed the check.
 
-use super::args::{FmmArg, StateHead};
-use super::verdict::{SQUARES, SampleSums};
+use super::args::{CheckArg, FmmArg};
+use super::verdict::SQUARES;
 use super::{Kind, Recipe};
 use crate::backend::cuda::context::{Context, Function};
 use crate::backend::cuda::direct::name_of;
@@ -34,29 +34,6 @@ const AGAIN: usize = 4;
 /// Largest number of pairs of the first sample, and smallest number of its targets.
 const SPARE: usize = 128_000_000;
 const LEAST: usize = 128;
-
-/// Mirrors `Check` of kernels/fmm_check.cuh.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct CheckArg {
-    partial: u64,
-    exact: u64,
-    at: u64,
-    ticket: u64,
-    head: u64,
-    sum: u64,
-    size: u64,
-    samples: u32,
-    slot: u32,
-    /// Kinds of source that make the field; 0: others come after this one.
-    kinds: u32,
-    certain: u32,
-    seed: u32,
-    pad: u32,
-}
-
-const _: () = assert!(size_of::<CheckArg>() == 80 && size_of::<StateHead>() == 48 + size_of::<SampleSums>());
-const _: () = assert!(std::mem::offset_of!(StateHead, found) == 48);
 
 /// Place of a kind among those of the field.
 #[derive(Debug, Clone, Copy)]

@@ -141,7 +141,7 @@ impl<T: CudaReal> FmmSum<T> {
                 (smooth.power, smooth.limit, smooth_targets(inputs.targets.n));
         }
         (f.cull, f.smooth_share) = (recipe.cull / (sources.n.max(1) as f64).sqrt(), recipe.smooth_share);
-        (f.n_in, f.ld, f.index_base) = (sources.n as u32, inputs.segments.ld as u32, inputs.segments.index_base);
+        (f.n_in, f.ld, f.index_base) = (sources.n as u32, inputs.segments.ld as u32, inputs.segments.index_base as u32);
     }
 
     /// Lays the arrays out; with arenas at address 0 only their sizes are of use.

@@ -31,17 +31,19 @@ mod trees;
 mod truncation;
 mod verdict;
 
+use super::args::RealsArg;
 use super::context::Context;
 use super::direct::{CudaReal, Output};
-use super::gather::{DeviceInputs, RealsArg};
+use super::gather::DeviceInputs;
 use super::locked::Locked;
 use super::memory::{Buffer, Plain};
 use super::stream::{Event, Stream, launch};
 use crate::error::{Error, Result};
 use crate::options::PlanOptions;
 use crate::report::Pass;
-use args::{CELLS_OVERFLOW, DENSE, DEPTH_OVERFLOW, FmmArg, OUTSIDE, StateHead};
-use check::{Check, CheckArg, Look, Place};
+use args::CheckArg;
+use args::{CELLS_OVERFLOW, DENSE, DEPTH_OVERFLOW, FmmArg, OUTSIDE, SampleSums, StateHead};
+use check::{Check, Look, Place};
 use kernels::{Kernels, p2p_shared, smooth_shared};
 use layout::{L2P_BLOCKS, Laid};
 pub use ranks::Ranks;
@@ -51,7 +53,6 @@ use reuse::{Reusable, Shape, Work};
 pub use set::{FmmSet, Outcome};
 use std::sync::Arc;
 use times::{Clock, Seconds};
-use verdict::SampleSums;
 
 // SAFETY: plain numbers without padding.
 unsafe impl Plain for StateHead {}

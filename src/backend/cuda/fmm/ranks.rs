@@ -4,7 +4,7 @@
 //! numbers everywhere. A rank samples as many targets as another, whatever it has of them: each of its samples stands for
 //! as many targets as there are for one. Alone, nothing is exchanged.
 
-use super::verdict::SampleSums;
+use super::args::SampleSums;
 use crate::backend::precision_fallback::PrecisionFallback;
 use crate::distributed::Communicator;
 use crate::error::Result;

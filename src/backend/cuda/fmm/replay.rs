@@ -1,8 +1,7 @@
 //! Small evaluations are limited by the host's launches: one that is repeated with the same arguments is recorded as a CUDA graph and
 //! started with one call. In both forms the near field may run beside the far field, on a stream of its own.
 
-use super::args::FmmArg;
-use super::check::CheckArg;
+use super::args::{CheckArg, FmmArg};
 use super::reuse::Work;
 use crate::backend::cuda::context::Context;
 use crate::backend::cuda::stream::{Event, Graph, Stream};

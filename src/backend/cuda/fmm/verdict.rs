@@ -1,41 +1,14 @@
-//! The error of a field, estimated from the comparison at sampled targets: pure numbers.
+//! The error of a field, estimated from the comparison at sampled targets: pure numbers, by the rules of `backend::verdict`, from sums
+//! that a kernel made.
 //!
 //! Enters: sums of squares from kernels/fmm_check.cu. Leaves: an error with its statistical uncertainty, and whether a larger
 //! sample could change the result.
 
+use super::args::SampleSums;
+use crate::backend::verdict::{GRADIENT_TOLERANCES, LARGEST_NORM, STANDARD_ERRORS};
+
 /// Bytes of `Squares` of kernels/fmm_check.cuh.
 pub const SQUARES: usize = 32;
-/// The error of a gradient is divided by this, as on the CPU.
-const GRADIENT: f64 = 30.0;
-/// Standard errors that are added to the mean of the squared differences.
-const SPREADS: f64 = 3.0;
-/// Upper bound of the norm: the mean square of the written field counts at most this many times the mean square of the exact field at the
-/// sample. A larger one means that the written field is wrong somewhere, or that a few targets outside the sample dominate it.
-const MOST: f64 = 4.0;
-
-/// Mirrors `SampleSums` of kernels/fmm_check.cuh: of field and gradient, where there are two.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SampleSums {
-    /// Sums over the sampled targets of the squared differences, and of their squares.
-    pub wrong: [f64; 2],
-    pub fourth: [f64; 2],
-    /// Of the squared differences at the targets of the largest fields.
-    pub certain: [f64; 2],
-    /// Of the squared exact field at the sampled targets.
-    pub exact: [f64; 2],
-    /// Of the squared field over all targets.
-    pub written: [f64; 2],
-    /// Targets that have numbers, and those that have none.
-    pub targets: f64,
-    pub bad: f64,
-    /// Sampled targets that were compared, and those of the largest fields.
-    pub n: f64,
-    pub n_certain: f64,
-    /// Compared targets without numbers that should have some.
-    pub lost: f64,
-    pub pad: f64,
-}
 
 /// The answer for one field.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,7 +24,7 @@ impl Verdict {
     pub fn new(found: &SampleSums, sampled: usize, all: usize, tolerance: f64) -> Self {
         let again = found.n_certain > 0.0;
         let parts = [0, 1].map(|k| Part::new(found, k, sampled >= all));
-        let scaled = |of: fn(&Part) -> f64| largest(of(&parts[0]), of(&parts[1]) / GRADIENT);
+        let scaled = |of: fn(&Part) -> f64| largest(of(&parts[0]), of(&parts[1]) / GRADIENT_TOLERANCES);
         let lost = if found.lost > 0.0 { f64::INFINITY } else { 0.0 };
         let error = largest(scaled(|part| part.error), lost);
         let hopeful = within(scaled(|part| part.least), tolerance) && lost == 0.0;
@@ -76,7 +49,7 @@ impl Part {
         }
         let mean = found.wrong[k] / n;
         let variance = positive(found.fourth[k] / n - mean * mean) / (n - 1.0).max(1.0);
-        let spread = if whole { 0.0 } else { SPREADS * variance.sqrt() };
+        let spread = if whole { 0.0 } else { STANDARD_ERRORS * variance.sqrt() };
         let (written, exact) = (found.written[k] / found.targets.max(1.0), found.exact[k] / n);
         if found.n_certain > 0.0 {
             let all = (found.targets + found.bad).max(1.0);
@@ -86,7 +59,7 @@ impl Part {
                 least: relative(sure + rest * positive(mean - spread), written),
             };
         }
-        let size = if whole { exact } else { written.min(MOST * exact) };
+        let size = if whole { exact } else { written.min(LARGEST_NORM * exact) };
         let least = relative(positive(mean - spread), if whole { exact } else { written });
         Self { error: relative(mean + spread, size), least }
     }
