@@ -254,7 +254,7 @@ module wakefmm
   integer, parameter :: WFMM_ERR_HANDLE = 2
   !> A count or size that is negative, too large or not the expected one.
   integer, parameter :: WFMM_ERR_COUNT = 3
-  !> A number that is no constant of this enumeration, or a flag that does not exist.
+  !> A number that is not a constant of this enumeration, or a flag that does not exist.
   integer, parameter :: WFMM_ERR_CONSTANT = 4
   !> A number outside of its range.
   integer, parameter :: WFMM_ERR_VALUE = 5
@@ -278,11 +278,12 @@ module wakefmm
   integer, parameter :: WFMM_ERR_MEMORY = 14
   !> An array of Fortran or C++ is smaller than the count it goes with.
   integer, parameter :: WFMM_ERR_SHAPE = 15
-  !> The host's velocity callback of a flow stopped the step with a number that is no status from 1 to 199.
+  !> The host's velocity callback of a flow returned a number that is not a status from 1 to 199; the step was
+  !> stopped.
   integer, parameter :: WFMM_ERR_CALLBACK = 16
-  !> A file that cannot be read or written, or is no whole checkpoint of a flow.
+  !> A file that cannot be read or written, or is not a complete checkpoint of a flow.
   integer, parameter :: WFMM_ERR_FILE = 17
-  !> There is a driver, but no usable GPU, or none of the number asked for.
+  !> There is a driver, but no usable GPU, or no GPU with the requested number.
   integer, parameter :: WFMM_ERR_NO_DEVICE = 100
   !> Out of host memory.
   integer, parameter :: WFMM_ERR_HOST_MEMORY = 101
@@ -400,7 +401,7 @@ module wakefmm
   real(c_double), parameter :: WFMM_TOLERANCE_MIN_F32 = 5e-6_c_double
   !> The smallest tolerance that double precision is promised to hold.
   real(c_double), parameter :: WFMM_TOLERANCE_MIN_F64 = 5e-12_c_double
-  !> The highest order of expansions that may be asked for.
+  !> The highest order of expansions that may be requested.
   integer, parameter :: WFMM_ORDER_MAX = 40
   !> The passes, in the order of the data; seconds of a report are indexed by them.
   !> Copies between host and device.
@@ -682,9 +683,9 @@ module wakefmm
     !> Root of the integral of |omega - curl u|^2 over that of |omega|^2, omega the vorticity that the particles carry:
     !> the part of it that is not free of divergence.
     real(c_double) :: divergence = 0
-    !> The largest speed of what moves at the present time, dust with its own.
+    !> The largest speed of the moving points at the present time; of dust its own.
     real(c_double) :: largest_velocity = 0
-    !> The longest way of what moves in the last step.
+    !> The longest distance that a moving point has gone in the last step.
     real(c_double) :: largest_displacement = 0
     !> How often cores above core_limit were narrowed since the flow was made or loaded.
     integer(c_int64_t) :: reinterpolations = 0

@@ -42,7 +42,7 @@
 #define WFMM_ERR_COUNT 3
 
 /**
- * A number that is no constant of this enumeration, or a flag that does not exist.
+ * A number that is not a constant of this enumeration, or a flag that does not exist.
  */
 #define WFMM_ERR_CONSTANT 4
 
@@ -102,17 +102,18 @@
 #define WFMM_ERR_SHAPE 15
 
 /**
- * The host's velocity callback of a flow stopped the step with a number that is no status from 1 to 199.
+ * The host's velocity callback of a flow returned a number that is not a status from 1 to 199; the step was
+ * stopped.
  */
 #define WFMM_ERR_CALLBACK 16
 
 /**
- * A file that cannot be read or written, or is no whole checkpoint of a flow.
+ * A file that cannot be read or written, or is not a complete checkpoint of a flow.
  */
 #define WFMM_ERR_FILE 17
 
 /**
- * There is a driver, but no usable GPU, or none of the number asked for.
+ * There is a driver, but no usable GPU, or no GPU with the requested number.
  */
 #define WFMM_ERR_NO_DEVICE 100
 
@@ -384,7 +385,7 @@
 #define WFMM_TOLERANCE_MIN_F64 5e-12
 
 /**
- * The highest order of expansions that may be asked for.
+ * The highest order of expansions that may be requested.
  */
 #define WFMM_ORDER_MAX 40
 
@@ -1055,11 +1056,11 @@ typedef struct wfmm_diagnostics {
      */
     double divergence;
     /**
-     * The largest speed of what moves at the present time, dust with its own.
+     * The largest speed of the moving points at the present time; of dust its own.
      */
     double largest_velocity;
     /**
-     * The longest way of what moves in the last step.
+     * The longest distance that a moving point has gone in the last step.
      */
     double largest_displacement;
     /**
@@ -1248,8 +1249,8 @@ wfmm_status wfmm_session_destroy(struct wfmm_session **session);
  * collective: each rank hands over its own sources and targets, however many and wherever they are, and gets the velocities
  * of its own targets. An error on one rank is the same status on all, with the rank in the message. options may be NULL.
  * With GPUs each rank takes one of its node, node_rank modulo their number, unless device names one; with
- * WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. Not built, WFMM_ERR_UNSUPPORTED: periods, the
- * treecode, evaluations beside the host's work.
+ * WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. Not built, WFMM_ERR_UNSUPPORTED:
+ * periods, the treecode, asynchronous evaluations.
  * Thread rule: one thread at a time. Errors: as of wfmm_session_create; WFMM_ERR_NULL (a function), _VALUE (rank, size);
  * WFMM_ERR_COMMUNICATION where a function of the communicator fails.
  * Example: wfmm_session *s = NULL; if (wfmm_session_create_distributed(NULL, &ranks, &s)) return 1;
