@@ -523,7 +523,7 @@ module wakefmm
   !> Options of a session.
   type, bind(c) :: wfmm_session_options
     !> Size of this struct as the caller knows it.
-    integer(c_int32_t) :: struct_size = 24
+    integer(c_int32_t) :: struct_size = 40
     !> WFMM_BACKEND_*; default AUTO.
     integer(c_int32_t) :: backend = 0
     !> Number of the device; -1, the default, is the best one.
@@ -535,6 +535,15 @@ module wakefmm
     integer(c_int32_t) :: threads = 0
     !> No flag is defined yet: 0.
     integer(c_int64_t) :: flags = 0
+    !> How many device numbers devices has, up to 64; default 0.
+    integer(c_int32_t) :: n_devices = 0
+    !> 0.
+    integer(c_int32_t) :: reserved = 0
+    !> Numbers of the CUDA devices that compute together, read while the session is made; the default, NULL: device
+    !> alone. Every device has all sources and a part of the targets. Arrays in device memory are those of the first
+    !> one, which also holds the state of flows. A number may stand more than once. Not for distributed sessions, of
+    !> which each rank has one device: WFMM_ERR_UNSUPPORTED. No effect with WFMM_BACKEND_CPU.
+    type(c_ptr) :: devices = c_null_ptr
   end type
 
   !> Options of a plan.

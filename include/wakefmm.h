@@ -719,6 +719,21 @@ typedef struct wfmm_session_options {
      * No flag is defined yet: 0.
      */
     uint64_t flags;
+    /**
+     * How many device numbers devices has, up to 64; default 0.
+     */
+    int32_t n_devices;
+    /**
+     * 0.
+     */
+    int32_t reserved;
+    /**
+     * Numbers of the CUDA devices that compute together, read while the session is made; the default, NULL: device alone.
+     * Every device has all sources and a part of the targets. Arrays in device memory are those of the first one, which
+     * also holds the state of flows. A number may stand more than once. Not for distributed sessions, of which each rank
+     * has one device: WFMM_ERR_UNSUPPORTED. No effect with WFMM_BACKEND_CPU.
+     */
+    const int32_t *devices;
 } wfmm_session_options;
 
 /**

@@ -137,6 +137,8 @@ const SHORTEST_PERIOD: f64 = 1e-100;
 const LONGEST_PERIOD: f64 = 1e100;
 /// More threads than this are taken for a mistake.
 pub const THREADS_MAX: i32 = 4096;
+/// So are more devices.
+pub const DEVICES_MAX: i32 = 64;
 
 /// Options of a session. Fill with `wfmm_session_options_init` and change what is wanted.
 #[derive(Debug, Clone, Copy)]
@@ -156,11 +158,29 @@ pub struct wfmm_session_options {
     pub threads: i32,
     /// No flag is defined yet: 0.
     pub flags: u64,
+    /// How many device numbers `devices` has, up to 64; default 0.
+    pub n_devices: i32,
+    /// 0.
+    pub reserved: i32,
+    /// Numbers of the CUDA devices that compute together, read while the session is made; the default, NULL: `device` alone.
+    /// Every device has all sources and a part of the targets. Arrays in device memory are those of the first one, which
+    /// also holds the state of flows. A number may stand more than once. Not for distributed sessions, of which each rank
+    /// has one device: WFMM_ERR_UNSUPPORTED. No effect with WFMM_BACKEND_CPU.
+    pub devices: *const i32,
 }
 
 impl Default for wfmm_session_options {
     fn default() -> Self {
-        Self { struct_size: size_of::<Self>() as u32, backend: WFMM_BACKEND_AUTO, device: -1, threads: 0, flags: 0 }
+        Self {
+            struct_size: size_of::<Self>() as u32,
+            backend: WFMM_BACKEND_AUTO,
+            device: -1,
+            threads: 0,
+            flags: 0,
+            n_devices: 0,
+            reserved: 0,
+            devices: std::ptr::null(),
+        }
     }
 }
 
@@ -241,11 +261,13 @@ impl Default for wfmm_plan_options {
 }
 
 /// What the caller asked of a session, checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionOptions {
     pub backend: BackendKind,
     /// `None`: the best.
     pub device: Option<u32>,
+    /// Devices that compute together, in place of `device`; none: that one alone.
+    pub devices: Vec<u32>,
     /// 0: from the environment.
     pub threads: usize,
 }
@@ -297,7 +319,16 @@ pub struct PlanOptions {
 }
 
 impl SessionOptions {
-    pub fn checked(o: &wfmm_session_options) -> Result<Self> {
+    /// How many numbers `devices` has.
+    pub fn count_devices(o: &wfmm_session_options) -> Result<usize> {
+        if !(0..=DEVICES_MAX).contains(&o.n_devices) {
+            return value_error("n_devices", o.n_devices, "0 (device alone) to 64");
+        }
+        Ok(if o.devices.is_null() { 0 } else { o.n_devices as usize })
+    }
+
+    /// `devices`: those that `o.devices` points to.
+    pub fn checked(o: &wfmm_session_options, devices: &[i32]) -> Result<Self> {
         let backend =
             code("backend", o.backend, BackendKind::from_code(o.backend), "WFMM_BACKEND_AUTO, _CPU or _CUDA")?;
         if o.device < -1 {
@@ -307,7 +338,15 @@ impl SessionOptions {
             return value_error("threads", o.threads, "0 (from the environment) to 4096");
         }
         no_unknown_flags(o.flags, 0)?;
-        Ok(Self { backend, device: u32::try_from(o.device).ok(), threads: o.threads as usize })
+        if o.reserved != 0 {
+            return value_error("reserved", o.reserved, "0");
+        }
+        let number = |(k, &device): (usize, &i32)| {
+            u32::try_from(device).or_else(|_| value_error(&format!("devices[{k}]"), device, "device numbers from 0 on"))
+        };
+        let devices = devices.iter().enumerate().map(number).collect::<Result<Vec<u32>>>()?;
+        let device = u32::try_from(o.device).ok();
+        Ok(Self { backend, device, devices, threads: o.threads as usize })
     }
 }
 

@@ -17,7 +17,7 @@ fn under(failure: &str) -> String {
 }
 
 fn session(backend: BackendKind) -> wakefmm::error::Result<std::sync::Arc<Session>> {
-    Session::new(&SessionOptions { backend, device: None, threads: 1 })
+    Session::new(&SessionOptions { backend, device: None, devices: vec![], threads: 1 })
 }
 
 fn evaluate(session: std::sync::Arc<Session>) -> wakefmm::error::Result<f64> {

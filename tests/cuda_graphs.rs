@@ -16,7 +16,9 @@ use wakefmm::report::Pass;
 use wakefmm::session::Session;
 
 fn plan() -> Plan {
-    let session = Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, threads: 1 }).unwrap();
+    let session =
+        Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, devices: vec![], threads: 1 })
+            .unwrap();
     let options = wfmm_plan_options { method: 2, tolerance: 1e-3, segment_regularization: 0, ..Default::default() };
     let options = wfmm_plan_options { particle_regularization: 0, ..options };
     Plan::new(session, PlanOptions::checked(&options).unwrap())

@@ -28,7 +28,9 @@ fn cloud(seed: usize) -> Vec<f64> {
 }
 
 fn plan(method: i32) -> Plan {
-    let session = Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, threads: 2 }).unwrap();
+    let session =
+        Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, devices: vec![], threads: 2 })
+            .unwrap();
     let options = wfmm_plan_options { method, particle_regularization: 0, ..Default::default() };
     Plan::new(session, PlanOptions::checked(&options).unwrap())
 }
@@ -218,7 +220,9 @@ fn many_places() -> Vec<f64> {
 #[ignore = "run by the others, under the fake driver"]
 fn through_the_ring() {
     use wakefmm::inputs::{Inputs, ParticleInput, Reals, RealsMut, TargetInput};
-    let session = Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, threads: 2 }).unwrap();
+    let session =
+        Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, devices: vec![], threads: 2 })
+            .unwrap();
     let options = PlanOptions::checked(&wfmm_plan_options { method: 1, ..Default::default() }).unwrap();
     let one = Reals::HostF64(vec![0.5; 3].into());
     let inputs = Inputs {
@@ -312,7 +316,9 @@ fn a_check_that_does_not_fit_host_memory_gives_up() {
 #[test]
 #[ignore = "run by the others, under the fake driver"]
 fn misses() {
-    let session = Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, threads: 2 }).unwrap();
+    let session =
+        Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, devices: vec![], threads: 2 })
+            .unwrap();
     let options = wfmm_plan_options { method: 2, tolerance: 1e-4, particle_regularization: 0, ..Default::default() };
     let mut plan = Plan::new(session, PlanOptions::checked(&options).unwrap());
     set_particles(&mut plan, 1);
@@ -360,7 +366,9 @@ fn a_missed_tolerance_is_computed_again_and_in_the_end_directly() {
 #[test]
 #[ignore = "run by the others, under the fake driver"]
 fn needs_double() {
-    let session = Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, threads: 2 }).unwrap();
+    let session =
+        Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, devices: vec![], threads: 2 })
+            .unwrap();
     let precision = wakefmm::options::WFMM_PRECISION_F32;
     let options = wfmm_plan_options { method: 1, precision, particle_regularization: 0, ..Default::default() };
     let mut plan = Plan::new(session, PlanOptions::checked(&options).unwrap());
@@ -395,7 +403,9 @@ fn what_single_precision_does_not_serve_is_summed_in_double() {
 #[test]
 #[ignore = "run by the others, under the fake driver"]
 fn misses_in_single() {
-    let session = Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, threads: 2 }).unwrap();
+    let session =
+        Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, devices: vec![], threads: 2 })
+            .unwrap();
     let options = wfmm_plan_options {
         method: 2,
         tolerance: 1e-4,

@@ -20,8 +20,8 @@ use wakefmm::plan::arrays::{Array, ArrayMut};
 use wakefmm::plan::sources::{Particles, Strengths};
 use wakefmm::session::Session;
 
-const GPU: SessionOptions = SessionOptions { backend: BackendKind::Cuda, device: None, threads: 1 };
-const AUTO: SessionOptions = SessionOptions { backend: BackendKind::Auto, ..GPU };
+const GPU: SessionOptions = SessionOptions { backend: BackendKind::Cuda, device: None, devices: vec![], threads: 1 };
+const AUTO: SessionOptions = SessionOptions { backend: BackendKind::Auto, device: None, devices: vec![], threads: 1 };
 const PLAIN: Field = Field::Velocity { gradient: false };
 const DEALT: &str = "of the targets a range of a Morton curve.";
 const KEPT: &str = "of the targets what its caller has.";
@@ -421,5 +421,78 @@ fn devices_are_chosen_by_the_rank_of_the_node() {
             Session::distributed(&SessionOptions { device: device(rank), ..AUTO }, end).unwrap().describe()
         });
         assert!(all.iter().all(|text| text.contains("each: CPU")), "{all:?}");
+    });
+}
+
+/// Plans of one process on several devices: the field is that of one device, whatever changes and wherever the result goes.
+#[test]
+fn devices_of_one_process_compute_together() {
+    with_gpu("devices_of_one_process_compute_together", &[("FAKE_CUDA", "two")], || {
+        let session = |devices: Vec<u32>| Session::new(&SessionOptions { devices, ..GPU }).unwrap();
+        let wake = case("helical wake", Kind::Both, 500, 430, 1.0);
+        for devices in [vec![0, 1], vec![1, 0, 1]] {
+            let on = session(devices.clone());
+            let text = on.describe();
+            assert!(text.starts_with(&format!("CUDA device {} and {}", devices[0], devices[1])), "{text}");
+            for (c, field) in [(&wake, VELOCITY), (&charges(700, 600), POTENTIAL)] {
+                let exact = exact(c, field);
+                for (method, tolerance) in [(WFMM_METHOD_DIRECT, 1e-11), (WFMM_METHOD_FMM, 1e-4)] {
+                    let o = plan_options(method, tolerance);
+                    let mut plan = Plan::create(on.clone(), PlanOptions::checked(&o).unwrap()).unwrap();
+                    fill(&mut plan, c).unwrap();
+                    let (u, g) = field_of(&mut plan, field, c.targets.len()).unwrap();
+                    let recipe = plan.recipe();
+                    let errors = [relative_l2(&u, &exact.0), relative_l2(&g, &exact.1) / 30.0];
+                    assert!(errors.iter().all(|&e| e <= tolerance), "{errors:?} {recipe}");
+                    assert!(
+                        recipe.contains(&format!("On {} devices", devices.len())) && recipe.ends_with(DEALT),
+                        "{recipe}"
+                    );
+                    let found = plan.check(100_000, 3).unwrap();
+                    assert!(
+                        found <= tolerance && (found - errors[0]).abs() <= 0.5 * errors[0] + 1e-14,
+                        "{found:.2e} {errors:?}"
+                    );
+                    assert_eq!(plan.report().backend, WFMM_BACKEND_CUDA);
+                    // The same again, and other targets.
+                    assert!(relative_l2(&field_of(&mut plan, field, c.targets.len()).unwrap().0, &u) < 1e-12);
+                    let some = flat(&c.targets[..100]);
+                    plan.set_targets(Some((100, Array::Host(&some[..])))).unwrap();
+                    let few = field_of(&mut plan, field, 100).unwrap().0;
+                    assert!(relative_l2(&few, &exact.0[..few.len()]) <= 3.0 * tolerance, "{}", plan.recipe());
+                    plan.set_targets::<f64>(None).unwrap();
+                    assert!(field_of(&mut plan, field, 0).unwrap().0.is_empty());
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn devices_of_one_process_add_to_what_is_there() {
+    with_gpu("devices_of_one_process_add_to_what_is_there", &[("FAKE_CUDA", "two")], || {
+        let on = Session::new(&SessionOptions { devices: vec![0, 1], ..GPU }).unwrap();
+        let c = case("cube", Kind::Particles, 300, 200, 1.0);
+        let o = wfmm_plan_options { flags: WFMM_FLAG_ACCUMULATE, ..plan_options(WFMM_METHOD_DIRECT, 1e-6) };
+        let mut plan = Plan::create(on, PlanOptions::checked(&o).unwrap()).unwrap();
+        fill(&mut plan, &c).unwrap();
+        let mut u = vec![0.5; 600];
+        plan.evaluate(PLAIN, ArrayMut::Host(&mut u[..]), None).unwrap();
+        let want: Vec<f64> = exact(&c, PLAIN).0.iter().map(|u| u + 0.5).collect();
+        assert!(relative_l2(&u, &want) < 1e-12);
+    });
+}
+
+#[test]
+fn devices_that_are_not_there_are_named() {
+    with_gpu("devices_that_are_not_there_are_named", &[("FAKE_CUDA", "two")], || {
+        let of = |devices: &[u32], from: &SessionOptions| SessionOptions { devices: devices.to_vec(), ..from.clone() };
+        let e = Session::new(&of(&[0, 7], &GPU)).err().unwrap();
+        assert!(e.status == WFMM_ERR_NO_DEVICE && e.message.contains("device is 7; this machine has 2 GPU(s)"), "{e}");
+        let text = Session::new(&of(&[0, 7], &AUTO)).unwrap().describe();
+        assert!(text.starts_with("CPU"), "{text}");
+        for e in on_all(2, |_, end| Session::distributed(&of(&[0, 1], &GPU), end).err().unwrap()) {
+            assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("n_devices = 2"), "{e}");
+        }
     });
 }

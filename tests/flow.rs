@@ -14,7 +14,7 @@ use wakefmm::plan::sources::{Particles, Segments};
 use wakefmm::session::Session;
 
 fn session() -> Arc<Session> {
-    Session::new(&SessionOptions { backend: BackendKind::Cpu, device: None, threads: 2 }).unwrap()
+    Session::new(&SessionOptions { backend: BackendKind::Cpu, device: None, devices: vec![], threads: 2 }).unwrap()
 }
 
 fn direct() -> wfmm_plan_options {

@@ -24,7 +24,7 @@ const HEIGHT: usize = 100;
 const BACKGROUND: [u8; 4] = [10, 15, 26, 255];
 
 fn session(threads: usize) -> Arc<Session> {
-    Session::new(&SessionOptions { backend: BackendKind::Cpu, device: None, threads }).unwrap()
+    Session::new(&SessionOptions { backend: BackendKind::Cpu, device: None, devices: vec![], threads }).unwrap()
 }
 
 fn flow_on(session: Arc<Session>, plane_axis: i32) -> Flow {

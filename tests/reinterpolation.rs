@@ -15,7 +15,7 @@ use wakefmm::plan::sources::Particles;
 use wakefmm::session::Session;
 
 fn session() -> Arc<Session> {
-    Session::new(&SessionOptions { backend: BackendKind::Cpu, device: None, threads: 2 }).unwrap()
+    Session::new(&SessionOptions { backend: BackendKind::Cpu, device: None, devices: vec![], threads: 2 }).unwrap()
 }
 
 fn spreading(core_limit: f64, viscosity: f64) -> wfmm_flow_options {

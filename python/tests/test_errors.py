@@ -110,6 +110,15 @@ def test_closed():
         plan.evaluate()
 
 
+def test_devices():
+    with pytest.raises(ValueError, match=r"devices\[1\] = -3"):
+        wakefmm.Session(wakefmm.SessionOptions(devices=(0, -3)))
+    with pytest.raises(TypeError, match="devices"):
+        wakefmm.Session(wakefmm.SessionOptions(devices=("first",)))
+    session = wakefmm.Session(wakefmm.SessionOptions(backend=wakefmm.Backend.CPU, devices=(0, 1)))
+    assert session.describe().startswith("CPU")
+
+
 def test_no_device():
     options = wakefmm.SessionOptions(backend=wakefmm.Backend.CUDA, device=99)
     with pytest.raises(wakefmm.ResourceError) as caught:

@@ -45,6 +45,9 @@ def test_constants_are_those_of_the_header(family):
 def test_defaults_are_those_of_the_library(kind):
     struct = defaults(kind)
     for name, value in vars(kind()).items():
+        if name == "devices":
+            assert value == () and struct.n_devices == 0 and not struct.devices
+            continue
         there = getattr(struct, name)
         assert (tuple(there) if isinstance(value, tuple) else there) == value, name
 

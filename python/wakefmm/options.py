@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, fields
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ._native import ffi, lib
 from .codes import (
@@ -24,12 +25,14 @@ class SessionOptions:
     """What a session computes on.
 
     backend: `Backend`. device: number of the CUDA device, -1: the best one. threads: number of host threads; 0: the
-    environment variable WAKEFMM_NUM_THREADS, else OMP_NUM_THREADS, else all that the process may use.
+    environment variable WAKEFMM_NUM_THREADS, else OMP_NUM_THREADS, else all that the process may use. devices: numbers of
+    the CUDA devices that compute together, empty: `device` alone.
     """
 
     backend: int = Backend.AUTO
     device: int = -1
     threads: int = 0
+    devices: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,9 @@ class FlowOptions:
     core_limit: float = 0.0
 
 
+# Arrays that structs of options point to, as long as these are alive.
+_pointed_to: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
 _STRUCTS = {
     SessionOptions: ("wfmm_session_options", "wfmm_session_options_init"),
     PlanOptions: ("wfmm_plan_options", "wfmm_plan_options_init"),
@@ -109,6 +115,11 @@ def to_c(options: SessionOptions | PlanOptions | FlowOptions | None) -> Any:
     for field in fields(options):
         value = getattr(options, field.name)
         try:
+            if field.name == "devices":
+                _pointed_to[filled] = ffi.new("int32_t[]", value)
+                filled.n_devices = len(value)
+                filled.devices = _pointed_to[filled] if value else ffi.NULL
+                continue
             setattr(filled, field.name, list(value) if isinstance(value, tuple) else value)
         except (TypeError, OverflowError, IndexError) as error:
             raise TypeError(f"{field.name} = {value!r}: {error}") from error

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use crate::distributed::{Communicator, Exchange, Reduction, Shares};
 use crate::error::{Error, Result, WFMM_ERR_NULL, WFMM_ERR_VALUE};
-use crate::options::{SessionOptions, WFMM_MEMORY_HOST, wfmm_session_options};
+use crate::options::{WFMM_MEMORY_HOST, wfmm_session_options};
 use crate::session::Session;
 
 use super::boundary::{api, enough_memory, not_null, output};
 use super::handles::SESSIONS;
+use super::session::session_options;
 use super::{structs, wfmm_session};
 
 /// Functions by which the processes (ranks) of a distributed session communicate; libwakefmm_mpi has those for MPI. Set
@@ -197,9 +198,9 @@ api! {
         let communicator = Communicator::new(Arc::new(table));
         let (out, options) = communicator.together("wfmm_session_create_distributed", || {
             let out = unsafe { output("out", out) }?;
-            let options = unsafe { structs::read("options", options) }?;
+            let options = unsafe { session_options(options) }?;
             enough_memory()?;
-            Ok((out, SessionOptions::checked(&options)?))
+            Ok((out, options))
         })?;
         *out = SESSIONS.insert(Session::distributed(&options, communicator)?);
         Ok(())

@@ -2,12 +2,29 @@
 
 use std::ffi::c_char;
 
+use crate::error::Result;
 use crate::options::{SessionOptions, wfmm_session_options};
 use crate::session::Session;
 
 use super::boundary::{api, enough_memory, not_null, output};
 use super::handles::SESSIONS;
 use super::{structs, text, wfmm_session};
+
+/// The caller's options, checked.
+///
+/// # Safety
+/// `options` is NULL or a struct of its size, whose `devices` are as many as it says.
+pub unsafe fn session_options(options: *const wfmm_session_options) -> Result<SessionOptions> {
+    let options = unsafe { structs::read("options", options) }?;
+    let devices = match SessionOptions::count_devices(&options)? {
+        0 => &[],
+        n => {
+            not_null("devices", options.devices)?;
+            unsafe { std::slice::from_raw_parts(options.devices, n) }
+        }
+    };
+    SessionOptions::checked(&options, devices)
+}
 
 api! {
     /// Fills `options` with the defaults. `size` is `sizeof *options`.
@@ -25,9 +42,9 @@ api! {
     /// Example: `wfmm_session *s = NULL; if (wfmm_session_create(NULL, &s)) return 1;`
     fn wfmm_session_create(#[optional] options: *const wfmm_session_options, out: *mut *mut wfmm_session) {
         let out = unsafe { output("out", out) }?;
-        let options = unsafe { structs::read("options", options) }?;
+        let options = unsafe { session_options(options) }?;
         enough_memory()?;
-        *out = SESSIONS.insert(Session::new(&SessionOptions::checked(&options)?)?);
+        *out = SESSIONS.insert(Session::new(&options)?);
         Ok(())
     }
 

@@ -227,7 +227,7 @@ mod tests {
     use crate::options::{BackendKind, SessionOptions};
 
     fn session() -> std::sync::Arc<Session> {
-        Session::new(&SessionOptions { backend: BackendKind::Cpu, device: None, threads: 1 }).unwrap()
+        Session::new(&SessionOptions { backend: BackendKind::Cpu, device: None, devices: vec![], threads: 1 }).unwrap()
     }
 
     #[test]

@@ -77,7 +77,9 @@ mod tests {
     use crate::session::Session;
 
     fn recipe(options: wfmm_plan_options, core: Option<&[f64]>) -> String {
-        let session = Session::new(&SessionOptions { backend: BackendKind::Cpu, device: None, threads: 1 }).unwrap();
+        let session =
+            Session::new(&SessionOptions { backend: BackendKind::Cpu, device: None, devices: vec![], threads: 1 })
+                .unwrap();
         let mut plan = Plan::new(session, PlanOptions::checked(&options).unwrap());
         let x = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0];
         let (position, strength) = (Array::Host(&x[..]), Array::Host(&x[..]));

@@ -6,7 +6,7 @@ use crate::backend::Engine;
 use crate::backend::cpu::distributed::DistributedEngine;
 use crate::backend::cpu::engine::CpuEngine;
 use crate::backend::cpu::single::SingleEngine;
-use crate::backend::cuda::{Context, CudaEngine, RanksEngine};
+use crate::backend::cuda::{CudaEngine, DevicesEngine, RanksEngine, Seat};
 use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
 use crate::options::{Expansion, Method, PlanOptions, Precision};
@@ -30,12 +30,15 @@ pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precisio
     match session.device() {
         _ if is_for_cpu(options) => Ok(cpu_engine(pool, options, precision)),
         Device::Cpu => Ok(cpu_engine(pool, options, precision)),
-        Device::Cuda { context, auto: false } => cuda_engine(context, pool, options, precision),
-        Device::Cuda { context, auto: true } => {
-            let (context, options, pool) = (context.clone(), options.clone(), pool.clone());
-            let (cuda_options, cuda_pool) = (options.clone(), pool.clone());
+        Device::Cuda { context, auto } => {
+            let first = Seat { context: context.clone(), pool: pool.clone() };
+            let seats: Vec<Seat> = [first].into_iter().chain(session.others().iter().cloned()).collect();
+            if !*auto {
+                return cuda_engine(&seats, options, precision);
+            }
+            let (options, cuda_options, pool) = (options.clone(), options.clone(), pool.clone());
             Ok(Box::new(Fallback::new(
-                Box::new(move || cuda_engine(&context, &cuda_pool, &cuda_options, precision)),
+                Box::new(move || cuda_engine(&seats, &cuda_options, precision)),
                 Box::new(move || cpu_engine(&pool, &options, precision)),
             )))
         }
@@ -105,13 +108,16 @@ fn cpu_engine(pool: &Arc<rayon::ThreadPool>, options: &PlanOptions, precision: P
     }
 }
 
-fn cuda_engine(
-    context: &Arc<Context>,
-    pool: &Arc<rayon::ThreadPool>,
-    options: &PlanOptions,
-    precision: Precision,
-) -> Result<Box<dyn Engine>> {
-    let (options, context, pool) = (options.clone(), context.clone(), pool.clone());
+/// Of one device, or of several that compute together.
+fn cuda_engine(seats: &[Seat], options: &PlanOptions, precision: Precision) -> Result<Box<dyn Engine>> {
+    let options = options.clone();
+    let [Seat { context, pool }] = seats else {
+        return Ok(match precision {
+            Precision::F32 => Box::new(DevicesEngine::<f32>::new(&options, seats)?),
+            _ => Box::new(DevicesEngine::<f64>::new(&options, seats)?),
+        });
+    };
+    let (context, pool) = (context.clone(), pool.clone());
     Ok(match precision {
         Precision::F32 => Box::new(CudaEngine::<f32>::new(options, context, pool)?),
         _ => Box::new(CudaEngine::<f64>::new(options, context, pool)?),

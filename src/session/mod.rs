@@ -13,7 +13,7 @@ use log::info;
 use parking_lot::Mutex;
 
 use crate::backend::cuda::plane::Mirror;
-use crate::backend::cuda::{self, Context, Locked, Plain};
+use crate::backend::cuda::{self, Context, Locked, Plain, Seat};
 use crate::distributed::Communicator;
 use crate::error::{
     Error, Result, WFMM_ERR_FORKED, WFMM_ERR_HOST_MEMORY, WFMM_ERR_MEMORY, WFMM_ERR_OUT_OF_MEMORY, WFMM_ERR_UNSUPPORTED,
@@ -43,6 +43,8 @@ pub enum Place {
 #[derive(Debug)]
 pub struct Session {
     device: Device,
+    /// Devices that compute with the first one.
+    others: Vec<Seat>,
     pool: Option<Arc<rayon::ThreadPool>>,
     /// The process whose threads these are.
     process: u32,
@@ -59,8 +61,10 @@ impl Session {
     pub fn new(options: &SessionOptions) -> Result<Arc<Self>> {
         logging::start();
         let device = choose_device(options, None)?;
-        let pool = threads::start(options.threads)?;
-        let session = Self { device, pool: Some(Arc::new(pool)), process: std::process::id(), communicator: None };
+        let pool = Arc::new(threads::start(options.threads)?);
+        let (device, others) = choose_others(options, device, pool.current_num_threads())?;
+        let pool = Some(pool);
+        let session = Self { device, others, pool, process: std::process::id(), communicator: None };
         info!("session: {}", session.describe());
         Ok(Arc::new(session))
     }
@@ -70,6 +74,13 @@ impl Session {
         logging::start();
         let call = "wfmm_session_create_distributed";
         let pool = communicator.together(call, || threads::start(options.threads))?;
+        communicator.together(call, || match options.devices.len() {
+            0 | 1 => Ok(()),
+            n => Error::fail(
+                WFMM_ERR_UNSUPPORTED,
+                format!("n_devices = {n} on a distributed session: start as many processes, each has one device"),
+            ),
+        })?;
         let fields = [("size", communicator.size() as f64), ("backend", f64::from(options.backend as i32))];
         communicator.same("", &fields)?;
         let device = communicator.together(call, || choose_device(options, Some(communicator.node_rank())))?;
@@ -79,7 +90,7 @@ impl Session {
         }
         let device = if lacks { Device::Cpu } else { device };
         let (process, pool) = (std::process::id(), Some(Arc::new(pool)));
-        let session = Self { device, pool, process, communicator: Some(communicator) };
+        let session = Self { device, others: vec![], pool, process, communicator: Some(communicator) };
         info!("session: {}", session.describe());
         Ok(Arc::new(session))
     }
@@ -162,7 +173,7 @@ impl Session {
         if let Some(session) = default.as_ref().filter(|s| s.alive().is_ok()) {
             return Ok(session.clone());
         }
-        let options = SessionOptions { backend: BackendKind::Auto, device: None, threads: 0 };
+        let options = SessionOptions { backend: BackendKind::Auto, device: None, devices: vec![], threads: 0 };
         let session = Self::new(&options)?;
         *default = Some(session.clone());
         Ok(session)
@@ -181,6 +192,11 @@ impl Session {
 
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// Devices that compute with the first one.
+    pub fn others(&self) -> &[Seat] {
+        &self.others
     }
 
     pub fn pool(&self) -> &Arc<rayon::ThreadPool> {
@@ -260,8 +276,10 @@ impl Session {
                 let (major, minor) = gpu.capability;
                 let driver = cuda::probe().driver;
                 let role = if *auto { "small problems and failures: " } else { "host side: " };
+                let also: String =
+                    self.others.iter().map(|seat| format!(" and {}", seat.context.info.ordinal)).collect();
                 format!(
-                    "CUDA device {}, {}, compute capability {major}.{minor}, {} multiprocessors, {gib:.0} GiB, driver for CUDA {}.{}; {role}{cpu}",
+                    "CUDA device {}{also}, {}, compute capability {major}.{minor}, {} multiprocessors, {gib:.0} GiB, driver for CUDA {}.{}; {role}{cpu}",
                     gpu.ordinal,
                     gpu.name,
                     gpu.multiprocessors,
@@ -307,7 +325,7 @@ fn choose_device(options: &SessionOptions, node_rank: Option<usize>) -> Result<D
     let probe = cuda::probe();
     let usable: Vec<i32> = probe.devices.iter().filter(|d| d.refusal.is_none()).map(|d| d.ordinal).collect();
     let in_turn = |rank: usize| if usable.is_empty() { -1 } else { usable[rank % usable.len()] };
-    let named = options.device.map(|device| device.min(i32::MAX as u32) as i32);
+    let named = options.devices.first().copied().or(options.device).map(|device| device.min(i32::MAX as u32) as i32);
     let ordinal = named.unwrap_or_else(|| node_rank.map_or(-1, in_turn));
     let opened = probe.choose(ordinal).and_then(Context::open);
     match opened {
@@ -328,13 +346,29 @@ fn choose_device(options: &SessionOptions, node_rank: Option<usize>) -> Result<D
     }
 }
 
+/// Opens the devices that are named after the first one, which is `first`; each gets its part of so many threads.
+fn choose_others(options: &SessionOptions, first: Device, threads: usize) -> Result<(Device, Vec<Seat>)> {
+    let (Device::Cuda { .. }, [_, named @ ..]) = (&first, options.devices.as_slice()) else {
+        return Ok((first, vec![]));
+    };
+    let mut seats = vec![];
+    for &number in named {
+        let one = SessionOptions { device: Some(number), devices: vec![], ..*options };
+        // Where this one is missing and the CPU may take over, it does so for all.
+        let Device::Cuda { context, .. } = choose_device(&one, None)? else { return Ok((Device::Cpu, vec![])) };
+        let pool = threads::start((threads / options.devices.len()).max(1))?;
+        seats.push(Seat { context, pool: Arc::new(pool) });
+    }
+    Ok((first, seats))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn cpu_sessions_refuse_device_memory_and_take_auto_for_host() {
-        let options = SessionOptions { backend: BackendKind::Cpu, device: None, threads: 1 };
+        let options = SessionOptions { backend: BackendKind::Cpu, device: None, devices: vec![], threads: 1 };
         let session = Session::new(&options).unwrap();
         assert_eq!(session.place(Memory::Auto, 8).unwrap(), Place::Host);
         assert_eq!(session.place(Memory::Device, 8).unwrap_err().status, WFMM_ERR_MEMORY);

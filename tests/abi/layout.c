@@ -13,6 +13,9 @@ int main(void) {
     AT(wfmm_session_options, device);
     AT(wfmm_session_options, threads);
     AT(wfmm_session_options, flags);
+    AT(wfmm_session_options, n_devices);
+    AT(wfmm_session_options, reserved);
+    AT(wfmm_session_options, devices);
     SIZE(wfmm_plan_options);
     AT(wfmm_plan_options, struct_size);
     AT(wfmm_plan_options, method);

@@ -138,6 +138,19 @@ static void options(void) {
     SESSION(device, -2, WFMM_ERR_VALUE, "device = -2");
     SESSION(threads, -1, WFMM_ERR_VALUE, "threads = -1");
     SESSION(flags, 1, WFMM_ERR_CONSTANT, "flags");
+    const int32_t devices[2] = {0, -3};
+    SESSION(n_devices, -1, WFMM_ERR_VALUE, "n_devices = -1");
+    SESSION(n_devices, 65, WFMM_ERR_VALUE, "n_devices = 65");
+    SESSION(reserved, 1, WFMM_ERR_VALUE, "reserved = 1");
+    SESSION(devices, (so.n_devices = 2, devices), WFMM_ERR_VALUE, "devices[1] = -3");
+    SESSION(devices, (so.n_devices = 2, (const int32_t *)((const char *)devices + 1)), WFMM_ERR_VALUE, "aligned");
+    /* No list: device; no GPU is asked for: none is looked at. */
+    wfmm_session_options_init(&so, sizeof so), so.backend = WFMM_BACKEND_CPU, so.n_devices = 2;
+    OK(wfmm_session_create(&so, &s));
+    OK(wfmm_session_destroy(&s));
+    so.devices = devices, so.n_devices = 1;
+    OK(wfmm_session_create(&so, &s));
+    OK(wfmm_session_destroy(&s));
 }
 
 static void memory_and_overlap(void) {

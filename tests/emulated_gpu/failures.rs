@@ -25,7 +25,7 @@ fn plan(backend: BackendKind, c: &Case, flags: u64) -> Plan {
 }
 
 fn plan_of(backend: BackendKind, c: &Case, options: wfmm_plan_options) -> Plan {
-    let session = Session::new(&SessionOptions { backend, device: None, threads: 1 }).unwrap();
+    let session = Session::new(&SessionOptions { backend, device: None, devices: vec![], threads: 1 }).unwrap();
     let mut plan = Plan::new(session, PlanOptions::checked(&options).unwrap());
     let segments = Segments {
         points: Array::Host(c.points.as_flattened()),

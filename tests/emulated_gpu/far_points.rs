@@ -231,7 +231,7 @@ fn a_sum_that_is_given_up_adds_nothing_on_the_device() {
         let (points, position, targets) = (flat::<f32>(&c.points), flat::<f32>(&c.position), flat::<f32>(&c.targets));
         let (circulation, strength) = (list::<f32>(&c.circulation), flat::<f32>(&c.strength));
         let [segment_core, particle_core] = [&c.segment_core, &c.particle_core].map(|v| list::<f32>(v));
-        let whose = SessionOptions { backend: BackendKind::Cuda, device: None, threads: 1 };
+        let whose = SessionOptions { backend: BackendKind::Cuda, device: None, devices: vec![], threads: 1 };
         let session = wakefmm::session::Session::new(&whose).unwrap();
         let o = options(WFMM_METHOD_DIRECT, TOLERANCE, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 0);
         let o = wfmm_plan_options { flags: WFMM_FLAG_ACCUMULATE, ..o };

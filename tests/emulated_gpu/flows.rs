@@ -21,7 +21,7 @@ const STRETCHINGS: [i32; 4] =
     [WFMM_STRETCHING_NONE, WFMM_STRETCHING_CLASSICAL, WFMM_STRETCHING_TRANSPOSE, WFMM_STRETCHING_MIXED];
 
 pub fn session(backend: BackendKind) -> Arc<Session> {
-    Session::new(&SessionOptions { backend, device: None, threads: 1 }).unwrap()
+    Session::new(&SessionOptions { backend, device: None, devices: vec![], threads: 1 }).unwrap()
 }
 
 fn sums(method: i32, plane: bool) -> wfmm_plan_options {

@@ -20,7 +20,7 @@ using namespace fmm;
 struct Twin {
     Fmm f;
     std::vector<std::unique_ptr<char[]>> memory;
-    const size_t size = f.box == 1 ? 8 : 4; // of a number
+    const size_t size = f.box_side == 1 ? 8 : 4; // of a number
 
     template <class V> void own(V *&p, size_t bytes) {
         memory.emplace_back(new char[bytes + 8]);

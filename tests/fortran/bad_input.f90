@@ -155,6 +155,7 @@ contains
   subroutine options()
     type(wfmm_session) :: session
     type(wfmm_session_options) :: so
+    integer(c_int32_t), target :: devices(2) = [0_c_int32_t, -3_c_int32_t]
     integer :: status
 
     call one_option(wfmm_plan_options(method=4), WFMM_ERR_CONSTANT, 'method = 4')
@@ -179,6 +180,11 @@ contains
     so%threads = -1
     call wfmm_session_create(session, so, status)
     call expect(status, WFMM_ERR_VALUE, 'threads = -1')
+    so%threads = 0
+    so%n_devices = 2
+    so%devices = c_loc(devices)
+    call wfmm_session_create(session, so, status)
+    call expect(status, WFMM_ERR_VALUE, 'devices[1] = -3')
   end subroutine
 
   subroutine memory()

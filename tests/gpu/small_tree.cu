@@ -45,7 +45,7 @@ template <class T> static void lay_out(Arrays &a, const Case &c) {
     f = Fmm{};
     f.state = device<State>(1);
     f.max_level = c.max_level; f.sort_passes = (3 * c.max_level + 7) / 8; f.least_level = c.least_level; f.stretch = c.stretch;
-    f.box = c.f64 ? 1 : 16384; f.kind = kParticle; f.regularization = c.regularization; f.default_core = 0.01;
+    f.box_side = c.f64 ? 1 : 16384; f.kind = kParticle; f.regularization = c.regularization; f.default_core = 0.01;
     f.inputs_are_f64 = c.f64 ? 3 : 0; f.strength_in = a.strength; f.core_in = a.core;
     for (int k = 0; k < 2; k++) {
         Tree &t = f.tree[k];

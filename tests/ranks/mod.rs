@@ -34,7 +34,7 @@ pub const SPLITS: [(&str, Split); 5] = [
 ];
 
 pub fn session_options() -> SessionOptions {
-    SessionOptions { backend: BackendKind::Cpu, device: None, threads: 1 }
+    SessionOptions { backend: BackendKind::Cpu, device: None, devices: vec![], threads: 1 }
 }
 
 pub fn plan_options(method: i32, tolerance: f64) -> wfmm_plan_options {

@@ -42,7 +42,7 @@ mod symbols;
 
 pub use args::RealsArg;
 pub use context::{Context, Current, Function};
-pub use distributed::RanksEngine;
+pub use distributed::{DevicesEngine, RanksEngine, Seat};
 pub use driver::{DeviceInfo, Probe, probe};
 pub use engine::CudaEngine;
 pub use locked::Locked;

@@ -4,6 +4,7 @@
 //!   wire    arrays of all ranks as one
 //!   world   the sources of all ranks, on every rank
 //!   deal    which rank computes at which targets
+//!   devices ranks that are threads of one process, each with a device of it
 //! ```
 //!
 //! Enters: `Inputs` of this rank. Leaves: the field at this rank's targets, made by an engine that has all sources and a part of
@@ -12,6 +13,7 @@
 //! agreement. Memory is that of all sources, in host and device memory of every rank.
 
 mod deal;
+mod devices;
 mod wire;
 mod world;
 
@@ -28,6 +30,7 @@ use crate::inputs::{Inputs, Reals, RealsMut, TargetInput};
 use crate::memory;
 use crate::options::{Method, PlanOptions};
 use crate::report::{Pass, Report};
+pub use devices::{DevicesEngine, Seat};
 use std::sync::Arc;
 use std::time::Instant;
 use wire::{Line, Wire};
@@ -42,6 +45,8 @@ pub struct RanksEngine<T: CudaReal> {
     world: World,
     /// The caller's stream.
     caller: u64,
+    /// What ranks are to the reader of a recipe.
+    called: &'static str,
     report: Report,
     recipe: String,
 }
@@ -64,7 +69,13 @@ impl<T: CudaReal> RanksEngine<T> {
             Ok((line, CudaEngine::new(options, context.clone(), pool)?))
         })?;
         let (world, report, recipe) = (World::default(), Report::default(), String::new());
-        Ok(Self { options, context, line, inner, world, caller: 0, report, recipe })
+        Ok(Self { options, context, line, inner, world, caller: 0, called: "ranks", report, recipe })
+    }
+
+    /// The same where ranks are the devices of one process.
+    pub fn of_devices(mut self) -> Self {
+        self.called = "devices";
+        self
     }
 
     /// Brings the sources of all ranks and this rank's part of the targets up to date; false where there is nothing to sum.
@@ -178,7 +189,7 @@ impl<T: CudaReal> RanksEngine<T> {
         let dealt = if self.world.deal.is_moved() { "a range of a Morton curve" } else { "what its caller has" };
         let text = self.inner.recipe();
         self.recipe =
-            format!("{text} On {ranks} ranks, each with all {sources} sources on its device; of the targets {dealt}.");
+            format!("{text} On {ranks} {}, each with all {sources} sources; of the targets {dealt}.", self.called);
         Ok(())
     }
 
