@@ -8,7 +8,7 @@
 # make test-mpi   plans over 2 and 4 processes in C and Fortran, where there is an MPI
 # make memcheck   C tests under valgrind: the short ones, or all with WAKEFMM_TESTS=full
 # make tsan       the C thread tests under ThreadSanitizer (nightly compiler with rust-src)
-# make docs       the manual as pages, build/site, and rustdoc
+# make docs       links and spelling, the manual as pages, build/site, and rustdoc
 # make fuzz       [SECONDS=20] of coverage-guided fuzzing under AddressSanitizer (nightly compiler)
 # make accuracy   the table of measured errors, docs/accuracy.md
 # make campaign   random problems against exact sums at all targets, 20,000 of them (hours on few cores); SEED=, PROBLEMS=, MORE=
@@ -136,9 +136,10 @@ fuzz:
 tsan:
 	sh tests/sanitize.sh build/tsan
 
-# The manual as pages (MkDocs) and the Rust side (rustdoc); every link is followed.
+# Links and spelling, the manual as pages (MkDocs) and the Rust side (rustdoc).
 docs:
 	sh docs/links.sh
+	sh docs/spelling.sh
 	sh docs/build.sh
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps
 

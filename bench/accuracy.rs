@@ -130,12 +130,16 @@ fn main() {
 
 fn page(n: usize, table: &str, summary: &str, missed: &[String]) -> String {
     let mut text = format!(
-        "# Measured error\n\nWritten by `make accuracy`. {n} sources, {} targets, FMM forced, gradients asked for, error over all targets\n\
-         against the direct sum in double precision of the same (regularized) kernel. Cores from 2e-4 to 2e-2 of the box, one\n\
-         in ten zero; the wake's grow a hundredfold with age. Every entry is the worst over all regularizations, with the\n\
-         library's leaf size and with small leaves: velocity error in tolerances / gradient error in 30 tolerances (potential\n\
-         and its gradient for charges). \"f64 in f32\": double precision arrays with all their digits, WFMM_PRECISION_F32. The\n\
-         promise is that no entry exceeds 1.\n\n{table}\n{summary}",
+        "# Measured error\n\
+         \n\
+         Written by `make accuracy`. Each entry is two numbers: the velocity error divided by the tolerance / the gradient error divided by\n\
+         30 tolerances, relative L2 over all targets (of charges the potential and its gradient). The promise is that no entry exceeds 1.\n\
+         \n\
+         - **Reference**: the direct sum in double precision of the same regularized kernel.\n\
+         - **Cases**: {n} sources, {} targets, the FMM, with gradients.\n\
+         - **Cores**: from 2e-4 to 2e-2 of the box, one in ten zero. Those of the wake grow a hundredfold with age.\n\
+         - **Entry**: the worst over all regularizations, with the library's leaf size and with small leaves.\n\
+         - **f64 in f32**: double precision arrays with all their digits, computed with `WFMM_PRECISION_F32`.\n\n{table}\n{summary}",
         n * 3 / 4
     );
     for m in missed {

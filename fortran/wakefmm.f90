@@ -11,7 +11,7 @@
 !>     phi = s sum q/|x-X|, its gradient d phi/dx_j (minus the field of a charge)
 !> r = 0, C = 0 and P1 = P2 contribute zero, to gradients too. Units are the caller's.
 !>
-!> Twenty lines of use; kinds of reals (c_float and c_double, real(4) and real(8)) choose by themselves:
+!> Twenty lines of use. The kind of the arrays, real(4) or real(8) (c_float or c_double), selects the precision:
 !>
 !>   use wakefmm
 !>   type(wfmm_plan) :: plan
@@ -27,24 +27,24 @@
 !>   end do
 !>   call wfmm_plan_destroy(plan)
 !>
-!> Arrays are (3, n): a column is a point or a vector. Counts are taken from the shapes; an array that is longer than
-!> its live count comes with the count: n=, n_points=, n_targets=. Its tail is never read or written.
+!> Arrays are (3, n): a column is a point or a vector. Counts are taken from the shapes. Give the count where an array is
+!> longer than what it holds: n=, n_points=, n_targets=. Its tail is never read or written.
 !> gradient(j, i, k) = du_i/dx_j at target k (the transpose of C's g[k][i][j], in Fortran's order of storage); for
 !> the potential gradient(:, k).
 !> With ierr= a call returns a status, WFMM_OK = 0 or WFMM_ERR_*, and wfmm_last_error() says what was wrong. Without
-!> it an error prints the message and stops the program with code 1, or calls the procedure of wfmm_error_handler_set.
+!> ierr= an error prints the message and stops the program with code 1, or calls the procedure of wfmm_error_handler_set.
 !> Point numbers are of 32 or 64 bits. A code compiled with -fdefault-integer-8 compiles this file with that flag too.
-!> Host arrays are copied by the set calls: temporaries and array sections are welcome.
+!> The set calls copy host arrays, so temporaries and array sections may be passed.
 !> New strengths, same positions: wfmm_plan_set_circulation(plan, circulation(:)), wfmm_plan_set_strength(plan, strength(:,:)),
 !> wfmm_plan_set_charge(plan, charge(:)). The generic wfmm_plan_set_strengths takes the first two only: a one-dimensional
 !> array is a circulation, never a charge.
 !> The arrays of wfmm_plan_evaluate_async must be contiguous and be target or asynchronous where they are declared, and
 !> stay until wfmm_plan_wait: a temporary would be gone.
-!> A report's seconds are indexed by WFMM_PASS_*: report%seconds(WFMM_PASS_TREE).
+!> The seconds of a report are indexed by WFMM_PASS_*: report%seconds(WFMM_PASS_TREE).
 !> A plan serves one thread at a time; threads may have a plan each.
 !> Elements that move: type(wfmm_flow), wfmm_flow_create, wfmm_flow_set_*, wfmm_flow_advance(flow, dt, steps), wfmm_flow_get. The
 !> values of wfmm_flow_get are (3, n) for positions, strengths and velocities, (n) for all else. A velocity callback is a
-!> bind(c) function of (time, n, position, velocity, memory, stream, user), all by value but the two arrays (3, n):
+!> bind(c) function of (time, n, position, velocity, memory, stream, user), all by value except the two arrays (3, n):
 !> call wfmm_flow_set_velocity_callback(flow, c_funloc(gust)).
 module wakefmm
   use, intrinsic :: iso_c_binding
@@ -254,7 +254,7 @@ module wakefmm
   integer, parameter :: WFMM_ERR_HANDLE = 2
   !> A count or size that is negative, too large or not the expected one.
   integer, parameter :: WFMM_ERR_COUNT = 3
-  !> A number that is no constant of this enumeration, or a flag that does not exist.
+  !> A number that is not a constant of this enumeration, or a flag that does not exist.
   integer, parameter :: WFMM_ERR_CONSTANT = 4
   !> A number outside of its range.
   integer, parameter :: WFMM_ERR_VALUE = 5
@@ -278,11 +278,12 @@ module wakefmm
   integer, parameter :: WFMM_ERR_MEMORY = 14
   !> An array of Fortran or C++ is smaller than the count it goes with.
   integer, parameter :: WFMM_ERR_SHAPE = 15
-  !> The host's velocity callback of a flow stopped the step with a number that is no status from 1 to 199.
+  !> The host's velocity callback of a flow returned a number that is not a status from 1 to 199; the step was
+  !> stopped.
   integer, parameter :: WFMM_ERR_CALLBACK = 16
-  !> A file that cannot be read or written, or is no whole checkpoint of a flow.
+  !> A file that cannot be read or written, or is not a complete checkpoint of a flow.
   integer, parameter :: WFMM_ERR_FILE = 17
-  !> There is a driver, but no usable GPU, or none of the number asked for.
+  !> There is a driver, but no usable GPU, or no GPU with the requested number.
   integer, parameter :: WFMM_ERR_NO_DEVICE = 100
   !> Out of host memory.
   integer, parameter :: WFMM_ERR_HOST_MEMORY = 101
@@ -333,34 +334,36 @@ module wakefmm
   !> Particles: S = K/r^3, K = (r/c)^2 for r <= c, else 1.
   integer, parameter :: WFMM_REG_POLYNOMIAL = 11
   !> How the sums are computed.
-  !> Direct, fast multipole or treecode, whichever the cost model expects to be faster; a GPU has no treecode.
+  !> Direct sum, fast multipole method or treecode, whichever the cost model expects to be fastest. A GPU has no
+  !> treecode.
   integer, parameter :: WFMM_METHOD_AUTO = 0
   !> Every pair.
   integer, parameter :: WFMM_METHOD_DIRECT = 1
-  !> The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that its
-  !> orders do not reach; method of the report tells.
+  !> The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that
+  !> its orders do not reach. method of the report has what was done.
   integer, parameter :: WFMM_METHOD_FMM = 2
-  !> Multipoles at the targets without local expansions, on the CPU: a session with WFMM_BACKEND_AUTO uses the CPU for it;
-  !> with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. It has no periodic
-  !> images: with a period wfmm_plan_create returns WFMM_ERR_UNSUPPORTED.
+  !> Multipoles evaluated at the targets, without local expansions. On the CPU only: a session with
+  !> WFMM_BACKEND_AUTO uses the CPU for it. On a session with WFMM_BACKEND_CUDA and on a distributed one prepare,
+  !> evaluate and check return WFMM_ERR_UNSUPPORTED. So does wfmm_plan_create with a period.
   integer, parameter :: WFMM_METHOD_TREECODE = 3
   !> What the far field is expanded in.
   !> Solid harmonics.
   integer, parameter :: WFMM_EXPANSION_HARMONICS = 0
-  !> Strengths of particles on a sphere around each cell, by the FMM on the CPU: slower, to be compared. Orders up to 16; where
-  !> the tolerance is missed evaluate returns WFMM_ERR_UNSUPPORTED in place of a direct sum. With the treecode or a period
-  !> wfmm_plan_create does, with WFMM_BACKEND_CUDA or distributed prepare, evaluate and check.
+  !> Strengths of particles on a sphere around each cell. Slower than harmonics; for comparison. By the FMM on
+  !> the CPU, with orders up to 16. WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create with the treecode or a
+  !> period, by prepare, evaluate and check on a session with WFMM_BACKEND_CUDA or a distributed one, and by
+  !> evaluate where the tolerance is missed.
   integer, parameter :: WFMM_EXPANSION_PSEUDO_PARTICLES = 1
   !> Precision of the computation.
-  !> That of the arrays: double as soon as one array that was handed over is double, else single.
+  !> That of the arrays: double if one of the arrays is double, else single.
   integer, parameter :: WFMM_PRECISION_ARRAYS = 0
   !> Single. Where its range or digits are not enough (a point far away, cores much larger than the extent of the
-  !> elements) the computation is done in double; a warning and precision of the report say so.
+  !> elements) the computation is done in double. A warning and precision of the report say so.
   integer, parameter :: WFMM_PRECISION_F32 = 1
   !> Double.
   integer, parameter :: WFMM_PRECISION_F64 = 2
   !> Where the sums are computed.
-  !> A CUDA device where there is one and the problem is worth the transfer, else the CPU.
+  !> A CUDA device where there is one and the problem has at least 200,000 pairs, else the CPU.
   integer, parameter :: WFMM_BACKEND_AUTO = 0
   !> The CPU.
   integer, parameter :: WFMM_BACKEND_CPU = 1
@@ -378,7 +381,8 @@ module wakefmm
   integer, parameter :: WFMM_LOG_OFF = 0
   !> Errors.
   integer, parameter :: WFMM_LOG_ERROR = 1
-  !> Errors, and fallbacks: what was computed in another way than asked, on the CPU or in double precision for example.
+  !> Errors and fallbacks. A fallback is a computation in another way than requested, for example on the CPU or
+  !> in double precision.
   integer, parameter :: WFMM_LOG_WARN = 2
   !> The above, and one line per plan with its recipe and the seconds of each pass.
   integer, parameter :: WFMM_LOG_INFO = 3
@@ -387,17 +391,17 @@ module wakefmm
   !> flags of a plan: results are added to the output arrays instead of overwriting them.
   integer(c_int64_t), parameter :: WFMM_FLAG_ACCUMULATE = 1_c_int64_t
   !> flags of a plan: the same inputs give the same bits, whatever the number of threads, the load of the machine and
-  !> what the plan or the process did before; per instruction set and per device model.
+  !> what the plan or the process did before. This holds for one instruction set and one model of GPU.
   integer(c_int64_t), parameter :: WFMM_FLAG_REPRODUCIBLE = 2_c_int64_t
-  !> flags of a plan on a distributed session: each rank computes the field of its own sources and targets, which stay where
-  !> they are; the host has divided them well. Without it they are divided anew, by the work of the evaluation before. No effect
-  !> on other sessions.
+  !> flags of a plan on a distributed session: each rank computes with its own sources and targets, as the host has
+  !> divided them. Without the flag they are divided anew, by the work of the evaluation before. No effect on other
+  !> sessions.
   integer(c_int64_t), parameter :: WFMM_FLAG_HOST_PARTITION = 4_c_int64_t
   !> The smallest tolerance that single precision is promised to hold.
   real(c_double), parameter :: WFMM_TOLERANCE_MIN_F32 = 5e-6_c_double
   !> The smallest tolerance that double precision is promised to hold.
   real(c_double), parameter :: WFMM_TOLERANCE_MIN_F64 = 5e-12_c_double
-  !> The highest order of expansions that may be asked for.
+  !> The highest order of expansions that may be requested.
   integer, parameter :: WFMM_ORDER_MAX = 40
   !> The passes, in the order of the data; seconds of a report are indexed by them.
   !> Copies between host and device.
@@ -475,13 +479,13 @@ module wakefmm
   !> Cores spread: d(c^2)/dt = 2 viscosity. Gaussian cores only (WFMM_REG_GAUSS_ERF).
   integer, parameter :: WFMM_SPREADING_CORES = 1
   !> Why a diagnostic is NaN.
-  !> It is a number.
+  !> It is not NaN.
   integer, parameter :: WFMM_REASON_KNOWN = 0
   !> Particles have another core than GAUSS_ERF.
   integer, parameter :: WFMM_REASON_KERNEL = 1
   !> There are filaments or bound segments.
   integer, parameter :: WFMM_REASON_SEGMENTS = 2
-  !> Every pair is summed, and there are more than 8,192 particles.
+  !> There are more than 8,192 particles; the diagnostic is a sum over all pairs.
   integer, parameter :: WFMM_REASON_TOO_MANY = 3
   !> A particle has no core: its energy and enstrophy are infinite.
   integer, parameter :: WFMM_REASON_SINGULAR = 4
@@ -497,7 +501,7 @@ module wakefmm
   integer, parameter :: WFMM_COLOR_SPEED = 1
   !> The order in which the elements of a kind came: the newest at the upper end of the scale.
   integer, parameter :: WFMM_COLOR_AGE = 2
-  !> Points: how many lie behind each other, by the opacity of the pixel. Lines: their kind.
+  !> Points: the number of points behind each other, as the opacity of the pixel. Lines: their kind.
   integer, parameter :: WFMM_COLOR_DENSITY = 3
   !> How points act on what is behind them.
   !> They cover it: 1 - exp(-opacity x points in a pixel); the default.
@@ -524,9 +528,10 @@ module wakefmm
     integer(c_int32_t) :: backend = 0
     !> Number of the device; -1, the default, is the best one.
     integer(c_int32_t) :: device = -1
-    !> Number of host threads, up to 4096. 0, the default: the environment variable WAKEFMM_NUM_THREADS, else the first
-    !> number of OMP_NUM_THREADS, else all that the process may use (its CPU affinity and the CPU quota of its control
-    !> group). A variable that holds something else is ignored, with one warning. The default session follows them too.
+    !> Number of host threads, up to 4096. 0, the default: the number in the environment variable WAKEFMM_NUM_THREADS,
+    !> else the first number in OMP_NUM_THREADS, else all that the process may use (its CPU affinity and the CPU quota
+    !> of its control group). A variable without a number is ignored, with one warning. The same holds for the default
+    !> session.
     integer(c_int32_t) :: threads = 0
     !> No flag is defined yet: 0.
     integer(c_int64_t) :: flags = 0
@@ -549,12 +554,12 @@ module wakefmm
     integer(c_int32_t) :: method = 0
     !> WFMM_PRECISION_* of the computation; default ARRAYS.
     integer(c_int32_t) :: precision = 0
-    !> Truncation order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the
-    !> CPU exactly this order is used, and pairs of cells that need a higher one are summed directly. On a GPU it is a
-    !> lower bound, and at most 16 (double precision) or 11 (single precision).
+    !> Truncation order of the expansions, at most WFMM_ORDER_MAX. 0, the default: derived from the tolerance. On the
+    !> CPU every expansion has this order, and pairs of cells that need a higher one are summed directly. On a GPU it is
+    !> a lower bound; the order is at most 16 in double and 11 in single precision.
     integer(c_int32_t) :: order = 0
-    !> Largest number of elements in a leaf of the tree; 0, the default, lets the library choose. On a GPU from 8 to
-    !> 512.
+    !> Largest number of elements in a leaf of the tree; 0, the default: chosen by the library. On a GPU values below 8
+    !> count as 8, above 512 as 512.
     integer(c_int32_t) :: leaf_capacity = 0
     !> WFMM_REG_* of segments; default VATISTAS.
     integer(c_int32_t) :: segment_regularization = 3
@@ -562,11 +567,11 @@ module wakefmm
     integer(c_int32_t) :: particle_regularization = 6
     !> Number of the first point in connectivities, 0 or 1; default 0 in C, 1 in Fortran.
     integer(c_int32_t) :: index_base = 1
-    !> Relative L2 error of the velocity (or potential) over all targets, against the exact, regularized sum; default
-    !> 1e-4. The error of gradients may be 30 times as large, relative to their own norm. A tolerance above 0.1 is taken
-    !> as 0.1; wfmm_plan_recipe says so.
+    !> Largest relative L2 error of the velocity (or potential) over all targets, against the exact, regularized sum;
+    !> default 1e-4. The error of gradients may be 30 times as large, relative to their own norm. A tolerance above 0.1
+    !> counts as 0.1; wfmm_plan_recipe says so.
     real(c_double) :: tolerance = 1e-4_c_double
-    !> Factor of all sums; default 1/(4 pi); 1 gives the papers' sums.
+    !> Factor s of all sums; default 1/(4 pi). 1 gives sums without the factor.
     real(c_double) :: normalization = 7.957747154594767e-2_c_double
     !> Core radius where no array of radii is given, a length; default 0, the singular kernel. A plan with a
     !> regularization other than NONE and no radius above 0 logs a warning once and says so in its recipe.
@@ -574,19 +579,20 @@ module wakefmm
     !> WFMM_FLAG_*, or-ed; default 0.
     integer(c_int64_t) :: flags = 0
     !> Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources
-    !> are included, with their cores. Targets below the plane get the mirrored field. Charges have images of the same
-    !> sign. With a plane, velocity and gradient must be both in host memory, or both in device memory.
+    !> are included, with their cores. Images of charges have the same sign. Targets below the plane get the mirrored
+    !> field. With a plane, velocity and gradient must both be in host memory, or both in device memory.
     integer(c_int32_t) :: plane_axis = 0
     !> WFMM_EXPANSION_*; default HARMONICS.
     integer(c_int32_t) :: expansion = 0
     !> Where the plane is on its axis, length units of the positions; default 0.
     real(c_double) :: plane_position = 0e0_c_double
-    !> Period along x, y and z, a length; 0, the default: open. One, two or three periodic axes: a tube, a slab, a box.
-    !> The field is that of all images of all elements; places outside of a period are taken back into it, segments by
-    !> their middles. In a box a net strength is balanced by a uniform background and the mean of velocity and potential
-    !> is zero; in tubes and slabs images are summed symmetrically, and charges must add to zero: WFMM_ERR_VALUE. On the
-    !> CPU: a session with WFMM_BACKEND_CUDA and a distributed one return WFMM_ERR_UNSUPPORTED, as does a period along
-    !> the normal of a ground plane, an extent of very many periods, and cores that reach through many periods.
+    !> Period along x, y and z, a length; 0, the default: open. One, two or three periodic axes make a tube, a slab or a
+    !> box. The field is that of all images of all elements. Positions outside of a period are moved back into it,
+    !> segments by their middles. In a box a uniform background balances a net strength, and the mean of velocity and
+    !> potential is zero. In tubes and slabs images are summed symmetrically; charges must add to zero, else
+    !> WFMM_ERR_VALUE. On the CPU only. WFMM_ERR_UNSUPPORTED is returned on a session with WFMM_BACKEND_CUDA and on a
+    !> distributed one, for a period along the normal of a ground plane, for an extent of very many periods, and for
+    !> cores that reach through many periods.
     real(c_double) :: period(3) = 0e0_c_double
   end type
 
@@ -684,18 +690,18 @@ module wakefmm
     !> Integral of |curl u|^2, likewise.
     real(c_double) :: enstrophy = 0
     !> Root of the integral of |omega - curl u|^2 over that of |omega|^2, omega the vorticity that the particles carry:
-    !> what of it is not free of divergence.
+    !> the part of it that is not free of divergence.
     real(c_double) :: divergence = 0
-    !> The largest speed of what moves at the present time, dust with its own.
+    !> The largest speed of the moving points at the present time; of dust its own.
     real(c_double) :: largest_velocity = 0
-    !> The longest way of what moves in the last step.
+    !> The longest distance that a moving point has gone in the last step.
     real(c_double) :: largest_displacement = 0
     !> How often cores above core_limit were narrowed since the flow was made or loaded.
     integer(c_int64_t) :: reinterpolations = 0
     !> Of the last time: the difference of vorticity at the particles, relative to it, as root mean squares.
     real(c_double) :: reinterpolation_residual = 0
-    !> Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was given
-    !> back, but with a ground plane.
+    !> Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was added to
+    !> the strengths again, except with a ground plane.
     real(c_double) :: reinterpolation_strength = 0
     !> Of the last time: the same of their impulse around the middle of their places, relative to half the sum of
     !> |x||a|.
@@ -714,8 +720,8 @@ module wakefmm
     integer(c_int32_t) :: blending = 0
     !> Kinds that are drawn: the sum of 1 << WFMM_KIND_*; default 31, all.
     integer(c_int32_t) :: kinds = 31
-    !> 1, the default: eye and target tell the direction only, and the camera stands where all that is drawn just fits
-    !> in; 0: the camera stands at eye.
+    !> 1, the default: eye and target give the direction only, and the camera stands where all that is drawn just fits
+    !> in. 0: the camera stands at eye.
     integer(c_int32_t) :: fit = 1
     !> Where the camera is; default (2, -3, 1.5).
     real(c_double) :: eye(3) = [2e0_c_double, -3e0_c_double, 1.5e0_c_double]
@@ -764,7 +770,7 @@ module wakefmm
     type(c_ptr) :: handle = c_null_ptr
   end type
 
-  !> Functions that join the processes (ranks) of a distributed session; MPI's are in libwakefmm_mpi.
+  !> Functions by which the processes (ranks) of a distributed session communicate; libwakefmm_mpi has those for MPI.
   type, bind(c) :: wfmm_communicator
     !> Size of this struct as the caller knows it.
     integer(c_int32_t) :: struct_size = 56
@@ -2092,8 +2098,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Does the part of the next evaluation that needs no output arrays: on the CPU trees, lists and orders, on a GPU the
-  !> copy of the arrays.
+  !> Does in advance the part of the next evaluation that needs no output arrays.
   subroutine wfmm_plan_prepare(plan, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(out), optional :: ierr
@@ -2119,7 +2124,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Returns the memory that the plan uses now, in bytes: its copies of the arrays, tree, lists, expansions.
+  !> Returns the memory that the plan uses now, in bytes: its copies of the arrays, trees, lists and expansions.
   subroutine wfmm_plan_workspace(plan, host_bytes, device_bytes, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer(c_int64_t), intent(inout), optional :: host_bytes
@@ -3163,7 +3168,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Tells the time that has passed and the number of steps.
+  !> Returns the time of the flow and the number of steps.
   subroutine wfmm_flow_time(flow, time, step, ierr)
     type(wfmm_flow), intent(in) :: flow
     real(c_double), intent(inout), optional :: time
@@ -3176,7 +3181,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Numbers of elements of a kind and of their points: of segments the end points, of others as many.
+  !> Returns the numbers of elements of a kind and of their points.
   subroutine wfmm_flow_counts(flow, kind, elements, points, ierr)
     type(wfmm_flow), intent(in) :: flow
     integer, intent(in) :: kind
@@ -3293,7 +3298,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Tells what the last evaluation of the flow's sums did, as wfmm_plan_report; host_bytes has the state too.
+  !> Fills a report of the last evaluation of the flow's sums, as wfmm_plan_report; host_bytes includes the state.
   subroutine wfmm_flow_report(flow, report, ierr)
     type(wfmm_flow), intent(in) :: flow
     type(wfmm_report), intent(inout) :: report
@@ -4229,7 +4234,7 @@ contains
   end subroutine
 
   !> Draws the flow as a camera sees it: segments as lines that hide what is behind them, tracers, dust and particles as
-  !> points, whose number makes the opacity.
+  !> points, whose number gives the opacity.
   subroutine wfmm_flow_picture(flow, width, height, camera, rgba, png_path, ierr)
     type(wfmm_flow), intent(in) :: flow
     type(wfmm_camera), intent(in), optional :: camera

@@ -42,7 +42,7 @@
 #define WFMM_ERR_COUNT 3
 
 /**
- * A number that is no constant of this enumeration, or a flag that does not exist.
+ * A number that is not a constant of this enumeration, or a flag that does not exist.
  */
 #define WFMM_ERR_CONSTANT 4
 
@@ -102,17 +102,18 @@
 #define WFMM_ERR_SHAPE 15
 
 /**
- * The host's velocity callback of a flow stopped the step with a number that is no status from 1 to 199.
+ * The host's velocity callback of a flow returned a number that is not a status from 1 to 199; the step was
+ * stopped.
  */
 #define WFMM_ERR_CALLBACK 16
 
 /**
- * A file that cannot be read or written, or is no whole checkpoint of a flow.
+ * A file that cannot be read or written, or is not a complete checkpoint of a flow.
  */
 #define WFMM_ERR_FILE 17
 
 /**
- * There is a driver, but no usable GPU, or none of the number asked for.
+ * There is a driver, but no usable GPU, or no GPU with the requested number.
  */
 #define WFMM_ERR_NO_DEVICE 100
 
@@ -237,7 +238,8 @@
 /**
  * How the sums are computed.
  * 
- * Direct, fast multipole or treecode, whichever the cost model expects to be faster; a GPU has no treecode.
+ * Direct sum, fast multipole method or treecode, whichever the cost model expects to be fastest. A GPU has no
+ * treecode.
  */
 #define WFMM_METHOD_AUTO 0
 
@@ -247,15 +249,15 @@
 #define WFMM_METHOD_DIRECT 1
 
 /**
- * The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that its
- * orders do not reach; method of the report tells.
+ * The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that
+ * its orders do not reach. method of the report has what was done.
  */
 #define WFMM_METHOD_FMM 2
 
 /**
- * Multipoles at the targets without local expansions, on the CPU: a session with WFMM_BACKEND_AUTO uses the CPU for it;
- * with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. It has no periodic
- * images: with a period wfmm_plan_create returns WFMM_ERR_UNSUPPORTED.
+ * Multipoles evaluated at the targets, without local expansions. On the CPU only: a session with
+ * WFMM_BACKEND_AUTO uses the CPU for it. On a session with WFMM_BACKEND_CUDA and on a distributed one prepare,
+ * evaluate and check return WFMM_ERR_UNSUPPORTED. So does wfmm_plan_create with a period.
  */
 #define WFMM_METHOD_TREECODE 3
 
@@ -267,22 +269,23 @@
 #define WFMM_EXPANSION_HARMONICS 0
 
 /**
- * Strengths of particles on a sphere around each cell, by the FMM on the CPU: slower, to be compared. Orders up to 16; where
- * the tolerance is missed evaluate returns WFMM_ERR_UNSUPPORTED in place of a direct sum. With the treecode or a period
- * wfmm_plan_create does, with WFMM_BACKEND_CUDA or distributed prepare, evaluate and check.
+ * Strengths of particles on a sphere around each cell. Slower than harmonics; for comparison. By the FMM on
+ * the CPU, with orders up to 16. WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create with the treecode or a
+ * period, by prepare, evaluate and check on a session with WFMM_BACKEND_CUDA or a distributed one, and by
+ * evaluate where the tolerance is missed.
  */
 #define WFMM_EXPANSION_PSEUDO_PARTICLES 1
 
 /**
  * Precision of the computation.
  * 
- * That of the arrays: double as soon as one array that was handed over is double, else single.
+ * That of the arrays: double if one of the arrays is double, else single.
  */
 #define WFMM_PRECISION_ARRAYS 0
 
 /**
  * Single. Where its range or digits are not enough (a point far away, cores much larger than the extent of the
- * elements) the computation is done in double; a warning and precision of the report say so.
+ * elements) the computation is done in double. A warning and precision of the report say so.
  */
 #define WFMM_PRECISION_F32 1
 
@@ -294,7 +297,7 @@
 /**
  * Where the sums are computed.
  * 
- * A CUDA device where there is one and the problem is worth the transfer, else the CPU.
+ * A CUDA device where there is one and the problem has at least 200,000 pairs, else the CPU.
  */
 #define WFMM_BACKEND_AUTO 0
 
@@ -338,7 +341,8 @@
 #define WFMM_LOG_ERROR 1
 
 /**
- * Errors, and fallbacks: what was computed in another way than asked, on the CPU or in double precision for example.
+ * Errors and fallbacks. A fallback is a computation in another way than requested, for example on the CPU or
+ * in double precision.
  */
 #define WFMM_LOG_WARN 2
 
@@ -359,14 +363,14 @@
 
 /**
  * flags of a plan: the same inputs give the same bits, whatever the number of threads, the load of the machine and
- * what the plan or the process did before; per instruction set and per device model.
+ * what the plan or the process did before. This holds for one instruction set and one model of GPU.
  */
 #define WFMM_FLAG_REPRODUCIBLE 2
 
 /**
- * flags of a plan on a distributed session: each rank computes the field of its own sources and targets, which stay where
- * they are; the host has divided them well. Without it they are divided anew, by the work of the evaluation before. No effect
- * on other sessions.
+ * flags of a plan on a distributed session: each rank computes with its own sources and targets, as the host has
+ * divided them. Without the flag they are divided anew, by the work of the evaluation before. No effect on other
+ * sessions.
  */
 #define WFMM_FLAG_HOST_PARTITION 4
 
@@ -381,7 +385,7 @@
 #define WFMM_TOLERANCE_MIN_F64 5e-12
 
 /**
- * The highest order of expansions that may be asked for.
+ * The highest order of expansions that may be requested.
  */
 #define WFMM_ORDER_MAX 40
 
@@ -571,7 +575,7 @@
 /**
  * Why a diagnostic is NaN.
  * 
- * It is a number.
+ * It is not NaN.
  */
 #define WFMM_REASON_KNOWN 0
 
@@ -586,7 +590,7 @@
 #define WFMM_REASON_SEGMENTS 2
 
 /**
- * Every pair is summed, and there are more than 8,192 particles.
+ * There are more than 8,192 particles; the diagnostic is a sum over all pairs.
  */
 #define WFMM_REASON_TOO_MANY 3
 
@@ -625,7 +629,7 @@
 #define WFMM_COLOR_AGE 2
 
 /**
- * Points: how many lie behind each other, by the opacity of the pixel. Lines: their kind.
+ * Points: the number of points behind each other, as the opacity of the pixel. Lines: their kind.
  */
 #define WFMM_COLOR_DENSITY 3
 
@@ -677,13 +681,13 @@ typedef struct wfmm_plan wfmm_plan;
 typedef struct wfmm_session wfmm_session;
 
 /**
- * Result of a call: 0 ok; 1..99 the caller's error, nothing changed; 100..199 a resource is missing, may be
- * retried; negative: the object is unusable, only destroy is allowed. See WFMM_ERR_*.
+ * Result of a call: 0 ok; 1..99 the caller's error, nothing changed; 100..199 a resource is missing, may be retried;
+ * negative: the object is unusable, only destroy is allowed. See WFMM_ERR_*.
  */
 typedef int32_t wfmm_status;
 
 /**
- * Receives log lines: a WFMM_LOG_* level, a message that is valid during the call, and `user`.
+ * Receives log lines: a WFMM_LOG_* level, a NUL-terminated message that is valid during the call, and user.
  * May be called from any thread; must not call wfmm_log_set.
  */
 typedef void (*wfmm_log_fn)(int32_t level, const char *message, void *user);
@@ -705,9 +709,10 @@ typedef struct wfmm_session_options {
      */
     int32_t device;
     /**
-     * Number of host threads, up to 4096. 0, the default: the environment variable WAKEFMM_NUM_THREADS, else the first number
-     * of OMP_NUM_THREADS, else all that the process may use (its CPU affinity and the CPU quota of its control group). A
-     * variable that holds something else is ignored, with one warning. The default session follows them too.
+     * Number of host threads, up to 4096. 0, the default: the number in the environment variable WAKEFMM_NUM_THREADS,
+     * else the first number in OMP_NUM_THREADS, else all that the process may use (its CPU affinity and the CPU quota
+     * of its control group). A variable without a number is ignored, with one warning. The same holds for the default
+     * session.
      */
     int32_t threads;
     /**
@@ -732,7 +737,8 @@ typedef struct wfmm_session_options {
 } wfmm_session_options;
 
 /**
- * Functions that join the processes (ranks) of a distributed session; MPI's are in libwakefmm_mpi. Set struct_size to
+ * Functions by which the processes (ranks) of a distributed session communicate; libwakefmm_mpi has those for MPI. Set
+ * struct_size to
  * sizeof. Each function is called on all ranks in the same order, on the thread that calls the library, and returns 0; another
  * number is WFMM_ERR_COMMUNICATION on every rank that can still be reached, in this call of the library or the next. One that fails on
  * some ranks must not leave the others waiting in it. Functions and user must stay until the last
@@ -802,13 +808,14 @@ typedef struct wfmm_plan_options {
      */
     int32_t precision;
     /**
-     * Truncation order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the
-     * CPU exactly this order is used, and pairs of cells that need a higher one are summed directly. On a GPU it is a lower
-     * bound, and at most 16 (double precision) or 11 (single precision).
+     * Truncation order of the expansions, at most WFMM_ORDER_MAX. 0, the default: derived from the tolerance. On the
+     * CPU every expansion has this order, and pairs of cells that need a higher one are summed directly. On a GPU it
+     * is a lower bound; the order is at most 16 in double and 11 in single precision.
      */
     int32_t order;
     /**
-     * Largest number of elements in a leaf of the tree; 0, the default, lets the library choose. On a GPU from 8 to 512.
+     * Largest number of elements in a leaf of the tree; 0, the default: chosen by the library. On a GPU values below 8
+     * count as 8, above 512 as 512.
      */
     int32_t leaf_capacity;
     /**
@@ -824,13 +831,13 @@ typedef struct wfmm_plan_options {
      */
     int32_t index_base;
     /**
-     * Relative L2 error of the velocity (or potential) over all targets, against the exact, regularized sum; default 1e-4.
-     * The error of gradients may be 30 times as large, relative to their own norm. A tolerance above 0.1 is taken as 0.1;
-     * wfmm_plan_recipe says so.
+     * Largest relative L2 error of the velocity (or potential) over all targets, against the exact, regularized sum;
+     * default 1e-4. The error of gradients may be 30 times as large, relative to their own norm. A tolerance above 0.1
+     * counts as 0.1; wfmm_plan_recipe says so.
      */
     double tolerance;
     /**
-     * Factor of all sums; default 1/(4 pi); 1 gives the papers' sums.
+     * Factor s of all sums; default 1/(4 pi). 1 gives sums without the factor.
      */
     double normalization;
     /**
@@ -843,9 +850,9 @@ typedef struct wfmm_plan_options {
      */
     uint64_t flags;
     /**
-     * Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources are
-     * included, with their cores. Targets below the plane get the mirrored field. Charges have images of the same sign.
-     * With a plane, velocity and gradient must be both in host memory, or both in device memory.
+     * Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources
+     * are included, with their cores. Images of charges have the same sign. Targets below the plane get the mirrored
+     * field. With a plane, velocity and gradient must both be in host memory, or both in device memory.
      */
     int32_t plane_axis;
     /**
@@ -857,12 +864,13 @@ typedef struct wfmm_plan_options {
      */
     double plane_position;
     /**
-     * Period along x, y and z, a length; 0, the default: open. One, two or three periodic axes: a tube, a slab, a box. The field is
-     * that of all images of all elements; places outside of a period are taken back into it, segments by their middles. In a
-     * box a net strength is balanced by a uniform background and the mean of velocity and potential is zero; in tubes and
-     * slabs images are summed symmetrically, and charges must add to zero: WFMM_ERR_VALUE. On the CPU: a session with
-     * WFMM_BACKEND_CUDA and a distributed one return WFMM_ERR_UNSUPPORTED, as does a period along the normal of a ground
-     * plane, an extent of very many periods, and cores that reach through many periods.
+     * Period along x, y and z, a length; 0, the default: open. One, two or three periodic axes make a tube, a slab or
+     * a box. The field is that of all images of all elements. Positions outside of a period are moved back into it,
+     * segments by their middles. In a box a uniform background balances a net strength, and the mean of velocity and
+     * potential is zero. In tubes and slabs images are summed symmetrically; charges must add to zero, else
+     * WFMM_ERR_VALUE. On the CPU only. WFMM_ERR_UNSUPPORTED is returned on a session with WFMM_BACKEND_CUDA and on a
+     * distributed one, for a period along the normal of a ground plane, for an extent of very many periods, and for
+     * cores that reach through many periods.
      */
     double period[3];
 } wfmm_plan_options;
@@ -1008,8 +1016,10 @@ typedef struct wfmm_flow_options {
 
 /**
  * Adds the host's own velocity at n points of a flow: position and velocity are [n][3]; velocity holds what is there
- * already. 0 goes on; another number stops the step. memory is WFMM_MEMORY_HOST and stream NULL while the state of
- * flows is in host memory. user is that of wfmm_flow_set_velocity_callback.
+ * already. Return 0 to go on; another number stops the step. memory says where both arrays are. On a session made
+ * with WFMM_BACKEND_CUDA it is WFMM_MEMORY_DEVICE, and stream is the cudaStream_t on which to queue the work;
+ * there is no need to wait for it. On all other sessions, WFMM_BACKEND_AUTO included, it is WFMM_MEMORY_HOST, and
+ * stream is NULL. user is that of wfmm_flow_set_velocity_callback.
  */
 typedef int32_t (*wfmm_velocity_fn)(double time,
                                     int64_t n,
@@ -1056,16 +1066,16 @@ typedef struct wfmm_diagnostics {
      */
     double enstrophy;
     /**
-     * Root of the integral of |omega - curl u|^2 over that of |omega|^2, omega the vorticity that the particles carry: what of it
-     * is not free of divergence.
+     * Root of the integral of |omega - curl u|^2 over that of |omega|^2, omega the vorticity that the particles carry:
+     * the part of it that is not free of divergence.
      */
     double divergence;
     /**
-     * The largest speed of what moves at the present time, dust with its own.
+     * The largest speed of the moving points at the present time; of dust its own.
      */
     double largest_velocity;
     /**
-     * The longest way of what moves in the last step.
+     * The longest distance that a moving point has gone in the last step.
      */
     double largest_displacement;
     /**
@@ -1077,8 +1087,8 @@ typedef struct wfmm_diagnostics {
      */
     double reinterpolation_residual;
     /**
-     * Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was given back,
-     * but with a ground plane.
+     * Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was added to
+     * the strengths again, except with a ground plane.
      */
     double reinterpolation_strength;
     /**
@@ -1112,8 +1122,8 @@ typedef struct wfmm_camera {
      */
     int32_t kinds;
     /**
-     * 1, the default: eye and target tell the direction only, and the camera stands where all that is drawn just fits in; 0: the
-     * camera stands at eye.
+     * 1, the default: eye and target give the direction only, and the camera stands where all that is drawn just fits
+     * in. 0: the camera stands at eye.
      */
     int32_t fit;
     /**
@@ -1254,8 +1264,8 @@ wfmm_status wfmm_session_destroy(struct wfmm_session **session);
  * collective: each rank hands over its own sources and targets, however many and wherever they are, and gets the velocities
  * of its own targets. An error on one rank is the same status on all, with the rank in the message. options may be NULL.
  * With GPUs each rank takes one of its node, node_rank modulo their number, unless device names one; with
- * WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. Not built, WFMM_ERR_UNSUPPORTED: periods, the
- * treecode, evaluations beside the host's work.
+ * WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. Not built, WFMM_ERR_UNSUPPORTED:
+ * periods, the treecode, asynchronous evaluations.
  * Thread rule: one thread at a time. Errors: as of wfmm_session_create; WFMM_ERR_NULL (a function), _VALUE (rank, size);
  * WFMM_ERR_COMMUNICATION where a function of the communicator fails.
  * Example: wfmm_session *s = NULL; if (wfmm_session_create_distributed(NULL, &ranks, &s)) return 1;
@@ -1284,8 +1294,8 @@ wfmm_status wfmm_plan_create(struct wfmm_session *session,
                              struct wfmm_plan **out);
 
 /**
- * Does the part of the next evaluation that needs no output arrays: on the CPU trees, lists and orders, on a GPU the copy
- * of the arrays. Optional: wfmm_plan_evaluate_* includes it.
+ * Does in advance the part of the next evaluation that needs no output arrays. On the CPU these are trees, lists
+ * and orders, on a GPU the copies of the arrays. Optional: wfmm_plan_evaluate_* includes it.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
  * set), _TOLERANCE; 100..199 where the device or its memory is missing; WFMM_ERR_OUT_OF_MEMORY where host memory ran
  * out.
@@ -1305,7 +1315,7 @@ wfmm_status wfmm_plan_counts(const struct wfmm_plan *plan,
                              int64_t *n_targets);
 
 /**
- * Returns the memory that the plan uses now, in bytes: its copies of the arrays, tree, lists, expansions.
+ * Returns the memory that the plan uses now, in bytes: its copies of the arrays, trees, lists and expansions.
  * Each output may be NULL. Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
  * Example: uint64_t host, device; wfmm_plan_workspace(p, &host, &device);
  */
@@ -1724,7 +1734,8 @@ wfmm_status wfmm_flow_set_free_stream(struct wfmm_flow *flow, const double *velo
 
 /**
  * Sets a function of the host that adds its own velocity at all points of every evaluation; see wfmm_velocity_fn. A NULL
- * function removes it. It is called by the thread that calls this flow, which is BUSY to it.
+ * function removes it. It is called on the thread that calls the flow; calls of this flow from inside it return
+ * WFMM_ERR_BUSY.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
  * Example: wfmm_flow_set_velocity_callback(f, add_gust, &gust);
  */
@@ -1733,8 +1744,8 @@ wfmm_status wfmm_flow_set_velocity_callback(struct wfmm_flow *flow,
                                             void *user);
 
 /**
- * Moves everything by steps steps of dt each. A step that fails leaves the flow as it was before that step; those before it
- * are done, wfmm_flow_time tells how many. dt > 0, time; steps >= 0.
+ * Moves everything by steps steps of dt each. A step that fails leaves the flow as it was before that step.
+ * The steps before it are done; wfmm_flow_time has their number. dt > 0, time; steps >= 0.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _VALUE (dt), _COUNT (steps), _NOT_FINITE (dt, or
  * a state that leaves the range of numbers), _TOLERANCE; a callback's number from 1 to 199, else WFMM_ERR_CALLBACK; 100..199
  * where memory or a device is missing. WFMM_ERR_DEVICE_LOST: what the GPU held is gone, and the flow with it.
@@ -1745,21 +1756,19 @@ wfmm_status wfmm_flow_advance(struct wfmm_flow *flow,
                               int64_t steps);
 
 /**
- * Tells the time that has passed and the number of steps. Each output may be NULL.
+ * Returns the time of the flow and the number of steps. Each output may be NULL.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
  * Example: double t; wfmm_flow_time(f, &t, NULL);
  */
 wfmm_status wfmm_flow_time(const struct wfmm_flow *flow, double *time, int64_t *step);
 
 /**
- * Numbers of elements of a kind and of their points: of segments the end points, of others as many. Each output may be NULL.
+ * Returns the numbers of elements of a kind and of their points. Segments have end points; of other kinds both
+ * numbers are equal. Each output may be NULL.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT.
  * Example: int64_t n; wfmm_flow_counts(f, WFMM_KIND_DUST, &n, NULL);
  */
-wfmm_status wfmm_flow_counts(const struct wfmm_flow *flow,
-                             int32_t kind,
-                             int64_t *elements,
-                             int64_t *points);
+wfmm_status wfmm_flow_counts(const struct wfmm_flow *flow, int32_t kind, int64_t *elements, int64_t *points);
 
 /**
  * Returns the point numbers of filaments or bound segments, which wfmm_flow_remove and splitting change. connectivity:
@@ -1784,9 +1793,8 @@ wfmm_status wfmm_diagnostics_init(struct wfmm_diagnostics *diagnostics, size_t s
 
 /**
  * Computes invariants and norms of the present state, on a distributed session of all ranks' elements together: impulses,
- * energy, enstrophy, largest velocity. One evaluation at
- * all moving points unless their velocities are known. diagnostics->struct_size was set before. What has no formula is
- * NaN, and reason says why.
+ * energy, enstrophy, largest velocity. It takes one evaluation at all moving points unless their velocities are
+ * known. Set diagnostics->struct_size before. What has no formula is NaN, and reason says why.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE, and those of an evaluation.
  * Example: wfmm_flow_diagnostics(f, &d); printf("%g\n", d.linear_impulse[2]);
  */
@@ -1803,18 +1811,17 @@ wfmm_status wfmm_flow_save(struct wfmm_flow *flow,
                            const char *path);
 
 /**
- * Makes a flow from a file of wfmm_flow_save, with its options. session may be NULL: a default session. It goes on where the
- * saved one was; a velocity callback is set again by the host. path: NUL-terminated.
+ * Makes a flow from a file of wfmm_flow_save, with its options. session may be NULL: a default session. It
+ * continues from the saved state; the host sets a velocity callback again. path: NUL-terminated.
  * Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _FILE (missing, cut short, damaged), _TOO_NEW (of a newer
  * library); those of wfmm_flow_create.
  * Example: wfmm_flow *f = NULL; if (wfmm_flow_load(NULL, "step-1000.npz", &f)) return 1;
  */
-wfmm_status wfmm_flow_load(struct wfmm_session *session,
-                           const char *path,
-                           struct wfmm_flow **out);
+wfmm_status wfmm_flow_load(struct wfmm_session *session, const char *path, struct wfmm_flow **out);
 
 /**
- * Tells what the last evaluation of the flow's sums did, as wfmm_plan_report; host_bytes has the state too.
+ * Fills a report of the last evaluation of the flow's sums, as wfmm_plan_report; host_bytes includes the
+ * state.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE.
  * Example: wfmm_report r; r.struct_size = sizeof r; wfmm_flow_report(f, &r);
  */
@@ -2165,8 +2172,8 @@ wfmm_status wfmm_flow_velocity_f64(struct wfmm_flow *flow,
 wfmm_status wfmm_camera_init(struct wfmm_camera *camera, size_t size);
 
 /**
- * Draws the flow as a camera sees it: segments as lines that hide what is behind them, tracers, dust and particles as points, whose
- * number makes the opacity. camera may be NULL: defaults, which show everything from the side.
+ * Draws the flow as a camera sees it: segments as lines that hide what is behind them, tracers, dust and particles
+ * as points, whose number gives the opacity. camera may be NULL: defaults, which show everything from the side.
  * width, height: in pixels, 1 to 32768. rgba: [height][width][4], rows from the top, host memory; png_path:
  * NUL-terminated name of a PNG file to write, replaced when the new one is whole. One of both may be NULL. On a distributed
  * session every rank calls it with the same camera and gets the picture of all ranks' elements.

@@ -17,7 +17,7 @@ codes! {
         Handle = 2 => WFMM_ERR_HANDLE,
         /// A count or size that is negative, too large or not the expected one.
         Count = 3 => WFMM_ERR_COUNT,
-        /// A number that is no constant of this enumeration, or a flag that does not exist.
+        /// A number that is not a constant of this enumeration, or a flag that does not exist.
         Constant = 4 => WFMM_ERR_CONSTANT,
         /// A number outside of its range.
         Value = 5 => WFMM_ERR_VALUE,
@@ -41,11 +41,12 @@ codes! {
         Memory = 14 => WFMM_ERR_MEMORY,
         /// An array of Fortran or C++ is smaller than the count it goes with.
         Shape = 15 => WFMM_ERR_SHAPE,
-        /// The host's velocity callback of a flow stopped the step with a number that is no status from 1 to 199.
+        /// The host's velocity callback of a flow returned a number that is not a status from 1 to 199; the step was
+        /// stopped.
         Callback = 16 => WFMM_ERR_CALLBACK,
-        /// A file that cannot be read or written, or is no whole checkpoint of a flow.
+        /// A file that cannot be read or written, or is not a complete checkpoint of a flow.
         File = 17 => WFMM_ERR_FILE,
-        /// There is a driver, but no usable GPU, or none of the number asked for.
+        /// There is a driver, but no usable GPU, or no GPU with the requested number.
         NoDevice = 100 => WFMM_ERR_NO_DEVICE,
         /// Out of host memory.
         HostMemory = 101 => WFMM_ERR_HOST_MEMORY,

@@ -39,16 +39,17 @@ codes! {
 
     /// How the sums are computed.
     enum Method {
-        /// Direct, fast multipole or treecode, whichever the cost model expects to be faster; a GPU has no treecode.
+        /// Direct sum, fast multipole method or treecode, whichever the cost model expects to be fastest. A GPU has no
+        /// treecode.
         Auto = 0 => WFMM_METHOD_AUTO,
         /// Every pair.
         Direct = 1 => WFMM_METHOD_DIRECT,
-        /// The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that its
-        /// orders do not reach; `method` of the report tells.
+        /// The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that
+        /// its orders do not reach. `method` of the report has what was done.
         Fmm = 2 => WFMM_METHOD_FMM,
-        /// Multipoles at the targets without local expansions, on the CPU: a session with WFMM_BACKEND_AUTO uses the CPU for it;
-        /// with WFMM_BACKEND_CUDA, or distributed, prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. It has no periodic
-        /// images: with a period wfmm_plan_create returns WFMM_ERR_UNSUPPORTED.
+        /// Multipoles evaluated at the targets, without local expansions. On the CPU only: a session with
+        /// WFMM_BACKEND_AUTO uses the CPU for it. On a session with WFMM_BACKEND_CUDA and on a distributed one prepare,
+        /// evaluate and check return WFMM_ERR_UNSUPPORTED. So does wfmm_plan_create with a period.
         Treecode = 3 => WFMM_METHOD_TREECODE,
     }
 
@@ -56,18 +57,19 @@ codes! {
     enum Expansion {
         /// Solid harmonics.
         Harmonics = 0 => WFMM_EXPANSION_HARMONICS,
-        /// Strengths of particles on a sphere around each cell, by the FMM on the CPU: slower, to be compared. Orders up to 16; where
-        /// the tolerance is missed evaluate returns WFMM_ERR_UNSUPPORTED in place of a direct sum. With the treecode or a period
-        /// wfmm_plan_create does, with WFMM_BACKEND_CUDA or distributed prepare, evaluate and check.
+        /// Strengths of particles on a sphere around each cell. Slower than harmonics; for comparison. By the FMM on
+        /// the CPU, with orders up to 16. WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create with the treecode or a
+        /// period, by prepare, evaluate and check on a session with WFMM_BACKEND_CUDA or a distributed one, and by
+        /// evaluate where the tolerance is missed.
         PseudoParticles = 1 => WFMM_EXPANSION_PSEUDO_PARTICLES,
     }
 
     /// Precision of the computation.
     enum Precision {
-        /// That of the arrays: double as soon as one array that was handed over is double, else single.
+        /// That of the arrays: double if one of the arrays is double, else single.
         Arrays = 0 => WFMM_PRECISION_ARRAYS,
         /// Single. Where its range or digits are not enough (a point far away, cores much larger than the extent of the
-        /// elements) the computation is done in double; a warning and `precision` of the report say so.
+        /// elements) the computation is done in double. A warning and `precision` of the report say so.
         F32 = 1 => WFMM_PRECISION_F32,
         /// Double.
         F64 = 2 => WFMM_PRECISION_F64,
@@ -75,7 +77,7 @@ codes! {
 
     /// Where the sums are computed.
     enum BackendKind {
-        /// A CUDA device where there is one and the problem is worth the transfer, else the CPU.
+        /// A CUDA device where there is one and the problem has at least 200,000 pairs, else the CPU.
         Auto = 0 => WFMM_BACKEND_AUTO,
         /// The CPU.
         Cpu = 1 => WFMM_BACKEND_CPU,
@@ -99,7 +101,8 @@ codes! {
         Off = 0 => WFMM_LOG_OFF,
         /// Errors.
         Error = 1 => WFMM_LOG_ERROR,
-        /// Errors, and fallbacks: what was computed in another way than asked, on the CPU or in double precision for example.
+        /// Errors and fallbacks. A fallback is a computation in another way than requested, for example on the CPU or
+        /// in double precision.
         Warn = 2 => WFMM_LOG_WARN,
         /// The above, and one line per plan with its recipe and the seconds of each pass.
         Info = 3 => WFMM_LOG_INFO,
@@ -111,11 +114,11 @@ codes! {
 /// `flags` of a plan: results are added to the output arrays instead of overwriting them.
 pub const WFMM_FLAG_ACCUMULATE: u64 = 1;
 /// `flags` of a plan: the same inputs give the same bits, whatever the number of threads, the load of the machine and
-/// what the plan or the process did before; per instruction set and per device model.
+/// what the plan or the process did before. This holds for one instruction set and one model of GPU.
 pub const WFMM_FLAG_REPRODUCIBLE: u64 = 2;
-/// `flags` of a plan on a distributed session: each rank computes the field of its own sources and targets, which stay where
-/// they are; the host has divided them well. Without it they are divided anew, by the work of the evaluation before. No effect
-/// on other sessions.
+/// `flags` of a plan on a distributed session: each rank computes with its own sources and targets, as the host has
+/// divided them. Without the flag they are divided anew, by the work of the evaluation before. No effect on other
+/// sessions.
 pub const WFMM_FLAG_HOST_PARTITION: u64 = 4;
 
 /// The smallest tolerance that single precision is promised to hold.
@@ -127,7 +130,7 @@ pub const WFMM_TOLERANCE_MIN_F64: f64 = 5e-12;
 pub const TOLERANCE_MAX: f64 = 0.1;
 /// The same of pseudo-particles.
 const PSEUDO_ORDER_MAX: i32 = 16;
-/// The highest order of expansions that may be asked for.
+/// The highest order of expansions that may be requested.
 pub const WFMM_ORDER_MAX: i32 = 40;
 /// Periods beyond these are taken for mistakes: their cubes would leave the range of numbers.
 const SHORTEST_PERIOD: f64 = 1e-100;
@@ -148,9 +151,10 @@ pub struct wfmm_session_options {
     pub backend: i32,
     /// Number of the device; -1, the default, is the best one.
     pub device: i32,
-    /// Number of host threads, up to 4096. 0, the default: the environment variable WAKEFMM_NUM_THREADS, else the first number
-    /// of OMP_NUM_THREADS, else all that the process may use (its CPU affinity and the CPU quota of its control group). A
-    /// variable that holds something else is ignored, with one warning. The default session follows them too.
+    /// Number of host threads, up to 4096. 0, the default: the number in the environment variable WAKEFMM_NUM_THREADS,
+    /// else the first number in OMP_NUM_THREADS, else all that the process may use (its CPU affinity and the CPU quota
+    /// of its control group). A variable without a number is ignored, with one warning. The same holds for the default
+    /// session.
     pub threads: i32,
     /// No flag is defined yet: 0.
     pub flags: u64,
@@ -191,11 +195,12 @@ pub struct wfmm_plan_options {
     pub method: i32,
     /// `WFMM_PRECISION_*` of the computation; default ARRAYS.
     pub precision: i32,
-    /// Truncation order of the expansions, at most WFMM_ORDER_MAX; 0, the default, derives it from the tolerance. On the
-    /// CPU exactly this order is used, and pairs of cells that need a higher one are summed directly. On a GPU it is a lower
-    /// bound, and at most 16 (double precision) or 11 (single precision).
+    /// Truncation order of the expansions, at most WFMM_ORDER_MAX. 0, the default: derived from the tolerance. On the
+    /// CPU every expansion has this order, and pairs of cells that need a higher one are summed directly. On a GPU it
+    /// is a lower bound; the order is at most 16 in double and 11 in single precision.
     pub order: i32,
-    /// Largest number of elements in a leaf of the tree; 0, the default, lets the library choose. On a GPU from 8 to 512.
+    /// Largest number of elements in a leaf of the tree; 0, the default: chosen by the library. On a GPU values below 8
+    /// count as 8, above 512 as 512.
     pub leaf_capacity: i32,
     /// `WFMM_REG_*` of segments; default VATISTAS.
     pub segment_regularization: i32,
@@ -203,31 +208,32 @@ pub struct wfmm_plan_options {
     pub particle_regularization: i32,
     /// Number of the first point in connectivities, 0 or 1; default 0 in C, 1 in Fortran.
     pub index_base: i32,
-    /// Relative L2 error of the velocity (or potential) over all targets, against the exact, regularized sum; default 1e-4.
-    /// The error of gradients may be 30 times as large, relative to their own norm. A tolerance above 0.1 is taken as 0.1;
-    /// `wfmm_plan_recipe` says so.
+    /// Largest relative L2 error of the velocity (or potential) over all targets, against the exact, regularized sum;
+    /// default 1e-4. The error of gradients may be 30 times as large, relative to their own norm. A tolerance above 0.1
+    /// counts as 0.1; `wfmm_plan_recipe` says so.
     pub tolerance: f64,
-    /// Factor of all sums; default 1/(4 pi); 1 gives the papers' sums.
+    /// Factor s of all sums; default 1/(4 pi). 1 gives sums without the factor.
     pub normalization: f64,
     /// Core radius where no array of radii is given, a length; default 0, the singular kernel. A plan with a regularization
     /// other than NONE and no radius above 0 logs a warning once and says so in its recipe.
     pub core_radius: f64,
     /// `WFMM_FLAG_*`, or-ed; default 0.
     pub flags: u64,
-    /// Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources are
-    /// included, with their cores. Targets below the plane get the mirrored field. Charges have images of the same sign.
-    /// With a plane, velocity and gradient must be both in host memory, or both in device memory.
+    /// Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources
+    /// are included, with their cores. Images of charges have the same sign. Targets below the plane get the mirrored
+    /// field. With a plane, velocity and gradient must both be in host memory, or both in device memory.
     pub plane_axis: i32,
     /// `WFMM_EXPANSION_*`; default HARMONICS.
     pub expansion: i32,
     /// Where the plane is on its axis, length units of the positions; default 0.
     pub plane_position: f64,
-    /// Period along x, y and z, a length; 0, the default: open. One, two or three periodic axes: a tube, a slab, a box. The field is
-    /// that of all images of all elements; places outside of a period are taken back into it, segments by their middles. In a
-    /// box a net strength is balanced by a uniform background and the mean of velocity and potential is zero; in tubes and
-    /// slabs images are summed symmetrically, and charges must add to zero: WFMM_ERR_VALUE. On the CPU: a session with
-    /// WFMM_BACKEND_CUDA and a distributed one return WFMM_ERR_UNSUPPORTED, as does a period along the normal of a ground
-    /// plane, an extent of very many periods, and cores that reach through many periods.
+    /// Period along x, y and z, a length; 0, the default: open. One, two or three periodic axes make a tube, a slab or
+    /// a box. The field is that of all images of all elements. Positions outside of a period are moved back into it,
+    /// segments by their middles. In a box a uniform background balances a net strength, and the mean of velocity and
+    /// potential is zero. In tubes and slabs images are summed symmetrically; charges must add to zero, else
+    /// WFMM_ERR_VALUE. On the CPU only. WFMM_ERR_UNSUPPORTED is returned on a session with WFMM_BACKEND_CUDA and on a
+    /// distributed one, for a period along the normal of a ground plane, for an extent of very many periods, and for
+    /// cores that reach through many periods.
     pub period: [f64; 3],
 }
 

@@ -157,7 +157,8 @@ api! {
     }
 
     /// Sets a function of the host that adds its own velocity at all points of every evaluation; see `wfmm_velocity_fn`. A NULL
-    /// function removes it. It is called by the thread that calls this flow, which is BUSY to it.
+    /// function removes it. It is called on the thread that calls the flow; calls of this flow from inside it return
+    /// WFMM_ERR_BUSY.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
     /// Example: `wfmm_flow_set_velocity_callback(f, add_gust, &gust);`
     fn wfmm_flow_set_velocity_callback(
@@ -169,8 +170,8 @@ api! {
         })
     }
 
-    /// Moves everything by `steps` steps of `dt` each. A step that fails leaves the flow as it was before that step; those before it
-    /// are done, `wfmm_flow_time` tells how many. `dt` > 0, time; `steps` >= 0.
+    /// Moves everything by `steps` steps of `dt` each. A step that fails leaves the flow as it was before that step.
+    /// The steps before it are done; `wfmm_flow_time` has their number. `dt` > 0, time; `steps` >= 0.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _VALUE (dt), _COUNT (steps), _NOT_FINITE (dt, or
     /// a state that leaves the range of numbers), _TOLERANCE; a callback's number from 1 to 199, else WFMM_ERR_CALLBACK; 100..199
     /// where memory or a device is missing. WFMM_ERR_DEVICE_LOST: what the GPU held is gone, and the flow with it.
@@ -179,7 +180,7 @@ api! {
         with_flow(flow, |flow| flow.advance(dt, steps))
     }
 
-    /// Tells the time that has passed and the number of steps. Each output may be NULL.
+    /// Returns the time of the flow and the number of steps. Each output may be NULL.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
     /// Example: `double t; wfmm_flow_time(f, &t, NULL);`
     fn wfmm_flow_time(flow: *const wfmm_flow, #[optional] time: *mut f64, #[optional] step: *mut i64) {
@@ -193,7 +194,8 @@ api! {
         Ok(())
     }
 
-    /// Numbers of elements of a kind and of their points: of segments the end points, of others as many. Each output may be NULL.
+    /// Returns the numbers of elements of a kind and of their points. Segments have end points; of other kinds both
+    /// numbers are equal. Each output may be NULL.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT.
     /// Example: `int64_t n; wfmm_flow_counts(f, WFMM_KIND_DUST, &n, NULL);`
     fn wfmm_flow_counts(
@@ -241,9 +243,8 @@ api! {
     }
 
     /// Computes invariants and norms of the present state, on a distributed session of all ranks' elements together: impulses,
-    /// energy, enstrophy, largest velocity. One evaluation at
-    /// all moving points unless their velocities are known. `diagnostics->struct_size` was set before. What has no formula is
-    /// NaN, and `reason` says why.
+    /// energy, enstrophy, largest velocity. It takes one evaluation at all moving points unless their velocities are
+    /// known. Set `diagnostics->struct_size` before. What has no formula is NaN, and `reason` says why.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE, and those of an evaluation.
     /// Example: `wfmm_flow_diagnostics(f, &d); printf("%g\n", d.linear_impulse[2]);`
     fn wfmm_flow_diagnostics(flow: *mut wfmm_flow, diagnostics: *mut wfmm_diagnostics) {
@@ -267,8 +268,8 @@ api! {
         })
     }
 
-    /// Makes a flow from a file of `wfmm_flow_save`, with its options. `session` may be NULL: a default session. It goes on where the
-    /// saved one was; a velocity callback is set again by the host. `path`: NUL-terminated.
+    /// Makes a flow from a file of `wfmm_flow_save`, with its options. `session` may be NULL: a default session. It
+    /// continues from the saved state; the host sets a velocity callback again. `path`: NUL-terminated.
     /// Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _FILE (missing, cut short, damaged), _TOO_NEW (of a newer
     /// library); those of `wfmm_flow_create`.
     /// Example: `wfmm_flow *f = NULL; if (wfmm_flow_load(NULL, "step-1000.npz", &f)) return 1;`
@@ -283,7 +284,8 @@ api! {
         Ok(())
     }
 
-    /// Tells what the last evaluation of the flow's sums did, as `wfmm_plan_report`; `host_bytes` has the state too.
+    /// Fills a report of the last evaluation of the flow's sums, as `wfmm_plan_report`; `host_bytes` includes the
+    /// state.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE.
     /// Example: `wfmm_report r; r.struct_size = sizeof r; wfmm_flow_report(f, &r);`
     fn wfmm_flow_report(flow: *const wfmm_flow, report: *mut wfmm_report) {

@@ -19,8 +19,8 @@ api! {
         unsafe { structs::write("camera", camera, size, wfmm_camera::default()) }
     }
 
-    /// Draws the flow as a camera sees it: segments as lines that hide what is behind them, tracers, dust and particles as points, whose
-    /// number makes the opacity. `camera` may be NULL: defaults, which show everything from the side.
+    /// Draws the flow as a camera sees it: segments as lines that hide what is behind them, tracers, dust and particles
+    /// as points, whose number gives the opacity. `camera` may be NULL: defaults, which show everything from the side.
     /// `width`, `height`: in pixels, 1 to 32768. `rgba`: `[height][width][4]`, rows from the top, host memory; `png_path`:
     /// NUL-terminated name of a PNG file to write, replaced when the new one is whole. One of both may be NULL. On a distributed
     /// session every rank calls it with the same camera and gets the picture of all ranks' elements.

@@ -46,8 +46,8 @@ api! {
         Ok(())
     }
 
-    /// Does the part of the next evaluation that needs no output arrays: on the CPU trees, lists and orders, on a GPU the copy
-    /// of the arrays. Optional: `wfmm_plan_evaluate_*` includes it.
+    /// Does in advance the part of the next evaluation that needs no output arrays. On the CPU these are trees, lists
+    /// and orders, on a GPU the copies of the arrays. Optional: `wfmm_plan_evaluate_*` includes it.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
     /// set), _TOLERANCE; 100..199 where the device or its memory is missing; WFMM_ERR_OUT_OF_MEMORY where host memory ran
     /// out.
@@ -75,7 +75,7 @@ api! {
         Ok(())
     }
 
-    /// Returns the memory that the plan uses now, in bytes: its copies of the arrays, tree, lists, expansions.
+    /// Returns the memory that the plan uses now, in bytes: its copies of the arrays, trees, lists and expansions.
     /// Each output may be NULL. Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
     /// Example: `uint64_t host, device; wfmm_plan_workspace(p, &host, &device);`
     fn wfmm_plan_workspace(

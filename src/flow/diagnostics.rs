@@ -27,13 +27,13 @@ use crate::session::Session;
 codes! {
     /// Why a diagnostic is NaN.
     enum Reason {
-        /// It is a number.
+        /// It is not NaN.
         Known = 0 => WFMM_REASON_KNOWN,
         /// Particles have another core than GAUSS_ERF.
         Kernel = 1 => WFMM_REASON_KERNEL,
         /// There are filaments or bound segments.
         Segments = 2 => WFMM_REASON_SEGMENTS,
-        /// Every pair is summed, and there are more than 8,192 particles.
+        /// There are more than 8,192 particles; the diagnostic is a sum over all pairs.
         TooMany = 3 => WFMM_REASON_TOO_MANY,
         /// A particle has no core: its energy and enstrophy are infinite.
         Singular = 4 => WFMM_REASON_SINGULAR,
@@ -64,19 +64,19 @@ pub struct wfmm_diagnostics {
     pub energy: f64,
     /// Integral of |curl u|^2, likewise.
     pub enstrophy: f64,
-    /// Root of the integral of |omega - curl u|^2 over that of |omega|^2, omega the vorticity that the particles carry: what of it
-    /// is not free of divergence.
+    /// Root of the integral of |omega - curl u|^2 over that of |omega|^2, omega the vorticity that the particles carry:
+    /// the part of it that is not free of divergence.
     pub divergence: f64,
-    /// The largest speed of what moves at the present time, dust with its own.
+    /// The largest speed of the moving points at the present time; of dust its own.
     pub largest_velocity: f64,
-    /// The longest way of what moves in the last step.
+    /// The longest distance that a moving point has gone in the last step.
     pub largest_displacement: f64,
     /// How often cores above core_limit were narrowed since the flow was made or loaded.
     pub reinterpolations: i64,
     /// Of the last time: the difference of vorticity at the particles, relative to it, as root mean squares.
     pub reinterpolation_residual: f64,
-    /// Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was given back,
-    /// but with a ground plane.
+    /// Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was added to
+    /// the strengths again, except with a ground plane.
     pub reinterpolation_strength: f64,
     /// Of the last time: the same of their impulse around the middle of their places, relative to half the sum of |x||a|.
     pub reinterpolation_impulse: f64,

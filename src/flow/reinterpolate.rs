@@ -2,7 +2,7 @@
 //!
 //! Enters: particles before a step. Leaves: the same places, cores of limit/√2 where they were close to the limit or above it, and strengths
 //! a' that carry the same vorticity at all particles: Σ_j a'_j ζ'(x_i - x_j) = Σ_j a_j ζ(x_i - x_j) (Barba, Leonard & Allen 2005;
-//! Yokota et al. 2009). Solved by BiCGSTAB with sums over neighbors, without a matrix. In host memory: of a state on a device the
+//! Yokota et al. 2009). Solved by BiCGSTAB with sums over neighbours, without a matrix. In host memory: of a state on a device the
 //! particles come here and go back. Vorticity spreads no farther than there are particles that can carry it; what its tails beyond them
 //! had of total strength and impulse is given back to all particles. Not with a plane, through which both may go.
 

@@ -4,7 +4,7 @@ use crate::model::{Function, Model, SUMS};
 
 pub fn generate(model: &Model, root: &std::path::Path) -> String {
     let source = std::env::temp_dir().join(format!("wakefmm-api-{}.rs", std::process::id()));
-    std::fs::write(&source, declarations(model)).expect("a temporary file");
+    std::fs::write(&source, declarations(model, root)).expect("a temporary file");
     let mut config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("cbindgen.toml");
     let sums: Vec<_> = SUMS.lines().map(|line| format!("   {line}")).collect();
     config.header = config.header.map(|head| head.replace("@sums@", &sums.join("\n")));
@@ -15,22 +15,35 @@ pub fn generate(model: &Model, root: &std::path::Path) -> String {
     String::from_utf8(header).expect("a header is text")
 }
 
-fn declarations(model: &Model) -> String {
+/// Types that are no structs, with their declarations; their comments are those of `src/ffi/mod.rs`.
+const TYPES: [(&str, &str); 3] = [
+    ("wfmm_status", "i32"),
+    ("wfmm_log_fn", "Option<unsafe extern \"C\" fn(level: i32, message: *const c_char, user: *mut c_void)>"),
+    (
+        "wfmm_velocity_fn",
+        "Option<unsafe extern \"C\" fn(time: f64, n: i64, position: *const f64, velocity: *mut f64, memory: i32, stream: *mut c_void, user: *mut c_void) -> i32>",
+    ),
+];
+
+/// The comment of a type in `src/ffi/mod.rs`.
+fn documentation(root: &std::path::Path, name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root.join("src/ffi/mod.rs")).expect("src/ffi/mod.rs");
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().position(|l| l.starts_with(&format!("pub type {name} "))).expect("the type");
+    let begin = lines[..at].iter().rposition(|l| !l.starts_with("///")).map_or(0, |k| k + 1);
+    lines[begin..at].iter().map(|l| l.trim_start_matches("///").trim().to_owned()).collect()
+}
+
+fn declarations(model: &Model, root: &std::path::Path) -> String {
     let mut out = String::new();
     for c in &model.constants {
         comment(&mut out, "", &c.doc);
         out += &format!("pub const {}: {} = {};\n", c.name, c.ty, c.value);
     }
-    out += "/// Result of a call: 0 ok; 1..99 the caller's error, nothing changed; 100..199 a resource is missing, may be\n";
-    out += "/// retried; negative: the object is unusable, only destroy is allowed. See WFMM_ERR_*.\n";
-    out += "pub type wfmm_status = i32;\n";
-    out += "/// Receives log lines: a WFMM_LOG_* level, a message that is valid during the call, and `user`.\n";
-    out += "/// May be called from any thread; must not call wfmm_log_set.\n";
-    out += "pub type wfmm_log_fn = Option<unsafe extern \"C\" fn(level: i32, message: *const c_char, user: *mut c_void)>;\n";
-    out += "/// Adds the host's own velocity at n points of a flow: position and velocity are [n][3]; velocity holds what is there\n";
-    out += "/// already. 0 goes on; another number stops the step. memory is WFMM_MEMORY_HOST and stream NULL while the state of\n";
-    out += "/// flows is in host memory. user is that of wfmm_flow_set_velocity_callback.\n";
-    out += "pub type wfmm_velocity_fn = Option<unsafe extern \"C\" fn(time: f64, n: i64, position: *const f64, velocity: *mut f64, memory: i32, stream: *mut c_void, user: *mut c_void) -> i32>;\n";
+    for (name, declaration) in TYPES {
+        comment(&mut out, "", &documentation(root, name));
+        out += &format!("pub type {name} = {declaration};\n");
+    }
     for s in &model.structs {
         comment(&mut out, "", &s.doc);
         if s.fields.is_empty() {

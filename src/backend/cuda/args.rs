@@ -26,6 +26,8 @@ pub struct Frame {
 /// Where segments and targets are to all their digits: what single precision asks for where its own are too few.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
+// The comments go into kernels/args.cuh as they are.
+#[allow(rustdoc::broken_intra_doc_links)]
 pub struct CallerPositionsArg {
     pub points: RealsArg,
     pub position: RealsArg,

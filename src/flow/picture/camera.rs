@@ -25,7 +25,7 @@ codes! {
         Speed = 1 => WFMM_COLOR_SPEED,
         /// The order in which the elements of a kind came: the newest at the upper end of the scale.
         Age = 2 => WFMM_COLOR_AGE,
-        /// Points: how many lie behind each other, by the opacity of the pixel. Lines: their kind.
+        /// Points: the number of points behind each other, as the opacity of the pixel. Lines: their kind.
         Density = 3 => WFMM_COLOR_DENSITY,
     }
 
@@ -53,8 +53,8 @@ pub struct wfmm_camera {
     pub blending: i32,
     /// Kinds that are drawn: the sum of 1 << `WFMM_KIND_*`; default 31, all.
     pub kinds: i32,
-    /// 1, the default: eye and target tell the direction only, and the camera stands where all that is drawn just fits in; 0: the
-    /// camera stands at eye.
+    /// 1, the default: eye and target give the direction only, and the camera stands where all that is drawn just fits
+    /// in. 0: the camera stands at eye.
     pub fit: i32,
     /// Where the camera is; default (2, -3, 1.5).
     pub eye: [f64; 3],

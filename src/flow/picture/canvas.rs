@@ -19,7 +19,7 @@ pub const ONE: f64 = 4096.0;
 const CHANNELS: usize = 4;
 /// No line.
 const NOTHING: u64 = u64::MAX;
-/// How much farther, relatively, a line counts where it covers nothing of a pixel: a line's edge does not hide its neighbor's middle.
+/// How much farther, relatively, a line counts where it covers nothing of a pixel: a line's edge does not hide its neighbour's middle.
 const EDGE: f64 = 0.01;
 
 pub struct Canvas {
