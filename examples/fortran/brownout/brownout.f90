@@ -2,7 +2,8 @@
 !> and lifts the dust. See README.md for the model; `brownout --help` for the options.
 program brownout
   use, intrinsic :: iso_fortran_env, only: error_unit
-  use options, only: run_options, read_command_line, print_help
+  use options, only: run_options, read_command_line
+  use help, only: print_help
   use run_mode, only: run_case
   use bench, only: run_bench, run_compare
   use selftest, only: run_selftest
