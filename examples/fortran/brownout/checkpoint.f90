@@ -50,15 +50,15 @@ contains
     type(run_options), intent(in) :: run
     type(simulation_t), intent(inout) :: sim
     character(16) :: first, last
-    integer :: unit, ios, rows, of_run(size(same_run(run)))
+    real(wp) :: of_run(size(same_run(run)))
+    integer :: unit, ios, rows
     integer(int64) :: steps
 
     open (newunit=unit, file=path//'.host', access='stream', form='unformatted', status='old', action='read', iostat=ios)
     if (ios /= 0) call stop_with(path//'.host cannot be read')
     read (unit, iostat=ios) first, sim%steps, of_run, rows
     if (ios /= 0 .or. first /= mark) call stop_with(path//'.host is no checkpoint of this program')
-    if (any(of_run /= same_run(run))) call stop_with('the checkpoint is of a run with another case, method, precision, '// &
-      'integrator, number of blades, segments or parcels, wake or seed')
+    if (any(abs(of_run - same_run(run)) > 0)) call stop_with(path//' is of a run with other options')
     allocate (sim%stepper%row(rows))
     associate (w => sim%wake, d => sim%dust, b => sim%stepper%bombardment)
       read (unit, iostat=ios) w%nodes, w%node, w%node_age, w%core, d%position, d%velocity, d%diameter, d%exposure, &
@@ -74,11 +74,12 @@ contains
   !> Numbers that two runs share of which one goes on where the other ended.
   pure function same_run(run) result(numbers)
     type(run_options), intent(in) :: run
-    integer :: numbers(11)
+    real(wp) :: numbers(17)
 
-    numbers = [merge(1, 0, run%flight == 'landing'), merge(1, 0, run%precision == 'single'), &
+    numbers = [real(wp) :: merge(1, 0, run%flight == 'landing'), merge(1, 0, run%precision == 'single'), &
                merge(1, 0, run%reproducible), run%blades, run%segments_per_turn, run%wake_turns, run%particles, run%seed, &
-               ichar(run%integrator(1:1)), ichar(run%integrator(3:3)), nint(1000*run%height)]
+               ichar(run%integrator(1:1)), ichar(run%integrator(3:3)), run%height, run%tolerance, run%squire, run%split, &
+               run%restitution, run%friction, run%pressure]
   end function same_run
 
   subroutine stop_with(message)

@@ -4,7 +4,7 @@ module flow_state
   use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_ptr, c_funptr, c_funloc
   use kinds, only: wp, gravity, air_density, air_viscosity
   use options, only: run_options
-  use wake, only: squire_factor, kinematic_viscosity
+  use wake, only: kinematic_viscosity
   use ground, only: wall_layer_factor, reference_height
   use wakefmm, only: wfmm_session, wfmm_session_options, wfmm_session_create, wfmm_flow, wfmm_plan_options, &
     wfmm_flow_options, wfmm_flow_create, wfmm_flow_load, wfmm_flow_set_velocity_callback, &
@@ -33,7 +33,7 @@ contains
     if (run%reproducible) sums%flags = WFMM_FLAG_REPRODUCIBLE
     motion%integrator = integrator_named(run%integrator)
     motion%viscosity = kinematic_viscosity
-    motion%squire = squire_factor
+    motion%squire = run%squire
     motion%split_length = run%split*shed_length
     motion%gravity = [0.0_c_double, 0.0_c_double, -real(gravity, c_double)]
     motion%fluid_density = air_density

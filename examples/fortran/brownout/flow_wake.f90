@@ -13,6 +13,8 @@ module flow_wake
   private
   public :: set_vortices, take_wake
 
+  integer, parameter :: most_pieces = 4                !< of what was shed in a step
+
 contains
 
   !> Blades are bound. Filaments are set anew in every step, because their newest segments are the program's. Tips are tracers
@@ -42,7 +44,7 @@ contains
     integer(c_int64_t) :: n, points
     real(wp), allocatable :: x(:, :), core(:), tips(:, :), age(:)
     integer(c_int32_t), allocatable :: ends(:, :)
-    integer, allocatable :: next(:), segment(:), chain(:)
+    integer, allocatable :: next(:), segment(:), chain(:), kept(:)
     integer :: b, k, m, first
 
     call wfmm_flow_counts(flow, WFMM_KIND_FILAMENTS, n, points)
@@ -67,8 +69,11 @@ contains
         m = m + 1
       end do
       age = ages(chain(:m) - first, wake%node_age(tip:wake%nodes(b), b))
+      kept = pack([(k, k=1, m)], few_pieces(age/wake%dt, chain(:m) - first < wake%nodes(b) - tip + 1))
+      chain(:size(kept)) = chain(kept)
+      m = size(kept)
       first = first + wake%nodes(b) - tip + 1
-      call wake%renew(b, x(:, chain(:m)), age, core(segment(chain(:m - 1))))
+      call wake%renew(b, x(:, chain(:m)), age(kept), core(segment(chain(:m - 1))))
     end do
     call wake%attach(rotor, time)
   end subroutine take_wake
@@ -90,4 +95,21 @@ contains
       last = k
     end do
   end function ages
+
+  !> Which nodes of a chain stay: all that were there, and those that the flow has put between where what was shed in a step has
+  !> at most `most_pieces`. Tangled filaments grow exponentially; more segments would not resolve them.
+  pure function few_pieces(steps, was_there) result(stays)
+    real(wp), intent(in) :: steps(:)                   !< age in steps
+    logical, intent(in) :: was_there(:)
+    logical :: stays(size(steps))
+    integer :: shed(size(steps)), k
+    integer, allocatable :: pieces(:)
+
+    shed = floor(steps + 1.0e-6_wp)
+    allocate (pieces(0:maxval(shed)), source=0)
+    do k = 1, size(shed)
+      pieces(shed(k)) = pieces(shed(k)) + 1
+    end do
+    stays = was_there .or. pieces(shed) <= most_pieces
+  end function few_pieces
 end module flow_wake

@@ -16,11 +16,12 @@ contains
       '  --blades 4', &
       '  --segments-per-turn 36      wake segments that a blade sheds, and time steps, in a revolution', &
       '  --wake-turns 20             turns of wake that are kept', &
-      '  --split 1.5                 segments that grow longer than this many shed ones are split (0: never)', &
+      '  --split 2.0                 segments that grow longer than this many shed ones are split (0: never)', &
+      '  --squire 1e-3               a1 of the growth of vortex cores', &
       '  --integrator rk3            rk4, ab2 or euler, of wake and dust', &
       '', &
       '  --particles 100000          dust parcels', &
-      '  --supply 0.2                kg/m2 of dust that the bed can give: the parcels'' mass', &
+      '  --supply 0.01               kg/m2 of dust that the bed can give: the parcels'' mass', &
       '  --restitution 0.5           of a parcel that strikes the ground', &
       '  --friction 0.4              share of its tangential velocity that it loses there', &
       '  --pressure 1e4              plastic pressure of the bed in Pa, for bombardment (0: none)', &

@@ -26,9 +26,10 @@ module options
     integer  :: threads = 0                       !< 0: all
     real(wp) :: height = 0                        !< of the rotor over the ground in the end, in radii; 0: by the case
     character(:), allocatable :: integrator       !< of wake and dust in a flow: rk3, rk4, ab2 or euler
-    real(wp) :: split = 1.5_wp                    !< longest segment, in lengths of a shed one; 0: any
+    real(wp) :: squire = 1.0e-3_wp                !< a1 of the growth of cores
+    real(wp) :: split = 2.0_wp                    !< longest segment, in lengths of a shed one; 0: any
     logical  :: reproducible = .false.            !< the same bits in every run
-    real(wp) :: supply = 0.2_wp                   !< kg/m² of dust that the bed can give
+    real(wp) :: supply = 0.01_wp                  !< kg/m² of dust that the bed can give
     real(wp) :: pressure = 1.0e4_wp               !< Pa, plastic pressure of the bed; 0: no bombardment
     real(wp) :: restitution = 0.5_wp              !< of a parcel's normal velocity at the ground
     real(wp) :: friction = 0.4_wp                 !< share of its tangential velocity that is lost there
@@ -102,6 +103,7 @@ contains
     case ('--loop');              call set_yes_or_no(run%loop, name, text, problem)
     case ('--reproducible');      call set_yes_or_no(run%reproducible, name, text, problem)
     case ('--integrator');        run%integrator = text
+    case ('--squire');            read (text, *, iostat=ios) run%squire
     case ('--split');             read (text, *, iostat=ios) run%split
     case ('--supply');            read (text, *, iostat=ios) run%supply
     case ('--pressure');          read (text, *, iostat=ios) run%pressure
@@ -152,7 +154,7 @@ contains
     if (.not. min(run%supply, run%cell) > 0) problem = '--supply and --cell must be positive'
     if (.not. (min(run%restitution, run%friction) >= 0 .and. max(run%restitution, run%friction) <= 1)) problem = &
       '--restitution and --friction are between 0 and 1'
-    if (.not. run%pressure >= 0) problem = '--pressure must not be negative'
+    if (.not. min(run%pressure, run%squire) >= 0) problem = '--pressure and --squire must not be negative'
     if (run%method /= 'flow' .and. (run%restart /= '' .or. run%checkpoint_every > 0)) problem = &
       'checkpoints are of --method flow'
     if (run%checkpoint == '') run%checkpoint = run%output//'/checkpoint.npz'

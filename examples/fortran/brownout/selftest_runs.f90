@@ -79,7 +79,8 @@ contains
         associate (w => sim%wake)
           longest = max(longest, norm2(w%node(:, k + 1, b) - w%node(:, k, b)))
           if (w%node_age(k + 1, b) <= w%node_age(k, b)) disorder = disorder + 1
-          if (w%core(k, b) < core_radius_at(0.5_wp*(w%node_age(k, b) + w%node_age(k + 1, b)), w%circulation)) &
+          if (w%core(k, b) < core_radius_at(0.5_wp*(w%node_age(k, b) + w%node_age(k + 1, b)), &
+                                            w%circulation, w%squire)) &
             thinner = thinner + 1
         end associate
       end do

@@ -18,7 +18,7 @@ module simulation
 
   real(wp), parameter :: bed_radius = 6.0_wp           ! rotor radii
   real(wp), parameter :: cloud_height = 2.0_wp         ! rotor radii, of the grid over the bed
-  integer, parameter :: growth = 8                     ! segments that a shed one may become by splitting, on the mean
+  integer, parameter :: growth = 4                     ! segments that a shed one may become by splitting
 
   type :: simulation_t
     type(rotor_t) :: rotor
@@ -56,7 +56,7 @@ contains
     self%rotor = new_rotor(run%blades, run%height, run%flight == 'landing')
     self%dt = 2*pi/self%rotor%angular_speed()/run%segments_per_turn
     bed = bed_radius*self%rotor%radius
-    call self%wake%create(self%rotor, self%dt, shed, merge(growth, 1, run%method == 'flow' .and. run%split > 0))
+    call self%wake%create(self%rotor, self%dt, run%squire, shed, merge(growth, 1, run%method == 'flow' .and. run%split > 0))
     call self%dust%create(run%particles, bed, run%supply, run%seed)
     call self%cloud%create([-bed, -bed, 0.0_wp], [2*bed, 2*bed, cloud_height*self%rotor%radius], run%cell)
     call self%segments%reserve(2*run%blades*self%wake%capacity)

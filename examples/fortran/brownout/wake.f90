@@ -7,10 +7,10 @@ module wake
   use segments, only: segment_set
   implicit none (type, external)
   private
-  public :: wake_t, core_radius_at, tip, squire_factor, kinematic_viscosity
+  public :: wake_t, core_radius_at, tip, kinematic_viscosity
 
   integer, parameter :: tip = 2                        !< node 1 is the blade's root, node 2 its tip; the others are free
-  real(wp), parameter :: squire_factor = 2.0e-4_wp     !< a1 of Squire's δ = 1 + a1 Γ/ν
+  real(wp), parameter :: initial_core = 0.08_wp        !< m, no core gets thinner
   real(wp), parameter :: kinematic_viscosity = air_viscosity/air_density   !< m²/s
 
   type :: wake_t
@@ -18,6 +18,7 @@ module wake
     integer  :: capacity                               !< nodes that a chain may have
     integer, allocatable :: nodes(:)                   !< (blades), live nodes of each
     real(wp) :: circulation, dt
+    real(wp) :: squire                                 !< a1 of Squire's δ = 1 + a1 Γ/ν
     real(wp) :: oldest                                 !< s, nodes beyond this age are dropped
     real(wp), allocatable :: node(:, :, :)             !< (3, capacity, blades), m, from root over tip to the oldest
     real(wp), allocatable :: node_age(:, :)            !< (capacity, blades), s since it left the blade
@@ -38,22 +39,23 @@ module wake
 contains
 
   !> `growth`: how many times as many segments as are shed a chain may come to have by splitting.
-  subroutine create(self, rotor, dt, segments_per_filament, growth)
+  subroutine create(self, rotor, dt, squire, segments_per_filament, growth)
     class(wake_t), intent(inout) :: self
     type(rotor_t), intent(in) :: rotor
-    real(wp), intent(in) :: dt
+    real(wp), intent(in) :: dt, squire
     integer, intent(in) :: segments_per_filament, growth
 
     self%blades = rotor%blades
     self%capacity = growth*segments_per_filament + tip + 1
     self%circulation = rotor%circulation()
     self%dt = dt
+    self%squire = squire
     self%oldest = (segments_per_filament + 0.5_wp)*dt
     allocate (self%nodes(self%blades), source=tip)
     allocate (self%node(3, self%capacity, self%blades), source=0.0_wp)
     allocate (self%velocity_before, source=self%node)
     allocate (self%node_age(self%capacity, self%blades), source=0.0_wp)
-    allocate (self%core(self%capacity, self%blades), source=core_radius_at(0.0_wp, self%circulation))
+    allocate (self%core(self%capacity, self%blades), source=initial_core)
     call self%attach(rotor, 0.0_wp)
   end subroutine create
 
@@ -71,11 +73,11 @@ contains
   end subroutine attach
 
   !> Core growth of Lamb and Oseen with Squire's eddy viscosity: c² = c0² + 4 α δ ν t, δ = 1 + a1 Γ/ν; without strain.
-  elemental real(wp) function core_radius_at(age, circulation)
-    real(wp), intent(in) :: age, circulation
-    real(wp), parameter :: alpha = 1.25643_wp, initial = 0.08_wp   ! initial core, m
+  elemental real(wp) function core_radius_at(age, circulation, squire)
+    real(wp), intent(in) :: age, circulation, squire
+    real(wp), parameter :: alpha = 1.25643_wp
 
-    core_radius_at = sqrt(initial**2 + 4*alpha*(kinematic_viscosity + squire_factor*abs(circulation))*age)
+    core_radius_at = sqrt(initial_core**2 + 4*alpha*(kinematic_viscosity + squire*abs(circulation))*age)
   end function core_radius_at
 
   subroutine put_segments(self, set)
@@ -126,8 +128,8 @@ contains
     m = min(count(age + self%dt <= self%oldest), self%capacity - tip)
     self%node(:, tip + 1:tip + m, b) = x(:, :m)
     self%node_age(tip + 1:tip + m, b) = age(:m) + self%dt
-    self%core(tip + 1:tip + m - 1, b) = core(:m - 1)
-    self%core(tip, b) = core_radius_at(0.5_wp*self%dt, self%circulation)
+    self%core(tip + 1:tip + m - 1, b) = max(core(:m - 1), initial_core)
+    self%core(tip, b) = core_radius_at(0.5_wp*self%dt, self%circulation, self%squire)
     self%nodes(b) = tip + m
   end subroutine renew
 
@@ -177,7 +179,7 @@ contains
       x = node + self%dt*u
       x(:, 2:) = x(:, 2:) + 0.5_wp*self%dt*(u(:, 2:) - self%velocity_before(:, tip + 1:tip + m - 1, b))
       old = age
-      call self%renew(b, x, old, core_radius_at(old(:m - 1) + 1.5_wp*self%dt, self%circulation))
+      call self%renew(b, x, old, core_radius_at(old(:m - 1) + 1.5_wp*self%dt, self%circulation, self%squire))
       self%velocity_before(:, tip + 1:self%nodes(b), b) = u(:, :self%nodes(b) - tip)
     end subroutine drift
   end subroutine advance
