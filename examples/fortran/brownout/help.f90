@@ -16,7 +16,7 @@ contains
       '  --blades 4', &
       '  --segments-per-turn 36      wake segments that a blade sheds, and time steps, in a revolution', &
       '  --wake-turns 20             turns of wake that are kept', &
-      '  --split 2.0                 segments that grow longer than this many shed ones are split (0: never)', &
+      '  --split 1.5                 segments that grow longer than this many shed ones are split (0: never)', &
       '  --squire 1e-3               a1 of the growth of vortex cores', &
       '  --integrator rk3            rk4, ab2 or euler, of wake and dust', &
       '', &

@@ -27,7 +27,7 @@ module options
     real(wp) :: height = 0                        !< of the rotor over the ground in the end, in radii; 0: by the case
     character(:), allocatable :: integrator       !< of wake and dust in a flow: rk3, rk4, ab2 or euler
     real(wp) :: squire = 1.0e-3_wp                !< a1 of the growth of cores
-    real(wp) :: split = 2.0_wp                    !< longest segment, in lengths of a shed one; 0: any
+    real(wp) :: split = 1.5_wp                    !< longest segment, in lengths of a shed one; 0: any
     logical  :: reproducible = .false.            !< the same bits in every run
     real(wp) :: supply = 0.01_wp                  !< kg/m² of dust that the bed can give
     real(wp) :: pressure = 1.0e4_wp               !< Pa, plastic pressure of the bed; 0: no bombardment

@@ -27,11 +27,12 @@ contains
 
     camera%color = WFMM_COLOR_AGE
     camera%grid = sim%rotor%radius
-    camera%line_width = 1.6_c_double
+    camera%line_width = 1.1_c_double
+    camera%point_size = 2.2_c_double
     camera%background = [0.055_c_double, 0.075_c_double, 0.115_c_double, 1.0_c_double]
     camera%field_of_view = 30
     camera%eye = [1.0_c_double, -3.0_c_double, 0.8_c_double]
-    call draw(side, sim, camera, 1600, 800, [0.0_wp, 0.0_wp, 1.0_wp])
+    call draw(side, sim, camera, 1600, 640, [0.0_wp, 0.0_wp, 1.0_wp])
     camera%projection = WFMM_PROJECTION_ORTHOGRAPHIC
     camera%eye = [0.0_c_double, 0.0_c_double, 1.0_c_double]
     camera%up = [0.0_c_double, 1.0_c_double, 0.0_c_double]
@@ -79,12 +80,13 @@ contains
     type(segment_set) :: set
     real(wp), allocatable :: age(:)
     integer, allocatable :: order(:)
-    integer :: b, n
+    integer :: b, k, n, unseen
 
-    call set%reserve(sim%wake%target_count())
+    unseen = sim%wake%target_count()/8
+    call set%reserve(sim%wake%target_count() + unseen + 1)
     call sim%wake%put_free(set)
     if (set%n == 0) return
-    allocate (age(set%n), order(set%n))
+    allocate (age(set%n), order(set%n + unseen))
     n = 0
     do b = 1, sim%wake%blades
       associate (m => sim%wake%nodes(b) - tip)
@@ -92,31 +94,41 @@ contains
         n = n + m
       end associate
     end do
-    order = order_by(-age)
+    order = [[(n + k, k=1, unseen)], order_by(-age)]
+    call add_specks(set, sim%rotor%hub(sim%time), unseen)
     call wfmm_flow_set_filaments(flow, set%points, set%connectivity(:, order), set%circulation(order), &
                                  set%core_radius(order), n_points=set%n_points)
   end subroutine put_wake
 
-  !> The dark end of the colors goes to segments at the hub that are too short to be seen.
+  !> Segments that are too short to be seen: they take the dark end of the colors.
+  subroutine add_specks(set, place, n)
+    type(segment_set), intent(inout) :: set
+    real(wp), intent(in) :: place(3)
+    integer, intent(in) :: n
+    real(wp) :: speck(3, 0:n)
+    integer :: k
+
+    do k = 0, n
+      speck(:, k) = place + 1.0e-6_wp*k
+    end do
+    call set%append_filament(speck, 0.0_wp, spread(0.1_wp, 1, n))
+  end subroutine add_specks
+
   subroutine put_blades_and_bar(flow, sim, letters_up)
     type(wfmm_flow), intent(inout) :: flow
     type(simulation_t), intent(in) :: sim
     real(wp), intent(in) :: letters_up(3)
     integer, parameter :: unseen = 200
     type(segment_set) :: set
-    real(wp) :: corner(3), speck(3, 0:unseen)
-    integer :: k
+    real(wp) :: corner(3)
 
     call set%reserve(unseen + 40 + 2*sim%wake%blades)
     associate (hub => sim%rotor%hub(sim%time))
-      do k = 0, unseen
-        speck(:, k) = hub + 1.0e-6_wp*k
-      end do
-      call set%append_filament(speck, 0.0_wp, spread(0.1_wp, 1, unseen))
-      corner = [hub(1) - 2.5_wp, hub(2) - 1.2_wp*sim%rotor%radius, 0.0_wp]
+      call add_specks(set, hub, unseen)
+      corner = [hub(1) - 2.5_wp, hub(2) - sim%rotor%radius, 0.0_wp]
     end associate
-    if (any(sim%dust%airborne)) corner(1:2) = [minval(sim%dust%position(1, :), mask=sim%dust%airborne), &
-                                               minval(sim%dust%position(2, :), mask=sim%dust%airborne)]
+    if (any(sim%dust%airborne)) corner(2) = min(corner(2), minval(sim%dust%position(2, :), mask=sim%dust%airborne))
+    corner(2) = corner(2) - 1.5_wp
     call add_scale_bar(set, corner, letters_up)
     call sim%wake%put_blades(set)
     call wfmm_flow_set_bound_segments(flow, set%points, set%connectivity, set%circulation, set%core_radius, &

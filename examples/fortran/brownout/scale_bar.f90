@@ -7,7 +7,7 @@ module scale_bar
   public :: add_scale_bar
 
   real(wp), parameter :: length = 5.0_wp               ! m, as the letters say
-  real(wp), parameter :: letter = 1.0_wp               ! m, their height
+  real(wp), parameter :: letter = 0.8_wp               ! m, their height
 
 contains
 
