@@ -1,7 +1,7 @@
 /* A vortex ring and the fluid around it, moved by Euler steps with the FMM and with direct sums: how far apart do they get?
    The case of Hu et al. 2012, Fig. 16, whose ring has 16,384 elements and 32,768 particles; here by default fewer.
-   Prints by step the relative L2 difference of the velocities at fixed points and of the ways that tracers have gone. Leaves 1
-   where that of the velocities was ever above ten tolerances.
+   Prints by step the relative L2 difference of the velocities at fixed points and of the ways that tracers have gone, and where the
+   ring is. Leaves 1 where that of the velocities was ever above ten tolerances.
    cc ring_steps.c $(pkg-config --cflags --libs wakefmm) -lm && ./a.out [steps] [elements] [tolerance] */
 #include <math.h>
 #include <stdio.h>
@@ -67,23 +67,26 @@ int main(int argc, char **argv) {
     const double tolerance = argc > 3 ? atof(argv[3]) : 1e-6;
     const int every = steps >= 10 ? steps / 10 : 1;
     if (steps < 1 || n < 8) return fprintf(stderr, "at least 1 step and 8 elements\n"), 1;
-    double(*start)[3] = malloc(m * sizeof *start), (*x)[2][3] = malloc(m * sizeof *x), worst = 0;
+    double(*start)[3] = malloc(m * sizeof *start), (*x)[2][3] = malloc(m * sizeof *x), (*ring)[3] = malloc(n * sizeof *ring), worst = 0;
     static double probes[PROBES][3], u[2][PROBES][3];
-    if (!start || !x) return 1;
+    if (!start || !x || !ring) return 1;
     double(*place[2])[3] = {(double(*)[3])x, (double(*)[3])x + m};
     scatter(m, start), scatter(PROBES, probes);
     wfmm_flow *flows[2] = {flow_of(n, m, start, WFMM_METHOD_FMM, tolerance), flow_of(n, m, start, WFMM_METHOD_DIRECT, tolerance)};
-    printf("%d elements, %d tracers, Euler, dt = %g, tolerance %g\n step   velocity   way\n", n, m, DT, tolerance);
+    printf("%d elements, %d tracers, Euler, dt = %g, tolerance %g\n step   velocity   way       z\n", n, m, DT, tolerance);
     for (int step = 0; step <= steps; step += every) {
         for (int k = 0; k < 2; k++)
             if ((step && failed(wfmm_flow_advance(flows[k], DT, every))) ||
                 failed(wfmm_flow_velocity_f64(flows[k], PROBES, probes[0], u[k][0], NULL, WFMM_MEMORY_HOST)) ||
                 failed(wfmm_flow_get_f64(flows[k], WFMM_KIND_TRACERS, WFMM_QUANTITY_POSITION, m, place[k][0], NULL, WFMM_MEMORY_HOST)))
                 return 1;
+        double z = 0;
+        if (failed(wfmm_flow_get_f64(flows[1], WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, n, ring[0], NULL, WFMM_MEMORY_HOST))) return 1;
+        for (int k = 0; k < n; k++) z += ring[k][2] / n;
         const double velocity = difference(PROBES, u[0], u[1], NULL);
         worst = fmax(worst, velocity);
-        printf("%5d   %.1e   %.1e\n", step, velocity, difference(m, place[0], place[1], start));
+        printf("%5d   %.1e   %.1e   %.3f\n", step, velocity, difference(m, place[0], place[1], start), z);
     }
-    free(start), free(x);
+    free(start), free(x), free(ring);
     return failed(wfmm_flow_destroy(&flows[0])) || failed(wfmm_flow_destroy(&flows[1])) || !(worst < 10 * tolerance);
 }

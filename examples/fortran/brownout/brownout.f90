@@ -14,7 +14,7 @@ program brownout
   call read_command_line(run, problem)
   if (problem /= '') then
     write (error_unit, '(a)') 'brownout: '//problem//'; see brownout --help'
-    error stop 2, quiet=.true.
+    stop 2, quiet=.true.
   end if
   select case (run%mode)
   case ('help');     call print_help()

@@ -86,6 +86,6 @@ contains
     character(*), intent(in) :: message
 
     write (error_unit, '(a)') 'brownout: '//message
-    error stop 2, quiet=.true.
+    stop 2, quiet=.true.
   end subroutine stop_with
 end module checkpoint

@@ -13,7 +13,7 @@ module flow_wake
   private
   public :: set_vortices, take_wake
 
-  integer, parameter :: most_pieces = 8                !< of what was shed in a step
+  integer, parameter :: most_pieces = 4                !< of what was shed in a step
 
 contains
 

@@ -15,8 +15,8 @@ contains
       '  --revolutions N             length of the run (hover 14, landing 28, touchdown after 23), or --steps N', &
       '  --blades 4', &
       '  --segments-per-turn 36      wake segments that a blade sheds, and time steps, in a revolution', &
-      '  --wake-turns 20             turns of wake that are kept', &
-      '  --split 1.5                 segments that grow longer than this many shed ones are split (0: never)', &
+      '  --wake-turns N              turns of wake that are kept (hover 20, landing 10)', &
+      '  --split 2.0                 segments that grow longer than this many shed ones are split (0: never)', &
       '  --squire 1e-3               a1 of the growth of vortex cores', &
       '  --integrator rk3            rk4, ab2 or euler, of wake and dust', &
       '', &

@@ -14,7 +14,7 @@ module options
     real(wp) :: tolerance = 1.0e-3_wp             !< relative error of the velocity that the FMM may make
     integer  :: blades = 4
     integer  :: segments_per_turn = 36            !< also the time steps in a revolution
-    integer  :: wake_turns = 20                   !< older wake is dropped
+    integer  :: wake_turns = 0                    !< older wake is dropped; 0: by the case
     integer  :: steps = 0                         !< 0: as many as `revolutions` needs
     integer  :: revolutions = 0                   !< 0: by the case
     integer  :: particles = 100000
@@ -27,7 +27,7 @@ module options
     real(wp) :: height = 0                        !< of the rotor over the ground in the end, in radii; 0: by the case
     character(:), allocatable :: integrator       !< of wake and dust in a flow: rk3, rk4, ab2 or euler
     real(wp) :: squire = 1.0e-3_wp                !< a1 of the growth of cores
-    real(wp) :: split = 1.5_wp                    !< longest segment, in lengths of a shed one; 0: any
+    real(wp) :: split = 2.0_wp                    !< longest segment, in lengths of a shed one; 0: any
     logical  :: reproducible = .false.            !< the same bits in every run
     real(wp) :: supply = 0.01_wp                  !< kg/m² of dust that the bed can give
     real(wp) :: pressure = 1.0e4_wp               !< Pa, plastic pressure of the bed; 0: no bombardment
@@ -39,9 +39,9 @@ module options
     integer  :: checkpoint_every = 0              !< steps; 0: no checkpoint
   end type run_options
 
-  !> Final height in radii and revolutions: a hover in ground effect; a rotor on its wheels, five turns after touchdown.
+  !> Final height in radii, revolutions, turns of wake: a hover in ground effect; a rotor on its wheels, five turns after touchdown.
   real(wp), parameter :: hover_height = 1.0_wp, wheels_height = 0.55_wp
-  integer, parameter :: hover_revolutions = 14, landing_revolutions = 28
+  integer, parameter :: hover_revolutions = 14, landing_revolutions = 28, hover_turns = 20, landing_turns = 10
 
 contains
 
@@ -140,12 +140,13 @@ contains
     if (.not. any(run%method == [character(6) :: 'flow', 'fmm', 'direct', 'loop'])) problem = &
       '--method is flow, fmm, direct or loop'
     if (.not. any(run%precision == [character(6) :: 'double', 'single'])) problem = '--precision is double or single'
-    if (min(run%blades, run%wake_turns, run%particles, run%repeats) < 1) problem = 'counts must be positive'
+    if (min(run%blades, run%particles, run%repeats) < 1) problem = 'counts must be positive'
     if (run%segments_per_turn < 8) problem = '--segments-per-turn must be 8 or more'
     if (min(run%steps, run%frames, run%threads) < 0) problem = 'counts must not be negative'
-    if (min(run%checkpoint_every, run%revolutions) < 0) problem = 'counts must not be negative'
+    if (min(run%checkpoint_every, run%revolutions, run%wake_turns) < 0) problem = 'counts must not be negative'
     if (run%height <= 0) run%height = merge(wheels_height, hover_height, run%flight == 'landing')
     if (run%revolutions == 0) run%revolutions = merge(landing_revolutions, hover_revolutions, run%flight == 'landing')
+    if (run%wake_turns == 0) run%wake_turns = merge(landing_turns, hover_turns, run%flight == 'landing')
     if (run%steps == 0) run%steps = run%revolutions*run%segments_per_turn
     if (run%height <= 0.2_wp) problem = '--height is in rotor radii and more than 0.2'
     if (.not. any(run%integrator == [character(5) :: 'rk3', 'rk4', 'ab2', 'euler'])) problem = &

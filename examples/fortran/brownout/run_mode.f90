@@ -23,7 +23,7 @@ contains
     call make_folder(run%output)
     call sim%create(run)
     if (run%restart /= '') call load_checkpoint(run%restart, run, sim)
-    call open_table(run, table)
+    call open_table(run, sim%steps, table)
     started = wall_clock()
     call progress%start(run%steps)
     every = max(1, run%steps/max(run%frames, 1))
@@ -52,17 +52,27 @@ contains
     if (status /= 0) error stop 'brownout: cannot make the output folder'
   end subroutine make_folder
 
-  !> A line a step; a run that goes on appends to it.
-  subroutine open_table(run, table)
+  !> A line a step. A run that goes on keeps the lines up to the step that it goes on from.
+  subroutine open_table(run, done, table)
     type(run_options), intent(in) :: run
+    integer, intent(in) :: done                        !< steps
     integer, intent(out) :: table
+    integer :: ios, no_number, number
+    character(200) :: line
 
-    if (run%restart /= '') then
-      open (newunit=table, file=run%output//'/run.csv', position='append', action='write')
-    else
+    if (run%restart == '') then
       open (newunit=table, file=run%output//'/run.csv', status='replace', action='write')
       write (table, '(a)') 'step,time_s,optical_depth,visual_range_m,dust_in_the_air_kg,parcels_up,segments'
+      return
     end if
+    open (newunit=table, file=run%output//'/run.csv', position='rewind', action='readwrite')
+    do
+      read (table, '(a)', iostat=ios) line
+      if (ios /= 0) exit
+      read (line, *, iostat=no_number) number
+      if (no_number == 0 .and. number > done) exit
+    end do
+    backspace (table)
   end subroutine open_table
 
   subroutine write_snapshot(folder, number, sim)

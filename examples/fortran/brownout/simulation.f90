@@ -18,7 +18,7 @@ module simulation
 
   real(wp), parameter :: bed_radius = 6.0_wp           ! rotor radii
   real(wp), parameter :: cloud_height = 2.0_wp         ! rotor radii, of the grid over the bed
-  integer, parameter :: growth = 8                     ! segments that a shed one may become by splitting
+  integer, parameter :: growth = 4                     ! segments that a shed one may become by splitting
 
   type :: simulation_t
     type(rotor_t) :: rotor
