@@ -32,19 +32,19 @@ contains
     camera%background = [0.055_c_double, 0.075_c_double, 0.115_c_double, 1.0_c_double]
     camera%field_of_view = 30
     camera%eye = [1.0_c_double, -3.0_c_double, 0.8_c_double]
-    call draw(side, sim, camera, 1600, 640, [0.0_wp, 0.0_wp, 1.0_wp])
+    call draw(side, sim, camera, 1600, 560, [1.0_wp, -3.0_wp, 0.0_wp]/sqrt(10.0_wp), [0.0_wp, 0.0_wp, 1.0_wp])
     camera%projection = WFMM_PROJECTION_ORTHOGRAPHIC
     camera%eye = [0.0_c_double, 0.0_c_double, 1.0_c_double]
     camera%up = [0.0_c_double, 1.0_c_double, 0.0_c_double]
-    call draw(above, sim, camera, 1200, 1200, [0.0_wp, 1.0_wp, 0.0_wp])
+    call draw(above, sim, camera, 1200, 1200, [0.0_wp, -1.0_wp, 0.0_wp], [0.0_wp, 1.0_wp, 0.0_wp])
   end subroutine draw_pictures
 
-  subroutine draw(file, sim, camera, width, height, letters_up)
+  subroutine draw(file, sim, camera, width, height, front, letters_up)
     character(*), intent(in) :: file
     type(simulation_t), intent(in) :: sim
     type(wfmm_camera), intent(in) :: camera
     integer, intent(in) :: width, height
-    real(wp), intent(in) :: letters_up(3)
+    real(wp), intent(in) :: front(3), letters_up(3)    !< on the ground towards the lower edge; for the bar
     type(wfmm_flow) :: flow
     type(wfmm_plan_options) :: sums
     type(wfmm_flow_options) :: motion
@@ -54,7 +54,7 @@ contains
     call wfmm_flow_create(flow, plan_options=sums, options=motion)
     call put_dust(flow, sim, camera%eye)
     call put_wake(flow, sim)
-    call put_blades_and_bar(flow, sim, letters_up)
+    call put_blades_and_bar(flow, sim, front, letters_up)
     call wfmm_flow_picture(flow, width, height, camera, png_path=file)
     call wfmm_flow_destroy(flow)
   end subroutine draw
@@ -114,22 +114,24 @@ contains
     call set%append_filament(speck, 0.0_wp, spread(0.1_wp, 1, n))
   end subroutine add_specks
 
-  subroutine put_blades_and_bar(flow, sim, letters_up)
+  !> The bar is in front of the cloud; seen from above it is as high as the rotor, since what is far is fainter.
+  subroutine put_blades_and_bar(flow, sim, front, letters_up)
     type(wfmm_flow), intent(inout) :: flow
     type(simulation_t), intent(in) :: sim
-    real(wp), intent(in) :: letters_up(3)
+    real(wp), intent(in) :: front(3), letters_up(3)
     integer, parameter :: unseen = 200
     type(segment_set) :: set
-    real(wp) :: corner(3)
+    real(wp) :: middle(3), reach
 
     call set%reserve(unseen + 40 + 2*sim%wake%blades)
     associate (hub => sim%rotor%hub(sim%time))
       call add_specks(set, hub, unseen)
-      corner = [hub(1) - 2.5_wp, hub(2) - sim%rotor%radius, 0.0_wp]
+      reach = dot_product(front, hub) + 1.2_wp*sim%rotor%radius
+      if (any(sim%dust%airborne)) reach = max(reach, maxval(matmul(front, sim%dust%position), mask=sim%dust%airborne))
+      middle = hub + (reach + 2.5_wp - dot_product(front, hub))*front
+      middle(3) = (1 - letters_up(3))*hub(3)
     end associate
-    if (any(sim%dust%airborne)) corner(2) = min(corner(2), minval(sim%dust%position(2, :), mask=sim%dust%airborne))
-    corner(2) = corner(2) - 1.5_wp
-    call add_scale_bar(set, corner, letters_up)
+    call add_scale_bar(set, middle, [-front(2), front(1), 0.0_wp], letters_up)
     call sim%wake%put_blades(set)
     call wfmm_flow_set_bound_segments(flow, set%points, set%connectivity, set%circulation, set%core_radius, &
                                       n_points=set%n_points, n=set%n)

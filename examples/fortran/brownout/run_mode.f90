@@ -58,14 +58,16 @@ contains
     integer, intent(in) :: done                        !< steps
     integer, intent(out) :: table
     integer :: ios, no_number, number
+    logical :: exists
     character(200) :: line
 
-    if (run%restart == '') then
+    inquire (file=run%output//'/run.csv', exist=exists)
+    if (run%restart == '' .or. .not. exists) then
       open (newunit=table, file=run%output//'/run.csv', status='replace', action='write')
       write (table, '(a)') 'step,time_s,optical_depth,visual_range_m,dust_in_the_air_kg,parcels_up,segments'
       return
     end if
-    open (newunit=table, file=run%output//'/run.csv', position='rewind', action='readwrite')
+    open (newunit=table, file=run%output//'/run.csv', status='old', position='rewind', action='readwrite')
     do
       read (table, '(a)', iostat=ios) line
       if (ios /= 0) exit

@@ -11,10 +11,10 @@ module scale_bar
 
 contains
 
-  !> From `corner` along x; letters stand up along `up`.
-  subroutine add_scale_bar(set, corner, up)
+  !> Around `middle`, from left to right along `right`; letters stand up along `up`.
+  subroutine add_scale_bar(set, middle, right, up)
     type(segment_set), intent(inout) :: set
-    real(wp), intent(in) :: corner(3), up(3)
+    real(wp), intent(in) :: middle(3), right(3), up(3)
 
     call stroke([0.0_wp, length], [0.0_wp, 0.0_wp])
     call stroke([0.0_wp, 0.0_wp], [-0.3_wp, 0.3_wp]*letter)
@@ -34,7 +34,7 @@ contains
       integer :: k
 
       do k = 1, size(along)
-        node(:, k) = corner + [along(k), 0.0_wp, 0.0_wp] + letter*above(k)*up
+        node(:, k) = middle + (along(k) - 0.5_wp*length)*right + letter*above(k)*up
       end do
       call set%append_filament(node, 0.0_wp, spread(0.1_wp, 1, size(along) - 1))
     end subroutine stroke
