@@ -48,7 +48,7 @@ contains
     integer :: b, k, m, first
 
     call wfmm_flow_counts(flow, WFMM_KIND_FILAMENTS, n, points)
-    allocate (x(3, points), core(n), ends(2, n), tips(3, wake%blades), chain(points))
+    allocate (x(3, points), core(n), ends(2, n), tips(3, wake%blades), chain(points), age(points))
     call wfmm_flow_get(flow, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, x)
     call wfmm_flow_get(flow, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_CORE_RADIUS, core)
     call wfmm_flow_get_connectivity(flow, WFMM_KIND_FILAMENTS, ends)
@@ -68,8 +68,8 @@ contains
         chain(m + 1) = next(chain(m))
         m = m + 1
       end do
-      age = ages(chain(:m) - first, wake%node_age(tip:wake%nodes(b), b))
-      kept = pack([(k, k=1, m)], few_pieces(age/wake%dt, chain(:m) - first < wake%nodes(b) - tip + 1))
+      age(:m) = ages(chain(:m) - first, wake%node_age(tip:wake%nodes(b), b))
+      kept = pack([(k, k=1, m)], few_pieces(age(:m)/wake%dt, chain(:m) - first < wake%nodes(b) - tip + 1))
       chain(:size(kept)) = chain(kept)
       m = size(kept)
       first = first + wake%nodes(b) - tip + 1
