@@ -17,7 +17,7 @@ module options
     integer  :: wake_turns = 0                    !< older wake is dropped; 0: by the case
     integer  :: steps = 0                         !< 0: as many as `revolutions` needs
     integer  :: revolutions = 0                   !< 0: by the case
-    integer  :: particles = 100000
+    integer  :: particles = 0                     !< 0: by the case
     integer  :: segments = 8000                   !< bench only: segments with images
     integer  :: repeats = 1                       !< bench only: evaluations that are timed
     logical  :: loop = .true.                     !< bench only: whether the plain loop is timed too
@@ -39,9 +39,10 @@ module options
     integer  :: checkpoint_every = 0              !< steps; 0: no checkpoint
   end type run_options
 
-  !> Final height in radii, revolutions, turns of wake: a hover in ground effect; a rotor on its wheels, five turns after touchdown.
+  !> Final height in radii, revolutions, turns of wake, parcels: a hover in ground effect; a rotor on its wheels, five turns after touchdown.
   real(wp), parameter :: hover_height = 1.0_wp, wheels_height = 0.55_wp
   integer, parameter :: hover_revolutions = 14, landing_revolutions = 28, hover_turns = 20, landing_turns = 10
+  integer, parameter :: hover_particles = 100000, landing_particles = 30000
 
 contains
 
@@ -140,12 +141,13 @@ contains
     if (.not. any(run%method == [character(6) :: 'flow', 'fmm', 'direct', 'loop'])) problem = &
       '--method is flow, fmm, direct or loop'
     if (.not. any(run%precision == [character(6) :: 'double', 'single'])) problem = '--precision is double or single'
-    if (min(run%blades, run%particles, run%repeats) < 1) problem = 'counts must be positive'
+    if (min(run%blades, run%repeats) < 1) problem = 'counts must be positive'
     if (run%segments_per_turn < 8) problem = '--segments-per-turn must be 8 or more'
     if (min(run%steps, run%frames, run%threads) < 0) problem = 'counts must not be negative'
-    if (min(run%checkpoint_every, run%revolutions, run%wake_turns) < 0) problem = 'counts must not be negative'
+    if (min(run%checkpoint_every, run%revolutions, run%wake_turns, run%particles) < 0) problem = 'counts must not be negative'
     if (run%height <= 0) run%height = merge(wheels_height, hover_height, run%flight == 'landing')
     if (run%revolutions == 0) run%revolutions = merge(landing_revolutions, hover_revolutions, run%flight == 'landing')
+    if (run%particles == 0) run%particles = merge(landing_particles, hover_particles, run%flight == 'landing')
     if (run%wake_turns == 0) run%wake_turns = merge(landing_turns, hover_turns, run%flight == 'landing')
     if (run%steps == 0) run%steps = run%revolutions*run%segments_per_turn
     if (run%height <= 0.2_wp) problem = '--height is in rotor radii and more than 0.2'
