@@ -20,7 +20,7 @@ contains
       '  --squire 1e-3               a1 of the growth of vortex cores', &
       '  --integrator rk3            rk4, ab2 or euler, of wake and dust', &
       '', &
-      '  --particles N               dust parcels (hover 100000, landing 30000)', &
+      '  --particles N               dust parcels (hover 100000, landing 20000)', &
       '  --supply 0.01               kg/m2 of dust that the bed can give: the parcels'' mass', &
       '  --restitution 0.5           of a parcel that strikes the ground', &
       '  --friction 0.4              share of its tangential velocity that it loses there', &

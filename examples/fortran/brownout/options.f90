@@ -42,7 +42,7 @@ module options
   !> Final height in radii, revolutions, turns of wake, parcels: a hover in ground effect; a rotor on its wheels, five turns after touchdown.
   real(wp), parameter :: hover_height = 1.0_wp, wheels_height = 0.55_wp
   integer, parameter :: hover_revolutions = 14, landing_revolutions = 28, hover_turns = 20, landing_turns = 10
-  integer, parameter :: hover_particles = 100000, landing_particles = 30000
+  integer, parameter :: hover_particles = 100000, landing_particles = 20000
 
 contains
 
