@@ -51,6 +51,10 @@ verdict "leapfrogging rings" $?; }
 [ -n "$programs" ] || { ${CC:-cc} -std=c11 -Wall -Wextra -Werror -O1 -Iinclude examples/c/ring_and_plane.c -o "$build/ring_and_plane" \
     -L"$library" -lwakefmm -lm -Wl,-rpath,"$library" && timeout 600 "$build/ring_and_plane" 20 0.05 >"$build/ring_and_plane.log"
 verdict "a ring and a plane" $?; }
+# Euler steps by the FMM stay with those by direct sums.
+[ -n "$programs" ] || { ${CC:-cc} -std=c11 -Wall -Wextra -Werror -O1 -Iinclude examples/c/ring_steps.c -o "$build/ring_steps" \
+    -L"$library" -lwakefmm -lm -Wl,-rpath,"$library" && timeout 600 "$build/ring_steps" 20 2048 >"$build/ring_steps.log"
+verdict "a ring in Euler steps" $?; }
 
 if [ -z "$checker" ]; then
     strict="-std=f2018 -Wall -Wextra -Werror -g -O1 -J$build -I$build"

@@ -95,6 +95,7 @@ contains
     integer :: k, m, quarter
 
     each = run
+    each%squire = 2.0e-4_wp                            ! cores of docs/performance.md
     do m = 1, 3
       each%method = trim(methods(m))
       call sim(m)%create(each)
@@ -122,7 +123,7 @@ contains
     integer :: m, i, n, both
 
     radius = sim(1)%rotor%radius
-    n = sim(1)%wake%nodes
+    n = sim(1)%wake%nodes(1)
     print '(/,a,i0,a,i0,a,f0.3,a)', 'step ', step, ': direct has ', count(sim(1)%dust%airborne), ' parcels up, at ', &
       mean_height(sim(1))/radius, ' R on the mean'
     do m = 2, 3

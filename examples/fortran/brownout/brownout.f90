@@ -2,7 +2,8 @@
 !> and lifts the dust. See README.md for the model; `brownout --help` for the options.
 program brownout
   use, intrinsic :: iso_fortran_env, only: error_unit
-  use options, only: run_options, read_command_line, print_help
+  use options, only: run_options, read_command_line
+  use help, only: print_help
   use run_mode, only: run_case
   use bench, only: run_bench, run_compare
   use selftest, only: run_selftest
@@ -13,7 +14,7 @@ program brownout
   call read_command_line(run, problem)
   if (problem /= '') then
     write (error_unit, '(a)') 'brownout: '//problem//'; see brownout --help'
-    error stop 2, quiet=.true.
+    stop 2, quiet=.true.
   end if
   select case (run%mode)
   case ('help');     call print_help()

@@ -1,13 +1,15 @@
-!> The dust: parcels that rest on the ground until the air lifts them, then fly with drag and gravity (one-way coupled).
+!> The dust: parcels that rest on the ground until the air or a falling grain lifts them, then fly with drag and gravity
+!> (one-way coupled). All stand for the same mass of grains of one size.
 !> In: the air's velocity where every parcel is. Out: where they go.
 module dust
   use kinds, only: wp, pi, gravity, air_density, air_viscosity
   use ground, only: friction_velocity, wall_layer_factor, reference_height
   implicit none (type, external)
   private
-  public :: dust_t, threshold_friction_velocity, response_time_of, fly, grain_density
+  public :: dust_t, threshold_friction_velocity, response_time_of, fly, grain_density, median_diameter
 
   real(wp), parameter :: grain_density = 2650.0_wp     !< kg/m³, quartz
+  real(wp), parameter :: median_diameter = 30.0e-6_wp  !< m, of the bed by mass
   real(wp), parameter :: cohesion = 3.0e-4_wp          !< kg/s², γ of Shao and Lu's threshold
   real(wp), parameter :: lift_factor = 0.111_wp        !< A of the same
   real(wp), parameter :: emission_time = 10.0_wp       !< s, see `expose`
@@ -15,6 +17,7 @@ module dust
 
   type :: dust_t
     integer :: n = 0
+    real(wp) :: parcel_mass = 0                        !< kg
     real(wp), allocatable :: position(:, :)            !< (3, n), m; a resting parcel is kept at `reference_height`
     real(wp), allocatable :: velocity(:, :)            !< (3, n), m/s
     real(wp), allocatable :: air_before(:, :)          !< (3, n), m/s, the air it met a step ago
@@ -29,6 +32,7 @@ module dust
     procedure :: create
     procedure :: advance
     procedure :: expose
+    procedure :: release
     procedure :: settle
   end type dust_t
 
@@ -36,10 +40,10 @@ contains
 
   !> Spreads n parcels evenly over a disk. All randomness is drawn here: a run never asks for more,
   !> so that methods which agree on the air agree on the cloud.
-  subroutine create(self, n, bed_radius, seed)
+  subroutine create(self, n, bed_radius, supply, seed)
     class(dust_t), intent(inout) :: self
     integer, intent(in) :: n, seed
-    real(wp), intent(in) :: bed_radius
+    real(wp), intent(in) :: bed_radius, supply         !< m; kg/m², what the bed has to give
     real(wp), allocatable :: draw(:, :), r(:), angle(:), normal(:)
 
     allocate (draw(n, 6))
@@ -47,6 +51,7 @@ contains
     call random_number(draw)
     draw = max(draw, epsilon(1.0_wp))
     self%n = n
+    self%parcel_mass = supply*pi*bed_radius**2/n
     r = bed_radius*sqrt(draw(:, 1))
     angle = 2*pi*draw(:, 2)
     allocate (self%position(3, n), self%velocity(3, n), self%air_before(3, n))
@@ -56,7 +61,7 @@ contains
     self%velocity = 0
     self%air_before = 0
     normal = sqrt(-2*log(draw(:, 3)))*cos(2*pi*draw(:, 4))
-    self%diameter = min(max(30.0e-6_wp*exp(0.5_wp*normal), 5.0e-6_wp), 120.0e-6_wp)
+    self%diameter = min(max(median_diameter*exp(0.5_wp*normal), 5.0e-6_wp), 120.0e-6_wp)
     self%response_time = response_time_of(self%diameter)
     self%threshold = threshold_friction_velocity(self%diameter)
     self%resistance = -log(draw(:, 5))
@@ -131,12 +136,20 @@ contains
 
     excess = (friction_velocity(norm2(air(1:2)))/self%threshold(i))**2 - 1
     if (excess > 0) self%exposure(i) = self%exposure(i) + excess*dt/emission_time
-    if (self%exposure(i) < self%resistance(i)) return
+    if (self%exposure(i) >= self%resistance(i)) call self%release(i, air(1:2))
+  end subroutine expose
+
+  !> A parcel leaves the ground with the air's horizontal velocity at the height up to which it is mixed.
+  subroutine release(self, i, air)
+    class(dust_t), intent(inout) :: self
+    integer, intent(in) :: i
+    real(wp), intent(in) :: air(2)                     !< m/s, at `reference_height`
+
     self%airborne(i) = .true.
     self%position(3, i) = self%release_height(i)
-    self%velocity(1:2, i) = air(1:2)*wall_layer_factor(self%release_height(i))
+    self%velocity(1:2, i) = air*wall_layer_factor(self%release_height(i))
     self%velocity(3, i) = 0
-  end subroutine expose
+  end subroutine release
 
   subroutine settle(self, i)
     class(dust_t), intent(inout) :: self

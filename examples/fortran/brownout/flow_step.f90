@@ -1,22 +1,21 @@
 !> The step on a flow of libwakefmm: wake and airborne dust move in the library, together and by one sum a stage.
 !> In: wake, dust and rotor before a step. Out: after it. What the program adds is what a flow leaves to its host: the blades, the
-!> newest segment, the air close to the ground, and which parcels leave the ground.
+!> newest segment, and which parcels leave the ground.
 module flow_step
-  use, intrinsic :: iso_c_binding, only: c_double, c_int32_t, c_int64_t, c_ptr, c_funptr, c_funloc
-  use kinds, only: wp, gravity, air_density, air_viscosity
+  use, intrinsic :: iso_c_binding, only: c_double, c_int64_t
+  use kinds, only: wp, pi
   use options, only: run_options
   use rotor, only: rotor_t
   use segments, only: segment_set
   use wake, only: wake_t
   use dust, only: dust_t, grain_density
-  use ground, only: wall_layer_factor, reference_height
+  use bombardment, only: bombardment_t
+  use flow_state, only: make_flow, load_flow
+  use flow_wake, only: set_vortices, take_wake
   use progress, only: wall_clock
-  use wakefmm, only: wfmm_session, wfmm_session_options, wfmm_session_create, wfmm_session_destroy, &
-    wfmm_flow, wfmm_plan_options, wfmm_flow_options, wfmm_flow_create, wfmm_flow_destroy, wfmm_flow_set_filaments, &
-    wfmm_flow_set_bound_segments, wfmm_flow_set_tracers, wfmm_flow_add_dust, wfmm_flow_remove, wfmm_flow_advance, &
-    wfmm_flow_get, wfmm_flow_velocity, wfmm_flow_set_velocity_callback, &
-    WFMM_INTEGRATOR_AB2, WFMM_PRECISION_F32, WFMM_PRECISION_F64, &
-    WFMM_KIND_FILAMENTS, WFMM_KIND_TRACERS, WFMM_KIND_DUST, WFMM_QUANTITY_POSITION, WFMM_QUANTITY_VELOCITY
+  use wakefmm, only: wfmm_session, wfmm_session_destroy, wfmm_flow, wfmm_flow_destroy, wfmm_flow_add_dust, &
+    wfmm_flow_remove, wfmm_flow_advance, wfmm_flow_get, wfmm_flow_velocity, wfmm_flow_save, wfmm_flow_time, &
+    WFMM_KIND_DUST, WFMM_QUANTITY_POSITION, WFMM_QUANTITY_VELOCITY
   implicit none (type, external)
   private
   public :: stepper_t
@@ -26,12 +25,14 @@ module flow_step
 
   type :: stepper_t
     real(wp) :: seconds = 0                            !< spent in the library so far
-    integer, private :: steps = 0
+    type(bombardment_t) :: bombardment
+    integer, allocatable :: row(:)                     !< the parcel in each row of the flow's dust
     type(wfmm_session), private :: session
     type(wfmm_flow), private :: flow
-    integer, allocatable, private :: row(:)            !< the parcel in each row of the flow's dust
   contains
     procedure :: create
+    procedure :: restore
+    procedure :: save
     procedure :: step
     procedure :: finish
     procedure, private :: expose
@@ -40,88 +41,59 @@ module flow_step
 
 contains
 
-  !> The ground is a plane of the sums: images are implied. A parcel that comes down stays, until it is removed.
-  subroutine create(self, run)
+  subroutine create(self, run, rotor, bed_radius)
     class(stepper_t), intent(inout) :: self
     type(run_options), intent(in) :: run
-    type(wfmm_session_options) :: where_to
-    type(wfmm_plan_options) :: sums
-    type(wfmm_flow_options) :: motion
-    type(c_funptr) :: callback
+    type(rotor_t), intent(in) :: rotor
+    real(wp), intent(in) :: bed_radius                 !< m
 
-    where_to%threads = run%threads
-    call wfmm_session_create(self%session, where_to)
-    sums%tolerance = run%tolerance
-    sums%precision = merge(WFMM_PRECISION_F32, WFMM_PRECISION_F64, run%precision == 'single')
-    sums%plane_axis = 3
-    motion%integrator = WFMM_INTEGRATOR_AB2
-    motion%gravity = [0.0_c_double, 0.0_c_double, -real(gravity, c_double)]
-    motion%fluid_density = air_density
-    motion%fluid_viscosity = air_viscosity
-    motion%restitution = 0
-    motion%friction = 1
-    call wfmm_flow_create(self%flow, self%session, sums, motion)
-    callback = c_funloc(slow_near_ground)
-    call wfmm_flow_set_velocity_callback(self%flow, callback)
-    allocate (self%row(0))
+    call self%bombardment%create(run%pressure, run%restitution, run%friction, bed_radius)
+    if (run%restart == '') then
+      call make_flow(run, 2*pi*rotor%radius/run%segments_per_turn, self%session, self%flow)
+      allocate (self%row(0))
+    end if
   end subroutine create
 
-  !> Inside the wall layer the air follows the log law: its horizontal velocity is less than that of the vortices.
-  function slow_near_ground(time, n, position, velocity, memory, stream, user) result(status) bind(c)
-    real(c_double), value :: time
-    integer(c_int64_t), value :: n
-    real(c_double), intent(in) :: position(3, n)
-    real(c_double), intent(inout) :: velocity(3, n)
-    integer(c_int32_t), value :: memory
-    type(c_ptr), value :: stream, user
-    integer(c_int32_t) :: status
-    integer(c_int64_t) :: i
+  !> The flow of a file, and how many steps it had taken.
+  subroutine restore(self, run, path, steps)
+    class(stepper_t), intent(inout) :: self
+    type(run_options), intent(in) :: run
+    character(*), intent(in) :: path
+    integer(c_int64_t), intent(out) :: steps
 
-    associate (unused => [real(time), real(memory), real(storage_size(stream) + storage_size(user))])
-      status = merge(0_c_int32_t, 1_c_int32_t, size(unused) == 3)
-    end associate
-    do i = 1, n
-      if (position(3, i) < reference_height) &
-        velocity(1:2, i) = velocity(1:2, i)*wall_layer_factor(real(position(3, i), wp))
-    end do
-  end function slow_near_ground
+    steps = 0
+    call load_flow(run, path, self%session, self%flow)
+    call wfmm_flow_time(self%flow, step=steps)
+  end subroutine restore
 
-  !> Cores and newest segments are the program's: filaments are set anew in every step. Their tips are tracers too, since a blade
-  !> that has shed nothing yet has no filament.
-  subroutine step(self, wake, dust, rotor, set, time, dt)
+  subroutine save(self, path)
+    class(stepper_t), intent(in) :: self
+    character(*), intent(in) :: path
+
+    call wfmm_flow_save(self%flow, path)
+  end subroutine save
+
+  subroutine step(self, wake, dust, rotor, set, number, time, dt)
     class(stepper_t), intent(inout) :: self
     type(wake_t), intent(inout) :: wake
     type(dust_t), intent(inout) :: dust
     type(rotor_t), intent(in) :: rotor
-    type(segment_set), intent(inout) :: set            !< the free segments, afterwards
+    type(segment_set), intent(inout) :: set            !< the free segments before the step, afterwards
+    integer, intent(in) :: number                      !< of the step, from 1
     real(wp), intent(in) :: time, dt                   !< s, end and length of the step
-    real(wp), allocatable :: moved(:, :), tips(:, :)
     integer, allocatable :: leaving(:)
     real(wp) :: started
 
     started = wall_clock()
-    call set%clear()
-    call wake%put_blades(set)
-    call wfmm_flow_set_bound_segments(self%flow, set%points, set%connectivity, set%circulation, set%core_radius, &
-                                      n_points=set%n_points, n=set%n)
-    allocate (tips(3, wake%blades))
-    tips = set%points(:, 2:2*wake%blades:2)
-    call set%clear()
-    call wake%put_free(set)
-    call wfmm_flow_set_filaments(self%flow, set%points, set%connectivity, set%circulation, set%core_radius, &
-                                 n_points=set%n_points, n=set%n)
-    call wfmm_flow_set_tracers(self%flow, tips)
+    call set_vortices(self%flow, wake, set)
     allocate (leaving(0))
-    self%steps = self%steps + 1
-    if (mod(self%steps, wind_every) == 0) call self%expose(dust, wind_every*dt, leaving)
+    if (mod(number, wind_every) == 0) call self%expose(dust, wind_every*dt, leaving)
 
     call wfmm_flow_advance(self%flow, real(dt, c_double), 1)
 
-    allocate (moved(3, set%n_points))
-    call wfmm_flow_get(self%flow, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, moved)
-    call wfmm_flow_get(self%flow, WFMM_KIND_TRACERS, WFMM_QUANTITY_POSITION, tips)
-    call wake%shed(moved, tips, rotor, time)
-    call self%take_dust(dust)
+    call take_wake(self%flow, wake, rotor, time)
+    call self%take_dust(dust, dt)
+    call self%bombardment%eject(dust, leaving)
     if (size(leaving) > 0) then
       call wfmm_flow_add_dust(self%flow, dust%position(:, leaving), dust%diameter(leaving), &
                               spread(grain_density, 1, size(leaving)), dust%velocity(:, leaving))
@@ -150,26 +122,31 @@ contains
     leaving = pack(resting, dust%airborne(resting))
   end subroutine expose
 
-  !> Where the airborne parcels are; those on the ground leave the flow and rest.
-  subroutine take_dust(self, dust)
+  !> Where the airborne parcels are and what they struck; those that stay on the ground leave the flow and rest.
+  subroutine take_dust(self, dust, dt)
     class(stepper_t), intent(inout) :: self
     type(dust_t), intent(inout) :: dust
+    real(wp), intent(in) :: dt
     real(wp), allocatable :: x(:, :), v(:, :)
-    integer(c_int64_t), allocatable :: identity(:), landed(:)
+    integer(c_int64_t), allocatable :: identity(:)
+    logical, allocatable :: rests(:)
     integer :: i
 
     allocate (x(3, size(self%row)), v(3, size(self%row)), identity(size(self%row)))
     call wfmm_flow_get(self%flow, WFMM_KIND_DUST, WFMM_QUANTITY_POSITION, x, identity)
     call wfmm_flow_get(self%flow, WFMM_KIND_DUST, WFMM_QUANTITY_VELOCITY, v)
+    do i = 1, size(self%row)
+      call self%bombardment%strike(dust%velocity(:, self%row(i)), x(:, i), v(:, i), dust%diameter(self%row(i)), dt)
+    end do
     dust%position(:, self%row) = x
     dust%velocity(:, self%row) = v
-    landed = pack(identity, x(3, :) <= 0)
-    if (size(landed) == 0) return
+    rests = x(3, :) <= 0 .and. norm2(v, 1) <= 0
+    if (.not. any(rests)) return
     do i = 1, size(self%row)
-      if (x(3, i) <= 0) call dust%settle(self%row(i))
+      if (rests(i)) call dust%settle(self%row(i))
     end do
-    call wfmm_flow_remove(self%flow, WFMM_KIND_DUST, landed)
-    self%row = pack(self%row, x(3, :) > 0)
+    call wfmm_flow_remove(self%flow, WFMM_KIND_DUST, pack(identity, rests))
+    self%row = pack(self%row, .not. rests)
   end subroutine take_dust
 
   subroutine finish(self)

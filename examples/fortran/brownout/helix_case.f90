@@ -25,7 +25,7 @@ contains
     filament = n/(2*rotor%blades)
     dt = 2*pi/rotor%angular_speed()/segments_per_turn
     allocate (node(3, filament + 1), core(filament))
-    core = core_radius_at([(k*dt, k=0, filament - 1)], rotor%circulation())
+    core = core_radius_at([(k*dt, k=0, filament - 1)], rotor%circulation(), 2.0e-4_wp)
     call set%reserve(2*rotor%blades*(filament + 1))
     do b = 1, rotor%blades
       node(:, 1) = rotor%blade_point(b, 1.0_wp, 0.0_wp)

@@ -3,7 +3,7 @@ module options
   use kinds, only: wp
   implicit none (type, external)
   private
-  public :: run_options, read_command_line, print_help
+  public :: run_options, read_command_line, check_options
 
   type :: run_options
     character(:), allocatable :: mode             !< run, bench, compare, selftest, help
@@ -14,18 +14,35 @@ module options
     real(wp) :: tolerance = 1.0e-3_wp             !< relative error of the velocity that the FMM may make
     integer  :: blades = 4
     integer  :: segments_per_turn = 36            !< also the time steps in a revolution
-    integer  :: wake_turns = 20                   !< older wake is dropped
+    integer  :: wake_turns = 0                    !< older wake is dropped; 0: by the case
     integer  :: steps = 0                         !< 0: as many as `revolutions` needs
-    integer  :: revolutions = 14
-    integer  :: particles = 100000
+    integer  :: revolutions = 0                   !< 0: by the case
+    integer  :: particles = 0                     !< 0: by the case
     integer  :: segments = 8000                   !< bench only: segments with images
     integer  :: repeats = 1                       !< bench only: evaluations that are timed
     logical  :: loop = .true.                     !< bench only: whether the plain loop is timed too
     integer  :: frames = 10                       !< VTK snapshots over the run; 0: none
     integer  :: seed = 1
     integer  :: threads = 0                       !< 0: all
-    real(wp) :: height = 1.0_wp                   !< of the hovering rotor over the ground, in radii
+    real(wp) :: height = 0                        !< of the rotor over the ground in the end, in radii; 0: by the case
+    character(:), allocatable :: integrator       !< of wake and dust in a flow: rk3, rk4, ab2 or euler
+    real(wp) :: squire = 1.0e-3_wp                !< a1 of the growth of cores
+    real(wp) :: split = 2.0_wp                    !< longest segment, in lengths of a shed one; 0: any
+    logical  :: reproducible = .false.            !< the same bits in every run
+    real(wp) :: supply = 0.01_wp                  !< kg/m² of dust that the bed can give
+    real(wp) :: pressure = 1.0e4_wp               !< Pa, plastic pressure of the bed; 0: no bombardment
+    real(wp) :: restitution = 0.5_wp              !< of a parcel's normal velocity at the ground
+    real(wp) :: friction = 0.4_wp                 !< share of its tangential velocity that is lost there
+    real(wp) :: cell = 0.5_wp                     !< m, of the grid of the concentration
+    character(:), allocatable :: restart          !< checkpoint to go on from; empty: none
+    character(:), allocatable :: checkpoint       !< file of the checkpoints; empty: in the output folder
+    integer  :: checkpoint_every = 0              !< steps; 0: no checkpoint
   end type run_options
+
+  !> Final height in radii, revolutions, turns of wake, parcels: a hover in ground effect; a rotor on its wheels, five turns after touchdown.
+  real(wp), parameter :: hover_height = 1.0_wp, wheels_height = 0.55_wp
+  integer, parameter :: hover_revolutions = 14, landing_revolutions = 28, hover_turns = 20, landing_turns = 10
+  integer, parameter :: hover_particles = 100000, landing_particles = 20000
 
 contains
 
@@ -41,6 +58,9 @@ contains
     run%method = 'flow'
     run%precision = 'double'
     run%output = 'brownout-out'
+    run%integrator = 'rk3'
+    run%restart = ''
+    run%checkpoint = ''
     problem = ''
     k = 1
     do while (k <= command_argument_count() .and. problem == '')
@@ -57,7 +77,6 @@ contains
       end select
     end do
     if (problem == '') call check_options(run, problem)
-    if (run%steps == 0) run%steps = run%revolutions * run%segments_per_turn
   end subroutine read_command_line
 
   subroutine set_option(run, name, text, problem)
@@ -82,9 +101,19 @@ contains
     case ('--particles');         read (text, *, iostat=ios) run%particles
     case ('--segments');          read (text, *, iostat=ios) run%segments
     case ('--repeats');           read (text, *, iostat=ios) run%repeats
-    case ('--loop')
-      run%loop = text == 'yes'
-      if (.not. any(text == [character(3) :: 'yes', 'no'])) problem = '--loop is yes or no'
+    case ('--loop');              call set_yes_or_no(run%loop, name, text, problem)
+    case ('--reproducible');      call set_yes_or_no(run%reproducible, name, text, problem)
+    case ('--integrator');        run%integrator = text
+    case ('--squire');            read (text, *, iostat=ios) run%squire
+    case ('--split');             read (text, *, iostat=ios) run%split
+    case ('--supply');            read (text, *, iostat=ios) run%supply
+    case ('--pressure');          read (text, *, iostat=ios) run%pressure
+    case ('--restitution');       read (text, *, iostat=ios) run%restitution
+    case ('--friction');          read (text, *, iostat=ios) run%friction
+    case ('--cell');              read (text, *, iostat=ios) run%cell
+    case ('--restart');           run%restart = text
+    case ('--checkpoint');        run%checkpoint = text
+    case ('--checkpoint-every');  read (text, *, iostat=ios) run%checkpoint_every
     case ('--frames');            read (text, *, iostat=ios) run%frames
     case ('--seed');              read (text, *, iostat=ios) run%seed
     case ('--threads');           read (text, *, iostat=ios) run%threads
@@ -94,18 +123,44 @@ contains
     if (ios /= 0 .or. (problem == '' .and. text == '')) problem = name//" cannot be '"//text//"'"
   end subroutine set_option
 
+  subroutine set_yes_or_no(flag, name, text, problem)
+    logical, intent(inout) :: flag
+    character(*), intent(in) :: name, text
+    character(:), allocatable, intent(inout) :: problem
+
+    flag = text == 'yes'
+    if (.not. any(text == [character(3) :: 'yes', 'no'])) problem = name//' is yes or no'
+  end subroutine set_yes_or_no
+
+  !> Fills in what follows from the case, and finds what cannot be.
   subroutine check_options(run, problem)
-    type(run_options), intent(in) :: run
+    type(run_options), intent(inout) :: run
     character(:), allocatable, intent(inout) :: problem
 
     if (.not. any(run%flight == [character(7) :: 'hover', 'landing'])) problem = '--case is hover or landing'
     if (.not. any(run%method == [character(6) :: 'flow', 'fmm', 'direct', 'loop'])) problem = &
       '--method is flow, fmm, direct or loop'
     if (.not. any(run%precision == [character(6) :: 'double', 'single'])) problem = '--precision is double or single'
-    if (min(run%blades, run%wake_turns, run%particles, run%revolutions, run%repeats) < 1) problem = 'counts must be positive'
+    if (min(run%blades, run%repeats) < 1) problem = 'counts must be positive'
     if (run%segments_per_turn < 8) problem = '--segments-per-turn must be 8 or more'
     if (min(run%steps, run%frames, run%threads) < 0) problem = 'counts must not be negative'
+    if (min(run%checkpoint_every, run%revolutions, run%wake_turns, run%particles) < 0) problem = 'counts must not be negative'
+    if (run%height <= 0) run%height = merge(wheels_height, hover_height, run%flight == 'landing')
+    if (run%revolutions == 0) run%revolutions = merge(landing_revolutions, hover_revolutions, run%flight == 'landing')
+    if (run%particles == 0) run%particles = merge(landing_particles, hover_particles, run%flight == 'landing')
+    if (run%wake_turns == 0) run%wake_turns = merge(landing_turns, hover_turns, run%flight == 'landing')
+    if (run%steps == 0) run%steps = run%revolutions*run%segments_per_turn
     if (run%height <= 0.2_wp) problem = '--height is in rotor radii and more than 0.2'
+    if (.not. any(run%integrator == [character(5) :: 'rk3', 'rk4', 'ab2', 'euler'])) problem = &
+      '--integrator is rk3, rk4, ab2 or euler'
+    if (.not. (run%split >= 1 .or. run%split >= 0 .and. run%split <= 0)) problem = '--split is 0, or 1 and more'
+    if (.not. min(run%supply, run%cell) > 0) problem = '--supply and --cell must be positive'
+    if (.not. (min(run%restitution, run%friction) >= 0 .and. max(run%restitution, run%friction) <= 1)) problem = &
+      '--restitution and --friction are between 0 and 1'
+    if (.not. min(run%pressure, run%squire) >= 0) problem = '--pressure and --squire must not be negative'
+    if (run%method /= 'flow' .and. (run%restart /= '' .or. run%checkpoint_every > 0)) problem = &
+      'checkpoints are of --method flow'
+    if (run%checkpoint == '') run%checkpoint = run%output//'/checkpoint.npz'
     if (.not. run%tolerance > 0) problem = '--tolerance must be positive'
   end subroutine check_options
 
@@ -118,33 +173,4 @@ contains
     allocate (character(length) :: text)
     call get_command_argument(k, text)
   end function argument
-
-  subroutine print_help()
-    character(*), parameter :: lines(*) = [character(96) :: &
-      'brownout: a rotor over dusty ground, its free vortex wake, and the dust it raises', &
-      '', &
-      '  --case hover|landing        hover in ground effect, or an approach that ends in it', &
-      '  --method flow               wake and dust move in a flow of libwakefmm; or the program moves', &
-      '           fmm|direct|loop    them by libwakefmm''s FMM, its direct sum, or a plain Fortran loop', &
-      '  --precision double|single   computing precision of the library', &
-      '  --tolerance 1e-3            relative error that the FMM may make', &
-      '  --particles 100000          dust parcels', &
-      '  --segments-per-turn 36      wake segments, and time steps, in a revolution', &
-      '  --wake-turns 20             turns of wake that are kept', &
-      '  --revolutions 14            length of the run (or --steps n)', &
-      '  --blades 4  --height 1.0    rotor; height over ground in radii', &
-      '  --frames 10                 VTK snapshots (0: none)', &
-      '  --seed 1  --threads 0       random dust; threads of library and loop (0: all)', &
-      '  --output brownout-out       folder of picture and VTK files', &
-      '', &
-      '  --bench                     time one evaluation by each method (--segments, --particles);', &
-      '                              --repeats 20: the median of so many; --loop no: the library alone', &
-      '  --compare                   the same run by each method; states how far the clouds differ', &
-      '  --selftest                  physics and library checks']
-    integer :: k
-
-    do k = 1, size(lines)
-      print '(a)', trim(lines(k))
-    end do
-  end subroutine print_help
 end module options

@@ -11,9 +11,9 @@ module rotor
     real(wp) :: root = 0.2_wp                    !< where the lifting blade begins, in radii
     real(wp) :: tip_speed = 200.0_wp             !< m/s
     real(wp) :: thrust_coefficient = 0.008_wp    !< T / (ρ π R² (ΩR)²)
-    real(wp) :: height                           !< m, of the final hover
+    real(wp) :: height                           !< m, of the hover, or of the rotor when the wheels stand on the ground
     logical  :: lands                            !< an approach comes first
-    real(wp) :: approach_time = 4.0_wp           !< s
+    real(wp) :: approach_time = 4.0_wp           !< s, touchdown is at its end
     real(wp) :: approach_length = 5.0_wp         !< radii flown in that time
     real(wp) :: approach_height = 2.2_wp         !< radii, where the approach begins
   contains
@@ -21,6 +21,7 @@ module rotor
     procedure :: circulation
     procedure :: hub
     procedure :: blade_point
+    procedure :: flight_path
   end type rotor_t
 
 contains
@@ -49,7 +50,8 @@ contains
     circulation = 2*pi*self%thrust_coefficient*self%tip_speed*self%radius/self%blades
   end function circulation
 
-  !> Hub position at time t: at rest over the origin, or coming in along x with a constant deceleration.
+  !> Hub position at time t: at rest over the origin, or coming in along x with a constant deceleration. The rate of descent
+  !> is zero at both ends of the approach; from touchdown on the rotor stays where it is.
   pure function hub(self, t) result(x)
     class(rotor_t), intent(in) :: self
     real(wp), intent(in) :: t
@@ -62,6 +64,17 @@ contains
       x(3) = self%height + (self%approach_height*self%radius - self%height)*left**2*(3 - 2*left)
     end if
   end function hub
+
+  !> What the flight does at time t, in a word.
+  pure function flight_path(self, t) result(word)
+    class(rotor_t), intent(in) :: self
+    real(wp), intent(in) :: t
+    character(:), allocatable :: word
+
+    word = 'hover'
+    if (self%lands) word = 'approach'
+    if (self%lands .and. t >= self%approach_time) word = 'on the ground'
+  end function flight_path
 
   !> Point of a blade at `r` radii; blades turn counter-clockwise seen from above.
   pure function blade_point(self, blade, r, t) result(x)

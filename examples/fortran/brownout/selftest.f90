@@ -1,6 +1,9 @@
 !> Checks of the program's physics, and of the library against the program's own loop. A failed one fails the program.
 module selftest
   use kinds, only: wp, pi, gravity
+  use checks, only: expect
+  use selftest_dust, only: check_dust
+  use selftest_runs, only: check_runs
   use segments, only: segment_set
   use biot_savart_loop, only: sum_segments
   use ground, only: add_images, friction_velocity, wall_layer_factor, reference_height
@@ -23,20 +26,11 @@ contains
     call check_fall(failures)
     call check_lift_off(failures)
     call check_methods(failures)
+    call check_dust(failures)
+    call check_runs(failures)
     if (failures > 0) error stop 'brownout: a self-test failed'
     print '(a)', 'brownout: all self-tests passed'
   end subroutine run_selftest
-
-  subroutine expect(failures, what, error, limit)
-    integer, intent(inout) :: failures
-    character(*), intent(in) :: what
-    real(wp), intent(in) :: error, limit
-    logical :: good
-
-    good = abs(error) <= limit                         ! a NaN is not good
-    if (.not. good) failures = failures + 1
-    print '(a6,1x,a,es9.2,a,es9.2)', merge('ok    ', 'FAILED', good), what//': error', abs(error), ', limit', limit
-  end subroutine expect
 
   !> One segment beside its core, against a value computed by hand from Vatistas' formula.
   subroutine check_known_segment(failures)

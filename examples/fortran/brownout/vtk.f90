@@ -1,12 +1,13 @@
-!> VTK XML files (.vtp, raw appended data) of wake and dust, and a .pvd that strings the snapshots together for ParaView.
+!> VTK XML files (raw appended data) of wake and dust (.vtp) and of the cloud on its grid (.vti), and a .pvd that strings the snapshots together for ParaView.
 module vtk
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32
   use kinds, only: wp
-  use wake, only: wake_t, core_radius_at
+  use wake, only: wake_t
   use dust, only: dust_t
+  use cloud, only: cloud_t
   implicit none (type, external)
   private
-  public :: write_wake, write_dust, write_collection
+  public :: write_wake, write_dust, write_cloud, write_collection
 
   character, parameter :: newline = achar(10)
 
@@ -16,12 +17,19 @@ contains
   subroutine write_wake(path, wake)
     character(*), intent(in) :: path
     type(wake_t), intent(in) :: wake
-    real(wp) :: age(wake%nodes, wake%blades)
-    integer :: unit, n, m, k, offset
+    real(wp), allocatable :: x(:, :), age(:), core(:)
+    integer :: last(wake%blades), unit, n, k, b, offset
 
-    m = wake%nodes
-    n = m*wake%blades
-    age = spread(wake%node_age([(k, k=1, m)]), 2, wake%blades)
+    n = sum(wake%nodes)
+    last = [(sum(wake%nodes(:b)), b=1, wake%blades)]
+    allocate (x(3, n), age(n), core(n))
+    do b = 1, wake%blades
+      associate (m => wake%nodes(b))
+        x(:, last(b) - m + 1:last(b)) = wake%node(:, :m, b)
+        age(last(b) - m + 1:last(b)) = wake%node_age(:m, b)
+        core(last(b) - m + 1:last(b)) = [wake%core(:m - 1, b), wake%core(m - 1, b)]
+      end associate
+    end do
     offset = 0
     open (newunit=unit, file=path, access='stream', form='unformatted', status='replace', action='write')
     write (unit) opening(n, 0, wake%blades)
@@ -33,12 +41,12 @@ contains
     write (unit) '</PointData><Lines>'
     call declare(unit, 'connectivity', 'Int32', 1, 4*n, offset)
     call declare(unit, 'offsets', 'Int32', 1, 4*wake%blades, offset)
-    write (unit) '</Lines>', data_opening()
-    write (unit) int(12*n, int64), real(wake%node(:, :m, :), real32)
+    write (unit) '</Lines>', data_opening('PolyData')
+    write (unit) int(12*n, int64), real(x, real32)
     write (unit) int(4*n, int64), real(age, real32)
-    write (unit) int(4*n, int64), real(core_radius_at(age, wake%circulation), real32)
+    write (unit) int(4*n, int64), real(core, real32)
     write (unit) int(4*n, int64), [(int(k - 1, int32), k=1, n)]
-    write (unit) int(4*wake%blades, int64), [(int(k*m, int32), k=1, wake%blades)]
+    write (unit) int(4*wake%blades, int64), int(last, int32)
     write (unit) closing()
     close (unit)
   end subroutine write_wake
@@ -63,7 +71,7 @@ contains
     write (unit) '</PointData><Verts>'
     call declare(unit, 'connectivity', 'Int32', 1, 4*n, offset)
     call declare(unit, 'offsets', 'Int32', 1, 4*n, offset)
-    write (unit) '</Verts>', data_opening()
+    write (unit) '</Verts>', data_opening('PolyData')
     write (unit) int(12*n, int64), real(dust%position(:, up), real32)
     write (unit) int(12*n, int64), real(dust%velocity(:, up), real32)
     write (unit) int(4*n, int64), real(dust%diameter(up), real32)
@@ -73,28 +81,57 @@ contains
     close (unit)
   end subroutine write_dust
 
-  !> `name_0001.vtp, …` with their times.
-  subroutine write_collection(folder, name, times)
-    character(*), intent(in) :: folder, name
+  !> Concentration in kg/m³ and extinction in 1/m of all cells.
+  subroutine write_cloud(path, cloud)
+    character(*), intent(in) :: path
+    type(cloud_t), intent(in) :: cloud
+    character(200) :: extent, geometry
+    integer :: unit, bytes, offset
+
+    bytes = 4*product(cloud%n)
+    write (extent, '(3(" 0 ",i0))') cloud%n
+    write (geometry, '(a,3es14.6,a,3es14.6,a)') 'Origin="', cloud%lower, '" Spacing="', spread(cloud%cell, 1, 3), '"'
+    offset = 0
+    open (newunit=unit, file=path, access='stream', form='unformatted', status='replace', action='write')
+    write (unit) header('ImageData'), '<ImageData WholeExtent="', trim(extent), '" ', trim(geometry), '><Piece Extent="', &
+      trim(extent), '"><CellData>'
+    call declare(unit, 'concentration', 'Float32', 1, bytes, offset)
+    call declare(unit, 'extinction', 'Float32', 1, bytes, offset)
+    write (unit) '</CellData>', data_opening('ImageData')
+    write (unit) int(bytes, int64), real(cloud%concentration, real32)
+    write (unit) int(bytes, int64), real(cloud%extinction, real32)
+    write (unit) closing()
+    close (unit)
+  end subroutine write_cloud
+
+  !> `name_0001.vtp, …` (or .vti) with their times.
+  subroutine write_collection(folder, name, ending, times)
+    character(*), intent(in) :: folder, name, ending
     real(wp), intent(in) :: times(:)
     integer :: unit, k
 
     open (newunit=unit, file=folder//'/'//name//'.pvd', status='replace', action='write')
     write (unit, '(a)') '<?xml version="1.0"?>', '<VTKFile type="Collection" version="0.1"><Collection>'
     do k = 1, size(times)
-      write (unit, '(a,f0.4,a,i4.4,a)') '<DataSet timestep="', times(k), '" file="'//name//'_', k, '.vtp"/>'
+      write (unit, '(a,f0.4,a,i4.4,a)') '<DataSet timestep="', times(k), '" file="'//name//'_', k, ending//'"/>'
     end do
     write (unit, '(a)') '</Collection></VTKFile>'
     close (unit)
   end subroutine write_collection
 
+  function header(kind) result(text)
+    character(*), intent(in) :: kind
+    character(:), allocatable :: text
+
+    text = '<?xml version="1.0"?>'//newline// &
+           '<VTKFile type="'//kind//'" version="1.0" byte_order="'//byte_order()//'" header_type="UInt64">'//newline
+  end function header
+
   function opening(points, vertices, lines) result(text)
     integer, intent(in) :: points, vertices, lines
     character(:), allocatable :: text
 
-    text = '<?xml version="1.0"?>'//newline// &
-           '<VTKFile type="PolyData" version="1.0" byte_order="'//byte_order()//'" header_type="UInt64">'//newline// &
-           '<PolyData><Piece NumberOfPoints="'//decimal(points)//'" NumberOfVerts="'//decimal(vertices)// &
+    text = header('PolyData')//'<PolyData><Piece NumberOfPoints="'//decimal(points)//'" NumberOfVerts="'//decimal(vertices)// &
            '" NumberOfLines="'//decimal(lines)//'" NumberOfStrips="0" NumberOfPolys="0">'//newline
   end function opening
 
@@ -109,10 +146,11 @@ contains
     offset = offset + 8 + bytes
   end subroutine declare
 
-  pure function data_opening() result(text)
+  pure function data_opening(kind) result(text)
+    character(*), intent(in) :: kind
     character(:), allocatable :: text
 
-    text = '</Piece></PolyData>'//newline//'<AppendedData encoding="raw">'//newline//'_'
+    text = '</Piece></'//kind//'>'//newline//'<AppendedData encoding="raw">'//newline//'_'
   end function data_opening
 
   pure function closing() result(text)
