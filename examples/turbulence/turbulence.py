@@ -83,10 +83,10 @@ def run(arguments: argparse.Namespace, folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lattice", type=int, default=64, help="points and particles along a side (default %(default)s)")
-    parser.add_argument("--peak", type=float, default=2, help="wave number of the largest energy (default %(default)s)")
+    parser.add_argument("--peak", type=float, default=1.5, help="wave number of the largest energy (default %(default)s)")
     parser.add_argument("--viscosity", type=float, default=0.02, help="(default %(default)s)")
     parser.add_argument("--until", type=float, default=10, help="in turnover times of the start (default %(default)s)")
-    parser.add_argument("--cycle", type=float, default=0.2, help="turnover times between remeshings (default %(default)s)")
+    parser.add_argument("--cycle", type=float, default=0.1, help="turnover times between remeshings (default %(default)s)")
     parser.add_argument("--overlap", type=float, default=0.7, help="core radius over spacing after remeshing (default %(default)s)")
     parser.add_argument("--tolerance", type=float, default=1e-4, help="of the sums (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the phases (default %(default)s)")
