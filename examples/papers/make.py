@@ -44,7 +44,7 @@ GUMEROV = [
 CROSSINGS = [("treecode", "direct", 3e3), ("fmm", "direct", 3e3), ("fmm", "treecode", 3e3)]
 #: Measured by bench/papers.rs and, in the Python package, by measure.py.
 BENCH = ("fig5", "table1")
-PYTHON = ("pseudo", "orders", "grid", "kernels", "structures", "direct", "passes")
+PYTHON = ("pseudo", "orders", "grid", "kernels", "structures", "direct")
 NAMES = {"direct": "direct sum", "treecode": "treecode", "fmm": "FMM"}
 
 
@@ -186,6 +186,7 @@ The CPU time of Table 11 and the errors of Table 8 are below, with Figures 10 an
 Velocity of N vortex particles at their own places, at random in [-π, π]³, strengths in (0, 1/N), cores of 2π N^(-1/3), by the FMM with harmonics and with `WFMM_EXPANSION_PSEUDO_PARTICLES`. Their p is the
 highest degree, p + 1 terms here; the product rule has 91, 153 and 231 points for p = 6, 8, 10, theirs 84, 144 and 216. The leaves are chosen so that a tree has the paper's level where they
 are filled alike; random ones are at times divided once more. The tolerance is 0.5, so that the order decides the error and not the choice of pairs.
+Seconds are of new strengths at the same places: all passes, without the tree and the operators of the places, which pseudo-particles make anew for each tree in 0.3 s and more.
 
 ![Errors of harmonics and pseudo-particles](yokota-2009-fig10.png)
 
@@ -211,7 +212,7 @@ only in the pictures. Their text: "the single precision case shows no accuracy i
 
 ## Gumerov and Duraiswami (2008), Tables 8 and 11, Figure 11
 
-The same runs in single precision, at their N = 1,048,576 where it was measured; seconds of potential and gradient.
+The same runs in single precision; seconds of potential and gradient, from new places to fields: the paper's have no tree in them. Its N is 1,048,576.
 
 {gumerov}
 
@@ -245,18 +246,13 @@ Direct sums in double precision, one core; at 4,096 targets, scaled to all. The 
 
 {direct}
 
-## Yokota and Barba (2011), Figure 6; Hu et al. (2012), Figure 13; Hu et al. (2013), Figure A.4
-
-Shares of the passes, tolerance 1e-5 of the potential as in Figure 5. The bars of the paper are of a GPU; of its CPU the text says that "the P2P and M2P/M2L consume more than 99 % of the execution time".
-
-{passes}
-
 ## Elsewhere or not comparable
 
 | | |
 |---|---|
 | Yokota et al. (2009), Figures 11–13 | [isotropic turbulence](../turbulence/README.md) |
 | Yokota et al. (2009), Figures 4, 7–9, Tables 2–5; Yokota and Barba (2011), Figure 7 | operations per second, scaling and cost of clusters and GPUs of that time: not measured here |
+| Yokota and Barba (2011), Figure 6; Hu et al. (2012), Figure 13; (2013), Figure A.4 | shares of the passes on a GPU: not measured here |
 | Hu et al. (2012), Figure 6; (2013), Figure A.5 | GPU beside CPU: not measured here; direct sum and FMM on the CPU are in Figure 5 above |
 | Hu et al. (2012), Figure 16 | errors of 500 steps of a ring: not measured here |
 | Gumerov and Duraiswami (2008), Tables 2–7, 9, 10, Figures 6–8 | parts of the FMM on their GPU: not measured here |
@@ -297,7 +293,6 @@ def main() -> None:
         kernels=sections.kernels(parts["kernels"]),
         structures=sections.structures(parts["structures"]),
         direct=sections.direct(parts["direct"]),
-        passes=sections.passes(parts["passes"]),
     )
     (HERE / "README.md").write_text(page, encoding="utf-8")
 

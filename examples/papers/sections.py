@@ -125,14 +125,3 @@ def direct(rows: Rows) -> str:
         times = [f"{row[name]:.3g}" for name in columns]
         lines.append([f"{row['N']:.0f}", *times, f"{row['potential_and_force'] / row['velocity_and_gradient']:.2f}"])
     return table(["N", "velocity, s", "velocity and gradient, s", "potential and force, s", "last over the one before"], lines)
-
-
-def passes(rows: Rows) -> str:
-    names = [name for name in rows[0] if name not in ("N", "method", "TOTAL") and any(row[name] > 0 for row in rows)]
-    lines = []
-    for row in rows:
-        total = sum(row[name] for name in names)
-        pairs = row["P2P"] + row["M2L"] + row["M2P"]
-        method = "treecode" if row["method"] == 3 else "FMM"
-        lines.append([f"{row['N']:.0f}", method, *(f"{100 * row[name] / total:.1f}" for name in names), f"{100 * pairs / total:.1f}"])
-    return table(["N", "method", *(f"{name}, %" for name in names), "P2P and M2P or M2L, %"], lines)
