@@ -44,7 +44,7 @@ GUMEROV = [
 CROSSINGS = [("treecode", "direct", 3e3), ("fmm", "direct", 3e3), ("fmm", "treecode", 3e3)]
 #: Measured by bench/papers.rs and, in the Python package, by measure.py.
 BENCH = ("fig5", "table1")
-PYTHON = ("pseudo", "orders", "grid", "kernels", "structures", "direct")
+PYTHON = ("pseudo", "singular", "orders", "grid", "kernels", "structures", "direct")
 NAMES = {"direct": "direct sum", "treecode": "treecode", "fmm": "FMM"}
 
 
@@ -192,6 +192,10 @@ Seconds are of new strengths at the same places: all passes, without the tree. L
 
 {pseudo}
 
+Without cores, errors of the expansions alone:
+
+{singular}
+
 The curves of Figure 10 are only in the picture; its text can be compared:
 
 | the paper | here |
@@ -289,6 +293,7 @@ def main() -> None:
         figure5=figure5(rows),
         table1=gumerov1(load("table1")[1]),
         pseudo=sections.pseudo(parts["pseudo"], HERE),
+        singular=sections.singular(parts["singular"]),
         pseudo_best=f"{min(best):.1e} to {max(best):.1e}",
         pseudo_ratio=f"{tenth[1][-1]['seconds'] / tenth[0][-1]['seconds']:.1f} times, N = {tenth[1][-1]['N']:.0f}",
         orders=sections.orders(parts["orders"], HERE),

@@ -69,6 +69,22 @@ def pseudo_particles(largest: int) -> Rows:
                     yield n, level, p.report().depth, degree, int(expansion), least, p.check(1000)
 
 
+def singular(largest: int) -> Rows:
+    """As pseudo_particles, errors without cores: those of the expansions alone. All orders have the same particles."""
+    yield "N", "level", "p", "expansion", "error"
+    for n, level in ((1000, 2), (3000, 2), (10_000, 2)):
+        if n <= largest:
+            x, strength = RANDOM.uniform(-np.pi, np.pi, (n, 3)), RANDOM.uniform(0, 1 / n, (n, 3))
+            for degree in (6, 8, 10):
+                for expansion in Expansion:
+                    capacity = 3 * n // 8**level
+                    p = plan(method=Method.FMM, order=degree + 1, tolerance=LOOSE, leaf_capacity=capacity, expansion=expansion)
+                    p.set_particles(x, strength)
+                    p.set_targets(x)
+                    p.evaluate()
+                    yield n, level, degree, int(expansion), p.check(1000)
+
+
 def orders(largest: int) -> Rows:
     """Hu et al. (2012), Figures 14 and 15; (2013), A.6 and A.7; Gumerov and Duraiswami (2008), Tables 8 and 11, Figure 11."""
     yield "N", "p", "bits", "seconds", "error"
@@ -155,6 +171,7 @@ def direct_sums(largest: int) -> Rows:
 
 PARTS = {
     "pseudo": pseudo_particles,
+    "singular": singular,
     "orders": orders,
     "grid": grid,
     "kernels": kernels,

@@ -61,6 +61,15 @@ def pseudo(rows: Rows, folder: Path) -> str:
     return table(head, lines)
 
 
+def singular(rows: Rows) -> str:
+    names = {0: "harmonics", 1: "pseudo-particles"}
+    lines = []
+    for n in sorted({row["N"] for row in rows}):
+        found = [pick(rows, N=n, p=p, expansion=expansion) for expansion in names for p in (6, 8, 10)]
+        lines.append([f"{n:.0f}", *(f"{some[0]['error']:.1e}" if some else "–" for some in found)])
+    return table(["N", *(f"{name}, p = {p}" for name in names.values() for p in (6, 8, 10))], lines)
+
+
 def orders(rows: Rows, folder: Path) -> str:
     styles = {32: "o--", 64: "s-"}
     for column, name, label in (
