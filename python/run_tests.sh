@@ -22,6 +22,8 @@ PATH=$bin:$PATH timeout 900 "$bin/pip" install -q --disable-pip-version-check --
     exit 1
 }
 # The installed package is tested, not the sources beside this script.
-mkdir -p "$work/tests" && cp tests/*.py "$work/tests" && cd "$work" || exit 1
+mkdir -p "$work/tests" || exit 1
+(cd ../examples/turbulence && cp spectral.py particles.py test_turbulence.py "$work/tests") || exit 1
+cp tests/*.py "$work/tests" && cd "$work" || exit 1
 "$bin/mypy" --config-file "$here/pyproject.toml" -p wakefmm && timeout 600 "$bin/python" -m pytest -q tests &&
     "$bin/python" "$here/../examples/quickstart/quickstart.py"

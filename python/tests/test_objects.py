@@ -19,6 +19,7 @@ FAMILIES = {
     "METHOD": codes.Method,
     "PRECISION": codes.Precision,
     "BACKEND": codes.Backend,
+    "EXPANSION": codes.Expansion,
     "FLAG": codes.Flag,
     "LOG": codes.LogLevel,
     "PASS": codes.Pass,

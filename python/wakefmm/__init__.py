@@ -11,6 +11,7 @@ NumPy arrays go in and come out; arrays of PyTorch or CuPy in the memory of a CU
 
 from .codes import (
     Backend,
+    Expansion,
     Flag,
     Integrator,
     Kind,
@@ -41,6 +42,7 @@ __all__ = [
     "CallError",
     "Diagnostics",
     "Error",
+    "Expansion",
     "Flag",
     "Flow",
     "FlowOptions",

@@ -37,6 +37,13 @@ class Precision(IntEnum):
     F64 = 2
 
 
+class Expansion(IntEnum):
+    """What far fields are expanded in; `PSEUDO_PARTICLES` is slower and there to be compared, on the CPU."""
+
+    HARMONICS = 0
+    PSEUDO_PARTICLES = 1
+
+
 class Backend(IntEnum):
     """Where sums are computed; `AUTO` takes a CUDA device where there is one and the problem is worth the transfer."""
 

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from ._native import ffi, lib
 from .codes import (
     Backend,
+    Expansion,
     Flag,
     Integrator,
     Method,
@@ -45,7 +46,7 @@ class PlanOptions:
     velocity (or potential) over the targets; gradients are held to 30 tolerances of their own norm. normalization: factor
     of all sums. core_radius: where no array of radii is given, a length. flags: `Flag`. plane_axis: `Plane`, normal of an
     impermeable ground plane; plane_position: where it is, a length. period: lengths along x, y and z after which everything
-    repeats, 0: open.
+    repeats, 0: open. expansion: `Expansion`.
     """
 
     method: int = Method.AUTO
@@ -62,6 +63,7 @@ class PlanOptions:
     plane_axis: int = Plane.NONE
     plane_position: float = 0.0
     period: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    expansion: int = Expansion.HARMONICS
 
 
 @dataclass(frozen=True)
