@@ -255,12 +255,14 @@ fn is_open(exact: &Exact<'_>, k: usize, error: f64, rows: Range<usize>) -> bool 
         let change: f64 = other.iter().zip(&here).map(|(a, b)| (a - b).powi(2)).sum();
         change >= 0.25 * error
     };
-    let moved = |way: usize| {
+    // By the last digit or a part of it: the nearer to a line, the larger the field.
+    let moved = |part: f64, way: usize| {
         let mut moved = x;
-        moved[way / 2] += if way.is_multiple_of(2) { step } else { -step };
+        moved[way / 2] += part * if way.is_multiple_of(2) { step } else { -step };
         moved
     };
-    differs(field(x, ON_LINE * step)) || (0..6).any(|way| differs(field(moved(way), 0.0)))
+    let ways = || [1.0, 0.125, 0.015625].into_iter().flat_map(|part| (0..6).map(move |way| (part, way)));
+    differs(field(x, ON_LINE * step)) || ways().any(|(part, way)| differs(field(moved(part, way), 0.0)))
 }
 
 /// Of the targets that are most wrong, those that are open. `first`: row of the numbers compared among all of a target.
