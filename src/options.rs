@@ -540,7 +540,7 @@ mod tests {
         assert_eq!(o.particle_regularization, Regularization::GaussErf);
         assert_eq!((o.tolerance, o.index_base, o.accumulate), (1e-4, 0, false));
         assert_eq!(size_of::<wfmm_plan_options>(), 104);
-        assert_eq!(size_of::<wfmm_session_options>(), 24);
+        assert_eq!(size_of::<wfmm_session_options>(), 40);
     }
 
     #[test]

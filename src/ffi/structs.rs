@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn no_padding_and_wide_fields_aligned() {
-        assert_eq!((size_of::<wfmm_session_options>(), wfmm_session_options::WIDE_FROM), (24, 16));
+        assert_eq!((size_of::<wfmm_session_options>(), wfmm_session_options::WIDE_FROM), (40, 16));
         assert_eq!((size_of::<wfmm_plan_options>(), wfmm_plan_options::WIDE_FROM), (104, 32));
         assert_eq!((size_of::<wfmm_flow_options>(), wfmm_flow_options::WIDE_FROM), (16 + 8 * 16, 16));
         assert_eq!((size_of::<wfmm_diagnostics>(), wfmm_diagnostics::WIDE_FROM), (8 + 8 * 19, 8));
@@ -124,6 +124,10 @@ mod tests {
             let read = unsafe { read("options", &o) }.unwrap();
             assert_eq!((read.method, read.tolerance), (2, 1e-4));
         }
+        // Callers from before there were several devices.
+        let o = wfmm_session_options { struct_size: 24, threads: 3, n_devices: 9, ..Default::default() };
+        let read = unsafe { read("options", &o) }.unwrap();
+        assert_eq!((read.threads, read.n_devices, read.devices.is_null()), (3, 0, true));
     }
 
     #[test]
