@@ -3,7 +3,7 @@ module options
   use kinds, only: wp
   implicit none (type, external)
   private
-  public :: run_options, read_command_line, check_options
+  public :: run_options, default_names, read_command_line, check_options
 
   type :: run_options
     character(:), allocatable :: mode             !< run, bench, compare, selftest, help
@@ -46,12 +46,9 @@ module options
 
 contains
 
-  !> Reads `--name value` pairs; a wrong one is explained in `problem`, which is empty when all is well.
-  subroutine read_command_line(run, problem)
-    type(run_options), intent(out) :: run
-    character(:), allocatable, intent(out) :: problem
-    character(:), allocatable :: name, text
-    integer :: k
+  !> What an option is that is a name or a path.
+  subroutine default_names(run)
+    type(run_options), intent(inout) :: run
 
     run%mode = 'run'
     run%flight = 'hover'
@@ -61,6 +58,16 @@ contains
     run%integrator = 'rk3'
     run%restart = ''
     run%checkpoint = ''
+  end subroutine default_names
+
+  !> Reads `--name value` pairs; a wrong one is explained in `problem`, which is empty when all is well.
+  subroutine read_command_line(run, problem)
+    type(run_options), intent(out) :: run
+    character(:), allocatable, intent(out) :: problem
+    character(:), allocatable :: name, text
+    integer :: k
+
+    call default_names(run)
     problem = ''
     k = 1
     do while (k <= command_argument_count() .and. problem == '')

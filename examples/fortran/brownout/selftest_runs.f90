@@ -2,7 +2,7 @@
 module selftest_runs
   use kinds, only: wp
   use checks, only: expect
-  use options, only: run_options, check_options
+  use options, only: run_options, default_names, check_options
   use simulation, only: simulation_t
   use checkpoint, only: save_checkpoint, load_checkpoint
   use wake, only: core_radius_at, tip
@@ -150,14 +150,9 @@ contains
     character(*), intent(in) :: flight
     character(:), allocatable :: problem
 
-    run%mode = 'run'
+    call default_names(run)
     run%flight = flight
-    run%method = 'flow'
-    run%precision = 'double'
     run%output = '.'
-    run%integrator = 'rk3'
-    run%restart = ''
-    run%checkpoint = ''
     run%blades = 2
     run%segments_per_turn = 12
     run%particles = 2000
