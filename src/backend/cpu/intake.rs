@@ -226,8 +226,11 @@ impl Unit {
     /// A place in this unit, so many periods farther.
     fn moved(&self, x: [f64; 3], periods: [f64; 3]) -> [f64; 3] {
         let inside: [f64; 3] = std::array::from_fn(|i| (x[i] - self.origin[i]) * self.scale);
-        let Some(Periods { period, .. }) = self.periods() else { return inside };
-        std::array::from_fn(|i| self.stepped(inside[i]) + periods[i] * period[i])
+        let Some(Periods { period, .. }) = self.periods else { return inside };
+        std::array::from_fn(|i| match periods[i] {
+            0.0 => self.stepped(inside[i]),
+            n => self.stepped(inside[i]) + n * self.stepped(period[i] * self.scale),
+        })
     }
 
     /// The nearest multiple of the step.
