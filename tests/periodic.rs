@@ -139,6 +139,29 @@ fn slabs_and_tubes_are_extrapolated_blocks() {
     }
 }
 
+/// Targets in the middle of segments without cores, which have digits that the positions of a periodic domain are rounded to.
+#[test]
+fn targets_on_the_line_of_a_segment_stay_on_it() {
+    let mut r = Random::new(5);
+    let last = 2f64.powi(-54);
+    let mut coarse =
+        |low: f64, high: f64| -> Vec3 { std::array::from_fn(|_| (r.between(low, high) / last).round() * last) };
+    let mut c = Case::default();
+    for k in 0..60 {
+        let (x, half) = (coarse(0.0, 0.24), coarse(-0.02, 0.02));
+        c.points.extend([-1.0, 1.0].map(|side| -> Vec3 { std::array::from_fn(|i| x[i] + side * half[i]) }));
+        c.ends.extend([2 * k, 2 * k + 1]);
+        c.circulation.push(1.0);
+        c.segment_core.push(0.0);
+        c.targets.push(x);
+    }
+    for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
+        let o = plan_options(method, 1e-6, [0.26; 3]);
+        let (field, gradient) = errors(&c, &o, 1);
+        assert!(field <= 1e-6 && gradient <= 3e-5, "method {method}: {field:.1e}, {gradient:.1e}");
+    }
+}
+
 /// A segment of one period is an infinite line, and with a second period a row of them: their closed forms.
 #[test]
 fn lines_and_rows_of_vortices_have_their_closed_forms() {

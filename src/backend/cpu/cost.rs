@@ -116,7 +116,7 @@ fn measure_pair<T: Real>(law: Law, part: Part, gradient: bool) -> f64 {
             best(4, || near::particles(part, &s, &all, &targets, 0..m, &mut rows))
         }
         Law::Segment(reg) => {
-            let mut s = near::SegmentSources::<T>::new(reg, false);
+            let mut s = near::SegmentSources::<T>::new(reg, near::Digits::default());
             (0..n as usize).for_each(|k| s.push(place(k, 1.0), place(k, 1.01), 1.0, 0.1));
             best(4, || near::segments(part, &s, &all, &targets, 0..m, &mut rows))
         }

@@ -320,7 +320,7 @@ impl<T: Real> Engine for CpuEngine<T> {
                     self.options.particle_regularization,
                 );
                 let vortices = &self.vortex.sources;
-                exact.place(memory::copy(&vortices.segments), memory::copy(&vortices.particles), false);
+                exact.place(memory::copy(&vortices.segments), memory::copy(&vortices.particles), vortices.digits);
                 check::<T, 3, _, _>(&mut self.vortex, &mut exact, samples, seed)
             }
             Field::Potential { .. } => {

@@ -7,6 +7,7 @@
 
 use super::fmm::SourceSet;
 use super::images::Periods;
+use super::near::Digits;
 use super::sources::{ChargeSources, Particle, Segment, VortexSources};
 use super::tree::bounds;
 use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
@@ -74,7 +75,7 @@ impl<T: Real> Intake<T, 3> for VortexSources<T> {
 
     fn take_places(&mut self, inputs: &Inputs, unit: Unit) {
         let (segments, particles) = vortices(inputs, unit);
-        self.place(segments, particles, unit.splits);
+        self.place(segments, particles, Digits { splits: unit.splits, step: unit.step });
     }
 
     fn take_strengths(&mut self, inputs: &Inputs, unit: Unit) {

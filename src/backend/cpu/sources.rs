@@ -22,8 +22,7 @@ use std::ops::Range;
 pub struct VortexSources<T> {
     segment_regularization: Regularization,
     particle_regularization: Regularization,
-    /// Positions have more digits than `T`.
-    splits: bool,
+    pub digits: near::Digits,
     /// Original order: ends, circulation, core.
     pub segments: Vec<Segment>,
     pub particles: Vec<Particle>,
@@ -63,14 +62,14 @@ impl<T: Real> VortexSources<T> {
         Self {
             segment_regularization,
             particle_regularization,
-            splits: false,
+            digits: near::Digits::default(),
             segments: vec![],
             particles: vec![],
             places: vec![],
             half: vec![],
             permutation: vec![],
             before: vec![],
-            near_segments: near::SegmentSources::new(segment_regularization, false),
+            near_segments: near::SegmentSources::new(segment_regularization, near::Digits::default()),
             near_particles: near::ParticleSources::new(particle_regularization, false),
             elements: vec![],
             cell_cores: CellCores::default(),
@@ -83,9 +82,9 @@ impl<T: Real> VortexSources<T> {
         [self.segment_regularization, self.particle_regularization]
     }
 
-    /// New places, and whether they have more digits than `T`; sorted by the next `sort`.
-    pub fn place(&mut self, segments: Vec<Segment>, particles: Vec<Particle>, splits: bool) {
-        self.splits = splits;
+    /// New places, and how exactly they are known; sorted by the next `sort`.
+    pub fn place(&mut self, segments: Vec<Segment>, particles: Vec<Particle>, digits: near::Digits) {
+        self.digits = digits;
         self.segments = segments;
         self.particles = particles;
         let middle = |s: &Segment| std::array::from_fn(|i| 0.5 * (s.p1[i] + s.p2[i]));
@@ -123,8 +122,8 @@ impl<T: Real> VortexSources<T> {
         if self.permutation.len() != self.places.len() {
             return;
         }
-        self.near_segments = near::SegmentSources::new(self.segment_regularization, self.splits);
-        self.near_particles = near::ParticleSources::new(self.particle_regularization, self.splits);
+        self.near_segments = near::SegmentSources::new(self.segment_regularization, self.digits);
+        self.near_particles = near::ParticleSources::new(self.particle_regularization, self.digits.splits);
         self.near_segments.list.reserve(n);
         self.near_particles.list.reserve(self.particles.len());
         for &k in &self.permutation {
@@ -193,7 +192,7 @@ impl<T: Real> VortexSources<T> {
         let n = self.segments.len();
         let (segments, particles) = (range.start.min(n)..range.end.min(n), range.start.max(n)..range.end.max(n));
         if !segments.is_empty() {
-            let mut list = near::SegmentSources::<f64>::new(self.segment_regularization, false);
+            let mut list = near::SegmentSources::<f64>::new(self.segment_regularization, self.digits);
             list.list.reserve(segments.len());
             self.segments[segments.clone()].iter().for_each(|s| list.push(s.p1, s.p2, s.circulation, s.core));
             near::segments(Part::Regularized, &list, &[0..segments.len() as u32], at, 0..at.len(), rows);

@@ -3,6 +3,7 @@
 //! Enters: a set of sources. Leaves: its records, in the order of its combined numbers; and back.
 
 use crate::backend::cpu::intake::Intake;
+use crate::backend::cpu::near::Digits;
 use crate::backend::cpu::sources::{ChargeSources, Particle, Segment, VortexSources};
 use crate::memory;
 
@@ -56,7 +57,7 @@ impl Elements<3> for VortexSources<f64> {
             }
         }
         let mut set = Self::new(of_segments, of_particles);
-        VortexSources::place(&mut set, segments, particles, false);
+        VortexSources::place(&mut set, segments, particles, Digits::default());
         (set, numbers)
     }
 

@@ -8,6 +8,7 @@ use super::shares::{Costs, Shares};
 use super::sources::Shared;
 use crate::backend::cpu::fmm::virtual_ranks::{Problem, Rank};
 use crate::backend::cpu::fmm::{SourceSet, Work, virtual_ranks};
+use crate::backend::cpu::near::Digits;
 use crate::backend::cpu::sources::{Particle, Segment, VortexSources};
 use crate::backend::cpu::tree::{Root, bounds, key};
 use crate::memory;
@@ -32,7 +33,7 @@ impl Study {
     pub fn new(segments: Vec<Segment>, particles: Vec<Particle>, targets: &[[f64; 3]], tolerance: f64) -> Self {
         let new = || VortexSources::new(Regularization::Vatistas, Regularization::GaussErf);
         let mut whole = new();
-        whole.place(segments, particles, false);
+        whole.place(segments, particles, Digits::default());
         let (low, high) = bounds(SourceSet::<f64, 3>::places(&whole).0, &[]);
         let root = Root::around(&[(low, high), bounds(targets, &[])]);
         let keyed = |r: Record| (key(<VortexSources<f64> as Elements<3>>::place(&r), root), r);

@@ -41,7 +41,7 @@ fn error<T: Real>(
         })
         .collect();
     let targets: Vec<[f64; 3]> = (0..n).map(|_| p()).collect();
-    src.place(segments, particles, false);
+    src.place(segments, particles, near::Digits::default());
     let mut fmm = Fmm::<T, 3>::default();
     let (order, leaf_capacity, reproducible, periods) = (0, 0, false, None);
     let expansion = Expansion::Harmonics;
@@ -88,7 +88,7 @@ fn chosen(n: usize, m: usize, tolerance: f64, method: Method, periods: Option<Pe
     let particles = (0..n).map(|_| Particle { x: p(), strength: p().map(|v: f64| 2.0 * v - 1.0), core: 0.0 }).collect();
     let targets: Vec<[f64; 3]> = (0..m).map(|_| p()).collect();
     let mut sources = VortexSources::<f64>::new(R::None, R::None);
-    sources.place(vec![], particles, false);
+    sources.place(vec![], particles, near::Digits::default());
     let mut fmm = Fmm::<f64, 3>::default();
     let (order, leaf_capacity, gradient) = (0, 0, false);
     let (reproducible, expansion) = (true, Expansion::Harmonics);

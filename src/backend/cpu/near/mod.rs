@@ -19,7 +19,7 @@ pub use crate::math::regularization::Part;
 use crate::options::Regularization;
 use crate::simd::{self, Real};
 use sources::Record;
-pub use sources::{Charge, ChargeSources, Particle, ParticleSources, Points, Segment, SegmentSources};
+pub use sources::{Charge, ChargeSources, Digits, Particle, ParticleSources, Points, Segment, SegmentSources};
 use sweep::{Call, PairKernel};
 
 mod charges;

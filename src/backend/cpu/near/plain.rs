@@ -21,7 +21,7 @@ pub fn segments<T: Real, R: Record<T, Segment<T>>>(reg: Regularization, part: Pa
     sum(call, |x, r: &R| {
         let s = r.whole();
         let (p1, p2) = (place(r, s.p1, 0), place(r, s.p2, 1));
-        flat(oracle::segment(reg, part, x, p1, p2, s.circulation.f64(), s.core.f64()))
+        flat(oracle::segment(reg, part, x, p1, p2, s.circulation(), s.core.f64()))
     });
 }
 

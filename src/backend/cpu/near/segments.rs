@@ -123,7 +123,7 @@ pub struct Pair<S: Simd, T: Real> {
     v1: [Lane<S, T>; 3],
     v2: [Lane<S, T>; 3],
     c: [Lane<S, T>; 3],
-    /// |C|², clamped away from zero, and whether it is not zero.
+    /// |C|², clamped away from zero, and whether the target is off the line.
     c2: Lane<S, T>,
     off_line: LaneMask<S, T>,
     /// 1/|r1|, 1/|r2| and |r1||r2|.
@@ -168,7 +168,7 @@ impl<S: Simd, T: Real> Pair<S, T> {
             v2,
             c,
             c2: c2.max(least(s)),
-            off_line: zero.lt(c2),
+            off_line: Lane::splat(s, source.on_line).lt(c2),
             i1,
             i2,
             p,

@@ -162,10 +162,29 @@ pub struct Segment<T> {
     /// 2^(-n)
     pub unit: T,
     pub core: T,
-    pub circulation: T,
+    /// |C|² up to which a target is on the line: what the rounding of places leaves of zero.
+    pub on_line: T,
     /// Vatistas in f32: what |C|² is multiplied by so that its square stays a number.
     pub lift: T,
 }
+
+impl<T: Real> Segment<T> {
+    pub fn circulation(&self) -> f64 {
+        self.gamma.f64() * self.unit.f64()
+    }
+}
+
+/// How exactly places are known.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Digits {
+    /// They may have more digits than single precision; in double precision they never do.
+    pub splits: bool,
+    /// They were rounded to multiples of this, if not zero.
+    pub step: f64,
+}
+
+/// Distance from its line up to which a target is on it, in steps of places: those of the target and of both ends were rounded.
+const ON_LINE: f64 = 2.0;
 
 /// One charge.
 #[derive(Debug, Clone, Copy)]
@@ -215,11 +234,12 @@ pub struct SegmentSources<T> {
     pub list: Records<Segment<T>, T, 2>,
     reg: Regularization,
     cored: bool,
+    step: f64,
 }
 
 impl<T: Real> SegmentSources<T> {
-    pub fn new(reg: Regularization, splits: bool) -> Self {
-        Self { list: Records::new(splits), reg, cored: false }
+    pub fn new(reg: Regularization, digits: Digits) -> Self {
+        Self { list: Records::new(digits.splits), reg, cored: false, step: digits.step }
     }
 
     pub fn push(&mut self, p1: [f64; 3], p2: [f64; 3], circulation: f64, core: f64) {
@@ -250,7 +270,7 @@ impl<T: Real> SegmentSources<T> {
             inverse: T::of(if size > 0.0 { 1.0 / square } else { 0.0 }),
             unit: T::of(unit),
             core: T::of(core),
-            circulation: T::of(circulation),
+            on_line: T::of((ON_LINE * self.step).powi(2) * square),
             lift: T::of(lift),
         };
         self.list.push(whole, [p1, p2]);

@@ -125,7 +125,7 @@ fn run_segments<T: Real>(arch: pulp::Arch, n: usize, m: usize, components: usize
     let p = Problem::<T>::new(n, m, (n * 1000 + m) as u64);
     let ranges = some_ranges(n);
     for reg in SEGMENTS {
-        let mut sources = SegmentSources::<T>::new(reg, false);
+        let mut sources = SegmentSources::<T>::new(reg, Digits::default());
         (0..n).for_each(|j| sources.push(p.places[j], p.ends[j], p.strengths[j][0], p.cores[j]));
         for part in PARTS {
             let mut out = zeros::<T>(components, m);
@@ -230,7 +230,7 @@ fn one_segment<T: Real>(
     at: &[Vec3],
     components: usize,
 ) -> Vec<Vec<T>> {
-    let mut sources = SegmentSources::<T>::new(reg, false);
+    let mut sources = SegmentSources::<T>::new(reg, Digits::default());
     sources.push(p1, p2, 1.5, core);
     let mut targets = Points::with_capacity(at.len());
     at.iter().for_each(|x| targets.push(*x));
@@ -320,7 +320,7 @@ fn split_places_keep_their_digits() {
         targets.push(x);
         // A segment of a billionth of the box has no gradient in single precision.
         for reg in SEGMENTS.into_iter().filter(|_| size > 1e-8) {
-            let mut sources = SegmentSources::<f32>::new(reg, true);
+            let mut sources = SegmentSources::<f32>::new(reg, Digits { splits: true, step: 0.0 });
             sources.push(p1, p2, 1.5, 0.3 * size);
             let want = flat(&oracle::segment(reg, Part::Regularized, x, p1, p2, 1.5, 0.3 * size));
             let run = |arch, out: &mut [&mut [f32]]| {
