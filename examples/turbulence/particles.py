@@ -1,8 +1,10 @@
 """Incompressible flow in a box of period 2 pi by vortex particles: a flow of libwakefmm between remeshings."""
 
+from time import perf_counter
+
 import numpy as np
 import wakefmm
-from spectral import Box, Waves
+from spectral import Box, Waves, on_host
 
 
 class Particles:
@@ -25,10 +27,11 @@ class Particles:
         precision: int = wakefmm.Precision.F32,
         stretching: int = wakefmm.Stretching.TRANSPOSE,
         threads: int = 0,
+        backend: int = wakefmm.Backend.CPU,
     ) -> None:
         self.box, self.core = box, overlap * box.spacing
         self.points = box.points()
-        session = wakefmm.Session(wakefmm.SessionOptions(backend=wakefmm.Backend.CPU, threads=threads))
+        session = wakefmm.Session(wakefmm.SessionOptions(backend=backend, threads=threads))
         sums = wakefmm.PlanOptions(period=(2 * np.pi,) * 3, tolerance=tolerance, precision=precision, core_radius=self.core)
         motion = wakefmm.FlowOptions(
             integrator=wakefmm.Integrator.AB2,
@@ -37,14 +40,15 @@ class Particles:
             viscosity=viscosity,
         )
         self.flow = wakefmm.Flow(sums, motion, session=session)
-        self.evaluations = 0
+        self.machine = session.describe()
+        self.evaluations, self.steps, self.step_seconds = 0, 0, 0.0
         # The vorticity of particles on the lattice is their strengths per volume times exp(-k^2 core^2/2).
-        self._inverse = np.where(box.k2 < (box.n / 2) ** 2, np.exp(0.5 * self.core**2 * box.k2), 0.0)
+        self._inverse = box.xp.where(box.k2 < (box.n / 2) ** 2, box.xp.exp(0.5 * self.core**2 * box.k2), 0.0)
         self._place(waves)
 
     def _place(self, waves: Waves) -> None:
         """Particles on the lattice whose vorticity is the curl of this velocity."""
-        strength = self.box.to_space(self.box.curl(waves) * self._inverse) * self.box.spacing**3
+        strength = on_host(self.box.to_space(self.box.curl(waves) * self._inverse)) * self.box.spacing**3
         self.flow.set_particles(self.points, strength.reshape(3, -1).T)
         self.waves = waves
 
@@ -52,13 +56,16 @@ class Particles:
         """The velocity of the particles on the lattice, by its Fourier coefficients."""
         self.evaluations += 1
         velocity = self.flow.velocity(self.points).T.reshape(3, *[self.box.n] * 3)
-        return self.box.to_waves(velocity)
+        return self.box.to_waves(self.box.array(np.ascontiguousarray(velocity)))
 
     def advance(self, time: float, strain: float = 0.4) -> None:
         """In equal steps, each at most `strain` over the root mean square of the vorticity, then back to the lattice."""
         vorticity = np.sqrt(self.box.dissipation(self.waves, 1.0))
         steps = int(np.ceil(time * vorticity / strain))
+        began = perf_counter()
         self.flow.advance(time / steps, steps)
+        self.step_seconds += perf_counter() - began
+        self.steps += steps
         # The first step of AB2 takes two evaluations.
         self.evaluations += steps + 1
         self._place(self.velocity())

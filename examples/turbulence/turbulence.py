@@ -1,8 +1,9 @@
 """Decaying isotropic turbulence by vortex particles and by a pseudo-spectral code, as in Yokota et al. (2009), Section 5.
 
-    pip install ./python matplotlib
+    pip install ./python matplotlib array-api-compat
     python3 examples/turbulence/turbulence.py                   64^3, measured numbers, pictures and README.md here
     python3 examples/turbulence/turbulence.py --lattice 32 --output /tmp/32
+    python3 examples/turbulence/turbulence.py --lattice 256 --device cuda      both codes on a GPU; needs PyTorch
     python3 examples/turbulence/turbulence.py --draw            pictures and page again from measured/*.csv
 """
 
@@ -39,32 +40,35 @@ def timed(code: Any, duration: float) -> float:
 
 def run(arguments: argparse.Namespace, folder: Path) -> None:
     """Both codes from the same field, at once, to the same times; energies are written as they come."""
+    import wakefmm
     from particles import Particles
 
-    box = Box(arguments.lattice)
+    box = Box(arguments.lattice, arguments.device)
     start = random_field(box, arguments.peak, seed=arguments.seed)
     first = scales(box, start, arguments.viscosity)
     spectral = Spectral(box, start, arguments.viscosity)
-    particles = Particles(
-        box, start, arguments.viscosity, overlap=arguments.overlap, tolerance=arguments.tolerance, threads=arguments.threads
-    )
+    backend = wakefmm.Backend.CPU if arguments.device == "cpu" else wakefmm.Backend.CUDA
+    how = {"overlap": arguments.overlap, "tolerance": arguments.tolerance, "threads": arguments.threads, "backend": backend}
+    particles = Particles(box, start, arguments.viscosity, **how)
     codes, seconds, energy = (spectral, particles), np.zeros(2), []
     began = time.perf_counter()
     cycles = round(arguments.until / arguments.cycle)
     for cycle in range(cycles + 1):
         if cycle > 0:
-            with ThreadPoolExecutor() as pool:
+            # A GPU is for one of them at a time.
+            with ThreadPoolExecutor(max_workers=2 if arguments.device == "cpu" else 1) as pool:
                 seconds += list(pool.map(lambda code: timed(code, arguments.cycle * first["turnover"]), codes))
         a, b = (box.energy(code.waves) for code in codes)
         apart = np.sqrt(box.energy(particles.waves - spectral.waves) / a)
-        energy.append([cycle * arguments.cycle, a, b, 100 * (b / a - 1), 100 * apart, *seconds, particles.evaluations])
+        so_far = particles.evaluations, particles.steps, particles.step_seconds
+        energy.append([cycle * arguments.cycle, a, b, 100 * (b / a - 1), 100 * apart, *seconds, *so_far])
         print(*(f"{value:.5g}" for value in energy[-1]), flush=True)
         names = ["turnovers", "spectral", "particles", "difference_percent", "velocity_difference_percent"]
-        names += ["spectral_seconds", "particle_seconds", "evaluations"]
+        names += ["spectral_seconds", "particle_seconds", "evaluations", "steps", "step_seconds"]
         write(folder / "energy.csv", names, energy)
         if time.perf_counter() - began > 60 * arguments.minutes:
             break
-    fields = [start, spectral.waves, particles.waves]
+    fields = start, spectral.waves, particles.waves
     spectra = np.array([box.spectrum(waves) for waves in fields])
     shells = range(1, box.n // 2)
     write(folder / "spectrum.csv", ["k", "start", "spectral", "particles"], [(k, *spectra[:, k]) for k in shells])
@@ -76,8 +80,9 @@ def run(arguments: argparse.Namespace, folder: Path) -> None:
     middle = [values[:, :, box.n // 2].ravel() / width for values in invariants]
     write(folder / "slice.csv", ["spectral", "particles"], zip(*middle, strict=True))
     last = {f"last_{name}": value for name, value in scales(box, spectral.waves, arguments.viscosity).items()}
-    kept = {name: value for name, value in vars(arguments).items() if isinstance(value, int | float)}
-    (folder / "run.json").write_text(json.dumps(kept | first | last | {"width": width}, indent=1) + "\n", encoding="utf-8")
+    kept = {name: value for name, value in vars(arguments).items() if isinstance(value, int | float | str)}
+    said = {"width": width, "machine": particles.machine}
+    (folder / "run.json").write_text(json.dumps(kept | first | last | said, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -90,6 +95,7 @@ def main() -> None:
     parser.add_argument("--overlap", type=float, default=0.7, help="core radius over spacing after remeshing (default %(default)s)")
     parser.add_argument("--tolerance", type=float, default=1e-4, help="of the sums (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the phases (default %(default)s)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of both codes (default %(default)s)")
     parser.add_argument("--threads", type=int, default=0, help="of the particle code, 0: all (default %(default)s)")
     parser.add_argument("--minutes", type=float, default=60, help="ends earlier after so many (default %(default)s)")
     parser.add_argument("--output", type=Path, default=HERE, help="folder (default: that of this file)")
