@@ -1720,7 +1720,7 @@ wfmm_status wfmm_flow_create(struct wfmm_session *session,
  * Removes elements of a kind by identity; the others keep their order. Points that lose their last segment go too.
  * identity: [n], as wfmm_flow_get_* returns them; twice the same is fine.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
- * _CONSTANT, _VALUE (no live element), _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * _CONSTANT, _VALUE (no live element), _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_remove(f, WFMM_KIND_DUST, 1, &id, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_remove(struct wfmm_flow *flow, int32_t kind, int64_t n, const int64_t *identity, int32_t memory);
@@ -1775,7 +1775,7 @@ wfmm_status wfmm_flow_counts(const struct wfmm_flow *flow, int32_t kind, int64_t
  * [capacity][2], counted from index_base of the plan options, in the order of the segments; points as
  * wfmm_flow_get_* returns their positions. Rows beyond the segments are not written.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT, _VALUE (kind), _COUNT (capacity),
- * _MEMORY; WFMM_ERR_UNSUPPORTED (device memory).
+ * _MEMORY.
  * Example: wfmm_flow_get_connectivity(f, WFMM_KIND_FILAMENTS, n, ends, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_get_connectivity(struct wfmm_flow *flow,
@@ -1838,7 +1838,7 @@ wfmm_status wfmm_flow_destroy(struct wfmm_flow **flow);
  * Sets the vortex particles, in place of those that were there; n = 0 removes them.
  * position: [n][3], length. strength: [n][3], length^3/time. core_radius: [n] or NULL: core_radius of the plan
  * options. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
- * _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_set_particles_f64(f, n, x, alpha, sigma, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_set_particles_f32(struct wfmm_flow *flow,
@@ -1852,7 +1852,7 @@ wfmm_status wfmm_flow_set_particles_f32(struct wfmm_flow *flow,
  * Sets the vortex particles, in place of those that were there; n = 0 removes them.
  * position: [n][3], length. strength: [n][3], length^3/time. core_radius: [n] or NULL: core_radius of the plan
  * options. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
- * _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_set_particles_f64(f, n, x, alpha, sigma, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_set_particles_f64(struct wfmm_flow *flow,
@@ -1866,7 +1866,7 @@ wfmm_status wfmm_flow_set_particles_f64(struct wfmm_flow *flow,
  * Appends vortex particles.
  * position: [n][3], length. strength: [n][3], length^3/time. core_radius: [n] or NULL: core_radius of the plan
  * options. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
- * _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_add_particles_f64(f, n, x, alpha, sigma, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_add_particles_f32(struct wfmm_flow *flow,
@@ -1880,7 +1880,7 @@ wfmm_status wfmm_flow_add_particles_f32(struct wfmm_flow *flow,
  * Appends vortex particles.
  * position: [n][3], length. strength: [n][3], length^3/time. core_radius: [n] or NULL: core_radius of the plan
  * options. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
- * _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_add_particles_f64(f, n, x, alpha, sigma, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_add_particles_f64(struct wfmm_flow *flow,
@@ -1895,7 +1895,7 @@ wfmm_status wfmm_flow_add_particles_f64(struct wfmm_flow *flow,
  * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
  * of the plan options. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
- * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_set_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_set_filaments_f32(struct wfmm_flow *flow,
@@ -1913,7 +1913,7 @@ wfmm_status wfmm_flow_set_filaments_f32(struct wfmm_flow *flow,
  * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
  * of the plan options. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
- * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_set_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_set_filaments_f64(struct wfmm_flow *flow,
@@ -1931,7 +1931,7 @@ wfmm_status wfmm_flow_set_filaments_f64(struct wfmm_flow *flow,
  * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
  * of the plan options among these points. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
- * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_add_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_add_filaments_f32(struct wfmm_flow *flow,
@@ -1949,7 +1949,7 @@ wfmm_status wfmm_flow_add_filaments_f32(struct wfmm_flow *flow,
  * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
  * of the plan options among these points. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
- * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_add_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_add_filaments_f64(struct wfmm_flow *flow,
@@ -1967,7 +1967,7 @@ wfmm_status wfmm_flow_add_filaments_f64(struct wfmm_flow *flow,
  * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
  * of the plan options. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
- * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_set_bound_segments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_set_bound_segments_f32(struct wfmm_flow *flow,
@@ -1985,7 +1985,7 @@ wfmm_status wfmm_flow_set_bound_segments_f32(struct wfmm_flow *flow,
  * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
  * of the plan options. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
- * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_set_bound_segments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_set_bound_segments_f64(struct wfmm_flow *flow,
@@ -2001,7 +2001,7 @@ wfmm_status wfmm_flow_set_bound_segments_f64(struct wfmm_flow *flow,
 /**
  * Sets the points that move with the fluid; n = 0 removes them.
  * position: [n][3], length. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL,
- * _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_set_tracers_f64(f, n, x, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_set_tracers_f32(struct wfmm_flow *flow, int64_t n, const float *position, int32_t memory);
@@ -2009,7 +2009,7 @@ wfmm_status wfmm_flow_set_tracers_f32(struct wfmm_flow *flow, int64_t n, const f
 /**
  * Sets the points that move with the fluid; n = 0 removes them.
  * position: [n][3], length. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL,
- * _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_set_tracers_f64(f, n, x, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_set_tracers_f64(struct wfmm_flow *flow, int64_t n, const double *position, int32_t memory);
@@ -2017,7 +2017,7 @@ wfmm_status wfmm_flow_set_tracers_f64(struct wfmm_flow *flow, int64_t n, const d
 /**
  * Appends points that move with the fluid.
  * position: [n][3], length. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL,
- * _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_add_tracers_f64(f, n, x, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_add_tracers_f32(struct wfmm_flow *flow, int64_t n, const float *position, int32_t memory);
@@ -2025,7 +2025,7 @@ wfmm_status wfmm_flow_add_tracers_f32(struct wfmm_flow *flow, int64_t n, const f
 /**
  * Appends points that move with the fluid.
  * position: [n][3], length. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL,
- * _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+ * _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_add_tracers_f64(f, n, x, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_add_tracers_f64(struct wfmm_flow *flow, int64_t n, const double *position, int32_t memory);
@@ -2035,8 +2035,8 @@ wfmm_status wfmm_flow_add_tracers_f64(struct wfmm_flow *flow, int64_t n, const d
  * position: [n][3], length. velocity: [n][3], or NULL: at rest. diameter, density: [n], > 0. A parcel without
  * velocity on the ground plane stays there.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
- * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED
- * (device memory), _HOST_MEMORY.
+ * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY,
+ * _HOST_MEMORY.
  * Example: wfmm_flow_set_dust_f64(f, n, x, NULL, d, rho, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_set_dust_f32(struct wfmm_flow *flow,
@@ -2052,8 +2052,8 @@ wfmm_status wfmm_flow_set_dust_f32(struct wfmm_flow *flow,
  * position: [n][3], length. velocity: [n][3], or NULL: at rest. diameter, density: [n], > 0. A parcel without
  * velocity on the ground plane stays there.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
- * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED
- * (device memory), _HOST_MEMORY.
+ * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY,
+ * _HOST_MEMORY.
  * Example: wfmm_flow_set_dust_f64(f, n, x, NULL, d, rho, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_set_dust_f64(struct wfmm_flow *flow,
@@ -2069,8 +2069,8 @@ wfmm_status wfmm_flow_set_dust_f64(struct wfmm_flow *flow,
  * position: [n][3], length. velocity: [n][3], or NULL: at rest. diameter, density: [n], > 0. A parcel without
  * velocity on the ground plane stays there.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
- * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED
- * (device memory), _HOST_MEMORY.
+ * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY,
+ * _HOST_MEMORY.
  * Example: wfmm_flow_add_dust_f64(f, n, x, NULL, d, rho, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_add_dust_f32(struct wfmm_flow *flow,
@@ -2086,8 +2086,8 @@ wfmm_status wfmm_flow_add_dust_f32(struct wfmm_flow *flow,
  * position: [n][3], length. velocity: [n][3], or NULL: at rest. diameter, density: [n], > 0. A parcel without
  * velocity on the ground plane stays there.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
- * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED
- * (device memory), _HOST_MEMORY.
+ * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY,
+ * _HOST_MEMORY.
  * Example: wfmm_flow_add_dust_f64(f, n, x, NULL, d, rho, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_add_dust_f64(struct wfmm_flow *flow,
@@ -2105,7 +2105,7 @@ wfmm_status wfmm_flow_add_dust_f64(struct wfmm_flow *flow,
  * [capacity], of these rows, or NULL. Rows beyond them are not written. Velocities are the fluid's at the present time (one
  * evaluation), of dust its own.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT, _VALUE (no such quantity), _COUNT
- * (capacity), _MEMORY; WFMM_ERR_UNSUPPORTED (device memory); those of an evaluation.
+ * (capacity), _MEMORY; those of an evaluation.
  * Example: wfmm_flow_get_f64(f, WFMM_KIND_DUST, WFMM_QUANTITY_POSITION, n, x, id, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_get_f32(struct wfmm_flow *flow,
@@ -2123,7 +2123,7 @@ wfmm_status wfmm_flow_get_f32(struct wfmm_flow *flow,
  * [capacity], of these rows, or NULL. Rows beyond them are not written. Velocities are the fluid's at the present time (one
  * evaluation), of dust its own.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT, _VALUE (no such quantity), _COUNT
- * (capacity), _MEMORY; WFMM_ERR_UNSUPPORTED (device memory); those of an evaluation.
+ * (capacity), _MEMORY; those of an evaluation.
  * Example: wfmm_flow_get_f64(f, WFMM_KIND_DUST, WFMM_QUANTITY_POSITION, n, x, id, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_get_f64(struct wfmm_flow *flow,
@@ -2139,7 +2139,7 @@ wfmm_status wfmm_flow_get_f64(struct wfmm_flow *flow,
  * It is what vortex elements induce, the free stream and what the callback adds. target: [n_targets][3]. velocity:
  * [n_targets][3]. gradient: [n_targets][3][3] of the induced part alone, g[k][i][j] = du_i/dx_j, or NULL.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE,
- * _OVERLAP, _MEMORY, _TOLERANCE; a callback's number; WFMM_ERR_UNSUPPORTED (device memory); 100..199.
+ * _OVERLAP, _MEMORY, _TOLERANCE; a callback's number; 100..199.
  * Example: wfmm_flow_velocity_f64(f, m, x, u, NULL, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_velocity_f32(struct wfmm_flow *flow,
@@ -2154,7 +2154,7 @@ wfmm_status wfmm_flow_velocity_f32(struct wfmm_flow *flow,
  * It is what vortex elements induce, the free stream and what the callback adds. target: [n_targets][3]. velocity:
  * [n_targets][3]. gradient: [n_targets][3][3] of the induced part alone, g[k][i][j] = du_i/dx_j, or NULL.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE,
- * _OVERLAP, _MEMORY, _TOLERANCE; a callback's number; WFMM_ERR_UNSUPPORTED (device memory); 100..199.
+ * _OVERLAP, _MEMORY, _TOLERANCE; a callback's number; 100..199.
  * Example: wfmm_flow_velocity_f64(f, m, x, u, NULL, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_flow_velocity_f64(struct wfmm_flow *flow,

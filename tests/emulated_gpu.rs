@@ -15,6 +15,9 @@ mod failures;
 #[path = "emulated_gpu/far_points.rs"]
 mod far_points;
 
+#[path = "emulated_gpu/flow_arrays.rs"]
+mod flow_arrays;
+
 #[path = "emulated_gpu/flows.rs"]
 mod flows;
 

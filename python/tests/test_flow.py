@@ -79,6 +79,13 @@ def test_velocity_and_gradient():
     velocity, gradient = flow.velocity(y, gradient=True)
     assert reference.error(velocity, exact(y)) < 1e-12
     assert reference.error(gradient, reference.gradient_of(exact, y)) < 1e-6
+    out, slopes = np.empty((7, 3), np.float32), np.empty((7, 3, 3), np.float32)
+    assert flow.velocity(y.astype(np.float32), gradient=True, out=out, out_gradient=slopes)[0] is out
+    assert reference.error(out, velocity) < 1e-6 and reference.error(slopes, gradient) < 1e-5
+    with pytest.raises(TypeError, match="the same is needed"):
+        flow.velocity(y, out=out)
+    with pytest.raises(ValueError, match="gradient=True"):
+        flow.velocity(y, out_gradient=slopes)
 
 
 def test_elements_come_and_go():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import Batch, Wanted
+from ._arrays import Batch, Wanted, output, suffix_of
 from ._native import ffi, lib
 from .codes import Kind, Quantity
 from .errors import check
@@ -211,16 +211,27 @@ class Flow(Handle):
         check(lib.wfmm_flow_get_connectivity(self._c, kind, n, pointer, lib.WFMM_MEMORY_HOST))
         return ends
 
-    def velocity(self, target: Input, *, gradient: bool = False) -> Any:
+    def velocity(self, target: Input, *, gradient: bool = False, out: Any = None, out_gradient: Any = None) -> Any:
         """The velocity of the fluid at any points, `(m, 3)`: induced, free stream, and what the velocity function adds.
 
-        With `gradient=True` also the gradient of the induced part, `(m, 3, 3)`, `[k, i, j]` = du_i/dx_j.
+        With `gradient=True` also the gradient of the induced part, `(m, 3, 3)`, `[k, i, j]` = du_i/dx_j. out, out_gradient: arrays
+        of the targets' type to write instead of new ones, in host or device memory.
         """
-        batch = Batch({"target": Wanted(target, ("m", 3))}, np.dtype(np.float64))
+        host_type = None if out is not None or out_gradient is not None else np.dtype(np.float64)
+        batch = Batch({"target": Wanted(target, ("m", 3))}, host_type)
         m = batch.extent["m"]
-        results = [np.empty((m, 3))] + ([np.empty((m, 3, 3))] if gradient else [])
-        outputs = [ffi.cast("double *", r.ctypes.data) for r in results] + [ffi.NULL]
-        self._check(batch.function("wfmm_flow_velocity")(self._c, m, batch.pointer("target"), *outputs[:2], batch.memory))
+        given = {"out": (out, (m, 3))} | ({"out_gradient": (out_gradient, (m, 3, 3))} if gradient else {})
+        if out_gradient is not None and not gradient:
+            raise ValueError("out_gradient is given: gradient=True is needed")
+        results = [np.empty(shape, batch.dtype) if array is None else array for array, shape in given.values()]
+        views = [output(r, name, shape) for r, (name, (_, shape)) in zip(results, given.items())]
+        if any(view.dtype != batch.dtype for view in views):
+            raise TypeError(f"target has type {batch.dtype}, outputs {', '.join(str(v.dtype) for v in views)}: the same is needed")
+        pointers = [ffi.cast(suffix_of(view)[1], view.address) for view in views] + [ffi.NULL]
+        # Targets and results may be in different memory: the driver knows where each is.
+        anywhere = batch.on_device or any(view.on_device for view in views)
+        memory = lib.WFMM_MEMORY_AUTO if anywhere else lib.WFMM_MEMORY_HOST
+        self._check(batch.function("wfmm_flow_velocity")(self._c, m, batch.pointer("target"), *pointers[:2], memory))
         return tuple(results) if gradient else results[0]
 
     def diagnostics(self) -> Diagnostics:

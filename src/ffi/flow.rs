@@ -1,15 +1,16 @@
 //! Flows: everything but their arrays of reals.
 
+use std::borrow::Cow;
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use crate::error::{Error, Result, WFMM_ERR_FILE, WFMM_ERR_UNSUPPORTED};
+use crate::error::{Error, Result, WFMM_ERR_FILE};
 use crate::flow::diagnostics::wfmm_diagnostics;
 use crate::flow::options::{ElementKind, FlowOptions, wfmm_flow_options};
 use crate::flow::{At, Callback, Flow};
 use crate::options::{PlanOptions, WFMM_MEMORY_DEVICE, WFMM_MEMORY_HOST, code, wfmm_plan_options};
-use crate::plan::arrays::{Array, ArrayMut};
+use crate::plan::arrays::ArrayMut;
 use crate::report::wfmm_report;
 use crate::session::Session;
 
@@ -24,28 +25,17 @@ pub fn kind_of(kind: i32) -> Result<ElementKind> {
     code("kind", kind, ElementKind::from_code(kind), accepted)
 }
 
-/// A host array of a call: elements of a flow are set and read through host memory.
-pub fn host_input<'a, T>(name: &str, array: Array<'a, T>) -> Result<&'a [T]> {
-    match array {
-        Array::Host(values) => Ok(values),
-        Array::Device { .. } => on_device(name),
-    }
-}
-
-/// The same for an output of `len` elements.
+/// An output of `len` elements.
 ///
 /// # Safety
 /// As `Arrays::outputs`.
-pub unsafe fn host_output<'a, T>(arrays: &Arrays<'_>, name: &str, pointer: *mut T, len: usize) -> Result<&'a mut [T]> {
-    match unsafe { arrays.outputs((name, pointer, len), (std::ptr::null_mut(), 0)) }?.0 {
-        ArrayMut::Host(values) => Ok(values),
-        ArrayMut::Device { .. } => on_device(name),
-    }
-}
-
-fn on_device<R>(name: &str) -> Result<R> {
-    let message = format!("{name} is in device memory; elements of a flow are set and read through host arrays");
-    Error::fail(WFMM_ERR_UNSUPPORTED, message)
+pub unsafe fn output_array<'a, T>(
+    arrays: &Arrays<'_>,
+    name: &str,
+    pointer: *mut T,
+    len: usize,
+) -> Result<ArrayMut<'a, T>> {
+    Ok(unsafe { arrays.outputs((name, pointer, len), (std::ptr::null_mut(), 0)) }?.0)
 }
 
 /// A path of a call.
@@ -124,7 +114,7 @@ api! {
     /// Removes elements of a kind by identity; the others keep their order. Points that lose their last segment go too.
     /// `identity`: `[n]`, as `wfmm_flow_get_*` returns them; twice the same is fine.
     /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
-    /// _CONSTANT, _VALUE (no live element), _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// _CONSTANT, _VALUE (no live element), _MEMORY, _HOST_MEMORY.
     /// Example: `wfmm_flow_remove(f, WFMM_KIND_DUST, 1, &id, WFMM_MEMORY_HOST);`
     fn wfmm_flow_remove(
         flow: *mut wfmm_flow, kind: i32, n: i64, #[shape(n)] identity: *const i64, memory: i32,
@@ -135,11 +125,12 @@ api! {
                 let arrays = Arrays::new(&session, memory)?;
                 let (kind, n) = (kind_of(kind)?, count("n", n)?);
                 if n == 0 {
-                    return Ok((kind, &[][..]));
+                    return Ok((kind, Cow::Borrowed(&[][..])));
                 }
-                Ok((kind, host_input("identity", unsafe { arrays.input("identity", identity, n) }?)?))
+                let identity = unsafe { arrays.input("identity", identity, n) }?;
+                Ok((kind, identity.on_host(&session, "identity")?))
             })?;
-            flow.remove(kind, identity)
+            flow.remove(kind, &identity)
         })
     }
 
@@ -150,7 +141,7 @@ api! {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
             let v = session.together("wfmm_flow_set_free_stream", || {
-                host_input("velocity", unsafe { Arrays::on_host(&session).input("velocity", velocity, 3) }?)
+                unsafe { Arrays::on_host(&session).input("velocity", velocity, 3) }?.on_host(&session, "velocity")
             })?;
             flow.set_free_stream([v[0], v[1], v[2]])
         })
@@ -214,7 +205,7 @@ api! {
     /// `[capacity][2]`, counted from `index_base` of the plan options, in the order of the segments; points as
     /// `wfmm_flow_get_*` returns their positions. Rows beyond the segments are not written.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT, _VALUE (kind), _COUNT (capacity),
-    /// _MEMORY; WFMM_ERR_UNSUPPORTED (device memory).
+    /// _MEMORY.
     /// Example: `wfmm_flow_get_connectivity(f, WFMM_KIND_FILAMENTS, n, ends, WFMM_MEMORY_HOST);`
     fn wfmm_flow_get_connectivity(
         flow: *mut wfmm_flow, kind: i32, capacity: i64, #[shape(2, capacity)] connectivity: *mut i32, memory: i32,
@@ -229,9 +220,7 @@ api! {
                 let message = format!("capacity = {capacity}; there are {n} segments");
                 return Error::fail(crate::error::WFMM_ERR_COUNT, message);
             }
-            let to = unsafe { host_output(&arrays, "connectivity", connectivity, 2 * n) }?;
-            to.iter_mut().zip(ends).for_each(|(to, end)| *to = end);
-            Ok(())
+            unsafe { output_array(&arrays, "connectivity", connectivity, 2 * n) }?.fill(&session, "connectivity", ends)
         })
     }
 

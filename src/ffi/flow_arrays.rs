@@ -1,6 +1,6 @@
 //! Arrays of a flow: elements in, quantities and velocities out; single and double precision from one body.
 //!
-//! All arrays are copied; the state is in double precision whatever they are. The identities of a kind count from 0 in the order
+//! All arrays are copied, those in device memory by way of the host's; the state is in double precision whatever they are. The identities of a kind count from 0 in the order
 //! in which its elements were added, on a distributed session rank by rank, and are not used again.
 
 use crate::error::Result;
@@ -11,7 +11,7 @@ use crate::plan::arrays::{Array, ArrayMut};
 
 use super::boundary::{Arrays, count, twins};
 use super::elements;
-use super::flow::{host_output, kind_of};
+use super::flow::{kind_of, output_array};
 use super::flow_cell::with_flow;
 use super::wfmm_flow;
 
@@ -25,7 +25,7 @@ twins! {
     /// Sets the vortex particles, in place of those that were there; n = 0 removes them.
     /// `position`: `[n][3]`, length. `strength`: `[n][3]`, length^3/time. `core_radius`: `[n]` or NULL: `core_radius` of the plan
     /// options. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
-    /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY, _HOST_MEMORY.
     /// Example: `wfmm_flow_set_particles_f64(f, n, x, alpha, sigma, WFMM_MEMORY_HOST);`
     fn wfmm_flow_set_particles_f32 | wfmm_flow_set_particles_f64(
         flow: *mut wfmm_flow,
@@ -46,7 +46,7 @@ twins! {
     /// Appends vortex particles.
     /// `position`: `[n][3]`, length. `strength`: `[n][3]`, length^3/time. `core_radius`: `[n]` or NULL: `core_radius` of the plan
     /// options. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
-    /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _MEMORY, _HOST_MEMORY.
     /// Example: `wfmm_flow_add_particles_f64(f, n, x, alpha, sigma, WFMM_MEMORY_HOST);`
     fn wfmm_flow_add_particles_f32 | wfmm_flow_add_particles_f64(
         flow: *mut wfmm_flow,
@@ -68,7 +68,7 @@ twins! {
     /// `points`: `[n_points][3]`. `connectivity`: `[n][ld]`, ld >= 2, the first two numbers of a row, counted from `index_base`
     /// of the plan options. `circulation`: `[n]`. `core_radius`: `[n]` or NULL: `core_radius` of the plan options.
     /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
-    /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
     /// Example: `wfmm_flow_set_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);`
     fn wfmm_flow_set_filaments_f32 | wfmm_flow_set_filaments_f64(
         flow: *mut wfmm_flow,
@@ -94,7 +94,7 @@ twins! {
     /// `points`: `[n_points][3]`. `connectivity`: `[n][ld]`, ld >= 2, the first two numbers of a row, counted from `index_base`
     /// of the plan options among these points. `circulation`: `[n]`. `core_radius`: `[n]` or NULL: `core_radius` of the plan options.
     /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
-    /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
     /// Example: `wfmm_flow_add_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);`
     fn wfmm_flow_add_filaments_f32 | wfmm_flow_add_filaments_f64(
         flow: *mut wfmm_flow,
@@ -120,7 +120,7 @@ twins! {
     /// `points`: `[n_points][3]`. `connectivity`: `[n][ld]`, ld >= 2, the first two numbers of a row, counted from `index_base`
     /// of the plan options. `circulation`: `[n]`. `core_radius`: `[n]` or NULL: `core_radius` of the plan options.
     /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
-    /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
     /// Example: `wfmm_flow_set_bound_segments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);`
     fn wfmm_flow_set_bound_segments_f32 | wfmm_flow_set_bound_segments_f64(
         flow: *mut wfmm_flow,
@@ -144,7 +144,7 @@ twins! {
 
     /// Sets the points that move with the fluid; n = 0 removes them.
     /// `position`: `[n][3]`, length. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL,
-    /// _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY, _HOST_MEMORY.
     /// Example: `wfmm_flow_set_tracers_f64(f, n, x, WFMM_MEMORY_HOST);`
     fn wfmm_flow_set_tracers_f32 | wfmm_flow_set_tracers_f64(
         flow: *mut wfmm_flow,
@@ -162,7 +162,7 @@ twins! {
 
     /// Appends points that move with the fluid.
     /// `position`: `[n][3]`, length. Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL,
-    /// _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED (device memory), _HOST_MEMORY.
+    /// _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE, _MEMORY, _HOST_MEMORY.
     /// Example: `wfmm_flow_add_tracers_f64(f, n, x, WFMM_MEMORY_HOST);`
     fn wfmm_flow_add_tracers_f32 | wfmm_flow_add_tracers_f64(
         flow: *mut wfmm_flow,
@@ -182,8 +182,8 @@ twins! {
     /// `position`: `[n][3]`, length. `velocity`: `[n][3]`, or NULL: at rest. `diameter`, `density`: `[n]`, > 0. A parcel without
     /// velocity on the ground plane stays there.
     /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
-    /// _STATE (`fluid_viscosity` of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED
-    /// (device memory), _HOST_MEMORY.
+    /// _STATE (`fluid_viscosity` of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY,
+    /// _HOST_MEMORY.
     /// Example: `wfmm_flow_set_dust_f64(f, n, x, NULL, d, rho, WFMM_MEMORY_HOST);`
     fn wfmm_flow_set_dust_f32 | wfmm_flow_set_dust_f64(
         flow: *mut wfmm_flow,
@@ -206,8 +206,8 @@ twins! {
     /// `position`: `[n][3]`, length. `velocity`: `[n][3]`, or NULL: at rest. `diameter`, `density`: `[n]`, > 0. A parcel without
     /// velocity on the ground plane stays there.
     /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
-    /// _STATE (`fluid_viscosity` of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_UNSUPPORTED
-    /// (device memory), _HOST_MEMORY.
+    /// _STATE (`fluid_viscosity` of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY,
+    /// _HOST_MEMORY.
     /// Example: `wfmm_flow_add_dust_f64(f, n, x, NULL, d, rho, WFMM_MEMORY_HOST);`
     fn wfmm_flow_add_dust_f32 | wfmm_flow_add_dust_f64(
         flow: *mut wfmm_flow,
@@ -232,7 +232,7 @@ twins! {
     /// `[capacity]`, of these rows, or NULL. Rows beyond them are not written. Velocities are the fluid's at the present time (one
     /// evaluation), of dust its own.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT, _VALUE (no such quantity), _COUNT
-    /// (capacity), _MEMORY; WFMM_ERR_UNSUPPORTED (device memory); those of an evaluation.
+    /// (capacity), _MEMORY; those of an evaluation.
     /// Example: `wfmm_flow_get_f64(f, WFMM_KIND_DUST, WFMM_QUANTITY_POSITION, n, x, id, WFMM_MEMORY_HOST);`
     fn wfmm_flow_get_f32 | wfmm_flow_get_f64(
         flow: *mut wfmm_flow,
@@ -251,11 +251,11 @@ twins! {
                 let accepted = "WFMM_QUANTITY_POSITION to WFMM_QUANTITY_DENSITY (0 to 6)";
                 let quantity = code("quantity", quantity, Quantity::from_code(quantity), accepted)?;
                 let rows = flow.rows(kind, quantity, count("capacity", capacity)?)?;
-                let values = unsafe { host_output(&arrays, "values", values, rows * quantity.width()) }?;
+                let values = unsafe { output_array(&arrays, "values", values, rows * quantity.width()) }?;
                 let identity = if identity.is_null() {
                     None
                 } else {
-                    Some(unsafe { host_output(&arrays, "identity", identity, rows) }?)
+                    Some(unsafe { output_array(&arrays, "identity", identity, rows) }?)
                 };
                 Ok((kind, quantity, values, identity))
             })?;
@@ -267,7 +267,7 @@ twins! {
     /// It is what vortex elements induce, the free stream and what the callback adds. `target`: `[n_targets][3]`. `velocity`:
     /// `[n_targets][3]`. `gradient`: `[n_targets][3][3]` of the induced part alone, `g[k][i][j] = du_i/dx_j`, or NULL.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE,
-    /// _OVERLAP, _MEMORY, _TOLERANCE; a callback's number; WFMM_ERR_UNSUPPORTED (device memory); 100..199.
+    /// _OVERLAP, _MEMORY, _TOLERANCE; a callback's number; 100..199.
     /// Example: `wfmm_flow_velocity_f64(f, m, x, u, NULL, WFMM_MEMORY_HOST);`
     fn wfmm_flow_velocity_f32 | wfmm_flow_velocity_f64(
         flow: *mut wfmm_flow,

@@ -7,7 +7,7 @@ use crate::flow::picture::camera::{Camera, wfmm_camera};
 use crate::flow::picture::write_png;
 
 use super::boundary::{Arrays, api, enough_memory};
-use super::flow::{host_output, path_of};
+use super::flow::{output_array, path_of};
 use super::flow_cell::with_flow;
 use super::{structs, wfmm_flow};
 
@@ -42,7 +42,7 @@ api! {
                 let len = 4 * camera.width * camera.height;
                 let arrays = Arrays::on_host(&session);
                 let rgba =
-                    if rgba.is_null() { None } else { Some(unsafe { host_output(&arrays, "rgba", rgba, len) }?) };
+                    if rgba.is_null() { None } else { Some(unsafe { output_array(&arrays, "rgba", rgba, len) }?) };
                 let path =
                     if png_path.is_null() { None } else { Some(unsafe { path_of("png_path", png_path) }?) };
                 enough_memory().map(|()| (camera, rgba, path))
@@ -52,10 +52,7 @@ api! {
             session.together("wfmm_flow_picture", || {
                 path.map_or(Ok(()), |path| write_png(&path, camera.width, camera.height, &picture))
             })?;
-            if let Some(rgba) = rgba {
-                rgba.copy_from_slice(&picture);
-            }
-            Ok(())
+            rgba.map_or(Ok(()), |rgba| rgba.fill(&session, "rgba", picture.iter().copied()))
         })
     }
 }

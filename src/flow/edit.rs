@@ -10,10 +10,10 @@ use super::state::{Given, GivenLines, Remaining, keep, room};
 use super::step::fit_history;
 use super::storage::Held;
 use super::vector::Part;
-use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_STATE, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
-use crate::inputs::Ints;
-use crate::plan::arrays::{Array, ArrayMut, HostReal, check_finite, take_connectivity};
+use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_STATE, WFMM_ERR_VALUE};
+use crate::plan::arrays::{Array, HostReal, check_connectivity, check_finite};
 use crate::plan::sources::{Particles, Segments};
+use crate::session::Session;
 
 /// Arrays of dust as a caller hands them over; `None`: at rest.
 #[derive(Debug)]
@@ -30,7 +30,8 @@ impl Flow {
         self.put(ElementKind::Particles, set, |flow| {
             let Some(p) = particles else { return Ok(None) };
             let core = flow.radii(p.core, p.n)?;
-            let (position, strength) = (numbers("position", 3, p.position)?, numbers("strength", 3, p.strength)?);
+            let position = numbers(&flow.session, "position", 3, p.position)?;
+            let strength = numbers(&flow.session, "strength", 3, p.strength)?;
             Ok(Some(Given::Particles { position, strength, core }))
         })
     }
@@ -46,9 +47,9 @@ impl Flow {
     }
 
     pub fn put_tracers<T: HostReal>(&mut self, position: Option<Array<'_, T>>, set: bool) -> Result<()> {
-        self.put(ElementKind::Tracers, set, |_| {
+        self.put(ElementKind::Tracers, set, |flow| {
             let Some(position) = position else { return Ok(None) };
-            Ok(Some(Given::Tracers { position: numbers("position", 3, position)? }))
+            Ok(Some(Given::Tracers { position: numbers(&flow.session, "position", 3, position)? }))
         })
     }
 
@@ -60,12 +61,14 @@ impl Flow {
                     "fluid_viscosity = 0 in the options of this flow; dust needs a positive dynamic viscosity";
                 return Error::fail(WFMM_ERR_STATE, message);
             }
-            let position = numbers("position", 3, dust.position)?;
+            let session = &flow.session;
+            let position = numbers(session, "position", 3, dust.position)?;
             let velocity = match dust.velocity {
-                Some(velocity) => numbers("velocity", 3, velocity)?,
+                Some(velocity) => numbers(session, "velocity", 3, velocity)?,
                 None => zeros(position.len())?,
             };
-            let (diameter, density) = (positive("diameter", dust.diameter)?, positive("density", dust.density)?);
+            let diameter = positive(session, "diameter", dust.diameter)?;
+            let density = positive(session, "density", dust.density)?;
             Ok(Some(Given::Dust { position, velocity, diameter, density }))
         })
     }
@@ -142,7 +145,7 @@ impl Flow {
             all.resize(n, self.plan_options.core_radius);
             return Ok(all);
         };
-        let core = numbers("core_radius", 1, core)?;
+        let core = numbers(&self.session, "core_radius", 1, core)?;
         match core.iter().position(|c| *c < 0.0) {
             None => Ok(core),
             Some(k) => {
@@ -156,17 +159,16 @@ impl Flow {
     }
 
     fn lines<T: HostReal>(&self, s: Segments<'_, T>) -> Result<GivenLines> {
-        let base = self.plan_options.index_base;
-        on_host(&s.connectivity, "connectivity")?;
-        let (ends, _) = take_connectivity(&self.session, s.connectivity, s.n, s.ld, base, s.n_points)?;
-        let Ints::Host(ends) = ends else { return device("connectivity") };
+        let (session, base) = (&self.session, self.plan_options.index_base);
+        let connectivity = s.connectivity.on_host(session, "connectivity")?;
+        check_connectivity(&connectivity, s.ld, base, s.n_points)?;
         let mut rows: Vec<[i32; 2]> = Vec::new();
         room(&mut rows, s.n)?;
-        rows.extend(ends.chunks_exact(2).map(|e| [e[0] - base, e[1] - base]));
+        rows.extend(connectivity.chunks(s.ld).map(|e| [e[0] - base, e[1] - base]));
         Ok(GivenLines {
-            points: numbers("points", 3, s.points)?,
+            points: numbers(session, "points", 3, s.points)?,
             ends: rows,
-            circulation: numbers("circulation", 1, s.circulation)?,
+            circulation: numbers(session, "circulation", 1, s.circulation)?,
             core: self.radii(s.core, s.n)?,
         })
     }
@@ -226,23 +228,6 @@ fn points(given: &Given) -> usize {
     }
 }
 
-fn device<R>(name: &str) -> Result<R> {
-    let message = format!("{name} is in device memory; elements of a flow are set and read through host arrays");
-    Error::fail(WFMM_ERR_UNSUPPORTED, message)
-}
-
-/// An output that is where the state is.
-pub fn host_mut<'a, T>(name: &str, array: ArrayMut<'a, T>) -> Result<&'a mut [T]> {
-    match array {
-        ArrayMut::Host(values) => Ok(values),
-        ArrayMut::Device { .. } => device(name),
-    }
-}
-
-fn on_host<T>(array: &Array<'_, T>, name: &str) -> Result<()> {
-    if matches!(array, Array::Host(_)) { Ok(()) } else { device(name) }
-}
-
 fn zeros(len: usize) -> Result<Vec<f64>> {
     let mut all = Vec::new();
     room(&mut all, len)?;
@@ -251,17 +236,17 @@ fn zeros(len: usize) -> Result<Vec<f64>> {
 }
 
 /// A caller's finite numbers in double precision.
-pub fn numbers<T: HostReal>(name: &str, components: usize, array: Array<'_, T>) -> Result<Vec<f64>> {
-    let Array::Host(values) = array else { return device(name) };
-    check_finite(name, components, values)?;
+pub fn numbers<T: HostReal>(session: &Session, name: &str, components: usize, array: Array<'_, T>) -> Result<Vec<f64>> {
+    let values = array.on_host(session, name)?;
+    check_finite(name, components, &values)?;
     let mut all = Vec::new();
     room(&mut all, values.len())?;
     all.extend(values.iter().map(|v| v.to_f64()));
     Ok(all)
 }
 
-fn positive<T: HostReal>(name: &str, array: Array<'_, T>) -> Result<Vec<f64>> {
-    let values = numbers(name, 1, array)?;
+fn positive<T: HostReal>(session: &Session, name: &str, array: Array<'_, T>) -> Result<Vec<f64>> {
+    let values = numbers(session, name, 1, array)?;
     match values.iter().position(|v| *v <= 0.0) {
         None => Ok(values),
         Some(k) => Error::fail(

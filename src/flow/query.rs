@@ -1,7 +1,7 @@
 //! What comes back: quantities of elements with their identities, velocities at any points.
 
 use super::Flow;
-use super::edit::{host_mut, numbers};
+use super::edit::numbers;
 use super::options::{ElementKind, Quantity};
 use super::state::{Lines, row};
 use super::sums::joined;
@@ -28,8 +28,8 @@ impl Flow {
         &mut self,
         kind: ElementKind,
         quantity: Quantity,
-        values: &mut [T],
-        identity: Option<&mut [i64]>,
+        values: ArrayMut<'_, T>,
+        identity: Option<ArrayMut<'_, i64>>,
     ) -> Result<()> {
         self.rows(kind, quantity, usize::MAX)?;
         if quantity == Quantity::Velocity && kind != ElementKind::Dust {
@@ -38,11 +38,8 @@ impl Flow {
             self.store.read(&[kind])?;
         }
         let (numbers, ids) = self.quantity(kind, quantity)?;
-        values.iter_mut().zip(numbers.iter()).for_each(|(to, v)| *to = T::from_f64(*v));
-        if let Some(identity) = identity {
-            identity[..ids.len()].copy_from_slice(ids);
-        }
-        Ok(())
+        values.fill(&self.session, "values", numbers.iter().map(|v| T::from_f64(*v)))?;
+        identity.map_or(Ok(()), |to| to.fill(&self.session, "identity", ids.iter().copied()))
     }
 
     /// Rows of a quantity, or an error where the kind has no such quantity or `capacity` is too small.
@@ -156,22 +153,18 @@ impl Flow {
         gradient: Option<ArrayMut<'_, T>>,
     ) -> Result<()> {
         let session = self.session.clone();
-        let (velocity, gradient, u, g) = session.collective("wfmm_flow_velocity_*", || {
-            let velocity = host_mut("velocity", velocity)?;
-            let gradient = gradient.map(|g| host_mut("gradient", g)).transpose()?;
-            let x = numbers("target", 3, target)?;
+        let (u, g) = session.collective("wfmm_flow_velocity_*", || {
+            let x = numbers(&session, "target", 3, target)?;
             // A rank without targets wants nothing, and takes part.
             let slopes = session.any(gradient.is_some())?;
             if session.any(slopes && gradient.is_none() && !x.is_empty())? {
                 let message = "some ranks with targets want a gradient and others do not: all or none of them";
                 return Error::fail(WFMM_ERR_VALUE, message);
             }
-            let (u, g) = self.velocity_now(&x, slopes)?;
-            Ok((velocity, gradient, u, g))
+            self.velocity_now(&x, slopes)
         })?;
-        velocity.iter_mut().zip(&u).for_each(|(to, v)| *to = T::from_f64(*v));
-        gradient.into_iter().for_each(|to| to.iter_mut().zip(&g).for_each(|(to, v)| *to = T::from_f64(*v)));
-        Ok(())
+        velocity.fill(&session, "velocity", u.iter().map(|v| T::from_f64(*v)))?;
+        gradient.map_or(Ok(()), |to| to.fill(&session, "gradient", g.iter().map(|v| T::from_f64(*v))))
     }
 
     /// Point numbers of segments, counted as the options of the plan say.

@@ -5,6 +5,7 @@
 //! are not looked at here.
 
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 use crate::backend::cuda::Plain;
 use crate::error::{Error, Result, WFMM_ERR_HOST_MEMORY, WFMM_ERR_INDEX, WFMM_ERR_NOT_FINITE, WFMM_ERR_VALUE};
@@ -34,6 +35,36 @@ pub enum ArrayMut<'a, T> {
 /// `f32` and `f64` as element types of the caller's arrays.
 pub trait HostReal: ArrayReal + Plain {}
 impl<T: ArrayReal + Plain> HostReal for T {}
+
+impl<'a, T: Plain + Default> Array<'a, T> {
+    /// The values; a copy where they are in device memory.
+    pub fn on_host(self, session: &Session, name: &str) -> Result<Cow<'a, [T]>> {
+        match self {
+            Self::Host(values) => Ok(Cow::Borrowed(values)),
+            Self::Device { address, len } => {
+                let mut copy = reserve(name, len)?;
+                copy.resize(len, T::default());
+                session.copy_from_device(address, &mut copy)?;
+                Ok(Cow::Owned(copy))
+            }
+        }
+    }
+}
+
+impl<T: Plain> ArrayMut<'_, T> {
+    /// Has it filled from its beginning; where it is in device memory by way of a copy.
+    pub fn fill(self, session: &Session, name: &str, values: impl Iterator<Item = T>) -> Result<()> {
+        match self {
+            Self::Host(to) => to.iter_mut().zip(values).for_each(|(to, v)| *to = v),
+            Self::Device { address, len } => {
+                let mut copy = reserve(name, len)?;
+                copy.extend(values.take(len));
+                session.copy_to_device(address, &copy)?;
+            }
+        }
+        Ok(())
+    }
+}
 
 impl<'a, T: HostReal> ArrayMut<'a, T> {
     pub fn into_reals(self) -> RealsMut<'a> {
@@ -128,8 +159,7 @@ pub fn take_connectivity(
         Array::Device { address, len } => return Ok((Ints::Device { address, len }, ld)),
         Array::Host(rows) => rows,
     };
-    // In 64 bits: base + n_points may pass the range of i32, and so may number - base.
-    let good = |number: i32| (0..n_points as i64).contains(&(number as i64 - base as i64));
+    let good = |number: i32| is_point(number, base, n_points);
     if let Some(mut room) = session.lock_pages::<i32>(2 * n) {
         let sweep = |(to, from): (&mut [i32], &[i32])| {
             to.chunks_exact_mut(2).zip(from.chunks(ld)).fold(true, |all, (to, row)| {
@@ -147,21 +177,29 @@ pub fn take_connectivity(
             return Ok((Ints::Host(HostArray::Lent(std::sync::Arc::new(room))), 2));
         }
     }
+    check_connectivity(rows, ld, base, n_points)?;
     let mut ends = reserve("connectivity", 2 * n)?;
+    rows.chunks(ld).for_each(|row| ends.extend_from_slice(&row[..2]));
+    Ok((Ints::Host(ends.into()), 2))
+}
+
+/// Names the first point number, of the first two of a row, that is none.
+pub fn check_connectivity(rows: &[i32], ld: usize, base: i32, n_points: usize) -> Result<()> {
     for (k, row) in rows.chunks(ld).enumerate() {
-        for (end, &number) in row[..2].iter().enumerate() {
-            if !good(number) {
-                let last = base as i64 + n_points as i64 - 1;
-                let range = format!("accepted: {base} to {last} (index_base = {base}, n_points = {n_points})");
-                return Error::fail(
-                    WFMM_ERR_INDEX,
-                    format!("connectivity[{k}][{end}] = {number} is no point; {range}"),
-                );
-            }
-            ends.push(number);
+        let bad = row[..2].iter().position(|&number| !is_point(number, base, n_points));
+        if let Some(end) = bad {
+            let last = base as i64 + n_points as i64 - 1;
+            let range = format!("accepted: {base} to {last} (index_base = {base}, n_points = {n_points})");
+            let message = format!("connectivity[{k}][{end}] = {} is no point; {range}", row[end]);
+            return Error::fail(WFMM_ERR_INDEX, message);
         }
     }
-    Ok((Ints::Host(ends.into()), 2))
+    Ok(())
+}
+
+/// In 64 bits: base + n_points may pass the range of i32, and so may number - base.
+fn is_point(number: i32, base: i32, n_points: usize) -> bool {
+    (0..n_points as i64).contains(&(number as i64 - base as i64))
 }
 
 /// The first element with a property. Blocks are scanned without a branch, so that good arrays pass at memory speed; long

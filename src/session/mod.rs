@@ -13,7 +13,7 @@ use log::info;
 use parking_lot::Mutex;
 
 use crate::backend::cuda::plane::Mirror;
-use crate::backend::cuda::{self, Context, Locked, Plain, Seat};
+use crate::backend::cuda::{self, Context, Locked, Plain, Seat, Stream};
 use crate::distributed::Communicator;
 use crate::error::{
     Error, Result, WFMM_ERR_FORKED, WFMM_ERR_HOST_MEMORY, WFMM_ERR_MEMORY, WFMM_ERR_OUT_OF_MEMORY, WFMM_ERR_UNSUPPORTED,
@@ -238,6 +238,27 @@ impl Session {
     pub fn mirror(&self) -> Result<Mirror> {
         match &self.device {
             Device::Cuda { context, .. } => Mirror::new(context),
+            Device::Cpu => Error::fail(WFMM_ERR_MEMORY, "this session computes on the CPU and has no device memory"),
+        }
+    }
+
+    /// Copies a caller's array in device memory, once all work on it that was queued on the default stream is done.
+    pub fn copy_from_device<T: Plain>(&self, address: u64, to: &mut [T]) -> Result<()> {
+        self.on_default_stream(|stream| cuda::copy_out(address, to, stream))
+    }
+
+    /// The same to the device.
+    pub fn copy_to_device<T: Plain>(&self, address: u64, from: &[T]) -> Result<()> {
+        self.on_default_stream(|stream| cuda::copy_in(address, from, stream))
+    }
+
+    fn on_default_stream(&self, copy: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
+        match &self.device {
+            Device::Cuda { context, .. } => {
+                let stream = Stream::borrowed(context, std::ptr::null_mut());
+                copy(&stream)?;
+                stream.synchronize()
+            }
             Device::Cpu => Error::fail(WFMM_ERR_MEMORY, "this session computes on the CPU and has no device memory"),
         }
     }

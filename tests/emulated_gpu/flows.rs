@@ -125,7 +125,7 @@ fn all(f: &mut Flow) -> Vec<(String, Vec<f64>, Vec<i64>)> {
         for (quantity, of) in Quantity::ALL {
             let Ok(rows) = f.rows(*kind, *quantity, usize::MAX) else { continue };
             let (mut values, mut ids) = (vec![0.0; rows * quantity.width()], vec![0; rows]);
-            f.get(*kind, *quantity, &mut values, Some(&mut ids)).unwrap();
+            f.get(*kind, *quantity, ArrayMut::Host(&mut values), Some(ArrayMut::Host(&mut ids))).unwrap();
             found.push((format!("{name} {of}"), values, ids));
         }
     }
