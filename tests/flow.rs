@@ -10,6 +10,7 @@ use wakefmm::flow::options::*;
 use wakefmm::flow::{At, Flow};
 use wakefmm::options::*;
 use wakefmm::plan::arrays::Array::Host;
+use wakefmm::plan::arrays::ArrayMut;
 use wakefmm::plan::sources::{Particles, Segments};
 use wakefmm::session::Session;
 
@@ -32,14 +33,14 @@ fn with(integrator: i32) -> wfmm_flow_options {
 fn get(flow: &mut Flow, kind: ElementKind, quantity: Quantity) -> Vec<f64> {
     let rows = flow.rows(kind, quantity, usize::MAX).unwrap();
     let mut values = vec![0.0; rows * quantity.width()];
-    flow.get(kind, quantity, &mut values, None).unwrap();
+    flow.get(kind, quantity, ArrayMut::Host(&mut values), None).unwrap();
     values
 }
 
 fn ids(flow: &mut Flow, kind: ElementKind, quantity: Quantity) -> Vec<i64> {
     let rows = flow.rows(kind, quantity, usize::MAX).unwrap();
     let (mut values, mut ids) = (vec![0.0; rows * quantity.width()], vec![0; rows]);
-    flow.get(kind, quantity, &mut values, Some(&mut ids)).unwrap();
+    flow.get(kind, quantity, ArrayMut::Host(&mut values), Some(ArrayMut::Host(&mut ids))).unwrap();
     ids
 }
 
@@ -186,7 +187,7 @@ fn a_thin_ring_has_saffmans_speed() {
         targets.extend([radius, 0.0, z]);
     }
     let mut u = vec![0.0; targets.len()];
-    f.velocity_at(Host(&targets[..]), wakefmm::plan::arrays::ArrayMut::Host(&mut u), None).unwrap();
+    f.velocity_at(Host(&targets[..]), ArrayMut::Host(&mut u), None).unwrap();
     let speed: f64 = rings.iter().zip(u.chunks_exact(3)).map(|(ring, u)| ring.2 / total * u[2]).sum();
     let want = 1.0 / (4.0 * PI) * ((8.0 / (2f64.sqrt() * whole)).ln() - 0.558);
     assert!((speed / want - 1.0).abs() < 0.015, "{speed} {want}");
@@ -268,7 +269,7 @@ fn a_tube_spreads_as_lamb_and_oseens() {
     assert!((got - c2.sqrt()).abs() < 1e-14);
     for r in [0.05, 0.15, 0.4] {
         let mut u = [0.0; 3];
-        f.velocity_at(Host(&[r, 0.0, 0.0][..]), wakefmm::plan::arrays::ArrayMut::Host(&mut u), None).unwrap();
+        f.velocity_at(Host(&[r, 0.0, 0.0][..]), ArrayMut::Host(&mut u), None).unwrap();
         let want = 1.0 / (TAU * r) * (1.0 - (-r * r / (2.0 * c2)).exp());
         // Twenty units long, not infinite: r²/half² is missing.
         assert!((u[1] / want - 1.0).abs() < 2e-3, "{r}: {} {want}", u[1]);

@@ -31,7 +31,7 @@ fn put(flow: &mut Flow, x: &[f64], a: &[f64], core: &[f64]) {
 fn get(flow: &mut Flow, quantity: Quantity) -> Vec<f64> {
     let rows = flow.rows(ElementKind::Particles, quantity, usize::MAX).unwrap();
     let mut values = vec![0.0; rows * quantity.width()];
-    flow.get(ElementKind::Particles, quantity, &mut values, None).unwrap();
+    flow.get(ElementKind::Particles, quantity, ArrayMut::Host(&mut values), None).unwrap();
     values
 }
 

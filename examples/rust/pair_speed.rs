@@ -10,7 +10,7 @@ mod clock;
 
 use clock::thread_seconds;
 use rayon::prelude::*;
-use wakefmm::backend::cpu::near::{self, ChargeSources, ParticleSources, Points, SegmentSources};
+use wakefmm::backend::cpu::near::{self, ChargeSources, Digits, ParticleSources, Points, SegmentSources};
 use wakefmm::math::regularization::Part;
 use wakefmm::options::Regularization::{self, *};
 use wakefmm::simd::{self, Real};
@@ -47,7 +47,7 @@ fn particle<T: Real>(reg: Regularization, part: Part, components: usize) -> f64 
 }
 
 fn segment<T: Real>(reg: Regularization, part: Part, components: usize) -> f64 {
-    let mut s = SegmentSources::<T>::new(reg, false);
+    let mut s = SegmentSources::<T>::new(reg, Digits::default());
     (0..SOURCES).for_each(|k| s.push(place(k), place(k + 1), 1.0, 0.3));
     let all = [0..SOURCES as u32];
     speed(components, |t, out| near::segments(part, &s, &all, t, 0..TARGETS, out))
