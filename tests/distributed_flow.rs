@@ -129,7 +129,7 @@ fn fill(flow: &mut Flow, host: &Host) -> Result<()> {
 fn rows(flow: &mut Flow, kind: ElementKind, quantity: Quantity) -> Vec<(i64, [f64; 3])> {
     let n = flow.rows(kind, quantity, usize::MAX).unwrap();
     let (mut values, mut id) = (vec![0.0; 3 * n], vec![0; n]);
-    flow.get::<f64>(kind, quantity, &mut values, Some(&mut id)).unwrap();
+    flow.get::<f64>(kind, quantity, ArrayMut::Host(&mut values), Some(ArrayMut::Host(&mut id))).unwrap();
     id.into_iter().zip(values.chunks_exact(3).map(|v| [v[0], v[1], v[2]])).collect()
 }
 
