@@ -122,6 +122,12 @@ impl Pair<'_> {
         values.chunks(self.rows).map(square).collect()
     }
 
+    /// Their sum over all targets but some.
+    fn sum(&self, f: impl Fn(f64, f64) -> f64, without: &[usize]) -> f64 {
+        let squares = self.squares(f);
+        squares.iter().enumerate().filter(|(k, _)| !without.contains(k)).map(|(_, s)| s).sum()
+    }
+
     fn single_target(&self) -> f64 {
         let most = self.squares(|a, b| a - b).into_iter().fold(0.0, f64::max);
         if most == 0.0 { 0.0 } else { (most * self.targets() as f64 / square(self.want)).sqrt() }
@@ -265,13 +271,14 @@ fn is_open(exact: &Exact<'_>, k: usize, error: f64, rows: Range<usize>) -> bool 
     differs(field(x, ON_LINE * step)) || ways().any(|(part, way)| differs(field(moved(part, way), 0.0)))
 }
 
-/// Of the targets that are most wrong, those that are open. `first`: row of the numbers compared among all of a target.
-/// `allowed`: relative error.
-fn undetermined(exact: &Exact<'_>, pair: &Pair, first: usize, allowed: f64) -> Vec<usize> {
+/// Of the targets that are most wrong, those that are open, without `left_out`. `first`: row of the numbers compared among all
+/// of a target. `allowed`: relative error.
+fn undetermined(exact: &Exact<'_>, pair: &Pair, first: usize, allowed: f64, left_out: &[usize]) -> Vec<usize> {
     let errors = pair.squares(|a, b| a - b);
     // The others are within the tolerance together.
-    let least = 0.1 * allowed * allowed * square(pair.want) / pair.targets().max(1) as f64;
-    let mut order: Vec<usize> = (0..errors.len()).filter(|&k| errors[k] > least).collect();
+    let least = 0.1 * allowed * allowed * pair.sum(|_, b| b, left_out) / pair.targets().max(1) as f64;
+    let is_left = |k: &usize| errors[*k] > least && !left_out.contains(k);
+    let mut order: Vec<usize> = (0..errors.len()).filter(is_left).collect();
     order.sort_by(|&a, &b| errors[b].total_cmp(&errors[a]));
     order.truncate(MOST_EXAMINED);
     order.retain(|&k| is_open(exact, k, errors[k], first..first + pair.rows));
@@ -280,12 +287,8 @@ fn undetermined(exact: &Exact<'_>, pair: &Pair, first: usize, allowed: f64) -> V
 
 /// Relative error without some targets.
 fn without(pair: &Pair, left_out: &[usize]) -> f64 {
-    let sum = |f: fn(f64, f64) -> f64| -> f64 {
-        let squares = pair.squares(f);
-        squares.iter().enumerate().filter(|(k, _)| !left_out.contains(k)).map(|(_, s)| s).sum()
-    };
-    let wrong = sum(|a, b| a - b);
-    if wrong == 0.0 { 0.0 } else { (wrong / sum(|_, b| b)).sqrt() }
+    let wrong = pair.sum(|a, b| a - b, left_out);
+    if wrong == 0.0 { 0.0 } else { (wrong / pair.sum(|_, b| b, left_out)).sqrt() }
 }
 
 /// Errors above `limit`, measured again without the targets whose field the arithmetic asked for leaves open.
@@ -296,8 +299,16 @@ fn excused(exact: &Exact<'_>, got: &Field, want: &Field, mut o: Outcome, limit: 
     for (pair, first, error, scale) in [(velocity, 0, &mut o.velocity, 1.0), (slope, main, &mut o.gradient, 30.0)] {
         if exceeds(*error, limit) {
             let allowed = scale * exact.p.tolerance;
-            let left_out = undetermined(exact, &pair, first, limit * allowed);
-            *error = without(&pair, &left_out) / allowed;
+            let mut left_out = vec![];
+            // Without a target of a very large field the others count for more.
+            while exceeds(*error, limit) {
+                let more = undetermined(exact, &pair, first, limit * allowed, &left_out);
+                if more.is_empty() {
+                    break;
+                }
+                left_out.extend(more);
+                *error = without(&pair, &left_out) / allowed;
+            }
             o.undetermined += left_out.len();
         }
     }
