@@ -1,17 +1,18 @@
 //! Pictures of a flow: its elements as a camera sees them, as bytes and as a PNG file.
 //!
 //! Enters: the state, a camera. Leaves: four bytes a pixel. Segments are lines, the closest one hides what is behind it; tracers, dust
-//! and particles are points, whose weights are summed in front of that line and behind it, so that nothing needs sorting. State on a
-//! device is brought to the host first. Of many ranks each draws its own elements, and all get the whole picture.
+//! and particles are points, whose weights are summed in front of that line and behind it, so that nothing needs sorting. Of many
+//! ranks each draws its own elements, and all get the whole picture. State on a device is drawn there, by the same formulas.
 //!
 //! ```text
-//!   mod      what is drawn, values and bounds        png     files
+//!   mod      what is drawn, values and bounds        device  the same in device memory        png     files
 //!   camera   where points appear        canvas  lines and sums of points        colors  what they make
 //! ```
 
 pub mod camera;
 mod canvas;
 mod colors;
+pub(super) mod device;
 mod png;
 
 pub use png::write as write_png;
@@ -94,6 +95,11 @@ impl Flow {
     pub fn picture(&mut self, camera: &Camera) -> Result<Vec<u8>> {
         let call = "wfmm_flow_picture";
         let session = self.session().clone();
+        let plane = self.plan_options.plane;
+        let (store, mut tools) = self.tools();
+        if let Some(drawn) = store.picture(&mut tools, camera, plane) {
+            return drawn;
+        }
         let moves = |kind| kind != ElementKind::Dust && camera.draws(kind);
         if session.any(camera.coloring == Coloring::Speed && ALL.into_iter().any(moves))? {
             self.find_velocities(call)?;
@@ -105,7 +111,7 @@ impl Flow {
             find_ranges(&session, camera, &mut layers)?;
             let (view, depths) = camera.view(bounds(&session, camera, &layers)?);
             let canvas = draw(&session, camera, &view, depths, &layers)?;
-            Ok(develop(&session, camera, &view, &canvas, self.plan_options.plane))
+            Ok(develop(&session, camera, &view, &canvas, plane))
         })
     }
 
