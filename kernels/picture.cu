@@ -11,7 +11,7 @@ typedef unsigned long long Word;
 // A point whose pixels are more is drawn by a whole warp; that many fit into a side of five.
 constexpr int kAlone = 25;
 // Lanes whose points cover the same pixels add them up before they are deposited, from so many on.
-constexpr int kCrowd = 8;
+constexpr int kCrowd = 4;
 constexpr int kSummed = 256;
 constexpr unsigned kAll = ~0u;
 

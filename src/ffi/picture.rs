@@ -25,8 +25,8 @@ api! {
     /// NUL-terminated name of a PNG file to write, replaced when the new one is whole. One of both may be NULL. On a distributed
     /// session every rank calls it with the same camera and gets the picture of all ranks' elements.
     /// Thread rule: one thread at a time. Errors, which write nothing: WFMM_ERR_NULL (both outputs), _HANDLE, _BUSY,
-    /// _VALUE (width, height, camera), _CONSTANT, _NOT_FINITE, _STRUCT_SIZE, _TOO_NEW, _FILE; WFMM_ERR_HOST_MEMORY; with WFMM_COLOR_SPEED
-    /// those of an evaluation.
+    /// _VALUE (width, height, camera), _CONSTANT, _NOT_FINITE, _STRUCT_SIZE, _TOO_NEW, _FILE; WFMM_ERR_HOST_MEMORY, _DEVICE_MEMORY,
+    /// _DEVICE_LOST; with WFMM_COLOR_SPEED those of an evaluation.
     /// Example: `wfmm_flow_picture(f, NULL, 1280, 720, NULL, "wake.png");`
     fn wfmm_flow_picture(
         flow: *mut wfmm_flow, #[optional] camera: *const wfmm_camera, width: i32, height: i32,
@@ -48,6 +48,10 @@ api! {
                 enough_memory().map(|()| (camera, rgba, path))
             })?;
             session.same(&[("width", f64::from(width)), ("height", f64::from(height))])?;
+            let rgba = match rgba {
+                Some(rgba) if path.is_none() && session.communicator().is_none() => return flow.picture_to(&camera, rgba),
+                rgba => rgba,
+            };
             let picture = flow.picture(&camera)?;
             session.together("wfmm_flow_picture", || {
                 path.map_or(Ok(()), |path| write_png(&path, camera.width, camera.height, &picture))

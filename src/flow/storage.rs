@@ -182,10 +182,16 @@ impl Store {
         InHost.velocity(Held { state: &mut self.state, history: &mut self.history }, tools, x, gradient)
     }
 
-    /// A picture that the GPU drew; nothing where the host does. Under AUTO the host draws what it has stepped itself.
-    pub fn picture(&mut self, tools: &mut Tools<'_>, camera: &Camera, plane: Option<Plane>) -> Option<Result<Vec<u8>>> {
+    /// Draws a picture on the GPU; nothing where the host does. Under AUTO the host draws what it has stepped itself.
+    pub fn picture(
+        &mut self,
+        tools: &mut Tools<'_>,
+        camera: &Camera,
+        plane: Option<Plane>,
+        to: &mut [u8],
+    ) -> Option<Result<()>> {
         let there = self.resident().is_some_and(|resident| resident.has_all(&self.state));
-        self.on_gpu(tools, there, |resident, held, tools| resident.picture(held, tools, camera, plane))
+        self.on_gpu(tools, there, |resident, held, tools| resident.picture(held, tools, camera, plane, to))
     }
 
     /// Whether a GPU is worth its while under AUTO.

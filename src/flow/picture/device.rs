@@ -17,7 +17,6 @@ use crate::flow::options::ElementKind;
 use crate::flow::state::State;
 use crate::flow::storage::{ALL, Held, Tools};
 use crate::flow::vector::Part;
-use crate::memory;
 use crate::options::Plane;
 
 /// What pictures keep on a device.
@@ -145,14 +144,15 @@ fn style(camera: &Camera, depths: [f64; 2], kinds: &[ElementKind], plane: Option
 }
 
 impl Resident {
-    /// A picture: rows from the top, four bytes a pixel.
+    /// A picture to host memory: rows from the top, four bytes a pixel.
     pub fn picture(
         &mut self,
         held: Held<'_>,
         tools: &mut Tools<'_>,
         camera: &Camera,
         plane: Option<Plane>,
-    ) -> Result<Vec<u8>> {
+        to: &mut [u8],
+    ) -> Result<()> {
         let Held { state, history } = held;
         self.bring(state, history.as_ref())?;
         let drawn: Vec<_> = ALL.into_iter().filter(|k| camera.draws(*k) && state.counts(*k).0 > 0).collect();
@@ -163,9 +163,9 @@ impl Resident {
             Some(pictures) => pictures,
             None => Box::new(Pictures::new(&self.motion)?),
         };
-        let picture = self.draw(&mut pictures, state, camera, &drawn, plane);
+        let done = self.draw(&mut pictures, state, camera, &drawn, plane, to);
         self.pictures = Some(pictures);
-        picture
+        done
     }
 
     fn draw(
@@ -175,7 +175,8 @@ impl Resident {
         camera: &Camera,
         drawn: &[ElementKind],
         plane: Option<Plane>,
-    ) -> Result<Vec<u8>> {
+        to: &mut [u8],
+    ) -> Result<()> {
         if camera.coloring == Coloring::Age {
             drawn.iter().try_for_each(|k| ages[*k as usize].update(ids(state, *k), &mut self.motion))?;
         }
@@ -206,9 +207,9 @@ impl Resident {
         }
         drop(layers);
         let image = drawing.develop(view, style, stream)?;
-        let mut picture = memory::filled(0u8, image.len());
-        self.motion.download(image, &mut picture)?;
-        Ok(picture)
+        // A kernel that fails must not leave a part of a picture.
+        self.motion.stream().synchronize()?;
+        self.motion.download(image, to)
     }
 
     /// The elements of a kind as they are drawn.

@@ -93,13 +93,27 @@ impl Layer<'_> {
 impl Flow {
     /// A picture: rows from the top, four bytes a pixel.
     pub fn picture(&mut self, camera: &Camera) -> Result<Vec<u8>> {
-        let call = "wfmm_flow_picture";
-        let session = self.session().clone();
+        let mut picture = memory::filled(0u8, 4 * camera.width * camera.height);
+        self.picture_to(camera, &mut picture)?;
+        Ok(picture)
+    }
+
+    /// The same to the caller's bytes, which are written last.
+    pub fn picture_to(&mut self, camera: &Camera, to: &mut [u8]) -> Result<()> {
         let plane = self.plan_options.plane;
         let (store, mut tools) = self.tools();
-        if let Some(drawn) = store.picture(&mut tools, camera, plane) {
-            return drawn;
+        match store.picture(&mut tools, camera, plane, to) {
+            Some(drawn) => drawn,
+            None => {
+                to.copy_from_slice(&self.picture_in_host_memory(camera)?);
+                Ok(())
+            }
         }
+    }
+
+    fn picture_in_host_memory(&mut self, camera: &Camera) -> Result<Vec<u8>> {
+        let call = "wfmm_flow_picture";
+        let session = self.session().clone();
         let moves = |kind| kind != ElementKind::Dust && camera.draws(kind);
         if session.any(camera.coloring == Coloring::Speed && ALL.into_iter().any(moves))? {
             self.find_velocities(call)?;
@@ -111,7 +125,7 @@ impl Flow {
             find_ranges(&session, camera, &mut layers)?;
             let (view, depths) = camera.view(bounds(&session, camera, &layers)?);
             let canvas = draw(&session, camera, &view, depths, &layers)?;
-            Ok(develop(&session, camera, &view, &canvas, plane))
+            Ok(develop(&session, camera, &view, &canvas, self.plan_options.plane))
         })
     }
 

@@ -230,7 +230,7 @@ impl Drawing {
     /// Makes colors of what was drawn: rows from the top, four bytes a pixel.
     pub fn develop(&mut self, view: ViewArg, style: StyleArg, stream: &Stream) -> Result<Span<'_, u8>> {
         let (canvas, found, n) = (self.canvas(), self.found.address(), self.width * self.height);
-        if !(style.opacity > 0.0) {
+        if style.opacity <= 0.0 {
             // SAFETY: the kernel's arguments; `found` is one.
             unsafe { launch!(stream, self.kernels.weight, sweep(n, SUMMED), BLOCK, 0; style, canvas, found)? };
         }
