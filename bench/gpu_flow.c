@@ -1,6 +1,7 @@
 /* Steps of a flow on a GPU beside evaluations of a plan on the same elements, in device memory: median milliseconds of both.
  *
- * Enters: "ring", "brownout", "particles", "turbulence" or "all", and how many steps. Leaves: a line a case.
+ * Enters: "ring", "brownout", "particles", "turbulence" or "all", how many steps, points of a leaf (0: the library's choice). Leaves: a
+ * line a case, and the passes of the flow's last evaluation.
  */
 #include <dlfcn.h>
 #include "gpu_workload.h"
@@ -142,7 +143,9 @@ static double plan_time(wfmm_session *session, const struct scene *s, int times,
     return middle(took, times);
 }
 
+static int leaf;
 static void timed(wfmm_session *session, struct scene *s, int times) {
+    s->sums.leaf_capacity = leaf;
     wfmm_report of_plan, of_flow;
     double took[MOST], worst = 0, error = 0;
     const double plan = plan_time(session, s, times, &of_plan);
@@ -166,6 +169,10 @@ static void timed(wfmm_session *session, struct scene *s, int times) {
     printf("%s\n  step %.3f ms (worst %.3f); evaluation of a plan %.3f ms, ratio %.2f; last evaluation of the flow %.3f ms; method %d, precision %d, order %d, retries %d, error %.1e; plan's error %.1e; %.1f GiB\n",
            s->name, step, worst, plan, step / plan, 1e3 * of_flow.seconds[WFMM_PASS_TOTAL], of_flow.method, of_flow.precision, of_flow.order, (int)of_flow.retries, error, of_plan.estimated_error,
            (double)of_flow.device_bytes / (1 << 30));
+    static const char *const passes[] = {"tree", "lists", "P2M", "M2M", "M2L", "L2L", "L2P", "near"};
+    printf(" ");
+    for (int p = WFMM_PASS_TREE; p <= WFMM_PASS_P2P; p++) printf(" %s %.3f", passes[p - 1], 1e3 * of_flow.seconds[p]);
+    printf(" ms; depth %d, near pairs %.3g\n", of_flow.depth, (double)of_flow.near_pairs);
     fflush(stdout);
     wfmm_flow_destroy(&f);
     drop_scene(s);
@@ -174,6 +181,7 @@ static void timed(wfmm_session *session, struct scene *s, int times) {
 int main(int argc, char **argv) {
     const char *which = argc > 1 ? argv[1] : "all";
     int times = argc > 2 ? atoi(argv[2]) : 9;
+    leaf = argc > 3 ? atoi(argv[3]) : 0;
     times = times < 1 ? 1 : times > MOST ? MOST : times;
     const int all = !strcmp(which, "all");
     open_driver();

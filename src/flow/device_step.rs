@@ -331,6 +331,9 @@ impl Resident {
         to.part(0, moved).copy_from(y.span().part(0, moved), self.motion.stream())?;
         let drift = shape.part(y.span(), Part::DustDrift);
         let (parcels, _) = self.dust.parts();
+        if h == 0.0 {
+            return to.part(moved, drift.len()).copy_from(parcels.position, self.motion.stream());
+        }
         self.motion.dust_places(parcels, drift, h, tools.medium.argument(), to.part(moved, drift.len()))
     }
 
