@@ -1,5 +1,8 @@
 //! Structs that the kernels of pictures take. kernels/picture_args.cuh is generated from this file by `make generate`.
 
+// The comments go into kernels/picture_args.cuh as they are.
+#![allow(rustdoc::broken_intra_doc_links)]
+
 use crate::backend::cuda::pointer::{ConstPointer, Pointer};
 
 /// How points of space become places of a picture: src/flow/picture/camera.rs.
