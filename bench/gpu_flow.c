@@ -1,6 +1,7 @@
 /* Steps of a flow on a GPU beside evaluations of a plan on the same elements, in device memory: median milliseconds of both.
  *
- * Enters: "ring", "brownout", "particles", "turbulence" or "all", and how many steps. Leaves: a line a case.
+ * Enters: "ring", "brownout", "particles", "turbulence" or "all", or "thin" (brownout without wide cores), how many steps, points of a leaf (0: the library's choice). Leaves: a
+ * line a case, and the passes of the flow's last evaluation.
  */
 #include <dlfcn.h>
 #include "gpu_workload.h"
@@ -69,17 +70,17 @@ static struct scene ring(void) {
     return s;
 }
 
-/* Four tip vortices of 5,000 segments over the ground, dust in a layer on it. */
-static struct scene brownout(void) {
+/* Four tip vortices of 5,000 segments over the ground, dust in a layer on it; cores grow so many times along them. */
+static struct scene brownout(double growth) {
     enum { EACH = 5000 };
-    struct scene s = scene("brownout: 20,000 segments, 1e7 dust, plane, AB2, f64 1e-3", 0, 4 * EACH, 4 * (EACH + 1), 0, 10000000);
+    struct scene s = scene(growth > 1 ? "brownout: 20,000 segments, 1e7 dust, plane, AB2, f64 1e-3" : "the same with thin cores", 0, 4 * EACH, 4 * (EACH + 1), 0, 10000000);
     int64_t n = 0;
     for (int b = 0; b < 4; b++)
         for (int64_t i = 0; i <= EACH; i++) {
             const int64_t k = b * (EACH + 1) + i;
             const double age = (double)i / EACH, angle = 2 * PI * (40 * age + b / 4.0), z = 0.03 + 0.97 * exp(-6 * age), r = 0.78 + 0.22 * exp(-20 * age) + 1.6 * age * (1 - z);
             s.point[3 * k] = r * cos(angle), s.point[3 * k + 1] = r * sin(angle), s.point[3 * k + 2] = z;
-            if (i < EACH) s.ends[2 * n] = (int32_t)k, s.ends[2 * n + 1] = (int32_t)(k + 1), s.circulation[n] = 1, s.radius[n++] = 0.004 * pow(30, age);
+            if (i < EACH) s.ends[2 * n] = (int32_t)k, s.ends[2 * n + 1] = (int32_t)(k + 1), s.circulation[n] = 1, s.radius[n++] = 0.004 * pow(growth, age);
         }
     for (int64_t k = 0; k < s.dust; k++) {
         const double r = 2.5 * sqrt(uniform()), angle = 2 * PI * uniform(), u = uniform();
@@ -142,7 +143,9 @@ static double plan_time(wfmm_session *session, const struct scene *s, int times,
     return middle(took, times);
 }
 
+static int leaf;
 static void timed(wfmm_session *session, struct scene *s, int times) {
+    s->sums.leaf_capacity = leaf;
     wfmm_report of_plan, of_flow;
     double took[MOST], worst = 0, error = 0;
     const double plan = plan_time(session, s, times, &of_plan);
@@ -166,6 +169,10 @@ static void timed(wfmm_session *session, struct scene *s, int times) {
     printf("%s\n  step %.3f ms (worst %.3f); evaluation of a plan %.3f ms, ratio %.2f; last evaluation of the flow %.3f ms; method %d, precision %d, order %d, retries %d, error %.1e; plan's error %.1e; %.1f GiB\n",
            s->name, step, worst, plan, step / plan, 1e3 * of_flow.seconds[WFMM_PASS_TOTAL], of_flow.method, of_flow.precision, of_flow.order, (int)of_flow.retries, error, of_plan.estimated_error,
            (double)of_flow.device_bytes / (1 << 30));
+    static const char *const passes[] = {"tree", "lists", "P2M", "M2M", "M2L", "L2L", "L2P", "near"};
+    printf(" ");
+    for (int p = WFMM_PASS_TREE; p <= WFMM_PASS_P2P; p++) printf(" %s %.3f", passes[p - 1], 1e3 * of_flow.seconds[p]);
+    printf(" ms; depth %d, near pairs %.3g\n", of_flow.depth, (double)of_flow.near_pairs);
     fflush(stdout);
     wfmm_flow_destroy(&f);
     drop_scene(s);
@@ -174,12 +181,14 @@ static void timed(wfmm_session *session, struct scene *s, int times) {
 int main(int argc, char **argv) {
     const char *which = argc > 1 ? argv[1] : "all";
     int times = argc > 2 ? atoi(argv[2]) : 9;
+    leaf = argc > 3 ? atoi(argv[3]) : 0;
     times = times < 1 ? 1 : times > MOST ? MOST : times;
     const int all = !strcmp(which, "all");
     open_driver();
     wfmm_session *gpu = session(WFMM_BACKEND_CUDA);
     if (all || !strcmp(which, "ring")) { struct scene s = ring(); timed(gpu, &s, times); }
-    if (all || !strcmp(which, "brownout")) { struct scene s = brownout(); timed(gpu, &s, times); }
+    if (all || !strcmp(which, "brownout")) { struct scene s = brownout(30); timed(gpu, &s, times); }
+    if (!strcmp(which, "thin")) { struct scene s = brownout(1); timed(gpu, &s, times); }
     if (all || !strcmp(which, "particles")) { struct scene s = lattice("1e6 particles, overlap 1, RK4 with stretching, f32 1e-3", 100, WFMM_INTEGRATOR_RK4); timed(gpu, &s, times); }
     if (all || !strcmp(which, "turbulence")) { struct scene s = lattice("16.8 million particles, overlap 1, AB2 with stretching, f32 1e-3", 256, WFMM_INTEGRATOR_AB2); timed(gpu, &s, times > 5 ? 5 : times); }
     wfmm_session_destroy(&gpu);

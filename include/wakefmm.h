@@ -2178,8 +2178,8 @@ wfmm_status wfmm_camera_init(struct wfmm_camera *camera, size_t size);
  * NUL-terminated name of a PNG file to write, replaced when the new one is whole. One of both may be NULL. On a distributed
  * session every rank calls it with the same camera and gets the picture of all ranks' elements.
  * Thread rule: one thread at a time. Errors, which write nothing: WFMM_ERR_NULL (both outputs), _HANDLE, _BUSY,
- * _VALUE (width, height, camera), _CONSTANT, _NOT_FINITE, _STRUCT_SIZE, _TOO_NEW, _FILE; WFMM_ERR_HOST_MEMORY; with WFMM_COLOR_SPEED
- * those of an evaluation.
+ * _VALUE (width, height, camera), _CONSTANT, _NOT_FINITE, _STRUCT_SIZE, _TOO_NEW, _FILE; WFMM_ERR_HOST_MEMORY, _DEVICE_MEMORY,
+ * _DEVICE_LOST; with WFMM_COLOR_SPEED those of an evaluation.
  * Example: wfmm_flow_picture(f, NULL, 1280, 720, NULL, "wake.png");
  */
 wfmm_status wfmm_flow_picture(struct wfmm_flow *flow,

@@ -5,6 +5,8 @@ use std::ffi::c_char;
 use crate::error::{Error, Result, WFMM_ERR_NULL};
 use crate::flow::picture::camera::{Camera, wfmm_camera};
 use crate::flow::picture::write_png;
+use crate::plan::arrays::ArrayMut;
+use crate::session::Session;
 
 use super::boundary::{Arrays, api, enough_memory};
 use super::flow::{output_array, path_of};
@@ -25,8 +27,8 @@ api! {
     /// NUL-terminated name of a PNG file to write, replaced when the new one is whole. One of both may be NULL. On a distributed
     /// session every rank calls it with the same camera and gets the picture of all ranks' elements.
     /// Thread rule: one thread at a time. Errors, which write nothing: WFMM_ERR_NULL (both outputs), _HANDLE, _BUSY,
-    /// _VALUE (width, height, camera), _CONSTANT, _NOT_FINITE, _STRUCT_SIZE, _TOO_NEW, _FILE; WFMM_ERR_HOST_MEMORY; with WFMM_COLOR_SPEED
-    /// those of an evaluation.
+    /// _VALUE (width, height, camera), _CONSTANT, _NOT_FINITE, _STRUCT_SIZE, _TOO_NEW, _FILE; WFMM_ERR_HOST_MEMORY, _DEVICE_MEMORY,
+    /// _DEVICE_LOST; with WFMM_COLOR_SPEED those of an evaluation.
     /// Example: `wfmm_flow_picture(f, NULL, 1280, 720, NULL, "wake.png");`
     fn wfmm_flow_picture(
         flow: *mut wfmm_flow, #[optional] camera: *const wfmm_camera, width: i32, height: i32,
@@ -40,20 +42,36 @@ api! {
                 }
                 let camera = Camera::checked(&unsafe { structs::read("camera", camera) }?, width, height)?;
                 let len = 4 * camera.width * camera.height;
-                let arrays = Arrays::on_host(&session);
-                let rgba =
-                    if rgba.is_null() { None } else { Some(unsafe { output_array(&arrays, "rgba", rgba, len) }?) };
+                let rgba = if rgba.is_null() { None } else { Some(unsafe { bytes_of(&session, rgba, len) }?) };
                 let path =
                     if png_path.is_null() { None } else { Some(unsafe { path_of("png_path", png_path) }?) };
                 enough_memory().map(|()| (camera, rgba, path))
             })?;
             session.same(&[("width", f64::from(width)), ("height", f64::from(height))])?;
+            let rgba = match rgba {
+                Some(rgba) if path.is_none() && session.communicator().is_none() => return flow.picture_to(&camera, rgba),
+                rgba => rgba,
+            };
             let picture = flow.picture(&camera)?;
             session.together("wfmm_flow_picture", || {
                 path.map_or(Ok(()), |path| write_png(&path, camera.width, camera.height, &picture))
             })?;
-            rgba.map_or(Ok(()), |rgba| rgba.fill(&session, "rgba", picture.iter().copied()))
+            if let Some(rgba) = rgba {
+                rgba.copy_from_slice(&picture);
+            }
+            Ok(())
         })
+    }
+}
+
+/// The caller's bytes, in host memory.
+///
+/// # Safety
+/// As `Arrays::outputs`.
+unsafe fn bytes_of<'a>(session: &Session, rgba: *mut u8, len: usize) -> Result<&'a mut [u8]> {
+    match unsafe { output_array(&Arrays::on_host(session), "rgba", rgba, len) }? {
+        ArrayMut::Host(bytes) => Ok(bytes),
+        ArrayMut::Device { .. } => unreachable!("looked for in host memory"),
     }
 }
 

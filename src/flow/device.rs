@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::integrate::History;
 use super::options::ElementKind;
+use super::picture::device::Pictures;
 use super::state::State;
 use super::storage::{ALL, Held};
 use super::sums::{joined, joined_ends, points};
@@ -170,6 +171,8 @@ pub struct Resident {
     newer: [bool; ALL.len()],
     /// The callback gets host arrays.
     pub(super) callback_on_host: bool,
+    /// Made when first needed.
+    pub(super) pictures: Option<Box<Pictures>>,
 }
 
 impl Resident {
@@ -208,6 +211,7 @@ impl Resident {
             held: Default::default(),
             newer: Default::default(),
             callback_on_host,
+            pictures: None,
         })
     }
 
@@ -227,7 +231,7 @@ impl Resident {
         ];
         let arrays = dust.into_iter().chain(lines).chain(exchange).map(DeviceArray::bytes).sum::<u64>();
         let vectors = self.vectors.bytes() + self.y.bytes() + self.history.as_ref().map_or(0, |h| h.bytes());
-        arrays + vectors + self.lines.ends.bytes()
+        arrays + vectors + self.lines.ends.bytes() + self.pictures.as_ref().map_or(0, |p| p.bytes())
     }
 
     /// Gives all memory back; what was here was brought back before.
@@ -255,7 +259,7 @@ impl Resident {
         dust.into_iter().chain(lines_of).chain(exchange).for_each(DeviceArray::release);
         lines.ends.release();
         self.replaced(&ALL);
-        self.history = None;
+        (self.history, self.pictures) = (None, None);
         if let Ok(empty) = self.vectors.take(0) {
             (self.y, self.shape) = (Arc::new(empty), Shape::default());
         }
@@ -267,7 +271,15 @@ impl Resident {
         for kind in kinds {
             self.held[*kind as usize] = (0, 0);
             self.newer[*kind as usize] = false;
+            if let Some(pictures) = &mut self.pictures {
+                pictures.forget(*kind);
+            }
         }
+    }
+
+    /// Whether all elements of a state are here.
+    pub fn has_all(&self, state: &State) -> bool {
+        ALL.into_iter().all(|kind| self.held[kind as usize] == state.counts(kind))
     }
 
     /// A step has changed everything that moves.
@@ -286,9 +298,8 @@ impl Resident {
 
     /// Everything to the device; after a failure the device has what it had.
     pub(super) fn bring(&mut self, state: &State, history: Option<&History>) -> Result<()> {
-        let complete = ALL.into_iter().all(|kind| self.held[kind as usize] == state.counts(kind));
         let shape = Shape::of(state);
-        if complete && self.shape == shape && history.is_some() == self.history.is_some() {
+        if self.has_all(state) && self.shape == shape && history.is_some() == self.history.is_some() {
             return Ok(());
         }
         points(state)?;

@@ -86,7 +86,7 @@ impl Storage for Resident {
 
 impl Resident {
     /// The state as the vector that a step begins with: volumes of segments, and dust that has not drifted.
-    fn begin(&mut self) -> Result<Arc<DeviceVector>> {
+    pub(super) fn begin(&mut self) -> Result<Arc<DeviceVector>> {
         let (shape, core, ends) = (self.shape, self.lines.core.span(), self.lines.ends.span());
         let y = Arc::get_mut(&mut self.y).expect("between two steps nobody else has it");
         let moved = shape.start(Part::DustDrift);
@@ -100,7 +100,13 @@ impl Resident {
     }
 
     /// Hands the vortex elements of a stage to the plan.
-    fn set_sources(&mut self, state: &State, sums: &mut Sums, start: &DeviceVector, y: &DeviceVector) -> Result<()> {
+    pub(super) fn set_sources(
+        &mut self,
+        state: &State,
+        sums: &mut Sums,
+        start: &DeviceVector,
+        y: &DeviceVector,
+    ) -> Result<()> {
         sums.plan.set_stream(self.motion.stream().handle());
         self.set_particles(sums, y)?;
         let n = state.filaments.id.len() + state.bound.id.len();
@@ -162,7 +168,7 @@ impl Resident {
     }
 
     /// U at `exchange.targets` to `exchange.velocity`, and the gradient of its induced part.
-    fn field(&mut self, sums: &mut Sums, time: f64, gradient: bool) -> Result<()> {
+    pub(super) fn field(&mut self, sums: &mut Sums, time: f64, gradient: bool) -> Result<()> {
         let exchange = &mut self.exchange;
         let len = exchange.targets.span().len();
         exchange.velocity.resize(len)?;
@@ -325,6 +331,9 @@ impl Resident {
         to.part(0, moved).copy_from(y.span().part(0, moved), self.motion.stream())?;
         let drift = shape.part(y.span(), Part::DustDrift);
         let (parcels, _) = self.dust.parts();
+        if h == 0.0 {
+            return to.part(moved, drift.len()).copy_from(parcels.position, self.motion.stream());
+        }
         self.motion.dust_places(parcels, drift, h, tools.medium.argument(), to.part(moved, drift.len()))
     }
 

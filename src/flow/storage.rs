@@ -16,12 +16,13 @@ use super::device::Resident;
 use super::dust::Medium;
 use super::integrate::History;
 use super::options::{ElementKind, FlowOptions};
+use super::picture::camera::Camera;
 use super::state::State;
 use super::step::InHost;
 use super::sums::Sums;
 use crate::backend::cuda::Context;
 use crate::error::Result;
-use crate::options::PlanOptions;
+use crate::options::{PlanOptions, Plane};
 use crate::session::{Device, GivenUp, Session, WORTH_PAIRS, is_for_cpu, takes_over};
 
 /// All kinds.
@@ -158,8 +159,8 @@ impl Store {
 
     /// One step of dt: the longest way.
     pub fn step(&mut self, tools: &mut Tools<'_>, dt: f64) -> Result<f64> {
-        let targets = self.state.moving_points();
-        if let Some(answer) = self.on_gpu(tools, targets, |resident, held, tools| resident.step(held, tools, dt)) {
+        let worth = self.worth(self.state.moving_points());
+        if let Some(answer) = self.on_gpu(tools, worth, |resident, held, tools| resident.step(held, tools, dt)) {
             return answer;
         }
         self.bring_back(&ALL)?;
@@ -173,23 +174,40 @@ impl Store {
         let at = |resident: &mut Resident, held: Held<'_>, tools: &mut Tools<'_>| {
             resident.velocity(held, tools, x, gradient)
         };
-        if let Some(answer) = self.on_gpu(tools, x.len() / 3, at) {
+        let worth = self.worth(x.len() / 3);
+        if let Some(answer) = self.on_gpu(tools, worth, at) {
             return answer;
         }
         self.bring_back(&ALL)?;
         InHost.velocity(Held { state: &mut self.state, history: &mut self.history }, tools, x, gradient)
     }
 
+    /// Draws a picture on the GPU; nothing where the host does. Under AUTO the host draws what it has stepped itself.
+    pub fn picture(
+        &mut self,
+        tools: &mut Tools<'_>,
+        camera: &Camera,
+        plane: Option<Plane>,
+        to: &mut [u8],
+    ) -> Option<Result<()>> {
+        let there = self.resident().is_some_and(|resident| resident.has_all(&self.state));
+        self.on_gpu(tools, there, |resident, held, tools| resident.picture(held, tools, camera, plane, to))
+    }
+
+    /// Whether a GPU is worth its while under AUTO.
+    fn worth(&self, targets: usize) -> bool {
+        self.state.vortices() as f64 * targets as f64 >= WORTH_PAIRS
+    }
+
     /// Work on the GPU where it serves it; nothing where it is the host's. Under AUTO the host takes over from a GPU that fails.
     fn on_gpu<R>(
         &mut self,
         tools: &mut Tools<'_>,
-        targets: usize,
+        worth: bool,
         work: impl FnOnce(&mut Resident, Held<'_>, &mut Tools<'_>) -> Result<R>,
     ) -> Option<Result<R>> {
         let gpu = self.gpu.as_mut()?;
-        let pairs = self.state.vortices() as f64 * targets as f64;
-        if gpu.auto && !(gpu.given_up.serves() && pairs >= WORTH_PAIRS) {
+        if gpu.auto && !(gpu.given_up.serves() && worth) {
             return None;
         }
         let held = Held { state: &mut self.state, history: &mut self.history };

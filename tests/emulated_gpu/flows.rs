@@ -24,7 +24,7 @@ pub fn session(backend: BackendKind) -> Arc<Session> {
     Session::new(&SessionOptions { backend, device: None, devices: vec![], threads: 1 }).unwrap()
 }
 
-fn sums(method: i32, plane: bool) -> wfmm_plan_options {
+pub fn sums(method: i32, plane: bool) -> wfmm_plan_options {
     wfmm_plan_options {
         method,
         tolerance: if method == WFMM_METHOD_FMM { 1e-4 } else { 1e-10 },
@@ -37,7 +37,7 @@ fn sums(method: i32, plane: bool) -> wfmm_plan_options {
 }
 
 /// Everything that an option can switch on.
-fn motion(integrator: i32, stretching: i32) -> wfmm_flow_options {
+pub fn motion(integrator: i32, stretching: i32) -> wfmm_flow_options {
     wfmm_flow_options {
         integrator,
         stretching,
@@ -54,11 +54,11 @@ fn motion(integrator: i32, stretching: i32) -> wfmm_flow_options {
 }
 
 /// Numbers between -1 and 1 that look like chance.
-fn numbers(n: usize, seed: usize) -> Vec<f64> {
+pub fn numbers(n: usize, seed: usize) -> Vec<f64> {
     (0..n).map(|k| ((k * 7919 + seed * 104_729 + 13) % 20_011) as f64 / 10_005.5 - 1.0).collect()
 }
 
-fn add_particles(f: &mut Flow, n: usize, seed: usize) {
+pub fn add_particles(f: &mut Flow, n: usize, seed: usize) {
     let (x, core) = (numbers(3 * n, seed), vec![0.2; n]);
     let a: Vec<f64> = numbers(3 * n, seed + 1).iter().map(|a| 0.1 * a).collect();
     let particles = Particles { n, position: Host(&x[..]), strength: Host(&a[..]), core: Some(Host(&core[..])) };
@@ -66,7 +66,7 @@ fn add_particles(f: &mut Flow, n: usize, seed: usize) {
 }
 
 /// Segments of a helix, appended or bound.
-fn lines(f: &mut Flow, n: usize, radius: f64, bound: bool) {
+pub fn lines(f: &mut Flow, n: usize, radius: f64, bound: bool) {
     let points: Vec<f64> = (0..=n)
         .flat_map(|k| {
             let angle = 0.3 * k as f64;
@@ -90,12 +90,12 @@ fn lines(f: &mut Flow, n: usize, radius: f64, bound: bool) {
     }
 }
 
-fn add_tracers(f: &mut Flow, n: usize, seed: usize) {
+pub fn add_tracers(f: &mut Flow, n: usize, seed: usize) {
     f.put_tracers(Some(Host(&numbers(3 * n, seed)[..])), false).unwrap();
 }
 
 /// Some of it falls to the ground at once.
-fn add_dust(f: &mut Flow, n: usize, seed: usize) {
+pub fn add_dust(f: &mut Flow, n: usize, seed: usize) {
     let (mut x, v) = (numbers(3 * n, seed), numbers(3 * n, seed + 1));
     x.iter_mut().skip(2).step_by(3).for_each(|z| *z = -0.2 + 0.05 * (*z + 1.0));
     let (d, density): (Vec<f64>, Vec<f64>) =
@@ -109,7 +109,7 @@ fn add_dust(f: &mut Flow, n: usize, seed: usize) {
     f.put_dust(Some(dust), false).unwrap();
 }
 
-fn everything(f: &mut Flow) {
+pub fn everything(f: &mut Flow) {
     add_particles(f, 40, 1);
     lines(f, 24, 0.7, false);
     lines(f, 9, 0.4, true);
@@ -147,12 +147,12 @@ fn same(gpu: &mut Flow, cpu: &mut Flow, tolerance: f64, what: &str) {
 }
 
 /// In the child of a test that runs it under several settings: it has those of one.
-fn is_child() -> bool {
+pub fn is_child() -> bool {
     std::env::var_os("EMULATED_IMAGES").is_some()
 }
 
 /// The same flow on both sides.
-fn pair(plan: wfmm_plan_options, o: wfmm_flow_options) -> [Flow; 2] {
+pub fn pair(plan: wfmm_plan_options, o: wfmm_flow_options) -> [Flow; 2] {
     [BackendKind::Cuda, BackendKind::Cpu].map(|backend| Flow::new(session(backend), plan, o).unwrap())
 }
 
@@ -247,14 +247,14 @@ fn what_comes_and_goes_is_as_on_the_cpu() {
 }
 
 /// What crossed the bus so far, as the driver wrote it down: bytes of each copy.
-fn copies() -> Vec<f64> {
+pub fn copies() -> Vec<f64> {
     let log = std::fs::read_to_string(std::env::var("FAKE_CUDA_LOG").unwrap()).unwrap_or_default();
     let bytes = |line: &str| line.strip_prefix("to host ").or(line.strip_prefix("to device "))?.parse().ok();
     log.lines().filter_map(bytes).collect()
 }
 
 /// Bytes of a page of counters: the largest copy that a step makes.
-const COUNTERS: f64 = 4096.0;
+pub const COUNTERS: f64 = 4096.0;
 
 /// Inside `advance` no element data crosses the bus: every copy is small, and with twice the elements there are no more bytes.
 #[test]

@@ -1,4 +1,4 @@
-//! `kernels/args.cuh` and `kernels/fmm_args.cuh`: the structs that the host hands to kernels, as cbindgen writes them in C++.
+//! `kernels/args.cuh` and the other `kernels/*args.cuh`: the structs that the host hands to kernels, as cbindgen writes them in C++.
 
 use cbindgen::{Builder, Config, Language, RenameRule};
 use std::path::Path;

@@ -15,6 +15,7 @@
 //!   engine             the back end's `Engine`
 //!   distributed        the same for one rank of many
 //!   array motion       arrays that know their length; what steps of a flow do to them
+//!   picture            pictures of a flow's elements
 //!   plane              the ground plane for arrays in device memory
 //! ```
 
@@ -32,6 +33,7 @@ mod loader;
 mod locked;
 mod memory;
 pub mod motion;
+pub mod picture;
 pub mod plane;
 pub mod pointer;
 mod precision_probe;

@@ -138,13 +138,14 @@ pub struct Camera {
 /// What a projection needs.
 #[derive(Debug, Clone, Copy)]
 pub struct View {
-    eye: Vec3,
-    right: Vec3,
-    up: Vec3,
-    forward: Vec3,
-    middle: [f64; 2],
+    pub eye: Vec3,
+    pub right: Vec3,
+    pub up: Vec3,
+    pub forward: Vec3,
+    /// The middle of the picture in pixels.
+    pub middle: [f64; 2],
     /// Pixels of a unit of length: at depth 1 of a perspective, anywhere else.
-    focal: f64,
+    pub focal: f64,
     pub parallel: bool,
     pub near: f64,
     /// Depth of the target.
@@ -241,8 +242,13 @@ impl Camera {
         [a - slope_a * c, -a - slope_a * c, b - slope_b * c, -b - slope_b * c, c, -c]
     }
 
+    /// The view from the camera's own eye, which `bounds` is relative to.
+    pub fn own_view(&self) -> &View {
+        &self.view
+    }
+
     /// Tangents of the half angles that what is drawn may fill; 0 where lines of sight are parallel.
-    fn slopes(&self) -> [f64; 2] {
+    pub fn slopes(&self) -> [f64; 2] {
         let v = &self.view;
         if v.parallel { [0.0; 2] } else { v.middle.map(|half| FILLED * half / v.focal) }
     }

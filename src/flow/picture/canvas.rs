@@ -20,7 +20,7 @@ const CHANNELS: usize = 4;
 /// No line.
 const NOTHING: u64 = u64::MAX;
 /// How much farther, relatively, a line counts where it covers nothing of a pixel: a line's edge does not hide its neighbour's middle.
-const EDGE: f64 = 0.01;
+pub const EDGE: f64 = 0.01;
 
 pub struct Canvas {
     pub width: usize,
@@ -72,13 +72,14 @@ impl Canvas {
 
     /// A round point of `radius` pixels; `weight` 0 to 1 in its middle. A soft one fades towards its edge.
     pub fn point(&self, spot: Spot, radius: f64, weight: f64, soft: bool, color: Rgb) {
-        let reach = if soft { radius } else { radius + 0.5 };
-        for j in pixels(spot.y - reach - 0.5, spot.y + reach + 0.5, self.height) {
-            for i in pixels(spot.x - reach - 0.5, spot.x + reach + 0.5, self.width) {
+        let (reach, inverse) = (if soft { radius } else { radius + 0.5 }, 1.0 / (radius * radius));
+        // Pixels whose middles are closer than the reach.
+        for j in pixels(spot.y - reach + 0.5, spot.y + reach - 0.5, self.height) {
+            for i in pixels(spot.x - reach + 0.5, spot.x + reach - 0.5, self.width) {
                 let (dx, dy) = (i as f64 + 0.5 - spot.x, j as f64 + 0.5 - spot.y);
                 let r2 = dx * dx + dy * dy;
                 let share = if soft {
-                    let q = (1.0 - r2 / (radius * radius)).max(0.0);
+                    let q = (1.0 - r2 * inverse).max(0.0);
                     q * q
                 } else {
                     (reach - r2.sqrt()).clamp(0.0, 1.0)
@@ -129,7 +130,8 @@ impl Canvas {
                 let (i, j) = if steep { (n, m) } else { (m, n) };
                 let (px, py) = (i as f64 + 0.5 - a.x, j as f64 + 0.5 - a.y);
                 let t = if length2 > 0.0 { ((px * dx + py * dy) / length2).clamp(0.0, 1.0) } else { 0.0 };
-                let coverage = (reach - (px - t * dx).hypot(py - t * dy)).clamp(0.0, 1.0);
+                let (ex, ey) = (px - t * dx, py - t * dy);
+                let coverage = (reach - (ex * ex + ey * ey).sqrt()).clamp(0.0, 1.0);
                 let depth = if view.parallel {
                     a.depth + t * (b.depth - a.depth)
                 } else {

@@ -5,7 +5,7 @@ use super::canvas::{Canvas, Haze, ONE, Rgb};
 use crate::flow::options::ElementKind;
 
 /// Nine colors of the scale "viridis" (CC0), from dark to light.
-const SCALE: [Rgb; 9] = [
+pub const SCALE: [Rgb; 9] = [
     [68, 1, 84],
     [71, 44, 122],
     [59, 81, 139],

@@ -1,17 +1,18 @@
 //! Pictures of a flow: its elements as a camera sees them, as bytes and as a PNG file.
 //!
 //! Enters: the state, a camera. Leaves: four bytes a pixel. Segments are lines, the closest one hides what is behind it; tracers, dust
-//! and particles are points, whose weights are summed in front of that line and behind it, so that nothing needs sorting. State on a
-//! device is brought to the host first. Of many ranks each draws its own elements, and all get the whole picture.
+//! and particles are points, whose weights are summed in front of that line and behind it, so that nothing needs sorting. Of many
+//! ranks each draws its own elements, and all get the whole picture. State on a device is drawn there, by the same formulas.
 //!
 //! ```text
-//!   mod      what is drawn, values and bounds        png     files
+//!   mod      what is drawn, values and bounds        device  the same in device memory        png     files
 //!   camera   where points appear        canvas  lines and sums of points        colors  what they make
 //! ```
 
 pub mod camera;
 mod canvas;
 mod colors;
+pub(super) mod device;
 mod png;
 
 pub use png::write as write_png;
@@ -92,6 +93,25 @@ impl Layer<'_> {
 impl Flow {
     /// A picture: rows from the top, four bytes a pixel.
     pub fn picture(&mut self, camera: &Camera) -> Result<Vec<u8>> {
+        let mut picture = memory::filled(0u8, 4 * camera.width * camera.height);
+        self.picture_to(camera, &mut picture)?;
+        Ok(picture)
+    }
+
+    /// The same to the caller's bytes, which are written last.
+    pub fn picture_to(&mut self, camera: &Camera, to: &mut [u8]) -> Result<()> {
+        let plane = self.plan_options.plane;
+        let (store, mut tools) = self.tools();
+        match store.picture(&mut tools, camera, plane, to) {
+            Some(drawn) => drawn,
+            None => {
+                to.copy_from_slice(&self.picture_in_host_memory(camera)?);
+                Ok(())
+            }
+        }
+    }
+
+    fn picture_in_host_memory(&mut self, camera: &Camera) -> Result<Vec<u8>> {
         let call = "wfmm_flow_picture";
         let session = self.session().clone();
         let moves = |kind| kind != ElementKind::Dust && camera.draws(kind);
