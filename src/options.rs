@@ -39,8 +39,8 @@ codes! {
 
     /// How the sums are computed.
     enum Method {
-        /// Direct sum, fast multipole method or treecode, whichever the cost model expects to be fastest. A GPU has no
-        /// treecode.
+        /// Direct sum, fast multipole method or treecode, whichever the cost model expects to be fastest. On a GPU
+        /// it does not consider the treecode.
         Auto = 0 => WFMM_METHOD_AUTO,
         /// Every pair.
         Direct = 1 => WFMM_METHOD_DIRECT,
