@@ -5,19 +5,14 @@
 // leaf and sums those of all cells that are far from the leaf or from a cell above it, but near its parent. fmm_m2p_write adds the near
 // field and writes where the caller wants it.
 #include "fmm_check.cuh"
+#include "fmm_fields.cuh"
 #include "fmm_orbits.cuh"
 using namespace fmm;
 
 constexpr int kThreads = 128, kWarps = 4, kTicket = 0; // the ticket of M2L, which is not launched
-constexpr int kMostDegrees = 18;                       // of fields: orders up to 16 and two derivatives
 constexpr int kFarLevels = kLevels - 2;                // levels that have far cells: from 2 on
 constexpr int kFarCells = 231, kList = 1024;           // offsets of far cells at one level; entries of a list
 constexpr int kDistances = 32;                         // squared distances in cell widths: 5 to 27
-
-// Place of column m of an expansion of n degrees, stored by columns; cosine and sine of a pair (l, m) lie side by side.
-__host__ __device__ constexpr int column(int n, int m) { return m * n - m * (m - 1) / 2; }
-
-template <class T, int F> struct alignas(2 * F * sizeof(T) % 16 ? 8 : 16) Coefficients { T c[F], s[F]; };
 
 // Offsets of far cells from a cell of octant 0, those at a lesser distance first: three times four bits, 8 for zero.
 struct Offsets {
@@ -37,87 +32,9 @@ struct Offsets {
 };
 static __device__ const Offsets kOffsets{};
 
-// Of degree l: with S_lm = (2l-1)!! Q_lm(x/r²)/r the harmonics Q have leading coefficients of 1.
-struct Leading {
-    double of[kMostDegrees];
-    constexpr Leading() : of() {
-        of[0] = 1;
-        for (int l = 1; l < kMostDegrees; l++) of[l] = (2 * l - 1) * of[l - 1];
-    }
-};
-static __device__ const Leading kLeading{};
-
-// Q_{l+1} = z Q_l - beta r² Q_{l-1} in a column m.
-template <class T> __device__ inline T beta_of(int l, int m) { return (T)((double)(l * l - m * m) / (double)((2 * l + 1) * (2 * l - 1))); }
-
-// ---- Expansions of the fields. ------------------------------------------------------------------------------------------------
-
-template <class T> struct Value { T c, s; };
-
-// Coefficients of the singular harmonics of a multipole expansion of `order` degrees.
-template <class T> struct Potential {
-    const T *of;
-    int order;
-    __device__ Value<T> operator()(int l, int m) const {
-        if (m > l || l >= order) return {0, 0};
-        const T *at = of + l * l;
-        return m ? Value<T>{2 * at[2 * m - 1], 2 * at[2 * m]} : Value<T>{at[0], 0};
-    }
-};
-
-// Coefficient (l, m) of the derivative along an axis: of the harmonics ∂z S_lm = -S_{l+1,m}, (∂x ± i∂y) S_lm = ∓S_{l+1,m±1}.
-template <class T, class E> __device__ inline Value<T> slope(const E &of, int axis, int l, int m) {
-    if (l == 0) return {0, 0};
-    if (axis == 2) {
-        const Value<T> same = of(l - 1, m);
-        return {-same.c, -same.s};
-    }
-    const T half = (T)0.5, w = m == 1 ? (T)1 : half;
-    Value<T> left{0, 0};
-    const Value<T> right = of(l - 1, m + 1);
-    if (m) left = of(l - 1, m - 1);
-    if (axis == 0) return {half * right.c - w * left.c, m ? half * right.s - half * left.s : 0};
-    return {half * right.s + half * left.s, m ? -half * right.c - w * left.c : 0};
-}
-
-// Component d of the curl of three potentials.
-template <class T> struct Curl {
-    Potential<T> a[3];
-    int d;
-    __device__ Value<T> operator()(int l, int m) const {
-        if (m > l) return {0, 0};
-        const int i = d == 2 ? 0 : d + 1, j = d == 0 ? 2 : d - 1;
-        const Value<T> p = slope<T>(a[j], i, l, m), q = slope<T>(a[i], j, l, m);
-        return {p.c - q.c, p.s - q.s};
-    }
-};
-
 template <class T, int MAIN, int REST> struct M2p {
     static constexpr int F = MAIN + REST;
     typedef Coefficients<T, F> Pair;
-
-    static __device__ Pair fields_of(const T *m, int stride, int order, int l, int k, T inv) {
-        Pair to{};
-        const T scale = (T)kLeading.of[l];
-        const auto put = [&](int f, Value<T> v, T unit) { to.c[f] = v.c * scale * unit; to.s[f] = v.s * scale * unit; };
-        if constexpr (MAIN == 1) {
-            const Potential<T> a{m, order};
-            put(0, a(l, k), inv);
-#pragma unroll
-            for (int d = 0; d < REST; d++) put(1 + d, slope<T>(a, d, l, k), inv * inv);
-        } else {
-#pragma unroll
-            for (int d = 0; d < 3; d++) {
-                const Curl<T> u{{{m, order}, {m + stride, order}, {m + 2 * stride, order}}, d};
-                put(d, u(l, k), inv * inv);
-                if constexpr (REST != 0) {
-#pragma unroll
-                    for (int e = 0; e < 3; e++) put(3 + 3 * d + e, slope<T>(u, e, l, k), inv * inv * inv);
-                }
-            }
-        }
-        return to;
-    }
 
     // A warp a cell, from level 2 on: above nothing is far.
     static __device__ void fields(const Fmm &f, Pair *to, int n) {
@@ -133,7 +50,7 @@ template <class T, int MAIN, int REST> struct M2p {
         for (u32 c = f.state->level_begin[0][2] + blockIdx.x * kWarps + threadIdx.x / 32; c < cells; c += gridDim.x * kWarps) {
             const T inv = (T)((double)(1u << info_level(t.info[c])) / root.side);
             const T *m = (const T *)f.multipole + (size_t)c * MAIN * f.stride;
-            for (int q = lane; q < pairs; q += 32) to[(size_t)c * pairs + q] = fields_of(m, f.stride, f.order, degree[q], of_column[q], inv);
+            for (int q = lane; q < pairs; q += 32) to[(size_t)c * pairs + q] = fields_of<T, MAIN, REST>(m, f.stride, f.order, degree[q], of_column[q], inv);
         }
     }
 
@@ -147,7 +64,14 @@ template <class T, int MAIN, int REST> struct M2p {
     };
     // A far cell: offset as in `Offsets`, level << 12, squared distance << 17.
     struct Entry { u32 cell, code; };
+    struct Leaf {
+        u32 cell, begin, end;
+        u64 key;
+        int level;
+        T centre[3], low[3], inv; // low: of the centre in f32; in f64 the origin of the points
+    };
     struct Shared {
+        Leaf leaf;
         Level level[kFarLevels];
         u32 child[kFarLevels * kBeside], mask[kFarLevels * kBeside]; // children of the cells beside the parents
         Entry list[kList];
@@ -155,16 +79,10 @@ template <class T, int MAIN, int REST> struct M2p {
         u32 count[kWarps], turn;
         int degrees[kDistances];
     };
-    struct Leaf {
-        u32 cell, begin, end;
-        u64 key;
-        int level;
-        T centre[3], low[3], inv;
-    };
-
     // Children of the cells beside the parents of the leaf and of those above it.
-    static __device__ void look_around(const Fmm &f, Shared &s, const Leaf &leaf, int levels) {
+    static __device__ void look_around(const Fmm &f, Shared &s, int levels) {
         const Tree &t = f.tree[1], &from = f.tree[0];
+        const Leaf &leaf = s.leaf;
         const int k = (int)threadIdx.x - 32;
         if (threadIdx.x == 0) {
             u32 p = leaf.cell;
@@ -254,13 +172,13 @@ template <class T, int MAIN, int REST> struct M2p {
     }
 
     // The list's cells at some of the leaf's targets. A thread has K targets; threads that have the same ones share the list.
-    template <int K> static __device__ void sum(const Fmm &f, Shared &s, const Leaf &leaf, const Pair *fields, int n, int count, u32 begin, u32 end, bool first) {
+    template <int K> static __device__ void sum(const Fmm &f, Shared &s, const Pair *fields, int n, int count, u32 begin, u32 end, bool first) {
         const int wide = ((int)(end - begin) + K - 1) / K, groups = kThreads / wide, group = (int)threadIdx.x / wide, at = (int)threadIdx.x - group * wide;
         const int extra = n - (int)f.order, pairs = column(n, n);
         T x[K][3], out[K][F];
 #pragma unroll
         for (int k = 0; k < K; k++) {
-            place(f, leaf, min(begin + at + k * wide, end - 1), x[k]);
+            place(f, s.leaf, min(begin + at + k * wide, end - 1), x[k]);
             for (int i = 0; i < F; i++) out[k][i] = 0;
         }
         if (group < groups) {
@@ -299,7 +217,8 @@ template <class T, int MAIN, int REST> struct M2p {
     }
 
     // All targets of the leaf, in as many parts as leave the fewest threads idle.
-    template <int K> static __device__ void sum_all(const Fmm &f, Shared &s, const Leaf &leaf, const Pair *fields, int n, int count, bool first) {
+    template <int K> static __device__ void sum_all(const Fmm &f, Shared &s, const Pair *fields, int n, int count, bool first) {
+        const Leaf &leaf = s.leaf;
         const int targets = (int)(leaf.end - leaf.begin), least = (targets + kThreads * K - 1) / (kThreads * K);
         int parts = least, fewest = 0;
         for (int p = least; p < least + 3; p++) {
@@ -307,13 +226,14 @@ template <class T, int MAIN, int REST> struct M2p {
             if (p == least || turns < fewest) { parts = p; fewest = turns; }
         }
         const u32 size = (targets + parts - 1) / parts;
-        for (u32 begin = leaf.begin; begin < leaf.end; begin += size) sum<K>(f, s, leaf, fields, n, count, begin, min(begin + size, leaf.end), first);
+        for (u32 begin = leaf.begin; begin < leaf.end; begin += size) sum<K>(f, s, fields, n, count, begin, min(begin + size, leaf.end), first);
     }
 
-    static __device__ void sum_leaf(const Fmm &f, Shared &s, const Leaf &leaf, const Pair *fields, int n) {
+    static __device__ void sum_leaf(const Fmm &f, Shared &s, const Pair *fields, int n) {
         constexpr int kTwo = F > 4 ? 1 : 2; // as far as registers go
+        const Leaf &leaf = s.leaf;
         const int levels = max(leaf.level - 1, 0), candidates = kFarCells * levels, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-        if (levels) look_around(f, s, leaf, levels);
+        if (levels) look_around(f, s, levels);
         int count = 0;
         bool first = true;
         for (int base = 0; base < candidates || first; base += kThreads) {
@@ -328,8 +248,8 @@ template <class T, int MAIN, int REST> struct M2p {
             if (is) s.list[before] = entry;
             __syncthreads();
             if (base + kThreads < candidates && count + kThreads <= kList) continue;
-            if (leaf.end - leaf.begin < 4) sum_all<1>(f, s, leaf, fields, n, count, first);
-            else sum_all<kTwo>(f, s, leaf, fields, n, count, first);
+            if (leaf.end - leaf.begin < 4) sum_all<1>(f, s, fields, n, count, first);
+            else sum_all<kTwo>(f, s, fields, n, count, first);
             first = false; count = 0;
         }
     }
@@ -350,10 +270,14 @@ template <class T, int MAIN, int REST> struct M2p {
         for (u32 c = blockIdx.x; c < cells;) {
             const u32 info = t.info[c];
             if (info_leaf(info)) {
-                Leaf leaf{c, t.begin[c], t.end[c], t.cell_key[c], info_level(info), {}, {}, 0};
-                leaf.inv = 1 / place_of_cell(root, leaf.level, leaf.key, leaf.centre, leaf.low);
-                if (sizeof(T) == 8) for (int d = 0; d < 3; d++) leaf.low[d] = SortedPoint<T>::origin(root, d);
-                sum_leaf(f, s, leaf, fields, n);
+                if (threadIdx.x == 0) {
+                    Leaf &leaf = s.leaf;
+                    leaf = {c, t.begin[c], t.end[c], t.cell_key[c], info_level(info), {}, {}, 0};
+                    leaf.inv = 1 / place_of_cell(root, leaf.level, leaf.key, leaf.centre, leaf.low);
+                    if (sizeof(T) == 8) for (int d = 0; d < 3; d++) leaf.low[d] = SortedPoint<T>::origin(root, d);
+                }
+                __syncthreads();
+                sum_leaf(f, s, fields, n);
             }
             if (threadIdx.x == 0) s.turn = gridDim.x + atomicAdd(&f.state->work_ticket[kTicket], 1u);
             __syncthreads();
@@ -418,11 +342,11 @@ template <class T, int MAIN, int REST> struct M2p {
     extern "C" __global__ void __launch_bounds__(kThreads) fmm_m2p_fields_##name(const __grid_constant__ Fmm f, void *fields, u32 n) { M2p<T, MAIN, REST>::fields(f, (M2p<T, MAIN, REST>::Pair *)fields, (int)n); } \
     extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS) fmm_m2p_##name(const __grid_constant__ Fmm f, const void *fields, const u32 *degrees, u32 n) { M2p<T, MAIN, REST>::run(f, (const M2p<T, MAIN, REST>::Pair *)fields, degrees, (int)n); } \
     extern "C" __global__ void __launch_bounds__(kThreads) fmm_m2p_write_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c) { M2p<T, MAIN, REST>::write(f, c); }
-M2P(velocity_f32, float, 3, 0, 8)
-M2P(velocity_f64, double, 3, 0, 5)
+M2P(velocity_f32, float, 3, 0, 6)
+M2P(velocity_f64, double, 3, 0, 4)
 M2P(gradient_f32, float, 3, 9, 5)
 M2P(gradient_f64, double, 3, 9, 4)
-M2P(potential_f32, float, 1, 0, 8)
-M2P(potential_f64, double, 1, 0, 6)
-M2P(force_f32, float, 1, 3, 8)
-M2P(force_f64, double, 1, 3, 5)
+M2P(potential_f32, float, 1, 0, 6)
+M2P(potential_f64, double, 1, 0, 4)
+M2P(force_f32, float, 1, 3, 6)
+M2P(force_f64, double, 1, 3, 4)

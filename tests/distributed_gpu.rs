@@ -436,7 +436,9 @@ fn devices_of_one_process_compute_together() {
             assert!(text.starts_with(&format!("CUDA device {} and {}", devices[0], devices[1])), "{text}");
             for (c, field) in [(&wake, VELOCITY), (&charges(700, 600), POTENTIAL)] {
                 let exact = exact(c, field);
-                for (method, tolerance) in [(WFMM_METHOD_DIRECT, 1e-11), (WFMM_METHOD_FMM, 1e-4)] {
+                for (method, tolerance) in
+                    [(WFMM_METHOD_DIRECT, 1e-11), (WFMM_METHOD_FMM, 1e-4), (WFMM_METHOD_TREECODE, 1e-4)]
+                {
                     let o = plan_options(method, tolerance);
                     let mut plan = Plan::create(on.clone(), PlanOptions::checked(&o).unwrap()).unwrap();
                     fill(&mut plan, c).unwrap();

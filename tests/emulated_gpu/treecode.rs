@@ -30,7 +30,7 @@ fn every_core<T: Scalar>(tolerance: f64) {
             }
             let want = reference(&cpu, &c, segments, particles);
             let what = format!("{kind:?} {} {}", name_of(segments), name_of(particles));
-            holds::<T>(&gpu, &c, &want, &small_leaves(tolerance, segments, particles, 8), &what);
+            holds::<T>(&gpu, &c, &want, &small_leaves(tolerance, segments, particles, 16), &what);
         }
     }
 }
@@ -167,7 +167,8 @@ fn multipoles_are_kept_while_only_targets_change() {
     let rounds: Vec<&str> = text.split("\ntargets ").collect();
     assert_eq!(rounds.len(), 3, "{text}");
     let starts = |round: usize, kernel: &str| rounds[round].matches(&format!("\n{kernel}")).count();
-    assert!(starts(1, "fmm_m2p_fields_velocity_f64") == 1 && starts(1, "fmm_p2m") == 1, "{}", rounds[1]);
+    assert!(starts(0, "fmm_m2p_fields_velocity_f64") == 0, "nothing was evaluated then");
+    assert!(starts(1, "fmm_m2p_fields_velocity_f64") > 0 && starts(1, "fmm_p2m") > 0, "{}", rounds[1]);
     assert!(starts(2, "fmm_m2p_velocity_f64") > 0 && starts(2, "fmm_m2p_write_velocity_f64") > 0, "{}", rounds[2]);
     assert!(starts(2, "fmm_m2p_fields_velocity_f64") == 0, "{}", rounds[2]);
     for kernel in ["fmm_m2l", "fmm_l2l", "fmm_l2p", "fmm_add_parts"] {
