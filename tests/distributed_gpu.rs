@@ -424,6 +424,19 @@ fn devices_are_chosen_by_the_rank_of_the_node() {
     });
 }
 
+/// Ranks refuse the treecode, which devices of one process have.
+#[test]
+fn a_treecode_of_ranks_is_refused() {
+    with_gpu("a_treecode_of_ranks_is_refused", &[], || {
+        on_all(2, |_, end| {
+            let mut plan = plan_on(&GPU, end, &plan_options(WFMM_METHOD_TREECODE, 1e-4));
+            fill(&mut plan, &case("cube", Kind::Particles, 60, 40, 1.0)).unwrap();
+            let e = field_of(&mut plan, PLAIN, 40).unwrap_err();
+            assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("TREECODE"), "{}", e.message);
+        });
+    });
+}
+
 /// Plans of one process on several devices: the field is that of one device, whatever changes and wherever the result goes.
 #[test]
 fn devices_of_one_process_compute_together() {

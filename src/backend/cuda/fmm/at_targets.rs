@@ -4,9 +4,9 @@
 //! all degrees of their local expansion together: the sum of the blocks (a, b) of `truncation` over a. A distance keeps degrees up to
 //! the last that is worth its pairs of coefficients.
 
+use super::Passes;
 use super::recipe::{Kind, Recipe};
 use super::truncation::{Truncation, gains, orbits};
-use super::Passes;
 use crate::backend::cuda::context::{Context, Function};
 use crate::backend::cuda::stream::{Stream, launch};
 use crate::error::Result;

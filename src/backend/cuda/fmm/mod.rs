@@ -195,7 +195,12 @@ impl<T: CudaReal> FmmSum<T> {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.op.bytes() + self.m2l.bytes() + self.operators.bytes() + self.gauss.bytes() + self.degrees.bytes() + self.memory.bytes()
+        self.op.bytes()
+            + self.m2l.bytes()
+            + self.operators.bytes()
+            + self.gauss.bytes()
+            + self.degrees.bytes()
+            + self.memory.bytes()
     }
 
     /// The translation matrices, computed on the device.
