@@ -30,7 +30,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::api::Session;
-use wakefmm::options::{WFMM_METHOD_FMM, WFMM_METHOD_TREECODE};
 
 /// After the time is up, until what is not done is given up.
 const GRACE: Duration = Duration::from_secs(30);
@@ -92,12 +91,8 @@ impl Request {
             if index >= self.end {
                 return None;
             }
-            let mut p =
+            let p =
                 Problem::draw(self.seed, index, self.sizes).in_periods(self.periodic).by_pseudo_particles(self.pseudo);
-            // A GPU has no treecode.
-            if self.cuda.is_some() && p.method == WFMM_METHOD_TREECODE {
-                p.method = WFMM_METHOD_FMM;
-            }
             let description = p.description(p.sources, p.targets);
             if self.text.as_ref().is_none_or(|text| description.contains(text.as_str())) {
                 self.begun.lock().expect("no panic holds it").insert(index, description);

@@ -334,17 +334,17 @@ module wakefmm
   !> Particles: S = K/r^3, K = (r/c)^2 for r <= c, else 1.
   integer, parameter :: WFMM_REG_POLYNOMIAL = 11
   !> How the sums are computed.
-  !> Direct sum, fast multipole method or treecode, whichever the cost model expects to be fastest. A GPU has no
-  !> treecode.
+  !> Direct sum, fast multipole method or treecode, whichever the cost model expects to be fastest. On a GPU
+  !> it does not consider the treecode.
   integer, parameter :: WFMM_METHOD_AUTO = 0
   !> Every pair.
   integer, parameter :: WFMM_METHOD_DIRECT = 1
   !> The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that
   !> its orders do not reach. method of the report has what was done.
   integer, parameter :: WFMM_METHOD_FMM = 2
-  !> Multipoles evaluated at the targets, without local expansions. On the CPU only: a session with
-  !> WFMM_BACKEND_AUTO uses the CPU for it. On a session with WFMM_BACKEND_CUDA and on a distributed one prepare,
-  !> evaluate and check return WFMM_ERR_UNSUPPORTED. So does wfmm_plan_create with a period.
+  !> Multipoles evaluated at the targets, without local expansions. A GPU sums directly what has no FMM there. On a
+  !> distributed session prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. So does wfmm_plan_create with a
+  !> period.
   integer, parameter :: WFMM_METHOD_TREECODE = 3
   !> What the far field is expanded in.
   !> Solid harmonics.

@@ -238,8 +238,8 @@
 /**
  * How the sums are computed.
  * 
- * Direct sum, fast multipole method or treecode, whichever the cost model expects to be fastest. A GPU has no
- * treecode.
+ * Direct sum, fast multipole method or treecode, whichever the cost model expects to be fastest. On a GPU
+ * it does not consider the treecode.
  */
 #define WFMM_METHOD_AUTO 0
 
@@ -255,9 +255,9 @@
 #define WFMM_METHOD_FMM 2
 
 /**
- * Multipoles evaluated at the targets, without local expansions. On the CPU only: a session with
- * WFMM_BACKEND_AUTO uses the CPU for it. On a session with WFMM_BACKEND_CUDA and on a distributed one prepare,
- * evaluate and check return WFMM_ERR_UNSUPPORTED. So does wfmm_plan_create with a period.
+ * Multipoles evaluated at the targets, without local expansions. A GPU sums directly what has no FMM there. On a
+ * distributed session prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. So does wfmm_plan_create with a
+ * period.
  */
 #define WFMM_METHOD_TREECODE 3
 

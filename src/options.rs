@@ -39,17 +39,17 @@ codes! {
 
     /// How the sums are computed.
     enum Method {
-        /// Direct sum, fast multipole method or treecode, whichever the cost model expects to be fastest. A GPU has no
-        /// treecode.
+        /// Direct sum, fast multipole method or treecode, whichever the cost model expects to be fastest. On a GPU
+        /// it does not consider the treecode.
         Auto = 0 => WFMM_METHOD_AUTO,
         /// Every pair.
         Direct = 1 => WFMM_METHOD_DIRECT,
         /// The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that
         /// its orders do not reach. `method` of the report has what was done.
         Fmm = 2 => WFMM_METHOD_FMM,
-        /// Multipoles evaluated at the targets, without local expansions. On the CPU only: a session with
-        /// WFMM_BACKEND_AUTO uses the CPU for it. On a session with WFMM_BACKEND_CUDA and on a distributed one prepare,
-        /// evaluate and check return WFMM_ERR_UNSUPPORTED. So does wfmm_plan_create with a period.
+        /// Multipoles evaluated at the targets, without local expansions. A GPU sums directly what has no FMM there. On a
+        /// distributed session prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. So does wfmm_plan_create with a
+        /// period.
         Treecode = 3 => WFMM_METHOD_TREECODE,
     }
 

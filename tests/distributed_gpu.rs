@@ -424,6 +424,19 @@ fn devices_are_chosen_by_the_rank_of_the_node() {
     });
 }
 
+/// Ranks refuse the treecode, which devices of one process have.
+#[test]
+fn a_treecode_of_ranks_is_refused() {
+    with_gpu("a_treecode_of_ranks_is_refused", &[], || {
+        on_all(2, |_, end| {
+            let mut plan = plan_on(&GPU, end, &plan_options(WFMM_METHOD_TREECODE, 1e-4));
+            fill(&mut plan, &case("cube", Kind::Particles, 60, 40, 1.0)).unwrap();
+            let e = field_of(&mut plan, PLAIN, 40).unwrap_err();
+            assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("TREECODE"), "{}", e.message);
+        });
+    });
+}
+
 /// Plans of one process on several devices: the field is that of one device, whatever changes and wherever the result goes.
 #[test]
 fn devices_of_one_process_compute_together() {
@@ -436,7 +449,9 @@ fn devices_of_one_process_compute_together() {
             assert!(text.starts_with(&format!("CUDA device {} and {}", devices[0], devices[1])), "{text}");
             for (c, field) in [(&wake, VELOCITY), (&charges(700, 600), POTENTIAL)] {
                 let exact = exact(c, field);
-                for (method, tolerance) in [(WFMM_METHOD_DIRECT, 1e-11), (WFMM_METHOD_FMM, 1e-4)] {
+                for (method, tolerance) in
+                    [(WFMM_METHOD_DIRECT, 1e-11), (WFMM_METHOD_FMM, 1e-4), (WFMM_METHOD_TREECODE, 1e-4)]
+                {
                     let o = plan_options(method, tolerance);
                     let mut plan = Plan::create(on.clone(), PlanOptions::checked(&o).unwrap()).unwrap();
                     fill(&mut plan, c).unwrap();

@@ -27,13 +27,16 @@ mod pictures;
 #[path = "emulated_gpu/small_trees.rs"]
 mod small_trees;
 
+#[path = "emulated_gpu/treecode.rs"]
+mod treecode;
+
 #[path = "emulated_gpu/wakes.rs"]
 mod wakes;
 
 use harness::with_gpu;
 use small_trees::trees_of;
 use support::accuracy::{Field, evaluate, fill, name_of, options, reference, regularizations, relative_l2};
-use support::api::{Plan, Scalar, Session, flat, last_error};
+use support::api::{Plan, Scalar, Session, flat};
 use support::cases::{Case, DISTRIBUTIONS, Kind, case};
 use support::random::Random;
 use support::tier::{full, takes, values};
@@ -212,7 +215,7 @@ fn small_clouds_in_single_precision() {
 fn what_is_kept_between_evaluations_is_right() {
     with_gpu("what_is_kept_between_evaluations_is_right", &[], || {
         for &kind in values(&[Kind::Both, Kind::Charges], &KINDS) {
-            one_plan_through_changes(kind);
+            one_plan_through_changes(kind, WFMM_METHOD_FMM);
         }
     });
 }
@@ -399,25 +402,14 @@ fn lopsided_problems_are_right() {
     });
 }
 
-#[test]
-fn a_treecode_is_refused() {
-    with_gpu("a_treecode_is_refused", &[], || {
-        let c = case("cube", Kind::Particles, 600, 500, 1.0);
-        let mut plan = Plan::<f64>::new(&Session::gpu(), &plan_options(WFMM_METHOD_TREECODE, 1e-4));
-        fill(&mut plan, &c);
-        assert_eq!(plan.try_velocity(&mut vec![0.0; 1500]), wakefmm::error::WFMM_ERR_UNSUPPORTED);
-        assert!(last_error().contains("TREECODE") && last_error().contains("CUDA"), "{}", last_error());
-    });
-}
-
-fn one_plan_through_changes(kind: Kind) {
+fn one_plan_through_changes(kind: Kind, method: i32) {
     let (cpu, gpu) = (Session::cpu(1), Session::gpu());
-    let mut plan = Plan::<f64>::new(&gpu, &plan_options(WFMM_METHOD_FMM, 1e-4));
+    let mut plan = Plan::<f64>::new(&gpu, &plan_options(method, 1e-4));
     let mut exact = Plan::<f64>::new(&cpu, &plan_options(WFMM_METHOD_DIRECT, 1e-4));
     let mut right = |plan: &mut Plan<f64>, c: &Case, step: &str| {
         fill(&mut exact, c);
         let (got, want) = (field(plan, c), field(&mut exact, c));
-        assert_eq!(plan.report().method, WFMM_METHOD_FMM, "{kind:?}, {step}: {}", plan.recipe());
+        assert_eq!(plan.report().method, method, "{kind:?}, {step}: {}", plan.recipe());
         let error = relative_l2(&got, &want);
         assert!(error <= 1e-4, "{kind:?}, {step}: {error:.1e}");
         got

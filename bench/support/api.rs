@@ -31,6 +31,11 @@ impl Session {
         Self::of(WFMM_BACKEND_CUDA, 1)
     }
 
+    /// On a GPU where there is one.
+    pub fn auto() -> Self {
+        Self::of(WFMM_BACKEND_AUTO, 1)
+    }
+
     fn of(backend: i32, threads: i32) -> Self {
         let o = wfmm_session_options { backend, threads, ..Default::default() };
         let mut s = null_mut();

@@ -18,7 +18,7 @@ use super::{Device, Session};
 pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precision) -> Result<Box<dyn Engine>> {
     let pool = session.pool();
     if options.method == Method::Treecode {
-        check_cpu(session, "WFMM_METHOD_TREECODE", "WFMM_METHOD_AUTO, _DIRECT or _FMM")?;
+        session.not_distributed("WFMM_METHOD_TREECODE")?;
     }
     if options.expansion == Expansion::PseudoParticles {
         check_cpu(session, "WFMM_EXPANSION_PSEUDO_PARTICLES", "WFMM_EXPANSION_HARMONICS")?;
@@ -73,11 +73,9 @@ fn ranks_engine(
     cuda()
 }
 
-/// Whether the sums are the CPU's wherever the session may choose: a GPU has no treecode, no periodic images and no
-/// pseudo-particles.
+/// Whether the sums are the CPU's wherever the session may choose: a GPU has no periodic images and no pseudo-particles.
 pub fn is_for_cpu(options: &PlanOptions) -> bool {
-    let of_cpu = options.method == Method::Treecode || options.expansion == Expansion::PseudoParticles;
-    of_cpu || options.period.is_some()
+    options.expansion == Expansion::PseudoParticles || options.period.is_some()
 }
 
 /// Refuses what only the CPU of one process could serve; `others`: what the session has in its place.

@@ -454,8 +454,8 @@ fn a_plane_takes_device_arrays() {
     });
 }
 
-/// Sums that a GPU has not, periodic images and the treecode, are the CPU's under AUTO: so is the state. On a session made for CUDA
-/// periods are refused when the flow is made.
+/// Sums that a GPU has not, those of periodic images, are the CPU's under AUTO: so is the state. On a session made for CUDA they are
+/// refused when the flow is made. The treecode is the GPU's.
 #[test]
 fn sums_of_the_cpu_keep_the_state_in_host_memory() {
     with_gpu("flows::sums_of_the_cpu_keep_the_state_in_host_memory", &[], || {

@@ -8,7 +8,7 @@ use super::fmm::{FmmSet, Outcome};
 use crate::backend::Field;
 use crate::backend::precision_fallback::PrecisionFallback;
 use crate::error::Result;
-use crate::options::{WFMM_METHOD_DIRECT, WFMM_METHOD_FMM, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
+use crate::options::{WFMM_METHOD_DIRECT, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
 use crate::report::{Pass, Report};
 use std::sync::Arc;
 
@@ -54,7 +54,6 @@ impl<T: CudaReal> Methods<T> {
     fn note(&self, report: &mut Report, computed: f64) {
         report.precision = if T::IS_F64 { WFMM_PRECISION_F64 } else { WFMM_PRECISION_F32 };
         if self.by_fmm {
-            report.method = WFMM_METHOD_FMM;
             self.fmm.note(report, computed);
             return;
         }

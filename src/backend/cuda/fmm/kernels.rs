@@ -1,5 +1,6 @@
 //! The kernels of one recipe, and the shared memory that they ask for.
 
+use super::at_targets::M2pKernels;
 use super::check::CheckKernels;
 use super::{Kind, P2P_BLOCKS, Recipe, m2l_small, trees};
 use crate::backend::cuda::context::{Context, Function};
@@ -38,6 +39,8 @@ pub(super) struct Kernels {
     /// With cores, for so few leaves that several blocks share one.
     pub p2p_split: Option<Function>,
     pub l2p: Function,
+    /// Of a treecode.
+    pub m2p: Option<M2pKernels>,
     pub check: CheckKernels,
 }
 
@@ -138,6 +141,10 @@ impl Kernels {
                 false => None,
             },
             l2p: context.function("fmm_l2p", &format!("fmm_l2p_{far}_{t}"))?,
+            m2p: match recipe.degrees {
+                Some(_) => Some(M2pKernels::find(context, far, t)?),
+                None => None,
+            },
             check: CheckKernels::find(context, recipe)?,
         })
     }

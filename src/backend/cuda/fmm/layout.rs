@@ -5,7 +5,7 @@ use super::args::{Arena, CUT_BLOCK, CUTS, FmmArg, PIECES, STATE_BYTES, TreeArg};
 use super::recipe::SMOOTH_TARGETS;
 use super::reuse::Shape;
 use super::verdict::SQUARES;
-use super::{FmmSum, Kind, Sources};
+use super::{FmmSum, Kind, Sources, at_targets};
 use crate::backend::cuda::direct::{CudaReal, Output};
 use crate::backend::cuda::gather::DeviceInputs;
 use crate::error::Result;
@@ -44,6 +44,9 @@ pub(super) struct Laid {
     pub lost: [bool; 2],
     /// Where L2P leaves sums of squares.
     pub size: u64,
+    /// Of a treecode: [source cells] expansions of the fields; degrees by distance.
+    pub fields: u64,
+    pub degrees: u64,
 }
 
 /// Warps of a block of L2P, and its blocks a multiprocessor.
@@ -62,6 +65,7 @@ impl<T: CudaReal> FmmSum<T> {
     ) -> Result<Laid> {
         let mut measure = Arenas::default();
         self.place(&mut measure, sources, inputs, shape);
+        self.place_fields(&mut measure.sources);
         self.place_sizes(&mut measure.targets);
         self.memory.status.reserve(measure.status.used)?;
         let lost = [
@@ -75,6 +79,7 @@ impl<T: CudaReal> FmmSum<T> {
             targets: arena(self.memory.targets.address()),
         };
         let mut f = self.place(&mut arenas, sources, inputs, shape);
+        let fields = self.place_fields(&mut arenas.sources);
         let size = self.place_sizes(&mut arenas.targets);
         self.fill(&mut f, sources, inputs, options, output, shape);
         Ok(Laid {
@@ -83,6 +88,8 @@ impl<T: CudaReal> FmmSum<T> {
             f,
             lost,
             size,
+            fields,
+            degrees: self.degrees.address(),
         })
     }
 
@@ -92,6 +99,12 @@ impl<T: CudaReal> FmmSum<T> {
         let blocks = L2P_BLOCKS as usize * self.context.info.multiprocessors as usize;
         let turns = self.cell_capacity[1].div_ceil(leaves).max(4 * blocks).min(self.cell_capacity[1]);
         arena.take(L2P_WARPS * turns, SQUARES)
+    }
+
+    /// Expansions of the fields that a treecode evaluates at the targets.
+    fn place_fields(&self, arena: &mut Arena) -> u64 {
+        let each = if self.recipe.degrees.is_some() { self.recipe.field_coefficients() } else { 0 };
+        arena.take(self.cell_capacity[0] * each, self.recipe.real_bytes())
     }
 
     /// Everything of the arguments that is no array of the arenas.
@@ -192,7 +205,12 @@ impl<T: CudaReal> FmmSum<T> {
         f.cell_core = arena.take(2 * self.cell_capacity[0], 8);
         f.multipole = arena.take(self.cell_capacity[0] * expansion, real);
         let arena = &mut arenas.targets;
-        f.local = arena.take(self.cell_capacity[1] * expansion, real);
+        // Of a treecode no local expansions, but the far field at each target.
+        let local = match recipe.degrees {
+            Some(_) => inputs.targets.n * at_targets::results(recipe.kind, recipe.gradient),
+            None => self.cell_capacity[1] * expansion,
+        };
+        f.local = arena.take(local, real);
         f.near = arena.take(self.cell_capacity[1] * 33, 4);
         f.tile_cell = arena.take(self.cell_capacity[1], 4);
         let n = inputs.targets.n;

@@ -7,6 +7,7 @@
 //!   replay      graphs of small evaluations              trees       launches of both trees and the lists
 //!   check       the error at a few targets               times       seconds of the passes
 //!   m2l_small   M2L where cells are few                 verdict     whether what was found there is good enough
+//!   at_targets  the treecode: in place of M2L, L2L and L2P
 //!   kernels     which ones a recipe takes               mod         FmmSum: passes, retries
 //!   ranks       one verdict of all ranks of a distributed session
 //! ```
@@ -16,6 +17,7 @@
 //! the evaluation is done again with more.
 
 mod args;
+mod at_targets;
 mod check;
 mod kernels;
 mod layout;
@@ -92,6 +94,7 @@ pub struct FmmSum<T: CudaReal> {
     m2l: Buffer<u32>,
     operators: Buffer<u8>,
     gauss: Buffer<f64>,
+    degrees: Buffer<u32>,
     memory: Memory,
     /// What the arenas hold.
     reusable: Reusable,
@@ -158,6 +161,7 @@ impl<T: CudaReal> FmmSum<T> {
             m2l: Buffer::new(context),
             operators: Buffer::new(context),
             gauss: Buffer::new(context),
+            degrees: Buffer::new(context),
             memory: Memory::new(context),
             reusable: Reusable::default(),
             replay: Replay::new(context)?,
@@ -191,7 +195,12 @@ impl<T: CudaReal> FmmSum<T> {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.op.bytes() + self.m2l.bytes() + self.operators.bytes() + self.gauss.bytes() + self.memory.bytes()
+        self.op.bytes()
+            + self.m2l.bytes()
+            + self.operators.bytes()
+            + self.gauss.bytes()
+            + self.degrees.bytes()
+            + self.memory.bytes()
     }
 
     /// The translation matrices, computed on the device.
@@ -203,6 +212,9 @@ impl<T: CudaReal> FmmSum<T> {
         self.gauss.upload(&recipe::gauss_legendre(points), stream)?;
         let bytes = 64 * if self.recipe.is_f64 || self.recipe.two_parts { 8 } else { 4 };
         self.operators.reserve(truncation.fragments * bytes)?;
+        if let Some(degrees) = &self.recipe.degrees {
+            self.degrees.upload(&degrees.of, stream)?;
+        }
         let parts: u32 = if self.recipe.is_f64 { 0 } else { 1 + u32::from(self.recipe.two_parts) };
         let (order, op, m2l) = (truncation.order as u32, self.op.address(), self.m2l.address());
         let f = FmmArg { order, op, m2l, ..FmmArg::default() };
@@ -408,7 +420,6 @@ impl Passes<'_> {
         let (check, checked) = (self.check.0, &self.check.1);
         let sms = self.context.info.multiprocessors as u32;
         let shared = self.context.info.shared_memory as usize;
-        let m2l = self.recipe.m2l(shared, self.kernels.small.is_hopper());
         let (shifts, (leaves, l2p_shared)) = (self.recipe.shifts(shared), self.recipe.l2p(shared));
         let mark = |pass: Pass| {
             let Some((_, event)) = self.marks.iter().find(|(p, _)| *p == pass) else { return Ok(()) };
@@ -459,29 +470,17 @@ impl Passes<'_> {
             })?;
         }
         mark(Pass::P2m)?;
-        // SAFETY: as above.
-        unsafe {
-            if work.upward && shifted {
-                launch!(stream, k.m2m, [(parents * shifts.up).min(4 * sms), 1, 1], 256, 0; f, shifts.up)?;
+        if work.upward && shifted {
+            // SAFETY: as above.
+            unsafe { launch!(stream, k.m2m, [(parents * shifts.up).min(4 * sms), 1, 1], 256, 0; f, shifts.up)? };
+        }
+        mark(Pass::M2m)?;
+        match &k.m2p {
+            Some(m2p) => {
+                self.at_targets(m2p, cells, stream)?;
+                mark(Pass::M2l)?;
             }
-            mark(Pass::M2m)?;
-            match k.m2l_small.filter(|_| m2l_small::takes(self.recipe, f.max_level)) {
-                Some(kernel) => {
-                    let blocks = m2l_small::blocks(f.max_level, self.recipe.components());
-                    if blocks > 0 {
-                        launch!(stream, kernel, [blocks, 1, 1], m2l_small::threads(self.recipe), 0; f)?;
-                    }
-                }
-                None => {
-                    launch!(stream, k.m2l, [sms, 1, 1], m2l.threads, m2l.shared; f)?;
-                    launch!(stream, k.add_parts, [2 * sms, 1, 1], 256, 0; f)?;
-                }
-            }
-            mark(Pass::M2l)?;
-            if shifted {
-                let blocks = (parents * shifts.down).min(4 * sms);
-                launch!(stream, k.l2l, [blocks, 1, 1], 256, shifts.shared; f, shifts.down)?;
-            }
+            None => self.local_expansions(parents, stream, &mark)?,
         }
         mark(Pass::L2l)?;
         if beside {
@@ -496,11 +495,46 @@ impl Passes<'_> {
             check.join(stream)?;
         }
         mark(Pass::P2p)?;
-        // SAFETY: as above.
-        unsafe { launch!(stream, k.l2p, [cells.min(L2P_BLOCKS * sms), 1, 1], 128, l2p_shared; f, *checked, leaves)? };
+        match &k.m2p {
+            Some(m2p) => self.write(m2p, stream)?,
+            // SAFETY: as above.
+            None => unsafe {
+                launch!(stream, k.l2p, [cells.min(L2P_BLOCKS * sms), 1, 1], 128, l2p_shared; f, *checked, leaves)?
+            },
+        }
         check.judge(&k.check, &f, checked, stream)?;
         mark(Pass::L2p)?;
         if recorded && !self.marks.is_empty() { replay.end_notes(stream) } else { Ok(()) }
+    }
+
+    /// M2L and L2L; L2L of no more blocks than so many parents need.
+    fn local_expansions(&self, parents: u32, stream: &Stream, mark: &impl Fn(Pass) -> Result<()>) -> Result<()> {
+        let (k, f) = (self.kernels, self.laid.f);
+        let sms = self.context.info.multiprocessors as u32;
+        let shared = self.context.info.shared_memory as usize;
+        let m2l = self.recipe.m2l(shared, self.kernels.small.is_hopper());
+        let shifts = self.recipe.shifts(shared);
+        // SAFETY: as in `enqueue`.
+        unsafe {
+            match k.m2l_small.filter(|_| m2l_small::takes(self.recipe, f.max_level)) {
+                Some(kernel) => {
+                    let blocks = m2l_small::blocks(f.max_level, self.recipe.components());
+                    if blocks > 0 {
+                        launch!(stream, kernel, [blocks, 1, 1], m2l_small::threads(self.recipe), 0; f)?;
+                    }
+                }
+                None => {
+                    launch!(stream, k.m2l, [sms, 1, 1], m2l.threads, m2l.shared; f)?;
+                    launch!(stream, k.add_parts, [2 * sms, 1, 1], 256, 0; f)?;
+                }
+            }
+            mark(Pass::M2l)?;
+            if f.max_level > 2 {
+                let blocks = (parents * shifts.down).min(4 * sms);
+                launch!(stream, k.l2l, [blocks, 1, 1], 256, shifts.shared; f, shifts.down)?;
+            }
+        }
+        Ok(())
     }
 
     /// Blocks of the near field a multiprocessor, and their shared memory. With two levels of cells there are no more blocks than

@@ -11,8 +11,8 @@ use crate::backend::cuda::direct::{CudaReal, Output, Task};
 use crate::backend::cuda::gather::DeviceInputs;
 use crate::backend::cuda::stream::Stream;
 use crate::error::Result;
-use crate::options::{Method, PlanOptions, Regularization};
-use crate::report::Report;
+use crate::options::{Method, PlanOptions, Regularization, WFMM_METHOD_FMM, WFMM_METHOD_TREECODE};
+use crate::report::{Pass, Report};
 use std::sync::Arc;
 
 /// Seconds of direct sums and of FMMs on one H200, from which AUTO chooses (bench/gpu_scaling crossover, 2026-11-21): pairs a
@@ -349,6 +349,8 @@ impl<T: CudaReal> FmmSet<T> {
 
     /// Writes what the last evaluation did into the report. It took `whole` on the device, with what missed its tolerance.
     pub fn note(&self, report: &mut Report, whole: f64) {
+        let treecode = self.last.iter().any(|k| self.sums[*k].recipe.degrees.is_some());
+        report.method = if treecode { WFMM_METHOD_TREECODE } else { WFMM_METHOD_FMM };
         (report.order, report.depth, report.cells, report.near_pairs) = (0, 0, 0, 0);
         for account in self.last.iter().map(|k| &self.sums[*k].account) {
             report.order = report.order.max(account.order as i32);
@@ -356,13 +358,16 @@ impl<T: CudaReal> FmmSet<T> {
             report.cells += account.cells as i64;
             report.near_pairs += account.near_pairs as i64;
             for (pass, seconds) in TIMED.iter().zip(account.seconds) {
-                report.seconds[*pass as usize] += seconds;
+                // What a treecode has in their place.
+                let at_targets = treecode && matches!(pass, Pass::M2l | Pass::L2l | Pass::L2p);
+                report.seconds[if at_targets { Pass::M2p } else { *pass } as usize] += seconds;
             }
         }
         report.estimated_error = self.error;
-        let last: f64 = TIMED.iter().map(|pass| report.seconds[*pass as usize]).sum();
+        let timed = || TIMED.into_iter().chain([Pass::M2p]);
+        let last: f64 = timed().map(|pass| report.seconds[pass as usize]).sum();
         if self.tightened > 0 && last > 0.0 {
-            TIMED.iter().for_each(|pass| report.seconds[*pass as usize] *= whole / last);
+            timed().for_each(|pass| report.seconds[pass as usize] *= whole / last);
         }
     }
 

@@ -48,13 +48,13 @@ pub struct Truncation {
 
 /// Offsets up to signs: their place, and how many of them a target has on average.
 #[derive(Debug, Clone, Copy)]
-struct Orbit {
+pub(super) struct Orbit {
     place: [usize; 3],
-    share: f64,
+    pub share: f64,
 }
 
 impl Orbit {
-    fn distance2(&self) -> f64 {
+    pub fn distance2(&self) -> f64 {
         self.place.iter().map(|x| x * x).sum::<usize>() as f64
     }
 }
@@ -116,6 +116,11 @@ impl Truncation {
             floor,
             ..Self::tabulate(order, &orbits, |a, b, i| kept(a, b, &powers[shell[i]]))
         }
+    }
+
+    /// M2M and L2L of an order; nothing is kept of M2L.
+    pub fn shifts_alone(order: usize) -> Self {
+        Self::tabulate(order, &[], |_, _, _| false)
     }
 
     fn tabulate(order: usize, orbits: &[Orbit], keep: impl Fn(usize, usize, usize) -> bool) -> Self {
@@ -207,7 +212,7 @@ impl Truncation {
 }
 
 /// e² of every block at distance 1.
-fn gains() -> Vec<Vec<f64>> {
+pub(super) fn gains() -> Vec<Vec<f64>> {
     let moments = moments();
     let mut factorial = vec![1.0f64; 2 * DEGREES + 2];
     for k in 1..factorial.len() {
@@ -262,7 +267,7 @@ pub(super) fn classes(order: usize) -> [Vec<u32>; 8] {
 }
 
 /// The offsets between cells that are far from each other while their parents are near (at most 2 sides apart).
-fn orbits() -> Vec<Orbit> {
+pub(super) fn orbits() -> Vec<Orbit> {
     let mut orbits: Vec<Orbit> = Vec::new();
     let near = |d: [i32; 3]| d.iter().map(|x| x * x).sum::<i32>() <= 4;
     let bit = |octant: i32, axis: usize| octant >> axis & 1;
