@@ -118,6 +118,9 @@ static struct work cube(const char *name, int64_t n, int64_t m, int f64, double 
 }
 
 /* The fixed workloads, with the tolerances of their bars. */
+static void time_dust(wfmm_session *s, int f64) {
+    time_case(s, (struct work){"DUST", dust, SEGMENTS, WFMM_REG_VATISTAS, 20000, 2000000, 0, 0, f64, 1e-4});
+}
 static void workloads(wfmm_session *s, double most) {
     for (int f64 = 0; f64 < 2; f64++) {
         const double tolerance = f64 ? 1e-6 : 1e-4;
@@ -126,7 +129,7 @@ static void workloads(wfmm_session *s, double most) {
         time_case(s, (struct work){"LAPLACE 1e6", on_sources, CHARGES, 0, 1000000, 1000000, 0, 1, f64, 1.19e-3});
         for (int n = 10000; n <= 1000000; n *= 10) time_case(s, (struct work){"VPM", on_sources, PARTICLES, WFMM_REG_GAUSS_ERF, n, n, 2 / cbrt(n), 1, f64, 1e-3});
         for (int n = 100000; n <= 1000000; n *= 10) time_case(s, (struct work){"WAKE", on_wake, PARTICLES, WFMM_REG_GAUSS_ERF, n, n, 0, 1, f64, 1e-3});
-        time_case(s, (struct work){"DUST", dust, SEGMENTS, WFMM_REG_VATISTAS, 20000, 2000000, 0, 0, f64, 1e-4});
+        time_dust(s, f64);
     }
 }
 
@@ -202,6 +205,7 @@ int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "accuracy";
     if (!strcmp(what, "accuracy")) accuracy(s);
     if (!strcmp(what, "workloads")) workloads(s, argc > 2 ? atof(argv[2]) : 1e7);
+    if (!strcmp(what, "dust")) time_dust(s, 0), time_dust(s, 1);
     if (!strcmp(what, "calls")) calls(s);
     if (!strcmp(what, "reuse")) reuse(s);
     if (!strcmp(what, "many")) many(s, argc > 2 ? atoi(argv[2]) : 10000);

@@ -53,11 +53,17 @@ const LEAF_CORES: f64 = 30.0;
 /// and 2.23, 36,960 on 18,963 1.16 and 3.27.
 const MOST_LEAF_CORES: f64 = 90.0;
 const TARGETS_A_POINT: f64 = 2000.0;
-/// Where targets outnumber sources with cores so many times, a leaf may hold many more of them: parts of a leaf are corrected by
-/// themselves, and the far field has fewer cells. Measured on one H200, 2026-11-21, in DUST: 63 and 63 take 15.1 ms, 30 and 420
-/// 10.1.
+/// Where targets outnumber sources with cores so many times, the far field costs little beside the near field: leaves of targets are as
+/// large as leaves enough for all blocks allow, since a block collects near sources and corrections once a leaf; leaves of sources
+/// are the smaller the more targets meet them. Measured on one H200, 2026-11-23, ms with leaves of so many sources and targets: 65,536
+/// segments on 500,000 targets 7.0 (30, 420), 5.0 (30, 100), 5.1 (30, 64); 20,000 on 2,000,000 7.5 (30, 420), 8.7 (20, 250), 7.9 (12, 420),
+/// 9.1 (12, 128); 40,000 on 10,000,000 121 (30, 250), 64 (12, 250 or 420), 61 (12, 800), 71 (12, 128).
 const MANY_TARGETS: usize = 4;
-const LEAVES_MANY_TARGETS: [usize; 2] = [30, 420];
+const LEAVES_OF_MANY_TARGETS: usize = 5000;
+const LEAF_OF_MANY_TARGETS: [usize; 2] = [64, 800];
+const LEAF_BESIDE_MANY_TARGETS: [usize; 2] = [8, 30];
+/// Times that targets outnumber sources, times the sources of a leaf.
+const TARGETS_A_SOURCE_LEAF: usize = 3000;
 
 /// Sources and targets of a small problem, the root of their product, up to which two levels of cells are faster than three, in f64
 /// and in f32. From the passes measured one by one on one H200, 2026-11-21 (docs/dev/tuning-log.md), µs: what three levels take more of
@@ -241,7 +247,10 @@ impl Recipe {
             return [n_sources.max(n_targets) / 32; 2];
         }
         if self.many_targets(n_sources, n_targets) {
-            return LEAVES_MANY_TARGETS;
+            let [least, most] = LEAF_BESIDE_MANY_TARGETS;
+            let sources = (TARGETS_A_SOURCE_LEAF * n_sources / n_targets).clamp(least, most);
+            let [least, most] = LEAF_OF_MANY_TARGETS;
+            return [sources, (n_targets / LEAVES_OF_MANY_TARGETS).clamp(least, most)];
         }
         self.capacity.map(|n| (self.growth(n_targets) * n as f64) as usize)
     }
@@ -344,9 +353,9 @@ impl Recipe {
         if self.core_range > 0.0 {
             text += &format!(" Cores count up to {:.2} radii; farther, sums are singular.", self.core_range);
             if self.full.is_some() {
-                let [sources, targets] = LEAVES_MANY_TARGETS;
+                let ([least, most], [few, many]) = (LEAF_BESIDE_MANY_TARGETS, LEAF_OF_MANY_TARGETS);
                 text += &format!(
-                    " Where targets outnumber sources {MANY_TARGETS} times, leaves have {sources} and {targets}."
+                    " Where targets outnumber sources {MANY_TARGETS} times, leaves have {least} to {most} sources and {few} to {many} targets."
                 );
             }
             if self.growth(usize::MAX) > 1.0 {
