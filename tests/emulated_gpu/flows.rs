@@ -455,24 +455,39 @@ fn a_plane_takes_device_arrays() {
 }
 
 /// Sums that a GPU has not, those of periodic images, are the CPU's under AUTO: so is the state. On a session made for CUDA they are
-/// refused when the flow is made. The treecode is the GPU's.
+/// refused when the flow is made.
 #[test]
 fn sums_of_the_cpu_keep_the_state_in_host_memory() {
     with_gpu("flows::sums_of_the_cpu_keep_the_state_in_host_memory", &[], || {
         let o = motion(WFMM_INTEGRATOR_RK3, WFMM_STRETCHING_CLASSICAL);
         let periodic = wfmm_plan_options { period: [3.0, 0.0, 3.0], ..sums(WFMM_METHOD_DIRECT, false) };
-        let treecode = wfmm_plan_options { tolerance: 1e-4, ..sums(WFMM_METHOD_TREECODE, false) };
-        for (sums, name) in [(periodic, "periodic"), (treecode, "treecode")] {
-            let on = |b| Flow::new(session(b), sums, o).unwrap();
-            let (mut auto, mut cpu) = (on(BackendKind::Auto), on(BackendKind::Cpu));
-            for f in [&mut auto, &mut cpu] {
-                add_particles(f, 500, 1);
-                f.advance(1e-3, 2).unwrap();
-            }
-            same(&mut auto, &mut cpu, 1e-4, name);
+        let on = |b| Flow::new(session(b), periodic, o).unwrap();
+        let (mut auto, mut cpu) = (on(BackendKind::Auto), on(BackendKind::Cpu));
+        for f in [&mut auto, &mut cpu] {
+            add_particles(f, 500, 1);
+            f.advance(1e-3, 2).unwrap();
         }
+        same(&mut auto, &mut cpu, 1e-4, "periodic");
         let e = Flow::new(session(BackendKind::Cuda), periodic, o).err().expect("no periods on a GPU");
         assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("period"), "{e}");
+    });
+}
+
+/// Steps by the treecode of the device are those of the CPU's direct sum.
+#[test]
+fn a_flow_by_the_treecode_is_right() {
+    with_gpu("flows::a_flow_by_the_treecode_is_right", &[], || {
+        let o = motion(WFMM_INTEGRATOR_RK3, WFMM_STRETCHING_CLASSICAL);
+        let on = |b, method| {
+            let sums = wfmm_plan_options { tolerance: 1e-4, leaf_capacity: 16, ..sums(method, false) };
+            let mut flow = Flow::new(session(b), sums, o).unwrap();
+            add_particles(&mut flow, 500, 1);
+            flow.advance(1e-3, 2).unwrap();
+            flow
+        };
+        let mut exact = on(BackendKind::Cpu, WFMM_METHOD_DIRECT);
+        same(&mut on(BackendKind::Cuda, WFMM_METHOD_TREECODE), &mut exact, 1e-4, "CUDA");
+        same(&mut on(BackendKind::Auto, WFMM_METHOD_TREECODE), &mut exact, 1e-4, "AUTO");
     });
 }
 
