@@ -18,6 +18,9 @@ mod far_points;
 #[path = "emulated_gpu/flows.rs"]
 mod flows;
 
+#[path = "emulated_gpu/periodic.rs"]
+mod periodic;
+
 #[path = "emulated_gpu/small_trees.rs"]
 mod small_trees;
 

@@ -8,6 +8,7 @@
 //!   stream             queues, events, graphs, launches
 //!   staging gather     the caller's arrays to the device and back
 //!   held               a field until it has passed its check
+//!   periodic far_rows  boxes with three periods: places brought in, images that are not near
 //!   direct             every pair
 //!   precision_probe    whether single precision is enough for it
 //!   fmm                the fast multipole method
@@ -25,6 +26,7 @@ pub mod direct;
 pub mod distributed;
 mod driver;
 pub mod engine;
+mod far_rows;
 pub mod fmm;
 pub mod gather;
 mod held;
@@ -32,6 +34,7 @@ mod loader;
 mod locked;
 mod memory;
 pub mod motion;
+pub mod periodic;
 pub mod plane;
 pub mod pointer;
 mod precision_probe;

@@ -47,6 +47,8 @@ pub struct CheckKernels {
     sample: Function,
     sum: Function,
     verdict: Function,
+    /// Of a periodic box: adds what images that are not near do.
+    far: Option<Function>,
 }
 
 impl CheckKernels {
@@ -69,6 +71,10 @@ impl CheckKernels {
             sample: get(format!("sample_{kind}{core}{gradient}_f64"))?,
             sum: get(format!("add_rows_{kind}{gradient}"))?,
             verdict: get(format!("verdict_{field}"))?,
+            far: match recipe.periodic {
+                true => Some(context.function("periodic", &format!("periodic_exact_{field}"))?),
+                false => None,
+            },
         })
     }
 }
@@ -198,11 +204,16 @@ impl Check {
 
     /// Starts the direct sums on `stream`.
     pub fn sum(&self, kernels: &CheckKernels, f: &FmmArg, c: &CheckArg, stream: &Stream) -> Result<()> {
-        let Shares { blocks: [x, y], rows, groups } = Shares::new(f.n_in as usize, c.samples as usize, self.blocks);
+        let sources = f.n_in as usize * f.images as usize;
+        let Shares { blocks: [x, y], rows, groups } = Shares::new(sources, c.samples as usize, self.blocks);
         // SAFETY: arguments as in fmm_check.cu; `partial` has room for that many rows.
         unsafe {
             launch!(stream, kernels.sample, [x, y, 1], 256, 0; *f, *c)?;
-            launch!(stream, kernels.sum, [groups, 1, 1], 256, 0; *f, *c, rows)
+            launch!(stream, kernels.sum, [groups, 1, 1], 256, 0; *f, *c, rows)?;
+            match kernels.far.filter(|_| f.far_rows != 0) {
+                Some(far) => launch!(stream, far, [c.samples.div_ceil(128), 1, 1], 128, 0; *f, *c),
+                None => Ok(()),
+            }
         }
     }
 

@@ -38,6 +38,8 @@ pub(super) struct Kernels {
     /// With cores, for so few leaves that several blocks share one.
     pub p2p_split: Option<Function>,
     pub l2p: Function,
+    /// Of a periodic box: what images that are not near do at all targets.
+    pub far: Option<Function>,
     pub check: CheckKernels,
 }
 
@@ -50,7 +52,7 @@ pub(super) fn p2p_shared(recipe: &Recipe) -> usize {
 }
 
 /// Shared memory that the kernels of smooth corrections have besides.
-const SMOOTH_STATIC: usize = 20_848;
+const SMOOTH_STATIC: usize = 21_632;
 
 /// Bytes of two queues, whose place the weights of 128 targets take, and of the fields at the nodes.
 pub(super) fn smooth_shared(recipe: &Recipe) -> usize {
@@ -128,16 +130,24 @@ impl Kernels {
             },
             smooth: match recipe.smooth {
                 Some(_) => {
-                    Some(context.function("fmm_smooth", &format!("fmm_smooth_{}_{t}", near.replace("_core", "")))?)
+                    let unit = if recipe.periodic { "fmm_smooth_periodic" } else { "fmm_smooth" };
+                    Some(context.function(unit, &format!("fmm_smooth_{}_{t}", near.replace("_core", "")))?)
                 }
                 None => None,
             },
-            p2p: context.function("fmm_p2p", &format!("fmm_p2p_{near}_{t}"))?,
-            p2p_split: match recipe.has_cores() {
+            p2p: context.function(
+                if recipe.periodic { "fmm_p2p_periodic" } else { "fmm_p2p" },
+                &format!("fmm_p2p_{near}_{t}"),
+            )?,
+            p2p_split: match recipe.has_cores() && !recipe.periodic {
                 true => Some(context.function("fmm_p2p", &format!("fmm_p2p_split_{near}_{t}"))?),
                 false => None,
             },
             l2p: context.function("fmm_l2p", &format!("fmm_l2p_{far}_{t}"))?,
+            far: match recipe.periodic {
+                true => Some(context.function("periodic", &format!("periodic_near_{far}_{t}"))?),
+                false => None,
+            },
             check: CheckKernels::find(context, recipe)?,
         })
     }

@@ -2,6 +2,7 @@
 //! tolerance.
 
 use super::check::{self, Check, Place};
+use super::layout::NEAR_IMAGES;
 use super::times::TIMED;
 use super::verdict::Verdict;
 use super::{Asked, FmmSum, Kind, Ranks, Recipe, recipe};
@@ -161,7 +162,7 @@ impl<T: CudaReal> FmmSet<T> {
         let kinds = kinds(inputs, field);
         let possible =
             inputs.targets.n > 0 && !kinds.is_empty() && kinds.iter().all(|(kind, _)| has_fmm(*kind, options));
-        if !possible || options.method == Method::Direct {
+        if !possible || options.method == Method::Direct || inputs.far.is_some_and(|far| !far.has_tree()) {
             return Ok(Outcome::Direct);
         }
         let gradient = output.gradient.address != 0;
@@ -200,10 +201,12 @@ impl<T: CudaReal> FmmSet<T> {
     /// The recipes of all kinds; none where one of them cannot reach the tolerance, or the direct sum is expected to be faster.
     fn choose(&mut self, problem: &Problem<'_>, most: f64) -> Option<Vec<Recipe>> {
         let mut wanted = Vec::new();
+        // The direct sum takes all near images of a periodic box.
+        let images = problem.inputs.far.map_or(1, |_| NEAR_IMAGES as usize);
         for (kind, n) in &problem.kinds {
             let recipe = self.recipe(*kind, problem, most);
             let may_decline = problem.options.method == Method::Auto;
-            if !recipe.truncation.reached || may_decline && !pays(&recipe, *n, problem.size()[1]) {
+            if !recipe.truncation.reached || may_decline && !pays(&recipe, images * *n, problem.size()[1]) {
                 return None;
             }
             wanted.push(recipe);
