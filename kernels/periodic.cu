@@ -71,8 +71,9 @@ constexpr int kMostPairs = kMostOrder * (kMostOrder + 1) / 2;
 
 // What the sources are: points with `C` strengths, or (SEGMENTS) nodes along segments [n][2][3].
 template <int C, bool SEGMENTS> __device__ void moments(const double *place, const Reals &strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
-    constexpr int kShare = C == 1 ? 8 : 2; // threads of a sum
-    __shared__ double s_value[2 * kTogether][kMomentThreads + 1], s_strength[C][kMomentThreads], s_sum[kMostPairs * 2 * C];
+    constexpr int kShare = kMomentThreads / (2 * kTogether); // threads of a sum
+    // Rows are so far apart that half a warp reads from different banks.
+    __shared__ double s_value[2 * kTogether][kMomentThreads + 8], s_strength[C][kMomentThreads], s_sum[kMostPairs * 2 * C];
     __shared__ double s_square[kMomentThreads / 32];
     const int tid = threadIdx.x, pairs = far_column(order, order), numbers = 2 * C * pairs;
     for (int k = tid; k < numbers; k += kMomentThreads) s_sum[k] = 0;
@@ -115,12 +116,20 @@ template <int C, bool SEGMENTS> __device__ void moments(const double *place, con
                 }
                 __syncthreads();
                 // A sum over the sources by some neighbouring threads.
-                const int out = tid / kShare, row = out / C, c = out - row * C;
-                double sum = 0;
+                const int row = tid / kShare;
+                double sum[C] = {};
                 if (row < 2 * some)
-                    for (int s = tid % kShare; s < kMomentThreads; s += kShare) sum = fma(s_value[row][s], s_strength[c][s], sum);
-                for (int d = kShare / 2; d; d /= 2) sum += __shfl_xor_sync(~0u, sum, d);
-                if (row < 2 * some && tid % kShare == 0) s_sum[(2 * (far_column(order, m) + l0 - m) + row) * C + c] += sum;
+#pragma unroll 4
+                    for (int s = tid % kShare; s < kMomentThreads; s += kShare) {
+                        const double v = s_value[row][s];
+#pragma unroll
+                        for (int c = 0; c < C; c++) sum[c] = fma(v, s_strength[c][s], sum[c]);
+                    }
+#pragma unroll
+                for (int c = 0; c < C; c++) {
+                    for (int d = kShare / 2; d; d /= 2) sum[c] += __shfl_xor_sync(~0u, sum[c], d);
+                    if (row < 2 * some && tid % kShare == 0) s_sum[(2 * (far_column(order, m) + l0 - m) + row) * C + c] += sum[c];
+                }
             }
             const double k = 0.5 / (m + 1), next = k * (x[0] * dc - x[1] * ds);
             ds = k * (x[0] * ds + x[1] * dc); dc = next;

@@ -1,11 +1,13 @@
 /* Boxes with three equal periods on a GPU against the CPU: every kind of source, both methods and precisions, host and device
- * arrays, targets outside of the box; and a flow of particles whose steps are those of the CPU. Needs a GPU; exit code 1 when a
- * case failed. */
+ * arrays, targets outside of the box. Needs a GPU; exit code 1 when a case failed. */
 #include <math.h>
 #include <string.h>
 #include "gpu.h"
 
-enum { N = 20000, M = 6000 };
+#ifndef POINTS
+#define POINTS 20000
+#endif
+enum { N = POINTS, M = POINTS / 3 };
 static const double period = 1.3;
 
 static double distance(const double *a, const double *b, int64_t n) {

@@ -247,11 +247,7 @@ impl<T: CudaReal> DirectSum<T> {
     }
 
     /// The sum over all sources, without images.
-    fn sum_sources(
-        &mut self,
-        task: Task<'_>,
-        exact: Option<&mut DirectSum<f64>>,
-    ) -> Result<Option<PrecisionFallback>> {
+    fn sum_sources(&mut self, task: Task<'_>, exact: Option<&mut DirectSum<f64>>) -> Result<Option<PrecisionFallback>> {
         let Task { inputs, options, field, mut output, stream, .. } = task;
         let kinds = self.begin(task)?;
         if let Some(fallback) = self.probed()? {

@@ -57,7 +57,8 @@ impl Factors {
     pub fn rows(&self, shape: Shape, moments: &[f64], charges: bool, gradient: bool) -> Vec<f64> {
         let (n, period) = (self.order * self.order, shape.period[0]);
         let components = if charges { 1 } else { 3 };
-        let multipoles: Vec<Vec<f64>> = memory::collect((0..components).map(|c| self.component(moments, c, components)));
+        let multipoles: Vec<Vec<f64>> =
+            memory::collect((0..components).map(|c| self.component(moments, c, components)));
         let lattice = LatticeSums::of(shape, self.order);
         let background = shape.background();
         let mut locals: Vec<Vec<f64>> = vec![];

@@ -43,7 +43,7 @@ use crate::options::PlanOptions;
 use crate::report::Pass;
 use args::CheckArg;
 use args::{CELLS_OVERFLOW, DENSE, DEPTH_OVERFLOW, FmmArg, OUTSIDE, SampleSums, StateHead};
-use check::{Check, Look, Place};
+use check::{Check, Look, Numbers, Place};
 use kernels::{Kernels, p2p_shared, smooth_shared};
 use layout::{L2P_BLOCKS, Laid};
 pub use ranks::Ranks;
@@ -133,7 +133,7 @@ impl Memory {
 pub struct Asked<'a> {
     pub check: &'a Check,
     pub place: Place,
-    pub numbers: [usize; 2],
+    pub numbers: Numbers,
     pub round: u32,
 }
 

@@ -1,7 +1,7 @@
 //! The FMMs of one engine: one for each kind of source, the choice between FMM and direct sum, retries where a field misses its
 //! tolerance.
 
-use super::check::{self, Check, Place};
+use super::check::{self, Check, Numbers, Place};
 use super::layout::NEAR_IMAGES;
 use super::times::TIMED;
 use super::verdict::Verdict;
@@ -77,6 +77,19 @@ impl Problem<'_> {
             _ => 2,
         } * if self.gradient { 3 } else { 1 };
         [self.kinds.iter().map(|(kind, n)| weight(*kind) * n).sum(), self.inputs.targets.n]
+    }
+}
+
+impl Problem<'_> {
+    /// What the check samples by.
+    fn sampled(&self) -> Numbers {
+        let [sources, targets] = self.numbers();
+        Numbers { sources, targets, images: self.images() }
+    }
+
+    /// The sources and their near images in a periodic box, all of which a direct sum takes.
+    fn images(&self) -> usize {
+        self.inputs.far.map_or(1, |_| NEAR_IMAGES as usize)
     }
 }
 
@@ -201,12 +214,10 @@ impl<T: CudaReal> FmmSet<T> {
     /// The recipes of all kinds; none where one of them cannot reach the tolerance, or the direct sum is expected to be faster.
     fn choose(&mut self, problem: &Problem<'_>, most: f64) -> Option<Vec<Recipe>> {
         let mut wanted = Vec::new();
-        // The direct sum takes all near images of a periodic box.
-        let images = problem.inputs.far.map_or(1, |_| NEAR_IMAGES as usize);
         for (kind, n) in &problem.kinds {
             let recipe = self.recipe(*kind, problem, most);
             let may_decline = problem.options.method == Method::Auto;
-            if !recipe.truncation.reached || may_decline && !pays(&recipe, images * *n, problem.size()[1]) {
+            if !recipe.truncation.reached || may_decline && !pays(&recipe, problem.images() * *n, problem.size()[1]) {
                 return None;
             }
             wanted.push(recipe);
@@ -253,9 +264,9 @@ impl<T: CudaReal> FmmSet<T> {
     /// The error of the field that was just made; looks again where the first sample is inconclusive.
     fn judge(&mut self, problem: &Problem<'_>, check: &Check, most: f64) -> Result<f64> {
         let (Some(last), of) = (self.last.last().copied(), self.last.len()) else { return Ok(0.0) };
-        let (numbers, round) = (problem.numbers(), self.tightened);
-        let all = numbers[1];
-        let sampled = [check::samples(numbers[0], all), all];
+        let (numbers, round) = (problem.sampled(), self.tightened);
+        let all = numbers.targets;
+        let sampled = [check::samples(numbers), all];
         let (found, [sampled, of_all]) = problem.ranks.found(&self.sums[last].account.found, sampled)?;
         let verdict = Verdict::new(&found, sampled, of_all, most);
         self.error = verdict.error;
@@ -265,7 +276,7 @@ impl<T: CudaReal> FmmSet<T> {
                 let asked = Asked { check, place: Place { slot, of }, numbers, round };
                 self.sums[self.last[slot]].look_again(asked, left, problem.stream)?;
             }
-            let sampled = [check::samples_again(numbers[0], all), all];
+            let sampled = [check::samples_again(numbers), all];
             let (found, [sampled, of_all]) = problem.ranks.found(&self.sums[last].account.found, sampled)?;
             self.error = Verdict::new(&found, sampled, of_all, most).error;
         }
@@ -305,7 +316,7 @@ impl<T: CudaReal> FmmSet<T> {
     /// Evaluates all kinds and waits; false where a direct sum is better.
     fn run(&mut self, problem: &Problem<'_>, wanted: &[Recipe], to: Output, check: &Check) -> Result<bool> {
         let mut output = to;
-        let (numbers, round) = (problem.numbers(), self.tightened);
+        let (numbers, round) = (problem.sampled(), self.tightened);
         self.last.clear();
         for (slot, recipe) in wanted.iter().enumerate() {
             let k = self.sum(recipe, problem)?;
