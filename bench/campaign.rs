@@ -96,7 +96,8 @@ impl Request {
                 Problem::draw(self.seed, index, self.sizes).in_periods(self.periodic).by_pseudo_particles(self.pseudo);
             // A GPU has no treecode, and of periodic domains boxes with three equal periods.
             if self.cuda.is_some() {
-                p = p.in_a_cube();
+                let period = p.period.iter().copied().fold(0.0, f64::max);
+                p.period = [period; 3];
                 if p.method == WFMM_METHOD_TREECODE {
                     p.method = WFMM_METHOD_FMM;
                 }

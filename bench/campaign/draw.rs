@@ -167,14 +167,6 @@ impl Problem {
         self
     }
 
-    /// The same problem with three equal periods, if it is periodic: those that a GPU computes.
-    pub fn in_a_cube(mut self) -> Self {
-        if let Some(&period) = self.period.iter().find(|&&p| p > 0.0) {
-            self.period = [period; 3];
-        }
-        self
-    }
-
     /// The same problem, where it is an FMM's without periods, with so many of a hundred by pseudo-particles. They are slow: such
     /// problems are small, with tolerances down to 1e-5 and small leaves, in which the lists are those of harmonics.
     pub fn by_pseudo_particles(mut self, percent: u64) -> Self {
