@@ -5,11 +5,12 @@
 
 use super::args::{CallerPositionsArg, Frame, ProbeArg, RealsArg};
 use super::context::{Context, Function};
+use super::expanded::Expanded;
 use super::fmm::{Ranks, recipe};
 use super::gather::{DeviceInputs, too_many};
 use super::held::Held;
 use super::memory::{Buffer, Plain};
-use super::periodic::{Expanded, add_far};
+use super::periodic::add_far;
 use super::precision_probe::PrecisionProbe;
 use super::stream::{Stream, launch};
 use crate::backend::Field;
