@@ -3,7 +3,7 @@
 //! `make campaign` runs it. Arguments: `seed=`, `problems=`, `first=` number of the first, `only=` number of the one that is
 //! repeated, `match=TEXT` those whose description contains it, `minn=` and `maxn=` sizes, `seconds=` after which no problem is
 //! begun (30 seconds later those that are not done are given up), `threads=` problems at a time, `backend=cpu|cuda`,
-//! `reference=cpu|cuda` who sums directly, `periodic=` how many of a hundred are periodic (10; none on a GPU),
+//! `reference=cpu|cuda` who sums directly, `periodic=` how many of a hundred are periodic (10; on a GPU boxes with three equal periods),
 //! `pseudo=` how many of the FMM's are by pseudo-particles (3; none on a GPU), `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
 //! Ends with a failure where a tolerance was missed, or more than `known=` tolerances were.
 
@@ -72,7 +72,7 @@ fn request() -> Request {
         first,
         end: first + count,
         sizes: (number("minn", 1).max(1) as usize, number("maxn", 200_000).max(1) as usize),
-        periodic: if backend == "cuda" { 0 } else { number("periodic", 10) },
+        periodic: number("periodic", 10),
         pseudo: if backend == "cuda" { 0 } else { number("pseudo", 3) },
         text: argument("match"),
         deadline: Instant::now() + Duration::from_secs(number("seconds", 1_000_000)),
@@ -91,8 +91,13 @@ impl Request {
             if index >= self.end {
                 return None;
             }
-            let p =
+            let mut p =
                 Problem::draw(self.seed, index, self.sizes).in_periods(self.periodic).by_pseudo_particles(self.pseudo);
+            // Of periodic domains a GPU has boxes with three equal periods.
+            if self.cuda.is_some() {
+                let period = p.period.iter().copied().fold(0.0, f64::max);
+                p.period = [period; 3];
+            }
             let description = p.description(p.sources, p.targets);
             if self.text.as_ref().is_none_or(|text| description.contains(text.as_str())) {
                 self.begun.lock().expect("no panic holds it").insert(index, description);

@@ -1,7 +1,7 @@
 /* The FMM on a GPU through the C API: errors against the direct sum for every kind of source, core and precision, the time
  * and passes of the fixed workloads with ordinary host arrays, and many evaluations of changing size.
  *
- * Enters: "accuracy", "workloads [most points]", "calls", "reuse", "many [evaluations]". Leaves: a table; exit code 1 where a tolerance was missed or
+ * Enters: "accuracy", "workloads [most points]", "periodic [most points]", "calls", "reuse", "many [evaluations]". Leaves: a table; exit code 1 where a tolerance was missed or
  * memory grew.
  */
 #include "gpu_workload.h"
@@ -78,11 +78,12 @@ struct work {
     int64_t n, m;
     double core;
     int gradient, f64;
-    double tolerance;
+    double tolerance, period;
 };
 
 static void time_case(wfmm_session *s, struct work w) {
     struct problem p = make(w.kind, w.regularization, 0, w.n, w.m, w.core);
+    p.period = w.period;
     if (w.core > 0) for (int64_t i = 0; i < w.n; i++) p.core[i] = w.core;
     double *u = malloc(3 * w.m * 8), *g = w.gradient ? malloc(9 * w.m * 8) : NULL;
     struct spread calls, sets, device;
@@ -115,6 +116,17 @@ static void time_case(wfmm_session *s, struct work w) {
 
 static struct work cube(const char *name, int64_t n, int64_t m, int f64, double tolerance) {
     return (struct work){name, targets_in_cube, PARTICLES, WFMM_REG_NONE, n, m, 0, 0, f64, tolerance};
+}
+
+/* The same cube in free space and as a periodic box. */
+static void periodic(wfmm_session *s, double most) {
+    for (int f64 = 0; f64 < 2; f64++)
+        for (double n = 1e4; n <= most; n *= 10) {
+            struct work w = cube("open", (int64_t)n, (int64_t)n, f64, f64 ? 1e-6 : 1e-4);
+            time_case(s, w);
+            w.name = "periodic"; w.period = 1;
+            time_case(s, w);
+        }
 }
 
 /* The fixed workloads, with the tolerances of their bars. */
@@ -204,6 +216,7 @@ int main(int argc, char **argv) {
     wfmm_session *s = session(WFMM_BACKEND_CUDA);
     const char *what = argc > 1 ? argv[1] : "accuracy";
     if (!strcmp(what, "accuracy")) accuracy(s);
+    if (!strcmp(what, "periodic")) periodic(s, argc > 2 ? atof(argv[2]) : 1e6);
     if (!strcmp(what, "workloads")) workloads(s, argc > 2 ? atof(argv[2]) : 1e7);
     if (!strcmp(what, "dust")) time_dust(s, 0), time_dust(s, 1);
     if (!strcmp(what, "calls")) calls(s);

@@ -166,6 +166,25 @@ __device__ inline void beside(int n, int *d) {
 // cells two sides apart would need a third more coefficients for six of some 200 pairs.
 __device__ inline bool is_near(int x, int y, int z) { return x * x + y * y + z * z <= 4; }
 
+// Periodic boxes: an image of the sources is a lattice vector, numbered as `beside` numbers cells, so that none is 0. It is packed
+// above the number of a source or cell.
+constexpr u32 kImageBits = 26, kInImage = (1u << kImageBits) - 1;
+constexpr int kOwnImage = 13; // place of the zero vector in `beside`
+__device__ inline void image_vector(u32 image, int *n) { beside((int)(image ^ kOwnImage), n); }
+// Of a vector that is no longer than two.
+__device__ inline u32 image_of(const int *n) {
+    int number = 0;
+    if (abs(n[0]) < 2 && abs(n[1]) < 2 && abs(n[2]) < 2) number = n[0] + 1 + 3 * (n[1] + 1) + 9 * (n[2] + 1);
+    else for (int k = 0; k < 3; k++) if (abs(n[k]) == 2) number = 27 + 2 * k + (n[k] > 0);
+    return (u32)(number ^ kOwnImage);
+}
+#ifdef WFMM_PERIODIC
+constexpr bool kPeriodic = true;
+#else
+constexpr bool kPeriodic = false;
+#endif
+__device__ inline u32 in_image(u32 packed) { return kPeriodic ? packed & kInImage : packed; }
+
 __device__ inline int info_level(u32 info) { return info & 31; }
 __device__ inline bool info_leaf(u32 info) { return info >> 5 & 1; }
 __device__ inline int info_octant(u32 info) { return info >> 6 & 7; }
@@ -179,6 +198,20 @@ template <class T> struct SortedPoint {
     static __device__ const Vec4<T> *low(const Tree &t) { return (const Vec4<T> *)t.point + t.n; }
     // Relative to `from`, in the points' numbers; `low` of f32 alone.
     static __device__ __forceinline__ T relative(T high, T low, T from) { return sizeof(T) == 8 ? high - from : (high - from) + low; }
+    // Moves a coordinate so many sides of the root cube; in f32 what its first number cannot hold goes to the second.
+    static __device__ inline void move(const Root &root, int sides, T &high, T &low) {
+        const double by = sides * root.side;
+        if (sizeof(T) == 8) { high += (T)by; return; }
+        const T first = (T)by, sum = high + first, part = sum - high;
+        low += ((high - (sum - part)) + (first - part)) + (T)(by - (double)first);
+        high = sum;
+    }
+    // A sorted point of an image of the sources.
+    static __device__ inline void move_to(const Root &root, u32 packed, Vec4<T> &high, Vec4<T> &low) {
+        int n[3];
+        image_vector(packed >> kImageBits, n);
+        move(root, n[0], high.x, low.x); move(root, n[1], high.y, low.y); move(root, n[2], high.z, low.z);
+    }
 };
 
 // Child of `cell` in `octant`, or kNone.

@@ -144,6 +144,17 @@ struct Fmm {
     unsigned m2l_stages;
     unsigned smooth_power;
     unsigned smooth_targets;
+    /// The field of all images but the near ones, as kernels/periodic.cuh evaluates it, or null.
+    ConstPointer<double> far_rows;
+    /// Period of the box around zero, in the caller's unit; 0: open.
+    double period;
+    /// Degrees that `far_rows` has, and those that a target of the field takes.
+    unsigned far_order;
+    unsigned far_used;
+    /// The sources and their near images: 1 or `kBeside`.
+    unsigned images;
+    /// Level of the largest cells that have expansions.
+    unsigned top;
 };
 
 /// What kernels of fmm_check.cu take beside.

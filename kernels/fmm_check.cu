@@ -41,10 +41,24 @@ __device__ inline void clear(Particle<double> &p) { p = {0, 0, 0, 0, 0, 0, 0, 0}
 __device__ inline void clear(Segment<double> &s) { s = {0, 0, 0, 0, 1, 0, 0, 0}; }
 __device__ inline void clear(Charge<double> &q) { q = {0, 0, 0, 0}; }
 
-// Source `i`, or none.
+// Elements of a periodic image.
+__device__ inline void move(Particle<double> &p, const double *by) { p.x += by[0]; p.y += by[1]; p.z += by[2]; }
+__device__ inline void move(Charge<double> &q, const double *by) { q.x += by[0]; q.y += by[1]; q.z += by[2]; }
+__device__ inline void move(Segment<double> &s, const double *by) {
+    s.x1 += by[0]; s.y1 += by[1]; s.z1 += by[2];
+    s.x2 += by[0]; s.y2 += by[1]; s.z2 += by[2];
+}
+
+// Source `i` of all images, or none.
 template <class Source> __device__ inline void fetch(const Fmm &f, const Root &root, u32 i, bool wanted, Source &s) {
-    if (wanted && i < f.n_in) read(f, root, i, s);
-    else clear(s);
+    if (!wanted || i >= f.n_in * f.images) { clear(s); return; }
+    if (f.images == 1) { read(f, root, i, s); return; }
+    const u32 image = i / f.n_in;
+    int n[3];
+    beside((int)image, n);
+    const double by[3] = {n[0] * root.side, n[1] * root.side, n[2] * root.side};
+    read(f, root, i - image * f.n_in, s);
+    move(s, by);
 }
 
 // How `samples` targets are shared out: groups of 32, up to eight for a block (grid y has the others); warps left over take turns at
@@ -91,7 +105,7 @@ __device__ inline u32 target_of(const Fmm &f, const Check &c, u32 k) {
 template <class Source, class Sum, class Add> __device__ __forceinline__ void sample(const Fmm &f, const Check &c, Add add) {
     constexpr u32 kTile = 32 * kSampleWarps;
     __shared__ Source s_source[kTile];
-    const u32 n = f.n_in, lane = threadIdx.x & 31;
+    const u32 n = f.n_in * f.images, lane = threadIdx.x & 31;
     const Shares s(c.samples);
     const Root root = f.state->root;
     const u32 sample = s.group * 32 + lane, at = target_of(f, c, sample);

@@ -295,7 +295,7 @@ template <class T, int MAIN, int REST> struct L2p {
             for (int k = 0; k < leaves; k += groups) {
                 const int own = k + group, level = s.level[own];
                 const T inv = s.inv[own];
-                if (level >= 0) load(f, s, a, first + own, level >= 2, inv, at, workers);
+                if (level >= 0) load(f, s, a, first + own, level >= (int)f.top, inv, at, workers);
                 __syncthreads();
                 if (level >= 0) convert(s, a, of(own), n, order, inv, at, workers);
                 __syncthreads();

@@ -200,14 +200,16 @@ template <class T, class P> struct Near {
             const bool valid = k < all;
             if (valid) { // all asked for at once
                 i = s.source(k);
-                a = point[i];
-                b = strength[i];
-                if (WHICH == kNearSources && sizeof(T) == 4) low = SortedPoint<T>::low(t)[i];
+                const u32 own = in_image(i);
+                a = point[own];
+                b = strength[own];
+                if ((WHICH == kNearSources || kPeriodic) && sizeof(T) == 4) low = SortedPoint<T>::low(t)[own];
+                if (kPeriodic) move_to_image(i, a, b, low);
             }
             const bool inside = valid && P::reaches(*this, a, b, (T)f.core_range);
             const bool is_smooth = inside && s.group != kNone && P::smooth(s.smooth, a, b, f, s.per_limit);
             if (WHICH == kNearSources) a = placed(a, low);
-            else if (WHICH == kFarSources && inside) a = placed(t, i, a);
+            else if (WHICH == kFarSources && inside) a = kPeriodic ? placed(a, low) : placed(t, i, a);
             if constexpr (WHICH == kFarSources) { push<kDeficit>(inside, a, b); core_pairs += inside; continue; }
             // To the queues, or smooth ones to a queue and others to the list.
             const bool regular = inside && !is_smooth, choice[2] = {WHICH == kNearSources ? valid && !regular : is_smooth, regular};
@@ -227,6 +229,14 @@ template <class T, class P> struct Near {
         }
         flush<kFirst>(0, fill[0]);
         if constexpr (WHICH == kNearSources) flush<kRegular>(1, fill[1]);
+    }
+
+    // A source as its image has it; `b` of a segment in f64 is its other end.
+    __device__ void move_to_image(u32 packed, Vec4<T> &a, Vec4<T> &b, Vec4<T> &low) const {
+        const Root &root = f.state->root;
+        SortedPoint<T>::move_to(root, packed, a, low);
+        Vec4<T> none{0, 0, 0, 0};
+        if (sizeof(T) == 8 && f.kind == kSegment) SortedPoint<T>::move_to(root, packed, b, none);
     }
 
     __device__ void near_field(int level) {
@@ -251,17 +261,39 @@ template <class T, class P> struct Near {
         for (int k = 0; k < 3; k++) origin[k] = SortedPoint<T>::origin(f.state->root, k);
         s.clear();
         if (threadIdx.x == 0) { s.stack[0] = 0; s.depth = f.state->level_begin[0][kLevels] > 0 && !info_leaf(src.info[0]); }
+        if constexpr (kPeriodic) {
+            // The other images of the root whose cores may reach the targets, by one warp.
+            __syncthreads();
+            if (threadIdx.x < 32) {
+                const int number = threadIdx.x + (threadIdx.x >= kOwnImage);
+                int n[3];
+                beside(number, n);
+                const T side = (T)f.state->root.side, reach = range * (T)f.cell_core[0];
+                T d2 = 0;
+                for (int k = 0; k < 3; k++) {
+                    const T at = origin[k] + n[k] * side, slack = side * T(1e-5), d = max(max(at - box[3 + k], box[k] - at - side) - slack, (T)0);
+                    d2 += d * d;
+                }
+                const u32 ballot = __ballot_sync(~0u, s.depth && d2 < reach * reach);
+                if (ballot >> threadIdx.x & 1) s.stack[1 + __popc(ballot & ((1u << threadIdx.x) - 1))] = (u32)(number ^ kOwnImage) << kImageBits;
+                __syncwarp();
+                if (threadIdx.x == 0) s.depth += __popc(ballot);
+            }
+        }
         __syncthreads();
         while (s.depth) {
             const u32 pop = min(s.depth, 16u), slot = threadIdx.x / 8;
-            u32 child = slot < pop ? child_of(src, s.stack[s.depth - pop + slot], threadIdx.x & 7) : kNone;
+            const u32 popped = slot < pop ? s.stack[s.depth - pop + slot] : 0, of_image = kPeriodic ? popped >> kImageBits : 0;
+            u32 child = slot < pop ? child_of(src, in_image(popped), threadIdx.x & 7) : kNone;
             bool leaf_found = false, inner = false;
+            int n[3] = {0, 0, 0};
+            if (kPeriodic) image_vector(of_image, n);
             if (child != kNone) {
                 T centre[3];
                 const T side = cell_geometry(src, f.state->root, child, centre), half = side * (T)0.50001;
                 T d2 = 0;
                 for (int k = 0; k < 3; k++) {
-                    const T at = centre[k] + origin[k], d = max(max(box[k] - at - half, at - half - box[3 + k]), (T)0);
+                    const T at = kPeriodic ? centre[k] + origin[k] + n[k] * (T)f.state->root.side : centre[k] + origin[k], d = max(max(box[k] - at - half, at - half - box[3 + k]), (T)0);
                     d2 += d * d;
                 }
                 const T reach = range * (T)f.cell_core[child];
@@ -274,20 +306,21 @@ template <class T, class P> struct Near {
                     if (!inner) {
                         int other[3];
                         unmorton(src.cell_key[child], other);
+                        if (kPeriodic) for (int k = 0; k < 3; k++) other[k] += n[k] * (1 << info_level(info));
                         leaf_found = WHICH == kGroupSources || !near_leaf(other, info_level(info), place, level);
                     }
                 }
             }
             const u32 left = s.depth - pop;
             __syncthreads();
-            s.append(leaf_found, leaf_found ? src.begin[child] : 0, leaf_found ? src.end[child] : 0);
+            s.append(leaf_found, leaf_found ? src.begin[child] : 0, leaf_found ? src.end[child] : 0, of_image);
             const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
             const u32 ballot = __ballot_sync(~0u, inner);
             if (lane == 0) s.warp_count[0][warp] = __popc(ballot);
             __syncthreads();
             u32 at = left + __popc(ballot & ((1u << lane) - 1)), total = 0;
             for (int w = 0; w < 4; w++) { if (w < warp) at += s.warp_count[0][w]; total += s.warp_count[0][w]; }
-            if (inner) s.stack[at] = child;
+            if (inner) s.stack[at] = kPeriodic ? child | of_image << kImageBits : child;
             __syncthreads();
             if (threadIdx.x == 0) s.depth = left + total;
             __syncthreads();
@@ -306,13 +339,21 @@ template <class T, class P> struct Near {
             Vec4<T> a{0, 0, 0, 0}, b{0, 0, 0, 0};
             bool take = k < total;
             if (take) {
-                const u32 i = list[k];
+                const u32 packed = list[k], i = in_image(packed);
                 const int ls = t.leaf_level[i];
                 int other[3];
                 a = ((const Vec4<T> *)t.point)[i]; b = ((const Vec4<T> *)f.strength)[i];
                 unmorton(t.key[i] >> 3 * (f.max_level - ls), other);
+                Vec4<T> low = a;
+                if (kPeriodic) {
+                    int n[3];
+                    image_vector(packed >> kImageBits, n);
+                    for (int k = 0; k < 3; k++) other[k] += n[k] * (1 << ls);
+                    if (sizeof(T) == 4) low = SortedPoint<T>::low(t)[i];
+                    move_to_image(packed, a, b, low);
+                }
                 take = P::reaches(*this, a, b, (T)f.core_range) && !near_leaf(other, ls, place, level);
-                a = placed(t, i, a);
+                a = kPeriodic ? placed(a, low) : placed(t, i, a);
             }
             push<kDeficit>(take, a, b); core_pairs += take;
         }

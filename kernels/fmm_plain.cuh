@@ -34,6 +34,7 @@ template <class T, class P> struct Plain {
         u32 part, parts, usual, low, high;
         float weight[kThreads / 32];
         T *to;
+        uint8_t of_image[kPeriodic ? 2 * kTile : 1]; // of the sources of two tiles
     };
     const Fmm &f;
     Shared &s;
@@ -56,8 +57,9 @@ template <class T, class P> struct Plain {
         const u32 lane = threadIdx.x & 31, high = s.high;
 #pragma unroll 1
         for (u32 i = threadIdx.x; i < kTile && base + i - lane < high; i += kThreads) {
-            const u32 source = s.source(base + i, range);
+            const u32 packed = s.source(base + i, range), source = in_image(packed);
             if (base + i >= high) break;
+            if (kPeriodic) s.of_image[half * kTile + i] = (uint8_t)(packed >> kImageBits);
             char *to = (char *)(buffer + half * kTile + i);
             const char *point = (const char *)((const Vec4<T> *)f.tree[0].point + source), *strength = (const char *)((const Vec4<T> *)f.strength + source);
 #pragma unroll
@@ -76,8 +78,16 @@ template <class T, class P> struct Plain {
 #pragma unroll 1
         for (u32 i = threadIdx.x; i < kTile && base + i - lane < high; i += kThreads) {
             if (base + i >= high) break;
-            const Vec4<T> l = low(half)[i];
+            Vec4<T> l{0, 0, 0, 0};
+            if (kLow) l = low(half)[i];
             Record &r = buffer[half * kTile + i];
+            if constexpr (kPeriodic) {
+                int n[3];
+                image_vector(s.of_image[half * kTile + i], n);
+                const Root &root = f.state->root;
+                SortedPoint<T>::move(root, n[0], r.x, l.x); SortedPoint<T>::move(root, n[1], r.y, l.y); SortedPoint<T>::move(root, n[2], r.z, l.z);
+                if (!kLow) continue;
+            }
             r.x = SortedPoint<T>::relative(r.x, l.x, from[0]); r.y = SortedPoint<T>::relative(r.y, l.y, from[1]); r.z = SortedPoint<T>::relative(r.z, l.z, from[2]);
         }
     }
@@ -107,7 +117,7 @@ template <class T, class P> struct Plain {
         for (u32 base = low, half = 0; base < high; base += kTile, half ^= 1) {
             fetch(base + kTile, half ^ 1);
             copies_arrived<1>();
-            if (kLow) place(base, half);
+            if (kLow || kPeriodic) place(base, half);
             __syncthreads();
             if (group < groups) {
                 const Record *tile = buffer + half * kTile;
@@ -186,6 +196,7 @@ template <class T, class P> struct Plain {
     static __device__ u32 parts(const Fmm &f) {
         const u32 leaves = leaves_of(f), targets = count_of(f.tree[1]), room = min(kMostParts, kPartRows / max(f.tree[1].n, 1u));
         const float pairs = (float)kBeside * count_of(f.tree[0]) / leaves * targets / leaves;
+        if (kPeriodic) return 1; // images beyond are added to the field itself
         const u32 parts = min(min(((sizeof(T) == 8 ? 3 : 4) * fill() + leaves) / (2 * leaves), (u32)(pairs / kLeastPairs)), room);
         return f.state->level_begin[1][kLevels] <= kPartCells ? max(parts, 1u) : 1;
     }
@@ -221,7 +232,7 @@ template <class T, class P> struct Plain {
         float all = 0;
         for (int w = 0; w < kThreads / 32; w++) all += s.weight[w];
         const float pairs = weight * count_of(f.tree[0]) / leaves;
-        const u32 most = min(min(kMostParts, kPartRows / max(t.n, 1u)), (u32)(pairs / kLeastPairs));
+        const u32 most = kPeriodic ? 1 : min(min(kMostParts, kPartRows / max(t.n, 1u)), (u32)(pairs / kLeastPairs));
         const u32 parts = weight > 0 ? max(min(most, (u32)(blocks * (weight / all))), 1u) : 0;
         u32 end = parts;
         for (int d = 1; d < 32; d <<= 1) { const u32 y = __shfl_up_sync(~0u, end, d); if (lane >= d) end += y; }

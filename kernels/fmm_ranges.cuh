@@ -14,11 +14,19 @@ __device__ inline u32 leaves_of(const Fmm &f) { const u32 cells = f.state->level
 __device__ inline Vec<double> callers_place(const Root &root, const void *x, u32 is_f64, size_t i) {
     return {input(x, is_f64, 3 * i) * root.scale, input(x, is_f64, 3 * i + 1) * root.scale, input(x, is_f64, 3 * i + 2) * root.scale};
 }
+// Where an image of the sources is, in the tree's unit.
+__device__ inline Vec<double> image_place(const Root &root, u32 packed) {
+    int n[3];
+    image_vector(packed >> kImageBits, n);
+    return {n[0] * root.side, n[1] * root.side, n[2] * root.side};
+}
+__device__ inline Vec<double> plus(Vec<double> a, Vec<double> b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
 // From sorted source `source` to the caller's target `to`, from the caller's numbers.
 __device__ inline Vec<double> exact_difference(const Fmm &f, u32 source, u32 to) {
     const Tree &s = f.tree[0], &t = f.tree[1];
     const Root &root = f.state->root;
-    return callers_place(root, t.x, t.x_is_f64, to) - callers_place(root, s.x, s.x_is_f64, s.order[source]);
+    const Vec<double> from = callers_place(root, s.x, s.x_is_f64, s.order[in_image(source)]);
+    return callers_place(root, t.x, t.x_is_f64, to) - (kPeriodic ? plus(from, image_place(root, source)) : from);
 }
 // What rounding of the places took from the pairs of a target at x, the caller's `to`, that are nearer than `near2`: of every `step`-th
 // record before `end`; `source`: the sorted source that a record was made from. Apart from the loops, whose registers it would take.
@@ -30,7 +38,7 @@ __device__ __noinline__ typename P::Sum correction(const Fmm &f, const typename 
         const typename P::Record r = record[j];
         if (square(Vec<T>{x.x - r.x, x.y - r.y, x.z - r.z}) >= near2) continue;
         const u32 i = source(j);
-        P::template correct<FORM, REG>(sum, x, r, exact_difference(f, i, to), ((const Vec4<T> *)f.tree[0].point)[i].w);
+        P::template correct<FORM, REG>(sum, x, r, exact_difference(f, i, to), ((const Vec4<T> *)f.tree[0].point)[in_image(i)].w);
     }
     return sum;
 }
@@ -43,11 +51,12 @@ template <class Sum> __device__ __forceinline__ void add_to(Sum &sum, const Sum 
 __device__ inline SegmentPair<double> exact_pair(const Fmm &f, u32 source, u32 to) {
     const Tree &t = f.tree[1];
     const Root &root = f.state->root;
-    const Piece &piece = ((const Piece *)f.piece)[f.tree[0].order[source]];
+    const Piece &piece = ((const Piece *)f.piece)[f.tree[0].order[in_image(source)]];
     const int *ends = f.connectivity + (size_t)f.ld * piece.segment;
     const u32 is_f64 = f.inputs_are_f64 >> 2 & 1;
-    const Vec<double> a = callers_place(root, f.points, is_f64, (size_t)(ends[0] - (int)f.index_base));
-    const Vec<double> b = callers_place(root, f.points, is_f64, (size_t)(ends[1] - (int)f.index_base));
+    Vec<double> a = callers_place(root, f.points, is_f64, (size_t)(ends[0] - (int)f.index_base));
+    Vec<double> b = callers_place(root, f.points, is_f64, (size_t)(ends[1] - (int)f.index_base));
+    if (kPeriodic) { const Vec<double> by = image_place(root, source); a = plus(a, by); b = plus(b, by); }
     const double from = piece.from(), to_share = piece.to();
     const Segment<double> part{cut(a.x, b.x, from), cut(a.y, b.y, from), cut(a.z, b.z, from), 0, cut(a.x, b.x, to_share), cut(a.y, b.y, to_share), cut(a.z, b.z, to_share), 0};
     return SegmentPair<double>::exact(callers_place(root, t.x, t.x_is_f64, to), part, a, b, to_share - from);
@@ -68,6 +77,9 @@ struct Ranges {
     u32 warp_count[2][4];
     u32 work, count;
     u32 ancestor[24]; // of the target leaf, itself first
+    uint8_t image[kPeriodic ? kRanges : 1]; // of a range, in a periodic box
+    // Number of a source behind that of its image.
+    __device__ u32 packed(u32 range, u32 source) const { return kPeriodic ? source | (u32)image[range] << kImageBits : source; }
 
     __device__ u32 total() const { return offset[count]; }
 
@@ -75,7 +87,7 @@ struct Ranges {
     __device__ u32 source(u32 k) const {
         u32 low = 0, high = count;
         while (high - low > 1) { const u32 m = (low + high) / 2; if (offset[m] <= k) low = m; else high = m; }
-        return begin[low] + k - offset[low];
+        return packed(low, begin[low] + k - offset[low]);
     }
 
     // Source `k` of all of them, asked for by a whole warp, whose lanes want one after another; `low`: a range that is not behind the
@@ -89,7 +101,7 @@ struct Ranges {
         // No range is empty: one at most begins at each of the next sources.
         const u32 next = low + 1 + lane, at = next < count ? offset[next] - first : 32;
         const u32 range = low + __popc(any_of_warp(at < 32 ? 1u << at : 0) & ((2u << lane) - 1));
-        return begin[range] + k - offset[range];
+        return packed(range, begin[range] + k - offset[range]);
     }
 
     __device__ void clear() {
@@ -99,7 +111,7 @@ struct Ranges {
     }
 
     // Appends the range of a source cell where `take`, in the order of the threads.
-    __device__ void append(bool take, u32 from, u32 to) {
+    __device__ void append(bool take, u32 from, u32 to, u32 of_image = 0) {
         const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
         const u32 ballot = __ballot_sync(~0u, take), n = take ? to - from : 0;
         u32 x = n;
@@ -113,7 +125,7 @@ struct Ranges {
             more += warp_count[0][w]; sum += warp_count[1][w];
         }
         __syncthreads();
-        if (take) { begin[at] = from; offset[at] = place; }
+        if (take) { begin[at] = from; offset[at] = place; if (kPeriodic) image[at] = (uint8_t)of_image; }
         if (threadIdx.x == 0) { count = before + more; offset[before + more] = last + sum; }
         __syncthreads();
     }
@@ -133,21 +145,31 @@ struct Ranges {
         return true;
     }
 
+    // The image that place `o` beside a cell is in.
+    static __device__ u32 image_beside(u64 key, int level, int o) {
+        int x[3], d[3];
+        unmorton(key, x);
+        beside(o, d);
+        for (int k = 0; k < 3; k++) d[k] = (x[k] + d[k]) >> level;
+        return image_of(d);
+    }
+
     // The leaves beside the target leaf, and the leaves beside its ancestors.
     __device__ void collect_near(const Fmm &f, int level) {
         const Tree &src = f.tree[0];
         clear();
         for (int base = 0; base < kBeside * (level + 1); base += kThreads) {
             const int k = base + threadIdx.x;
-            u32 from = 0, to = 0;
+            u32 from = 0, to = 0, of_image = 0;
             bool take = false;
             if (k < kBeside * (level + 1)) {
                 const u32 other = f.near[(size_t)ancestor[k / kBeside] * kBeside + k % kBeside];
+                if (kPeriodic) of_image = image_beside(f.tree[1].cell_key[ancestor[k / kBeside]], level - k / kBeside, k % kBeside);
                 const u32 at = other == kNone ? 0 : other, info = src.info[at]; // all asked for at once
                 from = src.begin[at]; to = src.end[at];
                 take = other != kNone && (k < kBeside || info_leaf(info));
             }
-            append(take, from, to);
+            append(take, from, to, of_image);
         }
     }
 };

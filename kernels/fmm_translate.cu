@@ -37,7 +37,7 @@ struct Progress {
 
 // False: nothing to do for this block.
 template <int WAY> __device__ bool begin(const Fmm &f, ParentTile &s, Progress &progress, int cells, int parts) {
-    progress = {blockIdx.x, (int)f.state->deepest[WAY], -1, f.max_level <= 3};
+    progress = {blockIdx.x, (int)f.state->deepest[WAY], -1, f.max_level <= 3 && f.top == 2};
     if (progress.single_level) {
         const u32 *level = f.state->level_begin[WAY];
         if (progress.deepest < 3 || progress.next >= (level[3] - level[2] + cells - 1) / cells * parts) return false;
@@ -54,7 +54,7 @@ template <int WAY> __device__ bool next_tile(const Fmm &f, ParentTile &s, Progre
     __syncthreads();
     if (threadIdx.x == 0) {
         u32 at = progress.next;
-        const int top = 2, bottom = progress.deepest - 1;
+        const int top = f.top, bottom = progress.deepest - 1;
         s.count = 0;
         for (int k = top; k <= bottom; k++) {
             const int level = WAY == kUp ? top + bottom - k : k;
@@ -86,7 +86,7 @@ template <int WAY> __device__ bool next_tile(const Fmm &f, ParentTile &s, Progre
 // Waits for the level that the tile takes from; true if any of its cells is a parent. All threads.
 template <int WAY> __device__ bool ready(const Fmm &f, const ParentTile &s, Progress &progress, int cells, int parts) {
     const int from = WAY == kUp ? s.level + 1 : s.level - 1;
-    if (threadIdx.x == 0 && from != progress.waited && from >= 2 && from < progress.deepest) {
+    if (threadIdx.x == 0 && from != progress.waited && from >= (int)f.top && from < progress.deepest) {
         const u32 all = tiles_of(s, from, cells) * parts;
         const volatile u32 *done = &f.state->translated[WAY][from];
         while (*done < all) {}

@@ -11,6 +11,14 @@ __device__ inline Root make_root(const Fmm &f, const double *low, const double *
     // The exponent of a normal number, and a power of two.
     const auto exponent = [](double x) { return ((int)(__double_as_longlong(x) >> 52) & 0x7ff) - 1023; };
     const auto power = [](int e) { return __longlong_as_double((long long)(e + 1023) << 52); };
+    if (f.period > 0) {
+        // The periodic box, whatever is in it.
+        Root r;
+        r.scale = power(-exponent(f.period)) * f.box_side;
+        r.side = f.period * r.scale;
+        for (int k = 0; k < 3; k++) r.origin[k] = -0.5 * f.period;
+        return r;
+    }
     double longest = f.kind == kSegment ? unordered(f.state->longest) : 0, extent = 0;
     for (int k = 0; k < 3; k++) extent = fmax(extent, high[k] - low[k]);
     if (!(extent > 0)) extent = fmax(fmax(fabs(low[0]), fabs(low[1])), fmax(fabs(low[2]), 1e-300));
@@ -122,12 +130,14 @@ template <class T> struct Sorted {
 };
 
 // Source cell at place `o` beside target cell c, at its level, or kNone.
-__device__ inline u32 find_beside(const Tree &s, const Tree &t, const u32 *source_begin, u32 c, int o) {
+__device__ inline u32 find_beside(const Tree &s, const Tree &t, const u32 *source_begin, u32 c, int o, bool wraps = false) {
     const int level = info_level(t.info[c]), side = 1 << level;
     int x[3], d[3];
     unmorton(t.cell_key[c], x);
     beside(o, d);
     for (int k = 0; k < 3; k++) x[k] += d[k];
+    // In a periodic box an image of a cell is the cell, seen from elsewhere.
+    if (wraps) for (int k = 0; k < 3; k++) x[k] &= side - 1;
     if (x[0] < 0 || x[1] < 0 || x[2] < 0 || x[0] >= side || x[1] >= side || x[2] >= side) return kNone;
     const u64 key = morton(x[0], x[1], x[2]);
     const u32 end = source_begin[level + 1], k = lower_bound(s.cell_key, source_begin[level], end, key);

@@ -21,6 +21,9 @@ mod flow_arrays;
 #[path = "emulated_gpu/flows.rs"]
 mod flows;
 
+#[path = "emulated_gpu/periodic.rs"]
+mod periodic;
+
 #[path = "emulated_gpu/pictures.rs"]
 mod pictures;
 

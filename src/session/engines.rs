@@ -6,7 +6,7 @@ use crate::backend::Engine;
 use crate::backend::cpu::distributed::DistributedEngine;
 use crate::backend::cpu::engine::CpuEngine;
 use crate::backend::cpu::single::SingleEngine;
-use crate::backend::cuda::{CudaEngine, DevicesEngine, RanksEngine, Seat};
+use crate::backend::cuda::{CudaEngine, DevicesEngine, RanksEngine, Seat, periodic};
 use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
 use crate::options::{Expansion, Method, PlanOptions, Precision};
@@ -73,9 +73,11 @@ fn ranks_engine(
     cuda()
 }
 
-/// Whether the sums are the CPU's wherever the session may choose: a GPU has no periodic images and no pseudo-particles.
+/// Whether the sums are the CPU's wherever the session may choose: a GPU has no pseudo-particles, and of periodic domains boxes with
+/// three equal periods.
 pub fn is_for_cpu(options: &PlanOptions) -> bool {
-    options.expansion == Expansion::PseudoParticles || options.period.is_some()
+    let is_periodic = options.period.is_some_and(|period| !periodic::takes(period));
+    is_periodic || options.expansion == Expansion::PseudoParticles
 }
 
 /// Refuses what only the CPU of one process could serve; `others`: what the session has in its place.
@@ -88,15 +90,18 @@ fn check_cpu(session: &Session, what: &str, others: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a periodic domain where a GPU is asked for by name.
+/// Refuses what a GPU that is asked for by name does not compute of periodic domains.
 pub fn check_periods(session: &Session, options: &PlanOptions) -> Result<()> {
-    if options.period.is_some() && matches!(session.device(), Device::Cuda { auto: false, .. }) {
-        return Error::fail(
-            WFMM_ERR_UNSUPPORTED,
-            "a periodic domain (period) on a CUDA session is not built yet: use WFMM_BACKEND_AUTO or WFMM_BACKEND_CPU",
-        );
+    match options.period {
+        Some(period) if !periodic::takes(period) && matches!(session.device(), Device::Cuda { auto: false, .. }) => {
+            let message = format!(
+                "period = {period:?} on a CUDA session: only boxes with three equal periods are built for CUDA; use \
+                 WFMM_BACKEND_AUTO or WFMM_BACKEND_CPU for tubes, slabs and other boxes"
+            );
+            Error::fail(WFMM_ERR_UNSUPPORTED, message)
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn cpu_engine(pool: &Arc<rayon::ThreadPool>, options: &PlanOptions, precision: Precision) -> Box<dyn Engine> {
@@ -109,6 +114,8 @@ fn cpu_engine(pool: &Arc<rayon::ThreadPool>, options: &PlanOptions, precision: P
 /// Of one device, or of several that compute together.
 fn cuda_engine(seats: &[Seat], options: &PlanOptions, precision: Precision) -> Result<Box<dyn Engine>> {
     let options = options.clone();
+    // Periodic images are one device's.
+    let seats = if options.period.is_some() { &seats[..1] } else { seats };
     let [Seat { context, pool }] = seats else {
         return Ok(match precision {
             Precision::F32 => Box::new(DevicesEngine::<f32>::new(&options, seats)?),

@@ -206,6 +206,25 @@ fn the_fmm_moves_a_flow_on_the_device_to_its_tolerance() {
     });
 }
 
+/// In a periodic box, which elements leave: arrays of the flow are not brought back into it.
+#[test]
+fn a_flow_in_a_periodic_box_is_as_on_the_cpu() {
+    with_gpu("flows::a_flow_in_a_periodic_box_is_as_on_the_cpu", &[], || {
+        for (method, tolerance) in [(WFMM_METHOD_DIRECT, 1e-9), (WFMM_METHOD_FMM, 1e-3)] {
+            let plan = wfmm_plan_options { period: [2.0; 3], ..sums(method, false) };
+            let [mut gpu, mut cpu] = pair(plan, motion(WFMM_INTEGRATOR_RK3, WFMM_STRETCHING_TRANSPOSE));
+            for f in [&mut gpu, &mut cpu] {
+                add_particles(f, if method == WFMM_METHOD_FMM { 700 } else { 40 }, 1);
+                add_tracers(f, 30, 5);
+                f.set_free_stream([3.0, -0.05, 0.02]).unwrap();
+                f.advance(0.1, 3).unwrap();
+            }
+            assert_eq!((gpu.report().backend, gpu.report().method), (WFMM_BACKEND_CUDA, method));
+            same(&mut gpu, &mut cpu, tolerance, &format!("method {method}"));
+        }
+    });
+}
+
 /// Elements that are added, removed, renewed and split between and in steps, with an integrator that remembers.
 #[test]
 fn what_comes_and_goes_is_as_on_the_cpu() {

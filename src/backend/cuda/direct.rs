@@ -5,10 +5,12 @@
 
 use super::args::{CallerPositionsArg, Frame, ProbeArg, RealsArg};
 use super::context::{Context, Function};
+use super::expanded::Expanded;
 use super::fmm::{Ranks, recipe};
 use super::gather::{DeviceInputs, too_many};
 use super::held::Held;
 use super::memory::{Buffer, Plain};
+use super::periodic::add_far;
 use super::precision_probe::PrecisionProbe;
 use super::stream::{Stream, launch};
 use crate::backend::Field;
@@ -120,6 +122,8 @@ pub struct DirectSum<T: CudaReal> {
     /// Field and gradient at sampled targets.
     sampled: Buffer<f64>,
     held: Held,
+    /// In a periodic box.
+    expanded: Expanded,
     /// Of single precision.
     probe: Option<PrecisionProbe>,
 }
@@ -208,6 +212,7 @@ impl<T: CudaReal> DirectSum<T> {
             partial: Buffer::new(context),
             sampled: Buffer::new(context),
             held: Held::new(context),
+            expanded: Expanded::new(context),
             probe: None,
         }
     }
@@ -222,6 +227,7 @@ impl<T: CudaReal> DirectSum<T> {
             + self.partial.bytes()
             + self.sampled.bytes()
             + self.held.bytes()
+            + self.expanded.bytes()
     }
 
     /// Starts the whole sum. A result means that this precision is not enough, and why; nothing is written or added then.
@@ -231,6 +237,18 @@ impl<T: CudaReal> DirectSum<T> {
         task: Task<'_>,
         exact: Option<&mut DirectSum<f64>>,
     ) -> Result<Option<PrecisionFallback>> {
+        let Task { inputs, options, field, output, stream, .. } = task;
+        let Some(far) = inputs.far else { return self.sum_sources(task, exact) };
+        let inside = self.expanded.make(inputs, far, stream)?;
+        let fallback = self.sum_sources(Task { inputs: &inside, ..task }, exact)?;
+        if fallback.is_none() {
+            add_far(inputs, far, options, output, field, stream)?;
+        }
+        Ok(fallback)
+    }
+
+    /// The sum over all sources, without images.
+    fn sum_sources(&mut self, task: Task<'_>, exact: Option<&mut DirectSum<f64>>) -> Result<Option<PrecisionFallback>> {
         let Task { inputs, options, field, mut output, stream, .. } = task;
         let kinds = self.begin(task)?;
         if let Some(fallback) = self.probed()? {

@@ -9,6 +9,7 @@ use super::direct::{CudaReal, Output, Task};
 use super::fmm::Ranks;
 use super::gather::{DeviceInputs, Gather};
 use super::memory::Buffer;
+use super::periodic::Periodic;
 use super::staging::Staging;
 use super::stream::{Event, Stream};
 use super::sums::Sums;
@@ -32,6 +33,8 @@ pub struct CudaEngine<T: CudaReal> {
     caller: u64,
     gather: Gather,
     staging: Staging,
+    /// Of a periodic domain.
+    periodic: Option<Periodic>,
     /// Who decides with this engine.
     ranks: Ranks,
     sums: Sums<T>,
@@ -49,6 +52,7 @@ impl<T: CudaReal> CudaEngine<T> {
             stream: Stream::new(&context)?,
             caller: 0,
             gather: Gather::new(&context),
+            periodic: options.period.map(|_| Periodic::new(&context)),
             staging: Staging::new(&context, pool.clone()),
             ranks: Ranks::default(),
             sums: Sums::new(&context),
@@ -81,6 +85,12 @@ impl<T: CudaReal> CudaEngine<T> {
         self.gather.update(inputs, &mut self.staging, &self.stream)
     }
 
+    /// The inputs in the box of a periodic domain.
+    fn enter_box(&mut self, inputs: DeviceInputs, field: Field) -> Result<DeviceInputs> {
+        let Some(periodic) = &mut self.periodic else { return Ok(inputs) };
+        periodic.enter(&inputs, &self.options, field, T::IS_F64, &self.stream)
+    }
+
     /// Waits for all that was queued.
     fn settle(&mut self) -> Result<()> {
         self.stream.synchronize()?;
@@ -94,7 +104,9 @@ impl<T: CudaReal> CudaEngine<T> {
             Field::Potential { .. } => inputs.charges.n,
         };
         self.report.near_pairs = (sources * inputs.targets.n) as i64;
-        self.report.device_bytes = self.gather.bytes() + self.sums.bytes() + self.main.bytes() + self.gradient.bytes();
+        let periodic = self.periodic.as_ref().map_or(0, Periodic::bytes);
+        self.report.device_bytes =
+            self.gather.bytes() + self.sums.bytes() + self.main.bytes() + self.gradient.bytes() + periodic;
         self.report.host_bytes = self.staging.bytes();
     }
 
@@ -180,6 +192,7 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
             add: self.options.accumulate && !to_host,
         };
         self.begin.record(&self.stream)?;
+        let device = self.enter_box(device, field)?;
         let (context, options, stream, ranks) = (&self.context, &self.options, &self.stream, &self.ranks);
         self.sums.start(Task { context, inputs: &device, options, field, output, stream, ranks })?;
         self.end.record(&self.stream)?;
@@ -242,6 +255,7 @@ impl<T: CudaReal> CudaEngine<T> {
     /// The direct sum into host memory, whatever the options' method.
     fn direct_only(&mut self, inputs: &Inputs, field: Field, to: &mut [f64]) -> Result<()> {
         let device = self.take_over(inputs)?;
+        let device = self.enter_box(device, field)?;
         self.main.reserve(size_of_val(to))?;
         let main = RealsArg { address: self.main.address(), is_f64: 1 };
         let output = Output { main, gradient: RealsArg::default(), add: false };

@@ -6,6 +6,7 @@
 use super::args::RealsArg;
 use super::context::Context;
 use super::memory::{Buffer, Plain, copy_in};
+use super::periodic::Far;
 use super::staging::Staging;
 use super::stream::Stream;
 use crate::error::{Error, Result};
@@ -63,6 +64,8 @@ pub struct DeviceInputs {
     pub target_positions: u64,
     /// Some array is the caller's own, in device memory.
     pub borrowed: bool,
+    /// Of a periodic box, whose places the arrays have then.
+    pub far: Option<Far>,
 }
 
 /// A device copy of one host array.

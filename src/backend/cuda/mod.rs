@@ -8,6 +8,8 @@
 //!   stream             queues, events, graphs, launches
 //!   staging gather     the caller's arrays to the device and back
 //!   held               a field until it has passed its check
+//!   periodic far_rows  boxes with three periods: places brought in, images that are not near
+//!   expanded           near images as sources, for the direct sum
 //!   direct             every pair
 //!   precision_probe    whether single precision is enough for it
 //!   fmm                the fast multipole method
@@ -26,6 +28,8 @@ pub mod direct;
 pub mod distributed;
 mod driver;
 pub mod engine;
+mod expanded;
+mod far_rows;
 pub mod fmm;
 pub mod gather;
 mod held;
@@ -33,6 +37,7 @@ mod loader;
 mod locked;
 mod memory;
 pub mod motion;
+pub mod periodic;
 pub mod picture;
 pub mod plane;
 pub mod pointer;

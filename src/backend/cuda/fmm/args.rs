@@ -122,6 +122,17 @@ pub struct FmmArg {
     pub m2l_stages: u32,
     pub smooth_power: u32,
     pub smooth_targets: u32,
+    /// The field of all images but the near ones, as kernels/periodic.cuh evaluates it, or null.
+    pub far_rows: ConstPointer<f64>,
+    /// Period of the box around zero, in the caller's unit; 0: open.
+    pub period: f64,
+    /// Degrees that `far_rows` has, and those that a target of the field takes.
+    pub far_order: u32,
+    pub far_used: u32,
+    /// The sources and their near images: 1 or `kBeside`.
+    pub images: u32,
+    /// Level of the largest cells that have expansions.
+    pub top: u32,
 }
 
 /// What kernels of fmm_check.cu take beside.

@@ -31,9 +31,11 @@ const WORTH: usize = 4096;
 const CERTAIN: usize = 64;
 /// Factor of the number of sampled targets in that case.
 const AGAIN: usize = 4;
-/// Largest number of pairs of the first sample, and smallest number of its targets.
+/// Largest number of pairs of the first sample, and smallest number of its targets; in a periodic box, where each source has
+/// `NEAR_IMAGES`, fewer.
 const SPARE: usize = 128_000_000;
 const LEAST: usize = 128;
+const LEAST_IN_BOX: usize = 32;
 
 /// Place of a kind among those of the field.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +49,8 @@ pub struct CheckKernels {
     sample: Function,
     sum: Function,
     verdict: Function,
+    /// Of a periodic box: adds what images that are not near do.
+    far: Option<Function>,
 }
 
 impl CheckKernels {
@@ -69,6 +73,10 @@ impl CheckKernels {
             sample: get(format!("sample_{kind}{core}{gradient}_f64"))?,
             sum: get(format!("add_rows_{kind}{gradient}"))?,
             verdict: get(format!("verdict_{field}"))?,
+            far: match recipe.periodic {
+                true => Some(context.function("periodic", &format!("periodic_exact_{field}"))?),
+                false => None,
+            },
         })
     }
 }
@@ -92,16 +100,25 @@ impl Shares {
     }
 }
 
+/// What the number of samples depends on: sources of all kinds, targets, and how many images of each source are summed.
+#[derive(Debug, Clone, Copy)]
+pub struct Numbers {
+    pub sources: usize,
+    pub targets: usize,
+    pub images: usize,
+}
+
 /// Targets that are sampled at first.
-pub fn samples(sources: usize, targets: usize) -> usize {
+pub fn samples(n: Numbers) -> usize {
     // Whole blocks: a power of two.
-    let most = (SPARE / sources.max(1)).clamp(LEAST, BLOCK);
-    targets.min(1 << most.ilog2())
+    let least = if n.images > 1 { LEAST_IN_BOX } else { LEAST };
+    let most = (SPARE / (n.sources * n.images).max(1)).clamp(least, BLOCK);
+    n.targets.min(1 << most.ilog2())
 }
 
 /// Targets that are sampled where those are inconclusive, beside those of the largest fields.
-pub fn samples_again(sources: usize, targets: usize) -> usize {
-    targets.min(AGAIN * samples(sources, targets))
+pub fn samples_again(n: Numbers) -> usize {
+    n.targets.min(AGAIN * samples(n))
 }
 
 /// The number of a check among those of one field.
@@ -163,10 +180,10 @@ impl Check {
             + self.held.bytes()
     }
 
-    /// `numbers`: sources of all kinds and targets; `size`: where L2P leaves sums of squares.
-    pub fn arg(&self, place: Place, numbers: [usize; 2], look: Look, (head, size): (u64, u64)) -> CheckArg {
-        let first = samples(numbers[0], numbers[1]);
-        let again = CERTAIN + samples_again(numbers[0], numbers[1]);
+    /// `size`: where L2P leaves sums of squares.
+    pub fn arg(&self, place: Place, numbers: Numbers, look: Look, (head, size): (u64, u64)) -> CheckArg {
+        let first = samples(numbers);
+        let again = CERTAIN + samples_again(numbers);
         CheckArg {
             partial: self.partial.address(),
             exact: self.exact.address(),
@@ -198,11 +215,16 @@ impl Check {
 
     /// Starts the direct sums on `stream`.
     pub fn sum(&self, kernels: &CheckKernels, f: &FmmArg, c: &CheckArg, stream: &Stream) -> Result<()> {
-        let Shares { blocks: [x, y], rows, groups } = Shares::new(f.n_in as usize, c.samples as usize, self.blocks);
+        let sources = f.n_in as usize * f.images as usize;
+        let Shares { blocks: [x, y], rows, groups } = Shares::new(sources, c.samples as usize, self.blocks);
         // SAFETY: arguments as in fmm_check.cu; `partial` has room for that many rows.
         unsafe {
             launch!(stream, kernels.sample, [x, y, 1], 256, 0; *f, *c)?;
-            launch!(stream, kernels.sum, [groups, 1, 1], 256, 0; *f, *c, rows)
+            launch!(stream, kernels.sum, [groups, 1, 1], 256, 0; *f, *c, rows)?;
+            match kernels.far.filter(|_| f.far_rows != 0) {
+                Some(far) => launch!(stream, far, [c.samples.div_ceil(128), 1, 1], 128, 0; *f, *c),
+                None => Ok(()),
+            }
         }
     }
 
@@ -227,11 +249,10 @@ mod tests {
 
     #[test]
     fn samples_are_whole_warps_that_large_problems_can_spare() {
-        assert_eq!([samples(1000, 10), samples(1000, 300), samples(10, 1_000_000)], [10, 256, 256]);
-        assert_eq!(
-            [samples(400_000, 1 << 20), samples(1_000_000, 1 << 20), samples(1 << 30, 1 << 20)],
-            [256, 128, 128]
-        );
+        let of = |sources, targets, images| samples(Numbers { sources, targets, images });
+        assert_eq!([of(1000, 10, 1), of(1000, 300, 1), of(10, 1_000_000, 1)], [10, 256, 256]);
+        assert_eq!([of(400_000, 1 << 20, 1), of(1_000_000, 1 << 20, 1), of(1 << 30, 1 << 20, 1)], [256, 128, 128]);
+        assert_eq!([of(10_000, 1 << 20, 33), of(40_000, 1 << 20, 33), of(1_000_000, 1 << 20, 33)], [256, 64, 32]);
     }
 
     /// `partial` has room for all rows, and every source is some block's.

@@ -41,6 +41,8 @@ pub(super) struct Kernels {
     pub l2p: Function,
     /// Of a treecode.
     pub m2p: Option<M2pKernels>,
+    /// Of a periodic box: what images that are not near do at all targets.
+    pub far: Option<Function>,
     pub check: CheckKernels,
 }
 
@@ -53,7 +55,7 @@ pub(super) fn p2p_shared(recipe: &Recipe) -> usize {
 }
 
 /// Shared memory that the kernels of smooth corrections have besides.
-const SMOOTH_STATIC: usize = 20_848;
+const SMOOTH_STATIC: usize = 21_632;
 
 /// Bytes of two queues, whose place the weights of 128 targets take, and of the fields at the nodes.
 pub(super) fn smooth_shared(recipe: &Recipe) -> usize {
@@ -131,12 +133,16 @@ impl Kernels {
             },
             smooth: match recipe.smooth {
                 Some(_) => {
-                    Some(context.function("fmm_smooth", &format!("fmm_smooth_{}_{t}", near.replace("_core", "")))?)
+                    let unit = if recipe.periodic { "fmm_smooth_periodic" } else { "fmm_smooth" };
+                    Some(context.function(unit, &format!("fmm_smooth_{}_{t}", near.replace("_core", "")))?)
                 }
                 None => None,
             },
-            p2p: context.function("fmm_p2p", &format!("fmm_p2p_{near}_{t}"))?,
-            p2p_split: match recipe.has_cores() {
+            p2p: context.function(
+                if recipe.periodic { "fmm_p2p_periodic" } else { "fmm_p2p" },
+                &format!("fmm_p2p_{near}_{t}"),
+            )?,
+            p2p_split: match recipe.has_cores() && !recipe.periodic {
                 true => Some(context.function("fmm_p2p", &format!("fmm_p2p_split_{near}_{t}"))?),
                 false => None,
             },
@@ -144,6 +150,10 @@ impl Kernels {
             m2p: match recipe.degrees {
                 Some(_) => Some(M2pKernels::find(context, far, t)?),
                 None => None,
+            },
+            far: match recipe.periodic {
+                true => Some(context.function("periodic", &format!("periodic_near_{far}_{t}"))?),
+                false => None,
             },
             check: CheckKernels::find(context, recipe)?,
         })

@@ -34,6 +34,9 @@ fn smooth_targets(targets: usize) -> u32 {
     SMOOTH_TARGETS.min((targets / 256).max(500) as u32)
 }
 
+/// The sources and their near images in a periodic box: `kBeside`.
+pub(super) const NEAR_IMAGES: u32 = 33;
+
 /// What `lay_out` found.
 pub(super) struct Laid {
     pub f: FmmArg,
@@ -137,6 +140,11 @@ impl<T: CudaReal> FmmSum<T> {
         (f.core_range, f.walk_range) = (recipe.core_range, recipe.walk_range);
         (f.stretch, f.least_level) = (shape.stretch, shape.least_level);
         f.box_side = T::BOX;
+        (f.images, f.top) = (1, 2);
+        if let Some(far) = inputs.far {
+            (f.period, f.images, f.top) = (far.period, NEAR_IMAGES, 1);
+            (f.far_order, f.far_used) = (far.order, far.used);
+        }
         f.max_level = shape.max_level;
         f.sort_passes = shape.sort_passes();
         (f.order, f.stride) = (recipe.truncation.order as u32, recipe.stride() as u32);
@@ -214,7 +222,7 @@ impl<T: CudaReal> FmmSum<T> {
         f.near = arena.take(self.cell_capacity[1] * 33, 4);
         f.tile_cell = arena.take(self.cell_capacity[1], 4);
         let n = inputs.targets.n;
-        let parts = if recipe.has_cores() { 0 } else { near_parts(n) };
+        let parts = if recipe.has_cores() || recipe.periodic { 0 } else { near_parts(n) };
         f.field = arena.take((1 + parts) * n * recipe.fields(), real);
         if recipe.smooth.is_some() {
             f.smooth_list = arena.take(4 * inputs.targets.n, 4);

@@ -45,7 +45,7 @@ use crate::options::PlanOptions;
 use crate::report::Pass;
 use args::CheckArg;
 use args::{CELLS_OVERFLOW, DENSE, DEPTH_OVERFLOW, FmmArg, OUTSIDE, SampleSums, StateHead};
-use check::{Check, Look, Place};
+use check::{Check, Look, Numbers, Place};
 use kernels::{Kernels, p2p_shared, smooth_shared};
 use layout::{L2P_BLOCKS, Laid};
 pub use ranks::Ranks;
@@ -136,7 +136,7 @@ impl Memory {
 pub struct Asked<'a> {
     pub check: &'a Check,
     pub place: Place,
-    pub numbers: [usize; 2],
+    pub numbers: Numbers,
     pub round: u32,
 }
 
@@ -242,7 +242,11 @@ impl<T: CudaReal> FmmSum<T> {
             let (work, kept) = self.reusable.work(self.recipe.kind, inputs);
             let shape = kept.unwrap_or_else(|| self.shape(sources.n, inputs.targets.n));
             self.reusable.forget();
-            let laid = self.lay_out(&sources, inputs, options, output, &shape)?;
+            let mut laid = self.lay_out(&sources, inputs, options, output, &shape)?;
+            // Images that are not near are those of all kinds together.
+            if let Some(far) = inputs.far.filter(|_| place.slot == 0) {
+                laid.f.far_rows = far.rows;
+            }
             if laid.lost[0] && !work.sources || laid.lost[1] && !work.targets {
                 continue;
             }
@@ -353,7 +357,7 @@ impl<T: CudaReal> FmmSum<T> {
         let most = n_sources.max(n_targets);
         let leaf = self.recipe.capacities(n_sources, n_targets)[1];
         let full = (most as f64 / leaf as f64).max(1.0).log(8.0).ceil() as u32;
-        let first = if trees::is_small(most, self.context.info.shared_memory as usize) {
+        let first = if !self.recipe.periodic && trees::is_small(most, self.context.info.shared_memory as usize) {
             full.max(self.recipe.stretch(n_sources, n_targets).1 + 1).min(trees::SMALL_LEVELS)
         } else {
             (full + 2).clamp(3, DEEPEST)
@@ -438,10 +442,10 @@ impl Passes<'_> {
         };
         let beside = replay::is_small(&f);
         // Cells that M2L translates between are of level 2 at least: below there is something to shift.
-        let shifted = f.max_level > 2;
+        let shifted = f.max_level > f.top;
         // No more blocks than cells, and than parents of level 2 where there are no others.
         let cells = if f.max_level < 4 { ((8 << (3 * f.max_level)) - 1) / 7 } else { u32::MAX };
-        let parents = if f.max_level < 4 { 64u32.div_ceil(16 / f.components) } else { u32::MAX / 256 };
+        let parents = if f.max_level < 4 && f.top == 2 { 64u32.div_ceil(16 / f.components) } else { u32::MAX / 256 };
         self.trees(stream, &mark)?;
         // The near field of cores finds its pairs by the largest core below a cell, which comes from P2M; that of others begins
         // beside it, but takes what room P2M leaves.
@@ -494,6 +498,10 @@ impl Passes<'_> {
         if self.sample_is_early() {
             check.join(stream)?;
         }
+        if let Some(far) = k.far.filter(|_| f.far_rows != 0) {
+            // SAFETY: as above.
+            unsafe { launch!(stream, far, [f.tree[1].n.div_ceil(128), 1, 1], 128, 0; f)? };
+        }
         mark(Pass::P2p)?;
         match &k.m2p {
             Some(m2p) => self.write(m2p, stream)?,
@@ -516,7 +524,7 @@ impl Passes<'_> {
         let shifts = self.recipe.shifts(shared);
         // SAFETY: as in `enqueue`.
         unsafe {
-            match k.m2l_small.filter(|_| m2l_small::takes(self.recipe, f.max_level)) {
+            match k.m2l_small.filter(|_| f.top == 2 && m2l_small::takes(self.recipe, f.max_level)) {
                 Some(kernel) => {
                     let blocks = m2l_small::blocks(f.max_level, self.recipe.components());
                     if blocks > 0 {
@@ -529,7 +537,7 @@ impl Passes<'_> {
                 }
             }
             mark(Pass::M2l)?;
-            if f.max_level > 2 {
+            if f.max_level > f.top {
                 let blocks = (parents * shifts.down).min(4 * sms);
                 launch!(stream, k.l2l, [blocks, 1, 1], 256, shifts.shared; f, shifts.down)?;
             }

@@ -85,6 +85,8 @@ pub struct Recipe {
     pub capacity: [usize; 2],
     /// Within so many cores the regularized kernel is used.
     pub core_range: f64,
+    /// In a box with three periods.
+    pub periodic: bool,
     /// Within so many cores source cells are searched for such elements.
     pub walk_range: f64,
     /// Corrections that are smooth enough over many targets are interpolated to them.
@@ -195,6 +197,7 @@ impl Recipe {
             degrees,
             capacity: [leaf, leaf],
             core_range,
+            periodic: options.period.is_some(),
             // The core of a segment acts along its whole line: (ρ/r)(1 - F) over all directions is in the mean square
             // about half of (c/r)², here less than four tolerances too.
             walk_range: if kind == Kind::Segment { core_range.max(0.34 / tolerance.sqrt()) } else { core_range },
@@ -223,7 +226,8 @@ impl Recipe {
         let cells = (n as f64 / full).max(1.0).cbrt();
         let cells = if self.full.is_some() { whole(cells) } else { cells };
         let level = (cells.log2() - 0.1).ceil().max(0.0);
-        let stretch = if self.full.is_some() { (level.exp2() / cells).max(1.0) } else { 1.0 };
+        // The root cube of a periodic box is the box.
+        let stretch = if self.full.is_some() && !self.periodic { (level.exp2() / cells).max(1.0) } else { 1.0 };
         (stretch, (level as u32).saturating_sub(1))
     }
 

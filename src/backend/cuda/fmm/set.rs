@@ -1,7 +1,8 @@
 //! The FMMs of one engine: one for each kind of source, the choice between FMM and direct sum, retries where a field misses its
 //! tolerance.
 
-use super::check::{self, Check, Place};
+use super::check::{self, Check, Numbers, Place};
+use super::layout::NEAR_IMAGES;
 use super::times::TIMED;
 use super::verdict::Verdict;
 use super::{Asked, FmmSum, Kind, Ranks, Recipe, recipe};
@@ -76,6 +77,19 @@ impl Problem<'_> {
             _ => 2,
         } * if self.gradient { 3 } else { 1 };
         [self.kinds.iter().map(|(kind, n)| weight(*kind) * n).sum(), self.inputs.targets.n]
+    }
+}
+
+impl Problem<'_> {
+    /// What the check samples by.
+    fn sampled(&self) -> Numbers {
+        let [sources, targets] = self.numbers();
+        Numbers { sources, targets, images: self.images() }
+    }
+
+    /// The sources and their near images in a periodic box, all of which a direct sum takes.
+    fn images(&self) -> usize {
+        self.inputs.far.map_or(1, |_| NEAR_IMAGES as usize)
     }
 }
 
@@ -161,7 +175,7 @@ impl<T: CudaReal> FmmSet<T> {
         let kinds = kinds(inputs, field);
         let possible =
             inputs.targets.n > 0 && !kinds.is_empty() && kinds.iter().all(|(kind, _)| has_fmm(*kind, options));
-        if !possible || options.method == Method::Direct {
+        if !possible || options.method == Method::Direct || inputs.far.is_some_and(|far| !far.has_tree()) {
             return Ok(Outcome::Direct);
         }
         let gradient = output.gradient.address != 0;
@@ -203,7 +217,7 @@ impl<T: CudaReal> FmmSet<T> {
         for (kind, n) in &problem.kinds {
             let recipe = self.recipe(*kind, problem, most);
             let may_decline = problem.options.method == Method::Auto;
-            if !recipe.truncation.reached || may_decline && !pays(&recipe, *n, problem.size()[1]) {
+            if !recipe.truncation.reached || may_decline && !pays(&recipe, problem.images() * *n, problem.size()[1]) {
                 return None;
             }
             wanted.push(recipe);
@@ -250,9 +264,9 @@ impl<T: CudaReal> FmmSet<T> {
     /// The error of the field that was just made; looks again where the first sample is inconclusive.
     fn judge(&mut self, problem: &Problem<'_>, check: &Check, most: f64) -> Result<f64> {
         let (Some(last), of) = (self.last.last().copied(), self.last.len()) else { return Ok(0.0) };
-        let (numbers, round) = (problem.numbers(), self.tightened);
-        let all = numbers[1];
-        let sampled = [check::samples(numbers[0], all), all];
+        let (numbers, round) = (problem.sampled(), self.tightened);
+        let all = numbers.targets;
+        let sampled = [check::samples(numbers), all];
         let (found, [sampled, of_all]) = problem.ranks.found(&self.sums[last].account.found, sampled)?;
         let verdict = Verdict::new(&found, sampled, of_all, most);
         self.error = verdict.error;
@@ -262,7 +276,7 @@ impl<T: CudaReal> FmmSet<T> {
                 let asked = Asked { check, place: Place { slot, of }, numbers, round };
                 self.sums[self.last[slot]].look_again(asked, left, problem.stream)?;
             }
-            let sampled = [check::samples_again(numbers[0], all), all];
+            let sampled = [check::samples_again(numbers), all];
             let (found, [sampled, of_all]) = problem.ranks.found(&self.sums[last].account.found, sampled)?;
             self.error = Verdict::new(&found, sampled, of_all, most).error;
         }
@@ -302,7 +316,7 @@ impl<T: CudaReal> FmmSet<T> {
     /// Evaluates all kinds and waits; false where a direct sum is better.
     fn run(&mut self, problem: &Problem<'_>, wanted: &[Recipe], to: Output, check: &Check) -> Result<bool> {
         let mut output = to;
-        let (numbers, round) = (problem.numbers(), self.tightened);
+        let (numbers, round) = (problem.sampled(), self.tightened);
         self.last.clear();
         for (slot, recipe) in wanted.iter().enumerate() {
             let k = self.sum(recipe, problem)?;

@@ -94,7 +94,11 @@ impl Passes<'_> {
         let f = &self.laid.f;
         let most = f.tree[0].n.max(f.tree[1].n);
         let whole = self.work.sources && self.work.targets && self.work.upward;
-        if whole && f.max_level <= SMALL_LEVELS && is_small(most as usize, self.context.info.shared_memory as usize) {
+        if whole
+            && f.top == 2
+            && f.max_level <= SMALL_LEVELS
+            && is_small(most as usize, self.context.info.shared_memory as usize)
+        {
             self.small_trees(f, most, stream, mark)
         } else {
             self.any_trees(f, most, stream, mark)

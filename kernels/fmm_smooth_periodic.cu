@@ -1,0 +1,3 @@
+// Smooth corrections in periodic boxes.
+#define WFMM_PERIODIC
+#include "fmm_smooth.cu"

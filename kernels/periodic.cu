@@ -1,0 +1,210 @@
+// Boxes with three equal periods: places brought into the box, multipoles of the whole box, and what all images that are not near do.
+//
+// The box is centred at zero. Places and the period are multiples of a step, 2^-49 of the power of two above the period, so that
+// sums of them are exact: a target on an image of a source is at distance zero.
+#include "fmm_check.cuh"
+#include "positions.cuh"
+#include "periodic.cuh"
+using namespace fmm;
+
+// v as a multiple of the step, a power of two.
+WFMM_DEVICE double stepped(double v, double step) { return fabs(v) < 0x1p52 * step ? rint(v / step) * step : v; }
+
+// Launch: any; n numbers.
+WFMM_KERNEL periodic_places(Reals from, double *to, long long n, double period, double step) {
+    const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const double x = stepped(read(from, i), step);
+    to[i] = fma(-rint(x / period), period, x);
+}
+
+// Segments, with two points of their own each, are moved by their middle and stay whole. `longest`: bits of the largest length.
+// Launch: any; n segments.
+WFMM_KERNEL periodic_segments(Reals points, const int *connectivity, long long ld, int base, double *to, int *ends, long long n, double period, double step, unsigned long long *longest) {
+    const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const long long a = 3ll * (connectivity[ld * i] - base), b = 3ll * (connectivity[ld * i + 1] - base);
+    double length2 = 0;
+    for (int c = 0; c < 3; c++) {
+        const double x = stepped(read(points, a + c), step), y = stepped(read(points, b + c), step);
+        const double by = -rint((0.5 * x + 0.5 * y) / period);
+        to[6 * i + c] = fma(by, period, x); to[6 * i + 3 + c] = fma(by, period, y);
+        length2 += (y - x) * (y - x);
+    }
+    ends[2 * i] = (int)(2 * i); ends[2 * i + 1] = (int)(2 * i + 1);
+    const double length = sqrt(length2);
+    if (length < INFINITY && length > 0) atomicMax(longest, (unsigned long long)__double_as_longlong(length));
+}
+
+// Bits of the largest of n numbers that are not negative. Launch: any.
+WFMM_KERNEL periodic_largest(Reals from, long long n, unsigned long long *largest) {
+    double most = 0;
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += (long long)gridDim.x * blockDim.x) {
+        const double v = read(from, i);
+        if (v < INFINITY) most = fmax(most, v);
+    }
+    for (int d = 16; d; d >>= 1) most = fmax(most, __shfl_xor_sync(~0u, most, d));
+    if ((threadIdx.x & 31) == 0 && most > 0) atomicMax(largest, (unsigned long long)__double_as_longlong(most));
+}
+
+// Rows of `width` numbers and after them their images, each moved by a vector (the first one's is zero). Launch: any; n rows.
+WFMM_KERNEL periodic_image_places(const double *from, long long n, const double *shift, int images, double *to) {
+    const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k >= 3 * n) return;
+    for (int i = 0; i < images; i++) to[(long long)i * 3 * n + k] = from[k] + shift[3 * i + k % 3];
+}
+// The same numbers for every image. Launch: any; n numbers.
+WFMM_KERNEL periodic_image_numbers(Reals from, long long n, int images, double *to) {
+    const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k >= n) return;
+    for (int i = 0; i < images; i++) to[i * n + k] = read(from, k);
+}
+// Points 0, 1, 2, ... Launch: any; n points.
+WFMM_KERNEL periodic_ends(int *to, long long n) {
+    const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (k < n) to[k] = (int)k;
+}
+
+// Multipoles about zero, in units of the period: Σ q R_lm of `C` components, and of charges Σ q |x|² behind them.
+constexpr int kMomentThreads = 128, kTogether = 8, kMostOrder = 32;
+constexpr int kMostPairs = kMostOrder * (kMostOrder + 1) / 2;
+
+// What the sources are: points with `C` strengths, or (SEGMENTS) nodes along segments [n][2][3].
+template <int C, bool SEGMENTS> __device__ void moments(const double *place, const Reals &strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
+    constexpr int kShare = kMomentThreads / (2 * kTogether); // threads of a sum
+    // Rows are so far apart that half a warp reads from different banks.
+    __shared__ double s_value[2 * kTogether][kMomentThreads + 8], s_strength[C][kMomentThreads], s_sum[kMostPairs * 2 * C];
+    __shared__ double s_square[kMomentThreads / 32];
+    const int tid = threadIdx.x, pairs = far_column(order, order), numbers = 2 * C * pairs;
+    for (int k = tid; k < numbers; k += kMomentThreads) s_sum[k] = 0;
+    double square = 0;
+    for (long long first = blockIdx.x * (long long)kMomentThreads; first < n * nodes; first += (long long)gridDim.x * kMomentThreads) {
+        const long long at = first + tid;
+        double x[3] = {0, 0, 0}, q[C] = {};
+        if (at < n * nodes) {
+            const long long i = SEGMENTS ? at / nodes : at;
+            if constexpr (SEGMENTS) {
+                const int node = (int)(at - i * nodes);
+                const double w = 0.5 * gauss[16 + node] * read(strength, i);
+                for (int c = 0; c < 3; c++) {
+                    const double a = place[6 * i + c], b = place[6 * i + 3 + c];
+                    x[c] = (0.5 * (a + b) + 0.5 * gauss[node] * (b - a)) * per_period;
+                    q[c] = w * (b - a);
+                }
+                // A segment without length has no field, whatever its circulation.
+                if (q[0] == 0 && q[1] == 0 && q[2] == 0) for (int c = 0; c < 3; c++) x[c] = 0;
+            } else {
+                for (int c = 0; c < 3; c++) x[c] = place[3 * i + c] * per_period;
+                for (int c = 0; c < C; c++) q[c] = read(strength, C * i + c);
+            }
+        }
+        const double r2 = x[0] * x[0] + x[1] * x[1] + x[2] * x[2];
+        square += q[0] * r2;
+        __syncthreads();
+        for (int c = 0; c < C; c++) s_strength[c][tid] = q[c];
+        double dc = 1, ds = 0;
+        for (int m = 0; m < order; m++) {
+            double pc = 0, ps = 0, qc = dc, qs = ds;
+            for (int l0 = m; l0 < order; l0 += kTogether) {
+                const int some = min(kTogether, order - l0);
+                const double *step = steps + 2 * (far_column(order, m) + l0 - m);
+                __syncthreads();
+                for (int k = 0; k < some; k++) {
+                    s_value[2 * k][tid] = qc; s_value[2 * k + 1][tid] = qs;
+                    const double u = step[2 * k] * x[2], v = step[2 * k + 1] * r2, nc = fma(u, qc, -(v * pc)), ns = fma(u, qs, -(v * ps));
+                    pc = qc; ps = qs; qc = nc; qs = ns;
+                }
+                __syncthreads();
+                // A sum over the sources by some neighbouring threads.
+                const int row = tid / kShare;
+                double sum[C] = {};
+                if (row < 2 * some)
+#pragma unroll 4
+                    for (int s = tid % kShare; s < kMomentThreads; s += kShare) {
+                        const double v = s_value[row][s];
+#pragma unroll
+                        for (int c = 0; c < C; c++) sum[c] = fma(v, s_strength[c][s], sum[c]);
+                    }
+#pragma unroll
+                for (int c = 0; c < C; c++) {
+                    for (int d = kShare / 2; d; d /= 2) sum[c] += __shfl_xor_sync(~0u, sum[c], d);
+                    if (row < 2 * some && tid % kShare == 0) s_sum[(2 * (far_column(order, m) + l0 - m) + row) * C + c] += sum[c];
+                }
+            }
+            const double k = 0.5 / (m + 1), next = k * (x[0] * dc - x[1] * ds);
+            ds = k * (x[0] * ds + x[1] * dc); dc = next;
+        }
+    }
+    for (int d = 16; d; d >>= 1) square += __shfl_xor_sync(~0u, square, d);
+    if (tid % 32 == 0) s_square[tid / 32] = square;
+    __syncthreads();
+    double *out = partial + (size_t)blockIdx.x * (numbers + 1);
+    for (int k = tid; k < numbers; k += kMomentThreads) out[k] = s_sum[k];
+    if (tid == 0) { double all = 0; for (int w = 0; w < kMomentThreads / 32; w++) all += s_square[w]; out[numbers] = all; }
+}
+// Launch: 128 threads, a row of `partial` a block.
+extern "C" __global__ void __launch_bounds__(kMomentThreads) periodic_moments_charges(const double *place, Reals strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
+    moments<1, false>(place, strength, gauss, nodes, n, order, per_period, steps, partial);
+}
+extern "C" __global__ void __launch_bounds__(kMomentThreads) periodic_moments_particles(const double *place, Reals strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
+    moments<3, false>(place, strength, gauss, nodes, n, order, per_period, steps, partial);
+}
+extern "C" __global__ void __launch_bounds__(kMomentThreads) periodic_moments_segments(const double *place, Reals strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
+    moments<3, true>(place, strength, gauss, nodes, n, order, per_period, steps, partial);
+}
+// The sums of all blocks, in order. Launch: any; so many numbers.
+WFMM_KERNEL periodic_add_rows(const double *partial, int rows, int numbers, double *to) {
+    const int k = blockIdx.x * blockDim.x + threadIdx.x;
+    if (k >= numbers) return;
+    double sum = 0;
+    for (int r = 0; r < rows; r++) sum += partial[(size_t)r * numbers + k];
+    to[k] = sum;
+}
+
+__device__ inline void add_number(const Reals &to, size_t at, double v) {
+    if (to.is_f64) ((double *)to.address)[at] += v;
+    else { float *x = (float *)to.address + at; *x = (float)(*x + v); }
+}
+
+// Adds the images' field at n places. Launch: any.
+template <int MAIN, int REST> __device__ void add_to_field(const double *rows, int order, const double *place, long long n, double per_period, double factor, const Reals &main, const Reals &rest) {
+    const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    double v[MAIN + REST] = {};
+    far_field<MAIN + REST>(rows, order, order, place[3 * i] * per_period, place[3 * i + 1] * per_period, place[3 * i + 2] * per_period, v);
+    for (int k = 0; k < MAIN; k++) add_number(main, (size_t)i * MAIN + k, factor * v[k]);
+    for (int k = 0; k < REST; k++) add_number(rest, (size_t)i * REST + k, factor * v[MAIN + k]);
+}
+
+// The same at the sampled targets of a check. Launch: 128 threads, a thread a target.
+template <int MAIN, int REST> __device__ void add_to_exact(const Fmm &f, const Check &c) {
+    const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
+    if (k >= c.samples) return;
+    const double *x = (const double *)f.tree[1].x + 3 * (size_t)c.at[k], per_period = 1 / f.period;
+    double v[MAIN + REST] = {}, *to = c.exact + ((size_t)c.slot * c.samples + k) * 12;
+    far_field<MAIN + REST>(f.far_rows, f.far_order, f.far_order, x[0] * per_period, x[1] * per_period, x[2] * per_period, v);
+    for (int i = 0; i < MAIN + REST; i++) to[i] += f.normalization * v[i];
+}
+
+// The same at all targets, beside the near field. Launch: any; a thread a sorted target.
+template <class T, int MAIN, int REST> __device__ void add_to_near(const Fmm &f) {
+    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= f.tree[1].n || f.state->flags) return;
+    const double *x = (const double *)f.tree[1].x + 3 * (size_t)f.tree[1].order[i], per_period = 1 / f.period, scale = f.state->root.scale;
+    double v[MAIN + REST] = {};
+    far_field<MAIN + REST>(f.far_rows, f.far_order, f.far_used, x[0] * per_period, x[1] * per_period, x[2] * per_period, v);
+    T *to = (T *)f.field + (size_t)i * f.fields;
+    const double unit = 1 / (f.kind == kParticle ? scale * scale : scale);
+    for (int k = 0; k < MAIN; k++) to[k] += (T)(unit * v[k]);
+    for (int k = 0; k < REST; k++) to[MAIN + k] += (T)(unit / scale * v[MAIN + k]);
+}
+
+#define FIELDS(name, MAIN, REST) \
+    extern "C" __global__ void __launch_bounds__(128) periodic_add_##name(const double *rows, int order, const double *place, long long n, double per_period, double factor, Reals main, Reals rest) { add_to_field<MAIN, REST>(rows, order, place, n, per_period, factor, main, rest); } \
+    extern "C" __global__ void __launch_bounds__(128) periodic_exact_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c) { add_to_exact<MAIN, REST>(f, c); } \
+    extern "C" __global__ void __launch_bounds__(128) periodic_near_##name##_f32(const __grid_constant__ Fmm f) { add_to_near<float, MAIN, REST>(f); } \
+    extern "C" __global__ void __launch_bounds__(128) periodic_near_##name##_f64(const __grid_constant__ Fmm f) { add_to_near<double, MAIN, REST>(f); }
+FIELDS(velocity, 3, 0)
+FIELDS(gradient, 3, 9)
+FIELDS(potential, 1, 0)
+FIELDS(force, 1, 3)

@@ -1,0 +1,225 @@
+//! Periodic boxes on the emulated GPU against the CPU's, at all targets.
+
+use crate::harness::with_gpu;
+use crate::support::accuracy::{Field, evaluate, fill, relative_l2};
+use crate::support::api::{Plan, Scalar, Session, flat, last_error};
+use crate::support::cases::{Case, Kind, Vec3};
+use crate::support::periodic::{Images, field_at};
+use crate::support::random::Random;
+use crate::support::tier::values;
+use wakefmm::error::WFMM_ERR_UNSUPPORTED;
+use wakefmm::options::*;
+
+const PERIOD: f64 = 1.3;
+
+fn plan_options(method: i32, tolerance: f64) -> wfmm_plan_options {
+    wfmm_plan_options { method, tolerance, period: [PERIOD; 3], ..Default::default() }
+}
+
+/// Elements anywhere in a box that is not around zero, some of them and of the targets outside of it, with a net strength.
+fn case(kind: Kind, n: usize, m: usize, core: f64, length: f64) -> Case {
+    let mut r = Random::new(n as u64 + 5);
+    let mut place = |out: f64| -> Vec3 { std::array::from_fn(|_| PERIOD * r.between(-out, 1.0 + out)) };
+    let places: Vec<Vec3> = (0..n).map(|k| place(if k % 16 == 0 { 1.7 } else { 0.0 })).collect();
+    let targets = (0..m).map(|k| place(if k % 8 == 0 { 2.5 } else { 0.0 })).collect();
+    let mut c = Case { targets, ..Case::default() };
+    for (k, x) in places.into_iter().enumerate() {
+        let a = r.signed();
+        match (kind, k % 2) {
+            (Kind::Charges, _) => {
+                c.charge_position.push(x);
+                c.charge.push(a[0] + 0.3);
+            }
+            (Kind::Segments, _) | (Kind::Both, 0) => {
+                let at = c.points.len() as i32;
+                c.points.extend([x, std::array::from_fn(|i| x[i] + length * a[i])]);
+                c.ends.extend([at, at + 1]);
+                c.circulation.push(r.between(-0.8, 1.0));
+                c.segment_core.push(core * r.between(0.5, 1.0));
+            }
+            _ => {
+                c.position.push(x);
+                c.strength.push(a.map(|v| v + 0.2));
+                c.particle_core.push(core * r.between(0.5, 1.0));
+            }
+        }
+    }
+    c
+}
+
+fn close(got: &Field, want: &Field, tolerance: f64, what: &str) {
+    let (main, gradient) = (relative_l2(&got.main, &want.main), relative_l2(&got.gradient, &want.gradient));
+    println!("{what}: {main:.1e} {gradient:.1e}");
+    assert!(main <= tolerance && gradient <= 30.0 * tolerance, "{what}: {main:.1e} {gradient:.1e}");
+}
+
+fn held<T: Scalar>(c: &Case, o: &wfmm_plan_options, exact: f64, what: &str) -> i32 {
+    let oracle = wfmm_plan_options { method: WFMM_METHOD_FMM, tolerance: exact, ..*o };
+    let want = evaluate::<f64>(&Session::cpu(2), c, &oracle).0;
+    let (got, outcome) = evaluate::<T>(&Session::gpu(), c, o);
+    close(&got, &want, o.tolerance, &format!("{what} at {:.0e}: {}", o.tolerance, outcome.recipe));
+    outcome.method
+}
+
+#[test]
+fn direct_sums_in_a_box() {
+    with_gpu("periodic::direct_sums_in_a_box", &[], || {
+        for kind in [Kind::Particles, Kind::Segments, Kind::Charges, Kind::Both] {
+            let core = if kind == Kind::Segments { 0.0 } else { 0.01 };
+            for tolerance in [1e-3, 1e-6, 1e-10] {
+                let c = case(kind, 200, 150, core, 0.05);
+                let o = plan_options(WFMM_METHOD_DIRECT, tolerance);
+                assert_eq!(held::<f64>(&c, &o, 1e-11, &format!("{kind:?}")), WFMM_METHOD_DIRECT);
+            }
+            let c = case(kind, 200, 150, core, 0.05).rounded();
+            held::<f32>(&c, &plan_options(WFMM_METHOD_DIRECT, 1e-4), 1e-11, &format!("{kind:?} single"));
+        }
+    });
+}
+
+#[test]
+fn other_domains_are_refused_by_name() {
+    with_gpu("periodic::other_domains_are_refused_by_name", &[], || {
+        for period in [[1.0, 1.0, 0.0], [0.0, 0.0, 2.0], [1.0, 1.0, 1.1]] {
+            let o = wfmm_plan_options { period, ..plan_options(WFMM_METHOD_AUTO, 1e-4) };
+            assert_eq!(Plan::<f64>::try_new(&Session::gpu(), &o).err(), Some(WFMM_ERR_UNSUPPORTED));
+            assert!(last_error().contains("three equal periods"), "{}", last_error());
+        }
+    });
+}
+
+/// Without cores, over several levels; a gradient at 1e-6 and less needs more degrees than there are.
+#[test]
+fn trees_in_a_box() {
+    with_gpu("periodic::trees_in_a_box", &[], || {
+        for (kind, n) in [(Kind::Particles, 4000), (Kind::Charges, 4000), (Kind::Charges, 20_000)] {
+            let c = case(kind, n, 1500, 0.0, 0.0).rounded();
+            for tolerance in values(&[1e-5], &[1e-3, 1e-5]) {
+                let o = wfmm_plan_options {
+                    particle_regularization: WFMM_REG_NONE,
+                    leaf_capacity: if n > 4000 { 20 } else { 0 },
+                    ..plan_options(WFMM_METHOD_FMM, *tolerance)
+                };
+                let what = format!("{kind:?} {n}");
+                assert_eq!(held::<f64>(&c, &o, 1e-8, &what), WFMM_METHOD_FMM);
+                let o = wfmm_plan_options { tolerance: 10.0 * tolerance, ..o };
+                assert_eq!(held::<f32>(&c, &o, 1e-8, &format!("{what} single")), WFMM_METHOD_FMM);
+            }
+        }
+    });
+}
+
+/// Cores that are wider than leaves, and segments that stick out of the box.
+#[test]
+fn trees_with_cores_in_a_box() {
+    with_gpu("periodic::trees_with_cores_in_a_box", &[], || {
+        for (kind, core, length) in [
+            (Kind::Particles, 0.1, 0.0),
+            (Kind::Segments, 0.02, 0.05),
+            (Kind::Segments, 0.1, 0.02),
+            (Kind::Both, 0.03, 0.04),
+        ] {
+            let o = wfmm_plan_options {
+                segment_regularization: if core < 0.05 { WFMM_REG_VATISTAS } else { WFMM_REG_LAMB_OSEEN },
+                leaf_capacity: 24,
+                ..plan_options(WFMM_METHOD_FMM, 1e-3)
+            };
+            let c = case(kind, 4000, 1000, core, length).rounded();
+            assert_eq!(held::<f64>(&c, &o, 1e-7, &format!("{kind:?} {core}")), WFMM_METHOD_FMM);
+            assert_eq!(held::<f32>(&c, &o, 1e-7, &format!("{kind:?} {core} single")), WFMM_METHOD_FMM);
+        }
+    });
+}
+
+/// Cores and segments that reach beyond the images of the tree's cells are summed directly, with more images.
+#[test]
+fn wide_cores_and_long_segments_in_a_box() {
+    with_gpu("periodic::wide_cores_and_long_segments_in_a_box", &[], || {
+        for (kind, core, length) in [(Kind::Particles, 0.8, 0.0), (Kind::Segments, 0.05, 1.5)] {
+            let c = case(kind, 60, 50, core, length);
+            let o = wfmm_plan_options {
+                segment_regularization: WFMM_REG_LAMB_OSEEN,
+                ..plan_options(WFMM_METHOD_FMM, 1e-4)
+            };
+            assert_eq!(held::<f64>(&c, &o, 1e-6, &format!("{kind:?} {core} {length}")), WFMM_METHOD_DIRECT);
+        }
+        let rosenhead =
+            wfmm_plan_options { particle_regularization: WFMM_REG_ROSENHEAD, ..plan_options(WFMM_METHOD_AUTO, 1e-4) };
+        let mut plan = Plan::<f64>::new(&Session::gpu(), &rosenhead);
+        fill(&mut plan, &case(Kind::Particles, 20, 20, 0.3, 0.0));
+        assert_eq!(plan.try_velocity(&mut [0.0; 60]), WFMM_ERR_UNSUPPORTED);
+        assert!(last_error().contains("core_radius = "), "{}", last_error());
+    });
+}
+
+/// A smooth flow, whose far images are more of the field than those of random sources; and Ewald's sum at some targets.
+#[test]
+fn smooth_flows_in_a_box() {
+    with_gpu("periodic::smooth_flows_in_a_box", &[], || {
+        let side = 14;
+        let mut c = Case::default();
+        for k in 0..side * side * side {
+            let at = [k % side, k / side % side, k / side / side].map(|i| (i as f64 + 0.5) / side as f64);
+            let [x, y, z] = at.map(|v| std::f64::consts::TAU * v);
+            c.position.push(at.map(|v| PERIOD * v));
+            c.strength.push([
+                x.cos() * y.sin() * z.sin(),
+                x.sin() * y.cos() * z.sin(),
+                -2.0 * x.sin() * y.sin() * z.cos(),
+            ]);
+            c.particle_core.push(1.4 * PERIOD / side as f64);
+        }
+        c.targets = c.position.iter().step_by(3).copied().collect();
+        for (method, tolerance) in [(WFMM_METHOD_DIRECT, 1e-7), (WFMM_METHOD_FMM, 1e-4)] {
+            let o = plan_options(method, tolerance);
+            assert_eq!(held::<f64>(&c, &o, 1e-9, "smooth"), method);
+        }
+        let (o, images) = (plan_options(WFMM_METHOD_DIRECT, 1e-9), Images::new([PERIOD; 3]));
+        c.targets.truncate(12);
+        let got = evaluate::<f64>(&Session::gpu(), &c, &o).0;
+        let want: Vec<_> =
+            c.targets.iter().map(|&x| field_at(&c, &images, (0, o.particle_regularization), x)).collect();
+        let want = Field {
+            main: want.iter().flat_map(|w| w.0.clone()).collect(),
+            gradient: want.iter().flat_map(|w| w.1.clone()).collect(),
+        };
+        close(&got, &want, 1e-8, "Ewald");
+    });
+}
+
+/// New strengths and targets on one plan keep its trees; the check; few elements.
+#[test]
+fn plans_in_a_box_go_on() {
+    with_gpu("periodic::plans_in_a_box_go_on", &[], || {
+        let mut c = case(Kind::Particles, 3000, 800, 0.02, 0.0);
+        let o = plan_options(WFMM_METHOD_FMM, 1e-3);
+        let mut plan = Plan::<f64>::new(&Session::gpu(), &o);
+        fill(&mut plan, &c);
+        let right = |plan: &mut Plan<f64>, c: &Case, what: &str| {
+            let mut u = vec![0.0; 3 * c.targets.len()];
+            plan.velocity(&mut u, None);
+            let exact = wfmm_plan_options { tolerance: 1e-6, ..o };
+            let want = evaluate::<f64>(&Session::cpu(2), c, &exact).0.main;
+            let error = relative_l2(&u, &want);
+            assert!(error <= 1e-3, "{what}: {error:.1e}");
+        };
+        right(&mut plan, &c, "first");
+        c.strength.iter_mut().enumerate().for_each(|(k, a)| a[k % 3] *= -2.0);
+        plan.strengths(&[], &flat(&c.strength), &[]);
+        right(&mut plan, &c, "strengths");
+        c.targets.iter_mut().for_each(|x| x[0] += 5.1);
+        plan.targets(&flat(&c.targets));
+        right(&mut plan, &c, "targets");
+        assert!(plan.check(60, 5) <= 1e-3);
+        for n in [1, 2, 7] {
+            for method in [WFMM_METHOD_AUTO, WFMM_METHOD_FMM] {
+                held::<f64>(
+                    &case(Kind::Both, n, 3, 0.01, 0.02),
+                    &plan_options(method, 1e-6),
+                    1e-8,
+                    &format!("{n} elements"),
+                );
+            }
+        }
+    });
+}
