@@ -143,6 +143,10 @@ fn wide_cores_and_long_segments_in_a_box() {
             };
             assert_eq!(held::<f64>(&c, &o, 1e-6, &format!("{kind:?} {core} {length}")), WFMM_METHOD_DIRECT);
         }
+        let offset =
+            wfmm_plan_options { segment_regularization: WFMM_REG_OFFSET, ..plan_options(WFMM_METHOD_FMM, 1e-4) };
+        let c = case(Kind::Segments, 60, 50, 0.1, 0.1);
+        assert_eq!(held::<f64>(&c, &offset, 1e-6, "offset"), WFMM_METHOD_DIRECT);
         let rosenhead =
             wfmm_plan_options { particle_regularization: WFMM_REG_ROSENHEAD, ..plan_options(WFMM_METHOD_AUTO, 1e-4) };
         let mut plan = Plan::<f64>::new(&Session::gpu(), &rosenhead);

@@ -16,7 +16,7 @@ use super::stream::{Stream, launch};
 use crate::backend::Field;
 use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
 use crate::math::lattice::Shape;
-use crate::math::regularization::core_reach;
+use crate::math::regularization::{core_reach, is_for_particles, offset_shortfall, shortfall};
 use crate::memory;
 use crate::options::{PlanOptions, Regularization};
 use std::sync::Arc;
@@ -29,6 +29,8 @@ const NEAR: [f64; 7] = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
 const WIDEST: f64 = 0.83;
 /// Distance in periods up to which cores of images are looked at.
 const CORES_LOOKED_AT: f64 = 5.5;
+/// What cores of segments far away add to the mean square of a field, in (c/r)².
+const LINE: f64 = 0.15;
 /// Blocks of the multipoles, threads of a block.
 const MOMENT_BLOCKS: usize = 4;
 const MOMENT_THREADS: usize = 128;
@@ -230,26 +232,20 @@ impl Periodic {
         let mut bits = [0u64; 3];
         self.extremes.download(&mut bits, stream)?;
         let [longest, of_segments, of_particles] = bits.map(|b| f64::from_bits(b) / period);
-        let reach = |reg: Regularization, core: f64, segments: bool| {
-            if reg == Regularization::None || core == 0.0 {
-                return 0.0;
+        let mut reach = 0.0;
+        for (reg, n, core) in [
+            (options.segment_regularization, inside.segments.n, of_segments),
+            (options.particle_regularization, inside.particles.n, of_particles),
+        ] {
+            if n == 0 || reg == Regularization::None || core == 0.0 {
+                continue;
             }
-            // The core of a segment acts along its whole line: in the mean square half of (c/r)².
-            let line = if segments { (0.05 / tolerance).sqrt() } else { 0.0 };
-            core * core_reach(reg, if segments { 4.0 * tolerance } else { tolerance }).max(line)
-        };
-        let n = [inside.segments.n, inside.particles.n];
-        let of = [
-            (options.segment_regularization, if n[0] > 0 { of_segments } else { 0.0 }, true),
-            (options.particle_regularization, if n[1] > 0 { of_particles } else { 0.0 }, false),
-        ];
-        for (reg, core, _) in of {
-            if reg != Regularization::None && core * core_reach(reg, tolerance) > CORES_LOOKED_AT {
+            if core_shortfall(reg, core, longest) > tolerance {
                 return Err(too_wide(core * period, CORES_LOOKED_AT * period, tolerance));
             }
+            reach = core_extent(reg, core, longest, tolerance).min(CORES_LOOKED_AT).max(reach);
         }
-        let reach = of.map(|(reg, core, segments)| reach(reg, core, segments).min(CORES_LOOKED_AT));
-        let needed = reach[0].max(reach[1]) + 0.5 * longest;
+        let needed = reach + 0.5 * longest;
         let serves = |near: &f64| {
             let shape = Shape { period: [1.0; 3], near: *near };
             separation(*near) >= needed && 3f64.sqrt() + 0.5 * longest <= WIDEST * shape.nearest_left_out()
@@ -351,6 +347,23 @@ pub fn field_name(field: Field) -> &'static str {
         Field::Velocity { gradient: true } => "gradient",
         Field::Potential { gradient: false } => "potential",
         Field::Potential { gradient: true } => "force",
+    }
+}
+
+/// What a core takes of a field where cores are looked at no more; lengths in periods.
+fn core_shortfall(reg: Regularization, core: f64, longest: f64) -> f64 {
+    match reg {
+        Regularization::Offset => offset_shortfall(CORES_LOOKED_AT, core, longest),
+        _ => shortfall(reg, CORES_LOOKED_AT / core),
+    }
+}
+
+/// Distance up to which a core counts. That of a segment acts along its whole line: in the mean square half of (c/r)².
+fn core_extent(reg: Regularization, core: f64, longest: f64, tolerance: f64) -> f64 {
+    match reg {
+        Regularization::Offset => (core * longest).sqrt() / (2.0 * tolerance).sqrt().sqrt(),
+        _ if is_for_particles(reg) => core * core_reach(reg, tolerance),
+        _ => core * core_reach(reg, 4.0 * tolerance).max((LINE / tolerance).sqrt()),
     }
 }
 
