@@ -67,6 +67,7 @@ impl Outcome {
         let reasons = [
             "that so few periods",
             "of so few periods that",
+            "too many images are near",
             "core_radius",
             "has no potential, which would be infinite",
             "WFMM_EXPANSION_PSEUDO_PARTICLES with tolerance",

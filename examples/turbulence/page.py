@@ -88,7 +88,7 @@ Written by `python3 examples/turbulence/turbulence.py{command}` ([turbulence.py]
 [energy.csv](measured/energy.csv), [spectrum.csv](measured/spectrum.csv), [invariant.csv](measured/invariant.csv), [slice.csv](measured/slice.csv), [run.json](measured/run.json).
 
 The case is that of Yokota et al. (2009), Section 5, who had 256³ particles and Re_λ ≈ 100 on 64 GPUs. Here {lattice}³ particles in [-π, π]³ with three periods, at the Reynolds number that
-this lattice resolves: Re_λ = {reynolds:.0f} at the start, {last_reynolds:.0f} at t/T = {when}.
+this lattice resolves: Re_λ = {reynolds:.0f} at the start, {last_reynolds:.0f} at t/T = {when}.{others}
 
 | | vortex particles ([particles.py]({up}particles.py)) | spectral code ([spectral.py]({up}spectral.py)) |
 |---|---|---|
@@ -174,6 +174,7 @@ def draw(folder: Path) -> None:
         "up": "" if folder.resolve() == HERE else "../",
         "command": command,
         "step": step,
+        "others": " [256³ particles](lattice256/README.md) went to an earlier time." if folder.resolve() == HERE else "",
         "remeshings": remeshings,
         "comparison": PAPER + ours,
         "half": numbers["lattice"] // 2,

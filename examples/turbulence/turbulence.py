@@ -77,7 +77,8 @@ def run(arguments: argparse.Namespace, folder: Path) -> None:
     edges = np.linspace(-8, 8, 65)
     columns = [density(values.ravel() / width, edges) for values in invariants]
     write(folder / "invariant.csv", ["invariant", "spectral", "particles"], zip((edges[1:] + edges[:-1]) / 2, *columns, strict=True))
-    middle = [values[:, :, box.n // 2].ravel() / width for values in invariants]
+    thin = slice(None, None, max(1, box.n // 128))
+    middle = [values[thin, thin, box.n // 2].ravel() / width for values in invariants]
     write(folder / "slice.csv", ["spectral", "particles"], zip(*middle, strict=True))
     last = {f"last_{name}": value for name, value in scales(box, spectral.waves, arguments.viscosity).items()}
     kept = {name: value for name, value in vars(arguments).items() if isinstance(value, int | float | str)}

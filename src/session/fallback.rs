@@ -5,7 +5,7 @@
 
 use crate::backend::{Engine, Field};
 use crate::distributed::Communicator;
-use crate::error::{Error, Result, WFMM_ERR_DEVICE_MEMORY};
+use crate::error::{Error, Result, WFMM_ERR_DEVICE_MEMORY, WFMM_ERR_UNSUPPORTED};
 use crate::inputs::{Inputs, Ints, Reals, RealsMut};
 use crate::logging::warn_once;
 use crate::report::Report;
@@ -125,9 +125,10 @@ impl Fallback {
     }
 }
 
-/// A missing resource or a lost object, as against a mistake of the caller.
+/// A missing resource, a lost object or a sum that a GPU does not have, as against a mistake of the caller.
 pub fn takes_over(error: &Error) -> bool {
-    !error.partly_written && (error.status < 0 || (100..200).contains(&error.status))
+    let is_missing = error.status < 0 || (100..200).contains(&error.status) || error.status == WFMM_ERR_UNSUPPORTED;
+    !error.partly_written && is_missing
 }
 
 /// Sources and targets.

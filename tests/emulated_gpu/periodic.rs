@@ -88,6 +88,23 @@ fn other_domains_are_refused_by_name() {
     });
 }
 
+/// Segments that are too long for a GPU are summed by the CPU where the session may choose.
+#[test]
+fn under_auto_the_cpu_sums_what_the_gpu_refuses() {
+    with_gpu("periodic::under_auto_the_cpu_sums_what_the_gpu_refuses", &[], || {
+        let mut c = case(Kind::Segments, 700, 600, 0.02, 0.05).rounded();
+        c.points[1] = std::array::from_fn(|i| c.points[0][i] + if i == 0 { 12.0 } else { 0.1 });
+        let o = plan_options(WFMM_METHOD_DIRECT, 1e-4);
+        let mut plan = Plan::<f64>::new(&Session::gpu(), &o);
+        fill(&mut plan, &c);
+        assert_eq!(plan.try_velocity(&mut vec![0.0; 3 * c.targets.len()]), WFMM_ERR_UNSUPPORTED);
+        assert!(last_error().contains("WFMM_BACKEND_CPU"), "{}", last_error());
+        let (got, _) = evaluate::<f64>(&Session::auto(), &c, &o);
+        let (want, _) = evaluate::<f64>(&Session::cpu(1), &c, &o);
+        assert_eq!(got.main, want.main);
+    });
+}
+
 /// Without cores, over several levels; a gradient at 1e-6 and less needs more degrees than there are.
 #[test]
 fn trees_in_a_box() {
