@@ -27,6 +27,11 @@ const STEP: f64 = 1.0 / (1u64 << 49) as f64;
 const NEAR: [f64; 7] = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
 /// Largest ratio of the radii of two boxes to the distance of the nearest image that is not near.
 const WIDEST: f64 = 0.83;
+/// Effective radii of sources and of targets that fill a box, together, in periods. Random ones, whose near field is most of the whole, have
+/// errors of 3e-8 at order 17 and 1e-10 at 24 beside images √5 periods away; smooth ones need four degrees more.
+const EFFECTIVE_RADII: f64 = 1.01;
+/// Errors in tolerances of the expansions of a check, of those of a field, and the largest that a box may have.
+const SHARES: [f64; 3] = [0.02, 0.2, 0.1];
 /// Distance in periods up to which cores of images are looked at.
 const CORES_LOOKED_AT: f64 = 5.5;
 /// What cores of segments far away add to the mean square of a field, in (c/r)².
@@ -61,10 +66,30 @@ pub fn takes(period: [f64; 3]) -> bool {
     period[0] > 0.0 && period == [period[0]; 3]
 }
 
-/// Degrees of expansions of the whole box whose error is a small part of the tolerance.
-fn order_for(tolerance: f64) -> usize {
-    // Random sources and targets, whose near field is most of the whole: 3e-8 at order 17, 1e-10 at 24; four more for smooth ones.
-    ((2.9 * -tolerance.log10() - 1.0).ceil() as usize).clamp(8, MOST_ORDER)
+/// Order of expansions of the whole box that leaves such an error, for a `ratio` of the effective radii of sources and targets to
+/// the distance of the nearest image that is not near.
+fn order_for(error: f64, ratio: f64) -> f64 {
+    error.log10() / ratio.log10() - 1.0
+}
+
+/// The same as a number of degrees that there are.
+fn degrees_for(error: f64, ratio: f64) -> usize {
+    (order_for(error, ratio).ceil() as usize).clamp(8, MOST_ORDER)
+}
+
+/// Near images, in periods, and the ratio of `order_for`.
+#[derive(Debug, Clone, Copy)]
+struct Reach {
+    near: f64,
+    ratio: f64,
+}
+
+impl Reach {
+    /// With segments up to `longest` periods.
+    fn of(near: f64, longest: f64) -> Self {
+        let shape = Shape { period: [1.0; 3], near };
+        Self { near, ratio: (EFFECTIVE_RADII + 0.5 * longest) / shape.nearest_left_out() }
+    }
 }
 
 /// See the head of this file.
@@ -135,10 +160,9 @@ impl Periodic {
         self.extremes.clear(3, stream)?;
         self.bring_in(&mut inside, field, [period, step], stream)?;
         let tolerance = recipe::tolerance(options, is_f64);
-        let near = self.near(&inside, options, field, tolerance, period, stream)?;
-        let order = order_for(0.02 * tolerance);
-        let used = order_for(0.2 * tolerance) as u32;
-        let sources = self.sources(&inside, field, period, tolerance, stream)?;
+        let Reach { near, ratio } = self.reach(&inside, options, field, tolerance, period, stream)?;
+        let [order, used, _] = SHARES.map(|share| degrees_for(share * tolerance, ratio));
+        let sources = self.sources(&inside, field, period, (order, tolerance), stream)?;
         let moments = self.multipoles(&sources, order, period, stream)?;
         let shape = Shape { period: [period; 3], near: near * period };
         let charges = matches!(field, Field::Potential { .. });
@@ -146,7 +170,7 @@ impl Periodic {
         let factors = self.factors.as_ref().expect("made by `multipoles`");
         let rows = factors.rows(shape.canonical(), &moments, charges, gradient);
         self.rows.upload(&rows, stream)?;
-        inside.far = Some(Far { period, near, rows: self.rows.address(), order: order as u32, used });
+        inside.far = Some(Far { period, near, rows: self.rows.address(), order: order as u32, used: used as u32 });
         Ok(inside)
     }
 
@@ -217,7 +241,7 @@ impl Periodic {
     }
 
     /// How far near images go, in periods, or why there are too many of them. Waits.
-    fn near(
+    fn reach(
         &self,
         inside: &DeviceInputs,
         options: &PlanOptions,
@@ -225,12 +249,11 @@ impl Periodic {
         tolerance: f64,
         period: f64,
         stream: &Stream,
-    ) -> Result<f64> {
-        if matches!(field, Field::Potential { .. }) {
-            return Ok(NEAR[0]);
-        }
+    ) -> Result<Reach> {
         let mut bits = [0u64; 3];
-        self.extremes.download(&mut bits, stream)?;
+        if matches!(field, Field::Velocity { .. }) {
+            self.extremes.download(&mut bits, stream)?;
+        }
         let [longest, of_segments, of_particles] = bits.map(|b| f64::from_bits(b) / period);
         let mut reach = 0.0;
         for (reg, n, core) in [
@@ -246,11 +269,14 @@ impl Periodic {
             reach = core_extent(reg, core, longest, tolerance).min(CORES_LOOKED_AT).max(reach);
         }
         let needed = reach + 0.5 * longest;
-        let serves = |near: &f64| {
-            let shape = Shape { period: [1.0; 3], near: *near };
-            separation(*near) >= needed && 3f64.sqrt() + 0.5 * longest <= WIDEST * shape.nearest_left_out()
+        let serves = |reach: &Reach| {
+            let shape = Shape { period: [1.0; 3], near: reach.near };
+            let converges = 3f64.sqrt() + 0.5 * longest <= WIDEST * shape.nearest_left_out();
+            let is_reached = order_for(SHARES[2] * tolerance, reach.ratio) <= MOST_ORDER as f64;
+            separation(reach.near) >= needed && converges && is_reached
         };
-        NEAR.into_iter().find(|near| serves(near)).ok_or_else(|| too_long(longest * period, period))
+        let mut reaches = NEAR.into_iter().map(|near| Reach::of(near, longest));
+        reaches.find(serves).ok_or_else(|| too_long(longest * period, period))
     }
 
     /// What multipoles are of, with the nodes of segments, on the device.
@@ -259,10 +285,9 @@ impl Periodic {
         inside: &DeviceInputs,
         field: Field,
         period: f64,
-        tolerance: f64,
+        (order, tolerance): (usize, f64),
         stream: &Stream,
     ) -> Result<Vec<Strong>> {
-        let order = order_for(0.02 * tolerance);
         let mut sources = vec![];
         if let Field::Potential { .. } = field {
             let c = &inside.charges;
