@@ -1,8 +1,8 @@
 /* The FMM on a GPU through the C API: errors against the direct sum for every kind of source, core and precision, the time
  * and passes of the fixed workloads with ordinary host arrays, and many evaluations of changing size.
  *
- * Enters: "accuracy", "workloads [most points]", "periodic [most points]", "calls", "reuse", "many [evaluations]". Leaves: a table; exit code 1 where a tolerance was missed or
- * memory grew.
+ * Enters: "accuracy", "workloads [most points]", "dust", "periodic [most points]", "calls", "reuse", "many [evaluations]". Leaves: a
+ * table; exit code 1 where a tolerance was missed or memory grew.
  */
 #include "gpu_workload.h"
 
@@ -129,10 +129,11 @@ static void periodic(wfmm_session *s, double most) {
         }
 }
 
-/* The fixed workloads, with the tolerances of their bars. */
 static void time_dust(wfmm_session *s, int f64) {
     time_case(s, (struct work){"DUST", dust, SEGMENTS, WFMM_REG_VATISTAS, 20000, 2000000, 0, 0, f64, 1e-4});
 }
+
+/* The fixed workloads, with the tolerances of their bars. */
 static void workloads(wfmm_session *s, double most) {
     for (int f64 = 0; f64 < 2; f64++) {
         const double tolerance = f64 ? 1e-6 : 1e-4;

@@ -463,15 +463,35 @@ fn ordered_kinds() -> &'static [Kind] {
 }
 
 /// Sums of all bits of fields, as a line of text.
-fn print_bits() {
+fn print_bits(method: i32) {
     let gpu = Session::gpu();
     for &kind in ordered_kinds() {
         let c = case("helical wake", kind, 800, 900, 1.0);
         let bits = |x: Vec<f64>| x.iter().fold(0u64, |sum, x| sum.rotate_left(7).wrapping_add(x.to_bits()));
-        let double = bits(evaluate::<f64>(&gpu, &c, &plan_options(WFMM_METHOD_FMM, 1e-3)).0.gradient);
-        let single = bits(evaluate::<f32>(&gpu, &c, &plan_options(WFMM_METHOD_FMM, 1e-2)).0.gradient);
+        let double = bits(evaluate::<f64>(&gpu, &c, &plan_options(method, 1e-3)).0.gradient);
+        let single = bits(evaluate::<f32>(&gpu, &c, &plan_options(method, 1e-2)).0.gradient);
         println!("\nbits {kind:?} {double:x} {single:x}");
     }
+}
+
+/// The bits of a method's fields from a process with these settings; none in that process. `name` is that of the test.
+fn bits_under(name: &str, settings: &[(&str, &str)], method: i32) -> Vec<String> {
+    let text = with_gpu(name, settings, || print_bits(method));
+    text.lines().filter(|line| line.starts_with("bits ")).map(str::to_owned).collect()
+}
+
+/// The bits of a method's fields, which neither the order of threads nor the kernels that made the trees change; none in a
+/// process of `bits_under`.
+fn bits_in_any_order(name: &str, method: i32) -> Vec<String> {
+    let bits = |settings: &[(&str, &str)]| bits_under(name, settings, method);
+    let first = bits(&[]);
+    if !first.is_empty() {
+        assert_eq!(first.len(), ordered_kinds().len());
+        assert_eq!(first, bits(&[("EMULATED_ORDER", "last")]), "the last thread first");
+        assert_eq!(first, bits(&[("EMULATED_ORDER", "7")]), "any thread, blocks at the same time");
+        assert_eq!(first, bits(&[("FAKE_CUDA", "ampere")]), "no clusters");
+    }
+    first
 }
 
 /// No result depends on which thread is first, nor on which kernels made the trees; older GPUs' products by shuffles are those of the
@@ -479,18 +499,11 @@ fn print_bits() {
 #[test]
 fn the_order_of_threads_changes_no_bit() {
     const NAME: &str = "the_order_of_threads_changes_no_bit";
-    let bits = |settings: &[(&str, &str)]| -> Vec<String> {
-        let text = with_gpu(NAME, settings, print_bits);
-        text.lines().filter(|line| line.starts_with("bits ")).map(str::to_owned).collect()
-    };
-    let first = bits(&[]);
+    let first = bits_in_any_order(NAME, WFMM_METHOD_FMM);
     if first.is_empty() {
         return; // the child
     }
-    assert_eq!(first.len(), ordered_kinds().len());
-    assert_eq!(first, bits(&[("EMULATED_ORDER", "last")]), "the last thread first");
-    assert_eq!(first, bits(&[("EMULATED_ORDER", "7")]), "any thread, blocks at the same time");
-    assert_eq!(first, bits(&[("FAKE_CUDA", "ampere")]), "no clusters");
+    let shuffled = bits_under(NAME, &[("EMULATED_MMA", "shuffle")], WFMM_METHOD_FMM);
     let doubles = |lines: Vec<String>| lines.iter().map(|l| l[..l.rfind(' ').unwrap()].to_owned()).collect::<Vec<_>>();
-    assert_eq!(doubles(first), doubles(bits(&[("EMULATED_MMA", "shuffle")])), "products by shuffles");
+    assert_eq!(doubles(first), doubles(shuffled), "products by shuffles");
 }

@@ -70,6 +70,13 @@ codes! {
     }
 }
 
+impl ElementKind {
+    /// Segments, whose ends are points of their own.
+    pub fn is_lines(self) -> bool {
+        matches!(self, Self::Filaments | Self::BoundSegments)
+    }
+}
+
 /// Options of a flow. Fill with `wfmm_flow_options_init` and change what is wanted.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]

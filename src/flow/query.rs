@@ -49,8 +49,8 @@ impl Flow {
         let has = match quantity {
             Quantity::Position | Quantity::Velocity => true,
             Quantity::Strength => kind == ElementKind::Particles,
-            Quantity::CoreRadius => kind == ElementKind::Particles || is_lines(kind),
-            Quantity::Circulation => is_lines(kind),
+            Quantity::CoreRadius => kind == ElementKind::Particles || kind.is_lines(),
+            Quantity::Circulation => kind.is_lines(),
             Quantity::Diameter | Quantity::Density => kind == ElementKind::Dust,
         };
         let names = (ElementKind::ALL[kind as usize].1, Quantity::ALL[quantity as usize].1);
@@ -190,8 +190,4 @@ impl Flow {
         let largest = |v: &[f64]| (0..v.len() / 3).fold(0.0f64, |m, k| m.max(norm(row(v, k))));
         Ok(largest(fluid).max(largest(dust)))
     }
-}
-
-fn is_lines(kind: ElementKind) -> bool {
-    matches!(kind, ElementKind::Filaments | ElementKind::BoundSegments)
 }

@@ -201,15 +201,20 @@ impl State {
         }
     }
 
-    /// Which rows of a kind stay where these identities go: elements and, of segments, points.
-    pub fn remaining(&self, kind: ElementKind, identity: &[i64]) -> Result<Remaining> {
-        let ids = match kind {
+    /// Identities of a kind's elements, which rise.
+    pub fn ids(&self, kind: ElementKind) -> &[i64] {
+        match kind {
             ElementKind::Particles => &self.particle_id,
             ElementKind::Filaments => &self.filaments.id,
             ElementKind::BoundSegments => &self.bound.id,
             ElementKind::Tracers => &self.tracer_id,
             ElementKind::Dust => &self.dust.id,
-        };
+        }
+    }
+
+    /// Which rows of a kind stay where these identities go: elements and, of segments, points.
+    pub fn remaining(&self, kind: ElementKind, identity: &[i64]) -> Result<Remaining> {
+        let ids = self.ids(kind);
         let mut stays = memory::filled(true, ids.len());
         for (k, id) in identity.iter().enumerate() {
             let Ok(row) = ids.binary_search(id) else {

@@ -236,8 +236,13 @@ impl Session {
 
     /// What mirrors arrays in this session's device memory.
     pub fn mirror(&self) -> Result<Mirror> {
+        Mirror::new(self.with_memory()?)
+    }
+
+    /// The context of a session with device memory.
+    fn with_memory(&self) -> Result<&Arc<Context>> {
         match &self.device {
-            Device::Cuda { context, .. } => Mirror::new(context),
+            Device::Cuda { context, .. } => Ok(context),
             Device::Cpu => Error::fail(WFMM_ERR_MEMORY, "this session computes on the CPU and has no device memory"),
         }
     }
@@ -253,14 +258,9 @@ impl Session {
     }
 
     fn on_default_stream(&self, copy: impl FnOnce(&Stream) -> Result<()>) -> Result<()> {
-        match &self.device {
-            Device::Cuda { context, .. } => {
-                let stream = Stream::borrowed(context, std::ptr::null_mut());
-                copy(&stream)?;
-                stream.synchronize()
-            }
-            Device::Cpu => Error::fail(WFMM_ERR_MEMORY, "this session computes on the CPU and has no device memory"),
-        }
+        let stream = Stream::borrowed(self.with_memory()?, std::ptr::null_mut());
+        copy(&stream)?;
+        stream.synchronize()
     }
 
     /// Page-locks the caller's memory for copies to and from the device; nothing to do on the CPU.

@@ -220,32 +220,8 @@ fn a_field_that_misses_its_tolerance_is_computed_again() {
     });
 }
 
-/// Sums of all bits of fields, as a line of text.
-fn print_bits() {
-    let gpu = Session::gpu();
-    for &kind in ordered_kinds() {
-        let c = case("helical wake", kind, 800, 900, 1.0);
-        let bits = |x: Vec<f64>| x.iter().fold(0u64, |sum, x| sum.rotate_left(7).wrapping_add(x.to_bits()));
-        let double = bits(evaluate::<f64>(&gpu, &c, &plan_options(WFMM_METHOD_TREECODE, 1e-3)).0.gradient);
-        let single = bits(evaluate::<f32>(&gpu, &c, &plan_options(WFMM_METHOD_TREECODE, 1e-2)).0.gradient);
-        println!("\nbits {kind:?} {double:x} {single:x}");
-    }
-}
-
 /// No result depends on which thread is first, nor on which kernels made the trees.
 #[test]
 fn the_order_of_threads_changes_no_bit() {
-    const NAME: &str = "treecode::the_order_of_threads_changes_no_bit";
-    let bits = |settings: &[(&str, &str)]| -> Vec<String> {
-        let text = with_gpu(NAME, settings, print_bits);
-        text.lines().filter(|line| line.starts_with("bits ")).map(str::to_owned).collect()
-    };
-    let first = bits(&[]);
-    if first.is_empty() {
-        return; // the child
-    }
-    assert_eq!(first.len(), ordered_kinds().len());
-    assert_eq!(first, bits(&[("EMULATED_ORDER", "last")]), "the last thread first");
-    assert_eq!(first, bits(&[("EMULATED_ORDER", "7")]), "any thread, blocks at the same time");
-    assert_eq!(first, bits(&[("FAKE_CUDA", "ampere")]), "no clusters");
+    bits_in_any_order("treecode::the_order_of_threads_changes_no_bit", WFMM_METHOD_TREECODE);
 }

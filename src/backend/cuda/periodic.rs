@@ -77,18 +77,19 @@ fn degrees_for(error: f64, ratio: f64) -> usize {
     (order_for(error, ratio).ceil() as usize).clamp(8, MOST_ORDER)
 }
 
-/// Near images, in periods, and the ratio of `order_for`.
+/// Near images, in periods, the ratio of `order_for`, and the longest segment, in periods.
 #[derive(Debug, Clone, Copy)]
 struct Reach {
     near: f64,
     ratio: f64,
+    longest: f64,
 }
 
 impl Reach {
     /// With segments up to `longest` periods.
     fn of(near: f64, longest: f64) -> Self {
         let shape = Shape { period: [1.0; 3], near };
-        Self { near, ratio: (EFFECTIVE_RADII + 0.5 * longest) / shape.nearest_left_out() }
+        Self { near, ratio: (EFFECTIVE_RADII + 0.5 * longest) / shape.nearest_left_out(), longest }
     }
 }
 
@@ -160,9 +161,9 @@ impl Periodic {
         self.extremes.clear(3, stream)?;
         self.bring_in(&mut inside, field, [period, step], stream)?;
         let tolerance = recipe::tolerance(options, is_f64);
-        let Reach { near, ratio } = self.reach(&inside, options, field, tolerance, period, stream)?;
+        let Reach { near, ratio, longest } = self.reach(&inside, options, field, tolerance, period, stream)?;
         let [order, used, _] = SHARES.map(|share| degrees_for(share * tolerance, ratio));
-        let sources = self.sources(&inside, field, period, (order, tolerance), stream)?;
+        let sources = self.sources(&inside, field, nodes_for(longest, order, tolerance), stream)?;
         let moments = self.multipoles(&sources, order, period, stream)?;
         let shape = Shape { period: [period; 3], near: near * period };
         let charges = matches!(field, Field::Potential { .. });
@@ -279,15 +280,8 @@ impl Periodic {
         reaches.find(serves).ok_or_else(|| too_long(longest * period, period))
     }
 
-    /// What multipoles are of, with the nodes of segments, on the device.
-    fn sources(
-        &mut self,
-        inside: &DeviceInputs,
-        field: Field,
-        period: f64,
-        (order, tolerance): (usize, f64),
-        stream: &Stream,
-    ) -> Result<Vec<Strong>> {
+    /// What multipoles are of, segments at so many nodes each, which go to the device.
+    fn sources(&mut self, inside: &DeviceInputs, field: Field, nodes: usize, stream: &Stream) -> Result<Vec<Strong>> {
         let mut sources = vec![];
         if let Field::Potential { .. } = field {
             let c = &inside.charges;
@@ -295,9 +289,6 @@ impl Periodic {
             sources.push(Strong { kernel: "charges", n: c.n, place, strength, nodes: 1 });
         } else {
             let (s, p) = (&inside.segments, &inside.particles);
-            let mut bits = [0u64; 1];
-            self.extremes.download(&mut bits, stream)?;
-            let nodes = nodes_for(f64::from_bits(bits[0]) / period, order, tolerance);
             self.gauss.upload(&recipe::gauss_legendre(nodes), stream)?;
             let place = s.points.address;
             sources.push(Strong { kernel: "segments", n: s.n, place, strength: s.circulation, nodes });

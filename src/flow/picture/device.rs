@@ -83,22 +83,8 @@ impl Pictures {
     }
 }
 
-fn is_lines(kind: ElementKind) -> bool {
-    matches!(kind, ElementKind::Filaments | ElementKind::BoundSegments)
-}
-
 fn packed([r, g, b]: Rgb) -> u32 {
     u32::from_be_bytes([0, r, g, b])
-}
-
-fn ids(state: &State, kind: ElementKind) -> &[i64] {
-    match kind {
-        ElementKind::Particles => &state.particle_id,
-        ElementKind::Filaments => &state.filaments.id,
-        ElementKind::BoundSegments => &state.bound.id,
-        ElementKind::Tracers => &state.tracer_id,
-        ElementKind::Dust => &state.dust.id,
-    }
 }
 
 impl View {
@@ -178,9 +164,9 @@ impl Resident {
         to: &mut [u8],
     ) -> Result<()> {
         if camera.coloring == Coloring::Age {
-            drawn.iter().try_for_each(|k| ages[*k as usize].update(ids(state, *k), &mut self.motion))?;
+            drawn.iter().try_for_each(|k| ages[*k as usize].update(state.ids(*k), &mut self.motion))?;
         }
-        let points: Vec<_> = drawn.iter().copied().filter(|kind| !is_lines(*kind)).collect();
+        let points: Vec<_> = drawn.iter().copied().filter(|kind| !kind.is_lines()).collect();
         let mut layers: Vec<_> =
             drawn.iter().map(|kind| (*kind, self.layer(state, camera.coloring, *kind, &points, ages))).collect();
         let stream = self.motion.stream();
@@ -199,10 +185,10 @@ impl Resident {
         let of_kinds = matches!(camera.coloring, Coloring::Kind | Coloring::Density);
         let has_lines = points.len() < drawn.len();
         drawing.begin([camera.width, camera.height], has_lines, of_kinds.then_some(points.len()), stream)?;
-        for (_, layer) in layers.iter().filter(|(kind, _)| is_lines(*kind)) {
+        for (_, layer) in layers.iter().filter(|(kind, _)| kind.is_lines()) {
             drawing.lines(layer, view, style, stream)?;
         }
-        for (_, layer) in layers.iter().filter(|(kind, _)| !is_lines(*kind)) {
+        for (_, layer) in layers.iter().filter(|(kind, _)| !kind.is_lines()) {
             drawing.points(layer, view, style, stream)?;
         }
         drop(layers);

@@ -85,23 +85,13 @@ impl Degrees {
             Kind::Particle => 16.0,
             Kind::Segment => 40.0,
         } * if gradient { 2.0 } else { 1.0 };
-        let level = self.pairs * (5 + 2 * results(kind, gradient)) as f64;
+        let level = self.pairs * (5 + 2 * kind.results(gradient)) as f64;
         (level / (33.0 * pair * 8f64.ln())).clamp(24.0, 120.0)
     }
 
     pub fn describe(&self) -> String {
         let (first, last) = (self.of[5], self.of[27]);
         format!("multipoles of {first} degrees for the nearest cells, of {last} for the farthest,")
-    }
-}
-
-/// Numbers at a target: potential, force and potential, velocity, velocity and gradient.
-pub fn results(kind: Kind, gradient: bool) -> usize {
-    match (kind, gradient) {
-        (Kind::Charge, false) => 1,
-        (Kind::Charge, true) => 4,
-        (_, false) => 3,
-        (_, true) => 12,
     }
 }
 
@@ -115,7 +105,7 @@ impl Recipe {
     /// Numbers of one cell's expansions of the fields.
     pub fn field_coefficients(&self) -> usize {
         let n = self.field_degrees();
-        n * (n + 1) * results(self.kind, self.gradient)
+        n * (n + 1) * self.kind.results(self.gradient)
     }
 }
 

@@ -5,7 +5,7 @@ use super::args::{Arena, CUT_BLOCK, CUTS, FmmArg, PIECES, STATE_BYTES, TreeArg};
 use super::recipe::SMOOTH_TARGETS;
 use super::reuse::Shape;
 use super::verdict::SQUARES;
-use super::{FmmSum, Kind, Sources, at_targets};
+use super::{FmmSum, Kind, Sources};
 use crate::backend::cuda::direct::{CudaReal, Output};
 use crate::backend::cuda::gather::DeviceInputs;
 use crate::error::Result;
@@ -215,7 +215,7 @@ impl<T: CudaReal> FmmSum<T> {
         let arena = &mut arenas.targets;
         // Of a treecode no local expansions, but the far field at each target.
         let local = match recipe.degrees {
-            Some(_) => inputs.targets.n * at_targets::results(recipe.kind, recipe.gradient),
+            Some(_) => inputs.targets.n * recipe.kind.results(recipe.gradient),
             None => self.cell_capacity[1] * expansion,
         };
         f.local = arena.take(local, real);

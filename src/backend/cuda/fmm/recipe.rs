@@ -16,6 +16,18 @@ pub enum Kind {
     Segment = 2,
 }
 
+impl Kind {
+    /// Numbers at a target: potential, force and potential, velocity, velocity and gradient.
+    pub fn results(self, gradient: bool) -> usize {
+        match (self, gradient) {
+            (Kind::Charge, false) => 1,
+            (Kind::Charge, true) => 4,
+            (_, false) => 3,
+            (_, true) => 12,
+        }
+    }
+}
+
 /// Part of the tolerance that the far field may take, as a factor of the budget of `Truncation`: sums are dominated by what
 /// is near, unless a core smooths that away. Measured on one H200, 2026-11-21, over the targets: random clouds and rings of 5e3 to
 /// 1e6 at 1e-3 have 0.1 to 0.4 of their tolerance with 31, 2e4 sources at 1e7 targets 0.1 to 0.4, CUBE of 1e6 in f32 at
@@ -279,13 +291,9 @@ impl Recipe {
         8 * self.truncation.tiles
     }
 
-    /// Sums of the near field at a target.
+    /// Sums of the near field at a target: of charges always potential and force.
     pub fn fields(&self) -> usize {
-        match (self.kind, self.gradient) {
-            (Kind::Charge, _) => 4,
-            (_, true) => 12,
-            (_, false) => 3,
-        }
+        self.kind.results(self.gradient || self.kind == Kind::Charge)
     }
 
     pub fn real_bytes(&self) -> usize {
@@ -303,10 +311,7 @@ impl Recipe {
     pub fn l2p(&self, shared: usize) -> (u32, usize) {
         let order = self.truncation.order;
         let degrees = if self.kind == Kind::Charge { order } else { order - 1 };
-        let fields = match (self.kind, self.gradient) {
-            (Kind::Charge, false) => 1,
-            _ => self.fields(),
-        };
+        let fields = self.kind.results(self.gradient);
         let potentials = (order * (order + 1) * self.components() * self.real_bytes()).next_multiple_of(16);
         let expansions = ((degrees * (degrees + 1) * fields * self.real_bytes()).div_ceil(16) | 1) * 16;
         let bytes = |leaves: usize| leaves.min(4) * potentials + leaves * expansions;

@@ -78,9 +78,7 @@ impl Problem<'_> {
         } * if self.gradient { 3 } else { 1 };
         [self.kinds.iter().map(|(kind, n)| weight(*kind) * n).sum(), self.inputs.targets.n]
     }
-}
 
-impl Problem<'_> {
     /// What the check samples by.
     fn sampled(&self) -> Numbers {
         let [sources, targets] = self.numbers();
