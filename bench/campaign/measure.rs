@@ -249,8 +249,9 @@ fn resolution(p: &Problem, case: &Case) -> f64 {
     if splits { digits + 2f64.powi(-44) * reach[1] } else { digits }
 }
 
-/// Whether the last digit of the arithmetic decides over the exact field at target `k`: moved by it, or put onto the lines and
-/// particles that are so near, the target has a field that differs by as much as half of an error. `rows`: the numbers compared.
+/// Whether the last digit of the arithmetic decides over the exact field at target `k`. Moved by it, or put onto the lines and
+/// particles that are so near, the target has a field that differs by as much as half of an error; or most of its field comes from
+/// these, so that it may be anything. `rows`: the numbers compared.
 fn is_open(exact: &Exact<'_>, k: usize, error: f64, rows: Range<usize>) -> bool {
     let (step, x) = (resolution(exact.p, exact.case), exact.case.targets[k]);
     if step == 0.0 {
@@ -258,10 +259,7 @@ fn is_open(exact: &Exact<'_>, k: usize, error: f64, rows: Range<usize>) -> bool 
     }
     let field = |x, near| exact.at(x, near)[rows.clone()].to_vec();
     let here = field(x, 0.0);
-    let differs = |other: Vec<f64>| {
-        let change: f64 = other.iter().zip(&here).map(|(a, b)| (a - b).powi(2)).sum();
-        change >= 0.25 * error
-    };
+    let change = |other: Vec<f64>| other.iter().zip(&here).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
     // By the last digit or a part of it: the nearer to a line, the larger the field.
     let moved = |part: f64, way: usize| {
         let mut moved = x;
@@ -269,7 +267,8 @@ fn is_open(exact: &Exact<'_>, k: usize, error: f64, rows: Range<usize>) -> bool 
         moved
     };
     let ways = || [1.0, 0.125, 0.015625].into_iter().flat_map(|part| (0..6).map(move |way| (part, way)));
-    differs(field(x, ON_LINE * step)) || ways().any(|(part, way)| differs(field(moved(part, way), 0.0)))
+    change(field(x, ON_LINE * step)) >= 0.25 * error.min(square(&here))
+        || ways().any(|(part, way)| change(field(moved(part, way), 0.0)) >= 0.25 * error)
 }
 
 /// Of the targets that are most wrong, those that are open, without `left_out`. `first`: row of the numbers compared among all
@@ -286,10 +285,14 @@ fn undetermined(exact: &Exact<'_>, pair: &Pair, first: usize, allowed: f64, left
     order
 }
 
-/// Relative error without some targets.
-fn without(pair: &Pair, left_out: &[usize]) -> f64 {
+/// Error without some targets, relative to the field at all of them. Those left out have there what sources that are not so near
+/// give them.
+fn without(exact: &Exact<'_>, pair: &Pair, first: usize, left_out: &[usize]) -> f64 {
     let wrong = pair.sum(|a, b| a - b, left_out);
-    if wrong == 0.0 { 0.0 } else { (wrong / pair.sum(|_, b| b, left_out)).sqrt() }
+    let step = resolution(exact.p, exact.case);
+    let farther = |k: &usize| square(&exact.at(exact.case.targets[*k], ON_LINE * step)[first..first + pair.rows]);
+    let all = pair.sum(|_, b| b, left_out) + left_out.iter().map(farther).sum::<f64>();
+    if wrong == 0.0 { 0.0 } else { (wrong / all).sqrt() }
 }
 
 /// Errors above `limit`, measured again without the targets whose field the arithmetic asked for leaves open.
@@ -308,7 +311,7 @@ fn excused(exact: &Exact<'_>, got: &Field, want: &Field, mut o: Outcome, limit: 
                     break;
                 }
                 left_out.extend(more);
-                *error = without(&pair, &left_out) / allowed;
+                *error = without(exact, &pair, first, &left_out) / allowed;
             }
             o.undetermined += left_out.len();
         }
