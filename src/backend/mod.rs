@@ -7,6 +7,7 @@ use crate::report::Report;
 pub mod cpu;
 pub mod cuda;
 pub mod draw;
+pub mod periods;
 pub mod precision_fallback;
 pub mod verdict;
 

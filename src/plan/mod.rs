@@ -54,7 +54,7 @@ pub struct Plan {
     engine: Option<(Precision, Box<dyn Engine>)>,
     last_field: Option<Field>,
     logged: bool,
-    /// The warning about elements without a core was given.
+    /// The warning about cores was given.
     warned: bool,
     /// With a ground plane: the factor of the tolerance that the engine is made with.
     tightening: f64,

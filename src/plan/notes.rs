@@ -5,12 +5,14 @@
 use log::warn;
 
 use super::Plan;
+use crate::backend::periods;
 use crate::inputs::Reals;
 use crate::options::{Regularization, TOLERANCE_MAX};
 
 impl Plan {
-    /// Warns once where a regularization was chosen and no element has a core: the kernel is then singular.
-    pub(super) fn warn_of_singular(&mut self) {
+    /// Warns once where a regularization was chosen and no element has a core, since the kernel is then singular; and where cores are
+    /// too large for a line of segments through all periods.
+    pub(super) fn warn_of_cores(&mut self) {
         if self.warned || !log::log_enabled!(log::Level::Warn) {
             return;
         }
@@ -21,7 +23,11 @@ impl Plan {
                  WFMM_REG_NONE where that is meant"
             );
         }
-        self.warned = !found.is_empty();
+        let missing = self.missing_on_lines();
+        if let Some(missing) = &missing {
+            warn!("{missing}");
+        }
+        self.warned = missing.is_some() || !found.is_empty();
     }
 
     /// Sentences at the end of the recipe.
@@ -36,7 +42,28 @@ impl Plan {
         for (elements, _, name) in self.singular() {
             text += &format!(" The kernel of the {elements} is singular: {name} without any core radius.");
         }
+        if let Some(missing) = self.missing_on_lines() {
+            text += &format!(" {missing}.");
+        }
         text
+    }
+
+    /// What a line of segments through a periodic domain may miss, where that is more than the tolerance. Radii in device memory are
+    /// not read.
+    fn missing_on_lines(&self) -> Option<String> {
+        let distance = periods::cores_looked_at(self.options.period?);
+        let s = self.inputs.segments.as_ref().filter(|s| s.n > 0)?;
+        if [Regularization::None, Regularization::Offset].contains(&self.options.segment_regularization) {
+            return None;
+        }
+        let core = s.core.as_ref().map_or(s.default_core, largest);
+        let missing = periods::missing_on_lines(core, distance);
+        (missing > self.options.tolerance).then(|| {
+            format!(
+                "Images beyond {distance:.3e} have no cores: a target inside a core of a straight line of segments that goes through many \
+                 periods may miss {missing:.1e} of the field of the line; core_radius is up to {core:.3e}"
+            )
+        })
     }
 
     /// Kinds of elements whose regularization has no radius to act on, the option and its value. Radii in device memory are not read.
@@ -67,20 +94,33 @@ fn may_be_positive(radii: &Reals) -> bool {
     }
 }
 
+/// The largest radius, as far as the host can see.
+fn largest(radii: &Reals) -> f64 {
+    match radii {
+        Reals::HostF32(c) => c.iter().fold(0.0, |a, &c| a.max(c.into())),
+        Reals::HostF64(c) => c.iter().fold(0.0, |a, &c| a.max(c)),
+        Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => 0.0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::arrays::{Array, ArrayMut};
-    use super::super::sources::Particles;
+    use super::super::sources::{Particles, Segments};
     use super::*;
     use crate::backend::Field;
-    use crate::options::{BackendKind, PlanOptions, SessionOptions, WFMM_REG_NONE, WFMM_REG_SCULLY, wfmm_plan_options};
+    use crate::options::{
+        BackendKind, PlanOptions, SessionOptions, WFMM_REG_NONE, WFMM_REG_SCULLY, WFMM_REG_VATISTAS, wfmm_plan_options,
+    };
     use crate::session::Session;
 
+    fn plan(options: wfmm_plan_options) -> Plan {
+        let cpu = SessionOptions { backend: BackendKind::Cpu, device: None, devices: vec![], threads: 1 };
+        Plan::new(Session::new(&cpu).unwrap(), PlanOptions::checked(&options).unwrap())
+    }
+
     fn recipe(options: wfmm_plan_options, core: Option<&[f64]>) -> String {
-        let session =
-            Session::new(&SessionOptions { backend: BackendKind::Cpu, device: None, devices: vec![], threads: 1 })
-                .unwrap();
-        let mut plan = Plan::new(session, PlanOptions::checked(&options).unwrap());
+        let mut plan = plan(options);
         let x = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0];
         let (position, strength) = (Array::Host(&x[..]), Array::Host(&x[..]));
         plan.set_particles(Some(Particles { n: 2, position, strength, core: core.map(Array::Host) })).unwrap();
@@ -88,6 +128,34 @@ mod tests {
         let mut u = [0.0; 6];
         plan.evaluate(Field::Velocity { gradient: false }, ArrayMut::Host(&mut u[..]), None).unwrap();
         plan.recipe()
+    }
+
+    /// A line of segments with wide cores may be wrong: the recipe says so.
+    #[test]
+    fn wide_cores_of_segments_in_periodic_domains_are_named() {
+        let recipe = |core: f64, period: [f64; 3]| {
+            let options = wfmm_plan_options {
+                segment_regularization: WFMM_REG_VATISTAS,
+                tolerance: 1e-3,
+                period,
+                ..Default::default()
+            };
+            let mut plan = plan(options);
+            let (x, core) = ([0.1, 0.2, 0.3, 0.4, 0.2, 0.3], [0.01, core]);
+            let (points, circulation, core) = (Array::Host(&x[..]), Array::Host(&x[..2]), Some(Array::Host(&core[..])));
+            let connectivity = Array::Host(&[0, 1, 1, 0][..]);
+            plan.set_segments(Some(Segments { n_points: 2, points, n: 2, ld: 2, connectivity, circulation, core }))
+                .unwrap();
+            plan.set_targets(Some((2, Array::Host(&x[..])))).unwrap();
+            let mut u = [0.0; 6];
+            plan.evaluate(Field::Velocity { gradient: false }, ArrayMut::Host(&mut u[..]), None).unwrap();
+            plan.recipe()
+        };
+        assert!(
+            recipe(0.3, [1.0; 3]).ends_with("may miss 1.5e-3 of the field of the line; core_radius is up to 3.000e-1.")
+        );
+        assert!(!recipe(0.2, [1.0; 3]).contains("have no cores"));
+        assert!(!recipe(0.3, [1.0, 0.0, 1.0]).contains("have no cores"));
     }
 
     #[test]

@@ -162,7 +162,7 @@ impl Plan {
         self.inputs.vortex_places += 1;
         self.inputs.vortex_strengths += 1;
         self.given.vortices = true;
-        self.warn_of_singular();
+        self.warn_of_cores();
         self.inputs_changed();
     }
 

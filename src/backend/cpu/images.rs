@@ -7,6 +7,7 @@
 
 use super::lists::{Admission, Image};
 use super::tree::{Cell, Tree};
+use crate::backend::periods;
 use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
 use crate::math::lattice::{LatticeSums, Shape};
 use crate::memory;
@@ -16,8 +17,6 @@ use crate::simd::Real;
 const CLOSEST_RATIO: f64 = 0.33;
 /// More near images than this are refused: the domain is too wide for its periods.
 const MOST_NEAR: f64 = 30_000.0;
-/// Distances in mean periods up to which cores of images are looked at, with one, two and three periods.
-const CORES_LOOKED_AT: [f64; 3] = [400.0, 14.0, 5.5];
 
 /// A box with periodic sides, in the engine's unit of length.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,9 +30,7 @@ pub struct Periods {
 impl Periods {
     /// Distance up to which cores of images are looked at.
     pub fn cores_looked_at(&self) -> f64 {
-        let periods = self.period.iter().filter(|&&p| p > 0.0);
-        let (count, product) = periods.fold((0, 1.0), |a, p| (a.0 + 1, a.1 * p));
-        if count == 0 { 0.0 } else { CORES_LOOKED_AT[count - 1] * f64::powf(product, 1.0 / count as f64) }
+        periods::cores_looked_at(self.period)
     }
 
     /// Distance from the middle to the farthest corner of a box.

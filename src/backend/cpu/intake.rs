@@ -10,7 +10,8 @@ use super::images::Periods;
 use super::near::Digits;
 use super::sources::{ChargeSources, Particle, Segment, VortexSources};
 use super::tree::bounds;
-use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
+use crate::backend::periods;
+use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_VALUE};
 use crate::inputs::{Inputs, Ints, Reals, SegmentInput};
 use crate::memory;
 use crate::simd::Real;
@@ -88,13 +89,7 @@ impl<T: Real> Intake<T, 3> for VortexSources<T> {
         if missing <= tolerance {
             return Ok(());
         }
-        let (core, distance) = (core * length, distance * length);
-        let message = format!(
-            "core_radius = {core:e} in a periodic domain: at a distance of {distance:.3e}, where images begin to count without \
-             cores, such a core still changes the field by {missing:.1e} of it; accepted: less than the tolerance, \
-             {tolerance:.1e}: smaller cores, or a regularization that ends sooner"
-        );
-        Error::fail(WFMM_ERR_UNSUPPORTED, message)
+        Err(periods::too_wide(core * length, distance * length, missing, tolerance))
     }
 }
 

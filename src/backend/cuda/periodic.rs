@@ -13,7 +13,7 @@ use super::fmm::recipe;
 use super::gather::DeviceInputs;
 use super::memory::{Buffer, copy_out};
 use super::stream::{Stream, launch};
-use crate::backend::Field;
+use crate::backend::{Field, periods};
 use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
 use crate::math::lattice::Shape;
 use crate::math::regularization::{core_reach, is_for_particles, offset_shortfall, shortfall};
@@ -33,7 +33,7 @@ const EFFECTIVE_RADII: f64 = 1.01;
 /// Errors in tolerances of the expansions of a check, of those of a field, and the largest that a box may have.
 const SHARES: [f64; 3] = [0.02, 0.2, 0.1];
 /// Distance in periods up to which cores of images are looked at.
-const CORES_LOOKED_AT: f64 = 5.5;
+const CORES_LOOKED_AT: f64 = periods::CORES_LOOKED_AT[2];
 /// What cores of segments far away add to the mean square of a field, in (c/r)².
 const LINE: f64 = 0.15;
 /// Blocks of the multipoles, threads of a block.
@@ -264,8 +264,9 @@ impl Periodic {
             if n == 0 || reg == Regularization::None || core == 0.0 {
                 continue;
             }
-            if core_shortfall(reg, core, longest) > tolerance {
-                return Err(too_wide(core * period, CORES_LOOKED_AT * period, tolerance));
+            let missing = core_shortfall(reg, core, longest);
+            if missing > tolerance {
+                return Err(periods::too_wide(core * period, CORES_LOOKED_AT * period, missing, tolerance));
             }
             reach = core_extent(reg, core, longest, tolerance).min(CORES_LOOKED_AT).max(reach);
         }
@@ -413,17 +414,6 @@ fn nodes_for(longest: f64, order: usize, tolerance: f64) -> usize {
         }
     }
     all
-}
-
-fn too_wide(core: f64, distance: f64, tolerance: f64) -> Error {
-    Error::new(
-        WFMM_ERR_UNSUPPORTED,
-        format!(
-            "core_radius = {core:e} in a periodic domain: at a distance of {distance:.3e}, where images begin to count without \
-             cores, such a core still changes the field by more than the tolerance, {tolerance:.1e}; accepted: smaller cores, or a \
-             regularization that ends sooner"
-        ),
-    )
 }
 
 fn too_long(longest: f64, period: f64) -> Error {
