@@ -1,11 +1,11 @@
 #!/bin/sh
 # Recompiles the kernels with the pinned compiler and fails when a committed fat binary differs or a hot kernel spills.
-# Enters: NVCC, a scratch folder, units (all where none is named); kernels/SPILLS names the kernels that are known to spill and says why.
+# Enters: what toolchain.sh prints, a scratch folder, units (all where none is named); kernels/SPILLS names the kernels that are known to spill and says why.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-nvcc=$1; scratch=$2; shift 2
+compiler=$1; scratch=$2; shift 2
 rm -rf "$scratch"
-sh "$here/compile.sh" "$nvcc" "$scratch" "$@"
+sh "$here/compile.sh" "$compiler" "$scratch" "$@"
 failed=0
 for image in "$scratch"/*.fatbin; do
     unit=$(basename "$image" .fatbin)

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Compiles every kernels/*.cu to one fat binary: PTX for compute_75 (any newer GPU translates it) and machine code for
-# sm_80 and sm_90. Enters: a compiler. Leaves: DIR/<unit>.fatbin, DIR/<unit>.resources.txt (registers, spills) and
-# DIR/SOURCES, the digests of what was compiled, so that a stale fat binary is seen without a compiler.
+# Compiles every kernels/*.cu to one fat binary. Enters: a compiler. Leaves: DIR/<unit>.fatbin, DIR/<unit>.resources.txt (registers,
+# spills) and DIR/SOURCES, the digests of what was compiled, so that a stale fat binary is seen without a compiler.
 #
-#   compile.sh NVCC DIR [UNIT...]    compile (units whose sources did not change are left alone)
-#   compile.sh PYTHON DIR [UNIT...]  the same with CUDA 12 and the targets of images.py; PYTHON is what toolchain.sh --cuda12 prints
-#   compile.sh --stale DIR           exit 1 and name the units whose sources changed since DIR was made
+#   compile.sh PYTHON DIR [UNIT...]  the targets of images.py; PYTHON is what toolchain.sh prints. Units whose sources did not change are
+#                                    left alone
+#   compile.sh NVCC DIR [UNIT...]    the same with an nvcc of your own: PTX for compute_75 (any newer GPU translates it) and machine code
+#                                    for sm_80 and sm_90, for drivers as new as that nvcc
+#   compile.sh --stale DIR           exit 1 and name the units whose sources changed since DIR was made by PYTHON
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 flags="-std=c++17 -O3 -Xfatbin -compress-all -Xptxas -v"
@@ -13,8 +14,8 @@ targets="-gencode arch=compute_75,code=compute_75 -gencode arch=compute_80,code=
 # M2L hands registers from warp to warp, which only the architecture's own target can.
 hopper() { if [ "$1" = fmm_m2l ]; then echo "-gencode arch=compute_90a,code=sm_90a"; else echo "-gencode arch=compute_90,code=sm_90"; fi; }
 
-cuda12=""
-case "${1##*/}" in python*) cuda12=1 ;; esac
+pinned=""
+case "${1##*/}" in python* | --stale) pinned=1 ;; esac
 
 # The unit and the headers that it includes, followed by the flags: one digest.
 digest() {
@@ -30,7 +31,7 @@ digest() {
         todo=$(echo $next)
     done
     { for file in $(echo $seen | tr ' ' '\n' | sort); do cat "$file"; done
-      if [ -n "$cuda12" ]; then cat images.py; else echo "$flags $targets $(hopper "$1")"; fi; } | sha256sum | cut -d' ' -f1
+      if [ -n "$pinned" ]; then cat images.py; else echo "$flags $targets $(hopper "$1")"; fi; } | sha256sum | cut -d' ' -f1
 }
 
 recorded() { sed -n "s/^$2 //p" "$1/SOURCES" 2>/dev/null || true; }
@@ -47,15 +48,15 @@ if [ "$1" = "--stale" ]; then
     exit $stale
 fi
 
-nvcc=$1; out=$2; shift 2
+compiler=$1; out=$2; shift 2
 mkdir -p "$out"
 [ $# -gt 0 ] || set -- $(units)
 
 translated() {
-    if [ -n "$cuda12" ]; then
-        "$nvcc" images.py "$unit.cu" "$out/$unit.fatbin"
+    if [ -n "$pinned" ]; then
+        "$compiler" images.py "$unit.cu" "$out/$unit.fatbin"
     else
-        "$nvcc" $flags $targets $(hopper "$unit") --fatbin -o "$out/$unit.fatbin" "$unit.cu"
+        "$compiler" $flags $targets $(hopper "$unit") --fatbin -o "$out/$unit.fatbin" "$unit.cu"
     fi
 }
 

@@ -43,6 +43,15 @@ struct Squares {
     }
 };
 
+// Writes, or adds, a number to the caller's array, and returns what is there then.
+template <class T> __device__ inline double store(void *out, u32 is_f64, u32 accumulate, size_t at, T v) {
+    double w = is_f64 ? (double)v : (double)(float)v;
+    if (accumulate) w = is_f64 ? ((double *)out)[at] + v : (double)(((float *)out)[at] + (float)v);
+    if (is_f64) ((double *)out)[at] = w;
+    else ((float *)out)[at] = (float)w;
+    return w;
+}
+
 static_assert(sizeof(Squares) == 32, "SQUARES of backend::cuda::fmm::verdict");
 
 // Of the sampled targets from `first` on, number `k` is in part k of equal parts of the sorted targets, anywhere there.

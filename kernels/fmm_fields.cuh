@@ -1,15 +1,10 @@
 // Multipole expansions of fields: the derivatives of the potentials, in the singular harmonics S_lm = (l-m)! P_lm(cos θ) e^(imφ) / r^(l+1).
 #pragma once
-#include "fmm.cuh"
+#include "fmm_columns.cuh"
 
 namespace fmm {
 
 constexpr int kMostDegrees = 18; // orders up to 16 and two derivatives
-
-// Place of column m of an expansion of n degrees, stored by columns; cosine and sine of a pair (l, m) lie side by side.
-__host__ __device__ constexpr int column(int n, int m) { return m * n - m * (m - 1) / 2; }
-
-template <class T, int F> struct alignas(2 * F * sizeof(T) % 16 ? 8 : 16) Coefficients { T c[F], s[F]; };
 
 // Of degree l: with S_lm = (2l-1)!! Q_lm(x/r²)/r the harmonics Q have leading coefficients of 1.
 struct Leading {

@@ -4,13 +4,11 @@
 // turns the potentials of some leaves into expansions of the fields (the velocity and its gradient; or a potential and its
 // gradient), then its lanes, one a target whatever its leaf, sum them while the harmonics run by.
 #include "fmm_check.cuh"
+#include "fmm_columns.cuh"
 #include "fmm_harmonics.cuh"
 using namespace fmm;
 
 constexpr int kThreads = 128, kWarps = 4, kTicket = 6, kMostLeaves = 8;
-
-// Place of column m of an expansion of n degrees, stored by columns; cosine and sine of a pair (l, m) lie side by side.
-__host__ __device__ constexpr int column(int n, int m) { return m * n - m * (m - 1) / 2; }
 
 // Derivatives of a pair (l, m): cosine and sine parts.
 template <class T> struct Slopes { T xc, xs, yc, ys, zc, zs; };
@@ -24,8 +22,6 @@ template <class T> __device__ inline Slopes<T> slopes(const T *a, int n, int pai
     if (m == 0) d.xs = d.ys = d.zs = 0;
     return d;
 }
-
-template <class T, int F> struct alignas(2 * F * sizeof(T) % 16 ? 8 : 16) Coefficients { T c[F], s[F]; };
 
 // Sums F expansions of n degrees, in order of columns; `rise` as in fmm_harmonics.cuh, grow[m] = 1 / (2m + 2).
 template <class T, int F> __device__ __forceinline__ void evaluate(const Coefficients<T, F> *e, const T *rise, const T *grow, int n, T x, T y, T z, T *out) {
@@ -55,15 +51,6 @@ template <class T, int F> __device__ __forceinline__ void evaluate(const Coeffic
         const T kx = grow[m] * x, ky = grow[m] * y, next = kx * dc - ky * ds; // R of m + 1 over that of m: (x + iy) / (2m + 2)
         ds = kx * ds + ky * dc; dc = next;
     }
-}
-
-// Returns what is there then.
-template <class T> __device__ inline double write(void *out, u32 is_f64, u32 accumulate, size_t at, T v) {
-    double w = is_f64 ? (double)v : (double)(float)v;
-    if (accumulate) w = is_f64 ? ((double *)out)[at] + v : (double)(((float *)out)[at] + (float)v);
-    if (is_f64) ((double *)out)[at] = w;
-    else ((float *)out)[at] = (float)w;
-    return w;
 }
 
 // Pairs of all expansions of fewer than n degrees, and their coefficients.
@@ -221,9 +208,9 @@ template <class T, int MAIN, int REST> struct L2p {
         const size_t to = t.to;
         double w[F];
 #pragma unroll
-        for (int k = 0; k < MAIN; k++) w[k] = write(f.out_main, f.out_is_f64, f.accumulate, to * MAIN + k, t.near[k] * unit);
+        for (int k = 0; k < MAIN; k++) w[k] = store(f.out_main, f.out_is_f64, f.accumulate, to * MAIN + k, t.near[k] * unit);
 #pragma unroll
-        for (int k = 0; k < REST; k++) w[MAIN + k] = write(f.out_gradient, f.out_is_f64, f.accumulate, to * REST + k, t.near[MAIN + k] * slope);
+        for (int k = 0; k < REST; k++) w[MAIN + k] = store(f.out_gradient, f.out_is_f64, f.accumulate, to * REST + k, t.near[MAIN + k] * slope);
         return Squares::of<MAIN, REST>(w, t.to);
     }
 

@@ -288,15 +288,6 @@ template <class T, int MAIN, int REST> struct M2p {
 
     // ---- The caller's arrays. ------------------------------------------------------------------------------------------------
 
-    // Returns what is there then.
-    static __device__ double put(void *out, u32 is_f64, u32 accumulate, size_t at, T v) {
-        double w = is_f64 ? (double)v : (double)(float)v;
-        if (accumulate) w = is_f64 ? ((double *)out)[at] + v : (double)(((float *)out)[at] + (float)v);
-        if (is_f64) ((double *)out)[at] = w;
-        else ((float *)out)[at] = (float)w;
-        return w;
-    }
-
     // Near parts are added in their order, then the far field.
     static __device__ Squares write_target(const Fmm &f, u32 i, u32 parts, T unit, T slope) {
         const size_t all = (size_t)f.tree[1].n * f.fields, to = f.tree[1].order[i];
@@ -307,8 +298,8 @@ template <class T, int MAIN, int REST> struct M2p {
             T v = near[k];
             for (u32 p = 1; p < parts; p++) v += near[p * all + k];
             v += far[k];
-            w[k] = k < MAIN ? put(f.out_main, f.out_is_f64, f.accumulate, to * MAIN + k, v * unit)
-                            : put(f.out_gradient, f.out_is_f64, f.accumulate, to * REST + k - MAIN, v * slope);
+            w[k] = k < MAIN ? store(f.out_main, f.out_is_f64, f.accumulate, to * MAIN + k, v * unit)
+                            : store(f.out_gradient, f.out_is_f64, f.accumulate, to * REST + k - MAIN, v * slope);
         }
         return Squares::of<MAIN, REST>(w, (u32)to);
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles one unit to a fat binary with the CUDA 12 libraries that kernels/toolchain.sh --cuda12 installs.
+"""Compiles one unit to a fat binary with the CUDA 12 libraries that kernels/toolchain.sh installs.
 
 images.py UNIT.cu OUT: machine code for the architectures of CUBINS and PTX for PTX. Run by the Python of that environment. Standard
 output has what `ptxas -v` says, and size and processor time of each image; the exit status is 1 where something does not compile.

@@ -1,6 +1,7 @@
 // Pictures of a flow whose state lies in device memory: what src/flow/picture does in host memory, with the same numbers. Products
 // are not joined with sums (`times`), sums over points are of integers: a picture has the same bytes wherever it is drawn, but for
 // the last digit of an exponential. Any block of whole warps unless said; the grid sweeps.
+#include <cuda_runtime.h>
 #include "picture_args.cuh"
 #include "common.cuh"
 

@@ -80,7 +80,7 @@ fn expect(failure: &str, status: i32, cause: &str) {
 
 #[test]
 fn a_driver_that_is_too_old() {
-    expect("old_driver", 104, "CUDA 12.2");
+    expect("old_driver", 104, "CUDA 11.8");
 }
 
 #[test]

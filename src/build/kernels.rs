@@ -1,7 +1,7 @@
 //! Names the fat binaries that the crate embeds: the committed ones, or those of a compiler that the builder asks for.
 //!
-//! `WAKEFMM_NVCC=/path/to/nvcc` compiles kernels/*.cu with that compiler, `WAKEFMM_NVCC=auto` with the one in
-//! `$CUDA_HOME/bin`, `$CUDA_PATH/bin` or on the path. Unset: kernels/fatbin, no CUDA toolkit needed.
+//! `WAKEFMM_NVCC=/path/to/nvcc` compiles kernels/*.cu with that compiler, `WAKEFMM_NVCC=auto` with the one in `$CUDA_HOME/bin`,
+//! `$CUDA_PATH/bin` or on the path; the library then needs a driver as new as that CUDA. Unset: kernels/fatbin, no CUDA toolkit needed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

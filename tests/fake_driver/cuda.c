@@ -92,7 +92,7 @@ static int is_locked(const void *at) {
     return 0;
 }
 
-int cuDriverGetVersion(int *version) { *version = is("old_driver") ? 12020 : 13000; return 0; }
+int cuDriverGetVersion(int *version) { *version = is("old_driver") ? 11080 : 13000; return 0; }
 int cuInit(unsigned flags) { (void)flags; ours = getpid(); return is("no_device") ? 100 : is("mismatch") ? 803 : is("unlisted") ? 12345 : 0; }
 int cuDeviceGetCount(int *count) { *count = is("empty") ? 0 : is("two") ? 2 : 1; return 0; }
 int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }

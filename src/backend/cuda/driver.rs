@@ -9,8 +9,8 @@ use cust::sys::{self, cudaError_enum};
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
-/// The oldest driver that translates the embedded PTX: CUDA 13.0, driver 580.
-const OLDEST_DRIVER: i32 = 13000;
+/// The oldest driver that loads the embedded images: CUDA 12.0, driver 525.
+const OLDEST_DRIVER: i32 = 12000;
 /// The oldest GPU that the embedded PTX runs on.
 const OLDEST_CAPABILITY: (i32, i32) = (7, 5);
 
@@ -90,7 +90,7 @@ fn look(found: &mut Probe) -> Result<(), Error> {
     if found.driver < OLDEST_DRIVER {
         let (has, needs) = (version(found.driver), version(OLDEST_DRIVER));
         let refusal =
-            format!("the NVIDIA driver supports {has}; this library needs a driver for {needs} or newer (driver 580)");
+            format!("the NVIDIA driver supports {has}; this library needs a driver for {needs} or newer (driver 525)");
         return Err(Error::new(DRIVER, refusal));
     }
     found.devices = devices()?;
