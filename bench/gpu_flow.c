@@ -1,12 +1,15 @@
 /* Steps of a flow on a GPU beside evaluations of a plan on the same elements, in device memory: median milliseconds of both.
  *
- * Enters: "ring", "brownout", "particles", "turbulence" or "all", or "thin" (brownout without wide cores), how many steps, points of a leaf (0: the library's choice). Leaves: a
- * line a case, and the passes of the flow's last evaluation.
+ * Enters: "ring", "brownout", "particles", "turbulence" or "all", or "thin" (brownout without wide cores), how many steps, points of a
+ * leaf (0: the library's choice). Leaves: a line a case, and the passes of the flow's last evaluation. Ring and brownout come twice: with
+ * WFMM_PRECISION_F64, and with WFMM_PRECISION_ARRAYS.
  */
 #include <dlfcn.h>
 #include "gpu_workload.h"
 
 static const double PI = 3.141592653589793;
+/* Whether flows of double precision ask for double sums, or leave the precision to the library. */
+static int in_double;
 enum { HOST = WFMM_MEMORY_HOST, DEVICE = WFMM_MEMORY_DEVICE, MOST = 64 };
 
 static int (*cu_init)(unsigned), (*cu_retain)(void **, int), (*cu_set)(void *), (*cu_alloc)(uint64_t *, size_t), (*cu_free)(uint64_t), (*cu_in)(uint64_t, const void *, size_t);
@@ -64,7 +67,7 @@ static struct scene ring(void) {
     }
     for (int64_t k = 0; k < s.tracers; k++)
         for (int i = 0; i < 3; i++) s.other[3 * k + i] = i < 2 ? 1.2 * uniform() - 0.6 : 0.6 * uniform();
-    s.sums.tolerance = 1e-4, s.sums.precision = WFMM_PRECISION_F64, s.sums.plane_axis = 3;
+    s.sums.tolerance = 1e-4, s.sums.precision = in_double ? WFMM_PRECISION_F64 : WFMM_PRECISION_ARRAYS, s.sums.plane_axis = 3;
     s.motion.integrator = WFMM_INTEGRATOR_EULER;
     s.dt = 1e-4;
     return s;
@@ -87,7 +90,7 @@ static struct scene brownout(double growth) {
         s.other[3 * k] = r * cos(angle), s.other[3 * k + 1] = r * sin(angle), s.other[3 * k + 2] = 0.3 * u * u;
         s.diameter[k] = 2e-5 + 8e-5 * uniform(), s.density[k] = 2650;
     }
-    s.sums.tolerance = 1e-3, s.sums.precision = WFMM_PRECISION_F64, s.sums.plane_axis = 3;
+    s.sums.tolerance = 1e-3, s.sums.precision = in_double ? WFMM_PRECISION_F64 : WFMM_PRECISION_ARRAYS, s.sums.plane_axis = 3;
     s.motion.integrator = WFMM_INTEGRATOR_AB2, s.motion.gravity[2] = -9.81, s.motion.fluid_density = 1.2, s.motion.fluid_viscosity = 1.8e-5, s.motion.restitution = 0.3, s.motion.friction = 0.2;
     s.dt = 1e-4;
     return s;
@@ -186,8 +189,10 @@ int main(int argc, char **argv) {
     const int all = !strcmp(which, "all");
     open_driver();
     wfmm_session *gpu = session(WFMM_BACKEND_CUDA);
-    if (all || !strcmp(which, "ring")) { struct scene s = ring(); timed(gpu, &s, times); }
-    if (all || !strcmp(which, "brownout")) { struct scene s = brownout(30); timed(gpu, &s, times); }
+    for (in_double = 1; in_double >= 0; in_double--) {
+        if (all || !strcmp(which, "ring")) { struct scene s = ring(); timed(gpu, &s, times); }
+        if (all || !strcmp(which, "brownout")) { struct scene s = brownout(30); timed(gpu, &s, times); }
+    }
     if (!strcmp(which, "thin")) { struct scene s = brownout(1); timed(gpu, &s, times); }
     if (all || !strcmp(which, "particles")) { struct scene s = lattice("1e6 particles, overlap 1, RK4 with stretching, f32 1e-3", 100, WFMM_INTEGRATOR_RK4); timed(gpu, &s, times); }
     if (all || !strcmp(which, "turbulence")) { struct scene s = lattice("16.8 million particles, overlap 1, AB2 with stretching, f32 1e-3", 256, WFMM_INTEGRATOR_AB2); timed(gpu, &s, times > 5 ? 5 : times); }

@@ -9,6 +9,9 @@ mod support;
 #[path = "emulated_gpu/harness.rs"]
 mod harness;
 
+#[path = "emulated_gpu/double_arrays.rs"]
+mod double_arrays;
+
 #[path = "emulated_gpu/failures.rs"]
 mod failures;
 
@@ -38,7 +41,7 @@ mod wakes;
 
 use harness::with_gpu;
 use small_trees::trees_of;
-use support::accuracy::{Field, evaluate, fill, name_of, options, reference, regularizations, relative_l2};
+use support::accuracy::{Field, Outcome, fill, name_of, options, reference, regularizations, relative_l2};
 use support::api::{Plan, Scalar, Session, flat};
 use support::cases::{Case, DISTRIBUTIONS, Kind, case};
 use support::random::Random;
@@ -49,6 +52,13 @@ const KINDS: [Kind; 4] = [Kind::Segments, Kind::Particles, Kind::Both, Kind::Cha
 
 fn plan_options(method: i32, tolerance: f64) -> wfmm_plan_options {
     options(method, tolerance, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 0)
+}
+
+/// In the precision of the arrays, whatever would serve the tolerance.
+fn evaluate<T: Scalar>(gpu: &Session, c: &Case, o: &wfmm_plan_options) -> (Field, Outcome) {
+    let as_arrays = if size_of::<T>() == 8 { WFMM_PRECISION_F64 } else { WFMM_PRECISION_F32 };
+    let precision = if o.precision == WFMM_PRECISION_ARRAYS { as_arrays } else { o.precision };
+    support::accuracy::evaluate::<T>(gpu, c, &wfmm_plan_options { precision, ..*o })
 }
 
 /// Asserts that field and gradient are as right as promised: gradients to thirty tolerances, as bench/accuracy.rs asks.

@@ -210,7 +210,8 @@ fn the_fmm_moves_a_flow_on_the_device_to_its_tolerance() {
 #[test]
 fn a_flow_in_a_periodic_box_is_as_on_the_cpu() {
     with_gpu("flows::a_flow_in_a_periodic_box_is_as_on_the_cpu", &[], || {
-        for (method, tolerance) in [(WFMM_METHOD_DIRECT, 1e-9), (WFMM_METHOD_FMM, 1e-3)] {
+        // Strengths follow gradients, which are promised to thirty tolerances of the sums.
+        for (method, tolerance) in [(WFMM_METHOD_DIRECT, 1e-9), (WFMM_METHOD_FMM, 3e-3)] {
             let plan = wfmm_plan_options { period: [2.0; 3], ..sums(method, false) };
             let [mut gpu, mut cpu] = pair(plan, motion(WFMM_INTEGRATOR_RK3, WFMM_STRETCHING_TRANSPOSE));
             for f in [&mut gpu, &mut cpu] {

@@ -1,4 +1,5 @@
-//! The sum that computes a field: FMM or direct, in the requested precision, or in double where single precision is not enough.
+//! The sum that computes a field: FMM or direct, in the requested precision, in double where single precision is not enough, and of
+//! double arrays in single precision where that serves the tolerance and is faster.
 //!
 //! Enters: inputs in device memory. Leaves: a field on its way to the output, and what made it, for report and recipe.
 
@@ -8,7 +9,9 @@ use super::fmm::{FmmSet, Outcome};
 use crate::backend::Field;
 use crate::backend::precision_fallback::PrecisionFallback;
 use crate::error::Result;
-use crate::options::{WFMM_METHOD_DIRECT, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
+use crate::options::{
+    PlanOptions, Precision, Regularization, WFMM_METHOD_DIRECT, WFMM_PRECISION_F32, WFMM_PRECISION_F64,
+};
 use crate::report::{Pass, Report};
 use std::sync::Arc;
 
@@ -19,6 +22,14 @@ const RETRY_SINGLE_AFTER: u32 = 8;
 /// do at least `FAST_DOUBLE` operations in double for one in single precision (bench/gpu_scaling crossover: 4,096 squared).
 const SHORT: f64 = (1u64 << 24) as f64;
 const FAST_DOUBLE: f64 = 0.5;
+/// Smallest tolerance of double arrays at which an FMM in single precision is tried first, where nobody asked for a precision: it has
+/// the coordinates' digits, and its field is compared with sums in double precision. Random problems that missed their tolerance in
+/// single precision had tolerances below it (docs/verification.md).
+const SINGLE_SERVES: f64 = 1e-4;
+/// Sources and targets from which it is faster where double precision is fast, without cores and with them. One H200, ms in double and
+/// single precision at 1e-4 (docs/performance.md): segments, 37,000 on 19,000 0.69 and 0.78, with cores 1.24 and 0.96; 35,000 on
+/// 55,000 0.72 and 0.59, with cores 1.77 and 1.17; particles with cores and gradients at 1e-3, 10,000 on themselves 0.58 and 0.36.
+const SINGLE_FROM: [usize; 2] = [80_000, 20_000];
 
 /// Both methods in one precision.
 #[derive(Debug)]
@@ -108,10 +119,33 @@ fn is_short(task: &Task<'_>) -> bool {
     task.context.info.double_rate >= FAST_DOUBLE && sources as f64 * inputs.targets.n as f64 <= SHORT
 }
 
+/// Whether an FMM of double arrays is tried in single precision first.
+fn may_be_single(task: &Task<'_>) -> bool {
+    let (options, inputs) = (task.options, task.inputs);
+    let has_cores = |n: usize, regularization: Regularization| n > 0 && regularization != Regularization::None;
+    let cores = has_cores(inputs.segments.n, options.segment_regularization)
+        || has_cores(inputs.particles.n, options.particle_regularization);
+    let points = inputs.segments.n + inputs.particles.n + task.ranks.most_targets(inputs.targets.n);
+    let is_velocity = matches!(task.field, Field::Velocity { .. });
+    is_velocity && single_serves(options, points, cores, task.context.info.double_rate)
+}
+
+/// Whether single precision serves velocities from double arrays and is expected to be faster. Not where bits must not depend on what
+/// was tried before.
+fn single_serves(options: &PlanOptions, points: usize, cores: bool, double_rate: f64) -> bool {
+    let free = options.precision == Precision::Arrays && !options.reproducible;
+    let pays = double_rate < FAST_DOUBLE || points >= SINGLE_FROM[usize::from(cores)];
+    free && options.tolerance >= SINGLE_SERVES && pays
+}
+
 /// See the head of this file.
 #[derive(Debug)]
 pub struct Sums<T: CudaReal> {
     asked: Methods<T>,
+    /// In place of double precision that nobody asked for; made when first needed.
+    single: Option<Box<Methods<f32>>>,
+    /// Whether the last field came from `single`.
+    by_single: bool,
     /// In place of single precision; made when first needed.
     double: Option<Box<Methods<f64>>>,
     vortex: PrecisionHistory,
@@ -123,7 +157,8 @@ pub struct Sums<T: CudaReal> {
 impl<T: CudaReal> Sums<T> {
     pub fn new(context: &Arc<Context>) -> Self {
         let (vortex, coulomb) = (PrecisionHistory::default(), PrecisionHistory::default());
-        Self { asked: Methods::new(context), double: None, vortex, coulomb, fallback: None }
+        let asked = Methods::new(context);
+        Self { asked, single: None, by_single: false, double: None, vortex, coulomb, fallback: None }
     }
 
     /// Starts a field.
@@ -132,11 +167,30 @@ impl<T: CudaReal> Sums<T> {
             Field::Velocity { .. } => (&mut self.vortex, task.inputs.vortex_places),
             Field::Potential { .. } => (&mut self.coulomb, task.inputs.charge_places),
         };
-        self.fallback = found.before([sources, task.inputs.target_positions]);
+        let known = found.before([sources, task.inputs.target_positions]);
+        self.by_single = false;
+        if T::IS_F64 {
+            if let Some(single) = &mut self.single {
+                single.fmm.begin();
+            }
+            if known.is_none() && may_be_single(&task) {
+                self.asked.fmm.begin();
+                let single = self.single.get_or_insert_with(|| Box::new(Methods::new(task.context)));
+                let outcome = single.fmm.evaluate(task)?;
+                found.keep(matches!(outcome, Outcome::NotInSingle).then_some(PrecisionFallback::Tolerance));
+                self.by_single = matches!(outcome, Outcome::Done);
+                single.by_fmm = self.by_single;
+                if self.by_single {
+                    return Ok(());
+                }
+            }
+            return self.asked.start(task, None).map(drop);
+        }
+        self.fallback = known;
         let made = || Box::new(Methods::new(task.context));
         if self.fallback.is_none() {
-            let exact = if T::IS_F64 { None } else { Some(&mut **self.double.get_or_insert_with(made)) };
-            self.fallback = task.ranks.worst(self.asked.start(task, exact)?)?;
+            let exact = &mut **self.double.get_or_insert_with(made);
+            self.fallback = task.ranks.worst(self.asked.start(task, Some(exact))?)?;
             found.keep(self.fallback);
         } else {
             self.asked.fmm.begin();
@@ -152,26 +206,31 @@ impl<T: CudaReal> Sums<T> {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.asked.bytes() + self.double.as_ref().map_or(0, |double| double.bytes())
+        let (single, double) = (self.single.as_ref(), self.double.as_ref());
+        self.asked.bytes() + single.map_or(0, |single| single.bytes()) + double.map_or(0, |double| double.bytes())
     }
 
     /// Fills the report of the last field; to be called after the stream was waited for. `computed`: seconds on the device.
     pub fn note(&self, report: &mut Report, computed: f64) {
-        let retries = i64::from(self.asked.fmm.missed());
-        match &self.double {
-            Some(double) if self.fallback.is_some() => {
+        let missed = |fmm: &FmmSet<f32>| i64::from(fmm.missed());
+        let retries = i64::from(self.asked.fmm.missed()) + self.single.as_ref().map_or(0, |single| missed(&single.fmm));
+        match (&self.single, &self.double) {
+            (Some(single), _) if self.by_single => single.note(report, computed),
+            (_, Some(double)) if self.fallback.is_some() => {
                 double.note(report, computed);
                 report.retries = retries + i64::from(double.fmm.missed());
+                return;
             }
-            _ => {
-                self.asked.note(report, computed);
-                report.retries = retries;
-            }
+            _ => self.asked.note(report, computed),
         }
+        report.retries = retries;
     }
 
     /// What was chosen on this device, and why.
     pub fn describe(&self, device: &str) -> String {
+        if let Some(single) = self.single.as_ref().filter(|_| self.by_single) {
+            return format!("{} Of double arrays: single precision serves the tolerance.", single.describe(device));
+        }
         match (&self.double, self.fallback) {
             (Some(double), Some(fallback)) => format!("{} In double precision: {fallback}.", double.describe(device)),
             _ => self.asked.describe(device),
@@ -192,6 +251,27 @@ mod tests {
         assert_eq!(found.before([1, 2]), None);
         found.keep(None);
         assert_eq!(found.before([1, 2]), None);
+    }
+
+    #[test]
+    fn double_arrays_are_summed_in_single_precision_where_it_serves_and_pays() {
+        use crate::options::{WFMM_FLAG_REPRODUCIBLE, wfmm_plan_options};
+        let of = |tolerance: f64, precision: i32, flags: u64| {
+            PlanOptions::checked(&wfmm_plan_options { tolerance, precision, flags, ..Default::default() }).unwrap()
+        };
+        let asked = of(1e-4, 0, 0);
+        for (points, cores, rate, serves) in [
+            (19_999, true, 0.5, false),
+            (20_000, true, 0.5, true),
+            (79_999, false, 0.5, false),
+            (80_000, false, 0.5, true),
+        ] {
+            assert_eq!(single_serves(&asked, points, cores, rate), serves, "{points} {cores}");
+        }
+        assert!(single_serves(&asked, 2, false, 1.0 / 64.0));
+        for tighter in [of(9e-5, 0, 0), of(1e-3, WFMM_PRECISION_F64, 0), of(1e-3, 0, WFMM_FLAG_REPRODUCIBLE)] {
+            assert!(!single_serves(&tighter, 1_000_000, true, 1.0 / 64.0));
+        }
     }
 
     #[test]

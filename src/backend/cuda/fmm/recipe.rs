@@ -77,6 +77,11 @@ const LEAF_BESIDE_MANY_TARGETS: [usize; 2] = [8, 30];
 /// Times that targets outnumber sources, times the sources of a leaf.
 const TARGETS_A_SOURCE_LEAF: usize = 3000;
 
+/// Points that a leaf may have, times those that one of a uniform cloud should have; and the most, since `fmm_leaves` looks at
+/// windows of 1024 points.
+const CAPACITY: f64 = 2.1;
+const MOST_CAPACITY: usize = 512;
+
 /// Sources and targets of a small problem, the root of their product, up to which two levels of cells are faster than three, in f64
 /// and in f32. From the passes measured one by one on one H200, 2026-11-21 (docs/dev/tuning-log.md), µs: what three levels take more of
 /// M2M, M2L and L2L, 27 to 37, is what the near field of 64 leaves, 15 and 0.85 (f32: 0.49) for each million of pairs, takes
@@ -188,8 +193,8 @@ impl Recipe {
             None => best_leaf(kind, &truncation, is_f64, gradient),
         };
         let (leaf, full) = match options.leaf_capacity {
-            1.. => ((options.leaf_capacity as usize).clamp(8, 512), None),
-            _ => ((2.1 * full) as usize, Some(full)),
+            1.. => ((options.leaf_capacity as usize).clamp(8, MOST_CAPACITY), None),
+            _ => ((CAPACITY * full) as usize, Some(full)),
         };
         let reach = |tolerance: f64| match (cores, gradient) {
             (false, _) => 0.0,
@@ -267,6 +272,10 @@ impl Recipe {
             let sources = (TARGETS_A_SOURCE_LEAF * n_sources / n_targets).clamp(least, most);
             let [least, most] = LEAF_OF_MANY_TARGETS;
             return [sources, (n_targets / LEAVES_OF_MANY_TARGETS).clamp(least, most)];
+        }
+        if let Some(full) = self.full.filter(|_| self.periodic) {
+            let even = evenly(n_sources.max(n_targets), self.growth(n_targets) * full);
+            return [((CAPACITY * even) as usize).clamp(8, MOST_CAPACITY); 2];
         }
         self.capacity.map(|n| (self.growth(n_targets) * n as f64) as usize)
     }
@@ -367,6 +376,9 @@ impl Recipe {
                     " Where targets outnumber sources {MANY_TARGETS} times, leaves have {least} to {most} sources and {few} to {many} targets."
                 );
             }
+            if self.periodic && self.full.is_some() {
+                text += " In the box leaves have up to three times as many or as few, as its number of points asks.";
+            }
             if self.growth(usize::MAX) > 1.0 {
                 let (from, times) = (TARGETS_A_POINT * LEAF_CORES, MOST_LEAF_CORES / LEAF_CORES);
                 text += &format!(" With more than {from} targets leaves hold up to {times} times as many.");
@@ -410,6 +422,15 @@ fn whole(cells: f64) -> f64 {
     let below = 2.0 * (cells / 2.0).floor();
     let most = if below < 8.0 { 1.09 * below } else { (below * (below + 2.0)).sqrt() };
     if cells <= most { below } else { below + 2.0 }
+}
+
+/// Points of a leaf of a periodic box that `n` fill evenly. Cells along a side are a power of two there: of the two numbers of points
+/// beside `full` the nearer in their ratio, since M2L takes as much more with fewer points as the near field with more. One H200,
+/// 2026-11-23, particles on a lattice with cores of 0.7 spacings and gradients, f32, ms with 64 and with 8 points a leaf: 128³ at 1e-4 35 and
+/// 86, at 1e-3 30 and 48; 256³ moved by a third of a spacing at 1e-3 255 and, with leaves of both kinds, 373.
+fn evenly(n: usize, full: f64) -> f64 {
+    let levels = (n as f64 / full).max(1.0).log(8.0).round();
+    n as f64 / levels.exp2().powi(3)
 }
 
 /// Points a leaf where M2L, which falls with them, and the near field, which grows, take least together: a fit to the
@@ -513,6 +534,21 @@ mod tests {
         assert!(!recipe(BUDGET_CORES[1]).truncation.reached);
         let options = options(1e-6);
         assert!(!Recipe::new(Kind::Particle, &options, true, false, f64::INFINITY).truncation.reached);
+    }
+
+    /// A lattice of 128³ points in a periodic box has 64 of them in each leaf; other numbers have the nearer of two.
+    #[test]
+    fn periodic_boxes_have_even_leaves() {
+        let open = Recipe::new(Kind::Particle, &options(1e-3), true, false, f64::INFINITY);
+        assert_eq!(open.capacities(1 << 21, 1 << 21), open.capacity);
+        let box_of = Recipe { periodic: true, ..open };
+        assert_eq!(box_of.capacities(1 << 21, 1 << 21), [134; 2]);
+        assert_eq!(box_of.capacities(1 << 24, 1 << 20), [134; 2]);
+        assert_eq!(box_of.capacities(1_000_000, 1_000_000), [64; 2]);
+        for n in [1, 30, 84, 86, 5000, 400_000, 3_000_000] {
+            let even = evenly(n, LEAF_CORES);
+            assert!(even <= 2.83 * LEAF_CORES && (n < 30 || even >= LEAF_CORES / 2.83), "{n}: {even}");
+        }
     }
 
     #[test]

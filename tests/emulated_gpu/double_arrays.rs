@@ -1,0 +1,46 @@
+//! Double arrays in single precision, where that serves the tolerance. The emulated GPU is slow in double, so few points are enough.
+
+use super::*;
+
+/// Whether the field was made in single precision; it keeps its tolerance anyway.
+fn is_single(c: &Case, o: &wfmm_plan_options, want: &Field, gpu: &Session) -> bool {
+    let (got, outcome) = support::accuracy::evaluate::<f64>(gpu, c, o);
+    close(&got, want, o.tolerance, &outcome.recipe);
+    let says = outcome.recipe.contains("single precision serves the tolerance");
+    assert_eq!(says, outcome.recipe.contains("in single precision"), "{}", outcome.recipe);
+    says
+}
+
+#[test]
+fn single_precision_serves_loose_tolerances() {
+    with_gpu("double_arrays::single_precision_serves_loose_tolerances", &[], || {
+        let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+        for kind in [Kind::Segments, Kind::Particles, Kind::Both] {
+            let c = case("helical wake", kind, 900, 800, 1.0);
+            let want = reference(&cpu, &c, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
+            let of = |tolerance: f64| plan_options(WFMM_METHOD_FMM, tolerance);
+            assert!(is_single(&c, &of(1e-2), &want, &gpu) && is_single(&c, &of(1e-3), &want, &gpu), "{kind:?}");
+            assert!(!is_single(&c, &of(1e-5), &want, &gpu), "{kind:?}");
+            let in_double = wfmm_plan_options { precision: WFMM_PRECISION_F64, ..of(1e-3) };
+            let repeatable = wfmm_plan_options { flags: WFMM_FLAG_REPRODUCIBLE, ..of(1e-3) };
+            assert!(!is_single(&c, &in_double, &want, &gpu) && !is_single(&c, &repeatable, &want, &gpu), "{kind:?}");
+        }
+        // The terms of potentials cancel more.
+        let c = case("helical wake", Kind::Charges, 900, 800, 1.0);
+        let want = reference(&cpu, &c, WFMM_REG_NONE, WFMM_REG_NONE);
+        assert!(!is_single(&c, &plan_options(WFMM_METHOD_FMM, 1e-3), &want, &gpu));
+    });
+}
+
+/// Direct sums are made in double precision.
+#[test]
+fn direct_sums_are_in_double() {
+    with_gpu("double_arrays::direct_sums_are_in_double", &[], || {
+        let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+        let c = case("cube", Kind::Particles, 300, 200, 1.0);
+        let want = reference(&cpu, &c, WFMM_REG_NONE, WFMM_REG_GAUSS_ERF);
+        assert!(!is_single(&c, &plan_options(WFMM_METHOD_DIRECT, 1e-2), &want, &gpu));
+        let (got, _) = support::accuracy::evaluate::<f64>(&gpu, &c, &plan_options(WFMM_METHOD_DIRECT, 1e-2));
+        close(&got, &want, 1e-13, "direct");
+    });
+}
