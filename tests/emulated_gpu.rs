@@ -337,11 +337,14 @@ fn segments_longer_than_their_cube_in_single_precision() {
 #[test]
 fn less_shared_memory_is_enough() {
     const NAME: &str = "less_shared_memory_is_enough";
-    for (shared, products) in [("65536", "shuffle"), ("101376", "tensor"), ("166912", "tensor")] {
+    for (k, (shared, products)) in
+        [("65536", "shuffle"), ("101376", "tensor"), ("166912", "tensor")].into_iter().enumerate()
+    {
         let settings = [("FAKE_CUDA", "ampere"), ("FAKE_CUDA_SHARED", shared), ("EMULATED_MMA", products)];
         with_gpu(NAME, &settings, || {
             let (cpu, gpu) = (Session::cpu(1), Session::gpu());
-            for kind in [Kind::Particles, Kind::Charges] {
+            let kinds = [Kind::Particles, Kind::Charges];
+            for (_, kind) in kinds.into_iter().enumerate().filter(|(number, _)| takes(k + number, 2)) {
                 let c = case("cube", kind, 300, 250, 1.0).rounded();
                 let want = reference(&cpu, &c, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
                 for tolerance in [1e-2, 1e-4] {

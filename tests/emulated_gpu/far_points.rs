@@ -90,7 +90,7 @@ fn far_points(kind: Kind, method: i32) {
     let c = cloud(kind);
     let want = reference(&cpu, &c, regs.0, regs.1);
     assert_eq!(holds::<f32>(&c, method, regs, &want, "nothing far"), WFMM_PRECISION_F32);
-    for far in FAR {
+    for (_, far) in FAR.into_iter().enumerate().filter(|(k, _)| takes(*k, 2)) {
         let right = |side: &str, c: Case, holds: fn(&Case, i32, (i32, i32), &Field, &str) -> i32, needed: bool| {
             let want = near(reference(&cpu, &c, regs.0, regs.1));
             let what = format!("{kind:?}, {side} at {far:e}");
@@ -161,8 +161,9 @@ fn points_far_away_spoil_no_direct_sum() {
 /// Cores that leave the range of single precision, and those that do not.
 fn large_cores(kind: Kind, method: i32) {
     let cpu = Session::cpu(1);
-    for (segments, particles) in regularizations(kind).into_iter().filter(|r| r.0.max(r.1) != WFMM_REG_NONE) {
-        for core in [1.0, 30.0, 1e8] {
+    let some = regularizations(kind).into_iter().filter(|r| r.0.max(r.1) != WFMM_REG_NONE);
+    for (k, (segments, particles)) in some.enumerate() {
+        for (_, core) in [1.0, 30.0, 1e8].into_iter().enumerate().filter(|(number, _)| takes(k + number, 3)) {
             let mut c = cloud(kind);
             c.segment_core.iter_mut().chain(&mut c.particle_core).for_each(|r| *r = core);
             let c = c.rounded();
