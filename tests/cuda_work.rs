@@ -313,13 +313,13 @@ fn a_check_that_does_not_fit_host_memory_gives_up() {
     assert!(text.contains(&format!("lacked Some({}), and 0 afterwards", 24u64 << 42)), "{text}");
 }
 
-#[test]
-#[ignore = "run by the others, under the fake driver"]
-fn misses() {
+/// Two fields of the same double arrays by the FMM.
+fn two_fields(precision: i32) {
     let session =
         Session::new(&SessionOptions { backend: BackendKind::Cuda, device: None, devices: vec![], threads: 2 })
             .unwrap();
-    let options = wfmm_plan_options { method: 2, tolerance: 1e-4, particle_regularization: 0, ..Default::default() };
+    let options =
+        wfmm_plan_options { method: 2, tolerance: 1e-4, particle_regularization: 0, precision, ..Default::default() };
     let mut plan = Plan::new(session, PlanOptions::checked(&options).unwrap());
     set_particles(&mut plan, 1);
     set_targets(&mut plan, 2);
@@ -328,8 +328,36 @@ fn misses() {
         evaluate(&mut plan);
         let report = plan.report();
         println!("{name} method {} order {} error {:e}", report.method, report.order, report.estimated_error);
+        println!("{name} precision {} retries {}", report.precision, report.retries);
         println!("{name} recipe {}", plan.recipe());
     }
+}
+
+#[test]
+#[ignore = "run by the others, under the fake driver"]
+fn misses() {
+    two_fields(wakefmm::options::WFMM_PRECISION_F64);
+}
+
+#[test]
+#[ignore = "run by the others, under the fake driver"]
+fn misses_of_double_arrays() {
+    two_fields(wakefmm::options::WFMM_PRECISION_ARRAYS);
+}
+
+/// Double arrays are tried in single precision; where that misses the tolerance, in double, and single is not tried again for them.
+#[test]
+fn double_arrays_that_single_precision_does_not_serve_are_summed_in_double() {
+    let run = |failure: &str| harness::run("misses_of_double_arrays", failure);
+    let (text, log) = run("none");
+    assert!(text.contains("first precision 1 retries 0") && text.contains("second precision 1 retries 0"), "{text}");
+    assert!(log.contains("fmm_l2p_velocity_f32") && !log.contains("fmm_l2p_velocity_f64"), "{log}");
+    let (text, log) = run("miss9");
+    let parts: Vec<_> = log.split("# ").skip(1).collect();
+    assert!(text.contains("first precision 2") && text.contains("second precision 2"), "{text}");
+    assert!(!text.contains("first precision 2 retries 0"), "{text}");
+    let tried = |part: usize| ["f32", "f64"].map(|t| parts[part].contains(&format!("fmm_l2p_velocity_{t}")));
+    assert!(tried(0) == [true; 2] && !tried(1)[0], "{log}");
 }
 
 /// What the device says of the error decides: kept, computed again with more, or summed directly; the plan remembers.

@@ -242,14 +242,16 @@ fn arrays_of_every_kind_are_taken_and_given() {
     });
 }
 
-/// Single precision where all ranks' arrays are in single precision, double where one rank's are not.
+/// Single precision where all ranks' arrays are in single precision, double where one rank's are not, and single again where that
+/// serves the tolerance and bits may depend on it.
 #[test]
 fn all_ranks_compute_in_the_same_precision() {
     with_gpu("all_ranks_compute_in_the_same_precision", &[], || {
         let c = case("cube", Kind::Particles, 900, 700, 1.0).rounded();
-        for double in [None, Some(1)] {
+        for (double, flags) in [(None, 0), (Some(1), WFMM_FLAG_REPRODUCIBLE), (Some(1), 0)] {
             on_all(2, |rank, end| {
-                let mut plan = plan_on(&GPU, end, &plan_options(WFMM_METHOD_FMM, 1e-3));
+                let o = wfmm_plan_options { flags, ..plan_options(WFMM_METHOD_FMM, 1e-3) };
+                let mut plan = plan_on(&GPU, end, &o);
                 let (mine, numbers) = part(&c, SPLITS[2].1, rank, 2);
                 let narrow = |v: Vec<f64>| v.iter().map(|x| *x as f32).collect::<Vec<f32>>();
                 let (x, a, y) =
@@ -269,7 +271,7 @@ fn all_ranks_compute_in_the_same_precision() {
                 }
                 let mut u = vec![0f32; 3 * numbers.len()];
                 plan.evaluate(PLAIN, ArrayMut::Host(&mut u[..]), None).unwrap();
-                let precision = if double.is_some() { WFMM_PRECISION_F64 } else { WFMM_PRECISION_F32 };
+                let precision = if flags != 0 { WFMM_PRECISION_F64 } else { WFMM_PRECISION_F32 };
                 assert_eq!(plan.report().precision, precision, "{}", plan.recipe());
             });
         }

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 /// The oldest driver that loads the embedded images: CUDA 12.0, driver 525.
 const OLDEST_DRIVER: i32 = 12000;
-/// The oldest GPU that the embedded PTX runs on.
+/// The oldest GPU that there is an image for.
 const OLDEST_CAPABILITY: (i32, i32) = (7, 5);
 
 pub use crate::error::{

@@ -119,22 +119,23 @@ fn is_short(task: &Task<'_>) -> bool {
     task.context.info.double_rate >= FAST_DOUBLE && sources as f64 * inputs.targets.n as f64 <= SHORT
 }
 
-/// Whether an FMM of double arrays is tried in single precision first.
-fn may_be_single(task: &Task<'_>) -> bool {
+/// Whether an FMM of double arrays is tried in single precision first: on all ranks, or on none.
+fn may_be_single(task: &Task<'_>) -> Result<bool> {
     let (options, inputs) = (task.options, task.inputs);
     let has_cores = |n: usize, regularization: Regularization| n > 0 && regularization != Regularization::None;
     let cores = has_cores(inputs.segments.n, options.segment_regularization)
         || has_cores(inputs.particles.n, options.particle_regularization);
     let points = inputs.segments.n + inputs.particles.n + task.ranks.most_targets(inputs.targets.n);
     let is_velocity = matches!(task.field, Field::Velocity { .. });
-    is_velocity && single_serves(options, points, cores, task.context.info.double_rate)
+    let [is_slow] = task.ranks.any([task.context.info.double_rate < FAST_DOUBLE])?;
+    Ok(is_velocity && single_serves(options, points, cores, is_slow))
 }
 
 /// Whether single precision serves velocities from double arrays and is expected to be faster. Not where bits must not depend on what
 /// was tried before.
-fn single_serves(options: &PlanOptions, points: usize, cores: bool, double_rate: f64) -> bool {
+fn single_serves(options: &PlanOptions, points: usize, cores: bool, is_slow_in_double: bool) -> bool {
     let free = options.precision == Precision::Arrays && !options.reproducible;
-    let pays = double_rate < FAST_DOUBLE || points >= SINGLE_FROM[usize::from(cores)];
+    let pays = is_slow_in_double || points >= SINGLE_FROM[usize::from(cores)];
     free && options.tolerance >= SINGLE_SERVES && pays
 }
 
@@ -173,7 +174,7 @@ impl<T: CudaReal> Sums<T> {
             if let Some(single) = &mut self.single {
                 single.fmm.begin();
             }
-            if known.is_none() && may_be_single(&task) {
+            if known.is_none() && may_be_single(&task)? {
                 self.asked.fmm.begin();
                 let single = self.single.get_or_insert_with(|| Box::new(Methods::new(task.context)));
                 let outcome = single.fmm.evaluate(task)?;
@@ -260,17 +261,14 @@ mod tests {
             PlanOptions::checked(&wfmm_plan_options { tolerance, precision, flags, ..Default::default() }).unwrap()
         };
         let asked = of(1e-4, 0, 0);
-        for (points, cores, rate, serves) in [
-            (19_999, true, 0.5, false),
-            (20_000, true, 0.5, true),
-            (79_999, false, 0.5, false),
-            (80_000, false, 0.5, true),
-        ] {
-            assert_eq!(single_serves(&asked, points, cores, rate), serves, "{points} {cores}");
+        for (points, cores, serves) in
+            [(19_999, true, false), (20_000, true, true), (79_999, false, false), (80_000, false, true)]
+        {
+            assert_eq!(single_serves(&asked, points, cores, false), serves, "{points} {cores}");
         }
-        assert!(single_serves(&asked, 2, false, 1.0 / 64.0));
+        assert!(single_serves(&asked, 2, false, true));
         for tighter in [of(9e-5, 0, 0), of(1e-3, WFMM_PRECISION_F64, 0), of(1e-3, 0, WFMM_FLAG_REPRODUCIBLE)] {
-            assert!(!single_serves(&tighter, 1_000_000, true, 1.0 / 64.0));
+            assert!(!single_serves(&tighter, 1_000_000, true, true));
         }
     }
 
