@@ -55,10 +55,14 @@ fn plan_options(method: i32, tolerance: f64) -> wfmm_plan_options {
 }
 
 /// In the precision of the arrays, whatever would serve the tolerance.
+fn as_arrays<T: Scalar>(o: &wfmm_plan_options) -> wfmm_plan_options {
+    let of_arrays = if size_of::<T>() == 8 { WFMM_PRECISION_F64 } else { WFMM_PRECISION_F32 };
+    let precision = if o.precision == WFMM_PRECISION_ARRAYS { of_arrays } else { o.precision };
+    wfmm_plan_options { precision, ..*o }
+}
+
 fn evaluate<T: Scalar>(gpu: &Session, c: &Case, o: &wfmm_plan_options) -> (Field, Outcome) {
-    let as_arrays = if size_of::<T>() == 8 { WFMM_PRECISION_F64 } else { WFMM_PRECISION_F32 };
-    let precision = if o.precision == WFMM_PRECISION_ARRAYS { as_arrays } else { o.precision };
-    support::accuracy::evaluate::<T>(gpu, c, &wfmm_plan_options { precision, ..*o })
+    support::accuracy::evaluate::<T>(gpu, c, &as_arrays::<T>(o))
 }
 
 /// Asserts that field and gradient are as right as promised: gradients to thirty tolerances, as bench/accuracy.rs asks.
@@ -153,8 +157,10 @@ fn all_tolerances<T: Scalar>(tolerances: &[f64]) {
         c.particle_core.fill(0.0);
         let want = reference(&cpu, &c, WFMM_REG_NONE, WFMM_REG_NONE);
         for tolerance in tolerances {
-            let mut plan =
-                Plan::<T>::new(&gpu, &options(WFMM_METHOD_FMM, *tolerance, WFMM_REG_NONE, WFMM_REG_NONE, 20));
+            let mut plan = Plan::<T>::new(
+                &gpu,
+                &as_arrays::<T>(&options(WFMM_METHOD_FMM, *tolerance, WFMM_REG_NONE, WFMM_REG_NONE, 20)),
+            );
             fill(&mut plan, &c);
             let got = field(&mut plan, &c);
             let error = relative_l2(&got, &want.main);
@@ -243,7 +249,7 @@ fn new_targets_of_a_small_plan_are_right() {
             let mut c = case("cube", kind, 2000, 1900, 1.0);
             c.particle_core.fill(0.0);
             let o = options(WFMM_METHOD_FMM, 1e-3, WFMM_REG_NONE, WFMM_REG_NONE, 0);
-            let mut plan = Plan::<f64>::new(&gpu, &o);
+            let mut plan = Plan::<f64>::new(&gpu, &as_arrays::<f64>(&o));
             fill(&mut plan, &c);
             field(&mut plan, &c);
             let depth = plan.report().depth;
@@ -420,7 +426,7 @@ fn lopsided_problems_are_right() {
 
 fn one_plan_through_changes(kind: Kind, method: i32) {
     let (cpu, gpu) = (Session::cpu(1), Session::gpu());
-    let mut plan = Plan::<f64>::new(&gpu, &plan_options(method, 1e-4));
+    let mut plan = Plan::<f64>::new(&gpu, &as_arrays::<f64>(&plan_options(method, 1e-4)));
     let mut exact = Plan::<f64>::new(&cpu, &plan_options(WFMM_METHOD_DIRECT, 1e-4));
     let mut right = |plan: &mut Plan<f64>, c: &Case, step: &str| {
         fill(&mut exact, c);

@@ -75,7 +75,7 @@ fn one_plan_through_counts<T: Scalar>(kinds: &[Kind], tolerance: f64) {
     let (cpu, gpu) = (Session::cpu(1), Session::gpu());
     for &kind in kinds {
         let o = options(WFMM_METHOD_FMM, tolerance, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 0);
-        let mut plan = Plan::<T>::new(&gpu, &o);
+        let mut plan = Plan::<T>::new(&gpu, &as_arrays::<T>(&o));
         for (n, m) in [(2500, 1100), (40, 1500), (1, 1), (3, 2600), (1500, 2), (700, 700), (700, 700), (2500, 1100)] {
             let c = case("cube", kind, n, m, 1.0).rounded();
             let want = reference(&cpu, &c, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);

@@ -55,7 +55,7 @@ fn every_tolerance<T: Scalar>(tolerances: &[f64]) {
         for tolerance in tolerances {
             let o = small_leaves(*tolerance, WFMM_REG_NONE, WFMM_REG_NONE, 8);
             holds::<T>(&gpu, &c, &want, &o, &format!("{kind:?}"));
-            let mut plan = Plan::<T>::new(&gpu, &o);
+            let mut plan = Plan::<T>::new(&gpu, &as_arrays::<T>(&o));
             fill(&mut plan, &c);
             let error = relative_l2(&field(&mut plan, &c), &want.main);
             assert!(error <= *tolerance, "{kind:?} {error:.1e} of {tolerance:.0e}: {}", plan.recipe());
@@ -145,7 +145,7 @@ fn multipoles_are_kept_while_only_targets_change() {
     let text = with_gpu(NAME, &[("FAKE_CUDA_LOG", "/dev/stdout")], || {
         let (cpu, gpu) = (Session::cpu(1), Session::gpu());
         let mut c = case("cube", Kind::Particles, 5000, 3000, 1.0);
-        let mut plan = Plan::<f64>::new(&gpu, &small_leaves(1e-3, 0, WFMM_REG_NONE, 16));
+        let mut plan = Plan::<f64>::new(&gpu, &as_arrays::<f64>(&small_leaves(1e-3, 0, WFMM_REG_NONE, 16)));
         fill(&mut plan, &c);
         for round in 0..2 {
             c.targets = case("cube", Kind::Particles, 10 + round, 100 + 40 * round, 0.8).targets;
@@ -181,7 +181,7 @@ fn the_report_tells_of_the_treecode() {
     with_gpu("treecode::the_report_tells_of_the_treecode", &[], || {
         for session in [Session::gpu(), Session::auto()] {
             let c = case("cube", Kind::Both, 2000, 1500, 1.0);
-            let mut plan = Plan::<f64>::new(&session, &plan_options(WFMM_METHOD_TREECODE, 1e-3));
+            let mut plan = Plan::<f64>::new(&session, &as_arrays::<f64>(&plan_options(WFMM_METHOD_TREECODE, 1e-3)));
             fill(&mut plan, &c);
             field(&mut plan, &c);
             let (r, recipe) = (plan.report(), plan.recipe());

@@ -45,7 +45,10 @@ fn lattice(rows: usize) -> Case {
 
 /// Velocities by the FMM: within the tolerance at once, at all targets together.
 fn holds<T: Scalar>(c: &Case, segments: i32, tolerance: f64) {
-    let mut plan = Plan::<T>::new(&Session::gpu(), &options(WFMM_METHOD_FMM, tolerance, segments, WFMM_REG_NONE, 0));
+    let mut plan = Plan::<T>::new(
+        &Session::gpu(),
+        &as_arrays::<T>(&options(WFMM_METHOD_FMM, tolerance, segments, WFMM_REG_NONE, 0)),
+    );
     fill(&mut plan, c);
     let got = field(&mut plan, c);
     let want = reference(&Session::cpu(1), c, segments, WFMM_REG_NONE);
@@ -159,7 +162,7 @@ fn long_segments_are_cut_and_their_field_is_the_same() {
         let gpu = Session::gpu();
         for (regularization, tolerance) in [(WFMM_REG_NONE, 1e-6), (WFMM_REG_VATISTAS, 1e-4)] {
             let o = options(WFMM_METHOD_FMM, tolerance, regularization, WFMM_REG_NONE, 0);
-            let mut plan = Plan::<f64>::new(&gpu, &o);
+            let mut plan = Plan::<f64>::new(&gpu, &as_arrays::<f64>(&o));
             fill(&mut plan, &c);
             for round in 0..3 {
                 if round == 1 {
