@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -42,14 +42,25 @@ using namespace emulated;
 
 extern "C" {
 
-// The unit whose fat binary this is, by comparing it with the files in the folder EMULATED_IMAGES; null: none.
+// The unit whose fat binary this is, by comparing it with the files in the folder EMULATED_IMAGES; null: none. An image is compared
+// once: it is part of the library and stays.
 const char *emulated_unit(const void *image) {
-    const char *folder = getenv("EMULATED_IMAGES");
+    static std::mutex one;
+    static std::map<const void *, const char *> known;
+    const std::lock_guard<std::mutex> mine(one);
+    const auto found = known.find(image);
+    if (found != known.end()) return found->second;
+    const char *folder = getenv("EMULATED_IMAGES"), *before = "";
     for (const Kernel *k = kernels; k; k = k->next) {
-        std::ifstream file(std::string(folder ? folder : ".") + "/" + k->unit + ".fatbin", std::ios::binary);
-        const std::string content{std::istreambuf_iterator<char>(file), {}};
+        if (!strcmp(k->unit, before)) continue;
+        before = k->unit;
+        std::ifstream file(std::string(folder ? folder : ".") + "/" + k->unit + ".fatbin", std::ios::binary | std::ios::ate);
+        std::vector<char> content(file ? (size_t)file.tellg() : 0);
         // The header says how long the rest is: where it differs the image may be shorter.
-        if (content.size() > 16 && !memcmp(content.data(), image, 16) && !memcmp(content.data(), image, content.size())) return k->unit;
+        const size_t header = 16;
+        if (content.size() <= header || !file.seekg(0).read(content.data(), header) || memcmp(content.data(), image, header)) continue;
+        if (!file.seekg(0).read(content.data(), content.size()) || memcmp(content.data(), image, content.size())) continue;
+        return known[image] = k->unit;
     }
     return nullptr;
 }

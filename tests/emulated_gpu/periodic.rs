@@ -93,7 +93,7 @@ fn other_domains_are_refused_by_name() {
 #[test]
 fn under_auto_the_cpu_sums_what_the_gpu_refuses() {
     with_gpu("periodic::under_auto_the_cpu_sums_what_the_gpu_refuses", &[], || {
-        let mut c = case(Kind::Segments, 500, 420, 0.6, 0.05).rounded();
+        let mut c = case(Kind::Segments, 60, 50, 0.6, 0.05).rounded();
         c.points[1] = std::array::from_fn(|i| c.points[0][i] + if i == 0 { 6.0 * PERIOD } else { 0.1 });
         let o = plan_options(WFMM_METHOD_DIRECT, 1e-4);
         let mut plan = Plan::<f64>::new(&Session::gpu(), &o);
