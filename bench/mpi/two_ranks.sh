@@ -15,7 +15,7 @@ echo "| case | sources | 1 process, 2 threads, s | 2 processes, 1 thread, s | pa
 echo "|---|---|---|---|---|---|"
 for n in ${SIZES:-100000 1000000}; do
     [ "$n" -gt 300000 ] && repetitions=3 || repetitions=7
-    for case in cube rings lattice; do
+    for case in ${CASES:-cube rings lattice}; do
         one=$("$MPIRUN" $more --bind-to none -n 1 "$build/two_ranks" $case "$n" 2 "$tolerance" $repetitions)
         two=$("$MPIRUN" $more --bind-to core -n 2 "$build/two_ranks" $case "$n" 1 "$tolerance" $repetitions)
         echo "$case $n $one $two" | awk '{ printf "| %s | %d | %s | %s | %.0f %% | %s, %s |\n", toupper($1), $2, $3, $5, 100 * $3 / $5, $4, $6 }'

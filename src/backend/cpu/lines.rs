@@ -3,35 +3,65 @@
 //! Enters: middles and half vectors of lines, one a lane. Leaves: the means of R_n^m over each, degrees below an order.
 //! The multipole moments of a segment of even strength are its strength times these.
 
-use super::operators::{Operators, labels};
-use crate::math::harmonics;
+use super::operators::Operators;
+use crate::math::harmonics::{self, index};
 use crate::memory;
 use crate::simd::{Lane, Real, Simd};
 
-/// The recurrence for means along a line, see `Operators::mean`: for each coefficient the weight of the two ends, and a run of
-/// (axis, from, weight).
+/// The recurrence for means along a line, see `Operators::mean`: by rising degree n, then m.
 pub struct Means<T> {
-    ends: Vec<T>,
-    starts: Vec<u32>,
-    terms: Vec<(u32, u32, T)>,
+    steps: Vec<Step<T>>,
+}
+
+/// Cosine and sine of one (n, m), from degree n-1.
+struct Step<T> {
+    m: usize,
+    /// Numbers of the two; m = 0: of the cosine, twice.
+    to: [u32; 2],
+    /// Numbers of cosine and sine of (n-1, m), (n-1, m-1), (n-1, m+1); one that does not exist: any other, of weight zero.
+    from: [[u32; 2]; 3],
+    /// Of (n-1, m), of the cosine and the sine of (n-1, m-1), of (n-1, m+1).
+    weights: [T; 4],
+    /// Weight of the sum over both ends.
+    ends: T,
 }
 
 impl<T: Real> Means<T> {
     pub fn new(order: usize) -> Self {
-        let mut of = Self { ends: vec![], starts: vec![], terms: vec![] };
-        memory::push(&mut of.starts, 0);
+        let mut of = Self { steps: vec![] };
         for n in 0..order {
-            for (m, sin) in labels(n) {
-                let share = 1.0 / (n + 1) as f64;
-                memory::push(&mut of.ends, T::of(0.5 * share));
-                for axis in 0..3 {
-                    let terms = harmonics::derivative(n, m, sin, axis).into_iter();
-                    memory::extend(&mut of.terms, terms.map(|(from, w)| (axis as u32, from as u32, T::of(w * share))));
-                }
-                memory::push(&mut of.starts, of.terms.len() as u32);
+            for m in 0..=n {
+                memory::push(&mut of.steps, Step::new(n, m));
             }
         }
         of
+    }
+}
+
+impl<T: Real> Step<T> {
+    fn new(n: usize, m: usize) -> Self {
+        let share = 1.0 / (n + 1) as f64;
+        // ∂/∂z has (n-1, m) alone, ∂/∂x of the cosine the cosines of both others, the second one negative.
+        let weight = |axis: usize, m_from: usize, sign: f64| {
+            let terms = harmonics::derivative(n, m, false, axis);
+            let is_there = m_from < n;
+            let wanted = if is_there { index(n - 1, m_from, false) } else { 0 };
+            T::of(terms.iter().find(|t| is_there && t.0 == wanted).map_or(0.0, |t| sign * share * t.1))
+        };
+        // The sine of m = 0 is nothing.
+        let below = |first: usize| if m > first { weight(0, m - 1, 1.0) } else { T::ZERO };
+        let pair = |m: usize| match m {
+            _ if m >= n => [0; 2],
+            0 => [index(n - 1, 0, false) as u32; 2],
+            _ => [false, true].map(|sin| index(n - 1, m, sin) as u32),
+        };
+        Self {
+            m,
+            to: [index(n, m, false) as u32, index(n, m, m > 0) as u32],
+            from: [pair(m), pair(m.saturating_sub(1)), pair(m + 1)],
+            weights: [weight(2, m, 1.0), below(0), below(1), weight(0, m + 1, -1.0)],
+            ends: T::of(0.5 * share),
+        }
     }
 }
 
@@ -40,7 +70,8 @@ impl<T: Real> Operators<T> {
     ///
     /// R of degree n is homogeneous, n R = x·∇R; on the line x = middle + t half, so that n R = middle·∇R + t dR/dt. The
     /// mean of this, the last term by parts, is (n+1) mean(R) = middle·mean(∇R) + (R(end 1) + R(end 2))/2, and ∇R has only
-    /// functions of degree n-1.
+    /// functions of degree n-1: with C_m, S_m those of cosine and sine, middle·∇C_m has z C_m, x C_(m-1) - y S_(m-1) and
+    /// -(x C_(m+1) + y S_(m+1)), middle·∇S_m has z S_m, x S_(m-1) + y C_(m-1) and -(x S_(m+1) - y C_(m+1)).
     /// `ends`: scratch for R at both ends. `out[i·LANES..]` is coefficient i.
     #[inline(always)]
     pub fn mean<S: Simd>(
@@ -53,19 +84,36 @@ impl<T: Real> Operators<T> {
         out: &mut [T],
     ) {
         let w = Lane::<S, T>::LANES;
-        self.regular(s, p, std::array::from_fn(|i| middle[i] + half[i]), ends[0]);
-        self.regular(s, p, std::array::from_fn(|i| middle[i] - half[i]), ends[1]);
-        let m = &self.means;
-        for i in 0..p * p {
-            let both = Lane::load(s, &ends[0][i * w..]) + Lane::load(s, &ends[1][i * w..]);
-            let mut mean = Lane::splat(s, m.ends[i]) * both;
-            for &(axis, from, weight) in &m.terms[m.starts[i] as usize..m.starts[i + 1] as usize] {
-                let factor = Lane::splat(s, weight) * middle[axis as usize];
-                mean = factor.fma(Lane::load(s, &out[from as usize * w..]), mean);
+        self.regular(s, p, [middle[0] + half[0], middle[1] + half[1], middle[2] + half[2]], ends[0]);
+        self.regular(s, p, [middle[0] - half[0], middle[1] - half[1], middle[2] - half[2]], ends[1]);
+        let [x, y, z] = middle;
+        for step in &self.means.steps[..p * (p + 1) / 2] {
+            let [[c, v], [c_below, v_below], [c_above, v_above]] = step.from;
+            let [c, c_below, c_above] = [load(s, out, c), load(s, out, c_below), load(s, out, c_above)];
+            let [v, v_below, v_above] = [load(s, out, v), load(s, out, v_below), load(s, out, v_above)];
+            let [same, cos, sin, above] = step.weights;
+            let (z, x_above, y_above) =
+                (z * Lane::splat(s, same), x * Lane::splat(s, above), y * Lane::splat(s, above));
+            let (cos, sin) = (Lane::splat(s, cos), Lane::splat(s, sin));
+            let end = Lane::splat(s, step.ends);
+            let both = end * (load(s, ends[0], step.to[0]) + load(s, ends[1], step.to[0]));
+            let mean = x_above.fnma(c_above, y_above.fnma(v_above, both));
+            let mean = z.fma(c, (x * cos).fma(c_below, (y * sin).fnma(v_below, mean)));
+            mean.store(&mut out[step.to[0] as usize * w..]);
+            if step.m > 0 {
+                let both = end * (load(s, ends[0], step.to[1]) + load(s, ends[1], step.to[1]));
+                let mean = x_above.fnma(v_above, y_above.fma(c_above, both));
+                let mean = z.fma(v, (x * sin).fma(v_below, (y * cos).fma(c_below, mean)));
+                mean.store(&mut out[step.to[1] as usize * w..]);
             }
-            mean.store(&mut out[i * w..]);
         }
     }
+}
+
+/// Coefficient `i` of one source a lane.
+#[inline(always)]
+fn load<S: Simd, T: Real>(s: S, from: &[T], i: u32) -> Lane<S, T> {
+    Lane::load(s, &from[i as usize * Lane::<S, T>::LANES..])
 }
 
 #[cfg(test)]

@@ -107,8 +107,8 @@ pub struct Admission<'a> {
     rounding: f32,
     /// Every pair has this order; 0: as the budget says.
     fixed: usize,
-    /// Number of targets.
-    targets: f64,
+    /// Square root of the number of targets.
+    root_of_targets: f64,
 }
 
 /// Error of the strongest element of a source cell at the worst target of a target cell, in units of what the whole field
@@ -146,7 +146,7 @@ impl<'a> Admission<'a> {
             highest,
             rounding: rounding as f32,
             fixed,
-            targets: targets as f64,
+            root_of_targets: (targets as f64).sqrt(),
         }
     }
 
@@ -202,10 +202,10 @@ impl<'a> Admission<'a> {
     #[inline]
     fn within_peak(&self, s: u32, c: &Cell, t: &Cell, d: f64, p: usize, highest: usize) -> usize {
         let SourceCell { peak, alike, spread, strength, .. } = self.sources[s as usize];
-        let share = (self.targets / t.len() as f64).sqrt();
-        let allowed = PEAK_OF_ELEMENT * share;
+        let allowed = PEAK_OF_ELEMENT * self.root_of_targets / (t.len() as f64).sqrt();
+        let allowed_to_cell = PEAK_OF_CELL * self.root_of_targets;
         // The sum is compared with a bound of its own.
-        let of_cell = self.compact_sum(s, d) * allowed / allowed.max(PEAK_OF_CELL * self.targets.sqrt());
+        let of_cell = self.compact_sum(s, d) * allowed / allowed.max(allowed_to_cell);
         let peak = peak / alike.sqrt();
         // What the target degrees are cut of; multipoles at the targets have none.
         let cut = |strength: f64| if self.scheme == Scheme::Fmm { strength } else { 0.0 };
@@ -213,7 +213,7 @@ impl<'a> Admission<'a> {
         let allowed = self.budget.field.map(|v| v * allowed);
         let p = WorstCase::new(c.radius, t.radius, d).order(p, highest, self.power, strengths, allowed);
         // All elements at the effective radius, on the side of the worst target.
-        let allowed = self.budget.field.map(|v| v * PEAK_OF_CELL * self.targets.sqrt());
+        let allowed = self.budget.field.map(|v| v * allowed_to_cell);
         WorstCase::new(spread, t.radius, d).order(p, highest, self.power, [strength, cut(strength)], allowed)
     }
 
@@ -287,8 +287,9 @@ impl WorstCase {
 pub trait CoreTest: Sync {
     /// For any element of the source cell at any target of the target cell.
     fn matters(&self, source: u32, cell: &Cell, target: &Cell) -> bool;
-    /// Appends those of the sorted elements `among` whose cores matter at any target of the target cell.
-    fn elements(&self, among: Range<u32>, target: &Cell, out: &mut Vec<Range<u32>>);
+    /// Appends those of the sorted elements `among` whose cores matter at any target of the target cell; `scratch` is memory
+    /// that calls share.
+    fn elements(&self, among: Range<u32>, target: &Cell, scratch: &mut Vec<[f64; 2]>, out: &mut Vec<Range<u32>>);
 }
 
 /// A source cell that is far.
@@ -510,6 +511,7 @@ fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
             _ => memory::push(&mut left.close, (image, s)),
         }
     }
+    let mut scratch = vec![];
     while let Some((image, s)) = cores.pop() {
         let c = &rules.sources.cells[s as usize];
         let t = seen.through(image, rules.shifts);
@@ -519,7 +521,8 @@ fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
         if !leaf(c) && (t_leaf || c.radius >= t.radius) {
             memory::extend(&mut cores, (c.first_child..c.first_child + c.children).map(|c| (image, c)));
         } else if leaf(c) {
-            rules.cores.elements(c.begin..c.end, t, corrections(&mut lists, &mut left, t_leaf, image));
+            let out = corrections(&mut lists, &mut left, t_leaf, image);
+            rules.cores.elements(c.begin..c.end, t, &mut scratch, out);
         } else {
             memory::push(&mut left.cores, (image, s));
         }
@@ -527,7 +530,7 @@ fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
     for (image, among) in &given.elements {
         let t = seen.through(*image, rules.shifts);
         let out = corrections(&mut lists, &mut left, t_leaf, *image);
-        among.iter().for_each(|among| rules.cores.elements(among.clone(), t, out));
+        among.iter().for_each(|among| rules.cores.elements(among.clone(), t, &mut scratch, out));
     }
     lists.sort();
     (lists, left)
@@ -550,16 +553,14 @@ fn corrections<'a>(
     &mut left.elements[at].1
 }
 
-/// x^n by squaring.
+/// x^n by squaring, n < 64; without branches, since orders of pairs follow no pattern.
 #[inline]
-pub fn power(mut x: f64, mut n: usize) -> f64 {
+pub fn power(mut x: f64, n: usize) -> f64 {
+    debug_assert!(n < 64);
     let mut product = 1.0;
-    while n > 0 {
-        if n & 1 == 1 {
-            product *= x;
-        }
+    for bit in 0..6 {
+        product *= if n >> bit & 1 == 1 { x } else { 1.0 };
         x *= x;
-        n >>= 1;
     }
     product
 }

@@ -67,7 +67,7 @@ fn by_m(order: usize, m: usize, sin: bool) -> usize {
 }
 
 /// m and cos|sin of each coefficient of degree n, in its place.
-pub(super) fn labels(n: usize) -> Vec<(usize, bool)> {
+fn labels(n: usize) -> Vec<(usize, bool)> {
     let mut at = vec![(0, false); 2 * n + 1];
     for m in 0..=n {
         at[index(n, m, false) - n * n] = (m, false);

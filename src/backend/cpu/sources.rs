@@ -247,7 +247,7 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         if self.elements.is_empty() {
             return Box::new(NoCores);
         }
-        Box::new(CoreReach::new(&self.bounds, &self.cell_cores, &self.elements, budget, together))
+        Box::new(CoreReach::new(&self.bounds, &self.cell_cores, budget, together))
     }
 
     fn cell_cores(&self, tree: &Tree) -> CellCores {
@@ -260,7 +260,7 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         budget: [f64; 2],
         together: [f64; 2],
     ) -> Box<dyn CoreTest + 'a> {
-        Box::new(CoreReach::new(&self.bounds, cores, &self.elements, budget, together))
+        Box::new(CoreReach::new(&self.bounds, cores, budget, together))
     }
 
     fn core_extent(&self, share: f64) -> f64 {

@@ -37,7 +37,8 @@ impl Bounds {
     #[inline]
     fn at(&self, q: f32) -> [f64; 2] {
         let k = q.to_bits().saturating_sub(Self::first()) >> (23 - BINS_LOG2);
-        self.values[(k as usize).min(self.values.len() - 1)].map(f64::from)
+        let [u, g] = self.values[(k as usize).min(self.values.len() - 1)];
+        [f64::from(u), f64::from(g)]
     }
 }
 
@@ -99,25 +100,55 @@ impl CoreBounds {
     }
 
     /// The same of one element from 1/r and the distance `q` to its line in cores; NaN or infinite where r is zero.
-    #[inline]
-    pub fn of_element(&self, e: &CoreElement, inverse: f64, q: f32) -> [f64; 2] {
-        if e.core == 0.0 {
-            return [0.0; 2];
-        }
-        let square = inverse * inverse;
-        let (bounds, first) = if e.is_segment {
-            if self.offset {
-                let one = Largest { strength: e.strength, sum: 0.0, core: e.core, length: 2.0 * norm(e.half) };
-                return self.of_segment(one, 1.0 / inverse);
+    #[inline(always)]
+    pub fn of_element(&self, of: &Weights, inverse: f64, q: f32) -> [f64; 2] {
+        match (of.kind, &self.segment, &self.particle) {
+            (Kind::Segment { core }, Some(bounds), _) => {
+                let (cube, [u, g]) = (of.strength * inverse * inverse * inverse, bounds.at(q));
+                [cube * core * u, cube * g]
             }
-            (&self.segment, e.strength * e.core * square * inverse)
-        } else {
-            (&self.particle, e.strength * square)
-        };
-        let Some(bounds) = bounds else { return [0.0; 2] };
-        let [u, g] = bounds.at(q);
-        [first * u, e.strength * square * inverse * g]
+            (Kind::Particle, _, Some(bounds)) => {
+                let (square, [u, g]) = (of.strength * inverse * inverse, bounds.at(q));
+                [square * u, square * inverse * g]
+            }
+            (Kind::Offset { core, length }, ..) => {
+                self.of_segment(Largest { strength: of.strength, sum: 0.0, core, length }, 1.0 / inverse)
+            }
+            _ => [0.0; 2],
+        }
     }
+
+    /// What `of_element` needs of an element.
+    pub fn weights(&self, e: &CoreElement) -> Weights {
+        let kind = match e.is_segment {
+            _ if e.core == 0.0 => Kind::Bare,
+            false => Kind::Particle,
+            true if self.offset => Kind::Offset { core: e.core, length: 2.0 * norm(e.half) },
+            true => Kind::Segment { core: e.core },
+        };
+        Weights { strength: e.strength, kind }
+    }
+}
+
+/// The strength of an element and what decides over its bound.
+#[derive(Debug, Clone, Copy)]
+pub struct Weights {
+    strength: f64,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    /// Without a core.
+    Bare,
+    Particle,
+    Segment {
+        core: f64,
+    },
+    Offset {
+        core: f64,
+        length: f64,
+    },
 }
 
 fn norm(a: [f64; 3]) -> f64 {

@@ -18,6 +18,7 @@ use super::tree::{Cell, Tree};
 use crate::memory;
 use crate::simd::dispatch;
 pub use bounds::CoreBounds;
+use bounds::Weights;
 use distances::{BLOCK, Distances, Near};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -61,6 +62,7 @@ pub struct CellCores {
     particles: Vec<Largest>,
     segments: Vec<Largest>,
     distances: Distances,
+    weights: Vec<Weights>,
 }
 
 impl CellCores {
@@ -88,33 +90,28 @@ impl CellCores {
             of
         };
         let distances = Distances::of(tree, elements, bounds.offset);
-        Self { particles: all(false), segments: all(true), distances }
+        let weights = memory::par_collect(elements.par_iter().with_min_len(4096).map(|e| bounds.weights(e)));
+        Self { particles: all(false), segments: all(true), distances, weights }
     }
 
     pub fn bytes(&self) -> usize {
-        (self.particles.capacity() + self.segments.capacity()) * size_of::<Largest>() + self.distances.bytes()
+        let largest = (self.particles.capacity() + self.segments.capacity()) * size_of::<Largest>();
+        largest + self.distances.bytes() + self.weights.capacity() * size_of::<Weights>()
     }
 }
 
 /// The test for one budget: every cell's cores matter within a distance of its ball.
 pub struct CoreReach<'a> {
     bounds: &'a CoreBounds,
-    elements: &'a [CoreElement],
+    cells: &'a CellCores,
     /// Errors of field and gradient at which a core may be left out, and at which all of a cell may.
     budget: [f64; 2],
     together: [f64; 2],
     reach: Vec<f64>,
-    distances: &'a Distances,
 }
 
 impl<'a> CoreReach<'a> {
-    pub fn new(
-        bounds: &'a CoreBounds,
-        cells: &'a CellCores,
-        elements: &'a [CoreElement],
-        budget: [f64; 2],
-        together: [f64; 2],
-    ) -> Self {
+    pub fn new(bounds: &'a CoreBounds, cells: &'a CellCores, budget: [f64; 2], together: [f64; 2]) -> Self {
         let within = |l: Largest, of: &dyn Fn(f64) -> [f64; 2]| {
             if l.core == 0.0 || l.strength == 0.0 {
                 return 0.0;
@@ -131,27 +128,34 @@ impl<'a> CoreReach<'a> {
             f64::max(within(p, &|r| bounds.of_particle(p, r)), within(s, &|r| bounds.of_segment(s, r)))
         };
         let reach = memory::par_collect(cells.particles.par_iter().zip(&cells.segments).map(one));
-        Self { bounds, elements, budget, together, reach, distances: &cells.distances }
+        Self { bounds, cells, budget, together, reach }
     }
 
-    /// What the core of each element takes at most from field and gradient in the target cell; no number where there is no
-    /// bound.
-    fn bounds(&self, among: Range<u32>, target: &Cell) -> Vec<[f64; 2]> {
-        let mut bounds = memory::with_room(among.len());
+    /// Writes what the core of each element takes at most from field and gradient in the target cell; no number where there
+    /// is no bound. Returns the sums of those that may be left out one by one, and whether all of them may.
+    fn bounds(&self, among: Range<u32>, target: &Cell, bounds: &mut Vec<[f64; 2]>) -> ([f64; 2], bool) {
+        bounds.clear();
+        memory::resize(bounds, among.len(), [0.0; 2]);
+        let (mut left, mut all) = ([0.0; 2], true);
         let (mut inverse, mut q) = ([0.0; BLOCK], [0.0; BLOCK]);
-        let mut begin = among.start;
+        let (of, mut begin) = (&self.cells.distances, among.start);
         while begin < among.end {
-            let leaf = self.distances.leaf(begin);
+            let leaf = of.leaf(begin);
             let end = among.end.min(leaf.end).min(begin + BLOCK as u32);
-            let all = self.distances;
-            dispatch(Near { all, leaf, among: begin..end, target, inverse: &mut inverse, q: &mut q });
+            dispatch(Near { all: of, leaf, among: begin..end, target, inverse: &mut inverse, q: &mut q });
             let unit = 1.0 / leaf.scale;
-            let elements = self.elements[begin as usize..end as usize].iter();
-            let of = |((e, &r), &q): ((&CoreElement, &f32), &f32)| self.bounds.of_element(e, f64::from(r) * unit, q);
-            bounds.extend(elements.zip(&inverse).zip(&q).map(of));
+            let weights = &self.cells.weights[begin as usize..end as usize];
+            let to = &mut bounds[(begin - among.start) as usize..];
+            for (((w, &inverse), &q), to) in weights.iter().zip(&inverse).zip(&q).zip(to) {
+                let b = self.bounds.of_element(w, f64::from(inverse) * unit, q);
+                let is_small = within(b, self.budget);
+                all &= is_small;
+                left = [0, 1].map(|k| left[k] + if is_small { b[k] } else { 0.0 });
+                *to = b;
+            }
             begin = end;
         }
-        bounds
+        (left, all)
     }
 }
 
@@ -163,16 +167,17 @@ impl CoreTest for CoreReach<'_> {
         reach > 0.0 && (0..3).map(|i| (cell.center[i] - target.center[i]).powi(2)).sum::<f64>() < limit * limit
     }
 
-    fn elements(&self, among: Range<u32>, target: &Cell, out: &mut Vec<Range<u32>>) {
-        // No number is above every limit.
-        let within = |b: &[f64; 2], limit: &[f64; 2]| b[0] <= limit[0] && b[1] <= limit[1];
-        let bounds = self.bounds(among.clone(), target);
-        let left = bounds.iter().filter(|b| within(b, &self.budget)).fold([0.0; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);
+    fn elements(&self, among: Range<u32>, target: &Cell, scratch: &mut Vec<[f64; 2]>, out: &mut Vec<Range<u32>>) {
+        let (left, all) = self.bounds(among.clone(), target, scratch);
+        let together = within(left, self.together);
+        if all && together {
+            return;
+        }
         // Each may be left out; where all together may not, each is held to its share.
         let share = [0, 1].map(|k| self.budget[k].min(self.together[k] / among.len() as f64));
-        let limit = if within(&left, &self.together) { self.budget } else { share };
-        for (k, b) in among.zip(bounds) {
-            if within(&b, &limit) {
+        let limit = if together { self.budget } else { share };
+        for (k, &b) in among.zip(scratch.iter()) {
+            if within(b, limit) {
                 continue;
             }
             match out.last_mut() {
@@ -183,6 +188,12 @@ impl CoreTest for CoreReach<'_> {
     }
 }
 
+/// No number is above every limit.
+#[inline]
+fn within(b: [f64; 2], limit: [f64; 2]) -> bool {
+    b[0] <= limit[0] && b[1] <= limit[1]
+}
+
 /// No element has a core.
 pub struct NoCores;
 
@@ -190,7 +201,7 @@ impl CoreTest for NoCores {
     fn matters(&self, _: u32, _: &Cell, _: &Cell) -> bool {
         false
     }
-    fn elements(&self, _: Range<u32>, _: &Cell, _: &mut Vec<Range<u32>>) {}
+    fn elements(&self, _: Range<u32>, _: &Cell, _: &mut Vec<[f64; 2]>, _: &mut Vec<Range<u32>>) {}
 }
 
 /// Distances below this do not occur: places have 53 bits of the domain, and clusters may sit at its origin.

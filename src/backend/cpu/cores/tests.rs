@@ -66,13 +66,13 @@ fn what_is_left_out_is_within_the_budget() {
         let bounds = CoreBounds::new(kinds[0], kinds[1]);
         let cells = CellCores::of(&tree, &sorted, &bounds);
         let (budget, together) = ([1e-3, 2e-2], [f64::INFINITY; 2]);
-        let reach = CoreReach::new(&bounds, &cells, &sorted, budget, together);
+        let reach = CoreReach::new(&bounds, &cells, budget, together);
         for _ in 0..40 {
             let radius = 0.3 * 30f64.powf(-r.even());
             let target = Cell { center: r.place([0.0; 3], 2.0), radius, ..tree.cells[0] };
             for (k, leaf) in tree.cells.iter().enumerate().filter(|(_, c)| c.is_leaf()) {
                 let mut out = vec![];
-                reach.elements(leaf.begin..leaf.end, &target, &mut out);
+                reach.elements(leaf.begin..leaf.end, &target, &mut vec![], &mut out);
                 let listed = |k: u32| out.iter().any(|r| r.contains(&k));
                 let matters = reach.matters(k as u32, leaf, &target);
                 for k in leaf.begin..leaf.end {
@@ -118,9 +118,10 @@ fn what_is_left_out_of_a_cell_is_within_the_budget_together() {
     let each = sorted.iter().map(|e| correction(e, kinds, x)[0]).fold(0.0, f64::max);
     let count = |together: f64| {
         let mut out = vec![];
-        CoreReach::new(&bounds, &cells, &sorted, [3.0 * each, f64::INFINITY], [together, f64::INFINITY]).elements(
+        CoreReach::new(&bounds, &cells, [3.0 * each, f64::INFINITY], [together, f64::INFINITY]).elements(
             0..60,
             &target,
+            &mut vec![],
             &mut out,
         );
         out.iter().map(|r| r.len()).sum::<usize>()

@@ -6,12 +6,15 @@
 use super::elements::{Elements, Record};
 use super::shares::Shares;
 use crate::backend::cpu::tree::{Root, key};
+use crate::backend::draw::stratified;
 use crate::distributed::Peers;
 use crate::memory;
 use rayon::prelude::*;
 
-/// Keys that are sampled for each rank: the parts are equal to about 1/sqrt of that.
+/// Keys that all ranks together tell for each of them: parts are equal to about one over that.
 const SAMPLES: usize = 256;
+/// A rank sorts so many of its keys at most, to find those that it tells: a few thousandths of a part.
+const SORTED: usize = 1 << 16;
 
 /// One rank's part.
 pub struct Partition {
@@ -41,28 +44,26 @@ impl Partition {
         }
         let of_sources: Vec<u64> = memory::par_collect(records.par_iter().map(|r| key(S::place(r), root)));
         let of_targets: Vec<u64> = memory::par_collect(targets.par_iter().map(|x| key(*x, root)));
-        let (heavy, costly) = shares.weights(records.len(), targets, scale);
-        let mut keyed = memory::with_room(records.len() + targets.len());
-        keyed.extend(of_sources.iter().copied().zip(heavy));
-        keyed.extend(of_targets.iter().copied().zip(costly));
-        let ends = splitters(peers, keyed);
-        let rank_of = |k: u64| ends.partition_point(|&end| end <= k);
+        let weights = shares.weights(scale);
+        let ends = splitters(peers, records.len() + targets.len(), |k| match k.checked_sub(records.len()) {
+            None => (of_sources[k], weights.of_source()),
+            Some(t) => (of_targets[t], weights.of_target(targets[t])),
+        });
         let size = peers.size();
-        let mut to: Vec<Vec<f64>> = vec![vec![]; size];
-        for (r, &k) in records.iter().zip(&of_sources) {
-            memory::extend(&mut to[rank_of(k)], r.iter().copied());
-        }
+        let ranks_of = |keys: &[u64]| -> Vec<u32> {
+            memory::par_collect(keys.par_iter().map(|&k| ends.partition_point(|&end| end <= k) as u32))
+        };
+        let (sources_to, targets_to) = (ranks_of(&of_sources), ranks_of(&of_targets));
+        let mut to = rooms(&sources_to, size, 8);
+        records.iter().zip(&sources_to).for_each(|(r, &rank)| to[rank as usize].extend_from_slice(r));
         drop(records);
-        let mut came = vec![];
-        peers.share(to).iter().for_each(|r| memory::extend(&mut came, r.as_chunks::<8>().0.iter().copied()));
-        let mut went: Vec<Vec<u32>> = vec![vec![]; size];
-        of_targets.iter().enumerate().for_each(|(n, &k)| memory::push(&mut went[rank_of(k)], n as u32));
-        let places =
-            |numbers: &Vec<u32>| memory::copy(&numbers.iter().flat_map(|&n| targets[n as usize]).collect::<Vec<_>>());
-        let mut here = vec![];
-        for from in peers.share(went.iter().map(places).collect()) {
-            memory::extend(&mut here, from.as_chunks::<3>().0.iter().copied());
+        let came = joined(&peers.share(to));
+        let (mut went, mut to) = (rooms(&targets_to, size, 1), rooms(&targets_to, size, 3));
+        for (n, (x, &rank)) in targets.iter().zip(&targets_to).enumerate() {
+            went[rank as usize].push(n as u32);
+            to[rank as usize].extend_from_slice(x);
         }
+        let here = joined(&peers.share(to));
         Self { records: came, targets: here, went }
     }
 
@@ -90,17 +91,35 @@ impl Partition {
     }
 }
 
+/// One empty list for each rank, with room for `each` numbers an element that goes there.
+fn rooms<T>(ranks: &[u32], size: usize, each: usize) -> Vec<Vec<T>> {
+    let mut counts = memory::filled(0, size);
+    ranks.iter().for_each(|&rank| counts[rank as usize] += each);
+    counts.into_iter().map(memory::with_room).collect()
+}
+
+/// What came from all ranks, in their order.
+fn joined<const N: usize>(parts: &[Vec<f64>]) -> Vec<[f64; N]> {
+    let mut all = memory::with_room(parts.iter().map(|p| p.len() / N).sum());
+    parts.iter().for_each(|p| all.extend_from_slice(p.as_chunks().0));
+    all
+}
+
 /// The first key of every rank but the first, from a sample of all keys: one for an equal part of the weight each.
-fn splitters(peers: &Peers, mut keyed: Vec<(u64, f64)>) -> Vec<u64> {
+/// `element`: key and weight of each of the own `count`.
+fn splitters(peers: &Peers, count: usize, element: impl Fn(usize) -> (u64, f64)) -> Vec<u64> {
     let size = peers.size();
-    keyed.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-    let mine: f64 = keyed.iter().map(|k| k.1).sum();
+    let mut sorted: Vec<(u64, f64)> = memory::collect(stratified(count, SORTED, 5).into_iter().map(element));
+    sorted.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    // What each stands for.
+    let share = count as f64 / sorted.len().max(1) as f64;
+    let mine = share * sorted.iter().map(|k| k.1).sum::<f64>();
     let stride = peers.total(mine) / (SAMPLES * size) as f64;
     let mut halves: Vec<f64> = vec![];
     let mut next = 0.5 * stride;
     let mut weight = 0.0;
-    for (k, w) in keyed {
-        weight += w;
+    for (k, w) in sorted {
+        weight += share * w;
         while weight > next {
             // A key is two numbers of 32 bits on its way.
             memory::extend(&mut halves, [(k >> 32) as f64, (k & 0xffff_ffff) as f64]);

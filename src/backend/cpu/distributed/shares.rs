@@ -78,24 +78,29 @@ impl Costs {
         pieces.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         Self { root, pieces, source }
     }
+}
 
-    /// Weights of sources, of which there are `n`, and of targets at places in lengths times `scale`.
-    fn weights(&self, n: usize, targets: &[[f64; 3]], scale: f64) -> (Vec<f64>, Vec<f64>) {
-        let root = unscaled(self.root, 1.0 / scale);
-        let cost = |x: &[f64; 3]| {
-            let after = self.pieces.partition_point(|p| p.0 <= key(*x, root));
-            self.pieces.get(after.saturating_sub(1)).map_or(1.0, |p| p.1)
-        };
-        (memory::filled(self.source, n), memory::par_collect(targets.par_iter().map(cost)))
+impl<'a> Shares<'a> {
+    /// For places in lengths times `scale`.
+    pub fn weights(&self, scale: f64) -> Weights<'a> {
+        match self {
+            Self::Costs(costs) => Weights(Some((costs, unscaled(costs.root, 1.0 / scale)))),
+            Self::Host | Self::Counts => Weights(None),
+        }
     }
 }
 
-impl Shares<'_> {
-    /// Weights of sources, of which there are `n`, and of targets at places in lengths times `scale`.
-    pub fn weights(&self, n: usize, targets: &[[f64; 3]], scale: f64) -> (Vec<f64>, Vec<f64>) {
-        match self {
-            Self::Costs(costs) => costs.weights(n, targets, scale),
-            Self::Host | Self::Counts => (memory::filled(1.0, n), memory::filled(1.0, targets.len())),
-        }
+/// What single elements weigh.
+pub struct Weights<'a>(Option<(&'a Costs, Root)>);
+
+impl Weights<'_> {
+    pub fn of_source(&self) -> f64 {
+        self.0.map_or(1.0, |(costs, _)| costs.source)
+    }
+
+    pub fn of_target(&self, x: [f64; 3]) -> f64 {
+        let Some((costs, root)) = self.0 else { return 1.0 };
+        let after = costs.pieces.partition_point(|p| p.0 <= key(x, root));
+        costs.pieces.get(after.saturating_sub(1)).map_or(1.0, |p| p.1)
     }
 }

@@ -71,12 +71,10 @@ impl Study {
 
     /// First keys of all ranks but the first.
     fn ends(&self, size: usize) -> Vec<u64> {
-        let places: Vec<[f64; 3]> = memory::collect(self.targets.iter().map(|t| t.1));
-        let shares = self.costs.as_ref().map_or(Shares::Counts, Shares::Costs);
-        let (heavy, costly) = shares.weights(self.records.len(), &places, 1.0);
-        let mut keyed: Vec<(u64, f64)> = memory::with_room(heavy.len() + costly.len());
-        keyed.extend(self.records.iter().map(|r| r.0).zip(heavy));
-        keyed.extend(self.targets.iter().map(|t| t.0).zip(costly));
+        let weights = self.costs.as_ref().map_or(Shares::Counts, Shares::Costs).weights(1.0);
+        let mut keyed: Vec<(u64, f64)> = memory::with_room(self.records.len() + self.targets.len());
+        keyed.extend(self.records.iter().map(|r| (r.0, weights.of_source())));
+        keyed.extend(self.targets.iter().map(|t| (t.0, weights.of_target(t.1))));
         keyed.par_sort_unstable_by_key(|k| k.0);
         let whole: f64 = keyed.iter().map(|k| k.1).sum();
         let (mut ends, mut weight) = (vec![], 0.0);

@@ -202,18 +202,31 @@ pub fn make<T: Real, const C: usize>(
     let start = Instant::now();
     let mut statistics = Statistics::measure(sources, &mut trees, request);
     let measured = start.elapsed();
-    let found = best::<T, C>(&trees, &statistics, cost, request);
-    if let Some(leaves) = found.leaves {
-        trees.prune(leaves);
-        statistics.survey_cells(sources, &trees);
-    }
-    statistics.budget = statistics.budget.scaled(found.estimate.budget, 1.0);
     let mut choice = empty();
-    choice.scheme = found.scheme;
+    let budget;
+    (choice.scheme, budget) = choose_leaves::<T, C>(sources, &mut trees, &mut statistics, cost, request);
+    statistics.budget = statistics.budget.scaled(budget, 1.0);
     let searched = start.elapsed();
     choice.build_lists(sources, &trees, &statistics, cost, request);
     log::debug!("measured in {measured:.1?}, leaves and cells by {searched:.1?}, lists by {:.1?}", start.elapsed());
     (trees, statistics, choice)
+}
+
+/// Prunes the trees, on many ranks those of each one's own, to the leaves that cost least. Returns the scheme they are for, and
+/// the factor on the pair budget that the model allows.
+pub fn choose_leaves<T: Real, const C: usize>(
+    sources: &mut dyn SourceSet<T, C>,
+    trees: &mut Trees,
+    statistics: &mut Statistics,
+    cost: &Cost,
+    request: Request,
+) -> (Scheme, f64) {
+    let found = best::<T, C>(trees, statistics, cost, request);
+    if let Some(leaves) = found.leaves {
+        trees.prune(leaves);
+        statistics.survey_cells(sources, trees);
+    }
+    (found.scheme, found.estimate.budget)
 }
 
 /// The cheapest of what may be chosen; the FMM where two are alike.
@@ -316,7 +329,7 @@ impl<'a> Search<'a> {
         if self.request.leaf_capacity > 0 || self.trees.is_pruned {
             return Candidate { scheme, size: middle, leaves: None, estimate: self.estimate([0; 2]) };
         }
-        let counts = [self.trees.source.permutation.len(), self.trees.target.permutation.len()];
+        let counts = self.trees.counts();
         let leaves = |k: usize| {
             let mut leaves = capacities(self.cost, counts, self.request, SMALLEST_LEAF * LEAF_STEP.powi(k as i32));
             if self.trees.keeps_sources {
@@ -343,7 +356,7 @@ impl<'a> Search<'a> {
         Candidate { scheme, size: at, leaves: Some(leaves(at)), estimate: known[at].expect("the best is known") }
     }
 
-    /// With leaves of at most so many sources and targets.
+    /// With leaves of at most so many sources and targets; the same on all ranks.
     fn estimate(&self, leaves: [usize; 2]) -> Estimate {
         let cells = &self.trees.target.cells;
         let is_leaf = |c: usize| cells[c].is_leaf() || cells[c].len() <= leaves[1];
@@ -400,7 +413,7 @@ impl<'a> Search<'a> {
                 f64::INFINITY
             }
         };
-        Estimate { seconds, budget: factor(0).min(factor(1)).clamp(0.2, 5.0) }
+        Estimate { seconds: self.trees.peers.total(seconds), budget: factor(0).min(factor(1)).clamp(0.2, 5.0) }
     }
 }
 

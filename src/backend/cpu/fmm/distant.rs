@@ -191,10 +191,11 @@ impl Distant {
             add_direct(asked, Part::Regularized, std::slice::from_ref(&(c.begin..c.end)), &near, &mut out);
         }
         if c.is_leaf() {
+            let mut scratch = vec![];
             for p in &left {
                 let mut ranges = vec![];
                 let test = asked.cores.as_ref().expect("left by it");
-                test.elements(c.begin..c.end, &ball(c, p.x), &mut ranges);
+                test.elements(c.begin..c.end, &ball(c, p.x), &mut scratch, &mut ranges);
                 add_direct(asked, Part::Correction, &ranges, std::slice::from_ref(p), &mut out);
             }
         } else if !left.is_empty() {

@@ -14,8 +14,8 @@ use crate::report::Pass;
 use crate::simd::Real;
 use std::time::Instant;
 
-/// Leaves are this power of the step above the smallest ones: the middle of what one rank's search looks at.
-const LEAF_POWER: i32 = 3;
+/// The pair budget that all sources leave is taken to be this part of the one that the own sources leave.
+const EXPECTED_BUDGET: f64 = 0.7;
 
 impl Recipe {
     /// Counts of all ranks; what is predicted is that of the slowest.
@@ -68,24 +68,38 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         if may_decline && direct < SORT_SECONDS * (counts[0] + counts[1]) / threads {
             return false;
         }
-        let factor = choice::SMALLEST_LEAF * choice::LEAF_STEP.powi(LEAF_POWER);
-        let leaves = choice::capacities(&cost, counts.map(|n| n as usize), request, factor);
+        let leaves = choice::capacities(&cost, counts.map(|n| n as usize), request, choice::SMALLEST_LEAF);
         let mut trees = Trees::grow(sources.places(), targets, leaves, request, 0.0);
         sources.sort(&trees.source);
         trees.join(peers);
         self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();
         let start = Instant::now();
         let mut statistics = Statistics::measure(sources, &mut trees, request);
+        let measured = start.elapsed();
+        // By the own sources: what others add at the faces of the ranges is much the same for all sizes.
+        let (_, of_own) = choice::choose_leaves::<T, C>(sources, &mut trees, &mut statistics, &cost, request);
+        let searched = start.elapsed();
         trees.own = Some(Own::new(std::mem::take(&mut trees.source), std::mem::take(&mut statistics.source_cells)));
+        // What is essential depends on the budget, and what the model allows on all that is there. The own sources tell most of
+        // it, so that the exchange is seldom needed twice.
+        let (whole, expected) = (statistics.budget, EXPECTED_BUDGET * of_own.min(1.0));
+        statistics.budget = whole.scaled(expected, 1.0);
         essential::join(sources, &mut trees, &mut statistics, request);
-        let scale = choice::allowed_by_model::<T, C>(&trees, &statistics, &cost, request);
-        statistics.budget = statistics.budget.scaled(scale, 1.0);
-        if scale < 1.0 {
+        statistics.budget = whole;
+        let allowed = choice::allowed_by_model::<T, C>(&trees, &statistics, &cost, request);
+        statistics.budget = whole.scaled(allowed, 1.0);
+        if allowed < expected {
             essential::join(sources, &mut trees, &mut statistics, request);
         }
+        let joined = start.elapsed();
         let mut choice: Choice<T> = choice::empty();
         choice.build_lists(sources, &trees, &statistics, &cost, request);
         self.seconds[Pass::Lists as usize] = start.elapsed().as_secs_f64();
+        log::debug!(
+            "measured in {measured:.1?}, leaves and cells by {searched:.1?}, cells of others by {joined:.1?}{}, lists by {:.1?}",
+            if allowed < expected { " (twice)" } else { "" },
+            start.elapsed()
+        );
         self.recipe = choice.recipe.clone();
         if may_decline && self.recipe.predicted > direct {
             return false;

@@ -104,7 +104,13 @@ impl Trees {
         self.all_sources = peers.total(self.source.permutation.len() as f64);
         let before = |n: usize| counts[..n].iter().map(|&n| n as usize).sum();
         (self.first_target, self.all_targets) = (before(peers.rank()), before(counts.len()));
-        (self.peers, self.is_pruned) = (peers.clone(), true);
+        self.peers = peers.clone();
+    }
+
+    /// Sources and targets of all ranks.
+    pub fn counts(&self) -> [usize; 2] {
+        let sources = if self.peers.are_many() { self.all_sources as usize } else { self.source.permutation.len() };
+        [sources, self.all_targets]
     }
 
     /// Pairs of the direct sum, this rank's share of them.

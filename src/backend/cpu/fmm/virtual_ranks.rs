@@ -16,8 +16,6 @@ use crate::memory;
 use crate::options::{Expansion, Method};
 use rayon::prelude::*;
 
-/// As in `shared`: leaves are this power of the step above the smallest ones.
-const LEAF_POWER: i32 = 3;
 /// Numbers of a box on its way.
 const BOX_WORDS: usize = 6;
 
@@ -74,15 +72,13 @@ impl<const C: usize> Problem<C> {
         let request = Request { method, tolerance, order, leaf_capacity, gradient, reproducible, periods, expansion };
         let cost = cost::typical::<f64, C>(false);
         let counts = [whole.places().0.len(), targets.len()];
-        let leaves =
-            choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF * choice::LEAF_STEP.powi(LEAF_POWER));
-        let mut trees = Trees::grow(whole.places(), targets, leaves, request, 0.0);
+        let grown = choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF);
+        let mut trees = Trees::grow(whole.places(), targets, grown, request, 0.0);
         whole.sort(&trees.source);
-        trees.join(&Peers::default());
         let mut statistics = Statistics::measure(whole, &mut trees, request);
-        let scale = choice::allowed_by_model::<f64, C>(&trees, &statistics, &cost, request);
+        let (_, scale) = choice::choose_leaves::<f64, C>(whole, &mut trees, &mut statistics, &cost, request);
         statistics.budget = statistics.budget.scaled(scale, 1.0);
-        Self { statistics, cost, request, leaves }
+        Self { statistics, cost, request, leaves: trees.capacities }
     }
 
     /// A rank's own trees.
