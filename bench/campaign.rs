@@ -1,7 +1,7 @@
 //! Random problems against exact sums: the error at every target, velocity and gradient.
 //!
 //! `make campaign` runs it. Arguments: `seed=`, `problems=`, `first=` number of the first, `only=` number of the one that is
-//! repeated, `match=TEXT` those whose description contains it, `minn=` and `maxn=` sizes, `seconds=` after which no problem is
+//! repeated, `match=TEXT` those whose description contains it, `above=X` those of this tolerance or a larger one, `minn=` and `maxn=` sizes, `seconds=` after which no problem is
 //! begun (30 seconds later those that are not done are given up), `threads=` problems at a time, `backend=cpu|cuda`,
 //! `reference=cpu|cuda` who sums directly, `periodic=` how many of a hundred are periodic (10; on a GPU boxes with three equal periods),
 //! `pseudo=` how many of the FMM's are by pseudo-particles (3; none on a GPU), `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
@@ -51,6 +51,7 @@ struct Request {
     periodic: u64,
     pseudo: u64,
     text: Option<String>,
+    least_tolerance: f64,
     deadline: Instant,
     cuda: Option<Arc<Session>>,
     cuda_reference: Option<Arc<Session>>,
@@ -75,6 +76,8 @@ fn request() -> Request {
         periodic: number("periodic", 10),
         pseudo: if backend == "cuda" { 0 } else { number("pseudo", 3) },
         text: argument("match"),
+        least_tolerance: argument("above")
+            .map_or(0.0, |x| x.parse().unwrap_or_else(|_| panic!("above={x} is no number"))),
         deadline: Instant::now() + Duration::from_secs(number("seconds", 1_000_000)),
         cuda_reference: cuda.clone().filter(|_| reference == "cuda"),
         cuda: cuda.filter(|_| backend == "cuda"),
@@ -99,7 +102,8 @@ impl Request {
                 p.period = [period; 3];
             }
             let description = p.description(p.sources, p.targets);
-            if self.text.as_ref().is_none_or(|text| description.contains(text.as_str())) {
+            let is_wanted = self.text.as_ref().is_none_or(|text| description.contains(text.as_str()));
+            if is_wanted && p.tolerance >= self.least_tolerance {
                 self.begun.lock().expect("no panic holds it").insert(index, description);
                 return Some(p);
             }

@@ -20,6 +20,14 @@ fn number(key: &str, default: f64) -> f64 {
     argument(key).map_or(default, |v| v.parse().expect("a number"))
 }
 
+fn precision() -> i32 {
+    match argument("precision").as_deref() {
+        Some("f32") => WFMM_PRECISION_F32,
+        Some("f64") => WFMM_PRECISION_F64,
+        _ => WFMM_PRECISION_ARRAYS,
+    }
+}
+
 fn median(mut v: Vec<f64>) -> f64 {
     v.sort_by(f64::total_cmp);
     v[v.len() / 2]
@@ -81,7 +89,7 @@ fn case(name: &str, make: &dyn Fn(u64) -> Wake, session: &Session) {
         let mut direct = vec![];
         for _ in 0..(1 + repeat / 3).min(5) {
             let start = Instant::now();
-            w.run(&mut Plan::new(session, &options(WFMM_METHOD_DIRECT, 1e-4, reg, 0, 0)), &mut exact);
+            w.run(&mut Plan::new(session, &options(WFMM_METHOD_DIRECT, 1e-6, reg, 0, 0)), &mut exact);
             direct.push(start.elapsed().as_secs_f64());
         }
         let direct = median(direct);
@@ -90,7 +98,7 @@ fn case(name: &str, make: &dyn Fn(u64) -> Wake, session: &Session) {
                 continue;
             }
             let method = if argument("auto").is_some() { WFMM_METHOD_AUTO } else { WFMM_METHOD_FMM };
-            let o = options(method, tolerance, reg, 0, 0);
+            let o = wfmm_plan_options { precision: precision(), ..options(method, tolerance, reg, 0, 0) };
             let (mut calls, mut warm, mut error) = (vec![], vec![], 0.0f64);
             let mut single = 0.0f64;
             let mut kept = Plan::<f64>::new(session, &o);

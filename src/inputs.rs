@@ -66,6 +66,18 @@ pub enum RealsMut<'a> {
     DeviceF64 { address: u64, len: usize },
 }
 
+impl RealsMut<'_> {
+    /// The same output, borrowed for one attempt.
+    pub fn again(&mut self) -> RealsMut<'_> {
+        match self {
+            RealsMut::HostF32(values) => RealsMut::HostF32(values),
+            RealsMut::HostF64(values) => RealsMut::HostF64(values),
+            RealsMut::DeviceF32 { address, len } => RealsMut::DeviceF32 { address: *address, len: *len },
+            RealsMut::DeviceF64 { address, len } => RealsMut::DeviceF64 { address: *address, len: *len },
+        }
+    }
+}
+
 /// `f32` and `f64` as elements of arrays.
 pub trait ArrayReal: Copy + Default + Send + Sync + Debug + Display + 'static {
     const DOUBLE: bool;

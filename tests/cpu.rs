@@ -233,6 +233,90 @@ fn array_types_and_computing_precision_are_independent() {
     }
 }
 
+/// Precision, recipe and field of double arrays in which nobody asked for a precision.
+fn by_choice(session: &Session, c: &Case, o: &wfmm_plan_options) -> (i32, String, Vec<f64>, Vec<f64>) {
+    let (mut plan, m) = (Plan::<f64>::new(session, o), c.targets.len());
+    fill(&mut plan, c);
+    let (mut u, mut g) = (vec![f64::NAN; 3 * m], vec![f64::NAN; 9 * m]);
+    plan.velocity(&mut u, Some(&mut g));
+    (plan.report().precision, plan.recipe(), u, g)
+}
+
+#[test]
+fn velocities_of_double_arrays_are_in_single_precision_where_that_serves() {
+    let session = Session::cpu(2);
+    for name in ["helical wake", "64 clusters"] {
+        let c = case(name, Kind::Both, 6000, 6000, 1.0);
+        let want = reference(&session, &c, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
+        let single = plan_options(WFMM_METHOD_FMM, 1e-3);
+        let others = [
+            wfmm_plan_options { tolerance: 9e-5, ..single },
+            wfmm_plan_options { precision: WFMM_PRECISION_F64, ..single },
+            wfmm_plan_options { flags: WFMM_FLAG_REPRODUCIBLE, ..single },
+            wfmm_plan_options { method: WFMM_METHOD_DIRECT, ..single },
+        ];
+        let treecode = wfmm_plan_options { method: WFMM_METHOD_TREECODE, ..single };
+        for (k, o) in [single, treecode].iter().chain(&others).enumerate() {
+            let (precision, recipe, u, g) = by_choice(&session, &c, o);
+            assert_eq!(precision, if k < 2 { WFMM_PRECISION_F32 } else { WFMM_PRECISION_F64 }, "{recipe}");
+            assert_eq!(recipe.contains("Of double arrays: single precision"), k < 2, "{recipe}");
+            assert!(!recipe.contains("In double precision"), "{recipe}");
+            close(&u, &want.main, o.tolerance);
+            close(&g, &want.gradient, 30.0 * o.tolerance);
+        }
+    }
+}
+
+/// What is added to is added to once, whichever precision the field came from.
+#[test]
+fn a_field_that_single_precision_misses_is_in_double() {
+    let session = Session::cpu(2);
+    let base = case("cube", Kind::Particles, 3000, 3000, 1.0);
+    let want = reference(&session, &base, 0, 0);
+    for (size, retries) in [(1.0, 0), (1e152, 1)] {
+        let mut c = base.clone();
+        c.strength.iter_mut().flatten().for_each(|a| *a *= size);
+        let flags = WFMM_FLAG_ACCUMULATE;
+        let mut plan =
+            Plan::<f64>::new(&session, &wfmm_plan_options { flags, ..options(WFMM_METHOD_FMM, 1e-3, 0, 0, 0) });
+        // After a miss not at the next positions either.
+        for step in 0..3 {
+            fill(&mut plan, &c);
+            let mut u = vec![size; 9000];
+            plan.velocity(&mut u, None);
+            let got: Vec<f64> = u.iter().map(|u| u / size - 1.0).collect();
+            close(&got, &want.main, 1.1e-3);
+            let report = plan.report();
+            let precision = if size == 1.0 { WFMM_PRECISION_F32 } else { WFMM_PRECISION_F64 };
+            assert_eq!(report.precision, precision, "{}", plan.recipe());
+            assert_eq!(report.retries, if step == 0 { retries } else { 0 }, "{}", plan.recipe());
+            assert!(plan.check(100, 1) <= 1e-3);
+        }
+    }
+}
+
+/// Closer than single precision could tell, and fields without cores that a direct sum gives sooner.
+#[test]
+fn double_arrays_are_in_double_precision_where_single_cannot_be() {
+    let session = Session::cpu(2);
+    let mut c = case("cube", Kind::Particles, 3000, 3000, 1.0);
+    let fmm = options(WFMM_METHOD_FMM, 1e-3, 0, 0, 0);
+    assert_eq!(by_choice(&session, &c, &fmm).0, WFMM_PRECISION_F32);
+    c.targets[7] = c.position[5].map(|x| x + 1e-9);
+    let (precision, recipe, u, _) = by_choice(&session, &c, &fmm);
+    assert_eq!(precision, WFMM_PRECISION_F64, "{recipe}");
+    close(&u, &reference(&session, &c, 0, 0).main, 1e-3);
+    // Few targets: AUTO sums directly, in double precision.
+    let mut few = case("cube", Kind::Particles, 200_000, 30, 1.0);
+    few.position.truncate(200_000);
+    let auto = options(WFMM_METHOD_AUTO, 1e-4, 0, 0, 0);
+    let mut plan = Plan::<f64>::new(&session, &auto);
+    fill(&mut plan, &few);
+    velocity(&mut plan, 30);
+    let report = plan.report();
+    assert_eq!((report.method, report.precision), (WFMM_METHOD_DIRECT, WFMM_PRECISION_F64), "{}", plan.recipe());
+}
+
 #[test]
 fn nothing_and_one() {
     let session = Session::cpu(64);

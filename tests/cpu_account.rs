@@ -29,7 +29,7 @@ fn what_was_prepared_is_told_before_an_evaluation() {
     assert!(plan.recipe().starts_with("Nothing was chosen"), "{}", plan.recipe());
     plan.prepare();
     let recipe = plan.recipe();
-    assert!(recipe.starts_with("FMM in f64") && !recipe.contains("Error found"), "{recipe}");
+    assert!(recipe.starts_with("FMM in f32") && !recipe.contains("Error found"), "{recipe}");
     let r = plan.report();
     // Copies of places alone are 48 bytes an element; trees and lists come to more.
     assert!(r.host_bytes - inputs > 48 * 12_000, "{} of {inputs}", r.host_bytes);

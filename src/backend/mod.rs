@@ -8,7 +8,7 @@ pub mod cpu;
 pub mod cuda;
 pub mod draw;
 pub mod periods;
-pub mod precision_fallback;
+pub mod precision;
 pub mod verdict;
 
 /// Which sum is wanted.

@@ -1,7 +1,24 @@
-//! Why single precision does not serve a field: what both back ends say when they take double in its place.
+//! Which precision computes a field, on both back ends: single for double arrays where that serves the tolerance, double for
+//! single where that is not enough, and why.
 
+use super::Field;
 use crate::logging::warn_once;
+use crate::options::{PlanOptions, Precision};
 use std::fmt;
+
+/// Smallest tolerance of double arrays at which an FMM in single precision is tried first, where nobody asked for a precision: it has
+/// the coordinates' digits, and its field is compared with sums in double precision. Random problems that missed their tolerance in
+/// single precision had tolerances below it (docs/verification.md).
+const SINGLE_SERVES: f64 = 1e-4;
+/// Number of changes of positions for which single precision is not tried again after its FMM missed the tolerance: a trial costs an FMM.
+/// (For a direct sum the probe is cheap.)
+const RETRY_SINGLE_AFTER: u32 = 8;
+
+/// Whether single precision serves this field of double arrays. Not where bits must not depend on what was tried before.
+pub fn single_serves(options: &PlanOptions, field: Field) -> bool {
+    let free = options.precision == Precision::Arrays && !options.reproducible;
+    free && options.tolerance >= SINGLE_SERVES && matches!(field, Field::Velocity { .. })
+}
 
 /// What single precision cannot hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,5 +51,81 @@ impl fmt::Display for PrecisionFallback {
             Self::Tolerance => "single precision misses the tolerance at a sample of targets (is a point far away?)",
             Self::Short => "so few pairs take about as long in double as in single precision",
         })
+    }
+}
+
+/// Why single precision is not enough, and for which positions this was found (change counters of sources and targets).
+#[derive(Debug, Default)]
+pub struct PrecisionHistory {
+    positions: [u64; 2],
+    /// Something was found for them, not for others before.
+    is_current: bool,
+    fallback: Option<PrecisionFallback>,
+    changes_left: u32,
+}
+
+impl PrecisionHistory {
+    /// What is known of these positions before a trial.
+    pub fn before(&mut self, positions: [u64; 2]) -> Option<PrecisionFallback> {
+        if self.positions != positions {
+            (self.positions, self.is_current) = (positions, false);
+            match self.changes_left.checked_sub(1) {
+                Some(left) => self.changes_left = left,
+                None => self.fallback = None,
+            }
+        }
+        self.fallback
+    }
+
+    /// Whether a trial or a look at these positions was kept.
+    pub fn is_current(&self) -> bool {
+        self.is_current
+    }
+
+    pub fn keep(&mut self, fallback: Option<PrecisionFallback>) {
+        self.is_current = true;
+        (self.fallback, self.changes_left) =
+            (fallback, if fallback == Some(PrecisionFallback::Tolerance) { RETRY_SINGLE_AFTER } else { 0 });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{WFMM_FLAG_REPRODUCIBLE, WFMM_PRECISION_F64, wfmm_plan_options};
+
+    #[test]
+    fn single_precision_is_tried_again_where_places_changed() {
+        let mut found = PrecisionHistory::default();
+        assert_eq!(found.before([1, 1]), None);
+        found.keep(Some(PrecisionFallback::Distance));
+        assert_eq!([found.before([1, 1]), found.before([1, 1])], [Some(PrecisionFallback::Distance); 2]);
+        assert_eq!((found.before([1, 2]), found.is_current()), (None, false));
+        found.keep(None);
+        assert_eq!((found.before([1, 2]), found.is_current()), (None, true));
+    }
+
+    #[test]
+    fn an_fmm_is_not_tried_again_at_each_step() {
+        let mut found = PrecisionHistory::default();
+        found.keep(Some(PrecisionFallback::Tolerance));
+        let tried: Vec<_> = (0..20).map(|k| found.before([k + 1, 1]).is_none()).collect();
+        assert_eq!(tried.iter().position(|tried| *tried), Some(RETRY_SINGLE_AFTER as usize));
+        found.keep(None);
+        assert_eq!(found.before([99, 1]), None);
+    }
+
+    #[test]
+    fn single_precision_serves_velocities_of_double_arrays_at_loose_tolerances() {
+        let serves = |tolerance: f64, precision: i32, flags: u64, field: Field| {
+            let options = wfmm_plan_options { tolerance, precision, flags, ..Default::default() };
+            single_serves(&PlanOptions::checked(&options).unwrap(), field)
+        };
+        let velocity = Field::Velocity { gradient: true };
+        assert!(serves(1e-4, 0, 0, velocity));
+        assert!(!serves(9e-5, 0, 0, velocity));
+        assert!(!serves(1e-3, WFMM_PRECISION_F64, 0, velocity));
+        assert!(!serves(1e-3, 0, WFMM_FLAG_REPRODUCIBLE, velocity));
+        assert!(!serves(1e-3, 0, 0, Field::Potential { gradient: false }));
     }
 }

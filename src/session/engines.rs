@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use crate::backend::Engine;
 use crate::backend::cpu::distributed::DistributedEngine;
-use crate::backend::cpu::engine::CpuEngine;
-use crate::backend::cpu::single::SingleEngine;
+use crate::backend::cpu::precision::PrecisionEngine;
 use crate::backend::cuda::{CudaEngine, DevicesEngine, RanksEngine, Seat, periodic};
 use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
@@ -105,10 +104,7 @@ pub fn check_periods(session: &Session, options: &PlanOptions) -> Result<()> {
 }
 
 fn cpu_engine(pool: &Arc<rayon::ThreadPool>, options: &PlanOptions, precision: Precision) -> Box<dyn Engine> {
-    match precision {
-        Precision::F32 => Box::new(SingleEngine::new(options.clone(), pool.clone())),
-        _ => Box::new(CpuEngine::<f64>::new(options.clone(), pool.clone())),
-    }
+    Box::new(PrecisionEngine::new(options.clone(), pool.clone(), precision))
 }
 
 /// Of one device, or of several that compute together.

@@ -159,16 +159,6 @@ fn any_on_device(inputs: &Inputs) -> bool {
     reals.iter().any(|r| matches!(r, Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. }))
 }
 
-/// The same output, borrowed for one attempt.
-fn again<'a>(to: &'a mut RealsMut<'_>) -> RealsMut<'a> {
-    match to {
-        RealsMut::HostF32(values) => RealsMut::HostF32(values),
-        RealsMut::HostF64(values) => RealsMut::HostF64(values),
-        RealsMut::DeviceF32 { address, len } => RealsMut::DeviceF32 { address: *address, len: *len },
-        RealsMut::DeviceF64 { address, len } => RealsMut::DeviceF64 { address: *address, len: *len },
-    }
-}
-
 impl Engine for Fallback {
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
         self.run(inputs, false, |engine| engine.prepare(inputs, field))
@@ -183,7 +173,9 @@ impl Engine for Fallback {
     ) -> Result<()> {
         let on_device = |to: &RealsMut<'_>| matches!(to, RealsMut::DeviceF32 { .. } | RealsMut::DeviceF64 { .. });
         let any = on_device(&main) || gradient.as_ref().is_some_and(on_device);
-        self.run(inputs, any, |engine| engine.evaluate(inputs, field, again(&mut main), gradient.as_mut().map(again)))
+        self.run(inputs, any, |engine| {
+            engine.evaluate(inputs, field, main.again(), gradient.as_mut().map(RealsMut::again))
+        })
     }
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {

@@ -62,13 +62,14 @@ pub fn m2p<T: Real, const C: usize>(gradient: bool) -> Vec<f64> {
 /// Costs that do not depend on the machine: those of a core with AVX-512, rounded. For results that must not either.
 pub fn typical<T: Real, const C: usize>(gradient: bool) -> Cost {
     let precision = if T::IS_F64 { 1.0 } else { 0.5 };
-    let pair = 1e-9 * precision * if gradient { 2.0 } else { 1.0 };
+    let exact = 1e-9 * if gradient { 2.0 } else { 1.0 };
+    let pair = precision * exact;
     let m2l = |p: usize| (1.5e-7 + 1.2e-9 * (p * p) as f64 + 1.0e-10 * (p * p * p) as f64) * precision * C as f64 / 3.0;
     // 64 bytes a register: twice the numbers in single precision take the same time.
     let m2p =
         |p: usize| TYPICAL_M2P[0] + TYPICAL_M2P[1] * (m2p::degrees(C, gradient, p).pow(2) * rows(C, gradient)) as f64;
     let all = |f: &dyn Fn(usize) -> f64| memory::collect((0..MAX_ORDER + 1).map(f));
-    Cost { pair, correction: 1.3 * pair, m2l: all(&m2l), m2p: all(&m2p), lanes: if T::IS_F64 { 8 } else { 16 } }
+    Cost { pair, exact, correction: 1.3 * pair, m2l: all(&m2l), m2p: all(&m2p), lanes: if T::IS_F64 { 8 } else { 16 } }
 }
 
 /// What acts between a source and a target.

@@ -59,9 +59,21 @@ impl<T: Real, const C: usize, S> Side<T, C, S> {
 /// Periodic images in a check are summed for this part of the tolerance.
 const CHECK_SHARE: f64 = 0.1;
 
+/// What became of a field by FMM or treecode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ByFmm {
+    Done,
+    /// A direct sum is asked for or expected to be faster.
+    Declined,
+    /// Its error is above the tolerance at a sample of targets.
+    Missed,
+}
+
 /// See the head of this file.
 pub struct CpuEngine<T: Real> {
     options: PlanOptions,
+    /// See `Request::for_double`.
+    for_double: bool,
     pool: Arc<rayon::ThreadPool>,
     vortex: Side<T, 3, VortexSources<T>>,
     coulomb: Side<T, 1, ChargeSources<T>>,
@@ -73,7 +85,29 @@ impl<T: Real> CpuEngine<T> {
     pub fn new(options: PlanOptions, pool: Arc<rayon::ThreadPool>) -> Self {
         let vortex = VortexSources::new(options.segment_regularization, options.particle_regularization);
         let (vortex, coulomb) = (Side::new(vortex), Side::new(ChargeSources::default()));
-        Self { options, pool, vortex, coulomb, report: Report::default(), recipe: String::new() }
+        Self { options, for_double: false, pool, vortex, coulomb, report: Report::default(), recipe: String::new() }
+    }
+
+    /// For double arrays whose other sums are in double precision: `evaluate_by_fmm`.
+    pub fn for_double(self) -> Self {
+        Self { for_double: true, ..self }
+    }
+
+    /// From now on.
+    pub fn use_method(&mut self, method: Method) {
+        self.options.method = method;
+    }
+
+    /// Whether the next field of this kind is a direct sum, by what `prepare` found.
+    pub fn is_direct(&self, field: Field) -> bool {
+        match field {
+            Field::Velocity { .. } => self.vortex.direct,
+            Field::Potential { .. } => self.coulomb.direct,
+        }
+    }
+
+    fn request(&self, gradient: bool, unit: Unit) -> Request {
+        Request { for_double: self.for_double, ..Request::of(&self.options, gradient, unit.periods()) }
     }
 
     /// Trees, lists and choices for a field.
@@ -84,12 +118,12 @@ impl<T: Real> CpuEngine<T> {
             match field {
                 Field::Velocity { gradient } => {
                     let changes = self.vortex.update(inputs, &self.options)?;
-                    let request = Request::of(&self.options, gradient, self.vortex.unit.periods());
+                    let request = self.request(gradient, self.vortex.unit);
                     self.vortex.prepare(changes, request, method);
                 }
                 Field::Potential { gradient } => {
                     let changes = self.coulomb.update(inputs, &self.options)?;
-                    let request = Request::of(&self.options, gradient, self.coulomb.unit.periods());
+                    let request = self.request(gradient, self.coulomb.unit);
                     self.coulomb.prepare(changes, request, method);
                 }
             }
@@ -109,6 +143,60 @@ impl<T: Real> CpuEngine<T> {
         if let Some(seconds) = evaluation {
             self.report = account.numbers(precision, seconds);
         }
+    }
+
+    /// The field by FMM or treecode, if that is chosen and keeps the tolerance at once; else nothing is added to any array, and arrays
+    /// that are not added to hold anything.
+    pub fn evaluate_by_fmm(
+        &mut self,
+        inputs: &Inputs,
+        field: Field,
+        main: RealsMut<'_>,
+        gradient: Option<RealsMut<'_>>,
+    ) -> Result<ByFmm> {
+        self.compute(inputs, field, main, gradient, true)
+    }
+
+    /// `only_fmm`: see `evaluate_by_fmm`.
+    fn compute(
+        &mut self,
+        inputs: &Inputs,
+        field: Field,
+        main: RealsMut<'_>,
+        gradient: Option<RealsMut<'_>>,
+        only_fmm: bool,
+    ) -> Result<ByFmm> {
+        let start = Instant::now();
+        // A pass that is skipped takes no time, whatever it took before.
+        match field {
+            Field::Velocity { .. } => self.vortex.fmm.seconds = Default::default(),
+            Field::Potential { .. } => self.coulomb.fmm.seconds = Default::default(),
+        }
+        self.ready(inputs, field)?;
+        let (mut main, mut gradient) = (Output::<T>::new(main)?, gradient.map(Output::<T>::new).transpose()?);
+        let unit = if matches!(field, Field::Velocity { .. }) { self.vortex.unit } else { self.coulomb.unit };
+        let (norm, tolerance) = (self.options.normalization, self.options.tolerance);
+        let mut sink = Sink {
+            main: main.numbers(),
+            gradient: gradient.as_mut().map(Output::numbers),
+            main_factor: norm * unit.scale,
+            per_length: unit.scale,
+            accumulate: self.options.accumulate,
+        };
+        let pool = self.pool.clone();
+        let by_fmm = pool.install(|| match field {
+            Field::Velocity { gradient } => self.vortex.evaluate(gradient, tolerance, only_fmm, &mut sink),
+            Field::Potential { gradient } => self.coulomb.evaluate(gradient, tolerance, only_fmm, &mut sink),
+        })?;
+        if only_fmm && by_fmm != ByFmm::Done {
+            return Ok(by_fmm);
+        }
+        main.store(self.options.accumulate);
+        if let Some(g) = gradient {
+            g.store(self.options.accumulate);
+        }
+        self.tell(field, Some(start.elapsed().as_secs_f64()));
+        Ok(by_fmm)
     }
 }
 
@@ -177,10 +265,14 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
             }
             _ => {}
         }
-        if self.direct && self.images.is_none() {
+        // Where double precision takes over, this sum is none.
+        if !self.direct || request.for_double {
+            return;
+        }
+        if self.images.is_none() {
             self.make_images(request);
         }
-        if self.direct && self.images.is_none() {
+        if self.images.is_none() {
             self.sources.keep_order();
         }
     }
@@ -193,8 +285,19 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         }
     }
 
-    fn evaluate(&mut self, gradient: bool, tolerance: f64, sink: &mut Sink<'_, T>) -> Result<()> {
-        if !self.direct && !self.fmm.evaluate(&mut self.sources, sink) {
+    /// What the FMM says of its field; nothing is written unless it serves.
+    fn by_fmm(&mut self, sink: &mut Sink<'_, T>) -> ByFmm {
+        match self.direct {
+            true => ByFmm::Declined,
+            false if self.fmm.evaluate(&mut self.sources, sink) => ByFmm::Done,
+            false => ByFmm::Missed,
+        }
+    }
+
+    /// `only_fmm`: no other sum takes its place.
+    fn evaluate(&mut self, gradient: bool, tolerance: f64, only_fmm: bool, sink: &mut Sink<'_, T>) -> Result<ByFmm> {
+        let by_fmm = self.by_fmm(sink);
+        if by_fmm == ByFmm::Missed && !only_fmm {
             if self.request.is_some_and(|r| r.is_pseudo()) {
                 return missed_by_pseudo_particles(tolerance, self.fmm.recipe.sampled_error);
             }
@@ -202,7 +305,7 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
             self.direct = true;
         }
         self.in_double = false;
-        if self.direct {
+        if self.direct && !only_fmm {
             if let Some(request) = self.request.filter(|_| self.images.is_none()) {
                 self.make_images(request);
             }
@@ -210,12 +313,12 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
             self.in_double = sum.lacks_digits(&self.targets, gradient, tolerance);
             self.sum(&self.targets, gradient, sink);
         }
-        Ok(())
+        Ok(by_fmm)
     }
 }
 
 /// They are asked for to be compared: no other sum takes their place.
-fn missed_by_pseudo_particles(tolerance: f64, found: f64) -> Result<()> {
+fn missed_by_pseudo_particles<R>(tolerance: f64, found: f64) -> Result<R> {
     let message = format!(
         "expansion = WFMM_EXPANSION_PSEUDO_PARTICLES with tolerance = {tolerance:e}: an error of {found:.1e} is left on a sample of \
          targets after two retries; accepted: a larger tolerance, or WFMM_EXPANSION_HARMONICS"
@@ -280,34 +383,7 @@ impl<T: Real> Engine for CpuEngine<T> {
         main: RealsMut<'_>,
         gradient: Option<RealsMut<'_>>,
     ) -> Result<()> {
-        let start = Instant::now();
-        // A pass that is skipped takes no time, whatever it took before.
-        match field {
-            Field::Velocity { .. } => self.vortex.fmm.seconds = Default::default(),
-            Field::Potential { .. } => self.coulomb.fmm.seconds = Default::default(),
-        }
-        self.ready(inputs, field)?;
-        let (mut main, mut gradient) = (Output::<T>::new(main)?, gradient.map(Output::<T>::new).transpose()?);
-        let unit = if matches!(field, Field::Velocity { .. }) { self.vortex.unit } else { self.coulomb.unit };
-        let (norm, tolerance) = (self.options.normalization, self.options.tolerance);
-        let mut sink = Sink {
-            main: main.numbers(),
-            gradient: gradient.as_mut().map(Output::numbers),
-            main_factor: norm * unit.scale,
-            per_length: unit.scale,
-            accumulate: self.options.accumulate,
-        };
-        let pool = self.pool.clone();
-        pool.install(|| match field {
-            Field::Velocity { gradient } => self.vortex.evaluate(gradient, tolerance, &mut sink),
-            Field::Potential { gradient } => self.coulomb.evaluate(gradient, tolerance, &mut sink),
-        })?;
-        main.store(self.options.accumulate);
-        if let Some(g) = gradient {
-            g.store(self.options.accumulate);
-        }
-        self.tell(field, Some(start.elapsed().as_secs_f64()));
-        Ok(())
+        self.compute(inputs, field, main, gradient, false).map(drop)
     }
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {

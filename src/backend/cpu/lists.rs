@@ -28,6 +28,8 @@ pub enum Scheme {
 pub struct Cost {
     /// One pair of elements, summed directly.
     pub pair: f64,
+    /// The same in double precision, as at samples.
+    pub exact: f64,
     /// One pair of elements of a core correction.
     pub correction: f64,
     /// One M2L of order p, all components.

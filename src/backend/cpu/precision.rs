@@ -1,96 +1,213 @@
-//! Single precision where it holds, double where it does not: one far point or a core far above the box would make powers
-//! of all other distances leave the range of single precision, and the field would be zero or no number.
+//! The CPU's engines in both precisions, and which of them computes a field.
 //!
-//! Enters: `Inputs`. Leaves: the fields of one of two engines, chosen anew where places changed; one warning for a cause.
+//! Enters: `Inputs`. Leaves: fields.
+//! Single precision that was asked for gives way to double where one far point or a core far above the box would make powers of all
+//! other distances leave its range: the field would be zero or no number. One warning tells the cause.
+//! Double arrays of which nobody asked for a precision are tried by an FMM in single precision where that serves the tolerance. Its
+//! field is compared with sums in double precision. Double takes over where it misses, and where a direct sum is expected to be faster.
 
-use super::engine::CpuEngine;
-use super::range::fallback;
-use crate::backend::precision_fallback::PrecisionFallback;
+use super::engine::{ByFmm, CpuEngine};
+use super::range;
+use crate::backend::precision::{PrecisionFallback, PrecisionHistory, single_serves};
 use crate::backend::{Engine, Field};
 use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};
-use crate::options::PlanOptions;
+use crate::options::{Expansion, Method, PlanOptions, Precision};
 use crate::report::Report;
 use std::sync::Arc;
 
-/// What was found for the places that these counters stand for.
-type Verdict = Option<([u64; 2], Option<PrecisionFallback>)>;
+/// Pairs from which an FMM of double arrays is tried in single precision: fewer are summed in a few milliseconds.
+const TRIED_FROM: f64 = 4e6;
 
 /// See the head of this file.
-pub struct SingleEngine {
+pub struct PrecisionEngine {
     options: PlanOptions,
     pool: Arc<rayon::ThreadPool>,
-    single: CpuEngine<f32>,
+    asked_for_single: bool,
+    single: Option<Box<CpuEngine<f32>>>,
     double: Option<Box<CpuEngine<f64>>>,
-    vortex: Verdict,
-    coulomb: Verdict,
-    /// Of the last call.
+    vortex: PrecisionHistory,
+    coulomb: PrecisionHistory,
+    /// Of the last field: whether it is of single precision, why not, and whether an FMM in it missed the tolerance just before.
+    by_single: bool,
     fallback: Option<PrecisionFallback>,
+    missed: bool,
 }
 
-impl SingleEngine {
-    pub fn new(options: PlanOptions, pool: Arc<rayon::ThreadPool>) -> Self {
-        let single = CpuEngine::new(options.clone(), pool.clone());
-        Self { options, pool, single, double: None, vortex: None, coulomb: None, fallback: None }
-    }
+/// Who computes a field.
+enum Who {
+    Single,
+    /// An FMM in single precision, if it is chosen and keeps the tolerance.
+    TrySingle,
+    Double(Option<PrecisionFallback>),
+}
 
-    /// The engine for this field of these inputs.
-    fn choose(&mut self, inputs: &Inputs, field: Field) -> &mut dyn Engine {
-        let (verdict, sources) = match field {
-            Field::Velocity { .. } => (&mut self.vortex, inputs.vortex_places),
-            Field::Potential { .. } => (&mut self.coulomb, inputs.charge_places),
-        };
-        let seen = [sources, inputs.target_positions];
-        let found = match *verdict {
-            Some((old, found)) if old == seen => found,
-            _ => self.pool.install(|| fallback(inputs, field, &self.options)),
-        };
-        *verdict = Some((seen, found));
-        self.fallback = found;
-        match found {
-            Some(fallback) => fallback.warn(),
-            None => return &mut self.single,
+impl PrecisionEngine {
+    /// `precision` is F32 or F64.
+    pub fn new(options: PlanOptions, pool: Arc<rayon::ThreadPool>, precision: Precision) -> Self {
+        Self {
+            options,
+            pool,
+            asked_for_single: precision == Precision::F32,
+            single: None,
+            double: None,
+            vortex: PrecisionHistory::default(),
+            coulomb: PrecisionHistory::default(),
+            by_single: false,
+            fallback: None,
+            missed: false,
         }
-        let make = || Box::new(CpuEngine::new(self.options.clone(), self.pool.clone()));
-        self.double.get_or_insert_with(make).as_mut()
     }
 
-    fn last(&self) -> &dyn Engine {
-        match &self.double {
-            Some(double) if self.fallback.is_some() => double.as_ref(),
-            _ => &self.single,
+    fn who(&mut self, inputs: &Inputs, field: Field) -> Who {
+        self.missed = false;
+        if self.asked_for_single {
+            return self.look(inputs, field).map_or(Who::Single, |found| Who::Double(Some(found)));
+        }
+        match self.may_try_single(inputs, field) {
+            true => self.look(inputs, field).map_or(Who::TrySingle, |found| Who::Double(Some(found))),
+            false => Who::Double(None),
+        }
+    }
+
+    fn history(&mut self, field: Field) -> &mut PrecisionHistory {
+        match field {
+            Field::Velocity { .. } => &mut self.vortex,
+            Field::Potential { .. } => &mut self.coulomb,
+        }
+    }
+
+    /// What is known of these positions, or can be told of them without a field.
+    fn look(&mut self, inputs: &Inputs, field: Field) -> Option<PrecisionFallback> {
+        let sources = if matches!(field, Field::Velocity { .. }) { inputs.vortex_places } else { inputs.charge_places };
+        let history = self.history(field);
+        let known = history.before([sources, inputs.target_positions]);
+        if known.is_some() || history.is_current() {
+            return known;
+        }
+        let found = self.pool.install(|| range::fallback(inputs, field, &self.options));
+        self.history(field).keep(found);
+        found
+    }
+
+    fn may_try_single(&self, inputs: &Inputs, field: Field) -> bool {
+        let segments = inputs.segments.as_ref().map_or(0, |s| s.n);
+        let particles = inputs.particles.as_ref().map_or(0, |p| p.n);
+        let targets = inputs.targets.as_ref().map_or(0, |t| t.n);
+        let pairs = (segments + particles) as f64 * targets as f64;
+        let by_expansions = self.options.method != Method::Direct && self.options.expansion == Expansion::Harmonics;
+        by_expansions && pairs >= TRIED_FROM && single_serves(&self.options, field)
+    }
+
+    fn single(&mut self) -> &mut CpuEngine<f32> {
+        let (options, pool, alone) = (&self.options, &self.pool, self.asked_for_single);
+        self.by_single = true;
+        self.fallback = None;
+        self.single.get_or_insert_with(|| {
+            let engine = CpuEngine::new(options.clone(), pool.clone());
+            Box::new(if alone { engine } else { engine.for_double() })
+        })
+    }
+
+    fn double(&mut self, fallback: Option<PrecisionFallback>) -> &mut CpuEngine<f64> {
+        let (options, pool) = (&self.options, &self.pool);
+        self.by_single = false;
+        self.fallback = fallback.filter(|_| self.asked_for_single);
+        if let Some(fallback) = self.fallback {
+            fallback.warn();
+        }
+        let engine = self.double.get_or_insert_with(|| Box::new(CpuEngine::new(options.clone(), pool.clone())));
+        // Where an FMM in single precision does not pay, one in double does not either.
+        engine.use_method(match fallback {
+            Some(PrecisionFallback::Short) => Method::Direct,
+            _ => options.method,
+        });
+        engine
+    }
+
+    /// An FMM in single precision was not taken.
+    fn give_up_single(&mut self, field: Field, why: ByFmm) -> &mut CpuEngine<f64> {
+        self.missed = why == ByFmm::Missed;
+        let fallback = if self.missed { PrecisionFallback::Tolerance } else { PrecisionFallback::Short };
+        if self.missed {
+            self.single = None;
+        }
+        self.history(field).keep(Some(fallback));
+        self.double(Some(fallback))
+    }
+
+    /// The engine for this field of these inputs, with its trees and choices made.
+    fn prepared(&mut self, inputs: &Inputs, field: Field) -> Result<&mut dyn Engine> {
+        let who = self.who(inputs, field);
+        let engine: &mut dyn Engine = match who {
+            Who::Single => self.single(),
+            Who::Double(fallback) => self.double(fallback),
+            Who::TrySingle => {
+                self.single().prepare(inputs, field)?;
+                match self.single().is_direct(field) {
+                    true => self.give_up_single(field, ByFmm::Declined),
+                    false => self.single(),
+                }
+            }
+        };
+        engine.prepare(inputs, field)?;
+        Ok(engine)
+    }
+
+    fn last(&self) -> Option<&dyn Engine> {
+        match self.by_single {
+            true => self.single.as_deref().map(|engine| engine as &dyn Engine),
+            false => self.double.as_deref().map(|engine| engine as &dyn Engine),
         }
     }
 }
 
-impl Engine for SingleEngine {
+impl Engine for PrecisionEngine {
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
-        self.choose(inputs, field).prepare(inputs, field)
+        self.prepared(inputs, field).map(drop)
     }
 
     fn evaluate(
         &mut self,
         inputs: &Inputs,
         field: Field,
-        main: RealsMut<'_>,
-        gradient: Option<RealsMut<'_>>,
+        mut main: RealsMut<'_>,
+        mut gradient: Option<RealsMut<'_>>,
     ) -> Result<()> {
-        self.choose(inputs, field).evaluate(inputs, field, main, gradient)
+        match self.who(inputs, field) {
+            Who::Single => self.single().evaluate(inputs, field, main, gradient),
+            Who::Double(fallback) => self.double(fallback).evaluate(inputs, field, main, gradient),
+            Who::TrySingle => {
+                let to_gradient = gradient.as_mut().map(RealsMut::again);
+                match self.single().evaluate_by_fmm(inputs, field, main.again(), to_gradient)? {
+                    ByFmm::Done => Ok(()),
+                    why => self.give_up_single(field, why).evaluate(inputs, field, main, gradient),
+                }
+            }
+        }
     }
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
-        self.choose(inputs, field).check(inputs, field, samples, seed)
+        self.prepared(inputs, field)?.check(inputs, field, samples, seed)
     }
 
     fn recipe(&self) -> String {
-        let text = self.last().recipe();
+        let text = self.last().map_or_else(String::new, Engine::recipe);
         match self.fallback {
-            Some(fallback) if !text.is_empty() => format!("{text} In double precision: {fallback}."),
-            _ => text,
+            _ if text.is_empty() => text,
+            Some(fallback) => format!("{text} In double precision: {fallback}."),
+            None if self.by_single && !self.asked_for_single => {
+                format!("{text} Of double arrays: single precision serves the tolerance.")
+            }
+            None => text,
         }
     }
 
     fn report(&self) -> Report {
-        self.last().report()
+        let bytes = |engine: Option<Report>| engine.map_or(0, |report| report.host_bytes);
+        let host_bytes =
+            bytes(self.single.as_ref().map(|e| e.report())) + bytes(self.double.as_ref().map(|e| e.report()));
+        let report = self.last().map_or_else(Report::default, Engine::report);
+        Report { host_bytes, retries: report.retries + i64::from(self.missed), ..report }
     }
 }

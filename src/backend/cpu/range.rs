@@ -8,7 +8,7 @@
 
 use super::intake::{ends_of, number};
 use crate::backend::Field;
-use crate::backend::precision_fallback::PrecisionFallback;
+use crate::backend::precision::PrecisionFallback;
 use crate::inputs::{Inputs, Ints, Reals, SegmentInput};
 use crate::memory;
 use crate::options::{PlanOptions, Regularization};
@@ -35,7 +35,7 @@ const SHARED_FROM: usize = 1 << 17;
 /// What of `inputs` single precision cannot hold, for this field.
 pub fn fallback(inputs: &Inputs, field: Field, options: &PlanOptions) -> Option<PrecisionFallback> {
     let positions = Positions::new(inputs, field);
-    if positions.sources() == 0 || positions.targets == 0 || !positions.on_host {
+    if !positions.on_host || positions.sources() == 0 || positions.targets == 0 {
         return None;
     }
     let (low, size) = positions.extent();
@@ -46,7 +46,7 @@ pub fn fallback(inputs: &Inputs, field: Field, options: &PlanOptions) -> Option<
     if size == 0.0 {
         return None;
     }
-    let nearest = if positions.ends > 0 || positions.double { NEAREST } else { NEAREST_PARTICLE };
+    let nearest = if !positions.ends.is_empty() || positions.double { NEAREST } else { NEAREST_PARTICLE };
     (!(1.0 / size).is_normal() || positions.nearer_than(nearest * size, low, size))
         .then_some(PrecisionFallback::Distance)
 }
@@ -93,6 +93,13 @@ impl<'a> Triples<'a> {
         }
     }
 
+    fn len(&self) -> usize {
+        match self {
+            Self::F32(v) => v.len(),
+            Self::F64(v) => v.len(),
+        }
+    }
+
     #[inline]
     fn place(&self, k: usize) -> [f64; 3] {
         match self {
@@ -102,14 +109,14 @@ impl<'a> Triples<'a> {
     }
 }
 
-/// Positions of sources, both ends of a segment, and of targets, by number.
+/// Positions of sources, ends of segments or single points, and of targets, by number.
 struct Positions<'a> {
-    segments: Option<&'a SegmentInput>,
     nodes: Triples<'a>,
+    /// Nodes that segments use, each once.
+    ends: Vec<u32>,
     /// Positions of particles or charges, and of targets.
     points: Triples<'a>,
     positions: Triples<'a>,
-    ends: usize,
     singles: usize,
     targets: usize,
     on_host: bool,
@@ -131,28 +138,28 @@ impl<'a> Positions<'a> {
         let cores =
             || segments.and_then(|s| s.core.as_ref()).into_iter().chain(inputs.particles.iter().flat_map(|p| &p.core));
         let host = |a: &Reals| matches!(a, Reals::HostF32(_) | Reals::HostF64(_));
+        let on_host =
+            arrays().chain(cores()).all(host) && segments.is_none_or(|s| matches!(s.connectivity, Ints::Host(_)));
         Self {
-            segments,
+            ends: segments.filter(|_| on_host).map_or(vec![], used_nodes),
             nodes: Triples::of(segments.map(|s| &s.points)),
             points: Triples::of(points.map(|p| p.0)),
             positions: Triples::of(targets.map(|t| &t.position)),
-            ends: segments.map_or(0, |s| 2 * s.n),
             singles: points.map_or(0, |p| p.1),
             targets: targets.map_or(0, |t| t.n),
-            on_host: arrays().chain(cores()).all(host)
-                && segments.is_none_or(|s| matches!(s.connectivity, Ints::Host(_))),
+            on_host,
             double: arrays().any(|a| matches!(a, Reals::HostF64(_))),
         }
     }
 
     fn sources(&self) -> usize {
-        self.ends + self.singles
+        self.ends.len() + self.singles
     }
 
     fn source(&self, k: usize) -> [f64; 3] {
-        match self.segments {
-            Some(s) if k < self.ends => self.nodes.place(ends_of(s, k / 2)[k % 2]),
-            _ => self.points.place(k - self.ends),
+        match self.ends.get(k) {
+            Some(&node) => self.nodes.place(node as usize),
+            None => self.points.place(k - self.ends.len()),
         }
     }
 
@@ -203,6 +210,18 @@ impl<'a> Positions<'a> {
         };
         targets.par_chunks(CHUNK).any(meets)
     }
+}
+
+/// By their first use.
+fn used_nodes(s: &SegmentInput) -> Vec<u32> {
+    let count = Triples::of(Some(&s.points)).len();
+    let (mut is_used, mut used) = (memory::filled(false, count), memory::with_room(count.min(2 * s.n)));
+    for node in (0..s.n).flat_map(|k| ends_of(s, k)) {
+        if !std::mem::replace(&mut is_used[node], true) {
+            used.push(node as u32);
+        }
+    }
+    used
 }
 
 /// Positions along `AXIS`: fixed-point numbers whose last bits are the positions' own numbers.

@@ -338,7 +338,8 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         near::particles(part, &self.near_particles, &runs, targets, all, out);
     }
 
-    fn pair_seconds(&self, part: Part, gradient: bool) -> f64 {
+    fn pair_seconds(&self, part: Part, gradient: bool, exact: bool) -> f64 {
+        let of = if exact { cost::pair::<f64> } else { cost::pair::<T> };
         let (n, m) = (self.segments.len() as f64, self.particles.len() as f64);
         let none = Regularization::None;
         let soft = |reg: Regularization, cored: bool| if cored { reg } else { none };
@@ -346,10 +347,10 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         let particle = soft(self.particle_regularization, self.particles.iter().any(|p| p.core > 0.0));
         let mut sum = 0.0;
         if n > 0.0 {
-            sum += n * cost::pair::<T>(Law::Segment(segment), part, gradient);
+            sum += n * of(Law::Segment(segment), part, gradient);
         }
         if m > 0.0 {
-            sum += m * cost::pair::<T>(Law::Particle(particle), part, gradient);
+            sum += m * of(Law::Particle(particle), part, gradient);
         }
         sum / (n + m).max(1.0)
     }
@@ -551,7 +552,8 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
             near::charges(&self.near, ranges, targets, 0..targets.len(), out);
         }
     }
-    fn pair_seconds(&self, _: Part, gradient: bool) -> f64 {
-        cost::pair::<T>(Law::Charge, Part::Regularized, gradient)
+    fn pair_seconds(&self, _: Part, gradient: bool, exact: bool) -> f64 {
+        let of = if exact { cost::pair::<f64> } else { cost::pair::<T> };
+        of(Law::Charge, Part::Regularized, gradient)
     }
 }

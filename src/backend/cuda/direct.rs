@@ -15,7 +15,7 @@ use super::precision_probe::PrecisionProbe;
 use super::stream::{Stream, launch};
 use crate::backend::Field;
 use crate::backend::draw::stratified;
-use crate::backend::precision_fallback::PrecisionFallback;
+use crate::backend::precision::PrecisionFallback;
 use crate::backend::verdict::{self, Squares};
 use crate::error::Result;
 use crate::memory;

@@ -10,7 +10,7 @@ use super::gather::DeviceInputs;
 use super::locked::Locked;
 use super::stream::{Event, Stream};
 use crate::backend::Field;
-use crate::backend::precision_fallback::PrecisionFallback;
+use crate::backend::precision::PrecisionFallback;
 use crate::error::Result;
 use crate::options::PlanOptions;
 use std::sync::Arc;

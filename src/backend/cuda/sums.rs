@@ -7,26 +7,17 @@ use super::context::Context;
 use super::direct::{CudaReal, DirectSum, Task};
 use super::fmm::{FmmSet, Outcome};
 use crate::backend::Field;
-use crate::backend::precision_fallback::PrecisionFallback;
+use crate::backend::precision::{PrecisionFallback, PrecisionHistory, single_serves};
 use crate::error::Result;
-use crate::options::{
-    PlanOptions, Precision, Regularization, WFMM_METHOD_DIRECT, WFMM_PRECISION_F32, WFMM_PRECISION_F64,
-};
+use crate::options::{Regularization, WFMM_METHOD_DIRECT, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
 use crate::report::{Pass, Report};
 use std::sync::Arc;
 
-/// Number of changes of positions for which single precision is not tried again after its FMM missed the tolerance: a trial costs an FMM.
-/// (For a direct sum the probe is cheap.)
-const RETRY_SINGLE_AFTER: u32 = 8;
 /// Number of pairs up to which a direct sum in double precision takes about as long as one in single precision, on devices that
 /// do at least `FAST_DOUBLE` operations in double for one in single precision (bench/gpu_scaling crossover: 4,096 squared).
 const SHORT: f64 = (1u64 << 24) as f64;
 const FAST_DOUBLE: f64 = 0.5;
-/// Smallest tolerance of double arrays at which an FMM in single precision is tried first, where nobody asked for a precision: it has
-/// the coordinates' digits, and its field is compared with sums in double precision. Random problems that missed their tolerance in
-/// single precision had tolerances below it (docs/verification.md).
-const SINGLE_SERVES: f64 = 1e-4;
-/// Sources and targets from which it is faster where double precision is fast, without cores and with them. One H200, ms in double and
+/// Sources and targets from which single precision is faster where double precision is fast, without cores and with them. One H200, ms in double and
 /// single precision at 1e-4 (docs/performance.md): segments, 37,000 on 19,000 0.69 and 0.78, with cores 1.24 and 0.96; 35,000 on
 /// 55,000 0.72 and 0.59, with cores 1.77 and 1.17; particles with cores and gradients at 1e-3, 10,000 on themselves 0.58 and 0.36.
 const SINGLE_FROM: [usize; 2] = [80_000, 20_000];
@@ -82,33 +73,6 @@ impl<T: CudaReal> Methods<T> {
     }
 }
 
-/// Why single precision is not enough, and for which positions this was found (change counters of sources and targets).
-#[derive(Debug, Default)]
-struct PrecisionHistory {
-    positions: [u64; 2],
-    fallback: Option<PrecisionFallback>,
-    changes_left: u32,
-}
-
-impl PrecisionHistory {
-    /// What is known of these positions before a trial.
-    fn before(&mut self, positions: [u64; 2]) -> Option<PrecisionFallback> {
-        if self.positions != positions {
-            self.positions = positions;
-            match self.changes_left.checked_sub(1) {
-                Some(left) => self.changes_left = left,
-                None => self.fallback = None,
-            }
-        }
-        self.fallback
-    }
-
-    fn keep(&mut self, fallback: Option<PrecisionFallback>) {
-        (self.fallback, self.changes_left) =
-            (fallback, if fallback == Some(PrecisionFallback::Tolerance) { RETRY_SINGLE_AFTER } else { 0 });
-    }
-}
-
 /// Whether double precision costs no more than comparing single precision with it would.
 fn is_short(task: &Task<'_>) -> bool {
     let inputs = task.inputs;
@@ -126,17 +90,13 @@ fn may_be_single(task: &Task<'_>) -> Result<bool> {
     let cores = has_cores(inputs.segments.n, options.segment_regularization)
         || has_cores(inputs.particles.n, options.particle_regularization);
     let points = inputs.segments.n + inputs.particles.n + task.ranks.most_targets(inputs.targets.n);
-    let is_velocity = matches!(task.field, Field::Velocity { .. });
     let [is_slow] = task.ranks.any([task.context.info.double_rate < FAST_DOUBLE])?;
-    Ok(is_velocity && single_serves(options, points, cores, is_slow))
+    Ok(single_serves(options, task.field) && single_pays(points, cores, is_slow))
 }
 
-/// Whether single precision serves velocities from double arrays and is expected to be faster. Not where bits must not depend on what
-/// was tried before.
-fn single_serves(options: &PlanOptions, points: usize, cores: bool, is_slow_in_double: bool) -> bool {
-    let free = options.precision == Precision::Arrays && !options.reproducible;
-    let pays = is_slow_in_double || points >= SINGLE_FROM[usize::from(cores)];
-    free && options.tolerance >= SINGLE_SERVES && pays
+/// Whether an FMM in single precision is expected to be faster than one in double.
+fn single_pays(points: usize, cores: bool, is_slow_in_double: bool) -> bool {
+    is_slow_in_double || points >= SINGLE_FROM[usize::from(cores)]
 }
 
 /// See the head of this file.
@@ -244,41 +204,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn single_precision_is_tried_again_where_places_changed() {
-        let mut found = PrecisionHistory::default();
-        assert_eq!(found.before([1, 1]), None);
-        found.keep(Some(PrecisionFallback::Distance));
-        assert_eq!([found.before([1, 1]), found.before([1, 1])], [Some(PrecisionFallback::Distance); 2]);
-        assert_eq!(found.before([1, 2]), None);
-        found.keep(None);
-        assert_eq!(found.before([1, 2]), None);
-    }
-
-    #[test]
-    fn double_arrays_are_summed_in_single_precision_where_it_serves_and_pays() {
-        use crate::options::{WFMM_FLAG_REPRODUCIBLE, wfmm_plan_options};
-        let of = |tolerance: f64, precision: i32, flags: u64| {
-            PlanOptions::checked(&wfmm_plan_options { tolerance, precision, flags, ..Default::default() }).unwrap()
-        };
-        let asked = of(1e-4, 0, 0);
-        for (points, cores, serves) in
+    fn single_precision_pays_for_many_points_and_on_devices_slow_in_double() {
+        for (points, cores, pays) in
             [(19_999, true, false), (20_000, true, true), (79_999, false, false), (80_000, false, true)]
         {
-            assert_eq!(single_serves(&asked, points, cores, false), serves, "{points} {cores}");
+            assert_eq!(single_pays(points, cores, false), pays, "{points} {cores}");
         }
-        assert!(single_serves(&asked, 2, false, true));
-        for tighter in [of(9e-5, 0, 0), of(1e-3, WFMM_PRECISION_F64, 0), of(1e-3, 0, WFMM_FLAG_REPRODUCIBLE)] {
-            assert!(!single_serves(&tighter, 1_000_000, true, true));
-        }
-    }
-
-    #[test]
-    fn an_fmm_is_not_tried_again_at_each_step() {
-        let mut found = PrecisionHistory::default();
-        found.keep(Some(PrecisionFallback::Tolerance));
-        let tried: Vec<_> = (0..20).map(|k| found.before([k + 1, 1]).is_none()).collect();
-        assert_eq!(tried.iter().position(|tried| *tried), Some(RETRY_SINGLE_AFTER as usize));
-        found.keep(None);
-        assert_eq!(found.before([99, 1]), None);
+        assert!(single_pays(2, false, true));
     }
 }

@@ -86,8 +86,8 @@ impl<const C: usize, S: Elements<C>> SourceSet<f64, C> for Shared<S> {
     fn near(&self, part: Part, ranges: &[Range<u32>], targets: &near::Points<f64>, out: &mut [&mut [f64]]) {
         self.joined().near(part, ranges, targets, out);
     }
-    fn pair_seconds(&self, part: Part, gradient: bool) -> f64 {
-        self.own.pair_seconds(part, gradient)
+    fn pair_seconds(&self, part: Part, gradient: bool, exact: bool) -> f64 {
+        self.own.pair_seconds(part, gradient, exact)
     }
     fn own_records(&self) -> Vec<Record> {
         memory::copy(&self.records)

@@ -37,6 +37,8 @@ pub const LEAF_STEP: f64 = 1.6;
 const LEAF_SIZES: usize = 6;
 /// A scheme that takes so many times what another does, with the leaves of that one, is not looked at with others.
 const FAR_BEHIND: f64 = 1.2;
+/// See `Request::retries`.
+const RETRIES: u32 = 2;
 /// Everything else that a cell costs: sorting, lists, the rows of its field; from CUBE of 1e4 and 1e5.
 pub const CELL_SECONDS: f64 = 8e-6;
 /// A point's share of sorting and copying, and of P2M and L2P a coefficient.
@@ -60,6 +62,8 @@ pub struct Request {
     pub reproducible: bool,
     pub periods: Option<Periods>,
     pub expansion: Expansion,
+    /// The direct sum that may be taken instead, and the field where this one misses its tolerance, are in double precision.
+    pub for_double: bool,
 }
 
 /// Seconds of one thread that a direct sum spends on the periodic images at one target.
@@ -78,7 +82,18 @@ impl Request {
             reproducible: options.reproducible,
             periods,
             expansion: options.expansion,
+            for_double: false,
         }
+    }
+
+    /// Seconds of a pair of the direct sum that may be taken instead.
+    pub fn direct_pair(&self, cost: &Cost) -> f64 {
+        if self.for_double { cost.exact } else { cost.pair }
+    }
+
+    /// A field that misses its tolerance is computed again so often, tighter; then another sum takes over.
+    pub fn retries(&self) -> u32 {
+        if self.for_double { 0 } else { RETRIES }
     }
 
     /// Whether multipoles and local expansions are pseudo-particles.
@@ -498,7 +513,7 @@ impl<T: Real> Choice<T> {
         let cells = [&trees.source, &trees.target].map(|t| t.cells.len() as f64);
         let cells = cells_seconds(self.scheme, cost, C, used, cells);
         let images = image_seconds(request);
-        let sampled = (statistics.sample.targets.len() + JUDGES) as f64 * (counts[0] * cost.pair + images);
+        let sampled = (statistics.sample.targets.len() + JUDGES) as f64 * (counts[0] * cost.exact + images);
         let direct = near as f64 * cost.pair + correction as f64 * cost.correction;
         // Expansions of a slightly higher order serve as well, and the upward pass need not be done again.
         let keeps = (used..used + 8).contains(&self.ops.order) && request.order == 0 && !request.reproducible;
@@ -527,7 +542,7 @@ impl<T: Real> Choice<T> {
             near_pairs: near,
             correction_pairs: correction,
             predicted: (self.far_seconds + direct + points + cells + sampled) / threads,
-            direct: (trees.direct_pairs() * cost.pair + counts[1] * images) / threads,
+            direct: (trees.direct_pairs() * request.direct_pair(cost) + counts[1] * images) / threads,
             ..Recipe::default()
         };
         self.recipe.join(trees);

@@ -98,8 +98,8 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     fn exact(&self, points: &[[f64; 3]], gradient: bool) -> Vec<f64>;
     /// Adds the direct sum of the sorted sources in `ranges` to the rows of `out`, one a number wanted at a target.
     fn near(&self, part: Part, ranges: &[Range<u32>], targets: &near::Points<T>, out: &mut [&mut [T]]);
-    /// Seconds of one thread for a direct pair, measured on the kernels.
-    fn pair_seconds(&self, part: Part, gradient: bool) -> f64;
+    /// Seconds of one thread for a direct pair, measured on the kernels; `exact`: in double precision.
+    fn pair_seconds(&self, part: Part, gradient: bool, exact: bool) -> f64;
     /// Records of this rank's own sources, in the order of its tree; only sets of many ranks have them.
     fn own_records(&self) -> Vec<[f64; 8]> {
         vec![]
@@ -170,8 +170,6 @@ pub struct Sink<'a, T> {
 
 /// Sorting alone costs more than the direct sum below so many seconds of it a point.
 const SORT_SECONDS: f64 = 2.5e-7;
-/// A field that misses its tolerance is computed again so often, tighter; then the sum is direct.
-const RETRIES: u32 = 2;
 /// Cores of images are looked at where they change a field by more than this part of the tolerance.
 const CORES_OF_IMAGES: f64 = 0.3;
 /// A retry aims at this part of the tolerance.
@@ -248,8 +246,9 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         }
         let at_targets = request.schemes().contains(&Scheme::Treecode);
         Cost {
-            pair: sources.pair_seconds(Part::Regularized, request.gradient),
-            correction: sources.pair_seconds(Part::Correction, request.gradient),
+            pair: sources.pair_seconds(Part::Regularized, request.gradient, false),
+            exact: sources.pair_seconds(Part::Regularized, request.gradient, true),
+            correction: sources.pair_seconds(Part::Correction, request.gradient, false),
             m2l: cost::m2l::<T, C>(),
             m2p: if at_targets { cost::m2p::<T, C>(request.gradient) } else { vec![] },
             lanes: lanes::<T>(),
@@ -258,7 +257,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
 
     /// Whether sorting alone costs more than the direct sum: no expansion can win it back.
     fn too_small(&mut self, sources: &dyn SourceSet<T, C>, [n, m]: [usize; 2], request: Request) -> bool {
-        self.recipe.direct = n as f64 * m as f64 * Self::costs(sources, request).pair;
+        self.recipe.direct = n as f64 * m as f64 * request.direct_pair(&Self::costs(sources, request));
         self.recipe.direct += m as f64 * choice::image_seconds(request);
         self.recipe.direct < SORT_SECONDS * (n + m) as f64
     }
@@ -303,7 +302,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
                 return true;
             }
             // Numbers that are none cannot be judged, nor would more digits mend them.
-            if retry == RETRIES || !verdict.error.is_finite() {
+            if retry == p.request.retries() || !verdict.error.is_finite() {
                 return false;
             }
             log::debug!("sampled error {:.2e} misses {:.2e}: tightening", verdict.error, p.request.tolerance);

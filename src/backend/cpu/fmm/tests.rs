@@ -45,7 +45,17 @@ fn error<T: Real>(
     let mut fmm = Fmm::<T, 3>::default();
     let (order, leaf_capacity, reproducible, periods) = (0, 0, false, None);
     let expansion = Expansion::Harmonics;
-    let request = Request { method, tolerance: tol, order, leaf_capacity, gradient, reproducible, periods, expansion };
+    let request = Request {
+        method,
+        tolerance: tol,
+        order,
+        leaf_capacity,
+        gradient,
+        reproducible,
+        periods,
+        expansion,
+        for_double: false,
+    };
     fmm.prepare(&mut src, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);
     let mut main = vec![T::ZERO; 3 * n];
     let mut grad = vec![T::ZERO; 9 * n];
@@ -92,7 +102,17 @@ fn chosen(n: usize, m: usize, tolerance: f64, method: Method, periods: Option<Pe
     let mut fmm = Fmm::<f64, 3>::default();
     let (order, leaf_capacity, gradient) = (0, 0, false);
     let (reproducible, expansion) = (true, Expansion::Harmonics);
-    let request = Request { method, tolerance, order, leaf_capacity, gradient, reproducible, periods, expansion };
+    let request = Request {
+        method,
+        tolerance,
+        order,
+        leaf_capacity,
+        gradient,
+        reproducible,
+        periods,
+        expansion,
+        for_double: false,
+    };
     fmm.prepare(&mut sources, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);
     fmm.recipe
 }

@@ -115,10 +115,8 @@ impl Trees {
 
     /// Pairs of the direct sum, this rank's share of them.
     pub fn direct_pairs(&self) -> f64 {
-        if self.peers.are_many() {
-            return self.all_sources * self.all_targets as f64 / self.peers.size() as f64;
-        }
-        self.source.permutation.len() as f64 * self.target.permutation.len() as f64
+        let [sources, targets] = self.counts();
+        sources as f64 * targets as f64 / self.peers.size() as f64
     }
 
     /// Makes leaves of all cells with at most so many sources and targets.

@@ -69,7 +69,17 @@ impl<const C: usize> Problem<C> {
         let method = Method::Fmm;
         let (order, leaf_capacity, periods) = (0, 0, None);
         let (gradient, reproducible, expansion) = (false, true, Expansion::Harmonics);
-        let request = Request { method, tolerance, order, leaf_capacity, gradient, reproducible, periods, expansion };
+        let request = Request {
+            method,
+            tolerance,
+            order,
+            leaf_capacity,
+            gradient,
+            reproducible,
+            periods,
+            expansion,
+            for_double: false,
+        };
         let cost = cost::typical::<f64, C>(false);
         let counts = [whole.places().0.len(), targets.len()];
         let grown = choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF);

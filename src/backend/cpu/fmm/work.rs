@@ -63,7 +63,7 @@ pub fn of_lists<T: Real, const C: usize>(trees: &Trees, choice: &Choice<T>, cost
         let direct = near as f64 * cost.pair + correction as f64 * cost.correction;
         LeafCost { place: cell.center, targets: cell.len(), seconds: share[l as usize] + direct + point }
     };
-    let sampled = samples as f64 * cost.pair;
+    let sampled = samples as f64 * cost.exact;
     let own = trees.own.as_ref().map_or(&trees.source, |own| &own.tree);
     let cells = own.cells.len() as f64 * cell_seconds / own.permutation.len().max(1) as f64;
     Work { leaves: memory::collect(tree.leaves.iter().map(leaf)), source: point + sampled + cells }

@@ -5,7 +5,7 @@
 //! as many targets as there are for one. Alone, nothing is exchanged.
 
 use super::args::SampleSums;
-use crate::backend::precision_fallback::PrecisionFallback;
+use crate::backend::precision::PrecisionFallback;
 use crate::distributed::Communicator;
 use crate::error::Result;
 
