@@ -44,7 +44,7 @@ impl Remote {
         let mut tree = Tree::build(places, half, Root::around(&[corners]), LEAF, None);
         tree.center_root(periods.center, periods.radius(corners));
         sources.sort(&tree);
-        sources.survey(&tree, unit);
+        sources.survey(unit);
         let radius = periods.radius(bounds(targets, &[]));
         let mut images = Distant::new(sources, &tree, periods, radius, request.tolerance);
         if sources.has_cores() {

@@ -221,7 +221,7 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         self.order_by(memory::copy(&tree.permutation));
     }
 
-    fn survey(&mut self, tree: &Tree, unit: f64) {
+    fn survey(&mut self, unit: f64) {
         let cored = self.segments.iter().any(|s| s.core > 0.0) || self.particles.iter().any(|p| p.core > 0.0);
         self.elements = vec![];
         self.cell_cores = CellCores::default();
@@ -229,7 +229,6 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
             self.elements = memory::par_collect(
                 self.permutation.par_iter().with_min_len(1024).map(|&k| self.core_element(k, unit)),
             );
-            self.cell_cores = CellCores::of(tree, &self.elements, &self.bounds);
         }
     }
 
@@ -499,7 +498,7 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
         self.permutation = memory::copy(&tree.permutation);
         self.refresh();
     }
-    fn survey(&mut self, _: &Tree, _: f64) {}
+    fn survey(&mut self, _: f64) {}
     fn survey_cells(&mut self, _: &Tree) {}
     fn has_cores(&self) -> bool {
         false

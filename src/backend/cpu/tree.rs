@@ -113,8 +113,10 @@ impl Tree {
         tree
     }
 
-    /// Makes leaves of all cells that hold at most `capacity` points; the order of the points stays.
-    pub fn prune(&mut self, capacity: usize) {
+    /// Makes leaves of all cells that hold at most `capacity` points; the order of the points stays. Returns the former number
+    /// of each cell.
+    pub fn prune(&mut self, capacity: usize) -> Vec<u32> {
+        let mut kept = memory::with_room(self.cells.len());
         let old = std::mem::take(&mut self.cells);
         let mut place = memory::filled(u32::MAX, old.len());
         let levels = std::mem::take(&mut self.levels);
@@ -122,9 +124,10 @@ impl Tree {
             let start = self.cells.len();
             for c in level[0]..level[1] {
                 let parent = old[c].parent as usize;
-                let kept = c == 0 || (place[parent] != u32::MAX && old[parent].len() > capacity);
-                if kept {
+                let is_kept = c == 0 || (place[parent] != u32::MAX && old[parent].len() > capacity);
+                if is_kept {
                     place[c] = self.cells.len() as u32;
+                    kept.push(c as u32);
                     let parent = if c == 0 { u32::MAX } else { place[parent] };
                     memory::push(&mut self.cells, Cell { parent, ..old[c] });
                 }
@@ -142,6 +145,7 @@ impl Tree {
             }
         }
         self.name_leaves();
+        kept
     }
 
     /// Gives the root another centre, `radius` from all that it holds.

@@ -49,8 +49,8 @@ impl<const C: usize, S: Elements<C>> SourceSet<f64, C> for Shared<S> {
         self.records = memory::collect(tree.permutation.iter().map(|&k| self.records[k as usize]));
         self.joined = None;
     }
-    fn survey(&mut self, tree: &Tree, unit: f64) {
-        self.own.survey(tree, unit);
+    fn survey(&mut self, unit: f64) {
+        self.own.survey(unit);
     }
     fn survey_cells(&mut self, tree: &Tree) {
         self.own.survey_cells(tree);
@@ -96,7 +96,8 @@ impl<const C: usize, S: Elements<C>> SourceSet<f64, C> for Shared<S> {
         let (mut set, numbers) = self.own.of_records(records);
         tree.permutation = numbers;
         set.sort(tree);
-        set.survey(tree, unit);
+        set.survey(unit);
+        set.survey_cells(tree);
         self.joined = Some(set);
     }
 }

@@ -238,9 +238,9 @@ pub fn choose_leaves<T: Real, const C: usize>(
 ) -> (Scheme, f64) {
     let found = best::<T, C>(trees, statistics, cost, request);
     if let Some(leaves) = found.leaves {
-        trees.prune(leaves);
-        statistics.survey_cells(sources, trees);
+        statistics.keep_cells(&trees.prune(leaves));
     }
+    sources.survey_cells(&trees.source);
     (found.scheme, found.estimate.budget)
 }
 

@@ -62,9 +62,9 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     fn places(&self) -> (&[[f64; 3]], &[[f64; 3]]);
     /// Takes over the order of the tree.
     fn sort(&mut self, tree: &Tree);
-    /// Collects what it must know of cores; strengths are divided by `unit`.
-    fn survey(&mut self, tree: &Tree, unit: f64);
-    /// The same where only the cells are new.
+    /// Collects what it must know of its elements' cores, after `sort`; strengths are divided by `unit`.
+    fn survey(&mut self, unit: f64);
+    /// The same of the cells, before `core_test`.
     fn survey_cells(&mut self, tree: &Tree);
     fn has_cores(&self) -> bool;
     /// Where cores matter, for errors of field and gradient (strengths divided by the unit of `survey`) that one core, and

@@ -60,7 +60,9 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         peers.sum(&mut counts);
         let mut cost: Cost = Self::costs(sources, request);
         // A rank without sources has no costs of its own.
-        (cost.pair, cost.correction) = (peers.max(cost.pair), peers.max(cost.correction));
+        let greatest = |cost: f64| peers.max(cost);
+        (cost.pair, cost.exact, cost.correction) =
+            (greatest(cost.pair), greatest(cost.exact), greatest(cost.correction));
         // As many threads on every rank as on the one that has fewest.
         let threads = peers.min(rayon::current_num_threads() as f64) * peers.size() as f64;
         let direct = counts[0] * counts[1] * cost.pair / threads;

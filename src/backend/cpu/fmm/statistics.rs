@@ -56,7 +56,7 @@ impl Statistics {
         request: Request,
     ) -> Self {
         let unit = unit_of(trees.peers.max(sources.largest_strength()));
-        sources.survey(&trees.source, unit);
+        sources.survey(unit);
         let source_cells = sources.source_cells(&trees.source, unit, trees.moment);
         trees.look_far(sources, request.tolerance);
         let mut sample = Sample::of_groups(sources, trees, request.gradient);
@@ -80,10 +80,9 @@ impl Statistics {
         Self { unit, source_cells, sample, norms, whole_norms, budget, targets: trees.all_targets, judge: None }
     }
 
-    /// After the cells of the source tree changed.
-    pub fn survey_cells<T: Real, const C: usize>(&mut self, sources: &mut dyn SourceSet<T, C>, trees: &Trees) {
-        sources.survey_cells(&trees.source);
-        self.source_cells = sources.source_cells(&trees.source, self.unit, trees.moment);
+    /// After the source tree was pruned to cells of these former numbers: what a cell amounts to does not depend on its leaves.
+    pub fn keep_cells(&mut self, kept: &[u32]) {
+        self.source_cells = memory::collect(kept.iter().map(|&c| self.source_cells[c as usize]));
     }
 
     /// Relative error of `field` at the calibrating sample, one standard error of its groups added; the gradient's counts in

@@ -119,16 +119,19 @@ impl Trees {
         sources as f64 * targets as f64 / self.peers.size() as f64
     }
 
-    /// Makes leaves of all cells with at most so many sources and targets.
-    pub fn prune(&mut self, capacities: [usize; 2]) {
-        if !self.keeps_sources {
-            self.source.prune(capacities[0]);
+    /// Makes leaves of all cells with at most so many sources and targets. Returns the former number of each source cell.
+    pub fn prune(&mut self, capacities: [usize; 2]) -> Vec<u32> {
+        let kept = if self.keeps_sources {
+            memory::collect(0..self.source.cells.len() as u32)
+        } else {
             self.capacities[0] = capacities[0];
-        }
+            self.source.prune(capacities[0])
+        };
         self.target.prune(capacities[1]);
         self.capacities[1] = capacities[1];
         self.is_pruned = true;
         self.name_leaves();
+        kept
     }
 
     fn name_leaves(&mut self) {

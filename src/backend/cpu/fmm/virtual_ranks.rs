@@ -95,7 +95,8 @@ impl<const C: usize> Problem<C> {
     pub fn rank<S: SourceSet<f64, C>>(&self, mut sources: S, targets: Vec<[f64; 3]>) -> Rank<S> {
         let trees = Trees::grow(sources.places(), &targets, self.leaves, self.request, 0.0);
         sources.sort(&trees.source);
-        sources.survey(&trees.source, self.statistics.unit);
+        sources.survey(self.statistics.unit);
+        sources.survey_cells(&trees.source);
         let cells = sources.source_cells(&trees.source, self.statistics.unit, trees.moment);
         let boxes = boxes_in(&boxes_of(&trees.target));
         Rank { sources, own: Own::new(trees.source, cells), targets, boxes }
