@@ -9,6 +9,7 @@ mod support;
 use std::fmt::Write;
 use support::accuracy::*;
 use support::api::{Scalar, Session};
+use support::arguments::argument;
 use support::cases::{Case, DISTRIBUTIONS, Kind, case};
 use wakefmm::options::*;
 
@@ -82,10 +83,6 @@ impl Tally {
         }
         row
     }
-}
-
-fn argument(key: &str) -> Option<String> {
-    std::env::args().find_map(|a| a.strip_prefix(&format!("{key}=")).map(str::to_owned))
 }
 
 fn main() {

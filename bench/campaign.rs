@@ -30,13 +30,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::api::Session;
+use support::arguments::argument;
 
 /// After the time is up, until what is not done is given up.
 const GRACE: Duration = Duration::from_secs(30);
-
-fn argument(key: &str) -> Option<String> {
-    std::env::args().find_map(|a| a.strip_prefix(&format!("{key}=")).map(str::to_owned))
-}
 
 fn number(key: &str, default: u64) -> u64 {
     argument(key).map_or(default, |n| n.parse().unwrap_or_else(|_| panic!("{key}={n} is no number")))

@@ -8,6 +8,7 @@
 mod support;
 
 use support::api::{Plan, Scalar, Session, flat, list};
+use support::arguments::argument;
 use support::clock::processor_seconds;
 use support::random::Random;
 use wakefmm::options::*;
@@ -18,10 +19,6 @@ const PAIRS: f64 = 4e9;
 const TOLERANCE: f64 = 1e-5;
 /// Targets whose error is measured.
 const SAMPLE: usize = 300;
-
-fn argument(key: &str) -> Option<String> {
-    std::env::args().find_map(|a| a.strip_prefix(&format!("{key}=")).map(str::to_owned))
-}
 
 /// Charges and targets in the unit cube.
 struct Bodies {

@@ -11,15 +11,12 @@ mod support;
 use std::io::Write;
 use std::time::Instant;
 
+use support::arguments::argument;
 use support::random::Random;
 use support::wakes::{Wake, hover, lattice};
 use support::workloads::cube;
 use wakefmm::backend::cpu::distributed::study::{Figures, Study};
 use wakefmm::backend::cpu::sources::{Particle, Segment};
-
-fn argument(key: &str) -> Option<String> {
-    std::env::args().find_map(|a| a.strip_prefix(&format!("{key}=")).map(str::to_owned))
-}
 
 fn number(key: &str, default: f64) -> f64 {
     argument(key).map_or(default, |v| v.parse().expect("a number"))

@@ -1,7 +1,7 @@
 //! The CPU's speed: arrays in, velocities out, everything between counted; the direct sum timed in the same run.
 //!
 //! `make bench` runs all parts; `part=NAME` one of: table, profile, leaves, crossover, coulomb, linear, periodic. `threads=N` (2),
-//! `largest=N` leaves out larger workloads, `column=NAME` takes those whose name begins so. Places are new in every repetition; times are medians. The direct sum is timed
+//! `precision=f32` or `f64` (else the library's choice for the arrays), `largest=N` leaves out larger workloads, `column=NAME` takes those whose name begins so. Places are new in every repetition; times are medians. The direct sum is timed
 //! on as many targets as fit two seconds and scaled, which is fair because its time is proportional to them.
 
 mod support;
@@ -9,6 +9,7 @@ mod support;
 use std::time::Instant;
 use support::accuracy::{options, relative_l2};
 use support::api::{Plan, Scalar, Session, flat, list};
+use support::arguments::{argument, precision};
 use support::clock::processor_seconds;
 use support::workloads::{Workload, cube, rings};
 use wakefmm::options::*;
@@ -24,12 +25,13 @@ const COLUMNS: [(&str, usize, usize, [f64; 2]); 5] = [
     ("CUBE 1e6", 1_000_000, 1_000_000, [175.0, 85.0]),
 ];
 
-fn workload(name: &str, n: usize, m: usize, seed: u64) -> Workload {
-    if name.starts_with("RINGS") { rings(n, m, seed) } else { cube(n, m, seed) }
+/// In the precision that the command line asks for.
+fn asked(method: i32, tolerance: f64, leaf: i32) -> wfmm_plan_options {
+    wfmm_plan_options { precision: precision(), ..options(method, tolerance, 0, 0, leaf) }
 }
 
-fn argument(key: &str) -> Option<String> {
-    std::env::args().find_map(|a| a.strip_prefix(&format!("{key}=")).map(str::to_owned))
+fn workload(name: &str, n: usize, m: usize, seed: u64) -> Workload {
+    if name.starts_with("RINGS") { rings(n, m, seed) } else { cube(n, m, seed) }
 }
 
 /// Places and strengths in, velocities out.
@@ -137,11 +139,11 @@ impl Bench {
                 continue;
             }
             for (k, tolerance) in [1e-3, 1e-6].into_iter().enumerate() {
-                let o = options(WFMM_METHOD_AUTO, tolerance, 0, 0, 0);
+                let o = asked(WFMM_METHOD_AUTO, tolerance, 0);
                 let r = self.measure::<f64>(name, n, m, &o, Self::repetitions(n, m));
                 Self::row(name, (n, m), tolerance, "f64", &r, &format!("{}", bars[k]));
             }
-            let o = options(WFMM_METHOD_AUTO, 1e-3, 0, 0, 0);
+            let o = asked(WFMM_METHOD_AUTO, 1e-3, 0);
             let r = self.measure::<f32>(name, n, m, &o, Self::repetitions(n, m));
             Self::row(name, (n, m), 1e-3, "f32", &r, "");
         }
@@ -171,7 +173,7 @@ impl Bench {
             }
             for tolerance in [1e-3, 1e-6] {
                 let run = |leaf| {
-                    let o = options(WFMM_METHOD_FMM, tolerance, 0, 0, leaf);
+                    let o = asked(WFMM_METHOD_FMM, tolerance, leaf);
                     self.measure::<f64>(name, n, m, &o, 3).seconds
                 };
                 let by_hand = [20, 30, 45, 64, 90, 128, 180, 256].map(|leaf| (run(leaf), leaf));
@@ -202,7 +204,7 @@ impl Bench {
             }
             for tolerance in [1e-3, 1e-6] {
                 for &leaf in &leaves {
-                    let o = options(WFMM_METHOD_FMM, tolerance, 0, 0, leaf);
+                    let o = asked(WFMM_METHOD_FMM, tolerance, leaf);
                     let mut plan = Plan::<f64>::new(&self.session, &o);
                     let (mut best, mut busy, mut line) = (f64::INFINITY, f64::INFINITY, String::new());
                     for seed in 0..4 {
@@ -235,7 +237,7 @@ impl Bench {
     fn crossover(&self) {
         println!("| points | FMM, s | direct, s | FMM is faster by |\n|---|---|---|---|");
         for n in [2000, 3000, 4000, 5000, 6000, 8000, 10_000, 14_000, 20_000] {
-            let o = options(WFMM_METHOD_FMM, 1e-3, 0, 0, 0);
+            let o = asked(WFMM_METHOD_FMM, 1e-3, 0);
             let r = self.measure::<f64>("CUBE", n, n, &o, 9);
             println!("| {n} | {:.5} | {:.5} | {:.2} |", r.seconds, r.direct, r.direct / r.seconds);
         }
@@ -248,7 +250,7 @@ impl Bench {
         );
         for n in [10_000, 100_000] {
             for tolerance in [1e-3, 1e-6] {
-                let o = options(WFMM_METHOD_FMM, tolerance, 0, 0, 0);
+                let o = asked(WFMM_METHOD_FMM, tolerance, 0);
                 let (mut a, mut b) = (vec![], vec![]);
                 let (mut vortices, mut charges) =
                     (Plan::<f64>::new(&self.session, &o), Plan::<f64>::new(&self.session, &o));
@@ -291,7 +293,7 @@ impl Bench {
     }
 
     fn box_of_one<T: Scalar>(&self, n: usize, tolerance: f64) {
-        let open = options(WFMM_METHOD_FMM, tolerance, 0, 0, 0);
+        let open = asked(WFMM_METHOD_FMM, tolerance, 0);
         let boxed = wfmm_plan_options { period: [1.0; 3], ..open };
         let mut plans = [Plan::<T>::new(&self.session, &open), Plan::<T>::new(&self.session, &boxed)];
         let (mut times, mut error) = ([vec![], vec![]], 0.0);
@@ -333,7 +335,7 @@ impl Bench {
                 continue;
             }
             let w = cube(n, n, 7);
-            let mut plan = Plan::<f64>::new(&self.session, &options(WFMM_METHOD_FMM, 1e-3, 0, 0, 0));
+            let mut plan = Plan::<f64>::new(&self.session, &asked(WFMM_METHOD_FMM, 1e-3, 0));
             let (x, a, y) = (flat::<f64>(&w.position), flat::<f64>(&w.strength), flat::<f64>(&w.targets));
             let mut u = vec![0.0; 3 * n];
             let start = Instant::now();

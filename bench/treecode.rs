@@ -9,13 +9,10 @@ mod support;
 
 use support::accuracy::{options, relative_l2};
 use support::api::{Plan, Session, flat};
+use support::arguments::argument;
 use support::clock::processor_seconds;
 use support::workloads::{Workload, cube};
 use wakefmm::options::*;
-
-fn argument(key: &str) -> Option<String> {
-    std::env::args().find_map(|a| a.strip_prefix(&format!("{key}=")).map(str::to_owned))
-}
 
 fn number(key: &str, default: f64) -> f64 {
     argument(key).map_or(default, |v| v.parse().expect("a number"))

@@ -9,23 +9,12 @@ mod support;
 use std::time::Instant;
 use support::accuracy::{options, relative_l2};
 use support::api::{Plan, Session, flat};
+use support::arguments::{argument, precision};
 use support::wakes::{Wake, hover, lattice};
 use wakefmm::options::*;
 
-fn argument(key: &str) -> Option<String> {
-    std::env::args().find_map(|a| a.strip_prefix(&format!("{key}=")).map(str::to_owned))
-}
-
 fn number(key: &str, default: f64) -> f64 {
     argument(key).map_or(default, |v| v.parse().expect("a number"))
-}
-
-fn precision() -> i32 {
-    match argument("precision").as_deref() {
-        Some("f32") => WFMM_PRECISION_F32,
-        Some("f64") => WFMM_PRECISION_F64,
-        _ => WFMM_PRECISION_ARRAYS,
-    }
 }
 
 fn median(mut v: Vec<f64>) -> f64 {

@@ -279,9 +279,9 @@
 /**
  * Precision of the computation.
  * 
- * That of the arrays: double if one of the arrays is double, else single. On a GPU an FMM of double arrays computes
- * velocities in single precision where that keeps a tolerance of 1e-4 or more and is faster, unless
- * WFMM_FLAG_REPRODUCIBLE is set; precision of the report says so.
+ * That of the arrays: double if one of the arrays is double, else single. An FMM of double arrays computes velocities
+ * in single precision where that keeps a tolerance of 1e-4 or more and is faster, unless WFMM_FLAG_REPRODUCIBLE is
+ * set; precision of the report says so.
  */
 #define WFMM_PRECISION_ARRAYS 0
 

@@ -4,6 +4,7 @@
 
 pub mod accuracy;
 pub mod api;
+pub mod arguments;
 pub mod cases;
 pub mod clock;
 pub mod periodic;

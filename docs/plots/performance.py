@@ -35,7 +35,7 @@ def wakes() -> None:
     figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
     axes.barh(labels[::-1], [float(row[4]) for row in rows[::-1]])
     axes.axvline(1, color="black", linewidth=0.8)
-    axes.set(xlabel="time of the direct sum / time of one FMM call, CPU, 2 cores, f64", ylabel="wake, core, tolerance")
+    axes.set(xlabel="time of the direct sum / time of one FMM call, CPU, 2 cores", ylabel="wake, core, tolerance")
     save(figure, "performance-wakes.svg")
 
 

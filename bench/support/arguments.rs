@@ -1,0 +1,17 @@
+//! Arguments of the form `key=value` that all programs take.
+
+use wakefmm::options::*;
+
+pub fn argument(key: &str) -> Option<String> {
+    std::env::args().find_map(|a| a.strip_prefix(&format!("{key}=")).map(str::to_owned))
+}
+
+/// `precision=f32` or `f64`; else the library's choice for the arrays.
+pub fn precision() -> i32 {
+    match argument("precision").as_deref() {
+        Some("f32") => WFMM_PRECISION_F32,
+        Some("f64") => WFMM_PRECISION_F64,
+        None => WFMM_PRECISION_ARRAYS,
+        Some(other) => panic!("precision={other}: f32 or f64"),
+    }
+}
