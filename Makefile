@@ -43,7 +43,7 @@ landing: gfortran
 test: gfortran test-rust test-accuracy test-foreign test-consumers test-hostile test-faults test-corpus test-python
 
 # The line that a step of make test begins with; its text has no comma, which would end the argument.
-step = @printf '\n==== %s: step %s of 8: %s\n' "$@" $(1) $(2)
+step = @printf '\n==== %s: step %s of 8: %s (%s)\n' "$@" $(1) $(2) "$$(date +%T)"
 
 ci:
 	bash .ci/run
