@@ -75,6 +75,37 @@ fn the_fmm_keeps_its_tolerance_however_elements_are_split() {
 }
 
 #[test]
+fn velocities_are_in_single_precision_where_that_serves() {
+    let c = case("helical wake", Kind::Both, 3000, 2500, 1.0);
+    // Too close for single precision, on different ranks; too strong for it.
+    let (mut close, mut strong) = (c.clone(), c.clone());
+    close.targets[2000] = close.position[3].map(|x| x + 1e-9);
+    let factor = 1e152;
+    strong.strength.iter_mut().flatten().chain(&mut strong.circulation).for_each(|a| *a *= factor);
+    let fmm = plan_options(WFMM_METHOD_FMM, 1e-3);
+    let (single, double) = (WFMM_PRECISION_F32, WFMM_PRECISION_F64);
+    let cases = [
+        ("the library's choice", &c, fmm, single),
+        ("double is asked for", &c, wfmm_plan_options { precision: double, ..fmm }, double),
+        ("a tight tolerance", &c, wfmm_plan_options { tolerance: 9e-5, ..fmm }, double),
+        ("reproducible", &c, wfmm_plan_options { flags: WFMM_FLAG_REPRODUCIBLE, ..fmm }, double),
+        ("a close pair", &close, fmm, double),
+        ("strengths out of range", &strong, fmm, double),
+    ];
+    for (what, c, o, precision) in cases {
+        let want = exact(c, VELOCITY);
+        for ranks in [1, 3] {
+            let (u, g, plan, found) = together(c, ranks, SPLITS[2].1, &o, VELOCITY);
+            let errors = (relative_l2(&u, &want.0), relative_l2(&g, &want.1));
+            let told = format!("{what}, {ranks} ranks: {errors:?}, check {found:e}; {}", plan.recipe());
+            assert!(errors.0 <= o.tolerance && errors.1 <= 30.0 * o.tolerance && found <= o.tolerance, "{told}");
+            assert_eq!((plan.report().precision, plan.report().method), (precision, WFMM_METHOD_FMM), "{told}");
+            assert_eq!(plan.recipe().contains("Single precision serves"), precision == single, "{told}");
+        }
+    }
+}
+
+#[test]
 fn the_fmm_keeps_its_tolerance_for_every_distribution() {
     for (k, name) in ranks::support::cases::DISTRIBUTIONS.into_iter().enumerate() {
         let kind = [Kind::Particles, Kind::Segments, Kind::Both][k % 3];

@@ -197,6 +197,11 @@ impl Unit {
         Unit { scale, origin, periods: None, step: 0.0, splits }
     }
 
+    /// For everything between these corners, on ranks whose places travel in double precision: sets in single precision split them.
+    pub fn of_ranks(corners: Corners) -> Self {
+        Self { splits: false, ..Self::around(corners, true) }
+    }
+
     /// Whether this one serves as well as `new`, which would cost the upward pass. In single precision the segments' kernels
     /// use all of the range: the box must stay within one, and fill half of the unit, because `range` has seen distances
     /// down to 2^-24 of the box.
@@ -211,6 +216,11 @@ impl Unit {
 
     fn inside(&self, x: [f64; 3]) -> [f64; 3] {
         self.moved(x, self.way_to_box(x))
+    }
+
+    /// A place that no period moves.
+    pub fn of_place(&self, x: [f64; 3]) -> [f64; 3] {
+        self.moved(x, [0.0; 3])
     }
 
     /// Both ends of a segment, which stays whole.

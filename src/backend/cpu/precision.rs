@@ -17,7 +17,7 @@ use crate::report::Report;
 use std::sync::Arc;
 
 /// Pairs from which an FMM of double arrays is tried in single precision: fewer are summed in a few milliseconds.
-const TRIED_FROM: f64 = 4e6;
+pub const TRIED_FROM: f64 = 4e6;
 
 /// See the head of this file.
 pub struct PrecisionEngine {

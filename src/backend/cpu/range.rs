@@ -51,8 +51,14 @@ pub fn fallback(inputs: &Inputs, field: Field, options: &PlanOptions) -> Option<
         .then_some(PrecisionFallback::Distance)
 }
 
-/// Cores of elements that have one, against the box.
-fn cores_need_double(inputs: &Inputs, options: &PlanOptions, unit: f64) -> bool {
+/// Whether single precision cannot tell some source from some target of these, in a box of this lower corner and size.
+pub fn too_near(sources: &[[f64; 3]], targets: &[[f64; 3]], low: [f64; 3], size: f64) -> bool {
+    let (sources, targets) = ((sources.len(), |k: usize| sources[k]), (targets.len(), |k: usize| targets[k]));
+    size > 0.0 && nearer_than(NEAREST * size, low, size, sources, targets)
+}
+
+/// Cores of elements that have one, against the box; `unit`: one over its size.
+pub fn cores_need_double(inputs: &Inputs, options: &PlanOptions, unit: f64) -> bool {
     let range = |core: &Option<Reals>, default: f64, n: usize| {
         let join = |a: (f64, f64), b: (f64, f64)| (a.0.min(b.0), a.1.max(b.1));
         let one = |c: f64| (if c > 0.0 { c } else { f64::INFINITY }, c);
@@ -185,31 +191,42 @@ impl<'a> Positions<'a> {
         (low, (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max))
     }
 
-    /// Whether a source and a target are nearer to each other than `nearest` without being at one place.
     fn nearer_than(&self, nearest: f64, low: [f64; 3], size: f64) -> bool {
-        let axis = Axis::new(low, size, self.sources().max(self.targets));
-        let sources = axis.sorted(self.sources(), |k| self.source(k));
-        let targets = axis.sorted(self.targets, |k| self.target(k));
-        let window = axis.window(nearest);
-        let meets = |chunk: &[u64]| {
-            let (mut first, mut steps) = (sources.partition_point(|&s| s.saturating_add(window) < chunk[0]), 0);
-            for &t in chunk {
-                while first < sources.len() && sources[first].saturating_add(window) < t {
-                    first += 1;
-                }
-                for &s in sources[first..].iter().take_while(|&&s| s <= t.saturating_add(window)) {
-                    let (x, y) = (self.target(axis.number(t)), self.source(axis.number(s)));
-                    let d2: f64 = (0..3).map(|i| ((x[i] - y[i]) / nearest).powi(2)).sum();
-                    steps += 1;
-                    if (x != y && d2 < 1.0) || steps > STEPS * chunk.len() {
-                        return true;
-                    }
+        let (sources, targets) = (|k: usize| self.source(k), |k: usize| self.target(k));
+        nearer_than(nearest, low, size, (self.sources(), sources), (self.targets, targets))
+    }
+}
+
+/// Whether a source and a target, numbers and places of which are given, are nearer to each other than `nearest` without being at
+/// one place.
+fn nearer_than(
+    nearest: f64,
+    low: [f64; 3],
+    size: f64,
+    (n, source): (usize, impl Fn(usize) -> [f64; 3] + Sync),
+    (m, target): (usize, impl Fn(usize) -> [f64; 3] + Sync),
+) -> bool {
+    let axis = Axis::new(low, size, n.max(m));
+    let (sources, targets) = (axis.sorted(n, &source), axis.sorted(m, &target));
+    let window = axis.window(nearest);
+    let meets = |chunk: &[u64]| {
+        let (mut first, mut steps) = (sources.partition_point(|&s| s.saturating_add(window) < chunk[0]), 0);
+        for &t in chunk {
+            while first < sources.len() && sources[first].saturating_add(window) < t {
+                first += 1;
+            }
+            for &s in sources[first..].iter().take_while(|&&s| s <= t.saturating_add(window)) {
+                let (x, y) = (target(axis.number(t)), source(axis.number(s)));
+                let d2: f64 = (0..3).map(|i| ((x[i] - y[i]) / nearest).powi(2)).sum();
+                steps += 1;
+                if (x != y && d2 < 1.0) || steps > STEPS * chunk.len() {
+                    return true;
                 }
             }
-            false
-        };
-        targets.par_chunks(CHUNK).any(meets)
-    }
+        }
+        false
+    };
+    targets.par_chunks(CHUNK).any(meets)
 }
 
 /// By their first use.

@@ -6,6 +6,7 @@ use crate::backend::cpu::intake::Intake;
 use crate::backend::cpu::near::Digits;
 use crate::backend::cpu::sources::{ChargeSources, Particle, Segment, VortexSources};
 use crate::memory;
+use crate::simd::Real;
 
 /// A segment: both ends, circulation, core. A particle: place, strength, core, `PARTICLE`. A charge: place, charge.
 pub type Record = [f64; 8];
@@ -13,8 +14,14 @@ pub type Record = [f64; 8];
 const PARTICLE: f64 = -1.0;
 
 /// Sources whose elements can travel.
-pub trait Elements<const C: usize>: Intake<f64, C> + Sized {
+pub trait Elements<T: Real, const C: usize>: Intake<T, C> + Sized {
+    /// The same for sums in single precision.
+    type Single: Elements<f32, C>;
+    /// A set without elements.
+    fn single(&self) -> Self::Single;
     fn records(&self) -> Vec<Record>;
+    /// Places whose distance from a target decides whether single precision has the digits.
+    fn ends(&self) -> Vec<[f64; 3]>;
     /// A set of these elements, and the combined number of each record.
     fn of_records(&self, records: &[Record]) -> (Self, Vec<u32>);
     /// Where the curve meets an element.
@@ -25,7 +32,26 @@ fn triple(r: &Record, at: usize) -> [f64; 3] {
     std::array::from_fn(|i| r[at + i])
 }
 
-impl Elements<3> for VortexSources<f64> {
+/// Of places in double precision.
+fn digits<T: Real>() -> Digits {
+    Digits { splits: !T::IS_F64, step: 0.0 }
+}
+
+impl<T: Real> Elements<T, 3> for VortexSources<T> {
+    type Single = VortexSources<f32>;
+
+    fn single(&self) -> Self::Single {
+        let [of_segments, of_particles] = self.regularizations();
+        VortexSources::new(of_segments, of_particles)
+    }
+
+    fn ends(&self) -> Vec<[f64; 3]> {
+        let mut ends = memory::with_room(2 * self.segments.len() + self.particles.len());
+        ends.extend(self.segments.iter().flat_map(|s| [s.p1, s.p2]));
+        ends.extend(self.particles.iter().map(|p| p.x));
+        ends
+    }
+
     fn records(&self) -> Vec<Record> {
         let segment = |s: &Segment| {
             let ([a, b, c], [d, e, f]) = (s.p1, s.p2);
@@ -57,7 +83,7 @@ impl Elements<3> for VortexSources<f64> {
             }
         }
         let mut set = Self::new(of_segments, of_particles);
-        VortexSources::place(&mut set, segments, particles, Digits::default());
+        VortexSources::place(&mut set, segments, particles, digits::<T>());
         (set, numbers)
     }
 
@@ -69,7 +95,17 @@ impl Elements<3> for VortexSources<f64> {
     }
 }
 
-impl Elements<1> for ChargeSources<f64> {
+impl<T: Real> Elements<T, 1> for ChargeSources<T> {
+    type Single = ChargeSources<f32>;
+
+    fn single(&self) -> Self::Single {
+        ChargeSources::default()
+    }
+
+    fn ends(&self) -> Vec<[f64; 3]> {
+        memory::copy(&self.places)
+    }
+
     fn records(&self) -> Vec<Record> {
         let record = |(x, q): (&[f64; 3], &f64)| [x[0], x[1], x[2], *q, 0.0, 0.0, 0.0, 0.0];
         memory::collect(self.places.iter().zip(&self.charge).map(record))
@@ -78,7 +114,7 @@ impl Elements<1> for ChargeSources<f64> {
     fn of_records(&self, records: &[Record]) -> (Self, Vec<u32>) {
         let mut set = Self::default();
         let places = memory::collect(records.iter().map(|r| triple(r, 0)));
-        ChargeSources::place(&mut set, places, memory::collect(records.iter().map(|r| r[3])), false);
+        ChargeSources::place(&mut set, places, memory::collect(records.iter().map(|r| r[3])), digits::<T>().splits);
         (set, memory::collect(0..records.len() as u32))
     }
 

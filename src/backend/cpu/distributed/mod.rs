@@ -9,8 +9,9 @@
 //!   sources     a part's own sources, joined with what it needs of other ranks (fmm/essential)
 //! ```
 //!
-//! Enters: `Inputs` of this rank. Leaves: the field at this rank's targets, in double precision; recipe and report of all
-//! ranks together. All functions run on all ranks alike; what decides is the same number everywhere.
+//! Enters: `Inputs` of this rank. Leaves: the field at this rank's targets, in double precision, or by an FMM in single precision
+//! where that serves the tolerance; recipe and report of all ranks together. All functions run on all ranks alike; what decides is the
+//! same number everywhere.
 
 mod elements;
 mod partition;
@@ -21,11 +22,14 @@ pub mod study;
 
 use super::account::Account;
 use super::engine::Output;
-use super::fmm::{Fmm, Request, Sink, SourceSet, rows};
+use super::fmm::{Fmm, Recipe, Request, Sink, SourceSet, rows};
 use super::intake::{Unit, corners, targets_of};
+use super::precision::TRIED_FROM;
+use super::range;
 use super::sources::{ChargeSources, VortexSources};
 use super::tree::{Root, bounds};
 use crate::backend::draw::drawn;
+use crate::backend::precision::{PrecisionFallback, PrecisionHistory, single_serves};
 use crate::backend::verdict::unit_of;
 use crate::backend::{Engine, Field};
 use crate::distributed::{Communicator, Peers};
@@ -33,9 +37,9 @@ use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};
 use crate::logging::warn_once;
 use crate::memory;
-use crate::options::{Method, PlanOptions};
+use crate::options::{Method, PlanOptions, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
 use crate::report::Report;
-use crate::simd::isa_name;
+use crate::simd::{Real, isa_name};
 use elements::Elements;
 use partition::Partition;
 use ring::Values;
@@ -45,17 +49,25 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// One kind of sum with all that is kept between calls.
-struct Side<const C: usize, S> {
+struct Side<const C: usize, S: Elements<f64, C>> {
     /// This rank's own, in its caller's order and in the unit of all ranks.
     sources: S,
     targets: Vec<[f64; 3]>,
     unit: Unit,
+    /// Lower corner and size of the box around all ranks' elements and targets, in this unit; the size in the caller's.
+    low: [f64; 3],
+    size: f64,
+    extent: f64,
     /// Sources and targets of all ranks.
     counts: [f64; 2],
     seen: Option<[u64; 3]>,
     direct: bool,
-    /// What the FMM keeps while nothing changes.
-    part: Option<(Request, Part<C, S>)>,
+    /// What the FMM keeps while nothing changes, in double and in single precision.
+    part: Option<(Request, Part<f64, C, S>)>,
+    single: Option<(Request, Part<f32, C, S::Single>)>,
+    /// The field that is next, or was last, is of `single`; and why others were not.
+    by_single: bool,
+    history: PrecisionHistory,
     /// The request that the direct sum was found faster for.
     declined: Option<Request>,
     /// Elements stay on the ranks that their callers have them on.
@@ -65,23 +77,29 @@ struct Side<const C: usize, S> {
 }
 
 /// This rank's range of the curve, ready to be evaluated.
-struct Part<const C: usize, S> {
+struct Part<T: Real, const C: usize, S> {
     root: Root,
     partition: Partition,
     sources: Shared<S>,
-    fmm: Fmm<f64, C>,
+    fmm: Fmm<T, C>,
 }
 
-impl<const C: usize, S: Elements<C>> Side<C, S> {
+impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
     fn new(sources: S, keeps_host: bool) -> Self {
         Self {
             sources,
             targets: vec![],
             unit: Unit::default(),
+            low: [0.0; 3],
+            size: 0.0,
+            extent: 0.0,
             counts: [0.0; 2],
             seen: None,
             direct: true,
             part: None,
+            single: None,
+            by_single: false,
+            history: PrecisionHistory::default(),
             declined: None,
             keeps_host,
             costs: None,
@@ -95,13 +113,16 @@ impl<const C: usize, S: Elements<C>> Side<C, S> {
         if self.seen == Some(seen) {
             return Ok(());
         }
-        (self.seen, self.part, self.declined) = (None, None, None);
+        (self.seen, self.part, self.single, self.declined) = (None, None, None, None);
         S::arrays(inputs)?;
         let (low, high) = corners::<f64, C, S>(inputs);
         let mut extent = [-low[0], -low[1], -low[2], high[0], high[1], high[2]];
         peers.largest(&mut extent);
         let [x, y, z, ..] = extent;
-        self.unit = Unit::around(([-x, -y, -z], [extent[3], extent[4], extent[5]]), false);
+        let (low, high) = ([-x, -y, -z], [extent[3], extent[4], extent[5]]);
+        self.unit = Unit::of_ranks((low, high));
+        self.extent = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
+        (self.low, self.size) = (self.unit.of_place(low), self.extent * self.unit.scale);
         self.targets = targets_of(inputs, self.unit);
         self.sources.take_places(inputs, self.unit);
         let mut counts = [self.sources.places().0.len() as f64, self.targets.len() as f64];
@@ -110,14 +131,72 @@ impl<const C: usize, S: Elements<C>> Side<C, S> {
         Ok(())
     }
 
-    /// Partition, trees and lists for the FMM, unless they are current or the sum is to be direct.
-    fn prepare(&mut self, peers: &Peers, method: Method, request: Request) {
+    /// Partition, trees and lists for the FMM, unless they are current or the sum is to be direct. `inputs`: where single precision
+    /// may be tried.
+    fn prepare(&mut self, peers: &Peers, method: Method, request: Request, inputs: Option<(&Inputs, &PlanOptions)>) {
+        self.by_single = false;
+        self.direct = self.counts.contains(&0.0) || method == Method::Direct;
+        if self.direct {
+            return;
+        }
         let auto = method == Method::Auto;
-        self.direct =
-            self.counts.contains(&0.0) || method == Method::Direct || (auto && self.declined == Some(request));
+        if let Some((inputs, options)) = inputs.filter(|_| self.counts[0] * self.counts[1] >= TRIED_FROM) {
+            let request = Request { for_double: true, ..request };
+            let fallback = self.prepare_single(peers, auto, request, inputs, options);
+            self.by_single = fallback.is_none();
+            // Where an FMM in single precision does not pay, one in double does not either.
+            self.direct = fallback == Some(PrecisionFallback::Short);
+            if self.by_single || self.direct {
+                return;
+            }
+        }
+        self.direct = auto && self.declined == Some(request);
         if self.direct || self.part.as_ref().is_some_and(|(of, _)| *of == request) {
             return;
         }
+        let part = self.part_of(&self.sources, peers, request, auto);
+        self.direct = part.is_none();
+        self.declined = self.direct.then_some(request);
+        self.part = part.map(|part| (request, part));
+    }
+
+    /// The same in single precision, or why that does not serve.
+    fn prepare_single(
+        &mut self,
+        peers: &Peers,
+        auto: bool,
+        request: Request,
+        inputs: &Inputs,
+        options: &PlanOptions,
+    ) -> Option<PrecisionFallback> {
+        let positions = self.seen.map_or([0; 2], |[places, _, targets]| [places, targets]);
+        let known = self.history.before(positions);
+        if known.is_some() || self.single.as_ref().is_some_and(|(of, _)| *of == request) {
+            return known;
+        }
+        let fallback = match self.extent > 0.0 && range::cores_need_double(inputs, options, 1.0 / self.extent) {
+            core if peers.any(core) => Some(PrecisionFallback::Core),
+            _ => match self.part_of(&self.sources.single(), peers, request, auto) {
+                None => Some(PrecisionFallback::Short),
+                Some(part) if peers.any(part.is_too_near(self.low, self.size)) => Some(PrecisionFallback::Distance),
+                Some(part) => {
+                    self.single = Some((request, part));
+                    None
+                }
+            },
+        };
+        self.history.keep(fallback);
+        fallback
+    }
+
+    /// This rank's part; nothing where a direct sum is expected to be faster.
+    fn part_of<T: Real, X: Elements<T, C>>(
+        &self,
+        like: &X,
+        peers: &Peers,
+        request: Request,
+        auto: bool,
+    ) -> Option<Part<T, C, X>> {
         let (low, high) = bounds(self.sources.places().0, &[]);
         let (a, b) = bounds(&self.targets, &[]);
         let mut extent = [0.0; 6];
@@ -134,18 +213,32 @@ impl<const C: usize, S: Elements<C>> Side<C, S> {
             _ => Shares::Counts,
         };
         let partition = Partition::new(peers, root, &self.sources, &self.targets, shares, self.unit.scale);
-        let mut sources = Shared::new(&self.sources, memory::copy(&partition.records));
+        let mut sources = Shared::new::<T, C>(like, memory::copy(&partition.records));
         let mut fmm = Fmm::default();
-        self.direct = !fmm.prepare_shared(peers, &mut sources, &partition.targets, request, auto);
-        self.declined = self.direct.then_some(request);
-        self.part = (!self.direct).then(|| (request, Part { root, partition, sources, fmm }));
+        let serves = fmm.prepare_shared(peers, &mut sources, &partition.targets, request, auto);
+        serves.then_some(Part { root, partition, sources, fmm })
     }
 
     /// The field at this rank's targets, in the unit of the side.
-    fn field(&mut self, peers: &Peers, method: Method, request: Request) -> Values {
-        self.prepare(peers, method, request);
+    fn field(
+        &mut self,
+        peers: &Peers,
+        method: Method,
+        request: Request,
+        inputs: Option<(&Inputs, &PlanOptions)>,
+    ) -> Values {
+        self.prepare(peers, method, request, inputs);
         if self.counts.contains(&0.0) {
             return Values::zero(C, self.targets.len(), request.gradient);
+        }
+        if let (true, Some((_, part))) = (self.by_single, &mut self.single) {
+            if let Some(values) = part.field(peers, request.gradient) {
+                self.costs = Some(Costs::gather(peers, part.root, self.unit.scale, &part.fmm.work()));
+                return values;
+            }
+            self.single = None;
+            self.history.keep(Some(PrecisionFallback::Tolerance));
+            self.prepare(peers, method, request, None);
         }
         if let (false, Some((_, part))) = (self.direct, &mut self.part) {
             if let Some(values) = part.field(peers, request.gradient) {
@@ -159,20 +252,21 @@ impl<const C: usize, S: Elements<C>> Side<C, S> {
     }
 
     fn account(&self) -> Account {
-        let fmm = self.part.as_ref().map(|(_, part)| &part.fmm);
-        Account {
-            direct: self.direct || fmm.is_none(),
-            in_double: false,
-            recipe: fmm.map_or_else(Default::default, |f| f.recipe.clone()),
-            seconds: fmm.map_or_else(Default::default, |f| f.seconds),
-            pairs: (self.counts[0] * self.counts[1]) as u64,
-        }
+        let of = |recipe: &Recipe, seconds| (recipe.clone(), seconds);
+        let fmm = match self.by_single {
+            true => self.single.as_ref().map(|(_, part)| of(&part.fmm.recipe, part.fmm.seconds)),
+            false => self.part.as_ref().map(|(_, part)| of(&part.fmm.recipe, part.fmm.seconds)),
+        };
+        let direct = self.direct || fmm.is_none();
+        let (recipe, seconds) = fmm.unwrap_or_default();
+        Account { direct, in_double: false, recipe, seconds, pairs: (self.counts[0] * self.counts[1]) as u64 }
     }
 
     /// Memory of this rank.
     fn bytes(&self) -> u64 {
-        let part = |(_, p): &(Request, Part<C, S>)| p.sources.bytes() + p.fmm.bytes();
-        self.sources.bytes() + self.targets.capacity() as u64 * 24 + self.part.as_ref().map_or(0, part)
+        let double = self.part.as_ref().map_or(0, |(_, part)| part.bytes());
+        let single = self.single.as_ref().map_or(0, |(_, part)| part.bytes());
+        self.sources.bytes() + self.targets.capacity() as u64 * 24 + double + single
     }
 
     /// Squares of the differences from the direct sum, and of that sum, at `samples` targets of all ranks.
@@ -203,17 +297,30 @@ impl<const C: usize, S: Elements<C>> Side<C, S> {
     }
 }
 
-impl<const C: usize, S: Elements<C>> Part<C, S> {
+impl<T: Real, const C: usize, S: Elements<T, C>> Part<T, C, S> {
     /// The field at the targets that this rank's caller has; nothing where it misses its tolerance.
     fn field(&mut self, peers: &Peers, gradient: bool) -> Option<Values> {
         self.fmm.seconds = Default::default();
-        let mut values = Values::zero(C, self.partition.targets.len(), gradient);
-        let good = self.fmm.evaluate(&mut self.sources, &mut Sink { accumulate: false, ..values.sink() });
-        let (main, all) = (rows(C, false), rows(C, gradient));
+        let (main, all, m) = (rows(C, false), rows(C, gradient), self.partition.targets.len());
+        let (mut u, mut g) = (memory::filled(T::ZERO, main * m), memory::filled(T::ZERO, (all - main) * m));
+        let to_gradient = gradient.then_some(&mut g[..]);
+        let mut sink =
+            Sink { main: &mut u, gradient: to_gradient, main_factor: 1.0, per_length: 1.0, accumulate: false };
+        let good = self.fmm.evaluate(&mut self.sources, &mut sink);
+        let wide = |v: Vec<T>| -> Vec<f64> { memory::collect(v.into_iter().map(T::f64)) };
         good.then(|| Values {
-            main: self.partition.back(peers, &values.main, main),
-            gradient: if gradient { self.partition.back(peers, &values.gradient, all - main) } else { vec![] },
+            main: self.partition.back(peers, &wide(u), main),
+            gradient: if gradient { self.partition.back(peers, &wide(g), all - main) } else { vec![] },
         })
+    }
+
+    /// Whether single precision cannot tell a source that is here from a target: every source near a target is.
+    fn is_too_near(&self, low: [f64; 3], size: f64) -> bool {
+        range::too_near(&self.sources.joined().ends(), &self.partition.targets, low, size)
+    }
+
+    fn bytes(&self) -> u64 {
+        SourceSet::<T, C>::bytes(&self.sources) + self.fmm.bytes()
     }
 }
 
@@ -242,15 +349,16 @@ impl DistributedEngine {
     fn field(&mut self, inputs: &Inputs, field: Field) -> Result<Values> {
         let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
         let (method, request) = (self.options.method, Request::of(&self.options, field.has_gradient(), None));
+        let single = single_serves(&self.options, field).then_some((inputs, &self.options));
         let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
         let (mut values, scale) = communicator.run(&pool, &peers, "wfmm_plan_evaluate", || match field {
             Field::Velocity { .. } => {
                 vortex.update(&peers, inputs)?;
-                Ok((vortex.field(&peers, method, request), vortex.unit.scale))
+                Ok((vortex.field(&peers, method, request, single), vortex.unit.scale))
             }
             Field::Potential { .. } => {
                 coulomb.update(&peers, inputs)?;
-                Ok((coulomb.field(&peers, method, request), coulomb.unit.scale))
+                Ok((coulomb.field(&peers, method, request, None), coulomb.unit.scale))
             }
         })?;
         let factor = self.options.normalization * scale;
@@ -261,13 +369,17 @@ impl DistributedEngine {
 
     /// The recipe, and after an evaluation of so many seconds the report; of the numbers those of all ranks.
     fn tell(&mut self, field: Field, evaluation: Option<f64>) {
-        let account = match field {
-            Field::Velocity { .. } => self.vortex.account(),
-            Field::Potential { .. } => self.coulomb.account(),
+        let (account, by_single) = match field {
+            Field::Velocity { .. } => (self.vortex.account(), self.vortex.by_single),
+            Field::Potential { .. } => (self.coulomb.account(), self.coulomb.by_single),
         };
         let ranks = self.communicator.size();
-        let kind = format!("f64 on {ranks} ranks ({})", isa_name());
+        let (name, precision) = if by_single { ("f32", WFMM_PRECISION_F32) } else { ("f64", WFMM_PRECISION_F64) };
+        let kind = format!("{name} on {ranks} ranks ({})", isa_name());
         self.recipe = account.in_words(&kind, self.options.tolerance, evaluation.is_some());
+        if by_single {
+            self.recipe += " Single precision serves the tolerance.";
+        }
         if !account.direct && ranks > 1 {
             let [sources, cells] = account.recipe.guests;
             let beside = format!("{sources} sources of others and {cells} multipoles of theirs");
@@ -278,7 +390,7 @@ impl DistributedEngine {
             );
         }
         if let Some(seconds) = evaluation {
-            self.report = account.numbers(2, seconds);
+            self.report = account.numbers(precision, seconds);
         }
     }
 }
@@ -287,16 +399,17 @@ impl Engine for DistributedEngine {
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
         let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
         let (method, request) = (self.options.method, Request::of(&self.options, field.has_gradient(), None));
+        let single = single_serves(&self.options, field).then_some((inputs, &self.options));
         let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
         communicator.run(&pool, &peers, "wfmm_plan_prepare", || match field {
             Field::Velocity { .. } => {
                 vortex.update(&peers, inputs)?;
-                vortex.prepare(&peers, method, request);
+                vortex.prepare(&peers, method, request, single);
                 Ok(())
             }
             Field::Potential { .. } => {
                 coulomb.update(&peers, inputs)?;
-                coulomb.prepare(&peers, method, request);
+                coulomb.prepare(&peers, method, request, None);
                 Ok(())
             }
         })?;
@@ -331,16 +444,17 @@ impl Engine for DistributedEngine {
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
         let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
         let (method, request) = (self.options.method, Request::of(&self.options, false, None));
+        let single = single_serves(&self.options, field).then_some((inputs, &self.options));
         let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
         communicator.run(&pool, &peers, "wfmm_plan_check", || match field {
             Field::Velocity { .. } => {
                 vortex.update(&peers, inputs)?;
-                let values = vortex.field(&peers, method, request);
+                let values = vortex.field(&peers, method, request, single);
                 Ok(vortex.compare(&peers, &values, samples, seed))
             }
             Field::Potential { .. } => {
                 coulomb.update(&peers, inputs)?;
-                let values = coulomb.field(&peers, method, request);
+                let values = coulomb.field(&peers, method, request, None);
                 Ok(coulomb.compare(&peers, &values, samples, seed))
             }
         })

@@ -28,7 +28,7 @@ pub struct Partition {
 
 impl Partition {
     /// Lengths are the caller's times `scale`.
-    pub fn new<const C: usize, S: Elements<C>>(
+    pub fn new<const C: usize, S: Elements<f64, C>>(
         peers: &Peers,
         root: Root,
         sources: &S,

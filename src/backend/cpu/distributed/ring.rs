@@ -32,7 +32,7 @@ impl Values {
 }
 
 /// See the head of this file.
-pub fn direct<const C: usize, S: Elements<C>>(
+pub fn direct<const C: usize, S: Elements<f64, C>>(
     peers: &Peers,
     sources: &S,
     targets: &[[f64; 3]],

@@ -11,6 +11,7 @@ use crate::backend::cpu::passes::LeafSources;
 use crate::backend::cpu::tree::{Cell, Tree};
 use crate::math::regularization::Part;
 use crate::memory;
+use crate::simd::Real;
 use std::ops::Range;
 
 pub struct Shared<S> {
@@ -21,9 +22,9 @@ pub struct Shared<S> {
 }
 
 impl<S> Shared<S> {
-    pub fn new<const C: usize>(like: &S, records: Vec<Record>) -> Self
+    pub fn new<T: Real, const C: usize>(like: &S, records: Vec<Record>) -> Self
     where
-        S: Elements<C>,
+        S: Elements<T, C>,
     {
         let (own, numbers) = like.of_records(&records);
         // By combined number, which is what a tree's permutation gives.
@@ -32,12 +33,13 @@ impl<S> Shared<S> {
         Self { own, records: sorted, joined: None }
     }
 
-    fn joined(&self) -> &S {
+    /// With those of other ranks, once they came.
+    pub fn joined(&self) -> &S {
         self.joined.as_ref().unwrap_or(&self.own)
     }
 }
 
-impl<const C: usize, S: Elements<C>> SourceSet<f64, C> for Shared<S> {
+impl<T: Real, const C: usize, S: Elements<T, C>> SourceSet<T, C> for Shared<S> {
     fn is_empty(&self) -> bool {
         self.own.is_empty()
     }
@@ -71,7 +73,7 @@ impl<const C: usize, S: Elements<C>> SourceSet<f64, C> for Shared<S> {
         let joined = self.joined.as_ref().map_or(0, |j| j.bytes());
         self.own.bytes() + joined + (self.records.capacity() * size_of::<Record>()) as u64
     }
-    fn fill(&self, cell: &Cell, to: &mut LeafSources<f64, C>) {
+    fn fill(&self, cell: &Cell, to: &mut LeafSources<T, C>) {
         self.joined().fill(cell, to);
     }
     fn largest_strength(&self) -> f64 {
@@ -83,7 +85,7 @@ impl<const C: usize, S: Elements<C>> SourceSet<f64, C> for Shared<S> {
     fn exact(&self, points: &[[f64; 3]], gradient: bool) -> Vec<f64> {
         self.own.exact(points, gradient)
     }
-    fn near(&self, part: Part, ranges: &[Range<u32>], targets: &near::Points<f64>, out: &mut [&mut [f64]]) {
+    fn near(&self, part: Part, ranges: &[Range<u32>], targets: &near::Points<T>, out: &mut [&mut [T]]) {
         self.joined().near(part, ranges, targets, out);
     }
     fn pair_seconds(&self, part: Part, gradient: bool, exact: bool) -> f64 {

@@ -36,7 +36,7 @@ impl Study {
         whole.place(segments, particles, Digits::default());
         let (low, high) = bounds(SourceSet::<f64, 3>::places(&whole).0, &[]);
         let root = Root::around(&[(low, high), bounds(targets, &[])]);
-        let keyed = |r: Record| (key(<VortexSources<f64> as Elements<3>>::place(&r), root), r);
+        let keyed = |r: Record| (key(<VortexSources<f64> as Elements<f64, 3>>::place(&r), root), r);
         let mut records: Vec<(u64, Record)> = memory::collect(whole.records().into_iter().map(keyed));
         records.par_sort_unstable_by_key(|r| r.0);
         let mut sorted: Vec<(u64, [f64; 3])> = memory::collect(targets.iter().map(|x| (key(*x, root), *x)));
@@ -62,7 +62,7 @@ impl Study {
             let records: Vec<Record> = records.take_while(|e| last || e.0 < high).map(|e| e.1).collect();
             let targets = self.targets.iter().skip(self.targets.partition_point(|e| e.0 < low));
             let targets: Vec<[f64; 3]> = targets.take_while(|e| last || e.0 < high).map(|e| e.1).collect();
-            self.problem.rank(Shared::new::<3>(&self.like, records), targets)
+            self.problem.rank(Shared::new::<f64, 3>(&self.like, records), targets)
         };
         let mut ranks: Vec<Rank<Shared<VortexSources<f64>>>> = (0..size).map(part).collect();
         let boxes = Problem::<3>::boxes_bytes(&ranks);
