@@ -154,6 +154,20 @@ fn gradients_hold_in_any_unit_of_length() {
     }
 }
 
+/// A cloud so small and so far from zero that the middle of a segment, rounded to a number, is a millionth of the cloud beside it.
+#[test]
+fn segments_far_from_zero_keep_the_digits_of_their_ends() {
+    let session = Session::cpu(2);
+    let mut c = case("cube", Kind::Segments, 3000, 3000, 1.0);
+    c.points.iter_mut().chain(&mut c.targets).flatten().for_each(|x| *x = 1.0 + 1e-10 * *x);
+    c.segment_core.iter_mut().for_each(|r| *r = 0.0);
+    let want = reference(&session, &c, 0, 0);
+    let (got, outcome) = evaluate::<f64>(&session, &c, &options(WFMM_METHOD_FMM, 1e-8, 0, 0, 0));
+    let e = relative_l2(&got.main, &want.main);
+    assert!(e <= 1e-8, "{e:.1e}: {}", outcome.recipe);
+    assert!(outcome.recipe.starts_with("FMM") && !outcome.recipe.contains("retries"), "{}", outcome.recipe);
+}
+
 #[test]
 fn targets_that_leave_the_box_are_in_the_range_of_single_precision() {
     let session = Session::cpu(2);

@@ -295,15 +295,20 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
 
     fn fill(&self, cell: &Cell, to: &mut LeafSources<T, 3>) {
         let unit = 1.0 / cell.scale;
-        let local = |x: [f64; 3]| std::array::from_fn(|i| T::of((x[i] - cell.center[i]) * unit));
         for &k in self.members(cell) {
             let strength = self.strength_of(k).map(T::of);
-            let place = local(self.places[k as usize]);
-            match self.half.get(k as usize) {
-                Some(half) if (k as usize) < self.segments.len() => {
-                    to.push_line(place, half.map(|h| T::of(h * unit)), strength);
+            let from = |x: [f64; 3], i: usize| x[i] - cell.center[i];
+            match self.segments.get(k as usize) {
+                // By its ends: a middle is seldom a number, and its rounding is much in a small cell far from zero.
+                Some(s) => {
+                    let middle = |i: usize| T::of(0.5 * (from(s.p1, i) + from(s.p2, i)) * unit);
+                    let half = self.half[k as usize].map(|h| T::of(h * unit));
+                    to.push_line(std::array::from_fn(middle), half, strength);
                 }
-                _ => to.push_point(place, strength),
+                None => {
+                    let x = self.places[k as usize];
+                    to.push_point(std::array::from_fn(|i| T::of(from(x, i) * unit)), strength);
+                }
             }
         }
     }
