@@ -55,11 +55,12 @@ const char *emulated_unit(const void *image) {
         if (!strcmp(k->unit, before)) continue;
         before = k->unit;
         std::ifstream file(std::string(folder ? folder : ".") + "/" + k->unit + ".fatbin", std::ios::binary | std::ios::ate);
-        std::vector<char> content(file ? (size_t)file.tellg() : 0);
+        const size_t size = file ? (size_t)file.tellg() : 0, header = 16;
         // The header says how long the rest is: where it differs the image may be shorter.
-        const size_t header = 16;
-        if (content.size() <= header || !file.seekg(0).read(content.data(), header) || memcmp(content.data(), image, header)) continue;
-        if (!file.seekg(0).read(content.data(), content.size()) || memcmp(content.data(), image, content.size())) continue;
+        char begin[header];
+        if (size <= header || !file.seekg(0).read(begin, header) || memcmp(begin, image, header)) continue;
+        std::vector<char> rest(size - header);
+        if (!file.read(rest.data(), rest.size()) || memcmp(rest.data(), (const char *)image + header, rest.size())) continue;
         return known[image] = k->unit;
     }
     return nullptr;

@@ -90,13 +90,15 @@ impl PrecisionEngine {
         found
     }
 
+    /// Not with periods: `range` looks at no pair through a face of the domain.
     fn may_try_single(&self, inputs: &Inputs, field: Field) -> bool {
         let segments = inputs.segments.as_ref().map_or(0, |s| s.n);
         let particles = inputs.particles.as_ref().map_or(0, |p| p.n);
         let targets = inputs.targets.as_ref().map_or(0, |t| t.n);
         let pairs = (segments + particles) as f64 * targets as f64;
-        let by_expansions = self.options.method != Method::Direct && self.options.expansion == Expansion::Harmonics;
-        by_expansions && pairs >= TRIED_FROM && single_serves(&self.options, field)
+        let options = &self.options;
+        let by_expansions = options.method != Method::Direct && options.expansion == Expansion::Harmonics;
+        options.period.is_none() && by_expansions && pairs >= TRIED_FROM && single_serves(&self.options, field)
     }
 
     fn single(&mut self) -> &mut CpuEngine<f32> {
