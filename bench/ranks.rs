@@ -11,16 +11,12 @@ mod support;
 use std::io::Write;
 use std::time::Instant;
 
-use support::arguments::argument;
+use support::arguments::{argument, number};
 use support::random::Random;
 use support::wakes::{Wake, hover, lattice};
 use support::workloads::cube;
 use wakefmm::backend::cpu::distributed::study::{Figures, Study};
 use wakefmm::backend::cpu::sources::{Particle, Segment};
-
-fn number(key: &str, default: f64) -> f64 {
-    argument(key).map_or(default, |v| v.parse().expect("a number"))
-}
 
 fn segments(w: &Wake) -> Vec<Segment> {
     let segment = |k: usize| Segment {

@@ -9,14 +9,10 @@ mod support;
 
 use support::accuracy::{options, relative_l2};
 use support::api::{Plan, Session, flat};
-use support::arguments::argument;
+use support::arguments::{argument, number};
 use support::clock::processor_seconds;
 use support::workloads::{Workload, cube};
 use wakefmm::options::*;
-
-fn number(key: &str, default: f64) -> f64 {
-    argument(key).map_or(default, |v| v.parse().expect("a number"))
-}
 
 /// The numbers of a workload as the library takes them.
 struct Arrays {

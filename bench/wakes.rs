@@ -9,13 +9,9 @@ mod support;
 use std::time::Instant;
 use support::accuracy::{options, relative_l2};
 use support::api::{Plan, Session, flat};
-use support::arguments::{argument, precision};
+use support::arguments::{argument, number, precision};
 use support::wakes::{Wake, hover, lattice};
 use wakefmm::options::*;
-
-fn number(key: &str, default: f64) -> f64 {
-    argument(key).map_or(default, |v| v.parse().expect("a number"))
-}
 
 fn median(mut v: Vec<f64>) -> f64 {
     v.sort_by(f64::total_cmp);
@@ -78,7 +74,7 @@ fn case(name: &str, make: &dyn Fn(u64) -> Wake, session: &Session) {
         let mut direct = vec![];
         for _ in 0..(1 + repeat / 3).min(5) {
             let start = Instant::now();
-            w.run(&mut Plan::new(session, &options(WFMM_METHOD_DIRECT, 1e-6, reg, 0, 0)), &mut exact);
+            w.run(&mut Plan::new(session, &options(WFMM_METHOD_DIRECT, 1e-4, reg, 0, 0)), &mut exact);
             direct.push(start.elapsed().as_secs_f64());
         }
         let direct = median(direct);

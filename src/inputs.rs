@@ -185,3 +185,14 @@ pub struct Inputs {
     pub charge_strengths: u64,
     pub target_positions: u64,
 }
+
+impl Inputs {
+    /// Segments and particles.
+    pub fn vortices(&self) -> usize {
+        self.segments.as_ref().map_or(0, |s| s.n) + self.particles.as_ref().map_or(0, |p| p.n)
+    }
+
+    pub fn points(&self) -> usize {
+        self.targets.as_ref().map_or(0, |t| t.n)
+    }
+}

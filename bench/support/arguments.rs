@@ -6,6 +6,10 @@ pub fn argument(key: &str) -> Option<String> {
     std::env::args().find_map(|a| a.strip_prefix(&format!("{key}=")).map(str::to_owned))
 }
 
+pub fn number(key: &str, default: f64) -> f64 {
+    argument(key).map_or(default, |v| v.parse().expect("a number"))
+}
+
 /// `precision=f32` or `f64`; else the library's choice for the arrays.
 pub fn precision() -> i32 {
     match argument("precision").as_deref() {

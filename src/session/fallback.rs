@@ -133,10 +133,8 @@ pub fn takes_over(error: &Error) -> bool {
 
 /// Sources and targets.
 fn numbers(inputs: &Inputs) -> (f64, f64) {
-    let count = |n: Option<usize>| n.unwrap_or(0) as f64;
-    let vortices = count(inputs.segments.as_ref().map(|s| s.n)) + count(inputs.particles.as_ref().map(|p| p.n));
-    let sources = vortices.max(count(inputs.charges.as_ref().map(|c| c.n)));
-    (sources, count(inputs.targets.as_ref().map(|t| t.n)))
+    let sources = inputs.vortices().max(inputs.charges.as_ref().map_or(0, |c| c.n));
+    (sources as f64, inputs.points() as f64)
 }
 
 fn any_on_device(inputs: &Inputs) -> bool {

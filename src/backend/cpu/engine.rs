@@ -88,7 +88,7 @@ impl<T: Real> CpuEngine<T> {
         Self { options, for_double: false, pool, vortex, coulomb, report: Report::default(), recipe: String::new() }
     }
 
-    /// For double arrays whose other sums are in double precision: `evaluate_by_fmm`.
+    /// For double arrays whose other sums are in double precision.
     pub fn for_double(self) -> Self {
         Self { for_double: true, ..self }
     }
@@ -145,26 +145,14 @@ impl<T: Real> CpuEngine<T> {
         }
     }
 
-    /// The field by FMM or treecode, if that is chosen and keeps the tolerance at once; else nothing is added to any array, and arrays
-    /// that are not added to hold anything.
-    pub fn evaluate_by_fmm(
+    /// The field, and what became of the FMM. With `for_double` no other sum takes its place: unless it is done, nothing is added to any
+    /// array, and arrays that are not added to hold anything.
+    pub fn compute(
         &mut self,
         inputs: &Inputs,
         field: Field,
         main: RealsMut<'_>,
         gradient: Option<RealsMut<'_>>,
-    ) -> Result<ByFmm> {
-        self.compute(inputs, field, main, gradient, true)
-    }
-
-    /// `only_fmm`: see `evaluate_by_fmm`.
-    fn compute(
-        &mut self,
-        inputs: &Inputs,
-        field: Field,
-        main: RealsMut<'_>,
-        gradient: Option<RealsMut<'_>>,
-        only_fmm: bool,
     ) -> Result<ByFmm> {
         let start = Instant::now();
         // A pass that is skipped takes no time, whatever it took before.
@@ -185,10 +173,10 @@ impl<T: Real> CpuEngine<T> {
         };
         let pool = self.pool.clone();
         let by_fmm = pool.install(|| match field {
-            Field::Velocity { gradient } => self.vortex.evaluate(gradient, tolerance, only_fmm, &mut sink),
-            Field::Potential { gradient } => self.coulomb.evaluate(gradient, tolerance, only_fmm, &mut sink),
+            Field::Velocity { gradient } => self.vortex.evaluate(gradient, tolerance, &mut sink),
+            Field::Potential { gradient } => self.coulomb.evaluate(gradient, tolerance, &mut sink),
         })?;
-        if only_fmm && by_fmm != ByFmm::Done {
+        if self.for_double && by_fmm != ByFmm::Done {
             return Ok(by_fmm);
         }
         main.store(self.options.accumulate);
@@ -294,10 +282,12 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         }
     }
 
-    /// `only_fmm`: no other sum takes its place.
-    fn evaluate(&mut self, gradient: bool, tolerance: f64, only_fmm: bool, sink: &mut Sink<'_, T>) -> Result<ByFmm> {
+    fn evaluate(&mut self, gradient: bool, tolerance: f64, sink: &mut Sink<'_, T>) -> Result<ByFmm> {
         let by_fmm = self.by_fmm(sink);
-        if by_fmm == ByFmm::Missed && !only_fmm {
+        if self.request.is_some_and(|r| r.for_double) {
+            return Ok(by_fmm);
+        }
+        if by_fmm == ByFmm::Missed {
             if self.request.is_some_and(|r| r.is_pseudo()) {
                 return missed_by_pseudo_particles(tolerance, self.fmm.recipe.sampled_error);
             }
@@ -305,7 +295,7 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
             self.direct = true;
         }
         self.in_double = false;
-        if self.direct && !only_fmm {
+        if self.direct {
             if let Some(request) = self.request.filter(|_| self.images.is_none()) {
                 self.make_images(request);
             }
@@ -383,7 +373,7 @@ impl<T: Real> Engine for CpuEngine<T> {
         main: RealsMut<'_>,
         gradient: Option<RealsMut<'_>>,
     ) -> Result<()> {
-        self.compute(inputs, field, main, gradient, false).map(drop)
+        self.compute(inputs, field, main, gradient).map(drop)
     }
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {

@@ -214,13 +214,8 @@ impl Unit {
             && (0.5..=widest).contains(&(self.scale / new.scale))
     }
 
-    fn inside(&self, x: [f64; 3]) -> [f64; 3] {
+    pub fn inside(&self, x: [f64; 3]) -> [f64; 3] {
         self.moved(x, self.way_to_box(x))
-    }
-
-    /// A place that no period moves.
-    pub fn of_place(&self, x: [f64; 3]) -> [f64; 3] {
-        self.moved(x, [0.0; 3])
     }
 
     /// Both ends of a segment, which stays whole.

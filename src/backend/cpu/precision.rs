@@ -92,10 +92,7 @@ impl PrecisionEngine {
 
     /// Not with periods: `range` looks at no pair through a face of the domain.
     fn may_try_single(&self, inputs: &Inputs, field: Field) -> bool {
-        let segments = inputs.segments.as_ref().map_or(0, |s| s.n);
-        let particles = inputs.particles.as_ref().map_or(0, |p| p.n);
-        let targets = inputs.targets.as_ref().map_or(0, |t| t.n);
-        let pairs = (segments + particles) as f64 * targets as f64;
+        let pairs = inputs.vortices() as f64 * inputs.points() as f64;
         let options = &self.options;
         let by_expansions = options.method != Method::Direct && options.expansion == Expansion::Harmonics;
         options.period.is_none() && by_expansions && pairs >= TRIED_FROM && single_serves(&self.options, field)
@@ -181,7 +178,7 @@ impl Engine for PrecisionEngine {
             Who::Double(fallback) => self.double(fallback).evaluate(inputs, field, main, gradient),
             Who::TrySingle => {
                 let to_gradient = gradient.as_mut().map(RealsMut::again);
-                match self.single().evaluate_by_fmm(inputs, field, main.again(), to_gradient)? {
+                match self.single().compute(inputs, field, main.again(), to_gradient)? {
                     ByFmm::Done => Ok(()),
                     why => self.give_up_single(field, why).evaluate(inputs, field, main, gradient),
                 }

@@ -38,7 +38,7 @@ use crate::inputs::{Inputs, RealsMut};
 use crate::logging::warn_once;
 use crate::memory;
 use crate::options::{Method, PlanOptions, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
-use crate::report::Report;
+use crate::report::{PASS_COUNT, Report};
 use crate::simd::{Real, isa_name};
 use elements::Elements;
 use partition::Partition;
@@ -54,10 +54,9 @@ struct Side<const C: usize, S: Elements<f64, C>> {
     sources: S,
     targets: Vec<[f64; 3]>,
     unit: Unit,
-    /// Lower corner and size of the box around all ranks' elements and targets, in this unit; the size in the caller's.
+    /// Lower corner and size of the box around all ranks' elements and targets, in this unit.
     low: [f64; 3],
     size: f64,
-    extent: f64,
     /// Sources and targets of all ranks.
     counts: [f64; 2],
     seen: Option<[u64; 3]>,
@@ -92,7 +91,6 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
             unit: Unit::default(),
             low: [0.0; 3],
             size: 0.0,
-            extent: 0.0,
             counts: [0.0; 2],
             seen: None,
             direct: true,
@@ -121,8 +119,8 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         let [x, y, z, ..] = extent;
         let (low, high) = ([-x, -y, -z], [extent[3], extent[4], extent[5]]);
         self.unit = Unit::of_ranks((low, high));
-        self.extent = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
-        (self.low, self.size) = (self.unit.of_place(low), self.extent * self.unit.scale);
+        let size = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
+        (self.low, self.size) = (self.unit.inside(low), size * self.unit.scale);
         self.targets = targets_of(inputs, self.unit);
         self.sources.take_places(inputs, self.unit);
         let mut counts = [self.sources.places().0.len() as f64, self.targets.len() as f64];
@@ -174,7 +172,8 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         if known.is_some() || self.single.as_ref().is_some_and(|(of, _)| *of == request) {
             return known;
         }
-        let fallback = match self.extent > 0.0 && range::cores_need_double(inputs, options, 1.0 / self.extent) {
+        let unit = self.unit.scale / self.size;
+        let fallback = match self.size > 0.0 && range::cores_need_double(inputs, options, unit) {
             core if peers.any(core) => Some(PrecisionFallback::Core),
             _ => match self.part_of(&self.sources.single(), peers, request, auto) {
                 None => Some(PrecisionFallback::Short),
@@ -231,18 +230,16 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         if self.counts.contains(&0.0) {
             return Values::zero(C, self.targets.len(), request.gradient);
         }
-        if let (true, Some((_, part))) = (self.by_single, &mut self.single) {
-            if let Some(values) = part.field(peers, request.gradient) {
-                self.costs = Some(Costs::gather(peers, part.root, self.unit.scale, &part.fmm.work()));
+        if self.by_single {
+            if let Some(values) = self.by_fmm(peers, request.gradient) {
                 return values;
             }
             self.single = None;
             self.history.keep(Some(PrecisionFallback::Tolerance));
             self.prepare(peers, method, request, None);
         }
-        if let (false, Some((_, part))) = (self.direct, &mut self.part) {
-            if let Some(values) = part.field(peers, request.gradient) {
-                self.costs = Some(Costs::gather(peers, part.root, self.unit.scale, &part.fmm.work()));
+        if !self.direct {
+            if let Some(values) = self.by_fmm(peers, request.gradient) {
                 return values;
             }
             warn_once!("the FMM missed its tolerance on a sample of targets after two retries: summing directly");
@@ -251,11 +248,21 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         ring::direct(peers, &self.sources, &self.targets, request.gradient)
     }
 
+    /// The field of the part that was prepared; nothing where it misses its tolerance.
+    fn by_fmm(&mut self, peers: &Peers, gradient: bool) -> Option<Values> {
+        let scale = self.unit.scale;
+        let (values, costs) = match self.by_single {
+            true => self.single.as_mut().and_then(|(_, part)| part.field(peers, gradient, scale)),
+            false => self.part.as_mut().and_then(|(_, part)| part.field(peers, gradient, scale)),
+        }?;
+        self.costs = Some(costs);
+        Some(values)
+    }
+
     fn account(&self) -> Account {
-        let of = |recipe: &Recipe, seconds| (recipe.clone(), seconds);
         let fmm = match self.by_single {
-            true => self.single.as_ref().map(|(_, part)| of(&part.fmm.recipe, part.fmm.seconds)),
-            false => self.part.as_ref().map(|(_, part)| of(&part.fmm.recipe, part.fmm.seconds)),
+            true => self.single.as_ref().map(|(_, part)| part.told()),
+            false => self.part.as_ref().map(|(_, part)| part.told()),
         };
         let direct = self.direct || fmm.is_none();
         let (recipe, seconds) = fmm.unwrap_or_default();
@@ -298,8 +305,9 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
 }
 
 impl<T: Real, const C: usize, S: Elements<T, C>> Part<T, C, S> {
-    /// The field at the targets that this rank's caller has; nothing where it misses its tolerance.
-    fn field(&mut self, peers: &Peers, gradient: bool) -> Option<Values> {
+    /// The field at the targets that this rank's caller has, and what it has cost, lengths times `scale`; nothing where it misses its
+    /// tolerance.
+    fn field(&mut self, peers: &Peers, gradient: bool, scale: f64) -> Option<(Values, Costs)> {
         self.fmm.seconds = Default::default();
         let (main, all, m) = (rows(C, false), rows(C, gradient), self.partition.targets.len());
         let (mut u, mut g) = (memory::filled(T::ZERO, main * m), memory::filled(T::ZERO, (all - main) * m));
@@ -308,10 +316,19 @@ impl<T: Real, const C: usize, S: Elements<T, C>> Part<T, C, S> {
             Sink { main: &mut u, gradient: to_gradient, main_factor: 1.0, per_length: 1.0, accumulate: false };
         let good = self.fmm.evaluate(&mut self.sources, &mut sink);
         let wide = |v: Vec<T>| -> Vec<f64> { memory::collect(v.into_iter().map(T::f64)) };
-        good.then(|| Values {
+        if !good {
+            return None;
+        }
+        let values = Values {
             main: self.partition.back(peers, &wide(u), main),
             gradient: if gradient { self.partition.back(peers, &wide(g), all - main) } else { vec![] },
-        })
+        };
+        Some((values, Costs::gather(peers, self.root, scale, &self.fmm.work())))
+    }
+
+    /// Recipe and seconds of its passes.
+    fn told(&self) -> (Recipe, [f64; PASS_COUNT]) {
+        (self.fmm.recipe.clone(), self.fmm.seconds)
     }
 
     /// Whether single precision cannot tell a source that is here from a target: every source near a target is.
@@ -358,7 +375,7 @@ impl DistributedEngine {
             }
             Field::Potential { .. } => {
                 coulomb.update(&peers, inputs)?;
-                Ok((coulomb.field(&peers, method, request, None), coulomb.unit.scale))
+                Ok((coulomb.field(&peers, method, request, single), coulomb.unit.scale))
             }
         })?;
         let factor = self.options.normalization * scale;
@@ -409,7 +426,7 @@ impl Engine for DistributedEngine {
             }
             Field::Potential { .. } => {
                 coulomb.update(&peers, inputs)?;
-                coulomb.prepare(&peers, method, request, None);
+                coulomb.prepare(&peers, method, request, single);
                 Ok(())
             }
         })?;
@@ -454,7 +471,7 @@ impl Engine for DistributedEngine {
             }
             Field::Potential { .. } => {
                 coulomb.update(&peers, inputs)?;
-                let values = coulomb.field(&peers, method, request, None);
+                let values = coulomb.field(&peers, method, request, single);
                 Ok(coulomb.compare(&peers, &values, samples, seed))
             }
         })

@@ -72,17 +72,30 @@ pub fn image_seconds(request: Request) -> f64 {
 }
 
 impl Request {
+    /// Velocities or potentials alone in open space, by harmonics; everything else is chosen.
+    pub fn new(method: Method, tolerance: f64) -> Self {
+        Self {
+            method,
+            tolerance,
+            order: 0,
+            leaf_capacity: 0,
+            gradient: false,
+            reproducible: false,
+            periods: None,
+            expansion: Expansion::Harmonics,
+            for_double: false,
+        }
+    }
+
     pub fn of(options: &PlanOptions, gradient: bool, periods: Option<Periods>) -> Self {
         Self {
-            method: options.method,
-            tolerance: options.tolerance,
             order: options.order.max(0) as usize,
             leaf_capacity: options.leaf_capacity.max(0) as usize,
             gradient,
             reproducible: options.reproducible,
             periods,
             expansion: options.expansion,
-            for_double: false,
+            ..Self::new(options.method, options.tolerance)
         }
     }
 

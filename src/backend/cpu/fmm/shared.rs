@@ -65,7 +65,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             (greatest(cost.pair), greatest(cost.exact), greatest(cost.correction));
         // As many threads on every rank as on the one that has fewest.
         let threads = peers.min(rayon::current_num_threads() as f64) * peers.size() as f64;
-        let direct = counts[0] * counts[1] * cost.pair / threads;
+        let direct = counts[0] * counts[1] * request.direct_pair(&cost) / threads;
         self.recipe.direct = direct;
         if may_decline && direct < SORT_SECONDS * (counts[0] + counts[1]) / threads {
             return false;

@@ -2,7 +2,7 @@ use super::super::sources::*;
 use super::*;
 use crate::backend::cpu::images::Periods;
 use crate::math::regularization::Part;
-use crate::options::{Expansion, Method, Regularization as R};
+use crate::options::{Method, Regularization as R};
 use crate::simd::Real;
 
 pub fn rng(seed: u64) -> impl FnMut() -> f64 {
@@ -43,19 +43,7 @@ fn error<T: Real>(
     let targets: Vec<[f64; 3]> = (0..n).map(|_| p()).collect();
     src.place(segments, particles, near::Digits::default());
     let mut fmm = Fmm::<T, 3>::default();
-    let (order, leaf_capacity, reproducible, periods) = (0, 0, false, None);
-    let expansion = Expansion::Harmonics;
-    let request = Request {
-        method,
-        tolerance: tol,
-        order,
-        leaf_capacity,
-        gradient,
-        reproducible,
-        periods,
-        expansion,
-        for_double: false,
-    };
+    let request = Request { gradient, ..Request::new(method, tol) };
     fmm.prepare(&mut src, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);
     let mut main = vec![T::ZERO; 3 * n];
     let mut grad = vec![T::ZERO; 9 * n];
@@ -100,19 +88,7 @@ fn chosen(n: usize, m: usize, tolerance: f64, method: Method, periods: Option<Pe
     let mut sources = VortexSources::<f64>::new(R::None, R::None);
     sources.place(vec![], particles, near::Digits::default());
     let mut fmm = Fmm::<f64, 3>::default();
-    let (order, leaf_capacity, gradient) = (0, 0, false);
-    let (reproducible, expansion) = (true, Expansion::Harmonics);
-    let request = Request {
-        method,
-        tolerance,
-        order,
-        leaf_capacity,
-        gradient,
-        reproducible,
-        periods,
-        expansion,
-        for_double: false,
-    };
+    let request = Request { reproducible: true, periods, ..Request::new(method, tolerance) };
     fmm.prepare(&mut sources, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);
     fmm.recipe
 }

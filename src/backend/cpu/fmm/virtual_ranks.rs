@@ -13,7 +13,7 @@ use super::{Cost, Request, SourceSet, cost};
 use crate::backend::cpu::tree::Tree;
 use crate::distributed::Peers;
 use crate::memory;
-use crate::options::{Expansion, Method};
+use crate::options::Method;
 use rayon::prelude::*;
 
 /// Numbers of a box on its way.
@@ -66,20 +66,7 @@ struct Parcel {
 impl<const C: usize> Problem<C> {
     /// Budget and costs of the whole; costs are typical ones, so that figures do not depend on the machine.
     pub fn new(whole: &mut dyn SourceSet<f64, C>, targets: &[[f64; 3]], tolerance: f64) -> Self {
-        let method = Method::Fmm;
-        let (order, leaf_capacity, periods) = (0, 0, None);
-        let (gradient, reproducible, expansion) = (false, true, Expansion::Harmonics);
-        let request = Request {
-            method,
-            tolerance,
-            order,
-            leaf_capacity,
-            gradient,
-            reproducible,
-            periods,
-            expansion,
-            for_double: false,
-        };
+        let request = Request { reproducible: true, ..Request::new(Method::Fmm, tolerance) };
         let cost = cost::typical::<f64, C>(false);
         let counts = [whole.places().0.len(), targets.len()];
         let grown = choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF);
