@@ -84,10 +84,12 @@ template <class T, class P> struct Near {
         };
         __device__ Source source() const { return {near.s.queued + (b - near.buffer)}; }
         // Adds the pairs of target k that lacked digits, of the sources before `end`.
-        template <int REG> __device__ __forceinline__ void add_left_out(typename P::Sum &sum, int k, u32 left, u32 end) const {
+        template <int REG> __device__ __forceinline__ void add_left_out(typename P::Sum &sum, Vec<T> x, int k, u32 left, u32 end) const {
             if constexpr (kLeavesOut)
                 for (; left; left &= left - 1) {
                     const u32 j = end - near.groups * (u32)__ffs(left);
+                    if constexpr (sizeof(T) == 8)
+                        if (SegmentPair<double>(x, b[j]).is_on_line()) continue;
                     P::template add_exactly<FORM, REG>(sum, b[j], exact_pair(near.f, source()(j), near.target_number(k)));
                 }
         }
@@ -114,7 +116,7 @@ template <class T, class P> struct Near {
                     }
                 }
 #pragma unroll
-                for (int k = 0; k < kTargets; k++) add_left_out<REG>(sum[k], k, left[k], j);
+                for (int k = 0; k < kTargets; k++) add_left_out<REG>(sum[k], me[k], k, left[k], j);
             }
 #pragma unroll
             for (int k = 0; k < kTargets; k++) {

@@ -90,7 +90,7 @@ template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
     }
     static __device__ bool smooth(const Group<T> &g, const Vec4<T> &p, const Vec4<T> &, const Fmm &f, T) {
         const T x = g.centre[0] - p.x, y = g.centre[1] - p.y, z = g.centre[2] - p.z, d2 = fma(x, x, fma(y, y, times(z, z))), c2 = times(p.w, p.w);
-        if (!(times(d2, T(16)) > c2)) return false; // deep inside the core the deficit cancels the singular kernel
+        if (!(d2 > c2)) return false; // inside the core the correction is larger than the contribution, of which its error is a part
         return interpolates<T>(g, d2, d2, c2, fmax(c2, d2), f.smooth_power, T(f.smooth_limit));
     }
     template <class L> static __device__ void choose(int reg, L &&loop) {

@@ -113,16 +113,19 @@ template <> struct SegmentPair<double> {
     Vec<double> r1, r2, c;
     double n1, n2, inner, c2;
     bool lacks_digits, counts;
-    // Beside the segment C is a small difference of large products, and so it is far from a short one. Beyond the ends, where
-    // rounding alone could have made it, it is zero.
+    // Beside the segment C is a small difference of large products, and so it is far from a short one. Beyond the ends it may be
+    // nothing but rounding: then the pair does not count.
     WFMM_DEVICE SegmentPair(Vec<double> x, const Segment<double>& s) : SegmentPair(x, s, 0) {
         c = cross(r1, r2);
         c2 = cross_square(c);
-        const int below = high_word(n1 * n2) - high_word(c2), power = 0x100000; // of two, as high words have it
-        const bool between = unsigned(high_word(inner)) > 0x80000000u, zero = below > 100 * power; // not where inner is -0, at an end
-        lacks_digits = below > (between ? 24 : 32) * power && (between || !zero);
-        counts = !lacks_digits && !zero;
+        const int below = high_word(n1 * n2) - high_word(c2);
+        const bool between = unsigned(high_word(inner)) > 0x80000000u; // not where inner is -0, at an end
+        lacks_digits = below > (between ? 24 : 32) * power;
+        counts = between || below <= 100 * power;
     }
+    // Whether a pair that lacks digits adds nothing: on the line of a segment beyond its ends, to the last digit. A segment that is
+    // short beside its distance only seems to point there.
+    WFMM_DEVICE bool is_on_line() const { return !counts && abs(high_word(n1) - high_word(n2)) > power >> 10; }
     // C without rounding errors that could be seen.
     static WFMM_DEVICE SegmentPair exact(Vec<double> x, const Segment<double>& s) { return exact(x, s, {s.x1, s.y1, s.z1}, {s.x2, s.y2, s.z2}, 1); }
     // The same of a part of the segment from a to b, which is `share` of it: rounding may have moved its ends off the line.
@@ -137,6 +140,7 @@ template <> struct SegmentPair<double> {
     }
 
 private:
+    static constexpr int power = 0x100000; // of two, as high words have it
     WFMM_DEVICE SegmentPair(Vec<double> x, const Segment<double>& s, int)
         : r1{x.x - s.x1, x.y - s.y1, x.z - s.z1}, r2{x.x - s.x2, x.y - s.y2, x.z - s.z2}, n1(square(r1)), n2(square(r2)), inner(dot(r1, r2)) {}
 };
@@ -262,14 +266,18 @@ WFMM_DEVICE void add_pair(SegmentSum<T, GRADIENT>& total, const SegmentPair<T>& 
 template <int REG, int PART, bool GRADIENT, class T> WFMM_DEVICE bool add_segment(SegmentSum<T, GRADIENT>& total, Vec<T> x, const Segment<T>& s) {
     if constexpr (PART == DEFICIT && REG == NONE) return false;
     const SegmentPair<T> g(x, s);
-    if constexpr (PART == DEFICIT) add_pair<REG, PART>(total, g, s, sizeof(T) == 4 ? g.counts : g.counts || g.lacks_digits);
-    else add_pair<REG, PART>(total, g, s, g.counts && !g.lacks_digits);
+    if constexpr (PART == DEFICIT) add_pair<REG, PART>(total, g, s, g.counts);
+    else add_pair<REG, PART>(total, g, s, (sizeof(T) == 8 || g.counts) && !g.lacks_digits);
     return PART == REGULARIZED && g.lacks_digits;
 }
 // The pair that was left out, from better numbers; in double precision, since its lengths and what it adds have any size.
 template <int REG, bool GRADIENT>
 WFMM_DEVICE void add_segment_exactly(SegmentSum<double, GRADIENT>& total, const SegmentPair<double>& exact, const Segment<double>& s) {
     add_pair<REG, REGULARIZED>(total, exact, s, exact.counts);
+}
+// The same of a record whose numbers are good enough.
+template <int REG, bool GRADIENT> WFMM_DEVICE void add_segment_exactly(SegmentSum<double, GRADIENT>& total, Vec<double> x, const Segment<double>& s) {
+    if (!SegmentPair<double>(x, s).is_on_line()) add_segment_exactly<REG>(total, SegmentPair<double>::exact(x, s), s);
 }
 template <int REG, bool GRADIENT>
 WFMM_DEVICE void add_segment_exactly(SegmentSum<float, GRADIENT>& total, const SegmentPair<double>& exact, const Segment<float>& s) {

@@ -250,3 +250,51 @@ fn plans_in_a_box_go_on() {
         }
     });
 }
+
+/// With many sources the exact sums of the check take equivalent sources for what is far away: they find the error that there is, in
+/// every kind of source, with cores and gradients, and sources in one corner.
+#[test]
+fn checks_with_equivalent_sources_find_the_error() {
+    let settings = [("FAKE_CUDA_MULTIPROCESSORS", "1")]; // a small device takes them from 3,000 sources on
+    with_gpu("periodic::checks_with_equivalent_sources_find_the_error", &settings, || {
+        let found = |c: &Case, tolerance: f64, gradient: bool, what: &str| {
+            let o = wfmm_plan_options {
+                particle_regularization: WFMM_REG_GAUSS_ERF,
+                segment_regularization: WFMM_REG_NONE,
+                ..plan_options(WFMM_METHOD_FMM, tolerance)
+            };
+            let mut plan = Plan::<f32>::new(&Session::gpu(), &o);
+            fill(&mut plan, c);
+            let rows = if c.charge.is_empty() { 3 } else { 1 };
+            let (mut main, mut slopes) = (vec![0f32; rows * c.targets.len()], vec![0f32; 3 * rows * c.targets.len()]);
+            let to = gradient.then_some(&mut slopes[..]);
+            if rows == 3 {
+                plan.velocity(&mut main, to)
+            } else {
+                plan.potential(&mut main, to)
+            }
+            let want = evaluate::<f64>(&Session::cpu(2), c, &wfmm_plan_options { tolerance: 1e-8, ..o }).0;
+            let wide = |v: &[f32]| v.iter().map(|x| f64::from(*x)).collect::<Vec<_>>();
+            let error = relative_l2(&wide(&main), &want.main);
+            let error = if gradient { error.max(relative_l2(&wide(&slopes), &want.gradient) / 30.0) } else { error };
+            let (report, what) = (plan.report(), format!("{what}, {tolerance:.0e}: {}", plan.recipe()));
+            println!("{what}: {error:.2e}, estimated {:.2e}", report.estimated_error);
+            assert!(error <= tolerance && report.method == WFMM_METHOD_FMM, "{what}: {error:.1e}");
+            let ratio = report.estimated_error / error;
+            assert!((0.5..2.0).contains(&ratio), "{what}: {error:.2e}, estimated {:.2e}", report.estimated_error);
+        };
+        // Cells of one level, and of two.
+        for (kind, n, gradient) in [
+            (Kind::Particles, 5000, true),
+            (Kind::Segments, 5000, false),
+            (Kind::Charges, 13_000, false),
+            (Kind::Particles, 30_000, false),
+        ] {
+            found(&case(kind, n, 700, 0.004, 0.01).rounded(), 1e-3, gradient, &format!("{kind:?} {n}"));
+        }
+        let mut c = case(Kind::Particles, 30_000, 700, 0.001, 0.0);
+        c.position.iter_mut().skip(2000).for_each(|x| *x = x.map(|v| 0.1 * v.rem_euclid(PERIOD)));
+        c.targets.iter_mut().skip(100).for_each(|x| *x = x.map(|v| 0.12 * v.rem_euclid(PERIOD)));
+        found(&c.rounded(), 1e-3, false, "corner");
+    });
+}

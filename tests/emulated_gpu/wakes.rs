@@ -3,6 +3,7 @@
 
 use super::*;
 use std::f64::consts::TAU;
+use support::accuracy::evaluate;
 
 /// Three bladed lattice of straight vortices whose targets are their ends; cores grow down the wake.
 fn lattice(rows: usize) -> Case {
@@ -192,6 +193,37 @@ fn long_segments_are_cut_and_their_field_is_the_same() {
             let (error, report) = (relative_l2(&got, &want.main), plan.report());
             assert!(error <= 1e-4, "single {}: {error:.1e}, {}", name_of(regularization), plan.recipe());
             assert_eq!(report.precision, WFMM_PRECISION_F32, "{}", plan.recipe());
+        }
+    });
+}
+
+/// Nothing but segments as long as the last digit of their positions: as far away as targets are, no direction to them can be told from
+/// that of the segment in ordinary products.
+#[test]
+fn segments_as_long_as_the_last_digit_have_a_field() {
+    with_gpu("wakes::segments_as_long_as_the_last_digit_have_a_field", &[], || {
+        let mut r = Random::new(52);
+        let mut c = Case::default();
+        for k in 0..7 {
+            let from: [f64; 3] = std::array::from_fn(|_| 0.5 + 0.4 * r.unit());
+            let to = std::array::from_fn(|i| from[i] + f64::EPSILON * f64::from(i == k % 3));
+            c.ends.extend([2 * k as i32, 2 * k as i32 + 1]);
+            c.points.extend([from, to]);
+            c.circulation.push(1e15 * (0.5 + r.unit()));
+            c.segment_core.push(1e-3);
+        }
+        c.targets = (0..400).map(|_| std::array::from_fn(|_| r.unit())).collect();
+        let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+        for (regularization, method) in [
+            (WFMM_REG_NONE, WFMM_METHOD_DIRECT),
+            (WFMM_REG_VATISTAS, WFMM_METHOD_DIRECT),
+            (WFMM_REG_LAMB_OSEEN, WFMM_METHOD_FMM),
+            (WFMM_REG_NONE, WFMM_METHOD_FMM),
+        ] {
+            let o = options(method, 1e-6, regularization, WFMM_REG_NONE, 0);
+            let (got, outcome) = evaluate::<f64>(&gpu, &c, &as_arrays::<f64>(&o));
+            let want = reference(&cpu, &c, regularization, WFMM_REG_NONE);
+            close(&got, &want, 1e-6, &format!("{} {}", name_of(regularization), outcome.recipe));
         }
     });
 }

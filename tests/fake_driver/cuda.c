@@ -26,6 +26,11 @@ static int most_shared(void) {
     const char *asked = getenv("FAKE_CUDA_SHARED");
     return asked ? atoi(asked) : 232448;
 }
+/* Multiprocessors of the first device: FAKE_CUDA_MULTIPROCESSORS, else 10; each other device has one more. */
+static int multiprocessors(void) {
+    const char *asked = getenv("FAKE_CUDA_MULTIPROCESSORS");
+    return asked ? atoi(asked) : 10;
+}
 
 #ifdef EMULATED
 const char *emulated_unit(const void *image);
@@ -100,7 +105,7 @@ int cuDeviceGetName(char *name, int capacity, int device) { (void)device; strncp
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; *bytes = (size_t)8 << 30; return 0; }
 static int major(void) { return is("old_gpu") ? 6 : is("ampere") ? 8 : 9; }
 int cuDeviceGetAttribute(int *value, int which, int device) {
-    *value = which == 75 ? major() : which == 76 ? (is("old_gpu") ? 1 : 0) : which == 16 ? 10 + device : which == 97 ? most_shared() : which == 87 ? (is("fast_double") ? 2 : 64) : 1;
+    *value = which == 75 ? major() : which == 76 ? (is("old_gpu") ? 1 : 0) : which == 16 ? multiprocessors() + device : which == 97 ? most_shared() : which == 87 ? (is("fast_double") ? 2 : 64) : 1;
     return 0;
 }
 int cuDevicePrimaryCtxRetain(void **out, int device) {

@@ -51,6 +51,9 @@ fn the_structs_of_kernels_are_up_to_date() {
     let head = "The structs that kernels of the FMM take, and constants that the host shares with them.";
     let of_fmm = kernels::generate(root, "src/backend/cuda/fmm/args.rs", &structs, Some("fmm"), head);
     up_to_date("kernels/fmm_args.cuh", &of_fmm);
+    let head = "The struct that kernels of exact sums by grids take, and constants that the host shares with them.";
+    let of_grids = kernels::generate(root, "src/backend/cuda/fmm/grid_args.rs", &["GridArg"], Some("fmm"), head);
+    up_to_date("kernels/fmm_grid_args.cuh", &of_grids);
     let structs = ["ViewArg", "LayerArg", "CanvasArg", "StyleArg", "PictureBits"];
     let head = "The structs that kernels of pictures take.";
     let of_pictures = kernels::generate(root, "src/backend/cuda/picture/args.rs", &structs, Some("picture"), head);

@@ -5,6 +5,8 @@
 //! the head of the state. A field that is to be added to the caller's is kept here until it has passed the check.
 
 use super::args::{CheckArg, FmmArg};
+use super::grid_args::GridArg;
+use super::grids::{self, GridKernels};
 use super::verdict::SQUARES;
 use super::{Kind, Recipe};
 use crate::backend::cuda::context::{Context, Function};
@@ -51,6 +53,7 @@ pub struct CheckKernels {
     verdict: Function,
     /// Of a periodic box: adds what images that are not near do.
     far: Option<Function>,
+    grids: Option<GridKernels>,
 }
 
 impl CheckKernels {
@@ -76,6 +79,10 @@ impl CheckKernels {
             far: match recipe.periodic {
                 true => Some(context.function("periodic", &format!("periodic_exact_{field}"))?),
                 false => None,
+            },
+            grids: match recipe.grid_nodes {
+                Some(_) => Some(GridKernels::find(context, recipe)?),
+                None => None,
             },
         })
     }
@@ -130,6 +137,14 @@ pub struct Look {
     pub again: bool,
 }
 
+/// Most targets of a check.
+const MOST: usize = CERTAIN + AGAIN * BLOCK;
+
+/// Rows of sums, times targets, that all checks find room for, with so many blocks at once.
+fn room(blocks: usize) -> usize {
+    (blocks * BLOCK).max(MOST.next_multiple_of(BLOCK)).max(grids::ROWS as usize * MOST.next_multiple_of(WARP))
+}
+
 /// What the checks of one engine need.
 #[derive(Debug)]
 pub struct Check {
@@ -162,10 +177,9 @@ impl Check {
             held: Held::new(context),
             blocks,
         };
-        let most = CERTAIN + AGAIN * BLOCK;
-        check.partial.reserve((blocks * BLOCK).max(most.next_multiple_of(BLOCK)) * TERMS)?;
-        check.exact.reserve(KINDS * most * NUMBERS)?;
-        check.at.reserve(most)?;
+        check.partial.reserve(room(blocks) * TERMS)?;
+        check.exact.reserve(KINDS * MOST * NUMBERS)?;
+        check.at.reserve(MOST)?;
         check.sum.reserve(JUDGES * SQUARES)?;
         check.ticket.clear(1, stream)?;
         Ok(check)
@@ -202,10 +216,17 @@ impl Check {
     }
 
     /// Starts the direct sums beside what `stream` gets from now on; the targets are sorted by then.
-    pub fn begin(&self, kernels: &CheckKernels, f: &FmmArg, c: &CheckArg, stream: &Stream) -> Result<()> {
+    pub fn begin(
+        &self,
+        kernels: &CheckKernels,
+        f: &FmmArg,
+        c: &CheckArg,
+        grids: Option<&GridArg>,
+        stream: &Stream,
+    ) -> Result<()> {
         self.fork.record(stream)?;
         self.side.wait(&self.fork)?;
-        self.sum(kernels, f, c, &self.side)?;
+        self.sum(kernels, f, c, grids, &self.side)?;
         self.done.record(&self.side)
     }
 
@@ -214,12 +235,28 @@ impl Check {
     }
 
     /// Starts the direct sums on `stream`.
-    pub fn sum(&self, kernels: &CheckKernels, f: &FmmArg, c: &CheckArg, stream: &Stream) -> Result<()> {
+    pub fn sum(
+        &self,
+        kernels: &CheckKernels,
+        f: &FmmArg,
+        c: &CheckArg,
+        grids: Option<&GridArg>,
+        stream: &Stream,
+    ) -> Result<()> {
         let sources = f.n_in as usize * f.images as usize;
         let Shares { blocks: [x, y], rows, groups } = Shares::new(sources, c.samples as usize, self.blocks);
         // SAFETY: arguments as in fmm_check.cu; `partial` has room for that many rows.
         unsafe {
-            launch!(stream, kernels.sample, [x, y, 1], 256, 0; *f, *c)?;
+            let rows = match (kernels.grids, grids) {
+                (Some(kernels), Some(g)) => {
+                    kernels.sum(f, c, g, stream)?;
+                    grids::ROWS
+                }
+                _ => {
+                    launch!(stream, kernels.sample, [x, y, 1], 256, 0; *f, *c)?;
+                    rows
+                }
+            };
             launch!(stream, kernels.sum, [groups, 1, 1], 256, 0; *f, *c, rows)?;
             match kernels.far.filter(|_| f.far_rows != 0) {
                 Some(far) => launch!(stream, far, [c.samples.div_ceil(128), 1, 1], 128, 0; *f, *c),
@@ -258,9 +295,10 @@ mod tests {
     /// `partial` has room for all rows, and every source is some block's.
     #[test]
     fn rows_have_room() {
-        for most in [2, 264] {
-            let room = (most * BLOCK).max((CERTAIN + AGAIN * BLOCK).next_multiple_of(BLOCK));
-            for samples in [1, 10, 64, 96, 256, 320, CERTAIN + AGAIN * BLOCK] {
+        for most in [1, 2, 264] {
+            let room = room(most);
+            for samples in [1, 10, 64, 96, 256, 320, MOST] {
+                assert!(grids::ROWS as usize * samples.next_multiple_of(WARP) <= room, "{most} {samples}");
                 for sources in [1, 100, 10_000, 1 << 30] {
                     let s = Shares::new(sources, samples, most);
                     assert!(s.rows as usize * s.groups as usize * WARP <= room, "{most} {samples} {sources}");

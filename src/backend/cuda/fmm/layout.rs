@@ -2,6 +2,7 @@
 //! while another is replaced.
 
 use super::args::{Arena, CUT_BLOCK, CUTS, FmmArg, PIECES, STATE_BYTES, TreeArg};
+use super::grid_args::GridArg;
 use super::recipe::SMOOTH_TARGETS;
 use super::reuse::Shape;
 use super::verdict::SQUARES;
@@ -50,6 +51,8 @@ pub(super) struct Laid {
     /// Of a treecode: [source cells] expansions of the fields; degrees by distance.
     pub fields: u64,
     pub degrees: u64,
+    /// Of a periodic box.
+    pub grids: Option<GridArg>,
 }
 
 /// Warps of a block of L2P, and its blocks a multiprocessor.
@@ -66,9 +69,11 @@ impl<T: CudaReal> FmmSum<T> {
         output: Output,
         shape: &Shape,
     ) -> Result<Laid> {
+        let multiprocessors = self.context.info.multiprocessors as usize;
         let mut measure = Arenas::default();
         self.place(&mut measure, sources, inputs, shape);
         self.place_fields(&mut measure.sources);
+        self.recipe.place_grids(&mut measure.sources, sources.n, shape.max_level, multiprocessors);
         self.place_sizes(&mut measure.targets);
         self.memory.status.reserve(measure.status.used)?;
         let lost = [
@@ -83,6 +88,7 @@ impl<T: CudaReal> FmmSum<T> {
         };
         let mut f = self.place(&mut arenas, sources, inputs, shape);
         let fields = self.place_fields(&mut arenas.sources);
+        let grids = self.recipe.place_grids(&mut arenas.sources, sources.n, shape.max_level, multiprocessors);
         let size = self.place_sizes(&mut arenas.targets);
         self.fill(&mut f, sources, inputs, options, output, shape);
         Ok(Laid {
@@ -92,6 +98,7 @@ impl<T: CudaReal> FmmSum<T> {
             lost,
             size,
             fields,
+            grids,
             degrees: self.degrees.address(),
         })
     }

@@ -7,6 +7,7 @@
 //!   replay      graphs of small evaluations              trees       launches of both trees and the lists
 //!   check       the error at a few targets               times       seconds of the passes
 //!   m2l_small   M2L where cells are few                 verdict     whether what was found there is good enough
+//!   grids       its exact sums in periodic boxes
 //!   at_targets  the treecode: in place of M2L, L2L and L2P
 //!   kernels     which ones a recipe takes               mod         FmmSum: passes, retries
 //!   ranks       one verdict of all ranks of a distributed session
@@ -19,6 +20,8 @@
 mod args;
 mod at_targets;
 mod check;
+mod grid_args;
+mod grids;
 mod kernels;
 mod layout;
 mod m2l_small;
@@ -46,6 +49,7 @@ use crate::report::Pass;
 use args::CheckArg;
 use args::{CELLS_OVERFLOW, DENSE, DEPTH_OVERFLOW, FmmArg, OUTSIDE, SampleSums, StateHead};
 use check::{Check, Look, Numbers, Place};
+use grid_args::GridArg;
 use kernels::{Kernels, p2p_shared, smooth_shared};
 use layout::{L2P_BLOCKS, Laid};
 pub use ranks::Ranks;
@@ -102,6 +106,7 @@ pub struct FmmSum<T: CudaReal> {
     head: Locked<StateHead>,
     /// Arguments of the last evaluation, and where it left sums of squares.
     last: (FmmArg, u64),
+    last_grids: Option<GridArg>,
     clock: Clock,
     /// Bounds that the host keeps: cells of each tree, and levels; levels that an evaluation found too few at less.
     cell_capacity: [usize; 2],
@@ -167,6 +172,7 @@ impl<T: CudaReal> FmmSum<T> {
             replay: Replay::new(context)?,
             head: Locked::new(context, 1)?,
             last: Default::default(),
+            last_grids: None,
             clock: Clock::new(context)?,
             cell_capacity: [0; 2],
             max_level: 0,
@@ -252,7 +258,7 @@ impl<T: CudaReal> FmmSum<T> {
             }
             let head = self.head.as_ref().as_ptr() as u64;
             let checked = check.arg(place, numbers, Look { round, again: false }, (head, laid.size));
-            self.last = (laid.f, laid.size);
+            (self.last, self.last_grids) = ((laid.f, laid.size), laid.grids);
             let queued = (laid.f, work, checked);
             let (small, again) = (replay::is_small(&laid.f), self.replay.is_last(&queued));
             let noted = self.clock.times.wants(work, [sources.n, inputs.targets.n], small, again);
@@ -291,7 +297,7 @@ impl<T: CudaReal> FmmSum<T> {
             check.largest(&last.0, &checked, stream)?;
         }
         let f = self.last.0;
-        check.sum(&self.kernels.check, &f, &checked, stream)?;
+        check.sum(&self.kernels.check, &f, &checked, self.last_grids.as_ref(), stream)?;
         if place.slot + 1 < place.of {
             return Ok(());
         }
@@ -465,7 +471,7 @@ impl Passes<'_> {
             }
             replay.beside(|side| {
                 if !self.sample_is_early() {
-                    check.sum(&k.check, &f, checked, side)?;
+                    check.sum(&k.check, &f, checked, self.laid.grids.as_ref(), side)?;
                 } else if f.cull > 0.0 {
                     // The size of the field says which corrections count.
                     check.join(side)?;

@@ -1,6 +1,7 @@
 //! Parameters of one FMM on the device: orders, leaf sizes, ranges of cores. Pure numbers, decided on the host.
 
 use super::at_targets::Degrees;
+use super::grids;
 use super::shifts::Parts;
 use super::trees;
 use super::truncation::Truncation;
@@ -104,6 +105,8 @@ pub struct Recipe {
     pub core_range: f64,
     /// In a box with three periods.
     pub periodic: bool,
+    /// There, nodes of a cell along an axis for the exact sums of the check.
+    pub grid_nodes: Option<u32>,
     /// Within so many cores source cells are searched for such elements.
     pub walk_range: f64,
     /// Corrections that are smooth enough over many targets are interpolated to them.
@@ -215,6 +218,7 @@ impl Recipe {
             capacity: [leaf, leaf],
             core_range,
             periodic: options.period.is_some(),
+            grid_nodes: options.period.and_then(|_| grids::nodes(kind, regularization, tolerance)),
             // The core of a segment acts along its whole line: (ρ/r)(1 - F) over all directions is in the mean square
             // about half of (c/r)², here less than four tolerances too.
             walk_range: if kind == Kind::Segment { core_range.max(0.34 / tolerance.sqrt()) } else { core_range },

@@ -145,7 +145,11 @@ impl Passes<'_> {
 
     /// Here the targets are sorted, and what follows leaves the arithmetic units alone.
     fn begin_sample(&self, f: &FmmArg, stream: &Stream) -> Result<()> {
-        if self.sample_is_early() { self.check.0.begin(&self.kernels.check, f, &self.check.1, stream) } else { Ok(()) }
+        if self.sample_is_early() {
+            self.check.0.begin(&self.kernels.check, f, &self.check.1, self.laid.grids.as_ref(), stream)
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether the exact sums at the sampled targets begin beside the trees. Small problems of three levels and more without cores
