@@ -20,8 +20,8 @@ const SHARE: f64 = 3e-3;
 const MORE_FOR_CHARGES: u32 = 3;
 /// Sources of a cell of the deepest level, in nodes.
 const SOURCES_A_NODE: usize = 2;
-/// Fewest sources, times multiprocessors: the launches, one after another, take longer than all pairs otherwise. Measured on one H200, 2026-11-23, periodic CUBE in
-/// f32 at 1e-4, ms with all pairs and with cells: 1e4 0.51 and 1.05, 1e5 1.04 and 1.29, 1e6 7.63 and 6.00.
+/// Fewest sources of a multiprocessor: the launches, one after another, take longer than all pairs otherwise. Measured on one H200,
+/// 2026-11-23, periodic CUBE in f32 at 1e-4, ms with all pairs and with cells: 1e4 0.51 and 1.05, 1e5 1.04 and 1.29, 1e6 7.63 and 6.00.
 const LEAST_SOURCES: usize = 3000;
 /// Deepest level of the cells.
 const DEEPEST: u32 = 4;
