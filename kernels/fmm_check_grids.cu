@@ -31,10 +31,13 @@ struct Cubes {
     __device__ double centre(int level, int at) const { return ((at + 0.5) / (double)(1u << level) - 0.5) * side; }
 };
 
+// Where segments are cut the sorted ones are pieces of them: then cells have no sources, and the samples take all pairs.
+__device__ inline bool has_pieces(const Fmm &f) { return count_of(f.tree[0]) != f.n_in; }
+
 // Launch: one block of 1024 threads.
 extern "C" __global__ void __launch_bounds__(1024) fmm_grid_cells(const __grid_constant__ Fmm f, const __grid_constant__ Grid g) {
     __shared__ u32 s_scan[1024];
-    const u32 cells = cells_of(g.level), shift = 3 * (f.max_level - g.level), each = (cells + 1023) / 1024, n = count_of(f.tree[0]);
+    const u32 cells = cells_of(g.level), shift = 3 * (f.max_level - g.level), each = (cells + 1023) / 1024, n = has_pieces(f) ? 0 : f.n_in;
     const u64 *key = f.tree[0].key;
     const auto first_source = [&](u32 cell) { return lower_bound(key, 0u, n, (u64)cell << shift); };
     u32 mine = 0;
@@ -254,8 +257,7 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
     typename K::Source s;
     for (int k = 0; k < K::Sum::terms; k++) sum.sum[k] = 0;
     for (int k = 0; k < K::Far::terms; k++) far.sum[k] = 0;
-    // Where segments are cut the sorted ones are pieces of them.
-    const bool cut = f.tree[0].n_device && *f.tree[0].n_device != f.n_in;
+    const bool cut = has_pieces(f);
     if (cut) for (u64 i = 32 * me + lane; i < (u64)f.n_in * f.images; i += 32 * workers) { fetch(f, root, (u32)i, true, s); K::add(sum, x, s); }
     u32 near = 0, turn = 0;
     int level = 1;

@@ -255,7 +255,8 @@ fn plans_in_a_box_go_on() {
 /// every kind of source, with cores and gradients, and sources in one corner.
 #[test]
 fn checks_with_equivalent_sources_find_the_error() {
-    let settings = [("FAKE_CUDA_MULTIPROCESSORS", "1")]; // a small device takes them from 3,000 sources on
+    // A small device takes them from 3,000 sources on. Trees of few points are made by kernels that take segments whole.
+    let settings = [("FAKE_CUDA_MULTIPROCESSORS", "1"), ("FAKE_CUDA_SHARED", "65536")];
     with_gpu("periodic::checks_with_equivalent_sources_find_the_error", &settings, || {
         let found = |c: &Case, tolerance: f64, gradient: bool, what: &str| {
             let o = wfmm_plan_options {
@@ -296,5 +297,9 @@ fn checks_with_equivalent_sources_find_the_error() {
         c.position.iter_mut().skip(2000).for_each(|x| *x = x.map(|v| 0.1 * v.rem_euclid(PERIOD)));
         c.targets.iter_mut().skip(100).for_each(|x| *x = x.map(|v| 0.12 * v.rem_euclid(PERIOD)));
         found(&c.rounded(), 1e-3, false, "corner");
+        // Long segments among short ones are cut.
+        let mut c = case(Kind::Segments, 12_000, 700, 0.0, 0.01);
+        c.points.iter_mut().skip(1).step_by(2).take(60).for_each(|x| x[2] += 0.24 * PERIOD);
+        found(&c.rounded(), 1e-3, false, "long segments");
     });
 }
