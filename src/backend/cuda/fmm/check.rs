@@ -5,8 +5,8 @@
 //! the head of the state. A field that is to be added to the caller's is kept here until it has passed the check.
 
 use super::args::{CheckArg, FmmArg};
-use super::grid_args::GridArg;
 use super::grids::{self, GridKernels};
+use super::layout::Laid;
 use super::verdict::SQUARES;
 use super::{Kind, Recipe};
 use crate::backend::cuda::context::{Context, Function};
@@ -216,17 +216,10 @@ impl Check {
     }
 
     /// Starts the direct sums beside what `stream` gets from now on; the targets are sorted by then.
-    pub fn begin(
-        &self,
-        kernels: &CheckKernels,
-        f: &FmmArg,
-        c: &CheckArg,
-        grids: Option<&GridArg>,
-        stream: &Stream,
-    ) -> Result<()> {
+    pub(super) fn begin(&self, kernels: &CheckKernels, laid: &Laid, c: &CheckArg, stream: &Stream) -> Result<()> {
         self.fork.record(stream)?;
         self.side.wait(&self.fork)?;
-        self.sum(kernels, f, c, grids, &self.side)?;
+        self.sum(kernels, laid, c, &self.side)?;
         self.done.record(&self.side)
     }
 
@@ -235,19 +228,13 @@ impl Check {
     }
 
     /// Starts the direct sums on `stream`.
-    pub fn sum(
-        &self,
-        kernels: &CheckKernels,
-        f: &FmmArg,
-        c: &CheckArg,
-        grids: Option<&GridArg>,
-        stream: &Stream,
-    ) -> Result<()> {
+    pub(super) fn sum(&self, kernels: &CheckKernels, laid: &Laid, c: &CheckArg, stream: &Stream) -> Result<()> {
+        let f = &laid.f;
         let sources = f.n_in as usize * f.images as usize;
         let Shares { blocks: [x, y], rows, groups } = Shares::new(sources, c.samples as usize, self.blocks);
         // SAFETY: arguments as in fmm_check.cu; `partial` has room for that many rows.
         unsafe {
-            let rows = match (kernels.grids, grids) {
+            let rows = match (kernels.grids, &laid.grids) {
                 (Some(kernels), Some(g)) => {
                     kernels.sum(f, c, g, stream)?;
                     grids::ROWS

@@ -39,6 +39,7 @@ fn smooth_targets(targets: usize) -> u32 {
 pub(super) const NEAR_IMAGES: u32 = 33;
 
 /// What `lay_out` found.
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Laid {
     pub f: FmmArg,
     /// Ranges to clear before an evaluation that begins with the sources: state, status.

@@ -49,7 +49,6 @@ use crate::report::Pass;
 use args::CheckArg;
 use args::{CELLS_OVERFLOW, DENSE, DEPTH_OVERFLOW, FmmArg, OUTSIDE, SampleSums, StateHead};
 use check::{Check, Look, Numbers, Place};
-use grid_args::GridArg;
 use kernels::{Kernels, p2p_shared, smooth_shared};
 use layout::{L2P_BLOCKS, Laid};
 pub use ranks::Ranks;
@@ -104,9 +103,8 @@ pub struct FmmSum<T: CudaReal> {
     reusable: Reusable,
     replay: Replay,
     head: Locked<StateHead>,
-    /// Arguments of the last evaluation, and where it left sums of squares.
-    last: (FmmArg, u64),
-    last_grids: Option<GridArg>,
+    /// Of the last evaluation.
+    last: Laid,
     clock: Clock,
     /// Bounds that the host keeps: cells of each tree, and levels; levels that an evaluation found too few at less.
     cell_capacity: [usize; 2],
@@ -171,8 +169,7 @@ impl<T: CudaReal> FmmSum<T> {
             reusable: Reusable::default(),
             replay: Replay::new(context)?,
             head: Locked::new(context, 1)?,
-            last: Default::default(),
-            last_grids: None,
+            last: Laid::default(),
             clock: Clock::new(context)?,
             cell_capacity: [0; 2],
             max_level: 0,
@@ -258,7 +255,7 @@ impl<T: CudaReal> FmmSum<T> {
             }
             let head = self.head.as_ref().as_ptr() as u64;
             let checked = check.arg(place, numbers, Look { round, again: false }, (head, laid.size));
-            (self.last, self.last_grids) = ((laid.f, laid.size), laid.grids);
+            self.last = laid;
             let queued = (laid.f, work, checked);
             let (small, again) = (replay::is_small(&laid.f), self.replay.is_last(&queued));
             let noted = self.clock.times.wants(work, [sources.n, inputs.targets.n], small, again);
@@ -289,26 +286,25 @@ impl<T: CudaReal> FmmSum<T> {
     }
 
     /// More targets of the last field are summed directly, and of the last kind of source compared; the others' sums are there by then.
-    pub fn look_again(&mut self, asked: Asked<'_>, last: (FmmArg, u64), stream: &Stream) -> Result<()> {
+    fn look_again(&mut self, asked: Asked<'_>, last: Laid, stream: &Stream) -> Result<()> {
         let Asked { check, place, numbers, round } = asked;
         let head = self.head.as_ref().as_ptr() as u64;
-        let checked = check.arg(place, numbers, Look { round, again: true }, (head, last.1));
+        let checked = check.arg(place, numbers, Look { round, again: true }, (head, last.size));
         if place.slot == 0 {
-            check.largest(&last.0, &checked, stream)?;
+            check.largest(&last.f, &checked, stream)?;
         }
-        let f = self.last.0;
-        check.sum(&self.kernels.check, &f, &checked, self.last_grids.as_ref(), stream)?;
+        check.sum(&self.kernels.check, &self.last, &checked, stream)?;
         if place.slot + 1 < place.of {
             return Ok(());
         }
-        check.judge(&self.kernels.check, &f, &checked, stream)?;
+        check.judge(&self.kernels.check, &self.last.f, &checked, stream)?;
         stream.synchronize()?;
         self.account.found = self.head.as_ref()[0].found;
         Ok(())
     }
 
-    /// Arguments of the last evaluation, and where it left sums of squares.
-    pub fn last(&self) -> (FmmArg, u64) {
+    /// Of the last evaluation.
+    fn last(&self) -> Laid {
         self.last
     }
 
@@ -471,7 +467,7 @@ impl Passes<'_> {
             }
             replay.beside(|side| {
                 if !self.sample_is_early() {
-                    check.sum(&k.check, &f, checked, self.laid.grids.as_ref(), side)?;
+                    check.sum(&k.check, self.laid, checked, side)?;
                 } else if f.cull > 0.0 {
                     // The size of the field says which corrections count.
                     check.join(side)?;

@@ -125,7 +125,7 @@ impl Passes<'_> {
                 launch!(stream, cluster.trees, [CLUSTER, 2, 1], 1024, shared; *f)?;
                 mark(Pass::Tree)?;
                 launch!(stream, cluster.finish, [(sms / 2).max(2), 4, 1], 256, 0; *f)?;
-                self.begin_sample(f, stream)?;
+                self.begin_sample(stream)?;
             }
             return mark(Pass::Lists);
         }
@@ -135,7 +135,7 @@ impl Passes<'_> {
             launch!(stream, k.boxes, [most.div_ceil(256), 2, 1], 256, 0; *f)?;
             launch!(stream, k.keys, [most.div_ceil(RUN as u32), 2, 1], RUN as u32, 0; *f)?;
             launch!(stream, k.places, [most.div_ceil(64), 2, 1], 256, keys; *f)?;
-            self.begin_sample(f, stream)?;
+            self.begin_sample(stream)?;
             launch!(stream, k.cells, [1, 2, 1], 1024, keys; *f)?;
             mark(Pass::Tree)?;
             launch!(stream, k.lists, [(sms / 2).max(1), 2, 1], 256, 0; *f)?;
@@ -144,9 +144,9 @@ impl Passes<'_> {
     }
 
     /// Here the targets are sorted, and what follows leaves the arithmetic units alone.
-    fn begin_sample(&self, f: &FmmArg, stream: &Stream) -> Result<()> {
+    fn begin_sample(&self, stream: &Stream) -> Result<()> {
         if self.sample_is_early() {
-            self.check.0.begin(&self.kernels.check, f, &self.check.1, self.laid.grids.as_ref(), stream)
+            self.check.0.begin(&self.kernels.check, self.laid, &self.check.1, stream)
         } else {
             Ok(())
         }
@@ -209,7 +209,7 @@ impl Passes<'_> {
                     launch!(stream, k.sort, [most.div_ceil(2048), 2, 1], 256, 0; t, pass)?;
                 }
             }
-            self.begin_sample(&f, stream)?;
+            self.begin_sample(stream)?;
             if work.targets {
                 launch!(stream, k.leaves, [most.div_ceil(1024), 2, 1], 1024, 0; t)?;
                 launch!(stream, k.scan, [1, 2, 1], 32 * 22, 0; t)?;
