@@ -5,7 +5,10 @@ use crate::error::{Error, WFMM_ERR_UNSUPPORTED};
 /// Distances in mean periods up to which cores of images are looked at, with one, two and three periods.
 pub const CORES_LOOKED_AT: [f64; 3] = [400.0, 14.0, 5.5];
 
-/// The same in the unit of the periods; 0 without any.
+/// Cores of images are looked at where they change a field by more than this part of the tolerance.
+pub const CORES_OF_IMAGES: f64 = 0.3;
+
+/// `CORES_LOOKED_AT` in the unit of the periods; 0 without any.
 pub fn cores_looked_at(period: [f64; 3]) -> f64 {
     let (count, product) = period.iter().filter(|&&p| p > 0.0).fold((0, 1.0), |a, p| (a.0 + 1, a.1 * p));
     if count == 0 { 0.0 } else { CORES_LOOKED_AT[count - 1] * f64::powf(product, 1.0 / count as f64) }

@@ -11,6 +11,9 @@ pub const STANDARD_ERRORS: f64 = 3.0;
 /// the written field is wrong somewhere, or that a few targets outside the sample dominate it.
 pub const LARGEST_NORM: f64 = 4.0;
 
+/// Where rounding is much of the error, a few pairs have most of it: a sample must find no more than this part of the tolerance.
+pub const ROUNDING: f64 = 0.25;
+
 /// What numbers are divided by before they are squared: squares of 1e160 would overflow, those of 1e-170 vanish.
 pub fn unit_of(largest: f64) -> f64 {
     if largest > 0.0 { largest } else { 1.0 }

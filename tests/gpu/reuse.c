@@ -33,6 +33,7 @@ static wfmm_plan *plan_of(wfmm_session *s, int core) {
     wfmm_plan *p = NULL;
     wfmm_plan_options_init(&o, sizeof o);
     o.method = WFMM_METHOD_FMM; o.precision = precision; o.tolerance = tolerance; o.core_radius = 0.005;
+    o.flags = WFMM_FLAG_REPRODUCIBLE; /* else a plan remembers which fields needed more terms */
     if (!core) { o.segment_regularization = WFMM_REG_NONE; o.particle_regularization = WFMM_REG_NONE; }
     must(wfmm_plan_create(s, &o, &p), "plan");
     return p;

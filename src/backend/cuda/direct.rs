@@ -304,7 +304,7 @@ impl<T: CudaReal> DirectSum<T> {
     }
 
     /// Whether the field in `output` keeps the tolerance: at targets of chance, and at those of the largest fields, where few pairs
-    /// that are very close can have most of the norm.
+    /// that are very close can have most of the norm. The error is rounding alone.
     fn holds(&mut self, kinds: &[Kind], task: Task<'_>, output: Output, exact: &mut DirectSum<f64>) -> Result<bool> {
         let (n, main) = (task.inputs.targets.n, kinds[0].main);
         let mut picked = memory::collect(stratified(n, SAMPLES, SEED).into_iter().map(|k| k as u32));
@@ -318,7 +318,7 @@ impl<T: CudaReal> DirectSum<T> {
         let (field, gradient) = (0..main * picked.len(), main * picked.len()..want.len());
         let parts = [Compared::new(&got, &want, field, main), Compared::new(&got, &want, gradient, 3 * main)];
         Ok(verdict::with_largest(parts.each_ref().map(|p| p.split(sampled)), n)
-            <= recipe::tolerance(task.options, T::IS_F64))
+            <= verdict::ROUNDING * recipe::tolerance(task.options, T::IS_F64))
     }
 
     /// Numbers of the targets with the largest field in each of as many equal runs as are sampled.

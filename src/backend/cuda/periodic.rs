@@ -379,7 +379,7 @@ fn core_shortfall(reg: Regularization, core: f64, longest: f64) -> f64 {
 fn core_extent(reg: Regularization, core: f64, longest: f64, tolerance: f64) -> f64 {
     match reg {
         Regularization::Offset => (core * longest).sqrt() / (2.0 * tolerance).sqrt().sqrt(),
-        _ if is_for_particles(reg) => core * core_reach(reg, tolerance),
+        _ if is_for_particles(reg) => core * core_reach(reg, periods::CORES_OF_IMAGES * tolerance),
         _ => core * core_reach(reg, 4.0 * tolerance).max((LINE / tolerance).sqrt()),
     }
 }

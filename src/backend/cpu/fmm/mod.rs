@@ -39,6 +39,7 @@ use super::near;
 use super::passes::LeafSources;
 use super::pseudo;
 use super::tree::{Cell, Tree};
+use crate::backend::periods;
 use crate::backend::verdict::Verdict;
 use crate::math::regularization::Part;
 use crate::memory;
@@ -170,8 +171,6 @@ pub struct Sink<'a, T> {
 
 /// Sorting alone costs more than the direct sum below so many seconds of it a point.
 const SORT_SECONDS: f64 = 2.5e-7;
-/// Cores of images are looked at where they change a field by more than this part of the tolerance.
-const CORES_OF_IMAGES: f64 = 0.3;
 /// A retry aims at this part of the tolerance.
 const RETRY_AIM: f64 = 0.3;
 
@@ -208,7 +207,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             Some(p) => p.trees.with_targets(targets, choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF)),
             None => {
                 let grown = choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF);
-                let reach = sources.core_extent(CORES_OF_IMAGES * request.tolerance);
+                let reach = sources.core_extent(periods::CORES_OF_IMAGES * request.tolerance);
                 let trees = Trees::grow(sources.places(), targets, grown, request, reach);
                 sources.sort(&trees.source);
                 trees

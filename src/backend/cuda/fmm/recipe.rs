@@ -149,7 +149,10 @@ impl Smooth {
         // For q from 4 to 8 and the n that occur the factor hardly depends on q; it is taken at 5.
         let n = 2 + power + u32::from(gradient);
         let slopes = (0..5).map(|k| f64::from(n + k) / f64::from(k + 1)).product::<f64>() / 16.0;
-        Some(Self { power, limit: (SMOOTH_PART * tolerance / (b * slopes)).powi(2) })
+        // A compact core's deficit has a singularity half a core radius from the axis, where 1 + (d/c)^6 is zero: at its edge the
+        // distance d to the centre is up to 1.93 times that to the singularity, and 1.93^7 = 100.
+        let nearer = if regularization == Regularization::Compact { 100.0 } else { 1.0 };
+        Some(Self { power, limit: (SMOOTH_PART * tolerance / (nearer * b * slopes)).powi(2) })
     }
 }
 
