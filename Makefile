@@ -152,8 +152,7 @@ abi: all
 	sh tests/abi/check.sh "$(RELEASE)" build/abi --write
 
 memcheck: all
-	PROGRAMS="$(call tier,bad_input flow logging objects overlap plan values,)" CHECKER="valgrind -q --fair-sched=try --error-exitcode=99 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite" \
-	    sh tests/run.sh "$(RELEASE)" build/memcheck
+	sh tests/memcheck.sh "$(RELEASE)" build/memcheck $(call tier,"flow plan" "bad_input logging objects overlap values",)
 
 generate:
 	WFMM_GENERATE=1 $(CARGO) test --test generated
