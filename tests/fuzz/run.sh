@@ -2,7 +2,7 @@
 # Coverage-guided fuzzing of sequences of C calls, library and calls under AddressSanitizer. Needs a nightly compiler
 # (rustup toolchain install nightly); without one it says so and leaves 0: `replay` then still runs the kept corpus.
 # Enters: seconds, a folder for finds and new inputs. Leaves: 0, or the exit status of a crash whose input lies in that folder.
-# QUICK=1 builds a fuzzer with little optimization: for a look at every commit, where the compiler takes longer than the fuzzing.
+# QUICK=1 builds a fuzzer with little optimization: for a short look, where the compiler takes longer than the fuzzing.
 # COMPARES=1 also watches comparisons: finds more, runs at half the speed.
 set -u
 cd "$(dirname "$0")"

@@ -35,11 +35,6 @@ fn smooth_targets(targets: usize) -> u32 {
     SMOOTH_TARGETS.min((targets / 256).max(500) as u32)
 }
 
-/// Deficits of many segments mostly cancel, and the range of their cores is made for that. Those of so few need not: their cores are
-/// taken into account so many times as far.
-const FEW_SEGMENTS: usize = 100;
-const RANGE_OF_FEW: f64 = 2.0;
-
 /// The sources and their near images in a periodic box: `kBeside`.
 pub(super) const NEAR_IMAGES: u32 = 33;
 
@@ -150,8 +145,7 @@ impl<T: CudaReal> FmmSum<T> {
         f.out_gradient = output.gradient.address;
         f.default_core = sources.default_core;
         f.normalization = options.normalization;
-        let range = if recipe.kind == Kind::Segment && sources.n < FEW_SEGMENTS { RANGE_OF_FEW } else { 1.0 };
-        (f.core_range, f.walk_range) = (range * recipe.core_range, range * recipe.walk_range);
+        [f.core_range, f.walk_range] = recipe.ranges(sources.n);
         (f.stretch, f.least_level) = (shape.stretch, shape.least_level);
         f.box_side = T::BOX;
         (f.images, f.top) = (1, 2);

@@ -78,6 +78,11 @@ const LEAF_BESIDE_MANY_TARGETS: [usize; 2] = [8, 30];
 /// Times that targets outnumber sources, times the sources of a leaf.
 const TARGETS_A_SOURCE_LEAF: usize = 3000;
 
+/// Deficits of many segments mostly cancel, and the range of their cores is made for that. Those of so few need not: their cores are
+/// taken into account so many times as far.
+const FEW_SEGMENTS: usize = 100;
+const RANGE_OF_FEW: f64 = 2.0;
+
 /// Points that a leaf may have, times those that one of a uniform cloud should have; and the most, since `fmm_leaves` looks at
 /// windows of 1024 points.
 const CAPACITY: f64 = 2.1;
@@ -137,21 +142,20 @@ pub struct Smooth {
 impl Smooth {
     /// None where the core ends so fast that nothing beyond a few cells is left to interpolate.
     fn new(regularization: Regularization, tolerance: f64, gradient: bool) -> Option<Self> {
-        let (b, power) = match regularization {
-            Regularization::Vatistas => (0.5, 4),
-            Regularization::Scully => (1.0, 2),
-            Regularization::Rosenhead => (1.5, 2),
-            Regularization::Winckelmans => (1.875, 4),
-            Regularization::Compact => (0.5, 6),
+        // `nearer`: a compact core's deficit has a singularity half a core radius from the axis, where 1 + (d/c)^6 is zero. At the edge of
+        // the core the distance d to the centre is 1.93 times that to the singularity, and 1.93^7 = 100.
+        let (b, power, nearer) = match regularization {
+            Regularization::Vatistas => (0.5, 4, 1.0),
+            Regularization::Scully => (1.0, 2, 1.0),
+            Regularization::Rosenhead => (1.5, 2, 1.0),
+            Regularization::Winckelmans => (1.875, 4, 1.0),
+            Regularization::Compact => (0.5, 6, 100.0),
             _ => return None,
         };
         // The deficit falls as d^-n: q nodes on an interval of half length h leave binomial(n+q-1, q) / 2^(q-1) (h/d)^q of it.
         // For q from 4 to 8 and the n that occur the factor hardly depends on q; it is taken at 5.
         let n = 2 + power + u32::from(gradient);
         let slopes = (0..5).map(|k| f64::from(n + k) / f64::from(k + 1)).product::<f64>() / 16.0;
-        // A compact core's deficit has a singularity half a core radius from the axis, where 1 + (d/c)^6 is zero: at its edge the
-        // distance d to the centre is up to 1.93 times that to the singularity, and 1.93^7 = 100.
-        let nearer = if regularization == Regularization::Compact { 100.0 } else { 1.0 };
         Some(Self { power, limit: (SMOOTH_PART * tolerance / (nearer * b * slopes)).powi(2) })
     }
 }
@@ -233,6 +237,12 @@ impl Recipe {
             budget,
             shallow: true,
         }
+    }
+
+    /// `core_range` and `walk_range` for so many sources.
+    pub fn ranges(&self, n_sources: usize) -> [f64; 2] {
+        let farther = if self.kind == Kind::Segment && n_sources < FEW_SEGMENTS { RANGE_OF_FEW } else { 1.0 };
+        [self.core_range, self.walk_range].map(|range| farther * range)
     }
 
     /// By how much the root cube exceeds the bounding box, so that the leaves of a uniform cloud of `n` points are full, and the

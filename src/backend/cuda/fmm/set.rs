@@ -260,15 +260,13 @@ impl<T: CudaReal> FmmSet<T> {
                 return Ok(Outcome::Done);
             }
             let mends = !rounds && error < WORTH * before;
-            match self.tighten(problem, &wanted, tolerance / error, mends) {
-                Some(next) => wanted = next,
-                None if !rounds && error <= tolerance => return Ok(Outcome::Done),
-                None => {
-                    self.missed += 1;
-                    return Ok(self.give_up(problem, tolerance));
-                }
+            let next = self.tighten(problem, &wanted, tolerance / error, mends);
+            if next.is_none() && !rounds && error <= tolerance {
+                return Ok(Outcome::Done);
             }
             self.missed += 1;
+            let Some(next) = next else { return Ok(self.give_up(problem, tolerance)) };
+            wanted = next;
             before = error;
             self.tightened += 1;
             log::info!(
