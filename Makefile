@@ -40,7 +40,11 @@ demo: gfortran
 landing: gfortran
 	sh examples/fortran/brownout/demo.sh --case landing --output demo/landing
 
-test: gfortran test-rust test-accuracy test-foreign test-consumers test-hostile test-faults test-corpus test-python
+# Steps 3 to 8 need one core each, most of the time.
+test: gfortran test-rust test-accuracy
+	@printf '\n==== steps 3 to 8, two at a time; what one of them says is printed when it has ended\n'
+	@$(MAKE) --no-print-directory -j2 --output-sync=target \
+	    test-foreign test-consumers test-hostile test-faults test-corpus test-python
 
 # The line that a step of make test begins with; its text has no comma, which would end the argument.
 step = @printf '\n==== %s: step %s of 8: %s (%s)\n' "$@" $(1) $(2) "$$(date +%T)"

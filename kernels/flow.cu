@@ -36,6 +36,11 @@ WFMM_KERNEL flow_plus(double* sum, const double* y, double b, const double* x, l
     for (long long k = thread(); k < n; k += threads()) sum[k] = y[k] + b * x[k];
 }
 
+// sum = y + a f + b g.
+WFMM_KERNEL flow_plus_both(double* sum, const double* y, double a, const double* f, double b, const double* g, long long n) {
+    for (long long k = thread(); k < n; k += threads()) sum[k] = y[k] + a * f[k] + b * g[k];
+}
+
 // y = x where y is no number.
 WFMM_KERNEL flow_fill_gaps(double* y, const double* x, long long n) {
     for (long long k = thread(); k < n; k += threads())

@@ -61,6 +61,13 @@ template <int REG, bool GRADIENT, class T> WFMM_DEVICE void core_radial(T r2, T 
     }
 }
 
+// Whether the core acts. At the edge of a polynomial core the gradient jumps, so that every digit decides; other cores end where they
+// leave nothing.
+template <int REG, class T> WFMM_DEVICE bool is_in_core(T r2, T cut2) {
+    if constexpr (REG == POLYNOMIAL) return r2 <= cut2 && cut2 > 0;
+    else return roughly_less(r2, cut2);
+}
+
 // S and W of the kernel with its core; r2 includes Real::tiny. At r = 0 both are zero if GRADIENT, else finite (and u is zero
 // because d is).
 template <int REG, bool GRADIENT, class T> WFMM_DEVICE void particle_radial(T r2, T core, T cut2, T& s, T& w) {
@@ -80,7 +87,7 @@ template <int REG, bool GRADIENT, class T> WFMM_DEVICE void particle_radial(T r2
     } else {
         T ri = rsqrt_of(r2);
         if (GRADIENT && !roughly_less(Real<T>::tiny, r2)) ri = 0;
-        if (REG != NONE && roughly_less(r2, cut2)) {
+        if (REG != NONE && is_in_core<REG>(r2, cut2)) {
             core_radial<REG, GRADIENT>(r2, ri, core, cut2, s, w);
             if (GRADIENT && !roughly_less(Real<T>::tiny, r2)) s = 0;
         } else {
@@ -96,7 +103,7 @@ template <int REG, bool GRADIENT, class T> WFMM_DEVICE void particle_radial(T r2
 template <int REG, bool GRADIENT, class T> WFMM_DEVICE void particle_deficit(T r2, T core, T cut2, T& s, T& w) {
     s = w = 0;
     const bool bounded = REG == GAUSS_ERF || REG == EXPONENTIAL || REG == COMPACT || REG == POLYNOMIAL;
-    if (REG == NONE || (bounded && !roughly_less(r2, cut2)) || (GRADIENT && !roughly_less(Real<T>::tiny, r2))) return;
+    if (REG == NONE || (bounded && !is_in_core<REG>(r2, cut2)) || (GRADIENT && !roughly_less(Real<T>::tiny, r2))) return;
     const T ri = rsqrt_of(r2), ri2 = ri * ri, ri3 = ri2 * ri, ri5 = ri3 * ri2;
     if constexpr (REG == GAUSS_ERF) {
         const T q = r2 * ri * core, t = T(0.5) * q * q, e = exp_minus(t), core3 = core * core * core;

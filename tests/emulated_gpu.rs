@@ -104,6 +104,35 @@ fn every_core_in_single_precision() {
     with_gpu("every_core_in_single_precision", &[], || all_cores::<f32>(2e-5, 1e-3));
 }
 
+/// At the edge of a polynomial core the gradient jumps: on which side a target is, all digits decide.
+#[test]
+fn targets_beside_the_edge_of_a_core() {
+    with_gpu("targets_beside_the_edge_of_a_core", &[], || {
+        let mut r = Random::new(61);
+        let mut c = case("cube", Kind::Particles, 60, 1, 1.0);
+        let direction = |r: &mut Random| loop {
+            let d: [f64; 3] = std::array::from_fn(|_| r.unit() - 0.5);
+            let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
+            if length > 0.1 {
+                return d.map(|x| x / length);
+            }
+        };
+        c.targets.clear();
+        for (k, (x, core)) in c.position.iter().zip(&mut c.particle_core).enumerate() {
+            *core = 0.05 + 0.1 * r.unit();
+            let (d, beside) = (direction(&mut r), if k % 2 == 0 { 1e-8 } else { -1e-8 });
+            c.targets.push(std::array::from_fn(|i| x[i] + *core * (1.0 + beside) * d[i]));
+        }
+        let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+        let want = reference(&cpu, &c, WFMM_REG_NONE, WFMM_REG_POLYNOMIAL);
+        for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
+            let o = options(method, 1e-9, WFMM_REG_NONE, WFMM_REG_POLYNOMIAL, 0);
+            let (got, outcome) = evaluate::<f64>(&gpu, &c, &as_arrays::<f64>(&o));
+            close(&got, &want, 1e-9, &outcome.recipe);
+        }
+    });
+}
+
 /// Thin, lonely, coincident, far: trees that are deep, of one cell, of more cells than were thought of.
 fn all_places<T: Scalar>(tolerance: f64, unit: f64) {
     let (cpu, gpu) = (Session::cpu(1), Session::gpu());

@@ -400,6 +400,12 @@ impl System for Stage<'_, '_> {
         Ok(sum)
     }
 
+    fn plus_both(&mut self, y: &DeviceVector, shares: [f64; 2], [f, g]: [&DeviceVector; 2]) -> Result<DeviceVector> {
+        let mut sum = self.here.vectors.take(y.span().len())?;
+        self.here.motion.plus_both(sum.span_mut(), y.span(), shares, [f.span(), g.span()])?;
+        Ok(sum)
+    }
+
     fn combine(&mut self, y: &mut DeviceVector, a: f64, b: f64, x: &DeviceVector) -> Result<()> {
         self.here.motion.combine(y.span_mut(), a, b, x.span())
     }

@@ -27,6 +27,9 @@ pub trait System {
     /// y + b x, as a new vector.
     fn plus(&mut self, y: &Self::Vector, b: f64, x: &Self::Vector) -> Result<Self::Vector>;
 
+    /// y + a f + b g, as a new vector.
+    fn plus_both(&mut self, y: &Self::Vector, shares: [f64; 2], rates: [&Self::Vector; 2]) -> Result<Self::Vector>;
+
     /// y = a y + b x.
     fn combine(&mut self, y: &mut Self::Vector, a: f64, b: f64, x: &Self::Vector) -> Result<()>;
 
@@ -73,22 +76,20 @@ fn adams_bashforth<S: System>(
 ) -> Result<(S::Vector, Option<S::Vector>)> {
     let f = system.rate(y, 0.0)?;
     let begins = system.anywhere(last.is_none())?;
-    let slope = match last.filter(|_| !begins) {
-        None => middle(system, y, dt, &f)?,
-        Some((rate, last_dt)) => {
-            let r = dt / last_dt;
-            // (1 + r/2) f - (r/2) f_last, NaN where there was no last.
-            let mut slope = system.copy(&f)?;
-            system.combine(&mut slope, 1.0 + 0.5 * r, -0.5 * r, rate)?;
-            let gaps = system.has_nan(&slope)?;
-            if system.anywhere(gaps)? {
-                let middle = middle(system, y, dt, &f)?;
-                system.fill_gaps(&mut slope, &middle)?;
-            }
-            slope
-        }
+    let Some((rate, last_dt)) = last.filter(|_| !begins) else {
+        let middle = middle(system, y, dt, &f)?;
+        return Ok((system.plus(y, dt, &middle)?, Some(f)));
     };
-    Ok((system.plus(y, dt, &slope)?, Some(f)))
+    let half = 0.5 * dt / last_dt;
+    // NaN where there was no last rate.
+    let mut after = system.plus_both(y, [dt * (1.0 + half), -dt * half], [&f, rate])?;
+    let gaps = system.has_nan(&after)?;
+    if system.anywhere(gaps)? {
+        let middle = middle(system, y, dt, &f)?;
+        let by_middle = system.plus(y, dt, &middle)?;
+        system.fill_gaps(&mut after, &by_middle)?;
+    }
+    Ok((after, Some(f)))
 }
 
 /// The rate at the middle of the step, half of it after the rate f.
@@ -146,6 +147,10 @@ mod tests {
 
         fn plus(&mut self, y: &Point, b: f64, x: &Point) -> Result<Point> {
             Ok(std::array::from_fn(|i| y[i] + b * x[i]))
+        }
+
+        fn plus_both(&mut self, y: &Point, [a, b]: [f64; 2], [f, g]: [&Point; 2]) -> Result<Point> {
+            Ok(std::array::from_fn(|i| y[i] + a * f[i] + b * g[i]))
         }
 
         fn combine(&mut self, y: &mut Point, a: f64, b: f64, x: &Point) -> Result<()> {
@@ -206,6 +211,7 @@ mod tests {
         });
         let y =
             step(Integrator::Ab2, &mut system, &[1.0, 0.0, 0.0], 0.1, Some((&[f64::NAN, 1.0, 1.0], 0.1))).unwrap().0;
-        assert_eq!((calls, y), (2, [1.0 + 0.1 * 1.5, 0.1, 0.1]));
+        let apart = y.iter().zip([1.0 + 0.1 * 1.5, 0.1, 0.1]).map(|(y, want)| (y - want).abs()).fold(0.0, f64::max);
+        assert!(calls == 2 && apart < 1e-15, "{calls} {y:?}");
     }
 }

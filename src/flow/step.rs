@@ -227,6 +227,12 @@ impl System for Stage<'_> {
         Ok(y.plus(self.session.pool(), b, x))
     }
 
+    fn plus_both(&mut self, y: &Vector, [a, b]: [f64; 2], [f, g]: [&Vector; 2]) -> Result<Vector> {
+        let mut sum = y.plus(self.session.pool(), a, f);
+        sum.combine(self.session.pool(), 1.0, b, g);
+        Ok(sum)
+    }
+
     fn combine(&mut self, y: &mut Vector, a: f64, b: f64, x: &Vector) -> Result<()> {
         y.combine(self.session.pool(), a, b, x);
         Ok(())

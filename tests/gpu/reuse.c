@@ -56,6 +56,14 @@ static double distance(const double *a, const double *b, int64_t n) {
     return s > 0 ? sqrt(d / s) : sqrt(d);
 }
 
+static void print_recipe(const wfmm_plan *p, const char *whose) {
+    char text[2000];
+    wfmm_report r = {.struct_size = sizeof r};
+    must(wfmm_plan_recipe(p, text, sizeof text, NULL), "recipe");
+    must(wfmm_plan_report(p, &r), "report");
+    printf("    %s: depth %d, %d retries, error %.2e; %s\n", whose, (int)r.depth, (int)r.retries, r.estimated_error, text);
+}
+
 /* The kept plan against a fresh one. `bits`: the same root cube and depth of the keys, hence the same sums. */
 static void compare(wfmm_session *s, wfmm_plan *kept, enum kind kind, int core, int64_t m, int gradient, int bits, const char *what) {
     static double u[3 * MOST], v[3 * MOST], g[9 * MOST], h[9 * MOST];
@@ -67,7 +75,6 @@ static void compare(wfmm_session *s, wfmm_plan *kept, enum kind kind, int core, 
     set_sources(fresh, kind);
     must(wfmm_plan_set_targets_f64(fresh, m, target, WFMM_MEMORY_HOST), "targets");
     evaluate(fresh, kind, v, gradient ? h : NULL);
-    must(wfmm_plan_destroy(&fresh), "destroy");
     const int same = !memcmp(u, v, main * m * sizeof *u) && (!gradient || !memcmp(g, h, 3 * main * m * sizeof *g));
     const double apart = distance(u, v, main * m), slopes = gradient ? distance(g, h, 3 * main * m) : 0;
     const double most = (m < 10 ? 10 : 2) * tolerance; /* a single target has no mean */
@@ -76,6 +83,8 @@ static void compare(wfmm_session *s, wfmm_plan *kept, enum kind kind, int core, 
     printf("%-9s %s %-34s %s %.1e %.1e; ms: tree %.3f lists %.3f P2M %.3f M2M %.3f%s\n", kinds[kind], precision == WFMM_PRECISION_F32 ? "f32" : "f64", what,
            same ? "same bits" : "apart by ", apart, slopes, 1e3 * r.seconds[WFMM_PASS_TREE], 1e3 * r.seconds[WFMM_PASS_LISTS], 1e3 * r.seconds[WFMM_PASS_P2M],
            1e3 * r.seconds[WFMM_PASS_M2M], good ? "" : " FAILED");
+    if (!good) { print_recipe(kept, "kept"); print_recipe(fresh, "fresh"); }
+    must(wfmm_plan_destroy(&fresh), "destroy");
     fflush(stdout);
 }
 

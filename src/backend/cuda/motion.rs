@@ -54,6 +54,7 @@ pub struct Lines<'a> {
 struct Kernels {
     combine: Function,
     plus: Function,
+    plus_both: Function,
     fill_gaps: Function,
     fill: Function,
     look: Function,
@@ -89,6 +90,7 @@ impl Kernels {
         Ok(Self {
             combine: find("combine")?,
             plus: find("plus")?,
+            plus_both: find("plus_both")?,
             fill_gaps: find("fill_gaps")?,
             fill: find("fill")?,
             look: find("look")?,
@@ -151,6 +153,20 @@ impl Motion {
         let (to, y, x, n) = (sum.address(), y.address(), x.address(), y.len() as i64);
         // SAFETY: as in `combine`.
         unsafe { launch!(self.stream, self.kernels.plus, sweep(sum.len()), BLOCK, 0; to, y, b, x, n) }
+    }
+
+    /// sum = y + a f + b g.
+    pub fn plus_both(
+        &self,
+        sum: SpanMut<'_, f64>,
+        y: Span<'_, f64>,
+        [a, b]: [f64; 2],
+        [f, g]: [Span<'_, f64>; 2],
+    ) -> Result<()> {
+        assert!(sum.len() == y.len() && y.len() == f.len() && y.len() == g.len());
+        let (to, y, f, g, n) = (sum.address(), y.address(), f.address(), g.address(), sum.len() as i64);
+        // SAFETY: as in `combine`.
+        unsafe { launch!(self.stream, self.kernels.plus_both, sweep(sum.len()), BLOCK, 0; to, y, a, f, b, g, n) }
     }
 
     /// y = x where y is no number.

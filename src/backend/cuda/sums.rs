@@ -128,6 +128,9 @@ impl<T: CudaReal> Sums<T> {
             Field::Velocity { .. } => (&mut self.vortex, task.inputs.vortex_places),
             Field::Potential { .. } => (&mut self.coulomb, task.inputs.charge_places),
         };
+        if task.options.reproducible {
+            *found = PrecisionHistory::default();
+        }
         let known = found.before([sources, task.inputs.target_positions]);
         self.by_single = false;
         if T::IS_F64 {
