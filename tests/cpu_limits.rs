@@ -168,6 +168,39 @@ fn segments_far_from_zero_keep_the_digits_of_their_ends() {
     assert!(outcome.recipe.starts_with("FMM") && !outcome.recipe.contains("retries"), "{}", outcome.recipe);
 }
 
+/// Straight filaments whose nodes are the targets: each is exactly on the line of all other segments of its filament. An expansion has a
+/// gradient there, which cores take away.
+#[test]
+fn nodes_of_straight_filaments_have_the_gradient_of_cores() {
+    let (session, mut r) = (Session::cpu(2), Random::new(71));
+    let mut c = Case::default();
+    for filament in 0..400 {
+        let at = [filament % 20, filament / 20].map(|k| f64::from(k) / 16.0);
+        for k in 0..=40 {
+            c.points.push([f64::from(k) / 32.0, at[0], at[1]]);
+            if k > 0 {
+                let n = c.points.len() as i32;
+                c.ends.extend([n - 2, n - 1]);
+                c.circulation.push(r.unit() - 0.5);
+                c.segment_core.push(0.02);
+            }
+        }
+    }
+    c.targets = c.points.clone();
+    let regularization = WFMM_REG_LAMB_OSEEN;
+    let want = reference(&session, &c, regularization, 0);
+    for method in [WFMM_METHOD_FMM, WFMM_METHOD_TREECODE] {
+        for precision in [WFMM_PRECISION_F64, WFMM_PRECISION_F32] {
+            let tolerance = if precision == WFMM_PRECISION_F64 { 1e-6 } else { 1e-5 };
+            let o = wfmm_plan_options { precision, ..options(method, tolerance, regularization, 0, 0) };
+            let (got, outcome) = evaluate::<f64>(&session, &c, &o);
+            let (u, g) = (relative_l2(&got.main, &want.main), relative_l2(&got.gradient, &want.gradient));
+            assert!(u <= tolerance && g <= 30.0 * tolerance, "{u:.1e}, {g:.1e}: {}", outcome.recipe);
+            assert!(!outcome.recipe.starts_with("Direct"), "{}", outcome.recipe);
+        }
+    }
+}
+
 #[test]
 fn targets_that_leave_the_box_are_in_the_range_of_single_precision() {
     let session = Session::cpu(2);

@@ -77,7 +77,9 @@ pub fn charge(x: Vec3, position: Vec3, q: f64) -> Attraction {
 
 /// Straight segment from `p1` to `p2` with circulation Γ and core radius `core`.
 pub fn segment(reg: Regularization, part: Part, x: Vec3, p1: Vec3, p2: Vec3, circulation: f64, core: f64) -> Induced {
-    let Some(pair) = SegmentPair::new(x, p1, p2) else { return Induced::default() };
+    let Some(pair) = SegmentPair::new(x, p1, p2) else {
+        return on_line(reg, part, [x, p1, p2], circulation, core);
+    };
     let (value, slope) = if reg == Regularization::Offset && core > 0.0 {
         pair.offset(part, core)
     } else {
@@ -90,6 +92,22 @@ pub fn segment(reg: Regularization, part: Part, x: Vec3, p1: Vec3, p2: Vec3, cir
         velocity: c.map(|c| circulation * value * c),
         gradient: std::array::from_fn(|i| std::array::from_fn(|j| circulation * (value * e[i][j] + c[i] * slope[j]))),
     }
+}
+
+/// On the line of a segment a pair adds nothing. Beyond the ends the gradient of an expansion is Γ h (ℓ×) there, which a correction
+/// takes away where there is a core.
+fn on_line(reg: Regularization, part: Part, [x, p1, p2]: [Vec3; 3], circulation: f64, core: f64) -> Induced {
+    let (v1, v2) = (sub(x, p1), sub(x, p2));
+    let (r1, r2, along) = (norm(v1), norm(v2), sub(p2, p1));
+    if part != Part::Correction || reg == Regularization::None || core == 0.0 || dot(v1, v2) <= 0.0 {
+        return Induced::default();
+    }
+    let d = 2.0 * (r1 * r2).powi(2);
+    let k = if reg == Regularization::Offset { (core * norm(along)).powi(2) } else { f64::INFINITY };
+    let missing = if k.is_finite() { k / (d + k) } else { 1.0 };
+    let e = cross_matrix(along);
+    let value = -circulation * missing * (r1 + r2) / d;
+    Induced { velocity: [0.0; 3], gradient: e.map(|row| row.map(|e| value * e)) }
 }
 
 /// The geometry of a target and a segment; lengths as the caller's.

@@ -80,6 +80,10 @@ fn no_value_is_exactly_zero() {
                 // End points, middle, extensions; and no length.
                 for k in [0.0, 1.0, 0.5, -1.0, 2.0] {
                     let x = std::array::from_fn(|i| p1[i] + k * (p2[i] - p1[i]));
+                    let beyond = !(0.0..=1.0).contains(&k);
+                    if part == Part::Correction && beyond && core > 0.0 && reg != None {
+                        continue; // the next test
+                    }
                     assert_eq!(segment(reg, part, x, p1, p2, 3.0, core), Induced::default());
                 }
                 assert_eq!(segment(reg, part, [1.0, 2.0, 3.0], p1, p1, 3.0, core), Induced::default());
@@ -93,6 +97,21 @@ fn no_value_is_exactly_zero() {
         assert_eq!(segment(None, Part::Regularized, p2, p1, p2, 1.0, 0.0), Induced::default());
     }
     assert_eq!(charge([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], 5.0), Attraction::default());
+}
+
+/// An expansion has no gap where the line of a segment goes on beyond its ends, nor has what a core takes from it.
+#[test]
+fn corrections_go_on_across_the_extension_of_a_segment() {
+    let (p1, p2) = ([0.25, 0.5, -1.0], [1.25, 2.5, 3.0]);
+    for reg in SEGMENTS.into_iter().filter(|reg| *reg != None) {
+        for k in [-1.0, 2.0, 5.0] {
+            let x = std::array::from_fn(|i| p1[i] + k * (p2[i] - p1[i]));
+            let on = segment(reg, Part::Correction, x, p1, p2, 3.0, 0.2);
+            let beside = segment(reg, Part::Correction, [x[0] + 1e-6, x[1], x[2]], p1, p2, 3.0, 0.2);
+            assert_eq!(on.velocity, [0.0; 3]);
+            same_matrix(&on.gradient, &beside.gradient, 1e-4, &format!("{reg:?} {k}"));
+        }
+    }
 }
 
 /// ∂u_i/∂x_j by an eighth-order difference.

@@ -221,12 +221,15 @@ pub struct Core<S: Simd, T: Real> {
 /// One regularization: `value` = F h; `slopes` = F h and the components of its gradient along λ and along (C × λ)/|C|², a
 /// vector as long as ρ's inverse: in f32 the square of |C|² would leave the range of numbers beside a line.
 pub trait SegmentLaw: 'static {
+    /// What a core changes, to be added to an expansion.
+    const IS_CORRECTION: bool;
     fn value<S: Simd, T: Real>(p: &Pair<S, T>) -> Lane<S, T>;
     fn slopes<S: Simd, T: Real>(p: &Pair<S, T>) -> [Lane<S, T>; 3];
 }
 
 /// A factor that depends on the distance to the line: F/|C|² = num/den, and F and H for the gradient.
 pub trait LineLaw: 'static {
+    const IS_DEFICIT: bool = false;
     fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>);
     fn profile<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>);
 
@@ -341,6 +344,7 @@ impl LineLaw for Scully {
 /// F - 1 in place of F.
 pub struct Deficit<L>(PhantomData<L>);
 impl<L: LineLaw> LineLaw for Deficit<L> {
+    const IS_DEFICIT: bool = true;
     #[inline(always)]
     fn ratio<S: Simd, T: Real>(s: S, c2: Lane<S, T>, core: Core<S, T>) -> (Lane<S, T>, Lane<S, T>) {
         L::ratio_deficit(s, c2, core)
@@ -352,6 +356,7 @@ impl<L: LineLaw> LineLaw for Deficit<L> {
 }
 
 impl<L: LineLaw> SegmentLaw for L {
+    const IS_CORRECTION: bool = L::IS_DEFICIT;
     /// One division: (1/|r1|+1/|r2|) F/|C|² · (|C|²/q outside, q/2^2n between the points).
     #[inline(always)]
     fn value<S: Simd, T: Real>(p: &Pair<S, T>) -> Lane<S, T> {
@@ -380,6 +385,7 @@ impl<const CORRECTION: bool> Offset<CORRECTION> {
     }
 }
 impl<const CORRECTION: bool> SegmentLaw for Offset<CORRECTION> {
+    const IS_CORRECTION: bool = CORRECTION;
     #[inline(always)]
     fn value<S: Simd, T: Real>(p: &Pair<S, T>) -> Lane<S, T> {
         let d = Self::d(p);
@@ -425,7 +431,11 @@ impl<T: Real, L: SegmentLaw, R: Record<T, Segment<T>>> PairKernel<T, Segment<T>,
         let gamma = Lane::splat(s, source.whole().gamma);
         let [value, along, across] = L::slopes(&p);
         let zero = Lane::zero(s);
-        let value = p.off_line.select(value * gamma, zero);
+        // On the line beyond the ends the gradient of an expansion is Γ h (ℓ×): the core takes that away.
+        // At an end q is p.
+        let beyond = p.p.lt(p.q).select(value * gamma, zero);
+        let expanded = if L::IS_CORRECTION { p.between.select(zero, beyond) } else { zero };
+        let value = p.off_line.select(value * gamma, expanded);
         let along = p.off_line.select(along * gamma, zero);
         let across = p.off_line.select(across * gamma, zero);
         let (e, along, across) = if T::IS_F64 {

@@ -72,9 +72,12 @@ fn compare<T: Real>(
         for &j in sources {
             let u = flat(&pair(*x, j, part));
             (0..12).for_each(|i| want[i] += u[i]);
-            let size = if part == Part::Correction { flat(&pair(*x, j, Part::Singular)) } else { u };
-            scale[0] += norm([size[0], size[1], size[2]]) * condition(*x, j);
-            scale[1] += size[3..].iter().map(|g| g * g).sum::<f64>().sqrt() * condition(*x, j);
+            let sizes = |u: [f64; 12]| [norm([u[0], u[1], u[2]]), u[3..].iter().map(|g| g * g).sum::<f64>().sqrt()];
+            let (of_pair, singular) = (sizes(u), sizes(flat(&pair(*x, j, Part::Singular))));
+            for k in 0..2 {
+                let size = if part == Part::Correction { of_pair[k].max(singular[k]) } else { of_pair[k] };
+                scale[k] += size * condition(*x, j);
+            }
         }
         for (i, got) in got.iter().enumerate() {
             let scale = scale[(i > 2) as usize] * 8.0;
@@ -146,6 +149,27 @@ fn run_segments<T: Real>(arch: pulp::Arch, n: usize, m: usize, components: usize
     }
 }
 
+/// Corrections at targets on the extension of a segment, where the products of its kernel are exactly zero.
+fn run_extensions<T: Real>(arch: pulp::Arch) {
+    let (p1, p2) = ([0.25, 0.125, 0.5], [0.3125, 0.25, 0.75]);
+    let mut targets = Points::with_capacity(9);
+    let at: Vec<Vec3> = [-1.0, 2.0, 3.0, -2.0, 2.5, -0.5, 1.0, 0.0, 0.5]
+        .into_iter()
+        .map(|k| std::array::from_fn(|i| p1[i] + k * (p2[i] - p1[i])))
+        .collect();
+    at.iter().for_each(|x| targets.push(*x));
+    for reg in SEGMENTS {
+        let mut sources = SegmentSources::<T>::new(reg, Digits::default());
+        sources.push(p1, p2, 2.0, 0.1);
+        let mut out = zeros::<T>(12, at.len());
+        let mut view: Vec<&mut [T]> = out.iter_mut().map(|v| &mut v[..]).collect();
+        segments_with(arch, Part::Correction, &sources, &[0..1], &targets, 0..at.len(), &mut view);
+        let pair = |x, _, part| oracle::segment(reg, part, x, p1, p2, 2.0, 0.1);
+        let what = format!("{arch:?} {reg:?} f64={} on the line", T::IS_F64);
+        compare(&out, &at, &[0], pair, Part::Correction, |_, _| 1.0, &what);
+    }
+}
+
 fn run_charges<T: Real>(arch: pulp::Arch, n: usize, m: usize, components: usize) {
     let p = Problem::<T>::new(n, m, (n * 1000 + m) as u64);
     let mut sources = ChargeSources::<T>::new(false);
@@ -210,6 +234,13 @@ fn segment_gradients_f64_are_those_of_the_oracle() {
 #[test]
 fn segment_gradients_f32_are_those_of_the_oracle() {
     all_counts(|arch, n, m| run_segments::<f32>(arch, n, m, 12));
+}
+#[test]
+fn corrections_on_the_extension_of_a_segment_are_those_of_the_oracle() {
+    for arch in simd::instruction_sets() {
+        run_extensions::<f64>(arch);
+        run_extensions::<f32>(arch);
+    }
 }
 #[test]
 fn charges_are_those_of_the_oracle() {
