@@ -36,9 +36,10 @@ fn imbalance(plan: &Plan) -> f64 {
 /// Imbalances of three evaluations, between which everything is set again, and the error of the last field.
 fn evaluations(c: &Case, flags: u64, want: &[f64]) -> ([f64; 3], f64) {
     let parts = on_all(RANKS, |rank, end| {
-        // In double precision: the larger leaves of single make larger steps of the shares.
-        let precision = WFMM_PRECISION_F64;
-        let o = wfmm_plan_options { flags, precision, ..plan_options(WFMM_METHOD_FMM, 1e-4) };
+        // In double precision and with leaves of a given size, since a share ends where a leaf ends: large leaves make large steps, and the
+        // size that a plan chooses depends on the speeds that it measured.
+        let (precision, leaf_capacity) = (WFMM_PRECISION_F64, 32);
+        let o = wfmm_plan_options { flags, precision, leaf_capacity, ..plan_options(WFMM_METHOD_FMM, 1e-4) };
         let mut plan = plan_of(end, &o);
         // The caller's own division is by the order of the numbers: slabs of nothing.
         let (mine, numbers) = part(c, SPLITS[0].1, rank, RANKS);
@@ -65,7 +66,7 @@ fn shares_follow_the_work_of_the_evaluation_before() {
     let (found, error) = evaluations(&c, 0, &want);
     println!("busiest over mean: {found:?} by number, then by work; error {error:.1e}");
     assert!(error <= 1e-4, "{error:e}");
-    assert!(found[0] > 1.5, "the case is too easy: {found:?}");
+    assert!(found[0] > 1.35, "the case is too easy: {found:?}");
     assert!(found[1] < 1.25 && found[2] < 1.25, "{found:?}");
 }
 
