@@ -242,9 +242,9 @@ template <int REG, int PART, class T> WFMM_DEVICE void add_segment_gradient(T* s
         along = f * g.c2 * b;
         across = -fma(h, hh, f * m);
     }
-    T k = s.circulation;
-    if (!counts) k = 0;
-    value *= k;
+    const T k = counts ? s.circulation : T(0);
+    // On the line beyond the ends the gradient of an expansion is Γ h (ℓ×): the core takes that away.
+    value *= PART == DEFICIT && !between ? s.circulation : k;
     const Vec<T> cl = cross(g.c, l);
     const Vec<T> slope = {k * fma(along, l.x, across * cl.x), k * fma(along, l.y, across * cl.y), k * fma(along, l.z, across * cl.z)};
     const Vec<T> c = g.c, w = {value * l.x, value * l.y, value * l.z};

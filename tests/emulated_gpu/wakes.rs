@@ -197,6 +197,42 @@ fn long_segments_are_cut_and_their_field_is_the_same() {
     });
 }
 
+/// Straight filaments whose nodes are the targets: each is exactly on the line of all other segments of its filament. An expansion has a
+/// gradient there, which cores take away.
+fn straight_filaments<T: Scalar>(tolerance: f64) {
+    let mut r = Random::new(71);
+    let mut c = Case::default();
+    for filament in 0..100 {
+        let at = [filament % 10, filament / 10].map(|k| f64::from(k) / 8.0);
+        for k in 0..=40 {
+            c.points.push([f64::from(k) / 32.0, at[0], at[1]]);
+            if k > 0 {
+                let n = c.points.len() as i32;
+                c.ends.extend([n - 2, n - 1]);
+                c.circulation.push(r.unit() - 0.5);
+                c.segment_core.push(0.02);
+            }
+        }
+    }
+    c.targets = c.points.clone();
+    let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+    let want = reference(&cpu, &c, WFMM_REG_LAMB_OSEEN, WFMM_REG_NONE);
+    for method in [WFMM_METHOD_FMM, WFMM_METHOD_TREECODE] {
+        let o = options(method, tolerance, WFMM_REG_LAMB_OSEEN, WFMM_REG_NONE, 20);
+        let (got, outcome) = evaluate::<T>(&gpu, &c, &as_arrays::<T>(&o));
+        close(&got, &want, tolerance, &outcome.recipe);
+        assert!(!outcome.recipe.starts_with("Direct"), "{}", outcome.recipe);
+    }
+}
+
+#[test]
+fn nodes_of_straight_filaments_have_the_gradient_of_cores() {
+    with_gpu("wakes::nodes_of_straight_filaments_have_the_gradient_of_cores", &[], || {
+        straight_filaments::<f64>(1e-4);
+        straight_filaments::<f32>(1e-3);
+    });
+}
+
 /// Nothing but segments as long as the last digit of their positions: as far away as targets are, no direction to them can be told from
 /// that of the segment in ordinary products.
 #[test]
