@@ -260,6 +260,33 @@ fn cores_of_images_count() {
     }
 }
 
+/// Inside of wide cores like strengths leave a small part of what each image contributes; an error of that part counts. Sums of a tighter
+/// tolerance are the reference: those of images that the test has are too few for such cores.
+#[test]
+fn like_strengths_with_wide_cores_keep_the_tolerance() {
+    let period = [1.27, OPEN, 0.83];
+    let mut r = Random::new(5);
+    let mut c = Case::default();
+    for _ in 0..300 {
+        let x = [r.unit(), 2e-3 * r.unit(), 4e-5 * r.unit()];
+        c.position.push(x);
+        c.strength.push([0.0, 0.0, 1.0 + x[0]]);
+        c.particle_core.push(r.between(0.2, 3.0));
+        c.targets.push(x);
+    }
+    let field = |method: i32, tolerance: f64| {
+        let o = plan_options(method, tolerance, period);
+        let o = wfmm_plan_options { particle_regularization: WFMM_REG_EXPONENTIAL, ..o };
+        evaluate::<f64>(&Session::cpu(2), &c, &o).0.main
+    };
+    let want = field(WFMM_METHOD_DIRECT, 5e-12);
+    for (method, tolerance) in [DIRECT, FMM].into_iter().flat_map(|m| [3e-10, 1e-8, 1e-5].map(|t| (m[0], t))) {
+        let error = relative_l2(&field(method, tolerance), &want);
+        println!("method {method} at {tolerance:.0e}: {error:.1e}");
+        assert!(error <= tolerance, "method {method} at {tolerance:.0e}: {error:.1e}");
+    }
+}
+
 /// Single precision, new strengths and targets on the same plan, the check, few elements.
 #[test]
 fn plans_go_on_as_in_free_space() {

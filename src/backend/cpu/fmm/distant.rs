@@ -20,8 +20,8 @@ use crate::simd::Real;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Share of the tolerance that may be missing.
-const SHARE: f64 = 0.02;
+/// Share of the tolerance that an image may miss of what it contributes. Like strengths inside of wide cores leave a hundredth of that.
+const SHARE: f64 = 5e-4;
 /// A multipole is evaluated at points beyond this ratio of radius to distance; images of the whole box beyond the other.
 const RATIO: f64 = 0.5;
 const BOX_RATIO: f64 = 0.28;
