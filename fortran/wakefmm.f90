@@ -355,9 +355,9 @@ module wakefmm
   !> evaluate where the tolerance is missed.
   integer, parameter :: WFMM_EXPANSION_PSEUDO_PARTICLES = 1
   !> Precision of the computation.
-  !> That of the arrays: double if one of the arrays is double, else single. An FMM of double arrays computes velocities
-  !> in single precision where that keeps a tolerance of 1e-4 or more and is faster, unless WFMM_FLAG_REPRODUCIBLE is
-  !> set; precision of the report says so.
+  !> That of the arrays: double if one of the arrays is double, else single. An FMM of double arrays (on the CPU
+  !> also a treecode) computes velocities in single precision where that keeps a tolerance of 1e-4 or more and is
+  !> faster, unless WFMM_FLAG_REPRODUCIBLE is set; precision of the report says so.
   integer, parameter :: WFMM_PRECISION_ARRAYS = 0
   !> Single. Where its range or digits are not enough (a point far away, cores much larger than the extent of the
   !> elements) the computation is done in double. A warning and precision of the report say so.
@@ -374,7 +374,7 @@ module wakefmm
   !> Where the arrays of a call are.
   !> Host memory: inputs are copied.
   integer, parameter :: WFMM_MEMORY_HOST = 0
-  !> Device memory: inputs are borrowed until the next set_* or destroy.
+  !> Device memory: a plan borrows inputs until the next set_* or destroy; a flow copies them.
   integer, parameter :: WFMM_MEMORY_DEVICE = 1
   !> The driver is asked; without a device: host.
   integer, parameter :: WFMM_MEMORY_AUTO = 2
@@ -652,7 +652,8 @@ module wakefmm
     !> Squire's factor of |circulation| in the growth of filament cores; default 0.
     real(c_double) :: squire = 0e0_c_double
     !> Core radius above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths that carry
-    !> the same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES.
+    !> the same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES. WFMM_ERR_UNSUPPORTED with a period and on
+    !> sessions of several processes.
     real(c_double) :: core_limit = 0e0_c_double
     !> Filament segments that are longer after a step are split into equal pieces; 0, the default: never.
     real(c_double) :: split_length = 0e0_c_double

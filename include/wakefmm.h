@@ -279,9 +279,9 @@
 /**
  * Precision of the computation.
  * 
- * That of the arrays: double if one of the arrays is double, else single. An FMM of double arrays computes velocities
- * in single precision where that keeps a tolerance of 1e-4 or more and is faster, unless WFMM_FLAG_REPRODUCIBLE is
- * set; precision of the report says so.
+ * That of the arrays: double if one of the arrays is double, else single. An FMM of double arrays (on the CPU
+ * also a treecode) computes velocities in single precision where that keeps a tolerance of 1e-4 or more and is
+ * faster, unless WFMM_FLAG_REPRODUCIBLE is set; precision of the report says so.
  */
 #define WFMM_PRECISION_ARRAYS 0
 
@@ -321,7 +321,7 @@
 #define WFMM_MEMORY_HOST 0
 
 /**
- * Device memory: inputs are borrowed until the next set_* or destroy.
+ * Device memory: a plan borrows inputs until the next set_* or destroy; a flow copies them.
  */
 #define WFMM_MEMORY_DEVICE 1
 
@@ -978,7 +978,8 @@ typedef struct wfmm_flow_options {
     double squire;
     /**
      * Core radius above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths that carry the
-     * same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES.
+     * same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES. WFMM_ERR_UNSUPPORTED with a period and on
+     * sessions of several processes.
      */
     double core_limit;
     /**
@@ -1018,10 +1019,11 @@ typedef struct wfmm_flow_options {
 
 /**
  * Adds the host's own velocity at n points of a flow: position and velocity are [n][3]; velocity holds what is there
- * already. Return 0 to go on; another number stops the step. memory says where both arrays are. On a session made
- * with WFMM_BACKEND_CUDA it is WFMM_MEMORY_DEVICE, and stream is the cudaStream_t on which to queue the work;
- * there is no need to wait for it. On all other sessions, WFMM_BACKEND_AUTO included, it is WFMM_MEMORY_HOST, and
- * stream is NULL. user is that of wfmm_flow_set_velocity_callback.
+ * already. Return 0 to go on; another number stops the step. memory says where both arrays are. On a session of
+ * one process made with WFMM_BACKEND_CUDA it is WFMM_MEMORY_DEVICE, and stream is the cudaStream_t on which to
+ * queue the work; there is no need to wait for it. On all other sessions (WFMM_BACKEND_AUTO, WFMM_BACKEND_CPU, all of
+ * several processes) it is WFMM_MEMORY_HOST, and stream is NULL. user is that of
+ * wfmm_flow_set_velocity_callback.
  */
 typedef int32_t (*wfmm_velocity_fn)(double time,
                                     int64_t n,
@@ -1288,7 +1290,8 @@ wfmm_status wfmm_plan_options_init(struct wfmm_plan_options *options, size_t siz
  * options may be NULL: defaults. The caller owns *out and ends it with wfmm_plan_destroy.
  * Thread rule: any thread; the plan itself serves one thread at a time.
  * Errors: WFMM_ERR_NULL, _HANDLE, _CONSTANT, _VALUE, _NOT_FINITE, _TOLERANCE, _TOO_NEW, _STRUCT_SIZE; WFMM_ERR_THREADS,
- * _HOST_MEMORY; WFMM_ERR_FORKED where the session was made before fork().
+ * _HOST_MEMORY; WFMM_ERR_UNSUPPORTED for options that exclude each other or are not built; WFMM_ERR_FORKED where
+ * the session was made before fork().
  * Example: wfmm_plan *p = NULL; if (wfmm_plan_create(NULL, NULL, &p)) return 1;
  */
 wfmm_status wfmm_plan_create(struct wfmm_session *session,
@@ -1500,11 +1503,11 @@ wfmm_status wfmm_plan_set_targets_f64(struct wfmm_plan *plan, int64_t n, const d
  * velocity: [n_targets][3], length/time. gradient: [n_targets][3][3], g[k][i][j] = du_i/dx_j of target k, or NULL.
  * Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
- * Precision of the computation: that of the options; ARRAYS means double where one array of the plan or the outputs
- * is double, else single.
+ * Precision of the computation: that of the options; for ARRAYS see WFMM_PRECISION_ARRAYS.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
- * set), _CONSTANT (memory), _OVERLAP, _MEMORY, _TOLERANCE; 100..199 where the device or its memory is missing;
- * WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
+ * set), _CONSTANT (memory), _VALUE (charges that do not add up to zero in a tube or slab), _OVERLAP, _MEMORY,
+ * _TOLERANCE; 100..199 where a resource is missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY
+ * where host memory ran out.
  * Example: wfmm_plan_evaluate_f64(p, u, NULL, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_plan_evaluate_f32(struct wfmm_plan *plan, float *velocity, float *gradient, int32_t memory);
@@ -1514,11 +1517,11 @@ wfmm_status wfmm_plan_evaluate_f32(struct wfmm_plan *plan, float *velocity, floa
  * velocity: [n_targets][3], length/time. gradient: [n_targets][3][3], g[k][i][j] = du_i/dx_j of target k, or NULL.
  * Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
- * Precision of the computation: that of the options; ARRAYS means double where one array of the plan or the outputs
- * is double, else single.
+ * Precision of the computation: that of the options; for ARRAYS see WFMM_PRECISION_ARRAYS.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
- * set), _CONSTANT (memory), _OVERLAP, _MEMORY, _TOLERANCE; 100..199 where the device or its memory is missing;
- * WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
+ * set), _CONSTANT (memory), _VALUE (charges that do not add up to zero in a tube or slab), _OVERLAP, _MEMORY,
+ * _TOLERANCE; 100..199 where a resource is missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY
+ * where host memory ran out.
  * Example: wfmm_plan_evaluate_f64(p, u, NULL, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_plan_evaluate_f64(struct wfmm_plan *plan, double *velocity, double *gradient, int32_t memory);

@@ -66,9 +66,9 @@ codes! {
 
     /// Precision of the computation.
     enum Precision {
-        /// That of the arrays: double if one of the arrays is double, else single. An FMM of double arrays computes velocities
-        /// in single precision where that keeps a tolerance of 1e-4 or more and is faster, unless WFMM_FLAG_REPRODUCIBLE is
-        /// set; `precision` of the report says so.
+        /// That of the arrays: double if one of the arrays is double, else single. An FMM of double arrays (on the CPU
+        /// also a treecode) computes velocities in single precision where that keeps a tolerance of 1e-4 or more and is
+        /// faster, unless WFMM_FLAG_REPRODUCIBLE is set; `precision` of the report says so.
         Arrays = 0 => WFMM_PRECISION_ARRAYS,
         /// Single. Where its range or digits are not enough (a point far away, cores much larger than the extent of the
         /// elements) the computation is done in double. A warning and `precision` of the report say so.
@@ -91,7 +91,7 @@ codes! {
     enum Memory {
         /// Host memory: inputs are copied.
         Host = 0 => WFMM_MEMORY_HOST,
-        /// Device memory: inputs are borrowed until the next `set_*` or `destroy`.
+        /// Device memory: a plan borrows inputs until the next `set_*` or `destroy`; a flow copies them.
         Device = 1 => WFMM_MEMORY_DEVICE,
         /// The driver is asked; without a device: host.
         Auto = 2 => WFMM_MEMORY_AUTO,

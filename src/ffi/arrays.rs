@@ -158,11 +158,11 @@ twins! {
     /// `velocity`: `[n_targets][3]`, length/time. `gradient`: `[n_targets][3][3]`, `g[k][i][j] = du_i/dx_j` of target k, or NULL.
     /// Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
     /// No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
-    /// Precision of the computation: that of the options; ARRAYS means double where one array of the plan or the outputs
-    /// is double, else single.
+    /// Precision of the computation: that of the options; for ARRAYS see WFMM_PRECISION_ARRAYS.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
-    /// set), _CONSTANT (memory), _OVERLAP, _MEMORY, _TOLERANCE; 100..199 where the device or its memory is missing;
-    /// WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
+    /// set), _CONSTANT (memory), _VALUE (charges that do not add up to zero in a tube or slab), _OVERLAP, _MEMORY,
+    /// _TOLERANCE; 100..199 where a resource is missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY
+    /// where host memory ran out.
     /// Example: `wfmm_plan_evaluate_f64(p, u, NULL, WFMM_MEMORY_HOST);`
     fn wfmm_plan_evaluate_f32 | wfmm_plan_evaluate_f64(
         plan: *mut wfmm_plan,

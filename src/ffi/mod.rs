@@ -44,10 +44,11 @@ pub type wfmm_status = i32;
 pub type wfmm_log_fn = Option<unsafe extern "C" fn(level: i32, message: *const c_char, user: *mut c_void)>;
 
 /// Adds the host's own velocity at `n` points of a flow: `position` and `velocity` are `[n][3]`; `velocity` holds what is there
-/// already. Return 0 to go on; another number stops the step. `memory` says where both arrays are. On a session made
-/// with WFMM_BACKEND_CUDA it is WFMM_MEMORY_DEVICE, and `stream` is the `cudaStream_t` on which to queue the work;
-/// there is no need to wait for it. On all other sessions, WFMM_BACKEND_AUTO included, it is WFMM_MEMORY_HOST, and
-/// `stream` is NULL. `user` is that of `wfmm_flow_set_velocity_callback`.
+/// already. Return 0 to go on; another number stops the step. `memory` says where both arrays are. On a session of
+/// one process made with WFMM_BACKEND_CUDA it is WFMM_MEMORY_DEVICE, and `stream` is the `cudaStream_t` on which to
+/// queue the work; there is no need to wait for it. On all other sessions (WFMM_BACKEND_AUTO, WFMM_BACKEND_CPU, all of
+/// several processes) it is WFMM_MEMORY_HOST, and `stream` is NULL. `user` is that of
+/// `wfmm_flow_set_velocity_callback`.
 pub type wfmm_velocity_fn = Option<
     unsafe extern "C" fn(
         time: f64,

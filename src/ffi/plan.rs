@@ -23,7 +23,8 @@ api! {
     /// `options` may be NULL: defaults. The caller owns `*out` and ends it with `wfmm_plan_destroy`.
     /// Thread rule: any thread; the plan itself serves one thread at a time.
     /// Errors: WFMM_ERR_NULL, _HANDLE, _CONSTANT, _VALUE, _NOT_FINITE, _TOLERANCE, _TOO_NEW, _STRUCT_SIZE; WFMM_ERR_THREADS,
-    /// _HOST_MEMORY; WFMM_ERR_FORKED where the session was made before `fork()`.
+    /// _HOST_MEMORY; WFMM_ERR_UNSUPPORTED for options that exclude each other or are not built; WFMM_ERR_FORKED where
+    /// the session was made before `fork()`.
     /// Example: `wfmm_plan *p = NULL; if (wfmm_plan_create(NULL, NULL, &p)) return 1;`
     fn wfmm_plan_create(
         #[optional] session: *mut wfmm_session, #[optional] options: *const wfmm_plan_options, out: *mut *mut wfmm_plan,

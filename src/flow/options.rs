@@ -96,7 +96,8 @@ pub struct wfmm_flow_options {
     /// Squire's factor of |circulation| in the growth of filament cores; default 0.
     pub squire: f64,
     /// Core radius above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths that carry the
-    /// same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES.
+    /// same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES. WFMM_ERR_UNSUPPORTED with a period and on
+    /// sessions of several processes.
     pub core_limit: f64,
     /// Filament segments that are longer after a step are split into equal pieces; 0, the default: never.
     pub split_length: f64,
