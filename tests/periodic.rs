@@ -237,6 +237,29 @@ fn places_are_taken_back_into_the_box() {
     assert!(relative_l2(&v, &u[..150]) < 1e-9, "{:e}", relative_l2(&v, &u[..150]));
 }
 
+/// Targets thousands of periods away: positions are rounded to 50 bits of their distance, and so is the period, but thousands of periods
+/// are not thousands of roundings.
+#[test]
+fn places_thousands_of_periods_away_are_taken_back() {
+    let period = [0.42118552985617785, 0.3949449144471699, OPEN];
+    let o = plan_options(WFMM_METHOD_DIRECT, 1e-11, period);
+    let mut c = case(Kind::Particles, 40, 0, period, true);
+    let mut r = Random::new(31);
+    let (mut near, mut far) = (vec![], vec![]);
+    for _ in 0..50 {
+        let n = [4000.0, -7000.0, 0.0].map(|n: f64| n + (r.between(-9.0, 9.0)).floor());
+        let x: Vec3 = std::array::from_fn(|i| period[i].max(0.1) * r.unit() + n[i] * period[i]);
+        far.push(x);
+        near.push(std::array::from_fn(|i| (-n[i]).mul_add(period[i], x[i])));
+    }
+    let mut field = |targets: Vec<Vec3>| {
+        c.targets = targets;
+        evaluate::<f64>(&Session::cpu(2), &c, &o).0.main
+    };
+    let error = relative_l2(&field(far), &field(near));
+    assert!(error < 2e-11, "{error:e}");
+}
+
 /// Cores that reach through several periods, of every kind.
 #[test]
 fn cores_of_images_count() {

@@ -230,7 +230,11 @@ impl Unit {
         let Some(Periods { period, .. }) = self.periods else { return inside };
         std::array::from_fn(|i| match periods[i] {
             0.0 => self.stepped(inside[i]),
-            n => self.stepped(inside[i]) + n * self.stepped(period[i] * self.scale),
+            n => {
+                let (exact, step) = (period[i] * self.scale, self.stepped(period[i] * self.scale));
+                // What rounding takes from a period counts after thousands of them.
+                self.stepped(inside[i]) + n * step + self.stepped(n * (exact - step))
+            }
         })
     }
 
