@@ -133,6 +133,8 @@ impl<T: Real> Intake<T, 1> for ChargeSources<T> {
 /// Steps of places and periods in a periodic domain of size one, in double precision and in pairs of single precision numbers: sums of them are exact,
 /// so that a target on an image of a source, or on an end of a segment that leaves the box, is at distance zero.
 const STEPS: [f64; 2] = [1.0 / (1u64 << 50) as f64, 1.0 / (1u64 << 44) as f64];
+/// Places so many periods away are moved by what the step took from each.
+const MANY_PERIODS: f64 = 64.0;
 
 /// Inner length = (length - origin) · scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -228,13 +230,13 @@ impl Unit {
     fn moved(&self, x: [f64; 3], periods: [f64; 3]) -> [f64; 3] {
         let inside: [f64; 3] = std::array::from_fn(|i| (x[i] - self.origin[i]) * self.scale);
         let Some(Periods { period, .. }) = self.periods else { return inside };
-        std::array::from_fn(|i| match periods[i] {
-            0.0 => self.stepped(inside[i]),
-            n => {
-                let (exact, step) = (period[i] * self.scale, self.stepped(period[i] * self.scale));
-                // What rounding takes from a period counts after thousands of them.
-                self.stepped(inside[i]) + n * step + self.stepped(n * (exact - step))
-            }
+        let own = self.way_to_box(x);
+        std::array::from_fn(|i| {
+            let (exact, stepped) = (period[i] * self.scale, self.stepped(period[i] * self.scale));
+            // What rounding takes from a period counts after many of them. By the place's own way, so that a target and the end of a
+            // segment that are one place are whole periods apart wherever the segment is taken.
+            let lost = if own[i].abs() < MANY_PERIODS { 0.0 } else { self.stepped(own[i] * (exact - stepped)) };
+            self.stepped(inside[i]) + periods[i] * stepped + lost
         })
     }
 
