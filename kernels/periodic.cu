@@ -1,7 +1,7 @@
 // Boxes with three equal periods: places brought into the box, multipoles of the whole box, and what all images that are not near do.
 //
 // The box is centred at zero. Places and the period are multiples of a step, 2^-49 of the power of two above the period, so that
-// sums of them are exact: a target on an image of a source is at distance zero.
+// sums of them are exact: a target on an image of a source is at distance zero. `lost`: what rounding took from the period.
 #include "fmm_check.cuh"
 #include "positions.cuh"
 #include "periodic.cuh"
@@ -10,17 +10,27 @@ using namespace fmm;
 // v as a multiple of the step, a power of two.
 WFMM_DEVICE double stepped(double v, double step) { return fabs(v) < 0x1p52 * step ? rint(v / step) * step : v; }
 
+// Places so many periods away are moved by what was lost from each of them.
+constexpr double kManyPeriods = 64;
+
+// x, a multiple of the step, so many periods farther. What was lost counts by the place's own distance, so that a target and the end
+// of a segment that are one place are whole periods apart wherever the segment is taken.
+WFMM_DEVICE double moved(double x, double by, double period, double step, double lost) {
+    const double own = -rint(x / period), inside = fma(by, period, x);
+    return fabs(own) < kManyPeriods ? inside : inside + stepped(own * lost, step);
+}
+
 // Launch: any; n numbers.
-WFMM_KERNEL periodic_places(Reals from, double *to, long long n, double period, double step) {
+WFMM_KERNEL periodic_places(Reals from, double *to, long long n, double period, double step, double lost) {
     const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i >= n) return;
     const double x = stepped(read(from, i), step);
-    to[i] = fma(-rint(x / period), period, x);
+    to[i] = moved(x, -rint(x / period), period, step, lost);
 }
 
 // Segments, with two points of their own each, are moved by their middle and stay whole. `longest`: bits of the largest length.
 // Launch: any; n segments.
-WFMM_KERNEL periodic_segments(Reals points, const int *connectivity, long long ld, int base, double *to, int *ends, long long n, double period, double step, unsigned long long *longest) {
+WFMM_KERNEL periodic_segments(Reals points, const int *connectivity, long long ld, int base, double *to, int *ends, long long n, double period, double step, double lost, unsigned long long *longest) {
     const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i >= n) return;
     const long long a = 3ll * (connectivity[ld * i] - base), b = 3ll * (connectivity[ld * i + 1] - base);
@@ -28,7 +38,7 @@ WFMM_KERNEL periodic_segments(Reals points, const int *connectivity, long long l
     for (int c = 0; c < 3; c++) {
         const double x = stepped(read(points, a + c), step), y = stepped(read(points, b + c), step);
         const double by = -rint((0.5 * x + 0.5 * y) / period);
-        to[6 * i + c] = fma(by, period, x); to[6 * i + 3 + c] = fma(by, period, y);
+        to[6 * i + c] = moved(x, by, period, step, lost); to[6 * i + 3 + c] = moved(y, by, period, step, lost);
         length2 += (y - x) * (y - x);
     }
     ends[2 * i] = (int)(2 * i); ends[2 * i + 1] = (int)(2 * i + 1);

@@ -303,3 +303,28 @@ fn checks_with_equivalent_sources_find_the_error() {
         found(&c.rounded(), 1e-3, false, "long segments");
     });
 }
+
+/// Places thousands of periods away are taken back by the period itself, not by thousands of its roundings.
+#[test]
+fn places_thousands_of_periods_away_are_taken_back() {
+    with_gpu("periodic::places_thousands_of_periods_away_are_taken_back", &[], || {
+        let far_away = |x: &mut Vec3, k: usize| {
+            *x = std::array::from_fn(|i| x[i] + ([4000.0, -7000.0, 5000.0][i] + (k % 19) as f64) * PERIOD)
+        };
+        let back = |x: &mut Vec3, k: usize| {
+            *x = std::array::from_fn(|i| (-([4000.0, -7000.0, 5000.0][i] + (k % 19) as f64)).mul_add(PERIOD, x[i]));
+        };
+        let all = |c: &mut Case, change: &dyn Fn(&mut Vec3, usize)| {
+            c.points.iter_mut().enumerate().for_each(|(k, x)| change(x, k / 2));
+            c.position.iter_mut().chain(&mut c.targets).enumerate().for_each(|(k, x)| change(x, k));
+        };
+        let mut far = case(Kind::Both, 300, 90, 0.05, 0.1);
+        all(&mut far, &far_away);
+        let mut near = far.clone();
+        all(&mut near, &back);
+        let o = plan_options(WFMM_METHOD_DIRECT, 1e-11);
+        let field = |c: &Case| evaluate::<f64>(&Session::gpu(), c, &o).0.main;
+        let error = relative_l2(&field(&far), &field(&near));
+        assert!(error < 2e-12, "{error:e}");
+    });
+}

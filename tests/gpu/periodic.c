@@ -90,6 +90,36 @@ static void on_the_device(wfmm_session *gpu, const struct clouds *c) {
     free(u); free(v);
 }
 
+/* Places thousands of periods away: they are taken back by the period itself, not by thousands of its roundings. */
+static void thousands_of_periods_away(wfmm_session *gpu, const struct clouds *c) {
+    double *u = malloc(3 * M * 8), *v = malloc(3 * M * 8);
+    struct clouds far = *c, near = *c;
+    const struct { double **far, **near; const double *from; int64_t rows; int points; } all[] = {
+        {&far.x, &near.x, c->x, N, 1}, {&far.points, &near.points, c->points, N, 2}, {&far.y, &near.y, c->y, M, 1}};
+    for (int a = 0; a < 3; a++) {
+        const int64_t width = 3 * all[a].points;
+        double *there = *all[a].far = malloc(all[a].rows * width * 8), *here = *all[a].near = malloc(all[a].rows * width * 8);
+        for (int64_t i = 0; i < all[a].rows; i++)
+            for (int k = 0; k < width; k++) {
+                const double n = (k % 3 == 1 ? -7000 : 4000) + (double)(i % 19);
+                there[i * width + k] = all[a].from[i * width + k] + n * period;
+                here[i * width + k] = fma(-n, period, there[i * width + k]);
+            }
+    }
+    wfmm_plan *p = plan(gpu, WFMM_METHOD_DIRECT, WFMM_PRECISION_F64, 1e-11, 1);
+    hand_over(p, &far, BOTH);
+    expect(!evaluate(p, BOTH, u, NULL), "thousands of periods away");
+    hand_over(p, &near, BOTH);
+    expect(!evaluate(p, BOTH, v, NULL), "in the box");
+    char line[100];
+    const double e = distance(u, v, 3 * M);
+    snprintf(line, sizeof line, "thousands of periods away: error %.1e", e);
+    expect(e < 2e-12, line);
+    wfmm_plan_destroy(&p);
+    for (int a = 0; a < 3; a++) { free(*all[a].far); free(*all[a].near); }
+    free(u); free(v);
+}
+
 int main(void) {
     if (!open_driver()) { printf("no driver\n"); return 1; }
     wfmm_session *cpu = session(WFMM_BACKEND_CPU, -1), *gpu = session(WFMM_BACKEND_CUDA, -1);
@@ -105,5 +135,6 @@ int main(void) {
         }
     sums(cpu, gpu, &c);
     on_the_device(gpu, &c);
+    thousands_of_periods_away(gpu, &c);
     return verdict();
 }

@@ -159,7 +159,7 @@ impl Periodic {
         let period = (given / step).round() * step;
         let mut inside = *inputs;
         self.extremes.clear(3, stream)?;
-        self.bring_in(&mut inside, field, [period, step], stream)?;
+        self.bring_in(&mut inside, field, [period, step, given - period], stream)?;
         let tolerance = recipe::tolerance(options, is_f64);
         let Reach { near, ratio, longest } = self.reach(&inside, options, field, tolerance, period, stream)?;
         let [order, used, _] = SHARES.map(|share| degrees_for(share * tolerance, ratio));
@@ -176,7 +176,7 @@ impl Periodic {
     }
 
     /// Places of what the field is of, in the box; nothing of the other kinds.
-    fn bring_in(&mut self, inside: &mut DeviceInputs, field: Field, box_of: [f64; 2], stream: &Stream) -> Result<()> {
+    fn bring_in(&mut self, inside: &mut DeviceInputs, field: Field, box_of: [f64; 3], stream: &Stream) -> Result<()> {
         if let Field::Velocity { .. } = field {
             inside.charges = Default::default();
             self.segments(inside, box_of, stream)?;
@@ -196,7 +196,7 @@ impl Periodic {
         slot: usize,
         from: RealsArg,
         n: usize,
-        [period, step]: [f64; 2],
+        [period, step, lost]: [f64; 3],
         stream: &Stream,
     ) -> Result<RealsArg> {
         if n == 0 {
@@ -206,11 +206,11 @@ impl Periodic {
         let to = self.places[slot].address();
         let kernel = self.context.function("periodic", "periodic_places")?;
         // SAFETY: arguments as in periodic.cu; the caller's array has n rows, as he said, and so has the room.
-        unsafe { launch!(stream, kernel, grid(3 * n), BLOCK as u32, 0; from, to, 3 * n as i64, period, step)? };
+        unsafe { launch!(stream, kernel, grid(3 * n), BLOCK as u32, 0; from, to, 3 * n as i64, period, step, lost)? };
         Ok(RealsArg { address: to, is_f64: 1 })
     }
 
-    fn segments(&mut self, inside: &mut DeviceInputs, [period, step]: [f64; 2], stream: &Stream) -> Result<()> {
+    fn segments(&mut self, inside: &mut DeviceInputs, [period, step, lost]: [f64; 3], stream: &Stream) -> Result<()> {
         let s = &mut inside.segments;
         if s.n == 0 {
             return Ok(());
@@ -221,7 +221,7 @@ impl Periodic {
         let (to, ends, longest) = (self.places[0].address(), self.ends.address(), self.extremes.address());
         // SAFETY: arguments as in periodic.cu; the caller's arrays have n segments, as he said, and so has the room.
         unsafe {
-            launch!(stream, kernel, grid(s.n), BLOCK as u32, 0; s.points, s.connectivity, s.ld as i64, s.index_base, to, ends, s.n as i64, period, step, longest)?
+            launch!(stream, kernel, grid(s.n), BLOCK as u32, 0; s.points, s.connectivity, s.ld as i64, s.index_base, to, ends, s.n as i64, period, step, lost, longest)?
         };
         s.points = RealsArg { address: to, is_f64: 1 };
         (s.connectivity, s.ld, s.index_base) = (ends, 2, 0);
