@@ -106,7 +106,7 @@ static void thousands_of_periods_away(wfmm_session *gpu, const struct clouds *c)
                 here[i * width + k] = fma(-n, period, there[i * width + k]);
             }
     }
-    wfmm_plan *p = plan(gpu, WFMM_METHOD_DIRECT, WFMM_PRECISION_F64, 1e-11, 1);
+    wfmm_plan *p = plan(gpu, WFMM_METHOD_DIRECT, WFMM_PRECISION_F64, 1e-9, 1);
     hand_over(p, &far, BOTH);
     expect(!evaluate(p, BOTH, u, NULL), "thousands of periods away");
     hand_over(p, &near, BOTH);
