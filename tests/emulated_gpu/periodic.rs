@@ -308,11 +308,10 @@ fn checks_with_equivalent_sources_find_the_error() {
 #[test]
 fn places_thousands_of_periods_away_are_taken_back() {
     with_gpu("periodic::places_thousands_of_periods_away_are_taken_back", &[], || {
-        let far_away = |x: &mut Vec3, k: usize| {
-            *x = std::array::from_fn(|i| x[i] + ([4000.0, -7000.0, 5000.0][i] + (k % 19) as f64) * PERIOD)
-        };
+        let periods = |i: usize, k: usize| [4000.0, -7000.0, 5000.0][i] * ((k % 5) as f64 - 2.0);
+        let far_away = |x: &mut Vec3, k: usize| *x = std::array::from_fn(|i| x[i] + periods(i, k) * PERIOD);
         let back = |x: &mut Vec3, k: usize| {
-            *x = std::array::from_fn(|i| (-([4000.0, -7000.0, 5000.0][i] + (k % 19) as f64)).mul_add(PERIOD, x[i]));
+            *x = std::array::from_fn(|i| (-periods(i, k)).mul_add(PERIOD, x[i]));
         };
         let all = |c: &mut Case, change: &dyn Fn(&mut Vec3, usize)| {
             c.points.iter_mut().enumerate().for_each(|(k, x)| change(x, k / 2));

@@ -101,7 +101,7 @@ static void thousands_of_periods_away(wfmm_session *gpu, const struct clouds *c)
         double *there = *all[a].far = malloc(all[a].rows * width * 8), *here = *all[a].near = malloc(all[a].rows * width * 8);
         for (int64_t i = 0; i < all[a].rows; i++)
             for (int k = 0; k < width; k++) {
-                const double n = (k % 3 == 1 ? -7000 : 4000) + (double)(i % 19);
+                const double n = (k % 3 == 1 ? -7000 : 4000) * (double)(i % 5 - 2);
                 there[i * width + k] = all[a].from[i * width + k] + n * period;
                 here[i * width + k] = fma(-n, period, there[i * width + k]);
             }
