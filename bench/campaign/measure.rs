@@ -244,7 +244,7 @@ fn resolution(p: &Problem, case: &Case) -> f64 {
     // With periods places are multiples of a step, the last of 50 or 44 bits of the largest coordinate or the domain.
     let extent = reach[0].max(reach[1]).max(p.unit * p.period.into_iter().fold(0.0, f64::max));
     let step = if p.single() { 2f64.powi(-43) } else { 2f64.powi(-49) };
-    let digits = if p.periods() > 0 { digits + step * extent } else { digits };
+    let digits = if p.periods() > 0 { digits + step * extent.log2().ceil().exp2() } else { digits };
     let splits = p.single() && (!p.single_arrays || p.periods() > 0);
     if splits { digits + 2f64.powi(-44) * reach[1] } else { digits }
 }
@@ -260,15 +260,14 @@ fn is_open(exact: &Exact<'_>, k: usize, error: f64, rows: Range<usize>) -> bool 
     let field = |x, near| exact.at(x, near)[rows.clone()].to_vec();
     let here = field(x, 0.0);
     let change = |other: Vec<f64>| other.iter().zip(&here).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
-    // By the last digit or a part of it: the nearer to a line, the larger the field.
-    let moved = |part: f64, way: usize| {
-        let mut moved = x;
-        moved[way / 2] += part * if way.is_multiple_of(2) { step } else { -step };
-        moved
-    };
-    let ways = || [1.0, 0.125, 0.015625].into_iter().flat_map(|part| (0..6).map(move |way| (part, way)));
+    // By the last digit or a part of it: the nearer to a line, the larger the field. One coordinate moves, or all of them.
+    let way = |k: usize| [k % 3, k / 3 % 3, k / 9].map(|digit| digit as f64 - 1.0);
+    let moves = |way: &[f64; 3]| [1, 3].contains(&way.iter().filter(|w| **w != 0.0).count());
+    let ways = (0..27).map(way).filter(moves);
+    let moved = |part: f64, way: [f64; 3]| std::array::from_fn(|i| x[i] + part * step * way[i]);
+    let mut all = ways.flat_map(|way| [1.0, 0.125, 0.015625].map(|part| moved(part, way)));
     change(field(x, ON_LINE * step)) >= 0.25 * error.min(square(&here))
-        || ways().any(|(part, way)| change(field(moved(part, way), 0.0)) >= 0.25 * error)
+        || all.any(|place| change(field(place, 0.0)) >= 0.25 * error)
 }
 
 /// Of the targets that are most wrong, those that are open, without `left_out`. `first`: row of the numbers compared among all
