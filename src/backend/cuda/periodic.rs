@@ -268,7 +268,8 @@ impl Periodic {
             if missing > tolerance {
                 return Err(periods::too_wide(core * period, CORES_LOOKED_AT * period, missing, tolerance));
             }
-            reach = core_extent(reg, core, longest, tolerance).min(CORES_LOOKED_AT).max(reach);
+            let farther = if is_for_particles(reg) { 1.0 } else { recipe::range_of_few(n) };
+            reach = (farther * core_extent(reg, core, longest, tolerance)).min(CORES_LOOKED_AT).max(reach);
         }
         let needed = reach + 0.5 * longest;
         let serves = |reach: &Reach| {

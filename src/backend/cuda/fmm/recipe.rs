@@ -82,6 +82,10 @@ const TARGETS_A_SOURCE_LEAF: usize = 3000;
 /// taken into account so many times as far.
 const FEW_SEGMENTS: usize = 100;
 const RANGE_OF_FEW: f64 = 2.0;
+/// By how much the range of so many segments' cores is extended.
+pub fn range_of_few(segments: usize) -> f64 {
+    if segments < FEW_SEGMENTS { RANGE_OF_FEW } else { 1.0 }
+}
 
 /// Points that a leaf may have, times those that one of a uniform cloud should have; and the most, since `fmm_leaves` looks at
 /// windows of 1024 points.
@@ -241,7 +245,7 @@ impl Recipe {
 
     /// `core_range` and `walk_range` for so many sources.
     pub fn ranges(&self, n_sources: usize) -> [f64; 2] {
-        let farther = if self.kind == Kind::Segment && n_sources < FEW_SEGMENTS { RANGE_OF_FEW } else { 1.0 };
+        let farther = if self.kind == Kind::Segment { range_of_few(n_sources) } else { 1.0 };
         [self.core_range, self.walk_range].map(|range| farther * range)
     }
 
