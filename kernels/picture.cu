@@ -14,6 +14,8 @@ constexpr int kAlone = 25;
 // Lanes whose points cover the same pixels add them up before they are deposited, from so many on.
 constexpr int kCrowd = 4;
 constexpr int kSummed = 256;
+// Sums of a pixel, `Canvas::sums`: a weight for each kind; red, green, blue and weight in a word each; the same in halves of two words.
+enum Sums { kOfKinds = 0, kWide = 1, kPacked = 2 };
 constexpr unsigned kAll = ~0u;
 
 WFMM_DEVICE long long thread() { return blockIdx.x * (long long)blockDim.x + threadIdx.x; }
@@ -191,7 +193,7 @@ WFMM_DEVICE Dot dot_of(const Canvas& canvas, const Layer& layer, const View& vie
     dot.wide = max(end_pixel(dot.x + dot.reach - 0.5, canvas.width) - dot.i, 0);
     dot.high = max(end_pixel(dot.y + dot.reach - 0.5, canvas.height) - dot.j, 0);
     if (dot.wide == 0 || dot.high == 0) return nothing();
-    if (!canvas.by_kind) {
+    if (canvas.sums != kOfKinds) {
         const Rgb color = color_of(layer, style, k);
         dot.color = (unsigned)color.part[0] << 16 | (unsigned)color.part[1] << 8 | (unsigned)color.part[2];
     }
@@ -213,88 +215,134 @@ WFMM_DEVICE unsigned weight_at(const Style& style, const Dot& dot, int i, int j)
 // 1 where a line hides the point.
 WFMM_DEVICE unsigned hidden(const Canvas& canvas, const Dot& dot, unsigned pixel) { return canvas.lines && (unsigned)(~canvas.lines[pixel] >> 32) < dot.key; }
 
-WFMM_DEVICE Word* cells(const Canvas& canvas, unsigned side, unsigned pixel) { return (side ? canvas.behind : canvas.front) + canvas.channels * pixel; }
-
 // Number `channel` of a color with a weight of one.
 WFMM_DEVICE unsigned part_of(unsigned color, int channel) { return channel == 3 ? 1 : color >> (16 - 8 * channel) & 255; }
 
-WFMM_DEVICE void deposit(const Canvas& canvas, const Layer& layer, const Dot& dot, unsigned side, unsigned pixel, unsigned w) {
-    Word* const to = cells(canvas, side, pixel);
-    if (canvas.by_kind) atomicAdd(to + layer.channel, (Word)w);
-    else
-        for (int c = 0; c < 4; c++) atomicAdd(to + c, (Word)(w * part_of(dot.color, c)));
-}
+// Words of a pixel that a point adds to.
+template <int kSums> constexpr int kWords = kSums == kOfKinds ? 1 : kSums == kWide ? 4 : 2;
+// Sums of such a word.
+template <int kSums> constexpr int kParts = kSums == kPacked ? 2 : 1;
 
-// A point of few pixels by its own lane.
-WFMM_DEVICE void draw_alone(const Canvas& canvas, const Layer& layer, const Style& style, const Dot& dot) {
+// What a point of a weight of one adds to a word.
+template <int kSums> struct Share {
+    unsigned low, high;
+    WFMM_DEVICE Share(unsigned color, int word) {
+        low = kSums == kOfKinds ? 1 : part_of(color, kParts<kSums> * word);
+        high = kSums == kPacked ? part_of(color, kParts<kSums> * word + 1) : 0;
+    }
+    WFMM_DEVICE Word times(unsigned w) const { return kSums == kPacked ? (Word)(w * high) << 32 | w * low : w * low; }
+};
+
+// The first word of pixel 0 that a point adds to, before the lines or behind them.
+template <int kSums>
+WFMM_DEVICE Word* words(const Canvas& canvas, const Layer& layer, unsigned side) { return (side ? canvas.behind : canvas.front) + (kSums == kOfKinds ? layer.channel : 0); }
+
+// Words of a pixel.
+template <int kSums> WFMM_DEVICE Word channels(const Canvas& canvas) { return kSums == kOfKinds ? (Word)canvas.channels : kWords<kSums>; }
+
+// A point of few pixels by its own lane. Leaves the sum of its weights.
+template <int kSums>
+WFMM_DEVICE unsigned draw_alone(const Canvas& canvas, const Layer& layer, const Style& style, const Dot& dot) {
+    unsigned drawn = 0;
     for (int j = dot.j; j < dot.j + dot.high; j++)
         for (int i = dot.i; i < dot.i + dot.wide; i++) {
             const unsigned w = weight_at(style, dot, i, j), pixel = (unsigned)(j * canvas.width + i);
-            if (w > 0) deposit(canvas, layer, dot, hidden(canvas, dot, pixel), pixel, w);
+            if (w == 0) continue;
+            Word* const to = words<kSums>(canvas, layer, hidden(canvas, dot, pixel)) + channels<kSums>(canvas) * pixel;
+            for (int word = 0; word < kWords<kSums>; word++) atomicAdd(to + word, Share<kSums>(dot.color, word).times(w));
+            drawn += w;
         }
+    return drawn;
 }
 
-WFMM_DEVICE unsigned sum(unsigned x) {
+template <class T>
+WFMM_DEVICE T sum(T x) {
     for (int by = 16; by > 0; by /= 2) x += __shfl_xor_sync(kAll, x, by);
     return x;
 }
 
 // Points of the lanes in `group`, which have the same pixels; the whole warp comes here. A sum of 32 weights with colors has 25 bits.
-WFMM_DEVICE void draw_crowd(const Canvas& canvas, const Layer& layer, const Style& style, const Dot& dot, unsigned group) {
+// Leaves the sum of a lane's weights.
+template <int kSums>
+WFMM_DEVICE unsigned draw_crowd(const Canvas& canvas, const Layer& layer, const Style& style, const Dot& dot, unsigned group) {
     const int lane = threadIdx.x % 32, leader = __ffs(group) - 1;
     const int i0 = __shfl_sync(kAll, dot.i, leader), j0 = __shfl_sync(kAll, dot.j, leader);
     const int wide = __shfl_sync(kAll, dot.wide, leader), high = __shfl_sync(kAll, dot.high, leader);
+    unsigned drawn = 0;
     for (int at = 0; at < wide * high; at++) {
         const int i = i0 + at % wide, j = j0 + at / wide;
         const unsigned pixel = (unsigned)(j * canvas.width + i), mine = group >> lane & 1 ? weight_at(style, dot, i, j) : 0;
         const unsigned side_of_mine = mine ? hidden(canvas, dot, pixel) : 0;
+        drawn += mine;
         for (unsigned side = 0; side < (canvas.lines ? 2 : 1); side++) {
             const unsigned w = side_of_mine == side ? mine : 0;
             if (!__any_sync(kAll, w > 0)) continue;
-            Word* const to = cells(canvas, side, pixel);
-            if (canvas.by_kind) {
-                const unsigned all = sum(w);
-                if (lane == 0) atomicAdd(to + layer.channel, (Word)all);
-            } else {
-                for (int c = 0; c < 4; c++) {
-                    const unsigned all = sum(w * part_of(dot.color, c));
-                    if (lane == c) atomicAdd(to + c, (Word)all);
-                }
+            Word* const to = words<kSums>(canvas, layer, side) + channels<kSums>(canvas) * pixel;
+            for (int word = 0; word < kWords<kSums>; word++) {
+                const Share<kSums> share(dot.color, word);
+                Word all = sum(w * share.low);
+                if (kSums == kPacked) all |= (Word)sum(w * share.high) << 32;
+                if (lane == word) atomicAdd(to + word, all);
             }
         }
     }
+    return drawn;
 }
 
-// The point of lane `from` by the whole warp. With colors four lanes deposit a pixel, so that its numbers go to memory together.
-WFMM_DEVICE void draw_large(const Canvas& canvas, const Layer& layer, const Style& style, Dot dot, int from) {
-    const int lane = threadIdx.x % 32;
-    dot.x = __shfl_sync(kAll, dot.x, from), dot.y = __shfl_sync(kAll, dot.y, from);
-    dot.reach = __shfl_sync(kAll, dot.reach, from), dot.weight = __shfl_sync(kAll, dot.weight, from), dot.inverse = __shfl_sync(kAll, dot.inverse, from);
-    dot.key = __shfl_sync(kAll, dot.key, from), dot.color = __shfl_sync(kAll, dot.color, from);
-    dot.i = __shfl_sync(kAll, dot.i, from), dot.j = __shfl_sync(kAll, dot.j, from);
-    dot.wide = __shfl_sync(kAll, dot.wide, from), dot.high = __shfl_sync(kAll, dot.high, from);
-    const unsigned part = part_of(dot.color, lane % 4);
-    for (int first = 0; first < dot.wide * dot.high; first += 32) {
-        const int at = first + lane, i = dot.i + at % dot.wide, j = dot.j + at / dot.wide;
-        const unsigned w = at < dot.wide * dot.high ? weight_at(style, dot, i, j) : 0, pixel = w ? (unsigned)(j * canvas.width + i) : 0;
-        const unsigned side = w ? hidden(canvas, dot, pixel) : 0;
-        if (canvas.by_kind) {
-            if (w) deposit(canvas, layer, dot, side, pixel, w);
-            continue;
-        }
-        for (int round = 0; round < 4; round++) {
-            const int source = 8 * round + lane / 4;
-            const unsigned weight = __shfl_sync(kAll, w, source), place = __shfl_sync(kAll, pixel | side << 31, source);
-            if (weight) atomicAdd(cells(canvas, place >> 31, place & ~(1u << 31)) + lane % 4, (Word)(weight * part));
+// As `weight_at`, of a point that is soft or is not, at the square of a distance. `one` is a power of two: a product with it is exact.
+template <bool kSoft>
+WFMM_DEVICE unsigned weight_of(const Style& style, const Dot& dot, double r2) {
+    if (kSoft) {
+        const double q = 1.0 - times(r2, dot.inverse);
+        return q > 0 ? (unsigned)fma(times(q, q), style.one, 0.5) : 0;
+    }
+    const double share = r2 < times(dot.reach, dot.reach) ? clamped(dot.reach - sqrt(r2), 0.0, 1.0) : 0.0;
+    return (unsigned)(times(times(style.one, share), dot.weight) + 0.5);
+}
+
+// A point by the whole warp, whose lanes are 8, 16 or 32 columns and the rows that are left. As many lanes as a pixel has words deposit a
+// pixel, so that its words go to memory together. Leaves the sum of a lane's weights.
+template <int kSums, bool kSoft>
+WFMM_DEVICE unsigned draw_large(const Canvas& canvas, const Layer& layer, const Style& style, const Dot dot) {
+    constexpr int kTogether = kWords<kSums>, kPixels = 32 / kTogether;
+    const int lane = threadIdx.x % 32, shift = dot.wide <= 8 ? 3 : dot.wide <= 16 ? 4 : 5;
+    const int across = 1 << shift, down = 32 >> shift, column = lane & (across - 1), row = lane >> shift;
+    const unsigned width = (unsigned)canvas.width;
+    const Share<kSums> share(dot.color, lane % kTogether);
+    // From the pixel of lane 0 to those that this lane deposits, a round each.
+    unsigned offset[kTogether], drawn = 0;
+    for (int round = 0; round < kTogether; round++) {
+        const int source = kPixels * round + lane / kTogether;
+        offset[round] = (source >> shift) * width + (source & (across - 1));
+    }
+    for (int left = column; left - column < dot.wide; left += across) {
+        const double dx = dot.i + left + 0.5 - dot.x, dx2 = times(dx, dx);
+        const int end = left < dot.wide ? dot.high : 0;
+        unsigned corner = dot.j * width + dot.i + (left - column);
+        double y = dot.j + row + 0.5;
+        for (int top = row; top - row < dot.high; top += down, y += down, corner += down * width) {
+            const double dy = y - dot.y;
+            const unsigned w = top < end ? weight_of<kSoft>(style, dot, dx2 + times(dy, dy)) : 0;
+            const unsigned mine = w | (w ? hidden(canvas, dot, corner + row * width + column) : 0) << 31;
+            drawn += w;
+            for (int round = 0; round < kTogether; round++) {
+                const unsigned entry = kTogether == 1 ? mine : __shfl_sync(kAll, mine, kPixels * round + lane / kTogether), weight = entry & ~0u >> 1;
+                Word* const to = words<kSums>(canvas, layer, entry >> 31) + lane % kTogether;
+                if (weight) atomicAdd(to + channels<kSums>(canvas) * (corner + offset[round]), share.times(weight));
+            }
         }
     }
+    return drawn;
 }
 
 // Tracers, dust, particles: a lane a point. What several lanes have for the same pixels is added up first, and large points are drawn
-// by all lanes.
-WFMM_KERNEL picture_points(const __grid_constant__ Layer layer, const __grid_constant__ View view, const __grid_constant__ Style style,
-                           const __grid_constant__ Canvas canvas) {
+// by all lanes. Of packed sums the sum of all weights is found, too.
+template <int kSums>
+WFMM_DEVICE void draw_points(const Canvas& canvas, const Layer& layer, const View& view, const Style& style, PictureBits* found) {
+    __shared__ Dot s_dots[kSummed];
     const int lane = threadIdx.x % 32;
+    const Dot* const dots = s_dots + (threadIdx.x - lane);
+    Word drawn = 0;
     for (long long first = thread() - lane; first < layer.n; first += threads()) {
         const Dot dot = first + lane < layer.n ? dot_of(canvas, layer, view, style, first + lane) : nothing();
         const int pixels = dot.wide * dot.high;
@@ -302,16 +350,33 @@ WFMM_KERNEL picture_points(const __grid_constant__ Layer layer, const __grid_con
         const Word place = (Word)(dot.j * canvas.width + dot.i) << 12 | (unsigned)(dot.wide << 6 | dot.high);
         const unsigned peers = __match_any_sync(kAll, small ? place : ~(Word)lane);
         const bool crowded = small && __popc(peers) >= kCrowd;
-        if (small && !crowded) draw_alone(canvas, layer, style, dot);
+        if (small && !crowded) drawn += draw_alone<kSums>(canvas, layer, style, dot);
+        if (pixels > kAlone) s_dots[threadIdx.x] = dot;
         __syncwarp();
         for (unsigned left = __ballot_sync(kAll, crowded); left;) {
             const unsigned group = __shfl_sync(kAll, peers, __ffs(left) - 1);
-            draw_crowd(canvas, layer, style, dot, group);
+            drawn += draw_crowd<kSums>(canvas, layer, style, dot, group);
             left &= ~group;
         }
-        for (unsigned left = __ballot_sync(kAll, pixels > kAlone); left; left &= left - 1) draw_large(canvas, layer, style, dot, __ffs(left) - 1);
+        for (unsigned left = __ballot_sync(kAll, pixels > kAlone); left; left &= left - 1) {
+            const Dot& large = dots[__ffs(left) - 1];
+            drawn += large.inverse > 0 ? draw_large<kSums, true>(canvas, layer, style, large) : draw_large<kSums, false>(canvas, layer, style, large);
+        }
+        __syncwarp();
     }
+    if (kSums != kPacked) return;
+    drawn = sum(drawn);
+    if (lane == 0 && drawn > 0) atomicAdd(&found->drawn, drawn);
 }
+
+#define DRAW_POINTS(name, sums) \
+    WFMM_KERNEL __launch_bounds__(kSummed, 4) picture_points_##name(const __grid_constant__ Layer layer, const __grid_constant__ View view, \
+                                                                   const __grid_constant__ Style style, const __grid_constant__ Canvas canvas, PictureBits* found) { \
+        draw_points<sums>(canvas, layer, view, style, found); \
+    }
+DRAW_POINTS(kinds, kOfKinds)
+DRAW_POINTS(wide, kWide)
+DRAW_POINTS(packed, kPacked)
 
 // ---- The picture. ------------------------------------------------------------------------------------------------------
 
@@ -321,7 +386,8 @@ WFMM_DEVICE Haze haze_of(const Canvas& canvas, const Style& style, const Word* o
     Haze haze = {0, {0, 0, 0}};
     if (!of) return haze;
     const Word* const at = of + canvas.channels * pixel;
-    if (!canvas.by_kind) return {at[3], {at[0], at[1], at[2]}};
+    if (canvas.sums == kWide) return {at[3], {at[0], at[1], at[2]}};
+    if (canvas.sums == kPacked) return {at[1] >> 32, {(unsigned)at[0], at[0] >> 32, (unsigned)at[1]}};
     for (int c = 0; c < canvas.channels; c++) {
         const Rgb color = unpacked(style.kinds[c]);
         haze.weight += at[c];
@@ -330,28 +396,32 @@ WFMM_DEVICE Haze haze_of(const Canvas& canvas, const Style& style, const Word* o
     return haze;
 }
 
-// The weight of all points, and how many pixels have some. Block kSummed.
+// The weight of all points, how many pixels have some, and the largest in front of a line or behind it. Block kSummed.
 WFMM_KERNEL picture_weight(const __grid_constant__ Style style, const __grid_constant__ Canvas canvas, PictureBits* found) {
-    __shared__ Word s_sum[kSummed], s_covered[kSummed];
-    Word sum = 0, covered = 0;
+    __shared__ Word s_sum[kSummed], s_covered[kSummed], s_most[kSummed];
+    Word sum = 0, covered = 0, most = 0;
     for (long long pixel = thread(); pixel < canvas.width * canvas.height; pixel += threads()) {
-        const Word w = haze_of(canvas, style, canvas.front, pixel).weight + haze_of(canvas, style, canvas.behind, pixel).weight;
-        sum += w;
-        covered += w > 0;
+        const Word front = haze_of(canvas, style, canvas.front, pixel).weight, behind = haze_of(canvas, style, canvas.behind, pixel).weight;
+        sum += front + behind;
+        covered += front + behind > 0;
+        most = max(most, max(front, behind));
     }
     s_sum[threadIdx.x] = sum;
     s_covered[threadIdx.x] = covered;
+    s_most[threadIdx.x] = most;
     __syncthreads();
     for (int half = kSummed / 2; half > 0; half /= 2) {
         if (threadIdx.x < half) {
             s_sum[threadIdx.x] += s_sum[threadIdx.x + half];
             s_covered[threadIdx.x] += s_covered[threadIdx.x + half];
+            s_most[threadIdx.x] = max(s_most[threadIdx.x], s_most[threadIdx.x + half]);
         }
         __syncthreads();
     }
     if (threadIdx.x == 0 && s_covered[0] > 0) {
         atomicAdd(&found->weight, s_sum[0]);
         atomicAdd(&found->covered, s_covered[0]);
+        atomicMax(&found->most, s_most[0]);
     }
 }
 

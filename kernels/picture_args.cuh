@@ -62,9 +62,11 @@ struct Canvas {
     Pointer<unsigned long long> behind;
     long long width;
     long long height;
-    /// 4: red, green, blue and weight. With `by_kind` a weight for each kind of points.
+    /// Words of a pixel.
     long long channels;
-    long long by_kind;
+    /// 0: a weight for each kind of points; 1: red, green, blue and weight, a word each; 2: red and green, blue and weight, the first in
+    /// the lower half of a word.
+    long long sums;
 };
 
 /// How elements look, and how a pixel becomes a color: src/flow/picture/colors.rs.
@@ -112,6 +114,10 @@ struct PictureBits {
     /// Of all points, and pixels that have some.
     unsigned long long weight;
     unsigned long long covered;
+    /// The largest weight of a pixel in front of its line or behind it.
+    unsigned long long most;
+    /// Weights that were added to packed sums.
+    unsigned long long drawn;
 };
 
 }  // namespace picture

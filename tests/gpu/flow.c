@@ -300,6 +300,33 @@ static void narrower_cores(wfmm_session *cpu, wfmm_session *gpu) {
     expect(fabs(widest[0] - widest[1]) < 1e-12 && distance(got[0], got[1], 3 * ALL) < 1e-4, "narrower cores as on the CPU");
 }
 
+/* Many colors in a pixel: 30,000 particles of hundreds of pixels each, beside so few tracers in one place that sums of 32 bits hold
+ * them, and so many that they do not, twice. */
+static void crowds(wfmm_session *cpu, wfmm_session *gpu) {
+    enum { PARTICLES = 30000, MANY = 9000 };
+    wfmm_session *at[] = {gpu, cpu};
+    wfmm_plan_options o;
+    wfmm_flow_options m;
+    wfmm_camera c;
+    wfmm_flow *f[2] = {NULL, NULL};
+    double *x = random_array(3 * PARTICLES, 0, 1), *a = random_array(3 * PARTICLES, -1e-6, 1e-6), *core = random_array(PARTICLES, 0.01, 0.03), *crowd = random_array(3 * MANY, 0.5, 0.5);
+    wfmm_plan_options_init(&o, sizeof o), wfmm_flow_options_init(&m, sizeof m), wfmm_camera_init(&c, sizeof c);
+    c.color = WFMM_COLOR_AGE, c.opacity = 1e-3;
+    for (int k = 0; k < 2; k++) {
+        wfmm_status s = wfmm_flow_create(at[k], &o, &m, &f[k]);
+        expect(!s && !wfmm_flow_set_particles_f64(f[k], PARTICLES, x, a, core, H), "particles that overlap");
+    }
+    for (int look = 0; look < 3; look++) {
+        int largest = 0;
+        for (int k = 0; k < 2; k++) expect(!wfmm_flow_set_tracers_f64(f[k], look ? MANY : 9, crowd, H), "tracers in one place");
+        const int bytes = unlike(f, &c, &largest);
+        printf("pictures of particles that overlap and of %d tracers in one place: %d bytes of %d differ, by up to %d\n", look ? MANY : 9, bytes, BYTES, largest);
+        expect(bytes >= 0 && largest <= 1 && bytes <= BYTES / 1000, "crowds as on the CPU");
+    }
+    wfmm_flow_destroy(&f[0]), wfmm_flow_destroy(&f[1]);
+    free(x), free(a), free(core), free(crowd);
+}
+
 int main(void) {
     handle_t context;
     if (!open_driver() || cu_retain(&context, 0) || cu_set(context)) { printf("no driver\n"); return 1; }
@@ -311,6 +338,7 @@ int main(void) {
     edits(cpu, gpu);
     callbacks(gpu);
     pictures(cpu, gpu);
+    crowds(cpu, gpu);
     narrower_cores(cpu, gpu);
     free(x), free(a), free(d), free(rho);
     wfmm_session_destroy(&cpu), wfmm_session_destroy(&gpu);

@@ -10,7 +10,7 @@ use super::{CORES, FADED, MEAN_DEPTH, RADIUS_MAX};
 use crate::backend::cuda::array::{DeviceArray, Span};
 use crate::backend::cuda::motion::Motion;
 use crate::backend::cuda::picture::args::{StyleArg, ViewArg};
-use crate::backend::cuda::picture::{Drawing, Layer, Shown};
+use crate::backend::cuda::picture::{Drawing, Layer, Shown, Sums};
 use crate::error::Result;
 use crate::flow::device::Resident;
 use crate::flow::options::ElementKind;
@@ -184,12 +184,19 @@ impl Resident {
         let (view, style) = (view.argument(), style(camera, depths, &points, plane));
         let of_kinds = matches!(camera.coloring, Coloring::Kind | Coloring::Density);
         let has_lines = points.len() < drawn.len();
-        drawing.begin([camera.width, camera.height], has_lines, of_kinds.then_some(points.len()), stream)?;
-        for (_, layer) in layers.iter().filter(|(kind, _)| kind.is_lines()) {
-            drawing.lines(layer, view, style, stream)?;
-        }
-        for (_, layer) in layers.iter().filter(|(kind, _)| !kind.is_lines()) {
-            drawing.points(layer, view, style, stream)?;
+        loop {
+            let sums = if of_kinds { Sums::OfKinds(points.len()) } else { drawing.of_colors() };
+            drawing.begin([camera.width, camera.height], has_lines, sums, stream)?;
+            for (_, layer) in layers.iter().filter(|(kind, _)| kind.is_lines()) {
+                drawing.lines(layer, view, style, stream)?;
+            }
+            for (_, layer) in layers.iter().filter(|(kind, _)| !kind.is_lines()) {
+                drawing.points(layer, view, style, stream)?;
+            }
+            if drawing.sums_fit(style, stream)? {
+                break;
+            }
+            drawing.look_anew(stream)?;
         }
         drop(layers);
         let image = drawing.develop(view, style, stream)?;

@@ -66,9 +66,11 @@ pub struct CanvasArg {
     pub behind: Pointer<u64>,
     pub width: i64,
     pub height: i64,
-    /// 4: red, green, blue and weight. With `by_kind` a weight for each kind of points.
+    /// Words of a pixel.
     pub channels: i64,
-    pub by_kind: i64,
+    /// 0: a weight for each kind of points; 1: red, green, blue and weight, a word each; 2: red and green, blue and weight, the first in
+    /// the lower half of a word.
+    pub sums: i64,
 }
 
 /// How elements look, and how a pixel becomes a color: src/flow/picture/colors.rs.
@@ -120,4 +122,8 @@ pub struct PictureBits {
     /// Of all points, and pixels that have some.
     pub weight: u64,
     pub covered: u64,
+    /// The largest weight of a pixel in front of its line or behind it.
+    pub most: u64,
+    /// Weights that were added to packed sums.
+    pub drawn: u64,
 }

@@ -1,7 +1,7 @@
 //! The kernels of kernels/picture.cu as functions that cannot be called wrongly: pictures of elements in device memory.
 //!
 //! Enters: spans, whose lengths are checked against each other, and how a picture looks. Leaves: an image in device memory; only
-//! `found` waits. All of a picture is queued on one stream.
+//! `found` and `sums_fit` wait. All of a picture is queued on one stream.
 
 pub mod args;
 
@@ -20,7 +20,7 @@ const WARP: usize = 32;
 const SWEEP: usize = 4096;
 const SUMMED: usize = 512;
 
-// SAFETY: ten numbers of 64 bits.
+// SAFETY: twelve numbers of 64 bits.
 unsafe impl Plain for PictureBits {}
 
 /// What the color of an element says.
@@ -98,11 +98,53 @@ pub struct Extent {
     pub speed: [f64; 2],
 }
 
+/// What the canvas has of the points of a pixel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Sums {
+    /// A weight for each of so many kinds.
+    OfKinds(usize),
+    /// Red, green, blue and weight in words of 64 bits.
+    Wide,
+    /// The same in half of the memory, 32 bits each: half of the atomic operations' bytes, which are what takes the time. `sums_fit`
+    /// says whether they were enough.
+    Packed,
+}
+
+impl Sums {
+    fn channels(self) -> usize {
+        match self {
+            Self::OfKinds(kinds) => kinds.max(1),
+            Self::Wide => 4,
+            Self::Packed => 2,
+        }
+    }
+
+    /// `Canvas::sums`, and the kernel's place.
+    fn number(self) -> usize {
+        match self {
+            Self::OfKinds(_) => 0,
+            Self::Wide => 1,
+            Self::Packed => 2,
+        }
+    }
+}
+
+/// The largest weight of which 255 fit into 32 bits.
+const PACKED_MAX: u64 = u32::MAX as u64 / 255;
+
+/// Whether packed sums are right. `found.weight` is what the pixels' weights add up to: all that was drawn, a one for each sum of blues
+/// that ran over into a weight, less 2^32 for each weight that ran over. The former are fewer than 2^32 where all weights are below 2^56,
+/// so with both sums the same nothing ran over into weights and out of them; and 255 of the largest weight bound the colors' sums.
+fn fit(found: &PictureBits) -> bool {
+    found.drawn == found.weight && found.drawn < 1 << 56 && found.most <= PACKED_MAX
+}
+
 #[derive(Debug)]
 struct Kernels {
     extent: Function,
     lines: Function,
-    points: Function,
+    /// By `Sums::number`.
+    points: [Function; 3],
     weight: Function,
     develop: Function,
 }
@@ -118,8 +160,11 @@ pub struct Drawing {
     picture: DeviceArray<u8>,
     width: usize,
     height: usize,
-    channels: usize,
-    by_kind: bool,
+    sums: Sums,
+    /// The last picture with colors had so many points in a pixel that packed sums could be too small for the next.
+    crowded: bool,
+    /// `weight` has run.
+    weighed: bool,
 }
 
 fn sweep(n: usize, most: usize) -> [u32; 3] {
@@ -141,7 +186,7 @@ impl Drawing {
         let kernels = Kernels {
             extent: find("extent")?,
             lines: find("lines")?,
-            points: find("points")?,
+            points: [find("points_kinds")?, find("points_wide")?, find("points_packed")?],
             weight: find("weight")?,
             develop: find("develop")?,
         };
@@ -149,7 +194,8 @@ impl Drawing {
         found.reserve(1)?;
         let cells = || DeviceArray::new(context);
         let (lines, front, behind, picture) = (cells(), cells(), cells(), DeviceArray::new(context));
-        Ok(Self { kernels, found, lines, front, behind, picture, width: 0, height: 0, channels: 0, by_kind: false })
+        let (sums, crowded, weighed) = (Sums::Wide, false, false);
+        Ok(Self { kernels, found, lines, front, behind, picture, width: 0, height: 0, sums, crowded, weighed })
     }
 
     pub fn bytes(&self) -> u64 {
@@ -176,16 +222,15 @@ impl Drawing {
         Ok(Extent { bounds: bits.bounds.map(number), speed: bits.speed.map(number) })
     }
 
-    /// An empty canvas; with `by_kind` points of a kind are of one color, and there are so many kinds.
-    pub fn begin(
-        &mut self,
-        [width, height]: [usize; 2],
-        lines: bool,
-        by_kind: Option<usize>,
-        stream: &Stream,
-    ) -> Result<()> {
-        let (n, channels) = (width * height, by_kind.map_or(4, |kinds| kinds.max(1)));
-        (self.width, self.height, self.channels, self.by_kind) = (width, height, channels, by_kind.is_some());
+    /// Sums for points of many colors.
+    pub fn of_colors(&self) -> Sums {
+        if self.crowded { Sums::Wide } else { Sums::Packed }
+    }
+
+    /// An empty canvas.
+    pub fn begin(&mut self, [width, height]: [usize; 2], lines: bool, sums: Sums, stream: &Stream) -> Result<()> {
+        let (n, channels) = (width * height, sums.channels());
+        (self.width, self.height, self.sums, self.weighed) = (width, height, sums, false);
         self.lines.resize(if lines { n } else { 0 })?;
         self.front.resize(channels * n)?;
         self.behind.resize(if lines { channels * n } else { 0 })?;
@@ -204,8 +249,8 @@ impl Drawing {
             behind: address(&self.behind),
             width: self.width as i64,
             height: self.height as i64,
-            channels: self.channels as i64,
-            by_kind: i64::from(self.by_kind),
+            channels: self.sums.channels() as i64,
+            sums: self.sums.number() as i64,
         }
     }
 
@@ -218,27 +263,63 @@ impl Drawing {
         unsafe { launch!(stream, self.kernels.lines, grid, BLOCK, 0; of, view, style, canvas) }
     }
 
-    /// Draws points.
+    /// Draws points. What `found` has of weights is from `look_anew` on.
     pub fn points(&mut self, layer: &Layer<'_>, view: ViewArg, style: StyleArg, stream: &Stream) -> Result<()> {
-        let (of, canvas) = (layer.argument(), self.canvas());
-        assert!(of.ends == 0 && (!self.by_kind || layer.channel < self.channels));
-        let grid = sweep(layer.n, SWEEP);
-        // SAFETY: as in `lines`.
-        unsafe { launch!(stream, self.kernels.points, grid, BLOCK, 0; of, view, style, canvas) }
+        let (of, canvas, found) = (layer.argument(), self.canvas(), self.found.address());
+        assert!(of.ends == 0 && (!matches!(self.sums, Sums::OfKinds(_)) || layer.channel < self.sums.channels()));
+        let (kernel, grid) = (self.kernels.points[self.sums.number()], sweep(layer.n, SWEEP));
+        // SAFETY: as in `lines`; `found` is one.
+        unsafe { launch!(stream, kernel, grid, BLOCK, 0; of, view, style, canvas, found) }
+    }
+
+    fn weigh(&mut self, style: StyleArg, stream: &Stream) -> Result<()> {
+        let (canvas, found, n) = (self.canvas(), self.found.address(), self.width * self.height);
+        self.weighed = true;
+        // SAFETY: the kernel's arguments; `found` is one.
+        unsafe { launch!(stream, self.kernels.weight, sweep(n, SUMMED), BLOCK, 0; style, canvas, found) }
+    }
+
+    /// Waits, where points have many colors; whether sums were wide enough for all points that were drawn. If not, `of_colors` are other
+    /// ones for the next attempt.
+    pub fn sums_fit(&mut self, style: StyleArg, stream: &Stream) -> Result<bool> {
+        if matches!(self.sums, Sums::OfKinds(_)) {
+            return Ok(true);
+        }
+        self.weigh(style, stream)?;
+        let mut bits = PictureBits::default();
+        self.found.download(std::slice::from_mut(&mut bits), stream)?;
+        let right = self.sums == Sums::Wide || fit(&bits);
+        self.crowded = !right || bits.most > PACKED_MAX / 2;
+        Ok(right)
     }
 
     /// Makes colors of what was drawn: rows from the top, four bytes a pixel.
     pub fn develop(&mut self, view: ViewArg, style: StyleArg, stream: &Stream) -> Result<Span<'_, u8>> {
-        let (canvas, found, n) = (self.canvas(), self.found.address(), self.width * self.height);
-        if style.opacity <= 0.0 {
-            // SAFETY: the kernel's arguments; `found` is one.
-            unsafe { launch!(stream, self.kernels.weight, sweep(n, SUMMED), BLOCK, 0; style, canvas, found)? };
+        if style.opacity <= 0.0 && !self.weighed {
+            self.weigh(style, stream)?;
         }
+        let (canvas, found, n) = (self.canvas(), self.found.address(), self.width * self.height);
         let picture = self.picture.span().address();
         // SAFETY: as above; the picture has four bytes for each pixel.
         unsafe {
             launch!(stream, self.kernels.develop, sweep(n, SWEEP), BLOCK, 0; view, style, canvas, found, picture)?;
         }
         Ok(self.picture.span())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_sums_that_ran_over_are_seen() {
+        let of = |drawn, weight, most| fit(&PictureBits { drawn, weight, most, ..Default::default() });
+        assert!(of(0, 0, 0) && of(5 << 24, 5 << 24, 1 << 24));
+        // A pixel whose colors ran over, or may have.
+        assert!(!of(5 << 24, 5 << 24, PACKED_MAX + 1));
+        // One whose weight ran over and is small again; one more, of blues.
+        assert!(!of(5 << 32, 4 << 32, 9) && !of(1 << 32, 255, 255));
+        assert!(!of(1 << 56, 1 << 56, 9));
     }
 }
