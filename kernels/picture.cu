@@ -277,13 +277,15 @@ WFMM_DEVICE unsigned draw_crowd(const Canvas& canvas, const Layer& layer, const 
         for (unsigned side = 0; side < (canvas.lines ? 2 : 1); side++) {
             const unsigned w = side_of_mine == side ? mine : 0;
             if (!__any_sync(kAll, w > 0)) continue;
-            Word* const to = words<kSums>(canvas, layer, side) + channels<kSums>(canvas) * pixel;
+            // The first lanes add a word each, all words of a pixel in one operation.
+            Word all = 0;
             for (int word = 0; word < kWords<kSums>; word++) {
                 const Share<kSums> share(dot.color, word);
-                Word all = sum(w * share.low);
-                if (kSums == kPacked) all |= (Word)sum(w * share.high) << 32;
-                if (lane == word) atomicAdd(to + word, all);
+                Word each = sum(w * share.low);
+                if (kSums == kPacked) each |= (Word)sum(w * share.high) << 32;
+                if (lane == word) all = each;
             }
+            if (lane < kWords<kSums>) atomicAdd(words<kSums>(canvas, layer, side) + channels<kSums>(canvas) * pixel + lane, all);
         }
     }
     return drawn;
