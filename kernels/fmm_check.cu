@@ -151,9 +151,9 @@ struct Compared {
     }
 };
 
-// The head of the state and what the host judges by, once all kinds of source are in the field: other times the head alone. Launch:
-// 256 threads, up to 64 blocks, behind L2P.
-template <int MAIN, int REST> __device__ __forceinline__ void judge(const Fmm &f, const Check &c) {
+// The head of the state and what the host judges by, once all kinds of source are in the field: other times the head alone.
+// `far`: the targets of the largest far fields, samples of them or none. Launch: 256 threads, up to 64 blocks, behind L2P.
+template <int MAIN, int REST> __device__ __forceinline__ void judge(const Fmm &f, const Check &c, const Check &far) {
     const u32 flags = f.state->flags;
     const bool compares = c.kinds && !flags;
     if (compares) {
@@ -179,6 +179,15 @@ template <int MAIN, int REST> __device__ __forceinline__ void judge(const Fmm &f
         v[certain ? 9 : 8] += of.is;
         v[10] += of.lost;
     }
+    for (u32 k = threadIdx.x; k < far.samples; k += 256) {
+        // Few targets have parts that share one.
+        if (k && far.at[k] == far.at[k - 1]) continue;
+        Compared of;
+        of.take<MAIN, REST>(f, far, k);
+        for (int i = 0; i < 2; i++) v[4 + i] += of.wrong[i];
+        v[9] += of.is;
+        v[10] += of.lost;
+    }
     add_block<11>(v);
     if (threadIdx.x) return;
     Squares all = Squares::none();
@@ -189,19 +198,27 @@ template <int MAIN, int REST> __device__ __forceinline__ void judge(const Fmm &f
     *found = {{v[0], v[1]}, {v[2], v[3]}, {v[4], v[5]}, {v[6], v[7]}, {all.main, all.rest}, (double)all.n, (double)all.bad, v[8], v[9], v[10], 0};
 }
 #define VERDICT(name, MAIN, REST) \
-    extern "C" __global__ void __launch_bounds__(256) fmm_verdict_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c) { judge<MAIN, REST>(f, c); }
+    extern "C" __global__ void __launch_bounds__(256) fmm_verdict_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c, const __grid_constant__ Check far) { judge<MAIN, REST>(f, c, far); }
 VERDICT(velocity, 3, 0)
 VERDICT(gradient, 3, 9)
 VERDICT(potential, 1, 0)
 VERDICT(force, 1, 3)
 
-// The targets of the largest fields: of each of kCertain equal parts of what L2P wrote the largest. Launch: kCertain blocks of 256.
-extern "C" __global__ void __launch_bounds__(256) fmm_largest(const __grid_constant__ Fmm f, const __grid_constant__ Check c) {
-    const u32 all = f.state->written, from = (u32)((u64)blockIdx.x * all / kCertain), to = (u32)((u64)(blockIdx.x + 1) * all / kCertain);
+// Of the warps' turns of L2P in a block's part, one of gridDim.x equal ones, those of the largest squares and far fields.
+__device__ inline Squares largest_of_part(const Fmm &f, const Check &c) {
+    const u32 all = f.state->written, from = (u32)((u64)blockIdx.x * all / gridDim.x), to = (u32)((u64)(blockIdx.x + 1) * all / gridDim.x);
     Squares sum = Squares::none();
     for (u32 k = from + threadIdx.x; k < max(to, from + 1) && k < all; k += 256) sum.add(c.size[k]);
-    sum = add_squares(sum);
+    return add_squares(sum);
+}
+// The targets of the largest fields, and of the largest far fields. Launch: as many blocks of 256 as there are targets wanted.
+extern "C" __global__ void __launch_bounds__(256) fmm_largest(const __grid_constant__ Fmm f, const __grid_constant__ Check c) {
+    const Squares sum = largest_of_part(f, c);
     if (threadIdx.x == 0) c.at[blockIdx.x] = sum.at;
+}
+extern "C" __global__ void __launch_bounds__(256) fmm_largest_far(const __grid_constant__ Fmm f, const __grid_constant__ Check c) {
+    const Squares sum = largest_of_part(f, c);
+    if (threadIdx.x == 0) c.at[blockIdx.x] = sum.far_at;
 }
 
 #define SAMPLE_PARTICLES(name, REG, suffix, GRADIENT)                                                                                         \

@@ -204,14 +204,23 @@ template <class T, int MAIN, int REST> struct L2p {
         t.template load_near<Target::kEarly, F>(f, s.parts[leaf]);
         const T *c = s.centre[leaf], *l = s.low[leaf];
         const auto of = [&](T x, T low, int k) { return (sizeof(T) == 8 ? (x - l[k]) - c[k] : (x - c[k]) + (low - l[k])) * inv; };
-        evaluate<T, F>(e, s.rise, s.grow, n, of(t.at.x, t.low.x, 0), of(t.at.y, t.low.y, 1), of(t.at.z, t.low.z, 2), t.near);
+        T near[MAIN];
+#pragma unroll
+        for (int k = 0; k < MAIN; k++) near[k] = t.near[k];
+        const T x = of(t.at.x, t.low.x, 0), y = of(t.at.y, t.low.y, 1), z = of(t.at.z, t.low.z, 2);
+        evaluate<T, F>(e, s.rise, s.grow, n, x, y, z, t.near);
+        float far = 0;
+#pragma unroll
+        for (int k = 0; k < MAIN; k++) far = max(far, fabsf((float)(t.near[k] - near[k])));
+        const float r2 = (float)(x * x + y * y + z * z);
+        far *= r2 * r2;
         const size_t to = t.to;
         double w[F];
 #pragma unroll
         for (int k = 0; k < MAIN; k++) w[k] = store(f.out_main, f.out_is_f64, f.accumulate, to * MAIN + k, t.near[k] * unit);
 #pragma unroll
         for (int k = 0; k < REST; k++) w[MAIN + k] = store(f.out_gradient, f.out_is_f64, f.accumulate, to * REST + k, t.near[MAIN + k] * slope);
-        return Squares::of<MAIN, REST>(w, t.to);
+        return Squares::of<MAIN, REST>(w, far, t.to);
     }
 
     // What a leaf is, by one thread each; the leaves' targets follow one another.
@@ -308,10 +317,8 @@ template <class T, int MAIN, int REST> struct L2p {
                 k += kThreads;
                 if (k < all) { leaf = leaf_of(k); target.load(f, s.begin[leaf] + k - s.offset[leaf], s.parts[leaf]); }
             }
-            if (check.kinds) {
-                squares.add_lanes<REST>();
-                if ((tid & 31) == 0) check.size[turn * kWarps + tid / 32] = squares;
-            }
+            squares.add_lanes<REST>();
+            if ((tid & 31) == 0) check.size[turn * kWarps + tid / 32] = squares;
             turn = after;
             __syncthreads();
         }

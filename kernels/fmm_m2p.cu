@@ -293,15 +293,17 @@ template <class T, int MAIN, int REST> struct M2p {
         const size_t all = (size_t)f.tree[1].n * f.fields, to = f.tree[1].order[i];
         const T *near = (const T *)f.field + (size_t)i * f.fields + (parts > 1 ? all : 0), *far = (const T *)f.local + (size_t)i * F;
         double w[F];
+        float largest = 0;
 #pragma unroll
         for (int k = 0; k < F; k++) {
             T v = near[k];
+            if (k < MAIN) largest = max(largest, fabsf((float)far[k]));
             for (u32 p = 1; p < parts; p++) v += near[p * all + k];
             v += far[k];
             w[k] = k < MAIN ? store(f.out_main, f.out_is_f64, f.accumulate, to * MAIN + k, v * unit)
                             : store(f.out_gradient, f.out_is_f64, f.accumulate, to * REST + k - MAIN, v * slope);
         }
-        return Squares::of<MAIN, REST>(w, (u32)to);
+        return Squares::of<MAIN, REST>(w, largest, (u32)to);
     }
 
     // A warp has cells that follow one another, and leaves the sum of squares at their targets.
@@ -321,7 +323,6 @@ template <class T, int MAIN, int REST> struct M2p {
             const u32 parts = cells <= kPartCells ? f.state->near_parts[c] : 1, end = t.end[c];
             for (u32 i = t.begin[c] + (threadIdx.x & 31); i < end; i += 32) squares.add(write_target(f, i, parts, unit, slope));
         }
-        if (!check.kinds) return;
         squares.template add_lanes<REST>();
         if ((threadIdx.x & 31) == 0) check.size[warp] = squares;
     }

@@ -33,6 +33,9 @@ mod pictures;
 #[path = "emulated_gpu/small_trees.rs"]
 mod small_trees;
 
+#[path = "emulated_gpu/strong_sources.rs"]
+mod strong_sources;
+
 #[path = "emulated_gpu/treecode.rs"]
 mod treecode;
 

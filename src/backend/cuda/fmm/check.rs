@@ -31,6 +31,10 @@ const JUDGES: usize = 64;
 const WORTH: usize = 4096;
 /// Number of targets with the largest fields that are compared where the first sample is inconclusive: `kCertain`.
 const CERTAIN: usize = 64;
+/// Smallest and largest number of targets with the largest far fields that are always compared, and the pairs that more than the fewest
+/// may cost.
+const FAR: [usize; 2] = [64, 512];
+const FAR_PAIRS: usize = 1 << 22;
 /// Factor of the number of sampled targets in that case.
 const AGAIN: usize = 4;
 /// Largest number of pairs of the first sample, and smallest number of its targets; in a periodic box, where each source has
@@ -128,6 +132,15 @@ pub fn samples_again(n: Numbers) -> usize {
     n.targets.min(AGAIN * samples(n))
 }
 
+/// Targets of the largest far fields that are compared: expansions are worst there, and the few of them are in no sample. None where
+/// all targets are, or in a periodic box, whose images make them dear.
+fn far_targets(n: Numbers) -> usize {
+    if n.images > 1 || samples(n) >= n.targets {
+        return 0;
+    }
+    1 << (FAR_PAIRS / n.sources.max(1)).clamp(FAR[0], FAR[1]).ilog2()
+}
+
 /// The number of a check among those of one field.
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
@@ -178,8 +191,8 @@ impl Check {
             blocks,
         };
         check.partial.reserve(room(blocks) * TERMS)?;
-        check.exact.reserve(KINDS * MOST * NUMBERS)?;
-        check.at.reserve(MOST)?;
+        check.exact.reserve(KINDS * (MOST + FAR[1]) * NUMBERS)?;
+        check.at.reserve(MOST + FAR[1])?;
         check.sum.reserve(JUDGES * SQUARES)?;
         check.ticket.clear(1, stream)?;
         Ok(check)
@@ -213,6 +226,38 @@ impl Check {
             seed: 2 * look.round + u32::from(look.again),
             pad: 0,
         }
+    }
+
+    /// The same for the targets of the largest far fields, behind the sampled ones: an equal share of them for each kind of source.
+    pub fn far_arg(&self, place: Place, numbers: Numbers, (head, size): (u64, u64)) -> CheckArg {
+        let far = far_targets(numbers) as u32;
+        CheckArg {
+            exact: self.exact.address() + (size_of::<f64>() * KINDS * MOST * NUMBERS) as u64,
+            at: self.at.address() + (size_of::<u32>() * MOST) as u64,
+            samples: far,
+            certain: far,
+            ..self.arg(place, numbers, Look { round: 0, again: false }, (head, size))
+        }
+    }
+
+    /// Starts the choice of the targets of the largest far fields and the direct sums there, behind L2P: of all kinds of source, the
+    /// last of which has the arguments `c`.
+    pub(super) fn sum_far(&self, kinds: &[(CheckKernels, Laid)], c: &CheckArg, stream: &Stream) -> Result<()> {
+        if c.samples == 0 {
+            return Ok(());
+        }
+        let kernel = stream.context().function("fmm_check", "fmm_largest_far")?;
+        let share = c.samples / kinds.len().max(1) as u32;
+        let of = |slot: usize, laid: &Laid| CheckArg { slot: slot as u32, size: laid.size, ..*c };
+        for (slot, (_, laid)) in kinds.iter().enumerate() {
+            let own = CheckArg { at: c.at + (size_of::<u32>() * slot * share as usize) as u64, ..of(slot, laid) };
+            // SAFETY: as above.
+            unsafe { launch!(stream, kernel, [share, 1, 1], 256, 0; laid.f, own)? };
+        }
+        kinds
+            .iter()
+            .enumerate()
+            .try_for_each(|(slot, (kernels, laid))| self.sum(kernels, laid, &of(slot, laid), stream))
     }
 
     /// Starts the direct sums beside what `stream` gets from now on; the targets are sorted by then.
@@ -253,10 +298,17 @@ impl Check {
     }
 
     /// Starts the comparison, behind L2P: the head of the state comes to the host with it.
-    pub fn judge(&self, kernels: &CheckKernels, f: &FmmArg, c: &CheckArg, stream: &Stream) -> Result<()> {
+    pub fn judge(
+        &self,
+        kernels: &CheckKernels,
+        f: &FmmArg,
+        c: &CheckArg,
+        far: &CheckArg,
+        stream: &Stream,
+    ) -> Result<()> {
         let blocks = (f.tree[1].n as usize / WORTH).clamp(1, JUDGES) as u32;
         // SAFETY: as above; the head is page-locked memory, which the device writes where it is.
-        unsafe { launch!(stream, kernels.verdict, [blocks, 1, 1], 256, 0; *f, *c) }
+        unsafe { launch!(stream, kernels.verdict, [blocks, 1, 1], 256, 0; *f, *c, *far) }
     }
 
     /// Starts the choice of the targets of the largest fields.

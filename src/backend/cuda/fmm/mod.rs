@@ -48,7 +48,7 @@ use crate::options::PlanOptions;
 use crate::report::Pass;
 use args::CheckArg;
 use args::{CELLS_OVERFLOW, DENSE, DEPTH_OVERFLOW, FmmArg, OUTSIDE, SampleSums, StateHead};
-use check::{Check, Look, Numbers, Place};
+use check::{Check, CheckKernels, Look, Numbers, Place};
 use kernels::{Kernels, p2p_shared, smooth_shared};
 use layout::{L2P_BLOCKS, Laid};
 pub use ranks::Ranks;
@@ -134,13 +134,15 @@ impl Memory {
     }
 }
 
-/// Who judges an evaluation, which kind of how many it is, sources of all of them and targets, and times that this was done before.
+/// Who judges an evaluation, which kind of how many it is, sources of all of them and targets, times that this was done before, and the
+/// kind of source that is in the field already.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     pub check: &'a Check,
     pub place: Place,
     pub numbers: Numbers,
     pub round: u32,
+    before: Option<(CheckKernels, Laid)>,
 }
 
 /// Where the caller's arrays of one kind are.
@@ -237,7 +239,7 @@ impl<T: CudaReal> FmmSum<T> {
         asked: Asked<'_>,
         stream: &Stream,
     ) -> Result<bool> {
-        let Asked { check, place, numbers, round } = asked;
+        let Asked { check, place, numbers, round, before } = asked;
         let sources = self.sources(inputs);
         self.bound(sources.n, inputs.targets.n);
         let mut spent = 0.0;
@@ -255,8 +257,9 @@ impl<T: CudaReal> FmmSum<T> {
             }
             let head = self.head.as_ref().as_ptr() as u64;
             let checked = check.arg(place, numbers, Look { round, again: false }, (head, laid.size));
+            let far = check.far_arg(place, numbers, (head, laid.size));
             self.last = laid;
-            let queued = (laid.f, work, checked);
+            let queued = (laid.f, before.map(|(_, laid)| laid.f), work, checked);
             let (small, again) = (replay::is_small(&laid.f), self.replay.is_last(&queued));
             let noted = self.clock.times.wants(work, [sources.n, inputs.targets.n], small, again);
             self.clock.begin.record(stream)?;
@@ -266,7 +269,8 @@ impl<T: CudaReal> FmmSum<T> {
                 context: &self.context,
                 laid: &laid,
                 work,
-                check: (check, checked),
+                check: (check, checked, far),
+                before,
                 marks: if noted { &self.clock.marks } else { &[] },
             };
             self.replay.run(queued, noted, stream, |replay, recorded| passes.enqueue(stream, replay, recorded))?;
@@ -287,9 +291,10 @@ impl<T: CudaReal> FmmSum<T> {
 
     /// More targets of the last field are summed directly, and of the last kind of source compared; the others' sums are there by then.
     fn look_again(&mut self, asked: Asked<'_>, last: Laid, stream: &Stream) -> Result<()> {
-        let Asked { check, place, numbers, round } = asked;
+        let Asked { check, place, numbers, round, .. } = asked;
         let head = self.head.as_ref().as_ptr() as u64;
         let checked = check.arg(place, numbers, Look { round, again: true }, (head, last.size));
+        let far = check.far_arg(place, numbers, (head, last.size));
         if place.slot == 0 {
             check.largest(&last.f, &checked, stream)?;
         }
@@ -297,7 +302,7 @@ impl<T: CudaReal> FmmSum<T> {
         if place.slot + 1 < place.of {
             return Ok(());
         }
-        check.judge(&self.kernels.check, &self.last.f, &checked, stream)?;
+        check.judge(&self.kernels.check, &self.last.f, &checked, &far, stream)?;
         stream.synchronize()?;
         self.account.found = self.head.as_ref()[0].found;
         Ok(())
@@ -306,6 +311,11 @@ impl<T: CudaReal> FmmSum<T> {
     /// Of the last evaluation.
     fn last(&self) -> Laid {
         self.last
+    }
+
+    /// What sums this kind of source at more targets of the last evaluation.
+    fn summed(&self) -> (CheckKernels, Laid) {
+        (self.kernels.check, self.last)
     }
 
     fn sources(&self, inputs: &DeviceInputs) -> Sources {
@@ -415,7 +425,8 @@ struct Passes<'a> {
     context: &'a Context,
     laid: &'a Laid,
     work: Work,
-    check: (&'a Check, CheckArg),
+    check: (&'a Check, CheckArg, CheckArg),
+    before: Option<(CheckKernels, Laid)>,
     marks: &'a [(Pass, Event)],
 }
 
@@ -423,7 +434,7 @@ impl Passes<'_> {
     /// All passes that `work` asks for, in order.
     fn enqueue(&self, stream: &Stream, replay: &Replay, recorded: bool) -> Result<()> {
         let (k, work, f) = (self.kernels, self.work, self.laid.f);
-        let (check, checked) = (self.check.0, &self.check.1);
+        let (check, checked, far) = (self.check.0, &self.check.1, &self.check.2);
         let sms = self.context.info.multiprocessors as u32;
         let shared = self.context.info.shared_memory as usize;
         let (shifts, (leaves, l2p_shared)) = (self.recipe.shifts(shared), self.recipe.l2p(shared));
@@ -512,7 +523,11 @@ impl Passes<'_> {
                 launch!(stream, k.l2p, [cells.min(L2P_BLOCKS * sms), 1, 1], 128, l2p_shared; f, *checked, leaves)?
             },
         }
-        check.judge(&k.check, &f, checked, stream)?;
+        if checked.kinds > 0 {
+            let kinds: Vec<_> = self.before.into_iter().chain([(k.check, *self.laid)]).collect();
+            check.sum_far(&kinds, far, stream)?;
+        }
+        check.judge(&k.check, &f, checked, far, stream)?;
         mark(Pass::L2p)?;
         if recorded && !self.marks.is_empty() { replay.end_notes(stream) } else { Ok(()) }
     }

@@ -121,7 +121,7 @@ mod tests {
 
     fn verdict(all: &[[f64; TOLD]], tolerance: f64) -> Verdict {
         let (found, [sampled, of]) = joined(all);
-        Verdict::new(&found, sampled, of, tolerance)
+        Verdict::new(&found, sampled, of, tolerance, false)
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
         let uneven = |k: usize| 1e-4 * (1.0 + (k % 7) as f64);
         let alone = found(256, 1000, uneven);
         let (own, [sampled, of]) = untold(&alone);
-        let want = Verdict::new(&own, sampled as usize, of as usize, 1e-4);
+        let want = Verdict::new(&own, sampled as usize, of as usize, 1e-4, false);
         let got = verdict(&[alone], 1e-4);
         assert!((got.error / want.error - 1.0).abs() < 1e-12 && got.inconclusive == want.inconclusive);
     }

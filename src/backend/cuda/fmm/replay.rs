@@ -15,8 +15,8 @@ pub fn is_small(f: &FmmArg) -> bool {
     f.tree[0].n + f.tree[1].n <= SMALL
 }
 
-/// What one evaluation queues.
-type Queued = (FmmArg, Work, CheckArg);
+/// What one evaluation queues: for this kind of source, and for one before it.
+type Queued = (FmmArg, Option<FmmArg>, Work, CheckArg);
 
 /// The last evaluation, and its graphs once it was repeated: without and with notes of the passes.
 #[derive(Debug)]

@@ -282,17 +282,17 @@ impl<T: CudaReal> FmmSet<T> {
         let all = numbers.targets;
         let sampled = [check::samples(numbers), all];
         let (found, [sampled, of_all]) = problem.ranks.found(&self.sums[last].account.found, sampled)?;
-        let verdict = Verdict::new(&found, sampled, of_all, most);
+        let verdict = Verdict::new(&found, sampled, of_all, most, false);
         self.error = verdict.error;
         if verdict.inconclusive {
             let left = self.sums[last].last();
             for slot in 0..of {
-                let asked = Asked { check, place: Place { slot, of }, numbers, round };
+                let asked = Asked { check, place: Place { slot, of }, numbers, round, before: None };
                 self.sums[self.last[slot]].look_again(asked, left, problem.stream)?;
             }
             let sampled = [check::samples_again(numbers), all];
             let (found, [sampled, of_all]) = problem.ranks.found(&self.sums[last].account.found, sampled)?;
-            self.error = Verdict::new(&found, sampled, of_all, most).error;
+            self.error = Verdict::new(&found, sampled, of_all, most, true).error;
         }
         Ok(self.error)
     }
@@ -334,7 +334,8 @@ impl<T: CudaReal> FmmSet<T> {
         self.last.clear();
         for (slot, recipe) in wanted.iter().enumerate() {
             let k = self.sum(recipe, problem)?;
-            let asked = Asked { check, place: Place { slot, of: wanted.len() }, numbers, round };
+            let before = self.last.first().map(|first| self.sums[*first].summed());
+            let asked = Asked { check, place: Place { slot, of: wanted.len() }, numbers, round, before };
             if !self.sums[k].evaluate(problem.inputs, problem.options, output, asked, problem.stream)? {
                 return Ok(false);
             }

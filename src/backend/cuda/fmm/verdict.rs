@@ -8,7 +8,7 @@ use super::args::SampleSums;
 use crate::backend::verdict::{GRADIENT_TOLERANCES, LARGEST_NORM, STANDARD_ERRORS};
 
 /// Bytes of `Squares` of kernels/fmm_check.cuh.
-pub const SQUARES: usize = 32;
+pub const SQUARES: usize = 40;
 
 /// The answer for one field.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,10 +20,10 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// `sampled`: number of targets that were compared, of `all`.
-    pub fn new(found: &SampleSums, sampled: usize, all: usize, tolerance: f64) -> Self {
-        let again = found.n_certain > 0.0;
-        let parts = [0, 1].map(|k| Part::new(found, k, sampled >= all));
+    /// `sampled`: number of targets that were compared, of `all`. `again`: the targets of the largest fields are among those whose
+    /// errors are known.
+    pub fn new(found: &SampleSums, sampled: usize, all: usize, tolerance: f64, again: bool) -> Self {
+        let parts = [0, 1].map(|k| Part::new(found, k, sampled >= all, again));
         let scaled = |of: fn(&Part) -> f64| largest(of(&parts[0]), of(&parts[1]) / GRADIENT_TOLERANCES);
         let lost = if found.lost > 0.0 { f64::INFINITY } else { 0.0 };
         let error = largest(scaled(|part| part.error), lost);
@@ -42,7 +42,7 @@ struct Part {
 }
 
 impl Part {
-    fn new(found: &SampleSums, k: usize, whole: bool) -> Self {
+    fn new(found: &SampleSums, k: usize, whole: bool, again: bool) -> Self {
         let n = found.n;
         if n == 0.0 {
             return Self { error: f64::NAN, least: f64::NAN };
@@ -51,17 +51,16 @@ impl Part {
         let variance = positive(found.fourth[k] / n - mean * mean) / (n - 1.0).max(1.0);
         let spread = if whole { 0.0 } else { STANDARD_ERRORS * variance.sqrt() };
         let (written, exact) = (found.written[k] / found.targets.max(1.0), found.exact[k] / n);
-        if found.n_certain > 0.0 {
-            let all = (found.targets + found.bad).max(1.0);
-            let (sure, rest) = (found.certain[k] / all, 1.0 - found.n_certain / all);
-            return Self {
-                error: relative(sure + rest * (mean + spread), written),
-                least: relative(sure + rest * positive(mean - spread), written),
-            };
-        }
-        let size = if whole { exact } else { written.min(LARGEST_NORM * exact) };
-        let least = relative(positive(mean - spread), if whole { exact } else { written });
-        Self { error: relative(mean + spread, size), least }
+        // Errors that are known and not estimated, and the part of all targets that the sample stands for.
+        let all = (found.targets + found.bad).max(1.0);
+        let (sure, rest) = (found.certain[k] / all, 1.0 - found.n_certain / all);
+        let size = match (whole, again) {
+            (true, _) => exact,
+            (_, true) => written,
+            _ => written.min(LARGEST_NORM * exact),
+        };
+        let least = relative(sure + rest * positive(mean - spread), if whole { exact } else { written });
+        Self { error: relative(sure + rest * (mean + spread), size), least }
     }
 }
 
@@ -105,35 +104,49 @@ mod tests {
 
     #[test]
     fn an_even_error_is_what_it_is() {
-        let verdict = Verdict::new(&found(256, |_| 1e-4), 256, 1000, 1.001e-4);
+        let verdict = Verdict::new(&found(256, |_| 1e-4), 256, 1000, 1.001e-4, false);
         assert!((verdict.error / 1e-4 - 1.0).abs() < 1e-6 && !verdict.inconclusive, "{verdict:?}");
-        assert!(!Verdict::new(&found(256, |_| 1e-4), 256, 1000, 0.9e-4).inconclusive);
+        assert!(!Verdict::new(&found(256, |_| 1e-4), 256, 1000, 0.9e-4, false).inconclusive);
     }
 
     #[test]
     fn what_one_target_has_is_doubtful() {
         for wrong in [1e-3, 1e-1] {
             let lonely = found(256, |k| if k == 3 { wrong } else { 1e-6 });
-            assert!(Verdict::new(&lonely, 256, 1000, 1e-4).inconclusive, "{wrong}");
+            assert!(Verdict::new(&lonely, 256, 1000, 1e-4, false).inconclusive, "{wrong}");
         }
         let lonely = found(256, |k| if k == 3 { 1e-3 } else { 1e-6 });
-        let verdict = Verdict::new(&lonely, 256, 1000, 1e-4);
+        let verdict = Verdict::new(&lonely, 256, 1000, 1e-4, false);
         assert!(verdict.error > 1e-4 && verdict.inconclusive, "{verdict:?}");
         // All targets were compared: the result is conclusive.
-        let all = Verdict::new(&SampleSums { written: [256.0, 0.0], targets: 256.0, ..lonely }, 256, 256, 1e-4);
+        let all = Verdict::new(&SampleSums { written: [256.0, 0.0], targets: 256.0, ..lonely }, 256, 256, 1e-4, false);
         assert!((all.error - 1e-3 / 16.0).abs() < 1e-7 && !all.inconclusive, "{all:?}");
     }
 
     #[test]
     fn a_size_that_the_sample_does_not_have_is_looked_at_again() {
         let large = SampleSums { written: [1e9, 0.0], ..found(256, |_| 1e-3) };
-        assert!(Verdict::new(&large, 256, 1000, 1e-4).inconclusive);
+        assert!(Verdict::new(&large, 256, 1000, 1e-4, false).inconclusive);
         // Found right at the targets of the largest fields.
         let right = SampleSums { n_certain: 64.0, certain: [1e-3, 0.0], ..large };
-        let verdict = Verdict::new(&right, 320, 1000, 1e-4);
+        let verdict = Verdict::new(&right, 320, 1000, 1e-4, true);
         assert!(verdict.error < 2e-6 && !verdict.inconclusive, "{verdict:?}");
         let wrong = SampleSums { n_certain: 64.0, certain: [1e9, 0.0], ..large };
-        assert!(Verdict::new(&wrong, 320, 1000, 1e-4).error >= 1.0);
+        assert!(Verdict::new(&wrong, 320, 1000, 1e-4, true).error >= 1.0);
+    }
+
+    /// Errors at the targets of the largest far fields are known: they count once each, and no larger sample is asked for.
+    #[test]
+    fn largest_far_fields_count_as_they_are() {
+        let known = |wrong: f64| SampleSums { n_certain: 64.0, certain: [wrong * wrong, 0.0], ..found(256, |_| 3e-5) };
+        let verdict = Verdict::new(&known(1e-3), 256, 1000, 1e-4, false);
+        let want = (1e-6f64 / 1000.0 + (1.0 - 0.064) * 9e-10).sqrt();
+        assert!((verdict.error / want - 1.0).abs() < 1e-6 && !verdict.inconclusive, "{verdict:?}");
+        let verdict = Verdict::new(&known(1e-2), 256, 1000, 1e-4, false);
+        assert!(verdict.error > 3e-4 && !verdict.inconclusive, "{verdict:?}");
+        // The norm of a field that is far larger than the sample's is still looked at.
+        let large = SampleSums { written: [1e9, 0.0], ..known(1e-2) };
+        assert!(Verdict::new(&large, 256, 1000, 1e-4, false).inconclusive);
     }
 
     #[test]
@@ -144,11 +157,11 @@ mod tests {
             SampleSums { lost: 1.0, ..found(256, |_| 0.0) },
             SampleSums { written: [f64::NAN, 0.0], exact: [f64::NAN, 0.0], ..found(256, |_| 1e-9) },
         ] {
-            let verdict = Verdict::new(&bad, 256, 1000, 1e-4);
+            let verdict = Verdict::new(&bad, 256, 1000, 1e-4, false);
             assert!(!within(verdict.error, 1e-4) && !verdict.inconclusive, "{verdict:?}");
         }
         let somewhere = SampleSums { bad: 1.0, ..found(256, |_| 1e-9) };
-        assert!(Verdict::new(&somewhere, 256, 1000, 1e-4).inconclusive);
+        assert!(Verdict::new(&somewhere, 256, 1000, 1e-4, false).inconclusive);
     }
 
     #[test]
@@ -160,6 +173,6 @@ mod tests {
             written: [1000.0; 2],
             ..found(256, |_| 0.0)
         };
-        assert!((Verdict::new(&steep, 256, 1000, 1.0).error - 1.0 / 30.0).abs() < 1e-9);
+        assert!((Verdict::new(&steep, 256, 1000, 1.0, false).error - 1.0 / 30.0).abs() < 1e-9);
     }
 }
