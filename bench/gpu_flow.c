@@ -1,7 +1,7 @@
 /* Steps of a flow on a GPU beside evaluations of a plan on the same elements, in device memory: median milliseconds of both.
  *
- * Enters: "ring", "brownout", "particles", "turbulence" or "all", or "thin" (brownout without wide cores), how many steps, points of a
- * leaf (0: the library's choice). Leaves: a line a case, and the passes of the flow's last evaluation. Ring and brownout come twice: with
+ * Enters: "ring", "brownout", "particles", "turbulence" or "all", or "thin" (brownout without wide cores) or "narrow" (steps that narrow cores), how many steps, points of a
+ * leaf (0: the library's choice; with "narrow" the cube root of the number of particles). Leaves: a line a case, and the passes of the flow's last evaluation. Ring and brownout come twice: with
  * WFMM_PRECISION_F64, and with WFMM_PRECISION_ARRAYS.
  */
 #include <dlfcn.h>
@@ -181,6 +181,43 @@ static void timed(wfmm_session *session, struct scene *s, int times) {
     drop_scene(s);
 }
 
+/* side³ particles around a swirling blob, cores that outgrow their limit in the third step and then in every fourth: steps with and without narrowing. */
+static void narrowing(wfmm_session *session, int side, int times) {
+    struct scene s = lattice("cores narrowed to the spacing, Euler with stretching, f32 1e-3", side, WFMM_INTEGRATOR_EULER);
+    const double h = 1.0 / side, limit2 = 2 * h * h;
+    for (int64_t k = 0; k < s.particles; k++) {
+        double x[3], r2 = 0;
+        for (int i = 0; i < 3; i++) x[i] = s.particle[3 * k + i] - 0.5, r2 += x[i] * x[i];
+        const double bell = exp(-r2 / 0.02) * h * h * h;
+        s.strength[3 * k] = -x[1] * bell, s.strength[3 * k + 1] = x[0] * bell, s.strength[3 * k + 2] = 0.1 * bell, s.core[k] = sqrt(0.8 * limit2);
+    }
+    s.motion.core_limit = sqrt(limit2), s.motion.viscosity = 0.07 * limit2 / s.dt;
+    wfmm_flow *f = NULL;
+    wfmm_diagnostics d;
+    must(wfmm_diagnostics_init(&d, sizeof d), "diagnostics");
+    must(wfmm_flow_create(session, &s.sums, &s.motion, &f), "flow");
+    must(wfmm_flow_set_particles_f64(f, s.particles, s.particle, s.strength, s.core, HOST), "particles");
+    double plain[MOST], narrowed[MOST];
+    int n_plain = 0, n_narrowed = 0;
+    for (int64_t k = 0; n_narrowed < times && n_plain < MOST; k++) {
+        const int is_due = k % 4 == 2;
+        const double start = now();
+        must(wfmm_flow_advance(f, s.dt, 1), "step");
+        const double took = 1e3 * (now() - start);
+        if (is_due) narrowed[n_narrowed++] = took;
+        else if (k > 0) plain[n_plain++] = took;
+        printf("  step %lld%s: %.2f ms\n", (long long)k, is_due ? ", cores narrowed" : "", took);
+        fflush(stdout);
+    }
+    wfmm_report report = {.struct_size = sizeof report};
+    must(wfmm_flow_diagnostics(f, &d), "diagnostics"), must(wfmm_flow_report(f, &report), "report");
+    printf("%lld particles, %s\n  step that narrows cores %.2f ms, others %.2f ms; %lld times, residual %.2e, strength %.2e, impulse %.2e; %.2f GiB\n", (long long)s.particles, s.name, middle(narrowed, n_narrowed),
+           middle(plain, n_plain), (long long)d.reinterpolations, d.reinterpolation_residual, d.reinterpolation_strength, d.reinterpolation_impulse, (double)report.device_bytes / (1 << 30));
+    fflush(stdout);
+    wfmm_flow_destroy(&f);
+    drop_scene(&s);
+}
+
 int main(int argc, char **argv) {
     const char *which = argc > 1 ? argv[1] : "all";
     int times = argc > 2 ? atoi(argv[2]) : 9;
@@ -196,6 +233,7 @@ int main(int argc, char **argv) {
     if (!strcmp(which, "thin")) { struct scene s = brownout(1); timed(gpu, &s, times); }
     if (all || !strcmp(which, "particles")) { struct scene s = lattice("1e6 particles, overlap 1, RK4 with stretching, f32 1e-3", 100, WFMM_INTEGRATOR_RK4); timed(gpu, &s, times); }
     if (all || !strcmp(which, "turbulence")) { struct scene s = lattice("16.8 million particles, overlap 1, AB2 with stretching, f32 1e-3", 256, WFMM_INTEGRATOR_AB2); timed(gpu, &s, times > 5 ? 5 : times); }
+    if (!strcmp(which, "narrow")) narrowing(gpu, leaf ? leaf : 100, times);
     wfmm_session_destroy(&gpu);
     return 0;
 }

@@ -24,6 +24,9 @@ mod flow_arrays;
 #[path = "emulated_gpu/flows.rs"]
 mod flows;
 
+#[path = "emulated_gpu/narrower_cores.rs"]
+mod narrower_cores;
+
 #[path = "emulated_gpu/periodic.rs"]
 mod periodic;
 

@@ -289,6 +289,11 @@ impl Resident {
         }
     }
 
+    /// Numbers of a kind are newer than the host's.
+    pub(super) fn changed(&mut self, kind: ElementKind) {
+        self.newer[kind as usize] = true;
+    }
+
     /// Rows of a part that are here.
     fn rows(&self, part: Part) -> usize {
         let (kind, is_points) = owner(part);

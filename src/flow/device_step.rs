@@ -10,6 +10,7 @@ use super::device::Resident;
 use super::filaments::{self, LAMB};
 use super::integrate::{self, History, System};
 use super::options::{ElementKind, FlowOptions, Stretching};
+use super::reinterpolate::Narrowed;
 use super::state::{State, room};
 use super::step::{cut, make_room, out_of_range, spreading};
 use super::storage::{Held, Storage, Tools};
@@ -81,6 +82,14 @@ impl Storage for Resident {
             self.motion.download(self.exchange.gradient.span(), &mut g)?;
         }
         Ok((u, g))
+    }
+
+    fn largest_core2(&mut self, held: Held<'_>) -> Result<f64> {
+        self.largest_core(held)
+    }
+
+    fn narrow(&mut self, held: Held<'_>, tools: &Tools<'_>, limit2: f64) -> Result<Option<Narrowed>> {
+        self.narrowed(held, tools, limit2)
     }
 }
 

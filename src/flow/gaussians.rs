@@ -2,7 +2,8 @@
 //!
 //! Enters: places and squared core radii of particles, a ground plane; then strengths and points. Leaves: Σ_j a_j ζ(x - x_j), ζ the Gaussian
 //! of deviation c_j, cut off at `REACH` of it, images in the plane included. Sources lie in cells as wide as half the longest
-//! reach, in the order of the cells, so that a row of cells is one run of sources.
+//! reach, in the order of the cells, so that a row of cells is one run of sources. On a device the same is done by kernels, in the
+//! same cells.
 
 use std::f64::consts::PI;
 
@@ -10,12 +11,13 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::state::row;
+use crate::backend::cuda::gaussians::args::CellsArg;
 use crate::math::biot_savart::{Vec3, dot, sub};
 use crate::memory;
 use crate::options::Plane;
 
 /// Core radii beyond which a Gaussian is zero: exp(-18) of its middle, 7e-8 of its integral is left out.
-pub const REACH: f64 = 6.0;
+const REACH: f64 = 6.0;
 /// Cells that a reach covers.
 const CELLS: i64 = 2;
 /// Bits of a cell's number along one axis.
@@ -34,13 +36,65 @@ struct Source {
     image: bool,
 }
 
+/// Cells as wide as half the longest reach, around particles and their images in a plane.
+#[derive(Debug, Clone, Copy)]
+pub struct Cells {
+    origin: Vec3,
+    side: f64,
+    /// Of all places along the longest axis.
+    extent: f64,
+    reach: f64,
+    plane: Option<Plane>,
+}
+
+impl Cells {
+    /// For places between two corners; the largest core squared is positive.
+    pub fn new(mut low: Vec3, mut high: Vec3, largest: f64, plane: Option<Plane>) -> Self {
+        let reach = REACH * largest.sqrt();
+        if let Some(plane) = plane {
+            // Images are those of places closer to the plane than the reach.
+            let (axis, at) = (plane.axis, plane.position);
+            let image = [plane.mirror(high)[axis].max(at - reach), plane.mirror(low)[axis].min(at + reach)];
+            if image[0] <= image[1] {
+                (low[axis], high[axis]) = (low[axis].min(image[0]), high[axis].max(image[1]));
+            }
+        }
+        let extent = sub(high, low).into_iter().fold(0.0, f64::max);
+        let side = (reach / CELLS as f64).max(extent / f64::from(1u32 << (BITS - 1)));
+        Self { origin: low, side, extent, reach, plane }
+    }
+
+    /// The numbers of a point's cell, negative before the first.
+    fn of(&self, x: Vec3) -> [i64; 3] {
+        std::array::from_fn(|i| ((x[i] - self.origin[i]) / self.side).floor() as i64)
+    }
+
+    /// Whether a particle's image counts.
+    fn has_image(&self, plane: Plane, x: Vec3) -> bool {
+        (x[plane.axis] - plane.position).abs() < self.reach
+    }
+
+    /// The same for kernels, with no more bits of keys than these cells need.
+    pub fn argument(&self) -> CellsArg {
+        let last = (self.extent / self.side).floor() as u64;
+        CellsArg {
+            origin: self.origin,
+            side: self.side,
+            reach2: REACH * REACH,
+            beside: self.reach,
+            position: self.plane.map_or(0.0, |plane| plane.position),
+            axis: self.plane.map_or(-1, |plane| plane.axis as i64),
+            bits: i64::from((u64::BITS - last.leading_zeros()).clamp(1, BITS)),
+            around: CELLS,
+        }
+    }
+}
+
 pub struct Gaussians {
     sources: Vec<Source>,
     /// Cells of the sources, ascending.
     keys: Vec<u64>,
-    origin: Vec3,
-    side: f64,
-    plane: Option<Plane>,
+    cells: Cells,
 }
 
 /// A strength's image.
@@ -55,8 +109,11 @@ fn key([x, y, z]: [i64; 3]) -> u64 {
 impl Gaussians {
     /// All cores are positive.
     pub fn new(x: &[f64], core2: &[f64], plane: Option<Plane>) -> Self {
+        let corner = |fold: fn(f64, f64) -> f64, first: f64| -> Vec3 {
+            std::array::from_fn(|i| (0..core2.len()).fold(first, |m, k| fold(m, x[3 * k + i])))
+        };
         let largest = core2.iter().copied().fold(0.0, f64::max);
-        let reach = REACH * largest.sqrt();
+        let cells = Cells::new(corner(f64::min, f64::INFINITY), corner(f64::max, f64::NEG_INFINITY), largest, plane);
         let mut all = memory::with_room(core2.len());
         for (k, &c2) in core2.iter().enumerate() {
             let factor = 1.0 / ((2.0 * PI * c2).powf(1.5));
@@ -69,34 +126,22 @@ impl Gaussians {
                 image: false,
             };
             memory::push(&mut all, here);
-            if let Some(plane) = plane.filter(|p| (here.position[p.axis] - p.position).abs() < reach) {
+            if let Some(plane) = plane.filter(|p| cells.has_image(*p, here.position)) {
                 memory::push(&mut all, Source { position: plane.mirror(here.position), image: true, ..here });
             }
         }
-        let corner = |fold: fn(f64, f64) -> f64, first: f64| -> Vec3 {
-            std::array::from_fn(|i| all.iter().fold(first, |m, s| fold(m, s.position[i])))
-        };
-        let (origin, end) = (corner(f64::min, f64::INFINITY), corner(f64::max, f64::NEG_INFINITY));
-        let extent = sub(end, origin).into_iter().fold(0.0, f64::max);
-        let side = (reach / CELLS as f64).max(extent / f64::from(1u32 << (BITS - 1)));
-        let mut new = Self { sources: Vec::new(), keys: Vec::new(), origin, side, plane };
-        let mut order = memory::collect(all.iter().enumerate().map(|(k, s)| (key(new.cell(s.position)), k)));
+        let mut order = memory::collect(all.iter().enumerate().map(|(k, s)| (key(cells.of(s.position)), k)));
         order.sort_unstable();
-        new.sources = memory::collect(order.iter().map(|&(_, k)| all[k]));
-        new.keys = memory::collect(order.iter().map(|&(key, _)| key));
-        new
-    }
-
-    /// The numbers of a point's cell, negative before the first.
-    fn cell(&self, x: Vec3) -> [i64; 3] {
-        std::array::from_fn(|i| ((x[i] - self.origin[i]) / self.side).floor() as i64)
+        let sources = memory::collect(order.iter().map(|&(_, k)| all[k]));
+        let keys = memory::collect(order.iter().map(|&(key, _)| key));
+        Self { sources, keys, cells }
     }
 
     /// The sums at points, for the strengths of the particles.
     pub fn at(&self, pool: &ThreadPool, points: &[f64], strength: &[f64]) -> Vec<f64> {
         let carried = memory::collect(self.sources.iter().map(|s| {
             let a = row(strength, s.of as usize).map(|a| s.factor * a);
-            self.plane.filter(|_| s.image).map_or(a, |plane| image(plane, a))
+            self.cells.plane.filter(|_| s.image).map_or(a, |plane| image(plane, a))
         }));
         let mut sums = memory::filled(0.0, points.len());
         pool.install(|| {
@@ -108,7 +153,7 @@ impl Gaussians {
     }
 
     fn one(&self, x: Vec3, carried: &[Vec3]) -> Vec3 {
-        let [i, j, k] = self.cell(x);
+        let [i, j, k] = self.cells.of(x);
         let last = (1i64 << BITS) - 1;
         let mut sum = [0.0; 3];
         for i in (i - CELLS).max(0)..=(i + CELLS).min(last) {

@@ -9,7 +9,9 @@
 //!      └ device, device_step in device memory, the same
 //!      │
 //!   integrate Euler, AB2, RK3, RK4 over either            sums   U at points: one plan, free stream, the host's callback
-//!   reinterpolate, gaussians  narrower cores before a step
+//!   reinterpolate  narrower cores before a step      gaussians   the vorticity that particles carry
+//!      ├ narrow               in host memory
+//!      └ device_narrow        in device memory, the same
 //!   state     every array of every element    vector      what is integrated     dust, filaments  their physics
 //! ```
 //!
@@ -19,6 +21,7 @@
 
 mod checkpoint;
 mod device;
+mod device_narrow;
 mod device_step;
 pub mod diagnostics;
 mod dust;
@@ -26,6 +29,7 @@ pub mod edit;
 mod filaments;
 mod gaussians;
 mod integrate;
+mod narrow;
 mod npy;
 pub mod options;
 pub mod picture;
@@ -154,7 +158,8 @@ impl Flow {
     /// The arrays, and what steps need beside them.
     fn tools(&mut self) -> (&mut Store, Tools<'_>) {
         let medium = Medium::new(&self.options, self.plan_options.plane);
-        let tools = Tools { sums: &mut self.sums, options: &self.options, medium, session: &self.session };
+        let plane = self.plan_options.plane;
+        let tools = Tools { sums: &mut self.sums, options: &self.options, medium, plane, session: &self.session };
         (&mut self.store, tools)
     }
 

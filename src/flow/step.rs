@@ -8,7 +8,9 @@ use rayon::prelude::*;
 use super::dust::{Medium, Parcel};
 use super::filaments;
 use super::integrate::{self, History, System};
+use super::narrow;
 use super::options::{ElementKind, FlowOptions, Spreading, Stretching};
+use super::reinterpolate::Narrowed;
 use super::state::{Dust, State, room, row};
 use super::storage::{Held, Storage, Tools};
 use super::sums::{Sums, joined};
@@ -41,6 +43,14 @@ impl Storage for InHost {
         let start = beginning(held.state);
         tools.sums.set_sources(held.state, &start, &start)?;
         tools.sums.velocity(held.state.time, x, gradient)
+    }
+
+    fn largest_core2(&mut self, held: Held<'_>) -> Result<f64> {
+        Ok(narrow::largest(held.state.moving.part(Part::ParticleCore2)))
+    }
+
+    fn narrow(&mut self, held: Held<'_>, tools: &Tools<'_>, limit2: f64) -> Result<Option<Narrowed>> {
+        narrow::narrow(held, tools, limit2)
     }
 }
 

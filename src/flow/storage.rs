@@ -6,8 +6,8 @@
 //!
 //! ```text
 //!   Store ── state, history (host)        who reads them: `read`, `edit` bring them up to date first
-//!     ├ InHost      steps in host memory   step.rs
-//!     └ Resident    device copies          device.rs, device_step.rs
+//!     ├ InHost      steps in host memory   step.rs, narrow.rs
+//!     └ Resident    device copies          device.rs, device_step.rs, device_narrow.rs
 //! ```
 
 use std::sync::Arc;
@@ -15,8 +15,10 @@ use std::sync::Arc;
 use super::device::Resident;
 use super::dust::Medium;
 use super::integrate::History;
+use super::narrow::exchange;
 use super::options::{ElementKind, FlowOptions};
 use super::picture::camera::Camera;
+use super::reinterpolate::{Carried, Narrowed};
 use super::state::State;
 use super::step::InHost;
 use super::sums::Sums;
@@ -39,6 +41,7 @@ pub struct Tools<'a> {
     pub sums: &'a mut Sums,
     pub options: &'a FlowOptions,
     pub medium: Medium,
+    pub plane: Option<Plane>,
     pub session: &'a Session,
 }
 
@@ -61,6 +64,13 @@ pub trait Storage {
         x: &[f64],
         gradient: bool,
     ) -> Result<(Vec<f64>, Vec<f64>)>;
+
+    /// The largest squared core of a particle, 0 without one.
+    fn largest_core2(&mut self, held: Held<'_>) -> Result<f64>;
+
+    /// Narrower cores for particles close to the limit, and strengths that carry the same vorticity; nothing where they do not fit,
+    /// or an error, and the state is as it was.
+    fn narrow(&mut self, held: Held<'_>, tools: &Tools<'_>, limit2: f64) -> Result<Option<Narrowed>>;
 }
 
 /// The GPU of a flow's session.
@@ -180,6 +190,45 @@ impl Store {
         }
         self.bring_back(&ALL)?;
         InHost.velocity(Held { state: &mut self.state, history: &mut self.history }, tools, x, gradient)
+    }
+
+    /// The largest squared core of a particle, 0 without one.
+    pub fn largest_core2(&mut self, tools: &mut Tools<'_>) -> Result<f64> {
+        let worth = self.worth(self.state.moving_points());
+        if let Some(answer) = self.on_gpu(tools, worth, |resident, held, _| resident.largest_core2(held)) {
+            return answer;
+        }
+        self.bring_back(&[ElementKind::Particles])?;
+        InHost.largest_core2(Held { state: &mut self.state, history: &mut self.history })
+    }
+
+    /// Narrower cores where steps are done; nothing where they do not fit.
+    pub fn narrow(&mut self, tools: &mut Tools<'_>, limit2: f64) -> Result<Option<Narrowed>> {
+        let worth = self.worth(self.state.moving_points());
+        if let Some(answer) = self.on_gpu(tools, worth, |resident, held, tools| resident.narrow(held, tools, limit2)) {
+            return answer;
+        }
+        self.bring_back(&[ElementKind::Particles])?;
+        let held = Held { state: &mut self.state, history: &mut self.history };
+        let narrowed = InHost.narrow(held, tools, limit2)?;
+        if narrowed.is_some() {
+            self.replaced(&[ElementKind::Particles]);
+        }
+        Ok(narrowed)
+    }
+
+    /// Puts back what was there before cores were narrowed.
+    pub fn take_back(&mut self, before: Carried) -> Result<()> {
+        let before = match before {
+            Carried::InHost(before) => before,
+            Carried::OnDevice(before) => {
+                let resident = self.gpu.as_mut().and_then(|gpu| gpu.resident.as_mut());
+                resident.expect("it has narrowed them").brought_back(&before)?
+            }
+        };
+        let Held { state, history } = self.edit(ElementKind::Particles)?;
+        exchange(state, history, before);
+        Ok(())
     }
 
     /// Draws a picture on the GPU; nothing where the host does. Under AUTO the host draws what it has stepped itself.

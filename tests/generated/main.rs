@@ -58,6 +58,10 @@ fn the_structs_of_kernels_are_up_to_date() {
     let head = "The structs that kernels of pictures take.";
     let of_pictures = kernels::generate(root, "src/backend/cuda/picture/args.rs", &structs, Some("picture"), head);
     up_to_date("kernels/picture_args.cuh", &of_pictures);
+    let head = "The struct that kernels of narrower cores take.";
+    let of_cores =
+        kernels::generate(root, "src/backend/cuda/gaussians/args.rs", &["CellsArg"], Some("gaussians"), head);
+    up_to_date("kernels/gaussians_args.cuh", &of_cores);
 }
 
 #[test]

@@ -17,6 +17,7 @@
 //!   engine             the back end's `Engine`
 //!   distributed        the same for one rank of many
 //!   array motion       arrays that know their length; what steps of a flow do to them
+//!   gaussians          sums of Gaussians over particles: narrower cores of a flow
 //!   picture            pictures of a flow's elements
 //!   plane              the ground plane for arrays in device memory
 //! ```
@@ -32,6 +33,7 @@ mod expanded;
 mod far_rows;
 pub mod fmm;
 pub mod gather;
+pub mod gaussians;
 mod held;
 mod loader;
 mod locked;

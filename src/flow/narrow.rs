@@ -1,0 +1,219 @@
+//! Narrower cores in host memory: what `Interpolation` asks for.
+//!
+//! Enters: a state and the limit of its cores. Leaves: strengths and cores of the particles that have one, others are no Gaussians
+//! and stay what they are; and what was there before.
+
+use rayon::ThreadPool;
+
+use super::gaussians::Gaussians;
+use super::integrate::History;
+use super::reinterpolate::{Carried, Cores, Interpolation, Narrowed, narrower, set_back};
+use super::state::{State, row};
+use super::storage::{Held, Tools};
+use super::vector::Part;
+use crate::error::Result;
+use crate::math::biot_savart::{Vec3, cross, norm, sub};
+use crate::memory;
+use crate::options::Plane;
+
+/// Strengths and squared core radii of all particles, and rates of strengths where there is a history.
+pub struct Before {
+    pub strength: Vec<f64>,
+    pub core2: Vec<f64>,
+    pub rate: Option<Vec<f64>>,
+}
+
+/// The largest squared core.
+pub fn largest(core2: &[f64]) -> f64 {
+    core2.iter().copied().fold(0.0, f64::max)
+}
+
+/// Narrower cores for the particles of a state; nothing where they do not fit.
+pub fn narrow(held: Held<'_>, tools: &Tools<'_>, limit2: f64) -> Result<Option<Narrowed>> {
+    let Held { state, history } = held;
+    let moving = &state.moving;
+    let (a, core2) = (moving.part(Part::ParticleStrength), moving.part(Part::ParticleCore2));
+    let members = {
+        let mut members = Vec::new();
+        memory::extend(&mut members, (0..core2.len()).filter(|&k| core2[k] > 0.0));
+        members
+    };
+    let rows = |part: Part| {
+        let all = memory::collect(members.iter().map(|&k| row(moving.part(part), k)));
+        memory::copy(all.as_flattened())
+    };
+    let (places, strength) = (rows(Part::ParticlePosition), rows(Part::ParticleStrength));
+    let present = memory::collect(members.iter().map(|&k| core2[k]));
+    let [close, narrow] = set_back(limit2);
+    let narrow = memory::collect(present.iter().map(|&c2| if c2 > close { narrow } else { c2 }));
+    let (pool, plane) = (tools.session.pool(), tools.plane);
+    let mut particles = Members { pool, places, strength, present, narrow, plane, sums: None };
+    let Some((found, fit)) = narrower(&mut particles, plane.is_some())? else { return Ok(None) };
+    let (mut strength, mut new2) = (memory::copy(a), memory::copy(core2));
+    for (m, &k) in members.iter().enumerate() {
+        strength[3 * k..3 * k + 3].copy_from_slice(&found[3 * m..3 * m + 3]);
+        new2[k] = particles.narrow[m];
+    }
+    // Rates of the old strengths are none of the new ones'.
+    let rate = history.as_ref().map(|h| memory::filled(f64::NAN, h.rate.part(Part::ParticleStrength).len()));
+    let largest = largest(&new2);
+    let before = exchange(state, history, Before { strength, core2: new2, rate });
+    Ok(Some(Narrowed { before: Carried::InHost(before), fit, largest }))
+}
+
+/// Puts numbers in the place of others, which it leaves.
+pub fn exchange(state: &mut State, history: &mut Option<History>, new: Before) -> Before {
+    let put = |to: &mut Vec<f64>, new: Vec<f64>| std::mem::replace(to, new);
+    Before {
+        strength: put(state.moving.part_mut(Part::ParticleStrength), new.strength),
+        core2: put(state.moving.part_mut(Part::ParticleCore2), new.core2),
+        rate: history
+            .as_mut()
+            .zip(new.rate)
+            .map(|(history, rate)| put(history.rate.part_mut(Part::ParticleStrength), rate)),
+    }
+}
+
+/// The particles that have cores.
+struct Members<'a> {
+    pool: &'a ThreadPool,
+    places: Vec<f64>,
+    strength: Vec<f64>,
+    /// Squared cores as they are, and narrower.
+    present: Vec<f64>,
+    narrow: Vec<f64>,
+    plane: Option<Plane>,
+    /// The last sums.
+    sums: Option<(Cores, Gaussians)>,
+}
+
+impl Interpolation for Members<'_> {
+    type Vector = Vec<f64>;
+
+    fn strength(&mut self) -> Result<Vec<f64>> {
+        Ok(memory::copy(&self.strength))
+    }
+
+    fn vorticity(&mut self, cores: Cores, a: &Vec<f64>) -> Result<Vec<f64>> {
+        if self.sums.as_ref().is_none_or(|(of, _)| *of != cores) {
+            self.sums = None;
+            let core2 = if cores == Cores::Present { &self.present } else { &self.narrow };
+            self.sums = Some((cores, Gaussians::new(&self.places, core2, self.plane)));
+        }
+        let (_, sums) = self.sums.as_ref().expect("made above");
+        Ok(sums.at(self.pool, &self.places, a))
+    }
+
+    fn zero(&mut self) -> Result<Vec<f64>> {
+        Ok(memory::filled(0.0, self.strength.len()))
+    }
+
+    fn copy(&mut self, a: &Vec<f64>) -> Result<Vec<f64>> {
+        Ok(memory::copy(a))
+    }
+
+    fn combine(&mut self, y: &mut Vec<f64>, f: f64, g: f64, x: &Vec<f64>) -> Result<()> {
+        y.iter_mut().zip(x).for_each(|(y, x)| *y = f * *y + g * x);
+        Ok(())
+    }
+
+    fn product(&mut self, a: &Vec<f64>, b: &Vec<f64>) -> Result<f64> {
+        Ok(a.iter().zip(b).map(|(a, b)| a * b).sum())
+    }
+
+    fn middle(&mut self) -> Result<(Vec3, usize)> {
+        let n = self.places.len() / 3;
+        let sum = |i: usize| (0..n).map(|k| self.places[3 * k + i]).sum::<f64>();
+        Ok((std::array::from_fn(|i| sum(i) / n.max(1) as f64), n))
+    }
+
+    fn lost(&mut self, a: &Vec<f64>, middle: Vec3) -> Result<[f64; 8]> {
+        let mut sums = [0.0; 8];
+        for k in 0..self.places.len() / 3 {
+            let (d, b) = (sub(row(&self.places, k), middle), row(&self.strength, k));
+            let less = sub(b, row(a, k));
+            let moment = cross(d, less);
+            for i in 0..3 {
+                sums[i] += less[i];
+                sums[3 + i] += moment[i];
+            }
+            sums[6] += norm(b);
+            sums[7] += norm(d) * norm(b);
+        }
+        Ok(sums)
+    }
+
+    fn moments(&mut self, a: &Vec<f64>, middle: Vec3) -> Result<[[f64; 6]; 6]> {
+        let mut matrix = [[0.0; 6]; 6];
+        for k in 0..self.places.len() / 3 {
+            let d = sub(row(&self.places, k), middle);
+            for j in 0..6 {
+                let c = change(d, row(a, k), &std::array::from_fn(|i| if i == j { 1.0 } else { 0.0 }));
+                let moment = cross(d, c);
+                for i in 0..3 {
+                    matrix[i][j] += c[i];
+                    matrix[3 + i][j] += moment[i];
+                }
+            }
+        }
+        Ok(matrix)
+    }
+
+    fn give_back(&mut self, a: &mut Vec<f64>, middle: Vec3, factors: [f64; 6]) -> Result<()> {
+        for k in 0..self.places.len() / 3 {
+            let c = change(sub(row(&self.places, k), middle), row(a, k), &factors);
+            (0..3).for_each(|i| a[3 * k + i] += c[i]);
+        }
+        Ok(())
+    }
+}
+
+/// |a| (f + g × d), f and g one after the other.
+fn change(d: Vec3, a: Vec3, f: &[f64; 6]) -> Vec3 {
+    let turn = cross([f[3], f[4], f[5]], d);
+    std::array::from_fn(|i| norm(a) * (f[i] + turn[i]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::reinterpolate::Lost;
+
+    /// What the strengths `new` lack of `old`, relative, and given back to them.
+    fn lost(x: &[f64], old: &[f64], new: &mut Vec<f64>, given_back: bool) -> (f64, f64) {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let (places, strength) = (memory::copy(x), memory::copy(old));
+        let (present, narrow) = (Vec::new(), Vec::new());
+        let mut particles = Members { pool: &pool, places, strength, present, narrow, plane: None, sums: None };
+        let (middle, _) = particles.middle().unwrap();
+        let lost = Lost::new(&mut particles, new, middle).unwrap();
+        if given_back {
+            lost.give_back(&mut particles, new).unwrap();
+        }
+        lost.parts()
+    }
+
+    #[test]
+    fn what_is_lost_is_given_back() {
+        let number = |k: usize| ((k * 7919 + 13) % 1009) as f64 / 1009.0 - 0.5;
+        let list = |seed: usize| (0..60).map(|k| number(k + seed)).collect::<Vec<f64>>();
+        let (x, old) = (list(0), list(100));
+        let mut new: Vec<f64> = old.iter().zip(list(200)).map(|(a, b)| a + 0.01 * b).collect();
+        let (total, impulse) = lost(&x, &old, &mut new, true);
+        assert!(total > 1e-4 && impulse > 1e-4, "{total} {impulse}");
+        let (total, impulse) = lost(&x, &old, &mut new, false);
+        assert!(total < 1e-13 && impulse < 1e-13, "{total} {impulse}");
+        // All on a line: the moment along it is not theirs to have.
+        let line: Vec<f64> = (0..20).flat_map(|k| [k as f64, 0.0, 0.0]).collect();
+        let mut new: Vec<f64> = old.iter().map(|a| 1.01 * a).collect();
+        lost(&line, &old, &mut new, true);
+        assert!(lost(&line, &old, &mut new, false).0 < 1e-12 && new.iter().all(|a| a.is_finite()));
+    }
+
+    #[test]
+    fn losses_are_relative() {
+        let x = [0.0, 0.0, 0.0, 2.0, 0.0, 0.0];
+        let (old, mut new) = ([0.0, 0.0, 1.0, 0.0, 0.0, 1.0], vec![0.0, 0.0, 1.0, 0.0, 0.0, 1.5]);
+        assert_eq!(lost(&x, &old, &mut new, false), (0.25, 0.25));
+    }
+}
