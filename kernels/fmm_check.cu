@@ -58,21 +58,22 @@ template <class Source, class Sum, class Add> __device__ __forceinline__ void sa
     for (int k = 0; k < Sum::terms; k++) row[k * s.groups * 32 + sample] = total[k];
 }
 
-// The rows' sums in their order, as fields. power: of the scale in the main field. Launch: 256 threads, a block for 32 targets.
+// The rows' sums in their order, as fields. power: of the scale in the main field. Launch: 1,024 threads, a block for 32 targets.
+constexpr int kRowWarps = 32;
 template <class Sum, int MAIN, int REST> __device__ __forceinline__ void add_rows(const Fmm &f, const Check &c, u32 rows, int power) {
-    __shared__ double s_sum[kSampleWarps][32];
+    __shared__ double s_sum[kRowWarps][32];
     const u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, all = (c.samples + 31) / 32 * 32, sample = blockIdx.x * 32 + lane;
     Sum sum;
 #pragma unroll 1
     for (int k = 0; k < Sum::terms; k++) {
         double x = 0;
 #pragma unroll 8
-        for (u32 r = warp; r < rows; r += kSampleWarps) x += c.partial[((size_t)r * Sum::terms + k) * all + sample];
+        for (u32 r = warp; r < rows; r += kRowWarps) x += c.partial[((size_t)r * Sum::terms + k) * all + sample];
         __syncthreads();
         s_sum[warp][lane] = x;
         __syncthreads();
         if (warp) continue;
-        for (int w = 1; w < kSampleWarps; w++) x += s_sum[w][lane];
+        for (int w = 1; w < kRowWarps; w++) x += s_sum[w][lane];
         sum.sum[k] = x;
     }
     if (warp) return;
@@ -93,7 +94,7 @@ template <class Sum, int MAIN, int REST> __device__ __forceinline__ void add_row
     if (blockIdx.x == 0) f.state->exact_groups = gridDim.x;
 }
 #define ADD_ROWS(name, SUM, MAIN, REST, GRADIENT, POWER) \
-    extern "C" __global__ void __launch_bounds__(256) fmm_add_rows_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c, u32 rows) { add_rows<SUM<double, GRADIENT>, MAIN, REST>(f, c, rows, POWER); }
+    extern "C" __global__ void __launch_bounds__(32 * kRowWarps) fmm_add_rows_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c, u32 rows) { add_rows<SUM<double, GRADIENT>, MAIN, REST>(f, c, rows, POWER); }
 ADD_ROWS(particles, ParticleSum, 3, 0, false, 2)
 ADD_ROWS(particles_gradient, ParticleSum, 3, 9, true, 2)
 ADD_ROWS(segments, SegmentSum, 3, 0, false, 1)

@@ -24,6 +24,8 @@ const NUMBERS: usize = 12;
 const TERMS: usize = 14;
 const BLOCK: usize = 256;
 const WARP: usize = 32;
+/// Warps of a block that adds up rows of sums.
+const ROW_WARPS: u32 = 32;
 /// Smallest number of sources of a block.
 const SOURCES: usize = 32;
 /// Most blocks of the verdict, and the sums of a warp's turn that each is worth.
@@ -289,7 +291,7 @@ impl Check {
                     rows
                 }
             };
-            launch!(stream, kernels.sum, [groups, 1, 1], 256, 0; *f, *c, rows)?;
+            launch!(stream, kernels.sum, [groups, 1, 1], 32 * ROW_WARPS, 0; *f, *c, rows)?;
             match kernels.far.filter(|_| f.far_rows != 0) {
                 Some(far) => launch!(stream, far, [c.samples.div_ceil(128), 1, 1], 128, 0; *f, *c),
                 None => Ok(()),
