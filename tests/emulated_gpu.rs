@@ -33,6 +33,9 @@ mod pictures;
 #[path = "emulated_gpu/small_trees.rs"]
 mod small_trees;
 
+#[path = "emulated_gpu/tight.rs"]
+mod tight;
+
 #[path = "emulated_gpu/treecode.rs"]
 mod treecode;
 
