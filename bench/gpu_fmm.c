@@ -1,7 +1,7 @@
 /* The FMM on a GPU through the C API: errors against the direct sum for every kind of source, core and precision, the time
  * and passes of the fixed workloads with ordinary host arrays, and many evaluations of changing size.
  *
- * Enters: "accuracy", "workloads [most points]", "dust", "periodic [most points]", "calls", "reuse", "many [evaluations]". Leaves: a
+ * Enters: "accuracy", "workloads [most points]", "tight [most points]", "dust", "periodic [most points]", "calls", "reuse", "many [evaluations]". Leaves: a
  * table; exit code 1 where a tolerance was missed or memory grew.
  */
 #include "gpu_workload.h"
@@ -77,9 +77,11 @@ struct work {
     int regularization;
     int64_t n, m;
     double core;
-    int gradient, f64;
+    int gradient, f64; /* 2: the library's choice for double arrays */
     double tolerance, period;
 };
+static const int precisions[] = {WFMM_PRECISION_F32, WFMM_PRECISION_F64, WFMM_PRECISION_ARRAYS};
+static const char *const precision_names[] = {"f32", "f64", "arrays"};
 
 static void time_case(wfmm_session *s, struct work w) {
     struct problem p = make(w.kind, w.regularization, 0, w.n, w.m, w.core);
@@ -87,7 +89,7 @@ static void time_case(wfmm_session *s, struct work w) {
     if (w.core > 0) for (int64_t i = 0; i < w.n; i++) p.core[i] = w.core;
     double *u = malloc(3 * w.m * 8), *g = w.gradient ? malloc(9 * w.m * 8) : NULL;
     struct spread calls, sets, device;
-    wfmm_plan *plan = plan_of(s, &p, WFMM_METHOD_FMM, w.f64 ? WFMM_PRECISION_F64 : WFMM_PRECISION_F32, w.tolerance);
+    wfmm_plan *plan = plan_of(s, &p, WFMM_METHOD_FMM, precisions[w.f64], w.tolerance);
     wfmm_report r = {.struct_size = sizeof r};
     for (int k = -2; k < REPETITIONS; k++) { /* two to warm up */
         w.anew(&p);
@@ -97,7 +99,7 @@ static void time_case(wfmm_session *s, struct work w) {
         evaluate(plan, &p, u, g);
         const double end = now();
         must(wfmm_plan_report(plan, &r), "report");
-        if (k < 0) { if (k == -2) printf("%-12s %s %.0e: first call %.1f ms; ", w.name, w.f64 ? "f64" : "f32", w.tolerance, 1e3 * (end - begin)); continue; }
+        if (k < 0) { if (k == -2) printf("%-12s %s %.0e: first call %.1f ms; ", w.name, precision_names[w.f64], w.tolerance, 1e3 * (end - begin)); continue; }
         calls.of[k] = end - begin; sets.of[k] = set - begin; device.of[k] = on_device(&r);
     }
     double error = 0;
@@ -105,9 +107,9 @@ static void time_case(wfmm_session *s, struct work w) {
     if (w.n <= 1000000) must(wfmm_plan_check_f64(plan, 4000, 7, &error), "check");
     failures += error > w.tolerance;
     const double call = middle(calls.of, REPETITIONS), kernels = middle(device.of, REPETITIONS);
-    printf("error %.1e%s, device %.3f ms (%.3f to %.3f), call %.2f (%.2f to %.2f), set %.2f, host over device %.2f; method %d, order %d, depth %d, cells %lld; passes ms:", error,
+    printf("error %.1e%s, device %.3f ms (%.3f to %.3f), call %.2f (%.2f to %.2f), set %.2f, host over device %.2f; precision %d, method %d, order %d, depth %d, cells %lld; passes ms:", error,
            error > w.tolerance ? " MISSED" : "", 1e3 * kernels, 1e3 * device.of[0], 1e3 * device.of[REPETITIONS - 1], 1e3 * call, 1e3 * calls.of[0], 1e3 * calls.of[REPETITIONS - 1],
-           1e3 * middle(sets.of, REPETITIONS), 1e3 * (call - kernels), r.method, r.order, r.depth, (long long)r.cells);
+           1e3 * middle(sets.of, REPETITIONS), 1e3 * (call - kernels), r.precision, r.method, r.order, r.depth, (long long)r.cells);
     for (int k = 1; k < 9; k++) printf(" %.2f", 1e3 * r.seconds[k]);
     printf("\n"); fflush(stdout);
     must(wfmm_plan_destroy(&plan), "destroy");
@@ -144,6 +146,15 @@ static void workloads(wfmm_session *s, double most) {
         for (int n = 100000; n <= 1000000; n *= 10) time_case(s, (struct work){"WAKE", on_wake, PARTICLES, WFMM_REG_GAUSS_ERF, n, n, 0, 1, f64, 1e-3});
         time_dust(s, f64);
     }
+}
+
+/* Tolerances below 1e-4: the library's choice for double arrays, and double precision. */
+static void tight(wfmm_session *s, double most) {
+    for (int k = 5; k <= 6; k++)
+        for (int f64 = 2; f64 > 0; f64--) {
+            for (double n = 1e4; n <= most; n *= sqrt(10)) time_case(s, cube("CUBE", (int64_t)n, (int64_t)n, f64, pow(10, -k)));
+            for (double n = 1e4; n <= most; n *= 10) time_case(s, (struct work){"WAKE", on_wake, PARTICLES, WFMM_REG_GAUSS_ERF, (int64_t)n, (int64_t)n, 0, 0, f64, pow(10, -k)});
+        }
 }
 
 /* What a host code pays beside the kernels: ordinary arrays in and out. */
@@ -219,6 +230,7 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "accuracy")) accuracy(s);
     if (!strcmp(what, "periodic")) periodic(s, argc > 2 ? atof(argv[2]) : 1e6);
     if (!strcmp(what, "workloads")) workloads(s, argc > 2 ? atof(argv[2]) : 1e7);
+    if (!strcmp(what, "tight")) tight(s, argc > 2 ? atof(argv[2]) : 1e6);
     if (!strcmp(what, "dust")) time_dust(s, 0), time_dust(s, 1);
     if (!strcmp(what, "calls")) calls(s);
     if (!strcmp(what, "reuse")) reuse(s);

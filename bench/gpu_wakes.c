@@ -4,7 +4,7 @@
  *
  * "arrays" is WFMM_PRECISION_ARRAYS: the arrays are double, the library takes single precision where that serves.
  *
- * Enters: "lattice", "hover", "lengths", "row", all of these by "all", or "gradients" (of the first two), and how many repetitions. Leaves: a
+ * Enters: "lattice", "hover", "lengths", "row", all of these by "all", "gradients" or "tight" (of the first two; tolerances below 1e-4), and how many repetitions. Leaves: a
  * table; exit code 1 where a tolerance was missed.
  */
 #include "gpu_workload.h"
@@ -188,6 +188,7 @@ int main(int argc, char **argv) {
     const int regs[] = {WFMM_REG_NONE, WFMM_REG_VATISTAS, WFMM_REG_LAMB_OSEEN};
     static const double cases[][2] = {{WFMM_PRECISION_ARRAYS, 1e-4}, {WFMM_PRECISION_F64, 1e-4}, {WFMM_PRECISION_F32, 1e-4},
                                       {WFMM_PRECISION_ARRAYS, 1e-2}, {WFMM_PRECISION_F64, 1e-2}, {WFMM_PRECISION_ARRAYS, 1e-3}},
+                        tight[][2] = {{WFMM_PRECISION_ARRAYS, 1e-5}, {WFMM_PRECISION_F64, 1e-5}, {WFMM_PRECISION_ARRAYS, 3e-6}, {WFMM_PRECISION_F64, 3e-6}},
                         with_gradient[][2] = {{WFMM_PRECISION_ARRAYS, 1e-4}, {WFMM_PRECISION_ARRAYS, 1e-2}};
     if (all || !strcmp(what, "lattice"))
         for (int rows = 300; rows <= 3000; rows *= 10) {
@@ -210,6 +211,12 @@ int main(int argc, char **argv) {
         for (int which = 0; which < 3; which++) {
             struct wake w = which == 0 ? hover(8640, 20000) : which == 1 ? lattice(3000) : hover(86400, 500000);
             for (int k = 0; k < 3; k++) time_wake(s, &w, regs[k], 1, with_gradient, 2);
+            drop_wake(&w);
+        }
+    if (!strcmp(what, "tight"))
+        for (int which = 0; which < 4; which++) {
+            struct wake w = which == 0 ? lattice(300) : which == 1 ? hover(8640, 20000) : which == 2 ? lattice(3000) : hover(86400, 500000);
+            for (int k = 0; k < 3; k++) time_wake(s, &w, regs[k], 0, tight, 4);
             drop_wake(&w);
         }
     if (all || !strcmp(what, "row")) row(s);

@@ -14,6 +14,7 @@
 // list the sources of the next tile while the last stages of one are multiplied. What an orbit contributes less than
 // the tolerance was left out when the tables were made (truncation.rs).
 #include "fmm_orbits.cuh"
+#include "fmm_rounded.cuh"
 #include "fmm_m2l_small.cuh"
 #include "barriers.cuh"
 using namespace fmm;
@@ -254,7 +255,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
     T c[MT][NT][4];
     // Operator fragments of the next chunk, each on its way as soon as its place is free; of the tiles that only long steps
     // have, of the next step.
-    static constexpr int kEarly = NT < 2 || NT == 4 ? 1 : 2;
+    static constexpr int kEarly = NT < 2 || NT == 4 || (SPLIT == 4 && NT > 2) ? 1 : 2;
     Piece ring[kSteps][kEarly], late[NT - kEarly + 1];
 
     // What a warp multiplies of an orbit: first fragment; kHeadBias more than the steps of each of its tiles of rows. Behind the last: no steps.
@@ -275,7 +276,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
             if (has(left, j)) late[j - kEarly] = __ldg(at + j * 32);
     }
     // Row fragments at a lane's two columns; with three products the part that TF32 holds, and the rest.
-    struct Rows { T a[MT][4], rest[SPLIT == 3 ? MT : 1][4]; };
+    struct Rows { T a[MT][4], rest[SPLIT >= 3 ? MT : 1][4]; };
     static __device__ void read(Rows &rows, const unsigned char *low, const unsigned char *high) {
 #pragma unroll
         for (int m = 0; m < MT; m++) {
@@ -290,7 +291,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
                 for (int k = 0; k < 4; k++) {
                     const T x = rows.a[m][k], h = to_tf32(x);
                     rows.a[m][k] = h;
-                    if constexpr (SPLIT == 3) rows.rest[m][k] = to_tf32(x - h);
+                    if constexpr (SPLIT >= 3) rows.rest[m][k] = to_tf32(x - h);
                 }
         }
     }
@@ -302,21 +303,41 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
     static __device__ void turn(double &x, u32 sign) { x = __longlong_as_double(__double_as_longlong(x) ^ (long long)((u64)(sign & 1u << 31) << 32)); }
     static __device__ void turn(float &x, u32 sign) { x = __uint_as_float(__float_as_uint(x) ^ (sign & 1u << 31)); }
 
-    // The signs are those of the planes of the lane's two columns.
+    // The signs are those of the planes of the lane's two columns. SPLIT 4: three products of one step, added to the others without the
+    // tensor units, which truncate what they add to a sum.
     __device__ void multiply(int s, int j, const Rows &rows, u32 low, u32 high) {
         Piece &piece = j < kEarly ? ring[s][j < kEarly ? j : 0] : late[j < kEarly ? 0 : j - kEarly];
         turn(piece.x, low); turn(piece.y, high);
         const T b[2] = {piece.x, piece.y};
-        if constexpr (SPLIT == 3) {
+        if constexpr (SPLIT == 1) {
+#pragma unroll
+            for (int m = 0; m < MT; m++) mma(c[m][j], rows.a[m], b);
+        } else {
             turn(piece.z, low); turn(piece.w, high);
             const T rest[2] = {piece.z, piece.w};
+            if constexpr (SPLIT == 4 && !kTensorUnits) {
+                const T whole[2] = {b[0] + rest[0], b[1] + rest[1]};
 #pragma unroll
-            for (int m = 0; m < MT; m++) mma(c[m][j], rows.a[m], rest);
+                for (int m = 0; m < MT; m++) mma(c[m][j], rows.a[m], whole);
+            } else if constexpr (SPLIT == 4) {
 #pragma unroll
-            for (int m = 0; m < MT; m++) mma(c[m][j], rows.rest[m], b);
+                for (int m = 0; m < MT; m++) {
+                    T sum[4] = {0, 0, 0, 0};
+                    mma(sum, rows.a[m], rest);
+                    mma(sum, rows.rest[m], b);
+                    mma(sum, rows.a[m], b);
+#pragma unroll
+                    for (int k = 0; k < 4; k++) c[m][j][k] += sum[k];
+                }
+            } else {
+#pragma unroll
+                for (int m = 0; m < MT; m++) mma(c[m][j], rows.a[m], rest);
+#pragma unroll
+                for (int m = 0; m < MT; m++) mma(c[m][j], rows.rest[m], b);
+#pragma unroll
+                for (int m = 0; m < MT; m++) mma(c[m][j], rows.a[m], b);
+            }
         }
-#pragma unroll
-        for (int m = 0; m < MT; m++) mma(c[m][j], rows.a[m], b);
     }
     // The tiles from J on that have the step; where one has it, those before it have it too.
     template <int J> __device__ void multiply_from(int s, u32 now, Rows &rows, u32 low, u32 high, const Other &other) {
@@ -529,6 +550,10 @@ M2L(f32_3, float, 3, 1, 3, 3)
 M2L(f32x3_1, float, 1, 3, 3, 2)
 M2L(f32x3_2, float, 2, 3, 3, 2)
 M2L(f32x3_3, float, 3, 3, 3, 2)
+M2L(f32x3_rounded_2, float, 2, 4, 3, 2)
+M2L(f32x3_rounded_3, float, 3, 4, 3, 2)
+M2L(f32x3_rounded_4, float, 4, 4, 3, 2)
+M2L(f32x3_rounded_5, float, 5, 4, 2, 2)
 
 // Launch: `m2l_small::threads` of backend::cuda::fmm threads, `m2l_small::blocks` blocks.
 #define FEW(name, T, SPLIT, MORE) \

@@ -39,7 +39,7 @@ template <class T, class P> struct Near {
     Memory &s;
     typename P::Record *buffer; // two queues, rings of 256 sources
     static constexpr int kTargets = P::kCoreTargets; // a thread
-    Vec<T> me[kTargets]; bool is;
+    typename P::Place me[kTargets]; bool is;
     T box[6], from[3]; // from: f32: what places of a queue are relative to
     int targets, slots, group, groups;
     u32 first; // of the targets, in the order of the tree
@@ -84,7 +84,7 @@ template <class T, class P> struct Near {
         };
         __device__ Source source() const { return {near.s.queued + (b - near.buffer)}; }
         // Adds the pairs of target k that lacked digits, of the sources before `end`.
-        template <int REG> __device__ __forceinline__ void add_left_out(typename P::Sum &sum, Vec<T> x, int k, u32 left, u32 end) const {
+        template <int REG> __device__ __forceinline__ void add_left_out(typename P::Sum &sum, typename P::Place x, int k, u32 left, u32 end) const {
             if constexpr (kLeavesOut)
                 for (; left; left &= left - 1) {
                     const u32 j = end - near.groups * (u32)__ffs(left);
@@ -95,10 +95,15 @@ template <class T, class P> struct Near {
         }
         template <int REG> __device__ __forceinline__ void run() const {
             typename P::Sum sum[kTargets];
-            Vec<T> me[kTargets];
+            typename P::Place me[kTargets];
             T nearest[kTargets];
 #pragma unroll
-            for (int k = 0; k < kTargets; k++) { sum[k] = near.sum[k]; me[k] = near.me[k]; nearest[k] = T(1e30); }
+            for (int k = 0; k < kTargets; k++) {
+                // In two floats a coordinate these sources have sums of their own, so that fewer numbers are added to a large one.
+                if constexpr (P::kTwoFloats) for (int c = 0; c < P::Sum::terms; c++) sum[k].sum[c] = 0;
+                else sum[k] = near.sum[k];
+                me[k] = near.me[k]; nearest[k] = T(1e30);
+            }
             const u32 step = near.groups;
             u32 j = near.group;
 #pragma unroll 1
@@ -123,7 +128,8 @@ template <class T, class P> struct Near {
                 if constexpr (kCorrects)
                     if (const T near2 = near_square(me[k]); nearest[k] < near2)
                         add_to(sum[k], correction<P, FORM, REG>(near.f, b, near.group, step, n, source(), me[k], near.target_number(k), near2));
-                near.sum[k] = sum[k];
+                if constexpr (P::kTwoFloats) add_to(near.sum[k], sum[k]);
+                else near.sum[k] = sum[k];
             }
         }
     };
@@ -144,9 +150,20 @@ template <class T, class P> struct Near {
         const Vec4<T> p = ((const Vec4<T> *)f.tree[1].point)[i];
         from[0] = p.x; from[1] = p.y; from[2] = p.z;
     }
-    __device__ Vec<T> target(u32 i) const {
-        const Vec4<T> p = placed(f.tree[1], i, ((const Vec4<T> *)f.tree[1].point)[i]);
-        return {p.x, p.y, p.z};
+    __device__ typename P::Place target(u32 i) const {
+        const Vec4<T> p = ((const Vec4<T> *)f.tree[1].point)[i];
+        if constexpr (P::kTwoFloats) {
+            const Vec4<T> low = SortedPoint<T>::low(f.tree[1])[i];
+            return {{p.x, p.y, p.z}, {low.x, low.y, low.z}};
+        } else {
+            const Vec4<T> q = placed(f.tree[1], i, p);
+            return {q.x, q.y, q.z};
+        }
+    }
+    // What a record is made from: the point relative to `from`, or its low digits beside it.
+    __device__ void place_source(const Tree &t, u32 i, bool has_low, Vec4<T> &a, Vec4<T> &low) const {
+        if constexpr (P::kTwoFloats) { if (!has_low) low = SortedPoint<T>::low(t)[i]; }
+        else a = has_low ? placed(a, low) : placed(t, i, a);
     }
 
     __device__ T distance2(const Vec4<T> &p) const {
@@ -173,17 +190,18 @@ template <class T, class P> struct Near {
     }
 
     // Puts a source at the end of queue `q`, as the `at`-th of `total` of this round.
-    __device__ void put(int q, bool take, u32 at, u32 total, const Vec4<T> &a, const Vec4<T> &b, u32 source = kNone) {
+    __device__ void put(int q, bool take, u32 at, u32 total, const Vec4<T> &a, const Vec4<T> &b, const Vec4<T> &low, u32 source = kNone) {
         const u32 place = q * 256 + (start[q] + fill[q] + at & 255);
-        if (take) buffer[place] = P::make(f.regularization, a, b);
+        if constexpr (P::kTwoFloats) { if (take) buffer[place] = P::make(f.regularization, a, b, low); }
+        else if (take) buffer[place] = P::make(f.regularization, a, b);
         if ((P::kLeavesOut || P::kCorrects) && take) s.queued[place] = source;
         fill[q] += total;
     }
-    template <int FORM> __device__ void push(bool take, const Vec4<T> &a, const Vec4<T> &b) {
+    template <int FORM> __device__ void push(bool take, const Vec4<T> &a, const Vec4<T> &b, const Vec4<T> &low) {
         const bool choice[1] = {take};
         u32 at[1], total[1];
         number(choice, at, total);
-        put(0, take, at[0], total[0], a, b);
+        put(0, take, at[0], total[0], a, b, low);
         if (fill[0] >= 128) flush<FORM>(0, 128);
     }
 
@@ -210,16 +228,16 @@ template <class T, class P> struct Near {
             }
             const bool inside = valid && P::reaches(*this, a, b, (T)f.core_range);
             const bool is_smooth = inside && s.group != kNone && P::smooth(s.smooth, a, b, f, s.per_limit);
-            if (WHICH == kNearSources) a = placed(a, low);
-            else if (WHICH == kFarSources && inside) a = kPeriodic ? placed(a, low) : placed(t, i, a);
-            if constexpr (WHICH == kFarSources) { push<kDeficit>(inside, a, b); core_pairs += inside; continue; }
+            if (WHICH == kNearSources) place_source(t, i, true, a, low);
+            else if (WHICH == kFarSources && inside) place_source(t, i, kPeriodic, a, low);
+            if constexpr (WHICH == kFarSources) { push<kDeficit>(inside, a, b, low); core_pairs += inside; continue; }
             // To the queues, or smooth ones to a queue and others to the list.
             const bool regular = inside && !is_smooth, choice[2] = {WHICH == kNearSources ? valid && !regular : is_smooth, regular};
             u32 at[2], total[2];
             number(choice, at, total);
-            put(0, choice[0], at[0], total[0], a, b, i);
+            put(0, choice[0], at[0], total[0], a, b, low, i);
             if constexpr (WHICH == kNearSources) {
-                put(1, regular, at[1], total[1], a, b, i);
+                put(1, regular, at[1], total[1], a, b, low, i);
                 pairs += valid;
                 if (fill[1] >= 128) flush<kRegular>(1, 128);
             } else {
@@ -338,7 +356,7 @@ template <class T, class P> struct Near {
         const u32 *list = f.smooth_list + kListed * (size_t)f.tree[1].begin[s.group];
         for (u32 base = 0; base < total; base += kThreads) {
             const u32 k = base + threadIdx.x;
-            Vec4<T> a{0, 0, 0, 0}, b{0, 0, 0, 0};
+            Vec4<T> a{0, 0, 0, 0}, b{0, 0, 0, 0}, low{0, 0, 0, 0};
             bool take = k < total;
             if (take) {
                 const u32 packed = list[k], i = in_image(packed);
@@ -346,7 +364,6 @@ template <class T, class P> struct Near {
                 int other[3];
                 a = ((const Vec4<T> *)t.point)[i]; b = ((const Vec4<T> *)f.strength)[i];
                 unmorton(t.key[i] >> 3 * (f.max_level - ls), other);
-                Vec4<T> low = a;
                 if (kPeriodic) {
                     int n[3];
                     image_vector(packed >> kImageBits, n);
@@ -355,9 +372,9 @@ template <class T, class P> struct Near {
                     move_to_image(packed, a, b, low);
                 }
                 take = P::reaches(*this, a, b, (T)f.core_range) && !near_leaf(other, ls, place, level);
-                a = kPeriodic ? placed(a, low) : placed(t, i, a);
+                place_source(t, i, kPeriodic, a, low);
             }
-            push<kDeficit>(take, a, b); core_pairs += take;
+            push<kDeficit>(take, a, b, low); core_pairs += take;
         }
         flush<kDeficit>(0, fill[0]);
     }

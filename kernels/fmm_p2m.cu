@@ -262,5 +262,4 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
     extern "C" __global__ void __launch_bounds__(128, 2) fmm_p2m_charge_##name##_##P(const __grid_constant__ Fmm f) { p2m<T, P, 1>(f); } \
     extern "C" __global__ void __launch_bounds__(128, 2) fmm_p2m_vortex_##name##_##P(const __grid_constant__ Fmm f) { p2m<T, P, 3>(f); }
 #define BOTH(P) P2M(float, f32, P) P2M(double, f64, P)
-BOTH(2) BOTH(3) BOTH(4) BOTH(5) BOTH(6) BOTH(7) BOTH(8) BOTH(9) BOTH(10) BOTH(11)
-P2M(double, f64, 12) P2M(double, f64, 13) P2M(double, f64, 14) P2M(double, f64, 15) P2M(double, f64, 16)
+BOTH(2) BOTH(3) BOTH(4) BOTH(5) BOTH(6) BOTH(7) BOTH(8) BOTH(9) BOTH(10) BOTH(11) BOTH(12) BOTH(13) BOTH(14) BOTH(15) BOTH(16)

@@ -144,3 +144,12 @@ P2P_CORES(segment_f32, float, 5, SegmentOnTarget<float, false>)
 P2P_CORES(segment_f64, double, 3, SegmentOnTarget<double, false>)
 P2P_CORES(segment_gradient_f32, float, 4, SegmentOnTarget<float, true>)
 P2P_CORES(segment_gradient_f64, double, 3, SegmentOnTarget<double, true>)
+// Two floats a coordinate.
+#ifndef WFMM_PERIODIC
+P2P(particle_f32x2, float, 5, ParticleF32x2<false, false>)
+P2P(particle_gradient_f32x2, float, 4, ParticleF32x2<true, false>)
+P2P_CORES(particle_core_f32x2, float, 5, ParticleF32x2<false, true>)
+P2P_CORES(particle_core_gradient_f32x2, float, 4, ParticleF32x2<true, true>)
+P2P_CORES(segment_f32x2, float, 4, SegmentF32x2<false>)
+P2P_CORES(segment_gradient_f32x2, float, 3, SegmentF32x2<true>)
+#endif

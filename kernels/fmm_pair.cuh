@@ -12,6 +12,8 @@ enum Form { kRegular, kSingular, kDeficit };
 // R/r of its digits: below these squares of r/R and of r it is computed again from the caller's places.
 constexpr float kNearShare = 0x1p-14f, kNearest = 0x1p-30f;
 WFMM_DEVICE float near_square(Vec<float> x) { return fmax(kNearShare * dot(x, x), kNearest); }
+// From a record's place to a target's.
+template <class T, class Record> WFMM_DEVICE Vec<T> apart(Vec<T> x, const Record &r) { return {x.x - r.x, x.y - r.y, x.z - r.z}; }
 // Adds what rounding of the places took from a pair: its sum in double precision less the one that was added.
 template <class Exact, class Sum> WFMM_DEVICE void add_difference(Sum &sum, const Exact &exact, const Sum &added) {
     for (int c = 0; c < Sum::terms; c++) sum.sum[c] += float(exact.sum[c] - added.sum[c]);
@@ -40,9 +42,10 @@ template <class T> WFMM_DEVICE bool interpolates(const Group<T> &g, T scale2, T 
 
 template <class T> struct ChargePair {
     typedef Charge<T> Record;
+    typedef Vec<T> Place;
     typedef ChargeSum<T, true> Sum;
     static constexpr int kFields = 4;
-    static constexpr bool kHasCore = false, kHasStrength = false, kCorrects = sizeof(T) == 4;
+    static constexpr bool kHasCore = false, kHasStrength = false, kTwoFloats = false, kCorrects = sizeof(T) == 4;
     static constexpr unsigned kMostTargets = 2; // a thread, in fmm_plain.cuh
     static WFMM_DEVICE Record make(int, const Vec4<T> &p, const Vec4<T> &) { return {p.x, p.y, p.z, p.w}; }
     // Returns the squared distance.
@@ -59,9 +62,10 @@ template <class T> struct ChargePair {
 
 template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
     typedef Particle<T> Record;
+    typedef Vec<T> Place;
     typedef ParticleSum<T, GRADIENT> Sum;
     static constexpr int kFields = GRADIENT ? 12 : 3;
-    static constexpr bool kHasCore = CORE, kHasStrength = true, kLeavesOut = false, kCorrects = sizeof(T) == 4;
+    static constexpr bool kHasCore = CORE, kHasStrength = true, kTwoFloats = false, kLeavesOut = false, kCorrects = sizeof(T) == 4;
     static constexpr unsigned kMostTargets = GRADIENT ? (sizeof(T) == 8 ? 2 : 3) : 4;
     static constexpr int kCoreTargets = GRADIENT ? 1 : 2; // a thread, in fmm_near.cuh
     static WFMM_DEVICE Record make(int reg, const Vec4<T> &p, const Vec4<T> &q) {
@@ -108,9 +112,10 @@ template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
 // p: middle and core radius; q: half of the vector from P1 to P2, circulation. In f64 P1 and P2 in place of middle and half.
 template <class T, bool GRADIENT> struct SegmentOnTarget {
     typedef Segment<T> Record;
+    typedef Vec<T> Place;
     typedef SegmentSum<T, GRADIENT> Sum;
     static constexpr int kFields = GRADIENT ? 12 : 3;
-    static constexpr bool kHasCore = true, kHasStrength = true, kLeavesOut = true, kCorrects = false;
+    static constexpr bool kHasCore = true, kHasStrength = true, kTwoFloats = false, kLeavesOut = true, kCorrects = false;
     static constexpr int kCoreTargets = GRADIENT ? 1 : 2;
     static WFMM_DEVICE Record make(int reg, const Vec4<T> &p, const Vec4<T> &q) {
         const Vec<T> h = half(p, q);

@@ -28,7 +28,8 @@ template <int LATE> WFMM_DEVICE void copies_arrived() {
 template <class T, class P> struct Plain {
     typedef typename P::Record Record;
     static constexpr u32 kTile = 256;
-    static_assert(sizeof(Record) == (P::kHasStrength ? 2 : 1) * sizeof(Vec4<T>), "a record is a point, and a strength");
+    static_assert(sizeof(Record) == (1 + P::kHasStrength + P::kTwoFloats) * sizeof(Vec4<T>), "a record is a point, and a strength, and low digits");
+    static_assert(!P::kTwoFloats || !kPeriodic, "places of images are relative to a leaf");
     // What a block sums: its part of the collected sources, of how many, and where the sums go, from the first target on.
     struct Shared : Ranges {
         u32 part, parts, usual, low, high;
@@ -38,7 +39,7 @@ template <class T, class P> struct Plain {
     };
     const Fmm &f;
     Shared &s;
-    Record *buffer; // two tiles of sources; f32: and two of the low digits of their places
+    Record *buffer; // two tiles of sources; f32: and two of the low digits of their places, where records have none
     u32 range;      // where the search for the next sources begins
     T from[3];      // what the places of a tile are relative to, in f32
 
@@ -49,7 +50,7 @@ template <class T, class P> struct Plain {
         __device__ u32 operator()(u32 j) const { return ranges.source(base + j); }
     };
 
-    static constexpr bool kLow = sizeof(T) == 4;
+    static constexpr bool kLow = sizeof(T) == 4 && !P::kTwoFloats;
     __device__ Vec4<T> *low(int half) const { return (Vec4<T> *)(buffer + 2 * kTile) + half * kTile; }
 
     // Begins to fetch a tile of sources.
@@ -67,6 +68,7 @@ template <class T, class P> struct Plain {
                 copy_16(to + b, point + b);
                 if (P::kHasStrength) copy_16(to + sizeof(Vec4<T>) + b, strength + b);
             }
+            if (P::kTwoFloats) copy_16(to + 2 * sizeof(Vec4<T>), SortedPoint<T>::low(f.tree[0]) + source);
             if (kLow) copy_16(low(half) + i, SortedPoint<T>::low(f.tree[0]) + source);
         }
         copies_made();
@@ -98,16 +100,21 @@ template <class T, class P> struct Plain {
         if (kLow) { const Vec4<T> p = point[first]; from[0] = p.x; from[1] = p.y; from[2] = p.z; }
         const u32 slots = (n + K - 1) / K, groups = kThreads / slots, group = threadIdx.x / slots, slot = threadIdx.x - group * slots;
         const u32 low = s.low, high = s.high;
-        Vec<T> x[K];
-        typename P::Sum sum[K];
+        typename P::Place x[K];
+        // In two floats a coordinate a tile has sums of its own, so that fewer numbers are added to a large one.
+        typename P::Sum sum[K], of_tile[P::kTwoFloats ? K : 1];
+        typename P::Sum *const into = P::kTwoFloats ? of_tile : sum;
         range = 0;
         fetch(low, 0);
 #pragma unroll
         for (int k = 0; k < K; k++) {
             const u32 i = first + min(slot + k * slots, n - 1);
             const Vec4<T> p = point[i];
-            x[k] = {p.x, p.y, p.z};
-            if (kLow) {
+            if constexpr (!P::kTwoFloats) x[k] = {p.x, p.y, p.z};
+            if constexpr (P::kTwoFloats) {
+                const Vec4<T> l = SortedPoint<T>::low(f.tree[1])[i];
+                x[k] = {{p.x, p.y, p.z}, {l.x, l.y, l.z}};
+            } else if constexpr (kLow) {
                 const Vec4<T> l = SortedPoint<T>::low(f.tree[1])[i];
                 x[k] = {SortedPoint<T>::relative(p.x, l.x, from[0]), SortedPoint<T>::relative(p.y, l.y, from[1]), SortedPoint<T>::relative(p.z, l.z, from[2])};
             }
@@ -124,16 +131,22 @@ template <class T, class P> struct Plain {
                 const u32 end = min(high - base, kTile);
                 T nearest[K];
 #pragma unroll
-                for (int k = 0; k < K; k++) nearest[k] = T(1e30);
+                for (int k = 0; k < K; k++) {
+                    nearest[k] = T(1e30);
+                    if constexpr (P::kTwoFloats) for (int c = 0; c < P::Sum::terms; c++) into[k].sum[c] = 0;
+                }
 #pragma unroll 2
                 for (u32 j = group; j < end; j += groups) {
                     const Record r = tile[j];
 #pragma unroll
                     for (int k = 0; k < K; k++) {
-                        const T r2 = P::template add<kSingular, NONE>(sum[k], x[k], r);
+                        const T r2 = P::template add<kSingular, NONE>(into[k], x[k], r);
                         if constexpr (P::kCorrects) nearest[k] = fmin(nearest[k], r2);
                     }
                 }
+                if constexpr (P::kTwoFloats)
+#pragma unroll
+                    for (int k = 0; k < K; k++) add_to(sum[k], into[k]);
                 if constexpr (P::kCorrects)
 #pragma unroll
                     for (int k = 0; k < K; k++)

@@ -1,6 +1,6 @@
 // The sources that a block goes through: ranges of them in shared memory, first of all the leaves near a target leaf.
 #pragma once
-#include "fmm_pair.cuh"
+#include "fmm_pair_f32x2.cuh"
 
 namespace fmm {
 
@@ -30,13 +30,13 @@ __device__ inline Vec<double> exact_difference(const Fmm &f, u32 source, u32 to)
 }
 // What rounding of the places took from the pairs of a target at x, the caller's `to`, that are nearer than `near2`: of every `step`-th
 // record before `end`; `source`: the sorted source that a record was made from. Apart from the loops, whose registers it would take.
-template <class P, int FORM, int REG, class T, class S>
-__device__ __noinline__ typename P::Sum correction(const Fmm &f, const typename P::Record *record, u32 from, u32 step, u32 end, S source, Vec<T> x, u32 to, T near2) {
+template <class P, int FORM, int REG, class X, class T, class S>
+__device__ __noinline__ typename P::Sum correction(const Fmm &f, const typename P::Record *record, u32 from, u32 step, u32 end, S source, X x, u32 to, T near2) {
     typename P::Sum sum{};
 #pragma unroll 1
     for (u32 j = from; j < end; j += step) {
         const typename P::Record r = record[j];
-        if (square(Vec<T>{x.x - r.x, x.y - r.y, x.z - r.z}) >= near2) continue;
+        if (square(apart(x, r)) >= near2) continue;
         const u32 i = source(j);
         P::template correct<FORM, REG>(sum, x, r, exact_difference(f, i, to), ((const Vec4<T> *)f.tree[0].point)[in_image(i)].w);
     }

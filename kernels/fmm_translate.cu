@@ -9,7 +9,7 @@
 // from the deepest level up, L2L from the top down, and waits until all of the level before is done. That has earlier tickets, so
 // blocks that run hold it.
 #include "fmm_harmonics.cuh"
-#include "fmm_mma.cuh"
+#include "fmm_rounded.cuh"
 using namespace fmm;
 
 constexpr int kRows = 16, kWarps = 8, kThreads = 32 * kWarps;
@@ -115,16 +115,20 @@ template <class T> __device__ inline void hadamard(T *v) {
 template <class T, int SPLIT> __device__ inline void product(T *c, const T *a, const typename Table<T, SPLIT>::Piece &b) {
     const T high[2] = {b.x, b.y};
     if constexpr (sizeof(T) == 8) mma(c, a, high);
-    else {
-        float h[4];
+    else if constexpr (SPLIT == 4 && !kTensorUnits) {
+        const float whole[2] = {b.x + b.z, b.y + b.w};
+        mma(c, a, whole);
+    } else {
+        float h[4], sum[4] = {0, 0, 0, 0}, *to = SPLIT == 4 ? sum : c;
         for (int k = 0; k < 4; k++) h[k] = to_tf32(a[k]);
-        if constexpr (SPLIT == 3) {
+        if constexpr (SPLIT >= 3) {
             float r[4];
             for (int k = 0; k < 4; k++) r[k] = to_tf32(a[k] - h[k]);
             const float low[2] = {b.z, b.w};
-            mma(c, h, low); mma(c, r, high);
+            mma(to, h, low); mma(to, r, high);
         }
-        mma(c, h, high);
+        mma(to, h, high);
+        if (SPLIT == 4) for (int k = 0; k < 4; k++) c[k] += sum[k];
     }
 }
 
@@ -316,3 +320,4 @@ template <class T, int SPLIT> __device__ void l2l(const Fmm &f, int parts) {
 TRANSLATE(f64, double, 1)
 TRANSLATE(f32, float, 1)
 TRANSLATE(f32x3, float, 3)
+TRANSLATE(f32x3_rounded, float, 4)

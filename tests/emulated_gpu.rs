@@ -39,6 +39,9 @@ mod small_trees;
 #[path = "emulated_gpu/strong_sources.rs"]
 mod strong_sources;
 
+#[path = "emulated_gpu/tight.rs"]
+mod tight;
+
 #[path = "emulated_gpu/treecode.rs"]
 mod treecode;
 

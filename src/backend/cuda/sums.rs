@@ -5,9 +5,10 @@
 
 use super::context::Context;
 use super::direct::{CudaReal, DirectSum, Task};
+use super::fmm::recipe::TWO_FLOATS;
 use super::fmm::{FmmSet, Outcome};
 use crate::backend::Field;
-use crate::backend::precision::{PrecisionFallback, PrecisionHistory, single_serves};
+use crate::backend::precision::{PrecisionFallback, PrecisionHistory, single_serves_on_gpu};
 use crate::error::Result;
 use crate::options::{Regularization, WFMM_METHOD_DIRECT, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
 use crate::report::{Pass, Report};
@@ -21,6 +22,12 @@ const FAST_DOUBLE: f64 = 0.5;
 /// single precision at 1e-4 (docs/performance.md): segments, 37,000 on 19,000 0.69 and 0.78, with cores 1.24 and 0.96; 35,000 on
 /// 55,000 0.72 and 0.59, with cores 1.77 and 1.17; particles with cores and gradients at 1e-3, 10,000 on themselves 0.58 and 0.36.
 const SINGLE_FROM: [usize; 2] = [80_000, 20_000];
+/// The same below 1e-4, where pairs have places of two floats and M2L takes as long as in double precision: velocities of particles without
+/// cores, of segments with them. One H200, 2026-11-24, bench/gpu_fmm tight and bench/gpu_wakes tight, ms in single and double precision:
+/// particles without cores at 1e-5 and 1e-6, 200,000 points 0.73 and 0.80, 1.02 and 1.01, 632,000 2.18 and 2.34, 3.00 and 3.16, 2,000,000
+/// 5.85 and 6.80, 7.88 and 8.73; with cores 2,000,000 25.9 and 23.8. Segments at 1e-5, 558,000 points 19.1 and 22.0 (Vatistas), 16.9 and 17.2
+/// (Lamb-Oseen), 1,190,000 196 and 226, 130 and 149, 89,000 2.86 and 2.92, 2.48 and 2.49; without cores 6.2 and 5.4, 6.8 and 6.6.
+const TWO_FLOATS_FROM: usize = 500_000;
 
 /// Both methods in one precision.
 #[derive(Debug)]
@@ -83,20 +90,46 @@ fn is_short(task: &Task<'_>) -> bool {
     task.context.info.double_rate >= FAST_DOUBLE && sources as f64 * inputs.targets.n as f64 <= SHORT
 }
 
-/// Whether an FMM of double arrays is tried in single precision first: on all ranks, or on none.
-fn may_be_single(task: &Task<'_>) -> Result<bool> {
-    let (options, inputs) = (task.options, task.inputs);
-    let has_cores = |n: usize, regularization: Regularization| n > 0 && regularization != Regularization::None;
-    let cores = has_cores(inputs.segments.n, options.segment_regularization)
-        || has_cores(inputs.particles.n, options.particle_regularization);
-    let points = inputs.segments.n + inputs.particles.n + task.ranks.most_targets(inputs.targets.n);
-    let [is_slow] = task.ranks.any([task.context.info.double_rate < FAST_DOUBLE])?;
-    Ok(single_serves(options, task.field) && single_pays(points, cores, is_slow))
+/// What decides whether single precision is faster on a device that is fast in both.
+#[derive(Debug, Clone, Copy)]
+struct Elements {
+    /// Sources and targets.
+    points: usize,
+    /// Of segments and particles: whether there are any, and whether they have cores.
+    are: [bool; 2],
+    have_cores: [bool; 2],
+    gradient: bool,
 }
 
-/// Whether an FMM in single precision is expected to be faster than one in double.
-fn single_pays(points: usize, cores: bool, is_slow_in_double: bool) -> bool {
-    is_slow_in_double || points >= SINGLE_FROM[usize::from(cores)]
+impl Elements {
+    fn new(task: &Task<'_>) -> Self {
+        let (options, inputs) = (task.options, task.inputs);
+        let are = [inputs.segments.n > 0, inputs.particles.n > 0];
+        let cores = [options.segment_regularization, options.particle_regularization];
+        Self {
+            points: inputs.segments.n + inputs.particles.n + task.ranks.most_targets(inputs.targets.n),
+            are,
+            have_cores: std::array::from_fn(|k| are[k] && cores[k] != Regularization::None),
+            gradient: matches!(task.field, Field::Velocity { gradient: true }),
+        }
+    }
+
+    /// Whether an FMM in single precision is expected to be faster than one in double.
+    fn single_pays(&self, tolerance: f64) -> bool {
+        if tolerance >= TWO_FLOATS {
+            return self.points >= SINGLE_FROM[usize::from(self.have_cores.contains(&true))];
+        }
+        let of_kind =
+            self.are == [true, false] && self.have_cores[0] || self.are == [false, true] && !self.have_cores[1];
+        of_kind && !self.gradient && self.points >= TWO_FLOATS_FROM
+    }
+}
+
+/// Whether an FMM of double arrays is tried in single precision first: on all ranks, or on none.
+fn may_be_single(task: &Task<'_>) -> Result<bool> {
+    let [is_slow] = task.ranks.any([task.context.info.double_rate < FAST_DOUBLE])?;
+    let pays = is_slow || Elements::new(task).single_pays(task.options.tolerance);
+    Ok(single_serves_on_gpu(task.options, task.field) && pays)
 }
 
 /// See the head of this file.
@@ -206,13 +239,34 @@ impl<T: CudaReal> Sums<T> {
 mod tests {
     use super::*;
 
+    fn elements(points: usize, kinds: [Option<bool>; 2]) -> Elements {
+        let (are, have_cores) = (kinds.map(|kind| kind.is_some()), kinds.map(|kind| kind == Some(true)));
+        Elements { points, are, have_cores, gradient: false }
+    }
+
     #[test]
-    fn single_precision_pays_for_many_points_and_on_devices_slow_in_double() {
+    fn single_precision_pays_for_many_points() {
         for (points, cores, pays) in
             [(19_999, true, false), (20_000, true, true), (79_999, false, false), (80_000, false, true)]
         {
-            assert_eq!(single_pays(points, cores, false), pays, "{points} {cores}");
+            assert_eq!(elements(points, [None, Some(cores)]).single_pays(1e-4), pays, "{points} {cores}");
         }
-        assert!(single_pays(2, false, true));
+    }
+
+    /// Below 1e-4 for particles without cores and segments with them.
+    #[test]
+    fn two_floats_pay_for_more() {
+        let (with, without) = (Some(true), Some(false));
+        for (kinds, pays) in [
+            ([None, without], true),
+            ([with, None], true),
+            ([None, with], false),
+            ([without, None], false),
+            ([with, with], false),
+        ] {
+            assert_eq!(elements(500_000, kinds).single_pays(1e-5), pays, "{kinds:?}");
+            assert!(!elements(499_999, kinds).single_pays(1e-5));
+            assert!(!Elements { gradient: true, ..elements(1 << 30, kinds) }.single_pays(1e-5));
+        }
     }
 }

@@ -50,7 +50,7 @@ pub(super) struct Kernels {
 /// the sums are exchanged there too.
 pub(super) fn p2p_shared(recipe: &Recipe) -> usize {
     let record = if recipe.kind == Kind::Charge { 4 } else { 8 };
-    let low = if recipe.is_f64 || recipe.has_cores() { 0 } else { 4 };
+    let low = if recipe.is_f64 || recipe.has_cores() && !recipe.two_floats { 0 } else { 4 };
     recipe.real_bytes() * (record + low) * 512
 }
 
@@ -87,7 +87,11 @@ impl Kernels {
     fn find<T: CudaReal>(context: &Context, recipe: &Recipe) -> Result<Self> {
         let t = T::SUFFIX;
         let tree = |name: &str| context.function("fmm_tree", &format!("fmm_{name}"));
-        let parts = if recipe.two_parts { "x3" } else { "" };
+        let parts = match (recipe.two_parts, recipe.two_floats) {
+            (false, _) => "",
+            (true, false) => "x3",
+            (true, true) => "x3_rounded",
+        };
         let gradient = if recipe.gradient { "_gradient" } else { "" };
         let near = match (recipe.kind, recipe.regularization) {
             (Kind::Charge, _) => "charge".to_owned(),
@@ -95,6 +99,7 @@ impl Kernels {
             (Kind::Particle, _) => format!("particle_core{gradient}"),
             (Kind::Segment, _) => format!("segment{gradient}"),
         };
+        let floats = if recipe.two_floats { "x2" } else { "" };
         let far = match (recipe.kind, recipe.gradient) {
             (Kind::Charge, false) => "potential",
             (Kind::Charge, true) => "force",
@@ -127,7 +132,7 @@ impl Kernels {
             l2l: context.function("fmm_translate", &format!("fmm_l2l_{t}{parts}"))?,
             m2l: context.function("fmm_m2l", &format!("fmm_m2l_{t}{parts}_{}", recipe.truncation.slots))?,
             add_parts: context.function("fmm_m2l", &format!("fmm_add_parts_{t}"))?,
-            m2l_small: match m2l_small::classes_of_two(recipe.truncation.order) {
+            m2l_small: match m2l_small::classes_of_two(recipe.truncation.order).filter(|_| !recipe.two_floats) {
                 Some(classes) => Some(context.function("fmm_m2l", &format!("fmm_m2l_small_{t}{parts}_{classes}"))?),
                 None => None,
             },
@@ -140,10 +145,10 @@ impl Kernels {
             },
             p2p: context.function(
                 if recipe.periodic { "fmm_p2p_periodic" } else { "fmm_p2p" },
-                &format!("fmm_p2p_{near}_{t}"),
+                &format!("fmm_p2p_{near}_{t}{floats}"),
             )?,
             p2p_split: match recipe.has_cores() && !recipe.periodic {
-                true => Some(context.function("fmm_p2p", &format!("fmm_p2p_split_{near}_{t}"))?),
+                true => Some(context.function("fmm_p2p", &format!("fmm_p2p_split_{near}_{t}{floats}"))?),
                 false => None,
             },
             l2p: context.function("fmm_l2p", &format!("fmm_l2p_{far}_{t}"))?,

@@ -99,6 +99,9 @@ const MOST_CAPACITY: usize = 512;
 /// (f32: 82 for 93), at 10,000 144 for 121 (111 for 101).
 const TWO_LEVELS: [f64; 2] = [7000.0, 8000.0];
 
+/// Tolerances of f32 below which its rounding counts.
+pub const TWO_FLOATS: f64 = 1e-4;
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recipe {
     pub kind: Kind,
@@ -127,6 +130,8 @@ pub struct Recipe {
     pub smooth_share: f64,
     /// f32: the multipoles enter the products as two TF32 numbers each.
     pub two_parts: bool,
+    /// f32: differences of two places are those of two floats a coordinate, and products are added without the tensor units.
+    pub two_floats: bool,
     /// Points that a leaf of a uniform cloud should have, if the root may be stretched for it.
     pub full: Option<f64>,
     /// Budget of the far field in tolerances.
@@ -188,7 +193,8 @@ impl Recipe {
         let usual = part * budget(kind, cores, gradient, asked);
         let safety = (most / usual).min(1.0);
         let tolerance = safety * asked;
-        let highest = if is_f64 { 16 } else { 11 };
+        let two_floats = !is_f64 && asked < TWO_FLOATS && kind != Kind::Charge && options.period.is_none();
+        let highest = if is_f64 || two_floats { 16 } else { 11 };
         let least = (options.order.max(0) as usize).min(highest);
         let mut budget = usual * safety;
         let make = |budget: f64| truncated(at_targets, budget * asked, least, highest);
@@ -237,6 +243,7 @@ impl Recipe {
             cull: if kind == Kind::Segment && cores && !gradient { CULL * tolerance } else { 0.0 },
             smooth_share: 0.5 / (SMOOTH_PART * tolerance),
             two_parts,
+            two_floats,
             full,
             budget,
             shallow: true,
@@ -351,7 +358,7 @@ impl Recipe {
 
     /// How `fmm_m2l` is launched: with the groups of gathering warps that it has registers for.
     pub fn m2l(&self, shared: usize, hopper: bool) -> M2l {
-        let rows = if self.is_f64 && self.truncation.slots > 4 { 32 } else { 48 };
+        let rows = if self.truncation.slots > 4 { 32 } else { 48 };
         let groups = if self.is_f64 || self.two_parts { 2 } else { 3 } - usize::from(!hopper);
         // A block of an old GPU has no room for the lists of 48 cells beside one stage.
         let cells = (rows / self.components()).min(if shared < 90_000 { 30 } else { 48 });
@@ -381,8 +388,9 @@ impl Recipe {
             ),
         };
         let mut text = format!(
-            "{name} on the device for {elements} in {} precision: {far} leaves of at most {} sources and {} targets.",
+            "{name} on the device for {elements} in {} precision{}: {far} leaves of at most {} sources and {} targets.",
             if self.is_f64 { "double" } else { "single" },
+            if self.two_floats { ", coordinates in two floats" } else { "" },
             self.capacity[0],
             self.capacity[1]
         );
@@ -555,6 +563,29 @@ mod tests {
         assert!(!recipe(BUDGET_CORES[1]).truncation.reached);
         let options = options(1e-6);
         assert!(!Recipe::new(Kind::Particle, &options, true, false, f64::INFINITY).truncation.reached);
+    }
+
+    /// Single precision below 1e-4 has orders up to 16, for which there are kernels of two to five slots.
+    #[test]
+    fn tight_tolerances_of_single_precision_have_two_floats() {
+        let cores = [Regularization::None, Regularization::GaussErf];
+        let recipe = |core: Regularization, kind: Kind, tolerance: f64| {
+            let options =
+                PlanOptions { particle_regularization: core, segment_regularization: core, ..options(tolerance) };
+            Recipe::new(kind, &options, false, false, f64::INFINITY)
+        };
+        for (core, kind) in cores.into_iter().flat_map(|core| [(core, Kind::Particle), (core, Kind::Segment)]) {
+            assert!(!recipe(core, kind, 1e-4).two_floats);
+            for tolerance in [9.9e-5, 3e-5, 1e-5, 3e-6, 1e-6] {
+                let recipe = recipe(core, kind, tolerance);
+                let reaches = tolerance > 2e-6 || core == Regularization::None;
+                assert!(recipe.two_floats && recipe.two_parts && recipe.truncation.reached == reaches, "{tolerance}");
+                assert!((2..=5).contains(&recipe.truncation.slots), "{tolerance}");
+            }
+        }
+        assert!(!recipe(Regularization::None, Kind::Charge, 1e-5).two_floats);
+        let in_box = PlanOptions { period: Some([1.0; 3]), ..options(1e-5) };
+        assert!(!Recipe::new(Kind::Particle, &in_box, false, false, f64::INFINITY).two_floats);
     }
 
     /// A lattice of 128³ points in a periodic box has 64 of them in each leaf; other numbers have the nearer of two.

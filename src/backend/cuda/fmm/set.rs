@@ -47,6 +47,8 @@ const ACCEPTED: f64 = 0.75;
 /// Rounding is then much of the error (`ROUNDING`), and smaller budgets do not help.
 const DEEP: u32 = 11;
 const FINE: f64 = 1e-5;
+/// The same depth where pairs have places of two floats: their last digit is 2^-49 of the root cube, 2^-33 of such a cell.
+const DEEP_IN_TWO_FLOATS: u32 = 16;
 
 /// Result of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,8 +248,10 @@ impl<T: CudaReal> FmmSet<T> {
         let mut before = f64::INFINITY;
         loop {
             let ran = self.run(problem, &wanted, to, check)?;
-            let deep = || self.last.iter().any(|k| self.sums[*k].account.depth >= DEEP);
-            let rounds = !T::IS_F64 && (tolerance < FINE || deep());
+            let two_floats = wanted.iter().all(|recipe| recipe.two_floats);
+            let levels = if two_floats { DEEP_IN_TWO_FLOATS } else { DEEP };
+            let deep = || self.last.iter().any(|k| self.sums[*k].account.depth >= levels);
+            let rounds = !T::IS_F64 && (tolerance < FINE && !two_floats || deep());
             let [dense, rounds] = problem.ranks.any([!ran, rounds])?;
             if dense {
                 self.missed += 1;
