@@ -376,19 +376,20 @@ fn a_missed_tolerance_is_computed_again_and_in_the_end_directly() {
     };
     let order = |line: &str| line.split(' ').nth(2).unwrap().parse::<i32>().unwrap();
     let (good, again, did, text) = run("none");
-    assert_eq!(did, [[1, 1, 0]; 2], "one try each: {text}");
+    // Exact sums of one try: at the sample, and at the targets of the largest far fields.
+    assert_eq!(did, [[2, 1, 0]; 2], "one try each: {text}");
     assert!(good.starts_with("2 ") && good.ends_with("error 1e-5") && again == good && !text.contains("tightening"));
     let (first, second, did, text) = run("miss1");
-    assert_eq!(did, [[2, 2, 0], [1, 1, 0]], "the second field begins with what the first one needed: {text}");
+    assert_eq!(did, [[4, 2, 0], [2, 1, 0]], "the second field begins with what the first one needed: {text}");
     assert!(first == second && order(&first) > order(&good), "{good}, then {first}");
     assert!(text.contains("first recipe") && text.contains("after tightening 1 times"), "{text}");
     let (first, second, did, text) = run("miss9");
-    assert!(did[0][0] >= 2 && did[0][2] == 1, "tries, then the direct sum: {did:?} {text}");
+    assert!(did[0][0] >= 4 && did[0][1] >= 2 && did[0][2] == 1, "tries, then the direct sum: {did:?} {text}");
     assert!(first.starts_with("1 order 0 error 0e0") && text.contains("summed directly"), "{first} {text}");
     assert!(second.starts_with("1 ") || second.starts_with("2 "), "{second}");
     // What cannot be compared is not good enough; like what has no bounds it is no reason to try a little more.
-    assert_eq!(run("no_number").2, [[1, 1, 1]; 2]);
-    assert_eq!(run("infinite").2, [[1, 1, 1]; 2]);
+    assert_eq!(run("no_number").2, [[2, 1, 1]; 2]);
+    assert_eq!(run("infinite").2, [[2, 1, 1]; 2]);
 }
 
 #[test]
