@@ -57,6 +57,7 @@ pub struct CheckKernels {
     sample: Function,
     sum: Function,
     verdict: Function,
+    largest_far: Function,
     /// Of a periodic box: adds what images that are not near do.
     far: Option<Function>,
     grids: Option<GridKernels>,
@@ -82,6 +83,7 @@ impl CheckKernels {
             sample: get(format!("sample_{kind}{core}{gradient}_f64"))?,
             sum: get(format!("add_rows_{kind}{gradient}"))?,
             verdict: get(format!("verdict_{field}"))?,
+            largest_far: get("largest_far".to_owned())?,
             far: match recipe.periodic {
                 true => Some(context.function("periodic", &format!("periodic_exact_{field}"))?),
                 false => None,
@@ -248,13 +250,12 @@ impl Check {
         if c.samples == 0 {
             return Ok(());
         }
-        let kernel = stream.context().function("fmm_check", "fmm_largest_far")?;
         let share = c.samples / kinds.len().max(1) as u32;
         let of = |slot: usize, laid: &Laid| CheckArg { slot: slot as u32, size: laid.size, ..*c };
-        for (slot, (_, laid)) in kinds.iter().enumerate() {
+        for (slot, (kernels, laid)) in kinds.iter().enumerate() {
             let own = CheckArg { at: c.at + (size_of::<u32>() * slot * share as usize) as u64, ..of(slot, laid) };
             // SAFETY: as above.
-            unsafe { launch!(stream, kernel, [share, 1, 1], 256, 0; laid.f, own)? };
+            unsafe { launch!(stream, kernels.largest_far, [share, 1, 1], 256, 0; laid.f, own)? };
         }
         kinds
             .iter()
