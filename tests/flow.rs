@@ -1,9 +1,13 @@
 //! Flows against known answers: orders in dt, the speed of a thin ring, a ring against the plane, spreading cores, falling dust,
 //! orbiting filaments, conserved impulse; elements that come and go; steps that fail.
 
+#[path = "../bench/support/flows.rs"]
+mod flows;
+
 use std::f64::consts::{PI, TAU};
 use std::sync::Arc;
 
+use flows::get;
 use wakefmm::error::*;
 use wakefmm::flow::edit::DustArrays;
 use wakefmm::flow::options::*;
@@ -28,13 +32,6 @@ fn flow(plan: &wfmm_plan_options, o: &wfmm_flow_options) -> Flow {
 
 fn with(integrator: i32) -> wfmm_flow_options {
     wfmm_flow_options { integrator, ..Default::default() }
-}
-
-fn get(flow: &mut Flow, kind: ElementKind, quantity: Quantity) -> Vec<f64> {
-    let rows = flow.rows(kind, quantity, usize::MAX).unwrap();
-    let mut values = vec![0.0; rows * quantity.width()];
-    flow.get(kind, quantity, ArrayMut::Host(&mut values), None).unwrap();
-    values
 }
 
 fn ids(flow: &mut Flow, kind: ElementKind, quantity: Quantity) -> Vec<i64> {

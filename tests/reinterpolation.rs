@@ -1,9 +1,13 @@
 //! Narrower cores: the field before and after, strength and impulse, and a blob of vorticity that spreads at the right rate through
 //! several of them.
 
+#[path = "../bench/support/flows.rs"]
+mod flows;
+
 use std::f64::consts::PI;
 use std::sync::Arc;
 
+use flows::saved;
 use wakefmm::error::*;
 use wakefmm::flow::Flow;
 use wakefmm::flow::diagnostics::wfmm_diagnostics;
@@ -29,10 +33,7 @@ fn put(flow: &mut Flow, x: &[f64], a: &[f64], core: &[f64]) {
 }
 
 fn get(flow: &mut Flow, quantity: Quantity) -> Vec<f64> {
-    let rows = flow.rows(ElementKind::Particles, quantity, usize::MAX).unwrap();
-    let mut values = vec![0.0; rows * quantity.width()];
-    flow.get(ElementKind::Particles, quantity, ArrayMut::Host(&mut values), None).unwrap();
-    values
+    flows::get(flow, ElementKind::Particles, quantity)
 }
 
 /// The vorticity that the particles carry at a point, over all of them.
@@ -193,15 +194,6 @@ fn a_step_that_fails_leaves_the_wide_cores() {
     );
 }
 
-/// What a checkpoint holds: with the rates of Adams-Bashforth.
-fn saved(flow: &mut Flow) -> Vec<u8> {
-    let path = std::env::temp_dir().join(format!("wakefmm-wide-cores-{}.npz", std::process::id()));
-    flow.save(&path).unwrap();
-    let bytes = std::fs::read(&path).unwrap();
-    let _ = std::fs::remove_file(&path);
-    bytes
-}
-
 /// As if it had not been tried, in the rates of Adams-Bashforth and in the diagnostics too.
 #[test]
 fn after_a_step_that_fails_all_goes_on_as_without_it() {
@@ -215,12 +207,12 @@ fn after_a_step_that_fails_all_goes_on_as_without_it() {
         flow.advance(0.13, 2).unwrap();
         if fails {
             // Cores are due: they are narrowed before the step fails.
-            let before = saved(&mut flow);
+            let before = saved(&mut flow, "wide-cores");
             flow.set_callback(Some(Box::new(|_, _| 7)));
             assert!(flow.advance(0.13, 1).is_err());
             flow.set_callback(None);
             assert_eq!(flow.diagnostics().unwrap().reinterpolations, 0);
-            assert!(saved(&mut flow) == before);
+            assert!(saved(&mut flow, "wide-cores") == before);
         }
         flow.advance(0.13, 2).unwrap();
         assert_eq!(flow.diagnostics().unwrap().reinterpolations, 1);

@@ -7,6 +7,7 @@ pub mod api;
 pub mod arguments;
 pub mod cases;
 pub mod clock;
+pub mod flows;
 pub mod periodic;
 pub mod random;
 pub mod tier;

@@ -4,12 +4,12 @@
 use super::flows::{COUNTERS, copies, is_child, session};
 use super::harness::with_gpu;
 use super::support::accuracy::relative_l2;
+use super::support::flows::{self, saved};
 use wakefmm::error::*;
 use wakefmm::flow::Flow;
 use wakefmm::flow::options::*;
 use wakefmm::options::*;
 use wakefmm::plan::arrays::Array::Host;
-use wakefmm::plan::arrays::ArrayMut;
 use wakefmm::plan::sources::Particles;
 
 /// Narrow cores are 0.56 of the spacing: few iterations, in which rounding has no time to grow.
@@ -56,24 +56,12 @@ fn add(flow: &mut Flow, side: i32, lift: f64, widest: f64) {
 }
 
 fn get(flow: &mut Flow, quantity: Quantity) -> Vec<f64> {
-    let rows = flow.rows(ElementKind::Particles, quantity, usize::MAX).unwrap();
-    let mut values = vec![0.0; rows * quantity.width()];
-    flow.get(ElementKind::Particles, quantity, ArrayMut::Host(&mut values), None).unwrap();
-    values
+    flows::get(flow, ElementKind::Particles, quantity)
 }
 
 /// Places, strengths and cores.
 fn state(flow: &mut Flow) -> Vec<f64> {
     [Quantity::Position, Quantity::Strength, Quantity::CoreRadius].into_iter().flat_map(|q| get(flow, q)).collect()
-}
-
-/// What a checkpoint holds: with the rates of Adams-Bashforth.
-fn saved(flow: &mut Flow) -> Vec<u8> {
-    let path = std::env::temp_dir().join(format!("wakefmm-wide-cores-{}.npz", std::process::id()));
-    flow.save(&path).unwrap();
-    let bytes = std::fs::read(&path).unwrap();
-    let _ = std::fs::remove_file(&path);
-    bytes
 }
 
 fn bits(values: &[f64]) -> Vec<u64> {
@@ -173,11 +161,11 @@ fn a_step_that_fails_on_the_device_leaves_the_wide_cores() {
         let mut flows = [0, 1].map(|_| flow(BackendKind::Cuda, 6, false, Default::default()));
         flows.iter_mut().for_each(|f| f.advance(DT, 2).unwrap());
         let f = &mut flows[0];
-        let before = saved(f);
+        let before = saved(f, "wide-cores");
         f.set_callback(Some(Box::new(|_, _| 7)));
         assert_eq!(f.advance(DT, 1).unwrap_err().status, 7);
         f.set_callback(None);
-        assert!(saved(f) == before);
+        assert!(saved(f, "wide-cores") == before);
         assert_eq!(f.diagnostics().unwrap().reinterpolations, 0);
         flows.iter_mut().for_each(|f| f.advance(DT, 2).unwrap());
         let [f, other] = &mut flows;
