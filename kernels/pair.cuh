@@ -156,7 +156,8 @@ template <> struct SegmentPair<float> {
           n1(square(r1)), n2(square(r2)), inner(dot(r1, r2)), c2(cross_square(c)) {
         constexpr float near = Real<float>::box * Real<float>::box * 0x1p-26f;
         const float longer = fmax(n1, n2);
-        lacks_digits = c2 < n1 * n2 * (is_negative(inner) ? 0x1p-8f : 0x1p-40f) || fmin(n1, n2) < fmax(near, longer * 0x1p-10f);
+        // `|` here and `&` in add_segment, not `||` and `&&`: with a branch the brownout's step is 4 % slower (H200).
+        lacks_digits = (c2 < n1 * n2 * (is_negative(inner) ? 0x1p-8f : 0x1p-40f)) | (fmin(n1, n2) < fmax(near, longer * 0x1p-10f));
         // Where nobody asks for digits, rounding of C is that of ℓ and r1, also beside P2.
         counts = fma(Real<float>::on_line, n1 * longer, 2 * Real<float>::tiny_cross) < c2;
     }
@@ -267,7 +268,7 @@ template <int REG, int PART, bool GRADIENT, class T> WFMM_DEVICE bool add_segmen
     if constexpr (PART == DEFICIT && REG == NONE) return false;
     const SegmentPair<T> g(x, s);
     if constexpr (PART == DEFICIT) add_pair<REG, PART>(total, g, s, g.counts);
-    else add_pair<REG, PART>(total, g, s, (sizeof(T) == 8 || g.counts) && !g.lacks_digits);
+    else add_pair<REG, PART>(total, g, s, ((sizeof(T) == 8) | g.counts) & !g.lacks_digits);
     return PART == REGULARIZED && g.lacks_digits;
 }
 // The pair that was left out, from better numbers; in double precision, since its lengths and what it adds have any size.
