@@ -11,7 +11,7 @@ using namespace fmm;
 constexpr int kSampleWarps = 8;
 
 // How `samples` targets are shared out: groups of 32, up to eight for a block (grid y has the others); warps left over take turns at
-// the sources. Every share of every block leaves a row of sums.
+// the sources. Every block leaves a row of sums.
 struct Shares {
     u32 groups, mine, shares, group, share;
     __device__ Shares(u32 samples) {
@@ -29,15 +29,16 @@ struct Shares {
 template <class Source, class Sum, class Add> __device__ __forceinline__ void sample(const Fmm &f, const Check &c, Add add) {
     constexpr u32 kTile = 32 * kSampleWarps;
     __shared__ Source s_source[kTile];
-    const u32 n = f.n_in * f.images, lane = threadIdx.x & 31;
+    __shared__ double s_sum[kSampleWarps][32];
+    const u32 n = f.n_in * f.images, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const Shares s(c.samples);
     const Root root = f.state->root;
     const u32 sample = s.group * 32 + lane, at = target_of(f, c, sample);
     if (blockIdx.x == 0 && s.share == 0 && c.slot == 0 && sample < c.samples) c.at[sample] = at;
     const Vec<double> x = placed(root, f.tree[1].x, f.tree[1].x_is_f64, at);
     double total[Sum::terms] = {};
-    // Few sources are shared by all blocks: then the sum takes the time of few pairs.
-    const u32 each = min((n + gridDim.x - 1) / gridDim.x, kTile), step = gridDim.x * each;
+    // All turns have as many sources. The bound is for the compiler, which sums four pairs at a time where it knows it.
+    const u32 turns = (max(n, 1u) - 1) / (gridDim.x * kTile) + 1, each = min((max(n, 1u) - 1) / (gridDim.x * turns) + 1, kTile), step = gridDim.x * each;
     Source next;
     u32 first = blockIdx.x * each;
     fetch(f, root, first + threadIdx.x, threadIdx.x < each, next);
@@ -53,9 +54,16 @@ template <class Source, class Sum, class Add> __device__ __forceinline__ void sa
         for (u32 j = s.share; j < each; j += s.shares) add(sum, x, s_source[j]);
         for (int k = 0; k < Sum::terms; k++) total[k] += sum.sum[k];
     }
-    if (s.share == kNone) return;
-    double *row = c.partial + (size_t)(blockIdx.x * s.shares + s.share) * Sum::terms * s.groups * 32;
-    for (int k = 0; k < Sum::terms; k++) row[k * s.groups * 32 + sample] = total[k];
+    double *row = c.partial + (size_t)blockIdx.x * Sum::terms * s.groups * 32;
+    for (int k = 0; k < Sum::terms; k++) {
+        if (s.shares > 1) {
+            __syncthreads();
+            s_sum[warp][lane] = total[k];
+            __syncthreads();
+            for (u32 i = 1; s.share == 0 && i < s.shares; i++) total[k] += s_sum[warp + i * s.mine][lane];
+        }
+        if (s.share == 0) row[k * s.groups * 32 + sample] = total[k];
+    }
 }
 
 // The rows' sums in their order, as fields. power: of the scale in the main field. Launch: 1,024 threads, a block for 32 targets.

@@ -60,8 +60,10 @@ template <bool GRADIENT> struct SegmentF32x2 : SegmentOnTarget<float, GRADIENT> 
         const Segment<float> s = at_origin(r);
         if constexpr (FORM == kDeficit) return Single::template add<FORM, REG>(sum, apart(x, r), s);
         const SegmentPair<float> g(apart(x, r), s);
-        const bool lacks_digits = g.c2 < g.n1 * g.n2 * (is_negative(g.inner) ? 0x1p-6f : 0x1p-40f) || fmin(g.n1, g.n2) < fmax(near_square(x), fmax(g.n1, g.n2) * 0x1p-8f);
-        add_pair<FORM == kSingular ? NONE : REG, REGULARIZED>(sum, g, s, g.counts && !lacks_digits);
+        bool lacks_digits = (g.c2 < g.n1 * g.n2 * (is_negative(g.inner) ? 0x1p-6f : 0x1p-40f)) | (fmin(g.n1, g.n2) < fmax(near_square(x), fmax(g.n1, g.n2) * 0x1p-8f));
+        // Rankine's gradient jumps at the core, and a float does not tell on which side of it the target is.
+        if constexpr (FORM == kRegular && REG == RANKINE && GRADIENT) lacks_digits |= fabs(g.c2 - s.core) < s.core * 0x1p-18f;
+        add_pair<FORM == kSingular ? NONE : REG, REGULARIZED>(sum, g, s, g.counts & !lacks_digits);
         return lacks_digits;
     }
     template <int FORM, int REG> static WFMM_DEVICE void add_exactly(Sum &sum, const Record &r, const SegmentPair<double> &g) {

@@ -99,8 +99,8 @@ impl CheckKernels {
 /// How the sums at `samples` targets are launched.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Shares {
+    /// Along the sources, each of which leaves a row, and along the targets.
     blocks: [u32; 2],
-    rows: u32,
     /// Blocks of the second kernel.
     groups: u32,
 }
@@ -109,9 +109,9 @@ impl Shares {
     /// `most`: blocks at once.
     fn new(sources: usize, samples: usize, most: usize) -> Self {
         let groups = samples.div_ceil(WARP).max(1);
-        let (y, shares) = (groups.div_ceil(BLOCK / WARP), (BLOCK / WARP / groups).max(1));
+        let y = groups.div_ceil(BLOCK / WARP);
         let x = sources.div_ceil(SOURCES).clamp(1, (most / y).max(1));
-        Self { blocks: [x as u32, y as u32], rows: (x * shares) as u32, groups: groups as u32 }
+        Self { blocks: [x as u32, y as u32], groups: groups as u32 }
     }
 }
 
@@ -279,7 +279,7 @@ impl Check {
     pub(super) fn sum(&self, kernels: &CheckKernels, laid: &Laid, c: &CheckArg, stream: &Stream) -> Result<()> {
         let f = &laid.f;
         let sources = f.n_in as usize * f.images as usize;
-        let Shares { blocks: [x, y], rows, groups } = Shares::new(sources, c.samples as usize, self.blocks);
+        let Shares { blocks: [x, y], groups } = Shares::new(sources, c.samples as usize, self.blocks);
         // SAFETY: arguments as in fmm_check.cu; `partial` has room for that many rows.
         unsafe {
             let rows = match (kernels.grids, &laid.grids) {
@@ -289,7 +289,7 @@ impl Check {
                 }
                 _ => {
                     launch!(stream, kernels.sample, [x, y, 1], 256, 0; *f, *c)?;
-                    rows
+                    x
                 }
             };
             launch!(stream, kernels.sum, [groups, 1, 1], 32 * ROW_WARPS, 0; *f, *c, rows)?;
@@ -343,9 +343,8 @@ mod tests {
                 assert!(grids::ROWS as usize * samples.next_multiple_of(WARP) <= room, "{most} {samples}");
                 for sources in [1, 100, 10_000, 1 << 30] {
                     let s = Shares::new(sources, samples, most);
-                    assert!(s.rows as usize * s.groups as usize * WARP <= room, "{most} {samples} {sources}");
+                    assert!(s.blocks[0] as usize * s.groups as usize * WARP <= room, "{most} {samples} {sources}");
                     assert!(s.groups as usize * WARP >= samples && s.blocks[1] * 8 >= s.groups);
-                    assert!(s.rows >= s.blocks[0]);
                 }
             }
         }
