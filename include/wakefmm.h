@@ -280,8 +280,8 @@
  * Precision of the computation.
  * 
  * That of the arrays: double if one of the arrays is double, else single. An FMM of double arrays (on the CPU
- * also a treecode) computes velocities in single precision where that keeps a tolerance of 1e-4 or more and is
- * faster, unless WFMM_FLAG_REPRODUCIBLE is set; precision of the report says so.
+ * also a treecode) computes velocities in single precision where that keeps the tolerance (1e-4 or more, on a GPU
+ * 1e-6 or more) and is faster, unless WFMM_FLAG_REPRODUCIBLE is set; precision of the report says so.
  */
 #define WFMM_PRECISION_ARRAYS 0
 
@@ -812,7 +812,7 @@ typedef struct wfmm_plan_options {
     /**
      * Truncation order of the expansions, at most WFMM_ORDER_MAX. 0, the default: derived from the tolerance. On the
      * CPU every expansion has this order, and pairs of cells that need a higher one are summed directly. On a GPU it
-     * is a lower bound; the order is at most 16 in double and 11 in single precision.
+     * is a lower bound; the order is at most 16, in single precision at tolerances of 1e-4 and above at most 11.
      */
     int32_t order;
     /**

@@ -241,7 +241,7 @@ public:
     }
 
     void prepare() { check(wfmm_plan_prepare(handle_)); }
-    /// gradient row k: du_i/dx_j of target k at place 3 i + j.
+    /// gradient row k: du_i/dx_j of target k at index 3 i + j.
     void evaluate(rows<Real, 3> velocity, rows<Real, 9> gradient = {}, std::int32_t memory = WFMM_MEMORY_HOST) {
         detail::same_count("velocity", velocity, targets_);
         detail::same_count("gradient", gradient, targets_, true);
@@ -365,7 +365,7 @@ public:
         check(api::flow_get(handle_, kind, quantity, values.count(), values.data(), detail::or_null(identity),
                             WFMM_MEMORY_HOST));
     }
-    /// gradient row k: du_i/dx_j of target k at place 3 i + j, of the induced part.
+    /// gradient row k: du_i/dx_j of target k at index 3 i + j, of the induced part.
     void velocity(vectors target, rows<Real, 3> velocity, rows<Real, 9> gradient = {}) {
         detail::same_count("velocity", velocity, target.count());
         detail::same_count("gradient", gradient, target.count(), true);

@@ -67,8 +67,8 @@ codes! {
     /// Precision of the computation.
     enum Precision {
         /// That of the arrays: double if one of the arrays is double, else single. An FMM of double arrays (on the CPU
-        /// also a treecode) computes velocities in single precision where that keeps a tolerance of 1e-4 or more and is
-        /// faster, unless WFMM_FLAG_REPRODUCIBLE is set; `precision` of the report says so.
+        /// also a treecode) computes velocities in single precision where that keeps the tolerance (1e-4 or more, on a GPU
+        /// 1e-6 or more) and is faster, unless WFMM_FLAG_REPRODUCIBLE is set; `precision` of the report says so.
         Arrays = 0 => WFMM_PRECISION_ARRAYS,
         /// Single. Where its range or digits are not enough (a point far away, cores much larger than the extent of the
         /// elements) the computation is done in double. A warning and `precision` of the report say so.
@@ -199,7 +199,7 @@ pub struct wfmm_plan_options {
     pub precision: i32,
     /// Truncation order of the expansions, at most WFMM_ORDER_MAX. 0, the default: derived from the tolerance. On the
     /// CPU every expansion has this order, and pairs of cells that need a higher one are summed directly. On a GPU it
-    /// is a lower bound; the order is at most 16 in double and 11 in single precision.
+    /// is a lower bound; the order is at most 16, in single precision at tolerances of 1e-4 and above at most 11.
     pub order: i32,
     /// Largest number of elements in a leaf of the tree; 0, the default: chosen by the library. On a GPU values below 8
     /// count as 8, above 512 as 512.

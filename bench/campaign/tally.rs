@@ -48,7 +48,7 @@ impl Tally {
     }
 
     /// Problems in which the direct sum itself, the reference, is not much better than the tolerance.
-    pub fn doubtful(&self) -> usize {
+    pub fn unreliable_references(&self) -> usize {
         self.all.iter().filter(|(_, o)| exceeds(o.direct, 0.1)).count()
     }
 
@@ -118,7 +118,7 @@ impl Tally {
                 count(&|o| o.method == wakefmm::options::WFMM_METHOD_FMM),
                 count(&|o| o.method == wakefmm::options::WFMM_METHOD_TREECODE),
                 count(&|o| o.single_target > TAIL),
-                self.doubtful(),
+                self.unreliable_references(),
                 self.all.iter().map(|(_, o)| o.direct).fold(0.0, f64::max),
             ),
         );

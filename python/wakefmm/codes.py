@@ -30,7 +30,7 @@ class Method(IntEnum):
 
 
 class Precision(IntEnum):
-    """Precision of the computation; `ARRAYS`: double as soon as one array is double."""
+    """Precision of the computation; `ARRAYS`: the library chooses for double arrays, single arrays are computed in single."""
 
     ARRAYS = 0
     F32 = 1

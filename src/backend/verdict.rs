@@ -55,7 +55,7 @@ impl Verdict {
     }
 
     /// More targets may still show that the tolerance is kept.
-    pub fn is_in_doubt(&self, tolerance: f64) -> bool {
+    pub fn is_inconclusive(&self, tolerance: f64) -> bool {
         self.error <= tolerance && !self.holds(tolerance)
     }
 }
@@ -106,7 +106,7 @@ mod tests {
         let mut squares = [1e-8; 100];
         squares[7] = 1e-2;
         let v = Verdict::of([&squares, &[]], [1.0, 0.0], false);
-        assert!(v.upper > 1.8 * v.error && v.is_in_doubt(1.5 * v.error));
+        assert!(v.upper > 1.8 * v.error && v.is_inconclusive(1.5 * v.error));
         assert_eq!(Verdict::of([&squares, &[]], [1.0, 0.0], true).upper, v.error);
     }
 

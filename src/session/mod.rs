@@ -300,9 +300,10 @@ impl Session {
                 let also: String =
                     self.others.iter().map(|seat| format!(" and {}", seat.context.info.ordinal)).collect();
                 format!(
-                    "CUDA device {}{also}, {}, compute capability {major}.{minor}, {} multiprocessors, {gib:.0} GiB, driver for CUDA {}.{}; {role}{cpu}",
+                    "CUDA device {}{also}, {}, compute capability {major}.{minor}, {}, {} multiprocessors, {gib:.0} GiB, driver for CUDA {}.{}; {role}{cpu}",
                     gpu.ordinal,
                     gpu.name,
+                    cuda::image_for(gpu.capability),
                     gpu.multiprocessors,
                     driver / 1000,
                     driver % 1000 / 10

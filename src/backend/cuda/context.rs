@@ -97,7 +97,7 @@ impl Context {
     }
 
     /// Passes a result on and notes when it says that the device is lost.
-    pub(super) fn watch<T>(&self, result: Result<T>) -> Result<T> {
+    pub(super) fn note_loss<T>(&self, result: Result<T>) -> Result<T> {
         if matches!(&result, Err(error) if error.status == driver::DEVICE_LOST) {
             self.lost.store(true, Ordering::Relaxed);
         }
@@ -167,7 +167,7 @@ impl Context {
     pub fn synchronize(&self) -> Result<()> {
         let _current = self.enter()?;
         // SAFETY: no arguments.
-        self.watch(unsafe { check(sys::cuCtxSynchronize(), "cuCtxSynchronize") })
+        self.note_loss(unsafe { check(sys::cuCtxSynchronize(), "cuCtxSynchronize") })
     }
 
     /// Free and total bytes of device memory.

@@ -13,11 +13,23 @@ use std::sync::atomic::Ordering;
 const OLDEST_DRIVER: i32 = 12000;
 /// The oldest GPU that there is an image for.
 const OLDEST_CAPABILITY: (i32, i32) = (7, 5);
+/// Compute capabilities that the fat binaries have machine code for, as in kernels/images.py.
+const MACHINE_CODE: [(i32, i32); 5] = [(7, 5), (8, 0), (9, 0), (10, 0), (12, 0)];
 
 pub use crate::error::{
     WFMM_ERR_DEVICE_LOST as DEVICE_LOST, WFMM_ERR_DEVICE_MEMORY as DEVICE_MEMORY, WFMM_ERR_DRIVER as DRIVER,
     WFMM_ERR_INTERNAL as INTERNAL, WFMM_ERR_NO_DEVICE as NO_DEVICE,
 };
+
+/// The image of the kernels that a driver takes for a GPU: machine code of the same major capability with the largest minor one that
+/// is not above the GPU's, else PTX, which it translates.
+pub fn image_for(capability: (i32, i32)) -> String {
+    let fits = |code: &&(i32, i32)| code.0 == capability.0 && code.1 <= capability.1;
+    match MACHINE_CODE.iter().rfind(fits) {
+        Some((major, minor)) => format!("kernels for {major}.{minor}"),
+        None => "kernels translated by the driver".to_owned(),
+    }
+}
 
 /// One GPU.
 #[derive(Debug, Clone, PartialEq)]
@@ -198,5 +210,24 @@ fn text(code: u32) -> String {
             return "unknown error".into();
         }
         CStr::from_ptr(text).to_string_lossy().into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What kernels/images.py compiles.
+    #[test]
+    fn images_are_those_that_are_compiled() {
+        let script = include_str!("../../../kernels/images.py");
+        let (_, rest) = script.split_once("\nCUBINS = {").unwrap();
+        let (codes, _) = rest.split_once('}').unwrap();
+        let codes: Vec<_> = codes.split('"').filter(|word| word.parse::<i32>().is_ok()).collect();
+        assert_eq!(codes, MACHINE_CODE.map(|(major, minor)| format!("{major}{minor}")));
+        let of = [(8, 9), (9, 0), (10, 3), (12, 1), (11, 0), (13, 0)].map(image_for);
+        let expected =
+            ["for 8.0", "for 9.0", "for 10.0", "for 12.0", "translated by the driver", "translated by the driver"];
+        assert_eq!(of, expected.map(|what| format!("kernels {what}")));
     }
 }

@@ -63,7 +63,7 @@ impl<T: Plain> Buffer<T> {
         (self.address, self.capacity) = match take(roomy) {
             Ok(address) => (address, roomy),
             Err(_) if roomy > len => (take(len)?, len),
-            Err(error) => return self.context.watch(Err(error)),
+            Err(error) => return self.context.note_loss(Err(error)),
         };
         Ok(true)
     }
@@ -141,7 +141,7 @@ pub fn copy_in<T: Plain>(to: u64, values: &[T], stream: &Stream) -> Result<()> {
     let from = values.as_ptr().cast::<c_void>();
     // SAFETY: the caller's slice is live during the call; for page-locked memory `Staging` waits before it is used again.
     let status = unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, size_of_val(values), stream.raw()) };
-    stream.context().watch(check(status, "cuMemcpyHtoDAsync"))
+    stream.context().note_loss(check(status, "cuMemcpyHtoDAsync"))
 }
 
 /// Starts a copy of device values to host memory; the caller must wait for the stream before it reads them.
@@ -153,7 +153,7 @@ pub fn copy_out<T: Plain>(from: u64, values: &mut [T], stream: &Stream) -> Resul
     let to = values.as_mut_ptr().cast::<c_void>();
     // SAFETY: the slice is exclusively borrowed; callers keep it so until the stream has been waited for.
     let status = unsafe { sys::cuMemcpyDtoHAsync_v2(to, from, size_of_val(values), stream.raw()) };
-    stream.context().watch(check(status, "cuMemcpyDtoHAsync"))
+    stream.context().note_loss(check(status, "cuMemcpyDtoHAsync"))
 }
 
 /// Starts a copy between two device addresses.
@@ -164,7 +164,7 @@ pub fn copy_on_device(to: u64, from: u64, bytes: usize, stream: &Stream) -> Resu
     let _current = stream.context().enter()?;
     // SAFETY: both ranges belong to live allocations of the caller.
     let status = unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, bytes, stream.raw()) };
-    stream.context().watch(check(status, "cuMemcpyDtoDAsync"))
+    stream.context().note_loss(check(status, "cuMemcpyDtoDAsync"))
 }
 
 /// Where a pointer of the host points, as the driver sees it.

@@ -52,7 +52,7 @@ mod symbols;
 pub use args::RealsArg;
 pub use context::{Context, Current, Function};
 pub use distributed::{DevicesEngine, RanksEngine, Seat};
-pub use driver::{DeviceInfo, Probe, probe};
+pub use driver::{DeviceInfo, Probe, image_for, probe};
 pub use engine::CudaEngine;
 pub use locked::Locked;
 pub use memory::{

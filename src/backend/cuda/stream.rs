@@ -69,7 +69,7 @@ impl Stream {
     pub fn synchronize(&self) -> Result<()> {
         let _current = self.context.enter()?;
         // SAFETY: the handle is live.
-        self.context.watch(unsafe { check(sys::cuStreamSynchronize(self.raw), "cuStreamSynchronize") })
+        self.context.note_loss(unsafe { check(sys::cuStreamSynchronize(self.raw), "cuStreamSynchronize") })
     }
 
     /// Later work of this queue waits for `event`.
@@ -112,7 +112,7 @@ impl Stream {
                 std::ptr::null_mut(),
             )
         };
-        self.context.watch(check_code(code, "cuLaunchKernel"))
+        self.context.note_loss(check_code(code, "cuLaunchKernel"))
     }
 }
 
@@ -176,7 +176,7 @@ impl Event {
     pub fn synchronize(&self) -> Result<()> {
         let _current = self.context.enter()?;
         // SAFETY: the handle is live.
-        self.context.watch(unsafe { check(sys::cuEventSynchronize(self.raw), "cuEventSynchronize") })
+        self.context.note_loss(unsafe { check(sys::cuEventSynchronize(self.raw), "cuEventSynchronize") })
     }
 
     /// Seconds from `start` to this event; both must be done.
@@ -239,7 +239,7 @@ impl Graph {
     pub fn launch(&self, stream: &Stream) -> Result<()> {
         let _current = self.context.enter()?;
         // SAFETY: both handles are live; what the graph touches is kept by who recorded it.
-        self.context.watch(unsafe { check(sys::cuGraphLaunch(self.raw, stream.raw), "cuGraphLaunch") })
+        self.context.note_loss(unsafe { check(sys::cuGraphLaunch(self.raw, stream.raw), "cuGraphLaunch") })
     }
 }
 

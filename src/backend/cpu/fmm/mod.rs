@@ -378,7 +378,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         written.targets = p.trees.all_targets as u64;
         written.judged = p.statistics.judge(sources, &p.trees, p.request).whole(&p.trees, written.judged);
         let verdict = p.statistics.verdict(&written);
-        if verdict.holds(p.request.tolerance) || !verdict.is_in_doubt(p.request.tolerance) {
+        if verdict.holds(p.request.tolerance) || !verdict.is_inconclusive(p.request.tolerance) {
             return verdict;
         }
         // Few targets leave it open: more of them decide.

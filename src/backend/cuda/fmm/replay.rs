@@ -24,7 +24,7 @@ pub struct Replay {
     last: Option<Queued>,
     graphs: [Option<Graph>; 2],
     side: Stream,
-    watch: Stream,
+    second: Stream,
     noted: Event,
     fork: Event,
     join: Event,
@@ -36,7 +36,7 @@ impl Replay {
             last: None,
             graphs: [None, None],
             side: Stream::new(context)?,
-            watch: Stream::new(context)?,
+            second: Stream::new(context)?,
             noted: Event::new(context)?,
             fork: Event::new(context)?,
             join: Event::new(context)?,
@@ -81,12 +81,12 @@ impl Replay {
     /// them. `end_notes` brings the branch back.
     pub fn note(&self, event: &Event, stream: &Stream) -> Result<()> {
         self.noted.record(stream)?;
-        self.watch.wait(&self.noted)?;
-        event.record_in_graph(&self.watch)
+        self.second.wait(&self.noted)?;
+        event.record_in_graph(&self.second)
     }
 
     pub fn end_notes(&self, stream: &Stream) -> Result<()> {
-        self.noted.record(&self.watch)?;
+        self.noted.record(&self.second)?;
         stream.wait(&self.noted)
     }
 

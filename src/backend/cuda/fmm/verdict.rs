@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_target_has_is_doubtful() {
+    fn an_error_at_one_target_is_inconclusive() {
         for wrong in [1e-3, 1e-1] {
             let lonely = found(256, |k| if k == 3 { wrong } else { 1e-6 });
             assert!(Verdict::new(&lonely, 256, 1000, 1e-4, false).inconclusive, "{wrong}");
