@@ -15,7 +15,7 @@ fn is_single(c: &Case, o: &wfmm_plan_options, want: &Field, gpu: &Session) -> bo
 fn single_precision_serves_tolerances() {
     with_gpu("double_arrays::single_precision_serves_tolerances", &[], || {
         let (cpu, gpu) = (Session::cpu(1), Session::gpu());
-        for kind in [Kind::Segments, Kind::Particles, Kind::Both] {
+        for &kind in values(&[Kind::Segments, Kind::Both], &[Kind::Segments, Kind::Particles, Kind::Both]) {
             let c = case("helical wake", kind, 900, 800, 1.0);
             let want = reference(&cpu, &c, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
             let of = |tolerance: f64| plan_options(WFMM_METHOD_FMM, tolerance);

@@ -218,7 +218,7 @@ fn a_flow_in_a_periodic_box_is_as_on_the_cpu() {
                 add_particles(f, if method == WFMM_METHOD_FMM { 700 } else { 40 }, 1);
                 add_tracers(f, 30, 5);
                 f.set_free_stream([3.0, -0.05, 0.02]).unwrap();
-                f.advance(0.1, 3).unwrap();
+                f.advance(0.1, 2).unwrap();
             }
             assert_eq!((gpu.report().backend, gpu.report().method), (WFMM_BACKEND_CUDA, method));
             same(&mut gpu, &mut cpu, tolerance, &format!("method {method}"));
