@@ -4,28 +4,12 @@
  * leaf (0: the library's choice; with "narrow" the cube root of the number of particles). Leaves: a line a case, and the passes of the flow's last evaluation. Ring and brownout come twice: with
  * WFMM_PRECISION_F64, and with WFMM_PRECISION_ARRAYS.
  */
-#include <dlfcn.h>
+#include "gpu_memory.h"
 #include "gpu_workload.h"
 
-static const double PI = 3.141592653589793;
 /* Whether flows of double precision ask for double sums, or leave the precision to the library. */
 static int in_double;
 enum { HOST = WFMM_MEMORY_HOST, DEVICE = WFMM_MEMORY_DEVICE, MOST = 64 };
-
-static int (*cu_init)(unsigned), (*cu_retain)(void **, int), (*cu_set)(void *), (*cu_alloc)(uint64_t *, size_t), (*cu_free)(uint64_t), (*cu_in)(uint64_t, const void *, size_t);
-static void open_driver(void) {
-    void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *context;
-    if (!cuda) { printf("no driver\n"); exit(1); }
-    *(void **)&cu_init = dlsym(cuda, "cuInit"), *(void **)&cu_retain = dlsym(cuda, "cuDevicePrimaryCtxRetain"), *(void **)&cu_set = dlsym(cuda, "cuCtxSetCurrent");
-    *(void **)&cu_alloc = dlsym(cuda, "cuMemAlloc_v2"), *(void **)&cu_free = dlsym(cuda, "cuMemFree_v2"), *(void **)&cu_in = dlsym(cuda, "cuMemcpyHtoD_v2");
-    if (cu_init(0) || cu_retain(&context, 0) || cu_set(context)) { printf("no GPU\n"); exit(1); }
-}
-static void *there(const void *from, size_t bytes) {
-    uint64_t to = 0;
-    if (cu_alloc(&to, bytes ? bytes : 8)) { printf("no device memory\n"); exit(1); }
-    if (from && bytes && cu_in(to, from, bytes)) { printf("a copy failed\n"); exit(1); }
-    return (void *)(uintptr_t)to;
-}
 
 /* Everything of a case; targets are particles, points, then tracers or dust. */
 struct scene {

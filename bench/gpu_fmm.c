@@ -6,7 +6,6 @@
  */
 #include "gpu_workload.h"
 
-static const double PI = 3.141592653589793;
 static int failures;
 
 static void accuracy(wfmm_session *s) {
@@ -40,7 +39,6 @@ static void accuracy(wfmm_session *s) {
 }
 
 /* New places for every repetition: targets in the cube; sources too, and the targets on them; on a wake; in the air and dust over ground. */
-static void targets_in_cube(struct problem *p) { for (int64_t i = 0; i < 3 * p->m; i++) p->target[i] = uniform(); }
 static void on_sources(struct problem *p) {
     for (int64_t i = 0; i < 3 * p->n; i++) p->target[i] = p->points[i] = uniform();
 }
@@ -51,22 +49,6 @@ static void on_wake(struct problem *p) {
         const double x[3] = {0.5 + r * cos(angle), 0.5 + r * sin(angle), 0.9 - 0.8 * t};
         for (int k = 0; k < 3; k++) p->target[3 * i + k] = p->points[3 * i + k] = x[k] + 0.01 * bell();
         p->core[i] = 0.005 * cbrt(1e6 / (double)p->n) * pow(10, -2 * uniform());
-    }
-}
-static void dust(struct problem *p) {
-    const int64_t each = p->n / 4;
-    for (int64_t i = 0; i < p->n; i++) {
-        for (int e = 0; e < 2; e++) {
-            const double age = (double)(i % each + e) / (double)each, angle = 20 * PI * age + (double)(i / each) * PI / 2;
-            const double z = 2 * (1 - age) + 0.05, r = 0.8 + 0.6 * fmax(0, 0.8 - z);
-            double *x = p->points + 6 * i + 3 * e;
-            x[0] = r * cos(angle); x[1] = r * sin(angle); x[2] = z;
-        }
-        p->strength[i] = 1; p->core[i] = 0.005 + 0.095 * (double)(i % each) / (double)each;
-    }
-    for (int64_t i = 0; i < p->m; i++) {
-        double *x = p->target + 3 * i;
-        x[0] = 4 * uniform() - 2; x[1] = 4 * uniform() - 2; x[2] = uniform() * (i % 5 ? 0.01 : 1);
     }
 }
 

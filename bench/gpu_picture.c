@@ -6,7 +6,6 @@
 #include "gpu_workload.h"
 
 enum { HOST = WFMM_MEMORY_HOST, MOST = 64, WIDTH = 1920, HEIGHT = 1080 };
-static const double PI = 3.141592653589793;
 static uint8_t rgba[4 * WIDTH * HEIGHT];
 
 static wfmm_flow *flow(wfmm_session *session, int plane) {

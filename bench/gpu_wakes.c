@@ -9,7 +9,6 @@
  */
 #include "gpu_workload.h"
 
-static const double PI = 3.141592653589793;
 static int failures, repetitions = 11;
 
 struct wake {

@@ -8,6 +8,8 @@
 #include <time.h>
 #include "wakefmm.h"
 
+static const double PI = 3.141592653589793;
+
 static inline void must(wfmm_status status, const char *what) {
     if (status == 0) return;
     char text[600];
@@ -82,6 +84,30 @@ static inline struct problem make(enum kind kind, int regularization, int shape,
     for (int64_t i = 0; i < 3 * n; i++) p.strength[i] = 2 * uniform() - 1;
     for (int64_t i = 0; i < m; i++) point(shape, p.target + 3 * i);
     return p;
+}
+
+/* New targets in the unit cube. */
+static inline void targets_in_cube(struct problem *p) { for (int64_t i = 0; i < 3 * p->m; i++) p->target[i] = uniform(); }
+/* Four fifths of the targets in the lowest hundredth of the air over the ground z = 0. */
+static inline void dust_targets(struct problem *p) {
+    for (int64_t i = 0; i < p->m; i++) {
+        double *x = p->target + 3 * i;
+        x[0] = 4 * uniform() - 2; x[1] = 4 * uniform() - 2; x[2] = uniform() * (i % 5 ? 0.01 : 1);
+    }
+}
+/* A wake of four helices in the air, their cores growing with age, and such targets. */
+static inline void dust(struct problem *p) {
+    const int64_t each = p->n / 4;
+    for (int64_t i = 0; i < p->n; i++) {
+        for (int e = 0; e < 2; e++) {
+            const double age = (double)(i % each + e) / (double)each, angle = 20 * PI * age + (double)(i / each) * PI / 2;
+            const double z = 2 * (1 - age) + 0.05, r = 0.8 + 0.6 * fmax(0, 0.8 - z);
+            double *x = p->points + 6 * i + 3 * e;
+            x[0] = r * cos(angle); x[1] = r * sin(angle); x[2] = z;
+        }
+        p->strength[i] = 1; p->core[i] = 0.005 + 0.095 * (double)(i % each) / (double)each;
+    }
+    dust_targets(p);
 }
 
 static inline void drop(struct problem *p) { free(p->points); free(p->strength); free(p->core); free(p->target); free(p->ends); }

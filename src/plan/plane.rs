@@ -121,13 +121,11 @@ fn kept(squares: &[f64]) -> f64 {
 }
 
 impl Plan {
-    /// Options of the engine: it overwrites, and holds the tolerance of what remains of both halves.
+    /// Options of the engine. With images of the sources the plane stays in them: it says that half of the sources are images. With
+    /// both halves of the targets the engine overwrites, and holds the tolerance of what remains of them.
     pub(super) fn engine_options(&self) -> PlanOptions {
-        if self.options.plane.is_none() {
+        if self.options.plane.is_none() || self.mirrored.images {
             return self.options.clone();
-        }
-        if self.mirrored.images {
-            return PlanOptions { plane: None, ..self.options.clone() };
         }
         let tolerance = self.options.tolerance * self.tightening;
         PlanOptions { accumulate: false, plane: None, tolerance: tolerance.max(self.least()), ..self.options.clone() }

@@ -155,6 +155,49 @@ static int32_t blow(double time, int64_t n, const double *x, double *u, int32_t 
     return g->answer;
 }
 
+/* Every function for single arrays: numbers that both precisions have, so that they come back as they are. */
+static void single_arrays_of_every_kind(void) {
+    wfmm_flow *f = new_flow();
+    static const float line[9] = {0, 0, 2, 0.5f, 0, 2, 0.5f, 0.25f, 2}, at[6] = {1.5f, 0, 1, -1.5f, 0, 1}, a[6] = {0, 0, 1, 0, 0.5f, 0};
+    static const float gamma[2] = {2, -0.5f}, radius[2] = {0.125f, 0.25f}, diameter[2] = {0.0009765625f, 0.00048828125f}, density[2] = {2048, 1024};
+    static const int32_t two[4] = {0, 1, 1, 2};
+    double all[24], numbers[4];
+    float u[3], g[9], both[24];
+    double wide_u[3], wide_g[9], target[3] = {0.25, 0.5, 1.5};
+    const float single_target[3] = {0.25f, 0.5f, 1.5f};
+    int64_t n = 0, points = 0;
+    OK(wfmm_flow_set_particles_f32(f, 2, at, a, radius, H));
+    OK(wfmm_flow_add_particles_f32(f, 1, line + 3, a + 3, NULL, H));
+    OK(wfmm_flow_set_filaments_f32(f, 3, line, 2, 2, two, gamma, radius, H));
+    OK(wfmm_flow_add_filaments_f32(f, 3, line, 1, 2, two + 2, gamma + 1, radius + 1, H));
+    OK(wfmm_flow_set_bound_segments_f32(f, 3, line, 2, 2, two, gamma, radius, H));
+    OK(wfmm_flow_set_tracers_f32(f, 2, at, H));
+    OK(wfmm_flow_add_tracers_f32(f, 1, line, H));
+    OK(wfmm_flow_set_dust_f32(f, 2, at, a, diameter, density, H));
+    OK(wfmm_flow_add_dust_f32(f, 1, line, NULL, diameter + 1, density + 1, H));
+    OK(wfmm_flow_counts(f, WFMM_KIND_FILAMENTS, &n, &points));
+    CHECK(n == 3 && points == 6);
+    OK(wfmm_flow_get_f64(f, WFMM_KIND_PARTICLES, WFMM_QUANTITY_STRENGTH, 3, all, NULL, H));
+    CHECK(all[2] == 1 && all[4] == 0.5 && all[7] == 0.5);
+    OK(wfmm_flow_get_f64(f, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_CIRCULATION, 3, numbers, NULL, H));
+    CHECK(numbers[0] == 2 && numbers[2] == -0.5);
+    OK(wfmm_flow_get_f32(f, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, 6, both, NULL, H));
+    CHECK(!memcmp(both, line, sizeof line) && !memcmp(both + 9, line, sizeof line));
+    OK(wfmm_flow_get_f64(f, WFMM_KIND_BOUND_SEGMENTS, WFMM_QUANTITY_CORE_RADIUS, 2, numbers, NULL, H));
+    CHECK(numbers[0] == 0.125 && numbers[1] == 0.25);
+    OK(wfmm_flow_get_f32(f, WFMM_KIND_TRACERS, WFMM_QUANTITY_POSITION, 3, both, NULL, H));
+    CHECK(!memcmp(both, at, sizeof at) && !memcmp(both + 6, line, 3 * sizeof *line));
+    OK(wfmm_flow_get_f64(f, WFMM_KIND_DUST, WFMM_QUANTITY_DIAMETER, 3, numbers, NULL, H));
+    CHECK(numbers[0] == 0.0009765625 && numbers[2] == 0.00048828125);
+    OK(wfmm_flow_get_f32(f, WFMM_KIND_DUST, WFMM_QUANTITY_VELOCITY, 3, both, NULL, H));
+    CHECK(!memcmp(both, a, sizeof a) && both[6] == 0 && both[8] == 0);
+    OK(wfmm_flow_velocity_f64(f, 1, target, wide_u, wide_g, H));
+    OK(wfmm_flow_velocity_f32(f, 1, single_target, u, g, H));
+    for (int k = 0; k < 3; k++) CHECK(fabs(u[k] - wide_u[k]) < 1e-6 * (fabs(wide_u[0]) + fabs(wide_u[1]) + fabs(wide_u[2])));
+    for (int k = 0; k < 9; k++) CHECK(fabs(g[k] - wide_g[k]) < 1e-6 * (fabs(wide_g[0]) + fabs(wide_g[4]) + fabs(wide_g[5])));
+    OK(wfmm_flow_destroy(&f));
+}
+
 static void the_host_adds_its_velocity(void) {
     wfmm_flow *f = new_flow();
     struct gust g = {0, 0, f, WFMM_OK};
@@ -356,6 +399,7 @@ int main(void) {
     a_ring_carries_tracers();
     particles_bound_segments_and_dust();
     filaments_are_added_and_cut();
+    single_arrays_of_every_kind();
     the_host_adds_its_velocity();
     bad_options();
     bad_handles();

@@ -46,6 +46,7 @@ program flows
   call a_ring_carries_tracers()
   call particles_bound_segments_and_dust()
   call filaments_are_added_and_cut()
+  call single_arrays_of_every_kind()
   call the_host_adds_its_velocity()
   call a_flow_is_saved_and_goes_on()
   call bad_input()
@@ -151,6 +152,46 @@ contains
     call check(all(got(:, :3) == reshape([1, 2, 3, 4, 4, 5], [2, 3])), 'connectivity after a cut')
     call wfmm_flow_get_connectivity(flow, WFMM_KIND_FILAMENTS, got(:, :2), ierr=ierr)
     call expect(ierr, WFMM_ERR_COUNT, 'capacity = 2')
+    call wfmm_flow_destroy(flow)
+  end subroutine
+
+  !> Every generic with single arrays: numbers that both precisions have, so that they come back as they are.
+  subroutine single_arrays_of_every_kind()
+    type(wfmm_flow) :: flow
+    real(sp), parameter :: line(3, 3) = reshape([0., 0., 2., 0.5, 0., 2., 0.5, 0.25, 2.], [3, 3])
+    real(sp), parameter :: at(3, 2) = reshape([1.5, 0., 1., -1.5, 0., 1.], [3, 2])
+    real(sp), parameter :: a(3, 2) = reshape([0., 0., 1., 0., 0.5, 0.], [3, 2])
+    real(sp), parameter :: gamma(2) = [2., -0.5], radius(2) = [0.125, 0.25]
+    real(sp), parameter :: diameter(2) = [0.0009765625, 0.00048828125], density(2) = [2048., 1024.]
+    integer(c_int32_t), parameter :: two(2, 2) = reshape([1, 2, 2, 3], [2, 2])
+    real(sp) :: u(3, 1), g(3, 3, 1), both(3, 6)
+    real(dp) :: wide_u(3, 1), wide_g(3, 3, 1), numbers(3)
+    integer(c_int64_t) :: count
+
+    call new_flow(flow)
+    call wfmm_flow_set_particles(flow, at, a, core_radius=radius)
+    call wfmm_flow_add_particles(flow, line(:, 2:2), a(:, 2:2))
+    call wfmm_flow_set_filaments(flow, line, two, gamma, core_radius=radius)
+    call wfmm_flow_add_filaments(flow, line, two(:, 2:2), gamma(2:2), core_radius=radius(2:2))
+    call wfmm_flow_set_bound_segments(flow, line, two, gamma, core_radius=radius)
+    call wfmm_flow_set_tracers(flow, at)
+    call wfmm_flow_add_tracers(flow, line(:, 1:1))
+    call wfmm_flow_set_dust(flow, at, diameter, density, velocity=a)
+    call wfmm_flow_add_dust(flow, line(:, 1:1), diameter(2:2), density(2:2))
+    call wfmm_flow_counts(flow, WFMM_KIND_FILAMENTS, count)
+    call check(count == 3, 'filaments in single precision')
+    call wfmm_flow_get(flow, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, both)
+    call check(all(both(:, 1:3) == line) .and. all(both(:, 4:6) == line), 'points in single precision')
+    call wfmm_flow_get(flow, WFMM_KIND_BOUND_SEGMENTS, WFMM_QUANTITY_CORE_RADIUS, numbers(1:2))
+    call check(numbers(1) == 0.125_dp .and. numbers(2) == 0.25_dp, 'cores in single precision')
+    call wfmm_flow_get(flow, WFMM_KIND_TRACERS, WFMM_QUANTITY_POSITION, both(:, 1:3))
+    call check(all(both(:, 1:2) == at) .and. all(both(:, 3) == line(:, 1)), 'tracers in single precision')
+    call wfmm_flow_get(flow, WFMM_KIND_DUST, WFMM_QUANTITY_DIAMETER, numbers)
+    call check(numbers(3) == 0.00048828125_dp, 'diameters in single precision')
+    call wfmm_flow_velocity(flow, real(line(:, 3:3) + 1, dp), wide_u, wide_g)
+    call wfmm_flow_velocity(flow, line(:, 3:3) + 1, u, g)
+    call check(all(abs(u - wide_u) < 1e-6_dp*maxval(abs(wide_u))), 'velocity in single precision')
+    call check(all(abs(g - wide_g) < 1e-5_dp*maxval(abs(wide_g))), 'gradient in single precision')
     call wfmm_flow_destroy(flow)
   end subroutine
 
