@@ -136,8 +136,8 @@ pub struct Recipe {
     pub full: Option<f64>,
     /// Budget of the far field in tolerances.
     pub budget: f64,
-    /// Half of the sources are the images of the others about a plane: the domain is twice as long across it as without them, and the
-    /// leaves are those of the others alone.
+    /// Half of the sources are the images of the others about a plane: a uniform cloud on it is then twice as long across it, with as
+    /// many sources in a leaf.
     pub mirrored: bool,
     /// Small problems may have two levels of cells, whatever the leaf capacity, until a cloud needed more.
     pub shallow: bool,
@@ -270,7 +270,8 @@ impl Recipe {
         if self.two_levels(n_sources, n_targets) {
             return (1.0, 1);
         }
-        let n = self.own(n_sources).max(n_targets);
+        let own = if self.mirrored { n_sources.div_ceil(2) } else { n_sources };
+        let n = own.max(n_targets);
         let full = self.full.map_or(self.capacity[0] as f64 / 2.0, |full| self.growth(n_targets) * full);
         let cells = (n as f64 / full).max(1.0).cbrt();
         let cells = if self.full.is_some() { whole(cells) } else { cells };
@@ -280,13 +281,8 @@ impl Recipe {
         (stretch, (level as u32).saturating_sub(1))
     }
 
-    /// Sources that are not images.
-    fn own(&self, n_sources: usize) -> usize {
-        if self.mirrored { n_sources.div_ceil(2) } else { n_sources }
-    }
-
     fn many_targets(&self, n_sources: usize, n_targets: usize) -> bool {
-        self.core_range > 0.0 && self.full.is_some() && n_targets >= MANY_TARGETS * self.own(n_sources)
+        self.core_range > 0.0 && self.full.is_some() && n_targets >= MANY_TARGETS * n_sources
     }
 
     /// Whether 64 leaves are enough: a level's latency against the near field's pairs.
@@ -306,7 +302,7 @@ impl Recipe {
         }
         if self.many_targets(n_sources, n_targets) {
             let [least, most] = LEAF_BESIDE_MANY_TARGETS;
-            let sources = (TARGETS_A_SOURCE_LEAF * self.own(n_sources) / n_targets).clamp(least, most);
+            let sources = (TARGETS_A_SOURCE_LEAF * n_sources / n_targets).clamp(least, most);
             let [least, most] = LEAF_OF_MANY_TARGETS;
             return [sources, (n_targets / LEAVES_OF_MANY_TARGETS).clamp(least, most)];
         }
@@ -612,7 +608,7 @@ mod tests {
         }
     }
 
-    /// Images double the domain and the sources: the leaves are as wide as without them, and one level farther down.
+    /// Images double the domain and the sources: the leaves are as wide as without them.
     #[test]
     fn images_about_a_plane_leave_the_leaves_as_they_are() {
         for (kind, reg) in [(Kind::Particle, Regularization::None), (Kind::Segment, Regularization::Vatistas)] {
@@ -620,7 +616,7 @@ mod tests {
             let free = Recipe::new(kind, &o, false, true, f64::INFINITY);
             let plane = PlanOptions { plane: Some(crate::options::Plane { axis: 2, position: 0.0 }), ..o };
             let mirrored = Recipe::new(kind, &plane, false, true, f64::INFINITY);
-            for (n, m) in [(1_000_000, 1_000_000), (300_000, 300_000), (20_000, 2_000_000)] {
+            for (n, m) in [(1_000_000, 1_000_000), (300_000, 200_000), (100_000, 300_000)] {
                 assert_eq!(mirrored.stretch(2 * n, m), free.stretch(n, m), "{kind:?} {n}");
                 assert_eq!(mirrored.capacities(2 * n, m), free.capacities(n, m), "{kind:?} {n}");
             }
