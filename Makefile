@@ -58,9 +58,10 @@ ci-full:
 check: gfortran
 	@CARGO="$(CARGO)" sh tests/quick.sh build/quick
 
+# Not the examples, which clippy checks: building them takes half a minute, and no documentation has tests.
 test-rust:
 	$(call step,1,"Rust tests of the library and of the emulated GPU")
-	$(CARGO) test --release
+	$(CARGO) test --release --lib --tests
 
 # Every distribution, regularization, tolerance and precision, then random problems for a minute (full: for an hour); fails where a
 # tolerance is missed.
