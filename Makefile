@@ -157,7 +157,7 @@ abi: all
 	sh tests/abi/check.sh "$(RELEASE)" build/abi --write
 
 memcheck: all
-	sh tests/memcheck.sh "$(RELEASE)" build/memcheck $(call tier,"flow plan" "bad_input logging objects overlap values",)
+	sh tests/memcheck.sh "$(RELEASE)" build/memcheck $(call tier,"flow plan values" "bad_input logging objects overlap",)
 
 generate:
 	WFMM_GENERATE=1 $(CARGO) test --test generated

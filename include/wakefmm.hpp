@@ -306,6 +306,9 @@ public:
     explicit flow(const session &on, const flow_options &options = {}, const plan_options &sums = {}) {
         check(wfmm_flow_create(on.get(), &sums, &options, &handle_));
     }
+    /// From a checkpoint, on the default session.
+    static flow load(const char *path) { return flow(path, nullptr); }
+    static flow load(const session &on, const char *path) { return flow(path, on.get()); }
     ~flow() { wfmm_flow_destroy(&handle_); }
     flow(flow &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
     flow &operator=(flow &&other) noexcept {
@@ -352,6 +355,12 @@ public:
         check(wfmm_flow_time(handle_, &now, nullptr));
         return now;
     }
+    /// Steps since the flow was made.
+    std::int64_t steps() const {
+        std::int64_t step = 0;
+        check(wfmm_flow_time(handle_, nullptr, &step));
+        return step;
+    }
     std::int64_t elements(std::int32_t kind) const { return counts(kind).first; }
     /// End points of segments; of other kinds as many as there are elements.
     std::int64_t points(std::int32_t kind) const { return counts(kind).second; }
@@ -364,6 +373,10 @@ public:
         detail::same_count("identity", identity, values.count(), true);
         check(api::flow_get(handle_, kind, quantity, values.count(), values.data(), detail::or_null(identity),
                             WFMM_MEMORY_HOST));
+    }
+    /// First and second point of each segment, counted from index_base of the plan options.
+    void get_connectivity(std::int32_t kind, rows<std::int32_t, 2> ends) {
+        check(wfmm_flow_get_connectivity(handle_, kind, ends.count(), ends.data(), WFMM_MEMORY_HOST));
     }
     /// gradient row k: du_i/dx_j of target k at index 3 i + j, of the induced part.
     void velocity(vectors target, rows<Real, 3> velocity, rows<Real, 9> gradient = {}) {
@@ -397,9 +410,12 @@ public:
         check(wfmm_flow_report(handle_, &r));
         return r;
     }
+    /// Writes a checkpoint.
+    void save(const char *path) { check(wfmm_flow_save(handle_, path)); }
     wfmm_flow *get() const noexcept { return handle_; }
 
 private:
+    flow(const char *path, wfmm_session *on) { check(wfmm_flow_load(on, path, &handle_)); }
     // Inside the class `check` is the free function.
     static void check(wfmm_status status) { wakefmm::check(status); }
 

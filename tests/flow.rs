@@ -471,12 +471,13 @@ fn with_version(whole: &[u8], to: &Path, version: i64) {
         let mut member = from.by_index(k).unwrap();
         let mut bytes = vec![];
         member.read_to_end(&mut bytes).unwrap();
-        if member.name() == "version.npy" {
+        let name = member.name().unwrap().into_owned();
+        if name == "version.npy" {
             let at = bytes.len() - 8;
             bytes[at..].copy_from_slice(&version.to_le_bytes());
         }
         let stored = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
-        file.start_file(member.name(), stored).unwrap();
+        file.start_file(name, stored).unwrap();
         file.write_all(&bytes).unwrap();
     }
     file.finish().unwrap();

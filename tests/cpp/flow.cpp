@@ -42,6 +42,25 @@ static void ring_and_dust() {
     CHECK(std::abs(u[2] - 0.5) < 0.02);
     flow.remove(WFMM_KIND_DUST, std::vector<std::int64_t>{0, 1});
     CHECK(flow.elements(WFMM_KIND_DUST) == n - 2 && flow.diagnostics().linear_impulse[2] > 3);
+    flow.save("flow_cpp.npz");
+    auto again = wakefmm::flow<Real>::load("flow_cpp.npz");
+    CHECK(std::remove("flow_cpp.npz") == 0 && again.time() == flow.time() && again.steps() == flow.steps() && again.steps() > 0);
+    std::vector<std::array<std::int32_t, 2>> pairs(n), same(n);
+    flow.get_connectivity(WFMM_KIND_FILAMENTS, pairs);
+    again.get_connectivity(WFMM_KIND_FILAMENTS, same);
+    CHECK(pairs == same && pairs[1][0] == 1 && pairs[1][1] == 2);
+    flow.advance(0.01);
+    again.advance(0.01);
+    std::vector<std::array<Real, 3>> y(n);
+    flow.get(WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, wakefmm::rows<Real, 3>(x));
+    again.get(WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, wakefmm::rows<Real, 3>(y));
+    CHECK(x == y);
+    try {
+        wakefmm::flow<Real>::load("nowhere.npz");
+        CHECK(false);
+    } catch (const wakefmm::error &e) {
+        CHECK(e.status() == WFMM_ERR_FILE);
+    }
     wakefmm::camera camera;
     camera.color = WFMM_COLOR_SPEED;
     const auto picture = flow.picture(64, 48, camera);

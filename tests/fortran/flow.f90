@@ -164,13 +164,14 @@ contains
     real(sp), parameter :: gamma(2) = [2., -0.5], radius(2) = [0.125, 0.25]
     real(sp), parameter :: diameter(2) = [0.0009765625, 0.00048828125], density(2) = [2048., 1024.]
     integer(c_int32_t), parameter :: two(2, 2) = reshape([1, 2, 2, 3], [2, 2])
-    real(sp) :: u(3, 1), g(3, 3, 1), both(3, 6)
+    real(sp) :: u(3, 1), g(3, 3, 1), both(3, 6), scalars(3)
     real(dp) :: wide_u(3, 1), wide_g(3, 3, 1), numbers(3)
     integer(c_int64_t) :: count
 
     call new_flow(flow)
     call wfmm_flow_set_particles(flow, at, a, core_radius=radius)
     call wfmm_flow_add_particles(flow, line(:, 2:2), a(:, 2:2))
+    call wfmm_flow_add_particles(flow, real(at(:, 1:1), dp), real(a(:, 2:2), dp), core_radius=[0.25_dp])
     call wfmm_flow_set_filaments(flow, line, two, gamma, core_radius=radius)
     call wfmm_flow_add_filaments(flow, line, two(:, 2:2), gamma(2:2), core_radius=radius(2:2))
     call wfmm_flow_set_bound_segments(flow, line, two, gamma, core_radius=radius)
@@ -180,6 +181,8 @@ contains
     call wfmm_flow_add_dust(flow, line(:, 1:1), diameter(2:2), density(2:2))
     call wfmm_flow_counts(flow, WFMM_KIND_FILAMENTS, count)
     call check(count == 3, 'filaments in single precision')
+    call wfmm_flow_get(flow, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_CIRCULATION, scalars)
+    call check(all(scalars == [2._sp, -0.5_sp, -0.5_sp]), 'circulations in single precision')
     call wfmm_flow_get(flow, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, both)
     call check(all(both(:, 1:3) == line) .and. all(both(:, 4:6) == line), 'points in single precision')
     call wfmm_flow_get(flow, WFMM_KIND_BOUND_SEGMENTS, WFMM_QUANTITY_CORE_RADIUS, numbers(1:2))
