@@ -1,7 +1,7 @@
 # make            the release library
 # make demo       the brownout program: builds everything, runs (one to four minutes), says where picture and files are
 # make landing    the same with a rotor that lands, about as long
-# make check      the quick tests, some three minutes: format, clippy, unit tests, generated files, one test in C and one in Fortran
+# make check      the quick tests, three to five minutes with building: format, clippy, unit tests, generated files, one test in C and one in Fortran
 # make test       every kind of test: Rust, C, Fortran, Python, generated files, bad input; each step says its name
 # make test WAKEFMM_TESTS=full   the same with every sweep at its whole length (an hour or more on two cores)
 # make ci         what must hold at every commit, .ci/run; make ci-full: the second tier, once a day, .ci/full
