@@ -126,7 +126,7 @@ static double plan_time(wfmm_session *session, const struct scene *s, int times,
     must(wfmm_plan_report(p, report), "report");
     wfmm_plan_destroy(&p);
     void *all[] = {x, a, c, pt, gamma, r, ends, t, u, g};
-    for (int k = 0; k < 10; k++) if (all[k]) cu_free((uint64_t)(uintptr_t)all[k]);
+    for (int k = 0; k < 10; k++) if (all[k]) let_go(all[k]);
     return middle(took, times);
 }
 
@@ -208,7 +208,7 @@ int main(int argc, char **argv) {
     leaf = argc > 3 ? atoi(argv[3]) : 0;
     times = times < 1 ? 1 : times > MOST ? MOST : times;
     const int all = !strcmp(which, "all");
-    open_driver();
+    open_device();
     wfmm_session *gpu = session(WFMM_BACKEND_CUDA);
     for (in_double = 1; in_double >= 0; in_double--) {
         if (all || !strcmp(which, "ring")) { struct scene s = ring(); timed(gpu, &s, times); }

@@ -97,15 +97,15 @@ static void compared(wfmm_session *s, const char *name, struct problem p, void (
 int main(int argc, char **argv) {
     const int64_t n = argc > 1 ? (int64_t)atof(argv[1]) : 1000000;
     leaf = argc > 2 ? atoi(argv[2]) : 0;
-    open_driver();
+    open_device();
     wfmm_session *s = session(WFMM_BACKEND_CUDA);
     struct problem cloud = make(PARTICLES, WFMM_REG_NONE, 0, n, n, 0), wake = make(SEGMENTS, WFMM_REG_VATISTAS, 0, 20000, 2 * n, 0.1);
     dust(&wake);
-    static const int places[] = {WFMM_MEMORY_DEVICE, WFMM_MEMORY_HOST}, precisions[] = {WFMM_PRECISION_F32, WFMM_PRECISION_F64};
+    static const int memories[] = {WFMM_MEMORY_DEVICE, WFMM_MEMORY_HOST}, precisions[] = {WFMM_PRECISION_F32, WFMM_PRECISION_F64};
     for (int k = 0; k < 2; k++)
         for (int f64 = 0; f64 < 2; f64++) {
-            compared(s, "CUBE", cloud, targets_in_cube, precisions[f64], f64 ? 1e-6 : 1e-4, places[k]);
-            compared(s, "DUST", wake, dust_targets, precisions[f64], 1e-4, places[k]);
+            compared(s, "CUBE", cloud, targets_in_cube, precisions[f64], f64 ? 1e-6 : 1e-4, memories[k]);
+            compared(s, "DUST", wake, dust_targets, precisions[f64], 1e-4, memories[k]);
         }
     drop(&cloud), drop(&wake);
     must(wfmm_session_destroy(&s), "destroy");
