@@ -3,6 +3,7 @@
 
 use super::harness::with_gpu;
 use super::support::accuracy::relative_l2;
+use super::support::tier::full;
 use std::sync::Arc;
 use wakefmm::backend::Field;
 use wakefmm::error::*;
@@ -218,7 +219,7 @@ fn a_flow_in_a_periodic_box_is_as_on_the_cpu() {
                 add_particles(f, if method == WFMM_METHOD_FMM { 700 } else { 40 }, 1);
                 add_tracers(f, 30, 5);
                 f.set_free_stream([3.0, -0.05, 0.02]).unwrap();
-                f.advance(0.1, 2).unwrap();
+                f.advance(0.1, if full() { 3 } else { 2 }).unwrap();
             }
             assert_eq!((gpu.report().backend, gpu.report().method), (WFMM_BACKEND_CUDA, method));
             same(&mut gpu, &mut cpu, tolerance, &format!("method {method}"));
