@@ -50,11 +50,50 @@ pub enum Reals {
     DeviceF64 { address: u64, len: usize },
 }
 
+impl Reals {
+    /// How many numbers.
+    pub fn numbers(&self) -> usize {
+        match self {
+            Self::HostF32(v) => v.len(),
+            Self::HostF64(v) => v.len(),
+            Self::DeviceF32 { len, .. } | Self::DeviceF64 { len, .. } => *len,
+        }
+    }
+
+    /// Where an array in host memory is.
+    pub fn host_address(&self) -> Option<usize> {
+        match self {
+            Self::HostF32(v) => Some(v.as_ptr() as usize),
+            Self::HostF64(v) => Some(v.as_ptr() as usize),
+            Self::DeviceF32 { .. } | Self::DeviceF64 { .. } => None,
+        }
+    }
+
+    /// Bytes of host memory.
+    pub fn host_bytes(&self) -> u64 {
+        match self {
+            Self::HostF32(v) => size_of_val(&**v) as u64,
+            Self::HostF64(v) => size_of_val(&**v) as u64,
+            Self::DeviceF32 { .. } | Self::DeviceF64 { .. } => 0,
+        }
+    }
+}
+
 /// Integers, likewise.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ints {
     Host(HostArray<i32>),
     Device { address: u64, len: usize },
+}
+
+impl Ints {
+    /// Bytes of host memory.
+    pub fn host_bytes(&self) -> u64 {
+        match self {
+            Self::Host(v) => size_of_val(&**v) as u64,
+            Self::Device { .. } => 0,
+        }
+    }
 }
 
 /// Where results go; the live length is the slice's.

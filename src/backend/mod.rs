@@ -7,6 +7,7 @@ use crate::report::Report;
 pub mod cpu;
 pub mod cuda;
 pub mod draw;
+pub mod images;
 pub mod periods;
 pub mod precision;
 pub mod verdict;

@@ -246,15 +246,6 @@ pub fn reserve<T>(name: &str, len: usize) -> Result<Vec<T>> {
     Ok(v)
 }
 
-/// Bytes of host memory that an array of a plan holds.
-pub fn host_bytes(array: &Reals) -> u64 {
-    match array {
-        Reals::HostF32(v) => size_of_val(&**v) as u64,
-        Reals::HostF64(v) => size_of_val(&**v) as u64,
-        Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => 0,
-    }
-}
-
 pub fn is_double(array: &Reals) -> bool {
     matches!(array, Reals::HostF64(_) | Reals::DeviceF64 { .. })
 }

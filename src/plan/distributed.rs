@@ -47,11 +47,12 @@ impl Plan {
         })?;
         let wanted = communicator.largest(&fields)?;
         self.agree_on_precision(false)?;
+        let inputs = communicator.together("wfmm_plan_prepare", || self.for_engine())?;
         if wanted[0] > 0.0 {
-            self.with_engine(|engine, inputs| engine.prepare(inputs, Field::Velocity { gradient: false }))?;
+            self.run(|engine| engine.prepare(&inputs, Field::Velocity { gradient: false }))?;
         }
         if wanted[1] > 0.0 {
-            self.with_engine(|engine, inputs| engine.prepare(inputs, Field::Potential { gradient: false }))?;
+            self.run(|engine| engine.prepare(&inputs, Field::Potential { gradient: false }))?;
         }
         Ok(())
     }
@@ -68,7 +69,7 @@ impl Plan {
         self.agree_on_precision(T::DOUBLE && self.counts().targets > 0)?;
         if let Some(plane) = self.options.plane {
             let (main, gradient) = communicator.together("wfmm_plan_evaluate", || side(main, gradient)?.on_host())?;
-            self.evaluate_mirrored(plane, field, main, gradient)?;
+            self.halves_into_host(plane, field, main, gradient)?;
         } else {
             let (main, gradient) = (main.into_reals(), gradient.map(ArrayMut::into_reals));
             self.with_engine(|engine, inputs| engine.evaluate(inputs, field, main, gradient))?;

@@ -17,7 +17,7 @@ use log::info;
 use crate::backend::{Engine, Field};
 use crate::error::{Error, Result, WFMM_ERR_STATE};
 use crate::inputs::Inputs;
-use crate::options::{PlanOptions, Plane, Precision, check_tolerance};
+use crate::options::{PlanOptions, Precision, check_tolerance};
 use crate::report::{Pass, Report};
 use crate::session::{Session, make_engine};
 
@@ -58,8 +58,8 @@ pub struct Plan {
     warned: bool,
     /// With a ground plane: the factor of the tolerance that the engine is made with.
     tightening: f64,
-    /// With a ground plane: what arrays in device memory need.
-    mirrored: plane::OnDevice,
+    /// With a ground plane: images of the sources, and how they are summed.
+    mirrored: plane::Mirrored,
 }
 
 impl Plan {
@@ -77,7 +77,7 @@ impl Plan {
             logged: false,
             warned: false,
             tightening: 1.0,
-            mirrored: plane::OnDevice::default(),
+            mirrored: plane::Mirrored::default(),
         }
     }
 
@@ -99,13 +99,8 @@ impl Plan {
             segments: self.inputs.segments.as_ref().map_or(0, |s| s.n),
             particles: self.inputs.particles.as_ref().map_or(0, |p| p.n),
             charges: self.inputs.charges.as_ref().map_or(0, |c| c.n),
-            targets: self.inputs.targets.as_ref().map_or(0, |t| t.n / self.halves()),
+            targets: self.inputs.targets.as_ref().map_or(0, |t| t.n),
         }
-    }
-
-    /// With a ground plane the engine's targets are the caller's and their images.
-    fn halves(&self) -> usize {
-        1 + usize::from(self.options.plane.is_some())
     }
 
     /// What the engine can do ahead of `evaluate`, for the fields that the sources allow.
@@ -120,12 +115,12 @@ impl Plan {
         if counts.targets == 0 {
             return Ok(());
         }
-        self.join_device_targets()?;
+        let inputs = self.for_engine()?;
         if counts.segments + counts.particles > 0 {
-            self.with_engine(|engine, inputs| engine.prepare(inputs, Field::Velocity { gradient: false }))?;
+            self.run(|engine| engine.prepare(&inputs, Field::Velocity { gradient: false }))?;
         }
         if counts.charges > 0 {
-            self.with_engine(|engine, inputs| engine.prepare(inputs, Field::Potential { gradient: false }))?;
+            self.run(|engine| engine.prepare(&inputs, Field::Potential { gradient: false }))?;
         }
         Ok(())
     }
@@ -143,56 +138,19 @@ impl Plan {
         self.ready(field)?;
         self.double_output |= T::DOUBLE;
         self.check_tolerance()?;
-        if let Some(plane) = self.options.plane {
-            return match plane::side(main, gradient)? {
-                plane::Side::Host(main, gradient) => self.evaluate_on_host(plane, field, main, gradient),
-                plane::Side::Device(main, gradient) => self.evaluate_on_device::<T>(plane, field, main, gradient),
-            };
-        }
         let nothing = self.counts().targets == 0;
         if nothing || (self.no_sources(field) && self.zero_field(&mut main, &mut gradient)) {
             self.last_field = Some(field);
             return Ok(());
         }
-        let (main, gradient) = (main.into_reals(), gradient.map(ArrayMut::into_reals));
-        self.with_engine(|engine, inputs| engine.evaluate(inputs, field, main, gradient))?;
+        if let Some(plane) = self.options.plane {
+            self.evaluate_mirrored(plane, field, main, gradient)?;
+        } else {
+            let (main, gradient) = (main.into_reals(), gradient.map(ArrayMut::into_reals));
+            self.with_engine(|engine, inputs| engine.evaluate(inputs, field, main, gradient))?;
+        }
         self.last_field = Some(field);
         self.log_once();
-        Ok(())
-    }
-
-    /// The same with a ground plane.
-    fn evaluate_on_host<T: HostReal>(
-        &mut self,
-        plane: Plane,
-        field: Field,
-        main: &mut [T],
-        gradient: Option<&mut [T]>,
-    ) -> Result<()> {
-        if self.counts().targets > 0 && !self.no_sources(field) {
-            self.evaluate_mirrored(plane, field, main, gradient)?;
-            self.log_once();
-        } else if !self.options.accumulate {
-            main.fill(T::default());
-            gradient.into_iter().for_each(|g| g.fill(T::default()));
-        }
-        self.last_field = Some(field);
-        Ok(())
-    }
-
-    /// The same into device memory.
-    fn evaluate_on_device<T: HostReal>(
-        &mut self,
-        plane: Plane,
-        field: Field,
-        main: u64,
-        gradient: Option<u64>,
-    ) -> Result<()> {
-        if self.counts().targets > 0 && !(self.no_sources(field) && self.options.accumulate) {
-            self.evaluate_mirrored_on_device::<T>(plane, field, main, gradient)?;
-            self.log_once();
-        }
-        self.last_field = Some(field);
         Ok(())
     }
 
@@ -230,8 +188,8 @@ impl Plan {
 
     pub fn report(&self) -> Report {
         let mut report = self.engine.as_ref().map_or_else(Report::default, |(_, engine)| engine.report());
-        report.host_bytes += self.input_bytes();
-        report.device_bytes += self.mirrored.bytes();
+        report.host_bytes += self.input_bytes() + self.mirrored.host_bytes();
+        report.device_bytes += self.mirrored.device_bytes();
         report
     }
 
@@ -285,8 +243,14 @@ impl Plan {
         check_tolerance(self.options.tolerance, self.precision())
     }
 
-    /// Runs `work` on an engine of the right precision; a failing engine is dropped.
+    /// Runs `work` with the caller's own inputs.
     fn with_engine<R>(&mut self, work: impl FnOnce(&mut dyn Engine, &Inputs) -> Result<R>) -> Result<R> {
+        let inputs = self.inputs.clone();
+        self.run(|engine| work(engine, &inputs))
+    }
+
+    /// Runs `work` on an engine of the right precision; a failing engine is dropped.
+    fn run<R>(&mut self, work: impl FnOnce(&mut dyn Engine) -> Result<R>) -> Result<R> {
         self.check_tolerance()?;
         let precision = self.precision();
         if self.engine.as_ref().is_none_or(|(p, _)| *p != precision) {
@@ -294,7 +258,7 @@ impl Plan {
         }
         let (_, engine) = self.engine.as_mut().expect("made above");
         engine.order_after(self.stream);
-        let result = work(engine.as_mut(), &self.inputs);
+        let result = work(engine.as_mut());
         if result.is_err() {
             self.engine = None;
         }

@@ -34,7 +34,10 @@ impl Plan {
     pub(super) fn notes(&self) -> String {
         let mut text = String::new();
         if self.options.plane.is_some() {
-            text += " Targets and their mirror images in the ground plane are evaluated together.";
+            text += match self.mirrored.by_images() {
+                true => " The sources and their images in the ground plane are summed together.",
+                false => " Targets and their mirror images in the ground plane are evaluated together.",
+            };
         }
         if self.options.tolerance >= TOLERANCE_MAX {
             text += &format!(" The tolerance is {TOLERANCE_MAX}, the largest that is used.");

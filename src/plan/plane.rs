@@ -1,21 +1,24 @@
-//! A ground plane: the field of all sources and of their images, without the images.
+//! A ground plane: the field of all sources and of their images.
 //!
-//! Enters: targets x of a caller. Leaves: u(x) + R u(Rx), R the reflection at the plane: the field of the image system at x
-//! is the reflection of the sources' own field at the mirrored place Rx. So the engine gets each target twice, as it is and
-//! mirrored, in one array (`[x; Rx]`, 2n places), sums once over one tree, and knows of no plane. Gradients: G + R G(Rx) R;
-//! potentials (images of the same sign: no flow through the plane): phi + phi(Rx), and their gradients as velocities.
-//! Targets and outputs in device memory are mirrored and summed there. Where the vortex elements are there too the engine gets
-//! them and their images, and every target once: that costs less, since cells below the plane only add sources to lists.
+//! Enters: inputs of a plan. Leaves: the field of the sources and of their images. The engine knows of no plane; it gets the sources
+//! with their images (`backend::images`) and the caller's targets, which costs little, since cells below the plane only add sources
+//! to lists.
+//!
+//! Many sources for few targets, sources that lie partly in host and partly in device memory, and distributed sessions: the field of
+//! the images at x is the reflection of the sources' own field at the mirrored position Rx, u(x) + R u(Rx). The engine gets each
+//! target twice, as it is and mirrored, in one array (`[x; Rx]`), and sums once over one tree. Gradients: G + R G(Rx) R; potentials
+//! (images of the same sign: no flow through the plane): phi + phi(Rx), and their gradients as velocities.
 
 use rayon::prelude::*;
 
 use super::Plan;
-use super::arrays::{ArrayMut, HostReal, SHARED_FROM, check_finite, reserve};
+use super::arrays::{ArrayMut, HostReal, SHARED_FROM, check_finite};
 use crate::backend::Field;
 use crate::backend::cuda::RealsArg;
 use crate::backend::cuda::plane::{Half, Mirror, Rows};
+use crate::backend::images::{self, Image};
 use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_NOT_FINITE};
-use crate::inputs::{ArrayReal, Inputs, Reals, TargetInput};
+use crate::inputs::{ArrayReal, Inputs, Reals, RealsMut, TargetInput};
 use crate::memory;
 use crate::options::{
     Method, PlanOptions, Plane, Precision, WFMM_METHOD_DIRECT, WFMM_TOLERANCE_MIN_F32, WFMM_TOLERANCE_MIN_F64,
@@ -28,34 +31,25 @@ const TIGHTEST: f64 = 1.0 / 64.0;
 /// A little tighter than the last field needed, so that the next one does not miss again.
 const SPARE: f64 = 0.7;
 
-/// Targets and their mirror images as one array.
-pub fn joint_targets<T: HostReal>(plane: Plane, n: usize, x: &[T]) -> Result<TargetInput> {
+/// Names the first target whose image is no number.
+pub fn check_images<T: HostReal>(plane: Plane, x: &[T]) -> Result<()> {
     check_finite("position", 3, x)?;
-    let mut joint: Vec<T> = reserve("position", 2 * x.len())?;
-    joint.extend_from_slice(x);
-    for (k, row) in x.chunks_exact(3).enumerate() {
-        let image = plane.mirror([row[0].to_f64(), row[1].to_f64(), row[2].to_f64()]).map(T::from_f64);
-        if !image[plane.axis].is_finite() {
-            let message =
-                format!("position[{k}][{}] = {}: its image leaves the range of numbers", plane.axis, row[plane.axis]);
-            return Error::fail(WFMM_ERR_NOT_FINITE, message);
-        }
-        joint.extend_from_slice(&image);
-    }
-    Ok(TargetInput { n: 2 * n, position: T::host(joint.into()) })
+    let lost = |row: &[T]| {
+        let image = plane.mirror([row[0].to_f64(), row[1].to_f64(), row[2].to_f64()]);
+        !T::from_f64(image[plane.axis]).is_finite()
+    };
+    let Some(k) = x.chunks_exact(3).position(lost) else { return Ok(()) };
+    let (axis, value) = (plane.axis, x[3 * k + plane.axis]);
+    Error::fail(WFMM_ERR_NOT_FINITE, format!("position[{k}][{axis}] = {value}: its image leaves the range of numbers"))
 }
 
-/// A caller's targets in device memory.
-pub fn device_targets<T: HostReal>(address: u64) -> RealsArg {
-    RealsArg { address, is_f64: i64::from(T::DOUBLE) }
-}
-
-/// What a plan with a ground plane keeps for arrays in device memory.
+/// What a plan with a ground plane keeps.
 #[derive(Default)]
-pub struct OnDevice {
+pub struct Mirrored {
+    /// For arrays in device memory.
     mirror: Option<Mirror>,
-    /// The caller's targets, where they are there.
-    pub targets: Option<RealsArg>,
+    /// Sources in host memory with their images.
+    sources: images::OnHost,
     /// The engine was made for images of the sources.
     images: bool,
 }
@@ -63,7 +57,7 @@ pub struct OnDevice {
 /// Sources for a target from which mirrored targets cost less than images of the sources.
 const MANY_SOURCES: usize = 8;
 
-impl OnDevice {
+impl Mirrored {
     fn mirror(&mut self, session: &Session) -> Result<&mut Mirror> {
         if self.mirror.is_none() {
             self.mirror = Some(session.mirror()?);
@@ -71,8 +65,17 @@ impl OnDevice {
         Ok(self.mirror.as_mut().expect("made above"))
     }
 
-    pub fn bytes(&self) -> u64 {
+    pub fn device_bytes(&self) -> u64 {
         self.mirror.as_ref().map_or(0, Mirror::bytes)
+    }
+
+    pub fn host_bytes(&self) -> u64 {
+        self.sources.bytes()
+    }
+
+    /// Whether the engine sums images of the sources.
+    pub fn by_images(&self) -> bool {
+        self.images
     }
 }
 
@@ -142,6 +145,26 @@ impl Plan {
         &mut self,
         plane: Plane,
         field: Field,
+        main: ArrayMut<'_, T>,
+        gradient: Option<ArrayMut<'_, T>>,
+    ) -> Result<()> {
+        let side = side(main, gradient)?;
+        if let Some(inputs) = self.with_images(plane)? {
+            self.turn_to(true);
+            let (main, gradient) = side.into_reals(field, self.counts().targets);
+            return self.run(|engine| engine.evaluate(&inputs, field, main, gradient));
+        }
+        match side {
+            Side::Host(main, gradient) => self.halves_into_host(plane, field, main, gradient),
+            Side::Device(main, gradient) => self.halves_into_device::<T>(plane, field, main, gradient),
+        }
+    }
+
+    /// From both halves of the targets, into host memory.
+    pub(super) fn halves_into_host<T: HostReal>(
+        &mut self,
+        plane: Plane,
+        field: Field,
         main: &mut [T],
         gradient: Option<&mut [T]>,
     ) -> Result<()> {
@@ -158,65 +181,63 @@ impl Plan {
         Ok(())
     }
 
-    /// The same with outputs in device memory.
-    pub(super) fn evaluate_mirrored_on_device<T: HostReal>(
-        &mut self,
-        plane: Plane,
-        field: Field,
-        main: u64,
-        gradient: Option<u64>,
-    ) -> Result<()> {
-        let mut mirror = match self.mirrored.mirror.take() {
-            Some(mirror) => mirror,
-            None => self.session.mirror()?,
-        };
-        let done = match self.by_images::<T>(plane, field, &mut mirror, main, gradient) {
-            Ok(false) => self.by_halves::<T>(plane, field, &mut mirror, main, gradient),
-            done => done.map(drop),
-        };
-        self.mirrored.mirror = Some(mirror);
-        done
-    }
-
-    /// With images of the sources, where all arrays are in device memory; whether they are.
-    fn by_images<T: HostReal>(
-        &mut self,
-        plane: Plane,
-        field: Field,
-        mirror: &mut Mirror,
-        main: u64,
-        gradient: Option<u64>,
-    ) -> Result<bool> {
-        let (counts, n) = (self.counts(), self.counts().targets);
-        if matches!(field, Field::Potential { .. }) || counts.segments + counts.particles > MANY_SOURCES * n {
-            return Ok(false);
-        }
-        let Some(inputs) = mirror.images(plane, &self.inputs, self.stream)? else { return Ok(false) };
-        let Some(inputs) = self.targets_once(inputs) else { return Ok(false) };
-        self.turn_to(true);
-        let ((width, wide), slopes) = (field.widths(), gradient);
-        let main = T::device_mut(main, n * width);
-        let slopes = slopes.map(|address| T::device_mut(address, n * wide));
-        self.with_engine(|engine, _| engine.evaluate(&inputs, field, main, slopes))?;
-        Ok(true)
-    }
-
-    /// The caller's targets in these inputs, where they are in device memory.
-    fn targets_once(&self, inputs: Inputs) -> Option<Inputs> {
-        let (targets, n) = (self.mirrored.targets?, self.counts().targets);
-        let (address, len) = (targets.address, 3 * n);
-        let position = match targets.is_f64 {
-            0 => Reals::DeviceF32 { address, len },
-            _ => Reals::DeviceF64 { address, len },
-        };
-        Some(Inputs { targets: Some(TargetInput { n, position }), ..inputs })
-    }
-
-    /// What the engine got for the last field, if that was images.
+    /// The inputs with images of the sources, where these cost less than mirrored targets.
     fn with_images(&mut self, plane: Plane) -> Result<Option<Inputs>> {
-        let caller = self.stream;
-        let inputs = self.mirrored.mirror(&self.session)?.images(plane, &self.inputs, caller)?;
-        Ok(inputs.and_then(|inputs| self.targets_once(inputs)))
+        let counts = self.counts();
+        let sources = (counts.segments + counts.particles).max(counts.charges);
+        if self.session.communicator().is_some() || sources > MANY_SOURCES * counts.targets {
+            return Ok(None);
+        }
+        if self.sources().any(|reals| reals.host_address().is_none()) {
+            let (inputs, caller) = (self.inputs.clone(), self.stream);
+            return images::with_images(&inputs, &mut self.mirrored.mirror(&self.session)?.about(plane, caller));
+        }
+        let Self { session, inputs, mirrored, .. } = self;
+        let mut make = || images::with_images(inputs, &mut mirrored.sources.about(plane));
+        if 3 * sources < SHARED_FROM { make() } else { session.pool().install(make) }
+    }
+
+    /// What the engine is to sum over: the caller's inputs; with a plane those with images of the sources, or with both halves of the
+    /// targets.
+    pub(super) fn for_engine(&mut self) -> Result<Inputs> {
+        let Some(plane) = self.options.plane else { return Ok(self.inputs.clone()) };
+        let with_images = self.with_images(plane)?;
+        self.turn_to(with_images.is_some());
+        match with_images {
+            Some(inputs) => Ok(inputs),
+            None => self.with_both_halves(plane),
+        }
+    }
+
+    /// The same where the engine can take arrays before they are summed.
+    pub(super) fn ahead(&mut self) -> Result<Option<Inputs>> {
+        match self.options.plane {
+            None => Ok(Some(self.inputs.clone())),
+            Some(plane) if self.mirrored.images && self.sources().all(|reals| reals.host_address().is_some()) => {
+                self.with_images(plane)
+            }
+            Some(_) => Ok(None),
+        }
+    }
+
+    /// The inputs with each target as it is and mirrored.
+    fn with_both_halves(&mut self, plane: Plane) -> Result<Inputs> {
+        let mut inputs = self.inputs.clone();
+        let Some(targets) = &mut inputs.targets else { return Ok(inputs) };
+        let lost = || Error::new(WFMM_ERR_NOT_FINITE, "an image of a target leaves the range of numbers");
+        targets.position = match &targets.position {
+            Reals::HostF32(x) => f32::host(images::doubled(plane, Image::Positions, x).ok_or_else(lost)?),
+            Reals::HostF64(x) => f64::host(images::doubled(plane, Image::Positions, x).ok_or_else(lost)?),
+            Reals::DeviceF32 { address, .. } => self.joined_on_device(plane, *address, false, targets.n)?,
+            Reals::DeviceF64 { address, .. } => self.joined_on_device(plane, *address, true, targets.n)?,
+        };
+        targets.n *= 2;
+        Ok(inputs)
+    }
+
+    fn joined_on_device(&mut self, plane: Plane, address: u64, is_f64: bool, n: usize) -> Result<Reals> {
+        let (from, caller) = (RealsArg { address, is_f64: i64::from(is_f64) }, self.stream);
+        self.mirrored.mirror(&self.session)?.join(plane, from, n, caller)
     }
 
     /// An engine keeps what it made of its inputs: it gets either both halves of the targets or images of the sources.
@@ -227,65 +248,54 @@ impl Plan {
         }
     }
 
-    fn by_halves<T: HostReal>(
+    /// The same into device memory.
+    fn halves_into_device<T: HostReal>(
         &mut self,
         plane: Plane,
         field: Field,
+        main: u64,
+        gradient: Option<u64>,
+    ) -> Result<()> {
+        let inputs = self.with_both_halves(plane)?;
+        let mut mirror = match self.mirrored.mirror.take() {
+            Some(mirror) => mirror,
+            None => self.session.mirror()?,
+        };
+        let done = self.halves_on_device::<T>(plane, field, &inputs, &mut mirror, main, gradient);
+        self.mirrored.mirror = Some(mirror);
+        done
+    }
+
+    fn halves_on_device<T: HostReal>(
+        &mut self,
+        plane: Plane,
+        field: Field,
+        inputs: &Inputs,
         mirror: &mut Mirror,
         main: u64,
         gradient: Option<u64>,
     ) -> Result<()> {
         let ((width, wide), n) = (field.widths(), self.counts().targets);
         let (rows, slopes) = (Rows { n, width }, Rows { n, width: wide });
-        self.halves_on_device(plane, field, mirror, rows, slopes, T::DOUBLE)?;
         let (add, caller) = (self.options.accumulate, self.stream);
+        self.tighten(|plan| {
+            let main = mirror.halves(Half::Main, rows, T::DOUBLE)?;
+            let gradient = match field.has_gradient() {
+                true => Some(mirror.halves(Half::Gradient, slopes, T::DOUBLE)?),
+                false => None,
+            };
+            let method = plan.run(|engine| {
+                engine.evaluate(inputs, field, main, gradient)?;
+                Ok(engine.report().method)
+            })?;
+            Ok((method, mirror.kept(plane, rows, T::DOUBLE, caller)?))
+        })?;
         let to = |address| RealsArg { address, is_f64: i64::from(T::DOUBLE) };
         mirror.combine(plane, Half::Main, rows, to(main), add, caller)?;
         if let Some(gradient) = gradient {
             mirror.combine(plane, Half::Gradient, slopes, to(gradient), add, caller)?;
         }
         mirror.settle(caller)
-    }
-
-    fn halves_on_device(
-        &mut self,
-        plane: Plane,
-        field: Field,
-        mirror: &mut Mirror,
-        rows: Rows,
-        slopes: Rows,
-        is_f64: bool,
-    ) -> Result<()> {
-        self.tighten(|plan| {
-            let caller = plan.stream;
-            if let (Some(targets), Some(input)) = (plan.mirrored.targets, &mut plan.inputs.targets) {
-                input.position = mirror.room(rows.n, targets.is_f64 != 0)?;
-                mirror.join(plane, targets, rows.n, caller)?;
-            }
-            let main = mirror.halves(Half::Main, rows, is_f64)?;
-            let gradient = match field.has_gradient() {
-                true => Some(mirror.halves(Half::Gradient, slopes, is_f64)?),
-                false => None,
-            };
-            let method = plan.with_engine(|engine, inputs| {
-                engine.evaluate(inputs, field, main, gradient)?;
-                Ok(engine.report().method)
-            })?;
-            Ok((method, mirror.kept(plane, rows, is_f64, caller)?))
-        })
-    }
-
-    /// Writes the caller's device targets and their images where the engine reads them.
-    pub(super) fn join_device_targets(&mut self) -> Result<()> {
-        let (Some(plane), Some(targets)) = (self.options.plane, self.mirrored.targets) else { return Ok(()) };
-        let (n, caller) = (self.counts().targets, self.stream);
-        let mirror = self.mirrored.mirror(&self.session)?;
-        let position = mirror.room(n, targets.is_f64 != 0)?;
-        mirror.join(plane, targets, n, caller)?;
-        if let Some(input) = &mut self.inputs.targets {
-            input.position = position;
-        }
-        Ok(())
     }
 
     /// Evaluates (the method, and what of both halves is left of their sum) until the tolerance holds for what is left.
@@ -311,16 +321,17 @@ impl Plan {
     /// The field and its gradient (empty where it is not wanted) at all targets and their images. Of many ranks all tighten together.
     fn joint_field<T: HostReal>(&mut self, plane: Plane, field: Field) -> Result<(Vec<T>, Vec<T>)> {
         let ((width, wide), n) = (field.widths(), self.counts().targets);
-        let (mut u, mut g) = self.session.together("wfmm_plan_evaluate", || {
+        let session = self.session.clone();
+        let (inputs, mut u, mut g) = session.together("wfmm_plan_evaluate", || {
             let slopes = if field.has_gradient() { 2 * n * wide } else { 0 };
-            Ok((memory::filled(T::default(), 2 * n * width), memory::filled(T::default(), slopes)))
+            let (u, g) = (memory::filled(T::default(), 2 * n * width), memory::filled(T::default(), slopes));
+            Ok((self.with_both_halves(plane)?, u, g))
         })?;
-        self.join_device_targets()?;
         self.tighten(|plan| {
             let slopes = field.has_gradient().then(|| T::host_mut(&mut g));
             let main = T::host_mut(&mut u);
-            let method = plan.with_engine(|engine, inputs| {
-                engine.evaluate(inputs, field, main, slopes)?;
+            let method = plan.run(|engine| {
+                engine.evaluate(&inputs, field, main, slopes)?;
                 Ok(engine.report().method)
             })?;
             let squares = plan.session.total(&squares(signs(plane, width), width, &u))?;
@@ -335,10 +346,9 @@ impl Plan {
             Field::Velocity { .. } => Field::Velocity { gradient: false },
             Field::Potential { .. } => Field::Potential { gradient: false },
         };
-        if self.mirrored.images
-            && let Some(inputs) = self.with_images(plane)?
-        {
-            return self.with_engine(|engine, _| engine.check(&inputs, field, samples, seed));
+        if let Some(inputs) = self.with_images(plane)? {
+            self.turn_to(true);
+            return self.run(|engine| engine.check(&inputs, field, samples, seed));
         }
         let (width, n) = (field.widths().0, self.counts().targets);
         let got = match self.precision() {
@@ -355,9 +365,9 @@ impl Plan {
                 let halves = picked.iter().map(|k| k - first).chain(picked.iter().map(|k| k - first + n));
                 halves.flat_map(|k| of[k * width..(k + 1) * width].iter().copied()).collect()
             };
-            let mut inputs = self.inputs.clone();
-            if let Some(targets) = &self.inputs.targets {
-                let places = match &targets.position {
+            let mut inputs = self.with_both_halves(plane)?;
+            if let Some(targets) = &mut inputs.targets {
+                let position = match &targets.position {
                     Reals::HostF32(x) => rows(&widened(x), 3),
                     Reals::HostF64(x) => rows(x, 3),
                     of @ (Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. }) => {
@@ -366,7 +376,7 @@ impl Plan {
                         rows(&self.mirrored.mirror(&self.session)?.targets(n, is_f64, stream)?, 3)
                     }
                 };
-                inputs.targets = Some(TargetInput { n: 2 * picked.len(), position: Reals::HostF64(places.into()) });
+                *targets = TargetInput { n: 2 * picked.len(), position: Reals::HostF64(position.into()) };
             }
             Ok((inputs, rows(&got, width), memory::filled(0.0, 2 * picked.len() * width)))
         })?;
@@ -439,7 +449,18 @@ pub fn side<'a, T>(main: ArrayMut<'a, T>, gradient: Option<ArrayMut<'a, T>>) -> 
     }
 }
 
-impl<'a, T> Side<'a, T> {
+impl<'a, T: HostReal> Side<'a, T> {
+    /// For an engine; fields at n targets.
+    fn into_reals(self, field: Field, n: usize) -> (RealsMut<'a>, Option<RealsMut<'a>>) {
+        let (width, wide) = field.widths();
+        match self {
+            Self::Host(main, gradient) => (T::host_mut(main), gradient.map(|g| T::host_mut(g))),
+            Self::Device(main, gradient) => {
+                (T::device_mut(main, n * width), gradient.map(|g| T::device_mut(g, n * wide)))
+            }
+        }
+    }
+
     /// Both fields in host memory, where the ranks of a distributed session join both halves.
     pub fn on_host(self) -> Result<(&'a mut [T], Option<&'a mut [T]>)> {
         match self {

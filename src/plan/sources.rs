@@ -6,8 +6,8 @@ use crate::options::PlanOptions;
 use crate::session::Session;
 
 use super::Plan;
-use super::arrays::{Array, HostReal, SHARED_FROM, host_bytes, is_double, take_connectivity, take_finite, take_radii};
-use super::plane::{device_targets, joint_targets};
+use super::arrays::{Array, HostReal, SHARED_FROM, is_double, take_connectivity, take_finite, take_radii};
+use super::plane::check_images;
 
 /// Arrays of segments as a caller hands them over.
 #[derive(Debug)]
@@ -90,26 +90,20 @@ impl Plan {
 
     pub fn set_targets<T: HostReal>(&mut self, targets: Option<(usize, Array<'_, T>)>) -> Result<()> {
         let (session, plane) = (&*self.session, self.options.plane);
-        let on_device = match &targets {
-            Some((_, Array::Device { address, .. })) if plane.is_some() => Some(device_targets::<T>(*address)),
-            _ => None,
-        };
         let take = |(n, position)| -> Result<TargetInput> {
             match (plane, position) {
-                (Some(plane), Array::Host(x)) => joint_targets(plane, n, x),
+                (Some(plane), Array::Host(x)) => check_images(plane, x)?,
                 (Some(_), Array::Device { .. }) if session.communicator().is_some() => Error::fail(
                     WFMM_ERR_MEMORY,
                     "targets of a distributed session with a ground plane must be in host memory",
-                ),
-                // Where they and their images will be is known when these are written.
-                (Some(_), Array::Device { .. }) => Ok(TargetInput { n: 2 * n, position: T::device(0, 6 * n) }),
-                (None, position) => Ok(TargetInput { n, position: take_finite(session, "position", 3, position)? }),
+                )?,
+                _ => {}
             }
+            Ok(TargetInput { n, position: take_finite(session, "position", 3, position)? })
         };
         let numbers = targets.as_ref().map_or(0, |(n, _)| 3 * n);
         self.inputs.targets =
             session.together("wfmm_plan_set_targets", || self.on_pool(numbers, || targets.map(take).transpose()))?;
-        self.mirrored.targets = on_device;
         self.inputs.target_positions += 1;
         self.given.targets = true;
         self.inputs_changed();
@@ -170,17 +164,24 @@ impl Plan {
         self.double_output = false;
         self.last_field = None;
         // What goes wrong here goes wrong in the evaluation again, and is reported there.
-        if let Some((_, engine)) = &mut self.engine {
-            engine.bring(&self.inputs);
+        if self.engine.is_some()
+            && let Ok(Some(inputs)) = self.ahead()
+            && let Some((_, engine)) = &mut self.engine
+        {
+            engine.bring(&inputs);
         }
     }
 
     fn reals(&self) -> impl Iterator<Item = &Reals> {
+        self.sources().chain(self.inputs.targets.iter().map(|t| &t.position))
+    }
+
+    /// Real arrays of sources.
+    pub(super) fn sources(&self) -> impl Iterator<Item = &Reals> {
         let s = self.inputs.segments.iter().flat_map(|s| [Some(&s.points), Some(&s.circulation), s.core.as_ref()]);
         let p = self.inputs.particles.iter().flat_map(|p| [Some(&p.position), Some(&p.strength), p.core.as_ref()]);
         let c = self.inputs.charges.iter().flat_map(|c| [Some(&c.position), Some(&c.charge), None]);
-        let t = self.inputs.targets.iter().map(|t| Some(&t.position));
-        s.chain(p).chain(c).chain(t).flatten()
+        s.chain(p).chain(c).flatten()
     }
 
     pub(super) fn inputs_are_double(&self) -> bool {
@@ -189,8 +190,8 @@ impl Plan {
 
     /// Host memory that the copies of the caller's arrays hold.
     pub(super) fn input_bytes(&self) -> u64 {
-        let ends = self.inputs.segments.as_ref().map_or(0, |s| 2 * s.n * size_of::<i32>()) as u64;
-        ends + self.reals().map(host_bytes).sum::<u64>()
+        let ends = self.inputs.segments.as_ref().map_or(0, |s| s.connectivity.host_bytes());
+        ends + self.reals().map(Reals::host_bytes).sum::<u64>()
     }
 }
 

@@ -1,15 +1,15 @@
-//! The kernels of kernels/plane.cu: for arrays in device memory images of the sources, or mirrored targets and both halves of a
-//! field.
+//! The kernels of kernels/plane.cu: images of sources in device memory, or mirrored targets and both halves of a field.
 //!
-//! Enters: a caller's device arrays, on his stream. Leaves: sources with their images; or the joint arrays that the engine reads
+//! Enters: a caller's device arrays, on his stream. Leaves: arrays with their images; or the joint arrays that the engine reads
 //! and writes, and from them the field. The numbers `kept` comes of are always added in the same order.
 
 use super::args::RealsArg;
 use super::context::{Context, Function};
 use super::memory::{Buffer, copy_out};
 use super::stream::{Stream, launch};
+use crate::backend::images::{Doubling, Image, SLOTS, Slot};
 use crate::error::Result;
-use crate::inputs::{Inputs, Ints, ParticleInput, Reals, RealsMut, SegmentInput};
+use crate::inputs::{Ints, Reals, RealsMut, SegmentInput};
 use crate::memory;
 use crate::options::Plane;
 use std::ffi::c_void;
@@ -30,25 +30,6 @@ struct Kernels {
     ends: Function,
 }
 
-/// Arrays of sources with their images.
-#[derive(Debug, Clone, Copy)]
-enum Slot {
-    Points,
-    Circulation,
-    SegmentCore,
-    Position,
-    Strength,
-    Core,
-}
-
-/// What becomes of an array of sources in the mirror.
-#[derive(Debug, Clone, Copy)]
-enum Image {
-    Positions,
-    PseudoVectors,
-    Numbers { sign: i32 },
-}
-
 /// A plan's ground plane on a device.
 #[derive(Debug)]
 pub struct Mirror {
@@ -58,7 +39,7 @@ pub struct Mirror {
     main: Buffer<u8>,
     gradient: Buffer<u8>,
     squares: Buffer<f64>,
-    sources: [Buffer<u8>; 6],
+    sources: [Buffer<u8>; SLOTS],
     ends: Buffer<i32>,
 }
 
@@ -93,15 +74,6 @@ impl Kernels {
     }
 }
 
-/// An array in device memory and its length.
-fn device(reals: &Reals) -> Option<(RealsArg, usize)> {
-    match reals {
-        Reals::DeviceF32 { address, len } => Some((RealsArg { address: *address, is_f64: 0 }, *len)),
-        Reals::DeviceF64 { address, len } => Some((RealsArg { address: *address, is_f64: 1 }, *len)),
-        Reals::HostF32(_) | Reals::HostF64(_) => None,
-    }
-}
-
 fn bytes(is_f64: bool) -> usize {
     if is_f64 { 8 } else { 4 }
 }
@@ -129,133 +101,25 @@ impl Mirror {
         sources + self.targets.bytes() + self.main.bytes() + self.gradient.bytes() + self.squares.bytes()
     }
 
-    /// Starts writing vortex elements and their images, on the caller's stream: the inputs with them in the elements' place, or
-    /// nothing where one of their arrays is in host memory.
-    pub fn images(&mut self, plane: Plane, inputs: &Inputs, caller: u64) -> Result<Option<Inputs>> {
-        let mut with = Inputs { segments: None, particles: None, charges: None, ..inputs.clone() };
-        if let Some(s) = inputs.segments.as_ref().filter(|s| s.n > 0) {
-            let Some(images) = self.segment_images(plane, s, caller)? else { return Ok(None) };
-            with.segments = Some(images);
-        }
-        if let Some(p) = inputs.particles.as_ref().filter(|p| p.n > 0) {
-            let Some(images) = self.particle_images(plane, p, caller)? else { return Ok(None) };
-            with.particles = Some(images);
-        }
-        Ok(Some(with))
-    }
-
-    fn segment_images(&mut self, plane: Plane, s: &SegmentInput, caller: u64) -> Result<Option<SegmentInput>> {
-        let (Some((points, len)), Some(circulation)) = (device(&s.points), device(&s.circulation)) else {
-            return Ok(None);
-        };
-        let Ints::Device { address: ends, .. } = s.connectivity else { return Ok(None) };
-        let core = match &s.core {
-            None => None,
-            Some(core) => match device(core) {
-                None => return Ok(None),
-                Some((core, _)) => {
-                    Some(self.image(Slot::SegmentCore, Image::Numbers { sign: 1 }, plane, core, s.n, caller)?)
-                }
-            },
-        };
-        let n_points = len / 3;
-        self.ends.reserve(4 * s.n)?;
-        let (stream, to, ld, shift, n) =
-            (self.stream(caller), self.ends.address(), s.ld as i64, n_points as i32, s.n as i64);
-        // SAFETY: the kernel's arguments; the caller's array has n rows, as he said, the room twice as many of two.
-        unsafe { launch!(stream, self.kernels.ends, blocks(s.n), BLOCK, 0; ends, ld, shift, to, n)? };
-        Ok(Some(SegmentInput {
-            n: 2 * s.n,
-            points: self.image(Slot::Points, Image::Positions, plane, points, n_points, caller)?,
-            connectivity: Ints::Device { address: self.ends.address(), len: 4 * s.n },
-            ld: 2,
-            circulation: self.image(
-                Slot::Circulation,
-                Image::Numbers { sign: -1 },
-                plane,
-                circulation.0,
-                s.n,
-                caller,
-            )?,
-            core,
-            ..s.clone()
-        }))
-    }
-
-    fn particle_images(&mut self, plane: Plane, p: &ParticleInput, caller: u64) -> Result<Option<ParticleInput>> {
-        let (Some((position, _)), Some((strength, _))) = (device(&p.position), device(&p.strength)) else {
-            return Ok(None);
-        };
-        let core = match &p.core {
-            None => None,
-            Some(core) => match device(core) {
-                None => return Ok(None),
-                Some((core, _)) => {
-                    Some(self.image(Slot::Core, Image::Numbers { sign: 1 }, plane, core, p.n, caller)?)
-                }
-            },
-        };
-        Ok(Some(ParticleInput {
-            n: 2 * p.n,
-            position: self.image(Slot::Position, Image::Positions, plane, position, p.n, caller)?,
-            strength: self.image(Slot::Strength, Image::PseudoVectors, plane, strength, p.n, caller)?,
-            core,
-            ..p.clone()
-        }))
-    }
-
-    /// Starts writing an array of n rows and its image.
-    fn image(
-        &mut self,
-        slot: Slot,
-        image: Image,
-        plane: Plane,
-        from: RealsArg,
-        n: usize,
-        caller: u64,
-    ) -> Result<Reals> {
-        let is_f64 = from.is_f64 != 0;
-        let len = 2 * n * if matches!(image, Image::Numbers { .. }) { 1 } else { 3 };
-        let (stream, kernels, buffer) = (self.stream(caller), &self.kernels, &mut self.sources[slot as usize]);
-        buffer.reserve(len * bytes(is_f64))?;
-        let (which, grid, address, count) = (usize::from(is_f64), blocks(n), buffer.address(), n as i64);
-        let (from, axis, position) = (from.address, plane.axis as i32, plane.position);
-        // SAFETY: the kernels' arguments; the caller's array has n rows, as he said, and the room twice as many.
-        unsafe {
-            match image {
-                Image::Positions => {
-                    launch!(stream, kernels.joint[which], grid, BLOCK, 0; from, axis, position, address, count)
-                }
-                Image::PseudoVectors => {
-                    launch!(stream, kernels.turned[which], grid, BLOCK, 0; from, axis, address, count)
-                }
-                Image::Numbers { sign } => {
-                    launch!(stream, kernels.again[which], grid, BLOCK, 0; from, sign, address, count)
-                }
-            }?;
-        }
-        Ok(if is_f64 { Reals::DeviceF64 { address, len } } else { Reals::DeviceF32 { address, len } })
+    /// What starts doubling arrays, on the caller's stream.
+    pub fn about(&mut self, plane: Plane, caller: u64) -> impl Doubling {
+        AtPlane { plane, caller, mirror: self }
     }
 
     fn stream(&self, caller: u64) -> Stream {
         Stream::borrowed(&self.context, caller as *mut c_void)
     }
 
-    /// Room for n targets and their images; where they will be.
-    pub fn room(&mut self, n: usize, is_f64: bool) -> Result<Reals> {
+    /// Starts writing n targets and after them their images, on the caller's stream; where they will be.
+    pub fn join(&mut self, plane: Plane, from: RealsArg, n: usize, caller: u64) -> Result<Reals> {
+        let is_f64 = from.is_f64 != 0;
         self.targets.reserve(6 * n * bytes(is_f64))?;
-        let (address, len) = (self.targets.address(), 6 * n);
-        Ok(if is_f64 { Reals::DeviceF64 { address, len } } else { Reals::DeviceF32 { address, len } })
-    }
-
-    /// Starts writing targets and images to `room`, on the caller's stream.
-    pub fn join(&mut self, plane: Plane, from: RealsArg, n: usize, caller: u64) -> Result<()> {
-        assert!(self.targets.capacity() >= 6 * n * bytes(from.is_f64 != 0), "room was made");
-        let kernel = self.kernels.joint[usize::from(from.is_f64 != 0)];
+        let kernel = self.kernels.joint[usize::from(is_f64)];
         let (axis, position, to, count) = (plane.axis as i32, plane.position, self.targets.address(), n as i64);
-        let (stream, from) = (self.stream(caller), from.address);
-        // SAFETY: the kernel's arguments; the caller's array has n rows, as he said, and so has the room both times.
-        unsafe { launch!(stream, kernel, blocks(n), BLOCK, 0; from, axis, position, to, count) }
+        let (stream, from, len) = (self.stream(caller), from.address, 6 * n);
+        // SAFETY: the kernel's arguments; the caller's array has n rows, as he said, and the room both times.
+        unsafe { launch!(stream, kernel, blocks(n), BLOCK, 0; from, axis, position, to, count)? };
+        Ok(if is_f64 { Reals::DeviceF64 { address: to, len } } else { Reals::DeviceF32 { address: to, len } })
     }
 
     /// Room for both halves of a field.
@@ -333,5 +197,52 @@ impl Mirror {
         copy_out(from, &mut x, &stream)?;
         stream.synchronize()?;
         Ok(memory::collect(x.iter().map(|v| f64::from(*v))))
+    }
+}
+
+/// Images of arrays in device memory, always made anew: their owner may have changed them in place.
+struct AtPlane<'a> {
+    plane: Plane,
+    caller: u64,
+    mirror: &'a mut Mirror,
+}
+
+impl Doubling for AtPlane<'_> {
+    fn reals(&mut self, slot: Slot, image: Image, from: &Reals, n: usize, _: u64) -> Result<Option<Reals>> {
+        let (from, is_f64) = match from {
+            Reals::DeviceF32 { address, .. } => (*address, false),
+            Reals::DeviceF64 { address, .. } => (*address, true),
+            Reals::HostF32(_) | Reals::HostF64(_) => return Ok(None),
+        };
+        let (len, stream) = (2 * n * image.width(), self.mirror.stream(self.caller));
+        let (kernels, buffer) = (&self.mirror.kernels, &mut self.mirror.sources[slot as usize]);
+        buffer.reserve(len * bytes(is_f64))?;
+        let (which, grid, address, count) = (usize::from(is_f64), blocks(n), buffer.address(), n as i64);
+        let (axis, position) = (self.plane.axis as i32, self.plane.position);
+        // SAFETY: the kernels' arguments; the caller's array has n rows, as he said, and the room twice as many.
+        unsafe {
+            match image {
+                Image::Positions => {
+                    launch!(stream, kernels.joint[which], grid, BLOCK, 0; from, axis, position, address, count)
+                }
+                Image::PseudoVectors => {
+                    launch!(stream, kernels.turned[which], grid, BLOCK, 0; from, axis, address, count)
+                }
+                Image::Numbers { sign } => {
+                    launch!(stream, kernels.again[which], grid, BLOCK, 0; from, sign, address, count)
+                }
+            }?;
+        }
+        Ok(Some(if is_f64 { Reals::DeviceF64 { address, len } } else { Reals::DeviceF32 { address, len } }))
+    }
+
+    fn ends(&mut self, s: &SegmentInput, shift: i32, _: u64) -> Result<Option<Ints>> {
+        let Ints::Device { address: from, .. } = s.connectivity else { return Ok(None) };
+        let (len, stream) = (4 * s.n, self.mirror.stream(self.caller));
+        self.mirror.ends.reserve(len)?;
+        let (to, ld, n) = (self.mirror.ends.address(), s.ld as i64, s.n as i64);
+        // SAFETY: the kernel's arguments; the caller's array has n rows, as he said, the room twice as many of two.
+        unsafe { launch!(stream, self.mirror.kernels.ends, blocks(s.n), BLOCK, 0; from, ld, shift, to, n)? };
+        Ok(Some(Ints::Device { address: to, len }))
     }
 }

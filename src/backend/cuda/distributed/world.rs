@@ -90,7 +90,7 @@ fn row(inputs: &Inputs, field: Field, double_output: bool) -> [usize; TOLD] {
     let double = sources.iter().copied().chain(targets).any(is_double);
     let flag = |yes: bool| usize::from(yes);
     [
-        s.as_ref().map_or(0, |s| len(&s.points) / 3),
+        s.as_ref().map_or(0, |s| s.points.numbers() / 3),
         s.as_ref().map_or(0, |s| s.n),
         p.as_ref().map_or(0, |p| p.n),
         c.as_ref().map_or(0, |c| c.n),
@@ -110,14 +110,6 @@ fn is_on_device(reals: &Reals) -> bool {
 
 fn is_double(reals: &Reals) -> bool {
     matches!(reals, Reals::HostF64(_) | Reals::DeviceF64 { .. })
-}
-
-fn len(reals: &Reals) -> usize {
-    match reals {
-        Reals::HostF32(v) => v.len(),
-        Reals::HostF64(v) => v.len(),
-        Reals::DeviceF32 { len, .. } | Reals::DeviceF64 { len, .. } => *len,
-    }
 }
 
 /// What an exchange was made of.
@@ -182,7 +174,7 @@ impl World {
         arrays.extend(p.iter().flat_map(|p| [&p.position, &p.strength].into_iter().chain(&p.core)));
         arrays.extend(c.iter().flat_map(|c| [&c.position, &c.charge]));
         let ends = s.as_ref().map_or(0, |s| 2 * s.n * size_of::<i32>());
-        let bytes = |r: &&Reals| len(r) * if is_double(r) { 8 } else { 4 };
+        let bytes = |r: &&Reals| r.numbers() * if is_double(r) { 8 } else { 4 };
         (ends + arrays.iter().map(bytes).sum::<usize>()) as u64
     }
 
