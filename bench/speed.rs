@@ -1,6 +1,6 @@
 //! The CPU's speed: arrays in, velocities out, everything between counted; the direct sum timed in the same run.
 //!
-//! `make bench` runs all parts; `part=NAME` one of: table, profile, leaves, crossover, coulomb, linear, periodic. `threads=N` (2),
+//! `make bench` runs all parts; `part=NAME` one of: table, profile, leaves, crossover, coulomb, linear, periodic, plane. `threads=N` (2),
 //! `precision=f32` or `f64` (else the library's choice for the arrays), `largest=N` leaves out larger workloads, `column=NAME` takes those whose name begins so. Places are new in every repetition; times are medians. The direct sum is timed
 //! on as many targets as fit two seconds and scaled, which is fair because its time is proportional to them.
 
@@ -11,6 +11,7 @@ use support::accuracy::{options, relative_l2};
 use support::api::{Plan, Scalar, Session, flat, list};
 use support::arguments::{argument, precision};
 use support::clock::processor_seconds;
+use support::wakes::hover;
 use support::workloads::{Workload, cube, rings};
 use wakefmm::options::*;
 
@@ -327,6 +328,59 @@ impl Bench {
     }
 
     /// Cost a point as the number of points grows, and a drawing of it.
+    /// Sums over a ground plane against the same in free space, in turn.
+    fn plane(&self) {
+        println!("| problem | tolerance | open, processor s | plane | ratio | error |\n|---|---|---|---|---|---|");
+        for n in [100_000, 1_000_000] {
+            if n <= self.largest {
+                for tolerance in [1e-3, 1e-6] {
+                    self.over_ground(&format!("CUBE {n:.0e}"), tolerance, |seed, plans| {
+                        let w = cube(n, n, seed);
+                        let (x, a) = (flat::<f64>(&w.position), flat::<f64>(&w.strength));
+                        plans.iter_mut().for_each(|plan| plan.particles(&x, &a, None));
+                        w.targets
+                    });
+                }
+            }
+        }
+        for tolerance in [1e-2, 1e-3] {
+            self.over_ground("HOVER", tolerance, |seed, plans| {
+                let w = hover(40, 144, 100_000, seed);
+                let points = flat::<f64>(&w.nodes);
+                plans.iter_mut().for_each(|plan| plan.segments(&points, &w.ends, &w.circulation, Some(&w.core)));
+                w.targets
+            });
+        }
+    }
+
+    /// `set` gives sources to all plans and returns the targets; the plane is z = 0.
+    fn over_ground(&self, name: &str, tolerance: f64, set: impl Fn(u64, &mut [Plan<f64>]) -> Vec<[f64; 3]>) {
+        let open =
+            wfmm_plan_options { segment_regularization: WFMM_REG_VATISTAS, ..asked(WFMM_METHOD_FMM, tolerance, 0) };
+        let plane = wfmm_plan_options { plane_axis: 3, ..open };
+        let mut plans = [open, plane].map(|o| Plan::<f64>::new(&self.session, &o));
+        let (mut times, mut error) = ([vec![], vec![]], 0.0);
+        for seed in 0..=3 {
+            let targets = set(seed, &mut plans);
+            for (k, plan) in plans.iter_mut().enumerate() {
+                let y = flat::<f64>(&targets);
+                let mut u = vec![0.0; y.len()];
+                let start = processor_seconds();
+                plan.targets(&y);
+                plan.velocity(&mut u, None);
+                if seed > 0 {
+                    times[k].push(processor_seconds() - start);
+                }
+            }
+            if seed == 3 {
+                error = plans[1].check(1000, 11);
+                eprintln!("    {}", plans[1].recipe());
+            }
+        }
+        let [open, plane] = times.map(median);
+        println!("| {name} | {tolerance:.0e} | {open:.3} | {plane:.3} | {:.3} | {error:.1e} |", plane / open);
+    }
+
     fn linear(&self) {
         println!("| points | seconds | microseconds a point |\n|---|---|---|");
         let mut seen = vec![];
@@ -381,7 +435,7 @@ fn main() {
     println!("{}\n", session.describe());
     let bench = Bench { session, largest: number("largest", 4_000_000) };
     let part = argument("part");
-    let parts: [(&str, fn(&Bench)); 7] = [
+    let parts: [(&str, fn(&Bench)); 8] = [
         ("table", Bench::table),
         ("profile", Bench::profile),
         ("crossover", Bench::crossover),
@@ -389,6 +443,7 @@ fn main() {
         ("leaves", Bench::leaves),
         ("linear", Bench::linear),
         ("periodic", Bench::periodic),
+        ("plane", Bench::plane),
     ];
     for (name, run) in parts {
         if part.as_deref().is_none_or(|p| p == name) {

@@ -1,13 +1,14 @@
 //! A ground plane: the field of all sources and of their images.
 //!
-//! Enters: inputs of a plan. Leaves: the field of the sources and of their images. The engine knows of no plane; it gets the sources
-//! with their images (`backend::images`) and the caller's targets, which costs little, since cells below the plane only add sources
-//! to lists.
+//! Enters: inputs of a plan. Leaves: the field of the sources and of their images. The engine knows of no plane; it gets one of these:
 //!
-//! Many sources for few targets, sources that lie partly in host and partly in device memory, and distributed sessions: the field of
-//! the images at x is the reflection of the sources' own field at the mirrored position Rx, u(x) + R u(Rx). The engine gets each
-//! target twice, as it is and mirrored, in one array (`[x; Rx]`), and sums once over one tree. Gradients: G + R G(Rx) R; potentials
-//! (images of the same sign: no flow through the plane): phi + phi(Rx), and their gradients as velocities.
+//! On a GPU the sources with their images (`backend::images`) and the caller's targets: cells below the plane only add sources to
+//! lists, which are of equal cells.
+//!
+//! On the CPU, whose lists take mirrored targets in large cells, beside many sources for few targets, of sources partly in host and
+//! partly in device memory, and on distributed sessions: each target as it is and mirrored, in one array (`[x; Rx]`), since the field
+//! of the images at x is the reflection of the sources' own field at Rx, u(x) + R u(Rx). Gradients: G + R G(Rx) R; potentials (images
+//! of the same sign: no flow through the plane): phi + phi(Rx), and their gradients as velocities.
 
 use rayon::prelude::*;
 
@@ -185,7 +186,8 @@ impl Plan {
     fn with_images(&mut self, plane: Plane) -> Result<Option<Inputs>> {
         let counts = self.counts();
         let sources = (counts.segments + counts.particles).max(counts.charges);
-        if self.session.communicator().is_some() || sources > MANY_SOURCES * counts.targets {
+        let ranks = self.session.communicator().is_some();
+        if ranks || !self.session.has_device() || sources > MANY_SOURCES * counts.targets {
             return Ok(None);
         }
         if self.sources().any(|reals| reals.host_address().is_none()) {

@@ -234,6 +234,11 @@ impl Session {
         }
     }
 
+    /// Whether a GPU computes; under AUTO the CPU may, too.
+    pub fn has_device(&self) -> bool {
+        matches!(self.device, Device::Cuda { .. })
+    }
+
     /// What mirrors arrays in this session's device memory.
     pub fn mirror(&self) -> Result<Mirror> {
         Mirror::new(self.with_memory()?)

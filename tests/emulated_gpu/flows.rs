@@ -14,7 +14,7 @@ use wakefmm::options::*;
 use wakefmm::plan::Plan;
 use wakefmm::plan::arrays::Array::{self, Host};
 use wakefmm::plan::arrays::{ArrayMut, HostReal as Number};
-use wakefmm::plan::sources::{Particles, Segments};
+use wakefmm::plan::sources::{Particles, Segments, Strengths};
 use wakefmm::session::Session;
 
 const INTEGRATORS: [i32; 4] = [WFMM_INTEGRATOR_EULER, WFMM_INTEGRATOR_AB2, WFMM_INTEGRATOR_RK3, WFMM_INTEGRATOR_RK4];
@@ -419,14 +419,15 @@ fn a_full_device_leaves_the_state_and_under_auto_the_cpu_takes_over() {
 }
 
 /// A plan with a ground plane whose targets and fields are in device memory (here the host's): single and double arrays, written
-/// and added, velocity and gradient, and its own check.
+/// and added, velocity and gradient, new strengths, and its own check.
 fn plane_on_device<T: Number>(tolerance: f64) {
     let n = 400;
     let (x, a) = (numbers(3 * n, 1), numbers(3 * n, 2));
     let [x, a] = [x, a].map(|v| v.iter().map(|v| T::from_f64(*v)).collect::<Vec<T>>());
-    // Sources in host memory: targets are mirrored. In device memory: the sources are.
-    for (method, sources_on_device) in
-        [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM].into_iter().flat_map(|m| [(m, false), (m, true)])
+    // Positions and strengths in host memory, or both in device memory: they are mirrored. One in each: the targets are.
+    let memories = [(false, false), (true, true), (true, false)];
+    for (method, (position_there, strength_there)) in
+        [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM].into_iter().flat_map(|m| memories.map(|memory| (m, memory)))
     {
         for flags in [0, WFMM_FLAG_ACCUMULATE] {
             let [gpu, cpu] = [BackendKind::Cuda, BackendKind::Cpu].map(|backend| {
@@ -435,14 +436,19 @@ fn plane_on_device<T: Number>(tolerance: f64) {
                 let o = wfmm_plan_options { tolerance: tolerance.max(o.tolerance), ..o };
                 let mut plan = Plan::new(session(backend), PlanOptions::checked(&o).unwrap());
                 let on_device = backend == BackendKind::Cuda;
-                let [position, strength] = [&x, &a].map(|v| match on_device && sources_on_device {
-                    true => Array::Device { address: v.as_ptr() as u64, len: 3 * n },
-                    false => Host(&v[..]),
-                });
-                plan.set_particles(Some(Particles { n, position, strength, core: None })).unwrap();
+                let [position, first, strength] = [(&x, position_there), (&x, strength_there), (&a, strength_there)]
+                    .map(|(v, there)| match on_device && there {
+                        true => Array::Device { address: v.as_ptr() as u64, len: 3 * n },
+                        false => Host(&v[..]),
+                    });
+                plan.set_particles(Some(Particles { n, position, strength: first, core: None })).unwrap();
                 let targets =
                     if on_device { Array::Device { address: x.as_ptr() as u64, len: 3 * n } } else { Host(&x[..]) };
                 plan.set_targets(Some((n, targets))).unwrap();
+                let mut before = vec![T::from_f64(0.0); 3 * n];
+                plan.evaluate(Field::Velocity { gradient: false }, ArrayMut::Host(&mut before[..]), None).unwrap();
+                let strengths = Strengths { circulation: None, strength: Some((n, strength)), charge: None };
+                plan.set_strengths(strengths).unwrap();
                 let mut fields = [3, 9].map(|width| vec![T::from_f64(1.0); width * n]);
                 let [u, g] = fields.each_mut().map(|values| match on_device {
                     true => ArrayMut::Device { address: values.as_mut_ptr() as u64, len: values.len() },
@@ -460,7 +466,7 @@ fn plane_on_device<T: Number>(tolerance: f64) {
                 let most = if method == WFMM_METHOD_FMM { 1e-4f64.max(tolerance) } else { tolerance };
                 assert!(
                     error <= times * most,
-                    "method {method}, flags {flags}, images {sources_on_device}: field {k} has {error:.1e}"
+                    "method {method}, flags {flags}, on the device {position_there} {strength_there}: field {k} has {error:.1e}"
                 );
             }
         }
