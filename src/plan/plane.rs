@@ -211,17 +211,6 @@ impl Plan {
         }
     }
 
-    /// The same where the engine can take arrays before they are summed.
-    pub(super) fn ahead(&mut self) -> Result<Option<Inputs>> {
-        match self.options.plane {
-            None => Ok(Some(self.inputs.clone())),
-            Some(plane) if self.mirrored.images && self.sources().all(|reals| reals.host_address().is_some()) => {
-                self.with_images(plane)
-            }
-            Some(_) => Ok(None),
-        }
-    }
-
     /// The inputs with each target as it is and mirrored.
     fn with_both_halves(&mut self, plane: Plane) -> Result<Inputs> {
         let mut inputs = self.inputs.clone();

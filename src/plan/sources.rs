@@ -163,12 +163,12 @@ impl Plan {
     fn inputs_changed(&mut self) {
         self.double_output = false;
         self.last_field = None;
-        // What goes wrong here goes wrong in the evaluation again, and is reported there.
-        if self.engine.is_some()
-            && let Ok(Some(inputs)) = self.ahead()
+        // What goes wrong here goes wrong in the evaluation again, and is reported there. Images are made there, too: memory may be
+        // refused, and what a plan was given stays.
+        if self.options.plane.is_none()
             && let Some((_, engine)) = &mut self.engine
         {
-            engine.bring(&inputs);
+            engine.bring(&self.inputs);
         }
     }
 
