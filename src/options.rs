@@ -284,10 +284,15 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// The mirror image of a coordinate. Not `2 position - x`: that would leave the range of numbers too early.
+    /// The mirror image of a position.
     pub fn mirror(&self, mut x: [f64; 3]) -> [f64; 3] {
-        x[self.axis] = self.position + (self.position - x[self.axis]);
+        x[self.axis] = self.image(x[self.axis]);
         x
+    }
+
+    /// The mirror image of a coordinate along the normal. Not `2 position - x`: that would leave the range of numbers too early.
+    pub fn image(&self, x: f64) -> f64 {
+        self.position + (self.position - x)
     }
 
     /// -1 along the normal, else 1: what a component of a vector is multiplied by in the mirror.

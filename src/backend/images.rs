@@ -45,7 +45,7 @@ impl Image {
     /// Number `component` of an element's image.
     fn of(self, plane: Plane, component: usize, x: f64) -> f64 {
         match self {
-            Self::Positions if component == plane.axis => plane.position + (plane.position - x),
+            Self::Positions if component == plane.axis => plane.image(x),
             Self::Positions => x,
             Self::PseudoVectors => -plane.sign(component) * x,
             Self::Numbers { sign } => f64::from(sign) * x,
@@ -171,41 +171,51 @@ struct AtPlane<'a> {
 impl Doubling for AtPlane<'_> {
     fn reals(&mut self, slot: Slot, image: Image, from: &Reals, _: usize, change: u64) -> Result<Option<Reals>> {
         let Some(address) = from.host_address() else { return Ok(None) };
-        let kept = &mut self.kept.reals[slot as usize];
-        if !matches!(kept, Some((c, a, _)) if (*c, *a) == (change, address)) {
-            *kept = None;
-            let doubled = match from {
-                Reals::HostF32(v) => doubled(self.plane, image, v).map(f32::host),
-                Reals::HostF64(v) => doubled(self.plane, image, v).map(f64::host),
-                Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => None,
-            };
-            *kept = doubled.map(|doubled| (change, address, doubled));
-        }
-        Ok(kept.as_ref().map(|(.., doubled)| doubled.clone()))
+        let plane = self.plane;
+        Ok(current(&mut self.kept.reals[slot as usize], (change, address), || doubled(plane, image, from)))
     }
 
     fn ends(&mut self, s: &SegmentInput, shift: i32, change: u64) -> Result<Option<Ints>> {
         let Ints::Host(ends) = &s.connectivity else { return Ok(None) };
-        let (address, kept) = (ends.as_ptr() as usize, &mut self.kept.ends);
-        if !matches!(kept, Some((c, a, _)) if (*c, *a) == (change, address)) {
-            *kept = None;
+        Ok(current(&mut self.kept.ends, (change, ends.as_ptr() as usize), || {
             let mut both: Vec<i32> = memory::with_room(4 * s.n);
             for shift in [0, shift] {
                 both.extend(ends.chunks(s.ld).flat_map(|row| [row[0] + shift, row[1] + shift]));
             }
-            *kept = Some((change, address, Ints::Host(both.into())));
-        }
-        Ok(kept.as_ref().map(|(.., doubled)| doubled.clone()))
+            Some(Ints::Host(both.into()))
+        }))
     }
 }
 
-/// Numbers and after them those of the images; nothing where one of these leaves the range of numbers.
-pub fn doubled<T: ArrayReal>(plane: Plane, image: Image, from: &[T]) -> Option<HostArray<T>> {
+/// What is kept, made again where it is of another array.
+fn current<T: Clone>(kept: &mut Kept<T>, of: (u64, usize), make: impl FnOnce() -> Option<T>) -> Option<T> {
+    if kept.as_ref().is_none_or(|(change, address, _)| (*change, *address) != of) {
+        *kept = None;
+        *kept = make().map(|made| (of.0, of.1, made));
+    }
+    kept.as_ref().map(|(.., made)| made.clone())
+}
+
+/// An array in host memory and after it that of the images; nothing where one of these leaves the range of numbers. The threads of the
+/// pool that it is called in share the work.
+pub fn doubled(plane: Plane, image: Image, from: &Reals) -> Option<Reals> {
+    match from {
+        Reals::HostF32(v) => doubled_numbers(plane, image, v).map(f32::host),
+        Reals::HostF64(v) => doubled_numbers(plane, image, v).map(f64::host),
+        Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => None,
+    }
+}
+
+fn doubled_numbers<T: ArrayReal>(plane: Plane, image: Image, from: &[T]) -> Option<HostArray<T>> {
     let (n, width) = (from.len(), image.width());
-    let both: Vec<T> = memory::par_collect((0..2 * n).into_par_iter().with_min_len(1 << 14).map(|at| match at {
+    let number = |at: usize| match at {
         at if at < n => from[at],
         at => T::from_f64(image.of(plane, at % width, from[at - n].to_f64())),
-    }));
-    let finite = |part: &[T]| part.iter().fold(true, |all, x| all & x.is_finite());
-    both[n..].par_chunks(1 << 14).map(finite).reduce(|| true, |a, b| a & b).then(|| both.into())
+    };
+    // Outside of a session's pool threads of everybody would be started.
+    let both: Vec<T> = match rayon::current_thread_index() {
+        Some(_) => memory::par_collect((0..2 * n).into_par_iter().with_min_len(1 << 14).map(number)),
+        None => memory::collect((0..2 * n).map(number)),
+    };
+    both[n..].iter().fold(true, |all, x| all & x.is_finite()).then(|| both.into())
 }

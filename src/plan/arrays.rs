@@ -18,6 +18,11 @@ pub const SHARED_FROM: usize = 1 << 17;
 /// Numbers that one thread takes at a time.
 const SHARE: usize = 1 << 15;
 
+/// Runs `work` where arrays of so many numbers are shared by the session's threads, if they are long.
+pub fn on_pool<R: Send>(session: &Session, numbers: usize, work: impl FnOnce() -> R + Send) -> R {
+    if numbers < SHARED_FROM { work() } else { session.pool().install(work) }
+}
+
 /// An input array of one call.
 #[derive(Debug, Clone, Copy)]
 pub enum Array<'a, T> {

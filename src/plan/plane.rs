@@ -13,7 +13,7 @@
 use rayon::prelude::*;
 
 use super::Plan;
-use super::arrays::{ArrayMut, HostReal, SHARED_FROM, check_finite};
+use super::arrays::{ArrayMut, HostReal, SHARED_FROM, check_finite, on_pool};
 use crate::backend::Field;
 use crate::backend::cuda::RealsArg;
 use crate::backend::cuda::plane::{Half, Mirror, Rows};
@@ -35,10 +35,7 @@ const SPARE: f64 = 0.7;
 /// Names the first target whose image is no number.
 pub fn check_images<T: HostReal>(plane: Plane, x: &[T]) -> Result<()> {
     check_finite("position", 3, x)?;
-    let lost = |row: &[T]| {
-        let image = plane.mirror([row[0].to_f64(), row[1].to_f64(), row[2].to_f64()]);
-        !T::from_f64(image[plane.axis]).is_finite()
-    };
+    let lost = |row: &[T]| !T::from_f64(plane.image(row[plane.axis].to_f64())).is_finite();
     let Some(k) = x.chunks_exact(3).position(lost) else { return Ok(()) };
     let (axis, value) = (plane.axis, x[3 * k + plane.axis]);
     Error::fail(WFMM_ERR_NOT_FINITE, format!("position[{k}][{axis}] = {value}: its image leaves the range of numbers"))
@@ -151,7 +148,6 @@ impl Plan {
     ) -> Result<()> {
         let side = side(main, gradient)?;
         if let Some(inputs) = self.with_images(plane)? {
-            self.turn_to(true);
             let (main, gradient) = side.into_reals(field, self.counts().targets);
             return self.run(|engine| engine.evaluate(&inputs, field, main, gradient));
         }
@@ -182,8 +178,18 @@ impl Plan {
         Ok(())
     }
 
-    /// The inputs with images of the sources, where these cost less than mirrored targets.
+    /// The inputs with images of the sources, where these cost less than mirrored targets. An engine keeps what it made of its inputs:
+    /// one that was made for the other is dropped.
     fn with_images(&mut self, plane: Plane) -> Result<Option<Inputs>> {
+        let inputs = self.images_of_sources(plane)?;
+        if self.mirrored.images != inputs.is_some() {
+            self.mirrored.images = inputs.is_some();
+            self.engine = None;
+        }
+        Ok(inputs)
+    }
+
+    fn images_of_sources(&mut self, plane: Plane) -> Result<Option<Inputs>> {
         let counts = self.counts();
         let sources = (counts.segments + counts.particles).max(counts.charges);
         let ranks = self.session.communicator().is_some();
@@ -195,17 +201,14 @@ impl Plan {
             return images::with_images(&inputs, &mut self.mirrored.mirror(&self.session)?.about(plane, caller));
         }
         let Self { session, inputs, mirrored, .. } = self;
-        let mut make = || images::with_images(inputs, &mut mirrored.sources.about(plane));
-        if 3 * sources < SHARED_FROM { make() } else { session.pool().install(make) }
+        on_pool(session, 3 * sources, || images::with_images(inputs, &mut mirrored.sources.about(plane)))
     }
 
     /// What the engine is to sum over: the caller's inputs; with a plane those with images of the sources, or with both halves of the
     /// targets.
     pub(super) fn for_engine(&mut self) -> Result<Inputs> {
         let Some(plane) = self.options.plane else { return Ok(self.inputs.clone()) };
-        let with_images = self.with_images(plane)?;
-        self.turn_to(with_images.is_some());
-        match with_images {
+        match self.with_images(plane)? {
             Some(inputs) => Ok(inputs),
             None => self.with_both_halves(plane),
         }
@@ -217,8 +220,9 @@ impl Plan {
         let Some(targets) = &mut inputs.targets else { return Ok(inputs) };
         let lost = || Error::new(WFMM_ERR_NOT_FINITE, "an image of a target leaves the range of numbers");
         targets.position = match &targets.position {
-            Reals::HostF32(x) => f32::host(images::doubled(plane, Image::Positions, x).ok_or_else(lost)?),
-            Reals::HostF64(x) => f64::host(images::doubled(plane, Image::Positions, x).ok_or_else(lost)?),
+            x @ (Reals::HostF32(_) | Reals::HostF64(_)) => {
+                on_pool(&self.session, x.numbers(), || images::doubled(plane, Image::Positions, x)).ok_or_else(lost)?
+            }
             Reals::DeviceF32 { address, .. } => self.joined_on_device(plane, *address, false, targets.n)?,
             Reals::DeviceF64 { address, .. } => self.joined_on_device(plane, *address, true, targets.n)?,
         };
@@ -231,14 +235,6 @@ impl Plan {
         self.mirrored.mirror(&self.session)?.join(plane, from, n, caller)
     }
 
-    /// An engine keeps what it made of its inputs: it gets either both halves of the targets or images of the sources.
-    fn turn_to(&mut self, images: bool) {
-        if self.mirrored.images != images {
-            self.mirrored.images = images;
-            self.engine = None;
-        }
-    }
-
     /// The same into device memory.
     fn halves_into_device<T: HostReal>(
         &mut self,
@@ -248,10 +244,8 @@ impl Plan {
         gradient: Option<u64>,
     ) -> Result<()> {
         let inputs = self.with_both_halves(plane)?;
-        let mut mirror = match self.mirrored.mirror.take() {
-            Some(mirror) => mirror,
-            None => self.session.mirror()?,
-        };
+        self.mirrored.mirror(&self.session)?;
+        let mut mirror = self.mirrored.mirror.take().expect("made above");
         let done = self.halves_on_device::<T>(plane, field, &inputs, &mut mirror, main, gradient);
         self.mirrored.mirror = Some(mirror);
         done
@@ -291,7 +285,6 @@ impl Plan {
 
     /// Evaluates (the method, and what of both halves is left of their sum) until the tolerance holds for what is left.
     fn tighten(&mut self, mut evaluate: impl FnMut(&mut Self) -> Result<(i32, f64)>) -> Result<()> {
-        self.turn_to(false);
         if self.options.reproducible && self.tightening != 1.0 {
             // What earlier fields needed must not show in this one.
             self.tightening = 1.0;
@@ -338,7 +331,6 @@ impl Plan {
             Field::Potential { .. } => Field::Potential { gradient: false },
         };
         if let Some(inputs) = self.with_images(plane)? {
-            self.turn_to(true);
             return self.run(|engine| engine.check(&inputs, field, samples, seed));
         }
         let (width, n) = (field.widths().0, self.counts().targets);

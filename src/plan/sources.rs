@@ -6,7 +6,7 @@ use crate::options::PlanOptions;
 use crate::session::Session;
 
 use super::Plan;
-use super::arrays::{Array, HostReal, SHARED_FROM, is_double, take_connectivity, take_finite, take_radii};
+use super::arrays::{Array, HostReal, is_double, on_pool, take_connectivity, take_finite, take_radii};
 use super::plane::check_images;
 
 /// Arrays of segments as a caller hands them over.
@@ -44,7 +44,7 @@ impl Plan {
         let (session, options) = (&self.session, &self.options);
         let numbers = segments.as_ref().map_or(0, |s| 3 * s.n_points.max(s.n));
         let segments = session.together("wfmm_plan_set_segments", || {
-            self.on_pool(numbers, || segments.map(|s| take_segments(session, options, s)).transpose())
+            on_pool(&self.session, numbers, || segments.map(|s| take_segments(session, options, s)).transpose())
         })?;
         self.inputs.segments = segments;
         self.vortices_changed();
@@ -63,8 +63,9 @@ impl Plan {
             })
         };
         let numbers = particles.as_ref().map_or(0, |p| 3 * p.n);
-        self.inputs.particles = session
-            .together("wfmm_plan_set_particles", || self.on_pool(numbers, || particles.map(take).transpose()))?;
+        self.inputs.particles = session.together("wfmm_plan_set_particles", || {
+            on_pool(&self.session, numbers, || particles.map(take).transpose())
+        })?;
         self.vortices_changed();
         Ok(())
     }
@@ -79,8 +80,8 @@ impl Plan {
             })
         };
         let numbers = charges.as_ref().map_or(0, |(n, ..)| 3 * n);
-        self.inputs.charges =
-            session.together("wfmm_plan_set_charges", || self.on_pool(numbers, || charges.map(take).transpose()))?;
+        self.inputs.charges = session
+            .together("wfmm_plan_set_charges", || on_pool(&self.session, numbers, || charges.map(take).transpose()))?;
         self.inputs.charge_places += 1;
         self.inputs.charge_strengths += 1;
         self.given.charges = true;
@@ -102,8 +103,8 @@ impl Plan {
             Ok(TargetInput { n, position: take_finite(session, "position", 3, position)? })
         };
         let numbers = targets.as_ref().map_or(0, |(n, _)| 3 * n);
-        self.inputs.targets =
-            session.together("wfmm_plan_set_targets", || self.on_pool(numbers, || targets.map(take).transpose()))?;
+        self.inputs.targets = session
+            .together("wfmm_plan_set_targets", || on_pool(&self.session, numbers, || targets.map(take).transpose()))?;
         self.inputs.target_positions += 1;
         self.given.targets = true;
         self.inputs_changed();
@@ -123,7 +124,7 @@ impl Plan {
         };
         let numbers = 3 * counts.segments.max(counts.particles).max(counts.charges);
         let (circulation, strength, charge) = session.together("wfmm_plan_set_strengths", || {
-            self.on_pool(numbers, || -> Result<_> {
+            on_pool(&self.session, numbers, || -> Result<_> {
                 Ok((
                     take("circulation", 1, counts.segments, new.circulation)?,
                     take("strength", 3, counts.particles, new.strength)?,
@@ -145,11 +146,6 @@ impl Plan {
         }
         self.inputs_changed();
         Ok(())
-    }
-
-    /// Runs `work` where arrays of so many numbers are shared by the session's threads, if they are long.
-    fn on_pool<R: Send>(&self, numbers: usize, work: impl FnOnce() -> R + Send) -> R {
-        if numbers < SHARED_FROM { work() } else { self.session.pool().install(work) }
     }
 
     fn vortices_changed(&mut self) {

@@ -78,6 +78,10 @@ fn bytes(is_f64: bool) -> usize {
     if is_f64 { 8 } else { 4 }
 }
 
+fn reals(address: u64, len: usize, is_f64: bool) -> Reals {
+    if is_f64 { Reals::DeviceF64 { address, len } } else { Reals::DeviceF32 { address, len } }
+}
+
 fn blocks(n: usize) -> [u32; 3] {
     [n.div_ceil(BLOCK as usize) as u32, 1, 1]
 }
@@ -119,7 +123,7 @@ impl Mirror {
         let (stream, from, len) = (self.stream(caller), from.address, 6 * n);
         // SAFETY: the kernel's arguments; the caller's array has n rows, as he said, and the room both times.
         unsafe { launch!(stream, kernel, blocks(n), BLOCK, 0; from, axis, position, to, count)? };
-        Ok(if is_f64 { Reals::DeviceF64 { address: to, len } } else { Reals::DeviceF32 { address: to, len } })
+        Ok(reals(to, len, is_f64))
     }
 
     /// Room for both halves of a field.
@@ -233,7 +237,7 @@ impl Doubling for AtPlane<'_> {
                 }
             }?;
         }
-        Ok(Some(if is_f64 { Reals::DeviceF64 { address, len } } else { Reals::DeviceF32 { address, len } }))
+        Ok(Some(reals(address, len, is_f64)))
     }
 
     fn ends(&mut self, s: &SegmentInput, shift: i32, _: u64) -> Result<Option<Ints>> {
