@@ -706,7 +706,7 @@ module wakefmm
     !> Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was added to
     !> the strengths again, except with a ground plane.
     real(c_double) :: reinterpolation_strength = 0
-    !> Of the last time: the same of their impulse around the middle of their places, relative to half the sum of
+    !> Of the last time: the same of their impulse around the middle of their positions, relative to half the sum of
     !> |x||a|.
     real(c_double) :: reinterpolation_impulse = 0
   end type

@@ -1096,7 +1096,7 @@ typedef struct wfmm_diagnostics {
      */
     double reinterpolation_strength;
     /**
-     * Of the last time: the same of their impulse around the middle of their places, relative to half the sum of |x||a|.
+     * Of the last time: the same of their impulse around the middle of their positions, relative to half the sum of |x||a|.
      */
     double reinterpolation_impulse;
 } wfmm_diagnostics;

@@ -229,7 +229,7 @@ public:
         detail::same_count("charge", charge, position.count());
         check(api::set_charges(handle_, position.count(), position.data(), charge.data(), memory));
     }
-    /// New strengths at the same places; an array that is left out or empty keeps what is there.
+    /// New strengths at the same positions; an array that is left out or empty keeps what is there.
     void set_strengths(scalars circulation, vectors strength = {}, scalars charge = {},
                        std::int32_t memory = WFMM_MEMORY_HOST) {
         check(api::set_strengths(handle_, circulation.count(), detail::or_null(circulation), strength.count(),

@@ -50,7 +50,7 @@ impl Log for Switch {
     }
 }
 
-/// Warns, but not again in this process: `warn_once!("…")`. A place in the code is a cause.
+/// Warns, but not again in this process: `warn_once!("…")`. Each call in the source warns once.
 macro_rules! warn_once {
     ($($words:tt)*) => {{
         static SAID: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);

@@ -279,7 +279,7 @@ pub struct SessionOptions {
 pub struct Plane {
     /// Normal: 0 x, 1 y, 2 z.
     pub axis: usize,
-    /// Place on that axis.
+    /// Coordinate on that axis.
     pub position: f64,
 }
 

@@ -89,20 +89,22 @@ pub fn with_images(inputs: &Inputs, by: &mut impl Doubling) -> Result<Option<Inp
 
 /// Circulations change their sign, since the ends of a segment keep their order.
 fn segments(s: &SegmentInput, inputs: &Inputs, by: &mut impl Doubling) -> Result<Option<SegmentInput>> {
-    let (places, strengths) = (inputs.vortex_places, inputs.vortex_strengths);
+    let (positions, strengths) = (inputs.vortex_places, inputs.vortex_strengths);
     let n_points = s.points.numbers() / 3;
     let Ok(shift) = i32::try_from(n_points) else { return Ok(None) };
     if i64::from(s.index_base) + 2 * i64::from(shift) > i64::from(i32::MAX) {
         return Ok(None);
     }
     let core = match &s.core {
-        Some(core) => Some(some_or_none!(by.reals(Slot::SegmentCore, Image::Numbers { sign: 1 }, core, s.n, places))),
+        Some(core) => {
+            Some(some_or_none!(by.reals(Slot::SegmentCore, Image::Numbers { sign: 1 }, core, s.n, positions)))
+        }
         None => None,
     };
     Ok(Some(SegmentInput {
         n: 2 * s.n,
-        points: some_or_none!(by.reals(Slot::Points, Image::Positions, &s.points, n_points, places)),
-        connectivity: some_or_none!(by.ends(s, shift, places)),
+        points: some_or_none!(by.reals(Slot::Points, Image::Positions, &s.points, n_points, positions)),
+        connectivity: some_or_none!(by.ends(s, shift, positions)),
         ld: 2,
         circulation: some_or_none!(by.reals(
             Slot::Circulation,
@@ -117,14 +119,14 @@ fn segments(s: &SegmentInput, inputs: &Inputs, by: &mut impl Doubling) -> Result
 }
 
 fn particles(p: &ParticleInput, inputs: &Inputs, by: &mut impl Doubling) -> Result<Option<ParticleInput>> {
-    let (places, strengths) = (inputs.vortex_places, inputs.vortex_strengths);
+    let (positions, strengths) = (inputs.vortex_places, inputs.vortex_strengths);
     let core = match &p.core {
-        Some(core) => Some(some_or_none!(by.reals(Slot::Core, Image::Numbers { sign: 1 }, core, p.n, places))),
+        Some(core) => Some(some_or_none!(by.reals(Slot::Core, Image::Numbers { sign: 1 }, core, p.n, positions))),
         None => None,
     };
     Ok(Some(ParticleInput {
         n: 2 * p.n,
-        position: some_or_none!(by.reals(Slot::Position, Image::Positions, &p.position, p.n, places)),
+        position: some_or_none!(by.reals(Slot::Position, Image::Positions, &p.position, p.n, positions)),
         strength: some_or_none!(by.reals(Slot::Strength, Image::PseudoVectors, &p.strength, p.n, strengths)),
         core,
         ..p.clone()
@@ -133,10 +135,10 @@ fn particles(p: &ParticleInput, inputs: &Inputs, by: &mut impl Doubling) -> Resu
 
 /// Images of charges have the same sign: nothing flows through the plane.
 fn charges(c: &ChargeInput, inputs: &Inputs, by: &mut impl Doubling) -> Result<Option<ChargeInput>> {
-    let (places, strengths) = (inputs.charge_places, inputs.charge_strengths);
+    let (positions, strengths) = (inputs.charge_places, inputs.charge_strengths);
     Ok(Some(ChargeInput {
         n: 2 * c.n,
-        position: some_or_none!(by.reals(Slot::ChargePosition, Image::Positions, &c.position, c.n, places)),
+        position: some_or_none!(by.reals(Slot::ChargePosition, Image::Positions, &c.position, c.n, positions)),
         charge: some_or_none!(by.reals(Slot::Charge, Image::Numbers { sign: 1 }, &c.charge, c.n, strengths)),
     }))
 }

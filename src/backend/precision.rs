@@ -10,7 +10,7 @@ use std::fmt;
 /// the coordinates' digits, and its field is compared with sums in double precision. Random problems that missed their tolerance in
 /// single precision had tolerances below it (docs/verification.md).
 const SINGLE_SERVES: f64 = 1e-4;
-/// The same of a GPU's FMM, which below that has places of two floats a coordinate and sums without truncation (`Recipe::two_floats`).
+/// The same of a GPU's FMM, which below that has positions of two floats a coordinate and sums without truncation (`Recipe::two_floats`).
 /// Emulated, six clouds and wakes of 5,000 and 5,000 points: at 3e-6 and 1e-6 rounding came to 1.8e-7 to 3.7e-7 of the velocities.
 const TWO_FLOATS_SERVE: f64 = 1e-6;
 /// Number of changes of positions for which single precision is not tried again after its FMM missed the tolerance: a trial costs an FMM.
@@ -22,7 +22,7 @@ pub fn single_serves(options: &PlanOptions, field: Field) -> bool {
     serves_from(SINGLE_SERVES, options, field)
 }
 
-/// The same of an FMM on a GPU. Images of a periodic box have no places of two floats.
+/// The same of an FMM on a GPU. Images of a periodic box have no positions of two floats.
 pub fn single_serves_on_gpu(options: &PlanOptions, field: Field) -> bool {
     serves_from(if options.period.is_some() { SINGLE_SERVES } else { TWO_FLOATS_SERVE }, options, field)
 }
@@ -107,7 +107,7 @@ mod tests {
     use crate::options::{WFMM_FLAG_REPRODUCIBLE, WFMM_PRECISION_F64, wfmm_plan_options};
 
     #[test]
-    fn single_precision_is_tried_again_where_places_changed() {
+    fn single_precision_is_tried_again_where_positions_changed() {
         let mut found = PrecisionHistory::default();
         assert_eq!(found.before([1, 1]), None);
         found.keep(Some(PrecisionFallback::Distance));

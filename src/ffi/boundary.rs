@@ -13,7 +13,7 @@ use crate::error::{
 use crate::memory;
 use crate::options::{Memory, code};
 use crate::plan::arrays::{Array, ArrayMut};
-use crate::session::{Place, Session};
+use crate::session::{Location, Session};
 
 use super::wfmm_status;
 
@@ -143,7 +143,7 @@ pub fn not_null<T>(name: &str, pointer: *const T) -> Result<()> {
     Ok(())
 }
 
-/// A place for one result.
+/// The memory that one result is written to.
 ///
 /// # Safety
 /// `pointer` is NULL or may be written to.
@@ -163,7 +163,7 @@ impl<'s> Arrays<'s> {
     pub fn new(session: &'s Session, memory: i32) -> Result<Self> {
         let memory = code("memory", memory, Memory::from_code(memory), "WFMM_MEMORY_HOST, _DEVICE or _AUTO")?;
         if memory == Memory::Device {
-            session.place(memory, 0)?;
+            session.location(memory, 0)?;
         }
         Ok(Self { session, memory })
     }
@@ -179,10 +179,10 @@ impl<'s> Arrays<'s> {
     pub unsafe fn input<'a, T>(&self, name: &str, pointer: *const T, len: usize) -> Result<Array<'a, T>> {
         not_null(name, pointer)?;
         check_bytes::<T>(name, len)?;
-        Ok(match self.session.place(self.memory, pointer as u64)? {
+        Ok(match self.session.location(self.memory, pointer as u64)? {
             // Not NULL, aligned, no longer than an object can be; the caller vouches for the contents.
-            Place::Host => Array::Host(unsafe { std::slice::from_raw_parts(pointer, len) }),
-            Place::Device => Array::Device { address: pointer as u64, len },
+            Location::Host => Array::Host(unsafe { std::slice::from_raw_parts(pointer, len) }),
+            Location::Device => Array::Device { address: pointer as u64, len },
         })
     }
 
@@ -224,10 +224,10 @@ impl<'s> Arrays<'s> {
     unsafe fn output_array<'a, T>(&self, name: &str, pointer: *mut T, len: usize) -> Result<ArrayMut<'a, T>> {
         not_null(name, pointer)?;
         check_bytes::<T>(name, len)?;
-        Ok(match self.session.place(self.memory, pointer as u64)? {
+        Ok(match self.session.location(self.memory, pointer as u64)? {
             // As in `input`; the two outputs of a call were checked not to overlap.
-            Place::Host => ArrayMut::Host(unsafe { std::slice::from_raw_parts_mut(pointer, len) }),
-            Place::Device => ArrayMut::Device { address: pointer as u64, len },
+            Location::Host => ArrayMut::Host(unsafe { std::slice::from_raw_parts_mut(pointer, len) }),
+            Location::Device => ArrayMut::Device { address: pointer as u64, len },
         })
     }
 }

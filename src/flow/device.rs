@@ -35,7 +35,7 @@ const ORDER: [Part; PARTS.len()] = [
 
 /// Numbers of a part, and where they begin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Place {
+struct Section {
     start: usize,
     len: usize,
 }
@@ -43,7 +43,7 @@ struct Place {
 /// The lengths of a vector.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Shape {
-    places: [Place; PARTS.len()],
+    sections: [Section; PARTS.len()],
     total: usize,
 }
 
@@ -69,7 +69,7 @@ impl Shape {
             let (kind, is_points) = owner(part);
             let (elements, points) = state.counts(kind);
             let len = width(part) * if is_points { points } else { elements };
-            shape.places[part as usize] = Place { start: shape.total, len };
+            shape.sections[part as usize] = Section { start: shape.total, len };
             shape.total += len;
         }
         shape
@@ -80,12 +80,12 @@ impl Shape {
     }
 
     pub fn len(&self, part: Part) -> usize {
-        self.places[part as usize].len
+        self.sections[part as usize].len
     }
 
     /// Where a part begins.
     pub fn start(&self, part: Part) -> usize {
-        self.places[part as usize].start
+        self.sections[part as usize].start
     }
 
     /// Numbers of all positions of targets, or of their velocities.

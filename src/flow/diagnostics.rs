@@ -78,7 +78,7 @@ pub struct wfmm_diagnostics {
     /// Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was added to
     /// the strengths again, except with a ground plane.
     pub reinterpolation_strength: f64,
-    /// Of the last time: the same of their impulse around the middle of their places, relative to half the sum of |x||a|.
+    /// Of the last time: the same of their impulse around the middle of their positions, relative to half the sum of |x||a|.
     pub reinterpolation_impulse: f64,
 }
 

@@ -1,6 +1,6 @@
 //! Dust: one step of an inertial parcel under drag, gravity and buoyancy, and its contact with the ground.
 //!
-//! Enters: a parcel, the fluid's velocity over a time h. Leaves: its new place and velocity. dV/dt = f (U - V)/tau +
+//! Enters: a parcel, the fluid's velocity over a time h. Leaves: its new position and velocity. dV/dt = f (U - V)/tau +
 //! g (1 - rho/rho_p), tau = rho_p d²/(18 mu), f by Schiller & Naumann (1933). With U and f constant the solution is exact, so
 //! a small tau asks for no small step; f is taken at the middle of the step, and so is U by the integrator: order 2.
 
@@ -77,13 +77,13 @@ impl Medium {
         let tau = p.density * p.diameter * p.diameter / (18.0 * self.viscosity * factor);
         let lift = self.lift(p);
         // exp(-h/tau) - 1: exact where h/tau is small.
-        let lost = (-h / tau).exp_m1();
+        let decay = (-h / tau).exp_m1();
         let mut next = *p;
         for i in 0..3 {
             let last = wind[i] + tau * lift * self.gravity[i];
             let excess = p.velocity[i] - last;
-            next.velocity[i] = last + excess * (1.0 + lost);
-            next.position[i] = p.position[i] + last * h - excess * tau * lost;
+            next.velocity[i] = last + excess * (1.0 + decay);
+            next.position[i] = p.position[i] + last * h - excess * tau * decay;
         }
         next
     }

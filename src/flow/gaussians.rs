@@ -1,6 +1,6 @@
 //! Sums of Gaussians: the vorticity that particles carry, at points.
 //!
-//! Enters: places and squared core radii of particles, a ground plane; then strengths and points. Leaves: Σ_j a_j ζ(x - x_j), ζ the Gaussian
+//! Enters: positions and squared core radii of particles, a ground plane; then strengths and points. Leaves: Σ_j a_j ζ(x - x_j), ζ the Gaussian
 //! of deviation c_j, cut off at `REACH` of it, images in the plane included. Sources lie in cells as wide as half the longest
 //! reach, in the order of the cells, so that a row of cells is one run of sources. On a device the same is done by kernels, in the
 //! same cells.
@@ -41,18 +41,18 @@ struct Source {
 pub struct Cells {
     origin: Vec3,
     side: f64,
-    /// Of all places along the longest axis.
+    /// Of all positions along the longest axis.
     extent: f64,
     reach: f64,
     plane: Option<Plane>,
 }
 
 impl Cells {
-    /// For places between two corners; the largest core squared is positive.
+    /// For positions between two corners; the largest core squared is positive.
     pub fn new(mut low: Vec3, mut high: Vec3, largest: f64, plane: Option<Plane>) -> Self {
         let reach = REACH * largest.sqrt();
         if let Some(plane) = plane {
-            // Images are those of places closer to the plane than the reach.
+            // Images are those of positions closer to the plane than the reach.
             let (axis, at) = (plane.axis, plane.position);
             let image = [plane.mirror(high)[axis].max(at - reach), plane.mirror(low)[axis].min(at + reach)];
             if image[0] <= image[1] {

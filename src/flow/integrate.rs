@@ -118,8 +118,8 @@ fn runge_kutta_4<S: System>(system: &mut S, y: &S::Vector, dt: f64) -> Result<S:
     let mut stage = system.rate(y, 0.0)?;
     let mut sum = system.plus(y, 1.0 / 6.0 * dt, &stage)?;
     for (fraction, share) in [(0.5, 2.0 / 6.0 * dt), (0.5, 2.0 / 6.0 * dt), (1.0, dt / 6.0)] {
-        let place = system.plus(y, fraction * dt, &stage)?;
-        stage = system.rate(&place, fraction)?;
+        let at = system.plus(y, fraction * dt, &stage)?;
+        stage = system.rate(&at, fraction)?;
         system.combine(&mut sum, 1.0, share, &stage)?;
     }
     Ok(sum)
@@ -131,7 +131,7 @@ mod tests {
 
     type Point = [f64; 3];
 
-    /// Points under a rate that is a function of place and fraction.
+    /// Points under a rate that is a function of position and fraction.
     struct Points<F>(F);
 
     impl<F: FnMut(&Point, f64) -> Point> System for Points<F> {

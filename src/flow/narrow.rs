@@ -42,12 +42,12 @@ pub fn narrow(held: Held<'_>, tools: &Tools<'_>, limit2: f64) -> Result<Option<N
         let all = memory::collect(members.iter().map(|&k| row(moving.part(part), k)));
         memory::copy(all.as_flattened())
     };
-    let (places, strength) = (rows(Part::ParticlePosition), rows(Part::ParticleStrength));
+    let (positions, strength) = (rows(Part::ParticlePosition), rows(Part::ParticleStrength));
     let present = memory::collect(members.iter().map(|&k| core2[k]));
     let [close, narrow] = set_back(limit2);
     let narrow = memory::collect(present.iter().map(|&c2| if c2 > close { narrow } else { c2 }));
     let (pool, plane) = (tools.session.pool(), tools.plane);
-    let mut particles = Members { pool, places, strength, present, narrow, plane, sums: None };
+    let mut particles = Members { pool, positions, strength, present, narrow, plane, sums: None };
     let Some((found, fit)) = narrower(&mut particles, plane.is_some())? else { return Ok(None) };
     let (mut strength, mut new2) = (memory::copy(a), memory::copy(core2));
     for (m, &k) in members.iter().enumerate() {
@@ -61,7 +61,7 @@ pub fn narrow(held: Held<'_>, tools: &Tools<'_>, limit2: f64) -> Result<Option<N
     Ok(Some(Narrowed { before: Carried::InHost(before), fit, largest }))
 }
 
-/// Puts numbers in the place of others, which it leaves.
+/// Puts new numbers in place of the old ones, which it returns.
 pub fn exchange(state: &mut State, history: &mut Option<History>, new: Before) -> Before {
     let put = |to: &mut Vec<f64>, new: Vec<f64>| std::mem::replace(to, new);
     Before {
@@ -77,7 +77,7 @@ pub fn exchange(state: &mut State, history: &mut Option<History>, new: Before) -
 /// The particles that have cores.
 struct Members<'a> {
     pool: &'a ThreadPool,
-    places: Vec<f64>,
+    positions: Vec<f64>,
     strength: Vec<f64>,
     /// Squared cores as they are, and narrower.
     present: Vec<f64>,
@@ -98,10 +98,10 @@ impl Interpolation for Members<'_> {
         if self.sums.as_ref().is_none_or(|(of, _)| *of != cores) {
             self.sums = None;
             let core2 = if cores == Cores::Present { &self.present } else { &self.narrow };
-            self.sums = Some((cores, Gaussians::new(&self.places, core2, self.plane)));
+            self.sums = Some((cores, Gaussians::new(&self.positions, core2, self.plane)));
         }
         let (_, sums) = self.sums.as_ref().expect("made above");
-        Ok(sums.at(self.pool, &self.places, a))
+        Ok(sums.at(self.pool, &self.positions, a))
     }
 
     fn zero(&mut self) -> Result<Vec<f64>> {
@@ -122,15 +122,15 @@ impl Interpolation for Members<'_> {
     }
 
     fn middle(&mut self) -> Result<(Vec3, usize)> {
-        let n = self.places.len() / 3;
-        let sum = |i: usize| (0..n).map(|k| self.places[3 * k + i]).sum::<f64>();
+        let n = self.positions.len() / 3;
+        let sum = |i: usize| (0..n).map(|k| self.positions[3 * k + i]).sum::<f64>();
         Ok((std::array::from_fn(|i| sum(i) / n.max(1) as f64), n))
     }
 
     fn lost(&mut self, a: &Vec<f64>, middle: Vec3) -> Result<[f64; 8]> {
         let mut sums = [0.0; 8];
-        for k in 0..self.places.len() / 3 {
-            let (d, b) = (sub(row(&self.places, k), middle), row(&self.strength, k));
+        for k in 0..self.positions.len() / 3 {
+            let (d, b) = (sub(row(&self.positions, k), middle), row(&self.strength, k));
             let less = sub(b, row(a, k));
             let moment = cross(d, less);
             for i in 0..3 {
@@ -145,8 +145,8 @@ impl Interpolation for Members<'_> {
 
     fn moments(&mut self, a: &Vec<f64>, middle: Vec3) -> Result<[[f64; 6]; 6]> {
         let mut matrix = [[0.0; 6]; 6];
-        for k in 0..self.places.len() / 3 {
-            let d = sub(row(&self.places, k), middle);
+        for k in 0..self.positions.len() / 3 {
+            let d = sub(row(&self.positions, k), middle);
             for j in 0..6 {
                 let c = change(d, row(a, k), &std::array::from_fn(|i| if i == j { 1.0 } else { 0.0 }));
                 let moment = cross(d, c);
@@ -160,8 +160,8 @@ impl Interpolation for Members<'_> {
     }
 
     fn give_back(&mut self, a: &mut Vec<f64>, middle: Vec3, factors: [f64; 6]) -> Result<()> {
-        for k in 0..self.places.len() / 3 {
-            let c = change(sub(row(&self.places, k), middle), row(a, k), &factors);
+        for k in 0..self.positions.len() / 3 {
+            let c = change(sub(row(&self.positions, k), middle), row(a, k), &factors);
             (0..3).for_each(|i| a[3 * k + i] += c[i]);
         }
         Ok(())
@@ -182,9 +182,9 @@ mod tests {
     /// What the strengths `new` lack of `old`, relative, and given back to them.
     fn lost(x: &[f64], old: &[f64], new: &mut Vec<f64>, given_back: bool) -> (f64, f64) {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        let (places, strength) = (memory::copy(x), memory::copy(old));
+        let (positions, strength) = (memory::copy(x), memory::copy(old));
         let (present, narrow) = (Vec::new(), Vec::new());
-        let mut particles = Members { pool: &pool, places, strength, present, narrow, plane: None, sums: None };
+        let mut particles = Members { pool: &pool, positions, strength, present, narrow, plane: None, sums: None };
         let (middle, _) = particles.middle().unwrap();
         let lost = Lost::new(&mut particles, new, middle).unwrap();
         if given_back {

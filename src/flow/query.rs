@@ -127,8 +127,8 @@ impl Flow {
             let (state, _) =
                 self.store.read(&[ElementKind::Particles, ElementKind::Filaments, ElementKind::Tracers])?;
             let parts = [Part::ParticlePosition, Part::PointPosition, Part::TracerPosition];
-            let places = parts.map(|part| state.moving.part(part));
-            let x = joined(&[places[0], places[1], places[2], &state.bound_points]);
+            let positions = parts.map(|part| state.moving.part(part));
+            let x = joined(&[positions[0], positions[1], positions[2], &state.bound_points]);
             let of_bound = state.bound_points.len();
             let mut u = self.velocity_now(&x, false)?.0;
             let bound = memory::copy(&u[x.len() - of_bound..]);

@@ -1,6 +1,6 @@
 //! Core spreading makes particles wide: where cores have outgrown `core_limit`, strengths are found anew for narrower ones.
 //!
-//! Enters: particles before a step. Leaves: the same places, cores of limit/√2 where they were close to the limit or above it, and strengths
+//! Enters: particles before a step. Leaves: the same positions, cores of limit/√2 where they were close to the limit or above it, and strengths
 //! a' that carry the same vorticity at all particles: Σ_j a'_j ζ'(x_i - x_j) = Σ_j a_j ζ(x_i - x_j) (Barba, Leonard & Allen 2005;
 //! Yokota et al. 2009). Solved by BiCGSTAB with sums over neighbours, without a matrix, wherever the particles lie: in host memory
 //! (narrow.rs) or on a device (device_narrow.rs). Vorticity spreads no farther than there are particles that can carry it; what its tails
@@ -67,7 +67,7 @@ pub trait Interpolation {
     /// Of all numbers, in an order that does not change.
     fn product(&mut self, a: &Self::Vector, b: &Self::Vector) -> Result<f64>;
 
-    /// The mean of their places, and how many they are.
+    /// The mean of their positions, and how many they are.
     fn middle(&mut self) -> Result<(Vec3, usize)>;
 
     /// What strengths a lack of theirs, b: Σ b - a, Σ x × (b - a), and Σ |b|, Σ |x||b|; x around `middle`.
@@ -176,7 +176,7 @@ pub fn narrower<I: Interpolation>(particles: &mut I, has_plane: bool) -> Result<
     Ok(Some((found, Fit { residual, strength, impulse })))
 }
 
-/// What strengths for narrower cores lack of total strength and of Σ x × a, x around the middle of all places; and the sums of |a|
+/// What strengths for narrower cores lack of total strength and of Σ x × a, x around the middle of all positions; and the sums of |a|
 /// and of |x||a|.
 pub struct Lost {
     middle: Vec3,

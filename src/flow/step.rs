@@ -218,12 +218,12 @@ impl System for Stage<'_> {
         let state = self.state;
         self.sums.set_sources(state, self.start, y)?;
         let dust = dust_at(self.session, self.medium, &state.dust, y.part(Part::DustDrift), fraction * self.dt);
-        let places = memory::collect(dust.iter().map(|p| p.position));
+        let positions = memory::collect(dust.iter().map(|p| p.position));
         let x = joined(&[
             y.part(Part::ParticlePosition),
             y.part(Part::PointPosition),
             y.part(Part::TracerPosition),
-            places.as_flattened(),
+            positions.as_flattened(),
         ]);
         let (u, g) = self.sums.velocity(state.time + fraction * self.dt, &x, self.stretched)?;
         Ok(self.rates(y, &u, &g))

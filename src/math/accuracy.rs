@@ -180,7 +180,7 @@ mod tests {
         assert!(table.error(near, p) <= 1e-6 && table.error(near, p - 1) > 1e-6);
     }
 
-    /// The table against expansions summed in closed form: the field of a charge at random in one ball, at a random place
+    /// The table against expansions summed in closed form: the field of a charge at random in one ball, at a random position
     /// in another, less its terms below order p by Legendre's addition theorem, averaged over many pairs.
     #[test]
     fn errors_are_those_of_random_pairs() {

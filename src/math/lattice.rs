@@ -126,7 +126,7 @@ pub struct LatticeSums {
     unit: f64,
 }
 
-fn place(k: usize, m: usize) -> usize {
+fn slot(k: usize, m: usize) -> usize {
     let half = k / 2;
     half * (half + 1) / 2 + m / 2
 }
@@ -165,7 +165,7 @@ impl LatticeSums {
             let [zero, two, two_two] = ewald(shape);
             for (k, m, v) in [(0, 0, zero), (2, 0, two), (2, 2, two_two)] {
                 if k < degrees {
-                    sums[place(k, m)] = v;
+                    sums[slot(k, m)] = v;
                 }
             }
             subtract_near(shape, &mut sums, degrees.min(3));
@@ -177,7 +177,7 @@ impl LatticeSums {
 
     /// λ of degree k, cosine of m, both even.
     fn sum(&self, k: usize, m: usize) -> f64 {
-        if k < self.degrees { self.sums[place(k, m)] } else { 0.0 }
+        if k < self.degrees { self.sums[slot(k, m)] } else { 0.0 }
     }
 
     /// The local expansion, in units of `to`, of what the images do, from the multipoles in units of `from` around the
@@ -260,7 +260,7 @@ fn add(r: [f64; 3], weight: f64, degrees: usize, scratch: &mut [f64], sums: &mut
     let f = weight * inverse.sqrt();
     for k in (0..degrees).step_by(2) {
         for m in (0..=k).step_by(2) {
-            sums[place(k, m)] += f * scratch[index(k, m, false)];
+            sums[slot(k, m)] += f * scratch[index(k, m, false)];
         }
     }
 }
@@ -283,7 +283,7 @@ fn far_sums(shape: Shape, degrees: usize) -> Vec<f64> {
     let dimensions = shape.dimensions();
     let fits = |s: usize| octant * ((2 * s + 1) as f64).powi(dimensions as i32) <= POINTS;
     let sizes = (0..SIZES).filter(|&s| s < FEWEST_SIZES || fits(s)).count();
-    let length = place(degrees + 1, 0) + degrees;
+    let length = slot(degrees + 1, 0) + degrees;
     let mut partial: Vec<Vec<f64>> = vec![];
     let mut sum = memory::filled(0.0, length);
     for size in 0..sizes {
@@ -298,7 +298,7 @@ fn far_sums(shape: Shape, degrees: usize) -> Vec<f64> {
         }
         let weights = limit_weights(sizes, power);
         for m in (0..=k).step_by(2) {
-            sum[place(k, m)] = (0..sizes).map(|s| weights[s] * partial[s][place(k, m)]).sum();
+            sum[slot(k, m)] = (0..sizes).map(|s| weights[s] * partial[s][slot(k, m)]).sum();
         }
     }
     sum
@@ -504,7 +504,7 @@ mod tests {
         assert!((at(x, y) - at(0.0, 0.0) - sum).abs() < 1e-12, "{} {sum}", at(x, y) - at(0.0, 0.0));
     }
 
-    /// Multipoles of a charge, turned by the lattice, are the sums at another place.
+    /// Multipoles of a charge, turned by the lattice, are the sums at another point.
     #[test]
     fn multipoles_become_local_expansions() {
         for period in [[1.0, 1.0, 1.0], [1.0, 1.4, 0.0], [0.0, 0.0, 2.0]] {

@@ -111,7 +111,7 @@ impl Plan {
         Ok(())
     }
 
-    /// New strengths at the same places: trees and lists are kept.
+    /// New strengths at the same positions: trees and lists are kept.
     pub fn set_strengths<T: HostReal>(&mut self, new: Strengths<'_, T>) -> Result<()> {
         let (session, counts) = (&*self.session, self.counts());
         let take = |name: &str, components, have: usize, new: Option<(usize, Array<'_, T>)>| match new {

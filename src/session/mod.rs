@@ -34,7 +34,7 @@ pub enum Device {
 
 /// Where the arrays of one call are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     Host,
     Device,
 }
@@ -204,15 +204,15 @@ impl Session {
     }
 
     /// Says where the array at `address` is that a caller declared to be in `memory`.
-    pub fn place(&self, memory: Memory, address: u64) -> Result<Place> {
+    pub fn location(&self, memory: Memory, address: u64) -> Result<Location> {
         match (&self.device, memory) {
-            (_, Memory::Host) | (Device::Cpu, Memory::Auto) => Ok(Place::Host),
+            (_, Memory::Host) | (Device::Cpu, Memory::Auto) => Ok(Location::Host),
             (Device::Cpu, Memory::Device) => Error::fail(
                 WFMM_ERR_MEMORY,
                 "memory = WFMM_MEMORY_DEVICE (1), but this session computes on the CPU; accepted: WFMM_MEMORY_HOST or _AUTO",
             ),
             // An array that is not there is nowhere: whether it may be absent is decided by who knows its name.
-            (Device::Cuda { .. }, Memory::Device) if address == 0 => Ok(Place::Device),
+            (Device::Cuda { .. }, Memory::Device) if address == 0 => Ok(Location::Device),
             (Device::Cuda { context, .. }, Memory::Device) => match cuda::place_of(address) {
                 cuda::Place::Host => Error::fail(
                     WFMM_ERR_MEMORY,
@@ -220,7 +220,7 @@ impl Session {
                         "memory = WFMM_MEMORY_DEVICE (1), but the driver knows {address:#x} as no address of a GPU; accepted: WFMM_MEMORY_HOST or _AUTO"
                     ),
                 ),
-                place => on_its_device(context, place, address),
+                location => on_its_device(context, location, address),
             },
             (Device::Cuda { context, .. }, Memory::Auto) => on_its_device(context, cuda::place_of(address), address),
         }
@@ -319,11 +319,11 @@ impl Session {
 }
 
 /// Device memory must belong to the session's device; managed memory is reached from everywhere.
-fn on_its_device(context: &Context, place: cuda::Place, address: u64) -> Result<Place> {
-    match place {
-        cuda::Place::Host => Ok(Place::Host),
-        cuda::Place::Managed => Ok(Place::Device),
-        cuda::Place::Device(ordinal) if ordinal == context.info.ordinal => Ok(Place::Device),
+fn on_its_device(context: &Context, location: cuda::Place, address: u64) -> Result<Location> {
+    match location {
+        cuda::Place::Host => Ok(Location::Host),
+        cuda::Place::Managed => Ok(Location::Device),
+        cuda::Place::Device(ordinal) if ordinal == context.info.ordinal => Ok(Location::Device),
         cuda::Place::Device(ordinal) => Error::fail(
             WFMM_ERR_MEMORY,
             format!(
@@ -397,8 +397,8 @@ mod tests {
     fn cpu_sessions_refuse_device_memory_and_take_auto_for_host() {
         let options = SessionOptions { backend: BackendKind::Cpu, device: None, devices: vec![], threads: 1 };
         let session = Session::new(&options).unwrap();
-        assert_eq!(session.place(Memory::Auto, 8).unwrap(), Place::Host);
-        assert_eq!(session.place(Memory::Device, 8).unwrap_err().status, WFMM_ERR_MEMORY);
+        assert_eq!(session.location(Memory::Auto, 8).unwrap(), Location::Host);
+        assert_eq!(session.location(Memory::Device, 8).unwrap_err().status, WFMM_ERR_MEMORY);
         assert!(session.describe().contains("1 threads"));
     }
 

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_finds_its_place() {
+    fn every_number_finds_its_slot() {
         for arch in instruction_sets() {
             arch.dispatch(crate::simd::Adapter(Numbered::<f64>(Default::default())));
             arch.dispatch(crate::simd::Adapter(Numbered::<f32>(Default::default())));

@@ -93,9 +93,9 @@ pub fn pair<T: Real>(law: Law, part: Part, gradient: bool) -> f64 {
 /// Times a block of 256 sources and 128 targets, with cores of a tenth of the block.
 fn measure_pair<T: Real>(law: Law, part: Part, gradient: bool) -> f64 {
     let (n, m) = (256u32, 128usize);
-    let place = |k: usize, f: f64| -> [f64; 3] { [0.37, 0.59, 0.83].map(|s| (k as f64 * s * f).fract()) };
+    let position = |k: usize, f: f64| -> [f64; 3] { [0.37, 0.59, 0.83].map(|s| (k as f64 * s * f).fract()) };
     let mut targets = near::Points::<T>::with_capacity(m);
-    (0..m).for_each(|k| targets.push(place(k, 1.7)));
+    (0..m).for_each(|k| targets.push(position(k, 1.7)));
     let count = match (law, gradient) {
         (Law::Charge, false) => 1,
         (Law::Charge, true) => 4,
@@ -108,17 +108,17 @@ fn measure_pair<T: Real>(law: Law, part: Part, gradient: bool) -> f64 {
     let seconds = match law {
         Law::Charge => {
             let mut s = near::ChargeSources::<T>::new(false);
-            (0..n as usize).for_each(|k| s.push(place(k, 1.0), 1.0));
+            (0..n as usize).for_each(|k| s.push(position(k, 1.0), 1.0));
             best(4, || near::charges(&s, &all, &targets, 0..m, &mut rows))
         }
         Law::Particle(reg) => {
             let mut s = near::ParticleSources::<T>::new(reg, false);
-            (0..n as usize).for_each(|k| s.push(place(k, 1.0), place(k, 2.3), 0.1));
+            (0..n as usize).for_each(|k| s.push(position(k, 1.0), position(k, 2.3), 0.1));
             best(4, || near::particles(part, &s, &all, &targets, 0..m, &mut rows))
         }
         Law::Segment(reg) => {
             let mut s = near::SegmentSources::<T>::new(reg, near::Digits::default());
-            (0..n as usize).for_each(|k| s.push(place(k, 1.0), place(k, 1.01), 1.0, 0.1));
+            (0..n as usize).for_each(|k| s.push(position(k, 1.0), position(k, 1.01), 1.0, 0.1));
             best(4, || near::segments(part, &s, &all, &targets, 0..m, &mut rows))
         }
     };
@@ -161,12 +161,12 @@ fn measure_m2l<T: Real, const C: usize>() -> Vec<f64> {
 
 /// Times groups of targets with the far cells of `measure_m2l` at orders 4, 9 and 16 and lays a + b q + c q² through them.
 fn measure_m2p<T: Real, const C: usize>(gradient: bool) -> Vec<f64> {
-    let place = |k: usize| -> [f64; 3] { [0.37, 0.59, 0.83].map(|f| (k as f64 * f).fract()) };
-    let places: Vec<[f64; 3]> = (0..LISTS * FAR).map(place).collect();
-    let tree = Tree::build(&places, &[], Root::around(&[bounds(&places, &[])]), 1, None);
+    let position = |k: usize| -> [f64; 3] { [0.37, 0.59, 0.83].map(|f| (k as f64 * f).fract()) };
+    let positions: Vec<[f64; 3]> = (0..LISTS * FAR).map(position).collect();
+    let tree = Tree::build(&positions, &[], Root::around(&[bounds(&positions, &[])]), 1, None);
     let registers = 4;
     let count = registers * lanes::<T>();
-    let x: [Vec<T>; 3] = std::array::from_fn(|i| (0..count).map(|k| T::of(0.1 * place(k + 7)[i])).collect());
+    let x: [Vec<T>; 3] = std::array::from_fn(|i| (0..count).map(|k| T::of(0.1 * position(k + 7)[i])).collect());
     let orders = [4usize, 9, 16];
     let seconds = orders.map(|p| {
         let series = series::<T>(p, C, gradient);

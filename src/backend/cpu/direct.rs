@@ -39,9 +39,9 @@ impl Remote {
     ) -> Option<Self> {
         let periods = request.periods.filter(|_| !sources.is_empty() && !targets.is_empty())?;
         let unit = unit_of(sources.largest_strength());
-        let (places, half) = sources.places();
-        let corners = bounds(places, half);
-        let mut tree = Tree::build(places, half, Root::around(&[corners]), LEAF, None);
+        let (positions, half) = sources.positions();
+        let corners = bounds(positions, half);
+        let mut tree = Tree::build(positions, half, Root::around(&[corners]), LEAF, None);
         tree.center_root(periods.center, periods.radius(corners));
         sources.sort(&tree);
         sources.survey(unit);
@@ -77,7 +77,7 @@ impl<T: Real, const C: usize> Sum<'_, T, C> {
         write_blocks::<T, C, f64>(targets.len(), gradient, sink, |block| self.at(&targets[block], gradient));
     }
 
-    /// From the sources' places and strengths in double precision.
+    /// From the sources' positions and strengths in double precision.
     pub fn write_in_double(&self, targets: &[[f64; 3]], gradient: bool, sink: &mut Sink<'_, T>) {
         write_blocks::<T, C, f64>(targets.len(), gradient, sink, |block| self.exact(&targets[block], gradient));
     }
@@ -88,7 +88,7 @@ impl<T: Real, const C: usize> Sum<'_, T, C> {
         targets.iter().for_each(|&x| at.push(x));
         let mut sum = memory::filled(T::ZERO, rows(C, gradient) * targets.len());
         let mut rows: Vec<&mut [T]> = sum.chunks_exact_mut(targets.len()).collect();
-        let all = 0..self.sources.places().0.len() as u32;
+        let all = 0..self.sources.positions().0.len() as u32;
         self.sources.near(Part::Regularized, std::slice::from_ref(&all), &at, &mut rows);
         self.with_images(memory::collect(sum.into_iter().map(|v| v.f64())), targets, gradient)
     }

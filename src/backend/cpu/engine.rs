@@ -191,8 +191,8 @@ impl<T: Real> CpuEngine<T> {
 impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
     /// Takes over what changed in the inputs since the last call; where reproducible, any change makes everything anew.
     fn update(&mut self, inputs: &Inputs, options: &PlanOptions) -> Result<Changes> {
-        let [places, strengths] = S::counters(inputs);
-        let seen = [places, strengths, inputs.target_positions];
+        let [positions, strengths] = S::counters(inputs);
+        let seen = [positions, strengths, inputs.target_positions];
         let arrays = S::arrays(inputs)?;
         let differs = |k: usize| self.seen.is_none_or(|old| old[k] != seen[k]);
         let mut changes = Changes { sources: differs(0), strengths: differs(1), targets: differs(2) };
@@ -212,7 +212,7 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
             self.targets = targets_of(inputs, unit);
         }
         if changes.sources {
-            self.sources.take_places(inputs, self.unit);
+            self.sources.take_positions(inputs, self.unit);
         } else if changes.strengths {
             self.sources.take_strengths(inputs, self.unit);
         }
@@ -230,8 +230,8 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         if self.sources.is_empty() || self.targets.is_empty() {
             return Ok(());
         }
-        let (places, half) = self.sources.places();
-        let radii = [bounds(places, half), bounds(&self.targets, &[])].map(|b| periods.radius(b));
+        let (positions, half) = self.sources.positions();
+        let radii = [bounds(positions, half), bounds(&self.targets, &[])].map(|b| periods.radius(b));
         periods.check(radii, 1.0 / self.unit.scale)?;
         self.sources.check_cores(periods.cores_looked_at(), options.tolerance, 1.0 / self.unit.scale)?;
         self.sources.check_net(&periods)
@@ -386,13 +386,17 @@ impl<T: Real> Engine for CpuEngine<T> {
                     self.options.particle_regularization,
                 );
                 let vortices = &self.vortex.sources;
-                exact.place(memory::copy(&vortices.segments), memory::copy(&vortices.particles), vortices.digits);
+                exact.set_elements(
+                    memory::copy(&vortices.segments),
+                    memory::copy(&vortices.particles),
+                    vortices.digits,
+                );
                 check::<T, 3, _, _>(&mut self.vortex, &mut exact, samples, seed)
             }
             Field::Potential { .. } => {
                 let mut exact = ChargeSources::<f64>::default();
                 let charges = &self.coulomb.sources;
-                exact.place(memory::copy(&charges.places), memory::copy(&charges.charge), false);
+                exact.set_elements(memory::copy(&charges.positions), memory::copy(&charges.charge), false);
                 check::<T, 1, _, _>(&mut self.coulomb, &mut exact, samples, seed)
             }
         }))
@@ -463,7 +467,7 @@ fn account<T: Real, const C: usize, S: SourceSet<T, C>>(side: &Side<T, C, S>) ->
         in_double: side.in_double,
         recipe: side.fmm.recipe.clone(),
         seconds: side.fmm.seconds,
-        pairs: side.sources.places().0.len() as u64 * side.targets.len() as u64,
+        pairs: side.sources.positions().0.len() as u64 * side.targets.len() as u64,
     }
 }
 

@@ -141,11 +141,11 @@ impl FarImages {
         }
     }
 
-    /// Adds what local expansions have not of the field of the background in a box with three periods, `[row][place]`.
+    /// Adds what local expansions have not of the field of the background in a box with three periods, `[row][position]`.
     pub fn add_background<T: Real, const C: usize>(
         &self,
         net: [f64; C],
-        places: &[[f64; 3]],
+        positions: &[[f64; 3]],
         gradient: bool,
         out: &mut [T],
     ) {
@@ -153,8 +153,8 @@ impl FarImages {
             return;
         }
         let f = self.shape.background();
-        let count = places.len();
-        for (k, x) in places.iter().enumerate() {
+        let count = positions.len();
+        for (k, x) in positions.iter().enumerate() {
             let d: [f64; 3] = std::array::from_fn(|i| x[i] - self.center[i]);
             let mut put = |row: usize, v: f64| out[row * count + k] += T::of(v);
             if C == 1 {

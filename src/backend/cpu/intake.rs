@@ -2,8 +2,8 @@
 //!
 //! Enters: `Inputs` in the caller's unit, precision and order. Leaves: elements in double precision and in the unit of the
 //! problem. Lengths are multiplied by a power of two that brings the box of sources and targets near one (exact, so results
-//! do not depend on the unit), particle strengths by the same. With periods all places are brought into the box around the middle
-//! of the sources, segments by their middles.
+//! do not depend on the unit), particle strengths by the same. With periods all positions are moved by whole periods into the box
+//! around the middle of the sources; a segment is moved as a whole, by its middle.
 
 use super::fmm::SourceSet;
 use super::images::Periods;
@@ -24,15 +24,15 @@ pub type Corners = ([f64; 3], [f64; 3]);
 
 /// A set of sources that knows its part of the inputs.
 pub trait Intake<T: Real, const C: usize>: SourceSet<T, C> {
-    /// Counters of places and of strengths.
+    /// Counters of positions and of strengths.
     fn counters(inputs: &Inputs) -> [u64; 2];
     /// Its arrays and the targets', all of them on the host.
     fn arrays(inputs: &Inputs) -> Result<Vec<&Reals>>;
-    /// Corners of the boxes around its places; nothing where there are none.
+    /// Corners of the boxes around its positions; nothing where there are none.
     fn boxes(inputs: &Inputs) -> Vec<Corners>;
-    /// New places, with their strengths.
-    fn take_places(&mut self, inputs: &Inputs, unit: Unit);
-    /// New strengths, old places.
+    /// New positions, with their strengths.
+    fn take_positions(&mut self, inputs: &Inputs, unit: Unit);
+    /// New strengths, old positions.
     fn take_strengths(&mut self, inputs: &Inputs, unit: Unit);
     /// Refuses cores that still matter at the distance up to which images have cores; `length`: the caller's unit in this one.
     fn check_cores(&self, _distance: f64, _tolerance: f64, _length: f64) -> Result<()> {
@@ -74,9 +74,9 @@ impl<T: Real> Intake<T, 3> for VortexSources<T> {
         segments.chain(particles).collect()
     }
 
-    fn take_places(&mut self, inputs: &Inputs, unit: Unit) {
+    fn take_positions(&mut self, inputs: &Inputs, unit: Unit) {
         let (segments, particles) = vortices(inputs, unit);
-        self.place(segments, particles, Digits { splits: unit.splits, step: unit.step });
+        self.set_elements(segments, particles, Digits { splits: unit.splits, step: unit.step });
     }
 
     fn take_strengths(&mut self, inputs: &Inputs, unit: Unit) {
@@ -107,9 +107,9 @@ impl<T: Real> Intake<T, 1> for ChargeSources<T> {
         inputs.charges.iter().filter(|c| c.n > 0).map(|c| boxed(&c.position, c.n)).collect()
     }
 
-    fn take_places(&mut self, inputs: &Inputs, unit: Unit) {
-        let places = inputs.charges.as_ref().map_or(vec![], |c| places_of(&c.position, c.n, unit));
-        self.place(places, charges(inputs), unit.splits);
+    fn take_positions(&mut self, inputs: &Inputs, unit: Unit) {
+        let positions = inputs.charges.as_ref().map_or(vec![], |c| positions_of(&c.position, c.n, unit));
+        self.set_elements(positions, charges(inputs), unit.splits);
     }
 
     fn take_strengths(&mut self, inputs: &Inputs, _: Unit) {
@@ -130,10 +130,11 @@ impl<T: Real> Intake<T, 1> for ChargeSources<T> {
     }
 }
 
-/// Steps of places and periods in a periodic domain of size one, in double precision and in pairs of single precision numbers: sums of them are exact,
-/// so that a target on an image of a source, or on an end of a segment that leaves the box, is at distance zero.
+/// Steps of positions and periods in a periodic domain of size one, in double precision and in pairs of single precision
+/// numbers. Sums of multiples of a step are exact: a target on an image of a source, or on an end of a segment that leaves
+/// the box, is at distance zero.
 const STEPS: [f64; 2] = [1.0 / (1u64 << 50) as f64, 1.0 / (1u64 << 44) as f64];
-/// Places so many periods away are moved by what the step took from each.
+/// From so many periods on, the shift into the box is corrected for the rounding of the period to steps.
 const MANY_PERIODS: f64 = 64.0;
 
 /// Inner length = (length - origin) · scale.
@@ -143,9 +144,9 @@ pub struct Unit {
     origin: [f64; 3],
     /// The caller's periods and the middle of their box.
     periods: Option<Periods>,
-    /// Places and periods are multiples of this, if not zero.
+    /// Positions and periods are multiples of this, if not zero.
     step: f64,
-    /// Double precision arrays, computed in single precision: places have more digits than one number holds.
+    /// Double precision arrays, computed in single precision: positions have more digits than one number holds.
     splits: bool,
 }
 
@@ -156,7 +157,7 @@ impl Default for Unit {
 }
 
 impl Unit {
-    /// A power of two that brings everything near one, and, where places are split and all of them far from zero, an origin
+    /// A power of two that brings everything near one, and, where positions are split and all of them far from zero, an origin
     /// in their middle.
     pub fn of<T: Real, const C: usize, S: Intake<T, C>>(
         inputs: &Inputs,
@@ -171,7 +172,7 @@ impl Unit {
         for i in (0..3).filter(|&i| period[i] > 0.0) {
             (low[i], high[i]) = (center[i] - 0.5 * period[i], center[i] + 0.5 * period[i]);
         }
-        // Images are not at places of the caller: in single precision all places are sums of two numbers.
+        // Images are not at positions of the caller: in single precision all positions are sums of two numbers.
         let unit = Self::around((low, high), !T::IS_F64);
         // Coordinates far from zero have fewer digits after the point.
         let reach = (0..3).flat_map(|i| [low[i] - unit.origin[i], high[i] - unit.origin[i]]).map(f64::abs);
@@ -199,7 +200,7 @@ impl Unit {
         Unit { scale, origin, periods: None, step: 0.0, splits }
     }
 
-    /// For everything between these corners, on ranks whose places travel in double precision: sets in single precision split them.
+    /// For everything between these corners, on ranks whose positions travel in double precision: sets in single precision split them.
     pub fn of_ranks(corners: Corners) -> Self {
         Self { splits: false, ..Self::around(corners, true) }
     }
@@ -226,17 +227,17 @@ impl Unit {
         ends.map(|x| self.moved(x, by))
     }
 
-    /// A place in this unit, so many periods farther.
+    /// A position in this unit, so many periods farther.
     fn moved(&self, x: [f64; 3], periods: [f64; 3]) -> [f64; 3] {
         let inside: [f64; 3] = std::array::from_fn(|i| (x[i] - self.origin[i]) * self.scale);
         let Some(Periods { period, .. }) = self.periods else { return inside };
         let own = self.way_to_box(x);
         std::array::from_fn(|i| {
             let (exact, stepped) = (period[i] * self.scale, self.stepped(period[i] * self.scale));
-            // What rounding takes from a period counts after many of them. By the place's own way, so that a target and the end of a
-            // segment that are one place are whole periods apart wherever the segment is taken.
-            let lost = if own[i].abs() < MANY_PERIODS { 0.0 } else { self.stepped(own[i] * (exact - stepped)) };
-            self.stepped(inside[i]) + periods[i] * stepped + lost
+            // The error of the rounded period adds up over many periods. The correction follows from the point's own position, so
+            // that a target at an end of a segment stays whole periods apart from it wherever the segment is moved.
+            let correction = if own[i].abs() < MANY_PERIODS { 0.0 } else { self.stepped(own[i] * (exact - stepped)) };
+            self.stepped(inside[i]) + periods[i] * stepped + correction
         })
     }
 
@@ -245,7 +246,7 @@ impl Unit {
         if self.step > 0.0 { (v / self.step).round() * self.step } else { v }
     }
 
-    /// What brings a place into the box, in periods.
+    /// The shift in periods that brings a position into the box.
     fn way_to_box(&self, x: [f64; 3]) -> [f64; 3] {
         let Some(Periods { period, center }) = self.periods else { return [0.0; 3] };
         std::array::from_fn(|i| {
@@ -270,7 +271,7 @@ fn joined(boxes: Vec<Corners>) -> Corners {
 
 /// The targets, in the caller's order.
 pub fn targets_of(inputs: &Inputs, unit: Unit) -> Vec<[f64; 3]> {
-    inputs.targets.as_ref().map_or(vec![], |t| places_of(&t.position, t.n, unit))
+    inputs.targets.as_ref().map_or(vec![], |t| positions_of(&t.position, t.n, unit))
 }
 
 /// The CPU cannot read device memory; 104: the resource is not here.
@@ -307,7 +308,7 @@ fn boxed(a: &Reals, n: usize) -> Corners {
     bounds(&memory::par_collect((0..n).into_par_iter().map(|k| triple(a, k))), &[])
 }
 
-fn places_of(a: &Reals, n: usize, unit: Unit) -> Vec<[f64; 3]> {
+fn positions_of(a: &Reals, n: usize, unit: Unit) -> Vec<[f64; 3]> {
     memory::par_collect((0..n).into_par_iter().map(|k| unit.inside(triple(a, k))))
 }
 
@@ -348,8 +349,8 @@ mod tests {
     use super::*;
     use crate::inputs::{ParticleInput, TargetInput};
 
-    fn inputs(places: Vec<f64>) -> Inputs {
-        let (n, array) = (places.len() / 3, Reals::HostF64(places.into()));
+    fn inputs(positions: Vec<f64>) -> Inputs {
+        let (n, array) = (positions.len() / 3, Reals::HostF64(positions.into()));
         let particles =
             ParticleInput { n, position: array.clone(), strength: array.clone(), core: None, default_core: 0.0 };
         let targets = TargetInput { n, position: array };
@@ -358,7 +359,7 @@ mod tests {
 
     /// A target at an end of a segment is at distance zero from an image of it, wherever the segment leaves the box.
     #[test]
-    fn places_that_are_periods_apart_stay_so() {
+    fn positions_that_are_periods_apart_stay_so() {
         for (splits, step) in [(false, STEPS[0]), (true, STEPS[1])] {
             let periods = Some(Periods { period: [0.7, 0.3, 0.0], center: [0.1, 0.2, 0.3] });
             let unit = Unit { periods, step, ..Unit::around(([-0.3, 0.0, 0.1], [0.5, 0.4, 0.9]), splits) };
@@ -379,19 +380,19 @@ mod tests {
         }
     }
 
-    /// The check sums the places of the unit: they must be the caller's own.
+    /// The check sums the positions of the unit: they must be the caller's own.
     #[test]
-    fn no_digit_of_a_place_is_lost_on_the_way_into_the_unit() {
+    fn no_digit_of_a_position_is_lost_on_the_way_into_the_unit() {
         let box_at = |at: f64| (1..40).map(|k| at + (k as f64 / 3.0).fract()).collect::<Vec<_>>();
         let far = |mut v: Vec<f64>, x: f64| {
             v.extend([x; 3]);
             v
         };
-        for places in [box_at(0.0), box_at(-0.5), box_at(1e6), far(box_at(0.0), 1e7), far(box_at(1.0), -1e30)] {
-            let inputs = inputs(places.clone());
+        for positions in [box_at(0.0), box_at(-0.5), box_at(1e6), far(box_at(0.0), 1e7), far(box_at(1.0), -1e30)] {
+            let inputs = inputs(positions.clone());
             let arrays = <VortexSources<f32> as Intake<f32, 3>>::arrays(&inputs).unwrap();
             let unit = Unit::of::<f32, 3, VortexSources<f32>>(&inputs, &arrays, None);
-            for x in places.as_chunks::<3>().0 {
+            for x in positions.as_chunks::<3>().0 {
                 let inside = unit.inside(*x);
                 assert_eq!(std::array::from_fn(|i| inside[i] / unit.scale + unit.origin[i]), *x, "{unit:?}");
             }

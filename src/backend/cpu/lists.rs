@@ -185,8 +185,8 @@ impl<'a> Admission<'a> {
         if allowed[1].is_finite() { p.max(self.tables[1].balanced_order(g, allowed[1])) } else { p }
     }
 
-    /// Strength of the largest cell above `s` that is compact at distance `d`: a wide target cell cuts the fields of all
-    /// sources in it at the same place, so that dividing them makes no difference to its error.
+    /// Strength of the largest cell above `s` that is compact at distance `d`: a wide target cell truncates the fields
+    /// of all sources in it alike, so that dividing them makes no difference to its error.
     #[inline]
     fn compact_sum(&self, s: u32, d: f64) -> f64 {
         let mut cell = s as usize;
@@ -239,7 +239,7 @@ impl<'a> Admission<'a> {
     }
 }
 
-/// The truncation error of one unit element at the worst place of the source ball, at the worst target of the target ball:
+/// The truncation error of one unit element at the worst position in the source ball, at the worst target of the target ball:
 /// the sums Σ (n+1) a^n/ρ^(n+2), ρ = d - b, over source degrees n ≥ p, and Σ l b^(l-1)/ρ^(l+1), ρ = d - a, over target
 /// degrees l ≥ p (Greengard and Rokhlin's bound, differentiated).
 struct WorstCase {

@@ -3,7 +3,7 @@
 //! Enters: multipoles of the source cells, `[cell][component][order²]` in units of the cell's `scale`; targets relative to the
 //! centre of their group. Leaves: rows of numbers at the targets, one a component of the field or of its gradient.
 //!
-//! The singular harmonics are regular ones at the inverted place, S_n^m(x) = R_n^m(x)/r^(2n+1) = R_n^m(x/r²)/r. A derivative
+//! The singular harmonics are regular ones at the inverted position, S_n^m(x) = R_n^m(x)/r^(2n+1) = R_n^m(x/r²)/r. A derivative
 //! of the field of multipoles M is that of multipoles one degree higher: ∂_x acts on 1/|x - X| as -∂_X, so that the matrix is
 //! the negative transpose of the derivative of regular harmonics. So every row is a scalar expansion (`Rows`), and all rows
 //! share the harmonics of a target.
@@ -30,8 +30,8 @@ pub struct Series<T> {
     steps: Vec<Vec<T>>,
     /// Where column m of the rows begins: all n of cos, from m = 1 on alternately cos and sin.
     columns: Vec<usize>,
-    /// Of each coefficient in the arrangement by columns: place in an expansion, and t_nm.
-    places: Vec<(u32, T)>,
+    /// Of each coefficient in the arrangement by columns: index in an expansion, and t_nm.
+    indices: Vec<(u32, T)>,
 }
 
 /// Numbers at a target, and degrees that the derivatives add.
@@ -66,10 +66,10 @@ impl<T: Real> Series<T> {
         };
         let step = |m: usize, n: usize| T::of(if n == m { 0.0 } else { beta(n + 1, m) });
         let steps = (0..degrees).map(|m| memory::collect((m..degrees).map(|n| step(m, n)))).collect();
-        let (mut columns, mut places): (Vec<usize>, Vec<(u32, T)>) = (vec![], vec![]);
+        let (mut columns, mut indices): (Vec<usize>, Vec<(u32, T)>) = (vec![], vec![]);
         let mut diagonal = 1.0;
         for m in 0..degrees {
-            memory::push(&mut columns, places.len());
+            memory::push(&mut columns, indices.len());
             diagonal *= harmonics::diagonal(m);
             let mut t = diagonal;
             for n in m..degrees {
@@ -77,10 +77,10 @@ impl<T: Real> Series<T> {
                     t *= harmonics::vertical(n, m).0;
                 }
                 let both = if m == 0 { &[false][..] } else { &[false, true] };
-                memory::extend(&mut places, both.iter().map(|&sin| (index(n, m, sin) as u32, T::of(t))));
+                memory::extend(&mut indices, both.iter().map(|&sin| (index(n, m, sin) as u32, T::of(t))));
             }
         }
-        Self { order, degrees, derivative, steps, columns, places }
+        Self { order, degrees, derivative, steps, columns, indices }
     }
 
     /// to += sign/scale ∂_axis of the singular expansion `from`.
@@ -127,8 +127,8 @@ impl<T: Real> Rows<T> {
             .with_min_len(8)
             .for_each_init(Vec::new, |work, ((out, multipoles), cell)| {
                 rows_of::<T, C>(series, multipoles, cell.scale, gradient, work);
-                for (to, &(place, t)) in out.chunks_exact_mut(self.count).zip(&series.places) {
-                    to.iter_mut().enumerate().for_each(|(k, v)| *v = t * work[k * terms + place as usize]);
+                for (to, &(index, t)) in out.chunks_exact_mut(self.count).zip(&series.indices) {
+                    to.iter_mut().enumerate().for_each(|(k, v)| *v = t * work[k * terms + index as usize]);
                 }
             });
     }

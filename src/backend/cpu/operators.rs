@@ -112,8 +112,8 @@ impl<T: Real> Axial<T> {
             m2l: Matrix::new(size, size, all().map(|(l, n)| T::of(harmonics::m2l_axial(n, l, m))).collect()),
             shift: all().map(|(n, l)| T::of(if l <= n { harmonics::shift_axial(n, l, m) } else { 0.0 })).collect(),
             ends: [false, true].map(|sin| {
-                let places = if sin && m == 0 { 0..0 } else { m..order };
-                (by_m(order, m, sin), Destinations::new(places.map(|l| index(l, m, sin))))
+                let degrees = if sin && m == 0 { 0..0 } else { m..order };
+                (by_m(order, m, sin), Destinations::new(degrees.map(|l| index(l, m, sin))))
             }),
         }
     }

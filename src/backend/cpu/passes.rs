@@ -395,7 +395,7 @@ pub fn field_rows<T: Real, const C: usize>(
 }
 
 /// Evaluates field rows at the targets of a leaf (relative to its centre, in its unit): `out[row][target] += …`, where
-/// each row of `out` has `stride` places.
+/// each row of `out` has `stride` numbers.
 pub fn l2p<T: Real>(ops: &Operators<T>, rows: &[T], x: &[Vec<T>; 3], work: &mut Work<T>, out: &mut [T], stride: usize) {
     dispatch(L2p { ops, rows, x, work, out, stride });
 }

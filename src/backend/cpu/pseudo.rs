@@ -30,7 +30,7 @@ const NEAREST_SHARE: f64 = 0.5;
 const DEGREE_SECONDS: f64 = 3e-9;
 const PAIR_SECONDS: f64 = 1e-9;
 
-/// Which degrees of a source count: those of its place inside the sphere, or outside.
+/// Which degrees of a source count: those of its position inside the sphere, or outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Inside,

@@ -107,7 +107,7 @@ impl<'a> Triples<'a> {
     }
 
     #[inline]
-    fn place(&self, k: usize) -> [f64; 3] {
+    fn at(&self, k: usize) -> [f64; 3] {
         match self {
             Self::F32(v) => v[k].map(f64::from),
             Self::F64(v) => v[k],
@@ -164,13 +164,13 @@ impl<'a> Positions<'a> {
 
     fn source(&self, k: usize) -> [f64; 3] {
         match self.ends.get(k) {
-            Some(&node) => self.nodes.place(node as usize),
-            None => self.points.place(k - self.ends.len()),
+            Some(&node) => self.nodes.at(node as usize),
+            None => self.points.at(k - self.ends.len()),
         }
     }
 
     fn target(&self, k: usize) -> [f64; 3] {
-        self.positions.place(k)
+        self.positions.at(k)
     }
 
     /// Lower corner and largest side of the box.
@@ -197,8 +197,8 @@ impl<'a> Positions<'a> {
     }
 }
 
-/// Whether a source and a target, numbers and places of which are given, are nearer to each other than `nearest` without being at
-/// one place.
+/// Whether a source and a target, numbers and positions of which are given, are nearer to each other than `nearest` without being at
+/// one point.
 fn nearer_than(
     nearest: f64,
     low: [f64; 3],
@@ -255,10 +255,10 @@ impl Axis {
         Self { low, size, weight: AXIS.map(|a| a / size), mask: (count.next_power_of_two() - 1) as u64 }
     }
 
-    /// Sorted; of several at one place one.
-    fn sorted(&self, n: usize, place: impl Fn(usize) -> [f64; 3] + Sync) -> Vec<u64> {
+    /// Sorted; of several at one point one.
+    fn sorted(&self, n: usize, position: impl Fn(usize) -> [f64; 3] + Sync) -> Vec<u64> {
         let key = |k: usize| {
-            let x = place(k);
+            let x = position(k);
             // Components sum up to less than two.
             let along: f64 = (0..3).map(|i| (x[i] - self.low[i]) * self.weight[i]).sum();
             ((along * 2f64.powi(63)) as u64 & !self.mask) | k as u64
@@ -269,7 +269,7 @@ impl Axis {
         } else {
             keys.par_sort_unstable();
         }
-        keys.dedup_by(|a, b| (*a ^ *b) <= self.mask && place(self.number(*a)) == place(self.number(*b)));
+        keys.dedup_by(|a, b| (*a ^ *b) <= self.mask && position(self.number(*a)) == position(self.number(*b)));
         keys
     }
 

@@ -1,6 +1,6 @@
 //! The sources of one far field, in the engine's precision and in its unit of length.
 //!
-//! Enters: places, strengths and cores as arrays. Leaves: what `fmm` asks of a `SourceSet`. Vortex sources are segments
+//! Enters: positions, strengths and cores as arrays. Leaves: what `fmm` asks of a `SourceSet`. Vortex sources are segments
 //! and particles in one tree: combined number k is segment k, or particle k - segments. After sorting, the segments of a
 //! cell are a run of the sorted segments and its particles a run of the sorted particles.
 
@@ -26,7 +26,7 @@ pub struct VortexSources<T> {
     /// Original order: ends, circulation, core.
     pub segments: Vec<Segment>,
     pub particles: Vec<Particle>,
-    places: Vec<[f64; 3]>,
+    positions: Vec<[f64; 3]>,
     half: Vec<[f64; 3]>,
     /// `permutation[sorted] = combined number`.
     permutation: Vec<u32>,
@@ -65,7 +65,7 @@ impl<T: Real> VortexSources<T> {
             digits: near::Digits::default(),
             segments: vec![],
             particles: vec![],
-            places: vec![],
+            positions: vec![],
             half: vec![],
             permutation: vec![],
             before: vec![],
@@ -82,14 +82,14 @@ impl<T: Real> VortexSources<T> {
         [self.segment_regularization, self.particle_regularization]
     }
 
-    /// New places, and how exactly they are known; sorted by the next `sort`.
-    pub fn place(&mut self, segments: Vec<Segment>, particles: Vec<Particle>, digits: near::Digits) {
+    /// New positions, and how exactly they are known; sorted by the next `sort`.
+    pub fn set_elements(&mut self, segments: Vec<Segment>, particles: Vec<Particle>, digits: near::Digits) {
         self.digits = digits;
         self.segments = segments;
         self.particles = particles;
         let middle = |s: &Segment| std::array::from_fn(|i| 0.5 * (s.p1[i] + s.p2[i]));
         let (segments, particles) = (self.segments.par_iter().map(middle), self.particles.par_iter().map(|p| p.x));
-        self.places = memory::par_collect(segments.chain(particles));
+        self.positions = memory::par_collect(segments.chain(particles));
         self.half = if self.segments.is_empty() {
             vec![]
         } else {
@@ -116,10 +116,10 @@ impl<T: Real> VortexSources<T> {
         largest(segments, self.particles.par_iter().map(of_particle).reduce(|| (0.0, 0.0), largest))
     }
 
-    /// New circulations and strengths, same places: call `refresh` afterwards.
+    /// New circulations and strengths, same positions: call `refresh` afterwards.
     pub fn refresh(&mut self) {
         let n = self.segments.len();
-        if self.permutation.len() != self.places.len() {
+        if self.permutation.len() != self.positions.len() {
             return;
         }
         self.near_segments = near::SegmentSources::new(self.segment_regularization, self.digits);
@@ -169,7 +169,7 @@ impl<T: Real> VortexSources<T> {
                 let half = self.half[k as usize];
                 let strength = 2.0 * norm(half) * (s.circulation / unit).abs();
                 let core = if strength > 0.0 { s.core } else { 0.0 };
-                CoreElement { middle: self.places[k as usize], half, strength, core, is_segment: true }
+                CoreElement { middle: self.positions[k as usize], half, strength, core, is_segment: true }
             }
             None => {
                 let p = &self.particles[k as usize - n];
@@ -210,11 +210,11 @@ impl<T: Real> VortexSources<T> {
 
 impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
     fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.positions.is_empty()
     }
 
-    fn places(&self) -> (&[[f64; 3]], &[[f64; 3]]) {
-        (&self.places, &self.half)
+    fn positions(&self) -> (&[[f64; 3]], &[[f64; 3]]) {
+        (&self.positions, &self.half)
     }
 
     fn sort(&mut self, tree: &Tree) {
@@ -273,19 +273,21 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
     }
 
     fn exact(&self, points: &[[f64; 3]], gradient: bool) -> Vec<f64> {
-        exact_in_blocks(self.places.len(), points, rows(3, gradient), |range, at, out| self.add_exact(range, at, out))
+        exact_in_blocks(self.positions.len(), points, rows(3, gradient), |range, at, out| {
+            self.add_exact(range, at, out)
+        })
     }
 
     fn keep_order(&mut self) {
-        if self.permutation.len() != self.places.len() {
-            self.order_by(memory::collect(0..self.places.len() as u32));
+        if self.permutation.len() != self.positions.len() {
+            self.order_by(memory::collect(0..self.positions.len() as u32));
         }
     }
 
     fn bytes(&self) -> u64 {
         (self.segments.capacity() * size_of::<Segment>()
             + self.particles.capacity() * size_of::<Particle>()
-            + (self.places.capacity() + self.half.capacity()) * 24
+            + (self.positions.capacity() + self.half.capacity()) * 24
             + (self.permutation.capacity() + self.before.capacity()) * 4
             + self.elements.capacity() * size_of::<CoreElement>()
             + self.cell_cores.bytes()) as u64
@@ -306,7 +308,7 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
                     to.push_line(std::array::from_fn(middle), half, strength);
                 }
                 None => {
-                    let x = self.places[k as usize];
+                    let x = self.positions[k as usize];
                     to.push_point(std::array::from_fn(|i| T::of(from(x, i) * unit)), strength);
                 }
             }
@@ -322,7 +324,7 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
     fn source_cells(&self, tree: &Tree, unit: f64, moment: i32) -> Vec<SourceCell> {
         effective_sources(tree, moment, |sorted| {
             let k = self.permutation[sorted];
-            let (x, h) = (self.places[k as usize], self.half.get(k as usize).copied().unwrap_or([0.0; 3]));
+            let (x, h) = (self.positions[k as usize], self.half.get(k as usize).copied().unwrap_or([0.0; 3]));
             let ends = [1.0, -1.0].map(|s| std::array::from_fn(|i| x[i] + s * h[i]));
             (self.strength_of(k).map(|v| v / unit), ends)
         })
@@ -460,7 +462,7 @@ fn effective_sources(
 
 /// Charges.
 pub struct ChargeSources<T> {
-    pub places: Vec<[f64; 3]>,
+    pub positions: Vec<[f64; 3]>,
     pub charge: Vec<f64>,
     permutation: Vec<u32>,
     near: near::ChargeSources<T>,
@@ -470,34 +472,34 @@ pub struct ChargeSources<T> {
 impl<T: Real> Default for ChargeSources<T> {
     fn default() -> Self {
         let near = near::ChargeSources::new(false);
-        Self { places: vec![], charge: vec![], permutation: vec![], near, splits: false }
+        Self { positions: vec![], charge: vec![], permutation: vec![], near, splits: false }
     }
 }
 
 impl<T: Real> ChargeSources<T> {
     /// As for vortices.
-    pub fn place(&mut self, places: Vec<[f64; 3]>, charge: Vec<f64>, splits: bool) {
-        (self.places, self.charge, self.splits) = (places, charge, splits);
+    pub fn set_elements(&mut self, positions: Vec<[f64; 3]>, charge: Vec<f64>, splits: bool) {
+        (self.positions, self.charge, self.splits) = (positions, charge, splits);
         self.permutation.clear();
     }
     pub fn refresh(&mut self) {
-        if self.permutation.len() != self.places.len() {
+        if self.permutation.len() != self.positions.len() {
             return;
         }
         self.near = near::ChargeSources::new(self.splits);
-        self.near.list.reserve(self.places.len());
+        self.near.list.reserve(self.positions.len());
         for &k in &self.permutation {
-            self.near.push(self.places[k as usize], self.charge[k as usize]);
+            self.near.push(self.positions[k as usize], self.charge[k as usize]);
         }
     }
 }
 
 impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
     fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.positions.is_empty()
     }
-    fn places(&self) -> (&[[f64; 3]], &[[f64; 3]]) {
-        (&self.places, &[])
+    fn positions(&self) -> (&[[f64; 3]], &[[f64; 3]]) {
+        (&self.positions, &[])
     }
     fn sort(&mut self, tree: &Tree) {
         self.permutation = memory::copy(&tree.permutation);
@@ -512,18 +514,18 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
         Box::new(NoCores)
     }
     fn keep_order(&mut self) {
-        if self.permutation.len() != self.places.len() {
-            self.permutation = memory::collect(0..self.places.len() as u32);
+        if self.permutation.len() != self.positions.len() {
+            self.permutation = memory::collect(0..self.positions.len() as u32);
             self.refresh();
         }
     }
     fn bytes(&self) -> u64 {
-        (self.places.capacity() * 24 + self.charge.capacity() * 8 + self.permutation.capacity() * 4) as u64
+        (self.positions.capacity() * 24 + self.charge.capacity() * 8 + self.permutation.capacity() * 4) as u64
             + self.near.list.bytes()
     }
     fn fill(&self, cell: &Cell, to: &mut LeafSources<T, 1>) {
         for &k in &self.permutation[cell.begin as usize..cell.end as usize] {
-            let x = self.places[k as usize];
+            let x = self.positions[k as usize];
             to.push_point(
                 std::array::from_fn(|i| T::of((x[i] - cell.center[i]) / cell.scale)),
                 [T::of(self.charge[k as usize])],
@@ -535,19 +537,19 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
     }
     fn square_moment(&self, from: [f64; 3]) -> f64 {
         let one = |(x, q): (&[f64; 3], &f64)| q * (0..3).map(|i| (x[i] - from[i]).powi(2)).sum::<f64>();
-        self.places.iter().zip(&self.charge).map(one).sum()
+        self.positions.iter().zip(&self.charge).map(one).sum()
     }
     fn source_cells(&self, tree: &Tree, unit: f64, moment: i32) -> Vec<SourceCell> {
         effective_sources(tree, moment, |sorted| {
             let k = self.permutation[sorted] as usize;
-            ([self.charge[k] / unit, 0.0, 0.0], [self.places[k]; 2])
+            ([self.charge[k] / unit, 0.0, 0.0], [self.positions[k]; 2])
         })
     }
     fn exact(&self, points: &[[f64; 3]], gradient: bool) -> Vec<f64> {
-        exact_in_blocks(self.places.len(), points, rows(1, gradient), |range, at, out| {
+        exact_in_blocks(self.positions.len(), points, rows(1, gradient), |range, at, out| {
             let mut list = near::ChargeSources::<f64>::new(false);
             list.list.reserve(range.len());
-            range.clone().for_each(|k| list.push(self.places[k], self.charge[k]));
+            range.clone().for_each(|k| list.push(self.positions[k], self.charge[k]));
             near::charges(&list, &[0..range.len() as u32], at, 0..at.len(), out);
         })
     }

@@ -118,17 +118,17 @@ impl Tree {
     pub fn prune(&mut self, capacity: usize) -> Vec<u32> {
         let mut kept = memory::with_room(self.cells.len());
         let old = std::mem::take(&mut self.cells);
-        let mut place = memory::filled(u32::MAX, old.len());
+        let mut new_index = memory::filled(u32::MAX, old.len());
         let levels = std::mem::take(&mut self.levels);
         for level in levels.windows(2) {
             let start = self.cells.len();
             for c in level[0]..level[1] {
                 let parent = old[c].parent as usize;
-                let is_kept = c == 0 || (place[parent] != u32::MAX && old[parent].len() > capacity);
+                let is_kept = c == 0 || (new_index[parent] != u32::MAX && old[parent].len() > capacity);
                 if is_kept {
-                    place[c] = self.cells.len() as u32;
+                    new_index[c] = self.cells.len() as u32;
                     kept.push(c as u32);
-                    let parent = if c == 0 { u32::MAX } else { place[parent] };
+                    let parent = if c == 0 { u32::MAX } else { new_index[parent] };
                     memory::push(&mut self.cells, Cell { parent, ..old[c] });
                 }
             }
@@ -141,7 +141,7 @@ impl Tree {
             if cell.len() <= capacity || cell.is_leaf() {
                 (cell.children, cell.first_child) = (0, 0);
             } else {
-                cell.first_child = place[cell.first_child as usize];
+                cell.first_child = new_index[cell.first_child as usize];
             }
         }
         self.name_leaves();
@@ -242,7 +242,7 @@ impl Tree {
     }
 }
 
-/// The Morton key of a place: 63 bits.
+/// The Morton key of a position: 63 bits.
 pub fn key(p: [f64; 3], root: Root) -> u64 {
     let grid = (1u64 << DEEPEST) as f64;
     let q: [u64; 3] = std::array::from_fn(|i| {

@@ -1,6 +1,6 @@
 //! A camera: the C struct with its defaults and constants, the checked form, and where points appear in a picture.
 //!
-//! Enters: a host's camera, the bounds of what is drawn. Leaves: for a point of space its place in pixels, its depth along the line of
+//! Enters: a host's camera, the bounds of what is drawn. Leaves: for a point of space its position in pixels, its depth along the line of
 //! sight, and how many pixels a unit of length takes there.
 
 use crate::error::{Error, Result, WFMM_ERR_CONSTANT, WFMM_ERR_VALUE};
@@ -291,7 +291,7 @@ impl Camera {
 pub type Bounds = [f64; 6];
 
 impl View {
-    /// Place and directions; the rest is set by `Camera::checked`.
+    /// Position and directions; the rest is set by `Camera::checked`.
     fn at(c: &wfmm_camera) -> Result<Self> {
         let toward = sub(c.target, c.eye);
         let Some(forward) = direction(toward) else {
@@ -327,7 +327,7 @@ impl View {
         (c[2] >= self.near).then(|| self.spot(c))
     }
 
-    /// The line of sight through a place of the picture: a point and a direction.
+    /// The line of sight through a point of the picture: a point and a direction.
     pub fn sight(&self, x: f64, y: f64) -> (Vec3, Vec3) {
         let (a, b) = ((x - self.middle[0]) / self.focal, (self.middle[1] - y) / self.focal);
         let aside = |i: usize| a * self.right[i] + b * self.up[i];

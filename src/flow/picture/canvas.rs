@@ -51,7 +51,7 @@ fn cells(value: u64, n: usize) -> Vec<AtomicU64> {
     memory::collect((0..n).map(|_| AtomicU64::new(value)))
 }
 
-/// Pixels of 0..n between two places.
+/// Pixels of 0..n between two coordinates.
 fn pixels(low: f64, high: f64, n: usize) -> std::ops::Range<usize> {
     let last = n as f64;
     low.floor().clamp(0.0, last) as usize..high.ceil().clamp(0.0, last) as usize

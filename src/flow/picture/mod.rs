@@ -281,7 +281,7 @@ struct Ground<'a> {
 }
 
 impl Ground<'_> {
-    /// What is behind everything at a place of the picture: ground where the line of sight comes down to it.
+    /// What is behind everything at a point of the picture: ground where the line of sight comes down to it.
     fn under(&self, x: f64, y: f64, background: Paint) -> Paint {
         let Plane { axis, position } = self.plane;
         let meets = |x: f64, y: f64| -> Option<(f64, Vec3)> {

@@ -1,7 +1,7 @@
 //! Distances from a ball of targets to the elements of a leaf, and to the lines of its segments, many at once.
 //!
 //! Enters: the elements of a source tree. Leaves: for a run of elements of one leaf and a ball, 1/r and q: r is not larger
-//! than the distance from any place in the ball to the element, q not larger than that to its line in cores (particles: the
+//! than the distance from any position in the ball to the element, q not larger than that to its line in cores (particles: the
 //! same distance). Everything is in single precision, relative to the leaf and in its unit, with a margin for rounding.
 
 use super::CoreElement;

@@ -204,7 +204,7 @@ impl CoreTest for NoCores {
     fn elements(&self, _: Range<u32>, _: &Cell, _: &mut Vec<[f64; 2]>, _: &mut Vec<Range<u32>>) {}
 }
 
-/// Distances below this do not occur: places have 53 bits of the domain, and clusters may sit at its origin.
+/// Distances below this do not occur: positions have 53 bits of the domain, and clusters may sit at its origin.
 const NEAREST: f64 = 1e-40;
 
 /// Largest distance at which `matters`, which holds up to some distance, still holds; rounded up by at most 2 %.

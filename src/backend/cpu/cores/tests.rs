@@ -1,4 +1,4 @@
-//! What is left out is within the budget, against exact corrections at many places.
+//! What is left out is within the budget, against exact corrections at many positions.
 
 use super::*;
 use crate::backend::cpu::tree::Root;
@@ -13,8 +13,7 @@ impl Random {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
-    /// In a ball.
-    fn place(&mut self, center: [f64; 3], radius: f64) -> [f64; 3] {
+    fn in_ball(&mut self, center: [f64; 3], radius: f64) -> [f64; 3] {
         loop {
             let v: [f64; 3] = std::array::from_fn(|_| 2.0 * self.even() - 1.0);
             if dot(v, v) <= 1.0 {
@@ -32,14 +31,14 @@ fn elements(r: &mut Random, count: usize) -> Vec<CoreElement> {
     let one = |k: usize| {
         let is_segment = !k.is_multiple_of(3);
         let length = 0.1 * 100f64.powf(-r.even());
-        let half = if is_segment { r.place([0.0; 3], length) } else { [0.0; 3] };
+        let half = if is_segment { r.in_ball([0.0; 3], length) } else { [0.0; 3] };
         let core = if k.is_multiple_of(11) { 0.0 } else { 0.3 * 300f64.powf(-r.even()) };
-        CoreElement { middle: r.place([0.0; 3], 1.0), half, strength: 0.1 + r.even(), core, is_segment }
+        CoreElement { middle: r.in_ball([0.0; 3], 1.0), half, strength: 0.1 + r.even(), core, is_segment }
     };
     (0..count).map(one).collect()
 }
 
-/// The exact correction at a place: field and gradient.
+/// The exact correction at a position: field and gradient.
 fn correction(e: &CoreElement, kinds: [Regularization; 2], x: [f64; 3]) -> [f64; 2] {
     let part = Part::Correction;
     let found: Induced = if e.is_segment {
@@ -69,15 +68,15 @@ fn what_is_left_out_is_within_the_budget() {
         let reach = CoreReach::new(&bounds, &cells, budget, together);
         for _ in 0..40 {
             let radius = 0.3 * 30f64.powf(-r.even());
-            let target = Cell { center: r.place([0.0; 3], 2.0), radius, ..tree.cells[0] };
+            let target = Cell { center: r.in_ball([0.0; 3], 2.0), radius, ..tree.cells[0] };
             for (k, leaf) in tree.cells.iter().enumerate().filter(|(_, c)| c.is_leaf()) {
                 let mut out = vec![];
                 reach.elements(leaf.begin..leaf.end, &target, &mut vec![], &mut out);
                 let listed = |k: u32| out.iter().any(|r| r.contains(&k));
                 let matters = reach.matters(k as u32, leaf, &target);
                 for k in leaf.begin..leaf.end {
-                    let places = (0..40).map(|_| r.place(target.center, radius));
-                    let most = places.map(|x| correction(&sorted[k as usize], kinds, x));
+                    let positions = (0..40).map(|_| r.in_ball(target.center, radius));
+                    let most = positions.map(|x| correction(&sorted[k as usize], kinds, x));
                     let most = most.fold([0.0f64; 2], |a, b| [a[0].max(b[0]), a[1].max(b[1])]);
                     let small = most[0] <= budget[0] * (1.0 + 1e-5) && most[1] <= budget[1] * (1.0 + 1e-5);
                     assert!(small || listed(k), "{kind:?}, element {k}: {most:?} left out");
@@ -100,7 +99,7 @@ fn what_is_left_out_of_a_cell_is_within_the_budget_together() {
     let mut r = Random(5);
     let all: Vec<CoreElement> = (0..60)
         .map(|_| CoreElement {
-            middle: r.place([0.0; 3], 0.1),
+            middle: r.in_ball([0.0; 3], 0.1),
             half: [0.0; 3],
             strength: 1.0,
             core: 0.05,

@@ -8,7 +8,7 @@ use crate::backend::cpu::sources::{ChargeSources, Particle, Segment, VortexSourc
 use crate::memory;
 use crate::simd::Real;
 
-/// A segment: both ends, circulation, core. A particle: place, strength, core, `PARTICLE`. A charge: place, charge.
+/// A segment: both ends, circulation, core. A particle: position, strength, core, `PARTICLE`. A charge: position, charge.
 pub type Record = [f64; 8];
 /// No core is negative.
 const PARTICLE: f64 = -1.0;
@@ -20,19 +20,19 @@ pub trait Elements<T: Real, const C: usize>: Intake<T, C> + Sized {
     /// A set without elements.
     fn single(&self) -> Self::Single;
     fn records(&self) -> Vec<Record>;
-    /// Places whose distance from a target decides whether single precision has the digits.
+    /// Positions whose distance from a target decides whether single precision has the digits.
     fn ends(&self) -> Vec<[f64; 3]>;
     /// A set of these elements, and the combined number of each record.
     fn of_records(&self, records: &[Record]) -> (Self, Vec<u32>);
     /// Where the curve meets an element.
-    fn place(record: &Record) -> [f64; 3];
+    fn position(record: &Record) -> [f64; 3];
 }
 
 fn triple(r: &Record, at: usize) -> [f64; 3] {
     std::array::from_fn(|i| r[at + i])
 }
 
-/// Of places in double precision.
+/// Of positions in double precision.
 fn digits<T: Real>() -> Digits {
     Digits { splits: !T::IS_F64, step: 0.0 }
 }
@@ -83,11 +83,11 @@ impl<T: Real> Elements<T, 3> for VortexSources<T> {
             }
         }
         let mut set = Self::new(of_segments, of_particles);
-        VortexSources::place(&mut set, segments, particles, digits::<T>());
+        VortexSources::set_elements(&mut set, segments, particles, digits::<T>());
         (set, numbers)
     }
 
-    fn place(record: &Record) -> [f64; 3] {
+    fn position(record: &Record) -> [f64; 3] {
         if record[7] == PARTICLE {
             return triple(record, 0);
         }
@@ -103,22 +103,27 @@ impl<T: Real> Elements<T, 1> for ChargeSources<T> {
     }
 
     fn ends(&self) -> Vec<[f64; 3]> {
-        memory::copy(&self.places)
+        memory::copy(&self.positions)
     }
 
     fn records(&self) -> Vec<Record> {
         let record = |(x, q): (&[f64; 3], &f64)| [x[0], x[1], x[2], *q, 0.0, 0.0, 0.0, 0.0];
-        memory::collect(self.places.iter().zip(&self.charge).map(record))
+        memory::collect(self.positions.iter().zip(&self.charge).map(record))
     }
 
     fn of_records(&self, records: &[Record]) -> (Self, Vec<u32>) {
         let mut set = Self::default();
-        let places = memory::collect(records.iter().map(|r| triple(r, 0)));
-        ChargeSources::place(&mut set, places, memory::collect(records.iter().map(|r| r[3])), digits::<T>().splits);
+        let positions = memory::collect(records.iter().map(|r| triple(r, 0)));
+        ChargeSources::set_elements(
+            &mut set,
+            positions,
+            memory::collect(records.iter().map(|r| r[3])),
+            digits::<T>().splits,
+        );
         (set, memory::collect(0..records.len() as u32))
     }
 
-    fn place(record: &Record) -> [f64; 3] {
+    fn position(record: &Record) -> [f64; 3] {
         triple(record, 0)
     }
 }

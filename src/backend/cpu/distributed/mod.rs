@@ -106,8 +106,8 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
 
     /// Takes over the inputs where they have changed on any rank: sets are collective, so the counters agree.
     fn update(&mut self, peers: &Peers, inputs: &Inputs) -> Result<()> {
-        let [places, strengths] = S::counters(inputs);
-        let seen = [places, strengths, inputs.target_positions];
+        let [positions, strengths] = S::counters(inputs);
+        let seen = [positions, strengths, inputs.target_positions];
         if self.seen == Some(seen) {
             return Ok(());
         }
@@ -122,8 +122,8 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         let size = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
         (self.low, self.size) = (self.unit.inside(low), size * self.unit.scale);
         self.targets = targets_of(inputs, self.unit);
-        self.sources.take_places(inputs, self.unit);
-        let mut counts = [self.sources.places().0.len() as f64, self.targets.len() as f64];
+        self.sources.take_positions(inputs, self.unit);
+        let mut counts = [self.sources.positions().0.len() as f64, self.targets.len() as f64];
         peers.sum(&mut counts);
         (self.counts, self.seen) = (counts, Some(seen));
         Ok(())
@@ -167,7 +167,7 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         inputs: &Inputs,
         options: &PlanOptions,
     ) -> Option<PrecisionFallback> {
-        let positions = self.seen.map_or([0; 2], |[places, _, targets]| [places, targets]);
+        let positions = self.seen.map_or([0; 2], |[sources, _, targets]| [sources, targets]);
         let known = self.history.before(positions);
         if known.is_some() || self.single.as_ref().is_some_and(|(of, _)| *of == request) {
             return known;
@@ -196,7 +196,7 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         request: Request,
         auto: bool,
     ) -> Option<Part<T, C, X>> {
-        let (low, high) = bounds(self.sources.places().0, &[]);
+        let (low, high) = bounds(self.sources.positions().0, &[]);
         let (a, b) = bounds(&self.targets, &[]);
         let mut extent = [0.0; 6];
         for i in 0..3 {
@@ -283,8 +283,8 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         let mine: Vec<usize> = drawn(self.counts[1] as usize, samples, seed)
             .filter_map(|t| t.checked_sub(first).filter(|&t| t < m))
             .collect();
-        let places: Vec<f64> = mine.iter().flat_map(|&t| self.targets[t]).collect();
-        let (all, counts) = peers.gather(&places);
+        let positions: Vec<f64> = mine.iter().flat_map(|&t| self.targets[t]).collect();
+        let (all, counts) = peers.gather(&positions);
         let before: usize = counts[..peers.rank()].iter().sum::<usize>() / 3;
         let points = all.as_chunks::<3>().0;
         let mut exact = self.sources.exact(points, false);

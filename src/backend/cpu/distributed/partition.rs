@@ -42,7 +42,7 @@ impl Partition {
             went[peers.rank()] = memory::collect(0..targets.len() as u32);
             return Self { records, targets: memory::copy(targets), went };
         }
-        let of_sources: Vec<u64> = memory::par_collect(records.par_iter().map(|r| key(S::place(r), root)));
+        let of_sources: Vec<u64> = memory::par_collect(records.par_iter().map(|r| key(S::position(r), root)));
         let of_targets: Vec<u64> = memory::par_collect(targets.par_iter().map(|x| key(*x, root)));
         let weights = shares.weights(scale);
         let ends = splitters(peers, records.len() + targets.len(), |k| match k.checked_sub(records.len()) {

@@ -1,7 +1,7 @@
 //! How large the ranks' shares are: equal in number, or in the work of the evaluation before.
 //!
 //! Enters: what a field has cost on each rank. Leaves: weights of sources and targets anywhere, the same on all ranks. Costs
-//! belong to places, not to elements: these may move, change ranks and become more or fewer.
+//! belong to positions, not to elements: these may move, change ranks and become more or fewer.
 
 use crate::backend::cpu::fmm::{LeafCost, Work};
 use crate::backend::cpu::tree::{Root, key};
@@ -19,11 +19,11 @@ pub enum Shares<'a> {
     Host,
     /// Every element weighs the same.
     Counts,
-    /// Elements weigh what those in their place have cost.
+    /// An element weighs what the elements at its position have cost.
     Costs(&'a Costs),
 }
 
-/// Seconds a target by place, of all ranks; lengths are the caller's.
+/// Seconds a target by position, of all ranks; lengths are the caller's.
 #[derive(Debug, Clone)]
 pub struct Costs {
     root: Root,
@@ -40,7 +40,7 @@ fn unscaled(root: Root, scale: f64) -> Root {
 
 /// Pieces of equal work, so that they are short where it is dense: first key in two halves, seconds for a target.
 fn pieces(root: Root, work: &Work) -> Vec<f64> {
-    let all = |l: &LeafCost| (key(l.place, root), l.targets as f64, l.targets as f64 * l.seconds);
+    let all = |l: &LeafCost| (key(l.center, root), l.targets as f64, l.targets as f64 * l.seconds);
     let mut leaves: Vec<(u64, f64, f64)> = memory::par_collect(work.leaves.par_iter().map(all));
     leaves.par_sort_unstable_by_key(|l| l.0);
     let whole: f64 = leaves.iter().map(|l| l.2).sum();
@@ -81,7 +81,7 @@ impl Costs {
 }
 
 impl<'a> Shares<'a> {
-    /// For places in lengths times `scale`.
+    /// For positions in lengths times `scale`.
     pub fn weights(&self, scale: f64) -> Weights<'a> {
         match self {
             Self::Costs(costs) => Weights(Some((costs, unscaled(costs.root, 1.0 / scale)))),

@@ -43,8 +43,8 @@ impl<T: Real, const C: usize, S: Elements<T, C>> SourceSet<T, C> for Shared<S> {
     fn is_empty(&self) -> bool {
         self.own.is_empty()
     }
-    fn places(&self) -> (&[[f64; 3]], &[[f64; 3]]) {
-        self.own.places()
+    fn positions(&self) -> (&[[f64; 3]], &[[f64; 3]]) {
+        self.own.positions()
     }
     fn sort(&mut self, tree: &Tree) {
         self.own.sort(tree);

@@ -33,10 +33,10 @@ impl Study {
     pub fn new(segments: Vec<Segment>, particles: Vec<Particle>, targets: &[[f64; 3]], tolerance: f64) -> Self {
         let new = || VortexSources::new(Regularization::Vatistas, Regularization::GaussErf);
         let mut whole = new();
-        whole.place(segments, particles, Digits::default());
-        let (low, high) = bounds(SourceSet::<f64, 3>::places(&whole).0, &[]);
+        whole.set_elements(segments, particles, Digits::default());
+        let (low, high) = bounds(SourceSet::<f64, 3>::positions(&whole).0, &[]);
         let root = Root::around(&[(low, high), bounds(targets, &[])]);
-        let keyed = |r: Record| (key(<VortexSources<f64> as Elements<f64, 3>>::place(&r), root), r);
+        let keyed = |r: Record| (key(<VortexSources<f64> as Elements<f64, 3>>::position(&r), root), r);
         let mut records: Vec<(u64, Record)> = memory::collect(whole.records().into_iter().map(keyed));
         records.par_sort_unstable_by_key(|r| r.0);
         let mut sorted: Vec<(u64, [f64; 3])> = memory::collect(targets.iter().map(|x| (key(*x, root), *x)));

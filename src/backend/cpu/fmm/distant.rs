@@ -95,7 +95,7 @@ impl Distant {
         tolerance: f64,
     ) -> Self {
         let mut tree = Tree { cells: memory::copy(&tree.cells), levels: memory::copy(&tree.levels), ..Tree::default() };
-        tree.prune((sources.places().0.len() / LEAVES).max(SMALLEST_LEAF));
+        tree.prune((sources.positions().0.len() / LEAVES).max(SMALLEST_LEAF));
         let order = order_for(tolerance);
         let (up, ops) = (cost::operators::<f64>(order), cost::operators::<f64>(order + 2));
         let mut multipoles = memory::filled(0.0, tree.cells.len() * C * order * order);

@@ -142,7 +142,7 @@ impl<'a> Walk<'a> {
         if nearest <= c.radius + radius {
             return true;
         }
-        // As if the targets lay on a surface; where more are in one place the receiver's verdict decides.
+        // As if the targets lay on a surface; where more are at one point the receiver's verdict decides.
         let count = (f64::from(b.count) * (radius / b.radius.max(f64::MIN_POSITIVE)).powi(2)).ceil().max(1.0) as u32;
         let blank =
             Cell { children: 0, first_child: 0, begin: 0, end: count, parent: u32::MAX, absent: 0, scale: 1.0, ..*c };
@@ -165,10 +165,10 @@ impl<'a> Walk<'a> {
             for (s, given) in level {
                 let c = &self.tree.cells[s as usize];
                 let left: Vec<u32> = given.into_iter().filter(|&b| self.must_open(s, &boxes[b as usize])).collect();
-                let few = c.len() * 8 <= self.multipole;
+                let cheaper_as_sources = c.len() * 8 <= self.multipole;
                 let fate = match (left.is_empty(), c.is_leaf()) {
                     (true, false) => Fate::Closed,
-                    (true, true) if !few => Fate::Closed,
+                    (true, true) if !cheaper_as_sources => Fate::Closed,
                     (_, true) => Fate::Sources,
                     (false, false) => {
                         (c.first_child..c.first_child + c.children)
@@ -289,15 +289,15 @@ pub fn join<T: Real, const C: usize>(
     let mut branches: Vec<Branch> = peers.share(to).iter().map(|words| Branch::of_message(words)).collect();
     let mine = memory::collect(own.tree.cells.iter().copied().zip(own.cells.iter().copied()));
     branches[rank] = Branch::new(mine, records);
-    let Joined { mut tree, cells, places } = graft(&branches);
+    let Joined { mut tree, cells, indices } = graft(&branches);
     let closed = |branch: usize| {
         let of = branches[branch].cells.iter().enumerate().filter(|(_, (c, _))| c.is_leaf() && !c.is_whole());
-        of.map(|(k, _)| places[branch][k]).collect::<Vec<u32>>()
+        of.map(|(k, _)| indices[branch][k]).collect::<Vec<u32>>()
     };
     own.takes = (0..size).map(|r| if r == rank { vec![] } else { closed(r) }).collect();
     let given = |cells: &Vec<(u32, Fate)>| {
         let closed = cells.iter().filter(|c| c.1 == Fate::Closed);
-        closed.map(|c| places[rank][c.0 as usize]).collect::<Vec<u32>>()
+        closed.map(|c| indices[rank][c.0 as usize]).collect::<Vec<u32>>()
     };
     own.gives = sent.iter().map(given).collect();
     let mut all = memory::with_room(branches.iter().map(|b| b.records.len()).sum());
@@ -310,24 +310,24 @@ pub fn join<T: Real, const C: usize>(
     (trees.source, trees.own, statistics.source_cells) = (tree, Some(own), cells);
 }
 
-/// A tree of all branches, what its cells amount to, and where each branch's cells went.
+/// A tree of all branches, the statistics of its cells, and the index of each branch's cells in it.
 pub struct Joined {
     pub tree: Tree,
     pub cells: Vec<SourceCell>,
-    places: Vec<Vec<u32>>,
+    indices: Vec<Vec<u32>>,
 }
 
 /// The branches below a common root. The permutation is left to who knows the sources.
 pub fn graft(branches: &[Branch]) -> Joined {
     let depth = branches.iter().map(|b| b.levels.len() - 1).max().unwrap_or(0);
     let total: usize = branches.iter().map(|b| b.cells.len()).sum();
-    let mut places: Vec<Vec<u32>> = memory::collect(branches.iter().map(|b| memory::with_room(b.cells.len())));
+    let mut indices: Vec<Vec<u32>> = memory::collect(branches.iter().map(|b| memory::with_room(b.cells.len())));
     let mut tree = Tree { levels: vec![0, 1], ..Tree::default() };
     let mut at = 1u32;
     for level in 0..depth {
         for (b, branch) in branches.iter().enumerate() {
             let count = branch.level(level).len() as u32;
-            places[b].extend(at..at + count);
+            indices[b].extend(at..at + count);
             at += count;
         }
         tree.levels.push(at as usize);
@@ -349,11 +349,11 @@ pub fn graft(branches: &[Branch]) -> Joined {
     tree.cells = memory::filled(root, total + 1);
     let mut cells = memory::filled(SourceCell::default(), total + 1);
     let mut base = 0u32;
-    for (branch, place) in branches.iter().zip(&places) {
+    for (branch, index) in branches.iter().zip(&indices) {
         for (k, (cell, statistics)) in branch.cells.iter().enumerate() {
-            let to = place[k] as usize;
+            let to = index[k] as usize;
             let parent = if k == 0 { 0 } else { tree.cells[to].parent };
-            let first_child = if cell.children > 0 { place[cell.first_child as usize] } else { 0 };
+            let first_child = if cell.children > 0 { index[cell.first_child as usize] } else { 0 };
             tree.cells[to] = Cell { begin: cell.begin + base, end: cell.end + base, first_child, parent, ..*cell };
             (0..cell.children).for_each(|i| tree.cells[(first_child + i) as usize].parent = to as u32);
             cells[to] = *statistics;
@@ -361,5 +361,5 @@ pub fn graft(branches: &[Branch]) -> Joined {
         base += branch.records.len() as u32;
     }
     tree.leaves = (1..tree.cells.len() as u32).filter(|&c| tree.cells[c as usize].is_leaf()).collect();
-    Joined { tree, cells, places }
+    Joined { tree, cells, indices }
 }

@@ -1,6 +1,6 @@
 //! The field at targets: local expansions (FMM) or multipoles (treecode), and near sources, leaf by leaf.
 //!
-//! Enters: expansions, lists, sorted sources and targets. Leaves: rows of numbers, for some targets or in the caller's places.
+//! Enters: expansions, lists, sorted sources and targets. Leaves: rows of numbers, for some targets or in the caller's arrays.
 
 use super::choice::Choice;
 use super::expansions::Expansions;
@@ -22,7 +22,7 @@ pub struct Evaluation<'a, T: Real, const C: usize> {
     expansions: &'a Expansions<T>,
 }
 
-/// What is known of a field that was written to the caller's places.
+/// What is known of a field that was written to the caller's arrays.
 pub struct Written {
     pub targets: u64,
     /// Sums of squares of the field and of its gradient over all targets of this rank.
@@ -56,15 +56,15 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
         let count = pick.len();
         work.out.clear();
         memory::resize(&mut work.out, rows(C, gradient) * count, T::ZERO);
-        work.places.clear();
-        memory::extend(&mut work.places, pick.map(|k| self.trees.points[k as usize]));
+        work.positions.clear();
+        memory::extend(&mut work.positions, pick.map(|k| self.trees.points[k as usize]));
         for i in 0..3 {
             work.relative[i].clear();
             memory::reserve(&mut work.relative[i], count);
         }
         // Local expansions are in the unit of the cell.
         let unit = if self.choice.scheme == Scheme::Fmm { cell.scale } else { 1.0 };
-        for x in &work.places {
+        for x in &work.positions {
             for i in 0..3 {
                 work.relative[i].push(T::of((x[i] - cell.center[i]) / unit));
             }
@@ -75,7 +75,7 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
             // Sources that are moved one way are seen from targets that are moved the other.
             let shift = self.trees.images.shifts[list.image as usize];
             work.at.restart(count);
-            work.places.iter().for_each(|x| work.at.push(std::array::from_fn(|i| x[i] - shift[i])));
+            work.positions.iter().for_each(|x| work.at.push(std::array::from_fn(|i| x[i] - shift[i])));
             for (part, ranges) in
                 [(Part::Regularized, &list.near), (Part::Singular, &list.plain), (Part::Correction, &list.correction)]
             {
@@ -86,7 +86,7 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
         }
         if let Some(far) = &self.trees.images.far {
             let net = self.expansions.net::<C>(self.choice.ops.order.pow(2));
-            far.add_background::<T, C>(net, &work.places, gradient, &mut work.out);
+            far.add_background::<T, C>(net, &work.positions, gradient, &mut work.out);
         }
     }
 
@@ -107,7 +107,7 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
         passes::l2p(ops, &work.rows, &work.relative, &mut work.passes, &mut work.out, count);
     }
 
-    /// The field at all targets, written to the caller's places; `judged`: sorted targets, rising, whose field is kept.
+    /// The field at all targets, written to the caller's arrays; `judged`: sorted targets, rising, whose field is kept.
     pub fn everywhere(&self, gradient: bool, sink: &mut Sink<'_, T>, judged: &[u32]) -> Written {
         let (k_main, k_all) = (rows(C, false), rows(C, gradient));
         let main = Scatter(sink.main.as_mut_ptr(), sink.main.len());
@@ -192,7 +192,7 @@ struct LeafResult {
 /// One thread's memory for a leaf.
 struct LeafWork<T> {
     passes: Work<T>,
-    places: Vec<[f64; 3]>,
+    positions: Vec<[f64; 3]>,
     at: near::Points<T>,
     /// Targets relative to the leaf's centre, in its unit.
     relative: [Vec<T>; 3],
@@ -205,7 +205,7 @@ impl<T: Real> LeafWork<T> {
     fn new(order: usize, components: usize) -> Self {
         Self {
             passes: Work::new(order, components),
-            places: vec![],
+            positions: vec![],
             at: Default::default(),
             relative: Default::default(),
             rows: vec![],

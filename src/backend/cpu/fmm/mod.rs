@@ -60,7 +60,7 @@ pub use work::{LeafCost, Work};
 pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     fn is_empty(&self) -> bool;
     /// Midpoints and, where there are segments, half vectors; original order.
-    fn places(&self) -> (&[[f64; 3]], &[[f64; 3]]);
+    fn positions(&self) -> (&[[f64; 3]], &[[f64; 3]]);
     /// Takes over the order of the tree.
     fn sort(&mut self, tree: &Tree);
     /// Collects what it must know of its elements' cores, after `sort`; strengths are divided by `unit`.
@@ -82,7 +82,7 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     fn core_extent(&self, _share: f64) -> f64 {
         0.0
     }
-    /// Sum of charges times their squared distances from a place.
+    /// Sum of charges times their squared distances from a position.
     fn square_moment(&self, _from: [f64; 3]) -> f64 {
         0.0
     }
@@ -196,7 +196,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             self.expansions.forget_sources();
         }
         self.expansions.forget_targets();
-        let counts = [sources.places().0.len(), targets.len()];
+        let counts = [sources.positions().0.len(), targets.len()];
         if may_decline && self.too_small(sources, counts, request) {
             return false;
         }
@@ -208,7 +208,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             None => {
                 let grown = choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF);
                 let reach = sources.core_extent(periods::CORES_OF_IMAGES * request.tolerance);
-                let trees = Trees::grow(sources.places(), targets, grown, request, reach);
+                let trees = Trees::grow(sources.positions(), targets, grown, request, reach);
                 sources.sort(&trees.source);
                 trees
             }

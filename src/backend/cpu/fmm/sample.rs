@@ -115,7 +115,7 @@ impl Sample {
         heads
     }
 
-    /// The places of one target of each group.
+    /// The positions of one target of each group.
     pub fn head_points(&self) -> Vec<[f64; 3]> {
         let mut points = vec![];
         memory::extend(&mut points, self.firsts().map(|k| self.points[k]));

@@ -56,7 +56,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let request = Request { method: Method::Fmm, ..request };
         self.prepared = None;
         self.expansions.forget_sources();
-        let mut counts = [sources.places().0.len() as f64, targets.len() as f64];
+        let mut counts = [sources.positions().0.len() as f64, targets.len() as f64];
         peers.sum(&mut counts);
         let mut cost: Cost = Self::costs(sources, request);
         // A rank without sources has no costs of its own.
@@ -71,7 +71,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             return false;
         }
         let leaves = choice::capacities(&cost, counts.map(|n| n as usize), request, choice::SMALLEST_LEAF);
-        let mut trees = Trees::grow(sources.places(), targets, leaves, request, 0.0);
+        let mut trees = Trees::grow(sources.positions(), targets, leaves, request, 0.0);
         sources.sort(&trees.source);
         trees.join(peers);
         self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();

@@ -102,7 +102,7 @@ impl Statistics {
         one(0, 1.0).max(one(1, 1.0 / GRADIENT_TOLERANCES))
     }
 
-    /// The independent sample. Its places depend on the problem: they are other ones when the field is another one.
+    /// The independent sample. Its points depend on the problem: another field has another sample.
     pub fn judge<T: Real, const C: usize>(
         &mut self,
         sources: &dyn SourceSet<T, C>,
@@ -244,7 +244,7 @@ fn core_budget<T: Real, const C: usize>(
     unit: f64,
     allowed: [f64; 2],
 ) -> [f64; 2] {
-    let n = sources.places().0.len();
+    let n = sources.positions().0.len();
     let whole = trees.peers.total(n as f64);
     if !trees.peers.any(sources.has_cores()) || whole == 0.0 {
         return [f64::INFINITY; 2];

@@ -41,7 +41,7 @@ fn error<T: Real>(
         })
         .collect();
     let targets: Vec<[f64; 3]> = (0..n).map(|_| p()).collect();
-    src.place(segments, particles, near::Digits::default());
+    src.set_elements(segments, particles, near::Digits::default());
     let mut fmm = Fmm::<T, 3>::default();
     let request = Request { gradient, ..Request::new(method, tol) };
     fmm.prepare(&mut src, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);
@@ -86,7 +86,7 @@ fn chosen(n: usize, m: usize, tolerance: f64, method: Method, periods: Option<Pe
     let particles = (0..n).map(|_| Particle { x: p(), strength: p().map(|v: f64| 2.0 * v - 1.0), core: 0.0 }).collect();
     let targets: Vec<[f64; 3]> = (0..m).map(|_| p()).collect();
     let mut sources = VortexSources::<f64>::new(R::None, R::None);
-    sources.place(vec![], particles, near::Digits::default());
+    sources.set_elements(vec![], particles, near::Digits::default());
     let mut fmm = Fmm::<f64, 3>::default();
     let request = Request { reproducible: true, periods, ..Request::new(method, tolerance) };
     fmm.prepare(&mut sources, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);

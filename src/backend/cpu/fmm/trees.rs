@@ -1,6 +1,6 @@
 //! Both octrees and the targets in the order of theirs.
 //!
-//! Enters: places of sources and targets, leaf capacities. Leaves: `Trees`.
+//! Enters: positions of sources and targets, leaf capacities. Leaves: `Trees`.
 
 use super::choice::order_at;
 use super::essential::Own;
@@ -45,7 +45,7 @@ pub struct Trees {
 
 impl Trees {
     pub fn grow(
-        (places, half): (&[[f64; 3]], &[[f64; 3]]),
+        (positions, half): (&[[f64; 3]], &[[f64; 3]]),
         targets: &[[f64; 3]],
         capacities: [usize; 2],
         request: Request,
@@ -53,8 +53,8 @@ impl Trees {
     ) -> Self {
         // Half the order of the closest pair: with it the model meets the measured error of CUBE at 1e-3 … 1e-9.
         let moment = (order_at(request.tolerance, 0.38) as i32 / 2).clamp(3, 32);
-        let corners = bounds(places, half);
-        let mut source = Tree::build(places, half, Root::around(&[corners]), capacities[0], None);
+        let corners = bounds(positions, half);
+        let mut source = Tree::build(positions, half, Root::around(&[corners]), capacities[0], None);
         if let Some(p) = request.periods {
             source.center_root(p.center, p.radius(corners));
         }

@@ -68,9 +68,9 @@ impl<const C: usize> Problem<C> {
     pub fn new(whole: &mut dyn SourceSet<f64, C>, targets: &[[f64; 3]], tolerance: f64) -> Self {
         let request = Request { reproducible: true, ..Request::new(Method::Fmm, tolerance) };
         let cost = cost::typical::<f64, C>(false);
-        let counts = [whole.places().0.len(), targets.len()];
+        let counts = [whole.positions().0.len(), targets.len()];
         let grown = choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF);
-        let mut trees = Trees::grow(whole.places(), targets, grown, request, 0.0);
+        let mut trees = Trees::grow(whole.positions(), targets, grown, request, 0.0);
         whole.sort(&trees.source);
         let mut statistics = Statistics::measure(whole, &mut trees, request);
         let (_, scale) = choice::choose_leaves::<f64, C>(whole, &mut trees, &mut statistics, &cost, request);
@@ -80,7 +80,7 @@ impl<const C: usize> Problem<C> {
 
     /// A rank's own trees.
     pub fn rank<S: SourceSet<f64, C>>(&self, mut sources: S, targets: Vec<[f64; 3]>) -> Rank<S> {
-        let trees = Trees::grow(sources.places(), &targets, self.leaves, self.request, 0.0);
+        let trees = Trees::grow(sources.positions(), &targets, self.leaves, self.request, 0.0);
         sources.sort(&trees.source);
         sources.survey(self.statistics.unit);
         sources.survey_cells(&trees.source);

@@ -1,4 +1,4 @@
-//! What a field has cost, place by place: the lists of an evaluation, in seconds of the kernels.
+//! What a field has cost, leaf by leaf: the lists of an evaluation, in seconds of the kernels.
 //!
 //! Enters: a prepared `Fmm`. Leaves: `Work`, seconds of one thread for each target and for a source. What cells above a leaf
 //! cost is divided evenly among their targets.
@@ -13,8 +13,7 @@ use crate::simd::Real;
 /// Targets of one leaf.
 #[derive(Debug, Clone, Copy)]
 pub struct LeafCost {
-    /// The middle of the leaf.
-    pub place: [f64; 3],
+    pub center: [f64; 3],
     pub targets: usize,
     /// For one of these targets.
     pub seconds: f64,
@@ -61,7 +60,7 @@ pub fn of_lists<T: Real, const C: usize>(trees: &Trees, choice: &Choice<T>, cost
         let (cell, list) = (&tree.cells[l as usize], &choice.lists[l as usize]);
         let (near, correction) = list.elements();
         let direct = near as f64 * cost.pair + correction as f64 * cost.correction;
-        LeafCost { place: cell.center, targets: cell.len(), seconds: share[l as usize] + direct + point }
+        LeafCost { center: cell.center, targets: cell.len(), seconds: share[l as usize] + direct + point }
     };
     let sampled = samples as f64 * cost.exact;
     let own = trees.own.as_ref().map_or(&trees.source, |own| &own.tree);

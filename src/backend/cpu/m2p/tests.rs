@@ -19,19 +19,19 @@ fn random(seed: u64) -> impl FnMut() -> f64 {
 /// One cell of 40 sources, and the exact field of it.
 struct Case {
     tree: Tree,
-    places: Vec<Vec3>,
+    positions: Vec<Vec3>,
     strength: Vec<Vec3>,
 }
 
 impl Case {
     fn new() -> Self {
         let mut r = random(5);
-        let places: Vec<Vec3> = (0..40).map(|_| [1.3 + 0.2 * r(), 0.2 * r() - 0.4, 0.2 * r()]).collect();
+        let positions: Vec<Vec3> = (0..40).map(|_| [1.3 + 0.2 * r(), 0.2 * r() - 0.4, 0.2 * r()]).collect();
         // The first component, which is the charge, does not cancel.
         let strength = (0..40).map(|_| [0.6 + 0.5 * r(), r(), r()]).collect();
-        let root = Root::around(&[bounds(&places, &[])]);
-        let tree = Tree::build(&places, &[], root, 100, None);
-        Self { tree, places, strength }
+        let root = Root::around(&[bounds(&positions, &[])]);
+        let tree = Tree::build(&positions, &[], root, 100, None);
+        Self { tree, positions, strength }
     }
 
     /// `[row][target]`
@@ -39,7 +39,7 @@ impl Case {
         let count = shape(C, gradient).0;
         let mut out = vec![0.0; count * targets.len()];
         for (k, &t) in targets.iter().enumerate() {
-            for (&x, &a) in self.places.iter().zip(&self.strength) {
+            for (&x, &a) in self.positions.iter().zip(&self.strength) {
                 let values: Vec<f64> = if C == 1 {
                     let v = charge(t, x, a[0]);
                     std::iter::once(v.potential).chain(v.gradient).collect()
@@ -64,7 +64,7 @@ impl Case {
         let ops = crate::backend::cpu::cost::operators::<T>(most);
         let mut multipoles = vec![T::ZERO; C * most * most];
         passes::p2m::<T, C>(&ops, &self.tree, &mut multipoles, |cell, to: &mut LeafSources<T, C>| {
-            for (x, a) in self.places.iter().zip(&self.strength) {
+            for (x, a) in self.positions.iter().zip(&self.strength) {
                 to.push_point(
                     std::array::from_fn(|i| T::of((x[i] - cell.center[i]) / cell.scale)),
                     std::array::from_fn(|i| T::of(a[i])),
@@ -118,8 +118,8 @@ fn falls<const C: usize>(gradient: bool) {
         let bound = 4.0 * ((p + 1) * (p + 1)) as f64 * (1.0 / (distance - 0.35)).powi(p as i32) + 3e-14;
         assert!(found.iter().all(|e| *e <= bound), "{C} components, order {p}: {found:?}, bound {bound:e}");
     }
-    let places = if gradient { 0..2 } else { 0..1 };
-    for which in places {
+    let parts = if gradient { 0..2 } else { 0..1 };
+    for which in parts {
         let rate = (all[23][which] / all[5][which]).powf(1.0 / 18.0);
         assert!((0.15..0.38).contains(&rate), "{C} components: errors fall by {rate} an order");
         assert!(all[MAX_ORDER - 1][which] < 3e-13, "{C} components: {:e}", all[MAX_ORDER - 1][which]);

@@ -13,14 +13,14 @@ pub fn particles<T: Real, R: Record<T, Particle<T>>>(reg: Regularization, part: 
     let f = |v: [T; 3]| v.map(T::f64);
     sum(call, |x, r: &R| {
         let p = r.whole();
-        flat(oracle::particle(reg, part, x, place(r, p.position, 0), f(p.strength), p.core.f64()))
+        flat(oracle::particle(reg, part, x, position(r, p.position, 0), f(p.strength), p.core.f64()))
     });
 }
 
 pub fn segments<T: Real, R: Record<T, Segment<T>>>(reg: Regularization, part: Part, call: Call<'_, '_, T, R>) {
     sum(call, |x, r: &R| {
         let s = r.whole();
-        let (p1, p2) = (place(r, s.p1, 0), place(r, s.p2, 1));
+        let (p1, p2) = (position(r, s.p1, 0), position(r, s.p2, 1));
         flat(oracle::segment(reg, part, x, p1, p2, s.circulation(), s.core.f64()))
     });
 }
@@ -28,13 +28,13 @@ pub fn segments<T: Real, R: Record<T, Segment<T>>>(reg: Regularization, part: Pa
 pub fn charges<T: Real, R: Record<T, Charge<T>>>(call: Call<'_, '_, T, R>) {
     sum(call, |x, r: &R| {
         let c = r.whole();
-        let a = oracle::charge(x, place(r, c.position, 0), c.charge.f64());
+        let a = oracle::charge(x, position(r, c.position, 0), c.charge.f64());
         [a.potential, a.gradient[0], a.gradient[1], a.gradient[2]]
     });
 }
 
-/// Both halves of place `k`.
-fn place<T: Real, P, R: Record<T, P>>(record: &R, high: [T; 3], k: usize) -> [f64; 3] {
+/// Both halves of position `k`.
+fn position<T: Real, P, R: Record<T, P>>(record: &R, high: [T; 3], k: usize) -> [f64; 3] {
     let low = record.low(k);
     std::array::from_fn(|i| high[i].f64() + low[i].f64())
 }
@@ -45,7 +45,7 @@ fn flat(u: Induced) -> [f64; 12] {
 
 fn sum<T: Real, P, const N: usize>(call: Call<'_, '_, T, P>, pair: impl Fn([f64; 3], &P) -> [f64; N]) {
     for (k, t) in call.t.enumerate() {
-        let x = call.targets.place(t);
+        let x = call.targets.position(t);
         let mut sums = [0.0; N];
         for r in call.ranges {
             for source in &call.sources[r.start as usize..r.end as usize] {

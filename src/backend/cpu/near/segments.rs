@@ -87,7 +87,7 @@ fn normal<S: Simd, T: Real>(a: Lane<S, T>, b: Lane<S, T>) -> [Lane<S, T>; 2] {
 }
 
 /// λ × (x - end) from the points themselves, `end` the nearer one: as exact as the numbers that were handed over. Halves
-/// of split places are not exact: what is below their last place is nothing.
+/// of split positions are not exact: what is below their last place is zero.
 #[inline(always)]
 fn cross_beside<S: Simd, T: Real, R: Record<T, Segment<T>>>(
     s: S,

@@ -43,7 +43,7 @@ impl<T: Real> Points<T> {
         }
     }
     /// Target k, both halves.
-    pub fn place(&self, k: usize) -> [f64; 3] {
+    pub fn position(&self, k: usize) -> [f64; 3] {
         let low = |i: usize| self.low[i].get(k).map_or(0.0, |v| v.f64());
         [self.x[k].f64() + low(0), self.y[k].f64() + low(1), self.z[k].f64() + low(2)]
     }
@@ -55,16 +55,16 @@ impl<T: Real> Points<T> {
     }
 }
 
-/// What the rounding of a place to `T` leaves.
+/// What the rounding of a position to `T` leaves.
 fn lower<T: Real>(p: [f64; 3]) -> [T; 3] {
     p.map(|v| T::of(v - T::of(v).f64()))
 }
 
-/// A source as the kernels meet it: alone, or split, with the lower halves of its places.
+/// A source as the kernels meet it: alone, or split, with the lower halves of its positions.
 pub trait Record<T, P>: Copy + Sync + 'static {
     const SPLIT: bool;
     fn whole(&self) -> &P;
-    /// Lower half of its place `k`.
+    /// Lower half of its position `k`.
     fn low(&self, k: usize) -> [T; 3];
 }
 
@@ -80,7 +80,7 @@ impl<T: Real, P: Copy + Sync + 'static> Record<T, P> for P {
     }
 }
 
-/// A source whose `M` places are sums of two numbers: double precision arrays, computed in single precision.
+/// A source whose `M` positions are sums of two numbers: double precision arrays, computed in single precision.
 #[derive(Debug, Clone, Copy)]
 pub struct Split<P, T, const M: usize> {
     whole: P,
@@ -108,16 +108,16 @@ pub struct Records<P, T, const M: usize> {
 }
 
 impl<P, T: Real, const M: usize> Records<P, T, M> {
-    /// `splits`: places may have more digits than `T`; in double precision they never do.
+    /// `splits`: positions may have more digits than `T`; in double precision they never do.
     fn new(splits: bool) -> Self {
         Self { alone: vec![], split: vec![], splits: splits && !T::IS_F64 }
     }
     pub fn reserve(&mut self, n: usize) {
         if self.splits { memory::reserve(&mut self.split, n) } else { memory::reserve(&mut self.alone, n) }
     }
-    fn push(&mut self, whole: P, places: [[f64; 3]; M]) {
+    fn push(&mut self, whole: P, positions: [[f64; 3]; M]) {
         if self.splits {
-            self.split.push(Split { whole, low: places.map(lower) });
+            self.split.push(Split { whole, low: positions.map(lower) });
         } else {
             self.alone.push(whole);
         }
@@ -162,7 +162,7 @@ pub struct Segment<T> {
     /// 2^(-n)
     pub unit: T,
     pub core: T,
-    /// |C|² up to which a target is on the line: what the rounding of places leaves of zero.
+    /// |C|² up to which a target is on the line: what the rounding of positions leaves of zero.
     pub on_line: T,
     /// Vatistas in f32: what |C|² is multiplied by so that its square stays a number.
     pub lift: T,
@@ -174,7 +174,7 @@ impl<T: Real> Segment<T> {
     }
 }
 
-/// How exactly places are known.
+/// How exactly positions are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Digits {
     /// They may have more digits than single precision; in double precision they never do.
@@ -183,7 +183,7 @@ pub struct Digits {
     pub step: f64,
 }
 
-/// Distance from its line up to which a target is on it, in steps of places: those of the target and of both ends were rounded.
+/// Distance from its line up to which a target is on it, in steps of positions: those of the target and of both ends were rounded.
 const ON_LINE: f64 = 2.0;
 
 /// One charge.

@@ -19,11 +19,15 @@ pub struct Targets<S: Simd, T: Real> {
 }
 
 impl<S: Simd, T: Real> Targets<S, T> {
-    /// x - place, of place `k` of `source`.
+    /// x minus position `k` of `source`.
     #[inline(always)]
-    pub fn from<P, R: Record<T, P>>(&self, s: S, source: &R, place: [T; 3], k: usize) -> [Lane<S, T>; 3] {
+    pub fn from<P, R: Record<T, P>>(&self, s: S, source: &R, position: [T; 3], k: usize) -> [Lane<S, T>; 3] {
         let x = self.x;
-        let d = [x[0] - Lane::splat(s, place[0]), x[1] - Lane::splat(s, place[1]), x[2] - Lane::splat(s, place[2])];
+        let d = [
+            x[0] - Lane::splat(s, position[0]),
+            x[1] - Lane::splat(s, position[1]),
+            x[2] - Lane::splat(s, position[2]),
+        ];
         if !R::SPLIT {
             return d;
         }
@@ -80,7 +84,7 @@ impl<T: Real, R> Call<'_, '_, T, R> {
             let mut block = Block { n, x: [[T::ZERO; BLOCK]; 3], low: [[T::ZERO; BLOCK]; 3], sums: [[0.0; BLOCK]; N] };
             for (x, y) in block.x.iter_mut().zip([&self.targets.x, &self.targets.y, &self.targets.z]) {
                 x[..n].copy_from_slice(&y[begin..begin + n]);
-                // Padding repeats a target: finite, and not a place of its own.
+                // Padding repeats a target: finite, and not a position of its own.
                 let last = x[n - 1];
                 x[n..].fill(last);
             }

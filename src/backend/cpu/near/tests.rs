@@ -20,9 +20,9 @@ impl Sequence {
     }
 }
 
-/// A problem in the precision of `T`: places shared by all kernels, a tenth of the cores zero, some targets on sources.
+/// A problem in the precision of `T`: positions shared by all kernels, a tenth of the cores zero, some targets on sources.
 struct Problem<T> {
-    places: Vec<Vec3>,
+    positions: Vec<Vec3>,
     ends: Vec<Vec3>,
     strengths: Vec<Vec3>,
     cores: Vec<f64>,
@@ -35,11 +35,11 @@ impl<T: Real> Problem<T> {
         let mut seq = Sequence(seed);
         let round = |v: Vec3| v.map(|x| T::of(x).f64());
         let mut vectors = |n: usize| (0..n).map(|_| round(seq.vector())).collect::<Vec<_>>();
-        let (places, ends, strengths) = (vectors(n), vectors(n), vectors(n));
+        let (positions, ends, strengths) = (vectors(n), vectors(n), vectors(n));
         let mut at = vectors(m);
         for (i, x) in at.iter_mut().enumerate() {
             if n > 0 && i % 5 == 3 {
-                *x = if i % 2 == 0 { places[i % n] } else { ends[i % n] };
+                *x = if i % 2 == 0 { positions[i % n] } else { ends[i % n] };
             }
         }
         // Widths from far below to far above the distances.
@@ -47,7 +47,7 @@ impl<T: Real> Problem<T> {
         let cores = cores.collect();
         let mut targets = Points::with_capacity(m);
         at.iter().for_each(|x| targets.push(*x));
-        Problem { places, ends, strengths, cores, at, targets }
+        Problem { positions, ends, strengths, cores, at, targets }
     }
 }
 
@@ -56,7 +56,7 @@ fn flat(u: &Induced) -> [f64; 12] {
 }
 
 /// Compares `got` with the oracle's sum over `sources`; the tolerance is relative to the sum of what was added up, where a
-/// correction counts as its singular kernel, and `condition` tells how much a rounding of the places changes a pair.
+/// correction counts as its singular kernel, and `condition` tells how much a rounding of the positions changes a pair.
 fn compare<T: Real>(
     got: &[Vec<T>],
     at: &[Vec3],
@@ -112,12 +112,12 @@ fn run_particles<T: Real>(arch: pulp::Arch, n: usize, m: usize, components: usiz
     let ranges = some_ranges(n);
     for reg in PARTICLES {
         let mut sources = ParticleSources::<T>::new(reg, false);
-        (0..n).for_each(|j| sources.push(p.places[j], p.strengths[j], p.cores[j]));
+        (0..n).for_each(|j| sources.push(p.positions[j], p.strengths[j], p.cores[j]));
         for part in PARTS {
             let mut out = zeros::<T>(components, m);
             let mut view: Vec<&mut [T]> = out.iter_mut().map(|v| &mut v[..]).collect();
             particles_with(arch, part, &sources, &ranges, &p.targets, 0..m, &mut view);
-            let pair = |x, j: usize, part| oracle::particle(reg, part, x, p.places[j], p.strengths[j], p.cores[j]);
+            let pair = |x, j: usize, part| oracle::particle(reg, part, x, p.positions[j], p.strengths[j], p.cores[j]);
             let what = format!("{arch:?} {reg:?} {part:?} f64={} {n}x{m}", T::IS_F64);
             compare(&out, &p.at, &listed(&ranges), pair, part, |_, _| 1.0, &what);
         }
@@ -129,17 +129,17 @@ fn run_segments<T: Real>(arch: pulp::Arch, n: usize, m: usize, components: usize
     let ranges = some_ranges(n);
     for reg in SEGMENTS {
         let mut sources = SegmentSources::<T>::new(reg, Digits::default());
-        (0..n).for_each(|j| sources.push(p.places[j], p.ends[j], p.strengths[j][0], p.cores[j]));
+        (0..n).for_each(|j| sources.push(p.positions[j], p.ends[j], p.strengths[j][0], p.cores[j]));
         for part in PARTS {
             let mut out = zeros::<T>(components, m);
             let mut view: Vec<&mut [T]> = out.iter_mut().map(|v| &mut v[..]).collect();
             segments_with(arch, part, &sources, &ranges, &p.targets, 0..m, &mut view);
             let pair = |x, j: usize, part| {
-                oracle::segment(reg, part, x, p.places[j], p.ends[j], p.strengths[j][0], p.cores[j])
+                oracle::segment(reg, part, x, p.positions[j], p.ends[j], p.strengths[j][0], p.cores[j])
             };
             // A relative rounding of x-P1 changes C by r/ρ times as much; beside the segment it is not let to.
             let condition = |x: Vec3, j: usize| {
-                let (l, r1, r2) = (sub(p.ends[j], p.places[j]), sub(x, p.places[j]), sub(x, p.ends[j]));
+                let (l, r1, r2) = (sub(p.ends[j], p.positions[j]), sub(x, p.positions[j]), sub(x, p.ends[j]));
                 let times = norm(l) * norm(r1).min(norm(r2)) / norm(oracle::cross(l, r1)).max(1e-30);
                 1.0 + if oracle::dot(r1, r2) < 0.0 { times.min(1.0 / beside::<T>()) } else { times }
             };
@@ -173,7 +173,7 @@ fn run_extensions<T: Real>(arch: pulp::Arch) {
 fn run_charges<T: Real>(arch: pulp::Arch, n: usize, m: usize, components: usize) {
     let p = Problem::<T>::new(n, m, (n * 1000 + m) as u64);
     let mut sources = ChargeSources::<T>::new(false);
-    (0..n).for_each(|j| sources.push(p.places[j], p.strengths[j][0]));
+    (0..n).for_each(|j| sources.push(p.positions[j], p.strengths[j][0]));
     let mut out = zeros::<T>(components, m);
     let mut view: Vec<&mut [T]> = out.iter_mut().map(|v| &mut v[..]).collect();
     charges_with(arch, &sources, &[0..n as u32], &p.targets, 0..m, &mut view);
@@ -181,7 +181,7 @@ fn run_charges<T: Real>(arch: pulp::Arch, n: usize, m: usize, components: usize)
     for (t, x) in p.at.iter().enumerate() {
         let (mut want, mut scale) = ([0.0; 4], [0.0; 4]);
         for j in 0..n {
-            let a = oracle::charge(*x, p.places[j], p.strengths[j][0]);
+            let a = oracle::charge(*x, p.positions[j], p.strengths[j][0]);
             for (i, v) in [a.potential, a.gradient[0], a.gradient[1], a.gradient[2]].into_iter().enumerate() {
                 want[i] += v;
                 scale[i] += if i == 0 { v.abs() } else { norm(a.gradient) };
@@ -338,7 +338,7 @@ fn digits_are_kept_beside_a_segment() {
 
 /// Positions in double precision, so close that single precision would not tell them apart, computed in single precision.
 #[test]
-fn split_places_keep_their_digits() {
+fn split_positions_keep_their_digits() {
     let mut seq = Sequence(11);
     let corner = seq.vector();
     let mut close = |size: f64| -> Vec3 {
@@ -417,8 +417,8 @@ fn single_precision_keeps_its_digits_in_long_sums() {
     let p = Problem::<f32>::new(n, 9, 5);
     let (mut a, mut b) = (ParticleSources::<f32>::new(None, false), ParticleSources::<f64>::new(None, false));
     for j in 0..n {
-        a.push(p.places[j], [0.0, 0.0, 1.0], 0.0);
-        b.push(p.places[j], [0.0, 0.0, 1.0], 0.0);
+        a.push(p.positions[j], [0.0, 0.0, 1.0], 0.0);
+        b.push(p.positions[j], [0.0, 0.0, 1.0], 0.0);
     }
     let mut targets = Points::<f64>::with_capacity(9);
     p.at.iter().for_each(|x| targets.push(*x));

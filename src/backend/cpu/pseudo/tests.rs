@@ -16,7 +16,7 @@ fn moments(degrees: usize, sources: impl Iterator<Item = ([f64; 3], f64)>) -> Ve
     sum
 }
 
-/// Local expansion Σ q S_n^m(x) below `degrees`: S is R at the inverted place over the distance.
+/// Local expansion Σ q S_n^m(x) below `degrees`: S is R at the inverted position over the distance.
 fn local(degrees: usize, sources: impl Iterator<Item = ([f64; 3], f64)>) -> Vec<f64> {
     moments(
         degrees,

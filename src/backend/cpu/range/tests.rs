@@ -65,10 +65,10 @@ fn the_sweep_finds_the_nearest_pair_of_every_cloud() {
 }
 
 #[test]
-fn what_is_at_one_place_is_not_near_and_parked_points_cost_nothing() {
+fn what_is_at_one_point_is_not_near_and_parked_points_cost_nothing() {
     let positions = random(3000);
     assert!(!nearer(&positions, &positions, 0.1 * least(&positions, &positions)));
-    // Ten thousand sources and targets at one place.
+    // Ten thousand sources and targets at one point.
     let parked = |x: &[f64]| x.iter().copied().chain([2.0; 30_000]).collect::<Vec<_>>();
     assert!(!nearer(&parked(&positions), &parked(&positions), 1e-9));
     let next = [2.0, 2.0, 2.0 + 1e-10];
