@@ -13,8 +13,8 @@ mod campaign {
     pub mod evaluate;
     pub mod ewald;
     pub mod exact;
+    pub mod families;
     pub mod measure;
-    pub mod places;
     pub mod tally;
 }
 mod support;

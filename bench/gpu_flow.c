@@ -99,7 +99,7 @@ static struct scene lattice(const char *name, int side, int integrator) {
     return s;
 }
 
-/* Milliseconds of an evaluation with new places. */
+/* Milliseconds of an evaluation with new positions. */
 static double plan_time(wfmm_session *session, const struct scene *s, int times, wfmm_report *report) {
     wfmm_plan *p = NULL;
     const int64_t others = s->tracers + s->dust, m = s->particles + s->points + others;

@@ -38,7 +38,7 @@ static void accuracy(wfmm_session *s) {
         }
 }
 
-/* New places for every repetition: targets in the cube; sources too, and the targets on them; on a wake; in the air and dust over ground. */
+/* New positions for every repetition: targets in the cube; sources too, and the targets on them; on a wake; in the air and dust over ground. */
 static void on_sources(struct problem *p) {
     for (int64_t i = 0; i < 3 * p->n; i++) p->target[i] = p->points[i] = uniform();
 }

@@ -1,4 +1,4 @@
-/* Seconds of a step (new places, then an evaluation) and of an evaluation alone over the ranks of MPI, each with a GPU of its node.
+/* Seconds of a step (new positions, then an evaluation) and of an evaluation alone over the ranks of MPI, each with a GPU of its node.
  * Enters: case (cube: particles without cores in single precision; vpm: with cores and gradients at the particles), number of sources,
  * tolerance, repetitions. Leaves: on rank 0 one line, "step evaluation error", medians over the repetitions of the slowest rank and
  * the error at sampled targets of all ranks. Every rank has a slab. bench/gpu_mpi.sh runs it with one rank and with more. */
@@ -7,7 +7,7 @@
 static float uniform(void) { return (float)(bits() >> 40) * 0x1p-24f; }
 static float *numbers(int64_t n) { return room(n, sizeof(float)); }
 /* Points of this rank's slab of the unit cube. */
-static float *places(int64_t n) {
+static float *slab_points(int64_t n) {
     float *x = numbers(3 * n);
     for (int64_t k = 0; k < n; k++) {
         for (int i = 0; i < 3; i++) x[3 * k + i] = uniform();
@@ -28,7 +28,7 @@ int main(int argc, char **argv) {
     const int vpm = !strcmp(argv[1], "vpm"), repetitions = atoi(argv[4]);
     const int64_t all = atoll(argv[2]), n = all * (rank + 1) / size - all * rank / size;
     state = (uint64_t)rank << 40;
-    float *x = places(n), *a = numbers(3 * n), *core = numbers(n), *y = vpm ? x : places(n), *u = numbers(3 * n), *g = vpm ? numbers(9 * n) : NULL;
+    float *x = slab_points(n), *a = numbers(3 * n), *core = numbers(n), *y = vpm ? x : slab_points(n), *u = numbers(3 * n), *g = vpm ? numbers(9 * n) : NULL;
     double *step = malloc(2 * sizeof(double) * (size_t)repetitions), *alone = step + repetitions, error = 0;
     for (int64_t k = 0; k < 3 * n; k++) a[k] = 2 * uniform() - 1;
     for (int64_t k = 0; k < n; k++) core[k] = (float)(2 / cbrt((double)all));

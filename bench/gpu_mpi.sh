@@ -1,6 +1,6 @@
 #!/bin/sh
 # One rank against two (RANKS=: other numbers): CUBE of 1e6 and 1e7 sources and targets in single precision, VPM of 1e6, as a table
-# with the times and how many times as fast more ranks are, by steps with new places and by evaluations alone.
+# with the times and how many times as fast more ranks are, by steps with new positions and by evaluations alone.
 # Enters: the folder of libwakefmm.so, a folder for programs. Needs mpicc, mpirun and a GPU (two, to be faster); no cargo.
 set -eu
 cd "$(dirname "$0")/.."

@@ -56,11 +56,11 @@ static void tracers(wfmm_session *s, int64_t n, int times) {
     for (int64_t k = 0; k < 3 * n; k++) x[k] = 0.5;
     must(wfmm_flow_set_tracers_f64(f, n, x, HOST), "tracers");
     must(wfmm_camera_init(&c, sizeof c), "camera");
-    by_colors(f, "all in one place", c, times);
+    by_colors(f, "all at one point", c, times);
     for (int64_t k = 0; k < 3 * n; k++) x[k] = (int)(2 * uniform()) * 0.02;
     x[0] = -1, x[3] = 1;
     must(wfmm_flow_set_tracers_f64(f, n, x, HOST), "tracers");
-    by_colors(f, "all in eight places", c, times);
+    by_colors(f, "all at eight points", c, times);
     wfmm_flow_destroy(&f);
     free(x);
 }

@@ -1,4 +1,4 @@
-/* Time over number of points on a GPU, FMM beside direct sum, through the C API with ordinary host arrays, all places new.
+/* Time over number of points on a GPU, FMM beside direct sum, through the C API with ordinary host arrays, all positions new.
  *
  * Enters: "crossover", "coulomb", or "scaling FILE.svg [most points]". Leaves: tables and a drawing.
  */

@@ -1,6 +1,6 @@
 /* Treecode, FMM and direct sum on a GPU, through the C API with ordinary host arrays.
  *
- * Enters: "curve [most points [tolerance]]": as many targets as sources, all places new; "few [sources [tolerance]]": few targets of many
+ * Enters: "curve [most points [tolerance]]": as many targets as sources, all positions new; "few [sources [tolerance]]": few targets of many
  * sources, which are kept or new; "passes [points [tolerance]]": what treecode and FMM spend where. Leaves: tables.
  */
 #include "gpu_workload.h"
@@ -70,7 +70,7 @@ static void curve(wfmm_session *s, double most, double tolerance) {
         }
 }
 
-static void few(wfmm_session *s, int64_t n, double tolerance) {
+static void few_targets(wfmm_session *s, int64_t n, double tolerance) {
     static const int64_t targets[] = {1, 10, 100, 300, 1000, 3000, 10000, 30000, 100000};
     for (int precision = WFMM_PRECISION_F32; precision <= WFMM_PRECISION_F64; precision++)
         for (int kept = 1; kept >= 0; kept--)
@@ -100,7 +100,7 @@ int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "curve";
     const double size = argc > 2 ? atof(argv[2]) : 0, tolerance = argc > 3 ? atof(argv[3]) : 0;
     if (!strcmp(what, "curve")) curve(s, size > 0 ? size : 1e7, tolerance > 0 ? tolerance : 1e-4);
-    if (!strcmp(what, "few")) few(s, size > 0 ? (int64_t)size : 1000000, tolerance > 0 ? tolerance : 1e-2);
+    if (!strcmp(what, "few")) few_targets(s, size > 0 ? (int64_t)size : 1000000, tolerance > 0 ? tolerance : 1e-2);
     if (!strcmp(what, "passes")) passes(s, size > 0 ? (int64_t)size : 1000000, tolerance > 0 ? tolerance : 1e-4);
     must(wfmm_session_destroy(&s), "destroy");
     return 0;

@@ -63,7 +63,7 @@ static inline void point(int shape, double *x) {
     case 3: x[2] *= 0.01; break;
     case 4: x[1] = 0.5; x[2] = 0.5; break;
     }
-    for (int k = 0; k < 3; k++) x[k] = (float)x[k]; /* both precisions see the same places */
+    for (int k = 0; k < 3; k++) x[k] = (float)x[k]; /* both precisions see the same positions */
 }
 
 static inline struct problem make(enum kind kind, int regularization, int shape, int64_t n, int64_t m, double core) {

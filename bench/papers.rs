@@ -36,7 +36,7 @@ impl Bodies {
         Self { position, charge, targets: (0..m).map(|_| r.in_cube()).collect() }
     }
 
-    /// Places and charges in, potential and (`force`) gradient out: processor seconds and what came out.
+    /// Positions and charges in, potential and (`force`) gradient out: processor seconds and what came out.
     fn call<T: Scalar>(&self, plan: &mut Plan<T>, targets: &[[f64; 3]], force: bool) -> (f64, Vec<T>) {
         let (x, q, t) = (flat::<T>(&self.position), list::<T>(&self.charge), flat::<T>(targets));
         let mut phi = vec![T::default(); targets.len()];

@@ -1,7 +1,7 @@
 //! The CPU's speed: arrays in, velocities out, everything between counted; the direct sum timed in the same run.
 //!
 //! `make bench` runs all parts; `part=NAME` one of: table, profile, leaves, crossover, coulomb, linear, periodic, plane. `threads=N` (2),
-//! `precision=f32` or `f64` (else the library's choice for the arrays), `largest=N` leaves out larger workloads, `column=NAME` takes those whose name begins so. Places are new in every repetition; times are medians. The direct sum is timed
+//! `precision=f32` or `f64` (else the library's choice for the arrays), `largest=N` leaves out larger workloads, `column=NAME` takes those whose name begins so. Positions are new in every repetition; times are medians. The direct sum is timed
 //! on as many targets as fit two seconds and scaled, which is fair because its time is proportional to them.
 
 mod support;
@@ -35,7 +35,7 @@ fn workload(name: &str, n: usize, m: usize, seed: u64) -> Workload {
     if name.starts_with("RINGS") { rings(n, m, seed) } else { cube(n, m, seed) }
 }
 
-/// Places and strengths in, velocities out.
+/// Positions and strengths in, velocities out.
 fn whole_call<T: Scalar>(plan: &mut Plan<T>, x: &[T], a: &[T], y: &[T], u: &mut [T]) {
     plan.particles(x, a, None);
     plan.targets(y);
@@ -244,7 +244,7 @@ impl Bench {
         }
     }
 
-    /// Charges with the gradient of the potential against vortices with velocity, at the same places.
+    /// Charges with the gradient of the potential against vortices with velocity, at the same positions.
     fn coulomb(&self) {
         println!(
             "| points | tolerance | Biot–Savart, processor s | Coulomb force, processor s | ratio |\n|---|---|---|---|---|"

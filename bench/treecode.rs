@@ -26,7 +26,7 @@ impl Arrays {
         Self { position: flat(&w.position), strength: flat(&w.strength), targets: flat(&w.targets) }
     }
 
-    /// Places and strengths in, velocities out: processor seconds.
+    /// Positions and strengths in, velocities out: processor seconds.
     fn call(&self, plan: &mut Plan<f64>, u: &mut [f64]) -> f64 {
         let start = processor_seconds();
         plan.particles(&self.position, &self.strength, None);
@@ -155,7 +155,7 @@ impl Bench {
     }
 
     /// Few targets of many sources.
-    fn few(&self) {
+    fn few_targets(&self) {
         Self::head();
         let all = argument("tolerance").is_none();
         for n in [100_000, 1_000_000] {
@@ -174,7 +174,7 @@ fn main() {
     let session = Session::cpu(number("threads", 2.0) as i32);
     println!("{}\n", session.describe());
     let bench = Bench { session, sizes: [number("least", 0.0) as usize, number("largest", 1e6) as usize] };
-    let parts: [(&str, fn(&Bench)); 3] = [("curve", Bench::curve), ("few", Bench::few), ("kept", Bench::kept)];
+    let parts: [(&str, fn(&Bench)); 3] = [("curve", Bench::curve), ("few", Bench::few_targets), ("kept", Bench::kept)];
     for (name, run) in parts {
         if argument("part").is_none_or(|p| p == name) {
             println!("## {name}\n");

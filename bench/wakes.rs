@@ -1,7 +1,7 @@
 //! Wakes with cores on the CPU: one call and a warm plan beside the direct sum with the same cores, in one run.
 //!
 //! `make wakes` runs all; `case=NAME`, `core=NAME`, `tolerance=X`, `rows=N`, `repeat=N`, `threads=N` restrict it. A "call" makes a plan, hands
-//! over arrays, evaluates and destroys it, as `wfmm_induce_segments_f64` does; a "warm" evaluation hands over new places
+//! over arrays, evaluates and destroys it, as `wfmm_induce_segments_f64` does; a "warm" evaluation hands over new positions
 //! to a plan that is kept. Errors are relative L2 over all targets against the direct sum.
 
 mod support;

@@ -8,8 +8,8 @@ mod campaign {
     pub mod evaluate;
     pub mod ewald;
     pub mod exact;
+    pub mod families;
     pub mod measure;
-    pub mod places;
     pub mod tally;
 }
 #[path = "../bench/support/mod.rs"]
@@ -20,8 +20,8 @@ use campaign::draw::*;
 use campaign::evaluate::Machine;
 use campaign::ewald::Ewald;
 use campaign::exact::{Exact, elements};
+use campaign::families::FAMILIES;
 use campaign::measure::{judge, run, run_or_fail};
-use campaign::places::FAMILIES;
 use campaign::tally::{Tally, line};
 use std::collections::BTreeSet;
 use support::accuracy::relative_l2;
@@ -34,10 +34,10 @@ const SIZES: (usize, usize) = (1, 3000);
 
 /// All numbers of a case.
 fn numbers(c: &Case) -> Vec<f64> {
-    let places = [&c.points, &c.position, &c.strength, &c.charge_position, &c.targets];
-    let lists = [&c.circulation, &c.segment_core, &c.particle_core, &c.charge];
-    let places = places.into_iter().flatten().flatten();
-    places.chain(lists.into_iter().flatten()).copied().collect()
+    let vectors = [&c.points, &c.position, &c.strength, &c.charge_position, &c.targets];
+    let numbers = [&c.circulation, &c.segment_core, &c.particle_core, &c.charge];
+    let components = vectors.into_iter().flatten().flatten();
+    components.chain(numbers.into_iter().flatten()).copied().collect()
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn close(got: &[f64], want: &[f64], tolerance: f64) {
 fn what_was_declined_leaves_nothing_old_behind() {
     let session = Session::cpu(2);
     let mut plan = Plan::<f64>::new(&session, &plan_options(WFMM_METHOD_AUTO, 1e-4));
-    // Large, small, large with other places, small with other strengths, large again: each declined call in between.
+    // Large, small, large with other positions, small with other strengths, large again: each declined call in between.
     let (mut large, mut small) = (wake(12_000, 12_000), wake(12_000, 12_000));
     small.targets.truncate(5);
     for (k, c) in [&mut large, &mut small].into_iter().enumerate() {
@@ -180,9 +180,9 @@ fn accumulates<T: Scalar>(session: &Session, method: i32, precision: i32, charge
     let (plain, sum) = (run(0, f64::NAN), run(WFMM_FLAG_ACCUMULATE, 1234.5));
     for (a, b, old) in [(&plain.0, &sum.0, 1234.5), (&plain.1, &sum.1, -1234.5)] {
         for (a, b) in a.iter().zip(b) {
-            let last_place = if T::NAME == "f32" { 1e-4 } else { 1e-12 };
+            let last_digit = if T::NAME == "f32" { 1e-4 } else { 1e-12 };
             // Two plans' fields differ by what threads add in another order.
-            let slack = last_place * (1.0 + a.f64().abs() / 1e3) + 1e-6 * a.f64().abs();
+            let slack = last_digit * (1.0 + a.f64().abs() / 1e3) + 1e-6 * a.f64().abs();
             assert!(
                 (b.f64() - (old + a.f64())).abs() <= slack,
                 "{method} {precision} {}: {} + {old} gave {}",
@@ -307,11 +307,11 @@ fn double_arrays_are_in_double_precision_where_single_cannot_be() {
     assert_eq!(precision, WFMM_PRECISION_F64, "{recipe}");
     close(&u, &reference(&session, &c, 0, 0).main, 1e-3);
     // Few targets: AUTO sums directly, in double precision.
-    let mut few = case("cube", Kind::Particles, 200_000, 30, 1.0);
-    few.position.truncate(200_000);
+    let mut few_targets = case("cube", Kind::Particles, 200_000, 30, 1.0);
+    few_targets.position.truncate(200_000);
     let auto = options(WFMM_METHOD_AUTO, 1e-4, 0, 0, 0);
     let mut plan = Plan::<f64>::new(&session, &auto);
-    fill(&mut plan, &few);
+    fill(&mut plan, &few_targets);
     velocity(&mut plan, 30);
     let report = plan.report();
     assert_eq!((report.method, report.precision), (WFMM_METHOD_DIRECT, WFMM_PRECISION_F64), "{}", plan.recipe());

@@ -31,7 +31,7 @@ fn what_was_prepared_is_told_before_an_evaluation() {
     let recipe = plan.recipe();
     assert!(recipe.starts_with("FMM in f32") && !recipe.contains("Error found"), "{recipe}");
     let r = plan.report();
-    // Copies of places alone are 48 bytes an element; trees and lists come to more.
+    // Copies of positions alone are 48 bytes an element; trees and lists come to more.
     assert!(r.host_bytes - inputs > 48 * 12_000, "{} of {inputs}", r.host_bytes);
     // Nothing was evaluated.
     let nothing = wfmm_report { struct_size: r.struct_size, host_bytes: r.host_bytes, ..Default::default() };

@@ -17,13 +17,13 @@ fn plan_options(method: i32, tolerance: f64) -> wfmm_plan_options {
     options(method, tolerance, WFMM_REG_VATISTAS, GAUSS, 0)
 }
 
-/// Particles on a line at `places`, targets on them.
-fn on_a_line(places: &[f64], core: f64, strength: impl FnMut(usize) -> [f64; 3]) -> Case {
-    let position: Vec<[f64; 3]> = places.iter().map(|&x| [x, 0.25, 0.25]).collect();
+/// Particles on a line at `positions`, targets on them.
+fn on_a_line(positions: &[f64], core: f64, strength: impl FnMut(usize) -> [f64; 3]) -> Case {
+    let position: Vec<[f64; 3]> = positions.iter().map(|&x| [x, 0.25, 0.25]).collect();
     Case {
         targets: position.clone(),
-        strength: (0..places.len()).map(strength).collect(),
-        particle_core: vec![core; places.len()],
+        strength: (0..positions.len()).map(strength).collect(),
+        particle_core: vec![core; positions.len()],
         position,
         ..Case::default()
     }
@@ -33,8 +33,8 @@ fn on_a_line(places: &[f64], core: f64, strength: impl FnMut(usize) -> [f64; 3])
 fn a_higher_order_by_hand_brings_no_pairs_closer() {
     let session = Session::cpu(2);
     let mut r = Random::new(5);
-    let places: Vec<f64> = (0..4000).map(|_| r.unit()).collect();
-    let c = on_a_line(&places, 0.02, |_| std::array::from_fn(|_| 2.0 * r.unit() - 1.0));
+    let positions: Vec<f64> = (0..4000).map(|_| r.unit()).collect();
+    let c = on_a_line(&positions, 0.02, |_| std::array::from_fn(|_| 2.0 * r.unit() - 1.0));
     let want = reference(&session, &c, 0, GAUSS);
     for order in [4, 8, 12, 20, 30, 40] {
         let o = wfmm_plan_options { order, ..plan_options(WFMM_METHOD_FMM, 1e-3) };
@@ -49,9 +49,9 @@ fn a_higher_order_by_hand_brings_no_pairs_closer() {
 fn rows_of_like_particles_hold_the_tolerance() {
     let session = Session::cpu(2);
     for n in [3000, 12_000] {
-        let places: Vec<f64> = (0..n).map(|k| k as f64 / n as f64).collect();
+        let positions: Vec<f64> = (0..n).map(|k| k as f64 / n as f64).collect();
         for width in [0.0, 2.0] {
-            let mut c = on_a_line(&places, width / n as f64, |_| [0.0, 1.0, 0.0]);
+            let mut c = on_a_line(&positions, width / n as f64, |_| [0.0, 1.0, 0.0]);
             // On the particles, then between them.
             for (seed, shift) in [(1, 0.0), (2, 1.0), (3, 1.0)] {
                 let mut r = Random::new(seed);
@@ -68,7 +68,7 @@ fn rows_of_like_particles_hold_the_tolerance() {
     }
 }
 
-/// Strengths along a ring and targets on it: each contribution is small beside strength over distance, so that the places of
+/// Strengths along a ring and targets on it: each contribution is small beside strength over distance, so that the digits of
 /// single precision are too few.
 #[test]
 fn direct_sums_in_single_precision_give_way_where_digits_are_lost() {

@@ -24,18 +24,18 @@ fn plan() -> Plan {
     Plan::new(session, PlanOptions::checked(&options).unwrap())
 }
 
-fn places(n: usize) -> Vec<f64> {
+fn triples(n: usize) -> Vec<f64> {
     (0..3 * n).map(|i| (i * 7919 % 10_007) as f64 / 10_007.0).collect()
 }
 
 fn set_particles(plan: &mut Plan, n: usize) {
-    let x = places(n);
+    let x = triples(n);
     let particles = Particles { n, position: Array::Host(&x[..]), strength: Array::Host(&x[..]), core: None };
     plan.set_particles(Some(particles)).unwrap();
 }
 
 fn set_segments(plan: &mut Plan, n: usize) {
-    let (x, ends) = (places(n + 1), (0..2 * n as i32).map(|k| (k + 1) / 2).collect::<Vec<_>>());
+    let (x, ends) = (triples(n + 1), (0..2 * n as i32).map(|k| (k + 1) / 2).collect::<Vec<_>>());
     plan.set_segments(Some(Segments {
         n_points: n + 1,
         points: Array::Host(&x[..]),
@@ -49,12 +49,12 @@ fn set_segments(plan: &mut Plan, n: usize) {
 }
 
 fn set_targets(plan: &mut Plan, n: usize) {
-    plan.set_targets(Some((n, Array::Host(&places(n)[..])))).unwrap();
+    plan.set_targets(Some((n, Array::Host(&triples(n)[..])))).unwrap();
 }
 
 fn set_strengths(plan: &mut Plan) {
     let n = plan.counts().particles;
-    let strength = places(n);
+    let strength = triples(n);
     let strength = Some((n, Array::Host(&strength[..])));
     plan.set_strengths(Strengths { circulation: None, strength, charge: None }).unwrap();
 }
@@ -120,7 +120,7 @@ fn seconds() {
             evaluate(&mut plan, false);
             say(&format!("took {:.6}", milliseconds(&plan)));
         }
-        // Other counts, places, strengths and fields in turns, none of them twice in a row or all of them.
+        // Other counts, positions, strengths and fields in turns, none of them twice in a row or all of them.
         for k in 0..60 {
             match (k * k + k / 7) % 6 {
                 0 => set_particles(&mut plan, 2000 + k % 3),

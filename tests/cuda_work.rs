@@ -212,7 +212,7 @@ fn arrays_reach_the_device_as_they_were_set_last() {
 /// More of them than the ring of page-locked pieces holds, in memory that the driver does not know.
 const MANY: usize = 700_000;
 
-fn many_places() -> Vec<f64> {
+fn many_positions() -> Vec<f64> {
     (0..3 * MANY).map(|i| (i % 100_003) as f64).collect()
 }
 
@@ -227,7 +227,7 @@ fn through_the_ring() {
     let one = Reals::HostF64(vec![0.5; 3].into());
     let inputs = Inputs {
         particles: Some(ParticleInput { n: 1, position: one.clone(), strength: one, core: None, default_core: 0.1 }),
-        targets: Some(TargetInput { n: MANY, position: Reals::HostF64(many_places().into()) }),
+        targets: Some(TargetInput { n: MANY, position: Reals::HostF64(many_positions().into()) }),
         vortex_places: 1,
         vortex_strengths: 1,
         target_positions: 1,
@@ -242,7 +242,7 @@ fn through_the_ring() {
 fn a_piece_of_the_ring_is_filled_again_only_when_it_was_read() {
     let (text, lines) = harness::run("through_the_ring", "none");
     let sum = lines.lines().filter_map(|line| line.strip_prefix("sum ")?.parse::<f64>().ok()).next_back();
-    let wanted = many_places().iter().sum::<f64>();
+    let wanted = many_positions().iter().sum::<f64>();
     assert!(sum.is_some_and(|sum| (sum - wanted).abs() < 1e-9 * wanted), "{sum:?}, not {wanted}: {text}");
     assert!(!lines.contains("torn"), "a piece was filled again before it was read");
 }
@@ -412,7 +412,7 @@ fn needs_double() {
     }
 }
 
-/// A direct sum that single precision does not serve is done in double; the same places are not tried again, others are.
+/// A direct sum that single precision does not serve is done in double; the same positions are not tried again, others are.
 #[test]
 fn what_single_precision_does_not_serve_is_summed_in_double() {
     let kernels = |log: &str| -> Vec<[usize; 2]> {

@@ -29,7 +29,7 @@ struct Host {
     dust: Vec<usize>,
 }
 
-fn place(seed: u64, k: usize) -> [f64; 3] {
+fn vector(seed: u64, k: usize) -> [f64; 3] {
     let mut s = seed.wrapping_mul(977).wrapping_add(k as u64 + 1);
     let mut next = || {
         s = s.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -40,8 +40,8 @@ fn place(seed: u64, k: usize) -> [f64; 3] {
     std::array::from_fn(|_| next())
 }
 
-fn places(seed: u64, numbers: &[usize]) -> Vec<f64> {
-    numbers.iter().flat_map(|&k| place(seed, k)).collect()
+fn vectors(seed: u64, numbers: &[usize]) -> Vec<f64> {
+    numbers.iter().flat_map(|&k| vector(seed, k)).collect()
 }
 
 /// All on one rank, or all kinds dealt out: particles in runs, so that identities are the numbers, and nothing on the last.
@@ -78,7 +78,7 @@ fn options(integrator: i32) -> (wfmm_plan_options, wfmm_flow_options) {
 }
 
 fn fill(flow: &mut Flow, host: &Host) -> Result<()> {
-    let (x, a) = (places(1, &host.particles), places(2, &host.particles));
+    let (x, a) = (vectors(1, &host.particles), vectors(2, &host.particles));
     let core = vec![0.1; host.particles.len()];
     let n = host.particles.len();
     flow.put_particles(
@@ -107,12 +107,12 @@ fn fill(flow: &mut Flow, host: &Host) -> Result<()> {
         }),
         true,
     )?;
-    let x = places(3, &host.tracers);
+    let x = vectors(3, &host.tracers);
     flow.put_tracers((!x.is_empty()).then(|| Array::Host(&x[..])), true)?;
     // Dust in two calls: its second half is appended.
     let (first, second): (Vec<usize>, Vec<usize>) = host.dust.iter().partition(|&&k| k < DUST / 2);
     for (set, numbers) in [(true, first), (false, second)] {
-        let (x, d) = (places(4, &numbers), vec![1e-3; numbers.len()]);
+        let (x, d) = (vectors(4, &numbers), vec![1e-3; numbers.len()]);
         let rho = vec![2000.0; numbers.len()];
         let dust = DustArrays {
             position: Array::Host(&x[..]),
@@ -151,7 +151,7 @@ fn ends(ranks: usize, integrator: i32) -> (Vec<Rows>, wfmm_diagnostics_of) {
         fill(&mut flow, &host(rank, ranks)).unwrap();
         flow.advance(0.01, 3).unwrap();
         // Elements that come later, without a history, and some that go.
-        let more = places(5, if rank == 0 { &[0, 1, 2] } else { &[] });
+        let more = vectors(5, if rank == 0 { &[0, 1, 2] } else { &[] });
         flow.put_tracers((!more.is_empty()).then(|| Array::Host(&more[..])), false).unwrap();
         let dust = rows(&mut flow, ElementKind::Dust, Quantity::Position);
         let gone: Vec<i64> = dust.iter().map(|d| d.0).filter(|id| id % 7 == 3).collect();

@@ -143,7 +143,7 @@ fn targets_beside_the_edge_of_a_core() {
 }
 
 /// Thin, lonely, coincident, far: trees that are deep, of one cell, of more cells than were thought of.
-fn all_places<T: Scalar>(tolerance: f64, unit: f64) {
+fn all_distributions<T: Scalar>(tolerance: f64, unit: f64) {
     let (cpu, gpu) = (Session::cpu(1), Session::gpu());
     for (k, name) in DISTRIBUTIONS.iter().enumerate() {
         for (_, kind) in KINDS.into_iter().enumerate().filter(|(number, _)| takes(k + number, 4)) {
@@ -158,8 +158,8 @@ fn all_places<T: Scalar>(tolerance: f64, unit: f64) {
 }
 
 #[test]
-fn every_place_in_double_precision() {
-    let text = with_gpu("every_place_in_double_precision", &[], || all_places::<f64>(1e-4, 1.0));
+fn every_distribution_in_double_precision() {
+    let text = with_gpu("every_distribution_in_double_precision", &[], || all_distributions::<f64>(1e-4, 1.0));
     // Three levels are enough for most, and the others ask for them first.
     assert!(
         text.is_empty()
@@ -171,8 +171,8 @@ fn every_place_in_double_precision() {
 /// Where single precision has too few digits (cores of 2e-4 in a box of 2000, targets beside segments without a core, a field far
 /// away where its sources cancel) double takes over.
 #[test]
-fn every_place_in_single_precision() {
-    with_gpu("every_place_in_single_precision", &[], || all_places::<f32>(1e-3, 1e3));
+fn every_distribution_in_single_precision() {
+    with_gpu("every_distribution_in_single_precision", &[], || all_distributions::<f32>(1e-3, 1e3));
 }
 
 /// A leaf far down, in whose units the lanes without a source would be far away.

@@ -154,7 +154,7 @@ fn charges_beside_a_point_far_away() {
 }
 
 #[test]
-fn a_plan_changes_its_precision_with_its_places_and_back() {
+fn a_plan_changes_its_precision_with_its_positions_and_back() {
     let session = Session::cpu(2);
     let mut c = cloud(Kind::Segments);
     let o = options(WFMM_METHOD_AUTO, 1e-4, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 0);

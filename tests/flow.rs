@@ -74,7 +74,7 @@ fn ring(n: usize, radius: f64, z: f64) -> (Vec<f64>, Vec<i32>) {
     (points, ends)
 }
 
-/// A ring of particles around z: places and strengths.
+/// A ring of particles around z: positions and strengths.
 fn particle_ring(n: usize, radius: f64, z: f64, circulation: f64) -> (Vec<f64>, Vec<f64>) {
     let (points, _) = ring(n, radius, z);
     let piece = circulation * TAU * radius / n as f64;
@@ -341,7 +341,7 @@ fn impulse_and_energy_are_conserved() {
     let before = f.diagnostics().unwrap();
     f.advance(0.05, 20).unwrap();
     let after = f.diagnostics().unwrap();
-    // Two rings: 2 pi R² Gamma along z, a hundredth less for the polygons of the particles' places.
+    // Two rings: 2 pi R² Gamma along z, a hundredth less for the polygons of the particles' positions.
     assert!((before.linear_impulse[2] / (TAU) - 1.0).abs() < 1e-2, "{}", before.linear_impulse[2]);
     assert!((after.linear_impulse[2] / before.linear_impulse[2] - 1.0).abs() < 1e-4);
     // The scheme does not conserve the energy; it stays near.
@@ -537,7 +537,7 @@ fn a_checkpoint_goes_on_bit_for_bit() {
         assert_eq!(ids(&mut again, kind.0, kind.1), ids(&mut f, kind.0, kind.1));
         assert_eq!(*ids(&mut again, kind.0, kind.1).last().unwrap(), 20);
     }
-    // Cut short at any place, or with a bit that differs: no flow, and a file of that name is named.
+    // Cut short at any byte, or with a bit that differs: no flow, and a file of that name is named.
     let whole = std::fs::read(&path).unwrap();
     let cut = folder.join("cut.npz");
     for length in [0, 1, 100, whole.len() / 2, whole.len() - 1] {

@@ -61,7 +61,7 @@ fn imports_go_down() {
     let levels: BTreeMap<&str, u32> = LEVELS.into_iter().collect();
     let mut wrong = Vec::new();
     for (module, path, code) in files().iter().filter(|(module, ..)| module != "lib") {
-        let own = *levels.get(module.as_str()).unwrap_or_else(|| panic!("{module} has no place in the picture"));
+        let own = *levels.get(module.as_str()).unwrap_or_else(|| panic!("{module} has no level in LEVELS"));
         for used in imports(code) {
             if levels.get(used.as_str()).is_some_and(|level| *level > own) {
                 wrong.push(format!("src/{path} uses crate::{used}"));
@@ -81,10 +81,10 @@ fn the_picture_shows_every_module() {
 }
 
 #[test]
-fn unsafe_lives_in_few_places() {
+fn unsafe_is_only_in_listed_modules() {
     // Boundary, driver, lanes, allocator, threads; the last is where threads write to disjoint targets.
-    let places = ["ffi/", "backend/cuda/", "simd", "memory", "session/threads", "backend/cpu/fmm/field"];
-    let allowed = |path: &str| places.iter().any(|place| path.starts_with(place));
+    let listed = ["ffi/", "backend/cuda/", "simd", "memory", "session/threads", "backend/cpu/fmm/field"];
+    let allowed = |path: &str| listed.iter().any(|start| path.starts_with(start));
     let word = |code: &str| {
         let lines = code.lines().filter(|l| !l.trim_start().starts_with("//"));
         lines

@@ -26,12 +26,12 @@ fn case(kind: Kind, n: usize, m: usize, period: Vec3, net: bool) -> Case {
 fn cored(kind: Kind, n: usize, m: usize, period: Vec3, net: bool, core: f64) -> Case {
     let mut r = Random::new(n as u64 + 77);
     let size = period.map(|p| if p > 0.0 { p } else { 1.0 });
-    let mut place = |out: f64| -> Vec3 { std::array::from_fn(|i| size[i] * r.between(-out, 1.0 + out)) };
-    let places: Vec<Vec3> = (0..n).map(|k| place(if k % 16 == 0 { 0.7 } else { 0.0 })).collect();
-    let targets = (0..m).map(|k| place(if k % 8 == 0 { 1.5 } else { 0.0 })).collect();
+    let mut position = |out: f64| -> Vec3 { std::array::from_fn(|i| size[i] * r.between(-out, 1.0 + out)) };
+    let positions: Vec<Vec3> = (0..n).map(|k| position(if k % 16 == 0 { 0.7 } else { 0.0 })).collect();
+    let targets = (0..m).map(|k| position(if k % 8 == 0 { 1.5 } else { 0.0 })).collect();
     let mut c = Case { targets, ..Case::default() };
     let core = core * size.iter().copied().fold(f64::INFINITY, f64::min);
-    for (k, x) in places.into_iter().enumerate() {
+    for (k, x) in positions.into_iter().enumerate() {
         let a = r.signed();
         match kind {
             Kind::Charges => {
@@ -209,7 +209,7 @@ fn lines_and_rows_of_vortices_have_their_closed_forms() {
 
 /// Moving elements and targets by whole periods changes nothing; the mean over a box is zero.
 #[test]
-fn places_are_taken_back_into_the_box() {
+fn positions_are_taken_back_into_the_box() {
     let period = [1.0, 2.0, 0.5];
     let o = plan_options(WFMM_METHOD_DIRECT, 1e-9, period);
     let mut c = in_box(case(Kind::Particles, 40, 0, period, true), period);
@@ -240,7 +240,7 @@ fn places_are_taken_back_into_the_box() {
 /// Targets thousands of periods away: positions are rounded to 50 bits of their distance, and so is the period, but thousands of periods
 /// are not thousands of roundings.
 #[test]
-fn places_thousands_of_periods_away_are_taken_back() {
+fn positions_thousands_of_periods_away_are_taken_back() {
     let period = [0.42118552985617785, 0.3949449144471699, OPEN];
     let o = plan_options(WFMM_METHOD_DIRECT, 1e-11, period);
     let mut c = case(Kind::Particles, 40, 0, period, true);

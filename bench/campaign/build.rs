@@ -4,12 +4,12 @@ use crate::support::cases::{Case, Kind, Vec3};
 use crate::support::random::Random;
 
 use super::draw::Problem;
-use super::places::{Cloud, Place};
+use super::families::{Cloud, Point};
 
 /// What is drawn once for all elements of a problem.
 struct Rules<'a> {
     p: &'a Problem,
-    /// Of the cloud, without those of its places that are far outside.
+    /// Of the cloud, without those of its points that are far outside.
     size: f64,
     /// Length to which strengths of particles are proportional.
     spacing: f64,
@@ -17,10 +17,10 @@ struct Rules<'a> {
     direction: Vec3,
 }
 
-/// Largest side of the box around some places; 1 where they are one place.
-fn extent(places: &[Place]) -> f64 {
+/// Largest side of the box around some points; 1 where they all coincide.
+fn extent(points: &[Point]) -> f64 {
     let side = |i: usize| {
-        let (low, high) = places.iter().fold((f64::MAX, f64::MIN), |(l, h), p| (l.min(p.at[i]), h.max(p.at[i])));
+        let (low, high) = points.iter().fold((f64::MAX, f64::MIN), |(l, h), p| (l.min(p.at[i]), h.max(p.at[i])));
         high - low
     };
     let longest = (0..3).map(side).fold(0.0, f64::max);
@@ -28,7 +28,7 @@ fn extent(places: &[Place]) -> f64 {
 }
 
 impl Rules<'_> {
-    fn core(&self, place: &Place, r: &mut Random) -> f64 {
+    fn core(&self, point: &Point, r: &mut Random) -> f64 {
         let core = self.p.core * self.size;
         match self.p.core_rule {
             "zero" => 0.0,
@@ -38,42 +38,42 @@ impl Rules<'_> {
             "4 decades and zeros" => core * r.log_between(1e-2, 1e2),
             "as the cloud" => self.size * r.log_between(0.2, 3.0),
             "few large" if r.unit() < 0.01 => self.size * r.log_between(0.1, 1.0),
-            "by age" => core * 100f64.powf(place.age - 0.5),
-            "local" => place.scale * (self.p.core / 0.3).sqrt() * r.log_between(0.3, 10.0),
+            "by age" => core * 100f64.powf(point.age - 0.5),
+            "local" => point.scale * (self.p.core / 0.3).sqrt() * r.log_between(0.3, 10.0),
             _ => core,
         }
     }
 
     /// Number with a sign, without its direction.
-    fn strength(&self, place: &Place, r: &mut Random) -> f64 {
+    fn strength(&self, point: &Point, r: &mut Random) -> f64 {
         match self.p.strength_rule {
             "coherent" | "tangential" => 1.0 + 0.1 * r.unit(),
             "6 decades" => r.log_between(1e-6, 1.0) * if r.unit() < 0.5 { -1.0 } else { 1.0 },
             "few strong" => r.between(-1.0, 1.0) * if r.unit() < 0.01 { 1e3 } else { 1.0 },
-            "local" => place.scale / self.size * r.between(-1.0, 1.0),
+            "local" => point.scale / self.size * r.between(-1.0, 1.0),
             _ => r.between(-1.0, 1.0),
         }
     }
 
-    fn direction(&self, place: &Place, r: &mut Random) -> Vec3 {
+    fn direction(&self, point: &Point, r: &mut Random) -> Vec3 {
         match self.p.strength_rule {
             "coherent" => self.direction,
-            "tangential" => place.along,
+            "tangential" => point.along,
             _ => r.direction(),
         }
     }
 
-    fn length(&self, place: &Place, r: &mut Random) -> f64 {
+    fn length(&self, point: &Point, r: &mut Random) -> f64 {
         match self.p.length_rule {
-            "2 decades" => place.scale * r.log_between(0.05, 5.0),
+            "2 decades" => point.scale * r.log_between(0.05, 5.0),
             "4 decades" => 0.7 * self.size * r.log_between(1e-4, 1.0),
             "few long" if r.unit() < 0.01 => self.size * r.log_between(0.1, 2.0),
-            _ => place.scale * r.between(0.3, 1.0),
+            _ => point.scale * r.between(0.3, 1.0),
         }
     }
 
-    fn particles(&self, places: &[Place], c: &mut Case, r: &mut Random) {
-        for p in places {
+    fn particles(&self, points: &[Point], c: &mut Case, r: &mut Random) {
+        for p in points {
             let s = self.strength(p, r) * if self.p.strength_rule == "local" { p.scale } else { self.spacing };
             c.position.push(p.at);
             c.strength.push(self.direction(p, r).map(|d| d * s));
@@ -81,16 +81,16 @@ impl Rules<'_> {
         }
     }
 
-    fn charges(&self, places: &[Place], c: &mut Case, r: &mut Random) {
-        c.charge_position = places.iter().map(|p| p.at).collect();
-        c.charge = places.iter().map(|p| self.strength(p, r)).collect();
+    fn charges(&self, points: &[Point], c: &mut Case, r: &mut Random) {
+        c.charge_position = points.iter().map(|p| p.at).collect();
+        c.charge = points.iter().map(|p| self.strength(p, r)).collect();
         if matches!(self.p.periods(), 1 | 2) {
             // A net charge has no sum.
             let mean = c.charge.iter().sum::<f64>() / c.charge.len() as f64;
             c.charge.iter_mut().for_each(|q| *q -= mean);
-            // Without any at one place there is no field but what rounding leaves.
-            if places.iter().all(|p| p.at == places[0].at) {
-                c.charge_position[0] = std::array::from_fn(|i| places[0].at[i] + self.size * self.direction[i]);
+            // With all charges at one point, there is no field but what rounding leaves.
+            if points.iter().all(|p| p.at == points[0].at) {
+                c.charge_position[0] = std::array::from_fn(|i| points[0].at[i] + self.size * self.direction[i]);
             }
         }
     }
@@ -98,10 +98,10 @@ impl Rules<'_> {
     fn segments(&self, cloud: &Cloud, c: &mut Case, r: &mut Random) {
         let joined = self.p.joined && !cloud.edges.is_empty();
         if joined {
-            c.points = cloud.places.iter().map(|p| p.at).collect();
+            c.points = cloud.points.iter().map(|p| p.at).collect();
             c.ends = cloud.edges.iter().flatten().map(|&k| k as i32).collect();
         } else {
-            for p in &cloud.places {
+            for p in &cloud.points {
                 let (along, length) = (self.direction(p, r), self.length(p, r));
                 let k = c.points.len() as i32;
                 c.points.extend([-0.5, 0.5].map(|s| std::array::from_fn(|i| p.at[i] + s * length * along[i])));
@@ -109,7 +109,7 @@ impl Rules<'_> {
             }
         }
         for k in 0..c.ends.len() / 2 {
-            let p = &cloud.places[if joined { cloud.edges[k][0] } else { k }];
+            let p = &cloud.points[if joined { cloud.edges[k][0] } else { k }];
             c.circulation.push(self.strength(p, r));
             c.segment_core.push(self.core(p, r));
         }
@@ -124,30 +124,30 @@ pub fn build(p: &Problem, stream: u64) -> Case {
     let n = p.sources;
     let count = if p.kind == Kind::Both { n.div_ceil(2) } else { n };
     let cloud = p.shape.cloud(count, p.kind != Kind::Particles && p.kind != Kind::Charges, r);
-    let extent = extent(&cloud.places);
+    let extent = extent(&cloud.points);
     let size = extent.min(1.0);
     let rules = Rules { p, size, spacing: size / (n as f64).cbrt(), direction: r.direction() };
     match p.kind {
-        Kind::Particles => rules.particles(&cloud.places, &mut c, r),
-        Kind::Charges => rules.charges(&cloud.places, &mut c, r),
+        Kind::Particles => rules.particles(&cloud.points, &mut c, r),
+        Kind::Charges => rules.charges(&cloud.points, &mut c, r),
         _ => rules.segments(&cloud, &mut c, r),
     }
     if p.kind == Kind::Both {
         let more = p.shape.cloud(n / 2, false, r);
-        rules.particles(&more.places, &mut c, r);
+        rules.particles(&more.points, &mut c, r);
     }
-    c.targets = targets(&rules, &c, &cloud.places, r);
+    c.targets = targets(&rules, &c, &cloud.points, r);
     to_world(&mut c, p.unit, p.offset * extent * p.unit, r.direction());
     if p.rounded() { c.rounded() } else { c }
 }
 
-fn targets(rules: &Rules, c: &Case, places: &[Place], r: &mut Random) -> Vec<Vec3> {
+fn targets(rules: &Rules, c: &Case, points: &[Point], r: &mut Random) -> Vec<Vec3> {
     let (p, e) = (rules.p, rules.size);
-    let place = |r: &mut Random| places[(r.bits() % places.len() as u64) as usize];
+    let point = |r: &mut Random| points[(r.bits() % points.len() as u64) as usize];
     let far = 10f64.powf(1.0 + 2.0 * p.shape.numbers[2]);
-    let (spot, first) = (place(r).at, places[0].at);
+    let (spot, first) = (point(r).at, points[0].at);
     let one = |k: usize, r: &mut Random| -> Vec3 {
-        let (x, q) = (r.in_cube(), place(r));
+        let (x, q) = (r.in_cube(), point(r));
         match p.target_rule {
             "near" => {
                 let (d, along) = (q.scale * r.log_between(1e-3, 3.0), r.direction());
@@ -170,7 +170,7 @@ fn targets(rules: &Rules, c: &Case, places: &[Place], r: &mut Random) -> Vec<Vec
             t.extend((0..t.len() / 10 + 1).map(|_| r.normals().map(|v| 30.0 * e * v)));
             t
         }
-        "alike" => p.shape.cloud(p.targets, false, r).places.into_iter().map(|q| q.at).collect(),
+        "alike" => p.shape.cloud(p.targets, false, r).points.into_iter().map(|q| q.at).collect(),
         _ => (0..p.targets).map(|k| one(k, r)).collect(),
     }
 }

@@ -7,7 +7,7 @@ use crate::support::cases::Kind;
 use crate::support::random::Random;
 use wakefmm::options::*;
 
-use super::places::{FAMILIES, Shape};
+use super::families::{FAMILIES, Shape};
 
 /// Tolerances: from the first down to the one that the precision of computation promises (README, the promise).
 pub const LOOSEST: f64 = 0.031_622_776_601_683_79;
@@ -152,7 +152,7 @@ impl Problem {
             let own = base * r.log_between(0.7, 1.4);
             if axes & (1 << i) > 0 { own } else { 0.0 }
         });
-        // The images of one place may have no field at it.
+        // The images of one point may have no field at it.
         self.sources = self.sources.clamp(2, PERIODIC_SIZE);
         self.targets = self.targets.clamp(2, PERIODIC_SIZE);
         if self.method == WFMM_METHOD_TREECODE {
@@ -212,7 +212,7 @@ impl Problem {
     }
 
     /// Whether all numbers are rounded to single precision. The last of fifty digits decides on which side of a segment's line a
-    /// target in its middle is. Computing in single precision from double arrays keeps 46 bits of the places, and targets
+    /// target in its middle is. Computing in single precision from double arrays keeps 46 bits of the positions, and targets
     /// nearer to the line than that count as on it (README, limits). So such targets have 24 bits, exact in both.
     pub fn rounded(&self) -> bool {
         self.single_arrays || self.single() && self.on_lines()

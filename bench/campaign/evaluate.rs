@@ -81,7 +81,7 @@ fn field<T: Scalar>(plan: &mut Plan<T>, p: &Problem, case: &Case) -> Field {
     Field { main: wide(u), gradient: wide(g) }
 }
 
-/// Other strengths at the same places.
+/// Other strengths at the same positions.
 fn other_strengths(case: &Case) -> Case {
     let mut c = case.clone();
     c.circulation.iter_mut().chain(&mut c.charge).enumerate().for_each(|(k, g)| *g *= (1 + k % 5) as f64);

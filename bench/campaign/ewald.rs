@@ -1,6 +1,6 @@
 //! Sums over all periodic images by Ewald's method, with one, two and three periods: nothing of the library but the kernel of one pair.
 //!
-//! Enters: a case and its period. Leaves: field and gradient at any place. 1/r is split into erfc(αr)/r, summed over the next
+//! Enters: a case and its period. Leaves: field and gradient at any point. 1/r is split into erfc(αr)/r, summed over the next
 //! images with their cores, and erf(αr)/r, summed over waves. Along open axes the waves have a period so long that what their
 //! images add has fallen below rounding (waves with a component along a periodic axis fall off exponentially); waves without
 //! one are summed pair by pair in closed form. Segments are nodes of Gauss's rule to the smooth part.
@@ -50,7 +50,7 @@ pub struct Ewald<'a> {
     most: [i32; 3],
 }
 
-/// Smooth part at one place: derivatives of Σ a G by component.
+/// Smooth part at one point: derivatives of Σ a G by component.
 #[derive(Default, Clone, Copy)]
 struct Smooth {
     value: Vec3,
@@ -161,10 +161,10 @@ fn pieces(l: f64) -> (usize, usize) {
 
 /// The distance of the next images that costs least: fewer of them are more waves.
 fn next_images(case: &Case, period: Vec3, mean: f64) -> f64 {
-    let places = || case.points.iter().chain(&case.position).chain(&case.charge_position);
+    let positions = || case.points.iter().chain(&case.position).chain(&case.charge_position);
     let gap = GAP * period.iter().copied().fold(0.0, f64::max) / PI;
     let side = |i: usize| {
-        let (low, high) = places().fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(x[i]), h.max(x[i])));
+        let (low, high) = positions().fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(x[i]), h.max(x[i])));
         if period[i] > 0.0 { period[i] } else { high - low + gap }
     };
     let volume = side(0) * side(1) * side(2) / mean.powi(3);
@@ -200,8 +200,8 @@ impl<'a> Ewald<'a> {
         new.add_elements(mean, CORES[dimensions - 1] * mean, CORE_SHARE * tolerance);
         let gap = GAP * longest / (2.0 * PI);
         for i in 0..3 {
-            let places = || new.nodes.iter().map(|n| n.0[i]);
-            let (low, high) = (places().fold(f64::MAX, f64::min), places().fold(f64::MIN, f64::max));
+            let positions = || new.nodes.iter().map(|n| n.0[i]);
+            let (low, high) = (positions().fold(f64::MAX, f64::min), positions().fold(f64::MIN, f64::max));
             new.origin[i] = 0.5 * (low + high);
             if period[i] == 0.0 {
                 new.box_[i] = high - low + 2.0 * gap;
@@ -383,7 +383,7 @@ impl<'a> Ewald<'a> {
         }
     }
 
-    /// Field and gradient, not normalized. Images that have the place within `near` of themselves count as if it were on them.
+    /// Field and gradient, not normalized. Images that have the point within `near` of themselves count as if it were on them.
     pub fn at(&self, x: Vec3, near: f64) -> Vec<f64> {
         let mut smooth = self.smooth(x);
         let mut exact = [0.0; 12];

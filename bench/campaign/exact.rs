@@ -68,7 +68,7 @@ impl<'a> Exact<'a> {
         Self { p, case, ewald }
     }
 
-    /// Field and gradient at one place. Sources that have the place within `near` of their line, or of themselves, count as if
+    /// Field and gradient at one point. Sources that have the point within `near` of their line, or of themselves, count as if
     /// it were on them: not at all.
     pub fn at(&self, x: Vec3, near: f64) -> Vec<f64> {
         let (main, gradient) = rows(self.case);

@@ -1,4 +1,4 @@
-//! The families of distributions: places in a box of about one, with the direction, the neighbourhood and the age there.
+//! The families of distributions: points in a box of about one, with the direction, the neighbourhood and the age there.
 
 use crate::support::cases::Vec3;
 use crate::support::random::Random;
@@ -28,9 +28,9 @@ pub const FAMILIES: [&str; 20] = [
     "uneven rows",
 ];
 
-/// A place of an element or a target.
+/// The position of an element or a target, and what is known of its neighbourhood.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct Point {
     pub at: Vec3,
     /// Of the line or surface; where there is none, of chance.
     pub along: Vec3,
@@ -40,10 +40,10 @@ pub struct Place {
     pub age: f64,
 }
 
-/// Places, and the pairs of them that a segment joins where the family knows neighbours.
+/// Points, and the pairs of them that a segment joins where the family knows neighbours.
 #[derive(Default)]
 pub struct Cloud {
-    pub places: Vec<Place>,
+    pub points: Vec<Point>,
     pub edges: Vec<[usize; 2]>,
 }
 
@@ -54,7 +54,7 @@ pub struct Shape {
     /// In [0, 1).
     pub numbers: [f64; 3],
     seed: u64,
-    /// Decades towards the place where points crowd.
+    /// Decades towards the point where points crowd.
     decades: f64,
 }
 
@@ -87,13 +87,13 @@ impl Shape {
         log(self.numbers[0], least, most) as usize
     }
 
-    /// n places (segments that are joined: about n of them).
+    /// n points (segments that are joined: about n of them).
     pub fn cloud(&self, n: usize, segments: bool, r: &mut Random) -> Cloud {
         let mut c = Cloud::default();
         match self.family {
             "sheets" => return self.sheets(n, segments, r),
-            "Levy flight" => c.places = self.flight(n, r),
-            _ => c.places.extend((0..n).map(|k| self.place(k, n, r))),
+            "Levy flight" => c.points = self.flight(n, r),
+            _ => c.points.extend((0..n).map(|k| self.point(k, n, r))),
         }
         let steps = match self.family {
             "helices" | "rings" => self.count(1.0, 12.0).max(1),
@@ -105,10 +105,10 @@ impl Shape {
         c
     }
 
-    fn place(&self, k: usize, n: usize, r: &mut Random) -> Place {
+    fn point(&self, k: usize, n: usize, r: &mut Random) -> Point {
         let [a, b, c] = self.numbers;
         let spacing = 1.0 / (n as f64).cbrt();
-        let chance = |at, scale, r: &mut Random| Place { at, along: r.direction(), scale, age: k as f64 / n as f64 };
+        let chance = |at, scale, r: &mut Random| Point { at, along: r.direction(), scale, age: k as f64 / n as f64 };
         let x = r.in_cube();
         match self.family {
             "gauss" => {
@@ -118,12 +118,12 @@ impl Shape {
             "sphere" => {
                 let d = r.direction();
                 let along = unit(cross(d, r.direction()));
-                Place { along, ..chance(add([0.5; 3], 0.5, d), 2.0 / (n as f64).sqrt(), r) }
+                Point { along, ..chance(add([0.5; 3], 0.5, d), 2.0 / (n as f64).sqrt(), r) }
             }
             "plane" => {
                 let t = TAU * r.unit();
                 let along = [t.cos(), t.sin(), 0.0];
-                Place { along, ..chance([x[0], x[1], 0.3], 1.0 / (n as f64).sqrt(), r) }
+                Point { along, ..chance([x[0], x[1], 0.3], 1.0 / (n as f64).sqrt(), r) }
             }
             "flat box" => {
                 let (w, h) = (log(a, 1e-3, 0.3), log(b, 1e-6, 1e-2));
@@ -166,7 +166,7 @@ impl Shape {
             "tubes" => {
                 let radius = log(b, 1e-4, 0.1);
                 let p = self.helix(k, n, r);
-                Place { at: add(p.at, radius, unit(cross(p.along, r.direction()))), ..p }
+                Point { at: add(p.at, radius, unit(cross(p.along, r.direction()))), ..p }
             }
             "hover" => self.hover(k, n, r),
             "outliers" if k < 1 + (3.0 * c) as usize => {
@@ -178,7 +178,7 @@ impl Shape {
         }
     }
 
-    fn helix(&self, k: usize, n: usize, r: &mut Random) -> Place {
+    fn helix(&self, k: usize, n: usize, r: &mut Random) -> Point {
         let (blades, turns) = (self.count(1.0, 12.0).max(1), log(self.numbers[1], 1.0, 60.0));
         let age = (k / blades) as f64 / (n / blades).max(1) as f64;
         let angle = TAU * (turns * age + (k % blades) as f64 / blades as f64);
@@ -187,10 +187,10 @@ impl Shape {
         let at = [0.5 + radius * angle.cos(), 0.5 + radius * angle.sin(), 1.0 - age];
         let along = unit([-radius * angle.sin(), radius * angle.cos(), -1.0 / (TAU * turns)]);
         let scale = TAU * turns * radius * (blades as f64 / n as f64).min(1.0);
-        Place { at: add(at, scatter, r.normals()), along, scale, age }
+        Point { at: add(at, scatter, r.normals()), along, scale, age }
     }
 
-    fn ring(&self, k: usize, n: usize, r: &mut Random) -> Place {
+    fn ring(&self, k: usize, n: usize, r: &mut Random) -> Point {
         let rings = self.count(1.0, 12.0).max(1);
         let (step, of) = ((k / rings) as f64, (n / rings).max(1) as f64);
         let ring = k % rings;
@@ -199,11 +199,11 @@ impl Shape {
         let scatter = if self.numbers[1] < 0.5 { 0.0 } else { log(self.numbers[1], 1e-8, 0.1) };
         let at = [0.5 + radius * angle.cos(), 0.5 + radius * angle.sin(), ring as f64 / rings as f64];
         let along = [-angle.sin(), angle.cos(), 0.0];
-        Place { at: add(at, scatter, r.normals()), along, scale: TAU * radius / of, age: step / of }
+        Point { at: add(at, scatter, r.normals()), along, scale: TAU * radius / of, age: step / of }
     }
 
     /// Four tip vortices that contract, then spread over the ground at z = 0.
-    fn hover(&self, k: usize, n: usize, r: &mut Random) -> Place {
+    fn hover(&self, k: usize, n: usize, r: &mut Random) -> Point {
         let age = (k / 4) as f64 / (n / 4).max(1) as f64;
         let turns = log(self.numbers[0], 5.0, 60.0);
         let angle = TAU * (turns * age + (k % 4) as f64 / 4.0);
@@ -212,24 +212,24 @@ impl Shape {
         let at = [0.5 + radius * angle.cos(), 0.5 + radius * angle.sin(), 0.3 * fall];
         let scale = TAU * turns * radius * 4.0 / (n as f64).max(4.0);
         let along = unit([-angle.sin(), angle.cos(), -0.1 * fall]);
-        Place { at: add(at, 1e-3 * self.numbers[1], r.normals()), along, scale, age }
+        Point { at: add(at, 1e-3 * self.numbers[1], r.normals()), along, scale, age }
     }
 
     /// Steps whose lengths have no mean, in a box of about one.
-    fn flight(&self, n: usize, r: &mut Random) -> Vec<Place> {
+    fn flight(&self, n: usize, r: &mut Random) -> Vec<Point> {
         let exponent = -1.0 / (0.7 + self.numbers[0]);
-        let (mut at, mut places) = ([0.0; 3], Vec::with_capacity(n));
+        let (mut at, mut points) = ([0.0; 3], Vec::with_capacity(n));
         for k in 0..n {
             let (along, step) = (r.direction(), (1.0 - r.unit()).powf(exponent));
-            places.push(Place { at, along, scale: step, age: k as f64 / n as f64 });
+            points.push(Point { at, along, scale: step, age: k as f64 / n as f64 });
             at = add(at, step, along);
         }
-        let size = places.iter().flat_map(|p| p.at).fold(1.0, |s: f64, x| s.max(x.abs()));
-        for p in &mut places {
+        let size = points.iter().flat_map(|p| p.at).fold(1.0, |s: f64, x| s.max(x.abs()));
+        for p in &mut points {
             p.at = p.at.map(|x| x / size);
             p.scale /= size;
         }
-        places
+        points
     }
 
     /// Rows of nodes behind one to four blades, joined along and across, curved: no three nodes are on one line.
@@ -249,7 +249,7 @@ impl Shape {
             let bend = 0.05 * (9.0 * span + 14.0 * age).sin();
             let at = [0.5 + radius * angle.cos(), 0.5 + radius * angle.sin(), age + bend];
             let along = unit([-radius * angle.sin(), radius * angle.cos(), 1.0 / (TAU * turns)]);
-            c.places.push(Place { at: add(at, 0.02 * step, r.normals()), along, scale: step, age });
+            c.points.push(Point { at: add(at, 0.02 * step, r.normals()), along, scale: step, age });
             if row + 1 < rows {
                 c.edges.push([k, k + blades * across]);
             }

@@ -241,7 +241,7 @@ fn resolution(p: &Problem, case: &Case) -> f64 {
         }
     }
     let digits = 2f64.powi(-51) * reach[0];
-    // With periods places are multiples of a step, the last of 50 or 44 bits of the largest coordinate or the domain.
+    // With periods positions are multiples of a step, the last of 50 or 44 bits of the largest coordinate or the domain.
     let extent = reach[0].max(reach[1]).max(p.unit * p.period.into_iter().fold(0.0, f64::max));
     let step = if p.single() { 2f64.powi(-43) } else { 2f64.powi(-49) };
     let digits = if p.periods() > 0 { digits + step * extent.log2().ceil().exp2() } else { digits };
@@ -267,7 +267,7 @@ fn is_open(exact: &Exact<'_>, k: usize, error: f64, rows: Range<usize>) -> bool 
     let moved = |part: f64, way: [f64; 3]| std::array::from_fn(|i| x[i] + part * step * way[i]);
     let mut all = ways.flat_map(|way| [1.0, 0.125, 0.015625].map(|part| moved(part, way)));
     change(field(x, ON_LINE * step)) >= 0.25 * error.min(square(&here))
-        || all.any(|place| change(field(place, 0.0)) >= 0.25 * error)
+        || all.any(|x| change(field(x, 0.0)) >= 0.25 * error)
 }
 
 /// Of the targets that are most wrong, those that are open, without `left_out`. `first`: row of the numbers compared among all

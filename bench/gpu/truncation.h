@@ -50,7 +50,7 @@ inline Truncation make_truncation(double budget, int max_order, bool potential) 
         e[a][b] = a ? f * a * mu[a - 1] : 0;
     }
     (void)potential;
-    struct Orbit { int place[3]; double r2, share; };
+    struct Orbit { int offset[3]; double r2, share; };
     std::vector<Orbit> orbits;
     for (int c = 0; c < 8; c++) for (int x = -2; x <= 2; x++) for (int y = -2; y <= 2; y++) for (int z = -2; z <= 2; z++) {
         if (x * x + y * y + z * z > 4) continue;
@@ -58,7 +58,7 @@ inline Truncation make_truncation(double budget, int max_order, bool potential) 
             const int d[3] = {abs((c & 1) - 2 * x - (o & 1)), abs((c >> 1 & 1) - 2 * y - (o >> 1 & 1)), abs((c >> 2) - 2 * z - (o >> 2))};
             if (d[0] * d[0] + d[1] * d[1] + d[2] * d[2] <= 4) continue;
             size_t k = 0;
-            while (k < orbits.size() && memcmp(orbits[k].place, d, sizeof d)) k++;
+            while (k < orbits.size() && memcmp(orbits[k].offset, d, sizeof d)) k++;
             if (k == orbits.size()) orbits.push_back({{d[0], d[1], d[2]}, (double)(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]), 0});
             orbits[k].share += 0.125;
         }
@@ -119,7 +119,7 @@ inline Truncation make_truncation(double budget, int max_order, bool potential) 
             s.fragments += n * s.slots; most = std::max(most, n);
         }
         wide += orbits[o].share * most * 8;
-        s.m2l[o] = orbits[o].place[0] | orbits[o].place[1] << 4 | orbits[o].place[2] << 8 | most << 12;
+        s.m2l[o] = orbits[o].offset[0] | orbits[o].offset[1] << 4 | orbits[o].offset[2] << 8 | most << 12;
     }
     s.m2l[kOrbitCount] = orbits.size();
     s.m2l[kSlots] = s.slots; s.mean_products = 64.0 * s.far_fragments / orbits.size();

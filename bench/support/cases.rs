@@ -1,4 +1,4 @@
-//! The places where the tolerance must hold: thirteen distributions of sources and targets, each for segments, particles
+//! The cases in which the tolerance must hold: thirteen distributions of sources and targets, each for segments, particles
 //! or both, with cores of every size (zero, too), and each multiplied by a unit of length.
 
 use super::random::Random;
@@ -176,10 +176,10 @@ fn target(name: &str, k: usize, sources: &[Vec3], r: &mut Random) -> Vec3 {
 pub fn case(name: &str, kind: Kind, n: usize, m: usize, unit: f64) -> Case {
     let mut r = Random::new(0x5eed ^ n as u64);
     let mut c = Case::default();
-    let mut places = vec![];
+    let mut positions = vec![];
     for k in 0..n {
         let e = element(name, k, n, &mut r);
-        places.push(e.at);
+        positions.push(e.at);
         match kind {
             Kind::Charges => {
                 c.charge_position.push(e.at);
@@ -190,18 +190,18 @@ pub fn case(name: &str, kind: Kind, n: usize, m: usize, unit: f64) -> Case {
             _ => segment(&mut c, e),
         }
     }
-    c.targets = (0..m).map(|k| target(name, k, &places, &mut r)).collect();
+    c.targets = (0..m).map(|k| target(name, k, &positions, &mut r)).collect();
     // Nodes are where a wake marches its markers.
     if name == "targets = sources" {
         let nodes: Vec<Vec3> = c.points.iter().chain(&c.position).copied().collect();
-        c.targets = if nodes.is_empty() { places.clone() } else { nodes };
+        c.targets = if nodes.is_empty() { positions.clone() } else { nodes };
     }
     // The middle of a segment is seldom a number of the precision: such a target is beside the segment by a last bit or two.
     if name == "targets on middles" {
-        c.targets.iter_mut().zip(&places).step_by(2).for_each(|(x, middle)| *x = *middle);
+        c.targets.iter_mut().zip(&positions).step_by(2).for_each(|(x, middle)| *x = *middle);
     }
     if let (true, Some(&node)) = (name == "coincident", c.points.first()) {
-        c.targets.iter_mut().filter(|x| **x == places[0]).for_each(|x| *x = node);
+        c.targets.iter_mut().filter(|x| **x == positions[0]).for_each(|x| *x = node);
     }
     c.scale(unit);
     c

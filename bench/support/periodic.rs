@@ -220,7 +220,7 @@ const GAUSS: [(f64, f64); NODES] = [
     (0.932_469_514_203_152, 0.171_324_492_379_170_34),
 ];
 
-/// Velocity and gradient, or potential and gradient, at one place, times 1/(4π).
+/// Velocity and gradient, or potential and gradient, at one point, times 1/(4π).
 pub fn field_at(case: &Case, images: &Images, regularizations: (i32, i32), x: Vec3) -> (Vec<f64>, Vec<f64>) {
     let reg = |code| Regularization::from_code(code).expect("a regularization");
     let (explicit, norm) = (&images.explicit, 1.0 / (4.0 * PI));

@@ -4,7 +4,7 @@ use super::cases::Vec3;
 use super::random::Random;
 use std::f64::consts::TAU;
 
-/// Point vortices without a core, and targets that are not their places.
+/// Point vortices without a core, and targets that are not their positions.
 pub struct Workload {
     pub position: Vec<Vec3>,
     pub strength: Vec<Vec3>,

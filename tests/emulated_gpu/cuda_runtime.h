@@ -85,7 +85,7 @@ template <class T> inline void __stcg(T *p, T x) { *p = x; }
 
 // ---- Atomics: fibers are not interrupted in them. ------------------------------------------------------------------------------
 
-template <class T> using Same = std::common_type_t<T>; // the type of the place decides
+template <class T> using Same = std::common_type_t<T>; // the type in memory decides
 template <class T> inline T atomicAdd(T *at, Same<T> x) { emulated::give_way(); const T old = *at; *at = old + x; return old; }
 template <class T> inline T atomicSub(T *at, Same<T> x) { emulated::give_way(); const T old = *at; *at = old - x; return old; }
 template <class T> inline T atomicOr(T *at, Same<T> x) { emulated::give_way(); const T old = *at; *at = old | x; return old; }

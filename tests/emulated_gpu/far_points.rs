@@ -107,7 +107,7 @@ fn far_points(kind: Kind, method: i32) {
     }
 }
 
-/// Cores that reach less than one of the first digits of places, which a point far away makes coarse: half of the pairs of a core and a
+/// Cores that reach less than one of the first digits of positions, which a point far away makes coarse: half of the pairs of a core and a
 /// target inside of it are rounded apart. These targets are alone in their leaves.
 #[test]
 fn small_cores_count_beside_a_point_far_away() {
@@ -236,8 +236,8 @@ fn a_direct_sum_returns_to_single_precision() {
 
 /// Clouds of every kind stay in single precision in a direct sum, also where targets are on sources.
 #[test]
-fn ordinary_places_keep_single_precision() {
-    with_gpu("far_points::ordinary_places_keep_single_precision", &[], || {
+fn ordinary_positions_keep_single_precision() {
+    with_gpu("far_points::ordinary_positions_keep_single_precision", &[], || {
         let (cpu, gpu) = (Session::cpu(1), Session::gpu());
         let regs = (WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
         for name in DISTRIBUTIONS.iter().filter(|name| !["64 clusters", "far source"].contains(name)) {

@@ -59,7 +59,7 @@ fn get(flow: &mut Flow, quantity: Quantity) -> Vec<f64> {
     flows::get(flow, ElementKind::Particles, quantity)
 }
 
-/// Places, strengths and cores.
+/// Positions, strengths and cores.
 fn state(flow: &mut Flow) -> Vec<f64> {
     [Quantity::Position, Quantity::Strength, Quantity::CoreRadius].into_iter().flat_map(|q| get(flow, q)).collect()
 }

@@ -20,11 +20,11 @@ fn plan_options(method: i32, tolerance: f64) -> wfmm_plan_options {
 /// Elements anywhere in a box that is not around zero, some of them and of the targets outside of it, with a net strength.
 fn case(kind: Kind, n: usize, m: usize, core: f64, length: f64) -> Case {
     let mut r = Random::new(n as u64 + 5);
-    let mut place = |out: f64| -> Vec3 { std::array::from_fn(|_| PERIOD * r.between(-out, 1.0 + out)) };
-    let places: Vec<Vec3> = (0..n).map(|k| place(if k % 16 == 0 { 1.7 } else { 0.0 })).collect();
-    let targets = (0..m).map(|k| place(if k % 8 == 0 { 2.5 } else { 0.0 })).collect();
+    let mut position = |out: f64| -> Vec3 { std::array::from_fn(|_| PERIOD * r.between(-out, 1.0 + out)) };
+    let positions: Vec<Vec3> = (0..n).map(|k| position(if k % 16 == 0 { 1.7 } else { 0.0 })).collect();
+    let targets = (0..m).map(|k| position(if k % 8 == 0 { 2.5 } else { 0.0 })).collect();
     let mut c = Case { targets, ..Case::default() };
-    for (k, x) in places.into_iter().enumerate() {
+    for (k, x) in positions.into_iter().enumerate() {
         let a = r.signed();
         match (kind, k % 2) {
             (Kind::Charges, _) => {
@@ -327,10 +327,10 @@ fn checks_with_equivalent_sources_find_the_error() {
     });
 }
 
-/// Places thousands of periods away are taken back by the period itself, not by thousands of its roundings.
+/// Positions thousands of periods away are moved by multiples of the unrounded period: the error of the rounded one does not add up.
 #[test]
-fn places_thousands_of_periods_away_are_taken_back() {
-    with_gpu("periodic::places_thousands_of_periods_away_are_taken_back", &[], || {
+fn positions_thousands_of_periods_away_are_taken_back() {
+    with_gpu("periodic::positions_thousands_of_periods_away_are_taken_back", &[], || {
         let periods = |i: usize, k: usize| [4000.0, -7000.0, 5000.0][i] * ((k % 5) as f64 - 2.0);
         let far_away = |x: &mut Vec3, k: usize| *x = std::array::from_fn(|i| x[i] + periods(i, k) * PERIOD);
         let back = |x: &mut Vec3, k: usize| {

@@ -107,7 +107,7 @@ fn a_crowd_in_one_pixel_is_summed_as_on_the_cpu() {
         let [mut gpu, mut cpu] = both(false);
         for f in [&mut gpu, &mut cpu] {
             lines(f, 24, 0.7, false);
-            // Rows of 3000 in one place, of which every third is elsewhere, and behind or before the helix.
+            // Rows of 3000 at one point, of which every third is elsewhere, and behind or before the helix.
             let there = |k: usize| match k % 6 {
                 2 => [0.3 * ((k % 97) as f64 / 48.0 - 1.0), 0.0, 0.2],
                 1 => [0.003, 1.3, 0.005],
@@ -175,7 +175,7 @@ fn steps_and_edits_are_seen() {
                     let (got, want) =
                         [&mut gpu, &mut cpu].map(|f| take(f, wfmm_camera { color, ..Default::default() })).into();
                     let (largest, bytes) = difference(&got, &want);
-                    // Places differ by the rounding of the sums.
+                    // Positions differ by the rounding of the sums.
                     assert!(largest <= 1 && bytes <= 20, "edit {k}, color {color}: {bytes} bytes by {largest}");
                 }
             }

@@ -1,5 +1,5 @@
 // Shared memory of the blocks that run together, see threads.h: for each what the launch asks for, and then its variables, which
-// get their places as threads come to them. All is full of numbers that are none before a block begins.
+// get their addresses as threads come to them. All is full of numbers that are none before a block begins.
 #include "shared.h"
 #include <cstdlib>
 #include <cstring>

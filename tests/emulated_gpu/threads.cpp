@@ -183,7 +183,7 @@ void begin_block(unsigned slot, Index index) {
     for (unsigned k = 0; k < block_size.x; k++) {
         Thread &t = block.warps[k / 32].thread[k % 32];
         t.block = &block; t.index = {k, 0, 0}; t.block_index = index; t.warp = k / 32; t.lane = k % 32; t.has_arrived = false;
-        // At places of their own in the cache's sets.
+        // Stacks begin in different sets of the cache.
         prepare(t, stacks(slot) + (size_t)(k + 1) * kStack - k % 64 * 256, enter);
         make_ready(block, t.warp, 1u << t.lane);
     }

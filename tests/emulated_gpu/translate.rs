@@ -36,7 +36,7 @@ fn along_x(shape: &str) -> Option<u32> {
     shape.strip_suffix("_1_1")?.parse().ok()
 }
 
-/// Variables in shared memory as references to their places in that of the block.
+/// Variables in shared memory as references into the shared memory of the block.
 fn shared(text: &str) -> String {
     let mut parts = text.split("WFMM_SHARED");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -125,10 +125,10 @@ fn call<'a>(inside: &'a str, out: &mut String) -> &'a str {
             expressions.push(&operands[from..at]);
         }
     }
-    let (name, places) = instruction.split_at(instruction.find([' ', ';']).expect("the end of a name"));
-    let places =
-        places.split('%').skip(1).map(|place| place.chars().take_while(char::is_ascii_digit).collect::<String>());
-    let arguments: Vec<&str> = places.map(|place| expressions[place.parse::<usize>().expect("a number")]).collect();
+    let (name, numbers) = instruction.split_at(instruction.find([' ', ';']).expect("the end of a name"));
+    let indices =
+        numbers.split('%').skip(1).map(|number| number.chars().take_while(char::is_ascii_digit).collect::<String>());
+    let arguments: Vec<&str> = indices.map(|index| expressions[index.parse::<usize>().expect("a number")]).collect();
     *out += &format!("emulated::{}({})", name.replace(['.', ':'], "_"), arguments.join(", "));
     &operands[end..]
 }

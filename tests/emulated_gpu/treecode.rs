@@ -80,7 +80,7 @@ fn every_tolerance_in_single_precision() {
 }
 
 /// Trees that are deep, of one cell, of more cells than were thought of.
-fn every_place<T: Scalar>(tolerance: f64, unit: f64) {
+fn every_distribution<T: Scalar>(tolerance: f64, unit: f64) {
     let (cpu, gpu) = (Session::cpu(1), Session::gpu());
     for (k, name) in DISTRIBUTIONS.iter().enumerate() {
         for (_, kind) in KINDS.into_iter().enumerate().filter(|(number, _)| takes(k + number, 2)) {
@@ -96,13 +96,13 @@ fn every_place<T: Scalar>(tolerance: f64, unit: f64) {
 }
 
 #[test]
-fn every_place_in_double_precision() {
-    with_gpu("treecode::every_place_in_double_precision", &[], || every_place::<f64>(1e-4, 1.0));
+fn every_distribution_in_double_precision() {
+    with_gpu("treecode::every_distribution_in_double_precision", &[], || every_distribution::<f64>(1e-4, 1.0));
 }
 
 #[test]
-fn every_place_in_single_precision() {
-    with_gpu("treecode::every_place_in_single_precision", &[], || every_place::<f32>(1e-3, 1e3));
+fn every_distribution_in_single_precision() {
+    with_gpu("treecode::every_distribution_in_single_precision", &[], || every_distribution::<f32>(1e-3, 1e3));
 }
 
 /// Few targets of many sources, many of few; near sources are summed in parts where leaves are few.

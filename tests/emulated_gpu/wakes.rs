@@ -1,4 +1,4 @@
-//! What real wakes have and clouds have not: targets that are the ends of bare segments, points that crowd towards one place over many
+//! What real wakes have and clouds have not: targets that are the ends of bare segments, points that crowd towards one point over many
 //! decades, cores that matter here and there. Every target is compared.
 
 use super::*;

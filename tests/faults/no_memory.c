@@ -1,4 +1,4 @@
-/* Memory that runs out at every place: the n-th allocation of the library fails, once or from then on, for every n of
+/* Memory that runs out at every allocation: the n-th allocation of the library fails, once or from then on, for every n of
    session, plan, evaluation and destruction; FMM and direct sum, in a fresh process and in one that has summed before.
    Enters: optionally how many steps double n in the large case, and the first case. Leaves: 0 where every call returned a status and no wrong number, the process lived, and
    the next plan was right; else a line that says where. Allocations of the C library for itself are not made to fail. */
@@ -15,8 +15,8 @@ static long made; /* allocations of the part under test */
 
 /* Arrays that the reserve could serve, and arrays that it could not. */
 enum { N = 256, N_LARGE = 20000, M_LARGE = 4000 };
-static double place[3 * N_LARGE], strength[3 * N_LARGE], velocity[3 * N_LARGE], right[2][3 * M_LARGE];
-static float places[3 * N], strengths[3 * N], velocities[3 * N];
+static double position[3 * N_LARGE], strength[3 * N_LARGE], velocity[3 * N_LARGE], right[2][3 * M_LARGE];
+static float positions[3 * N], strengths[3 * N], velocities[3 * N];
 enum { FMM, DIRECT, SINGLE, SESSION, LARGE, CASES };
 static const char *const names[CASES] = {"FMM, double", "direct sum, double", "FMM, single", "session", "FMM, large"};
 
@@ -56,11 +56,11 @@ static wfmm_status everything(int which, long n) {
     else atomic_store(&seen, 0), atomic_store(&fail_at, n);
     if (!s) s = wfmm_plan_create(session, &o, &plan);
     if (which == SINGLE) {
-        if (!s) s = wfmm_plan_set_particles_f32(plan, N, places, strengths, NULL, 0);
-        if (!s) s = wfmm_plan_set_targets_f32(plan, N, places, 0);
+        if (!s) s = wfmm_plan_set_particles_f32(plan, N, positions, strengths, NULL, 0);
+        if (!s) s = wfmm_plan_set_targets_f32(plan, N, positions, 0);
     } else {
-        if (!s) s = wfmm_plan_set_particles_f64(plan, which == LARGE ? N_LARGE : N, place, strength, NULL, 0);
-        if (!s) s = wfmm_plan_set_targets_f64(plan, which == LARGE ? M_LARGE : N, place, 0);
+        if (!s) s = wfmm_plan_set_particles_f64(plan, which == LARGE ? N_LARGE : N, position, strength, NULL, 0);
+        if (!s) s = wfmm_plan_set_targets_f64(plan, which == LARGE ? M_LARGE : N, position, 0);
     }
     need(s == 0 || (s >= 100 && s < 200), "a call before the evaluation must be one that can be tried again", n, s);
     if (!s) {
@@ -97,9 +97,9 @@ static int in_a_child(int which, long n, int later) {
     if (child == 0) {
         alarm(300);
         if (later) everything(which, 0);
-        for (; later; ++n) /* every place, both ways, until n is beyond the last */
+        for (; later; ++n) /* every allocation, both ways, until n is beyond the last */
             for (for_ever = 0; for_ever < 2; ++for_ever)
-                if (with_failure(which, n) < n) printf("%s: %ld places of a later use", names[which], n - 1), exit(0);
+                if (with_failure(which, n) < n) printf("%s: %ld allocations of a later use", names[which], n - 1), exit(0);
         _exit(with_failure(which, n) < n ? 2 : 0);
     }
     if (child < 0 || waitpid(child, &status, 0) != child) return 1;
@@ -107,11 +107,11 @@ static int in_a_child(int which, long n, int later) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* The exact sum of the first n particles at the first m of their places, by a plain loop. */
+/* The exact sum of the first n particles at the first m of their positions, by a plain loop. */
 static void sum(int n, int m, double *to) {
     for (int k = 0; k < m; ++k)
         for (int j = 0; j < n; ++j) {
-            const double *a = strength + 3 * j, *y = place + 3 * j, *x = place + 3 * k;
+            const double *a = strength + 3 * j, *y = position + 3 * j, *x = position + 3 * k;
             const double d[3] = {x[0] - y[0], x[1] - y[1], x[2] - y[2]}, r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
             const double f = r2 > 0 ? 1 / (4 * acos(-1.0) * r2 * sqrt(r2)) : 0;
             for (int i = 0; i < 3; ++i) to[3 * k + i] += f * (a[(i + 1) % 3] * d[(i + 2) % 3] - a[(i + 2) % 3] * d[(i + 1) % 3]);
@@ -120,9 +120,9 @@ static void sum(int n, int m, double *to) {
 static void make_right(void) {
     uint32_t s = 1;
     for (int i = 0; i < 3 * N_LARGE; ++i) {
-        place[i] = (float)((s = s * 1664525u + 1013904223u) >> 8) / 16777216;
+        position[i] = (float)((s = s * 1664525u + 1013904223u) >> 8) / 16777216;
         strength[i] = (float)((s = s * 1664525u + 1013904223u) >> 8) / 16777216 - 0.5f;
-        if (i < 3 * N) places[i] = (float)place[i], strengths[i] = (float)strength[i];
+        if (i < 3 * N) positions[i] = (float)position[i], strengths[i] = (float)strength[i];
     }
     sum(N, N, right[0]);
     sum(N_LARGE, M_LARGE, right[1]);

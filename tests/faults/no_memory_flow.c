@@ -11,13 +11,13 @@
 enum { N = 600, ROOM = 2 * N };
 static double x[3 * N], a[3 * N], d[N], rho[N], now[7][3 * ROOM], before[7][3 * ROOM], right[7][3 * ROOM];
 static int32_t ends[2 * N];
-static long place;
+static long failing;
 
 static void need(int ok, const char *what, wfmm_status status) {
     char message[400] = "";
     if (ok) return;
     wfmm_last_error(message, sizeof message, NULL);
-    printf("allocation %ld%s: %s (status %d: %s)\n", place, for_ever ? " and all after it" : "", what, status, message);
+    printf("allocation %ld%s: %s (status %d: %s)\n", failing, for_ever ? " and all after it" : "", what, status, message);
     fflush(stdout);
     _exit(1);
 }
@@ -101,12 +101,12 @@ int main(void) {
     o.backend = WFMM_BACKEND_CPU, o.threads = 2;
     if (wfmm_session_create(&o, &session)) return puts("no session"), 1;
     with_failure(session, 0);
-    for (place = 1;; ++place) {
+    for (failing = 1;; ++failing) {
         long all = 0;
-        for (for_ever = 0; for_ever < 2; ++for_ever) all = with_failure(session, place);
-        if (all < place) break;
+        for (for_ever = 0; for_ever < 2; ++for_ever) all = with_failure(session, failing);
+        if (all < failing) break;
     }
-    printf("flow: %ld places, a status and an unchanged flow, or the right answer\n", place - 1);
+    printf("flow: %ld allocations, a status and an unchanged flow, or the right answer\n", failing - 1);
     wfmm_session_destroy(&session);
-    return place < 20;
+    return failing < 20;
 }

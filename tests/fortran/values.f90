@@ -233,7 +233,7 @@ contains
     call check(all(abs(u(:, 2) - [-0.8_dp, -0.6_dp, 0._dp]/(2*pi)) < 1e-9_dp), 'periods beyond')
   end subroutine
 
-  !> The treecode, and the FMM by pseudo-particles, against the direct sum: 4,000 particles, 2,500 targets, places by multiples of irrational numbers.
+  !> The treecode, and the FMM by pseudo-particles, against the direct sum: 4,000 particles, 2,500 targets, positions by multiples of irrational numbers.
   subroutine far_fields_hold_their_tolerance(method, expansion, leaf_capacity)
     integer, intent(in) :: method, expansion, leaf_capacity
     integer, parameter :: n = 4000, m = 2500

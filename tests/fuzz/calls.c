@@ -159,7 +159,7 @@ static void dead_handles(void) {
     if (s != WFMM_ERR_HANDLE) broken("a dead handle was taken", (int)s);
 }
 
-/* Whatever came before, the next plan is right: a particle on a known place. */
+/* Whatever came before, the next plan is right: one particle at a known position. */
 static void check_next_plan(void) {
     const double x[3] = {0, 0, 0}, a[3] = {0, 0, 1}, y[3] = {2, 0, 0};
     double u[3] = {9, 9, 9};

@@ -563,7 +563,7 @@ impl Procedure<'_> {
 #[derive(Default)]
 struct Parts {
     required: Vec<String>,
-    /// Optional arrays and options; then optional counts and places.
+    /// Optional arrays and options; then optional counts and `memory`.
     optional: Vec<String>,
     late: Vec<String>,
     declarations: Vec<String>,

@@ -285,9 +285,9 @@ static void narrower_cores(wfmm_session *cpu, wfmm_session *gpu) {
     static double x[3 * ALL], a[3 * ALL], core[ALL], got[RUNS][3 * ALL], cores[RUNS][ALL], u[RUNS][3 * ALL];
     static const struct { int plane; double limit; } cases[] = {{0, 0.079}, {3, 0.079}, {0, 0.14}};
     for (int k = 0; k < ALL; k++) {
-        const int place[3] = {k % SIDE, k / SIDE % SIDE, k / SIDE / SIDE};
+        const int grid[3] = {k % SIDE, k / SIDE % SIDE, k / SIDE / SIDE};
         double r2 = 0;
-        for (int i = 0; i < 3; i++) x[3 * k + i] = 0.1 * (place[i] - SIDE / 2), r2 += x[3 * k + i] * x[3 * k + i];
+        for (int i = 0; i < 3; i++) x[3 * k + i] = 0.1 * (grid[i] - SIDE / 2), r2 += x[3 * k + i] * x[3 * k + i];
         const double bell = 1e-3 * exp(-r2 / 0.03);
         a[3 * k] = -x[3 * k + 1] * bell, a[3 * k + 1] = x[3 * k] * bell, a[3 * k + 2] = 0.1 * bell;
     }
@@ -324,7 +324,7 @@ static void narrower_cores(wfmm_session *cpu, wfmm_session *gpu) {
     }
 }
 
-/* Many colors in a pixel: 30,000 particles of hundreds of pixels each, beside so few tracers in one place that sums of 32 bits hold
+/* Many colors in a pixel: 30,000 particles of hundreds of pixels each, beside so few tracers at one point that sums of 32 bits hold
  * them, and so many that they do not, twice. */
 static void crowds(wfmm_session *cpu, wfmm_session *gpu) {
     enum { PARTICLES = 30000, MANY = 9000 };
@@ -342,9 +342,9 @@ static void crowds(wfmm_session *cpu, wfmm_session *gpu) {
     }
     for (int look = 0; look < 3; look++) {
         int largest = 0;
-        for (int k = 0; k < 2; k++) expect(!wfmm_flow_set_tracers_f64(f[k], look ? MANY : 9, crowd, H), "tracers in one place");
+        for (int k = 0; k < 2; k++) expect(!wfmm_flow_set_tracers_f64(f[k], look ? MANY : 9, crowd, H), "tracers at one point");
         const int bytes = unlike(f, &c, &largest);
-        printf("pictures of particles that overlap and of %d tracers in one place: %d bytes of %d differ, by up to %d\n", look ? MANY : 9, bytes, BYTES, largest);
+        printf("pictures of particles that overlap and of %d tracers at one point: %d bytes of %d differ, by up to %d\n", look ? MANY : 9, bytes, BYTES, largest);
         expect(bytes >= 0 && largest <= 1 && bytes <= BYTES / 1000, "crowds as on the CPU");
     }
     wfmm_flow_destroy(&f[0]), wfmm_flow_destroy(&f[1]);

@@ -62,12 +62,12 @@ int main(void) {
         if (!s) s = wfmm_plan_evaluate_f64(q, (double *)du, (double *)dg, memory);
         cu_out(v, du, bytes);
         cu_out(h, dg, 3 * bytes);
-        expect(s == 0 && !memcmp(u, v, bytes) && !memcmp(g, h, 3 * bytes), memory == WFMM_MEMORY_DEVICE ? "device arrays" : "device arrays, place asked of the driver");
+        expect(s == 0 && !memcmp(u, v, bytes) && !memcmp(g, h, 3 * bytes), memory == WFMM_MEMORY_DEVICE ? "device arrays" : "device arrays, memory asked of the driver");
     }
     cu_get(&current);
     expect(current == mine, "the caller's context is current again");
     expect(wfmm_plan_set_targets_f64(q, n, x, WFMM_MEMORY_DEVICE) == WFMM_ERR_MEMORY, "a host array said to be on the device is refused");
-    expect(wfmm_plan_set_targets_f64(q, n, x, WFMM_MEMORY_AUTO) == 0 && wfmm_plan_evaluate_f64(q, v, NULL, WFMM_MEMORY_AUTO) == 0, "a mixture of places");
+    expect(wfmm_plan_set_targets_f64(q, n, x, WFMM_MEMORY_AUTO) == 0 && wfmm_plan_evaluate_f64(q, v, NULL, WFMM_MEMORY_AUTO) == 0, "host and device arrays together");
 
     /* Without the gradient an FMM has another recipe: its velocities differ within the tolerance. */
     expect(wfmm_plan_evaluate_f64(p, u, NULL, WFMM_MEMORY_HOST) == 0, "velocities alone");

@@ -90,7 +90,7 @@ static void on_the_device(wfmm_session *gpu, const struct clouds *c) {
     free(u); free(v);
 }
 
-/* Places thousands of periods away: they are taken back by the period itself, not by thousands of its roundings. */
+/* Positions thousands of periods away are moved by multiples of the unrounded period: the error of the rounded one does not add up. */
 static void thousands_of_periods_away(wfmm_session *gpu, const struct clouds *c) {
     double *u = malloc(3 * M * 8), *v = malloc(3 * M * 8);
     struct clouds far = *c, near = *c;

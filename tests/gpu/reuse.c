@@ -123,9 +123,9 @@ static void sequence(wfmm_session *s, enum kind kind, int core, int gradient) {
     fill(target, 3 * M, 0.5, 3);
     must(wfmm_plan_set_targets_f64(p, M, target, WFMM_MEMORY_HOST), "targets");
     compare(s, p, kind, core, M, gradient, 0, "targets outside");
-    for (int64_t i = 0; i < 3 * M; i++) target[i] = i < 3 * M / 2 ? 0.1 : target[i]; /* half of them in one place: a deeper tree */
+    for (int64_t i = 0; i < 3 * M; i++) target[i] = i < 3 * M / 2 ? 0.1 : target[i]; /* half of them at one point: a deeper tree */
     must(wfmm_plan_set_targets_f64(p, M, target, WFMM_MEMORY_HOST), "targets");
-    compare(s, p, kind, core, M, gradient, 0, "targets on one place");
+    compare(s, p, kind, core, M, gradient, 0, "targets at one point");
     fill(points, 3 * N, 0, 2);
     set_sources(p, kind);
     compare(s, p, kind, core, M, gradient, 0, "sources");

@@ -60,7 +60,7 @@ def main():
         for name, memory in (("declared", DEVICE), ("found out", AUTO)):
             tx, ta, ty = (torch.from_numpy(v).cuda() for v in (x, a, y))
             got = plan.velocity(tx, ta, ty, torch.zeros_like(ty), memory, suffix=suffix)
-            expect(np.array_equal(got.cpu().numpy(), want), f"torch tensors, place {name}, {suffix}: the same bits")
+            expect(np.array_equal(got.cpu().numpy(), want), f"torch tensors, memory {name}, {suffix}: the same bits")
         stream = torch.cuda.Stream()
         with torch.cuda.stream(stream):
             # Made on this stream while it is busy: the evaluation must wait for it.

@@ -58,7 +58,7 @@ static float *as_floats(int k, const double *x, int n) {
     return narrow[k];
 }
 /* Cubes, planes, lines, helices, lattices, clusters; sometimes smaller or beside the others. */
-static void places(double *x, int n) {
+static void draw_positions(double *x, int n) {
     const int kind = below(6);
     const double width = below(3) ? 1 : 0.1, shift = below(4) ? 0 : 2;
     for (int i = 0; i < n; i++) {
@@ -90,7 +90,7 @@ static int count(int before) {
 
 static void set_segments(void) {
     const int n = now.segments = count(now.segments), m = now.n_points = n + 1;
-    places(now.points, m), random_numbers(now.circulation, n), cores(now.segment_core, n);
+    draw_positions(now.points, m), random_numbers(now.circulation, n), cores(now.segment_core, n);
     for (int i = 0; i < n; i++) now.ends[2 * i] = i, now.ends[2 * i + 1] = i + 1;
     note("segments %d\n", n);
     now.sources_given = 1;
@@ -101,7 +101,7 @@ static void set_segments(void) {
 }
 static void set_particles(void) {
     const int n = now.particles = count(now.particles);
-    places(now.position, n), random_numbers(now.strength, 3 * n), cores(now.core, n);
+    draw_positions(now.position, n), random_numbers(now.strength, 3 * n), cores(now.core, n);
     note("particles %d\n", n);
     now.sources_given = 1;
     if (below(2)) OK(wfmm_plan_set_particles_f64(plan, n, now.position, now.strength, now.core, 0));
@@ -110,14 +110,14 @@ static void set_particles(void) {
 }
 static void set_charges(void) {
     const int n = now.charges = count(now.charges);
-    places(now.charge_position, n), random_numbers(now.charge, n);
+    draw_positions(now.charge_position, n), random_numbers(now.charge, n);
     note("charges %d\n", n);
     now.charges_given = 1;
     OK(wfmm_plan_set_charges_f64(plan, n, now.charge_position, now.charge, 0));
 }
 static void set_targets(void) {
     const int n = now.n_targets = 1 + count(now.n_targets - (now.n_targets > 0));
-    places(now.targets, n);
+    draw_positions(now.targets, n);
     note("targets %d\n", n);
     now.targets_given = 1;
     if (below(2)) OK(wfmm_plan_set_targets_f64(plan, n, now.targets, 0));
@@ -172,9 +172,9 @@ static void evaluate(void) {
     for (int i = 0; !wide && slopes && i < more * m; i++) gradient[i] = gradient_f[i];
     reference(potential);
     const double e = distance(field, want, rows * m), g = slopes ? distance(gradient, want_gradient, more * m) : 0;
-    /* What is old or of another place is wrong by much; twice the tolerance is left for a sample's luck. */
+    /* Results of old arrays or of other positions are far off; twice the tolerance is left for a sample's luck. */
     if (!(e <= 2 * requested.tolerance)) fail("error of the field", e);
-    /* Single precision on a GPU has too few digits for gradients at some of these places. */
+    /* Single precision on a GPU has too few digits for gradients at some of these positions. */
     wfmm_report r = {.struct_size = sizeof r};
     OK(wfmm_plan_report(plan, &r));
     if (!(g <= 200 * requested.tolerance) && !(on_gpu && r.precision == WFMM_PRECISION_F32)) fail("error of the gradient", g);

@@ -98,7 +98,7 @@ static void fill(void) {
     for (int i = 0; i < 4 * ROOM; ++i) ends[i] = below(200) ? (int32_t)below(4) : constant();
 }
 
-/* A right answer, whatever the caller did to his thread: a particle on a known place. */
+/* A right answer, whatever the caller did to his thread: one particle at a known position. */
 static int right(void) {
     const double x[3] = {0, 0, 0}, a[3] = {0, 0, 1}, y[3] = {2, 0, 0};
     double u[3] = {9, 9, 9};

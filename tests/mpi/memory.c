@@ -11,7 +11,7 @@
 enum { N = 600, CALLS = 8 };
 enum { FMM, DIRECT, FLOW, CASES };
 static const char *const names[CASES] = {"FMM", "direct sum", "flow"};
-static double place[3 * N], strength[3 * N], velocity[3 * N];
+static double position[3 * N], strength[3 * N], velocity[3 * N];
 static int rank, size;
 
 /* Statuses of the calls of one case; the allocation n of process `victim` fails. */
@@ -30,7 +30,7 @@ static void run(wfmm_session *session, int which, int victim, long n, int foreve
     if (which == FLOW) {
         status[k++] = wfmm_flow_create(session, &o, &f, &flow);
         if (!flow) goto end;
-        status[k++] = wfmm_flow_set_particles_f64(flow, N, place, strength, NULL, 0);
+        status[k++] = wfmm_flow_set_particles_f64(flow, N, position, strength, NULL, 0);
         status[k++] = wfmm_flow_add_tracers_f64(flow, N / 2, strength, 0);
         status[k++] = wfmm_flow_advance(flow, 1e-6, 2);
         /* The step that failed is not done; what was there still is. */
@@ -40,11 +40,11 @@ static void run(wfmm_session *session, int which, int victim, long n, int foreve
     } else {
         status[k++] = wfmm_plan_create(session, &o, &plan);
         if (!plan) goto end;
-        status[k++] = wfmm_plan_set_particles_f64(plan, N, place, strength, NULL, 0);
-        status[k++] = wfmm_plan_set_targets_f64(plan, N, place, 0);
+        status[k++] = wfmm_plan_set_particles_f64(plan, N, position, strength, NULL, 0);
+        status[k++] = wfmm_plan_set_targets_f64(plan, N, position, 0);
         status[k++] = wfmm_plan_evaluate_f64(plan, velocity, NULL, 0);
         atomic_store(&fail_at, 0);
-        status[k++] = wfmm_plan_set_targets_f64(plan, N / 2, place, 0);
+        status[k++] = wfmm_plan_set_targets_f64(plan, N / 2, position, 0);
         status[k++] = wfmm_plan_evaluate_f64(plan, velocity, NULL, 0);
         status[k++] = wfmm_plan_destroy(&plan);
     }
@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     srand(7u + (unsigned)rank);
-    for (int i = 0; i < 3 * N; ++i) place[i] = rand() / (double)RAND_MAX, strength[i] = rand() / (double)RAND_MAX;
+    for (int i = 0; i < 3 * N; ++i) position[i] = rand() / (double)RAND_MAX, strength[i] = rand() / (double)RAND_MAX;
     wfmm_session_options_init(&so, sizeof so);
     so.threads = 1;
     if (!library_begin || wfmm_mpi_session_create(MPI_COMM_WORLD, &so, &session)) {
