@@ -12,7 +12,7 @@ if [ ! -x "$mkdocs" ]; then
     echo "manual: MkDocs is not to be had, no pages were made"
     exit 0
 fi
-# Pages keep their places, so that links to headers and examples hold.
+# Pages keep their relative paths, so that links to headers and examples hold.
 rm -rf build/manual && mkdir -p build/manual
 for file in $(git ls-files README.md CHANGELOG.md CONTRIBUTING.md CITATION.cff LICENSE 'LICENSE-*' docs include fortran examples packaging tests/consumers); do
     mkdir -p "build/manual/$(dirname "$file")" && cp "$file" "build/manual/$file"

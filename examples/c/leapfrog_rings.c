@@ -17,7 +17,7 @@ static int failed(wfmm_status status) {
     return 1;
 }
 
-/* Radius and place along z of one ring. */
+/* Radius and position along z of one ring. */
 static void mean(const double *x, double *radius, double *z) {
     *radius = *z = 0;
     for (int k = 0; k < N; k++) *radius += hypot(x[3 * k], x[3 * k + 1]) / N, *z += x[3 * k + 2] / N;

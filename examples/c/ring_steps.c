@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
     double(*start)[3] = malloc(m * sizeof *start), (*x)[2][3] = malloc(m * sizeof *x), (*ring)[3] = malloc(n * sizeof *ring), worst = 0;
     static double probes[PROBES][3], u[2][PROBES][3];
     if (!start || !x || !ring) return 1;
-    double(*place[2])[3] = {(double(*)[3])x, (double(*)[3])x + m};
+    double(*position[2])[3] = {(double(*)[3])x, (double(*)[3])x + m};
     scatter(m, start), scatter(PROBES, probes);
     wfmm_flow *flows[2] = {flow_of(n, m, start, WFMM_METHOD_FMM, tolerance), flow_of(n, m, start, WFMM_METHOD_DIRECT, tolerance)};
     printf("%d elements, %d tracers, Euler, dt = %g, tolerance %g\n step   velocity   way       z\n", n, m, DT, tolerance);
@@ -78,14 +78,14 @@ int main(int argc, char **argv) {
         for (int k = 0; k < 2; k++)
             if ((step && failed(wfmm_flow_advance(flows[k], DT, every))) ||
                 failed(wfmm_flow_velocity_f64(flows[k], PROBES, probes[0], u[k][0], NULL, WFMM_MEMORY_HOST)) ||
-                failed(wfmm_flow_get_f64(flows[k], WFMM_KIND_TRACERS, WFMM_QUANTITY_POSITION, m, place[k][0], NULL, WFMM_MEMORY_HOST)))
+                failed(wfmm_flow_get_f64(flows[k], WFMM_KIND_TRACERS, WFMM_QUANTITY_POSITION, m, position[k][0], NULL, WFMM_MEMORY_HOST)))
                 return 1;
         double z = 0;
         if (failed(wfmm_flow_get_f64(flows[1], WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, n, ring[0], NULL, WFMM_MEMORY_HOST))) return 1;
         for (int k = 0; k < n; k++) z += ring[k][2] / n;
         const double velocity = difference(PROBES, u[0], u[1], NULL);
         worst = fmax(worst, velocity);
-        printf("%5d   %.1e   %.1e   %.3f\n", step, velocity, difference(m, place[0], place[1], start), z);
+        printf("%5d   %.1e   %.1e   %.3f\n", step, velocity, difference(m, position[0], position[1], start), z);
     }
     free(start), free(x), free(ring);
     return failed(wfmm_flow_destroy(&flows[0])) || failed(wfmm_flow_destroy(&flows[1])) || !(worst < 10 * tolerance);

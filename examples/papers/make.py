@@ -183,10 +183,10 @@ The CPU time of Table 11 and the errors of Table 8 are below, with Figures 10 an
 
 ## Yokota et al. (2009), Figures 5, 6 and 10: pseudo-particles
 
-Velocity of N vortex particles at their own places, at random in [-π, π]³, strengths in (0, 1/N), cores of 2π N^(-1/3), by the FMM with harmonics and with `WFMM_EXPANSION_PSEUDO_PARTICLES`. Their p is the
+Velocity of N vortex particles at their own positions, at random in [-π, π]³, strengths in (0, 1/N), cores of 2π N^(-1/3), by the FMM with harmonics and with `WFMM_EXPANSION_PSEUDO_PARTICLES`. Their p is the
 highest degree, p + 1 terms here; the product rule has 91, 153 and 231 points for p = 6, 8, 10, theirs 84, 144 and 216. The leaves are chosen so that a tree has the paper's level where they
 are filled alike; random ones are at times divided once more. The tolerance is 0.5, so that the order decides the error and not the choice of pairs.
-Seconds are of new strengths at the same places: all passes, without the tree. Leaves are the same for both; without `leaf_capacity` pseudo-particles get larger ones.
+Seconds are of new strengths at the same positions: all passes, without the tree. Leaves are the same for both; without `leaf_capacity` pseudo-particles get larger ones.
 
 ![Errors of harmonics and pseudo-particles](yokota-2009-fig10.png)
 
@@ -217,7 +217,7 @@ Here single precision gains from p = 8 to p = 12 too: {single}.
 
 ## Gumerov and Duraiswami (2008), Tables 8 and 11, Figure 11
 
-The same runs in single precision; seconds of potential and gradient, from new places to fields, the tree among them. The paper has N = 1,048,576, and no tree in the total of Table 8.
+The same runs in single precision; seconds of potential and gradient, from new positions to fields, the tree among them. The paper has N = 1,048,576, and no tree in the total of Table 8.
 
 {gumerov}
 
@@ -240,7 +240,7 @@ Coulomb potential and Biot–Savart velocity, single precision, p = 8 here, whic
 
 ## Hu et al. (2012), Table 1; Hu et al. (2013), Table A.1
 
-Tree and lists of 2^20 sources and as many receivers by level. Different machines: the paper's one core of a Xeon X5560 at 2.8 GHz and a GTX 480. Here `wfmm_plan_prepare` with new places: tree, lists, and the orders of pairs, which
+Tree and lists of 2^20 sources and as many receivers by level. Different machines: the paper's one core of a Xeon X5560 at 2.8 GHz and a GTX 480. Here `wfmm_plan_prepare` with new positions: tree, lists, and the orders of pairs, which
 the paper has not.
 
 {structures}

@@ -35,7 +35,7 @@ def seconds(call: Callable[[], Any], repeat: int = 2) -> float:
 def vortices(p: Plan, n: int) -> Callable[[], None]:
     """Sets vortices and targets as in Yokota et al. (2009), Section 4.2: strengths in (0, 1/n), cores of one mean distance.
 
-    What it returns sets the strengths again, so that all passes are done anew; tree, lists and operators of the places are kept.
+    What it returns sets the strengths again, so that all passes are done anew; tree, lists and operators of the positions are kept.
     """
     x, strength = RANDOM.uniform(-np.pi, np.pi, (n, 3)), RANDOM.uniform(0, 1 / n, (n, 3))
     p.set_particles(x, strength, core_radius=np.full(n, 2 * np.pi / np.cbrt(n)))
@@ -114,7 +114,7 @@ def grid(largest: int) -> Rows:
                 p.set_targets(targets)
                 return p.evaluate_potential()
 
-            # The places as single precision has them: only the sums differ.
+            # The positions as single precision has them: only the sums differ.
             single = sources.astype(np.float32), targets.astype(np.float32)
             exact = potential(*(a.astype(np.float64) for a in single), method=Method.DIRECT)
             for order in (0, 4, 8, 12):
@@ -141,7 +141,7 @@ def kernels(largest: int) -> Rows:
 
 
 def structures(largest: int) -> Rows:
-    """Hu et al. (2013), Table A.1; (2012), Table 1: seconds of the tree and the lists of new places."""
+    """Hu et al. (2013), Table A.1; (2012), Table 1: seconds of the tree and the lists of new positions."""
     yield "level", "seconds"
     n = min(largest, 2**20)
     for level in (3, 4, 5, 6):

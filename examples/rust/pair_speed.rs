@@ -19,15 +19,15 @@ const TARGETS: usize = 512;
 const SOURCES: usize = 8192;
 const BLOCKS: usize = 24;
 
-/// Places that fill the unit cube evenly.
-fn place(k: usize) -> [f64; 3] {
+/// Positions that fill the unit cube evenly.
+fn position(k: usize) -> [f64; 3] {
     [0.618_034, 0.414_214, 0.302_776].map(|a| (a * k as f64).fract())
 }
 
 /// Pairs a second of `run`, which adds all sources to all targets.
 fn speed<T: Real>(components: usize, run: impl Fn(&Points<T>, &mut [&mut [T]]) + Sync) -> f64 {
     let mut targets = Points::with_capacity(TARGETS);
-    (0..TARGETS).for_each(|k| targets.push(place(k + SOURCES)));
+    (0..TARGETS).for_each(|k| targets.push(position(k + SOURCES)));
     let block = |_: usize| {
         let mut out = vec![vec![T::ZERO; TARGETS]; components];
         let mut view: Vec<&mut [T]> = out.iter_mut().map(|v| &mut v[..]).collect();
@@ -41,21 +41,21 @@ fn speed<T: Real>(components: usize, run: impl Fn(&Points<T>, &mut [&mut [T]]) +
 
 fn particle<T: Real>(reg: Regularization, part: Part, components: usize) -> f64 {
     let mut s = ParticleSources::<T>::new(reg, false);
-    (0..SOURCES).for_each(|k| s.push(place(k), place(k + 1), 0.3));
+    (0..SOURCES).for_each(|k| s.push(position(k), position(k + 1), 0.3));
     let all = [0..SOURCES as u32];
     speed(components, |t, out| near::particles(part, &s, &all, t, 0..TARGETS, out))
 }
 
 fn segment<T: Real>(reg: Regularization, part: Part, components: usize) -> f64 {
     let mut s = SegmentSources::<T>::new(reg, Digits::default());
-    (0..SOURCES).for_each(|k| s.push(place(k), place(k + 1), 1.0, 0.3));
+    (0..SOURCES).for_each(|k| s.push(position(k), position(k + 1), 1.0, 0.3));
     let all = [0..SOURCES as u32];
     speed(components, |t, out| near::segments(part, &s, &all, t, 0..TARGETS, out))
 }
 
 fn charge<T: Real>(components: usize) -> f64 {
     let mut s = ChargeSources::<T>::new(false);
-    (0..SOURCES).for_each(|k| s.push(place(k), 1.0));
+    (0..SOURCES).for_each(|k| s.push(position(k), 1.0));
     let all = [0..SOURCES as u32];
     speed(components, |t, out| near::charges(&s, &all, t, 0..TARGETS, out))
 }

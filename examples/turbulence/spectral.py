@@ -42,7 +42,7 @@ class Box:
         # The coefficients at -k, which are not stored, count with those at k.
         self.weight = xp.where(self.k[2] > 0, 2.0, 1.0) * self.inside
         self.shell = on_host(xp.round(xp.sqrt(self.k2))).astype(int)
-        # Places of the coefficients in an array with half as many points more along each axis (the 3/2 rule).
+        # Indices of the coefficients in an array with half as many points more along each axis (the 3/2 rule).
         self._fine = 3 * n // 2
         halves = (slice(0, n // 2), slice(0, n // 2)), (slice(n // 2, n), slice(self._fine - n // 2, self._fine))
         self._blocks = [((x, y), (fine_x, fine_y)) for x, fine_x in halves for y, fine_y in halves]

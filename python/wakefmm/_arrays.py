@@ -27,10 +27,10 @@ class Batch:
 
     def __init__(self, wanted: Mapping[str, Wanted], dtype: "np.dtype[Any] | None" = None, stream: int | None = None):
         given = {name: w for name, w in wanted.items() if w.value is not None}
-        places = {name: is_on_device(w.value) for name, w in given.items()}
-        self.on_device = any(places.values())
-        if self.on_device and not all(places.values()):
-            host = [name for name, there in places.items() if not there]
+        on_device = {name: is_on_device(w.value) for name, w in given.items()}
+        self.on_device = any(on_device.values())
+        if self.on_device and not all(on_device.values()):
+            host = [name for name, is_there in on_device.items() if not is_there]
             raise ValueError(f"{', '.join(host)}: in host memory, other arrays of the call in device memory")
         if self.on_device:
             self._views = {name: _device(w, name, stream) for name, w in given.items()}

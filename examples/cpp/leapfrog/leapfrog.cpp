@@ -79,13 +79,13 @@ public:
         : rate_(p.position.size(), tolerance), x_(p.position), a_(p.strength), dx_(x_), da_(x_) {}
 
     void step(particles &p, double dt) {
-        static constexpr double place[] = {0, 0.5, 0.5, 1}, weight[] = {1, 2, 2, 1};
+        static constexpr double fraction[] = {0, 0.5, 0.5, 1}, weight[] = {1, 2, 2, 1};
         for (int stage = 0; stage < 4; ++stage) {
             for (std::size_t k = 0; k < x_.size(); ++k) {
                 x_[k] = p.position[k], a_[k] = p.strength[k];
                 if (stage == 0) continue;
-                x_[k] = x_[k] + (place[stage] * dt) * rate_.velocity[k];
-                a_[k] = a_[k] + (place[stage] * dt) * rate_.stretching[k];
+                x_[k] = x_[k] + (fraction[stage] * dt) * rate_.velocity[k];
+                a_[k] = a_[k] + (fraction[stage] * dt) * rate_.stretching[k];
             }
             rate_(x_, a_, p.core);
             const double w = weight[stage] * dt / 6;
@@ -118,7 +118,7 @@ int simulate(const arguments &args) {
     double worst_impulse = 0, worst_vorticity = 0;
     int passages = 0, ahead = 1;
     for (int step = 0; step <= args.steps; ++step) {
-        const auto one = place(p, 0), two = place(p, 1);
+        const auto one = position_of(p, 0), two = position_of(p, 1);
         if ((two[0] > one[0] ? 1 : 0) != ahead) ahead = 1 - ahead, ++passages;
         const double di = norm(impulse(p) + (-1.0) * start) / norm(start), dv = norm(vorticity(p));
         worst_impulse = std::fmax(worst_impulse, di), worst_vorticity = std::fmax(worst_vorticity, dv);

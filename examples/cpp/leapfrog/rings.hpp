@@ -72,8 +72,8 @@ inline double circulation(const particles &p, int ring) {
     return sum;
 }
 
-// Where a ring is: mean z and mean distance from the axis, weighted with the strength.
-inline std::array<double, 2> place(const particles &p, int ring) {
+// The position of a ring: mean z and mean distance from the axis, weighted with the strength.
+inline std::array<double, 2> position_of(const particles &p, int ring) {
     double z = 0, rho = 0, weight = 0;
     for (std::size_t i = 0; i < p.position.size(); ++i) {
         if (p.ring[i] != ring) continue;

@@ -89,7 +89,7 @@ contains
     end do
   end subroutine deposit
 
-  !> Cells before and behind a place along each axis, and their weights there.
+  !> Cells before and behind a position along each axis, and their weights there.
   pure subroutine weigh(self, position, at, weight)
     class(cloud_t), intent(in) :: self
     real(wp), intent(in) :: position(3)

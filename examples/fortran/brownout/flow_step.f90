@@ -109,13 +109,13 @@ contains
     real(wp), intent(in) :: dt
     integer, allocatable, intent(inout) :: leaving(:)
     integer, allocatable :: resting(:)
-    real(wp), allocatable :: place(:, :), wind(:, :)
+    real(wp), allocatable :: position(:, :), wind(:, :)
     integer :: i
 
     resting = pack([(i, i=1, dust%n)], .not. dust%airborne)
-    place = dust%position(:, resting)
-    allocate (wind, mold=place)
-    call wfmm_flow_velocity(self%flow, place, wind)
+    position = dust%position(:, resting)
+    allocate (wind, mold=position)
+    call wfmm_flow_velocity(self%flow, position, wind)
     do i = 1, size(resting)
       call dust%expose(resting(i), wind(:, i), dt)
     end do

@@ -78,7 +78,7 @@ contains
     call wake%attach(rotor, time)
   end subroutine take_wake
 
-  !> Ages of a chain: known of nodes that were there, whose places `at` count from 0; even steps between them.
+  !> Ages of a chain: known of nodes that were there, whose indices `at` count from 0; even steps between them.
   pure function ages(at, known) result(age)
     integer, intent(in) :: at(:)
     real(wp), intent(in) :: known(0:)

@@ -101,15 +101,15 @@ contains
   end subroutine put_wake
 
   !> Segments that are too short to be seen: they take the dark end of the colors.
-  subroutine add_specks(set, place, n)
+  subroutine add_specks(set, point, n)
     type(segment_set), intent(inout) :: set
-    real(wp), intent(in) :: place(3)
+    real(wp), intent(in) :: point(3)
     integer, intent(in) :: n
     real(wp) :: speck(3, 0:n)
     integer :: k
 
     do k = 0, n
-      speck(:, k) = place + 1.0e-6_wp*k
+      speck(:, k) = point + 1.0e-6_wp*k
     end do
     call set%append_filament(speck, 0.0_wp, spread(0.1_wp, 1, n))
   end subroutine add_specks

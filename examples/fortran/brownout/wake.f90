@@ -117,7 +117,7 @@ contains
   end subroutine put_free
 
   !> After a step: the chain of blade b, from the node that was at its tip to the oldest, is now at `x`, had these ages before
-  !> the step and has these cores. The segment from it to the tip's new place, which `attach` sets, is the one that is shed.
+  !> the step and has these cores. The segment from it to the tip's new position, which `attach` sets, is the one that is shed.
   subroutine renew(self, b, x, age, core)
     class(wake_t), intent(inout) :: self
     integer, intent(in) :: b
