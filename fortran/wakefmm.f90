@@ -77,10 +77,12 @@ module wakefmm
   public :: wfmm_flow_diagnostics
   public :: wfmm_flow_get
   public :: wfmm_flow_get_connectivity
+  public :: wfmm_flow_get_selected
   public :: wfmm_flow_load
   public :: wfmm_flow_options_init
   public :: wfmm_flow_picture
   public :: wfmm_flow_remove
+  public :: wfmm_flow_remove_mask
   public :: wfmm_flow_report
   public :: wfmm_flow_save
   public :: wfmm_flow_set_bound_segments
@@ -824,6 +826,12 @@ module wakefmm
     module procedure wfmm_flow_get_connectivity
     module procedure wfmm_flow_get_connectivity_i64
   end interface
+  interface wfmm_flow_get_selected
+    module procedure wfmm_flow_get_selected_f32
+    module procedure wfmm_flow_get_selected_scalars_f32
+    module procedure wfmm_flow_get_selected_f64
+    module procedure wfmm_flow_get_selected_scalars_f64
+  end interface
   interface wfmm_flow_set_bound_segments
     module procedure wfmm_flow_set_bound_segments_f32
     module procedure wfmm_flow_set_bound_segments_i64_f32
@@ -1387,6 +1395,17 @@ module wakefmm
       integer(c_int32_t) :: outcome
     end function
 
+    function c_wfmm_flow_remove_mask(flow, kind, n, mask, memory) bind(c, &
+      name="wfmm_flow_remove_mask") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int32_t), value :: kind
+      integer(c_int64_t), value :: n
+      integer(c_int8_t), intent(in) :: mask(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
     function c_wfmm_flow_set_free_stream(flow, velocity) bind(c, name="wfmm_flow_set_free_stream") result(outcome)
       import
       type(c_ptr), value :: flow
@@ -1733,6 +1752,32 @@ module wakefmm
       integer(c_int64_t), value :: capacity
       real(c_double), intent(inout) :: values(*)
       integer(c_int64_t), intent(inout), optional :: identity(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_get_selected_f32(flow, kind, quantity, n, identity, values, memory) bind(c, &
+      name="wfmm_flow_get_selected_f32") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int32_t), value :: kind
+      integer(c_int32_t), value :: quantity
+      integer(c_int64_t), value :: n
+      integer(c_int64_t), intent(in) :: identity(*)
+      real(c_float), intent(inout) :: values(*)
+      integer(c_int32_t), value :: memory
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_get_selected_f64(flow, kind, quantity, n, identity, values, memory) bind(c, &
+      name="wfmm_flow_get_selected_f64") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      integer(c_int32_t), value :: kind
+      integer(c_int32_t), value :: quantity
+      integer(c_int64_t), value :: n
+      integer(c_int64_t), intent(in) :: identity(*)
+      real(c_double), intent(inout) :: values(*)
       integer(c_int32_t), value :: memory
       integer(c_int32_t) :: outcome
     end function
@@ -3126,6 +3171,28 @@ contains
     call finish(status, ierr)
   end subroutine
 
+  !> Removes the elements of a kind that a mask names; the others keep their order.
+  subroutine wfmm_flow_remove_mask(flow, kind, mask, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in) :: kind
+    integer, intent(in), optional :: n
+    integer(c_int8_t), intent(in), contiguous :: mask(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(mask, 1, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("mask", shape(mask, c_int64_t), [c_n], status)
+    if (status == WFMM_OK) status = c_wfmm_flow_remove_mask(flow%handle, int(kind, c_int32_t), c_n, mask, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
   !> Sets the velocity far away, which is added everywhere; default 0.
   subroutine wfmm_flow_set_free_stream(flow, velocity, ierr)
     type(wfmm_flow), intent(in) :: flow
@@ -4167,6 +4234,114 @@ contains
     if (present(identity)) call need("identity", shape(identity, c_int64_t), [c_capacity], status)
     if (status == WFMM_OK) status = c_wfmm_flow_get_f64(flow%handle, int(kind, c_int32_t), int(quantity, &
       c_int32_t), c_capacity, values, identity, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Returns a quantity of the elements of a kind with these identities.
+  subroutine wfmm_flow_get_selected_f32(flow, kind, quantity, identity, values, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in) :: kind
+    integer, intent(in) :: quantity
+    integer, intent(in), optional :: n
+    integer(c_int64_t), intent(in), contiguous :: identity(:)
+    real(c_float), intent(inout), contiguous :: values(:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(identity, 1, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("identity", shape(identity, c_int64_t), [c_n], status)
+    call need("values", shape(values, c_int64_t), [3_c_int64_t, c_n], status)
+    call need_width(quantity, 3, status)
+    if (status == WFMM_OK) status = c_wfmm_flow_get_selected_f32(flow%handle, int(kind, c_int32_t), int(quantity, &
+      c_int32_t), c_n, identity, values, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Returns a quantity of the elements of a kind with these identities.
+  subroutine wfmm_flow_get_selected_scalars_f32(flow, kind, quantity, identity, values, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in) :: kind
+    integer, intent(in) :: quantity
+    integer, intent(in), optional :: n
+    integer(c_int64_t), intent(in), contiguous :: identity(:)
+    real(c_float), intent(inout), contiguous :: values(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(identity, 1, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("identity", shape(identity, c_int64_t), [c_n], status)
+    call need("values", shape(values, c_int64_t), [c_n], status)
+    call need_width(quantity, 1, status)
+    if (status == WFMM_OK) status = c_wfmm_flow_get_selected_f32(flow%handle, int(kind, c_int32_t), int(quantity, &
+      c_int32_t), c_n, identity, values, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Returns a quantity of the elements of a kind with these identities.
+  subroutine wfmm_flow_get_selected_f64(flow, kind, quantity, identity, values, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in) :: kind
+    integer, intent(in) :: quantity
+    integer, intent(in), optional :: n
+    integer(c_int64_t), intent(in), contiguous :: identity(:)
+    real(c_double), intent(inout), contiguous :: values(:,:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(identity, 1, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("identity", shape(identity, c_int64_t), [c_n], status)
+    call need("values", shape(values, c_int64_t), [3_c_int64_t, c_n], status)
+    call need_width(quantity, 3, status)
+    if (status == WFMM_OK) status = c_wfmm_flow_get_selected_f64(flow%handle, int(kind, c_int32_t), int(quantity, &
+      c_int32_t), c_n, identity, values, c_memory)
+    call finish(status, ierr)
+  end subroutine
+
+  !> Returns a quantity of the elements of a kind with these identities.
+  subroutine wfmm_flow_get_selected_scalars_f64(flow, kind, quantity, identity, values, n, memory, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    integer, intent(in) :: kind
+    integer, intent(in) :: quantity
+    integer, intent(in), optional :: n
+    integer(c_int64_t), intent(in), contiguous :: identity(:)
+    real(c_double), intent(inout), contiguous :: values(:)
+    integer, intent(in), optional :: memory
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: c_n
+    integer(c_int32_t) :: c_memory
+
+    status = WFMM_OK
+    c_n = size(identity, 1, c_int64_t)
+    if (present(n)) c_n = int(n, c_int64_t)
+    c_memory = WFMM_MEMORY_HOST
+    if (present(memory)) c_memory = int(memory, c_int32_t)
+    call need("identity", shape(identity, c_int64_t), [c_n], status)
+    call need("values", shape(values, c_int64_t), [c_n], status)
+    call need_width(quantity, 1, status)
+    if (status == WFMM_OK) status = c_wfmm_flow_get_selected_f64(flow%handle, int(kind, c_int32_t), int(quantity, &
+      c_int32_t), c_n, identity, values, c_memory)
     call finish(status, ierr)
   end subroutine
 

@@ -1731,6 +1731,20 @@ wfmm_status wfmm_flow_create(struct wfmm_session *session,
 wfmm_status wfmm_flow_remove(struct wfmm_flow *flow, int32_t kind, int64_t n, const int64_t *identity, int32_t memory);
 
 /**
+ * Removes the elements of a kind that a mask names; the others keep their order. Points that lose their last segment go too.
+ * mask: [n], one byte for each element in the order of wfmm_flow_get_* (of segments for filaments), 0: stays, all else:
+ * removed. n: the number of elements that wfmm_flow_counts returns.
+ * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT (n),
+ * _CONSTANT, _MEMORY, _HOST_MEMORY.
+ * Example: wfmm_flow_remove_mask(f, WFMM_KIND_DUST, n, outside, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_remove_mask(struct wfmm_flow *flow,
+                                  int32_t kind,
+                                  int64_t n,
+                                  const uint8_t *mask,
+                                  int32_t memory);
+
+/**
  * Sets the velocity far away, which is added everywhere; default 0. velocity: [3], length/time, host memory.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _NOT_FINITE.
  * Example: const double wind[3] = {5, 0, 0}; wfmm_flow_set_free_stream(f, wind);
@@ -2138,6 +2152,38 @@ wfmm_status wfmm_flow_get_f64(struct wfmm_flow *flow,
                               double *values,
                               int64_t *identity,
                               int32_t memory);
+
+/**
+ * Returns a quantity of the elements of a kind with these identities.
+ * quantity, and which of them have a row a point: as wfmm_flow_get_*. identity: [n], of elements or, for those, of points, in
+ * any order. values: [n][3] or [n], row k of identity[k].
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT, _VALUE (no such quantity, no live element),
+ * _COUNT, _MEMORY, _HOST_MEMORY; those of an evaluation.
+ * Example: wfmm_flow_get_selected_f64(f, WFMM_KIND_TRACERS, WFMM_QUANTITY_POSITION, 2, id, x, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_get_selected_f32(struct wfmm_flow *flow,
+                                       int32_t kind,
+                                       int32_t quantity,
+                                       int64_t n,
+                                       const int64_t *identity,
+                                       float *values,
+                                       int32_t memory);
+
+/**
+ * Returns a quantity of the elements of a kind with these identities.
+ * quantity, and which of them have a row a point: as wfmm_flow_get_*. identity: [n], of elements or, for those, of points, in
+ * any order. values: [n][3] or [n], row k of identity[k].
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT, _VALUE (no such quantity, no live element),
+ * _COUNT, _MEMORY, _HOST_MEMORY; those of an evaluation.
+ * Example: wfmm_flow_get_selected_f64(f, WFMM_KIND_TRACERS, WFMM_QUANTITY_POSITION, 2, id, x, WFMM_MEMORY_HOST);
+ */
+wfmm_status wfmm_flow_get_selected_f64(struct wfmm_flow *flow,
+                                       int32_t kind,
+                                       int32_t quantity,
+                                       int64_t n,
+                                       const int64_t *identity,
+                                       double *values,
+                                       int32_t memory);
 
 /**
  * Computes the velocity of the fluid at any points at the present time.

@@ -102,6 +102,7 @@ struct api;
         static constexpr auto flow_add_tracers = &wfmm_flow_add_tracers_##suffix;                                      \
         static constexpr auto flow_set_dust = &wfmm_flow_set_dust_##suffix;                                            \
         static constexpr auto flow_add_dust = &wfmm_flow_add_dust_##suffix;                                            \
+        static constexpr auto flow_get_selected = &wfmm_flow_get_selected_##suffix;                                      \
         static constexpr auto flow_get = &wfmm_flow_get_##suffix;                                                      \
         static constexpr auto flow_velocity = &wfmm_flow_velocity_##suffix;                                            \
     };
@@ -339,6 +340,10 @@ public:
     void remove(std::int32_t kind, rows<const std::int64_t, 1> identity) {
         check(wfmm_flow_remove(handle_, kind, identity.count(), identity.data(), WFMM_MEMORY_HOST));
     }
+    /// One byte for each element; those that are not 0 are removed.
+    void remove_mask(std::int32_t kind, rows<const std::uint8_t, 1> mask) {
+        check(wfmm_flow_remove_mask(handle_, kind, mask.count(), mask.data(), WFMM_MEMORY_HOST));
+    }
 
     void set_free_stream(double x, double y, double z) {
         const double velocity[3] = {x, y, z};
@@ -367,12 +372,17 @@ public:
     /// Width: 3 for positions, strengths and velocities, else 1.
     template <std::size_t Width>
     void get(std::int32_t kind, std::int32_t quantity, rows<Real, Width> values, rows<std::int64_t, 1> identity = {}) {
-        const bool vector = quantity == WFMM_QUANTITY_POSITION || quantity == WFMM_QUANTITY_STRENGTH ||
-                            quantity == WFMM_QUANTITY_VELOCITY;
-        if (Width != (vector ? 3 : 1)) throw error(WFMM_ERR_SHAPE, "rows of values are not as wide as the quantity");
+        fits_quantity<Width>(quantity);
         detail::same_count("identity", identity, values.count(), true);
         check(api::flow_get(handle_, kind, quantity, values.count(), values.data(), detail::or_null(identity),
                             WFMM_MEMORY_HOST));
+    }
+    /// Row k: of the element (or point) identity[k].
+    template <std::size_t Width>
+    void get_selected(std::int32_t kind, std::int32_t quantity, rows<const std::int64_t, 1> identity, rows<Real, Width> values) {
+        fits_quantity<Width>(quantity);
+        detail::same_count("identity", identity, values.count());
+        check(api::flow_get_selected(handle_, kind, quantity, identity.count(), identity.data(), values.data(), WFMM_MEMORY_HOST));
     }
     /// First and second point of each segment, counted from index_base of the plan options.
     void get_connectivity(std::int32_t kind, rows<std::int32_t, 2> ends) {
@@ -439,6 +449,11 @@ private:
         detail::same_count("velocity", velocity, x.count(), true);
         check(put(handle_, x.count(), x.data(), detail::or_null(velocity), diameter.data(), density.data(),
                   WFMM_MEMORY_HOST));
+    }
+    template <std::size_t Width> static void fits_quantity(std::int32_t quantity) {
+        const bool vector = quantity == WFMM_QUANTITY_POSITION || quantity == WFMM_QUANTITY_STRENGTH ||
+                            quantity == WFMM_QUANTITY_VELOCITY;
+        if (Width != (vector ? 3 : 1)) throw error(WFMM_ERR_SHAPE, "rows of values are not as wide as the quantity");
     }
     std::pair<std::int64_t, std::int64_t> counts(std::int32_t kind) const {
         std::int64_t n = 0, n_points = 0;

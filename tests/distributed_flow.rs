@@ -10,6 +10,7 @@ use wakefmm::error::*;
 use wakefmm::flow::Flow;
 use wakefmm::flow::edit::DustArrays;
 use wakefmm::flow::options::*;
+use wakefmm::flow::state::Gone;
 use wakefmm::options::*;
 use wakefmm::plan::arrays::{Array, ArrayMut};
 use wakefmm::plan::sources::{Particles, Segments};
@@ -155,7 +156,7 @@ fn ends(ranks: usize, integrator: i32) -> (Vec<Rows>, wfmm_diagnostics_of) {
         flow.put_tracers((!more.is_empty()).then(|| Array::Host(&more[..])), false).unwrap();
         let dust = rows(&mut flow, ElementKind::Dust, Quantity::Position);
         let gone: Vec<i64> = dust.iter().map(|d| d.0).filter(|id| id % 7 == 3).collect();
-        flow.remove(ElementKind::Dust, &gone).unwrap();
+        flow.remove(ElementKind::Dust, Gone::Identities(&gone)).unwrap();
         flow.advance(0.008, 3).unwrap();
         let d = flow.diagnostics().unwrap();
         (PATHS.map(|(kind, quantity)| rows(&mut flow, kind, quantity)), d)
@@ -244,7 +245,7 @@ fn an_error_on_one_rank_leaves_the_flows_of_all_as_they_were() {
         let x = if rank == 2 { &nan[..] } else { &[0.1, 0.2, 0.3] };
         seen.push(flow.put_tracers(Some(Array::Host(x)), true).unwrap_err());
         let id = if rank == 0 { &[i64::MAX][..] } else { &[] };
-        seen.push(flow.remove(ElementKind::Dust, id).unwrap_err());
+        seen.push(flow.remove(ElementKind::Dust, Gone::Identities(id)).unwrap_err());
         seen.push(flow.advance(if rank == 1 { -1.0 } else { 0.1 }, 1).unwrap_err());
         seen.push(flow.advance(if rank == 1 { 0.2 } else { 0.1 }, 1).unwrap_err());
         seen.push(flow.set_free_stream([rank as f64, 0.0, 0.0]).unwrap_err());

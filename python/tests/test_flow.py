@@ -99,6 +99,10 @@ def test_elements_come_and_go():
     with pytest.raises(wakefmm.CallError) as caught:
         flow.remove(Kind.DUST, [3])
     assert caught.value.name == "WFMM_ERR_VALUE"
+    some = flow.get_selected(Kind.DUST, Quantity.POSITION, [20, 4])
+    assert (some == X[[0, 4]]).all() and flow.get_selected(Kind.DUST, Quantity.DENSITY, [2]).shape == (1,)
+    flow.remove_mask(Kind.DUST, identity == 22)
+    assert 22 not in flow.get(Kind.DUST, Quantity.DENSITY)[1] and flow.counts(Kind.DUST) == (22, 22)
     flow.advance(0.01)
     assert (flow.get(Kind.DUST, Quantity.VELOCITY)[0][:19, 2] < 0).all()
 

@@ -134,6 +134,12 @@ class Flow(Handle):
         pointer = ffi.cast("int64_t *", numbers.ctypes.data)
         check(lib.wfmm_flow_remove(self._c, kind, numbers.size, pointer, lib.WFMM_MEMORY_HOST))
 
+    def remove_mask(self, kind: int, mask: Input) -> None:
+        """Removes the elements of a kind where mask, `(n,)` booleans in the order of `get`, is true."""
+        flags = np.ascontiguousarray(np.asarray(mask, dtype=bool).ravel(), dtype=np.uint8)
+        pointer = ffi.cast("uint8_t *", flags.ctypes.data)
+        check(lib.wfmm_flow_remove_mask(self._c, kind, flags.size, pointer, lib.WFMM_MEMORY_HOST))
+
     def set_free_stream(self, velocity: Input) -> None:
         """Sets the velocity far away, three components, length/time."""
         vector = np.ascontiguousarray(velocity, dtype=np.float64)
@@ -202,6 +208,14 @@ class Flow(Handle):
         pointers = ffi.cast("double *", values.ctypes.data), ffi.cast("int64_t *", identity.ctypes.data)
         self._check(lib.wfmm_flow_get_f64(self._c, kind, quantity, n, *pointers, lib.WFMM_MEMORY_HOST))
         return values, identity
+
+    def get_selected(self, kind: int, quantity: int, identity: Input) -> NDArray[np.float64]:
+        """A quantity of the elements (or points) of a kind with these identities, `(n,)` integers: `(n, 3)` or `(n,)`."""
+        numbers = np.ascontiguousarray(identity, dtype=np.int64).ravel()
+        values = np.empty((numbers.size, 3) if quantity in _THREE_A_ROW else numbers.size)
+        pointers = ffi.cast("int64_t *", numbers.ctypes.data), ffi.cast("double *", values.ctypes.data)
+        self._check(lib.wfmm_flow_get_selected_f64(self._c, kind, quantity, numbers.size, *pointers, lib.WFMM_MEMORY_HOST))
+        return values
 
     def connectivity(self, kind: int) -> NDArray[np.int32]:
         """The point numbers of filaments or bound segments, `(n, 2)`, counted from `index_base` of the plan options."""

@@ -25,6 +25,7 @@ c_types!(
     wfmm_log_fn,
     wfmm_velocity_fn,
     *mut c_void,
+    *const u8,
     *mut u8,
     *mut c_char,
     *const c_char,

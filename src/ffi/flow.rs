@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use crate::error::{Error, Result, WFMM_ERR_FILE};
 use crate::flow::diagnostics::wfmm_diagnostics;
 use crate::flow::options::{ElementKind, FlowOptions, wfmm_flow_options};
+use crate::flow::state::Gone;
 use crate::flow::{At, Callback, Flow};
 use crate::options::{PlanOptions, WFMM_MEMORY_DEVICE, WFMM_MEMORY_HOST, code, wfmm_plan_options};
 use crate::plan::arrays::ArrayMut;
@@ -130,7 +131,31 @@ api! {
                 let identity = unsafe { arrays.input("identity", identity, n) }?;
                 Ok((kind, identity.on_host(&session, "identity")?))
             })?;
-            flow.remove(kind, &identity)
+            flow.remove(kind, Gone::Identities(&identity))
+        })
+    }
+
+    /// Removes the elements of a kind that a mask names; the others keep their order. Points that lose their last segment go too.
+    /// `mask`: `[n]`, one byte for each element in the order of `wfmm_flow_get_*` (of segments for filaments), 0: stays, all else:
+    /// removed. `n`: the number of elements that `wfmm_flow_counts` returns.
+    /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT (n),
+    /// _CONSTANT, _MEMORY, _HOST_MEMORY.
+    /// Example: `wfmm_flow_remove_mask(f, WFMM_KIND_DUST, n, outside, WFMM_MEMORY_HOST);`
+    fn wfmm_flow_remove_mask(
+        flow: *mut wfmm_flow, kind: i32, n: i64, #[shape(n)] mask: *const u8, memory: i32,
+    ) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let (kind, mask) = session.together("wfmm_flow_remove_mask", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let (kind, n) = (kind_of(kind)?, count("n", n)?);
+                if n == 0 {
+                    return Ok((kind, Cow::Borrowed(&[][..])));
+                }
+                let mask = unsafe { arrays.input("mask", mask, n) }?;
+                Ok((kind, mask.on_host(&session, "mask")?))
+            })?;
+            flow.remove(kind, Gone::Masked(&mask))
         })
     }
 

@@ -15,6 +15,11 @@ use super::flow::{kind_of, output_array};
 use super::flow_cell::with_flow;
 use super::wfmm_flow;
 
+fn quantity_of(given: i32) -> Result<Quantity> {
+    let accepted = "WFMM_QUANTITY_POSITION to WFMM_QUANTITY_DENSITY (0 to 6)";
+    code("quantity", given, Quantity::from_code(given), accepted)
+}
+
 /// What `given` makes of the arrays of a call; of many ranks all succeed or none.
 fn read<R>(flow: &Flow, call: &str, memory: i32, given: impl FnOnce(&Arrays<'_>) -> Result<R>) -> Result<R> {
     let session = flow.session();
@@ -247,9 +252,7 @@ twins! {
             let session = flow.session().clone();
             let (kind, quantity, values, identity) = session.together("wfmm_flow_get", || {
                 let arrays = Arrays::new(&session, memory)?;
-                let kind = kind_of(kind)?;
-                let accepted = "WFMM_QUANTITY_POSITION to WFMM_QUANTITY_DENSITY (0 to 6)";
-                let quantity = code("quantity", quantity, Quantity::from_code(quantity), accepted)?;
+                let (kind, quantity) = (kind_of(kind)?, quantity_of(quantity)?);
                 let rows = flow.rows(kind, quantity, count("capacity", capacity)?)?;
                 let values = unsafe { output_array(&arrays, "values", values, rows * quantity.width()) }?;
                 let identity = if identity.is_null() {
@@ -260,6 +263,42 @@ twins! {
                 Ok((kind, quantity, values, identity))
             })?;
             flow.get(kind, quantity, values, identity)
+        })
+    }
+
+    /// Returns a quantity of the elements of a kind with these identities.
+    /// `quantity`, and which of them have a row a point: as `wfmm_flow_get_*`. `identity`: `[n]`, of elements or, for those, of points, in
+    /// any order. `values`: `[n][3]` or `[n]`, row k of `identity[k]`.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _CONSTANT, _VALUE (no such quantity, no live element),
+    /// _COUNT, _MEMORY, _HOST_MEMORY; those of an evaluation.
+    /// Example: `wfmm_flow_get_selected_f64(f, WFMM_KIND_TRACERS, WFMM_QUANTITY_POSITION, 2, id, x, WFMM_MEMORY_HOST);`
+    fn wfmm_flow_get_selected_f32 | wfmm_flow_get_selected_f64(
+        flow: *mut wfmm_flow,
+        kind: i32,
+        quantity: i32,
+        n: i64,
+        #[shape(n)] identity: *const i64,
+        #[shape(3, n)] values: *mut Real,
+        memory: i32,
+    ) {
+        with_flow(flow, |flow| {
+            let session = flow.session().clone();
+            let (kind, quantity, given) = session.together("wfmm_flow_get_selected", || {
+                let arrays = Arrays::new(&session, memory)?;
+                let (kind, quantity, n) = (kind_of(kind)?, quantity_of(quantity)?, count("n", n)?);
+                flow.rows(kind, quantity, usize::MAX)?;
+                if n == 0 {
+                    return Ok((kind, quantity, None));
+                }
+                let identity = unsafe { arrays.input("identity", identity, n) }?.on_host(&session, "identity")?;
+                let values = unsafe { output_array(&arrays, "values", values, n * quantity.width()) }?;
+                Ok((kind, quantity, Some((identity, values))))
+            })?;
+            match given {
+                Some((identity, values)) => flow.get_selected(kind, quantity, &identity, values),
+                // Velocities are an evaluation of all ranks.
+                None => flow.get_selected::<Real>(kind, quantity, &[], ArrayMut::Host(&mut [])),
+            }
         })
     }
 

@@ -6,7 +6,7 @@
 use super::Flow;
 use super::integrate::History;
 use super::options::ElementKind;
-use super::state::{Given, GivenLines, Remaining, keep, room};
+use super::state::{Given, GivenLines, Gone, Remaining, keep, room};
 use super::step::fit_history;
 use super::storage::Held;
 use super::vector::Part;
@@ -73,11 +73,11 @@ impl Flow {
         })
     }
 
-    /// Removes elements by identity; of many ranks each names its own.
-    pub fn remove(&mut self, kind: ElementKind, identity: &[i64]) -> Result<()> {
+    /// Removes elements; of many ranks each names its own.
+    pub fn remove(&mut self, kind: ElementKind, gone: Gone<'_>) -> Result<()> {
         let (session, store) = (self.session.clone(), &mut self.store);
         let (remaining, held) = session.together("wfmm_flow_remove", move || {
-            let remaining = store.known().remaining(kind, identity)?;
+            let remaining = store.known().remaining(kind, gone)?;
             Ok((remaining, store.edit(kind)?))
         })?;
         let Held { state, history } = held;

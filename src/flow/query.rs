@@ -3,7 +3,7 @@
 use super::Flow;
 use super::edit::numbers;
 use super::options::{ElementKind, Quantity};
-use super::state::{Lines, row};
+use super::state::{Lines, row, rows_among};
 use super::sums::joined;
 use super::vector::Part;
 use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_VALUE};
@@ -20,6 +20,11 @@ impl Quantity {
             Self::CoreRadius | Self::Circulation | Self::Diameter | Self::Density => 1,
         }
     }
+
+    /// Whether filaments and bound segments have a row for each point, not for each segment.
+    pub fn is_of_points(self) -> bool {
+        matches!(self, Self::Position | Self::Velocity)
+    }
 }
 
 impl Flow {
@@ -31,21 +36,49 @@ impl Flow {
         values: ArrayMut<'_, T>,
         identity: Option<ArrayMut<'_, i64>>,
     ) -> Result<()> {
+        self.make_ready(kind, quantity)?;
+        let (numbers, ids) = self.quantity(kind, quantity)?;
+        values.fill(&self.session, "values", numbers.iter().map(|v| T::from_f64(*v)))?;
+        identity.map_or(Ok(()), |to| to.fill(&self.session, "identity", ids.iter().copied()))
+    }
+
+    /// A quantity of the elements (or points) of a kind with these identities; `values` has a row for each. Collective.
+    pub fn get_selected<T: HostReal>(
+        &mut self,
+        kind: ElementKind,
+        quantity: Quantity,
+        identity: &[i64],
+        values: ArrayMut<'_, T>,
+    ) -> Result<()> {
+        let session = self.session.clone();
+        self.rows(kind, quantity, usize::MAX)?;
+        let rows = session.together("wfmm_flow_get_selected", || {
+            let state = self.store.known();
+            let lines = if kind == ElementKind::Filaments { &state.filaments } else { &state.bound };
+            let ids = if kind.is_lines() && quantity.is_of_points() { &lines.point_id } else { state.ids(kind) };
+            rows_among(ids, identity, kind)
+        })?;
+        self.make_ready(kind, quantity)?;
+        let (numbers, _) = self.quantity(kind, quantity)?;
+        let width = quantity.width();
+        let chosen = rows.iter().flat_map(|row| &numbers[width * row..][..width]);
+        values.fill(&self.session, "values", chosen.map(|v| T::from_f64(*v)))
+    }
+
+    /// Brings what `quantity` reads to the host; velocities are computed.
+    fn make_ready(&mut self, kind: ElementKind, quantity: Quantity) -> Result<()> {
         self.rows(kind, quantity, usize::MAX)?;
         if quantity == Quantity::Velocity && kind != ElementKind::Dust {
             self.find_velocities("wfmm_flow_get_*")?;
         } else if !matches!(quantity, Quantity::Circulation | Quantity::Diameter | Quantity::Density) {
             self.store.read(&[kind])?;
         }
-        let (numbers, ids) = self.quantity(kind, quantity)?;
-        values.fill(&self.session, "values", numbers.iter().map(|v| T::from_f64(*v)))?;
-        identity.map_or(Ok(()), |to| to.fill(&self.session, "identity", ids.iter().copied()))
+        Ok(())
     }
 
     /// Rows of a quantity, or an error where the kind has no such quantity or `capacity` is too small.
     pub fn rows(&self, kind: ElementKind, quantity: Quantity, capacity: usize) -> Result<usize> {
         let (elements, points) = self.counts(kind);
-        let of_points = matches!(quantity, Quantity::Position | Quantity::Velocity);
         let has = match quantity {
             Quantity::Position | Quantity::Velocity => true,
             Quantity::Strength => kind == ElementKind::Particles,
@@ -58,7 +91,7 @@ impl Flow {
             let message = format!("quantity = {} ({}) is none that {} has", quantity as i32, names.1, names.0);
             return Error::fail(WFMM_ERR_VALUE, message);
         }
-        let rows = if of_points { points } else { elements };
+        let rows = if quantity.is_of_points() { points } else { elements };
         if rows > capacity {
             let message = format!("capacity = {capacity}; {} of {} has {rows} rows", names.1, names.0);
             return Error::fail(WFMM_ERR_COUNT, message);

@@ -10,6 +10,14 @@ use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_HOST_MEMORY, WFMM_ERR
 use crate::math::biot_savart::{Vec3, norm, sub};
 use crate::memory;
 
+/// Elements of a kind that are to be removed.
+#[derive(Debug, Clone, Copy)]
+pub enum Gone<'a> {
+    Identities(&'a [i64]),
+    /// One byte for each element in the order of its rows; all but 0: removed.
+    Masked(&'a [u8]),
+}
+
 /// Rows that stay where some are removed: elements and, of segments, points with their new numbers.
 #[derive(Debug, Default)]
 pub struct Remaining {
@@ -212,17 +220,24 @@ impl State {
         }
     }
 
-    /// Which rows of a kind stay where these identities go: elements and, of segments, points.
-    pub fn remaining(&self, kind: ElementKind, identity: &[i64]) -> Result<Remaining> {
-        let ids = self.ids(kind);
-        let mut stays = memory::filled(true, ids.len());
-        for (k, id) in identity.iter().enumerate() {
-            let Ok(row) = ids.binary_search(id) else {
-                let name = ElementKind::ALL[kind as usize].1;
-                return Error::fail(WFMM_ERR_VALUE, format!("identity[{k}] = {id} is no live element of {name}"));
-            };
-            stays[row] = false;
-        }
+    /// Which rows of a kind stay where these go: elements and, of segments, points.
+    pub fn remaining(&self, kind: ElementKind, gone: Gone<'_>) -> Result<Remaining> {
+        let n = self.ids(kind).len();
+        let stays = match gone {
+            Gone::Identities(identity) => {
+                let mut stays = memory::filled(true, n);
+                rows_among(self.ids(kind), identity, kind)?.iter().for_each(|row| stays[*row] = false);
+                stays
+            }
+            Gone::Masked(mask) if mask.len() == n => memory::collect(mask.iter().map(|gone| *gone == 0)),
+            Gone::Masked(mask) => {
+                let (given, name) = (mask.len(), ElementKind::ALL[kind as usize].1);
+                return Error::fail(
+                    WFMM_ERR_COUNT,
+                    format!("n = {given}; {name} has {n} elements, and mask one byte for each"),
+                );
+            }
+        };
         Ok(match kind {
             ElementKind::Filaments => self.filaments.remaining(stays),
             ElementKind::BoundSegments => self.bound.remaining(stays),
@@ -419,6 +434,20 @@ fn number(ids: &mut Vec<i64>, n: usize, next: &mut i64) {
     *next += n as i64;
 }
 
+/// Rows of these identities among those of all elements (or points) of a kind, which ascend.
+pub fn rows_among(ids: &[i64], identity: &[i64], kind: ElementKind) -> Result<Vec<usize>> {
+    let mut rows = Vec::new();
+    room(&mut rows, identity.len())?;
+    for (k, id) in identity.iter().enumerate() {
+        let Ok(row) = ids.binary_search(id) else {
+            let name = ElementKind::ALL[kind as usize].1;
+            return Error::fail(WFMM_ERR_VALUE, format!("identity[{k}] = {id} is no live element of {name}"));
+        };
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
 /// Keeps rows of `width` entries.
 pub fn keep<T: Copy>(values: &mut Vec<T>, width: usize, stays: &[bool]) {
     let mut to = 0;
@@ -458,14 +487,16 @@ mod tests {
         state.append(lines(2));
         assert_eq!(state.counts(ElementKind::Filaments), (5, 7));
         // The middle segment of the first line: its points are still used. The last of the second: its end goes.
-        let gone = state.remaining(ElementKind::Filaments, &[1, 4]).unwrap();
+        let gone = state.remaining(ElementKind::Filaments, Gone::Identities(&[1, 4])).unwrap();
         assert_eq!((gone.elements.iter().filter(|s| **s).count(), gone.points[6]), (3, false));
         state.keep(ElementKind::Filaments, &gone);
         assert_eq!(state.filaments.id, [0, 2, 3]);
         assert_eq!(state.filaments.point_id, [0, 1, 2, 3, 4, 5]);
         assert_eq!(state.filaments.ends, [[0, 1], [2, 3], [4, 5]]);
         assert_eq!(state.moving.part(Part::PointPosition).len(), 18);
-        assert!(state.remaining(ElementKind::Filaments, &[0, 1]).unwrap_err().message.contains("identity[1] = 1"));
+        let refused = |gone| state.remaining(ElementKind::Filaments, gone).unwrap_err().message;
+        assert!(refused(Gone::Identities(&[0, 1])).contains("identity[1] = 1"));
+        assert!(refused(Gone::Masked(&[0])).contains("n = 1"));
         state.append(lines(1));
         assert_eq!(state.filaments.id, [0, 2, 3, 5]);
     }

@@ -68,6 +68,16 @@ static void a_ring_carries_tracers(void) {
     OK(wfmm_flow_remove(f, WFMM_KIND_TRACERS, 2, gone, H));
     OK(wfmm_flow_get_f64(f, WFMM_KIND_TRACERS, WFMM_QUANTITY_POSITION, 1, x, id, H));
     CHECK(id[0] == 2 && close_to(x[0], 0.1 + 0.005, 0.01));
+    const int64_t chosen[2] = {5, 2}, tracer_left = 2;
+    double all[3 * N], some[6];
+    float some_single[6];
+    OK(wfmm_flow_get_f64(f, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, N, all, NULL, H));
+    OK(wfmm_flow_get_selected_f64(f, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, 2, chosen, some, H));
+    CHECK(!memcmp(some, all + 15, 24) && !memcmp(some + 3, all + 6, 24));
+    OK(wfmm_flow_get_selected_f32(f, WFMM_KIND_TRACERS, WFMM_QUANTITY_VELOCITY, 1, &tracer_left, some_single, H));
+    OK(wfmm_flow_get_f64(f, WFMM_KIND_TRACERS, WFMM_QUANTITY_VELOCITY, 1, some, NULL, H));
+    CHECK(some_single[0] == (float)some[0] && some_single[2] == (float)some[2]);
+    OK(wfmm_flow_get_selected_f64(f, WFMM_KIND_TRACERS, WFMM_QUANTITY_VELOCITY, 0, NULL, NULL, H));
     wfmm_diagnostics d;
     OK(wfmm_diagnostics_init(&d, sizeof d));
     OK(wfmm_flow_diagnostics(f, &d));
@@ -138,9 +148,19 @@ static void filaments_are_added_and_cut(void) {
     OK(wfmm_flow_remove(f, WFMM_KIND_FILAMENTS, 1, &first, H));
     OK(wfmm_flow_get_connectivity(f, WFMM_KIND_FILAMENTS, 3, got, H));
     CHECK(got[0] == 1 && got[1] == 2 && got[2] == 3 && got[5] == 5);
+    /* The second of three segments by a mask: its points stay with the others. */
+    const uint8_t mask[3] = {0, 7, 0};
+    int64_t left[2], elements, points_left;
+    double circulation[2];
+    OK(wfmm_flow_remove_mask(f, WFMM_KIND_FILAMENTS, 3, mask, H));
+    OK(wfmm_flow_counts(f, WFMM_KIND_FILAMENTS, &elements, &points_left));
+    OK(wfmm_flow_get_f64(f, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_CIRCULATION, 2, circulation, left, H));
+    CHECK(elements == 2 && points_left == 4 && left[0] == 1 && left[1] == 3);
+    EXPECT(wfmm_flow_remove_mask(f, WFMM_KIND_FILAMENTS, 3, mask, H), WFMM_ERR_COUNT, "n = 3");
+    OK(wfmm_flow_add_filaments_f64(f, 3, points, 2, 2, pairs, gammas, NULL, H));
     EXPECT(wfmm_flow_get_connectivity(f, WFMM_KIND_FILAMENTS, 2, got, H), WFMM_ERR_COUNT, "capacity = 2");
     EXPECT(wfmm_flow_get_connectivity(f, WFMM_KIND_DUST, 2, got, H), WFMM_ERR_VALUE, "kind = 4");
-    EXPECT(wfmm_flow_get_connectivity(f, WFMM_KIND_FILAMENTS, 3, NULL, H), WFMM_ERR_NULL, "connectivity");
+    EXPECT(wfmm_flow_get_connectivity(f, WFMM_KIND_FILAMENTS, 4, NULL, H), WFMM_ERR_NULL, "connectivity");
     OK(wfmm_flow_destroy(&f));
 }
 
@@ -313,6 +333,12 @@ static void bad_arrays(void) {
     EXPECT(wfmm_flow_remove(f, WFMM_KIND_PARTICLES, 1, &id, H), WFMM_ERR_VALUE, "identity[0] = 5");
     EXPECT(wfmm_flow_remove(f, WFMM_KIND_PARTICLES, 1, NULL, H), WFMM_ERR_NULL, "identity");
     EXPECT(wfmm_flow_remove(f, WFMM_KIND_PARTICLES, -1, &id, H), WFMM_ERR_COUNT, "n = -1");
+    EXPECT(wfmm_flow_remove_mask(f, 5, 0, NULL, H), WFMM_ERR_CONSTANT, "kind = 5");
+    EXPECT(wfmm_flow_remove_mask(f, WFMM_KIND_PARTICLES, 1, NULL, H), WFMM_ERR_NULL, "mask");
+    EXPECT(wfmm_flow_get_selected_f64(f, WFMM_KIND_PARTICLES, 9, 1, &id, u, H), WFMM_ERR_CONSTANT, "quantity = 9");
+    EXPECT(wfmm_flow_get_selected_f64(f, WFMM_KIND_PARTICLES, 0, 1, &id, u, H), WFMM_ERR_VALUE, "identity[0] = 5");
+    EXPECT(wfmm_flow_get_selected_f64(f, WFMM_KIND_PARTICLES, 0, 1, NULL, u, H), WFMM_ERR_NULL, "identity");
+    EXPECT(wfmm_flow_get_selected_f32(f, WFMM_KIND_PARTICLES, WFMM_QUANTITY_DENSITY, 1, &id, NULL, H), WFMM_ERR_VALUE, "quantity = 6");
     EXPECT(wfmm_flow_set_free_stream(f, NULL), WFMM_ERR_NULL, "velocity");
     EXPECT(wfmm_flow_set_free_stream(f, nan_ + 3), WFMM_ERR_NOT_FINITE, "velocity[1]");
     EXPECT(wfmm_flow_advance(f, 0, 1), WFMM_ERR_VALUE, "dt = 0");

@@ -42,6 +42,13 @@ static void ring_and_dust() {
     CHECK(std::abs(u[2] - 0.5) < 0.02);
     flow.remove(WFMM_KIND_DUST, std::vector<std::int64_t>{0, 1});
     CHECK(flow.elements(WFMM_KIND_DUST) == n - 2 && flow.diagnostics().linear_impulse[2] > 3);
+    std::vector<Real> some(6);
+    flow.get_selected(WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, std::vector<std::int64_t>{3, 1}, wakefmm::rows<Real, 3>(some));
+    CHECK(some[0] == x[3][0] && some[5] == x[1][2]);
+    std::vector<std::uint8_t> mask(n - 2);
+    mask[0] = 1;
+    flow.remove_mask(WFMM_KIND_DUST, mask);
+    CHECK(flow.elements(WFMM_KIND_DUST) == n - 3);
     flow.save("flow_cpp.npz");
     auto again = wakefmm::flow<Real>::load("flow_cpp.npz");
     CHECK(std::remove("flow_cpp.npz") == 0 && again.time() == flow.time() && again.steps() == flow.steps() && again.steps() > 0);

@@ -22,8 +22,8 @@ const UNITED: (&str, [&str; 2]) = ("wfmm_plan_set_strengths", ["wfmm_plan_set_ci
 const UNITED_NOTE: &str = "New strengths, same positions: a one-dimensional array is a circulation, never a charge \
     (wfmm_plan_set_charge); a two-dimensional one holds strengths of particles.";
 
-/// A function whose array has one or three numbers a row, as its argument `quantity` says: one procedure for each rank.
-const VARIED: (&str, &str) = ("wfmm_flow_get", "values");
+/// Functions whose array has one or three numbers a row, as their argument `quantity` says: one procedure for each rank.
+const VARIED: ([&str; 2], &str) = (["wfmm_flow_get", "wfmm_flow_get_selected"], "values");
 
 /// Its arrays are written after it has returned.
 const ASYNCHRONOUS: &str = "wfmm_plan_evaluate_async";
@@ -90,7 +90,7 @@ fn procedures(f: &Function) -> Vec<Procedure<'_>> {
             width,
             wide: false,
         };
-        if public == VARIED.0 {
+        if VARIED.0.contains(&&*public) {
             return vec![whole(f.name.clone(), Some(3)), whole(format!("{public}_scalars{suffix}"), Some(1))];
         }
         if f.arguments.iter().any(|a| a.name == POINT_NUMBERS) {
@@ -209,6 +209,7 @@ fn c_declaration(f: &Function, a: &Argument) -> String {
         "*mut usize" => ("integer(c_size_t)", format!(", intent(inout){optional}")),
         "*mut c_char" => return format!("character(kind=c_char), intent(inout) :: {}(*)", a.name),
         "*const c_char" => return format!("character(kind=c_char), intent(in){optional} :: {}(*)", a.name),
+        "*const u8" => ("integer(c_int8_t)", format!(", intent(in){optional}")),
         "*mut u8" => ("integer(c_int8_t)", format!(", intent(inout){optional}")),
         "f64" => ("real(c_double)", ", value".into()),
         "*const i64" => ("integer(c_int64_t)", format!(", intent(in){optional}")),
