@@ -80,7 +80,7 @@ campaign:
 
 # Give the machine nothing else to do.
 bench:
-	$(CARGO) bench --bench speed -- plot=docs/pictures/linear.svg
+	$(CARGO) bench --bench speed
 
 # After the Rust tests, so that both use one build of the library.
 test-foreign: all gfortran

@@ -117,7 +117,7 @@ static void time_dust(wfmm_session *s, int f64) {
     time_case(s, (struct work){"DUST", dust, SEGMENTS, WFMM_REG_VATISTAS, 20000, 2000000, 0, 0, f64, 1e-4});
 }
 
-/* The fixed workloads, with the tolerances of their bars. */
+/* The fixed workloads, each with the tolerance that performance.md has figures for. */
 static void workloads(wfmm_session *s, double most) {
     for (int f64 = 0; f64 < 2; f64++) {
         const double tolerance = f64 ? 1e-6 : 1e-4;

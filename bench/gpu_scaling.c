@@ -76,47 +76,18 @@ static void coulomb(wfmm_session *s) {
 enum { POINTS = 8, CURVES = 4 };
 static const char *const curve_names[CURVES] = {"FMM, f64, 1e-6", "FMM, f32, 1e-4", "direct, f64", "direct, f32"};
 
-/* Seconds over points, both logarithmic; a hollow mark is computed from the rate of the largest sum that was run. */
-static void draw(const char *file, const int64_t *sizes, double seconds[CURVES][POINTS], int measured[CURVES][POINTS], int points) {
-    static const char *const colours[CURVES] = {"#05a", "#2a2", "#a22", "#e80"};
-    FILE *f = fopen(file, "w");
-    if (!f) { printf("cannot write %s\n", file); return; }
-    fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\" height=\"460\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"640\" height=\"460\" fill=\"white\"/>\n"
-               "<text x=\"70\" y=\"20\">CUBE, velocity, one H200: seconds on the device over points (as many targets); hollow: computed</text>\n");
-    for (int e = -5; e <= 4; e++)
-        fprintf(f, "<line x1=\"70\" y1=\"%.1f\" x2=\"620\" y2=\"%.1f\" stroke=\"#ddd\"/><text x=\"20\" y=\"%.1f\">1e%d s</text>\n", 230.0 - 40 * e, 230.0 - 40 * e, 234.0 - 40 * e, e);
-    for (int k = 0; k < points; k++)
-        if (sizes[k] != 3000000 && sizes[k] != 30000000) fprintf(f, "<text x=\"%.1f\" y=\"448\">%.0e</text>\n", 60 + 110 * log10(sizes[k] / 1e3), (double)sizes[k]);
-    for (int c = 0; c < CURVES; c++) {
-        fprintf(f, "<text x=\"90\" y=\"%d\" fill=\"%s\">%s</text>\n<polyline fill=\"none\" stroke=\"%s\" points=\"", 45 + 16 * c, colours[c], curve_names[c], colours[c]);
-        for (int k = 0; k < points; k++) fprintf(f, "%.1f,%.1f ", 75 + 110 * log10(sizes[k] / 1e3), 230 - 40 * log10(seconds[c][k]));
-        fprintf(f, "\"/>\n");
-        for (int k = 0; k < points; k++)
-            fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" stroke=\"%s\" fill=\"%s\"/>\n", 75 + 110 * log10(sizes[k] / 1e3), 230 - 40 * log10(seconds[c][k]), colours[c],
-                    measured[c][k] ? colours[c] : "white");
-    }
-    fprintf(f, "</svg>\n");
-    fclose(f);
-}
-
-static void scaling(wfmm_session *s, const char *file, double most) {
+static void scaling(wfmm_session *s, double most) {
     static const int64_t sizes[POINTS] = {1000, 10000, 100000, 1000000, 3000000, 10000000, 30000000, 50000000};
-    double seconds[CURVES][POINTS];
-    int measured[CURVES][POINTS], points = 0;
-    while (points < POINTS && sizes[points] <= most) points++;
-    for (int k = 0; k < points; k++)
+    for (int k = 0; k < POINTS && sizes[k] <= most; k++)
         for (int c = 0; c < CURVES; c++) {
             const int precision = c % 2 ? WFMM_PRECISION_F32 : WFMM_PRECISION_F64, fmm = c < 2;
-            measured[c][k] = fmm || sizes[k] <= 1000000;
-            if (!measured[c][k]) { seconds[c][k] = seconds[c][k - 1] * ((double)sizes[k] / sizes[k - 1]) * ((double)sizes[k] / sizes[k - 1]); continue; }
+            if (!fmm && sizes[k] > 1000000) continue;
             const int repetitions = sizes[k] > 3000000 ? 3 : !fmm && sizes[k] >= 1000000 ? 3 : sizes[k] > 1000000 ? 7 : REPETITIONS;
             const struct timing t = measure(s, PARTICLES, sizes[k], fmm ? WFMM_METHOD_FMM : WFMM_METHOD_DIRECT, precision, c ? 1e-4 : 1e-6, 0, 0, repetitions);
-            seconds[c][k] = t.device;
             printf("%-15s %9lld: kernels %.3f ms (%.3f to %.3f, %d), call %.3f ms, error %.1e, order %d, %.2f ns a point\n", curve_names[c], (long long)sizes[k], 1e3 * t.device, 1e3 * t.least, 1e3 * t.most,
                    repetitions, 1e3 * t.call, t.error, t.order, 1e9 * t.device / sizes[k]);
             fflush(stdout);
         }
-    draw(file, sizes, seconds, measured, points);
 }
 
 int main(int argc, char **argv) {
@@ -124,7 +95,7 @@ int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "crossover";
     if (!strcmp(what, "crossover")) crossover(s);
     if (!strcmp(what, "coulomb")) coulomb(s);
-    if (!strcmp(what, "scaling")) scaling(s, argc > 2 ? argv[2] : "gpu-scaling.svg", argc > 3 ? atof(argv[3]) : 5e7);
+    if (!strcmp(what, "scaling")) scaling(s, argc > 2 ? atof(argv[2]) : 5e7);
     must(wfmm_session_destroy(&s), "destroy");
     return 0;
 }

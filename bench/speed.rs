@@ -135,14 +135,14 @@ impl Bench {
             "| workload | tolerance | precision | seconds | error | direct sum, s | pairs/s | ratio | must be | bytes a point | order, depth |"
         );
         println!("|---|---|---|---|---|---|---|---|---|---|---|");
-        for (name, n, m, bars) in COLUMNS {
+        for (name, n, m, goals) in COLUMNS {
             if n.max(m) > self.largest || argument("column").is_some_and(|c| !name.starts_with(&c)) {
                 continue;
             }
             for (k, tolerance) in [1e-3, 1e-6].into_iter().enumerate() {
                 let o = asked(WFMM_METHOD_AUTO, tolerance, 0);
                 let r = self.measure::<f64>(name, n, m, &o, Self::repetitions(n, m));
-                Self::row(name, (n, m), tolerance, "f64", &r, &format!("{}", bars[k]));
+                Self::row(name, (n, m), tolerance, "f64", &r, &format!("{}", goals[k]));
             }
             let o = asked(WFMM_METHOD_AUTO, 1e-3, 0);
             let r = self.measure::<f32>(name, n, m, &o, Self::repetitions(n, m));
@@ -150,9 +150,9 @@ impl Bench {
         }
     }
 
-    fn row(name: &str, (n, m): (usize, usize), tolerance: f64, precision: &str, r: &Measured, bar: &str) {
+    fn row(name: &str, (n, m): (usize, usize), tolerance: f64, precision: &str, r: &Measured, goal: &str) {
         println!(
-            "| {name} | {tolerance:.0e} | {precision} | {:.4} | {:.1e} | {:.3} | {:.2e} | {:.2} | {bar} | {:.0} | {}, {} |",
+            "| {name} | {tolerance:.0e} | {precision} | {:.4} | {:.1e} | {:.3} | {:.2e} | {:.2} | {goal} | {:.0} | {}, {} |",
             r.seconds,
             r.error,
             r.direct,
@@ -383,7 +383,6 @@ impl Bench {
 
     fn linear(&self) {
         println!("| points | seconds | microseconds a point |\n|---|---|---|");
-        let mut seen = vec![];
         for n in [100_000, 200_000, 500_000, 1_000_000, 2_000_000, 4_000_000] {
             if n > self.largest {
                 continue;
@@ -396,37 +395,8 @@ impl Bench {
             whole_call(&mut plan, &x, &a, &y, &mut u);
             let t = start.elapsed().as_secs_f64();
             println!("| {n} | {t:.3} | {:.2} |", 1e6 * t / n as f64);
-            seen.push((n as f64, t));
-        }
-        if let Some(file) = argument("plot") {
-            std::fs::write(file, plot(&seen)).expect("the drawing can be written");
         }
     }
-}
-
-/// Seconds over points on logarithmic axes, with the line of constant cost a point through the first, as SVG.
-fn plot(seen: &[(f64, f64)]) -> String {
-    let Some(&(n0, t0)) = seen.first() else { return String::new() };
-    let at = |n: f64, t: f64| (60.0 + 220.0 * (n / 1e5).log10(), 300.0 - 110.0 * (t / 0.1).log10());
-    let mut s = String::from(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"480\" height=\"360\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"480\" height=\"360\" fill=\"white\"/>\n<text x=\"60\" y=\"20\">CUBE, tolerance 1e-3, f64, 2 threads: seconds over \
-         points; line: linear cost</text>\n",
-    );
-    let last = seen[seen.len() - 1].0;
-    let ((ax, ay), (bx, by)) = (at(n0, t0), at(last, t0 * last / n0));
-    s += &format!("<line x1=\"{ax:.1}\" y1=\"{ay:.1}\" x2=\"{bx:.1}\" y2=\"{by:.1}\" stroke=\"#999\"/>\n");
-    for &(n, t) in seen {
-        let (x, y) = at(n, t);
-        s += &format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"#05a\"/>\n");
-        s += &format!(
-            "<text x=\"{:.1}\" y=\"{:.1}\">{t:.2} s</text>\n<text x=\"{:.1}\" y=\"330\">{n:.0e}</text>\n",
-            x + 8.0,
-            y + 14.0,
-            x - 10.0
-        );
-    }
-    s + "</svg>\n"
 }
 
 fn main() {

@@ -45,10 +45,22 @@ def crossover() -> None:
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
     axes.loglog(points, [float(row[1]) for row in rows], "o-", label="FMM, tolerance 1e-3")
     axes.loglog(points, [float(row[2]) for row in rows], "s-", label="direct sum")
-    axes.set(xlabel="sources, and as many targets", ylabel="time, s (CPU, 2 cores, f64)")
+    axes.set(xlabel="sources, and as many targets", ylabel="time, s (CPU, 2 cores, double arrays)")
     axes.grid(alpha=0.3, which="both")
     axes.legend()
     save(figure, "performance-crossover.svg")
+
+
+def linear() -> None:
+    rows = table("| points | seconds | microseconds a point")
+    points, seconds = [int(row[0]) for row in rows], [float(row[1]) for row in rows]
+    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    axes.loglog(points, seconds, "o-", label="FMM, tolerance 1e-3")
+    axes.loglog(points, [seconds[0] * n / points[0] for n in points], "--", color="gray", label="linear in the number of points")
+    axes.set(xlabel="sources, and as many targets", ylabel="time of one call, s (CPU, 2 cores, f64)")
+    axes.grid(alpha=0.3, which="both")
+    axes.legend()
+    save(figure, "performance-linear.svg")
 
 
 def treecode() -> None:
@@ -59,7 +71,7 @@ def treecode() -> None:
     figure, both = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
     for axes, part, label in ((both[0], even, "sources, and as many targets"), (both[1], few, "targets of 1e6 sources")):
         points = [int(row[1]) for row in part]
-        for column, style, name in ((3, "o-", "treecode"), (4, "^-", "FMM"), (5, "s--", "direct sum")):
+        for column, style, name in ((3, "o-", "treecode"), (4, "^-", "FMM"), (5, "s--", "direct sum, scaled from 32,000 targets on")):
             axes.loglog(points, [float(row[column]) for row in part], style, label=name)
         axes.set(xlabel=label, ylabel="processor time, s (CPU, f64)", title=f"tolerance {part[0][2]}")
         axes.grid(alpha=0.3, which="both")
@@ -83,5 +95,6 @@ if __name__ == "__main__":
     plt.rcParams["svg.hashsalt"] = "wakefmm"
     wakes()
     crossover()
+    linear()
     treecode()
     gpu()

@@ -25,7 +25,7 @@ static void mean(const double *x, int n, double *radius, double *z) {
 
 int main(int argc, char **argv) {
     const char *names[4] = {"euler", "ab2", "rk3", "rk4"};
-    const int steps = argc > 1 ? atoi(argv[1]) : 1000, every = steps > 10 ? steps / 10 : 1;
+    const int steps = argc > 1 ? atoi(argv[1]) : 1000, every = steps > 40 ? steps / 40 : 1;
     const double dt = argc > 2 ? atof(argv[2]) : 0.01;
     const int n = argc > 5 ? atoi(argv[5]) : 200;
     static double x[2 * MOST][3], gamma[2 * MOST], core[2 * MOST];

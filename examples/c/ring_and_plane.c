@@ -40,7 +40,7 @@ static wfmm_flow *flow_of(int rings, int method) {
 }
 
 int main(int argc, char **argv) {
-    const int steps = argc > 1 ? atoi(argv[1]) : 400, every = steps > 10 ? steps / 10 : 1;
+    const int steps = argc > 1 ? atoi(argv[1]) : 400, every = steps > 40 ? steps / 40 : 1;
     const double dt = argc > 2 ? atof(argv[2]) : 0.02;
     const int fmm = argc > 3 && !strcmp(argv[3], "fmm"), method = fmm ? WFMM_METHOD_FMM : WFMM_METHOD_DIRECT;
     static double above[N][3], both[2 * N][3];

@@ -203,6 +203,40 @@ static void edits(wfmm_session *cpu, wfmm_session *gpu) {
     remove("flow-of-gpu.npz");
 }
 
+/* A checkpoint under WFMM_FLAG_REPRODUCIBLE: the flow that is loaded goes on with the same bits, by the FMM and in both precisions. */
+static void restart(wfmm_session *gpu) {
+    enum { MANY = 20000 };
+    static double x[MANY][3], a[MANY][3], got[2][2][MANY][3];
+    for (int precision = WFMM_PRECISION_F32; precision <= WFMM_PRECISION_F64; precision++) {
+        wfmm_plan_options sums;
+        wfmm_flow_options motion;
+        wfmm_flow *f[2] = {NULL, NULL};
+        wfmm_report report = {.struct_size = sizeof report};
+        wfmm_status s = wfmm_plan_options_init(&sums, sizeof sums);
+        s = s ? s : wfmm_flow_options_init(&motion, sizeof motion);
+        sums.method = WFMM_METHOD_FMM, sums.precision = precision, sums.flags = WFMM_FLAG_REPRODUCIBLE, sums.core_radius = 0.02;
+        sums.tolerance = precision == WFMM_PRECISION_F32 ? 1e-3 : 1e-5;
+        motion.integrator = WFMM_INTEGRATOR_AB2, motion.stretching = WFMM_STRETCHING_TRANSPOSE;
+        for (int i = 0; i < MANY; i++)
+            for (int d = 0; d < 3; d++) x[i][d] = fmod(0.5 + 0.7548776662 * (i + 1) * (d + 1) + 0.31 * d * d, 1), a[i][d] = cos(7 * x[i][(d + 1) % 3]) / MANY;
+        s = s ? s : wfmm_flow_create(gpu, &sums, &motion, &f[0]);
+        s = s ? s : wfmm_flow_set_particles_f64(f[0], MANY, x[0], a[0], NULL, H);
+        s = s ? s : wfmm_flow_advance(f[0], 0.01, 3);
+        s = s ? s : wfmm_flow_save(f[0], "restart.npz");
+        s = s ? s : wfmm_flow_load(gpu, "restart.npz", &f[1]);
+        for (int k = 0; k < 2; k++) {
+            s = s ? s : wfmm_flow_advance(f[k], 0.01, 3);
+            s = s ? s : wfmm_flow_get_f64(f[k], WFMM_KIND_PARTICLES, WFMM_QUANTITY_POSITION, MANY, got[k][0][0], NULL, H);
+            s = s ? s : wfmm_flow_get_f64(f[k], WFMM_KIND_PARTICLES, WFMM_QUANTITY_STRENGTH, MANY, got[k][1][0], NULL, H);
+            s = s ? s : wfmm_flow_report(f[k], &report);
+        }
+        expect(!s && report.method == WFMM_METHOD_FMM, "a reproducible flow by the FMM");
+        expect(!memcmp(got[0], got[1], sizeof got[0]), "a restarted flow has the same bits");
+        remove("restart.npz");
+        wfmm_flow_destroy(&f[0]), wfmm_flow_destroy(&f[1]);
+    }
+}
+
 /* Takes all velocity away, on its side of the bus. */
 static int32_t stand_still(double time, int64_t n, const double *x, double *u, int32_t memory, void *stream, void *user) {
     (void)time, (void)x;
@@ -360,6 +394,7 @@ int main(void) {
     steps(cpu, gpu, x, a, d, rho);
     every_kind(cpu, gpu);
     edits(cpu, gpu);
+    restart(gpu);
     callbacks(gpu);
     pictures(cpu, gpu);
     crowds(cpu, gpu);

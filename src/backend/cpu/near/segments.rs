@@ -116,6 +116,11 @@ fn least<S: Simd, T: Real>(s: S) -> Lane<S, T> {
     constant(s, if T::IS_F64 { 1e-200 } else { 1e-35 })
 }
 
+/// Split positions have some 46 bits of the root cube. Below these squares C may be nothing but their rounding, and the target counts as on
+/// the line: |C|² with λ as long as the root cube is wide (2^-45 of it), and over the squared distance to the nearer end (2^-43 of it).
+const LEAST_OF_SPLIT: i32 = -90;
+const LEAST_OF_SPLIT_BY_DISTANCE: i32 = -86;
+
 /// One segment and lanes of targets.
 pub struct Pair<S: Simd, T: Real> {
     s: S,
@@ -152,9 +157,11 @@ impl<S: Simd, T: Real> Pair<S, T> {
         let (mut c, zero) = (cross(along, nearer), Lane::zero(s));
         let mut c2 = dot(c, c);
         // |λ| < 2
-        let narrow = s1.min(s2) * constant(s, 4.0 * beside::<T>().powi(2));
+        let nearest = s1.min(s2);
+        let narrow = nearest * constant(s, 4.0 * beside::<T>().powi(2));
         if c2.lt(inner.lt(zero).select(narrow, zero)).any() {
-            let least = (narrow * constant(s, 2f64.powi(-78))).max(constant(s, 2f64.powi(-90)));
+            let by_distance = nearest * constant(s, 2f64.powi(LEAST_OF_SPLIT_BY_DISTANCE));
+            let least = by_distance.max(constant(s, 2f64.powi(LEAST_OF_SPLIT)));
             c = cross_beside(s, record, x, first, least);
             c2 = dot(c, c);
         }
