@@ -65,7 +65,7 @@ struct Medium {
     double viscosity;
     double restitution;
     double friction;
-    /// Place of the ground plane on its axis.
+    /// Position of the ground plane on its axis.
     double ground;
     /// -1: there is none.
     long long axis;
@@ -81,6 +81,6 @@ struct StepBits {
     unsigned long long infinite;
     /// 1: a number is none.
     unsigned long long gaps;
-    /// Complement of the place of the first number that is not finite; 0: none.
+    /// Complement of the index of the first number that is not finite; 0: none.
     unsigned long long first;
 };

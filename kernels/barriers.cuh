@@ -31,8 +31,8 @@ template <int COUNT> struct Barriers {
 #endif
         __syncwarp();
     }
-    // Until phase `turn` of the barrier, counted from 0, is over. REST: sleeps between polls.
-    template <bool REST = false> __device__ void wait(int barrier, u32 turn, int threads) const {
+    // Until phase `phase` of the barrier, counted from 0, is over. REST: sleeps between polls.
+    template <bool REST = false> __device__ void wait(int barrier, u32 phase, int threads) const {
         __syncwarp();
 #ifdef WFMM_EMULATED
         emulated::barrier(barrier + 1, threads, true);
@@ -40,9 +40,9 @@ template <int COUNT> struct Barriers {
         u32 over;
         while (true) {
 #if __CUDA_ARCH__ >= 900
-            asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(over) : "r"(address(barrier)), "r"(turn & 1) : "memory");
+            asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(over) : "r"(address(barrier)), "r"(phase & 1) : "memory");
 #else
-            asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(over) : "r"(address(barrier)), "r"(turn & 1) : "memory");
+            asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(over) : "r"(address(barrier)), "r"(phase & 1) : "memory");
 #endif
             if (over) break;
             if (REST) __nanosleep(40);

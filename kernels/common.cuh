@@ -14,20 +14,20 @@ enum Regularization {
     NONE = 0, RANKINE, LAMB_OSEEN, VATISTAS, SCULLY, OFFSET, GAUSS_ERF, EXPONENTIAL, COMPACT, ROSENHEAD, WINCKELMANS, POLYNOMIAL
 };
 
-// Lengths reach the kernels scaled by a power of two (gather.cu), so that the widest box has this size. In f32 that puts
-// the powers of lengths that occur in the range of exponents: r^8 of a segment as wide as the box and of its core (Vatistas), r^-5
+// Lengths reach the kernels scaled by a power of two (gather.cu), so that the largest extent of the domain is this. In f32 that puts
+// the powers of lengths that occur in the range of exponents: r^8 of a segment as long as the domain and of its core (Vatistas), r^-5
 // down to `tiny`.
 template <class T> struct Real;
 template <> struct Real<double> {
-    static constexpr double box = 1.0;
-    // Added to squares where a zero must not become infinite; no difference above r = 2^-73 box widths.
+    static constexpr double extent = 1.0;
+    // Added to squares where a zero must not become infinite; no difference above r = 2^-73 extents.
     static constexpr double tiny = 0x1p-200;
     // Added to |C|², which is zero on the line of a segment.
     static constexpr double tiny_cross = 0x1p-400;
 };
 template <> struct Real<float> {
-    static constexpr float box = 16384.0f;
-    static constexpr float tiny = 0x1p-48f;  // 2^-26 box widths
+    static constexpr float extent = 16384.0f;
+    static constexpr float tiny = 0x1p-48f;  // 2^-26 extents
     // |C|² of a segment, relative to the squared lengths that it was computed from, that rounding alone can give on its line.
     static constexpr float on_line = 0x1p-46f;
     static constexpr float tiny_cross = 0x1p-62f; // its square is not zero either

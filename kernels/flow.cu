@@ -177,7 +177,7 @@ WFMM_DEVICE Parcel land(const Medium& m, Parcel p, double dt) {
     return p;
 }
 
-// n parcels after a time h of a step in which the fluid around each moved by `drift`; their places alone, or with `new_velocity` as
+// n parcels after a time h of a step in which the fluid around each moved by `drift`; their positions alone, or with `new_velocity` as
 // they are at the end of the step, after contact with the ground, and what of that is not finite and the longest way. Block kSweep.
 WFMM_KERNEL flow_dust(const double* position, const double* velocity, const double* diameter, const double* density, const double* drift, double h,
                       const __grid_constant__ Medium medium, double* new_position, double* new_velocity, long long n, StepBits* found) {

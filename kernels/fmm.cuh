@@ -20,7 +20,8 @@ constexpr int kBins = kLevels * 8; // (level, octant) classes of target cells
 constexpr int kBeside = 33;        // cells beside a cell: those at most 2 sides from centre to centre, itself included
 constexpr int kMaxOrbits = 80;     // M2L offsets up to signs
 constexpr u32 kNone = 0xffffffffu;
-// Near sources of a leaf are summed in parts where leaves are few, which L2P adds: parts at most, their sums of all targets together, cells.
+// Where leaves are too few to fill the chip, the near sources of a leaf are summed in parts, which L2P adds. At most: parts of a leaf; sums
+// of all parts together (16 MB with gradients in f64); cells of the tree.
 constexpr u32 kMostParts = 16, kPartRows = 163840, kPartCells = 1024;
 
 // What a source is.
@@ -33,7 +34,7 @@ template <class T> struct alignas(16) Vec4 { T x, y, z, w; };
 struct Root {
     double origin[3]; // subtracted first
     double scale;     // power of two, multiplied second
-    double side;      // of the root cube, after scaling: in [box, 2 box), Real::box of common.cuh; less where segments are longer
+    double side;      // of the root cube, after scaling: in [extent, 2 extent), Real::extent of common.cuh; less where segments are longer
 };
 
 // A segment as its tree takes it, or one of `parts` pieces of a long one (fmm_segments.cu).
@@ -156,7 +157,7 @@ __device__ inline double input(const void *a, u32 is_f64, size_t i) {
     return is_f64 ? ((const double *)a)[i] : (double)((const float *)a)[i];
 }
 
-// Place of neighbour `n` relative to a cell: the 27 around it, then one step further along each axis.
+// Offset of neighbour `n` relative to a cell: the 27 around it, then one step further along each axis.
 __device__ inline void beside(int n, int *d) {
     if (n < 27) { d[0] = n % 3 - 1; d[1] = n / 3 % 3 - 1; d[2] = n / 9 - 1; return; }
     const int k = n - 27, v = k & 1 ? 2 : -2;
@@ -169,7 +170,7 @@ __device__ inline bool is_near(int x, int y, int z) { return x * x + y * y + z *
 // Periodic boxes: an image of the sources is a lattice vector, numbered as `beside` numbers cells, so that none is 0. It is packed
 // above the number of a source or cell.
 constexpr u32 kImageBits = 26, kInImage = (1u << kImageBits) - 1;
-constexpr int kOwnImage = 13; // place of the zero vector in `beside`
+constexpr int kOwnImage = 13; // index of the zero vector in `beside`
 __device__ inline void image_vector(u32 image, int *n) { beside((int)(image ^ kOwnImage), n); }
 // Of a vector that is no longer than two.
 __device__ inline u32 image_of(const int *n) {
@@ -221,7 +222,7 @@ __device__ inline u32 child_of(const Tree &t, u32 cell, int octant) {
 }
 
 // Centre (scaled coordinates) and side of a cell, by its key.
-template <class T> __device__ inline T place_of_cell(const Root &root, int level, u64 key, T *centre) {
+template <class T> __device__ inline T centre_of_cell(const Root &root, int level, u64 key, T *centre) {
     const double side = root.side / (double)(1u << level);
     int c[3];
     unmorton(key, c);
@@ -229,14 +230,14 @@ template <class T> __device__ inline T place_of_cell(const Root &root, int level
     return (T)side;
 }
 // The same centre with the digits that T has not.
-template <class T> __device__ inline T place_of_cell(const Root &root, int level, u64 key, T *centre, T *low) {
+template <class T> __device__ inline T centre_of_cell(const Root &root, int level, u64 key, T *centre, T *low) {
     double exact[3];
-    const double side = place_of_cell(root, level, key, exact);
+    const double side = centre_of_cell(root, level, key, exact);
     for (int k = 0; k < 3; k++) { centre[k] = (T)exact[k]; low[k] = (T)(exact[k] - centre[k]); }
     return (T)side;
 }
 template <class T> __device__ inline T cell_geometry(const Tree &t, const Root &root, u32 cell, T *centre) {
-    return place_of_cell(root, info_level(t.info[cell]), t.cell_key[cell], centre);
+    return centre_of_cell(root, info_level(t.info[cell]), t.cell_key[cell], centre);
 }
 
 } // namespace fmm

@@ -39,7 +39,7 @@ struct Tree {
     /// [n] Morton keys of `max_level` levels, sorted; the other buffer of the sort.
     Pointer<unsigned long long> key;
     Pointer<unsigned long long> key_other;
-    /// [n] Place in the caller's array of the sorted point.
+    /// [n] Index in the caller's array of the sorted point.
     Pointer<unsigned> order;
     Pointer<unsigned> order_other;
     /// [n] Level of the leaf that holds the sorted point.
@@ -118,7 +118,7 @@ struct Fmm {
     double core_range;
     double walk_range;
     double stretch;
-    /// Least side of the root cube: Real::box of common.cuh.
+    /// Least side of the root cube: Real::extent of common.cuh.
     double box_side;
     double smooth_limit;
     double cull;
@@ -171,11 +171,11 @@ struct Check {
     Pointer<unsigned> head;
     /// [blocks of the verdict] Of `size`.
     Pointer<Squares> sum;
-    /// Of what L2P wrote, sums of a warp's turn each.
+    /// Of what L2P wrote, sums of a warp's batch each.
     Pointer<Squares> size;
     /// A multiple of 32, or all targets.
     unsigned samples;
-    /// Place of this kind of source.
+    /// Index of this kind of source.
     unsigned slot;
     /// How many kinds there are; 0: others come after this one.
     unsigned kinds;

@@ -1,7 +1,7 @@
 // Was the field good enough? Every source on some targets, each pair by itself and from the caller's arrays, beside the passes; then
 // what was written there and everywhere (fmm_check.cuh), for the host to judge.
-// In double precision for fields in single precision too, and from places that nothing was subtracted from: what rounding or
-// a point far away made of the passes' places is found like any other error.
+// In double precision for fields in single precision too, and from positions that nothing was subtracted from: what rounding or
+// a point far away made of the passes' positions is found like any other error.
 //
 // A lane is a target, a warp has 32 of them; the warps of a block read the same sources. No pair is summed for nothing, however few
 // the targets are.
@@ -35,10 +35,10 @@ template <class Source, class Sum, class Add> __device__ __forceinline__ void sa
     const Root root = f.state->root;
     const u32 sample = s.group * 32 + lane, at = target_of(f, c, sample);
     if (blockIdx.x == 0 && s.share == 0 && c.slot == 0 && sample < c.samples) c.at[sample] = at;
-    const Vec<double> x = placed(root, f.tree[1].x, f.tree[1].x_is_f64, at);
+    const Vec<double> x = in_frame(root, f.tree[1].x, f.tree[1].x_is_f64, at);
     double total[Sum::terms] = {};
-    // All turns have as many sources. The bound is for the compiler, which sums four pairs at a time where it knows it.
-    const u32 turns = (max(n, 1u) - 1) / (gridDim.x * kTile) + 1, each = min((max(n, 1u) - 1) / (gridDim.x * turns) + 1, kTile), step = gridDim.x * each;
+    // All rounds have as many sources. The bound is for the compiler, which sums four pairs at a time where it knows it.
+    const u32 rounds = (max(n, 1u) - 1) / (gridDim.x * kTile) + 1, each = min((max(n, 1u) - 1) / (gridDim.x * rounds) + 1, kTile), step = gridDim.x * each;
     Source next;
     u32 first = blockIdx.x * each;
     fetch(f, root, first + threadIdx.x, threadIdx.x < each, next);
@@ -145,8 +145,8 @@ struct Compared {
 #pragma unroll 1
         for (int i = 0; i < MAIN + REST; i++) {
             const void *from = i < MAIN ? f.out_main : f.out_gradient;
-            const size_t place = i < MAIN ? at * MAIN + i : at * REST + i - MAIN;
-            const double v = f.out_is_f64 ? ((const double *)from)[place] : (double)((const float *)from)[place];
+            const size_t slot = i < MAIN ? at * MAIN + i : at * REST + i - MAIN;
+            const double v = f.out_is_f64 ? ((const double *)from)[slot] : (double)((const float *)from)[slot];
             double e = 0;
             for (u32 kind = 0; kind < c.kinds; kind++) e += c.exact[((size_t)kind * c.samples + k) * 12 + i];
             exact[i >= MAIN] += e * e;
@@ -213,7 +213,7 @@ VERDICT(gradient, 3, 9)
 VERDICT(potential, 1, 0)
 VERDICT(force, 1, 3)
 
-// Of the warps' turns of L2P in a block's part, one of gridDim.x equal ones, those of the largest squares and far fields.
+// Of the batches of L2P's warps in a block's part, one of gridDim.x equal ones, those of the largest squares and far fields.
 __device__ inline Squares largest_of_part(const Fmm &f, const Check &c) {
     const u32 all = f.state->written, from = (u32)((u64)blockIdx.x * all / gridDim.x), to = (u32)((u64)(blockIdx.x + 1) * all / gridDim.x);
     Squares sum = Squares::none();

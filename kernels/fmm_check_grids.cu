@@ -250,8 +250,8 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
     if (threadIdx.x < q) s_node[threadIdx.x] = cospi((threadIdx.x + 0.5) / q);
     const Root root = f.state->root;
     const Cubes cubes(f);
-    const Vec<double> x = placed(root, f.tree[1].x, f.tree[1].x_is_f64, at);
-    const double place[3] = {x.x, x.y, x.z}, reach = f.regularization ? kCoreRange * f.core_range * unordered(f.state->most_core) * root.scale : 0;
+    const Vec<double> x = in_frame(root, f.tree[1].x, f.tree[1].x_is_f64, at);
+    const double y[3] = {x.x, x.y, x.z}, reach = f.regularization ? kCoreRange * f.core_range * unordered(f.state->most_core) * root.scale : 0;
     typename K::Sum sum;
     typename K::Far far;
     typename K::Source s;
@@ -259,7 +259,7 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
     for (int k = 0; k < K::Far::terms; k++) far.sum[k] = 0;
     const bool cut = has_pieces(f);
     if (cut) for (u64 i = 32 * me + lane; i < (u64)f.n_in * f.images; i += 32 * workers) { fetch(f, root, (u32)i, true, s); K::add(sum, x, s); }
-    u32 near = 0, turn = 0;
+    u32 near = 0, dealt = 0;
     int level = 1;
     for (; !cut; level++) {
         const double half = cubes.half(level), apart = fmax(kApart * half, reach);
@@ -274,7 +274,7 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
             unmorton(cell, way);
             image_at(item, cubes.side, by);
             for (int d = 0; d < 3; d++) {
-                const double gap = fmax(fabs(place[d] - by[d] - cubes.centre(level, way[d])) - half, 0.0);
+                const double gap = fmax(fabs(y[d] - by[d] - cubes.centre(level, way[d])) - half, 0.0);
                 gap2 += gap * gap;
             }
             const bool is_near = gap2 < apart * apart;
@@ -282,7 +282,7 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
             append(s_far, farther, kMostTried, is && !is_near, item);
         }
         __syncthreads();
-        for (u32 t = (me + workers - turn % workers) % workers; t < farther * chunks; t += workers) {
+        for (u32 t = (me + workers - dealt % workers) % workers; t < farther * chunks; t += workers) {
             const u32 item = s_far[t / chunks], cell = item & kInImage, k = t % chunks * 32 + lane;
             if (k >= all) continue;
             int way[3];
@@ -294,7 +294,7 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
             const Vec<double> node{by[0] + cubes.centre(level, way[0]) + half * s_node[k % q], by[1] + cubes.centre(level, way[1]) + half * s_node[k / q % q], by[2] + cubes.centre(level, way[2]) + half * s_node[k / q / q]};
             K::add_far(far, x, node, strength);
         }
-        turn += farther * chunks;
+        dealt += farther * chunks;
         near = nearer;
         __syncthreads();
         // Smaller cells are of use as long as they, and not cores or the lengths of segments, decide what is near.
@@ -311,12 +311,12 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
             double by[3];
             image_at(cells[e], cubes.side, by);
             const u32 begin = s_begin[e], end = s_end[e];
-            for (u32 i = begin + 32 * ((me + workers - turn % workers) % workers) + lane; i < end; i += 32 * workers) {
+            for (u32 i = begin + 32 * ((me + workers - dealt % workers) % workers) + lane; i < end; i += 32 * workers) {
                 read(f, root, f.tree[0].order[i], s);
                 move(s, by);
                 K::add(sum, x, s);
             }
-            turn += (end - begin + 31) / 32;
+            dealt += (end - begin + 31) / 32;
         }
     }
     K::merge(sum, far);

@@ -1,7 +1,7 @@
 // The trees of a small problem with at most three levels, on Hopper: two launches. What is left in memory is that of fmm_tree.cu,
 // number by number.
 //
-// The first is one cluster of eight blocks a tree: every thread keeps its points from the bounding box to their places; the
+// The first is one cluster of eight blocks a tree: every thread keeps its points from the bounding box to their ranks; the
 // blocks exchange boxes and the counts of points by cell of the deepest level through shared memory, and the counts are all
 // that cells need. Code is fetched for the first time here as everywhere in a small evaluation: what is rare is kept apart.
 #pragma once
@@ -11,13 +11,13 @@ namespace fmm {
 
 constexpr u32 kClusterBlocks = 8, kClusterThreads = 1024, kClusterBins = 512, kClusterCells = 585;
 
-// A point in the order of the tree, for the second launch: key, level of its leaf, place in the caller's array.
-constexpr u32 kPlaceMask = (1u << kPlaceBits) - 1, kKeyShift = kPlaceBits + 2;
+// A point in the order of the tree, for the second launch: key, level of its leaf, index in the caller's array.
+constexpr u32 kIndexMask = (1u << kIndexBits) - 1, kKeyShift = kIndexBits + 2;
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 __device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 __device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-// The place in block `rank` of the cluster that `p` is in this one.
+// The address in block `rank` of the cluster that `p` is in this one.
 __device__ inline u32 in_block(const void *p, u32 rank) {
     u32 at;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"((u32)__cvta_generic_to_shared(p)), "r"(rank));
@@ -31,7 +31,7 @@ struct ClusterTree {
     Root root;
     unsigned short part[kClusterBlocks][kClusterBins]; // points by block and cell of the deepest level
     u32 start[kClusterBins + 1], base[kClusterBins];   // first point of such a cell; its first of this block
-    u32 warp[32], begin[kLevels + 2], place[kClusterCells];
+    u32 warp[32], begin[kLevels + 2], rank[kClusterCells];
     int most, overflow;
 };
 
@@ -108,7 +108,7 @@ __device__ inline void cluster_cells(const Fmm &f, const Tree &t, ClusterTree &s
     if (is && p.level == (int)f.max_level && size > t.capacity) s.overflow = 1;
     u32 cells;
     const u32 c = count_before(is, s.warp, &cells);
-    if (id < ids) { s.place[id] = is ? c + 1 : 0; if (p.key == 0) s.begin[p.level] = c; }
+    if (id < ids) { s.rank[id] = is ? c + 1 : 0; if (p.key == 0) s.begin[p.level] = c; }
     __syncthreads();
     const bool fits = cells <= t.cell_capacity;
     if (blockIdx.x == kClusterBlocks - 1) {
@@ -121,16 +121,16 @@ __device__ inline void cluster_cells(const Fmm &f, const Tree &t, ClusterTree &s
         }
     }
     if (!fits || id >= ids || (id >> 5) % kClusterBlocks != blockIdx.x) return;
-    if (blockIdx.y == 0) small_table(f)[id] = s.place[id];
+    if (blockIdx.y == 0) small_table(f)[id] = s.rank[id];
     if (!is) return;
     u32 info = p.level | (p.level ? p.key & 7 : 0) << 6, child = kNone;
     if (splits_at(f, t, s, p.key, p.level)) {
         for (int o = 7; o >= 0; o--)
-            if (const u32 at = s.place[p.child(o)]) { info |= 1u << (16 + o); child = at - 1; }
+            if (const u32 at = s.rank[p.child(o)]) { info |= 1u << (16 + o); child = at - 1; }
     } else info |= 1u << 5;
     const u32 begin = s.start[p.key << 3 * ((int)f.max_level - p.level)];
     t.begin[c] = begin; t.end[c] = begin + size; t.cell_key[c] = p.key; t.info[c] = info; t.child[c] = child;
-    t.parent[c] = p.level ? s.place[p.parent()] - 1 : kNone;
+    t.parent[c] = p.level ? s.rank[p.parent()] - 1 : kNone;
     if (blockIdx.y == 0) f.cell_core[c] = f.cell_core[f.tree[0].cell_capacity + c] = 0;
 }
 
@@ -212,7 +212,7 @@ template <u32 ITEMS> __device__ void cluster_tree(const Fmm &f, ClusterTree &s, 
         if (i >= end) break;
         u32 level = 0;
         for (int l = 0; l < (int)f.max_level; l++) level += splits_at(f, t, s, key[k] >> 3 * ((int)f.max_level - l), l);
-        t.order_other[s.base[key[k]] + count[(32 * k + warp) * bins + key[k]] + before[k]] = key[k] << kKeyShift | level << kPlaceBits | i;
+        t.order_other[s.base[key[k]] + count[(32 * k + warp) * bins + key[k]] + before[k]] = key[k] << kKeyShift | level << kIndexBits | i;
     }
     cluster_cells(f, t, s);
 }
@@ -281,8 +281,8 @@ template <class T> __device__ void cluster_finish(const Fmm &f) {
     const Tree &t = f.tree[tree];
     const u32 n = count_of(t);
     for (u32 i = first; i < n; i += step) {
-        const u32 v = t.order_other[i], from = v & kPlaceMask;
-        t.key[i] = v >> kKeyShift; t.order[i] = from; t.leaf_level[i] = (uint8_t)(v >> kPlaceBits & 3);
+        const u32 v = t.order_other[i], from = v & kIndexMask;
+        t.key[i] = v >> kKeyShift; t.order[i] = from; t.leaf_level[i] = (uint8_t)(v >> kIndexBits & 3);
         Sorted<T>(f, tree, from, f.state->root).put(f, tree, i);
     }
 }

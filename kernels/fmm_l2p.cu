@@ -55,14 +55,14 @@ template <class T, int F> __device__ __forceinline__ void evaluate(const Coeffic
 
 // Pairs of all expansions of fewer than n degrees, and their coefficients.
 __host__ __device__ constexpr int pairs_below(int n) { return (n - 1) * n * (n + 1) / 6; }
-__host__ __device__ constexpr int places_below(int n) { return (n - 1) * n * (2 * n - 1) / 6; }
+__host__ __device__ constexpr int entries_below(int n) { return (n - 1) * n * (2 * n - 1) / 6; }
 
-// For n degrees, from pairs_below(n) and places_below(n) on: of a pair in the order of columns rise and scale of
+// For n degrees, from pairs_below(n) and entries_below(n) on: of a pair in the order of columns rise and scale of
 // fmm_harmonics.cuh and l << 8 | m; of a coefficient twice its pair, plus one for a sine.
 template <class T> struct Columns {
     T rise[pairs_below(kDegrees)], scale[pairs_below(kDegrees)];
-    uint16_t pair[pairs_below(kDegrees)], place[places_below(kDegrees)];
-    constexpr Columns() : rise(), scale(), pair(), place() {
+    uint16_t pair[pairs_below(kDegrees)], slot[entries_below(kDegrees)];
+    constexpr Columns() : rise(), scale(), pair(), slot() {
         constexpr Harmonics harmonics;
         for (int n = 1; n < kDegrees; n++)
             for (int m = 0; m < n; m++)
@@ -70,7 +70,7 @@ template <class T> struct Columns {
                     const int q = column(n, m) + l - m, at = pairs_below(n) + q;
                     rise[at] = (T)harmonics.rise[triangle(l, m)]; scale[at] = (T)harmonics.scale[triangle(l, m)];
                     pair[at] = (uint16_t)(l << 8 | m);
-                    uint16_t *const of = place + places_below(n) + l * l;
+                    uint16_t *const of = slot + entries_below(n) + l * l;
                     if (m) { of[2 * m - 1] = (uint16_t)(2 * q); of[2 * m] = (uint16_t)(2 * q + 1); }
                     else of[0] = (uint16_t)(2 * q);
                 }
@@ -81,12 +81,12 @@ static __device__ const Columns<double> kDouble{};
 __device__ inline const Columns<float> &columns(float) { return kSingle; }
 __device__ inline const Columns<double> &columns(double) { return kDouble; }
 
-// Tables of a block, and the leaves of its turn.
+// Tables of a block, and the leaves of its batch.
 template <class T, int F> struct Shared {
     T rise[triangle(kDegrees, 0)], scale[triangle(kDegrees, 0)], grow[kDegrees];
     uint16_t pair[triangle(kDegrees, 0)]; // l << 8 | m of a pair in the order of columns
-    uint16_t place[256];                  // of a coefficient among the potentials
-    u32 begin[kMostLeaves], offset[kMostLeaves + 1], turn; // offset: targets of the leaves before
+    uint16_t slot[256];                  // of a coefficient among the potentials
+    u32 begin[kMostLeaves], offset[kMostLeaves + 1], next; // offset: targets of the leaves before
     u32 parts[kMostLeaves];                                // of the near field
     int level[kMostLeaves];                                // -1: not a leaf
     T centre[kMostLeaves][3], low[kMostLeaves][3], inv[kMostLeaves]; // low: of the centre in f32; in f64 the origin of the points
@@ -101,13 +101,13 @@ template <class T, int MAIN, int REST> struct L2p {
     static constexpr int kPreparing = kThreads - 32;
     static __device__ void prepare(Shared<T, F> &s, int n, int order) {
         const Columns<T> &of = columns((T)0);
-        const int first = pairs_below(n), begin = places_below(order);
+        const int first = pairs_below(n), begin = entries_below(order);
 #pragma unroll 1
         for (int q = threadIdx.x - 32; q < column(n, n); q += kPreparing) { s.rise[q] = of.rise[first + q]; s.scale[q] = of.scale[first + q]; s.pair[q] = of.pair[first + q]; }
 #pragma unroll 1
         for (int k = threadIdx.x - 32; k < order * order; k += kPreparing) {
-            const int place = of.place[begin + k];
-            s.place[k] = (uint16_t)((place >> 1) * P2 + (place & 1) * MAIN);
+            const int slot = of.slot[begin + k];
+            s.slot[k] = (uint16_t)((slot >> 1) * P2 + (slot & 1) * MAIN);
         }
         if (threadIdx.x < 32 + kDegrees) s.grow[threadIdx.x - 32] = (T)0.5 / (T)(threadIdx.x - 31);
     }
@@ -127,7 +127,7 @@ template <class T, int MAIN, int REST> struct L2p {
 #pragma unroll
             for (int k = 0; k < kBatch; k++)
 #pragma unroll
-                for (int d = 0; d < MAIN; d++) if (first + k * workers < count) a[s.place[first + k * workers] + d] = v[k][d];
+                for (int d = 0; d < MAIN; d++) if (first + k * workers < count) a[s.slot[first + k * workers] + d] = v[k][d];
         }
 #pragma unroll 1
         for (int l = at; l < (int)f.order; l += workers) for (int d = 0; d < MAIN; d++) a[l * P2 + MAIN + d] = 0; // sines of m = 0
@@ -238,7 +238,7 @@ template <class T, int MAIN, int REST> struct L2p {
                     level = info_level(info); count = end - begin;
                     s.begin[k] = begin;
                     s.parts[k] = cells <= kPartCells ? f.state->near_parts[c] : 1;
-                    const T side = place_of_cell(root, level, key, s.centre[k], s.low[k]);
+                    const T side = centre_of_cell(root, level, key, s.centre[k], s.low[k]);
                     if (sizeof(T) == 8) for (int d = 0; d < 3; d++) s.low[k][d] = SortedPoint<T>::origin(root, d);
                     s.inv[k] = 1 / side;
                 }
@@ -260,10 +260,10 @@ template <class T, int MAIN, int REST> struct L2p {
         while (shift && cells < 2 * gridDim.x << shift) shift--;
         const int leaves = 1 << shift, groups = min(leaves, kWarps), workers = kThreads >> min(shift, 2), group = tid >> 7 - min(shift, 2), at = tid & workers - 1;
         // Where something was too small the host will enlarge it and try again.
-        const u32 turns = flags ? 0 : (cells + leaves - 1) >> shift, blocks = max(1u, min(turns, gridDim.x));
+        const u32 batches = flags ? 0 : (cells + leaves - 1) >> shift, blocks = max(1u, min(batches, gridDim.x));
         if (blockIdx.x >= blocks) return;
-        // Sums of each warp's turn give the size that errors are relative to.
-        if (blockIdx.x == 0 && threadIdx.x == 0) f.state->written = kWarps * turns;
+        // Sums of each warp's batch give the size that errors are relative to.
+        if (blockIdx.x == 0 && threadIdx.x == 0) f.state->written = kWarps * batches;
         const int pairs = column(n, n), room = (column(order, order) * P2 * (int)sizeof(T) + 15) / 16 * 16;
         T *a = (T *)(memory + group * room);
         // An odd number of 16 bytes from leaf to leaf: lanes of two leaves find their coefficients in different banks.
@@ -274,14 +274,14 @@ template <class T, int MAIN, int REST> struct L2p {
         const T unit = (T)f.normalization * (T)(f.kind == kParticle ? root.scale * root.scale : root.scale), slope = unit * (T)root.scale;
         if (tid == 0) s.offset[0] = 0;
         if (tid >= 32) prepare(s, n, order);
-        // The first turn is the block's own, others are taken by ticket.
+        // The first batch is the block's own, others are taken by ticket.
 #pragma unroll 1
-        for (u32 turn = blockIdx.x; turn < turns;) {
-            if (tid < 32) describe(f, s, root, turn * leaves, leaves, cells);
+        for (u32 batch = blockIdx.x; batch < batches;) {
+            if (tid < 32) describe(f, s, root, batch * leaves, leaves, cells);
             __syncthreads();
-            u32 next = turns;
-            if (tid == 0 && turns > gridDim.x) next = gridDim.x + atomicAdd(&f.state->work_ticket[kTicket], 1u);
-            const u32 first = turn * leaves, all = s.offset[leaves];
+            u32 next = batches;
+            if (tid == 0 && batches > gridDim.x) next = gridDim.x + atomicAdd(&f.state->work_ticket[kTicket], 1u);
+            const u32 first = batch * leaves, all = s.offset[leaves];
             auto leaf_of = [&](u32 k) { int leaf = 0; while (k >= s.offset[leaf + 1]) leaf++; return leaf; };
             // On their way while the fields are made.
             int leaf = 0;
@@ -303,10 +303,10 @@ template <class T, int MAIN, int REST> struct L2p {
                         for (int d = 0; d < 3; d++) { of(own)[q].c[d] *= s.scale[q]; of(own)[q].s[d] *= s.scale[q]; }
                 }
             }
-            if (tid == 0) s.turn = next;
+            if (tid == 0) s.next = next;
             __syncthreads();
             // The next potentials, a line each.
-            const u32 after = s.turn;
+            const u32 after = s.next;
             const size_t row = (size_t)MAIN * f.stride * sizeof(T), begin = (size_t)after * leaves * row, end = (size_t)min(cells, (after + 1) * leaves) * row;
 #pragma unroll 1
             for (size_t at = begin + 128 * (size_t)tid; at < end; at += 128 * kThreads) fetch_ahead((const char *)f.local + at);
@@ -318,8 +318,8 @@ template <class T, int MAIN, int REST> struct L2p {
                 if (k < all) { leaf = leaf_of(k); target.load(f, s.begin[leaf] + k - s.offset[leaf], s.parts[leaf]); }
             }
             squares.add_lanes<REST>();
-            if ((tid & 31) == 0) check.size[turn * kWarps + tid / 32] = squares;
-            turn = after;
+            if ((tid & 31) == 0) check.size[batch * kWarps + tid / 32] = squares;
+            batch = after;
             __syncthreads();
         }
     }

@@ -22,7 +22,7 @@ using namespace fmm;
 template <class T> struct alignas(16) Sixteen { T v[16 / sizeof(T)]; };
 
 // Barriers: a stage is full, or empty again; a tile's lists are made, or no longer in use.
-constexpr int kFull = 0, kEmpty = kFull + kStages, kListed = kEmpty + kStages, kDone = kListed + 2, kBarriers = kDone + 2;
+constexpr int kFull = 0, kEmpty = kFull + kStages, kTileReady = kEmpty + kStages, kDone = kTileReady + 2, kBarriers = kDone + 2;
 
 template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
     static constexpr int kRows = 16 * MT, kWide = kChunk / sizeof(T), kSteps = kWide / 8, kVector = 16 / sizeof(T), kPlane = kRows * kChunk, kStage = kPlanes * kPlane;
@@ -30,13 +30,13 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
     typedef typename Table<T, SPLIT>::Piece Piece;
     const Fmm &f;
     Work &w;
-    TileList *listed; // [2]
+    TileList *lists; // [2]
     Barriers<kBarriers> &barriers;
     unsigned char *memory;
-    uint2 *beside_of; // [cells][kBeside]: place of the first child's expansion in units of 16 bytes, children
+    uint2 *beside_of; // [cells][kBeside]: slot of the first child's expansion in units of 16 bytes, children
     const u32 *classes; // [columns / 16][4]: four times those of columns t, t + 4, t + 8 and t + 12
 
-    // 16-byte places of a row are exchanged so that neither the gathering nor the multiplying warps meet in a bank.
+    // 16-byte slots of a row are exchanged so that neither the gathering nor the multiplying warps meet in a bank.
     static __device__ int swizzle(int row) { return sizeof(T) == 8 ? (row & 3) << 1 : row & 7; }
 
     static __device__ u32 groups() {
@@ -52,8 +52,8 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
 
     // The next tile, by ticket.
     __device__ void take_tile(TileList &l) const {
-        const u32 turn = atomicAdd(&f.state->work_ticket[0], 1u), tile = turn / w.parts, cells = f.m2l_cells;
-        l.part = turn % w.parts;
+        const u32 ticket = atomicAdd(&f.state->work_ticket[0], 1u), tile = ticket / w.parts, cells = f.m2l_cells;
+        l.part = ticket % w.parts;
         l.more = tile < w.tiles;
         if (!l.more) return;
         int low = 8 * (int)f.top, high = kBins;
@@ -105,7 +105,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
             count += __popc(b);
             stages += __shfl_sync(~0u, end, 31);
         }
-        if (lane == 0) { l.count = count; w.first += w.stages; w.stages = stages; w.turn++; }
+        if (lane == 0) { l.count = count; w.first += w.stages; w.stages = stages; w.listed++; }
     }
     // By the gathering warps. False: no tile is left.
     __device__ bool list_tile(TileList &l) {
@@ -141,16 +141,16 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
     // of the next one, ...
     struct Part {
         u32 signs; // of the span, four bits each
-        int rank, at, end; // first place of 16 bytes in a source's row, and where the orbit's places end
-        u32 place[MT];
+        int rank, at, end; // first slot of 16 bytes in a source's row, and where the orbit's slots end
+        u32 slot[MT];
     };
-    // Of a lane 8 r + s place[n] is that of the source of sign s of the warp's row r (of four) of 16 n, in units of 16 bytes; where
+    // Of a lane 8 r + s slot[n] is that of the source of sign s of the warp's row r (of four) of 16 n, in units of 16 bytes; where
     // there is none, that of the root, which is zero.
-    __device__ void begin(Part &part, u32 turn, u32 before, u32 kept) const {
+    __device__ void begin(Part &part, u32 stage_of_tile, u32 before, u32 kept) const {
         const u32 mine = me(kept);
-        const int entry = w.stage[turn], o = entry & 255;
+        const int entry = w.stage[stage_of_tile], o = entry & 255;
         part.at = (entry >> 8) * (kWide / kVector) + (mine & 7);
-        if (before < turn && (w.stage[before] & 255) == o) return;
+        if (before < stage_of_tile && (w.stage[before] & 255) == o) return;
         const u32 orbit = w.found[o], nc = f.components, each = f.stride / kVector;
         const int e = w.source[o][mine & 7], child = e >> 8;
         part.signs = w.found_signs[o]; part.rank = orbit >> 20 & 3; part.end = (orbit >> 12 & 255) * 8 / kVector;
@@ -158,18 +158,18 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
         for (int n = 0; n < MT; n++) {
             const u32 r = mine % kProducers / 8 + 16 * n, cell = nc == 1 ? r : r / 3;
             const uint2 b = beside_of[min(cell, f.m2l_cells - 1) * kBeside + (e & 255)];
-            part.place[n] = b.y >> child & 1 ? b.x + (__popc(b.y & ((1u << child) - 1)) * nc + (nc == 1 ? 0 : r - 3 * cell)) * each : 0;
+            part.slot[n] = b.y >> child & 1 ? b.x + (__popc(b.y & ((1u << child) - 1)) * nc + (nc == 1 ? 0 : r - 3 * cell)) * each : 0;
         }
     }
     template <int RANK> __device__ void load(Sixteen<T> *v, const Part &part, int n) const {
 #pragma unroll
         for (int k = 0; k < 1 << RANK; k++) {
-            const u32 place = __shfl_sync(~0u, part.place[n], (threadIdx.x & 24) + (part.signs >> 4 * k & 7));
+            const u32 slot = __shfl_sync(~0u, part.slot[n], (threadIdx.x & 24) + (part.signs >> 4 * k & 7));
 #ifdef WFMM_EMULATED
-            const Sixteen<T> *from = (const Sixteen<T> *)f.multipole + place + part.at;
+            const Sixteen<T> *from = (const Sixteen<T> *)f.multipole + slot + part.at;
 #else
             const Sixteen<T> *from;
-            asm("mad.wide.u32 %0, %1, 16, %2;" : "=l"(from) : "r"(place + part.at), "l"(f.multipole));
+            asm("mad.wide.u32 %0, %1, 16, %2;" : "=l"(from) : "r"(slot + part.at), "l"(f.multipole));
 #endif
 #pragma unroll
             for (int chunk = 0; chunk < kPlanes >> RANK; chunk++)
@@ -203,7 +203,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
         }
     }
     // Where the thread's 16 bytes of the first rows are in a stage.
-    __device__ unsigned char *place_in(u32 stage, u32 kept) const {
+    __device__ unsigned char *slot_in(u32 stage, u32 kept) const {
         const u32 p = me(kept) % kProducers, row = p >> 3;
         return memory + stage * kStage + row * kChunk + ((p & 7) ^ swizzle(row)) * 16; // rows 16 apart have the same swizzle
     }
@@ -218,9 +218,9 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
         const u32 groups = min(M2l::groups(), stages);
         if (group >= groups) return;
 #endif
-        u32 turn = (group + groups - w.first % groups) % groups;
-        if (turn >= w.stages) return;
-        u32 use = (w.first + turn) / stages, stage = w.first + turn - use * stages;
+        u32 stage_of_tile = (group + groups - w.first % groups) % groups;
+        if (stage_of_tile >= w.stages) return;
+        u32 use = (w.first + stage_of_tile) / stages, stage = w.first + stage_of_tile - use * stages;
         Part part{};
         Sixteen<T> v[kPlanes];
         auto load_first = [&] {
@@ -231,11 +231,11 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
             default: load<3>(v, part, 0);
             }
         };
-        begin(part, turn, turn, kept);
+        begin(part, stage_of_tile, stage_of_tile, kept);
         load_first();
         while (true) {
             if (use) barriers.template wait<true>(kEmpty + stage, use - 1, kRing);
-            unsigned char *const to = place_in(stage, kept);
+            unsigned char *const to = slot_in(stage, kept);
             switch (part.rank) {
             case 0: fill<0>(to, v, part); break;
             case 1: fill<1>(to, v, part); break;
@@ -243,17 +243,17 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
             default: fill<3>(to, v, part);
             }
             barriers.arrive(kFull + stage, kRing);
-            turn += groups;
-            if (turn >= w.stages) return;
+            stage_of_tile += groups;
+            if (stage_of_tile >= w.stages) return;
             stage += groups;
             while (stage >= stages) { stage -= stages; use++; }
-            begin(part, turn, turn - groups, kept);
+            begin(part, stage_of_tile, stage_of_tile - groups, kept);
             load_first();
         }
     }
 
     T c[MT][NT][4];
-    // Operator fragments of the next chunk, each on its way as soon as its place is free; of the tiles that only long steps
+    // Operator fragments of the next chunk, each on its way as soon as its slot is free; of the tiles that only long steps
     // have, of the next step.
     static constexpr int kEarly = NT < 2 || NT == 4 || (SPLIT == 4 && NT > 2) ? 1 : 2;
     Piece ring[kSteps][kEarly], late[NT - kEarly + 1];
@@ -300,20 +300,20 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
     static constexpr bool kTwoAhead = sizeof(T) == 4; // heads: in single precision an orbit is often but one chunk
 
     // Changes the sign where bit 31 of `sign` is set.
-    static __device__ void turn(double &x, u32 sign) { x = __longlong_as_double(__double_as_longlong(x) ^ (long long)((u64)(sign & 1u << 31) << 32)); }
-    static __device__ void turn(float &x, u32 sign) { x = __uint_as_float(__float_as_uint(x) ^ (sign & 1u << 31)); }
+    static __device__ void flip_sign(double &x, u32 sign) { x = __longlong_as_double(__double_as_longlong(x) ^ (long long)((u64)(sign & 1u << 31) << 32)); }
+    static __device__ void flip_sign(float &x, u32 sign) { x = __uint_as_float(__float_as_uint(x) ^ (sign & 1u << 31)); }
 
     // The signs are those of the planes of the lane's two columns. SPLIT 4: three products of one step, added to the others without the
     // tensor units, which truncate what they add to a sum.
     __device__ void multiply(int s, int j, const Rows &rows, u32 low, u32 high) {
         Piece &piece = j < kEarly ? ring[s][j < kEarly ? j : 0] : late[j < kEarly ? 0 : j - kEarly];
-        turn(piece.x, low); turn(piece.y, high);
+        flip_sign(piece.x, low); flip_sign(piece.y, high);
         const T b[2] = {piece.x, piece.y};
         if constexpr (SPLIT == 1) {
 #pragma unroll
             for (int m = 0; m < MT; m++) mma(c[m][j], rows.a[m], b);
         } else {
-            turn(piece.z, low); turn(piece.w, high);
+            flip_sign(piece.z, low); flip_sign(piece.w, high);
             const T rest[2] = {piece.z, piece.w};
             if constexpr (SPLIT == 4 && !kTensorUnits) {
                 const T whole[2] = {b[0] + rest[0], b[1] + rest[1]};
@@ -368,7 +368,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
         const u32 t = lane & 3;
 #endif
         const u32 last_class = f.m2l[kSlotClass + warp * 8 + NT - 1], stages = f.m2l_stages;
-        const u32 place = g * kChunk + (t ^ swizzle(g) * kVector) * (u32)sizeof(T); // of column t in a plane
+        const u32 slot = g * kChunk + (t ^ swizzle(g) * kVector) * (u32)sizeof(T); // of column t in a plane
 #pragma unroll
         for (int m = 0; m < MT; m++)
 #pragma unroll
@@ -404,7 +404,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
                     const u32 now = left - s * kHeadOnes;
                     if (has(now, 0)) {
                         const u32 classes_of = of[s / 2] >> 16 * (s & 1);
-                        const unsigned char *x = base + (place ^ s * 8 * (u32)sizeof(T)), *y = base + (place ^ (s * 8 + 4) * (u32)sizeof(T));
+                        const unsigned char *x = base + (slot ^ s * 8 * (u32)sizeof(T)), *y = base + (slot ^ (s * 8 + 4) * (u32)sizeof(T));
                         const u32 low = plane_from(planes, classes_of), high = plane_from(planes, classes_of >> 8);
                         Rows rows;
                         read(rows, x + (low & 7) * kPlane, y + (high & 7) * kPlane);
@@ -463,9 +463,9 @@ template <int REGISTERS> __device__ inline void take_registers() {
 // The multiplying warps, and the gathering ones: each go through the block's tiles, with lists of two of them in turn.
 template <class M> __device__ void multiply_tiles(M &m) {
     for (u32 at = 0;; at += 1u << 16) {
-        const u32 turn = at >> 16; // of which two bits matter
-        const TileList &l = m.listed[turn & 1];
-        m.barriers.template wait<true>(kListed + (turn & 1), turn >> 1, M::block());
+        const u32 tile = at >> 16; // of which two bits matter
+        const TileList &l = m.lists[tile & 1];
+        m.barriers.template wait<true>(kTileReady + (tile & 1), tile >> 1, M::block());
         if (!l.more) break;
         m.consume(l, at);
         m.barriers.arrive(kDone + (at >> 16 & 1), M::block());
@@ -473,16 +473,16 @@ template <class M> __device__ void multiply_tiles(M &m) {
 }
 template <class M> __device__ void gather_tiles(M &m) {
     while (true) {
-        const u32 turn = m.w.turn;
-        if (turn > 1) m.barriers.template wait<true>(kDone + (turn & 1), (turn >> 1) - 1, M::block());
-        const bool more = m.list_tile(m.listed[turn & 1]);
-        m.barriers.arrive(kListed + (turn & 1), M::block());
+        const u32 tile = m.w.listed;
+        if (tile > 1) m.barriers.template wait<true>(kDone + (tile & 1), (tile >> 1) - 1, M::block());
+        const bool more = m.list_tile(m.lists[tile & 1]);
+        m.barriers.arrive(kTileReady + (tile & 1), M::block());
         if (!more) break;
         m.produce();
     }
     // Nobody is left waiting where others have arrived.
-    const u32 stages = m.f.m2l_stages, number = m.w.first + m.w.stages, turn = m.w.turn;
-    if (turn) m.barriers.template wait<true>(kDone + (turn - 1 & 1), turn - 1 >> 1, M::block());
+    const u32 stages = m.f.m2l_stages, number = m.w.first + m.w.stages, tile = m.w.listed;
+    if (tile) m.barriers.template wait<true>(kDone + (tile - 1 & 1), tile - 1 >> 1, M::block());
     if (threadIdx.x < kConsumers + kProducers)
         for (u32 k = number - min(number, stages); k < number; k++) m.barriers.template wait<true>(kEmpty + k % stages, k / stages, M::kRing);
 }
@@ -490,7 +490,7 @@ template <class M> __device__ void gather_tiles(M &m) {
 template <class T, int NT, int SPLIT, int MT, int GROUPS> __device__ void m2l(const Fmm &f) {
     extern __shared__ __align__(128) unsigned char memory[];
     __shared__ Work w;
-    __shared__ TileList listed[2];
+    __shared__ TileList lists[2];
     __shared__ Barriers<kBarriers> barriers;
     __shared__ u32 classes[64];
     typedef M2l<T, NT, SPLIT, MT, GROUPS> M;
@@ -500,11 +500,11 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> __device__ void m2l(co
     }
     if (threadIdx.x < kBarriers) {
         const int barrier = threadIdx.x;
-        barriers.open(barrier, barrier < kEmpty ? kProducers : barrier < kListed ? kConsumers : barrier < kDone ? M::gatherers() : kConsumers);
+        barriers.open(barrier, barrier < kEmpty ? kProducers : barrier < kTileReady ? kConsumers : barrier < kDone ? M::gatherers() : kConsumers);
     }
-    if (thread() == 0) w.first = w.stages = w.turn = 0; // seen behind the barrier of count_tiles
+    if (thread() == 0) w.first = w.stages = w.listed = 0; // seen behind the barrier of count_tiles
     count_tiles(f, w);
-    M m{f, w, listed, barriers, memory, (uint2 *)(memory + f.m2l_stages * M::kStage), classes};
+    M m{f, w, lists, barriers, memory, (uint2 *)(memory + f.m2l_stages * M::kStage), classes};
     if (threadIdx.x < kConsumers) {
         take_registers<sizeof(T) == 8 ? 160 : GROUPS == 2 ? 152 : 104>();
         multiply_tiles(m);
@@ -556,17 +556,17 @@ M2L(f32x3_rounded_4, float, 4, 4, 3, 2)
 M2L(f32x3_rounded_5, float, 5, 4, 2, 2)
 
 // Launch: `m2l_small::threads` of backend::cuda::fmm threads, `m2l_small::blocks` blocks.
-#define FEW(name, T, SPLIT, MORE) \
+#define SMALL_M2L(name, T, SPLIT, MORE) \
     extern "C" __global__ void __launch_bounds__(32 * SmallM2l<T, SPLIT, MORE>::kWarps, 1) fmm_m2l_small_##name(const __grid_constant__ Fmm f) { m2l_small<T, SPLIT, MORE>(f); }
-FEW(f32_0, float, 1, 0)
-FEW(f32_1, float, 1, 1)
-FEW(f32_4, float, 1, 4)
-FEW(f32_8, float, 1, 8)
-FEW(f32x3_0, float, 3, 0)
-FEW(f32x3_1, float, 3, 1)
-FEW(f32x3_4, float, 3, 4)
-FEW(f32x3_8, float, 3, 8)
-FEW(f64_0, double, 1, 0)
-FEW(f64_1, double, 1, 1)
-FEW(f64_4, double, 1, 4)
-FEW(f64_8, double, 1, 8)
+SMALL_M2L(f32_0, float, 1, 0)
+SMALL_M2L(f32_1, float, 1, 1)
+SMALL_M2L(f32_4, float, 1, 4)
+SMALL_M2L(f32_8, float, 1, 8)
+SMALL_M2L(f32x3_0, float, 3, 0)
+SMALL_M2L(f32x3_1, float, 3, 1)
+SMALL_M2L(f32x3_4, float, 3, 4)
+SMALL_M2L(f32x3_8, float, 3, 8)
+SMALL_M2L(f64_0, double, 1, 0)
+SMALL_M2L(f64_1, double, 1, 1)
+SMALL_M2L(f64_4, double, 1, 4)
+SMALL_M2L(f64_8, double, 1, 8)

@@ -33,7 +33,7 @@ template <class T, int SPLIT, int MORE> struct SmallM2l {
     struct Shared {
         Task task;
         u32 orbit[kMaxOrbits];
-        uint2 beside[kSmallTileRows * kBeside]; // of a cell's parent: place of the first child's expansion in units of 16 bytes, children
+        uint2 beside[kSmallTileRows * kBeside]; // of a cell's parent: slot of the first child's expansion in units of 16 bytes, children
         u32 target[kSmallTileRows];
         T sum[kWarps][kRound * 128];
     };
@@ -73,13 +73,13 @@ template <class T, int SPLIT, int MORE> struct SmallM2l {
         return __syncthreads_or(any);
     }
 
-    // Of a row: the cell's list | the component's place in an expansion << 16.
+    // Of a row: the cell's list | the component's slot in an expansion << 16.
     __device__ u32 row_of(int row) const {
         const int nc = f.components, cell = nc == 1 ? row : row / 3;
         return min(cell, kSmallTileRows - 1) * kBeside | (nc == 1 ? 0 : row - 3 * cell) * (f.stride / kVector) << 16;
     }
     // Sources of the signs 2 t and 2 t + 1 of both rows, for lane 4 g + t; true if the warp has any.
-    __device__ bool find(u32 (*place)[2], u32 orbit, const u32 *rows) const {
+    __device__ bool find(u32 (*slot)[2], u32 orbit, const u32 *rows) const {
         const int lane = threadIdx.x & 31;
         const int e = source_at(orbit, lane & 7, s.task.octant);
         const u32 each = f.components * (f.stride / kVector);
@@ -91,7 +91,7 @@ template <class T, int SPLIT, int MORE> struct SmallM2l {
             for (int h = 0; h < 2; h++) {
                 const uint2 b = s.beside[(rows[h] & 0xffff) + (of & 255)];
                 const bool is = b.y >> child & 1;
-                place[k][h] = is ? b.x + __popc(b.y & ((1u << child) - 1)) * each + (rows[h] >> 16) : 0; // the root's is zero
+                slot[k][h] = is ? b.x + __popc(b.y & ((1u << child) - 1)) * each + (rows[h] >> 16) : 0; // the root's is zero
                 any |= is;
             }
         }
@@ -145,7 +145,7 @@ template <class T, int SPLIT, int MORE> struct SmallM2l {
         }
     }
     // One unit of an orbit; head: of class lane & 7.
-    __device__ void add(const u32 (*place)[2], uint2 head, int steps, int unit) {
+    __device__ void add(const u32 (*slot)[2], uint2 head, int steps, int unit) {
         const int lane = threadIdx.x & 31, t = lane & 3, at = unit * 4 + t;
         // Of the unit's steps of eight columns the first, and the one that the lane's are in.
         const int step = unit * (kVector / 2), own = at * kVector / 8;
@@ -167,7 +167,7 @@ template <class T, int SPLIT, int MORE> struct SmallM2l {
         for (int k = 0; k < 8; k++)
 #pragma unroll
             for (int h = 0; h < 2; h++) {
-                const u32 from = __shfl_sync(~0u, place[k & 1][h], (lane & 28) | k >> 1);
+                const u32 from = __shfl_sync(~0u, slot[k & 1][h], (lane & 28) | k >> 1);
                 v[k][h] = of_multipoles[from];
             }
         transform(v, at * kVector);
@@ -255,9 +255,9 @@ template <class T, int SPLIT, int MORE> struct SmallM2l {
             head = head_of(o + 1);
             const int steps = steps_of_orbit(orbit, s.task.level), end = min(units_of(steps), mine.begin + mine.left);
             if (mine.begin < end) {
-                u32 place[2][2];
-                if (find(place, orbit, rows))
-                    for (int u = mine.begin; u < end; u++) add(place, now, steps, u);
+                u32 slot[2][2];
+                if (find(slot, orbit, rows))
+                    for (int u = mine.begin; u < end; u++) add(slot, now, steps, u);
                 mine.left -= end - mine.begin;
             }
             mine.begin = 0;

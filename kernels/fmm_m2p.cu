@@ -1,6 +1,6 @@
 // Multipoles to fields at the targets (M2P): the far field of the treecode, in place of M2L, L2L and L2P.
 //
-// Derivatives of a multipole expansion are multipole expansions of one degree more. fmm_m2p_fields turns the potentials of every source
+// Derivatives of a multipole expansion are multipole expansions of one degree more. fmm_m2p_fields rounds the potentials of every source
 // cell into expansions of the fields (the velocity and its gradient; or a potential and its gradient). In fmm_m2p a block has a target
 // leaf and sums those of all cells that are far from the leaf or from a cell above it, but near its parent. fmm_m2p_write adds the near
 // field and writes where the caller wants it.
@@ -76,7 +76,7 @@ template <class T, int MAIN, int REST> struct M2p {
         u32 child[kFarLevels * kBeside], mask[kFarLevels * kBeside]; // children of the cells beside the parents
         Entry list[kList];
         T beta[column(kMostDegrees, kMostDegrees)], sum[F][kThreads];
-        u32 count[kWarps], turn;
+        u32 count[kWarps], next;
         int degrees[kDistances];
     };
     // Children of the cells beside the parents of the leaf and of those above it.
@@ -108,8 +108,8 @@ template <class T, int MAIN, int REST> struct M2p {
 
     // Candidate k of the far cells: all levels at one offset follow one another.
     static __device__ bool far_cell(const Shared &s, int k, int levels, Entry *to) {
-        const int place = k / levels, l = k - place * levels, octant = s.level[l].octant;
-        const u32 packed = kOffsets.packed[place];
+        const int offset = k / levels, l = k - offset * levels, octant = s.level[l].octant;
+        const u32 packed = kOffsets.packed[offset];
         int p[3], child = 0, distance = 0;
         u32 code = 0;
         for (int d = 0; d < 3; d++) {
@@ -125,9 +125,9 @@ template <class T, int MAIN, int REST> struct M2p {
 
     // ---- Their sums. ---------------------------------------------------------------------------------------------------------
 
-    // Adds the first `degrees` of n degrees of a cell's expansions at K places relative to its centre, in its sides.
+    // Adds the first `degrees` of n degrees of a cell's expansions at K positions relative to its centre, in its sides.
     template <int K> static __device__ __forceinline__ void evaluate(const Pair *e, const T *beta, int n, int degrees, const T (*x)[3], T (*out)[F]) {
-        T y[K][3], r2[K], dc[K], ds[K]; // the inverted place and its squared length; column m begins with Re and Im of (x + iy)^m/r
+        T y[K][3], r2[K], dc[K], ds[K]; // the inverted position and its squared length; column m begins with Re and Im of (x + iy)^m/r
 #pragma unroll
         for (int k = 0; k < K; k++) {
             const T inv = 1 / sqrt(x[k][0] * x[k][0] + x[k][1] * x[k][1] + x[k][2] * x[k][2]);
@@ -162,7 +162,7 @@ template <class T, int MAIN, int REST> struct M2p {
     }
 
     // Where target i is, in the leaf's sides from its centre.
-    static __device__ void place(const Fmm &f, const Leaf &leaf, u32 i, T *to) {
+    static __device__ void locate(const Fmm &f, const Leaf &leaf, u32 i, T *to) {
         const Vec4<T> p = ((const Vec4<T> *)f.tree[1].point)[i];
         const T x[3] = {p.x, p.y, p.z};
         if (sizeof(T) == 8) { for (int d = 0; d < 3; d++) to[d] = ((x[d] - leaf.low[d]) - leaf.centre[d]) * leaf.inv; return; }
@@ -178,7 +178,7 @@ template <class T, int MAIN, int REST> struct M2p {
         T x[K][3], out[K][F];
 #pragma unroll
         for (int k = 0; k < K; k++) {
-            place(f, s.leaf, min(begin + at + k * wide, end - 1), x[k]);
+            locate(f, s.leaf, min(begin + at + k * wide, end - 1), x[k]);
             for (int i = 0; i < F; i++) out[k][i] = 0;
         }
         if (group < groups) {
@@ -222,8 +222,8 @@ template <class T, int MAIN, int REST> struct M2p {
         const int targets = (int)(leaf.end - leaf.begin), least = (targets + kThreads * K - 1) / (kThreads * K);
         int parts = least, fewest = 0;
         for (int p = least; p < least + 3; p++) {
-            const int wide = ((targets + p - 1) / p + K - 1) / K, groups = kThreads / wide, turns = p * ((count + groups - 1) / groups);
-            if (p == least || turns < fewest) { parts = p; fewest = turns; }
+            const int wide = ((targets + p - 1) / p + K - 1) / K, groups = kThreads / wide, rounds = p * ((count + groups - 1) / groups);
+            if (p == least || rounds < fewest) { parts = p; fewest = rounds; }
         }
         const u32 size = (targets + parts - 1) / parts;
         for (u32 begin = leaf.begin; begin < leaf.end; begin += size) sum<K>(f, s, fields, n, count, begin, min(begin + size, leaf.end), first);
@@ -266,22 +266,22 @@ template <class T, int MAIN, int REST> struct M2p {
             for (int l = m; l < n; l++) s.beta[column(n, m) + l - m] = beta_of<T>(l, m);
         if (threadIdx.x < kDistances) s.degrees[threadIdx.x] = (int)degrees[threadIdx.x];
         __syncthreads();
-        // The first turn is the block's own, others are taken by ticket.
+        // The first leaf is the block's own, others are taken by ticket.
         for (u32 c = blockIdx.x; c < cells;) {
             const u32 info = t.info[c];
             if (info_leaf(info)) {
                 if (threadIdx.x == 0) {
                     Leaf &leaf = s.leaf;
                     leaf = {c, t.begin[c], t.end[c], t.cell_key[c], info_level(info), {}, {}, 0};
-                    leaf.inv = 1 / place_of_cell(root, leaf.level, leaf.key, leaf.centre, leaf.low);
+                    leaf.inv = 1 / centre_of_cell(root, leaf.level, leaf.key, leaf.centre, leaf.low);
                     if (sizeof(T) == 8) for (int d = 0; d < 3; d++) leaf.low[d] = SortedPoint<T>::origin(root, d);
                 }
                 __syncthreads();
                 sum_leaf(f, s, fields, n);
             }
-            if (threadIdx.x == 0) s.turn = gridDim.x + atomicAdd(&f.state->work_ticket[kTicket], 1u);
+            if (threadIdx.x == 0) s.next = gridDim.x + atomicAdd(&f.state->work_ticket[kTicket], 1u);
             __syncthreads();
-            c = s.turn;
+            c = s.next;
             __syncthreads();
         }
     }

@@ -1,4 +1,4 @@
-// A block that sums sources with cores at up to 128 places: what the near field (fmm_p2p.cu) and the smooth corrections
+// A block that sums sources with cores at up to 128 positions: what the near field (fmm_p2p.cu) and the smooth corrections
 // (fmm_smooth.cu) share. Sources are classified one by one and gathered in shared memory, so that each inner loop has one
 // formula and no branch.
 #pragma once
@@ -13,7 +13,7 @@ template <class T> struct Shared : Ranges {
     Group<T> smooth; // the group of leaves that the targets belong to
     double part[kThreads / 32][6];
     u32 taken[2][2][kThreads / 32]; // by two choices in turn
-    u32 queued[512]; // which source a place of the queues holds, where pairs may need the caller's numbers
+    u32 queued[512]; // which source a slot of the queues holds, where pairs may need the caller's numbers
     u32 depth;
     T per_limit; // corrections less than its inverse are left out; 0: none are
     u32 room, group; // length of the list of a group of leaves; the group or kNone
@@ -31,7 +31,7 @@ template <class T> __device__ Group<T> group_of(const double *box) {
 }
 
 enum Which { kNearSources, kFarSources, kGroupSources };
-constexpr u32 kListed = 4; // length of a group's list for each of its targets
+constexpr u32 kListPerTarget = 4; // length of a group's list for each of its targets
 
 template <class T, class P> struct Near {
     const Fmm &f;
@@ -39,12 +39,12 @@ template <class T, class P> struct Near {
     Memory &s;
     typename P::Record *buffer; // two queues, rings of 256 sources
     static constexpr int kTargets = P::kCoreTargets; // a thread
-    typename P::Place me[kTargets]; bool is;
-    T box[6], from[3]; // from: f32: what places of a queue are relative to
+    typename P::Position me[kTargets]; bool is;
+    T box[6], from[3]; // from: f32: what positions of a queue are relative to
     int targets, slots, group, groups;
     u32 first; // of the targets, in the order of the tree
     typename P::Sum sum[kTargets];
-    u32 start[2], fill[2], turn = 0, listed;
+    u32 start[2], fill[2], parity = 0, listed;
     u64 pairs, core_pairs;
 
     __device__ Near(const Fmm &f, Memory &s, typename P::Record *b) : f(f), s(s), buffer(b) {
@@ -59,7 +59,7 @@ template <class T, class P> struct Near {
         return limit * most > 1 ? (T)(1 / limit) : T(0);
     }
 
-    // Sums the first n sources of queue `q` and takes them out. Their places are free behind the next barrier.
+    // Sums the first n sources of queue `q` and takes them out. Their slots are free behind the next barrier.
     template <int FORM> __device__ void flush(int q, u32 n) {
         __syncthreads();
         if (is) {
@@ -76,7 +76,7 @@ template <class T, class P> struct Near {
         Near &near;
         const typename P::Record *b;
         u32 n;
-        static constexpr bool kLeavesOut = P::kLeavesOut && FORM != kDeficit, kCorrects = P::kCorrects && FORM != kDeficit;
+        static constexpr bool kDefersPairs = P::kDefersPairs && FORM != kDeficit, kCorrects = P::kCorrects && FORM != kDeficit;
         // The sources of a queue.
         struct Source {
             const u32 *queued;
@@ -84,8 +84,8 @@ template <class T, class P> struct Near {
         };
         __device__ Source source() const { return {near.s.queued + (b - near.buffer)}; }
         // Adds the pairs of target k that lacked digits, of the sources before `end`.
-        template <int REG> __device__ __forceinline__ void add_left_out(typename P::Sum &sum, typename P::Place x, int k, u32 left, u32 end) const {
-            if constexpr (kLeavesOut)
+        template <int REG> __device__ __forceinline__ void add_left_out(typename P::Sum &sum, typename P::Position x, int k, u32 left, u32 end) const {
+            if constexpr (kDefersPairs)
                 for (; left; left &= left - 1) {
                     const u32 j = end - near.groups * (u32)__ffs(left);
                     if constexpr (sizeof(T) == 8)
@@ -95,7 +95,7 @@ template <class T, class P> struct Near {
         }
         template <int REG> __device__ __forceinline__ void run() const {
             typename P::Sum sum[kTargets];
-            typename P::Place me[kTargets];
+            typename P::Position me[kTargets];
             T nearest[kTargets];
 #pragma unroll
             for (int k = 0; k < kTargets; k++) {
@@ -109,14 +109,14 @@ template <class T, class P> struct Near {
 #pragma unroll 1
             while (j < n) {
                 u32 left[kTargets] = {};
-                const u32 end = kLeavesOut ? min(n, j + 32 * step) : n;
+                const u32 end = kDefersPairs ? min(n, j + 32 * step) : n;
 #pragma unroll 1
                 for (; j < end; j += step) {
                     const typename P::Record r = b[j];
 #pragma unroll
                     for (int k = 0; k < kTargets; k++) {
                         const auto pair = P::template add<FORM, REG>(sum[k], me[k], r);
-                        if constexpr (kLeavesOut) left[k] = left[k] << 1 | pair;
+                        if constexpr (kDefersPairs) left[k] = left[k] << 1 | pair;
                         if constexpr (kCorrects) nearest[k] = fmin(nearest[k], pair);
                     }
                 }
@@ -137,33 +137,33 @@ template <class T, class P> struct Near {
     // Number of the thread's `k`-th target among the caller's.
     __device__ u32 target_number(int k) const { return f.tree[1].order[first + min((int)threadIdx.x - group * slots + k * slots, targets - 1)]; }
 
-    // A point, its place relative to `from` in f32, so that differences of near ones keep their digits.
-    __device__ Vec4<T> placed(const Tree &t, u32 i, Vec4<T> p) const { return placed(p, sizeof(T) == 4 ? SortedPoint<T>::low(t)[i] : p); }
-    __device__ Vec4<T> placed(Vec4<T> p, const Vec4<T> &low) const {
+    // A point, its position relative to `from` in f32, so that differences of near ones keep their digits.
+    __device__ Vec4<T> relative(const Tree &t, u32 i, Vec4<T> p) const { return relative(p, sizeof(T) == 4 ? SortedPoint<T>::low(t)[i] : p); }
+    __device__ Vec4<T> relative(Vec4<T> p, const Vec4<T> &low) const {
         if constexpr (sizeof(T) == 4) {
             p.x = SortedPoint<T>::relative(p.x, low.x, from[0]); p.y = SortedPoint<T>::relative(p.y, low.y, from[1]); p.z = SortedPoint<T>::relative(p.z, low.z, from[2]);
         }
         return p;
     }
-    // Where it is, of target `i`; before any other is asked for `at` becomes what places are relative to.
+    // Where it is, of target `i`; before any other is asked for `at` becomes what positions are relative to.
     __device__ void begin_at(u32 i) {
         const Vec4<T> p = ((const Vec4<T> *)f.tree[1].point)[i];
         from[0] = p.x; from[1] = p.y; from[2] = p.z;
     }
-    __device__ typename P::Place target(u32 i) const {
+    __device__ typename P::Position target(u32 i) const {
         const Vec4<T> p = ((const Vec4<T> *)f.tree[1].point)[i];
         if constexpr (P::kTwoFloats) {
             const Vec4<T> low = SortedPoint<T>::low(f.tree[1])[i];
             return {{p.x, p.y, p.z}, {low.x, low.y, low.z}};
         } else {
-            const Vec4<T> q = placed(f.tree[1], i, p);
+            const Vec4<T> q = relative(f.tree[1], i, p);
             return {q.x, q.y, q.z};
         }
     }
     // What a record is made from: the point relative to `from`, or its low digits beside it.
-    __device__ void place_source(const Tree &t, u32 i, bool has_low, Vec4<T> &a, Vec4<T> &low) const {
+    __device__ void locate_source(const Tree &t, u32 i, bool has_low, Vec4<T> &a, Vec4<T> &low) const {
         if constexpr (P::kTwoFloats) { if (!has_low) low = SortedPoint<T>::low(t)[i]; }
-        else a = has_low ? placed(a, low) : placed(t, i, a);
+        else a = has_low ? relative(a, low) : relative(t, i, a);
     }
 
     __device__ T distance2(const Vec4<T> &p) const {
@@ -178,23 +178,23 @@ template <class T, class P> struct Near {
 #pragma unroll
         for (int c = 0; c < N; c++) {
             ballot[c] = __ballot_sync(~0u, take[c]);
-            if (lane == 0) s.taken[turn][c][warp] = __popc(ballot[c]);
+            if (lane == 0) s.taken[parity][c][warp] = __popc(ballot[c]);
         }
         __syncthreads();
 #pragma unroll
         for (int c = 0; c < N; c++) {
             at[c] = __popc(ballot[c] & ((1u << lane) - 1)); total[c] = 0;
-            for (int w = 0; w < kThreads / 32; w++) { const u32 n = s.taken[turn][c][w]; if (w < warp) at[c] += n; total[c] += n; }
+            for (int w = 0; w < kThreads / 32; w++) { const u32 n = s.taken[parity][c][w]; if (w < warp) at[c] += n; total[c] += n; }
         }
-        turn ^= 1; // so that nobody overwrites what is still read
+        parity ^= 1; // so that nobody overwrites what is still read
     }
 
     // Puts a source at the end of queue `q`, as the `at`-th of `total` of this round.
     __device__ void put(int q, bool take, u32 at, u32 total, const Vec4<T> &a, const Vec4<T> &b, const Vec4<T> &low, u32 source = kNone) {
-        const u32 place = q * 256 + (start[q] + fill[q] + at & 255);
-        if constexpr (P::kTwoFloats) { if (take) buffer[place] = P::make(f.regularization, a, b, low); }
-        else if (take) buffer[place] = P::make(f.regularization, a, b);
-        if ((P::kLeavesOut || P::kCorrects) && take) s.queued[place] = source;
+        const u32 slot = q * 256 + (start[q] + fill[q] + at & 255);
+        if constexpr (P::kTwoFloats) { if (take) buffer[slot] = P::make(f.regularization, a, b, low); }
+        else if (take) buffer[slot] = P::make(f.regularization, a, b);
+        if ((P::kDefersPairs || P::kCorrects) && take) s.queued[slot] = source;
         fill[q] += total;
     }
     template <int FORM> __device__ void push(bool take, const Vec4<T> &a, const Vec4<T> &b, const Vec4<T> &low) {
@@ -228,8 +228,8 @@ template <class T, class P> struct Near {
             }
             const bool inside = valid && P::reaches(*this, a, b, (T)f.core_range);
             const bool is_smooth = inside && s.group != kNone && P::smooth(s.smooth, a, b, f, s.per_limit);
-            if (WHICH == kNearSources) place_source(t, i, true, a, low);
-            else if (WHICH == kFarSources && inside) place_source(t, i, kPeriodic, a, low);
+            if (WHICH == kNearSources) locate_source(t, i, true, a, low);
+            else if (WHICH == kFarSources && inside) locate_source(t, i, kPeriodic, a, low);
             if constexpr (WHICH == kFarSources) { push<kDeficit>(inside, a, b, low); core_pairs += inside; continue; }
             // To the queues, or smooth ones to a queue and others to the list.
             const bool regular = inside && !is_smooth, choice[2] = {WHICH == kNearSources ? valid && !regular : is_smooth, regular};
@@ -264,16 +264,16 @@ template <class T, class P> struct Near {
         consume<kNearSources>();
     }
 
-    // Is the leaf at key `other` of level `ls` near the target leaf at `place` of `level`?
-    __device__ static bool near_leaf(const int *other, int ls, const int *place, int level) {
+    // Is the leaf at key `other` of level `ls` near the target leaf at `at` of `level`?
+    __device__ static bool near_leaf(const int *other, int ls, const int *at, int level) {
         const int l = min(ls, level);
         int d[3];
-        for (int k = 0; k < 3; k++) d[k] = (other[k] >> (ls - l)) - (place[k] >> (level - l));
+        for (int k = 0; k < 3; k++) d[k] = (other[k] >> (ls - l)) - (at[k] >> (level - l));
         return is_near(d[0], d[1], d[2]);
     }
 
     // Walks down the source tree to the leaves that hold a core that reaches the targets: kFarSources: those not near.
-    template <int WHICH> __device__ void core_correction(int level, const int *place) {
+    template <int WHICH> __device__ void core_correction(int level, const int *at) {
         const Tree &src = f.tree[0];
         const T range = (T)f.walk_range, half_longest = f.cull > 0 ? (T)(0.5 * unordered(f.state->longest) * f.state->root.scale) : T(0);
         const double per_limit = s.per_limit;
@@ -327,7 +327,7 @@ template <class T, class P> struct Near {
                         int other[3];
                         unmorton(src.cell_key[child], other);
                         if (kPeriodic) for (int k = 0; k < 3; k++) other[k] += n[k] * (1 << info_level(info));
-                        leaf_found = WHICH == kGroupSources || !near_leaf(other, info_level(info), place, level);
+                        leaf_found = WHICH == kGroupSources || !near_leaf(other, info_level(info), at, level);
                     }
                 }
             }
@@ -350,10 +350,10 @@ template <class T, class P> struct Near {
     }
 
     // The sources that the group of this leaf has listed.
-    __device__ void correct_listed(int level, const int *place) {
+    __device__ void correct_listed(int level, const int *at) {
         const Tree &t = f.tree[0];
         const u32 total = f.smooth_count[s.group];
-        const u32 *list = f.smooth_list + kListed * (size_t)f.tree[1].begin[s.group];
+        const u32 *list = f.smooth_list + kListPerTarget * (size_t)f.tree[1].begin[s.group];
         for (u32 base = 0; base < total; base += kThreads) {
             const u32 k = base + threadIdx.x;
             Vec4<T> a{0, 0, 0, 0}, b{0, 0, 0, 0}, low{0, 0, 0, 0};
@@ -371,8 +371,8 @@ template <class T, class P> struct Near {
                     if (sizeof(T) == 4) low = SortedPoint<T>::low(t)[i];
                     move_to_image(packed, a, b, low);
                 }
-                take = P::reaches(*this, a, b, (T)f.core_range) && !near_leaf(other, ls, place, level);
-                place_source(t, i, kPeriodic, a, low);
+                take = P::reaches(*this, a, b, (T)f.core_range) && !near_leaf(other, ls, at, level);
+                locate_source(t, i, kPeriodic, a, low);
             }
             push<kDeficit>(take, a, b, low); core_pairs += take;
         }
@@ -397,18 +397,19 @@ template <class T, class P> struct Near {
             for (int w = 1; w < 4; w++) v = k < 3 ? fmin(v, s.part[w][k]) : fmax(v, s.part[w][k]);
             box[k] = (T)v;
         }
-        // The first digits of places, in single precision: sources and targets may be so far from them, several times over. Cores can be smaller
-        // than that, and leaves as well, where a few points are far away from all others.
+        // In single precision the sorted points have the first digits of positions only, and `box` is made of these. Cores and leaves can be
+        // smaller than what is left out, where some points are far away from all others.
         if constexpr (sizeof(T) == 4)
             for (int k = 0; k < 3; k++) {
-                const T margin = T(0x1p-20) * fmax(fabs(box[k]), fabs(box[3 + k]));
+                constexpr T roundings = T(0x1p-20); // sixteen of a position
+                const T margin = roundings * fmax(fabs(box[k]), fabs(box[3 + k]));
                 box[k] -= margin;
                 box[3 + k] += margin;
             }
     }
 
-    // Shares the threads out to `n` targets, `place(i)` the i-th.
-    template <class F> __device__ void share_out(int n, F &&place) {
+    // Shares the threads out to `n` targets, `position(i)` the i-th.
+    template <class F> __device__ void share_out(int n, F &&position) {
         targets = n;
         slots = (n + kTargets - 1) / kTargets;
         groups = kThreads / slots;
@@ -416,7 +417,7 @@ template <class T, class P> struct Near {
         is = group < groups;
 #pragma unroll
         for (int k = 0; k < kTargets; k++) {
-            me[k] = place(min(threadIdx.x - group * slots + k * slots, n - 1));
+            me[k] = position(min(threadIdx.x - group * slots + k * slots, n - 1));
 #pragma unroll
             for (int c = 0; c < P::Sum::terms; c++) sum[k].sum[c] = 0;
         }

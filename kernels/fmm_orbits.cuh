@@ -12,7 +12,7 @@ constexpr u32 kSplitCells = 32768; // M2L sums of a tile are taken in parts whil
 
 constexpr int kMaxStages = 832, kMaxCells = 48; // of a tile: 12 orbits at most have spans of eight signs, with 16 chunks each, the others half as many stages
 
-// Place among the cells beside a parent of the one at `d`, or -1.
+// Index among the cells beside a parent of the one at `d`, or -1.
 __device__ inline int beside_at(const int *d) {
     const int far = (abs(d[0]) > 1) + (abs(d[1]) > 1) + (abs(d[2]) > 1);
     if (far == 0) return d[0] + 1 + 3 * (d[1] + 1) + 9 * (d[2] + 1);
@@ -21,7 +21,7 @@ __device__ inline int beside_at(const int *d) {
     return -1;
 }
 constexpr int kNowhere = 8 << 8;
-// The source at offset σ (target - source = ± the orbit's place): cell beside the parent | octant << 8, or kNowhere.
+// The source at offset σ (target - source = ± the orbit's offset): cell beside the parent | octant << 8, or kNowhere.
 __device__ inline int source_at(u32 orbit, int sign, int octant) {
     int p[3], child = 0;
     for (int k = 0; k < 3; k++) {
@@ -88,7 +88,7 @@ struct Work {
     u32 found[kMaxOrbits], found_planes[kMaxOrbits], found_signs[kMaxOrbits]; // by number: as TileList::orbit, with 1 << 24 where there is a source, ...
     unsigned short source[kMaxOrbits][8]; // by number: where the source of each sign is, as `source_at`
     unsigned short stage[kMaxStages]; // number of the orbit | number of the first chunk of columns << 8
-    u32 first, stages, turn; // stages before the tile, of it; tiles that are listed
+    u32 first, stages, listed; // stages before the tile, of it; tiles that have been listed
     u32 bin_tiles[kBins], bin_first[kBins]; // tiles and cells before a bin
     u32 tiles, parts;
 };

@@ -17,13 +17,13 @@ template <int P> struct Lanes {
     static constexpr int both = P & 1 ? P : P - 1, way = P | 1;                                         // both columns' m; their entries
 };
 
-// Tables of order P: rise and scale of fmm_harmonics.cuh by a lane's entries and by coefficient; a coefficient's place among the sums:
+// Tables of order P: rise and scale of fmm_harmonics.cuh by a lane's entries and by coefficient; a coefficient's slot among the sums:
 // entry << 8 | lane of its group.
 template <class T, int P> struct Tables {
     typedef Lanes<P> L;
     T rise[L::way][L::group], scale[P * P];
-    uint16_t place[P * P];
-    constexpr Tables() : rise(), scale(), place() {
+    uint16_t slot[P * P];
+    constexpr Tables() : rise(), scale(), slot() {
         constexpr Harmonics harmonics;
         for (int p = 0; p < L::way; p++)
             for (int j = 0; j < L::group; j++) {
@@ -33,7 +33,7 @@ template <class T, int P> struct Tables {
         for (int l = 0; l < P; l++)
             for (int k = 0; k < 2 * l + 1; k++) {
                 const int m = (k + 1) / 2, sine = k && !(k & 1), j = m < L::group ? m : L::both - m, entry = m < L::group ? l - m : P - j + l - m;
-                place[l * l + k] = (uint16_t)((2 * entry + sine) << 8 | j);
+                slot[l * l + k] = (uint16_t)((2 * entry + sine) << 8 | j);
                 scale[l * l + k] = (T)harmonics.scale[triangle(l, m)];
             }
     }
@@ -43,7 +43,7 @@ template <class T, int P> static __device__ const Tables<T, P> kTables{};
 // Components whose sums have room beside one another.
 template <class T, int P, int NC> constexpr int kAtOnce = kWarps * NC * 2 * Lanes<P>::way * 33 * (int)sizeof(T) <= 44 * 1024 ? NC : 1;
 
-// Sources of a round: R_mm, places, strengths.
+// Sources of a round: R_mm, positions, strengths.
 template <class T, int P> struct Sources {
     Pair<T> start[P][33]; // [m][source]
     T z[32], r2[32], q[3][32];
@@ -61,7 +61,7 @@ template <class T, int P, int NC> struct Round {
 template <class T, int P, int NC> struct Shared {
     Round<T, P, NC> round[kWarps];
     T rise[Lanes<P>::way][Lanes<P>::group];
-    u32 turn;
+    u32 next;
 };
 
 // One source of a leaf, relative to its centre, into the round's arrays. Returns its core and, of a segment, the product of circulation,
@@ -143,13 +143,13 @@ template <class T, int P, int NC, int MEMBERS> __device__ void put(const Round<T
     const Tables<T, P> &tables = kTables<T, P>;
 #pragma unroll 2
     for (int k = worker; k < some * P * P; k += 32 * MEMBERS) {
-        const int d = some == 1 ? 0 : k / (P * P), i = k - d * (P * P), place = tables.place[i];
+        const int d = some == 1 ? 0 : k / (P * P), i = k - d * (P * P), slot = tables.slot[i];
         const T scale = tables.scale[i];
         T v = 0;
 #pragma unroll
         for (int w = 0; w < MEMBERS; w++)
 #pragma unroll
-            for (int g = 0; g < L::groups; g++) v += rounds[w].sum[d][place >> 8][g * L::group + (place & 255)];
+            for (int g = 0; g < L::groups; g++) v += rounds[w].sum[d][slot >> 8][g * L::group + (slot & 255)];
         out[d * stride + i] = v * scale;
     }
     for (int d = 0; d < some; d++) for (int k = P * P + worker; k < stride; k += 32 * MEMBERS) out[d * stride + k] = 0;
@@ -179,7 +179,7 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
     // Few leaves: all warps of a block on one of them.
     const bool team = cells <= 4 * gridDim.x;
     const int members = team ? kWarps : 1, member = team ? warp : 0;
-    // The first turn is a worker's own, others are taken by ticket.
+    // The first leaf is a worker's own, others are taken by ticket.
     const u32 workers = team ? gridDim.x : kWarps * gridDim.x;
     u32 c = team ? blockIdx.x : kWarps * blockIdx.x + warp;
     if (team && c >= cells) return;
@@ -195,7 +195,7 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
         if (info_leaf(cell.info)) {
             const u32 total = (cell.end - cell.begin) * per;
             T centre[3], low[3];
-            const T inv = 1 / place_of_cell(root, info_level(cell.info), cell.key, centre, low);
+            const T inv = 1 / centre_of_cell(root, info_level(cell.info), cell.key, centre, low);
             if (sizeof(T) == 8) for (int k = 0; k < 3; k++) low[k] = SortedPoint<T>::origin(root, k);
             if (lane < 3) { own.centre[lane] = lane == 0 ? centre[0] : lane == 1 ? centre[1] : centre[2]; own.low[lane] = lane == 0 ? low[0] : lane == 1 ? low[1] : low[2]; }
             if (lane == 3) own.inv = inv;
@@ -245,9 +245,9 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
         u32 next = cells;
         if (team ? threadIdx.x == 0 : lane == 0) next = workers + atomicAdd(&f.state->work_ticket[kTicket], 1u);
         if (team) {
-            if (threadIdx.x == 0) s.turn = next;
+            if (threadIdx.x == 0) s.next = next;
             __syncthreads();
-            c = s.turn;
+            c = s.next;
             __syncthreads();
         } else {
             __syncwarp();

@@ -19,9 +19,9 @@ template <class T, class P> __device__ void find_group(Near<T, P> &n, u32 cell, 
     if (f.smooth_power && lane < 32) {
         __syncwarp();
         const u32 c = s.ancestor[min(lane, level)];
-        const u32 few = __ballot_sync(~0u, lane <= level && t.end[c] - t.begin[c] <= f.smooth_targets);
-        const u32 group = few ? s.ancestor[31 - __clz(few)] : kNone;
-        if (lane == 0 && few && f.smooth_count[group] != kNone) { s.group = group; s.smooth = group_of<T>(f.smooth_box + 8 * (size_t)group); }
+        const u32 small_enough = __ballot_sync(~0u, lane <= level && t.end[c] - t.begin[c] <= f.smooth_targets);
+        const u32 group = small_enough ? s.ancestor[31 - __clz(small_enough)] : kNone;
+        if (lane == 0 && small_enough && f.smooth_count[group] != kNone) { s.group = group; s.smooth = group_of<T>(f.smooth_box + 8 * (size_t)group); }
     }
     __syncthreads();
 }
@@ -40,8 +40,8 @@ template <bool SPLIT, class T, class P> __device__ void sum_leaf(Near<T, P> &n, 
     const int level = info_level(t.info[cell]);
     __syncthreads();
     find_group(n, cell, level);
-    int place[3];
-    unmorton(t.cell_key[cell], place);
+    int at[3];
+    unmorton(t.cell_key[cell], at);
     u32 begin = t.begin[cell], end = t.end[cell];
     if ((double)(end - begin) * f.tree[0].n >= Ranges::kLeastDense) {
         s.collect_near(f, level);
@@ -60,8 +60,8 @@ template <bool SPLIT, class T, class P> __device__ void sum_leaf(Near<T, P> &n, 
         n.share_out(min(end - from, size), [&](int i) { return n.target(from + i); });
         n.measure(from, from + n.targets);
         n.near_field(level);
-        if (s.group != kNone) n.correct_listed(level, place);
-        else n.template core_correction<kFarSources>(level, place);
+        if (s.group != kNone) n.correct_listed(level, at);
+        else n.template core_correction<kFarSources>(level, at);
         const bool add = s.group != kNone;
         n.reduce([&](int i, int k, T x) {
             T *to = (T *)f.field + (size_t)(from + i) * P::kFields + k;
@@ -113,7 +113,7 @@ template <bool SPLIT, class T, class P> __device__ void p2p(const Fmm &f) {
         __shared__ typename Plain<T, P>::Shared s;
         Plain<T, P> plain{f, s, (typename P::Record *)memory};
         if (f.state->level_begin[1][kLevels] <= kThreads) {
-            for (u32 turn = blockIdx.x; plain.take(turn, gridDim.x); turn += gridDim.x) plain.sum_leaf(s.work, s.part, s.parts, 0);
+            for (u32 share = blockIdx.x; plain.take(share, gridDim.x); share += gridDim.x) plain.sum_leaf(s.work, s.part, s.parts, 0);
             return;
         }
         // Parts of one length in all leaves, but for those with more sources than so many parts hold.

@@ -8,13 +8,13 @@ namespace fmm {
 
 enum Form { kRegular, kSingular, kDeficit };
 
-// In single precision places of a leaf are relative to one of its targets, so that a pair that is r apart and R from there has lost
-// R/r of its digits: below these squares of r/R and of r it is computed again from the caller's places.
+// In single precision positions of a leaf are relative to one of its targets, so that a pair that is r apart and R from there has lost
+// R/r of its digits: below these squares of r/R and of r it is computed again from the caller's positions.
 constexpr float kNearShare = 0x1p-14f, kNearest = 0x1p-30f;
 WFMM_DEVICE float near_square(Vec<float> x) { return fmax(kNearShare * dot(x, x), kNearest); }
-// From a record's place to a target's.
+// From a record's position to a target's.
 template <class T, class Record> WFMM_DEVICE Vec<T> apart(Vec<T> x, const Record &r) { return {x.x - r.x, x.y - r.y, x.z - r.z}; }
-// Adds what rounding of the places took from a pair: its sum in double precision less the one that was added.
+// Adds what rounding of the positions took from a pair: its sum in double precision less the one that was added.
 template <class Exact, class Sum> WFMM_DEVICE void add_difference(Sum &sum, const Exact &exact, const Sum &added) {
     for (int c = 0; c < Sum::terms; c++) sum.sum[c] += float(exact.sum[c] - added.sum[c]);
 }
@@ -42,7 +42,7 @@ template <class T> WFMM_DEVICE bool interpolates(const Group<T> &g, T scale2, T 
 
 template <class T> struct ChargePair {
     typedef Charge<T> Record;
-    typedef Vec<T> Place;
+    typedef Vec<T> Position;
     typedef ChargeSum<T, true> Sum;
     static constexpr int kFields = 4;
     static constexpr bool kHasCore = false, kHasStrength = false, kTwoFloats = false, kCorrects = sizeof(T) == 4;
@@ -50,7 +50,7 @@ template <class T> struct ChargePair {
     static WFMM_DEVICE Record make(int, const Vec4<T> &p, const Vec4<T> &) { return {p.x, p.y, p.z, p.w}; }
     // Returns the squared distance.
     template <int FORM, int REG> static WFMM_DEVICE T add(Sum &sum, Vec<T> x, const Record &r) { return add_charge<true>(sum, x, r); }
-    // Of a pair that was added: what rounding of the places took, d apart.
+    // Of a pair that was added: what rounding of the positions took, d apart.
     template <int FORM, int REG> static WFMM_DEVICE void correct(Sum &sum, Vec<T> x, const Record &r, Vec<double> d, T) {
         Sum added{};
         add<FORM, REG>(added, x, r);
@@ -62,10 +62,10 @@ template <class T> struct ChargePair {
 
 template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
     typedef Particle<T> Record;
-    typedef Vec<T> Place;
+    typedef Vec<T> Position;
     typedef ParticleSum<T, GRADIENT> Sum;
     static constexpr int kFields = GRADIENT ? 12 : 3;
-    static constexpr bool kHasCore = CORE, kHasStrength = true, kTwoFloats = false, kLeavesOut = false, kCorrects = sizeof(T) == 4;
+    static constexpr bool kHasCore = CORE, kHasStrength = true, kTwoFloats = false, kDefersPairs = false, kCorrects = sizeof(T) == 4;
     static constexpr unsigned kMostTargets = GRADIENT ? (sizeof(T) == 8 ? 2 : 3) : 4;
     static constexpr int kCoreTargets = GRADIENT ? 1 : 2; // a thread, in fmm_near.cuh
     static WFMM_DEVICE Record make(int reg, const Vec4<T> &p, const Vec4<T> &q) {
@@ -77,7 +77,7 @@ template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
     template <int FORM, int REG> static WFMM_DEVICE T add(Sum &sum, Vec<T> x, const Record &r) {
         return add_particle<FORM == kSingular ? NONE : REG, FORM == kDeficit ? DEFICIT : REGULARIZED, GRADIENT>(sum, x, r);
     }
-    // Of a pair that was added: what rounding of the places took, d apart, with a core of this radius.
+    // Of a pair that was added: what rounding of the positions took, d apart, with a core of this radius.
     template <int FORM, int REG> static WFMM_DEVICE void correct(Sum &sum, Vec<T> x, const Record &r, Vec<double> d, T core) {
         Sum added{};
         add<FORM, REG>(added, x, r);
@@ -112,10 +112,10 @@ template <class T, bool GRADIENT, bool CORE> struct ParticlePair {
 // p: middle and core radius; q: half of the vector from P1 to P2, circulation. In f64 P1 and P2 in place of middle and half.
 template <class T, bool GRADIENT> struct SegmentOnTarget {
     typedef Segment<T> Record;
-    typedef Vec<T> Place;
+    typedef Vec<T> Position;
     typedef SegmentSum<T, GRADIENT> Sum;
     static constexpr int kFields = GRADIENT ? 12 : 3;
-    static constexpr bool kHasCore = true, kHasStrength = true, kTwoFloats = false, kLeavesOut = true, kCorrects = false;
+    static constexpr bool kHasCore = true, kHasStrength = true, kTwoFloats = false, kDefersPairs = true, kCorrects = false;
     static constexpr int kCoreTargets = GRADIENT ? 1 : 2;
     static WFMM_DEVICE Record make(int reg, const Vec4<T> &p, const Vec4<T> &q) {
         const Vec<T> h = half(p, q);
@@ -173,7 +173,7 @@ template <class T, bool GRADIENT> struct SegmentOnTarget {
         const Vec<T> c{fma(d.y, h.z, -times(d.z, h.y)), fma(d.z, h.x, -times(d.x, h.z)), fma(d.x, h.y, -times(d.y, h.x))};
         const T far2 = fma(e.x, e.x, fma(e.y, e.y, times(e.z, e.z))), line2 = fma(c.x, c.x, fma(c.y, c.y, times(c.z, c.z))) / h2;
         const T c2 = times(p.w, p.w), wide2 = fmax(c2, line2);
-        // Deep inside the core the deficit cancels the singular kernel, and beside the segment both may lack digits; targets at one place
+        // Deep inside the core the deficit cancels the singular kernel, and beside the segment both may lack digits; targets at one position
         // have a group without extent, in which everything is well interpolated.
         if (!(times(far2, T(16)) > c2 && times(far2, T(256)) > h2)) return false;
         // Its own tolerance, or what the field as a whole bears.

@@ -11,11 +11,11 @@ __device__ inline u32 fill() { return gridDim.x / 3; }
 __device__ inline u32 leaves_of(const Fmm &f) { const u32 cells = f.state->level_begin[1][kLevels]; return max(cells - cells / 8, 1u); }
 
 // The caller's point `i` in the tree's unit.
-__device__ inline Vec<double> callers_place(const Root &root, const void *x, u32 is_f64, size_t i) {
+__device__ inline Vec<double> callers_position(const Root &root, const void *x, u32 is_f64, size_t i) {
     return {input(x, is_f64, 3 * i) * root.scale, input(x, is_f64, 3 * i + 1) * root.scale, input(x, is_f64, 3 * i + 2) * root.scale};
 }
 // Where an image of the sources is, in the tree's unit.
-__device__ inline Vec<double> image_place(const Root &root, u32 packed) {
+__device__ inline Vec<double> image_offset(const Root &root, u32 packed) {
     int n[3];
     image_vector(packed >> kImageBits, n);
     return {n[0] * root.side, n[1] * root.side, n[2] * root.side};
@@ -25,10 +25,10 @@ __device__ inline Vec<double> plus(Vec<double> a, Vec<double> b) { return {a.x +
 __device__ inline Vec<double> exact_difference(const Fmm &f, u32 source, u32 to) {
     const Tree &s = f.tree[0], &t = f.tree[1];
     const Root &root = f.state->root;
-    const Vec<double> from = callers_place(root, s.x, s.x_is_f64, s.order[in_image(source)]);
-    return callers_place(root, t.x, t.x_is_f64, to) - (kPeriodic ? plus(from, image_place(root, source)) : from);
+    const Vec<double> from = callers_position(root, s.x, s.x_is_f64, s.order[in_image(source)]);
+    return callers_position(root, t.x, t.x_is_f64, to) - (kPeriodic ? plus(from, image_offset(root, source)) : from);
 }
-// What rounding of the places took from the pairs of a target at x, the caller's `to`, that are nearer than `near2`: of every `step`-th
+// What rounding of the positions took from the pairs of a target at x, the caller's `to`, that are nearer than `near2`: of every `step`-th
 // record before `end`; `source`: the sorted source that a record was made from. Apart from the loops, whose registers it would take.
 template <class P, int FORM, int REG, class X, class T, class S>
 __device__ __noinline__ typename P::Sum correction(const Fmm &f, const typename P::Record *record, u32 from, u32 step, u32 end, S source, X x, u32 to, T near2) {
@@ -54,12 +54,12 @@ __device__ inline SegmentPair<double> exact_pair(const Fmm &f, u32 source, u32 t
     const Piece &piece = ((const Piece *)f.piece)[f.tree[0].order[in_image(source)]];
     const int *ends = f.connectivity + (size_t)f.ld * piece.segment;
     const u32 is_f64 = f.inputs_are_f64 >> 2 & 1;
-    Vec<double> a = callers_place(root, f.points, is_f64, (size_t)(ends[0] - (int)f.index_base));
-    Vec<double> b = callers_place(root, f.points, is_f64, (size_t)(ends[1] - (int)f.index_base));
-    if (kPeriodic) { const Vec<double> by = image_place(root, source); a = plus(a, by); b = plus(b, by); }
+    Vec<double> a = callers_position(root, f.points, is_f64, (size_t)(ends[0] - (int)f.index_base));
+    Vec<double> b = callers_position(root, f.points, is_f64, (size_t)(ends[1] - (int)f.index_base));
+    if (kPeriodic) { const Vec<double> by = image_offset(root, source); a = plus(a, by); b = plus(b, by); }
     const double from = piece.from(), to_share = piece.to();
     const Segment<double> part{cut(a.x, b.x, from), cut(a.y, b.y, from), cut(a.z, b.z, from), 0, cut(a.x, b.x, to_share), cut(a.y, b.y, to_share), cut(a.z, b.z, to_share), 0};
-    return SegmentPair<double>::exact(callers_place(root, t.x, t.x_is_f64, to), part, a, b, to_share - from);
+    return SegmentPair<double>::exact(callers_position(root, t.x, t.x_is_f64, to), part, a, b, to_share - from);
 }
 
 // The bits that any lane has.
@@ -119,13 +119,13 @@ struct Ranges {
         if (lane == 31) { warp_count[0][warp] = __popc(ballot); warp_count[1][warp] = x; }
         __syncthreads();
         const u32 before = count, last = offset[before];
-        u32 at = before + __popc(ballot & ((1u << lane) - 1)), place = last + x - n, more = 0, sum = 0;
+        u32 at = before + __popc(ballot & ((1u << lane) - 1)), slot = last + x - n, more = 0, sum = 0;
         for (int w = 0; w < 4; w++) {
-            if (w < warp) { at += warp_count[0][w]; place += warp_count[1][w]; }
+            if (w < warp) { at += warp_count[0][w]; slot += warp_count[1][w]; }
             more += warp_count[0][w]; sum += warp_count[1][w];
         }
         __syncthreads();
-        if (take) { begin[at] = from; offset[at] = place; if (kPeriodic) image[at] = (uint8_t)of_image; }
+        if (take) { begin[at] = from; offset[at] = slot; if (kPeriodic) image[at] = (uint8_t)of_image; }
         if (threadIdx.x == 0) { count = before + more; offset[before + more] = last + sum; }
         __syncthreads();
     }
@@ -145,7 +145,7 @@ struct Ranges {
         return true;
     }
 
-    // The image that place `o` beside a cell is in.
+    // The image that offset `o` beside a cell is in.
     static __device__ u32 image_beside(u64 key, int level, int o) {
         int x[3], d[3];
         unmorton(key, x);

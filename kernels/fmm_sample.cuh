@@ -6,7 +6,7 @@
 namespace fmm {
 
 // A caller's point in the frame's lengths; nothing is subtracted from it.
-__device__ inline Vec<double> placed(const Root &root, const void *x, u32 is_f64, size_t at) {
+__device__ inline Vec<double> in_frame(const Root &root, const void *x, u32 is_f64, size_t at) {
     return {input(x, is_f64, 3 * at) * root.scale, input(x, is_f64, 3 * at + 1) * root.scale, input(x, is_f64, 3 * at + 2) * root.scale};
 }
 
@@ -16,20 +16,20 @@ __device__ inline double core_of(const Fmm &f, const Root &root, size_t i) {
 
 __device__ inline void read(const Fmm &f, const Root &root, size_t i, Particle<double> &p) {
     const u32 is_f64 = f.inputs_are_f64 & 1;
-    const Vec<double> x = placed(root, f.tree[0].x, f.tree[0].x_is_f64, i);
+    const Vec<double> x = in_frame(root, f.tree[0].x, f.tree[0].x_is_f64, i);
     p = {x.x, x.y, x.z, 0, input(f.strength_in, is_f64, 3 * i), input(f.strength_in, is_f64, 3 * i + 1), input(f.strength_in, is_f64, 3 * i + 2), 0};
     particle_core<double>(f.regularization, core_of(f, root, i), p.core, p.cut2);
 }
 __device__ inline void read(const Fmm &f, const Root &root, size_t i, Segment<double> &s) {
     const u32 is_f64 = f.inputs_are_f64 >> 2 & 1;
     const int *ends = f.connectivity + i * f.ld;
-    const Vec<double> a = placed(root, f.points, is_f64, ends[0] - f.index_base), b = placed(root, f.points, is_f64, ends[1] - f.index_base), l = b - a;
+    const Vec<double> a = in_frame(root, f.points, is_f64, ends[0] - f.index_base), b = in_frame(root, f.points, is_f64, ends[1] - f.index_base), l = b - a;
     s = {a.x, a.y, a.z, input(f.strength_in, f.inputs_are_f64 & 1, i), b.x, b.y, b.z, 0};
     if (l.x == 0 && l.y == 0 && l.z == 0) no_segment(s);
     else s.core = segment_core<double>(f.regularization, core_of(f, root, i), dot(l, l));
 }
 __device__ inline void read(const Fmm &f, const Root &root, size_t i, Charge<double> &q) {
-    const Vec<double> x = placed(root, f.tree[0].x, f.tree[0].x_is_f64, i);
+    const Vec<double> x = in_frame(root, f.tree[0].x, f.tree[0].x_is_f64, i);
     q = {x.x, x.y, x.z, input(f.strength_in, f.inputs_are_f64 & 1, i)};
 }
 // Elements that add nothing.
@@ -57,7 +57,7 @@ template <class Source> __device__ inline void fetch(const Fmm &f, const Root &r
     move(s, by);
 }
 
-// From what the targets of this evaluation are chosen: places of some targets and sources, so that a wake that moves has others.
+// From what the targets of this evaluation are chosen: positions of some targets and sources, so that a wake that moves has others.
 __device__ inline u64 seed_of(const Fmm &f, u32 seed) {
     u64 z = seed * 0xd1342543de82ef95ull;
     const u32 m = f.tree[1].n;

@@ -1,15 +1,15 @@
 // The trees of a small problem: five short launches instead of a dozen and the clearing of counters. Grid: (blocks, 2), y = 0 the
 // sources, 1 the targets. What is left in memory is that of fmm_tree.cu, number by number.
 //
-// A point is one number, its key above its place in the caller's array: blocks sort 512 of them each, and a search in the other
-// blocks' gives every point its place among all. One block a tree then looks at all cells that there can be, numbered level by
+// A point is one number, its key above its index in the caller's array: blocks sort 512 of them each, and a search in the other
+// blocks' gives every point its rank among all. One block a tree then looks at all cells that there can be, numbered level by
 // level along the Morton curve: those that hold points and whose parents are split exist, and keep that order.
 #pragma once
 #include "fmm_tree.cuh"
 
 namespace fmm {
 
-constexpr int kPlaceBits = 14, kSmallLevels = 4;           // at most 16384 points a tree; a level more would be eight times the cells
+constexpr int kIndexBits = 14, kSmallLevels = 4;           // at most 16384 points a tree; a level more would be eight times the cells
 constexpr u32 kSmallCells = 4681, kRun = 512, kBoxed = 256; // cells of levels 0..4; points that a block sorts, that a box holds
 
 __device__ inline double larger(double a, double b) { return b > a ? b : a; }
@@ -31,10 +31,10 @@ __device__ inline void small_boxes(const Fmm &f) {
         core[1] = f.core_in ? input(f.core_in, f.inputs_are_f64 >> 1 & 1, i) : f.default_core;
         core[0] = -core[1];
     }
-    const int turn = threadIdx.x % 3;
+    const int first = threadIdx.x % 3;
 #pragma unroll
     for (int k = 0; k < 8; k++) {
-        const int from = (k % 3 + 3 - turn) % 3;
+        const int from = (k % 3 + 3 - first) % 3;
         const double v = from == 0 ? x[0] : from == 1 ? x[1] : x[2];
         double m = larger(-1e308, k < 3 ? v : k < 6 ? -v : core[k - 6]);
         for (int d = 16; d; d >>= 1) m = larger(m, __shfl_xor_sync(~0u, m, d));
@@ -107,7 +107,7 @@ __device__ inline void small_keys(const Fmm &f) {
     double x[3];
     for (int k = 0; k < 3; k++) x[k] = i < n ? input(t.x, t.x_is_f64, 3 * (size_t)i + k) : 0;
     const Root r = small_root(f);
-    const u32 v = sort_run(i < n ? (u32)Cells(r, f.max_level).key_of(r, x) << kPlaceBits | i : ~0u, s);
+    const u32 v = sort_run(i < n ? (u32)Cells(r, f.max_level).key_of(r, x) << kIndexBits | i : ~0u, s);
     if (i < n) t.order_other[i] = v;
 }
 
@@ -122,33 +122,33 @@ template <u32 THREADS> __device__ inline void take_up(u32 *to, const u32 *from, 
     }
 }
 
-// Every point to its place among all, with its core and strength: four threads search the runs in turn. Launch: 256 threads, a block
+// Every point to its rank among all, with its core and strength: four threads search the runs in turn. Launch: 256 threads, a block
 // for each 64 points; dynamic shared memory: 4 bytes for each point of the larger tree, in whole runs.
-template <class T> __device__ void small_places(const Fmm &f, u32 *all) {
+template <class T> __device__ void small_ranks(const Fmm &f, u32 *all) {
     const Tree &t = f.tree[blockIdx.y];
     const u32 n = count_of(t), i = blockIdx.x * 64 + threadIdx.x / 4, runs = (n + kRun - 1) / kRun;
     if (blockIdx.x * 64 >= n) return;
     take_up<256>(all, t.order_other, n, runs * kRun);
     const Root r = f.state->root;
     __syncthreads();
-    const u32 v = all[min(i, n - 1)], from = v & ((1u << kPlaceBits) - 1);
+    const u32 v = all[min(i, n - 1)], from = v & ((1u << kIndexBits) - 1);
     const Sorted<T> point(f, blockIdx.y, from, r);
-    u32 place = 0;
+    u32 rank = 0;
 #pragma unroll 2
     for (u32 q = threadIdx.x & 3; q < runs; q += 4) {
         const u32 *run = all + q * kRun;
         u32 before = 0;
 #pragma unroll
         for (u32 step = kRun / 2; step; step /= 2) if (run[before + step - 1] < v) before += step;
-        place += before + (run[before] < v);
+        rank += before + (run[before] < v);
     }
-    place += __shfl_xor_sync(~0u, place, 1);
-    place += __shfl_xor_sync(~0u, place, 2);
+    rank += __shfl_xor_sync(~0u, rank, 1);
+    rank += __shfl_xor_sync(~0u, rank, 2);
     if (i >= n || threadIdx.x & 3) return;
-    const u32 key = v >> kPlaceBits;
-    t.key[place] = key; t.order[place] = from;
-    ((u32 *)t.key_other)[place] = key;
-    point.put(f, blockIdx.y, place);
+    const u32 key = v >> kIndexBits;
+    t.key[rank] = key; t.order[rank] = from;
+    ((u32 *)t.key_other)[rank] = key;
+    point.put(f, blockIdx.y, rank);
 }
 
 // A cell that there can be: `id` counts them level by level.
@@ -160,12 +160,12 @@ struct Possible {
     __device__ u32 child(u32 octant) const { return 8 * first + 1 + 8 * key + octant; }
 };
 
-// Place of a cell of the sources among their cells, plus one, in memory that this way of sorting leaves unused: [kSmallCells].
+// Index of a cell of the sources among their cells, plus one, in memory that this way of sorting leaves unused: [kSmallCells].
 __device__ inline unsigned short *small_table(const Fmm &f) { return (unsigned short *)f.state->histogram; }
 static_assert(2 * kSmallCells <= sizeof(State::histogram), "room for the table");
 
 struct SmallCells {
-    unsigned short start[kSmallCells + 1], place[kSmallCells]; // first point not before a cell; its place among the cells plus one
+    unsigned short start[kSmallCells + 1], rank[kSmallCells]; // first point not before a cell; its rank among the cells plus one
     u32 bin[kBins], cursor[kBins], warp[32], begin[kLevels + 2];
     int most, overflow;
 
@@ -203,8 +203,8 @@ __device__ inline u32 number_cells(const Fmm &f, const Tree &t, SmallCells &s, c
             const u32 up = in ? p.parent() : 0;
             const Possible q(up);
             low = s.start[up]; high = s.end(up, q, n);
-            is = in && s.place[up] && s.splits(f, t, q.level, high - low);
-            if (!__syncthreads_or(is)) { if (in) s.place[id] = 0; if (in && p.key == 0) s.begin[p.level] = running; continue; }
+            is = in && s.rank[up] && s.splits(f, t, q.level, high - low);
+            if (!__syncthreads_or(is)) { if (in) s.rank[id] = 0; if (in && p.key == 0) s.begin[p.level] = running; continue; }
         }
         if (is) s.start[id] = (unsigned short)lower_bound(key, low, high, p.key << 3 * ((int)f.max_level - p.level));
         __syncthreads();
@@ -216,7 +216,7 @@ __device__ inline u32 number_cells(const Fmm &f, const Tree &t, SmallCells &s, c
         }
         u32 total;
         const u32 before = running + count_before(is, s.warp, &total);
-        if (in) { s.place[id] = is ? before + 1 : 0; if (p.key == 0) s.begin[p.level] = before; }
+        if (in) { s.rank[id] = is ? before + 1 : 0; if (p.key == 0) s.begin[p.level] = before; }
         running += total;
         __syncthreads();
     }
@@ -226,15 +226,15 @@ __device__ inline u32 number_cells(const Fmm &f, const Tree &t, SmallCells &s, c
 
 __device__ inline void put_cell(const Fmm &f, const Tree &t, SmallCells &s, u32 id, u32 n) {
     const Possible p(id);
-    const u32 c = s.place[id] - 1, begin = s.start[id], end = s.end(id, p, n);
+    const u32 c = s.rank[id] - 1, begin = s.start[id], end = s.end(id, p, n);
     const int octant = p.level ? (int)(p.key & 7) : 0;
     u32 info = p.level | octant << 6, child = kNone;
     if (s.splits(f, t, p.level, end - begin)) {
         for (int o = 7; o >= 0; o--)
-            if (const u32 at = s.place[p.child(o)]) { info |= 1u << (16 + o); child = at - 1; }
+            if (const u32 at = s.rank[p.child(o)]) { info |= 1u << (16 + o); child = at - 1; }
     } else info |= 1u << 5;
     t.begin[c] = begin; t.end[c] = end; t.cell_key[c] = p.key; t.info[c] = info; t.child[c] = child;
-    t.parent[c] = p.level ? s.place[p.parent()] - 1 : kNone;
+    t.parent[c] = p.level ? s.rank[p.parent()] - 1 : kNone;
     if (blockIdx.y == 0) f.cell_core[c] = f.cell_core[f.tree[0].cell_capacity + c] = 0;
     else atomicAdd(&s.bin[p.level * 8 + octant], 1u);
 }
@@ -253,13 +253,13 @@ __device__ inline void put_tiles(const Fmm &f, SmallCells &s, u32 ids) {
     }
     __syncthreads();
     for (u32 id = threadIdx.x; id < ids; id += 1024)
-        if (const u32 at = s.place[id]) {
+        if (const u32 at = s.rank[id]) {
             const Possible p(id);
             f.tile_cell[atomicAdd(&s.cursor[p.level * 8 + (p.level ? p.key & 7 : 0)], 1u)] = at - 1;
         }
 }
 
-// The cells. Launch: 1024 threads, one block a tree; dynamic shared memory as for the places.
+// The cells. Launch: 1024 threads, one block a tree; dynamic shared memory as for the ranks.
 __device__ inline void small_cells(const Fmm &f, u32 *key) {
     __shared__ SmallCells s;
     const Tree &t = f.tree[blockIdx.y];
@@ -283,14 +283,14 @@ __device__ inline void small_cells(const Fmm &f, u32 *key) {
     }
     if (!fits) return;
     for (u32 id = threadIdx.x; id < ids; id += 1024) {
-        if (s.place[id]) put_cell(f, t, s, id, n);
-        if (blockIdx.y == 0) small_table(f)[id] = s.place[id];
+        if (s.rank[id]) put_cell(f, t, s, id, n);
+        if (blockIdx.y == 0) small_table(f)[id] = s.rank[id];
     }
     __syncthreads();
     if (blockIdx.y == 1) put_tiles(f, s, ids);
 }
 
-// Source cell at place `o` beside a target cell, or kNone.
+// Source cell at offset `o` beside a target cell, or kNone.
 __device__ inline u32 find_in_table(const Fmm &f, u32 c, int o) {
     const Tree &t = f.tree[1];
     const int level = info_level(t.info[c]), side = 1 << level;
@@ -324,7 +324,7 @@ extern "C" __global__ void __launch_bounds__(256) fmm_small_boxes(const __grid_c
 extern "C" __global__ void __launch_bounds__(512) fmm_small_keys(const __grid_constant__ fmm::Fmm f) { fmm::small_keys(f); }
 #define SMALL(name, THREADS, BODY) \
     extern "C" __global__ void __launch_bounds__(THREADS) fmm_small_##name(const __grid_constant__ fmm::Fmm f) { extern __shared__ __align__(16) unsigned char memory[]; BODY(f, (fmm::u32 *)memory); }
-SMALL(places_f32, 256, fmm::small_places<float>)
-SMALL(places_f64, 256, fmm::small_places<double>)
+SMALL(ranks_f32, 256, fmm::small_ranks<float>)
+SMALL(ranks_f64, 256, fmm::small_ranks<double>)
 SMALL(cells, 1024, fmm::small_cells)
 extern "C" __global__ void __launch_bounds__(256) fmm_small_lists(const __grid_constant__ fmm::Fmm f) { fmm::small_lists(f); }

@@ -85,7 +85,7 @@ template <class T, class P> __device__ void sum_group(Near<T, P> &n, u32 cell, N
     const int packed = choose_nodes(half);
     __syncthreads();
     if (threadIdx.x < 7) box[threadIdx.x] = threadIdx.x < 6 ? (double)n.box[threadIdx.x] : (double)packed;
-    if (threadIdx.x == 0) { s.group = cell; s.room = kListed * (end - begin); s.list = f.smooth_list + kListed * (size_t)begin; }
+    if (threadIdx.x == 0) { s.group = cell; s.room = kListPerTarget * (end - begin); s.list = f.smooth_list + kListPerTarget * (size_t)begin; }
     __syncthreads();
     if (threadIdx.x == 0) s.smooth = group_of<T>(box);
     __syncthreads();

@@ -212,7 +212,7 @@ template <class T, int SPLIT> __device__ void l2l(const Fmm &f, int parts) {
     typedef typename Table<T, SPLIT>::Piece Piece;
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ ParentTile s;
-    __shared__ uint16_t place[256];
+    __shared__ uint16_t slot[256];
     __shared__ u32 heads[8 * 32], end[8]; // see kDownHead; last tile of a class, plus one
     const int nc = f.components, cells = kRows / nc, stride = f.stride, tiles = stride / 8, count = f.order * f.order;
     const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, sorted = f.op[kSortedTiles], wide = 8 * sorted + 4;
@@ -222,7 +222,7 @@ template <class T, int SPLIT> __device__ void l2l(const Fmm &f, int parts) {
     if (!begin<kDown>(f, s, progress, cells, parts)) return;
     for (int k = tid; k < 8 * sorted; k += kThreads) {
         const u32 from = f.op[kSortedColumn + k];
-        if (from != kNone) place[from] = (uint16_t)k;
+        if (from != kNone) slot[from] = (uint16_t)k;
     }
     for (int k = tid; k < kRows * wide; k += kThreads) row[k] = 0;
     for (int k = tid; k < 8 * tiles; k += kThreads) heads[k] = f.op[kDownHead + k];
@@ -258,7 +258,7 @@ template <class T, int SPLIT> __device__ void l2l(const Fmm &f, int parts) {
 #pragma unroll
         for (int k = 0; k < 8; k++) {
             if (lane + 32 * k >= count) continue;
-            T *to = row + place[lane + 32 * k];
+            T *to = row + slot[lane + 32 * k];
 #pragma unroll
             for (int h = 0; h < kRows / kWarps; h++) to[(warp + kWarps * h) * wide] = v[h][k];
         }

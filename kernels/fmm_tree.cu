@@ -148,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(256) fmm_sort(const __grid_constant
     volatile u32 *mine = status + (size_t)tile * 256 + tid;
     constexpr u32 kPart = 1u << 30, kWhole = 2u << 30, kMask = kPart - 1;
     *mine = (tile ? kPart : kWhole) | sum;
-    const u32 local = block_scan_256(sum, scan); // place in the tile of the first with this digit
+    const u32 local = block_scan_256(sum, scan); // slot in the tile of the first with this digit
     for (int w = 0; w < 8; w++) count[w][tid] += local;
     __syncthreads();
 #pragma unroll
@@ -168,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(256) fmm_sort(const __grid_constant
     if (tile) *mine = kWhole | (before + sum);
     to_global[tid] = start + before - local;
     __syncthreads();
-    // Neighbours in the tile have neighbouring places.
+    // Neighbours in the tile have neighbouring slots.
     const u32 here = min(n - tile * kTile, kTile);
     for (u32 i = tid; i < here; i += 256) {
         const u64 k = keys[i];

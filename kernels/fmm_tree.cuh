@@ -115,7 +115,7 @@ template <class T> struct Sorted {
             if (ends) { q.x = (T)(end_of(f, piece, piece.to(), 0) * r.scale); q.y = (T)(end_of(f, piece, piece.to(), 1) * r.scale); q.z = (T)(end_of(f, piece, piece.to(), 2) * r.scale); }
         }
     }
-    // Coordinate `k` of the place at `at` along the piece's segment.
+    // Coordinate `k` of the position at `at` along the piece's segment.
     static __device__ double end_of(const Fmm &f, const Piece &piece, double at, int k) {
         const int *pair = f.connectivity + (size_t)f.ld * piece.segment;
         const u32 is_f64 = f.inputs_are_f64 >> 2 & 1;
@@ -129,7 +129,7 @@ template <class T> struct Sorted {
     }
 };
 
-// Source cell at place `o` beside target cell c, at its level, or kNone.
+// Source cell at offset `o` beside target cell c, at its level, or kNone.
 __device__ inline u32 find_beside(const Tree &s, const Tree &t, const u32 *source_begin, u32 c, int o, bool wraps = false) {
     const int level = info_level(t.info[c]), side = 1 << level;
     int x[3], d[3];

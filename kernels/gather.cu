@@ -38,17 +38,17 @@ WFMM_KERNEL extent(Reals position, long long n, double* rows, const int* connect
     if (threadIdx.x < kExtent) rows[kExtent * blockIdx.x + threadIdx.x] = s_extent[threadIdx.x][0];
 }
 
-// The frame of `n_rows` extents, of which the first `n_sources` are the sources'; the widest side becomes at most `box`. With
-// `center` the origin is the middle of the sources' box (a target far away must not take their digits), else zero: subtracting
+// The frame of `n_rows` extents, of which the first `n_sources` are the sources'; the widest side becomes at most `extent`. With
+// `center` the origin is the middle of the sources' bounding box (a target far away must not take their digits), else zero: subtracting
 // it would round f64 coordinates, while f32 ones gain the digits that a distant origin wastes. `probe`: whether f32 does.
 // One block of 224 threads, 32 for each number of an extent.
-WFMM_KERNEL frame(const double* rows, int n_rows, int n_sources, int center, double box, Frame* out, const __grid_constant__ Probe probe) {
+WFMM_KERNEL frame(const double* rows, int n_rows, int n_sources, int center, double extent, Frame* out, const __grid_constant__ Probe probe) {
     __shared__ double s_bound[kExtent], s_source[kExtent];
-    __shared__ Vec<double> s_place[kProbePositions];
+    __shared__ Vec<double> s_position[kProbePositions];
     __shared__ Frame s_frame;
     __shared__ int s_near[kExtent];
     const int c = threadIdx.x / 32, lane = threadIdx.x % 32;
-    if (probe.fallback) take_positions(probe, s_place);
+    if (probe.fallback) take_positions(probe, s_position);
     double bound = rows[c], source = bound;
     for (int row = lane; row < n_rows; row += 32) {
         bound = c < 3 ? fmin(bound, rows[kExtent * row + c]) : fmax(bound, rows[kExtent * row + c]);
@@ -71,14 +71,14 @@ WFMM_KERNEL frame(const double* rows, int n_rows, int n_sources, int center, dou
         }
         int exponent = 0;
         if (widest > 0) frexp(widest, &exponent);
-        s_frame.scale = ldexp(box, -exponent);
-        s_frame.side = box;
+        s_frame.scale = ldexp(extent, -exponent);
+        s_frame.side = extent;
         s_frame.needs_double = FALLBACK_NONE;
         if (!probe.fallback) *out = s_frame;
     }
     if (!probe.fallback) return;
     __syncthreads();
-    const int near = too_near(probe, s_place, s_frame, c, kExtent);
+    const int near = too_near(probe, s_position, s_frame, c, kExtent);
     if (lane == 0) s_near[c] = near;
     __syncthreads();
     if (threadIdx.x > 0) return;
@@ -92,7 +92,7 @@ WFMM_KERNEL frame(const double* rows, int n_rows, int n_sources, int center, dou
     if (s_frame.needs_double) *probe.fallback = (unsigned)s_frame.needs_double;
 }
 
-template <class T> WFMM_DEVICE T placed(double x, const Frame& frame, int c) { return T((x - frame.origin[c]) * frame.scale); }
+template <class T> WFMM_DEVICE T in_frame(double x, const Frame& frame, int c) { return T((x - frame.origin[c]) * frame.scale); }
 
 // Records of `n` particles, then null ones up to `padded`. Any block; one thread a record, likewise below.
 template <class T>
@@ -102,9 +102,9 @@ WFMM_DEVICE void particles(int reg, Reals position, Reals strength, Reals core, 
     if (k >= padded) return;
     Particle<T> p = {0, 0, 0, 0, 0, 0, 0, 0};
     if (k < n) {
-        p.x = placed<T>(read(position, 3 * k), *frame, 0);
-        p.y = placed<T>(read(position, 3 * k + 1), *frame, 1);
-        p.z = placed<T>(read(position, 3 * k + 2), *frame, 2);
+        p.x = in_frame<T>(read(position, 3 * k), *frame, 0);
+        p.y = in_frame<T>(read(position, 3 * k + 1), *frame, 1);
+        p.z = in_frame<T>(read(position, 3 * k + 2), *frame, 2);
         p.ax = T(read(strength, 3 * k));
         p.ay = T(read(strength, 3 * k + 1));
         p.az = T(read(strength, 3 * k + 2));
@@ -127,13 +127,13 @@ WFMM_DEVICE void segments(int reg, Reals points, const int* connectivity, long l
     Segment<T> s = {0, 0, 0, 0, 1, 0, 0, 0};
     if (k < n) {
         const long long a = 3ll * (connectivity[ld * k] - base), b = 3ll * (connectivity[ld * k + 1] - base);
-        s.x1 = placed<T>(read(points, a), *frame, 0);
-        s.y1 = placed<T>(read(points, a + 1), *frame, 1);
-        s.z1 = placed<T>(read(points, a + 2), *frame, 2);
+        s.x1 = in_frame<T>(read(points, a), *frame, 0);
+        s.y1 = in_frame<T>(read(points, a + 1), *frame, 1);
+        s.z1 = in_frame<T>(read(points, a + 2), *frame, 2);
         if constexpr (sizeof(T) == 8) {
-            s.x2 = placed<T>(read(points, b), *frame, 0);
-            s.y2 = placed<T>(read(points, b + 1), *frame, 1);
-            s.z2 = placed<T>(read(points, b + 2), *frame, 2);
+            s.x2 = in_frame<T>(read(points, b), *frame, 0);
+            s.y2 = in_frame<T>(read(points, b + 1), *frame, 1);
+            s.z2 = in_frame<T>(read(points, b + 2), *frame, 2);
         } else {
             s.lx = T((read(points, b) - read(points, a)) * frame->scale);
             s.ly = T((read(points, b + 1) - read(points, a + 1)) * frame->scale);
@@ -159,7 +159,7 @@ WFMM_DEVICE void charges(Reals position, Reals charge, long long n, long long pa
     if (k >= padded) return;
     Charge<T> q = {0, 0, 0, 0};
     if (k < n)
-        q = {placed<T>(read(position, 3 * k), *frame, 0), placed<T>(read(position, 3 * k + 1), *frame, 1), placed<T>(read(position, 3 * k + 2), *frame, 2),
+        q = {in_frame<T>(read(position, 3 * k), *frame, 0), in_frame<T>(read(position, 3 * k + 1), *frame, 1), in_frame<T>(read(position, 3 * k + 2), *frame, 2),
              T(read(charge, k))};
     out[k] = q;
 }
@@ -170,7 +170,7 @@ WFMM_KERNEL charges_f64(Reals position, Reals charge, long long n, long long pad
     charges(position, charge, n, padded, frame, out);
 }
 
-// Cells of 32³ over the box, numbered along a Z curve: targets of one warp then lie together and mostly agree on which
+// Cells of 32³ over the domain, numbered along a Z curve: targets of one warp then lie together and mostly agree on which
 // sources' cores they feel. The order of targets changes no sum.
 WFMM_DEVICE int cell_of(Reals position, long long k, const Frame& frame) {
     int cell = 0;
@@ -204,8 +204,8 @@ WFMM_KERNEL cell_scan(unsigned* counts) {
     for (int i = 0; i < 32; i++) { counts[32 * threadIdx.x + i] = start; start += mine[i]; }
 }
 
-// Target k goes to a place of its cell; `counts` holds the next free place of each cell.
-WFMM_KERNEL cell_place(Reals position, long long n, const Frame* frame, unsigned* counts, unsigned* order) {
+// Target k goes to a slot of its cell; `counts` holds the next free slot of each cell.
+WFMM_KERNEL cell_slot(Reals position, long long n, const Frame* frame, unsigned* counts, unsigned* order) {
     const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (k < n) order[atomicAdd(&counts[cell_of(position, k, *frame)], 1u)] = unsigned(k);
 }
@@ -215,7 +215,7 @@ template <class T> WFMM_DEVICE void targets(Reals position, const unsigned* orde
     const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i >= n) return;
     const long long k = order ? order[i] : i;
-    for (int c = 0; c < 3; c++) out[3 * i + c] = placed<T>(read(position, 3 * k + c), *frame, c);
+    for (int c = 0; c < 3; c++) out[3 * i + c] = in_frame<T>(read(position, 3 * k + c), *frame, c);
 }
 WFMM_KERNEL targets_f32(Reals position, const unsigned* order, long long n, const Frame* frame, float* out) { targets(position, order, n, frame, out); }
 WFMM_KERNEL targets_f64(Reals position, const unsigned* order, long long n, const Frame* frame, double* out) { targets(position, order, n, frame, out); }

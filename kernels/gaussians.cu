@@ -102,9 +102,9 @@ WFMM_KERNEL gaussians_lost(const double* x, const double* core2, const double* a
 
 // |a| (f + g × d).
 WFMM_DEVICE Vec<double> change(Vec<double> d, Vec<double> a, const double* f) {
-    const Vec<double> turn = cross(Vec<double>{f[3], f[4], f[5]}, d);
+    const Vec<double> across = cross(Vec<double>{f[3], f[4], f[5]}, d);
     const double size = norm(a);
-    return {size * (f[0] + turn.x), size * (f[1] + turn.y), size * (f[2] + turn.z)};
+    return {size * (f[0] + across.x), size * (f[1] + across.y), size * (f[2] + across.z)};
 }
 
 // Of each of the six unit changes, in columns: its sum and its moment.
@@ -155,7 +155,7 @@ WFMM_KERNEL gaussians_adopt(const double* core2, const double* from, double* str
 WFMM_DEVICE bool is_image(const Cells& c, unsigned source) { return c.axis >= 0 && source & 1; }
 WFMM_DEVICE unsigned particle_of(const Cells& c, unsigned source) { return c.axis >= 0 ? source >> 1 : source; }
 
-WFMM_DEVICE Vec<double> place_of(const Cells& c, const double* x, unsigned source) {
+WFMM_DEVICE Vec<double> position_of(const Cells& c, const double* x, unsigned source) {
     Vec<double> p = row(x, particle_of(c, source));
     if (is_image(c, source)) at(p, c.axis) = c.position + (c.position - at(p, c.axis));
     return p;
@@ -175,7 +175,7 @@ WFMM_DEVICE Word beyond(const Cells& c) { return 1ull << 3 * c.bits; }
 // Keys of n sources, and their numbers.
 WFMM_KERNEL gaussians_keys(const double* x, const double* core2, const __grid_constant__ Cells cells, long long n, Word* key, unsigned* order) {
     for (long long s = thread(); s < n; s += threads()) {
-        const Vec<double> p = place_of(cells, x, (unsigned)s);
+        const Vec<double> p = position_of(cells, x, (unsigned)s);
         bool is = core2[particle_of(cells, (unsigned)s)] > 0;
         if (is_image(cells, (unsigned)s)) {
             Vec<double> image = p;
@@ -199,7 +199,7 @@ WFMM_KERNEL gaussians_count(const Word* key, long long n, int shift, long long s
     for (int d = lane; d < kDigits; d += 32) counts[(long long)d * gridDim.x * kWarps + me] = s_count[warp][d];
 }
 
-// Then counts become places of the first with a digit. One block of 1024 threads.
+// Then counts become slots of the first with a digit. One block of 1024 threads.
 WFMM_KERNEL gaussians_scan(unsigned* counts, int n) {
     __shared__ unsigned s_sum[32];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -226,11 +226,11 @@ WFMM_KERNEL gaussians_scan(unsigned* counts, int n) {
 }
 
 // Last it puts its share there.
-WFMM_KERNEL gaussians_scatter(const Word* key, const unsigned* order, long long n, int shift, long long share, const unsigned* places, Word* key_out, unsigned* order_out) {
-    __shared__ unsigned s_place[kWarps][kDigits];
+WFMM_KERNEL gaussians_scatter(const Word* key, const unsigned* order, long long n, int shift, long long share, const unsigned* slots, Word* key_out, unsigned* order_out) {
+    __shared__ unsigned s_slot[kWarps][kDigits];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const long long me = blockIdx.x * kWarps + warp, first = me * share, end = first + share < n ? first + share : n;
-    for (int d = lane; d < kDigits; d += 32) s_place[warp][d] = places[(long long)d * gridDim.x * kWarps + me];
+    for (int d = lane; d < kDigits; d += 32) s_slot[warp][d] = slots[(long long)d * gridDim.x * kWarps + me];
     __syncwarp();
     for (long long base = first; base < end; base += 32) {
         const long long k = base + lane;
@@ -238,9 +238,9 @@ WFMM_KERNEL gaussians_scatter(const Word* key, const unsigned* order, long long 
         const Word mine = is ? key[k] : 0;
         const int digit = is ? (int)(mine >> shift & (kDigits - 1)) : kDigits;
         const unsigned peers = __match_any_sync(kAll, digit), before = peers & ((1u << lane) - 1);
-        const unsigned to = is ? s_place[warp][digit] : 0;
+        const unsigned to = is ? s_slot[warp][digit] : 0;
         __syncwarp();
-        if (is && before == 0) s_place[warp][digit] = to + __popc(peers);
+        if (is && before == 0) s_slot[warp][digit] = to + __popc(peers);
         __syncwarp();
         if (!is) continue;
         key_out[to + __popc(before)] = mine;
@@ -250,7 +250,7 @@ WFMM_KERNEL gaussians_scatter(const Word* key, const unsigned* order, long long 
 
 // ---- Sums. -------------------------------------------------------------------------------------------------------------
 
-// Place and squared reach; 1/(2c²) and the strength times 1/((2π)^1.5 c³).
+// Position and squared reach; 1/(2c²) and the strength times 1/((2π)^1.5 c³).
 struct Source {
     double2 xy, z_cut2, decay_ax, ay_az;
 };
@@ -260,7 +260,7 @@ WFMM_KERNEL gaussians_sources(const double* x, const double* core2, const double
     for (long long s = thread(); s < n; s += threads()) {
         if (key[s] >= beyond(cells)) continue;
         const unsigned particle = particle_of(cells, order[s]);
-        const Vec<double> p = place_of(cells, x, order[s]);
+        const Vec<double> p = position_of(cells, x, order[s]);
         const double c2 = core2[particle], square = 6.283185307179586477 * c2, factor = 1.0 / (square * sqrt(square));
         Vec<double> a = row(strength, particle);
         if (is_image(cells, order[s])) {
@@ -282,7 +282,7 @@ WFMM_DEVICE unsigned first_from(const Word* keys, Word key, unsigned from, unsig
     return from;
 }
 
-// Adds sources from..to at a place.
+// Adds sources from..to at a position.
 WFMM_DEVICE void add(const Source* sources, unsigned from, unsigned to, Vec<double> p, double (&sum)[3]) {
     for (unsigned s = from; s < to; s++) {
         const double2 xy = sources[s].xy, z_cut2 = sources[s].z_cut2;

@@ -15,7 +15,7 @@ struct Cells {
     double reach2;
     /// Distance from the plane below which a particle's image counts.
     double beside;
-    /// Place of the plane on its axis.
+    /// Position of the plane on its axis.
     double position;
     /// -1: there is none.
     long long axis;

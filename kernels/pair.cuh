@@ -7,13 +7,13 @@
 // Which kernel a sum takes, as math::regularization::Part.
 enum Part { REGULARIZED = 0, DEFICIT = 1 };
 
-// A vortex particle: place, core number; strength, squared cut. 8 reals, aligned for 16-byte loads.
+// A vortex particle: position, core number; strength, squared cut. 8 reals, aligned for 16-byte loads.
 template <class T> struct alignas(16) Particle { T x, y, z, core, ax, ay, az, cut2; };
 // A segment: P1, circulation; P2, core number. In single precision ℓ = P2 - P1 in place of P2: of a short segment far away the
-// places have too few digits to give its direction. A segment without length has circulation 0 and P2 away from P1.
+// positions have too few digits to give its direction. A segment without length has circulation 0 and P2 away from P1.
 template <class T> struct alignas(16) Segment { T x1, y1, z1, circulation, x2, y2, z2, core; };
 template <> struct alignas(16) Segment<float> { float x1, y1, z1, circulation, lx, ly, lz, core; };
-// A charge: place and charge.
+// A charge: position and charge.
 template <class T> struct alignas(16) Charge { T x, y, z, q; };
 
 // Velocity of particles, and with GRADIENT its derivatives du_i/dx_j = eps_ilj w_l + m_ij: w = Σ a S, m = -3 Σ (a×d)_i d_j W.
@@ -80,7 +80,7 @@ WFMM_DEVICE Two exact_difference(double a, double b) {
     const double s = a - b, t = s - a;
     return {s, (a - (s - t)) - (b + t)};
 }
-// a b - c d to the last places of the products' lower halves; zero where the products are equal.
+// a b - c d to the last positions of the products' lower halves; zero where the products are equal.
 WFMM_DEVICE double difference_of_products(Two a, Two b, Two c, Two d) {
     const double p = times(a.high, b.high), q = times(c.high, d.high);
     const double errors = fma(a.high, b.high, -p) - fma(c.high, d.high, -q);
@@ -108,6 +108,16 @@ template <class T> WFMM_DEVICE T cross_square(Vec<T> c) { return fma(c.x, c.x, f
 // A pair that lacks digits is left out of the sum and added by `add_segment_exactly`: it is rare, and a branch among the others
 // would cost each of them.
 template <class T> struct SegmentPair;
+
+// Limits of single precision for a pair of a segment and a target, below which the pair lacks digits: of |C|²/(|r1|²|r2|²), the squared
+// sine of the angle between r1 and r2, where the target is beside the segment and where it is beyond an end, and of the squared
+// distance of the nearer end over that of the farther. C loses |r|/ρ of its digits beside the segment, and an end of a long segment
+// |ℓ|/r: so a pair within the limits keeps the root of each, of the 24 digits of a coordinate or, between coordinates of two floats,
+// of the 24 of their difference.
+struct DigitLimits { float beside, beyond, nearer_end; };
+constexpr DigitLimits kDigitsOfOneFloat = {0x1p-8f, 0x1p-40f, 0x1p-10f}, kDigitsOfTwoFloats = {0x1p-6f, 0x1p-40f, 0x1p-8f};
+// Squared distance, in widths of the root cube, below which a coordinate of one float has eleven digits at most.
+constexpr float kNearestEnd = 0x1p-26f;
 
 template <> struct SegmentPair<double> {
     Vec<double> r1, r2, c;
@@ -149,17 +159,16 @@ template <> struct SegmentPair<float> {
     Vec<float> r1, r2, c;
     float n1, n2, inner, c2;
     bool lacks_digits, counts;
-    // C loses r/ρ of its digits beside the segment, and cannot be told from zero near the line beyond its ends; beside an end of a
-    // long segment the place of the end loses |ℓ|/r of them, and all of r at 2^-13 box widths some eleven bits.
     WFMM_DEVICE SegmentPair(Vec<float> x, const Segment<float>& s)
         : r1{x.x - s.x1, x.y - s.y1, x.z - s.z1}, r2(r1 - along(s)), c(cross(along(s), r1)),
           n1(square(r1)), n2(square(r2)), inner(dot(r1, r2)), c2(cross_square(c)) {
-        constexpr float near = Real<float>::box * Real<float>::box * 0x1p-26f;
-        const float longer = fmax(n1, n2);
-        // `|` here and `&` in add_segment, not `||` and `&&`: with a branch the brownout's step is 4 % slower (H200).
-        lacks_digits = (c2 < n1 * n2 * (is_negative(inner) ? 0x1p-8f : 0x1p-40f)) | (fmin(n1, n2) < fmax(near, longer * 0x1p-10f));
+        lacks_digits = is_below(kDigitsOfOneFloat, Real<float>::extent * Real<float>::extent * kNearestEnd);
         // Where nobody asks for digits, rounding of C is that of ℓ and r1, also beside P2.
-        counts = fma(Real<float>::on_line, n1 * longer, 2 * Real<float>::tiny_cross) < c2;
+        counts = fma(Real<float>::on_line, n1 * fmax(n1, n2), 2 * Real<float>::tiny_cross) < c2;
+    }
+    // `|` here and `&` in add_segment, not `||` and `&&`: with a branch the brownout's step is 4 % slower (H200).
+    WFMM_DEVICE bool is_below(const DigitLimits& least, float nearest) const {
+        return (c2 < n1 * n2 * (is_negative(inner) ? least.beside : least.beyond)) | (fmin(n1, n2) < fmax(nearest, fmax(n1, n2) * least.nearer_end));
     }
 };
 

@@ -1,7 +1,7 @@
-// Boxes with three equal periods: places brought into the box, multipoles of the whole box, and what all images that are not near do.
+// Boxes with three equal periods: positions brought into the box, multipoles of the whole box, and the field of all images that are not near.
 //
-// The box is centred at zero. Places and the period are multiples of a step, 2^-49 of the power of two above the period, so that
-// sums of them are exact: a target on an image of a source is at distance zero. `lost`: what rounding took from the period.
+// The box is centred at zero. Positions and the period are multiples of a step, 2^-49 of the power of two above the period, so that
+// sums of them are exact: a target on an image of a source is at distance zero. `rounding`: the period as given less its multiple of the step.
 #include "fmm_check.cuh"
 #include "positions.cuh"
 #include "periodic.cuh"
@@ -10,27 +10,27 @@ using namespace fmm;
 // v as a multiple of the step, a power of two.
 WFMM_DEVICE double stepped(double v, double step) { return fabs(v) < 0x1p52 * step ? rint(v / step) * step : v; }
 
-// Places so many periods away are moved by what was lost from each of them.
+// From so many periods on a move counts the rounding of each of them.
 constexpr double kManyPeriods = 64;
 
-// x, a multiple of the step, so many periods farther. What was lost counts by the place's own distance, so that a target and the end
-// of a segment that are one place are whole periods apart wherever the segment is taken.
-WFMM_DEVICE double moved(double x, double by, double period, double step, double lost) {
+// x, a multiple of the step, so many periods farther. The rounding counts by the position's own distance, so that a target and the end
+// of a segment that are one position are whole periods apart wherever the segment is taken.
+WFMM_DEVICE double moved(double x, double by, double period, double step, double rounding) {
     const double own = -rint(x / period), inside = fma(by, period, x);
-    return fabs(own) < kManyPeriods ? inside : inside + stepped(own * lost, step);
+    return fabs(own) < kManyPeriods ? inside : inside + stepped(own * rounding, step);
 }
 
 // Launch: any; n numbers.
-WFMM_KERNEL periodic_places(Reals from, double *to, long long n, double period, double step, double lost) {
+WFMM_KERNEL periodic_positions(Reals from, double *to, long long n, double period, double step, double rounding) {
     const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i >= n) return;
     const double x = stepped(read(from, i), step);
-    to[i] = moved(x, -rint(x / period), period, step, lost);
+    to[i] = moved(x, -rint(x / period), period, step, rounding);
 }
 
 // Segments, with two points of their own each, are moved by their middle and stay whole. `longest`: bits of the largest length.
 // Launch: any; n segments.
-WFMM_KERNEL periodic_segments(Reals points, const int *connectivity, long long ld, int base, double *to, int *ends, long long n, double period, double step, double lost, unsigned long long *longest) {
+WFMM_KERNEL periodic_segments(Reals points, const int *connectivity, long long ld, int base, double *to, int *ends, long long n, double period, double step, double rounding, unsigned long long *longest) {
     const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i >= n) return;
     const long long a = 3ll * (connectivity[ld * i] - base), b = 3ll * (connectivity[ld * i + 1] - base);
@@ -38,7 +38,7 @@ WFMM_KERNEL periodic_segments(Reals points, const int *connectivity, long long l
     for (int c = 0; c < 3; c++) {
         const double x = stepped(read(points, a + c), step), y = stepped(read(points, b + c), step);
         const double by = -rint((0.5 * x + 0.5 * y) / period);
-        to[6 * i + c] = moved(x, by, period, step, lost); to[6 * i + 3 + c] = moved(y, by, period, step, lost);
+        to[6 * i + c] = moved(x, by, period, step, rounding); to[6 * i + 3 + c] = moved(y, by, period, step, rounding);
         length2 += (y - x) * (y - x);
     }
     ends[2 * i] = (int)(2 * i); ends[2 * i + 1] = (int)(2 * i + 1);
@@ -58,7 +58,7 @@ WFMM_KERNEL periodic_largest(Reals from, long long n, unsigned long long *larges
 }
 
 // Rows of `width` numbers and after them their images, each moved by a vector (the first one's is zero). Launch: any; n rows.
-WFMM_KERNEL periodic_image_places(const double *from, long long n, const double *shift, int images, double *to) {
+WFMM_KERNEL periodic_image_positions(const double *from, long long n, const double *shift, int images, double *to) {
     const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (k >= 3 * n) return;
     for (int i = 0; i < images; i++) to[(long long)i * 3 * n + k] = from[k] + shift[3 * i + k % 3];
@@ -80,7 +80,7 @@ constexpr int kMomentThreads = 128, kTogether = 8, kMostOrder = 32;
 constexpr int kMostPairs = kMostOrder * (kMostOrder + 1) / 2;
 
 // What the sources are: points with `C` strengths, or (SEGMENTS) nodes along segments [n][2][3].
-template <int C, bool SEGMENTS> __device__ void moments(const double *place, const Reals &strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
+template <int C, bool SEGMENTS> __device__ void moments(const double *position, const Reals &strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
     constexpr int kShare = kMomentThreads / (2 * kTogether); // threads of a sum
     // Rows are so far apart that half a warp reads from different banks.
     __shared__ double s_value[2 * kTogether][kMomentThreads + 8], s_strength[C][kMomentThreads], s_sum[kMostPairs * 2 * C];
@@ -97,14 +97,14 @@ template <int C, bool SEGMENTS> __device__ void moments(const double *place, con
                 const int node = (int)(at - i * nodes);
                 const double w = 0.5 * gauss[16 + node] * read(strength, i);
                 for (int c = 0; c < 3; c++) {
-                    const double a = place[6 * i + c], b = place[6 * i + 3 + c];
+                    const double a = position[6 * i + c], b = position[6 * i + 3 + c];
                     x[c] = (0.5 * (a + b) + 0.5 * gauss[node] * (b - a)) * per_period;
                     q[c] = w * (b - a);
                 }
                 // A segment without length has no field, whatever its circulation.
                 if (q[0] == 0 && q[1] == 0 && q[2] == 0) for (int c = 0; c < 3; c++) x[c] = 0;
             } else {
-                for (int c = 0; c < 3; c++) x[c] = place[3 * i + c] * per_period;
+                for (int c = 0; c < 3; c++) x[c] = position[3 * i + c] * per_period;
                 for (int c = 0; c < C; c++) q[c] = read(strength, C * i + c);
             }
         }
@@ -153,14 +153,14 @@ template <int C, bool SEGMENTS> __device__ void moments(const double *place, con
     if (tid == 0) { double all = 0; for (int w = 0; w < kMomentThreads / 32; w++) all += s_square[w]; out[numbers] = all; }
 }
 // Launch: 128 threads, a row of `partial` a block.
-extern "C" __global__ void __launch_bounds__(kMomentThreads) periodic_moments_charges(const double *place, Reals strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
-    moments<1, false>(place, strength, gauss, nodes, n, order, per_period, steps, partial);
+extern "C" __global__ void __launch_bounds__(kMomentThreads) periodic_moments_charges(const double *position, Reals strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
+    moments<1, false>(position, strength, gauss, nodes, n, order, per_period, steps, partial);
 }
-extern "C" __global__ void __launch_bounds__(kMomentThreads) periodic_moments_particles(const double *place, Reals strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
-    moments<3, false>(place, strength, gauss, nodes, n, order, per_period, steps, partial);
+extern "C" __global__ void __launch_bounds__(kMomentThreads) periodic_moments_particles(const double *position, Reals strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
+    moments<3, false>(position, strength, gauss, nodes, n, order, per_period, steps, partial);
 }
-extern "C" __global__ void __launch_bounds__(kMomentThreads) periodic_moments_segments(const double *place, Reals strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
-    moments<3, true>(place, strength, gauss, nodes, n, order, per_period, steps, partial);
+extern "C" __global__ void __launch_bounds__(kMomentThreads) periodic_moments_segments(const double *position, Reals strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
+    moments<3, true>(position, strength, gauss, nodes, n, order, per_period, steps, partial);
 }
 // The sums of all blocks, in order. Launch: any; so many numbers.
 WFMM_KERNEL periodic_add_rows(const double *partial, int rows, int numbers, double *to) {
@@ -176,12 +176,12 @@ __device__ inline void add_number(const Reals &to, size_t at, double v) {
     else { float *x = (float *)to.address + at; *x = (float)(*x + v); }
 }
 
-// Adds the images' field at n places. Launch: any.
-template <int MAIN, int REST> __device__ void add_to_field(const double *rows, int order, const double *place, long long n, double per_period, double factor, const Reals &main, const Reals &rest) {
+// Adds the images' field at n positions. Launch: any.
+template <int MAIN, int REST> __device__ void add_to_field(const double *rows, int order, const double *position, long long n, double per_period, double factor, const Reals &main, const Reals &rest) {
     const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i >= n) return;
     double v[MAIN + REST] = {};
-    far_field<MAIN + REST>(rows, order, order, place[3 * i] * per_period, place[3 * i + 1] * per_period, place[3 * i + 2] * per_period, v);
+    far_field<MAIN + REST>(rows, order, order, position[3 * i] * per_period, position[3 * i + 1] * per_period, position[3 * i + 2] * per_period, v);
     for (int k = 0; k < MAIN; k++) add_number(main, (size_t)i * MAIN + k, factor * v[k]);
     for (int k = 0; k < REST; k++) add_number(rest, (size_t)i * REST + k, factor * v[MAIN + k]);
 }
@@ -210,7 +210,7 @@ template <class T, int MAIN, int REST> __device__ void add_to_near(const Fmm &f)
 }
 
 #define FIELDS(name, MAIN, REST) \
-    extern "C" __global__ void __launch_bounds__(128) periodic_add_##name(const double *rows, int order, const double *place, long long n, double per_period, double factor, Reals main, Reals rest) { add_to_field<MAIN, REST>(rows, order, place, n, per_period, factor, main, rest); } \
+    extern "C" __global__ void __launch_bounds__(128) periodic_add_##name(const double *rows, int order, const double *position, long long n, double per_period, double factor, Reals main, Reals rest) { add_to_field<MAIN, REST>(rows, order, position, n, per_period, factor, main, rest); } \
     extern "C" __global__ void __launch_bounds__(128) periodic_exact_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c) { add_to_exact<MAIN, REST>(f, c); } \
     extern "C" __global__ void __launch_bounds__(128) periodic_near_##name##_f32(const __grid_constant__ Fmm f) { add_to_near<float, MAIN, REST>(f); } \
     extern "C" __global__ void __launch_bounds__(128) periodic_near_##name##_f64(const __grid_constant__ Fmm f) { add_to_near<double, MAIN, REST>(f); }

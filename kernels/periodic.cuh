@@ -3,7 +3,7 @@
 // Harmonics here are r^l P_lm(cos θ) e^{imφ} / (l + m)!, column by column of equal m; a degree follows from two before it.
 #pragma once
 
-// Place of column m of an expansion of n degrees.
+// Offset of column m of an expansion of n degrees.
 WFMM_DEVICE int far_column(int n, int m) { return m * n - m * (m - 1) / 2; }
 
 // Numbers before those of the pairs (l, m): the factor of |x|² in the first field, which no harmonic has.

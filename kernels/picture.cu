@@ -62,7 +62,7 @@ WFMM_DEVICE Rgb color_of(const Layer& layer, const Style& style, long long k) {
     return of_scale(style, part * 0.0 == 0.0 ? part : 1.0);
 }
 
-// ---- Places. -----------------------------------------------------------------------------------------------------------
+// ---- Positions. -----------------------------------------------------------------------------------------------------------
 
 // To the right, up, and the depth.
 WFMM_DEVICE Vec<double> relative(const View& view, Vec<double> x) {
@@ -77,7 +77,7 @@ WFMM_DEVICE Spot spot_of(const View& view, Vec<double> at) {
     return {view.middle[0] + times(scale, at.x), view.middle[1] - times(scale, at.y), at.z, scale};
 }
 
-// The first pixel of 0..n between two places, and the one after the last. What is no number is 0.
+// The first pixel of 0..n between two positions, and the one after the last. What is no number is 0.
 WFMM_DEVICE int first_pixel(double low, long long n) { low = floor(low); return low > 0 ? low < (double)n ? (int)low : (int)n : 0; }
 WFMM_DEVICE int end_pixel(double high, long long n) { high = ceil(high); return high > 0 ? high < (double)n ? (int)high : (int)n : 0; }
 
@@ -349,8 +349,8 @@ WFMM_DEVICE void draw_points(const Canvas& canvas, const Layer& layer, const Vie
         const Dot dot = first + lane < layer.n ? dot_of(canvas, layer, view, style, first + lane) : nothing();
         const int pixels = dot.wide * dot.high;
         const bool small = pixels > 0 && pixels <= kAlone;
-        const Word place = (Word)(dot.j * canvas.width + dot.i) << 12 | (unsigned)(dot.wide << 6 | dot.high);
-        const unsigned peers = __match_any_sync(kAll, small ? place : ~(Word)lane);
+        const Word slot = (Word)(dot.j * canvas.width + dot.i) << 12 | (unsigned)(dot.wide << 6 | dot.high);
+        const unsigned peers = __match_any_sync(kAll, small ? slot : ~(Word)lane);
         const bool crowded = small && __popc(peers) >= kCrowd;
         if (small && !crowded) drawn += draw_alone<kSums>(canvas, layer, style, dot);
         if (pixels > kAlone) s_dots[threadIdx.x] = dot;
@@ -458,7 +458,7 @@ WFMM_DEVICE Paint with(const Paint& below, const Haze& haze, const Style& style,
     return light;
 }
 
-// Where the line of sight through a place of the picture comes down to the ground: whether, at which depth, where.
+// Where the line of sight through a position in the picture comes down to the ground: whether, at which depth, where.
 WFMM_DEVICE bool meets(const View& view, const Style& style, double x, double y, double& depth, double* here) {
     const double a = (x - view.middle[0]) / view.focal, b = (view.middle[1] - y) / view.focal;
     double at[3], way[3];

@@ -7,7 +7,7 @@
 
 namespace picture {
 
-/// How points of space become places of a picture: src/flow/picture/camera.rs.
+/// How points of space become pixels: src/flow/picture/camera.rs.
 struct View {
     double eye[3];
     double right[3];

@@ -217,10 +217,10 @@ pub struct Inputs {
     pub charges: Option<ChargeInput>,
     pub targets: Option<TargetInput>,
     /// Positions (and cores) of segments or particles changed.
-    pub vortex_places: u64,
-    /// Circulations or strengths changed (also bumped with `vortex_places`).
+    pub vortex_positions: u64,
+    /// Circulations or strengths changed (also bumped with `vortex_positions`).
     pub vortex_strengths: u64,
-    pub charge_places: u64,
+    pub charge_positions: u64,
     pub charge_strengths: u64,
     pub target_positions: u64,
 }

@@ -34,7 +34,7 @@ fn evaluate(session: std::sync::Arc<Session>) -> wakefmm::error::Result<f64> {
             default_core: 0.1,
         }),
         targets: Some(TargetInput { n, position: reals }),
-        vortex_places: 1,
+        vortex_positions: 1,
         vortex_strengths: 1,
         target_positions: 1,
         ..Inputs::default()

@@ -130,7 +130,7 @@ fn small() {
 
 #[test]
 fn small_problems_have_kernels_of_their_own() {
-    let five = ["boxes", "keys", "places", "cells", "lists"].map(|kernel| format!("fmm_small_{kernel}"));
+    let five = ["boxes", "keys", "ranks", "cells", "lists"].map(|kernel| format!("fmm_small_{kernel}"));
     let two = ["trees", "finish"].map(|kernel| format!("fmm_cluster_{kernel}"));
     for gpu in ["ampere", "none"] {
         let parts = log_of("small", gpu);
@@ -228,7 +228,7 @@ fn through_the_ring() {
     let inputs = Inputs {
         particles: Some(ParticleInput { n: 1, position: one.clone(), strength: one, core: None, default_core: 0.1 }),
         targets: Some(TargetInput { n: MANY, position: Reals::HostF64(many_positions().into()) }),
-        vortex_places: 1,
+        vortex_positions: 1,
         vortex_strengths: 1,
         target_positions: 1,
         ..Inputs::default()

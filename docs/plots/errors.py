@@ -1,8 +1,8 @@
-"""The plot of docs/verification.md: errors of random problems against the tolerance. Needs matplotlib.
+"""The plots of docs/verification.md: errors of random problems against the tolerance. Needs matplotlib.
 
 make campaign SEED=1001 PROBLEMS=4000 MORE="maxn=5000 file=build/campaign.csv"
-python3 docs/plots/errors.py build/campaign.csv        takes what is drawn into docs/plots/errors.csv
-python3 docs/plots/errors.py                           writes docs/pictures/verification-errors.svg
+python3 docs/plots/errors.py cpu build/campaign.csv    takes what is drawn into docs/plots/errors-cpu.csv; gpu: into errors-gpu.csv
+python3 docs/plots/errors.py                           writes docs/pictures/verification-errors-{cpu,gpu}.svg
 """
 
 import csv
@@ -16,8 +16,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-DATA = HERE / "errors.csv"
-PICTURE = HERE.parent / "pictures" / "verification-errors.svg"
+BACK_ENDS = {"cpu": "CPU", "gpu": "GPU (H100)"}
 COLUMNS = ("tolerance", "velocity", "gradient", "one_target")
 FMM = "2"  # WFMM_METHOD_FMM
 PAIRS = 1e6  # smaller problems have few or no expansions
@@ -32,11 +31,15 @@ PANELS = (
 CURVES = (("largest", 1.0, "o-"), ("99 %", 0.99, "^-"), ("90 %", 0.9, "s-"), ("median", 0.5, "D-"))
 
 
-def reduce(campaign: str) -> None:
+def data(back_end: str) -> Path:
+    return HERE / f"errors-{back_end}.csv"
+
+
+def reduce(back_end: str, campaign: str) -> None:
     """The problems by FMM of more than PAIRS pairs, with the columns that are drawn."""
     with open(campaign, newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["method"] == FMM and int(row["sources"]) * int(row["targets"]) > PAIRS]
-    with open(DATA, "w", newline="", encoding="utf-8") as file:
+    with open(data(back_end), "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for row in rows:
@@ -52,8 +55,9 @@ def percentile(values: list[float], share: float) -> float:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
-def draw() -> None:
-    with open(DATA, newline="", encoding="utf-8") as file:
+def draw(back_end: str) -> None:
+    picture = HERE.parent / "pictures" / f"verification-errors-{back_end}.svg"
+    with open(data(back_end), newline="", encoding="utf-8") as file:
         rows = [{column: float(value) for column, value in row.items()} for row in csv.DictReader(file)]
     figure, panels = plt.subplots(1, 3, figsize=(13, 4.6), layout="constrained")
     for axes, (column, label) in zip(panels, PANELS):
@@ -71,13 +75,14 @@ def draw() -> None:
         axes.set(xscale="log", yscale="log", xlabel="tolerance", ylabel=label)
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
-    figure.suptitle(f"{len(rows)} random problems by FMM, more than {PAIRS:.0e} pairs each, CPU".replace("1e+06", "10⁶"))
-    figure.savefig(PICTURE, metadata={"Date": None})
-    print(f"{len(rows)} problems: {PICTURE}")
+    figure.suptitle(f"{len(rows)} random problems by FMM, more than {PAIRS:.0e} pairs each, {BACK_ENDS[back_end]}".replace("1e+06", "10⁶"))
+    figure.savefig(picture, metadata={"Date": None})
+    print(f"{len(rows)} problems: {picture}")
 
 
 if __name__ == "__main__":
     plt.rcParams["svg.hashsalt"] = "wakefmm"
     if len(sys.argv) > 1:
-        reduce(sys.argv[1])
-    draw()
+        reduce(*sys.argv[1:3])
+    for name in BACK_ENDS:
+        draw(name)

@@ -89,7 +89,7 @@ pub fn with_images(inputs: &Inputs, by: &mut impl Doubling) -> Result<Option<Inp
 
 /// Circulations change their sign, since the ends of a segment keep their order.
 fn segments(s: &SegmentInput, inputs: &Inputs, by: &mut impl Doubling) -> Result<Option<SegmentInput>> {
-    let (positions, strengths) = (inputs.vortex_places, inputs.vortex_strengths);
+    let (positions, strengths) = (inputs.vortex_positions, inputs.vortex_strengths);
     let n_points = s.points.numbers() / 3;
     let Ok(shift) = i32::try_from(n_points) else { return Ok(None) };
     if i64::from(s.index_base) + 2 * i64::from(shift) > i64::from(i32::MAX) {
@@ -119,7 +119,7 @@ fn segments(s: &SegmentInput, inputs: &Inputs, by: &mut impl Doubling) -> Result
 }
 
 fn particles(p: &ParticleInput, inputs: &Inputs, by: &mut impl Doubling) -> Result<Option<ParticleInput>> {
-    let (positions, strengths) = (inputs.vortex_places, inputs.vortex_strengths);
+    let (positions, strengths) = (inputs.vortex_positions, inputs.vortex_strengths);
     let core = match &p.core {
         Some(core) => Some(some_or_none!(by.reals(Slot::Core, Image::Numbers { sign: 1 }, core, p.n, positions))),
         None => None,
@@ -135,7 +135,7 @@ fn particles(p: &ParticleInput, inputs: &Inputs, by: &mut impl Doubling) -> Resu
 
 /// Images of charges have the same sign: nothing flows through the plane.
 fn charges(c: &ChargeInput, inputs: &Inputs, by: &mut impl Doubling) -> Result<Option<ChargeInput>> {
-    let (positions, strengths) = (inputs.charge_places, inputs.charge_strengths);
+    let (positions, strengths) = (inputs.charge_positions, inputs.charge_strengths);
     Ok(Some(ChargeInput {
         n: 2 * c.n,
         position: some_or_none!(by.reals(Slot::ChargePosition, Image::Positions, &c.position, c.n, positions)),

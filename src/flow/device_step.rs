@@ -343,7 +343,7 @@ impl Resident {
         if h == 0.0 {
             return to.part(moved, drift.len()).copy_from(parcels.position, self.motion.stream());
         }
-        self.motion.dust_places(parcels, drift, h, tools.medium.argument(), to.part(moved, drift.len()))
+        self.motion.dust_positions(parcels, drift, h, tools.medium.argument(), to.part(moved, drift.len()))
     }
 
     /// The rates of everything at a stage, from the field at all that moves.

@@ -82,7 +82,7 @@ impl Plan {
         let numbers = charges.as_ref().map_or(0, |(n, ..)| 3 * n);
         self.inputs.charges = session
             .together("wfmm_plan_set_charges", || on_pool(&self.session, numbers, || charges.map(take).transpose()))?;
-        self.inputs.charge_places += 1;
+        self.inputs.charge_positions += 1;
         self.inputs.charge_strengths += 1;
         self.given.charges = true;
         self.inputs_changed();
@@ -149,7 +149,7 @@ impl Plan {
     }
 
     fn vortices_changed(&mut self) {
-        self.inputs.vortex_places += 1;
+        self.inputs.vortex_positions += 1;
         self.inputs.vortex_strengths += 1;
         self.given.vortices = true;
         self.warn_of_cores();

@@ -213,8 +213,8 @@ impl Session {
             ),
             // An array that is not there is nowhere: whether it may be absent is decided by who knows its name.
             (Device::Cuda { .. }, Memory::Device) if address == 0 => Ok(Location::Device),
-            (Device::Cuda { context, .. }, Memory::Device) => match cuda::place_of(address) {
-                cuda::Place::Host => Error::fail(
+            (Device::Cuda { context, .. }, Memory::Device) => match cuda::memory_kind_of(address) {
+                cuda::MemoryKind::Host => Error::fail(
                     WFMM_ERR_MEMORY,
                     format!(
                         "memory = WFMM_MEMORY_DEVICE (1), but the driver knows {address:#x} as no address of a GPU; accepted: WFMM_MEMORY_HOST or _AUTO"
@@ -222,7 +222,9 @@ impl Session {
                 ),
                 location => on_its_device(context, location, address),
             },
-            (Device::Cuda { context, .. }, Memory::Auto) => on_its_device(context, cuda::place_of(address), address),
+            (Device::Cuda { context, .. }, Memory::Auto) => {
+                on_its_device(context, cuda::memory_kind_of(address), address)
+            }
         }
     }
 
@@ -319,12 +321,12 @@ impl Session {
 }
 
 /// Device memory must belong to the session's device; managed memory is reached from everywhere.
-fn on_its_device(context: &Context, location: cuda::Place, address: u64) -> Result<Location> {
+fn on_its_device(context: &Context, location: cuda::MemoryKind, address: u64) -> Result<Location> {
     match location {
-        cuda::Place::Host => Ok(Location::Host),
-        cuda::Place::Managed => Ok(Location::Device),
-        cuda::Place::Device(ordinal) if ordinal == context.info.ordinal => Ok(Location::Device),
-        cuda::Place::Device(ordinal) => Error::fail(
+        cuda::MemoryKind::Host => Ok(Location::Host),
+        cuda::MemoryKind::Managed => Ok(Location::Device),
+        cuda::MemoryKind::Device(ordinal) if ordinal == context.info.ordinal => Ok(Location::Device),
+        cuda::MemoryKind::Device(ordinal) => Error::fail(
             WFMM_ERR_MEMORY,
             format!(
                 "the array at {address:#x} is on GPU {ordinal}, this session computes on GPU {}",

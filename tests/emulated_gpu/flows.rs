@@ -9,6 +9,7 @@ use wakefmm::backend::Field;
 use wakefmm::error::*;
 use wakefmm::flow::edit::DustArrays;
 use wakefmm::flow::options::*;
+use wakefmm::flow::state::Gone;
 use wakefmm::flow::{At, Flow};
 use wakefmm::options::*;
 use wakefmm::plan::Plan;
@@ -207,6 +208,29 @@ fn the_fmm_moves_a_flow_on_the_device_to_its_tolerance() {
     });
 }
 
+/// A checkpoint of a flow on the device goes on with the same bits, by the FMM.
+#[test]
+fn a_reproducible_checkpoint_goes_on_bit_for_bit() {
+    with_gpu("flows::a_reproducible_checkpoint_goes_on_bit_for_bit", &[], || {
+        let path = std::env::temp_dir().join(format!("wakefmm-gpu-restart-{}.npz", std::process::id()));
+        let plan = wfmm_plan_options { flags: WFMM_FLAG_REPRODUCIBLE, ..sums(WFMM_METHOD_FMM, true) };
+        let mut f =
+            Flow::new(session(BackendKind::Cuda), plan, motion(WFMM_INTEGRATOR_AB2, WFMM_STRETCHING_MIXED)).unwrap();
+        add_particles(&mut f, 3000, 1);
+        f.advance(0.01, 2).unwrap();
+        f.save(&path).unwrap();
+        let mut again = Flow::load(session(BackendKind::Cuda), &path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        f.advance(0.01, 2).unwrap();
+        again.advance(0.01, 2).unwrap();
+        assert_eq!(again.report().method, WFMM_METHOD_FMM);
+        for (name, a, _) in all(&mut f) {
+            let (_, b, _) = all(&mut again).into_iter().find(|other| other.0 == name).unwrap();
+            assert!(a.iter().zip(&b).all(|(a, b)| a.to_bits() == b.to_bits()), "{name}");
+        }
+    });
+}
+
 /// In a periodic box, which elements leave: arrays of the flow are not brought back into it.
 #[test]
 fn a_flow_in_a_periodic_box_is_as_on_the_cpu() {
@@ -241,16 +265,16 @@ fn what_comes_and_goes_is_as_on_the_cpu() {
             let segments = cpu.counts(ElementKind::Filaments).0;
             let edits: [fn(&mut Flow); 8] = [
                 |f| add_dust(f, 20, 31),
-                |f| f.remove(ElementKind::Dust, &[0, 3, 50, 69]).unwrap(),
+                |f| f.remove(ElementKind::Dust, Gone::Identities(&[0, 3, 50, 69])).unwrap(),
                 |f| add_particles(f, 10, 33),
                 |f| lines(f, 12, 0.4, false),
-                |f| f.remove(ElementKind::Particles, &[2, 40]).unwrap(),
+                |f| f.remove(ElementKind::Particles, Gone::Identities(&[2, 40])).unwrap(),
                 |f| lines(f, 5, 0.3, true),
-                |f| f.remove(ElementKind::Filaments, &[1, 20]).unwrap(),
+                |f| f.remove(ElementKind::Filaments, Gone::Identities(&[1, 20])).unwrap(),
                 |f| {
                     add_tracers(f, 7, 35);
                     add_dust(f, 1, 36);
-                    f.remove(ElementKind::Tracers, &[30]).unwrap();
+                    f.remove(ElementKind::Tracers, Gone::Identities(&[30])).unwrap();
                 },
             ];
             for (k, edit) in edits.into_iter().enumerate() {

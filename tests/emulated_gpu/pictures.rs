@@ -5,6 +5,7 @@ use super::harness::with_gpu;
 use wakefmm::flow::Flow;
 use wakefmm::flow::options::*;
 use wakefmm::flow::picture::camera::*;
+use wakefmm::flow::state::Gone;
 use wakefmm::options::*;
 use wakefmm::plan::arrays::Array::Host;
 use wakefmm::plan::sources::Particles;
@@ -159,10 +160,10 @@ fn steps_and_edits_are_seen() {
         );
         let edits: [fn(&mut Flow); 7] = [
             everything,
-            |f| f.remove(ElementKind::Dust, &[0, 3, 20, 49]).unwrap(),
+            |f| f.remove(ElementKind::Dust, Gone::Identities(&[0, 3, 20, 49])).unwrap(),
             |f| add_dust(f, 300, 31),
             |f| add_tracers(f, 200, 35),
-            |f| f.remove(ElementKind::Particles, &[0, 2]).unwrap(),
+            |f| f.remove(ElementKind::Particles, Gone::Identities(&[0, 2])).unwrap(),
             |f| lines(f, 5, 0.3, true),
             |f| add_particles(f, 10, 33),
         ];

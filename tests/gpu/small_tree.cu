@@ -13,7 +13,7 @@ using namespace fmm;
 #define CK(x) do { cudaError_t e_ = (x); if (e_ != cudaSuccess) { printf("%s: %s line %d\n", #x, cudaGetErrorString(e_), __LINE__); exit(1); } } while (0)
 #define K(name) extern "C" __global__ void name(const __grid_constant__ Fmm f);
 K(fmm_bounds) K(fmm_keys) K(fmm_leaves) K(fmm_scan) K(fmm_cells) K(fmm_links) K(fmm_gather_f32) K(fmm_gather_f64) K(fmm_lists) K(fmm_small_boxes) K(fmm_small_keys)
-K(fmm_cluster_trees) K(fmm_cluster_finish_f32) K(fmm_cluster_finish_f64) K(fmm_small_places_f32) K(fmm_small_places_f64) K(fmm_small_cells) K(fmm_small_lists)
+K(fmm_cluster_trees) K(fmm_cluster_finish_f32) K(fmm_cluster_finish_f64) K(fmm_small_ranks_f32) K(fmm_small_ranks_f64) K(fmm_small_cells) K(fmm_small_lists)
 extern "C" __global__ void fmm_sort(const __grid_constant__ Fmm f, u32 pass);
 constexpr int kTile = 2048; // points of a block of fmm_sort
 __global__ void nothing() {}
@@ -78,8 +78,8 @@ static void general(const Fmm &f, bool f64, cudaStream_t s) {
 // The kernels for small problems; `cluster`: those for Hopper.
 static void small(const Fmm &f, bool f64, bool cluster, cudaStream_t s) {
     const int most = std::max(f.tree[0].n, f.tree[1].n), keys = 4 * ((most + 511) / 512 * 512);
-    auto places = f64 ? fmm_small_places_f64 : fmm_small_places_f32, finish = f64 ? fmm_cluster_finish_f64 : fmm_cluster_finish_f32;
-    for (auto kernel : {places, fmm_small_cells, fmm_cluster_trees}) CK(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536));
+    auto ranks = f64 ? fmm_small_ranks_f64 : fmm_small_ranks_f32, finish = f64 ? fmm_cluster_finish_f64 : fmm_cluster_finish_f32;
+    for (auto kernel : {ranks, fmm_small_cells, fmm_cluster_trees}) CK(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536));
     if (cluster) {
         fmm_cluster_trees<<<dim3(8, 2), 1024, (size_t)(most > 8192 ? 128 : 64) << 3 * f.max_level, s>>>(f);
         finish<<<dim3(66, 4), 256, 0, s>>>(f);
@@ -88,7 +88,7 @@ static void small(const Fmm &f, bool f64, bool cluster, cudaStream_t s) {
     }
     fmm_small_boxes<<<dim3((most + 255) / 256, 2), 256, 0, s>>>(f);
     fmm_small_keys<<<dim3((most + 511) / 512, 2), 512, 0, s>>>(f);
-    places<<<dim3((most + 63) / 64, 2), 256, keys, s>>>(f);
+    ranks<<<dim3((most + 63) / 64, 2), 256, keys, s>>>(f);
     fmm_small_cells<<<dim3(1, 2), 1024, keys, s>>>(f);
     fmm_small_lists<<<dim3(66, 2), 256, 0, s>>>(f);
     CK(cudaGetLastError());

@@ -46,7 +46,7 @@ pub trait Intake<T: Real, const C: usize>: SourceSet<T, C> {
 
 impl<T: Real> Intake<T, 3> for VortexSources<T> {
     fn counters(inputs: &Inputs) -> [u64; 2] {
-        [inputs.vortex_places, inputs.vortex_strengths]
+        [inputs.vortex_positions, inputs.vortex_strengths]
     }
 
     fn arrays(inputs: &Inputs) -> Result<Vec<&Reals>> {
@@ -95,7 +95,7 @@ impl<T: Real> Intake<T, 3> for VortexSources<T> {
 
 impl<T: Real> Intake<T, 1> for ChargeSources<T> {
     fn counters(inputs: &Inputs) -> [u64; 2] {
-        [inputs.charge_places, inputs.charge_strengths]
+        [inputs.charge_positions, inputs.charge_strengths]
     }
 
     fn arrays(inputs: &Inputs) -> Result<Vec<&Reals>> {

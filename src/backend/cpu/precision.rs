@@ -79,7 +79,8 @@ impl PrecisionEngine {
 
     /// What is known of these positions, or can be told of them without a field.
     fn look(&mut self, inputs: &Inputs, field: Field) -> Option<PrecisionFallback> {
-        let sources = if matches!(field, Field::Velocity { .. }) { inputs.vortex_places } else { inputs.charge_places };
+        let sources =
+            if matches!(field, Field::Velocity { .. }) { inputs.vortex_positions } else { inputs.charge_positions };
         let history = self.history(field);
         let known = history.before([sources, inputs.target_positions]);
         if known.is_some() || history.is_current() {

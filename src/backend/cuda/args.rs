@@ -75,7 +75,7 @@ pub struct MediumArg {
     pub viscosity: f64,
     pub restitution: f64,
     pub friction: f64,
-    /// Place of the ground plane on its axis.
+    /// Position of the ground plane on its axis.
     pub ground: f64,
     /// -1: there is none.
     pub axis: i64,
@@ -93,6 +93,6 @@ pub struct StepBits {
     pub infinite: u64,
     /// 1: a number is none.
     pub gaps: u64,
-    /// Complement of the place of the first number that is not finite; 0: none.
+    /// Complement of the index of the first number that is not finite; 0: none.
     pub first: u64,
 }

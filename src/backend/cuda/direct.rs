@@ -52,7 +52,7 @@ enum Order {
 pub trait CudaReal: Plain + Default + PartialEq + std::fmt::Debug {
     const UNIT: &'static str;
     const SUFFIX: &'static str;
-    /// Width of the scaled domain, `Real::box` of kernels/common.cuh.
+    /// Width of the scaled domain, `Real::extent` of kernels/common.cuh.
     const BOX: f64;
     const IS_F64: bool;
 }
@@ -263,7 +263,7 @@ impl<T: CudaReal> DirectSum<T> {
         let ordered = kinds.iter().any(|kind| has_cut(kind.regularization)) && inputs.targets.n >= ORDERED_FROM;
         let order = if ordered { Order::Sorted } else { Order::Given };
         self.reserve(&kinds, n, slopes)?;
-        self.place_targets(inputs, n, order, stream)?;
+        self.scatter_targets(inputs, n, order, stream)?;
         for kind in &kinds {
             self.gather(kind, inputs, options, stream)?;
             self.sum(kind, inputs, (n, order), options, output, stream)?;
@@ -343,7 +343,7 @@ impl<T: CudaReal> DirectSum<T> {
         self.sampled.reserve(numbers)?;
         self.reserve(kinds, n, slopes)?;
         self.order.upload(picked, stream)?;
-        self.place_targets(inputs, n, Order::Picked, stream)?;
+        self.scatter_targets(inputs, n, Order::Picked, stream)?;
         let reals = |address| RealsArg { address, is_f64: 1 };
         let gradient = if slopes { reals(self.sampled.at(n * main)) } else { RealsArg::default() };
         let mut output = Output { main: reals(self.sampled.address()), gradient, add: false };
@@ -429,7 +429,7 @@ impl<T: CudaReal> DirectSum<T> {
     }
 
     /// `n` targets in the frame, ordered along a coarse Z curve where kernels choose by distance.
-    fn place_targets(&mut self, inputs: &DeviceInputs, n: usize, order: Order, stream: &Stream) -> Result<()> {
+    fn scatter_targets(&mut self, inputs: &DeviceInputs, n: usize, order: Order, stream: &Stream) -> Result<()> {
         let position = inputs.targets.position;
         self.targets.reserve(3 * n)?;
         let (frame, grid) = (self.frame.address(), [n.div_ceil(256) as u32, 1, 1]);
@@ -437,16 +437,16 @@ impl<T: CudaReal> DirectSum<T> {
             self.order.reserve(n)?;
             self.counts.clear(CELLS, stream)?;
             let (order, counts) = (self.order.address(), self.counts.address());
-            let (count, scan, place) = (
+            let (count, scan, scatter) = (
                 self.kernel("gather", "cell_count")?,
                 self.kernel("gather", "cell_scan")?,
-                self.kernel("gather", "cell_place")?,
+                self.kernel("gather", "cell_slot")?,
             );
             // SAFETY: arguments as in gather.cu; counts has CELLS numbers, order n.
             unsafe {
                 launch!(stream, count, grid, 256, 0; position, n as i64, frame, counts)?;
                 launch!(stream, scan, [1, 1, 1], 1024, 0; counts)?;
-                launch!(stream, place, grid, 256, 0; position, n as i64, frame, counts, order)?;
+                launch!(stream, scatter, grid, 256, 0; position, n as i64, frame, counts, order)?;
             }
         }
         let targets = self.gather_kernel("targets")?;
@@ -513,9 +513,9 @@ impl<T: CudaReal> DirectSum<T> {
         let (tiles, multiprocessors) = (kind.tiles() as i32, self.context.info.multiprocessors as usize);
         for Launch { begin, n, blocks, splits } in kind.launches(n_targets, slopes, multiprocessors) {
             let (partial, target) = (self.partial.address(), self.targets.at(3 * begin));
-            // Where the numbers of the caller's targets are, and where those of the places in the output.
+            // Where the numbers of the caller's targets are, and where those of the positions in the output.
             let order = if targets == Order::Given { 0 } else { self.order.at(begin) };
-            let to_place = if targets == Order::Sorted { order } else { 0 };
+            let to_slot = if targets == Order::Sorted { order } else { 0 };
             // Without an order, target i of this launch is target begin + i.
             let shift = if targets == Order::Sorted { 0 } else { (begin * element) as u64 };
             let main = output.main.address + shift * kind.main as u64;
@@ -524,12 +524,12 @@ impl<T: CudaReal> DirectSum<T> {
             unsafe {
                 let (grid, sources) = ([blocks as u32, splits as u32, 1], self.sources.address());
                 if kind.name == "segments" {
-                    let places = CallerPositionsArg::new(inputs, order, frame, begin);
-                    launch!(stream, direct, grid, TILE as u32, 0; sources, tiles, target, n as i32, partial, places)?;
+                    let positions = CallerPositionsArg::new(inputs, order, frame, begin);
+                    launch!(stream, direct, grid, TILE as u32, 0; sources, tiles, target, n as i32, partial, positions)?;
                 } else {
                     launch!(stream, direct, grid, TILE as u32, 0; sources, tiles, target, n as i32, partial)?;
                 }
-                launch!(stream, finish, [n.div_ceil(128) as u32, 1, 1], 128, 0; partial, splits as i32, n as i32, to_place, frame, options.normalization, kind.power, output.add as i32, main, gradient)?;
+                launch!(stream, finish, [n.div_ceil(128) as u32, 1, 1], 128, 0; partial, splits as i32, n as i32, to_slot, frame, options.normalization, kind.power, output.add as i32, main, gradient)?;
             }
         }
         Ok(())

@@ -44,7 +44,7 @@ impl Expanded {
         let mut with = DeviceInputs { far: None, ..*inputs };
         let s = &mut with.segments;
         if s.n > 0 {
-            s.points = self.places(0, s.points.address, 2 * s.n, images, stream)?;
+            s.points = self.positions(0, s.points.address, 2 * s.n, images, stream)?;
             s.circulation = self.again(1, s.circulation, s.n, images, stream)?;
             s.core = self.again(2, s.core, s.n, images, stream)?;
             s.n *= images;
@@ -55,25 +55,25 @@ impl Expanded {
             s.connectivity = to;
         }
         let p = &mut with.particles;
-        p.position = self.places(3, p.position.address, p.n, images, stream)?;
+        p.position = self.positions(3, p.position.address, p.n, images, stream)?;
         p.strength = self.again(4, p.strength, 3 * p.n, images, stream)?;
         p.core = self.again(5, p.core, p.n, images, stream)?;
         p.n *= images;
         let c = &mut with.charges;
-        c.position = self.places(6, c.position.address, c.n, images, stream)?;
+        c.position = self.positions(6, c.position.address, c.n, images, stream)?;
         c.charge = self.again(7, c.charge, c.n, images, stream)?;
         c.n *= images;
         Ok(with)
     }
 
-    fn places(&mut self, slot: usize, from: u64, n: usize, images: usize, stream: &Stream) -> Result<RealsArg> {
+    fn positions(&mut self, slot: usize, from: u64, n: usize, images: usize, stream: &Stream) -> Result<RealsArg> {
         if n == 0 {
             return Ok(RealsArg::default());
         }
         self.numbers[slot].reserve(3 * n * images)?;
-        let kernel = self.context.function("periodic", "periodic_image_places")?;
+        let kernel = self.context.function("periodic", "periodic_image_positions")?;
         let (shifts, to) = (self.shifts.address(), self.numbers[slot].address());
-        // SAFETY: arguments as in periodic.cu; places were brought in, and there is room for all images.
+        // SAFETY: arguments as in periodic.cu; positions were brought in, and there is room for all images.
         unsafe { launch!(stream, kernel, grid(3 * n), BLOCK as u32, 0; from, n as i64, shifts, images as i32, to)? };
         Ok(RealsArg { address: to, is_f64: 1 })
     }

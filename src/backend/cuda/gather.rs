@@ -57,14 +57,14 @@ pub struct DeviceInputs {
     pub charges: DeviceCharges,
     pub targets: DeviceTargets,
     /// The change counters of `Inputs`.
-    pub vortex_places: u64,
+    pub vortex_positions: u64,
     pub vortex_strengths: u64,
-    pub charge_places: u64,
+    pub charge_positions: u64,
     pub charge_strengths: u64,
     pub target_positions: u64,
     /// Some array is the caller's own, in device memory.
     pub borrowed: bool,
-    /// Of a periodic box, whose places the arrays have then.
+    /// Of a periodic box, whose positions the arrays have then.
     pub far: Option<Far>,
 }
 
@@ -108,9 +108,9 @@ impl Gather {
     /// The inputs on the device; copies what changed since the last call.
     pub fn update(&mut self, inputs: &Inputs, staging: &mut Staging, stream: &Stream) -> Result<DeviceInputs> {
         let mut found = DeviceInputs {
-            vortex_places: inputs.vortex_places,
+            vortex_positions: inputs.vortex_positions,
             vortex_strengths: inputs.vortex_strengths,
-            charge_places: inputs.charge_places,
+            charge_positions: inputs.charge_positions,
             charge_strengths: inputs.charge_strengths,
             target_positions: inputs.target_positions,
             ..DeviceInputs::default()
@@ -123,31 +123,31 @@ impl Gather {
         }
         let mut up = Upload { staging, stream, in_flight: &mut self.in_flight, borrowed: false };
         if let Some(s) = inputs.segments.as_ref().filter(|s| s.n > 0) {
-            let (places, strengths) = (inputs.vortex_places, inputs.vortex_strengths);
+            let (positions, strengths) = (inputs.vortex_positions, inputs.vortex_strengths);
             found.segments = DeviceSegments {
                 n: s.n,
-                points: up.reals(points, &s.points, places)?,
-                connectivity: up.ints(ends, &s.connectivity, places)?,
+                points: up.reals(points, &s.points, positions)?,
+                connectivity: up.ints(ends, &s.connectivity, positions)?,
                 ld: s.ld,
                 index_base: s.index_base,
                 circulation: up.reals(circulation, &s.circulation, strengths)?,
-                core: up.optional(segment_core, s.core.as_ref(), places)?,
+                core: up.optional(segment_core, s.core.as_ref(), positions)?,
                 default_core: s.default_core,
             };
         }
         if let Some(p) = inputs.particles.as_ref().filter(|p| p.n > 0) {
             found.particles = DeviceParticles {
                 n: p.n,
-                position: up.reals(position, &p.position, inputs.vortex_places)?,
+                position: up.reals(position, &p.position, inputs.vortex_positions)?,
                 strength: up.reals(strength, &p.strength, inputs.vortex_strengths)?,
-                core: up.optional(core, p.core.as_ref(), inputs.vortex_places)?,
+                core: up.optional(core, p.core.as_ref(), inputs.vortex_positions)?,
                 default_core: p.default_core,
             };
         }
         if let Some(c) = inputs.charges.as_ref().filter(|c| c.n > 0) {
             found.charges = DeviceCharges {
                 n: c.n,
-                position: up.reals(charge_position, &c.position, inputs.charge_places)?,
+                position: up.reals(charge_position, &c.position, inputs.charge_positions)?,
                 charge: up.reals(charge, &c.charge, inputs.charge_strengths)?,
             };
         }

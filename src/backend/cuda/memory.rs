@@ -169,7 +169,7 @@ pub fn copy_on_device(to: u64, from: u64, bytes: usize, stream: &Stream) -> Resu
 
 /// Where a pointer of the host points, as the driver sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum MemoryKind {
     Host,
     /// Memory of the device with this number.
     Device(i32),
@@ -194,14 +194,14 @@ fn attributes_of(address: u64) -> [u32; 3] {
 }
 
 /// Asks the driver about an address (WFMM_MEMORY_AUTO). Without a driver everything is host memory.
-pub fn place_of(address: u64) -> Place {
+pub fn memory_kind_of(address: u64) -> MemoryKind {
     if address == 0 || super::loader::load().is_err() {
-        return Place::Host;
+        return MemoryKind::Host;
     }
     match attributes_of(address) {
-        [2, 1, _] => Place::Managed,
-        [2, _, device] => Place::Device(device as i32),
-        _ => Place::Host,
+        [2, 1, _] => MemoryKind::Managed,
+        [2, _, device] => MemoryKind::Device(device as i32),
+        _ => MemoryKind::Host,
     }
 }
 

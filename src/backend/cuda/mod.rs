@@ -8,7 +8,7 @@
 //!   stream             queues, events, graphs, launches
 //!   staging gather     the caller's arrays to the device and back
 //!   held               a field until it has passed its check
-//!   periodic far_rows  boxes with three periods: places brought in, images that are not near
+//!   periodic far_rows  boxes with three periods: positions brought in, images that are not near
 //!   expanded           near images as sources, for the direct sum
 //!   direct             every pair
 //!   precision_probe    whether single precision is enough for it
@@ -56,7 +56,8 @@ pub use driver::{DeviceInfo, Probe, image_for, probe};
 pub use engine::CudaEngine;
 pub use locked::Locked;
 pub use memory::{
-    Buffer, Place, Plain, clear_at, copy_in, copy_on_device, copy_out, place_of, register_host, unregister_host,
+    Buffer, MemoryKind, Plain, clear_at, copy_in, copy_on_device, copy_out, memory_kind_of, register_host,
+    unregister_host,
 };
 pub use stream::{Event, Graph, Stream, launch};
 
@@ -73,7 +74,7 @@ mod tests {
                 assert!(!refusal.message.is_empty());
                 let error = found.choose(-1).unwrap_err();
                 assert!((100..200).contains(&error.status), "{error}");
-                assert_eq!(place_of(0x1000), Place::Host);
+                assert_eq!(memory_kind_of(0x1000), MemoryKind::Host);
             }
             None => assert!(!found.devices.is_empty()),
         }

@@ -29,7 +29,7 @@ pub struct StepSummary {
     pub infinite: bool,
     /// A number was none.
     pub gaps: bool,
-    /// Place of the first number that was not finite.
+    /// Index of the first number that was not finite.
     pub first: Option<usize>,
 }
 
@@ -301,7 +301,7 @@ impl Motion {
     }
 
     /// Positions of dust after a time h of a step in which the fluid around it moved by `drift`.
-    pub fn dust_places(
+    pub fn dust_positions(
         &self,
         dust: Parcels<'_>,
         drift: Span<'_, f64>,
@@ -312,7 +312,7 @@ impl Motion {
         self.dust(dust, drift, h, medium, to, None)
     }
 
-    /// Dust at the end of a step of dt: places and velocities after contact with the ground. Notes what is not finite and the
+    /// Dust at the end of a step of dt: positions and velocities after contact with the ground. Notes what is not finite and the
     /// longest way.
     pub fn dust_lands(
         &self,

@@ -1,6 +1,6 @@
 //! Boxes with three equal periods on the device: inputs in the box, and the field of all images that are not near.
 //!
-//! Enters: inputs in device memory. Leaves: inputs whose places are in the box around zero, with `Far`: which images are near
+//! Enters: inputs in device memory. Leaves: inputs whose positions are in the box around zero, with `Far`: which images are near
 //! (summed as sources, by the direct sum or the tree), and the expansions of all others about the middle of the box, from the
 //! multipoles of all sources there by the lattice operator (`math::lattice`). With them comes the uniform background that
 //! balances a net strength. Two words, and the multipoles, cross to the host and back before a sum begins.
@@ -21,7 +21,7 @@ use crate::memory;
 use crate::options::{PlanOptions, Regularization};
 use std::sync::Arc;
 
-/// Places and periods are multiples of the power of two above the period times this.
+/// Positions and periods are multiples of the power of two above the period times this.
 const STEP: f64 = 1.0 / (1u64 << 49) as f64;
 /// Near images, in periods from the box: those of the tree's cells; what the direct sum takes where cores or segments are larger.
 const NEAR: [f64; 7] = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
@@ -97,8 +97,8 @@ impl Reach {
 #[derive(Debug)]
 pub struct Periodic {
     context: Arc<Context>,
-    /// Places of segments, particles, charges and targets.
-    places: [Buffer<f64>; 4],
+    /// Positions of segments, particles, charges and targets.
+    positions: [Buffer<f64>; 4],
     ends: Buffer<i32>,
     extremes: Buffer<u64>,
     gauss: Buffer<f64>,
@@ -113,7 +113,7 @@ pub struct Periodic {
 struct Strong {
     kernel: &'static str,
     n: usize,
-    place: u64,
+    position: u64,
     strength: RealsArg,
     nodes: usize,
 }
@@ -127,7 +127,7 @@ impl Periodic {
         let new = || Buffer::new(context);
         Self {
             context: context.clone(),
-            places: [new(), new(), new(), new()],
+            positions: [new(), new(), new(), new()],
             ends: Buffer::new(context),
             extremes: Buffer::new(context),
             gauss: new(),
@@ -141,8 +141,8 @@ impl Periodic {
 
     pub fn bytes(&self) -> u64 {
         let numbers = [&self.gauss, &self.steps, &self.partial, &self.moments, &self.rows];
-        let places = self.places.iter().chain(numbers).map(Buffer::bytes).sum::<u64>();
-        places + self.ends.bytes() + self.extremes.bytes()
+        let positions = self.positions.iter().chain(numbers).map(Buffer::bytes).sum::<u64>();
+        positions + self.ends.bytes() + self.extremes.bytes()
     }
 
     /// The inputs of a field in the box, with its images.
@@ -175,7 +175,7 @@ impl Periodic {
         Ok(inside)
     }
 
-    /// Places of what the field is of, in the box; nothing of the other kinds.
+    /// Positions of what the field is of, in the box; nothing of the other kinds.
     fn bring_in(&mut self, inside: &mut DeviceInputs, field: Field, box_of: [f64; 3], stream: &Stream) -> Result<()> {
         if let Field::Velocity { .. } = field {
             inside.charges = Default::default();
@@ -196,32 +196,39 @@ impl Periodic {
         slot: usize,
         from: RealsArg,
         n: usize,
-        [period, step, lost]: [f64; 3],
+        [period, step, rounding]: [f64; 3],
         stream: &Stream,
     ) -> Result<RealsArg> {
         if n == 0 {
             return Ok(from);
         }
-        self.places[slot].reserve(3 * n)?;
-        let to = self.places[slot].address();
-        let kernel = self.context.function("periodic", "periodic_places")?;
+        self.positions[slot].reserve(3 * n)?;
+        let to = self.positions[slot].address();
+        let kernel = self.context.function("periodic", "periodic_positions")?;
         // SAFETY: arguments as in periodic.cu; the caller's array has n rows, as he said, and so has the room.
-        unsafe { launch!(stream, kernel, grid(3 * n), BLOCK as u32, 0; from, to, 3 * n as i64, period, step, lost)? };
+        unsafe {
+            launch!(stream, kernel, grid(3 * n), BLOCK as u32, 0; from, to, 3 * n as i64, period, step, rounding)?
+        };
         Ok(RealsArg { address: to, is_f64: 1 })
     }
 
-    fn segments(&mut self, inside: &mut DeviceInputs, [period, step, lost]: [f64; 3], stream: &Stream) -> Result<()> {
+    fn segments(
+        &mut self,
+        inside: &mut DeviceInputs,
+        [period, step, rounding]: [f64; 3],
+        stream: &Stream,
+    ) -> Result<()> {
         let s = &mut inside.segments;
         if s.n == 0 {
             return Ok(());
         }
-        self.places[0].reserve(6 * s.n)?;
+        self.positions[0].reserve(6 * s.n)?;
         self.ends.reserve(2 * s.n)?;
         let kernel = self.context.function("periodic", "periodic_segments")?;
-        let (to, ends, longest) = (self.places[0].address(), self.ends.address(), self.extremes.address());
+        let (to, ends, longest) = (self.positions[0].address(), self.ends.address(), self.extremes.address());
         // SAFETY: arguments as in periodic.cu; the caller's arrays have n segments, as he said, and so has the room.
         unsafe {
-            launch!(stream, kernel, grid(s.n), BLOCK as u32, 0; s.points, s.connectivity, s.ld as i64, s.index_base, to, ends, s.n as i64, period, step, lost, longest)?
+            launch!(stream, kernel, grid(s.n), BLOCK as u32, 0; s.points, s.connectivity, s.ld as i64, s.index_base, to, ends, s.n as i64, period, step, rounding, longest)?
         };
         s.points = RealsArg { address: to, is_f64: 1 };
         (s.connectivity, s.ld, s.index_base) = (ends, 2, 0);
@@ -229,7 +236,7 @@ impl Periodic {
         self.note_core(core, default, n, 1, stream)
     }
 
-    /// The largest core of a kind goes to place `at` of the extremes.
+    /// The largest core of a kind goes to index `at` of the extremes.
     fn note_core(&mut self, core: RealsArg, default: f64, n: usize, at: usize, stream: &Stream) -> Result<()> {
         let to = self.extremes.at(at);
         if n == 0 || core.address == 0 {
@@ -268,7 +275,7 @@ impl Periodic {
             if missing > tolerance {
                 return Err(periods::too_wide(core * period, CORES_LOOKED_AT * period, missing, tolerance));
             }
-            let farther = if is_for_particles(reg) { 1.0 } else { recipe::range_of_few(n) };
+            let farther = if is_for_particles(reg) { 1.0 } else { recipe::range_factor(n) };
             reach = (farther * core_extent(reg, core, longest, tolerance)).min(CORES_LOOKED_AT).max(reach);
         }
         let needed = reach + 0.5 * longest;
@@ -287,15 +294,15 @@ impl Periodic {
         let mut sources = vec![];
         if let Field::Potential { .. } = field {
             let c = &inside.charges;
-            let (place, strength) = (c.position.address, c.charge);
-            sources.push(Strong { kernel: "charges", n: c.n, place, strength, nodes: 1 });
+            let (position, strength) = (c.position.address, c.charge);
+            sources.push(Strong { kernel: "charges", n: c.n, position, strength, nodes: 1 });
         } else {
             let (s, p) = (&inside.segments, &inside.particles);
             self.gauss.upload(&recipe::gauss_legendre(nodes), stream)?;
-            let place = s.points.address;
-            sources.push(Strong { kernel: "segments", n: s.n, place, strength: s.circulation, nodes });
-            let (place, strength) = (p.position.address, p.strength);
-            sources.push(Strong { kernel: "particles", n: p.n, place, strength, nodes: 1 });
+            let position = s.points.address;
+            sources.push(Strong { kernel: "segments", n: s.n, position, strength: s.circulation, nodes });
+            let (position, strength) = (p.position.address, p.strength);
+            sources.push(Strong { kernel: "particles", n: p.n, position, strength, nodes: 1 });
         }
         sources.retain(|s| s.n > 0);
         Ok(sources)
@@ -322,7 +329,7 @@ impl Periodic {
             let (to, grid) = (self.partial.at(row * numbers), [blocks(s) as u32, 1, 1]);
             // SAFETY: arguments as in periodic.cu; `partial` has a row for each block.
             unsafe {
-                launch!(stream, kernel, grid, MOMENT_THREADS as u32, 0; s.place, s.strength, gauss, s.nodes as i32, s.n as i64, order as i32, per_period, steps, to)?
+                launch!(stream, kernel, grid, MOMENT_THREADS as u32, 0; s.position, s.strength, gauss, s.nodes as i32, s.n as i64, order as i32, per_period, steps, to)?
             };
             row += blocks(s);
         }
@@ -346,15 +353,15 @@ pub fn add_far(
     field: Field,
     stream: &Stream,
 ) -> Result<()> {
-    let (n, place) = (inputs.targets.n, inputs.targets.position.address);
+    let (n, position) = (inputs.targets.n, inputs.targets.position.address);
     if n == 0 {
         return Ok(());
     }
     let kernel = stream.context().function("periodic", &format!("periodic_add_{}", field_name(field)))?;
     let (per_period, factor, order) = (1.0 / far.period, options.normalization, far.order as i32);
-    // SAFETY: arguments as in periodic.cu; places were brought in, and the outputs have n rows, as the caller said.
+    // SAFETY: arguments as in periodic.cu; positions were brought in, and the outputs have n rows, as the caller said.
     unsafe {
-        launch!(stream, kernel, [n.div_ceil(128) as u32, 1, 1], 128, 0; far.rows, order, place, n as i64, per_period, factor, output.main, output.gradient)
+        launch!(stream, kernel, [n.div_ceil(128) as u32, 1, 1], 128, 0; far.rows, order, position, n as i64, per_period, factor, output.main, output.gradient)
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Number of sampled sources, as in kernels/precision_probe.cuh.
 const SOURCES: f64 = 64.0;
-/// Rounding of a place, by its distance from the origin: the root mean square, of both ends of a distance, is a little more.
+/// Rounding of a position, by its distance from the origin: the root mean square, of both ends of a distance, is a little more.
 const ROUNDING: f64 = 1.0 / (1u64 << 25) as f64;
 /// Least distance in the frame's lengths, of which the box has 2^14: squares stay far above what is added to them, 2^-48
 /// (`Real::tiny` of kernels/common.cuh). Of a segment as long as it is far away |r1 × r2|² is one.

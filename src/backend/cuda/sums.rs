@@ -22,7 +22,7 @@ const FAST_DOUBLE: f64 = 0.5;
 /// single precision at 1e-4 (docs/performance.md): segments, 37,000 on 19,000 0.69 and 0.78, with cores 1.24 and 0.96; 35,000 on
 /// 55,000 0.72 and 0.59, with cores 1.77 and 1.17; particles with cores and gradients at 1e-3, 10,000 on themselves 0.58 and 0.36.
 const SINGLE_FROM: [usize; 2] = [80_000, 20_000];
-/// The same below 1e-4, where pairs have places of two floats and M2L takes as long as in double precision: velocities of particles without
+/// The same below 1e-4, where pairs have positions of two floats and M2L takes as long as in double precision: velocities of particles without
 /// cores, of segments with them. One H200, 2026-11-24, bench/gpu_fmm tight and bench/gpu_wakes tight, ms in single and double precision:
 /// particles without cores at 1e-5 and 1e-6, 200,000 points 0.73 and 0.80, 1.02 and 1.01, 632,000 2.18 and 2.34, 3.00 and 3.16, 2,000,000
 /// 5.85 and 6.80, 7.88 and 8.73; with cores 2,000,000 25.9 and 23.8. Segments at 1e-5, 558,000 points 19.1 and 22.0 (Vatistas), 16.9 and 17.2
@@ -158,8 +158,8 @@ impl<T: CudaReal> Sums<T> {
     /// Starts a field.
     pub fn start(&mut self, task: Task<'_>) -> Result<()> {
         let (found, sources) = match task.field {
-            Field::Velocity { .. } => (&mut self.vortex, task.inputs.vortex_places),
-            Field::Potential { .. } => (&mut self.coulomb, task.inputs.charge_places),
+            Field::Velocity { .. } => (&mut self.vortex, task.inputs.vortex_positions),
+            Field::Potential { .. } => (&mut self.coulomb, task.inputs.charge_positions),
         };
         if task.options.reproducible {
             *found = PrecisionHistory::default();

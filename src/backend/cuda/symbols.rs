@@ -4,7 +4,7 @@
 //! CUDA_ERROR_NOT_INITIALIZED while there is none. So nothing of CUDA is needed when the library is linked or loaded.
 //!
 //! A checked trampoline also replaces a status that cust's enum does not list by CUDA_ERROR_UNKNOWN and keeps the
-//! original in `LAST_UNLISTED`: the code of a newer driver would be an invalid value of a Rust enum, undefined behaviour.
+//! original in `LAST_UNKNOWN`: the code of a newer driver would be an invalid value of a Rust enum, undefined behaviour.
 //! It calls with the stack deeper by a word, right only where every argument fits in registers; the others just jump,
 //! and this crate calls those through declarations of its own that return an integer.
 //!
@@ -14,7 +14,7 @@ use std::arch::global_asm;
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 
 /// The statuses of `cust::sys::cudaError_enum`, first and last of each range.
-const LISTED: [(u32, u32); 14] = [
+const KNOWN: [(u32, u32); 14] = [
     (0, 8),
     (34, 34),
     (100, 102),
@@ -34,9 +34,9 @@ const LISTED: [(u32, u32); 14] = [
 const fn listed_bits() -> [u32; 32] {
     let mut bits = [0; 32];
     let mut range = 0;
-    while range < LISTED.len() {
-        let mut code = LISTED[range].0;
-        while code <= LISTED[range].1 {
+    while range < KNOWN.len() {
+        let mut code = KNOWN[range].0;
+        while code <= KNOWN[range].1 {
             bits[(code / 32) as usize] |= 1 << (code % 32);
             code += 1;
         }
@@ -45,11 +45,11 @@ const fn listed_bits() -> [u32; 32] {
     bits
 }
 
-/// `LISTED`, a bit a status; read by the trampolines only.
-static LISTED_BITS: [u32; 32] = listed_bits();
+/// `KNOWN`, a bit a status; read by the trampolines only.
+static KNOWN_BITS: [u32; 32] = listed_bits();
 
 /// The last status that a trampoline replaced, 0 if none.
-pub(super) static LAST_UNLISTED: AtomicU32 = AtomicU32::new(0);
+pub(super) static LAST_UNKNOWN: AtomicU32 = AtomicU32::new(0);
 
 unsafe extern "C" {
     /// First of the slots, in the order of `NAMES`; each holds the address that its trampoline jumps to.
@@ -179,8 +179,8 @@ macro_rules! trampolines {
             $(concat!(slot!($checked), call!($checked)),)*
             $(concat!(slot!($jumped), jump!($jumped)),)*
             ".popsection",
-            listed = sym LISTED_BITS,
-            unlisted = sym LAST_UNLISTED,
+            listed = sym KNOWN_BITS,
+            unlisted = sym LAST_UNKNOWN,
         );
     };
 }

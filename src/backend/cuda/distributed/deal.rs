@@ -1,4 +1,4 @@
-//! Which rank computes at which targets: each at its own, unless these are uneven in number or all over the place.
+//! Which rank computes at which targets: each at its own, unless these are uneven in number or lie in the same region as those of other ranks.
 //!
 //! Enters: the targets of all ranks, where their callers have them. Leaves: targets of about the same number on every rank, a
 //! range of a Morton curve each, and the way back for the fields there.
@@ -10,9 +10,9 @@ use crate::math::morton::interleave;
 use crate::memory;
 use rayon::prelude::*;
 
-/// Targets of a rank beside the mean from which they are dealt anew: a quarter more, and so many.
-const FEW: usize = 32;
-/// Most levels of the grid that shows whether ranks have targets at the same places, targets of a rank that a cell should have in
+/// Targets are dealt anew where a rank has a quarter more than the mean, and this many besides.
+const SLACK: usize = 32;
+/// Most levels of the grid that shows whether ranks have targets at the same positions, targets of a rank that a cell should have in
 /// the mean, and words with a bit for every cell.
 const LEVELS: u32 = 4;
 const TARGETS: f64 = 4.0;
@@ -42,7 +42,7 @@ impl Deal {
     /// Whether some rank has more than its part; `counts` are the targets of all ranks.
     pub fn is_uneven(counts: &[usize]) -> bool {
         let mean = counts.iter().sum::<usize>() / counts.len();
-        counts.iter().any(|&n| n > mean + mean / 4 + FEW)
+        counts.iter().any(|&n| n > mean + mean / 4 + SLACK)
     }
 
     pub fn is_moved(&self) -> bool {
@@ -147,7 +147,7 @@ impl Grid {
             let cell = (a << levels | b) << levels | c;
             mine[cell as usize / 32] |= 1 << (cell % 32);
         }
-        let all = values_of::<u32>(&line.communicator.gather_all("places of targets", bytes_of(&mine))?);
+        let all = values_of::<u32>(&line.communicator.gather_all("positions of targets", bytes_of(&mine))?);
         let count = |words: &[u32]| words.iter().map(|w| w.count_ones()).sum::<u32>() as usize;
         let union: Vec<u32> = (0..WORDS).map(|w| all.iter().skip(w).step_by(WORDS).fold(0, |a, b| a | b)).collect();
         Ok(2 * count(&all) > (1 + line.communicator.size()) * count(&union))

@@ -118,9 +118,9 @@ fn nothing(inputs: &Inputs) -> Inputs {
         particles: None,
         charges: None,
         targets: None,
-        vortex_places: inputs.vortex_places,
+        vortex_positions: inputs.vortex_positions,
         vortex_strengths: inputs.vortex_strengths,
-        charge_places: inputs.charge_places,
+        charge_positions: inputs.charge_positions,
         charge_strengths: inputs.charge_strengths,
         target_positions: inputs.target_positions,
     }

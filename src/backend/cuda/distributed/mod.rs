@@ -235,9 +235,9 @@ impl<T: CudaReal> RanksEngine<T> {
     fn exact(&mut self, position: &Reals, chosen: &[usize], field: Field, width: usize) -> Result<Vec<f64>> {
         let mut exact = memory::filled(0.0, width * chosen.len());
         let x = self.line.own::<f64>(position)?;
-        let places = memory::collect((0..3 * chosen.len()).map(|i| x[3 * chosen[i / 3] + i % 3]));
+        let positions = memory::collect((0..3 * chosen.len()).map(|i| x[3 * chosen[i / 3] + i % 3]));
         let mut inputs = self.world.inputs.clone();
-        inputs.targets = Some(TargetInput { n: chosen.len(), position: Reals::HostF64(places.into()) });
+        inputs.targets = Some(TargetInput { n: chosen.len(), position: Reals::HostF64(positions.into()) });
         let options = PlanOptions { method: Method::Direct, accumulate: false, ..self.options.clone() };
         let mut engine = CudaEngine::<f64>::new(options, self.context.clone(), self.line.pool.clone())?;
         engine.evaluate(&inputs, field, RealsMut::HostF64(&mut exact), None)?;

@@ -115,7 +115,7 @@ fn is_double(reals: &Reals) -> bool {
 /// What an exchange was made of.
 #[derive(Debug, Clone, PartialEq)]
 struct Seen {
-    places: u64,
+    positions: u64,
     strengths: u64,
     double: bool,
 }
@@ -146,13 +146,13 @@ impl World {
     ) -> Result<()> {
         let double = T::IS_F64;
         let (seen, now) = match field {
-            Field::Velocity { .. } => (&mut self.vortices, [own.vortex_places, own.vortex_strengths]),
-            Field::Potential { .. } => (&mut self.charges, [own.charge_places, own.charge_strengths]),
+            Field::Velocity { .. } => (&mut self.vortices, [own.vortex_positions, own.vortex_strengths]),
+            Field::Potential { .. } => (&mut self.charges, [own.charge_positions, own.charge_strengths]),
         };
-        let now = Seen { places: now[0], strengths: now[1], double };
+        let now = Seen { positions: now[0], strengths: now[1], double };
         // An exchange that fails leaves nothing that could be taken for whole.
         let old = seen.take().filter(|_| !table.any(Of::SourcesOnDevice));
-        let stays = old.as_ref().is_some_and(|old| old.places == now.places && old.double == double);
+        let stays = old.as_ref().is_some_and(|old| old.positions == now.positions && old.double == double);
         let all = old.as_ref() == Some(&now);
         match field {
             _ if all => {}
@@ -184,15 +184,15 @@ impl World {
         call: &str,
         own: &Inputs,
         table: &Table,
-        places_stay: bool,
+        positions_stay: bool,
     ) -> Result<()> {
         let all = &mut self.inputs;
         if table.any(Of::Segments) {
             let s = own.segments.as_ref();
             let circulation = gather::<T>(line, call, s.map(|s| &s.circulation), table.counts(Of::Segments), 1)?;
             match &mut all.segments {
-                Some(segments) if places_stay => segments.circulation = circulation,
-                place => *place = Some(exchange_segments::<T>(line, call, s, table, circulation)?),
+                Some(segments) if positions_stay => segments.circulation = circulation,
+                slot => *slot = Some(exchange_segments::<T>(line, call, s, table, circulation)?),
             }
         } else {
             all.segments = None;
@@ -202,19 +202,19 @@ impl World {
             let n = table.total(Of::Particles);
             let strength = gather::<T>(line, call, p.map(|p| &p.strength), table.counts(Of::Particles), 3)?;
             match &mut all.particles {
-                Some(particles) if places_stay => particles.strength = strength,
-                place => {
+                Some(particles) if positions_stay => particles.strength = strength,
+                slot => {
                     let position = gather::<T>(line, call, p.map(|p| &p.position), table.counts(Of::Particles), 3)?;
                     let cores = p.map(|p| (p.n, p.core.as_ref(), p.default_core));
                     let core = gather_cores::<T>(line, call, cores, table, [Of::Particles, Of::ParticleCores])?;
                     let default_core = first_core(line, p.map(|p| p.default_core))?;
-                    *place = Some(ParticleInput { n, position, strength, core, default_core });
+                    *slot = Some(ParticleInput { n, position, strength, core, default_core });
                 }
             }
         } else {
             all.particles = None;
         }
-        all.vortex_places += u64::from(!places_stay);
+        all.vortex_positions += u64::from(!positions_stay);
         all.vortex_strengths += 1;
         Ok(())
     }
@@ -225,18 +225,18 @@ impl World {
         call: &str,
         own: &Inputs,
         table: &Table,
-        places_stay: bool,
+        positions_stay: bool,
     ) -> Result<()> {
         let (c, n) = (own.charges.as_ref(), table.total(Of::Charges));
         let charge = gather::<T>(line, call, c.map(|c| &c.charge), table.counts(Of::Charges), 1)?;
         match &mut self.inputs.charges {
-            Some(charges) if places_stay => charges.charge = charge,
-            place => {
+            Some(charges) if positions_stay => charges.charge = charge,
+            slot => {
                 let position = gather::<T>(line, call, c.map(|c| &c.position), table.counts(Of::Charges), 3)?;
-                *place = Some(ChargeInput { n, position, charge });
+                *slot = Some(ChargeInput { n, position, charge });
             }
         }
-        self.inputs.charge_places += u64::from(!places_stay);
+        self.inputs.charge_positions += u64::from(!positions_stay);
         self.inputs.charge_strengths += 1;
         Ok(())
     }

@@ -15,7 +15,7 @@ pub struct TreeArg {
     /// [n] Morton keys of `max_level` levels, sorted; the other buffer of the sort.
     pub key: Pointer<u64>,
     pub key_other: Pointer<u64>,
-    /// [n] Place in the caller's array of the sorted point.
+    /// [n] Index in the caller's array of the sorted point.
     pub order: Pointer<u32>,
     pub order_other: Pointer<u32>,
     /// [n] Level of the leaf that holds the sorted point.
@@ -96,7 +96,7 @@ pub struct FmmArg {
     pub core_range: f64,
     pub walk_range: f64,
     pub stretch: f64,
-    /// Least side of the root cube: Real::box of common.cuh.
+    /// Least side of the root cube: Real::extent of common.cuh.
     pub box_side: f64,
     pub smooth_limit: f64,
     pub cull: f64,
@@ -151,11 +151,11 @@ pub struct CheckArg {
     pub head: Pointer<u32>,
     /// [blocks of the verdict] Of `size`.
     pub sum: Pointer<Squares>,
-    /// Of what L2P wrote, sums of a warp's turn each.
+    /// Of what L2P wrote, sums of a warp's batch each.
     pub size: Pointer<Squares>,
     /// A multiple of 32, or all targets.
     pub samples: u32,
-    /// Place of this kind of source.
+    /// Index of this kind of source.
     pub slot: u32,
     /// How many kinds there are; 0: others come after this one.
     pub kinds: u32,

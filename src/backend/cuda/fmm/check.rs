@@ -45,9 +45,9 @@ const SPARE: usize = 128_000_000;
 const LEAST: usize = 128;
 const LEAST_IN_BOX: usize = 32;
 
-/// Place of a kind among those of the field.
+/// Index of a kind among those of the field.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct Part {
     pub slot: usize,
     pub of: usize,
 }
@@ -212,7 +212,7 @@ impl Check {
     }
 
     /// `size`: where L2P leaves sums of squares.
-    pub fn arg(&self, place: Place, numbers: Numbers, look: Look, (head, size): (u64, u64)) -> CheckArg {
+    pub fn arg(&self, part: Part, numbers: Numbers, look: Look, (head, size): (u64, u64)) -> CheckArg {
         let first = samples(numbers);
         let again = CERTAIN + samples_again(numbers);
         CheckArg {
@@ -224,8 +224,8 @@ impl Check {
             sum: self.sum.address(),
             size,
             samples: if look.again { again } else { first } as u32,
-            slot: place.slot as u32,
-            kinds: if place.slot + 1 == place.of { place.of as u32 } else { 0 },
+            slot: part.slot as u32,
+            kinds: if part.slot + 1 == part.of { part.of as u32 } else { 0 },
             certain: if look.again { CERTAIN as u32 } else { 0 },
             seed: 2 * look.round + u32::from(look.again),
             pad: 0,
@@ -233,14 +233,14 @@ impl Check {
     }
 
     /// The same for the targets of the largest far fields, behind the sampled ones: an equal share of them for each kind of source.
-    pub fn far_arg(&self, place: Place, numbers: Numbers, (head, size): (u64, u64)) -> CheckArg {
+    pub fn far_arg(&self, part: Part, numbers: Numbers, (head, size): (u64, u64)) -> CheckArg {
         let far = far_targets(numbers) as u32;
         CheckArg {
             exact: self.exact.address() + (size_of::<f64>() * KINDS * MOST * NUMBERS) as u64,
             at: self.at.address() + (size_of::<u32>() * MOST) as u64,
             samples: far,
             certain: far,
-            ..self.arg(place, numbers, Look { round: 0, again: false }, (head, size))
+            ..self.arg(part, numbers, Look { round: 0, again: false }, (head, size))
         }
     }
 

@@ -46,20 +46,26 @@ pub(super) struct Kernels {
     pub check: CheckKernels,
 }
 
-/// Bytes of two queues of 256 sources, or of two tiles of as many where nothing has a core, in f32 with the low digits of their places;
+/// Sources in two queues, or in two tiles: `kTile` of kernels/fmm_plain.cuh and the size of a queue in fmm_near.cuh, twice.
+const QUEUED: usize = 512;
+/// Targets of a group of smooth corrections, whose weights are kept, and numbers of a source with its core.
+const GROUP_TARGETS: usize = 128;
+const CORED: usize = 8;
+
+/// Bytes of two queues of sources, or of two tiles of as many where nothing has a core, in f32 with the low digits of their positions;
 /// the sums are exchanged there too.
 pub(super) fn p2p_shared(recipe: &Recipe) -> usize {
     let record = if recipe.kind == Kind::Charge { 4 } else { 8 };
     let low = if recipe.is_f64 || recipe.has_cores() && !recipe.two_floats { 0 } else { 4 };
-    recipe.real_bytes() * (record + low) * 512
+    recipe.real_bytes() * (record + low) * QUEUED
 }
 
-/// Shared memory that the kernels of smooth corrections have besides.
+/// Shared memory that the kernels of smooth corrections have besides: at most, of all images (the test below reads what the compiler said).
 const SMOOTH_STATIC: usize = 21_632;
 
-/// Bytes of two queues, whose place the weights of 128 targets take, and of the fields at the nodes.
+/// Bytes of two queues, whose memory the weights of a group's targets take afterwards, and of the fields at the nodes.
 pub(super) fn smooth_shared(recipe: &Recipe) -> usize {
-    recipe.real_bytes() * (8 * 512 + 128 * recipe.fields())
+    recipe.real_bytes() * (CORED * QUEUED + GROUP_TARGETS * recipe.fields())
 }
 
 impl Kernels {
@@ -162,5 +168,22 @@ impl Kernels {
             },
             check: CheckKernels::find(context, recipe)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `shared=` of the compiler's figures that are committed beside the images.
+    #[test]
+    fn kernels_of_smooth_corrections_have_no_more_shared_memory_than_is_assumed() {
+        for unit in ["fmm_smooth", "fmm_smooth_periodic"] {
+            let path = format!("{}/kernels/fatbin/{unit}.resources.txt", env!("CARGO_MANIFEST_DIR"));
+            let text = std::fs::read_to_string(path).unwrap();
+            let sizes = text.lines().map(|line| line.split("shared=").nth(1).unwrap().split(' ').next().unwrap());
+            let most = sizes.map(|size| size.parse::<usize>().unwrap()).max().unwrap();
+            assert!(most <= SMOOTH_STATIC && most + 1024 > SMOOTH_STATIC, "{unit}: {most}");
+        }
     }
 }

@@ -48,7 +48,7 @@ use crate::options::PlanOptions;
 use crate::report::Pass;
 use args::CheckArg;
 use args::{CELLS_OVERFLOW, DENSE, DEPTH_OVERFLOW, FmmArg, OUTSIDE, SampleSums, StateHead};
-use check::{Check, CheckKernels, Look, Numbers, Place};
+use check::{Check, CheckKernels, Look, Numbers, Part};
 use kernels::{Kernels, p2p_shared, smooth_shared};
 use layout::{L2P_BLOCKS, Laid};
 pub use ranks::Ranks;
@@ -139,7 +139,7 @@ impl Memory {
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     pub check: &'a Check,
-    pub place: Place,
+    pub part: Part,
     pub numbers: Numbers,
     pub round: u32,
     before: Option<(CheckKernels, Laid)>,
@@ -239,7 +239,7 @@ impl<T: CudaReal> FmmSum<T> {
         asked: Asked<'_>,
         stream: &Stream,
     ) -> Result<bool> {
-        let Asked { check, place, numbers, round, before } = asked;
+        let Asked { check, part, numbers, round, before } = asked;
         let sources = self.sources(inputs);
         self.bound(sources.n, inputs.targets.n);
         let mut spent = 0.0;
@@ -249,15 +249,15 @@ impl<T: CudaReal> FmmSum<T> {
             self.reusable.forget();
             let mut laid = self.lay_out(&sources, inputs, options, output, &shape)?;
             // Images that are not near are those of all kinds together.
-            if let Some(far) = inputs.far.filter(|_| place.slot == 0) {
+            if let Some(far) = inputs.far.filter(|_| part.slot == 0) {
                 laid.f.far_rows = far.rows;
             }
             if laid.lost[0] && !work.sources || laid.lost[1] && !work.targets {
                 continue;
             }
             let head = self.head.as_ref().as_ptr() as u64;
-            let checked = check.arg(place, numbers, Look { round, again: false }, (head, laid.size));
-            let far = check.far_arg(place, numbers, (head, laid.size));
+            let checked = check.arg(part, numbers, Look { round, again: false }, (head, laid.size));
+            let far = check.far_arg(part, numbers, (head, laid.size));
             self.last = laid;
             let queued = (laid.f, before.map(|(_, laid)| laid.f), work, checked);
             let (small, again) = (replay::is_small(&laid.f), self.replay.is_last(&queued));
@@ -291,15 +291,15 @@ impl<T: CudaReal> FmmSum<T> {
 
     /// More targets of the last field are summed directly, and of the last kind of source compared; the others' sums are there by then.
     fn look_again(&mut self, asked: Asked<'_>, last: Laid, stream: &Stream) -> Result<()> {
-        let Asked { check, place, numbers, round, .. } = asked;
+        let Asked { check, part, numbers, round, .. } = asked;
         let head = self.head.as_ref().as_ptr() as u64;
-        let checked = check.arg(place, numbers, Look { round, again: true }, (head, last.size));
-        let far = check.far_arg(place, numbers, (head, last.size));
-        if place.slot == 0 {
+        let checked = check.arg(part, numbers, Look { round, again: true }, (head, last.size));
+        let far = check.far_arg(part, numbers, (head, last.size));
+        if part.slot == 0 {
             check.largest(&last.f, &checked, stream)?;
         }
         check.sum(&self.kernels.check, &self.last, &checked, stream)?;
-        if place.slot + 1 < place.of {
+        if part.slot + 1 < part.of {
             return Ok(());
         }
         check.judge(&self.kernels.check, &self.last.f, &checked, &far, stream)?;

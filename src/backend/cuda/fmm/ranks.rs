@@ -42,8 +42,8 @@ impl Ranks {
     /// Why single precision serves not all ranks.
     pub fn worst(&self, mine: Option<PrecisionFallback>) -> Result<Option<PrecisionFallback>> {
         let Some((communicator, _)) = &self.many else { return Ok(mine) };
-        let place = |fallback: PrecisionFallback| FALLBACKS.iter().position(|f| *f == fallback).map_or(0, |k| k + 1);
-        let all = communicator.largest(&[mine.map_or(0, place) as f64])?[0] as usize;
+        let index = |fallback: PrecisionFallback| FALLBACKS.iter().position(|f| *f == fallback).map_or(0, |k| k + 1);
+        let all = communicator.largest(&[mine.map_or(0, index) as f64])?[0] as usize;
         Ok(all.checked_sub(1).map(|k| FALLBACKS[k]))
     }
 

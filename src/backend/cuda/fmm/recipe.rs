@@ -78,13 +78,13 @@ const LEAF_BESIDE_MANY_TARGETS: [usize; 2] = [8, 30];
 /// Times that targets outnumber sources, times the sources of a leaf.
 const TARGETS_A_SOURCE_LEAF: usize = 3000;
 
-/// Deficits of many segments mostly cancel, and the range of their cores is made for that. Those of so few need not: their cores are
-/// taken into account so many times as far.
-const FEW_SEGMENTS: usize = 100;
-const RANGE_OF_FEW: f64 = 2.0;
-/// By how much the range of so many segments' cores is extended.
-pub fn range_of_few(segments: usize) -> f64 {
-    if segments < FEW_SEGMENTS { RANGE_OF_FEW } else { 1.0 }
+/// Deficits of many segments mostly cancel, and the range of their cores is made for that. Below this many they need not: their
+/// cores are taken into account this much farther.
+const CANCELLING_SEGMENTS: usize = 100;
+const RANGE_WITHOUT_CANCELLING: f64 = 2.0;
+/// By what factor the range of this many segments' cores is extended.
+pub fn range_factor(segments: usize) -> f64 {
+    if segments < CANCELLING_SEGMENTS { RANGE_WITHOUT_CANCELLING } else { 1.0 }
 }
 
 /// Points that a leaf may have, times those that one of a uniform cloud should have; and the most, since `fmm_leaves` looks at
@@ -130,7 +130,7 @@ pub struct Recipe {
     pub smooth_share: f64,
     /// f32: the multipoles enter the products as two TF32 numbers each.
     pub two_parts: bool,
-    /// f32: differences of two places are those of two floats a coordinate, and products are added without the tensor units.
+    /// f32: differences of two positions are those of two floats a coordinate, and products are added without the tensor units.
     pub two_floats: bool,
     /// Points that a leaf of a uniform cloud should have, if the root may be stretched for it.
     pub full: Option<f64>,
@@ -256,7 +256,7 @@ impl Recipe {
 
     /// `core_range` and `walk_range` for so many sources.
     pub fn ranges(&self, n_sources: usize) -> [f64; 2] {
-        let farther = if self.kind == Kind::Segment { range_of_few(n_sources) } else { 1.0 };
+        let farther = if self.kind == Kind::Segment { range_factor(n_sources) } else { 1.0 };
         [self.core_range, self.walk_range].map(|range| farther * range)
     }
 
@@ -289,9 +289,10 @@ impl Recipe {
     fn two_levels(&self, n_sources: usize, n_targets: usize) -> bool {
         let most = n_sources.max(n_targets);
         // With 30 points a leaf there are no more than two levels anyway.
-        let few = self.shallow && self.full.is_some() && !self.has_cores() && most > 64 * 30 && most <= trees::MOST;
+        let eligible =
+            self.shallow && self.full.is_some() && !self.has_cores() && most > 64 * 30 && most <= trees::MOST;
         let pairs = n_sources as f64 * n_targets as f64 / if self.gradient { 0.6 } else { 1.0 };
-        few && pairs <= TWO_LEVELS[usize::from(!self.is_f64)].powi(2)
+        eligible && pairs <= TWO_LEVELS[usize::from(!self.is_f64)].powi(2)
     }
 
     /// Points of a leaf at most: sources, targets.
@@ -400,18 +401,18 @@ impl Recipe {
             self.capacity[1]
         );
         if self.shallow && self.full.is_some() && !self.has_cores() {
-            text += " Few of them have 64 leaves, however full.";
+            text += " Small problems have 64 leaves, however full.";
         }
         if self.core_range > 0.0 {
             text += &format!(" Cores count up to {:.2} radii; farther, sums are singular.", self.core_range);
             if self.full.is_some() {
-                let ([least, most], [few, many]) = (LEAF_BESIDE_MANY_TARGETS, LEAF_OF_MANY_TARGETS);
+                let ([least, most], [fewest, largest]) = (LEAF_BESIDE_MANY_TARGETS, LEAF_OF_MANY_TARGETS);
                 text += &format!(
-                    " Where targets outnumber sources {MANY_TARGETS} times, leaves have {least} to {most} sources and {few} to {many} targets."
+                    " Where targets outnumber sources {MANY_TARGETS} times, leaves have {least} to {most} sources and {fewest} to {largest} targets."
                 );
             }
             if self.periodic && self.full.is_some() {
-                text += " In the box leaves have up to three times as many or as few, as its number of points asks.";
+                text += " In a periodic box leaves have a third to three times as many, by its number of points.";
             }
             if self.growth(usize::MAX) > 1.0 {
                 let (from, times) = (TARGETS_A_POINT * LEAF_CORES, MOST_LEAF_CORES / LEAF_CORES);

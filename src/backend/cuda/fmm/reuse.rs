@@ -40,7 +40,7 @@ impl Shape {
 /// The inputs of one kind of source, as far as they can be told apart without looking at them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
-    places: u64,
+    positions: u64,
     strengths: u64,
     targets: u64,
     counts: [usize; 2],
@@ -48,13 +48,13 @@ struct Seen {
 
 impl Seen {
     fn of(kind: Kind, inputs: &DeviceInputs) -> Self {
-        let vortices = |n| (inputs.vortex_places, inputs.vortex_strengths, n);
-        let (places, strengths, n) = match kind {
-            Kind::Charge => (inputs.charge_places, inputs.charge_strengths, inputs.charges.n),
+        let vortices = |n| (inputs.vortex_positions, inputs.vortex_strengths, n);
+        let (positions, strengths, n) = match kind {
+            Kind::Charge => (inputs.charge_positions, inputs.charge_strengths, inputs.charges.n),
             Kind::Particle => vortices(inputs.particles.n),
             Kind::Segment => vortices(inputs.segments.n),
         };
-        Self { places, strengths, targets: inputs.target_positions, counts: [n, inputs.targets.n] }
+        Self { positions, strengths, targets: inputs.target_positions, counts: [n, inputs.targets.n] }
     }
 }
 
@@ -72,11 +72,11 @@ impl Reusable {
         let waiting = self.rebuilds_left > 0;
         self.rebuilds_left = self.rebuilds_left.saturating_sub(1);
         let Some((old, shape)) = self.kept else { return (Work::WHOLE, None) };
-        let same_places = old.places == now.places && old.counts[0] == now.counts[0];
+        let same_positions = old.positions == now.positions && old.counts[0] == now.counts[0];
         let work = Work { sources: false, targets: old.targets != now.targets, upward: old.strengths != now.strengths };
         // The caller may have changed arrays in device memory without setting them again.
         let unsaid = inputs.borrowed && !work.targets && !work.upward;
-        if !same_places || unsaid || work.targets && waiting { (Work::WHOLE, None) } else { (work, Some(shape)) }
+        if !same_positions || unsaid || work.targets && waiting { (Work::WHOLE, None) } else { (work, Some(shape)) }
     }
 
     pub fn keep(&mut self, kind: Kind, inputs: &DeviceInputs, shape: Shape) {
@@ -99,9 +99,9 @@ mod tests {
 
     const SHAPE: Shape = Shape { max_level: 5, stretch: 1.0, least_level: 2 };
 
-    fn inputs(places: u64, strengths: u64, targets: u64) -> DeviceInputs {
+    fn inputs(positions: u64, strengths: u64, targets: u64) -> DeviceInputs {
         DeviceInputs {
-            vortex_places: places,
+            vortex_positions: positions,
             vortex_strengths: strengths,
             target_positions: targets,
             ..DeviceInputs::default()

@@ -1,7 +1,7 @@
 //! The FMMs of one engine: one for each kind of source, the choice between FMM and direct sum, retries where a field misses its
 //! tolerance.
 
-use super::check::{self, Check, Numbers, Place};
+use super::check::{self, Check, Numbers, Part};
 use super::layout::NEAR_IMAGES;
 use super::times::TIMED;
 use super::verdict::Verdict;
@@ -47,7 +47,7 @@ const ACCEPTED: f64 = 0.75;
 /// Rounding is then much of the error (`ROUNDING`), and smaller budgets do not help.
 const DEEP: u32 = 11;
 const FINE: f64 = 1e-5;
-/// The same depth where pairs have places of two floats: their last digit is 2^-49 of the root cube, 2^-33 of such a cell.
+/// The same depth where pairs have positions of two floats: their last digit is 2^-49 of the root cube, 2^-33 of such a cell.
 const DEEP_IN_TWO_FLOATS: u32 = 16;
 
 /// Result of an evaluation.
@@ -291,7 +291,7 @@ impl<T: CudaReal> FmmSet<T> {
         if verdict.inconclusive {
             let left = self.sums[last].last();
             for slot in 0..of {
-                let asked = Asked { check, place: Place { slot, of }, numbers, round, before: None };
+                let asked = Asked { check, part: Part { slot, of }, numbers, round, before: None };
                 self.sums[self.last[slot]].look_again(asked, left, problem.stream)?;
             }
             let sampled = [check::samples_again(numbers), all];
@@ -339,7 +339,7 @@ impl<T: CudaReal> FmmSet<T> {
         for (slot, recipe) in wanted.iter().enumerate() {
             let k = self.sum(recipe, problem)?;
             let before = self.last.first().map(|first| self.sums[*first].summed());
-            let asked = Asked { check, place: Place { slot, of: wanted.len() }, numbers, round, before };
+            let asked = Asked { check, part: Part { slot, of: wanted.len() }, numbers, round, before };
             if !self.sums[k].evaluate(problem.inputs, problem.options, output, asked, problem.stream)? {
                 return Ok(false);
             }

@@ -81,12 +81,13 @@ mod tests {
             let (count, tiles) = (order * order, (order * order).div_ceil(8));
             let classes = classes(order);
             let table = table(&classes, tiles, &mut 0);
-            let place = |k: usize| table[SORTED_COLUMN..UP_HEAD].iter().position(|c| *c as usize == k).expect("sorted");
+            let column =
+                |k: usize| table[SORTED_COLUMN..UP_HEAD].iter().position(|c| *c as usize == k).expect("sorted");
             let class =
                 |k: usize| classes.iter().position(|members| members.contains(&(k as u32))).expect("in a class");
             for parent in 0..count {
                 for child in 0..count {
-                    let (sorted, owner) = (place(parent) / 8, class(parent));
+                    let (sorted, owner) = (column(parent) / 8, class(parent));
                     assert_eq!(table[SORTED_CLASS + sorted] as usize, owner);
                     if child.isqrt() <= parent.isqrt() {
                         assert!(

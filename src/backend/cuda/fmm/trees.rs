@@ -36,7 +36,7 @@ fn most(shared: usize) -> usize {
 pub struct Small {
     boxes: Function,
     keys: Function,
-    places: Function,
+    ranks: Function,
     cells: Function,
     lists: Function,
     cluster: Option<Cluster>,
@@ -62,7 +62,7 @@ impl Small {
             },
             boxes: get("boxes")?,
             keys: get("keys")?,
-            places: get(&format!("places_{t}"))?,
+            ranks: get(&format!("ranks_{t}"))?,
             cells: get("cells")?,
             lists: get("lists")?,
         })
@@ -75,7 +75,7 @@ impl Small {
 
     pub fn allow_shared_memory(&self, context: &Context) -> Result<()> {
         let bytes = 4 * most(context.info.shared_memory as usize);
-        context.allow_shared_memory(self.places, bytes)?;
+        context.allow_shared_memory(self.ranks, bytes)?;
         if let Some(cluster) = self.cluster {
             context.allow_shared_memory(cluster.trees, cluster_shared(u32::MAX, CLUSTER_LEVELS))?;
         }
@@ -134,7 +134,7 @@ impl Passes<'_> {
         unsafe {
             launch!(stream, k.boxes, [most.div_ceil(256), 2, 1], 256, 0; *f)?;
             launch!(stream, k.keys, [most.div_ceil(RUN as u32), 2, 1], RUN as u32, 0; *f)?;
-            launch!(stream, k.places, [most.div_ceil(64), 2, 1], 256, keys; *f)?;
+            launch!(stream, k.ranks, [most.div_ceil(64), 2, 1], 256, keys; *f)?;
             self.begin_sample(stream)?;
             launch!(stream, k.cells, [1, 2, 1], 1024, keys; *f)?;
             mark(Pass::Tree)?;

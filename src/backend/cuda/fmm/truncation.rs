@@ -46,16 +46,16 @@ pub struct Truncation {
     pub floor: f64,
 }
 
-/// Offsets up to signs: their place, and how many of them a target has on average.
+/// Offsets up to signs: the lengths along each axis, and how many of them a target has on average.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Orbit {
-    place: [usize; 3],
+    offset: [usize; 3],
     pub share: f64,
 }
 
 impl Orbit {
     pub fn distance2(&self) -> f64 {
-        self.place.iter().map(|x| x * x).sum::<usize>() as f64
+        self.offset.iter().map(|x| x * x).sum::<usize>() as f64
     }
 }
 
@@ -165,7 +165,7 @@ impl Truncation {
                 s.fragments += deepest * s.slots;
                 most = most.max(deepest);
             }
-            let [x, y, z] = orbits[orbit].place;
+            let [x, y, z] = orbits[orbit].offset;
             s.m2l[number] = (x | y << 4 | z << 8 | most << 12) as u32;
         }
         (s.m2l[SLOTS], s.m2l[ORBIT_COUNT]) = (s.slots as u32, orbits.len() as u32);
@@ -271,8 +271,8 @@ pub(super) fn orbits() -> Vec<Orbit> {
     let mut orbits: Vec<Orbit> = Vec::new();
     let near = |d: [i32; 3]| d.iter().map(|x| x * x).sum::<i32>() <= 4;
     let bit = |octant: i32, axis: usize| octant >> axis & 1;
-    for place in 0..125 {
-        let parent = [place % 5 - 2, place / 5 % 5 - 2, place / 25 - 2];
+    for index in 0..125 {
+        let parent = [index % 5 - 2, index / 5 % 5 - 2, index / 25 - 2];
         if !near(parent) {
             continue;
         }
@@ -281,10 +281,10 @@ pub(super) fn orbits() -> Vec<Orbit> {
             if near(d) {
                 continue;
             }
-            let place = d.map(|x| x.unsigned_abs() as usize);
-            match orbits.iter_mut().find(|orbit| orbit.place == place) {
+            let offset = d.map(|x| x.unsigned_abs() as usize);
+            match orbits.iter_mut().find(|orbit| orbit.offset == offset) {
                 Some(orbit) => orbit.share += 0.125,
-                None => orbits.push(Orbit { place, share: 0.125 }),
+                None => orbits.push(Orbit { offset, share: 0.125 }),
             }
         }
     }
@@ -347,9 +347,9 @@ mod tests {
             let mut numbers: Vec<u32> = columns.iter().map(|(_, k)| *k).collect();
             numbers.sort_unstable();
             assert!(numbers.into_iter().eq(0..8 * s.tiles as u32), "order {order}");
-            for (place, k) in columns {
-                let (warp, slot) = (place / 64, place / 8 % 8);
-                let class = s.m2l[SLOT_CLASS + place / 8] as usize;
+            for (column, k) in columns {
+                let (warp, slot) = (column / 64, column / 8 % 8);
+                let class = s.m2l[SLOT_CLASS + column / 8] as usize;
                 assert!(slot < s.slots && (class == warp || slot + 1 == s.slots));
                 assert!(k as usize >= order * order || class_of(k as usize) == class);
             }

@@ -10,7 +10,7 @@ pub struct CellsArg {
     pub reach2: f64,
     /// Distance from the plane below which a particle's image counts.
     pub beside: f64,
-    /// Place of the plane on its axis.
+    /// Position of the plane on its axis.
     pub position: f64,
     /// -1: there is none.
     pub axis: i64,

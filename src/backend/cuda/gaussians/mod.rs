@@ -152,7 +152,7 @@ impl Gaussians {
         copied.map(|()| found)
     }
 
-    /// Bounds of the places, and the largest core.
+    /// Bounds of the positions, and the largest core.
     pub fn bounds(&mut self, of: Blobs<'_>, stream: &Stream) -> Result<Bounds> {
         let n = of.count();
         let (x, core2, partial) = (of.position.address(), of.core2.address(), self.partial.span().address());
@@ -305,7 +305,7 @@ impl Gaussians {
         Ok(())
     }
 
-    /// Sums of the sorted Gaussians at their places, for these strengths.
+    /// Sums of the sorted Gaussians at their positions, for these strengths.
     pub fn sum(&mut self, of: Blobs<'_>, strength: Span<'_, f64>, to: SpanMut<'_, f64>, stream: &Stream) -> Result<()> {
         let (n, cells) = (self.key.span().len(), self.cells);
         let sorted = of.count() * if cells.axis < 0 { 1 } else { 2 };

@@ -5,7 +5,7 @@
 
 use crate::backend::cuda::pointer::{ConstPointer, Pointer};
 
-/// How points of space become places of a picture: src/flow/picture/camera.rs.
+/// How points of space become pixels: src/flow/picture/camera.rs.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct ViewArg {

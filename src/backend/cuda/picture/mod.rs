@@ -51,7 +51,7 @@ pub struct Layer<'a> {
     pub range: [f64; 2],
     /// Red, green, blue from the third byte down.
     pub color: u32,
-    /// The kind's place among those of points.
+    /// The kind's index among those of points.
     pub channel: usize,
 }
 
@@ -119,7 +119,7 @@ impl Sums {
         }
     }
 
-    /// `Canvas::sums`, and the kernel's place.
+    /// `Canvas::sums`, and the kernel's index.
     fn number(self) -> usize {
         match self {
             Self::OfKinds(_) => 0,
