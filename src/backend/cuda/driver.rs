@@ -176,7 +176,7 @@ pub(super) fn from_cust(error: cust::error::CudaError, call: &str) -> Error {
 
 fn from_code(mut code: u32, call: &str) -> Error {
     if code == 999 {
-        match symbols::LAST_UNLISTED.swap(0, Ordering::Relaxed) {
+        match symbols::LAST_UNKNOWN.swap(0, Ordering::Relaxed) {
             0 => {}
             unlisted => code = unlisted,
         }

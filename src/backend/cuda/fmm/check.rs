@@ -28,7 +28,7 @@ const WARP: usize = 32;
 const ROW_WARPS: u32 = 32;
 /// Smallest number of sources of a block.
 const SOURCES: usize = 32;
-/// Most blocks of the verdict, and the sums of a warp's turn that each is worth.
+/// Most blocks of the verdict, and the sums of a warp's batch that each is worth.
 const JUDGES: usize = 64;
 const WORTH: usize = 4096;
 /// Number of targets with the largest fields that are compared where the first sample is inconclusive: `kCertain`.

@@ -104,12 +104,12 @@ impl<T: CudaReal> FmmSum<T> {
         })
     }
 
-    /// Sums of squares of every turn's warps: a turn has some leaves, fewer where the blocks would not all have four turns.
+    /// Sums of squares of every batch's warps: a batch has some leaves, fewer where the blocks would not all have four batches.
     fn place_sizes(&self, arena: &mut Arena) -> u64 {
         let leaves = self.recipe.l2p(self.context.info.shared_memory as usize).0 as usize;
         let blocks = L2P_BLOCKS as usize * self.context.info.multiprocessors as usize;
-        let turns = self.cell_capacity[1].div_ceil(leaves).max(4 * blocks).min(self.cell_capacity[1]);
-        arena.take(L2P_WARPS * turns, SQUARES)
+        let batches = self.cell_capacity[1].div_ceil(leaves).max(4 * blocks).min(self.cell_capacity[1]);
+        arena.take(L2P_WARPS * batches, SQUARES)
     }
 
     /// Expansions of the fields that a treecode evaluates at the targets.
