@@ -603,7 +603,7 @@ module wakefmm
   !> What the last evaluation of a plan did.
   type, bind(c) :: wfmm_report
     !> Size of this struct as the caller knows it.
-    integer(c_int32_t) :: struct_size = 216
+    integer(c_int32_t) :: struct_size = 224
     !> WFMM_BACKEND_* that was used.
     integer(c_int32_t) :: backend = 0
     !> WFMM_METHOD_* that was used.
@@ -636,6 +636,9 @@ module wakefmm
     !> Times that the field missed its tolerance at the sampled targets and was computed again: with higher orders, in
     !> double precision or directly.
     integer(c_int64_t) :: retries = 0
+    !> Kinds of elements that have a regularization but no core radius above 0, so that their kernel is singular: 1
+    !> segments, 2 particles, 3 both, 0 none. Radii in device memory are not read.
+    integer(c_int64_t) :: singular = 0
   end type
 
   !> Options of a flow.

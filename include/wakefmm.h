@@ -739,12 +739,11 @@ typedef struct wfmm_session_options {
 } wfmm_session_options;
 
 /**
- * Functions by which the processes (ranks) of a distributed session communicate; libwakefmm_mpi has those for MPI. Set
- * struct_size to
- * sizeof. Each function is called on all ranks in the same order, on the thread that calls the library, and returns 0; another
- * number is WFMM_ERR_COMMUNICATION on every rank that can still be reached, in this call of the library or the next. One that fails on
- * some ranks must not leave the others waiting in it. Functions and user must stay until the last
- * plan of the session has ended.
+ * Functions by which the processes (ranks) of a distributed session communicate; libwakefmm_mpi has those for MPI. Set struct_size
+ * to sizeof. Each function is called on all ranks in the same order, on the thread that calls the library, and returns 0. Another
+ * number is WFMM_ERR_COMMUNICATION on every rank that can still be reached, in this call of the library or the next. A function that
+ * fails on some ranks must not leave the others waiting in it. Functions and user must stay until the last plan of the session has
+ * ended.
  */
 typedef struct wfmm_communicator {
     /**
@@ -945,6 +944,11 @@ typedef struct wfmm_report {
      * precision or directly.
      */
     int64_t retries;
+    /**
+     * Kinds of elements that have a regularization but no core radius above 0, so that their kernel is singular: 1 segments, 2 particles,
+     * 3 both, 0 none. Radii in device memory are not read.
+     */
+    int64_t singular;
 } wfmm_report;
 
 /**
@@ -1268,8 +1272,8 @@ wfmm_status wfmm_session_destroy(struct wfmm_session **session);
  * collective: each rank hands over its own sources and targets, however many and wherever they are, and gets the velocities
  * of its own targets. An error on one rank is the same status on all, with the rank in the message. options may be NULL.
  * With GPUs each rank takes one of its node, node_rank modulo their number, unless device names one; with
- * WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. Not built, WFMM_ERR_UNSUPPORTED:
- * periods, the treecode, asynchronous evaluations.
+ * WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. WFMM_ERR_UNSUPPORTED: periods, the treecode,
+ * pseudo-particles, core_limit, asynchronous evaluations, several devices of a rank.
  * Thread rule: one thread at a time. Errors: as of wfmm_session_create; WFMM_ERR_NULL (a function), _VALUE (rank, size);
  * WFMM_ERR_COMMUNICATION where a function of the communicator fails.
  * Example: wfmm_session *s = NULL; if (wfmm_session_create_distributed(NULL, &ranks, &s)) return 1;

@@ -54,6 +54,8 @@ pub struct Report {
     pub core_pairs: i64,
     /// Times that the last field missed its tolerance and was computed again, on a GPU.
     pub retries: i64,
+    /// Kinds of elements whose sums are singular though they have a regularization: 1 segments, 2 particles.
+    pub singular: i64,
 }
 
 /// What the last evaluation of a plan did. Set `struct_size` to `sizeof` before the call.
@@ -95,6 +97,9 @@ pub struct wfmm_report {
     /// Times that the field missed its tolerance at the sampled targets and was computed again: with higher orders, in double
     /// precision or directly.
     pub retries: i64,
+    /// Kinds of elements that have a regularization but no core radius above 0, so that their kernel is singular: 1 segments, 2 particles,
+    /// 3 both, 0 none. Radii in device memory are not read.
+    pub singular: i64,
 }
 
 impl From<&Report> for wfmm_report {
@@ -115,6 +120,7 @@ impl From<&Report> for wfmm_report {
             seconds: r.seconds,
             core_pairs: r.core_pairs,
             retries: r.retries,
+            singular: r.singular,
         }
     }
 }

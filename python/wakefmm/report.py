@@ -15,7 +15,7 @@ class Report:
     order: highest order of the expansions, 0 for a direct sum. depth: levels of the tree below its root. near_pairs: element
     pairs that were summed one by one, core_pairs of them core corrections. host_bytes, device_bytes: memory. estimated_error:
     relative L2 error found on a sample of targets. retries: times that a field missed its tolerance there and was computed
-    again. seconds: by `Pass`.
+    again. singular: kinds of elements with a regularization but no core radius, 1 segments, 2 particles, 3 both. seconds: by `Pass`.
     """
 
     backend: Backend
@@ -31,6 +31,7 @@ class Report:
     device_bytes: int
     estimated_error: float
     retries: int
+    singular: int
     seconds: dict[Pass, float]
 
 
@@ -45,6 +46,7 @@ def read_report(function: Any, handle: Any) -> Report:
         method=Method(c.method),
         precision=Precision(c.precision),
         retries=c.retries,
+        singular=c.singular,
         seconds={p: float(c.seconds[p]) for p in Pass},
         **{name: getattr(c, name) for name in plain},
     )

@@ -190,6 +190,7 @@ impl Plan {
         let mut report = self.engine.as_ref().map_or_else(Report::default, |(_, engine)| engine.report());
         report.host_bytes += self.input_bytes() + self.mirrored.host_bytes();
         report.device_bytes += self.mirrored.device_bytes();
+        report.singular = self.singular_kinds();
         report
     }
 

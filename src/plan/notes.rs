@@ -69,6 +69,11 @@ impl Plan {
         })
     }
 
+    /// The same kinds as bits: 1 segments, 2 particles.
+    pub(super) fn singular_kinds(&self) -> i64 {
+        self.singular().iter().map(|(elements, ..)| if *elements == "segments" { 1 } else { 2 }).sum()
+    }
+
     /// Kinds of elements whose regularization has no radius to act on, the option and its value. Radii in device memory are not read.
     fn singular(&self) -> Vec<(&'static str, &'static str, &'static str)> {
         let (s, p) = (self.inputs.segments.as_ref(), self.inputs.particles.as_ref());

@@ -59,6 +59,7 @@ int main(void) {
     AT(wfmm_report, seconds);
     AT(wfmm_report, core_pairs);
     AT(wfmm_report, retries);
+    AT(wfmm_report, singular);
     SIZE(wfmm_flow_options);
     AT(wfmm_flow_options, struct_size);
     AT(wfmm_flow_options, integrator);

@@ -88,7 +88,10 @@ static int is_singular(const double *core, int32_t regularization) {
     OK(wfmm_plan_set_targets_f64(plan, N, x, WFMM_MEMORY_HOST));
     for (int times = 0; times < 3; ++times) OK(wfmm_plan_set_particles_f64(plan, N, x, a, core, WFMM_MEMORY_HOST));
     OK(wfmm_plan_evaluate_f64(plan, u, NULL, WFMM_MEMORY_HOST));
+    wfmm_report report = {.struct_size = sizeof report};
+    OK(wfmm_plan_report(plan, &report));
     const int singular = strstr(recipe_of(plan), "kernel of the particles is singular: WFMM_REG_") != NULL;
+    CHECK(report.singular == 2 * singular);
     OK(wfmm_plan_destroy(&plan));
     return singular;
 }
