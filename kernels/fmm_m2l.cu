@@ -368,7 +368,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
         const u32 t = lane & 3;
 #endif
         const u32 last_class = f.m2l[kSlotClass + warp * 8 + NT - 1], stages = f.m2l_stages;
-        const u32 slot = g * kChunk + (t ^ swizzle(g) * kVector) * (u32)sizeof(T); // of column t in a plane
+        const u32 column = g * kChunk + (t ^ swizzle(g) * kVector) * (u32)sizeof(T); // of column t in a plane
 #pragma unroll
         for (int m = 0; m < MT; m++)
 #pragma unroll
@@ -404,7 +404,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
                     const u32 now = left - s * kHeadOnes;
                     if (has(now, 0)) {
                         const u32 classes_of = of[s / 2] >> 16 * (s & 1);
-                        const unsigned char *x = base + (slot ^ s * 8 * (u32)sizeof(T)), *y = base + (slot ^ (s * 8 + 4) * (u32)sizeof(T));
+                        const unsigned char *x = base + (column ^ s * 8 * (u32)sizeof(T)), *y = base + (column ^ (s * 8 + 4) * (u32)sizeof(T));
                         const u32 low = plane_from(planes, classes_of), high = plane_from(planes, classes_of >> 8);
                         Rows rows;
                         read(rows, x + (low & 7) * kPlane, y + (high & 7) * kPlane);
