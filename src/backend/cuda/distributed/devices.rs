@@ -1,17 +1,21 @@
-//! Several devices of one process: ranks that are threads, the first of which has all sources and targets.
+//! Several devices of one process: ranks that are threads.
 //!
-//! Enters: a device and threads for each rank, `Inputs`. Leaves: the field, made by the ranks' engines together. The ranks
-//! exchange through memory (`distributed::threads`). One that panics leaves the group, so that the others end with an error
-//! instead of waiting for it.
+//! Enters: a device and threads for each rank, `Inputs`. Leaves: the field, made by the ranks' engines together. Where all arrays are in host
+//! memory every rank reads the sources there, has its part of the targets (`parts`), and the fields are put together at the end.
+//! Otherwise the first rank has all sources and targets, and the ranks exchange them as those of several processes do, through memory
+//! (`distributed::threads`). One that panics leaves the group, so that the others end with an error instead of waiting for it.
 
-use super::RanksEngine;
+use super::parts::Parts;
 use super::wire::Wire;
+use super::world::is_on_host;
+use super::{Outputs, RanksEngine};
 use crate::backend::cuda::context::Context;
+use crate::backend::cuda::locked::Locked;
 use crate::backend::{Engine, Field};
 use crate::distributed::Communicator;
 use crate::distributed::threads::{ThreadExchange, group};
 use crate::error::{Error, Result, WFMM_ERR_INTERNAL};
-use crate::inputs::{Inputs, RealsMut};
+use crate::inputs::{Inputs, Reals, RealsMut, TargetInput};
 use crate::memory;
 use crate::options::PlanOptions;
 use crate::report::Report;
@@ -38,7 +42,15 @@ struct Rank<T: Wire> {
 /// See the head of this file.
 pub struct DevicesEngine<T: Wire> {
     ranks: Vec<Rank<T>>,
+    parts: Parts,
+    /// Change counter, number and precision of the targets that `parts` has.
+    divided: Option<(u64, usize, bool)>,
+    /// Whether fields are added to what is in the output.
+    adds: bool,
 }
+
+/// A rank's inputs, and where its field goes.
+type Task<'a, U> = Mutex<Option<(Inputs, &'a mut [U], Option<&'a mut [U]>)>>;
 
 impl<T: Wire> DevicesEngine<T> {
     pub fn new(options: &PlanOptions, seats: &[Seat]) -> Result<Self> {
@@ -56,7 +68,8 @@ impl<T: Wire> DevicesEngine<T> {
             }
         };
         each_beside(&mut ranks, &make, || ());
-        failure.into_inner().map_or(Ok(Self { ranks }), Err)
+        let adds = options.accumulate;
+        failure.into_inner().map_or(Ok(Self { ranks, parts: Parts::default(), divided: None, adds }), Err)
     }
 
     /// Runs `first` on the first rank and `other` on all others, at the same time.
@@ -77,6 +90,89 @@ impl<T: Wire> DevicesEngine<T> {
             Ok(_) => Err(gone()),
             Err(cause) => resume_unwind(cause),
         }
+    }
+
+    /// Inputs of each rank, where sources and targets are in host memory: all sources, and its part of the targets.
+    fn shared(&mut self, inputs: &Inputs, field: Field) -> Result<Option<Vec<Inputs>>> {
+        let shared = is_on_host(inputs, field);
+        self.ranks.iter_mut().filter_map(|rank| rank.engine.as_mut()).for_each(|engine| engine.share(shared));
+        let Some(targets) = inputs.targets.as_ref().filter(|_| shared) else { return Ok(None) };
+        let now = (inputs.target_positions, targets.n, matches!(targets.position, Reals::HostF64(_)));
+        if self.divided != Some(now) {
+            self.divided = None;
+            let contexts: Vec<_> = self.ranks.iter().map(|rank| &rank.seat.context).collect();
+            let pool = &self.ranks[0].seat.pool;
+            self.parts = match &targets.position {
+                Reals::HostF32(x) => Parts::of(x.as_chunks::<3>().0, &contexts, pool)?,
+                Reals::HostF64(x) => Parts::of(x.as_chunks::<3>().0, &contexts, pool)?,
+                _ => return Ok(None),
+            };
+            self.divided = Some(now);
+        }
+        let of = |part: &TargetInput| Inputs { targets: Some(part.clone()).filter(|t| t.n > 0), ..inputs.clone() };
+        Ok(Some(self.parts.targets.iter().map(of).collect()))
+    }
+
+    /// The fields of all ranks in one array each, in page-locked memory; then to their targets.
+    fn evaluate_parts<U: Wire>(
+        &mut self,
+        inputs: Vec<Inputs>,
+        field: Field,
+        main: &mut [U],
+        gradient: Option<&mut [U]>,
+    ) -> Result<()> {
+        let (width, wide) = field.widths();
+        let context = &self.ranks[0].seat.context;
+        let mut fields = Locked::<U>::new(context, main.len())?;
+        let mut slopes = gradient.as_ref().map(|g| Locked::<U>::new(context, g.len())).transpose()?;
+        {
+            let (mut rest, mut steep) = (fields.slice_mut(), slopes.as_mut().map(Locked::slice_mut));
+            let mut tasks: Vec<Task<'_, U>> = Vec::new();
+            for inputs in inputs {
+                let n = inputs.targets.as_ref().map_or(0, |t| t.n);
+                let (own, others) = rest.split_at_mut(width * n);
+                let (g, more) = steep.map(|s| s.split_at_mut(wide * n)).unzip();
+                (rest, steep) = (others, more);
+                tasks.push(Mutex::new(Some((inputs, own, g))));
+            }
+            let work = |engine: &mut RanksEngine<T>| {
+                let task = tasks[engine.line.communicator.rank()].lock().take();
+                let Some((inputs, main, gradient)) = task else { return Err(gone()) };
+                engine.evaluate(&inputs, field, U::host_mut(main), gradient.map(U::host_mut))
+            };
+            self.together(work, work)?;
+        }
+        let pool = &self.ranks[0].seat.pool;
+        self.parts.put(fields.as_ref(), width, main, self.adds, pool);
+        if let (Some(from), Some(to)) = (&slopes, gradient) {
+            self.parts.put(from.as_ref(), wide, to, self.adds, pool);
+        }
+        Ok(())
+    }
+
+    fn evaluate_shared<U: Wire>(
+        &mut self,
+        inputs: &Inputs,
+        field: Field,
+        main: &mut [U],
+        gradient: Option<&mut [U]>,
+    ) -> Result<()> {
+        let parts = self.shared(inputs, field)?;
+        self.evaluate_parts(parts.unwrap_or_default(), field, main, gradient)
+    }
+
+    /// Of arrays some of which are in device memory: the first rank has them all.
+    fn evaluate_exchanged(&mut self, inputs: &Inputs, field: Field, (main, gradient): Outputs<'_>) -> Result<()> {
+        self.ranks.iter_mut().filter_map(|rank| rank.engine.as_mut()).for_each(|engine| engine.share(false));
+        let none = nothing(inputs);
+        let slopes = field.has_gradient();
+        self.together(
+            |engine| engine.evaluate(inputs, field, main, gradient),
+            |engine| {
+                let empty = || RealsMut::HostF64(&mut []);
+                engine.evaluate(&none, field, empty(), slopes.then(empty))
+            },
+        )
     }
 
     fn first(&self) -> Option<&RanksEngine<T>> {
@@ -128,6 +224,10 @@ fn nothing(inputs: &Inputs) -> Inputs {
 
 impl<T: Wire> Engine for DevicesEngine<T> {
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
+        if let Some(parts) = self.shared(inputs, field)? {
+            let work = |engine: &mut RanksEngine<T>| engine.prepare(&parts[engine.line.communicator.rank()], field);
+            return self.together(work, work);
+        }
         let none = nothing(inputs);
         self.together(|engine| engine.prepare(inputs, field), |engine| engine.prepare(&none, field))
     }
@@ -139,18 +239,27 @@ impl<T: Wire> Engine for DevicesEngine<T> {
         main: RealsMut<'_>,
         gradient: Option<RealsMut<'_>>,
     ) -> Result<()> {
-        let none = nothing(inputs);
-        let slopes = field.has_gradient();
-        self.together(
-            |engine| engine.evaluate(inputs, field, main, gradient),
-            |engine| {
-                let empty = || RealsMut::HostF64(&mut []);
-                engine.evaluate(&none, field, empty(), slopes.then(empty))
-            },
-        )
+        use RealsMut::{HostF32, HostF64};
+        match (main, gradient) {
+            (HostF32(main), None) if is_on_host(inputs, field) => self.evaluate_shared(inputs, field, main, None),
+            (HostF64(main), None) if is_on_host(inputs, field) => self.evaluate_shared(inputs, field, main, None),
+            (HostF32(main), Some(HostF32(g))) if is_on_host(inputs, field) => {
+                self.evaluate_shared(inputs, field, main, Some(g))
+            }
+            (HostF64(main), Some(HostF64(g))) if is_on_host(inputs, field) => {
+                self.evaluate_shared(inputs, field, main, Some(g))
+            }
+            to => self.evaluate_exchanged(inputs, field, to),
+        }
     }
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
+        if let Some(parts) = self.shared(inputs, field)? {
+            let check = |engine: &mut RanksEngine<T>| {
+                engine.check(&parts[engine.line.communicator.rank()], field, samples, seed)
+            };
+            return self.together(check, |engine| check(engine).map(drop));
+        }
         let none = nothing(inputs);
         self.together(
             |engine| engine.check(inputs, field, samples, seed),
@@ -170,6 +279,7 @@ impl<T: Wire> Engine for DevicesEngine<T> {
     }
 
     fn report(&self) -> Report {
-        self.first().map_or_else(Report::default, RanksEngine::report)
+        let report = self.first().map_or_else(Report::default, RanksEngine::report);
+        Report { host_bytes: report.host_bytes + self.parts.bytes(), ..report }
     }
 }

@@ -5,6 +5,7 @@
 //!   world   the sources of all ranks, on every rank
 //!   deal    which rank computes at which targets
 //!   devices ranks that are threads of one process, each with a device of it
+//!   parts   targets of one process divided among its devices
 //! ```
 //!
 //! Enters: `Inputs` of this rank. Leaves: the field at this rank's targets, made by an engine that has all sources and a part of
@@ -14,6 +15,7 @@
 
 mod deal;
 mod devices;
+mod parts;
 mod wire;
 mod world;
 
@@ -78,10 +80,20 @@ impl<T: CudaReal> RanksEngine<T> {
         self
     }
 
+    /// Whether every rank is given the sources of all and its part of the targets, and an array of its own for the field there.
+    fn share(&mut self, shared: bool) {
+        self.world.shared = shared;
+    }
+
+    /// Whether the field is added to what is in the output.
+    fn adds(&self) -> bool {
+        self.options.accumulate && !self.world.shared
+    }
+
     /// Brings the sources of all ranks and this rank's part of the targets up to date; false where there is nothing to sum.
     fn gather(&mut self, call: &str, inputs: &Inputs, field: Field, double_output: bool) -> Result<Option<Table>> {
         self.line.follow(self.caller)?;
-        let table = Table::gather(&self.line, inputs, field, double_output)?;
+        let table = Table::gather(&self.line, inputs, field, double_output, self.world.shared)?;
         if table.sources(field) == 0 || !table.any(Of::Targets) {
             return Ok(None);
         }
@@ -102,11 +114,11 @@ impl<T: CudaReal> RanksEngine<T> {
         let is_double = matches!(to.0, RealsMut::HostF64(_) | RealsMut::DeviceF64 { .. });
         let Some(table) = self.gather(call, inputs, field, is_double && own > 0)? else {
             self.line.communicator.agree(call, Ok(()))?;
-            let zero = self.put_all::<f64>(field, (&[], &[]), to, self.options.accumulate);
+            let zero = self.put_all::<f64>(field, (&[], &[]), to, self.adds());
             return self.after_writing(call, zero).map(|()| false);
         };
         // Straight to where it belongs, unless that is on another rank, or has numbers of its own, or nobody wants this rank's.
-        if own > 0 && !self.world.deal.is_moved() && !self.options.accumulate {
+        if own > 0 && !self.world.deal.is_moved() && !self.adds() {
             self.inner.evaluate(&self.world.inputs, field, to.0, to.1)?;
             self.tell(&table, field, start)?;
             // Where others still write.
@@ -138,7 +150,7 @@ impl<T: CudaReal> RanksEngine<T> {
         let main = deal.back(&self.line, call, main, width)?;
         let gradient = if field.has_gradient() { deal.back(&self.line, call, gradient, wide)? } else { vec![] };
         self.tell(table, field, start)?;
-        let written = self.put_all(field, (&main, &gradient), to, self.options.accumulate);
+        let written = self.put_all(field, (&main, &gradient), to, self.adds());
         self.after_writing(call, written)
     }
 
@@ -160,7 +172,7 @@ impl<T: CudaReal> RanksEngine<T> {
 
     /// One outcome of writing: what was added once must not be added again by another engine.
     fn after_writing(&self, call: &str, written: Result<()>) -> Result<()> {
-        let add = self.options.accumulate;
+        let add = self.adds();
         let all = self.line.communicator.agree(call, written);
         all.map_err(|error| if add { Error { agreed: true, ..error.after_writing() } } else { error })
     }
@@ -186,7 +198,11 @@ impl<T: CudaReal> RanksEngine<T> {
         seconds[Pass::Transfer as usize] += (whole - seconds[Pass::Total as usize]).max(0.0);
         seconds[Pass::Total as usize] = whole;
         let (ranks, sources) = (line.communicator.size(), table.sources(field));
-        let dealt = if self.world.deal.is_moved() { "a range of a Morton curve" } else { "what its caller has" };
+        let dealt = if self.world.deal.is_moved() || self.world.shared {
+            "a range of a Morton curve"
+        } else {
+            "what its caller has"
+        };
         let text = self.inner.recipe();
         self.recipe =
             format!("{text} On {ranks} {}, each with all {sources} sources; of the targets {dealt}.", self.called);

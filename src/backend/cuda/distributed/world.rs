@@ -38,8 +38,12 @@ pub enum Of {
 }
 
 impl Table {
-    pub fn gather(line: &Line, inputs: &Inputs, field: Field, double_output: bool) -> Result<Self> {
-        let mine = row(inputs, field, double_output).map(|n| n as f64);
+    /// `shared`: all ranks have the same sources, which count once.
+    pub fn gather(line: &Line, inputs: &Inputs, field: Field, double_output: bool, shared: bool) -> Result<Self> {
+        let mut mine = row(inputs, field, double_output).map(|n| n as f64);
+        if shared && line.communicator.rank() > 0 {
+            [Of::Points, Of::Segments, Of::Particles, Of::Charges].into_iter().for_each(|of| mine[of as usize] = 0.0);
+        }
         let all = line.communicator.each(&mine)?;
         Ok(Self { rows: all.as_chunks::<TOLD>().0.to_vec() })
     }
@@ -104,6 +108,12 @@ fn row(inputs: &Inputs, field: Field, double_output: bool) -> [usize; TOLD] {
     ]
 }
 
+/// Whether sources of `field` and targets are in host memory, and there are targets.
+pub fn is_on_host(inputs: &Inputs, field: Field) -> bool {
+    let row = row(inputs, field, false);
+    row[Of::Targets as usize] > 0 && row[Of::SourcesOnDevice as usize] + row[Of::TargetsOnDevice as usize] == 0
+}
+
 fn is_on_device(reals: &Reals) -> bool {
     matches!(reals, Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. })
 }
@@ -118,6 +128,7 @@ struct Seen {
     positions: u64,
     strengths: u64,
     double: bool,
+    shared: bool,
 }
 
 /// See the head of this file.
@@ -125,10 +136,12 @@ struct Seen {
 pub struct World {
     pub inputs: Inputs,
     pub deal: Deal,
+    /// Every rank is given the sources of all, and its part of the targets: devices of one process.
+    pub shared: bool,
     vortices: Option<Seen>,
     charges: Option<Seen>,
-    /// Change counter and precision of the targets that were dealt.
-    targets: Option<(u64, bool)>,
+    /// Change counter and precision of the targets that were dealt, and `shared`.
+    targets: Option<(u64, bool, bool)>,
     /// Targets of the rank that has the most.
     pub most_targets: usize,
 }
@@ -149,10 +162,10 @@ impl World {
             Field::Velocity { .. } => (&mut self.vortices, [own.vortex_positions, own.vortex_strengths]),
             Field::Potential { .. } => (&mut self.charges, [own.charge_positions, own.charge_strengths]),
         };
-        let now = Seen { positions: now[0], strengths: now[1], double };
+        let now = Seen { positions: now[0], strengths: now[1], double, shared: self.shared };
         // An exchange that fails leaves nothing that could be taken for whole.
         let old = seen.take().filter(|_| !table.any(Of::SourcesOnDevice));
-        let stays = old.as_ref().is_some_and(|old| old.positions == now.positions && old.double == double);
+        let stays = old.as_ref().is_some_and(|old| *old == Seen { strengths: old.strengths, ..now.clone() });
         let all = old.as_ref() == Some(&now);
         match field {
             _ if all => {}
@@ -168,6 +181,9 @@ impl World {
 
     /// Host memory of what was exchanged.
     pub fn bytes(&self) -> u64 {
+        if self.shared {
+            return 0;
+        }
         let (s, p, c) = (&self.inputs.segments, &self.inputs.particles, &self.inputs.charges);
         let mut arrays: Vec<&Reals> = vec![];
         arrays.extend(s.iter().flat_map(|s| [&s.points, &s.circulation].into_iter().chain(&s.core)));
@@ -187,6 +203,12 @@ impl World {
         positions_stay: bool,
     ) -> Result<()> {
         let all = &mut self.inputs;
+        if self.shared {
+            (all.segments, all.particles) = (own.segments.clone(), own.particles.clone());
+            all.vortex_positions += u64::from(!positions_stay);
+            all.vortex_strengths += 1;
+            return Ok(());
+        }
         if table.any(Of::Segments) {
             let s = own.segments.as_ref();
             let circulation = gather::<T>(line, call, s.map(|s| &s.circulation), table.counts(Of::Segments), 1)?;
@@ -227,6 +249,12 @@ impl World {
         table: &Table,
         positions_stay: bool,
     ) -> Result<()> {
+        if self.shared {
+            self.inputs.charges = own.charges.clone();
+            self.inputs.charge_positions += u64::from(!positions_stay);
+            self.inputs.charge_strengths += 1;
+            return Ok(());
+        }
         let (c, n) = (own.charges.as_ref(), table.total(Of::Charges));
         let charge = gather::<T>(line, call, c.map(|c| &c.charge), table.counts(Of::Charges), 1)?;
         match &mut self.inputs.charges {
@@ -249,7 +277,7 @@ impl World {
         table: &Table,
         keeps: bool,
     ) -> Result<()> {
-        let now = (own.target_positions, T::IS_F64);
+        let now = (own.target_positions, T::IS_F64, self.shared);
         let old = self.targets.take().filter(|_| !table.any(Of::TargetsOnDevice));
         if old == Some(now) {
             self.targets = old;
@@ -257,7 +285,7 @@ impl World {
         }
         let counts: Vec<usize> = table.counts(Of::Targets).collect();
         let may_look = !table.any(Of::TargetsOnDevice);
-        let (deal, targets) = if keeps {
+        let (deal, targets) = if keeps || self.shared {
             (Deal::default(), own.targets.clone())
         } else {
             Deal::new::<T>(line, call, own.targets.as_ref(), &counts, may_look)?
