@@ -25,7 +25,7 @@ pub fn with_gpu(name: &str, settings: &[(&str, &str)], body: impl FnOnce()) -> S
     child.envs(settings.iter().copied());
     let child = child.output().unwrap();
     let (text, errors) = (String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
-    assert!(child.status.success(), "{name}: {text}\n{errors}");
+    assert!(child.status.success(), "{name}: {}\n{text}\n{errors}", child.status);
     assert!(text.contains("1 passed"), "{name} did not run: {text}");
     text.into_owned()
 }

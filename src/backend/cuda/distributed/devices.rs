@@ -47,6 +47,30 @@ pub struct DevicesEngine<T: Wire> {
     divided: Option<(u64, usize, bool)>,
     /// Whether fields are added to what is in the output.
     adds: bool,
+    /// `Fields` of the last output's precision, kept since locking pages takes longer than filling them.
+    fields: Option<Box<dyn Any + Send>>,
+}
+
+/// Fields of all devices side by side, and gradients, in page-locked memory.
+struct Fields<U> {
+    main: Locked<U>,
+    gradient: Locked<U>,
+}
+
+impl<U: Wire> Fields<U> {
+    /// Those that are there, if they are of this precision and large enough.
+    fn with_room(
+        kept: Option<Box<dyn Any + Send>>,
+        context: &Arc<Context>,
+        [main, gradient]: [usize; 2],
+    ) -> Result<Box<Self>> {
+        let kept = kept.and_then(|kept| kept.downcast::<Self>().ok());
+        let fits = |kept: &Self| kept.main.as_ref().len() >= main && kept.gradient.as_ref().len() >= gradient;
+        match kept {
+            Some(kept) if fits(&kept) => Ok(kept),
+            _ => Ok(Box::new(Self { main: Locked::new(context, main)?, gradient: Locked::new(context, gradient)? })),
+        }
+    }
 }
 
 /// A rank's inputs, and where its field goes.
@@ -69,7 +93,7 @@ impl<T: Wire> DevicesEngine<T> {
         };
         each_beside(&mut ranks, &make, || ());
         let adds = options.accumulate;
-        failure.into_inner().map_or(Ok(Self { ranks, parts: Parts::default(), divided: None, adds }), Err)
+        failure.into_inner().map_or(Ok(Self { ranks, parts: Parts::default(), divided: None, adds, fields: None }), Err)
     }
 
     /// Runs `first` on the first rank and `other` on all others, at the same time.
@@ -122,11 +146,11 @@ impl<T: Wire> DevicesEngine<T> {
         gradient: Option<&mut [U]>,
     ) -> Result<()> {
         let (width, wide) = field.widths();
-        let context = &self.ranks[0].seat.context;
-        let mut fields = Locked::<U>::new(context, main.len())?;
-        let mut slopes = gradient.as_ref().map(|g| Locked::<U>::new(context, g.len())).transpose()?;
+        let lengths = [main.len(), gradient.as_ref().map_or(0, |g| g.len())];
+        let mut fields = Fields::<U>::with_room(self.fields.take(), &self.ranks[0].seat.context, lengths)?;
         {
-            let (mut rest, mut steep) = (fields.slice_mut(), slopes.as_mut().map(Locked::slice_mut));
+            let (mut rest, mut steep) =
+                (fields.main.slice_mut(), gradient.is_some().then(|| fields.gradient.slice_mut()));
             let mut tasks: Vec<Task<'_, U>> = Vec::new();
             for inputs in inputs {
                 let n = inputs.targets.as_ref().map_or(0, |t| t.n);
@@ -143,10 +167,11 @@ impl<T: Wire> DevicesEngine<T> {
             self.together(work, work)?;
         }
         let pool = &self.ranks[0].seat.pool;
-        self.parts.put(fields.as_ref(), width, main, self.adds, pool);
-        if let (Some(from), Some(to)) = (&slopes, gradient) {
-            self.parts.put(from.as_ref(), wide, to, self.adds, pool);
+        self.parts.put(fields.main.as_ref(), width, main, self.adds, pool);
+        if let Some(to) = gradient {
+            self.parts.put(fields.gradient.as_ref(), wide, to, self.adds, pool);
         }
+        self.fields = Some(fields);
         Ok(())
     }
 
