@@ -380,6 +380,17 @@ fn what_cannot_be_summed_is_refused() {
     let rosenhead = wfmm_plan_options { particle_regularization: WFMM_REG_ROSENHEAD, ..rosenhead };
     let (status, message) = refused(&c, &rosenhead);
     assert!(status == WFMM_ERR_UNSUPPORTED && message.contains("core_radius = 3"), "{status} {message}");
+    // Gaussians that fill a box: images leave 6e-5 of their fields. Those of half its size do not.
+    for (core, ok) in [(0.7, false), (0.45, true)] {
+        c.particle_core = vec![core; 30];
+        let gaussians =
+            wfmm_plan_options { particle_regularization: WFMM_REG_GAUSS_ERF, ..plan_options(0, 1e-4, [1.0; 3]) };
+        let (status, message) = refused(&c, &gaussians);
+        assert!(
+            if ok { status == 0 } else { status == WFMM_ERR_UNSUPPORTED && message.contains("core_radius = 7") },
+            "{status} {message}"
+        );
+    }
     let along = wfmm_plan_options { plane_axis: 1, ..plan_options(0, 1e-4, [1.0, 1.0, OPEN]) };
     assert_eq!(Plan::<f64>::try_new(&session, &along).err(), Some(WFMM_ERR_UNSUPPORTED));
     assert!(last_error().contains("period[0] = 1"));

@@ -92,6 +92,17 @@ fn other_domains_are_refused_by_name() {
             assert_eq!(Plan::<f64>::try_new(&Session::gpu(), &o).err(), Some(WFMM_ERR_UNSUPPORTED));
             assert!(last_error().contains("three equal periods"), "{}", last_error());
         }
+        // Gaussians that fill the box: the fields of their images cancel.
+        let c = case(Kind::Particles, 60, 50, 0.7 * PERIOD, 0.05).rounded();
+        let o = wfmm_plan_options {
+            particle_regularization: WFMM_REG_GAUSS_ERF,
+            core_radius: 0.7 * PERIOD,
+            ..plan_options(WFMM_METHOD_DIRECT, 1e-4)
+        };
+        let mut plan = Plan::<f64>::new(&Session::gpu(), &o);
+        fill(&mut plan, &c);
+        assert_eq!(plan.try_velocity(&mut vec![0.0; 3 * c.targets.len()]), WFMM_ERR_UNSUPPORTED);
+        assert!(last_error().contains("WFMM_REG_GAUSS_ERF"), "{}", last_error());
     });
 }
 

@@ -233,7 +233,7 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         let (positions, half) = self.sources.positions();
         let radii = [bounds(positions, half), bounds(&self.targets, &[])].map(|b| periods.radius(b));
         periods.check(radii, 1.0 / self.unit.scale)?;
-        self.sources.check_cores(periods.cores_looked_at(), options.tolerance, 1.0 / self.unit.scale)?;
+        self.sources.check_cores(&periods, options.tolerance, 1.0 / self.unit.scale)?;
         self.sources.check_net(&periods)
     }
 

@@ -35,7 +35,7 @@ pub trait Intake<T: Real, const C: usize>: SourceSet<T, C> {
     /// New strengths, old positions.
     fn take_strengths(&mut self, inputs: &Inputs, unit: Unit);
     /// Refuses cores that still matter at the distance up to which images have cores; `length`: the caller's unit in this one.
-    fn check_cores(&self, _distance: f64, _tolerance: f64, _length: f64) -> Result<()> {
+    fn check_cores(&self, _periods: &Periods, _tolerance: f64, _length: f64) -> Result<()> {
         Ok(())
     }
     /// Refuses strengths that have no sum over all images.
@@ -84,7 +84,9 @@ impl<T: Real> Intake<T, 3> for VortexSources<T> {
         self.refresh();
     }
 
-    fn check_cores(&self, distance: f64, tolerance: f64, length: f64) -> Result<()> {
+    fn check_cores(&self, periods: &Periods, tolerance: f64, length: f64) -> Result<()> {
+        periods::check_gaussians(self.largest_gaussian(), periods.period, length)?;
+        let distance = periods.cores_looked_at();
         let (core, missing) = self.largest_core(distance);
         if missing <= tolerance {
             return Ok(());

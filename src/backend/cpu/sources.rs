@@ -116,6 +116,14 @@ impl<T: Real> VortexSources<T> {
         largest(segments, self.particles.par_iter().map(of_particle).reduce(|| (0.0, 0.0), largest))
     }
 
+    /// The largest core of particles if they are Gaussian, else 0.
+    pub fn largest_gaussian(&self) -> f64 {
+        match self.particle_regularization {
+            Regularization::GaussErf => self.particles.par_iter().map(|p| p.core).reduce(|| 0.0, f64::max),
+            _ => 0.0,
+        }
+    }
+
     /// New circulations and strengths, same positions: call `refresh` afterwards.
     pub fn refresh(&mut self) {
         let n = self.segments.len();

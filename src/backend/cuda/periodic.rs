@@ -263,6 +263,9 @@ impl Periodic {
             self.extremes.download(&mut bits, stream)?;
         }
         let [longest, of_segments, of_particles] = bits.map(|b| f64::from_bits(b) / period);
+        if options.particle_regularization == Regularization::GaussErf && inside.particles.n > 0 {
+            periods::check_gaussians(of_particles, [1.0; 3], period)?;
+        }
         let mut reach = 0.0;
         for (reg, n, core) in [
             (options.segment_regularization, inside.segments.n, of_segments),
