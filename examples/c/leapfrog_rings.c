@@ -5,17 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <wakefmm.h>
+#include "failed.h"
 
 enum { MOST = 20000 };
-
-static int failed(wfmm_status status) {
-    char message[512] = "";
-    if (status == WFMM_OK) return 0;
-    wfmm_last_error(message, sizeof message, NULL);
-    fprintf(stderr, "%s: %s\n", wfmm_status_name(status), message);
-    return 1;
-}
 
 /* Radius and position along z of one ring. */
 static void mean(const double *x, int n, double *radius, double *z) {

@@ -5,18 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <wakefmm.h>
+#include "failed.h"
 
 enum { N = 240 };
 static const double HEIGHT = 1;
-
-static int failed(wfmm_status status) {
-    char message[512] = "";
-    if (status == WFMM_OK) return 0;
-    wfmm_last_error(message, sizeof message, NULL);
-    fprintf(stderr, "%s: %s\n", wfmm_status_name(status), message);
-    return 1;
-}
 
 /* A flow of one ring above a plane, or of two rings without it. */
 static wfmm_flow *flow_of(int rings, int method) {

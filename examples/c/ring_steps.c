@@ -6,18 +6,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <wakefmm.h>
+#include "failed.h"
 
 enum { PROBES = 1000 };
 static const double RADIUS = 0.3, CORE = 0.02, DT = 2e-3;
-
-static int failed(wfmm_status status) {
-    char message[512] = "";
-    if (status == WFMM_OK) return 0;
-    wfmm_last_error(message, sizeof message, NULL);
-    fprintf(stderr, "%s: %s\n", wfmm_status_name(status), message);
-    return 1;
-}
 
 /* Points in the unit cube around the ring, the same in every run. */
 static void scatter(int n, double (*x)[3]) {

@@ -6,19 +6,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <wakefmm.h>
+#include "failed.h"
 
 /* Circles of particles around the middle of the core, particles on the innermost circle's angle grid. */
 enum { CIRCLES = 9, AROUND = 12, LINES = CIRCLES * AROUND };
 static const double PI = 3.14159265358979323846;
-
-static int failed(wfmm_status status) {
-    char message[512] = "";
-    if (status == WFMM_OK) return 0;
-    wfmm_last_error(message, sizeof message, NULL);
-    fprintf(stderr, "%s: %s\n", wfmm_status_name(status), message);
-    return 1;
-}
 
 typedef struct { double radius, z, weight; } line;
 

@@ -4,18 +4,10 @@
    cc vortex_tube.c $(pkg-config --cflags --libs wakefmm) -lm && ./a.out */
 #include <math.h>
 #include <stdio.h>
-#include <wakefmm.h>
+#include "failed.h"
 
 enum { N = 600, TARGETS = 20 };
 static const double PI = 3.14159265358979323846, NU = 1e-3, CORE = 0.1, SPACING = 0.05;
-
-static int failed(wfmm_status status) {
-    char message[512] = "";
-    if (status == WFMM_OK) return 0;
-    wfmm_last_error(message, sizeof message, NULL);
-    fprintf(stderr, "%s: %s\n", wfmm_status_name(status), message);
-    return 1;
-}
 
 int main(void) {
     static double x[N][3], strength[N][3], core[N], at[TARGETS][3], u[TARGETS][3];

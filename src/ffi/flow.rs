@@ -5,6 +5,7 @@ use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use crate::backend::cuda::Plain;
 use crate::error::{Error, Result, WFMM_ERR_FILE};
 use crate::flow::diagnostics::wfmm_diagnostics;
 use crate::flow::options::{ElementKind, FlowOptions, wfmm_flow_options};
@@ -37,6 +38,24 @@ pub unsafe fn output_array<'a, T>(
     len: usize,
 ) -> Result<ArrayMut<'a, T>> {
     Ok(unsafe { arrays.outputs((name, pointer, len), (std::ptr::null_mut(), 0)) }?.0)
+}
+
+/// A kind, and an array that says which of its elements are meant, in host memory.
+///
+/// # Safety
+/// As `Arrays::input`.
+unsafe fn chosen<'a, T: Plain + Default>(
+    session: &Session,
+    kind: i32,
+    memory: i32,
+    (name, pointer, n): (&str, *const T, i64),
+) -> Result<(ElementKind, Cow<'a, [T]>)> {
+    let arrays = Arrays::new(session, memory)?;
+    let (kind, n) = (kind_of(kind)?, count("n", n)?);
+    if n == 0 {
+        return Ok((kind, Cow::Borrowed(&[])));
+    }
+    Ok((kind, unsafe { arrays.input(name, pointer, n) }?.on_host(session, name)?))
 }
 
 /// A path of a call.
@@ -122,15 +141,8 @@ api! {
     ) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let (kind, identity) = session.together("wfmm_flow_remove", || {
-                let arrays = Arrays::new(&session, memory)?;
-                let (kind, n) = (kind_of(kind)?, count("n", n)?);
-                if n == 0 {
-                    return Ok((kind, Cow::Borrowed(&[][..])));
-                }
-                let identity = unsafe { arrays.input("identity", identity, n) }?;
-                Ok((kind, identity.on_host(&session, "identity")?))
-            })?;
+            let given = || unsafe { chosen(&session, kind, memory, ("identity", identity, n)) };
+            let (kind, identity) = session.together("wfmm_flow_remove", given)?;
             flow.remove(kind, Gone::Identities(&identity))
         })
     }
@@ -146,15 +158,8 @@ api! {
     ) {
         with_flow(flow, |flow| {
             let session = flow.session().clone();
-            let (kind, mask) = session.together("wfmm_flow_remove_mask", || {
-                let arrays = Arrays::new(&session, memory)?;
-                let (kind, n) = (kind_of(kind)?, count("n", n)?);
-                if n == 0 {
-                    return Ok((kind, Cow::Borrowed(&[][..])));
-                }
-                let mask = unsafe { arrays.input("mask", mask, n) }?;
-                Ok((kind, mask.on_host(&session, "mask")?))
-            })?;
+            let given = || unsafe { chosen(&session, kind, memory, ("mask", mask, n)) };
+            let (kind, mask) = session.together("wfmm_flow_remove_mask", given)?;
             flow.remove(kind, Gone::Masked(&mask))
         })
     }
