@@ -116,10 +116,14 @@ impl<T: Wire> DevicesEngine<T> {
         }
     }
 
+    fn share(&mut self, shared: bool) {
+        self.ranks.iter_mut().filter_map(|rank| rank.engine.as_mut()).for_each(|engine| engine.share(shared));
+    }
+
     /// Inputs of each rank, where sources and targets are in host memory: all sources, and its part of the targets.
     fn shared(&mut self, inputs: &Inputs, field: Field) -> Result<Option<Vec<Inputs>>> {
         let shared = is_on_host(inputs, field);
-        self.ranks.iter_mut().filter_map(|rank| rank.engine.as_mut()).for_each(|engine| engine.share(shared));
+        self.share(shared);
         let Some(targets) = inputs.targets.as_ref().filter(|_| shared) else { return Ok(None) };
         let now = (inputs.target_positions, targets.n, matches!(targets.position, Reals::HostF64(_)));
         if self.divided != Some(now) {
@@ -175,20 +179,9 @@ impl<T: Wire> DevicesEngine<T> {
         Ok(())
     }
 
-    fn evaluate_shared<U: Wire>(
-        &mut self,
-        inputs: &Inputs,
-        field: Field,
-        main: &mut [U],
-        gradient: Option<&mut [U]>,
-    ) -> Result<()> {
-        let parts = self.shared(inputs, field)?;
-        self.evaluate_parts(parts.unwrap_or_default(), field, main, gradient)
-    }
-
     /// Of arrays some of which are in device memory: the first rank has them all.
     fn evaluate_exchanged(&mut self, inputs: &Inputs, field: Field, (main, gradient): Outputs<'_>) -> Result<()> {
-        self.ranks.iter_mut().filter_map(|rank| rank.engine.as_mut()).for_each(|engine| engine.share(false));
+        self.share(false);
         let none = nothing(inputs);
         let slopes = field.has_gradient();
         self.together(
@@ -265,16 +258,16 @@ impl<T: Wire> Engine for DevicesEngine<T> {
         gradient: Option<RealsMut<'_>>,
     ) -> Result<()> {
         use RealsMut::{HostF32, HostF64};
-        match (main, gradient) {
-            (HostF32(main), None) if is_on_host(inputs, field) => self.evaluate_shared(inputs, field, main, None),
-            (HostF64(main), None) if is_on_host(inputs, field) => self.evaluate_shared(inputs, field, main, None),
-            (HostF32(main), Some(HostF32(g))) if is_on_host(inputs, field) => {
-                self.evaluate_shared(inputs, field, main, Some(g))
-            }
-            (HostF64(main), Some(HostF64(g))) if is_on_host(inputs, field) => {
-                self.evaluate_shared(inputs, field, main, Some(g))
-            }
-            to => self.evaluate_exchanged(inputs, field, to),
+        let parts = match &main {
+            HostF32(_) | HostF64(_) => self.shared(inputs, field)?,
+            _ => None,
+        };
+        match (parts, main, gradient) {
+            (Some(parts), HostF32(main), None) => self.evaluate_parts(parts, field, main, None),
+            (Some(parts), HostF64(main), None) => self.evaluate_parts(parts, field, main, None),
+            (Some(parts), HostF32(main), Some(HostF32(g))) => self.evaluate_parts(parts, field, main, Some(g)),
+            (Some(parts), HostF64(main), Some(HostF64(g))) => self.evaluate_parts(parts, field, main, Some(g)),
+            (_, main, gradient) => self.evaluate_exchanged(inputs, field, (main, gradient)),
         }
     }
 

@@ -169,13 +169,24 @@ impl World {
         let all = old.as_ref() == Some(&now);
         match field {
             _ if all => {}
+            Field::Velocity { .. } if self.shared => {
+                (self.inputs.segments, self.inputs.particles) = (own.segments.clone(), own.particles.clone());
+            }
+            Field::Potential { .. } if self.shared => self.inputs.charges = own.charges.clone(),
             Field::Velocity { .. } => self.exchange_vortices::<T>(line, call, own, table, stays)?,
             Field::Potential { .. } => self.exchange_charges::<T>(line, call, own, table, stays)?,
         }
-        match field {
-            Field::Velocity { .. } => self.vortices = Some(now),
-            Field::Potential { .. } => self.charges = Some(now),
-        }
+        let (seen, counters) = match field {
+            Field::Velocity { .. } => {
+                (&mut self.vortices, (&mut self.inputs.vortex_positions, &mut self.inputs.vortex_strengths))
+            }
+            Field::Potential { .. } => {
+                (&mut self.charges, (&mut self.inputs.charge_positions, &mut self.inputs.charge_strengths))
+            }
+        };
+        *seen = Some(now);
+        *counters.0 += u64::from(!stays);
+        *counters.1 += u64::from(!all);
         self.deal_targets::<T>(line, call, own, table, keeps)
     }
 
@@ -203,12 +214,6 @@ impl World {
         positions_stay: bool,
     ) -> Result<()> {
         let all = &mut self.inputs;
-        if self.shared {
-            (all.segments, all.particles) = (own.segments.clone(), own.particles.clone());
-            all.vortex_positions += u64::from(!positions_stay);
-            all.vortex_strengths += 1;
-            return Ok(());
-        }
         if table.any(Of::Segments) {
             let s = own.segments.as_ref();
             let circulation = gather::<T>(line, call, s.map(|s| &s.circulation), table.counts(Of::Segments), 1)?;
@@ -236,8 +241,6 @@ impl World {
         } else {
             all.particles = None;
         }
-        all.vortex_positions += u64::from(!positions_stay);
-        all.vortex_strengths += 1;
         Ok(())
     }
 
@@ -249,12 +252,6 @@ impl World {
         table: &Table,
         positions_stay: bool,
     ) -> Result<()> {
-        if self.shared {
-            self.inputs.charges = own.charges.clone();
-            self.inputs.charge_positions += u64::from(!positions_stay);
-            self.inputs.charge_strengths += 1;
-            return Ok(());
-        }
         let (c, n) = (own.charges.as_ref(), table.total(Of::Charges));
         let charge = gather::<T>(line, call, c.map(|c| &c.charge), table.counts(Of::Charges), 1)?;
         match &mut self.inputs.charges {
@@ -264,8 +261,6 @@ impl World {
                 *slot = Some(ChargeInput { n, position, charge });
             }
         }
-        self.inputs.charge_positions += u64::from(!positions_stay);
-        self.inputs.charge_strengths += 1;
         Ok(())
     }
 
