@@ -180,7 +180,7 @@ fn trees_with_cores_in_a_box() {
 #[test]
 fn wide_cores_and_long_segments_in_a_box() {
     with_gpu("periodic::wide_cores_and_long_segments_in_a_box", &[], || {
-        for (kind, core, length) in [(Kind::Particles, 0.8, 0.0), (Kind::Segments, 0.05, 1.5)] {
+        for (kind, core, length) in [(Kind::Particles, 0.6, 0.0), (Kind::Segments, 0.05, 1.5)] {
             let c = case(kind, 60, 50, core, length);
             let o = wfmm_plan_options {
                 segment_regularization: WFMM_REG_LAMB_OSEEN,
