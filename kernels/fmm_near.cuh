@@ -1,4 +1,4 @@
-// A block that sums sources with cores at up to 128 positions: what the near field (fmm_p2p.cu) and the smooth corrections
+// A block that sums sources with cores at up to `kThreads` positions: what the near field (fmm_p2p.cu) and the smooth corrections
 // (fmm_smooth.cu) share. Sources are classified one by one and gathered in shared memory, so that each inner loop has one
 // formula and no branch.
 #pragma once
@@ -7,13 +7,18 @@
 namespace fmm {
 
 constexpr int kStack = 2944, kMaxTargets = 64;
+enum : u32 {
+    kQueue = 2 * kThreads, // slots of a queue, a power of two: half of them are summed at a time
+    kOpened = kThreads / 8, // cells that a step of the walk opens, a thread a child
+    kRangesBeforeStep = kRanges - kThreads - 2, // a step appends `kThreads` ranges at most
+};
 
 template <class T> struct Shared : Ranges {
     u32 stack[kStack];
     Group<T> smooth; // the group of leaves that the targets belong to
-    double part[kThreads / 32][6];
-    u32 taken[2][2][kThreads / 32]; // by two choices in turn
-    u32 queued[512]; // which source a slot of the queues holds, where pairs may need the caller's numbers
+    double part[kWarps][6];
+    u32 taken[2][2][kWarps]; // by two choices in turn
+    u32 queued[2 * kQueue]; // which source a slot of the queues holds, where pairs may need the caller's numbers
     u32 depth;
     T per_limit; // corrections less than its inverse are left out; 0: none are
     u32 room, group; // length of the list of a group of leaves; the group or kNone
@@ -37,7 +42,7 @@ template <class T, class P> struct Near {
     const Fmm &f;
     typedef Shared<T> Memory;
     Memory &s;
-    typename P::Record *buffer; // two queues, rings of 256 sources
+    typename P::Record *buffer; // two queues, rings of `kQueue` sources
     static constexpr int kTargets = P::kCoreTargets; // a thread
     typename P::Position me[kTargets]; bool is;
     T box[6], from[3]; // from: f32: what positions of a queue are relative to
@@ -63,11 +68,11 @@ template <class T, class P> struct Near {
     template <int FORM> __device__ void flush(int q, u32 n) {
         __syncthreads();
         if (is) {
-            const Loop<FORM> loop{*this, buffer + q * 256 + start[q], n};
+            const Loop<FORM> loop{*this, buffer + q * kQueue + start[q], n};
             if constexpr (FORM == kSingular) loop.template run<NONE>();
             else P::choose(f.regularization, loop);
         }
-        start[q] ^= 128;
+        start[q] ^= kThreads;
         fill[q] -= n;
     }
     // One formula over the sources of a queue. Pairs that lack digits are computed from the caller's numbers: those that were left out,
@@ -184,14 +189,14 @@ template <class T, class P> struct Near {
 #pragma unroll
         for (int c = 0; c < N; c++) {
             at[c] = __popc(ballot[c] & ((1u << lane) - 1)); total[c] = 0;
-            for (int w = 0; w < kThreads / 32; w++) { const u32 n = s.taken[parity][c][w]; if (w < warp) at[c] += n; total[c] += n; }
+            for (int w = 0; w < kWarps; w++) { const u32 n = s.taken[parity][c][w]; if (w < warp) at[c] += n; total[c] += n; }
         }
         parity ^= 1; // so that nobody overwrites what is still read
     }
 
     // Puts a source at the end of queue `q`, as the `at`-th of `total` of this round.
     __device__ void put(int q, bool take, u32 at, u32 total, const Vec4<T> &a, const Vec4<T> &b, const Vec4<T> &low, u32 source = kNone) {
-        const u32 slot = q * 256 + (start[q] + fill[q] + at & 255);
+        const u32 slot = q * kQueue + (start[q] + fill[q] + at & (kQueue - 1));
         if constexpr (P::kTwoFloats) { if (take) buffer[slot] = P::make(f.regularization, a, b, low); }
         else if (take) buffer[slot] = P::make(f.regularization, a, b);
         if ((P::kDefersPairs || P::kCorrects) && take) s.queued[slot] = source;
@@ -202,7 +207,7 @@ template <class T, class P> struct Near {
         u32 at[1], total[1];
         number(choice, at, total);
         put(0, take, at[0], total[0], a, b, low);
-        if (fill[0] >= 128) flush<FORM>(0, 128);
+        if (fill[0] >= kThreads) flush<FORM>(0, kThreads);
     }
 
     // Goes through the sources of the collected ranges. kNearSources: with their core where it reaches the targets and is not
@@ -239,13 +244,13 @@ template <class T, class P> struct Near {
             if constexpr (WHICH == kNearSources) {
                 put(1, regular, at[1], total[1], a, b, low, i);
                 pairs += valid;
-                if (fill[1] >= 128) flush<kRegular>(1, 128);
+                if (fill[1] >= kThreads) flush<kRegular>(1, kThreads);
             } else {
                 if (regular && listed + at[1] < s.room) s.list[listed + at[1]] = i;
                 listed += total[1];
                 core_pairs += is_smooth;
             }
-            if (fill[0] >= 128) flush<kFirst>(0, 128);
+            if (fill[0] >= kThreads) flush<kFirst>(0, kThreads);
         }
         flush<kFirst>(0, fill[0]);
         if constexpr (WHICH == kNearSources) flush<kRegular>(1, fill[1]);
@@ -302,7 +307,7 @@ template <class T, class P> struct Near {
         }
         __syncthreads();
         while (s.depth) {
-            const u32 pop = min(s.depth, 16u), slot = threadIdx.x / 8;
+            const u32 pop = min(s.depth, u32(kOpened)), slot = threadIdx.x / 8;
             const u32 popped = slot < pop ? s.stack[s.depth - pop + slot] : 0, of_image = kPeriodic ? popped >> kImageBits : 0;
             u32 child = slot < pop ? child_of(src, in_image(popped), threadIdx.x & 7) : kNone;
             bool leaf_found = false, inner = false;
@@ -339,12 +344,12 @@ template <class T, class P> struct Near {
             if (lane == 0) s.warp_count[0][warp] = __popc(ballot);
             __syncthreads();
             u32 at = left + __popc(ballot & ((1u << lane) - 1)), total = 0;
-            for (int w = 0; w < 4; w++) { if (w < warp) at += s.warp_count[0][w]; total += s.warp_count[0][w]; }
+            for (int w = 0; w < kWarps; w++) { if (w < warp) at += s.warp_count[0][w]; total += s.warp_count[0][w]; }
             if (inner) s.stack[at] = kPeriodic ? child | of_image << kImageBits : child;
             __syncthreads();
             if (threadIdx.x == 0) s.depth = left + total;
             __syncthreads();
-            if (s.count > kRanges - 130) { consume<WHICH>(); s.clear(); }
+            if (s.count > kRangesBeforeStep) { consume<WHICH>(); s.clear(); }
         }
         consume<WHICH>();
     }
@@ -394,7 +399,7 @@ template <class T, class P> struct Near {
         __syncthreads();
         for (int k = 0; k < 6; k++) {
             double v = s.part[0][k];
-            for (int w = 1; w < 4; w++) v = k < 3 ? fmin(v, s.part[w][k]) : fmax(v, s.part[w][k]);
+            for (int w = 1; w < kWarps; w++) v = k < 3 ? fmin(v, s.part[w][k]) : fmax(v, s.part[w][k]);
             box[k] = (T)v;
         }
         // In single precision the sorted points have the first digits of positions only, and `box` is made of these. Cores and leaves can be

@@ -27,13 +27,13 @@ template <int LATE> WFMM_DEVICE void copies_arrived() {
 
 template <class T, class P> struct Plain {
     typedef typename P::Record Record;
-    static constexpr u32 kTile = 256;
+    static constexpr u32 kTile = 2 * kThreads;
     static_assert(sizeof(Record) == (1 + P::kHasStrength + P::kTwoFloats) * sizeof(Vec4<T>), "a record is a point, and a strength, and low digits");
     static_assert(!P::kTwoFloats || !kPeriodic, "positions of images are relative to a leaf");
     // What a block sums: its part of the collected sources, of how many, and where the sums go, from the first target on.
     struct Shared : Ranges {
         u32 part, parts, usual, low, high;
-        float weight[kThreads / 32];
+        float weight[kWarps];
         T *to;
         uint8_t of_image[kPeriodic ? 2 * kTile : 1]; // of the sources of two tiles
     };
@@ -196,12 +196,12 @@ template <class T, class P> struct Plain {
 #pragma unroll
         for (u32 k = 1; k <= P::kMostTargets; k++) {
             const u32 slots = (n + k - 1) / k, groups = (u32)(1.0001f * kThreads * rcp_of((float)slots)); // rounded down
-            const u32 busy = n * groups * 256 / k + kReuse * 128 * min(k, 3u);
+            const u32 busy = n * groups * 256 / k + kReuse * kThreads * min(k, 3u);
             if (busy >= most) { most = busy; best = k; }
         }
         return best;
     }
-    // What another target a thread is worth beside busy threads, in 256ths: four threads of 128. It decides between counts that keep
+    // What another target a thread is worth beside busy threads, in 256ths: a thirty-second of all threads. It decides between counts that keep
     // nearly as many threads busy, since a thread reads a source from shared memory once for all of its targets.
     static constexpr u32 kReuse = 8;
 
@@ -246,7 +246,7 @@ template <class T, class P> struct Plain {
         if (c == 0) s.work = kNone;
         __syncthreads();
         float all = 0;
-        for (int w = 0; w < kThreads / 32; w++) all += s.weight[w];
+        for (int w = 0; w < kWarps; w++) all += s.weight[w];
         const float pairs = weight * count_of(f.tree[0]) / leaves;
         const u32 most = kPeriodic ? 1 : min(min(kMostParts, kPartRows / max(t.n, 1u)), (u32)(pairs / kLeastPairs));
         const u32 parts = weight > 0 ? max(min(most, (u32)(blocks * (weight / all))), 1u) : 0;

@@ -4,7 +4,10 @@
 
 namespace fmm {
 
+// Threads of a block of the near field; ranges that it collects at a time. What follows from them is enumerated: a constant would be an
+// object in every image.
 constexpr int kThreads = 128, kRanges = 768;
+enum : int { kWarps = kThreads / 32 };
 
 // A third of the blocks that are launched stand for those that run at a time.
 __device__ inline u32 fill() { return gridDim.x / 3; }
@@ -74,7 +77,7 @@ WFMM_DEVICE u32 any_of_warp(u32 bits) {
 
 struct Ranges {
     u32 begin[kRanges], offset[kRanges + 1]; // first source of a range; how many sources are before it
-    u32 warp_count[2][4];
+    u32 warp_count[2][kWarps];
     u32 work, count;
     u32 ancestor[24]; // of the target leaf, itself first
     uint8_t image[kPeriodic ? kRanges : 1]; // of a range, in a periodic box
@@ -120,7 +123,7 @@ struct Ranges {
         __syncthreads();
         const u32 before = count, last = offset[before];
         u32 at = before + __popc(ballot & ((1u << lane) - 1)), slot = last + x - n, more = 0, sum = 0;
-        for (int w = 0; w < 4; w++) {
+        for (int w = 0; w < kWarps; w++) {
             if (w < warp) { at += warp_count[0][w]; slot += warp_count[1][w]; }
             more += warp_count[0][w]; sum += warp_count[1][w];
         }

@@ -110,7 +110,7 @@ template <class T, class P> __device__ void sum_group(Near<T, P> &n, u32 cell, N
     if (fits) interpolate<T, P>(f, g, axes, half, at_node, weight, begin, end);
 }
 
-constexpr int kQueues = 512 * 8; // numbers
+constexpr int kQueues = 2 * kQueue * 8; // numbers
 static_assert(kQueues >= kThreads * (3 * kMostNodes + 1), "weights fit where the queues were");
 
 template <class T, class P> __device__ void smooth(const Fmm &f) {
@@ -118,7 +118,7 @@ template <class T, class P> __device__ void smooth(const Fmm &f) {
     __shared__ Nodes<T> axes;
     extern __shared__ __align__(16) unsigned char memory[];
     Near<T, P> near(f, s, (typename P::Record *)memory);
-    // The queues, whose memory the weights of 128 targets take afterwards; then the fields at the nodes.
+    // The queues, whose memory the weights of `kThreads` targets take afterwards; then the fields at the nodes.
     T *weight = (T *)memory, *at_node = weight + kQueues;
     const Tree &t = f.tree[1];
     const u32 cells = f.state->level_begin[1][kLevels];
@@ -134,8 +134,8 @@ template <class T, class P> __device__ void smooth(const Fmm &f) {
     }
 }
 
-// Launch: 128 threads, persistent blocks that take tickets; dynamic shared memory: two queues of 256 sources as in fmm_p2p.cu,
-// then 128 * fields numbers.
+// Launch: 128 threads, persistent blocks that take tickets; dynamic shared memory: two queues of `kQueue` sources as in fmm_p2p.cu,
+// then `kThreads` * fields numbers.
 #define SMOOTH(name, T, BLOCKS, ...) \
     extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS) fmm_smooth_##name(const __grid_constant__ Fmm f) { smooth<T, __VA_ARGS__>(f); }
 SMOOTH(particle_f32, float, 5, ParticlePair<float, false, true>)
