@@ -9,13 +9,18 @@ use std::{env, fs};
 
 /// Writes `kernels.rs`, a table of unit names and images, for `backend::cuda::context`.
 pub fn embed() {
-    println!("cargo:rerun-if-changed=kernels");
     println!("cargo:rerun-if-env-changed=WAKEFMM_NVCC");
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let images = match env::var("WAKEFMM_NVCC") {
-        Ok(asked) if !asked.is_empty() => compile(&root, &out, &compiler(&asked)),
-        _ => root.join("kernels/fatbin"),
+        Ok(asked) if !asked.is_empty() => {
+            println!("cargo:rerun-if-changed=kernels");
+            compile(&root, &out, &compiler(&asked))
+        }
+        _ => {
+            println!("cargo:rerun-if-changed=kernels/fatbin");
+            root.join("kernels/fatbin")
+        }
     };
     // tests/emulated_gpu tells them apart by their bytes.
     println!("cargo:rustc-env=WAKEFMM_IMAGES={}", images.display());
