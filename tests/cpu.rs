@@ -213,7 +213,11 @@ fn mixed<T: Scalar>(session: &Session, c: &Case, precision: i32, tolerance: f64)
         let mut plan = Plan::<T>::new(session, &wfmm_plan_options { precision, ..plan_options(method, tolerance) });
         fill(&mut plan, c);
         let got = velocity(&mut plan, c.targets.len());
-        assert_eq!(plan.report().precision, precision);
+        // Below 1e-4 rounding in single precision may exceed the tolerance.
+        let of_arrays = if size_of::<T>() == 4 { WFMM_PRECISION_F32 } else { WFMM_PRECISION_F64 };
+        let asked = if precision == WFMM_PRECISION_ARRAYS { of_arrays } else { precision };
+        let computed = if tolerance < 1e-4 { WFMM_PRECISION_F64 } else { asked };
+        assert_eq!(plan.report().precision, computed);
         close(&got, &exact(session, c), tolerance);
         assert!(plan.check(100, 3) <= tolerance);
     }
@@ -224,8 +228,11 @@ fn array_types_and_computing_precision_are_independent() {
     let session = Session::cpu(2);
     for name in ["helical wake", "64 clusters", "far source"] {
         let c = case(name, Kind::Both, 2000, 1500, 1.0);
-        mixed::<f64>(&session, &c, WFMM_PRECISION_F32, 1e-5);
-        mixed::<f32>(&session, &c.clone().rounded(), WFMM_PRECISION_F32, 1e-5);
+        for tolerance in [1e-4, 1e-5] {
+            mixed::<f64>(&session, &c, WFMM_PRECISION_F32, tolerance);
+            mixed::<f32>(&session, &c.clone().rounded(), WFMM_PRECISION_F32, tolerance);
+            mixed::<f32>(&session, &c.clone().rounded(), WFMM_PRECISION_ARRAYS, tolerance);
+        }
         let c = c.rounded();
         // The answer is rounded to the array.
         mixed::<f32>(&session, &c, WFMM_PRECISION_F64, 1e-6);

@@ -17,6 +17,13 @@ const TWO_FLOATS_SERVE: f64 = 1e-6;
 /// (For a direct sum the probe is cheap.)
 const RETRY_SINGLE_AFTER: u32 = 8;
 
+/// Whether the CPU sums in single precision at this tolerance, where it is asked for. Below, rounding can exceed the tolerance at targets
+/// that no sample has: the field of a segment beside the line of which a target is has a relative error of 2^-24 times the segment's
+/// length over the distance.
+pub fn single_holds_on_cpu(tolerance: f64) -> bool {
+    tolerance >= SINGLE_SERVES
+}
+
 /// Whether single precision serves this field of double arrays. Not where bits must not depend on what was tried before.
 pub fn single_serves(options: &PlanOptions, field: Field) -> bool {
     serves_from(SINGLE_SERVES, options, field)
@@ -37,6 +44,8 @@ fn serves_from(tolerance: f64, options: &PlanOptions, field: Field) -> bool {
 pub enum PrecisionFallback {
     Distance,
     Core,
+    /// A tolerance too small for it on a CPU.
+    Digits,
     /// Found in a field that was computed.
     Tolerance,
     /// Double precision takes no longer.
@@ -49,6 +58,7 @@ impl PrecisionFallback {
         match self {
             Self::Distance => warn_once!("double precision in place of single: {self}"),
             Self::Core => warn_once!("double precision in place of single: {self}"),
+            Self::Digits => warn_once!("double precision in place of single: {self}"),
             Self::Tolerance => warn_once!("double precision in place of single: {self}"),
             Self::Short => {}
         }
@@ -60,6 +70,7 @@ impl fmt::Display for PrecisionFallback {
         f.write_str(match self {
             Self::Distance => "a target and a source are too near for the extent of all of them (is a point far away?)",
             Self::Core => "core radii are too large or too small for the extent of sources and targets",
+            Self::Digits => "at a tolerance below 1e-4 rounding in single precision may exceed it",
             Self::Tolerance => "single precision misses the tolerance at a sample of targets (is a point far away?)",
             Self::Short => "so few pairs take about as long in double as in single precision",
         })

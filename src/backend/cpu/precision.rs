@@ -1,14 +1,15 @@
 //! The CPU's engines in both precisions, and which of them computes a field.
 //!
 //! Enters: `Inputs`. Leaves: fields.
-//! Single precision that was asked for gives way to double where one far point or a core far above the box would make powers of all
-//! other distances leave its range: the field would be zero or no number. One warning tells the cause.
+//! Single precision, asked for or that of the arrays, serves tolerances from 1e-4 on. Even then it gives way to double where one far
+//! point or a core far above the box would make powers of all other distances leave its range: the field would be zero or no number.
+//! One warning tells the cause; none where nobody asked for single precision and the tolerance is the cause.
 //! Double arrays of which nobody asked for a precision are tried by an FMM in single precision where that serves the tolerance. Its
 //! field is compared with sums in double precision. Double takes over where it misses, and where a direct sum is expected to be faster.
 
 use super::engine::{ByFmm, CpuEngine};
 use super::range;
-use crate::backend::precision::{PrecisionFallback, PrecisionHistory, single_serves};
+use crate::backend::precision::{PrecisionFallback, PrecisionHistory, single_holds_on_cpu, single_serves};
 use crate::backend::{Engine, Field};
 use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};
@@ -61,6 +62,9 @@ impl PrecisionEngine {
 
     fn who(&mut self, inputs: &Inputs, field: Field) -> Who {
         self.missed = false;
+        if self.asked_for_single && !single_holds_on_cpu(self.options.tolerance) {
+            return Who::Double(Some(PrecisionFallback::Digits));
+        }
         if self.asked_for_single {
             return self.look(inputs, field).map_or(Who::Single, |found| Who::Double(Some(found)));
         }
@@ -113,7 +117,8 @@ impl PrecisionEngine {
         let (options, pool) = (&self.options, &self.pool);
         self.by_single = false;
         self.fallback = fallback.filter(|_| self.asked_for_single);
-        if let Some(fallback) = self.fallback {
+        let is_of_arrays = self.options.precision == Precision::Arrays;
+        if let Some(fallback) = self.fallback.filter(|&f| f != PrecisionFallback::Digits || !is_of_arrays) {
             fallback.warn();
         }
         let engine = self.double.get_or_insert_with(|| Box::new(CpuEngine::new(options.clone(), pool.clone())));
