@@ -83,6 +83,11 @@ impl CoreBounds {
 
     /// `r`: distance to the segment (OFFSET: to its middle), whatever that to its line.
     pub(super) fn of_segment(&self, l: Largest, r: f64) -> [f64; 2] {
+        self.of_segment_beside(l, r, 0.0)
+    }
+
+    /// The same at least `line` away from its line (OFFSET: wherever that is).
+    pub(super) fn of_segment_beside(&self, l: Largest, r: f64, line: f64) -> [f64; 2] {
         if l.core == 0.0 {
             return [0.0; 2];
         }
@@ -92,7 +97,7 @@ impl CoreBounds {
         }
         match &self.segment {
             Some(b) => {
-                let ([u, g], r3) = (b.at(0.0), r * r * r);
+                let ([u, g], r3) = (b.at((line / l.core) as f32), r * r * r);
                 [l.strength * l.core * u / r3, l.strength * g / r3]
             }
             None => [0.0; 2],

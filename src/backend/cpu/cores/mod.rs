@@ -9,6 +9,7 @@
 //! S ρ/r³), and from its gradient at most S/r³ times 2(1-g) + 3(1-G), or 3(1-F) + (2-H).
 
 mod bounds;
+mod directions;
 mod distances;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use crate::memory;
 use crate::simd::dispatch;
 pub use bounds::CoreBounds;
 use bounds::Weights;
+use directions::Group;
 use distances::{BLOCK, Distances, Near};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -36,7 +38,7 @@ pub struct CoreElement {
     pub is_segment: bool,
 }
 
-/// Largest values over the elements of a cell that have a core, and the sum of their strengths.
+/// Largest values over elements that have a core, and the sum of their strengths.
 #[derive(Debug, Clone, Copy, Default)]
 struct Largest {
     strength: f64,
@@ -46,6 +48,10 @@ struct Largest {
 }
 
 impl Largest {
+    fn of(e: &CoreElement) -> Self {
+        Self { strength: e.strength, sum: e.strength, core: e.core, length: 2.0 * dot(e.half, e.half).sqrt() }
+    }
+
     fn join(self, o: Self) -> Self {
         Self {
             strength: self.strength.max(o.strength),
@@ -60,7 +66,7 @@ impl Largest {
 #[derive(Default)]
 pub struct CellCores {
     particles: Vec<Largest>,
-    segments: Vec<Largest>,
+    segments: Vec<[Group; 3]>,
     distances: Distances,
     weights: Vec<Weights>,
 }
@@ -68,46 +74,39 @@ pub struct CellCores {
 impl CellCores {
     /// `elements`: in the order of the tree.
     pub fn of(tree: &Tree, elements: &[CoreElement], bounds: &CoreBounds) -> Self {
-        let of_leaf = |c: &Cell, segments: bool| {
+        let of_leaf = |c: &Cell| {
             let members = if c.is_leaf() { &elements[c.begin as usize..c.end as usize] } else { &[] };
-            members
-                .iter()
-                .filter(|e| e.core > 0.0 && e.is_segment == segments)
-                .map(|e| Largest {
-                    strength: e.strength,
-                    sum: e.strength,
-                    core: e.core,
-                    length: 2.0 * dot(e.half, e.half).sqrt(),
-                })
-                .fold(Largest::default(), Largest::join)
+            let cored = members.iter().filter(|e| e.core > 0.0 && !e.is_segment);
+            cored.map(Largest::of).fold(Largest::default(), Largest::join)
         };
-        let all = |segments: bool| {
-            let mut of: Vec<Largest> = memory::par_collect(tree.cells.par_iter().map(|c| of_leaf(c, segments)));
-            for c in (1..of.len()).rev() {
-                let parent = tree.cells[c].parent as usize;
-                of[parent] = of[parent].join(of[c]);
-            }
-            of
-        };
+        let mut particles: Vec<Largest> = memory::par_collect(tree.cells.par_iter().map(of_leaf));
+        for c in (1..particles.len()).rev() {
+            let parent = tree.cells[c].parent as usize;
+            particles[parent] = particles[parent].join(particles[c]);
+        }
+        let members = |c: &Cell| directions::groups(&elements[c.begin as usize..c.end as usize]);
+        let segments = memory::par_collect(tree.cells.par_iter().map(members));
         let distances = Distances::of(tree, elements, bounds.offset);
         let weights = memory::par_collect(elements.par_iter().with_min_len(4096).map(|e| bounds.weights(e)));
-        Self { particles: all(false), segments: all(true), distances, weights }
+        Self { particles, segments, distances, weights }
     }
 
     pub fn bytes(&self) -> usize {
-        let largest = (self.particles.capacity() + self.segments.capacity()) * size_of::<Largest>();
+        let largest =
+            self.particles.capacity() * size_of::<Largest>() + self.segments.capacity() * size_of::<[Group; 3]>();
         largest + self.distances.bytes() + self.weights.capacity() * size_of::<Weights>()
     }
 }
 
-/// The test for one budget: every cell's cores matter within a distance of its ball.
+/// The test for one budget: the cores of a cell matter within a distance of its ball, those of its segments near their lines only.
 pub struct CoreReach<'a> {
     bounds: &'a CoreBounds,
     cells: &'a CellCores,
     /// Errors of field and gradient at which a core may be left out, and at which all of a cell may.
     budget: [f64; 2],
     together: [f64; 2],
-    reach: Vec<f64>,
+    /// Of the particles of each cell, and of its segments.
+    reach: Vec<[f64; 2]>,
 }
 
 impl<'a> CoreReach<'a> {
@@ -124,8 +123,9 @@ impl<'a> CoreReach<'a> {
                 u > allowed[0] || g > allowed[1]
             })
         };
-        let one = |(&p, &s): (&Largest, &Largest)| {
-            f64::max(within(p, &|r| bounds.of_particle(p, r)), within(s, &|r| bounds.of_segment(s, r)))
+        let one = |(&p, groups): (&Largest, &[Group; 3])| {
+            let s = groups.iter().map(|g| g.largest).fold(Largest::default(), Largest::join);
+            [within(p, &|r| bounds.of_particle(p, r)), within(s, &|r| bounds.of_segment(s, r))]
         };
         let reach = memory::par_collect(cells.particles.par_iter().zip(&cells.segments).map(one));
         Self { bounds, cells, budget, together, reach }
@@ -159,12 +159,37 @@ impl<'a> CoreReach<'a> {
     }
 }
 
+impl CoreReach<'_> {
+    /// By the distances from their lines; `d`: from the middle of the cell to that of the target.
+    fn segments_matter(&self, source: u32, cell: &Cell, target: &Cell, d: [f64; 3]) -> bool {
+        let r = dot(d, d).sqrt() - cell.radius - target.radius;
+        if r <= 0.0 {
+            return true;
+        }
+        let mut all = [0.0; 2];
+        for group in self.cells.segments[source as usize].iter().filter(|g| g.largest.core > 0.0) {
+            let largest = group.largest;
+            let one = self.bounds.of_segment_beside(largest, r, group.distance_from_lines(cell, target, d));
+            all = [0, 1].map(|k| all[k] + one[k] * (largest.sum / largest.strength));
+            if !within(one, self.budget) || !within(all, self.together) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
 impl CoreTest for CoreReach<'_> {
     #[inline]
     fn matters(&self, source: u32, cell: &Cell, target: &Cell) -> bool {
         let Some(&reach) = self.reach.get(source as usize) else { return false };
-        let limit = reach + cell.radius + target.radius;
-        reach > 0.0 && (0..3).map(|i| (cell.center[i] - target.center[i]).powi(2)).sum::<f64>() < limit * limit
+        let d: [f64; 3] = std::array::from_fn(|i| target.center[i] - cell.center[i]);
+        let square = dot(d, d);
+        let [particles, segments] = reach.map(|reach| {
+            let limit = reach + cell.radius + target.radius;
+            reach > 0.0 && square < limit * limit
+        });
+        particles || segments && self.segments_matter(source, cell, target, d)
     }
 
     fn elements(&self, among: Range<u32>, target: &Cell, scratch: &mut Vec<[f64; 2]>, out: &mut Vec<Range<u32>>) {

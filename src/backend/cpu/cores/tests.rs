@@ -128,3 +128,52 @@ fn what_is_left_out_of_a_cell_is_within_the_budget_together() {
     assert_eq!(count(f64::INFINITY), 0);
     assert_eq!(count(each), 60);
 }
+
+/// Sheets of a wake in one cell, along it and across: a target far beside the lines of both needs no correction, and most are.
+#[test]
+fn cells_matter_near_the_lines_of_their_segments() {
+    let (mut beside, mut near) = (0, 0);
+    for (seed, kind) in SEGMENT.into_iter().take(3).enumerate() {
+        let mut r = Random(3 + seed as u64);
+        let one = |k: usize, r: &mut Random| {
+            let along = if k.is_multiple_of(3) { [0.05, 0.0, -0.01] } else { [0.0, 0.1, 0.0] };
+            let sign = if k.is_multiple_of(2) { 1.0 } else { -1.0 };
+            let half = r.in_ball(along.map(|v| sign * v), 0.01);
+            let core = 0.05 * 3f64.powf(-r.even());
+            CoreElement { middle: r.in_ball([0.0; 3], 0.2), half, strength: 0.1 + r.even(), core, is_segment: true }
+        };
+        let all: Vec<CoreElement> = (0..60).map(|k| one(k, &mut r)).collect();
+        let points: Vec<[f64; 3]> = all.iter().map(|e| e.middle).collect();
+        let half: Vec<[f64; 3]> = all.iter().map(|e| e.half).collect();
+        let tree = Tree::build(&points, &half, Root { corner: [-0.5; 3], edge: 1.0 }, 100, None);
+        let sorted: Vec<CoreElement> = tree.permutation.iter().map(|&k| all[k as usize]).collect();
+        let kinds = [kind, Regularization::None];
+        let bounds = CoreBounds::new(kinds[0], kinds[1]);
+        let cells = CellCores::of(&tree, &sorted, &bounds);
+        let (budget, together) = ([1e-5, 1e-4], [1e-4, 1e-3]);
+        let reach = CoreReach::new(&bounds, &cells, budget, together);
+        let within_reach = |target: &Cell| {
+            let limit = reach.reach[0][1] + tree.cells[0].radius + target.radius;
+            dot(target.center, target.center) < 0.9 * limit * limit
+        };
+        for _ in 0..400 {
+            let target = Cell { center: r.in_ball([0.0; 3], 6.0), radius: 0.2 * r.even(), ..tree.cells[0] };
+            if reach.matters(0, &tree.cells[0], &target) {
+                near += 1;
+                continue;
+            }
+            beside += within_reach(&target) as u32;
+            for _ in 0..20 {
+                let x = r.in_ball(target.center, target.radius);
+                let (mut one, mut all) = ([0.0f64; 2], [0.0; 2]);
+                for e in &sorted {
+                    let found = correction(e, kinds, x);
+                    (0..2).for_each(|k| (one[k], all[k]) = (one[k].max(found[k]), all[k] + found[k]));
+                }
+                assert!(within(one, budget.map(|b| b * (1.0 + 1e-5))), "{kind:?}: {one:?} left out");
+                assert!(within(all, together.map(|b| b * (1.0 + 1e-5))), "{kind:?}: {all:?} left out together");
+            }
+        }
+    }
+    assert!(beside > 200 && near > 100, "{beside} beside the lines, {near} near");
+}
