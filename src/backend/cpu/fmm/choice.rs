@@ -25,6 +25,14 @@ const TRUNCATION_SHARE: f64 = 0.5;
 pub const CALIBRATION_AIM: f64 = 0.4;
 /// The model may be found too careful by so much; beyond that a sample is not trusted.
 pub const MOST_LOOSENED: f64 = 8.0;
+/// Factors on the budget of pairs between these change nothing.
+pub const TIGHTENED_BELOW: f64 = 0.8;
+pub const LOOSENED_ABOVE: f64 = 1.25;
+/// From this factor on higher orders are tried before other lists, as many above the highest: at `CLOSEST_RATIO` each leaves half of
+/// the error. They serve if the sample's error is then within this part of the tolerance, cores that are left out included.
+pub const LEAST_BY_ORDERS: f64 = 0.1;
+pub const ORDERS_RAISED: usize = 4;
+pub const RAISED_AIM: f64 = 0.6;
 /// Pairs closer than this ratio of radius to distance are split rather than expanded; found on CUBE at 1e-3 … 1e-9.
 pub const CLOSEST_RATIO: f64 = 0.33;
 /// The same of a treecode, where only the radius of the source cell counts; found on CUBE at 1e-2 … 1e-6.
@@ -486,16 +494,17 @@ impl<T: Real> Choice<T> {
         self.describe::<C>(trees, statistics, cost, request);
     }
 
-    /// New orders for the same lists, after the budget grew.
+    /// New orders for the same lists after the budget changed, at most `raised` above those that expansions have.
     pub fn assign_orders<const C: usize>(
         &mut self,
         trees: &Trees,
         statistics: &Statistics,
         cost: &Cost,
         request: Request,
+        raised: usize,
     ) {
         let admission = admission::<T>(self.scheme, C, trees, statistics, request);
-        let highest = self.ops.order;
+        let highest = (self.ops.order + raised).min(MAX_ORDER);
         self.lists.par_iter_mut().zip(&trees.target.cells).for_each(|(list, t)| {
             let mut seen = Seen::new(t);
             for f in &mut list.far {

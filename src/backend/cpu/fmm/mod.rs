@@ -323,40 +323,72 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         self.recipe = p.choice.recipe.clone();
     }
 
-    /// Orders follow what errors the sampled targets really have: the model must hold for sources of any kind.
+    /// Orders, or lists, follow what errors the sampled targets really have: the model must hold for sources of any kind.
     fn calibrate(&mut self, sources: &mut dyn SourceSet<T, C>) {
         let p = self.prepared.as_mut().expect("prepared");
         if p.choice.calibrated || p.request.order > 0 || p.choice.recipe.far_pairs == 0 {
             return;
         }
         p.choice.calibrated = true;
+        let aim = choice::CALIBRATION_AIM * p.request.tolerance;
+        let Some(mut error) = self.calibration_error(sources) else { return };
+        let factor = |error: f64| (aim / error.max(f64::MIN_POSITIVE)).clamp(0.03, choice::MOST_LOOSENED);
+        if self.raises_orders(factor(error)) {
+            self.order_again(factor(error), choice::ORDERS_RAISED);
+            self.upward(sources);
+            error = self.calibration_error(sources).expect("as before");
+            // Cores that were left out may have the rest of the error.
+            if error <= choice::RAISED_AIM / choice::CALIBRATION_AIM * aim {
+                return;
+            }
+        }
+        let factor = factor(error);
+        if factor < choice::TIGHTENED_BELOW {
+            let p = self.prepared.as_mut().expect("prepared");
+            p.statistics.budget = p.statistics.budget.scaled(factor, factor.max(0.3));
+            self.list_again(sources);
+        } else if factor > choice::LOOSENED_ABOVE {
+            self.order_again(factor, 0);
+        }
+    }
+
+    /// Whether orders alone can mend an error that is one over `factor` times what is aimed at: lists, and the cores that matter in
+    /// far pairs, take longer to find than higher orders.
+    fn raises_orders(&self, factor: f64) -> bool {
+        let p = self.prepared.as_ref().expect("prepared");
+        let is_far = (choice::LEAST_BY_ORDERS..choice::TIGHTENED_BELOW).contains(&factor);
+        is_far && p.choice.scheme == Scheme::Fmm && !p.request.is_pseudo()
+    }
+
+    /// Other orders for the present lists, up to `raised` above the highest of them.
+    fn order_again(&mut self, factor: f64, raised: usize) {
+        let p = self.prepared.as_mut().expect("prepared");
+        p.statistics.budget = p.statistics.budget.scaled(factor, 1.0);
+        p.choice.assign_orders::<C>(&p.trees, &p.statistics, &p.cost, p.request, raised);
+        self.recipe = p.choice.recipe.clone();
+    }
+
+    /// The error at the sample that calibrates, with present lists and orders; none where it is not worth while.
+    fn calibration_error(&mut self, sources: &dyn SourceSet<T, C>) -> Option<f64> {
+        let p = self.prepared.as_ref().expect("prepared");
         match p.choice.scheme {
             Scheme::Fmm => {
                 let chains = p.statistics.sample.chains(&p.trees);
                 if !p.trees.peers.any(chains.is_some()) {
-                    return;
+                    return None;
                 }
                 self.downward(Subset(chains.as_deref()));
             }
-            Scheme::Treecode if p.statistics.sample.is_most(&p.trees) => return,
+            Scheme::Treecode if p.statistics.sample.is_most(&p.trees) => return None,
             Scheme::Treecode => self.at_targets(),
         }
-        let p = self.prepared.as_mut().expect("prepared");
-        let e = Evaluation::new(&*sources, &p.trees, &p.choice, &self.expansions);
+        let p = self.prepared.as_ref().expect("prepared");
+        let e = Evaluation::new(sources, &p.trees, &p.choice, &self.expansions);
         let field = e.at(&p.statistics.sample.targets, p.request.gradient);
         let field = p.statistics.sample.whole(&p.trees, memory::collect(field.iter().map(|v| v.f64())));
         let error = p.statistics.calibration_error(&field);
-        let aim = choice::CALIBRATION_AIM * p.request.tolerance;
-        let factor = (aim / error.max(f64::MIN_POSITIVE)).clamp(0.03, choice::MOST_LOOSENED);
-        log::debug!("calibration: sampled error {error:.2e}, budget of pairs times {factor:.2}");
-        if factor < 0.8 {
-            p.statistics.budget = p.statistics.budget.scaled(factor, factor.max(0.3));
-            self.list_again(sources);
-        } else if factor > 1.25 {
-            p.statistics.budget = p.statistics.budget.scaled(factor, 1.0);
-            p.choice.assign_orders::<C>(&p.trees, &p.statistics, &p.cost, p.request);
-            self.recipe = p.choice.recipe.clone();
-        }
+        log::debug!("calibration: sampled error {error:.2e} at order {}", p.choice.recipe.order);
+        Some(error)
     }
 
     /// The field at all targets, and what an independent sample says of it.
