@@ -264,7 +264,7 @@ module wakefmm
   integer, parameter :: WFMM_ERR_NOT_FINITE = 6
   !> A point number outside index_base .. index_base+n_points-1.
   integer, parameter :: WFMM_ERR_INDEX = 7
-  !> Called too early: sources or targets have not been set.
+  !> Called too early: sources or targets have not been set, or dust was given to a flow without fluid_viscosity.
   integer, parameter :: WFMM_ERR_STATE = 8
   !> Another thread is using this plan or flow.
   integer, parameter :: WFMM_ERR_BUSY = 9
@@ -310,30 +310,31 @@ module wakefmm
   !> Host memory ran out inside a computation; the plan is unusable, the next one may find more.
   integer, parameter :: WFMM_ERR_OUT_OF_MEMORY = -5
   !> How a core regularizes its element: _RANKINE to _OFFSET for segments, _GAUSS_ERF to _POLYNOMIAL for particles,
-  !> _NONE for both. A radius of 0 means the singular kernel for that element.
+  !> _NONE for both. A radius of 0 means the singular kernel for that element. Full references: docs/theory.md.
   !> Singular kernel. Segments: F = 1. Particles: S = 1/r^3.
   integer, parameter :: WFMM_REG_NONE = 0
   !> Segments: F = min(1, rho^2/c^2).
   integer, parameter :: WFMM_REG_RANKINE = 1
-  !> Segments: F = 1 - exp(-1.25643 rho^2/c^2).
+  !> Segments: F = 1 - exp(-1.25643 rho^2/c^2); the velocity of a long segment is largest at rho = c.
   integer, parameter :: WFMM_REG_LAMB_OSEEN = 2
-  !> Segments: F = rho^2/sqrt(c^4 + rho^4), n = 2; the default of segments.
+  !> Segments: F = rho^2/sqrt(c^4 + rho^4) (Vatistas et al. 1991, n = 2); the default of segments.
   integer, parameter :: WFMM_REG_VATISTAS = 3
-  !> Segments: F = rho^2/(c^2 + rho^2), n = 1.
+  !> Segments: F = rho^2/(c^2 + rho^2) (Scully 1975; Vatistas et al. 1991, n = 1).
   integer, parameter :: WFMM_REG_SCULLY = 4
-  !> Segments: F = 1 and the denominator D grows by c^2 |P2-P1|^2.
+  !> Segments: F = 1, and D + c^2 |P2-P1|^2 in place of D (van Garrel 2003).
   integer, parameter :: WFMM_REG_OFFSET = 5
-  !> Particles: S = (erf(q/sqrt 2) - sqrt(2/pi) q exp(-q^2/2))/r^3, q = r/c; the default of particles.
+  !> Particles: S = (erf(q/sqrt 2) - sqrt(2/pi) q exp(-q^2/2))/r^3, q = r/c (Winckelmans and Leonard 1993); the default of
+  !> particles.
   integer, parameter :: WFMM_REG_GAUSS_ERF = 6
-  !> Particles: S = (1 - exp(-r^3/c^3))/r^3.
+  !> Particles: S = (1 - exp(-r^3/c^3))/r^3 (OpenFAST's OLAF).
   integer, parameter :: WFMM_REG_EXPONENTIAL = 7
-  !> Particles: S = 1/sqrt(r^6 + c^6).
+  !> Particles: S = 1/sqrt(r^6 + c^6) (OpenFAST's OLAF).
   integer, parameter :: WFMM_REG_COMPACT = 8
-  !> Particles: S = (r^2 + c^2)^(-3/2).
+  !> Particles: S = (r^2 + c^2)^(-3/2) (Rosenhead 1930).
   integer, parameter :: WFMM_REG_ROSENHEAD = 9
-  !> Particles: S = (r^2 + 5/2 c^2)(r^2 + c^2)^(-5/2).
+  !> Particles: S = (r^2 + 5/2 c^2)(r^2 + c^2)^(-5/2) (Winckelmans and Leonard 1993).
   integer, parameter :: WFMM_REG_WINCKELMANS = 10
-  !> Particles: S = K/r^3, K = (r/c)^2 for r <= c, else 1.
+  !> Particles: S = K/r^3, K = (r/c)^2 for r <= c, else 1 (Hu et al. 2013, eq. 29).
   integer, parameter :: WFMM_REG_POLYNOMIAL = 11
   !> How the sums are computed.
   !> Direct sum, fast multipole method or treecode, whichever the cost model expects to be fastest. On a GPU
@@ -446,19 +447,20 @@ module wakefmm
   !> Inertial parcels: drag, gravity, buoyancy, ground contact.
   integer, parameter :: WFMM_KIND_DUST = 4
   !> What wfmm_flow_get_* returns.
-  !> Three numbers a row: of a particle, tracer, parcel, or point of filaments or bound segments.
+  !> Three numbers a row, length: of a particle, tracer, parcel, or point of filaments or bound segments.
   integer, parameter :: WFMM_QUANTITY_POSITION = 0
-  !> Three numbers a row: strength of particles.
+  !> Three numbers a row: strength of particles, length^3/time.
   integer, parameter :: WFMM_QUANTITY_STRENGTH = 1
-  !> One number a row: core radius of particles and segments.
+  !> One number a row: core radius of particles and segments, length.
   integer, parameter :: WFMM_QUANTITY_CORE_RADIUS = 2
-  !> Three numbers a row, in the order of the positions: the fluid's velocity at the present time; of dust its own.
+  !> Three numbers a row, length/time, in the order of the positions: the velocity of the fluid at the present time; for dust
+  !> the velocity of the parcel.
   integer, parameter :: WFMM_QUANTITY_VELOCITY = 3
-  !> One a segment.
+  !> One number a segment: circulation, length^2/time.
   integer, parameter :: WFMM_QUANTITY_CIRCULATION = 4
-  !> One a parcel of dust.
+  !> One number a parcel of dust: diameter, length.
   integer, parameter :: WFMM_QUANTITY_DIAMETER = 5
-  !> One a parcel of dust.
+  !> One number a parcel of dust: density, mass/length^3.
   integer, parameter :: WFMM_QUANTITY_DENSITY = 6
   !> How a flow steps in time.
   !> Order 1, one evaluation a step.
@@ -656,19 +658,20 @@ module wakefmm
     !> Kinematic viscosity, length^2/time; default 0. Core radii of filaments follow d(c^2)/dt = 4 x 1.25643 (viscosity
     !> + squire |circulation|) - c^2 (dl/dt)/l, l the length of a segment.
     real(c_double) :: viscosity = 0e0_c_double
-    !> Squire's factor of |circulation| in the growth of filament cores; default 0.
+    !> Squire's factor of |circulation| in the growth of filament cores (Squire 1965), a number without unit; default 0.
     real(c_double) :: squire = 0e0_c_double
-    !> Core radius above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths that carry
-    !> the same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES. WFMM_ERR_UNSUPPORTED with a period and on
-    !> sessions of several processes.
+    !> Core radius, a length, above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths
+    !> that carry the same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES. WFMM_ERR_UNSUPPORTED with a
+    !> period and on sessions of several processes.
     real(c_double) :: core_limit = 0e0_c_double
-    !> Filament segments that are longer after a step are split into equal pieces; 0, the default: never.
+    !> Length above which filament segments are split into equal pieces after a step; 0, the default: never.
     real(c_double) :: split_length = 0e0_c_double
     !> Acceleration of dust by gravity, length/time^2; default 0.
     real(c_double) :: gravity(3) = 0e0_c_double
-    !> Density of the fluid, for buoyancy and Reynolds number of dust; default 0: neither.
+    !> Density of the fluid, mass/length^3, for buoyancy and Reynolds number of dust; 0, the default: no buoyancy, and
+    !> Stokes drag at any Reynolds number.
     real(c_double) :: fluid_density = 0e0_c_double
-    !> Dynamic viscosity of the fluid, for the drag of dust; default 0: dust is refused.
+    !> Dynamic viscosity of the fluid, mass/(length time), for the drag of dust; 0, the default: dust is refused.
     real(c_double) :: fluid_viscosity = 0e0_c_double
     !> Coefficient of restitution of dust at the ground plane, 0 to 1: the share of the normal velocity that is kept,
     !> reversed; default 0.
@@ -689,26 +692,31 @@ module wakefmm
     integer(c_int32_t) :: reason = 0
     !> Time of the flow.
     real(c_double) :: time = 0
-    !> Sum of a over particles and of circulation times length vector over filaments and bound segments.
+    !> Sum of the strengths a of particles, and of circulation times length vector of filaments and bound segments,
+    !> length^3/time.
     real(c_double) :: total_strength(3) = 0
-    !> Half the sum of x cross a, a as above. With a ground plane only its tangential components are conserved.
+    !> Half the sum of x cross a, a as above, x at the middle of a segment, length^4/time. With a ground plane only its
+    !> tangential components are conserved.
     real(c_double) :: linear_impulse(3) = 0
-    !> A third of the sum of x cross (x cross a). With a ground plane only its normal component is conserved.
+    !> A third of the sum of x cross (x cross a), length^5/time. With a ground plane only its normal component is
+    !> conserved.
     real(c_double) :: angular_impulse(3) = 0
-    !> Half the integral of u^2, u of the particles; with a ground plane over the half space.
+    !> Half the integral of u^2, u the velocity that the particles induce, length^5/time^2; with a ground plane over the
+    !> half space.
     real(c_double) :: energy = 0
-    !> Integral of |curl u|^2, likewise.
+    !> Integral of |curl u|^2 over the same space, length^3/time^2.
     real(c_double) :: enstrophy = 0
     !> Root of the integral of |omega - curl u|^2 over that of |omega|^2, omega the vorticity that the particles carry:
     !> the part of it that is not free of divergence.
     real(c_double) :: divergence = 0
-    !> The largest speed of the moving points at the present time; of dust its own.
+    !> The largest speed of the moving points at the present time, length/time; for dust that of the parcels.
     real(c_double) :: largest_velocity = 0
-    !> The longest distance that a moving point has gone in the last step.
+    !> The longest distance that a moving point has gone in the last step, length.
     real(c_double) :: largest_displacement = 0
     !> How often cores above core_limit were narrowed since the flow was made or loaded.
     integer(c_int64_t) :: reinterpolations = 0
-    !> Of the last time: the difference of vorticity at the particles, relative to it, as root mean squares.
+    !> Of the last time: root mean square of the change of vorticity at the particles, relative to that of the
+    !> vorticity.
     real(c_double) :: reinterpolation_residual = 0
     !> Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was added to
     !> the strengths again, except with a ground plane.
@@ -794,10 +802,10 @@ module wakefmm
     type(c_ptr) :: user = c_null_ptr
     !> Reduces n values over all ranks, in place. kind: 0 double, 1 int64_t; operation: 0 sum, 1 least, 2 largest.
     type(c_funptr) :: allreduce = c_null_funptr
-    !> Brings the same number of bytes of each rank to all, in the order of ranks.
+    !> Brings the same number of bytes of each rank to all; all gets size times bytes, in the order of ranks.
     type(c_funptr) :: allgather = c_null_funptr
-    !> Sends bytes to each rank and receives bytes of each; bytes and offsets are arrays of size numbers. memory is
-    !> WFMM_MEMORY_HOST.
+    !> Sends bytes to each rank and receives bytes of each. Numbers of bytes and offsets, in bytes too, are arrays of
+    !> size numbers. memory is WFMM_MEMORY_HOST.
     type(c_funptr) :: alltoallv = c_null_funptr
     !> Waits until every rank is there.
     type(c_funptr) :: barrier = c_null_funptr
@@ -2427,7 +2435,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets the charges of the potential sum(q/r); n = 0 removes them.
+  !> Sets the charges of the potential s sum(q/r), s the normalization; n = 0 removes them.
   subroutine wfmm_plan_set_charges_f32(plan, position, charge, n, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n
@@ -2450,7 +2458,7 @@ contains
     call finish(status, ierr)
   end subroutine
 
-  !> Sets the charges of the potential sum(q/r); n = 0 removes them.
+  !> Sets the charges of the potential s sum(q/r), s the normalization; n = 0 removes them.
   subroutine wfmm_plan_set_charges_f64(plan, position, charge, n, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
     integer, intent(in), optional :: n

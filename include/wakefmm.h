@@ -62,7 +62,7 @@
 #define WFMM_ERR_INDEX 7
 
 /**
- * Called too early: sources or targets have not been set.
+ * Called too early: sources or targets have not been set, or dust was given to a flow without fluid_viscosity.
  */
 #define WFMM_ERR_STATE 8
 
@@ -174,7 +174,7 @@
 
 /**
  * How a core regularizes its element: _RANKINE to _OFFSET for segments, _GAUSS_ERF to _POLYNOMIAL for particles,
- * _NONE for both. A radius of 0 means the singular kernel for that element.
+ * _NONE for both. A radius of 0 means the singular kernel for that element. Full references: docs/theory.md.
  * 
  * Singular kernel. Segments: F = 1. Particles: S = 1/r^3.
  */
@@ -186,52 +186,53 @@
 #define WFMM_REG_RANKINE 1
 
 /**
- * Segments: F = 1 - exp(-1.25643 rho^2/c^2).
+ * Segments: F = 1 - exp(-1.25643 rho^2/c^2); the velocity of a long segment is largest at rho = c.
  */
 #define WFMM_REG_LAMB_OSEEN 2
 
 /**
- * Segments: F = rho^2/sqrt(c^4 + rho^4), n = 2; the default of segments.
+ * Segments: F = rho^2/sqrt(c^4 + rho^4) (Vatistas et al. 1991, n = 2); the default of segments.
  */
 #define WFMM_REG_VATISTAS 3
 
 /**
- * Segments: F = rho^2/(c^2 + rho^2), n = 1.
+ * Segments: F = rho^2/(c^2 + rho^2) (Scully 1975; Vatistas et al. 1991, n = 1).
  */
 #define WFMM_REG_SCULLY 4
 
 /**
- * Segments: F = 1 and the denominator D grows by c^2 |P2-P1|^2.
+ * Segments: F = 1, and D + c^2 |P2-P1|^2 in place of D (van Garrel 2003).
  */
 #define WFMM_REG_OFFSET 5
 
 /**
- * Particles: S = (erf(q/sqrt 2) - sqrt(2/pi) q exp(-q^2/2))/r^3, q = r/c; the default of particles.
+ * Particles: S = (erf(q/sqrt 2) - sqrt(2/pi) q exp(-q^2/2))/r^3, q = r/c (Winckelmans and Leonard 1993); the default of
+ * particles.
  */
 #define WFMM_REG_GAUSS_ERF 6
 
 /**
- * Particles: S = (1 - exp(-r^3/c^3))/r^3.
+ * Particles: S = (1 - exp(-r^3/c^3))/r^3 (OpenFAST's OLAF).
  */
 #define WFMM_REG_EXPONENTIAL 7
 
 /**
- * Particles: S = 1/sqrt(r^6 + c^6).
+ * Particles: S = 1/sqrt(r^6 + c^6) (OpenFAST's OLAF).
  */
 #define WFMM_REG_COMPACT 8
 
 /**
- * Particles: S = (r^2 + c^2)^(-3/2).
+ * Particles: S = (r^2 + c^2)^(-3/2) (Rosenhead 1930).
  */
 #define WFMM_REG_ROSENHEAD 9
 
 /**
- * Particles: S = (r^2 + 5/2 c^2)(r^2 + c^2)^(-5/2).
+ * Particles: S = (r^2 + 5/2 c^2)(r^2 + c^2)^(-5/2) (Winckelmans and Leonard 1993).
  */
 #define WFMM_REG_WINCKELMANS 10
 
 /**
- * Particles: S = K/r^3, K = (r/c)^2 for r <= c, else 1.
+ * Particles: S = K/r^3, K = (r/c)^2 for r <= c, else 1 (Hu et al. 2013, eq. 29).
  */
 #define WFMM_REG_POLYNOMIAL 11
 
@@ -485,37 +486,38 @@
 /**
  * What wfmm_flow_get_* returns.
  * 
- * Three numbers a row: of a particle, tracer, parcel, or point of filaments or bound segments.
+ * Three numbers a row, length: of a particle, tracer, parcel, or point of filaments or bound segments.
  */
 #define WFMM_QUANTITY_POSITION 0
 
 /**
- * Three numbers a row: strength of particles.
+ * Three numbers a row: strength of particles, length^3/time.
  */
 #define WFMM_QUANTITY_STRENGTH 1
 
 /**
- * One number a row: core radius of particles and segments.
+ * One number a row: core radius of particles and segments, length.
  */
 #define WFMM_QUANTITY_CORE_RADIUS 2
 
 /**
- * Three numbers a row, in the order of the positions: the fluid's velocity at the present time; of dust its own.
+ * Three numbers a row, length/time, in the order of the positions: the velocity of the fluid at the present time; for dust
+ * the velocity of the parcel.
  */
 #define WFMM_QUANTITY_VELOCITY 3
 
 /**
- * One a segment.
+ * One number a segment: circulation, length^2/time.
  */
 #define WFMM_QUANTITY_CIRCULATION 4
 
 /**
- * One a parcel of dust.
+ * One number a parcel of dust: diameter, length.
  */
 #define WFMM_QUANTITY_DIAMETER 5
 
 /**
- * One a parcel of dust.
+ * One number a parcel of dust: density, mass/length^3.
  */
 #define WFMM_QUANTITY_DENSITY 6
 
@@ -773,12 +775,12 @@ typedef struct wfmm_communicator {
      */
     int32_t (*allreduce)(void *user, void *values, int64_t n, int32_t kind, int32_t operation);
     /**
-     * Brings the same number of bytes of each rank to all, in the order of ranks.
+     * Brings the same number of bytes of each rank to all; all gets size times bytes, in the order of ranks.
      */
     int32_t (*allgather)(void *user, const void *mine, int64_t bytes, void *all);
     /**
-     * Sends bytes to each rank and receives bytes of each; bytes and offsets are arrays of size numbers. memory is
-     * WFMM_MEMORY_HOST.
+     * Sends bytes to each rank and receives bytes of each. Numbers of bytes and offsets, in bytes too, are arrays of size
+     * numbers. memory is WFMM_MEMORY_HOST.
      */
     int32_t (*alltoallv)(void *user,
                          const void *send,
@@ -979,17 +981,17 @@ typedef struct wfmm_flow_options {
      */
     double viscosity;
     /**
-     * Squire's factor of |circulation| in the growth of filament cores; default 0.
+     * Squire's factor of |circulation| in the growth of filament cores (Squire 1965), a number without unit; default 0.
      */
     double squire;
     /**
-     * Core radius above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths that carry the
-     * same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES. WFMM_ERR_UNSUPPORTED with a period and on
+     * Core radius, a length, above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths that
+     * carry the same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES. WFMM_ERR_UNSUPPORTED with a period and on
      * sessions of several processes.
      */
     double core_limit;
     /**
-     * Filament segments that are longer after a step are split into equal pieces; 0, the default: never.
+     * Length above which filament segments are split into equal pieces after a step; 0, the default: never.
      */
     double split_length;
     /**
@@ -997,11 +999,12 @@ typedef struct wfmm_flow_options {
      */
     double gravity[3];
     /**
-     * Density of the fluid, for buoyancy and Reynolds number of dust; default 0: neither.
+     * Density of the fluid, mass/length^3, for buoyancy and Reynolds number of dust; 0, the default: no buoyancy, and Stokes
+     * drag at any Reynolds number.
      */
     double fluid_density;
     /**
-     * Dynamic viscosity of the fluid, for the drag of dust; default 0: dust is refused.
+     * Dynamic viscosity of the fluid, mass/(length time), for the drag of dust; 0, the default: dust is refused.
      */
     double fluid_viscosity;
     /**
@@ -1056,23 +1059,25 @@ typedef struct wfmm_diagnostics {
      */
     double time;
     /**
-     * Sum of a over particles and of circulation times length vector over filaments and bound segments.
+     * Sum of the strengths a of particles, and of circulation times length vector of filaments and bound segments,
+     * length^3/time.
      */
     double total_strength[3];
     /**
-     * Half the sum of x cross a, a as above. With a ground plane only its tangential components are conserved.
+     * Half the sum of x cross a, a as above, x at the middle of a segment, length^4/time. With a ground plane only its
+     * tangential components are conserved.
      */
     double linear_impulse[3];
     /**
-     * A third of the sum of x cross (x cross a). With a ground plane only its normal component is conserved.
+     * A third of the sum of x cross (x cross a), length^5/time. With a ground plane only its normal component is conserved.
      */
     double angular_impulse[3];
     /**
-     * Half the integral of u^2, u of the particles; with a ground plane over the half space.
+     * Half the integral of u^2, u the velocity that the particles induce, length^5/time^2; with a ground plane over the half space.
      */
     double energy;
     /**
-     * Integral of |curl u|^2, likewise.
+     * Integral of |curl u|^2 over the same space, length^3/time^2.
      */
     double enstrophy;
     /**
@@ -1081,11 +1086,11 @@ typedef struct wfmm_diagnostics {
      */
     double divergence;
     /**
-     * The largest speed of the moving points at the present time; of dust its own.
+     * The largest speed of the moving points at the present time, length/time; for dust that of the parcels.
      */
     double largest_velocity;
     /**
-     * The longest distance that a moving point has gone in the last step.
+     * The longest distance that a moving point has gone in the last step, length.
      */
     double largest_displacement;
     /**
@@ -1093,7 +1098,7 @@ typedef struct wfmm_diagnostics {
      */
     int64_t reinterpolations;
     /**
-     * Of the last time: the difference of vorticity at the particles, relative to it, as root mean squares.
+     * Of the last time: root mean square of the change of vorticity at the particles, relative to that of the vorticity.
      */
     double reinterpolation_residual;
     /**
@@ -1427,8 +1432,8 @@ wfmm_status wfmm_plan_set_particles_f64(struct wfmm_plan *plan,
                                         int32_t memory);
 
 /**
- * Sets the charges of the potential sum(q/r); n = 0 removes them.
- * position: [n][3], length. charge: [n]. Ownership as for particles.
+ * Sets the charges of the potential s sum(q/r), s the normalization; n = 0 removes them.
+ * position: [n][3], length. charge: [n], any unit. Ownership as for particles.
  * Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
  * Example: wfmm_plan_set_charges_f64(p, n, x, q, WFMM_MEMORY_HOST);
@@ -1440,8 +1445,8 @@ wfmm_status wfmm_plan_set_charges_f32(struct wfmm_plan *plan,
                                       int32_t memory);
 
 /**
- * Sets the charges of the potential sum(q/r); n = 0 removes them.
- * position: [n][3], length. charge: [n]. Ownership as for particles.
+ * Sets the charges of the potential s sum(q/r), s the normalization; n = 0 removes them.
+ * position: [n][3], length. charge: [n], any unit. Ownership as for particles.
  * Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
  * Example: wfmm_plan_set_charges_f64(p, n, x, q, WFMM_MEMORY_HOST);
@@ -1506,7 +1511,8 @@ wfmm_status wfmm_plan_set_targets_f64(struct wfmm_plan *plan, int64_t n, const d
 
 /**
  * Computes the velocity that segments and particles induce at the targets, and optionally its gradient.
- * velocity: [n_targets][3], length/time. gradient: [n_targets][3][3], g[k][i][j] = du_i/dx_j of target k, or NULL.
+ * velocity: [n_targets][3], length/time. gradient: [n_targets][3][3], 1/time, g[k][i][j] = du_i/dx_j of target k, or
+ * NULL.
  * Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
  * Precision of the computation: that of the options; for ARRAYS see WFMM_PRECISION_ARRAYS.
@@ -1520,7 +1526,8 @@ wfmm_status wfmm_plan_evaluate_f32(struct wfmm_plan *plan, float *velocity, floa
 
 /**
  * Computes the velocity that segments and particles induce at the targets, and optionally its gradient.
- * velocity: [n_targets][3], length/time. gradient: [n_targets][3][3], g[k][i][j] = du_i/dx_j of target k, or NULL.
+ * velocity: [n_targets][3], length/time. gradient: [n_targets][3][3], 1/time, g[k][i][j] = du_i/dx_j of target k, or
+ * NULL.
  * Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
  * Precision of the computation: that of the options; for ARRAYS see WFMM_PRECISION_ARRAYS.
@@ -1534,14 +1541,16 @@ wfmm_status wfmm_plan_evaluate_f64(struct wfmm_plan *plan, double *velocity, dou
 
 /**
  * Computes the potential of the charges at the targets, and optionally its gradient.
- * potential: [n_targets]. gradient: [n_targets][3] or NULL. All else as in wfmm_plan_evaluate_*.
+ * potential: [n_targets], charge/length. gradient: [n_targets][3], charge/length^2, g[k][j] = dphi/dx_j of target k, or
+ * NULL. All else as in wfmm_plan_evaluate_*.
  * Example: wfmm_plan_evaluate_potential_f64(p, phi, NULL, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_plan_evaluate_potential_f32(struct wfmm_plan *plan, float *potential, float *gradient, int32_t memory);
 
 /**
  * Computes the potential of the charges at the targets, and optionally its gradient.
- * potential: [n_targets]. gradient: [n_targets][3] or NULL. All else as in wfmm_plan_evaluate_*.
+ * potential: [n_targets], charge/length. gradient: [n_targets][3], charge/length^2, g[k][j] = dphi/dx_j of target k, or
+ * NULL. All else as in wfmm_plan_evaluate_*.
  * Example: wfmm_plan_evaluate_potential_f64(p, phi, NULL, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_plan_evaluate_potential_f64(struct wfmm_plan *plan,
@@ -1917,8 +1926,9 @@ wfmm_status wfmm_flow_add_particles_f64(struct wfmm_flow *flow,
 
 /**
  * Sets the vortex filaments: segments whose points move; n = 0 removes them.
- * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
- * of the plan options. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
+ * points: [n_points][3], length. connectivity: [n][ld], ld >= 2; the first two numbers of a row are the points P1, P2,
+ * counted from index_base of the plan options. circulation: [n], length^2/time. core_radius: [n], length, or NULL:
+ * core_radius of the plan options.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_set_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
@@ -1935,8 +1945,9 @@ wfmm_status wfmm_flow_set_filaments_f32(struct wfmm_flow *flow,
 
 /**
  * Sets the vortex filaments: segments whose points move; n = 0 removes them.
- * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
- * of the plan options. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
+ * points: [n_points][3], length. connectivity: [n][ld], ld >= 2; the first two numbers of a row are the points P1, P2,
+ * counted from index_base of the plan options. circulation: [n], length^2/time. core_radius: [n], length, or NULL:
+ * core_radius of the plan options.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_set_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
@@ -1953,8 +1964,9 @@ wfmm_status wfmm_flow_set_filaments_f64(struct wfmm_flow *flow,
 
 /**
  * Appends vortex filaments with points of their own.
- * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
- * of the plan options among these points. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
+ * points: [n_points][3], length. connectivity: [n][ld], ld >= 2; the first two numbers of a row are the points P1, P2
+ * among these points, counted from index_base of the plan options. circulation: [n], length^2/time. core_radius: [n],
+ * length, or NULL: core_radius of the plan options.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_add_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
@@ -1971,8 +1983,9 @@ wfmm_status wfmm_flow_add_filaments_f32(struct wfmm_flow *flow,
 
 /**
  * Appends vortex filaments with points of their own.
- * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
- * of the plan options among these points. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
+ * points: [n_points][3], length. connectivity: [n][ld], ld >= 2; the first two numbers of a row are the points P1, P2
+ * among these points, counted from index_base of the plan options. circulation: [n], length^2/time. core_radius: [n],
+ * length, or NULL: core_radius of the plan options.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_add_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
@@ -1989,8 +2002,9 @@ wfmm_status wfmm_flow_add_filaments_f64(struct wfmm_flow *flow,
 
 /**
  * Sets the segments that induce and do not move; n = 0 removes them.
- * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
- * of the plan options. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
+ * points: [n_points][3], length. connectivity: [n][ld], ld >= 2; the first two numbers of a row are the points P1, P2,
+ * counted from index_base of the plan options. circulation: [n], length^2/time. core_radius: [n], length, or NULL:
+ * core_radius of the plan options.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_set_bound_segments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
@@ -2007,8 +2021,9 @@ wfmm_status wfmm_flow_set_bound_segments_f32(struct wfmm_flow *flow,
 
 /**
  * Sets the segments that induce and do not move; n = 0 removes them.
- * points: [n_points][3]. connectivity: [n][ld], ld >= 2, the first two numbers of a row, counted from index_base
- * of the plan options. circulation: [n]. core_radius: [n] or NULL: core_radius of the plan options.
+ * points: [n_points][3], length. connectivity: [n][ld], ld >= 2; the first two numbers of a row are the points P1, P2,
+ * counted from index_base of the plan options. circulation: [n], length^2/time. core_radius: [n], length, or NULL:
+ * core_radius of the plan options.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
  * Example: wfmm_flow_set_bound_segments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);
@@ -2057,8 +2072,8 @@ wfmm_status wfmm_flow_add_tracers_f64(struct wfmm_flow *flow, int64_t n, const d
 
 /**
  * Sets the dust: parcels with inertia; n = 0 removes it.
- * position: [n][3], length. velocity: [n][3], or NULL: at rest. diameter, density: [n], > 0. A parcel without
- * velocity on the ground plane stays there.
+ * position: [n][3], length. velocity: [n][3], length/time, or NULL: at rest. diameter: [n], length, > 0. density:
+ * [n], mass/length^3, > 0. A parcel without velocity on the ground plane stays there.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
  * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY,
  * _HOST_MEMORY.
@@ -2074,8 +2089,8 @@ wfmm_status wfmm_flow_set_dust_f32(struct wfmm_flow *flow,
 
 /**
  * Sets the dust: parcels with inertia; n = 0 removes it.
- * position: [n][3], length. velocity: [n][3], or NULL: at rest. diameter, density: [n], > 0. A parcel without
- * velocity on the ground plane stays there.
+ * position: [n][3], length. velocity: [n][3], length/time, or NULL: at rest. diameter: [n], length, > 0. density:
+ * [n], mass/length^3, > 0. A parcel without velocity on the ground plane stays there.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
  * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY,
  * _HOST_MEMORY.
@@ -2091,8 +2106,8 @@ wfmm_status wfmm_flow_set_dust_f64(struct wfmm_flow *flow,
 
 /**
  * Appends dust: parcels with inertia.
- * position: [n][3], length. velocity: [n][3], or NULL: at rest. diameter, density: [n], > 0. A parcel without
- * velocity on the ground plane stays there.
+ * position: [n][3], length. velocity: [n][3], length/time, or NULL: at rest. diameter: [n], length, > 0. density:
+ * [n], mass/length^3, > 0. A parcel without velocity on the ground plane stays there.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
  * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY,
  * _HOST_MEMORY.
@@ -2108,8 +2123,8 @@ wfmm_status wfmm_flow_add_dust_f32(struct wfmm_flow *flow,
 
 /**
  * Appends dust: parcels with inertia.
- * position: [n][3], length. velocity: [n][3], or NULL: at rest. diameter, density: [n], > 0. A parcel without
- * velocity on the ground plane stays there.
+ * position: [n][3], length. velocity: [n][3], length/time, or NULL: at rest. diameter: [n], length, > 0. density:
+ * [n], mass/length^3, > 0. A parcel without velocity on the ground plane stays there.
  * Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
  * _STATE (fluid_viscosity of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY,
  * _HOST_MEMORY.
@@ -2193,8 +2208,9 @@ wfmm_status wfmm_flow_get_selected_f64(struct wfmm_flow *flow,
 
 /**
  * Computes the velocity of the fluid at any points at the present time.
- * It is what vortex elements induce, the free stream and what the callback adds. target: [n_targets][3]. velocity:
- * [n_targets][3]. gradient: [n_targets][3][3] of the induced part alone, g[k][i][j] = du_i/dx_j, or NULL.
+ * It is what vortex elements induce, the free stream and what the callback adds. target: [n_targets][3], length. velocity:
+ * [n_targets][3], length/time. gradient: [n_targets][3][3] of the induced part alone, 1/time, g[k][i][j] = du_i/dx_j, or
+ * NULL.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE,
  * _OVERLAP, _MEMORY, _TOLERANCE; a callback's number; 100..199.
  * Example: wfmm_flow_velocity_f64(f, m, x, u, NULL, WFMM_MEMORY_HOST);
@@ -2208,8 +2224,9 @@ wfmm_status wfmm_flow_velocity_f32(struct wfmm_flow *flow,
 
 /**
  * Computes the velocity of the fluid at any points at the present time.
- * It is what vortex elements induce, the free stream and what the callback adds. target: [n_targets][3]. velocity:
- * [n_targets][3]. gradient: [n_targets][3][3] of the induced part alone, g[k][i][j] = du_i/dx_j, or NULL.
+ * It is what vortex elements induce, the free stream and what the callback adds. target: [n_targets][3], length. velocity:
+ * [n_targets][3], length/time. gradient: [n_targets][3][3] of the induced part alone, 1/time, g[k][i][j] = du_i/dx_j, or
+ * NULL.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE,
  * _OVERLAP, _MEMORY, _TOLERANCE; a callback's number; 100..199.
  * Example: wfmm_flow_velocity_f64(f, m, x, u, NULL, WFMM_MEMORY_HOST);

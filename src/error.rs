@@ -25,7 +25,7 @@ codes! {
         NotFinite = 6 => WFMM_ERR_NOT_FINITE,
         /// A point number outside `index_base .. index_base+n_points-1`.
         Index = 7 => WFMM_ERR_INDEX,
-        /// Called too early: sources or targets have not been set.
+        /// Called too early: sources or targets have not been set, or dust was given to a flow without fluid_viscosity.
         State = 8 => WFMM_ERR_STATE,
         /// Another thread is using this plan or flow.
         Busy = 9 => WFMM_ERR_BUSY,

@@ -9,31 +9,32 @@ use crate::error::{
 
 codes! {
     /// How a core regularizes its element: `_RANKINE` to `_OFFSET` for segments, `_GAUSS_ERF` to `_POLYNOMIAL` for particles,
-    /// `_NONE` for both. A radius of 0 means the singular kernel for that element.
+    /// `_NONE` for both. A radius of 0 means the singular kernel for that element. Full references: docs/theory.md.
     enum Regularization {
         /// Singular kernel. Segments: F = 1. Particles: S = 1/r^3.
         None = 0 => WFMM_REG_NONE,
         /// Segments: F = min(1, rho^2/c^2).
         Rankine = 1 => WFMM_REG_RANKINE,
-        /// Segments: F = 1 - exp(-1.25643 rho^2/c^2).
+        /// Segments: F = 1 - exp(-1.25643 rho^2/c^2); the velocity of a long segment is largest at rho = c.
         LambOseen = 2 => WFMM_REG_LAMB_OSEEN,
-        /// Segments: F = rho^2/sqrt(c^4 + rho^4), n = 2; the default of segments.
+        /// Segments: F = rho^2/sqrt(c^4 + rho^4) (Vatistas et al. 1991, n = 2); the default of segments.
         Vatistas = 3 => WFMM_REG_VATISTAS,
-        /// Segments: F = rho^2/(c^2 + rho^2), n = 1.
+        /// Segments: F = rho^2/(c^2 + rho^2) (Scully 1975; Vatistas et al. 1991, n = 1).
         Scully = 4 => WFMM_REG_SCULLY,
-        /// Segments: F = 1 and the denominator D grows by c^2 |P2-P1|^2.
+        /// Segments: F = 1, and D + c^2 |P2-P1|^2 in place of D (van Garrel 2003).
         Offset = 5 => WFMM_REG_OFFSET,
-        /// Particles: S = (erf(q/sqrt 2) - sqrt(2/pi) q exp(-q^2/2))/r^3, q = r/c; the default of particles.
+        /// Particles: S = (erf(q/sqrt 2) - sqrt(2/pi) q exp(-q^2/2))/r^3, q = r/c (Winckelmans and Leonard 1993); the default of
+        /// particles.
         GaussErf = 6 => WFMM_REG_GAUSS_ERF,
-        /// Particles: S = (1 - exp(-r^3/c^3))/r^3.
+        /// Particles: S = (1 - exp(-r^3/c^3))/r^3 (OpenFAST's OLAF).
         Exponential = 7 => WFMM_REG_EXPONENTIAL,
-        /// Particles: S = 1/sqrt(r^6 + c^6).
+        /// Particles: S = 1/sqrt(r^6 + c^6) (OpenFAST's OLAF).
         Compact = 8 => WFMM_REG_COMPACT,
-        /// Particles: S = (r^2 + c^2)^(-3/2).
+        /// Particles: S = (r^2 + c^2)^(-3/2) (Rosenhead 1930).
         Rosenhead = 9 => WFMM_REG_ROSENHEAD,
-        /// Particles: S = (r^2 + 5/2 c^2)(r^2 + c^2)^(-5/2).
+        /// Particles: S = (r^2 + 5/2 c^2)(r^2 + c^2)^(-5/2) (Winckelmans and Leonard 1993).
         Winckelmans = 10 => WFMM_REG_WINCKELMANS,
-        /// Particles: S = K/r^3, K = (r/c)^2 for r <= c, else 1.
+        /// Particles: S = K/r^3, K = (r/c)^2 for r <= c, else 1 (Hu et al. 2013, eq. 29).
         Polynomial = 11 => WFMM_REG_POLYNOMIAL,
     }
 

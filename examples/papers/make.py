@@ -259,7 +259,7 @@ Direct sums in double precision, one core; at 4,096 targets, scaled to all. The 
 | Yokota et al. (2009), Figures 4, 7–9, Tables 2–5; Yokota and Barba (2011), Figure 7 | operations per second, scaling and cost of clusters and GPUs of that time: not measured here |
 | Yokota and Barba (2011), Figure 6; Hu et al. (2012), Figure 13; (2013), Figure A.4 | shares of the passes on a GPU: not measured here |
 | Hu et al. (2012), Figure 6; (2013), Figure A.5 | GPU beside CPU: not measured here; direct sum and FMM on the CPU are in Figure 5 above |
-| Hu et al. (2012), Figure 16 | errors of 500 steps of a ring: not measured here |
+| Hu et al. (2012), Figure 16 | errors of 500 steps of a ring: [flows](../../docs/flow.md#many-steps-with-the-fmm) |
 | Gumerov and Duraiswami (2008), Tables 2–7, 9, 10, Figures 6–8 | parts of the FMM on their GPU: not measured here |
 
 ## References

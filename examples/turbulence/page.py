@@ -165,7 +165,7 @@ def draw(folder: Path) -> None:
     most = np.abs(energy["difference_percent"]).max()
     last = {name: energy[name][-1] for name in ("spectral_seconds", "particle_seconds", "evaluations")}
     step = energy["step_seconds"][-1] / energy["steps"][-1]
-    ours = f"; 1,000 such steps take {1000 * step:.0f} s here." if numbers["lattice"] == 256 else "; not comparable with this size."
+    ours = f"; at this rate 1,000 steps would take {1000 * step:.0f} s here (not run)." if numbers["lattice"] == 256 else "; not comparable with this size."
     remeshings = len(energy["turnovers"]) - 1
     command = f" --lattice {numbers['lattice']} --viscosity {numbers['viscosity']:g} --cycle {numbers['cycle']:g}"
     command += "" if numbers["device"] == "cpu" else f" --device {numbers['device']}"

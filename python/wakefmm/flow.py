@@ -121,7 +121,8 @@ class Flow(Handle):
         self._call("add_tracers", "position", position=Wanted(position, ("n", 3)))
 
     def set_dust(self, position: Input, diameter: Input, density: Input, *, velocity: Input | None = None) -> None:
-        """Sets the dust. position: `(n, 3)`. diameter, density: `(n,)`, > 0. velocity: `(n, 3)`, or None: at rest."""
+        """Sets the dust. position: `(n, 3)`, length. diameter: `(n,)`, length, > 0. density: `(n,)`, mass/length^3, > 0. velocity:
+        `(n, 3)`, length/time, or None: at rest."""
         self._dust("set", position, velocity, diameter, density)
 
     def add_dust(self, position: Input, diameter: Input, density: Input, *, velocity: Input | None = None) -> None:

@@ -84,7 +84,7 @@ class Plan(Handle):
         self._set("particles", batch, batch.extent["n"], *arrays)
 
     def set_charges(self, position: Input, charge: Input) -> None:
-        """Sets the charges of the potential sum(q/r). position: `(n, 3)`. charge: `(n,)`."""
+        """Sets the charges of the potential s sum(q/r), s the normalization. position: `(n, 3)`. charge: `(n,)`."""
         batch = self._batch(position=Wanted(position, ("n", 3)), charge=Wanted(charge, ("n",)))
         self._set("charges", batch, batch.extent["n"], batch.pointer("position"), batch.pointer("charge"))
 

@@ -65,8 +65,8 @@ twins! {
         })
     }
 
-    /// Sets the charges of the potential sum(q/r); n = 0 removes them.
-    /// `position`: `[n][3]`, length. `charge`: `[n]`. Ownership as for particles.
+    /// Sets the charges of the potential s sum(q/r), s the normalization; n = 0 removes them.
+    /// `position`: `[n][3]`, length. `charge`: `[n]`, any unit. Ownership as for particles.
     /// Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
     /// _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
     /// Example: `wfmm_plan_set_charges_f64(p, n, x, q, WFMM_MEMORY_HOST);`
@@ -155,7 +155,8 @@ twins! {
     }
 
     /// Computes the velocity that segments and particles induce at the targets, and optionally its gradient.
-    /// `velocity`: `[n_targets][3]`, length/time. `gradient`: `[n_targets][3][3]`, `g[k][i][j] = du_i/dx_j` of target k, or NULL.
+    /// `velocity`: `[n_targets][3]`, length/time. `gradient`: `[n_targets][3][3]`, 1/time, `g[k][i][j] = du_i/dx_j` of target k, or
+    /// NULL.
     /// Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
     /// No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
     /// Precision of the computation: that of the options; for ARRAYS see WFMM_PRECISION_ARRAYS.
@@ -182,7 +183,8 @@ twins! {
     }
 
     /// Computes the potential of the charges at the targets, and optionally its gradient.
-    /// `potential`: `[n_targets]`. `gradient`: `[n_targets][3]` or NULL. All else as in `wfmm_plan_evaluate_*`.
+    /// `potential`: `[n_targets]`, charge/length. `gradient`: `[n_targets][3]`, charge/length^2, `g[k][j] = dphi/dx_j` of target k, or
+    /// NULL. All else as in `wfmm_plan_evaluate_*`.
     /// Example: `wfmm_plan_evaluate_potential_f64(p, phi, NULL, WFMM_MEMORY_HOST);`
     fn wfmm_plan_evaluate_potential_f32 | wfmm_plan_evaluate_potential_f64(
         plan: *mut wfmm_plan,

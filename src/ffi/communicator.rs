@@ -35,11 +35,11 @@ pub struct wfmm_communicator {
     /// Reduces n values over all ranks, in place. kind: 0 double, 1 int64_t; operation: 0 sum, 1 least, 2 largest.
     pub allreduce:
         Option<unsafe extern "C" fn(user: *mut c_void, values: *mut c_void, n: i64, kind: i32, operation: i32) -> i32>,
-    /// Brings the same number of bytes of each rank to all, in the order of ranks.
+    /// Brings the same number of bytes of each rank to all; all gets size times bytes, in the order of ranks.
     pub allgather:
         Option<unsafe extern "C" fn(user: *mut c_void, mine: *const c_void, bytes: i64, all: *mut c_void) -> i32>,
-    /// Sends bytes to each rank and receives bytes of each; bytes and offsets are arrays of size numbers. memory is
-    /// WFMM_MEMORY_HOST.
+    /// Sends bytes to each rank and receives bytes of each. Numbers of bytes and offsets, in bytes too, are arrays of size
+    /// numbers. memory is WFMM_MEMORY_HOST.
     pub alltoallv: Option<
         unsafe extern "C" fn(
             user: *mut c_void,

@@ -70,8 +70,9 @@ twins! {
     }
 
     /// Sets the vortex filaments: segments whose points move; n = 0 removes them.
-    /// `points`: `[n_points][3]`. `connectivity`: `[n][ld]`, ld >= 2, the first two numbers of a row, counted from `index_base`
-    /// of the plan options. `circulation`: `[n]`. `core_radius`: `[n]` or NULL: `core_radius` of the plan options.
+    /// `points`: `[n_points][3]`, length. `connectivity`: `[n][ld]`, ld >= 2; the first two numbers of a row are the points P1, P2,
+    /// counted from `index_base` of the plan options. `circulation`: `[n]`, length^2/time. `core_radius`: `[n]`, length, or NULL:
+    /// `core_radius` of the plan options.
     /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
     /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
     /// Example: `wfmm_flow_set_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);`
@@ -96,8 +97,9 @@ twins! {
     }
 
     /// Appends vortex filaments with points of their own.
-    /// `points`: `[n_points][3]`. `connectivity`: `[n][ld]`, ld >= 2, the first two numbers of a row, counted from `index_base`
-    /// of the plan options among these points. `circulation`: `[n]`. `core_radius`: `[n]` or NULL: `core_radius` of the plan options.
+    /// `points`: `[n_points][3]`, length. `connectivity`: `[n][ld]`, ld >= 2; the first two numbers of a row are the points P1, P2
+    /// among these points, counted from `index_base` of the plan options. `circulation`: `[n]`, length^2/time. `core_radius`: `[n]`,
+    /// length, or NULL: `core_radius` of the plan options.
     /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
     /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
     /// Example: `wfmm_flow_add_filaments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);`
@@ -122,8 +124,9 @@ twins! {
     }
 
     /// Sets the segments that induce and do not move; n = 0 removes them.
-    /// `points`: `[n_points][3]`. `connectivity`: `[n][ld]`, ld >= 2, the first two numbers of a row, counted from `index_base`
-    /// of the plan options. `circulation`: `[n]`. `core_radius`: `[n]` or NULL: `core_radius` of the plan options.
+    /// `points`: `[n_points][3]`, length. `connectivity`: `[n][ld]`, ld >= 2; the first two numbers of a row are the points P1, P2,
+    /// counted from `index_base` of the plan options. `circulation`: `[n]`, length^2/time. `core_radius`: `[n]`, length, or NULL:
+    /// `core_radius` of the plan options.
     /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
     /// _VALUE, _CONSTANT (memory), _NOT_FINITE, _INDEX, _MEMORY, _HOST_MEMORY.
     /// Example: `wfmm_flow_set_bound_segments_f64(f, np, x, n, 2, ends, gamma, core, WFMM_MEMORY_HOST);`
@@ -184,8 +187,8 @@ twins! {
     }
 
     /// Sets the dust: parcels with inertia; n = 0 removes it.
-    /// `position`: `[n][3]`, length. `velocity`: `[n][3]`, or NULL: at rest. `diameter`, `density`: `[n]`, > 0. A parcel without
-    /// velocity on the ground plane stays there.
+    /// `position`: `[n][3]`, length. `velocity`: `[n][3]`, length/time, or NULL: at rest. `diameter`: `[n]`, length, > 0. `density`:
+    /// `[n]`, mass/length^3, > 0. A parcel without velocity on the ground plane stays there.
     /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
     /// _STATE (`fluid_viscosity` of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY,
     /// _HOST_MEMORY.
@@ -208,8 +211,8 @@ twins! {
     }
 
     /// Appends dust: parcels with inertia.
-    /// `position`: `[n][3]`, length. `velocity`: `[n][3]`, or NULL: at rest. `diameter`, `density`: `[n]`, > 0. A parcel without
-    /// velocity on the ground plane stays there.
+    /// `position`: `[n][3]`, length. `velocity`: `[n][3]`, length/time, or NULL: at rest. `diameter`: `[n]`, length, > 0. `density`:
+    /// `[n]`, mass/length^3, > 0. A parcel without velocity on the ground plane stays there.
     /// Thread rule: one thread at a time. Errors, which leave the flow as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _VALUE,
     /// _STATE (`fluid_viscosity` of the flow options is 0), _CONSTANT (memory), _NOT_FINITE, _MEMORY,
     /// _HOST_MEMORY.
@@ -303,8 +306,9 @@ twins! {
     }
 
     /// Computes the velocity of the fluid at any points at the present time.
-    /// It is what vortex elements induce, the free stream and what the callback adds. `target`: `[n_targets][3]`. `velocity`:
-    /// `[n_targets][3]`. `gradient`: `[n_targets][3][3]` of the induced part alone, `g[k][i][j] = du_i/dx_j`, or NULL.
+    /// It is what vortex elements induce, the free stream and what the callback adds. `target`: `[n_targets][3]`, length. `velocity`:
+    /// `[n_targets][3]`, length/time. `gradient`: `[n_targets][3][3]` of the induced part alone, 1/time, `g[k][i][j] = du_i/dx_j`, or
+    /// NULL.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT, _CONSTANT (memory), _NOT_FINITE,
     /// _OVERLAP, _MEMORY, _TOLERANCE; a callback's number; 100..199.
     /// Example: `wfmm_flow_velocity_f64(f, m, x, u, NULL, WFMM_MEMORY_HOST);`

@@ -54,26 +54,28 @@ pub struct wfmm_diagnostics {
     pub reason: i32,
     /// Time of the flow.
     pub time: f64,
-    /// Sum of a over particles and of circulation times length vector over filaments and bound segments.
+    /// Sum of the strengths a of particles, and of circulation times length vector of filaments and bound segments,
+    /// length^3/time.
     pub total_strength: [f64; 3],
-    /// Half the sum of x cross a, a as above. With a ground plane only its tangential components are conserved.
+    /// Half the sum of x cross a, a as above, x at the middle of a segment, length^4/time. With a ground plane only its
+    /// tangential components are conserved.
     pub linear_impulse: [f64; 3],
-    /// A third of the sum of x cross (x cross a). With a ground plane only its normal component is conserved.
+    /// A third of the sum of x cross (x cross a), length^5/time. With a ground plane only its normal component is conserved.
     pub angular_impulse: [f64; 3],
-    /// Half the integral of u^2, u of the particles; with a ground plane over the half space.
+    /// Half the integral of u^2, u the velocity that the particles induce, length^5/time^2; with a ground plane over the half space.
     pub energy: f64,
-    /// Integral of |curl u|^2, likewise.
+    /// Integral of |curl u|^2 over the same space, length^3/time^2.
     pub enstrophy: f64,
     /// Root of the integral of |omega - curl u|^2 over that of |omega|^2, omega the vorticity that the particles carry:
     /// the part of it that is not free of divergence.
     pub divergence: f64,
-    /// The largest speed of the moving points at the present time; of dust its own.
+    /// The largest speed of the moving points at the present time, length/time; for dust that of the parcels.
     pub largest_velocity: f64,
-    /// The longest distance that a moving point has gone in the last step.
+    /// The longest distance that a moving point has gone in the last step, length.
     pub largest_displacement: f64,
     /// How often cores above core_limit were narrowed since the flow was made or loaded.
     pub reinterpolations: i64,
-    /// Of the last time: the difference of vorticity at the particles, relative to it, as root mean squares.
+    /// Of the last time: root mean square of the change of vorticity at the particles, relative to that of the vorticity.
     pub reinterpolation_residual: f64,
     /// Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was added to
     /// the strengths again, except with a ground plane.

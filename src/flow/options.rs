@@ -20,19 +20,20 @@ codes! {
 
     /// What `wfmm_flow_get_*` returns.
     enum Quantity {
-        /// Three numbers a row: of a particle, tracer, parcel, or point of filaments or bound segments.
+        /// Three numbers a row, length: of a particle, tracer, parcel, or point of filaments or bound segments.
         Position = 0 => WFMM_QUANTITY_POSITION,
-        /// Three numbers a row: strength of particles.
+        /// Three numbers a row: strength of particles, length^3/time.
         Strength = 1 => WFMM_QUANTITY_STRENGTH,
-        /// One number a row: core radius of particles and segments.
+        /// One number a row: core radius of particles and segments, length.
         CoreRadius = 2 => WFMM_QUANTITY_CORE_RADIUS,
-        /// Three numbers a row, in the order of the positions: the fluid's velocity at the present time; of dust its own.
+        /// Three numbers a row, length/time, in the order of the positions: the velocity of the fluid at the present time; for dust
+        /// the velocity of the parcel.
         Velocity = 3 => WFMM_QUANTITY_VELOCITY,
-        /// One a segment.
+        /// One number a segment: circulation, length^2/time.
         Circulation = 4 => WFMM_QUANTITY_CIRCULATION,
-        /// One a parcel of dust.
+        /// One number a parcel of dust: diameter, length.
         Diameter = 5 => WFMM_QUANTITY_DIAMETER,
-        /// One a parcel of dust.
+        /// One number a parcel of dust: density, mass/length^3.
         Density = 6 => WFMM_QUANTITY_DENSITY,
     }
 
@@ -93,19 +94,20 @@ pub struct wfmm_flow_options {
     /// Kinematic viscosity, length^2/time; default 0. Core radii of filaments follow
     /// d(c^2)/dt = 4 x 1.25643 (viscosity + squire |circulation|) - c^2 (dl/dt)/l, l the length of a segment.
     pub viscosity: f64,
-    /// Squire's factor of |circulation| in the growth of filament cores; default 0.
+    /// Squire's factor of |circulation| in the growth of filament cores (Squire 1965), a number without unit; default 0.
     pub squire: f64,
-    /// Core radius above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths that carry the
-    /// same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES. WFMM_ERR_UNSUPPORTED with a period and on
+    /// Core radius, a length, above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths that
+    /// carry the same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES. WFMM_ERR_UNSUPPORTED with a period and on
     /// sessions of several processes.
     pub core_limit: f64,
-    /// Filament segments that are longer after a step are split into equal pieces; 0, the default: never.
+    /// Length above which filament segments are split into equal pieces after a step; 0, the default: never.
     pub split_length: f64,
     /// Acceleration of dust by gravity, length/time^2; default 0.
     pub gravity: [f64; 3],
-    /// Density of the fluid, for buoyancy and Reynolds number of dust; default 0: neither.
+    /// Density of the fluid, mass/length^3, for buoyancy and Reynolds number of dust; 0, the default: no buoyancy, and Stokes
+    /// drag at any Reynolds number.
     pub fluid_density: f64,
-    /// Dynamic viscosity of the fluid, for the drag of dust; default 0: dust is refused.
+    /// Dynamic viscosity of the fluid, mass/(length time), for the drag of dust; 0, the default: dust is refused.
     pub fluid_viscosity: f64,
     /// Coefficient of restitution of dust at the ground plane, 0 to 1: the share of the normal velocity that is kept,
     /// reversed; default 0.
