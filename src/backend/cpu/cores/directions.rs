@@ -1,14 +1,17 @@
 //! Directions of the segments of a cell: a core matters near the line of its segment only, and targets far beside the lines of all
 //! segments of a cell need not be compared with each.
 //!
-//! Enters: the elements of a cell. Leaves: up to three groups of segments, by the axis that each is nearest to, with a cone of
-//! directions that holds all of a group, and a lower bound of the distance from a ball of targets to the lines of the group.
+//! Enters: the elements of a source tree. Leaves: for every cell up to three groups of segments, by the axis that each is nearest to,
+//! with a cone of directions that holds all of a group, and a lower bound of the distance from a ball of targets to the lines of the
+//! group.
 
 use super::{CoreElement, Largest, dot};
-use crate::backend::cpu::tree::Cell;
+use crate::backend::cpu::tree::{Cell, Tree};
+use crate::memory;
+use rayon::prelude::*;
 
-/// Cells of more elements have no cones: their segments point everywhere, or so many are passed in smaller cells anyway.
-const MOST_ELEMENTS: usize = 4096;
+/// Cells of more elements have no cones, since their segments point everywhere.
+const MOST_ELEMENTS: usize = 512;
 /// What rounding may take from a cosine.
 const MARGIN: f64 = 1e-12;
 
@@ -34,24 +37,37 @@ impl Group {
     }
 }
 
-/// The groups of the segments among these elements of one cell; of large cells one group of all directions.
-pub fn groups(elements: &[CoreElement]) -> [Group; 3] {
-    let mut groups = [Group::default(); 3];
-    let has_cones = elements.len() <= MOST_ELEMENTS;
+/// The groups of the segments of all cells of a tree, whose elements these are; of large cells one group of all directions.
+pub fn groups(tree: &Tree, elements: &[CoreElement]) -> Vec<[Group; 3]> {
+    let has_cones = |c: &Cell| c.is_leaf() || c.len() <= MOST_ELEMENTS;
+    let of_cell = |c: &Cell| match has_cones(c) {
+        true => cones(&elements[c.begin as usize..c.end as usize]),
+        false => Default::default(),
+    };
+    let mut all: Vec<[Group; 3]> = memory::par_collect(tree.cells.par_iter().map(of_cell));
+    for c in (1..all.len()).rev() {
+        let parent = tree.cells[c].parent as usize;
+        if !has_cones(&tree.cells[parent]) {
+            let of_child = all[c].iter().map(|g| g.largest).fold(Largest::default(), Largest::join);
+            all[parent][0].largest = all[parent][0].largest.join(of_child);
+        }
+    }
+    all
+}
+
+/// The groups of the segments among these elements of one cell.
+fn cones(elements: &[CoreElement]) -> [Group; 3] {
+    let mut groups = [Group { cos: 1.0, ..Group::default() }; 3];
     let cored = || elements.iter().filter(|e| e.is_segment && e.core > 0.0);
     for e in cored() {
-        let (k, direction) = if has_cones { direction(e) } else { (0, [0.0; 3]) };
+        let (k, direction) = direction(e);
         let group = &mut groups[k];
         group.largest = group.largest.join(Largest::of(e));
         (0..3).for_each(|i| group.axis[i] += direction[i]);
     }
-    if !has_cones {
-        return groups;
-    }
     for group in &mut groups {
         let length = dot(group.axis, group.axis).sqrt();
         group.axis = if length > 0.0 { group.axis.map(|v| v / length) } else { [0.0; 3] };
-        group.cos = 1.0;
     }
     for e in cored() {
         let (k, direction) = direction(e);

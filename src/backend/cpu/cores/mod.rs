@@ -84,8 +84,7 @@ impl CellCores {
             let parent = tree.cells[c].parent as usize;
             particles[parent] = particles[parent].join(particles[c]);
         }
-        let members = |c: &Cell| directions::groups(&elements[c.begin as usize..c.end as usize]);
-        let segments = memory::par_collect(tree.cells.par_iter().map(members));
+        let segments = directions::groups(tree, elements);
         let distances = Distances::of(tree, elements, bounds.offset);
         let weights = memory::par_collect(elements.par_iter().with_min_len(4096).map(|e| bounds.weights(e)));
         Self { particles, segments, distances, weights }
