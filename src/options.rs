@@ -298,6 +298,11 @@ impl Plane {
         self.position + (self.position - x)
     }
 
+    /// The strength of a vortex element's image, -R a: positions are mirrored, the sense of rotation is kept.
+    pub fn mirror_strength(&self, a: [f64; 3]) -> [f64; 3] {
+        std::array::from_fn(|i| -self.sign(i) * a[i])
+    }
+
     /// -1 along the normal, else 1: what a component of a vector is multiplied by in the mirror.
     pub fn sign(&self, component: usize) -> f64 {
         if component == self.axis { -1.0 } else { 1.0 }

@@ -32,7 +32,9 @@ in_fortran() {
 
 step "format" $cargo fmt --check
 step "clippy" $cargo clippy --quiet --all-targets -- -D warnings
-step "the library" $cargo build --quiet
+# Together, so that the processors share them.
+step "the library and its tests are built" $cargo test --quiet --no-run --lib --test generated --test house
+step "the library is in its place" $cargo build --quiet
 step "generated files and rules of the house" $cargo test --quiet --test generated --test house
 step "unit tests of mathematics, lists, options, plans" $cargo test --quiet --lib -- math:: lists options:: plan:: session::
 step "one test in C" in_c

@@ -21,7 +21,7 @@ use super::vector::Part;
 use crate::error::Result;
 use crate::math::biot_savart::{Vec3, cross, dot, sub};
 use crate::memory;
-use crate::options::{Plane, Regularization};
+use crate::options::Regularization;
 use crate::session::Session;
 
 codes! {
@@ -150,7 +150,10 @@ impl Flow {
                 let s2 = core2[p] + all_core2[q];
                 add(&mut sum, pair(sub(xp, row(&all_x, q)), ap, row(&all_a, q), s2));
                 if let Some(plane) = plane {
-                    add(&mut sum, pair(sub(xp, plane.mirror(row(&all_x, q))), ap, image(plane, row(&all_a, q)), s2));
+                    add(
+                        &mut sum,
+                        pair(sub(xp, plane.mirror(row(&all_x, q))), ap, plane.mirror_strength(row(&all_a, q)), s2),
+                    );
                 }
             }
             sum
@@ -169,11 +172,6 @@ impl Flow {
         let divergence = if solenoidal + rest > 0.0 { (rest.max(0.0) / (solenoidal + rest)).sqrt() } else { 0.0 };
         Ok((0.5 * factor * energy, factor * solenoidal, divergence))
     }
-}
-
-/// The strength of a particle's image.
-fn image(plane: Plane, a: Vec3) -> Vec3 {
-    std::array::from_fn(|i| -plane.sign(i) * a[i])
 }
 
 fn add(sum: &mut [f64; 3], more: [f64; 3]) {

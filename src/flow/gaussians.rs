@@ -97,11 +97,6 @@ pub struct Gaussians {
     cells: Cells,
 }
 
-/// A strength's image.
-fn image(plane: Plane, a: Vec3) -> Vec3 {
-    std::array::from_fn(|i| -plane.sign(i) * a[i])
-}
-
 fn key([x, y, z]: [i64; 3]) -> u64 {
     (x as u64) << (2 * BITS) | (y as u64) << BITS | z as u64
 }
@@ -141,7 +136,7 @@ impl Gaussians {
     pub fn at(&self, pool: &ThreadPool, points: &[f64], strength: &[f64]) -> Vec<f64> {
         let carried = memory::collect(self.sources.iter().map(|s| {
             let a = row(strength, s.of as usize).map(|a| s.factor * a);
-            self.cells.plane.filter(|_| s.image).map_or(a, |plane| image(plane, a))
+            self.cells.plane.filter(|_| s.image).map_or(a, |plane| plane.mirror_strength(a))
         }));
         let mut sums = memory::filled(0.0, points.len());
         pool.install(|| {
@@ -204,7 +199,7 @@ mod tests {
                     };
                     add(row(&x, j), row(&a, j));
                     if let Some(plane) = plane {
-                        add(plane.mirror(row(&x, j)), image(plane, row(&a, j)));
+                        add(plane.mirror(row(&x, j)), plane.mirror_strength(row(&a, j)));
                     }
                 }
                 for i in 0..3 {
