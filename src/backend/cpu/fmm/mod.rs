@@ -330,15 +330,16 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             return;
         }
         p.choice.calibrated = true;
-        let aim = choice::CALIBRATION_AIM * p.request.tolerance;
+        let tolerance = p.request.tolerance;
         let Some(mut error) = self.calibration_error(sources) else { return };
+        let aim = choice::CALIBRATION_AIM * tolerance;
         let factor = |error: f64| (aim / error.max(f64::MIN_POSITIVE)).clamp(0.03, choice::MOST_LOOSENED);
         if self.raises_orders(factor(error)) {
             self.order_again(factor(error), choice::ORDERS_RAISED);
             self.upward(sources);
             error = self.calibration_error(sources).expect("as before");
             // Cores that were left out may have the rest of the error.
-            if error <= choice::RAISED_AIM / choice::CALIBRATION_AIM * aim {
+            if error <= choice::RAISED_AIM * tolerance {
                 return;
             }
         }
@@ -356,8 +357,8 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     /// far pairs, take longer to find than higher orders.
     fn raises_orders(&self, factor: f64) -> bool {
         let p = self.prepared.as_ref().expect("prepared");
-        let is_far = (choice::LEAST_BY_ORDERS..choice::TIGHTENED_BELOW).contains(&factor);
-        is_far && p.choice.scheme == Scheme::Fmm && !p.request.is_pseudo()
+        let is_moderate = (choice::LEAST_BY_ORDERS..choice::TIGHTENED_BELOW).contains(&factor);
+        is_moderate && p.choice.scheme == Scheme::Fmm && !p.request.is_pseudo()
     }
 
     /// Other orders for the present lists, up to `raised` above the highest of them.
