@@ -228,12 +228,13 @@ fn array_types_and_computing_precision_are_independent() {
     let session = Session::cpu(2);
     for name in ["helical wake", "64 clusters", "far source"] {
         let c = case(name, Kind::Both, 2000, 1500, 1.0);
+        let rounded = c.clone().rounded();
         for tolerance in [1e-4, 1e-5] {
             mixed::<f64>(&session, &c, WFMM_PRECISION_F32, tolerance);
-            mixed::<f32>(&session, &c.clone().rounded(), WFMM_PRECISION_F32, tolerance);
-            mixed::<f32>(&session, &c.clone().rounded(), WFMM_PRECISION_ARRAYS, tolerance);
+            mixed::<f32>(&session, &rounded, WFMM_PRECISION_F32, tolerance);
+            mixed::<f32>(&session, &rounded, WFMM_PRECISION_ARRAYS, tolerance);
         }
-        let c = c.rounded();
+        let c = rounded;
         // The answer is rounded to the array.
         mixed::<f32>(&session, &c, WFMM_PRECISION_F64, 1e-6);
         mixed::<f64>(&session, &c, WFMM_PRECISION_F64, 1e-9);

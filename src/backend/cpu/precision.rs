@@ -62,10 +62,10 @@ impl PrecisionEngine {
 
     fn who(&mut self, inputs: &Inputs, field: Field) -> Who {
         self.missed = false;
-        if self.asked_for_single && !single_holds_on_cpu(self.options.tolerance) {
-            return Who::Double(Some(PrecisionFallback::Digits));
-        }
         if self.asked_for_single {
+            if !single_holds_on_cpu(self.options.tolerance) {
+                return Who::Double(Some(PrecisionFallback::Digits));
+            }
             return self.look(inputs, field).map_or(Who::Single, |found| Who::Double(Some(found)));
         }
         match self.may_try_single(inputs, field) {

@@ -12,8 +12,8 @@ use rayon::prelude::*;
 
 /// Cells of more elements have no cones, since their segments point everywhere.
 const MOST_ELEMENTS: usize = 512;
-/// What rounding may take from a cosine.
-const MARGIN: f64 = 1e-12;
+/// What rounding may take from a cosine, and from a distance in units of that of the cells.
+pub const MARGIN: f64 = 1e-12;
 
 /// Segments with cores whose directions, up to the sign, are within an angle α of an axis.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,13 +27,13 @@ pub struct Group {
 }
 
 impl Group {
-    /// No more than the distance from any position in the target's ball to the line of any segment of the group, which belongs to
-    /// `cell`; `d`: from the middle of the cell to that of the target.
-    pub fn distance_from_lines(&self, cell: &Cell, target: &Cell, d: [f64; 3]) -> f64 {
-        let (square, along) = (dot(d, d), dot(d, self.axis).abs());
+    /// No more than the distance from any position in the target's ball to the line of any segment of the group; `d`: from the middle
+    /// of its cell to that of the target, `square` of this length; `slack`: both radii, and `MARGIN` of the length.
+    pub fn distance_from_lines(&self, d: [f64; 3], square: f64, slack: f64) -> f64 {
+        let along = dot(d, self.axis).abs();
         // |d| sin(θ - α), with θ between d and the axis.
         let from_line = (square - along * along).max(0.0).sqrt() * self.cos - along * self.sin;
-        (from_line - MARGIN * square.sqrt() - cell.radius - target.radius).max(0.0)
+        (from_line - slack).max(0.0)
     }
 }
 
@@ -48,11 +48,15 @@ pub fn groups(tree: &Tree, elements: &[CoreElement]) -> Vec<[Group; 3]> {
     for c in (1..all.len()).rev() {
         let parent = tree.cells[c].parent as usize;
         if !has_cones(&tree.cells[parent]) {
-            let of_child = all[c].iter().map(|g| g.largest).fold(Largest::default(), Largest::join);
-            all[parent][0].largest = all[parent][0].largest.join(of_child);
+            all[parent][0].largest = all[parent][0].largest.join(largest(&all[c]));
         }
     }
     all
+}
+
+/// Of all groups of a cell.
+pub fn largest(groups: &[Group; 3]) -> Largest {
+    groups.iter().map(|g| g.largest).fold(Largest::default(), Largest::join)
 }
 
 /// The groups of the segments among these elements of one cell.

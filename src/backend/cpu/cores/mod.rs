@@ -123,7 +123,7 @@ impl<'a> CoreReach<'a> {
             })
         };
         let one = |(&p, groups): (&Largest, &[Group; 3])| {
-            let s = groups.iter().map(|g| g.largest).fold(Largest::default(), Largest::join);
+            let s = directions::largest(groups);
             [within(p, &|r| bounds.of_particle(p, r)), within(s, &|r| bounds.of_segment(s, r))]
         };
         let reach = memory::par_collect(cells.particles.par_iter().zip(&cells.segments).map(one));
@@ -159,16 +159,18 @@ impl<'a> CoreReach<'a> {
 }
 
 impl CoreReach<'_> {
-    /// By the distances from their lines; `d`: from the middle of the cell to that of the target.
-    fn segments_matter(&self, source: u32, cell: &Cell, target: &Cell, d: [f64; 3]) -> bool {
-        let r = dot(d, d).sqrt() - cell.radius - target.radius;
+    /// By the distances from their lines; `radii` of both cells together, `d` from the middle of the cell to that of the target, `square`
+    /// of its length.
+    fn segments_matter(&self, source: u32, radii: f64, d: [f64; 3], square: f64) -> bool {
+        let distance = square.sqrt();
+        let (r, slack) = (distance - radii, radii + directions::MARGIN * distance);
         if r <= 0.0 {
             return true;
         }
         let mut all = [0.0; 2];
         for group in self.cells.segments[source as usize].iter().filter(|g| g.largest.core > 0.0) {
             let largest = group.largest;
-            let one = self.bounds.of_segment_beside(largest, r, group.distance_from_lines(cell, target, d));
+            let one = self.bounds.of_segment_beside(largest, r, group.distance_from_lines(d, square, slack));
             all = [0, 1].map(|k| all[k] + one[k] * (largest.sum / largest.strength));
             if !within(one, self.budget) || !within(all, self.together) {
                 return true;
@@ -183,12 +185,9 @@ impl CoreTest for CoreReach<'_> {
     fn matters(&self, source: u32, cell: &Cell, target: &Cell) -> bool {
         let Some(&reach) = self.reach.get(source as usize) else { return false };
         let d: [f64; 3] = std::array::from_fn(|i| target.center[i] - cell.center[i]);
-        let square = dot(d, d);
-        let [particles, segments] = reach.map(|reach| {
-            let limit = reach + cell.radius + target.radius;
-            reach > 0.0 && square < limit * limit
-        });
-        particles || segments && self.segments_matter(source, cell, target, d)
+        let (square, radii) = (dot(d, d), cell.radius + target.radius);
+        let [particles, segments] = reach.map(|reach| reach > 0.0 && square < (reach + radii).powi(2));
+        particles || segments && self.segments_matter(source, radii, d, square)
     }
 
     fn elements(&self, among: Range<u32>, target: &Cell, scratch: &mut Vec<[f64; 2]>, out: &mut Vec<Range<u32>>) {
