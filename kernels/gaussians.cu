@@ -3,8 +3,8 @@
 // src/flow/narrow.rs. Sums over all particles are those of a fixed number of blocks, added up in their order: every run gives
 // the same bits. Particles without a core take no part. Blocks have kBlock threads unless said, the grid sweeps.
 #include <cuda_runtime.h>
-#include "common.cuh"
 #include "gaussians_args.cuh"
+#include "scan.cuh"
 
 using namespace gaussians;
 
@@ -202,26 +202,11 @@ WFMM_KERNEL gaussians_count(const Word* key, long long n, int shift, long long s
 // Then counts become slots of the first with a digit. One block of 1024 threads.
 WFMM_KERNEL gaussians_scan(unsigned* counts, int n) {
     __shared__ unsigned s_sum[32];
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    unsigned before = 0;
-    for (int base = 0; base < n; base += 1024) {
+    unsigned before = 0, all;
+    for (int base = 0; base < n; base += 1024, before += all) {
         const int k = base + threadIdx.x;
-        const unsigned mine = k < n ? counts[k] : 0;
-        unsigned up_to = mine;
-        for (int by = 1; by < 32; by *= 2) {
-            const unsigned other = __shfl_up_sync(kAll, up_to, by);
-            if (lane >= by) up_to += other;
-        }
-        if (lane == 31) s_sum[warp] = up_to;
-        __syncthreads();
-        unsigned all = 0;
-        for (int w = 0; w < 32; w++) {
-            if (w == warp) up_to += all;
-            all += s_sum[w];
-        }
-        if (k < n) counts[k] = before + up_to - mine;
-        before += all;
-        __syncthreads();
+        const unsigned slot = before + sum_before(k < n ? counts[k] : 0, s_sum, all);
+        if (k < n) counts[k] = slot;
     }
 }
 

@@ -4,9 +4,10 @@
 //! for it then is told so instead of waiting for ever.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::{Exchange, Reduction, Shares};
 
@@ -16,6 +17,8 @@ pub const ASTRAY: i32 = 2;
 pub const LATE: i32 = 3;
 /// Nobody is waited for longer.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
+/// Before a thread sleeps it looks so long whether the others have come: waking it takes longer than most of them are late.
+const AWAKE: Duration = Duration::from_micros(50);
 
 #[derive(Default)]
 struct Round {
@@ -32,6 +35,16 @@ struct Round {
 struct Group {
     round: Mutex<Round>,
     changed: Condvar,
+    /// Counts what `changed` tells.
+    changes: AtomicU64,
+}
+
+impl Group {
+    /// With the lock held.
+    fn tell(&self) {
+        self.changes.fetch_add(1, Ordering::Release);
+        self.changed.notify_all();
+    }
 }
 
 /// One rank's end.
@@ -44,14 +57,15 @@ pub struct ThreadExchange {
 /// The ends of a group of `size` ranks.
 pub fn group(size: usize) -> Vec<Arc<ThreadExchange>> {
     let round = Round { brought: vec![None; size], ..Round::default() };
-    let group = Arc::new(Group { round: Mutex::new(round), changed: Condvar::new() });
+    let group = Arc::new(Group { round: Mutex::new(round), changed: Condvar::new(), changes: AtomicU64::new(0) });
     (0..size).map(|rank| Arc::new(ThreadExchange { rank, size, group: group.clone() })).collect()
 }
 
 impl Drop for ThreadExchange {
     fn drop(&mut self) {
-        self.group.round.lock().left = true;
-        self.group.changed.notify_all();
+        let mut round = self.group.round.lock();
+        round.left = true;
+        self.group.tell();
     }
 }
 
@@ -75,7 +89,7 @@ impl ThreadExchange {
         round.arrived += 1;
         if round.arrived == self.size {
             round.taken = self.size;
-            self.group.changed.notify_all();
+            self.group.tell();
         }
         while round.taken == 0 {
             if let Err(code) = self.wait(&mut round, until) {
@@ -90,14 +104,26 @@ impl ThreadExchange {
         if round.taken == 0 {
             round.arrived = 0;
             round.brought.iter_mut().for_each(|b| *b = None);
-            self.group.changed.notify_all();
+            self.group.tell();
         }
         all
     }
 
-    fn wait(&self, round: &mut parking_lot::MutexGuard<'_, Round>, until: Instant) -> Result<(), i32> {
+    /// Waits for a change, awake at first.
+    fn wait(&self, round: &mut MutexGuard<'_, Round>, until: Instant) -> Result<(), i32> {
         if round.left && round.taken == 0 {
             return Err(LEFT);
+        }
+        let seen = self.group.changes.load(Ordering::Acquire);
+        let is_new = || self.group.changes.load(Ordering::Acquire) != seen;
+        MutexGuard::unlocked(round, || {
+            let begin = Instant::now();
+            while !is_new() && begin.elapsed() < AWAKE {
+                std::thread::yield_now();
+            }
+        });
+        if is_new() {
+            return Ok(());
         }
         if self.group.changed.wait_until(round, until).timed_out() { Err(LATE) } else { Ok(()) }
     }

@@ -108,19 +108,30 @@ int cuDeviceGetAttribute(int *value, int which, int device) {
     *value = which == 75 ? major() : which == 76 ? (is("old_gpu") ? 1 : 0) : which == 16 ? multiprocessors() + device : which == 97 ? most_shared() : which == 87 ? (is("fast_double") ? 2 : 64) : 1;
     return 0;
 }
+/* Each device has a context of its own; their memory is the same. */
+static int contexts[8];
+static int is_context(const void *c) { return (const int *)c >= contexts && (const int *)c < contexts + 8; }
 int cuDevicePrimaryCtxRetain(void **out, int device) {
-    (void)device;
     if (is("busy")) return 46;
     if (is("no_memory")) return 2;
-    *out = &context;
+    *out = &contexts[device & 7];
+    return 0;
+}
+/* A device may read another's memory once it was enabled; the second time is an error, as in the real driver. */
+static int within_reach[8];
+int cuDeviceCanAccessPeer(int *can, int device, int peer) { *can = device != peer && !is("far_apart"); return 0; }
+int cuCtxEnablePeerAccess(void *peer, unsigned flags) {
+    ALONE;
+    if (!is_context(peer) || flags) return 201;
+    if (within_reach[(int *)peer - contexts]++) return 704;
     return 0;
 }
 int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; return 0; }
 int cuCtxPushCurrent_v2(void *c) {
     if (getpid() != ours) return 3;
-    depth++; return c == &context ? 0 : 201;
+    depth++; return is_context(c) ? 0 : 201;
 }
-int cuCtxPopCurrent_v2(void **c) { *c = &context; return depth-- > 0 ? 0 : 201; }
+int cuCtxPopCurrent_v2(void **c) { *c = contexts; return depth-- > 0 ? 0 : 201; }
 int cuCtxSynchronize(void) { ALONE; catch_up(); return alive(); }
 int cuStreamCreate(void **s, unsigned flags) { (void)flags; *s = &context; return 0; }
 int cuStreamDestroy_v2(void *s) { (void)s; return 0; }
@@ -223,6 +234,11 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *s) {
     catch_up();
     memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
     return 0;
+}
+int cuMemcpyPeerAsync(uint64_t to, void *to_context, uint64_t from, void *from_context, size_t bytes, void *s) {
+    if (!is_context(to_context) || !is_context(from_context) || to_context == from_context) return 201;
+    note_copy("between devices", bytes);
+    return cuMemcpyDtoDAsync_v2(to, from, bytes, s);
 }
 int cuMemsetD8Async(uint64_t at, unsigned char v, size_t bytes, void *s) {
     ALONE;

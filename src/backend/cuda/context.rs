@@ -163,6 +163,24 @@ impl Context {
         Ok(())
     }
 
+    pub(super) fn raw(&self) -> sys::CUcontext {
+        self.raw
+    }
+
+    /// Asks the driver to let this device read the other's memory directly, which stays so; false where copies go through the host's.
+    pub fn reach(&self, other: &Self) -> Result<bool> {
+        const ALREADY: u32 = 704;
+        if self.raw == other.raw {
+            return Ok(true);
+        }
+        let _current = self.enter()?;
+        let mut can = 0;
+        // SAFETY: the pointer is to a live number; device handles are ordinals.
+        unsafe { check(sys::cuDeviceCanAccessPeer(&mut can, self.device, other.device), "cuDeviceCanAccessPeer")? };
+        // SAFETY: both contexts are retained.
+        Ok(can != 0 && matches!(unsafe { sys::cuCtxEnablePeerAccess(other.raw, 0) } as u32, 0 | ALREADY))
+    }
+
     /// Waits for everything that was started on this device through this context.
     pub fn synchronize(&self) -> Result<()> {
         let _current = self.enter()?;

@@ -37,6 +37,8 @@ pub struct CudaEngine<T: CudaReal> {
     periodic: Option<Periodic>,
     /// Who decides with this engine.
     ranks: Ranks,
+    /// Arrays in device memory are the library's own, whose changes are always counted.
+    owns_arrays: bool,
     sums: Sums<T>,
     /// Fields on their way to host memory.
     main: Buffer<u8>,
@@ -55,6 +57,7 @@ impl<T: CudaReal> CudaEngine<T> {
             periodic: options.period.map(|_| Periodic::new(&context)),
             staging: Staging::new(&context, pool.clone()),
             ranks: Ranks::default(),
+            owns_arrays: false,
             sums: Sums::new(&context),
             main: Buffer::new(&context),
             gradient: Buffer::new(&context),
@@ -77,12 +80,18 @@ impl<T: CudaReal> CudaEngine<T> {
         self.ranks = ranks;
     }
 
+    /// Whether nobody else writes to the inputs' arrays in device memory.
+    pub fn own_arrays(&mut self, owns: bool) {
+        self.owns_arrays = owns;
+    }
+
     /// Brings the inputs to the device, after what the caller has queued on his stream.
     fn take_over(&mut self, inputs: &Inputs) -> Result<DeviceInputs> {
         let caller = Stream::borrowed(&self.context, self.caller as *mut std::ffi::c_void);
         self.begin.record(&caller)?;
         self.stream.wait(&self.begin)?;
-        self.gather.update(inputs, &mut self.staging, &self.stream)
+        let device = self.gather.update(inputs, &mut self.staging, &self.stream)?;
+        Ok(DeviceInputs { borrowed: device.borrowed && !self.owns_arrays, ..device })
     }
 
     /// The inputs in the box of a periodic domain.

@@ -167,6 +167,21 @@ pub fn copy_on_device(to: u64, from: u64, bytes: usize, stream: &Stream) -> Resu
     stream.context().note_loss(check(status, "cuMemcpyDtoDAsync"))
 }
 
+/// Starts a copy to an address of this stream's device from one of the device of `from_context`, directly where it is `within_reach`.
+pub fn copy_between(to: u64, from: u64, from_context: &Context, bytes: usize, stream: &Stream) -> Result<()> {
+    let (context, theirs) = (stream.context().raw(), from_context.raw());
+    if context == theirs {
+        return copy_on_device(to, from, bytes, stream);
+    }
+    if bytes == 0 {
+        return Ok(());
+    }
+    let _current = stream.context().enter()?;
+    // SAFETY: both ranges belong to live allocations of the caller, each in its context.
+    let status = unsafe { sys::cuMemcpyPeerAsync(to, context, from, theirs, bytes, stream.raw()) };
+    stream.context().note_loss(check(status, "cuMemcpyPeerAsync"))
+}
+
 /// Where a pointer of the host points, as the driver sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryKind {

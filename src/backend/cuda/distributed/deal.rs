@@ -117,7 +117,7 @@ fn extent_of<T: Wire>(x: &[[T; 3]]) -> [f64; 6] {
 }
 
 /// A box around nearly all targets of all ranks; what lies outside goes to its faces.
-pub(super) struct Grid {
+struct Grid {
     low: [f64; 3],
     /// Cells of the finest level a length.
     scale: f64,
@@ -125,19 +125,10 @@ pub(super) struct Grid {
 
 impl Grid {
     fn around<T: Wire>(line: &Line, x: &[[T; 3]]) -> Result<Self> {
-        Ok(Self::of(&line.communicator.largest(&extent_of(x))?))
-    }
-
-    /// Around the targets of one process.
-    pub(super) fn alone<T: Wire>(x: &[[T; 3]]) -> Self {
-        Self::of(&extent_of(x))
-    }
-
-    /// `all`: the largest of minus each coordinate and of each.
-    fn of(all: &[f64]) -> Self {
+        let all = line.communicator.largest(&extent_of(x))?;
         let low = [-all[0], -all[1], -all[2]];
         let edge = (0..3).map(|k| all[3 + k] - low[k]).fold(0.0, f64::max);
-        Self { low, scale: if edge > 0.0 { f64::from((1 << BITS) - 1) / edge } else { 0.0 } }
+        Ok(Self { low, scale: if edge > 0.0 { f64::from((1 << BITS) - 1) / edge } else { 0.0 } })
     }
 
     fn cell<T: Wire>(&self, x: [T; 3]) -> [u32; 3] {
@@ -145,7 +136,7 @@ impl Grid {
         std::array::from_fn(|k| (((x[k].to_f64() - self.low[k]) * self.scale) as u32).min((1 << BITS) - 1))
     }
 
-    pub(super) fn key<T: Wire>(&self, x: [T; 3]) -> u64 {
+    fn key<T: Wire>(&self, x: [T; 3]) -> u64 {
         let [a, b, c] = self.cell(x).map(|n| interleave(u64::from(n)));
         a << 2 | b << 1 | c
     }

@@ -1,28 +1,28 @@
 //! Several devices of one process: ranks that are threads.
 //!
 //! Enters: a device and threads for each rank, `Inputs`. Leaves: the field, made by the ranks' engines together. Where all arrays are in host
-//! memory every rank reads the sources there, has its part of the targets (`parts`), and the fields are put together at the end.
-//! Otherwise the first rank has all sources and targets, and the ranks exchange them as those of several processes do, through memory
-//! (`distributed::threads`). One that panics leaves the group, so that the others end with an error instead of waiting for it.
+//! memory every rank reads the sources there, has its part of the targets (`parts`), and brings the field at a range of the caller's
+//! targets back. Otherwise the first rank has all sources and targets, and the ranks exchange them as those of several processes do,
+//! through memory (`distributed::threads`). One that panics leaves the group, so that the others end with an error instead of waiting for it.
 
-use super::parts::Parts;
+use super::parts::{Board, Parts};
 use super::wire::Wire;
 use super::world::is_on_host;
-use super::{Outputs, RanksEngine};
+use super::{EVALUATE, Outputs, RanksEngine};
 use crate::backend::cuda::context::Context;
-use crate::backend::cuda::locked::Locked;
 use crate::backend::{Engine, Field};
 use crate::distributed::Communicator;
 use crate::distributed::threads::{ThreadExchange, group};
 use crate::error::{Error, Result, WFMM_ERR_INTERNAL};
-use crate::inputs::{Inputs, Reals, RealsMut, TargetInput};
+use crate::inputs::{Inputs, RealsMut};
 use crate::memory;
 use crate::options::PlanOptions;
-use crate::report::Report;
+use crate::report::{Pass, Report};
 use parking_lot::Mutex;
-use std::any::Any;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A device and the threads that work for it.
 #[derive(Debug, Clone)]
@@ -31,170 +31,169 @@ pub struct Seat {
     pub pool: Arc<rayon::ThreadPool>,
 }
 
-/// One rank; without an engine until it is made, and once it has panicked.
+/// What a rank sums with.
+struct Member<T: Wire> {
+    engine: RanksEngine<T>,
+    parts: Parts,
+    /// Seconds of the last evaluation beside the engine's.
+    beside: f64,
+}
+
+/// One rank; without a member until it is made, and once it has panicked.
 struct Rank<T: Wire> {
     seat: Seat,
     /// Its end of the group, until its engine has it.
     end: Option<Arc<ThreadExchange>>,
-    engine: Option<RanksEngine<T>>,
+    member: Option<Member<T>>,
 }
 
 /// See the head of this file.
 pub struct DevicesEngine<T: Wire> {
     ranks: Vec<Rank<T>>,
-    parts: Parts,
-    /// Change counter, number and precision of the targets that `parts` has.
-    divided: Option<(u64, usize, bool)>,
     /// Whether fields are added to what is in the output.
     adds: bool,
-    /// `Fields` of the last output's precision, kept since locking pages takes longer than filling them.
-    fields: Option<Box<dyn Any + Send>>,
 }
 
-/// Fields of all devices side by side, and gradients, in page-locked memory.
-struct Fields<U> {
-    main: Locked<U>,
-    gradient: Locked<U>,
+/// Where a rank brings its range of the field, and of the gradient.
+struct Task<'a, U> {
+    range: Range<usize>,
+    to: [&'a mut [U]; 2],
 }
 
-impl<U: Wire> Fields<U> {
-    /// Those that are there, if they are of this precision and large enough.
-    fn with_room(
-        kept: Option<Box<dyn Any + Send>>,
-        context: &Arc<Context>,
-        [main, gradient]: [usize; 2],
-    ) -> Result<Box<Self>> {
-        let kept = kept.and_then(|kept| kept.downcast::<Self>().ok());
-        let fits = |kept: &Self| kept.main.as_ref().len() >= main && kept.gradient.as_ref().len() >= gradient;
-        match kept {
-            Some(kept) if fits(&kept) => Ok(kept),
-            _ => Ok(Box::new(Self { main: Locked::new(context, main)?, gradient: Locked::new(context, gradient)? })),
-        }
+impl<T: Wire> Member<T> {
+    fn rank(&self) -> usize {
+        self.engine.line.communicator.rank()
+    }
+
+    /// The inputs with this rank's part of the targets.
+    fn divide(&mut self, call: &str, inputs: &Inputs) -> Result<Inputs> {
+        let communicator = self.engine.line.communicator.clone();
+        communicator.together(call, || self.parts.divide(inputs))
+    }
+
+    /// The field at this rank's part, and then of all parts what it brings back.
+    fn evaluate<U: Wire>(
+        &mut self,
+        inputs: &Inputs,
+        field: Field,
+        task: Task<'_, U>,
+        board: &Board,
+        adds: bool,
+    ) -> Result<()> {
+        let communicator = self.engine.line.communicator.clone();
+        communicator.collective(EVALUATE, || {
+            let start = Instant::now();
+            let own = self.divide(EVALUATE, inputs)?;
+            let [main, gradient] = communicator.together(EVALUATE, || self.parts.make_room::<U>(field, board))?;
+            let (n, (width, wide)) = (own.targets.as_ref().map_or(0, |t| t.n), field.widths());
+            let slopes = field.has_gradient().then(|| U::device_mut(gradient, wide * n));
+            let before = start.elapsed();
+            self.engine.evaluate_together(EVALUATE, &own, field, (U::device_mut(main, width * n), slopes))?;
+            let start = Instant::now();
+            let brought = self.parts.bring_back(field, board, task.to, task.range, adds);
+            self.beside = (before + start.elapsed()).as_secs_f64();
+            let all = communicator.agree(EVALUATE, brought);
+            all.map_err(|error| if adds { Error { agreed: true, ..error.after_writing() } } else { error })
+        })
     }
 }
-
-/// A rank's inputs, and where its field goes.
-type Task<'a, U> = Mutex<Option<(Inputs, &'a mut [U], Option<&'a mut [U]>)>>;
 
 impl<T: Wire> DevicesEngine<T> {
     pub fn new(options: &PlanOptions, seats: &[Seat]) -> Result<Self> {
         // The targets are all on the first rank: they must be dealt.
         let options = PlanOptions { host_partition: false, ..options.clone() };
-        let of = |(seat, end): (&Seat, Arc<ThreadExchange>)| Rank { seat: seat.clone(), end: Some(end), engine: None };
+        let of = |(seat, end): (&Seat, Arc<ThreadExchange>)| Rank { seat: seat.clone(), end: Some(end), member: None };
         let mut ranks: Vec<Rank<T>> = memory::collect(seats.iter().zip(group(seats.len())).map(of));
         let failure = Mutex::new(None);
         let make = |rank: &mut Rank<T>| {
             let Some(end) = rank.end.take() else { return };
-            let Seat { context, pool } = rank.seat.clone();
-            match RanksEngine::new(options.clone(), context, pool, &Communicator::new(end)) {
-                Ok(engine) => rank.engine = Some(engine.of_devices()),
+            match member(&options, &rank.seat, end, seats) {
+                Ok(member) => rank.member = Some(member),
                 Err(error) => *failure.lock() = Some(error),
             }
         };
         each_beside(&mut ranks, &make, || ());
         let adds = options.accumulate;
-        failure.into_inner().map_or(Ok(Self { ranks, parts: Parts::default(), divided: None, adds, fields: None }), Err)
+        failure.into_inner().map_or(Ok(Self { ranks, adds }), Err)
     }
 
     /// Runs `first` on the first rank and `other` on all others, at the same time.
     fn together<R>(
         &mut self,
-        first: impl FnOnce(&mut RanksEngine<T>) -> Result<R>,
-        other: impl Fn(&mut RanksEngine<T>) -> Result<()> + Sync,
+        first: impl FnOnce(&mut Member<T>) -> Result<R>,
+        other: impl Fn(&mut Member<T>) -> Result<()> + Sync,
     ) -> Result<R> {
-        if self.ranks.iter().any(|rank| rank.engine.is_none()) {
+        if self.ranks.iter().any(|rank| rank.member.is_none()) {
             return Err(gone());
         }
         let [head, rest @ ..] = self.ranks.as_mut_slice() else { return Err(gone()) };
         let mut answer = None;
-        let run = |rank: &mut Rank<T>| drop(guarded(&mut rank.engine, &other));
-        each_beside(rest, &run, || answer = Some(guarded(&mut head.engine, first)));
+        let run = |rank: &mut Rank<T>| drop(guarded(&mut rank.member, &other));
+        each_beside(rest, &run, || answer = Some(guarded(&mut head.member, first)));
         match answer.expect("the first rank has run") {
-            Ok(answer) if rest.iter().all(|rank| rank.engine.is_some()) => answer,
+            Ok(answer) if rest.iter().all(|rank| rank.member.is_some()) => answer,
             Ok(_) => Err(gone()),
             Err(cause) => resume_unwind(cause),
         }
     }
 
-    fn share(&mut self, shared: bool) {
-        self.ranks.iter_mut().filter_map(|rank| rank.engine.as_mut()).for_each(|engine| engine.share(shared));
+    fn members(&mut self) -> impl Iterator<Item = &mut Member<T>> {
+        self.ranks.iter_mut().filter_map(|rank| rank.member.as_mut())
     }
 
-    /// Inputs of each rank, where sources and targets are in host memory: all sources, and its part of the targets.
-    fn shared(&mut self, inputs: &Inputs, field: Field) -> Result<Option<Vec<Inputs>>> {
+    /// Whether sources and targets are in host memory, where all ranks read them.
+    fn shares(&mut self, inputs: &Inputs, field: Field) -> bool {
         let shared = is_on_host(inputs, field);
-        self.share(shared);
-        let Some(targets) = inputs.targets.as_ref().filter(|_| shared) else { return Ok(None) };
-        let now = (inputs.target_positions, targets.n, matches!(targets.position, Reals::HostF64(_)));
-        if self.divided != Some(now) {
-            self.divided = None;
-            let contexts: Vec<_> = self.ranks.iter().map(|rank| &rank.seat.context).collect();
-            let pool = &self.ranks[0].seat.pool;
-            self.parts = match &targets.position {
-                Reals::HostF32(x) => Parts::of(x.as_chunks::<3>().0, &contexts, pool)?,
-                Reals::HostF64(x) => Parts::of(x.as_chunks::<3>().0, &contexts, pool)?,
-                _ => return Ok(None),
-            };
-            self.divided = Some(now);
-        }
-        let of = |part: &TargetInput| Inputs { targets: Some(part.clone()).filter(|t| t.n > 0), ..inputs.clone() };
-        Ok(Some(self.parts.targets.iter().map(of).collect()))
+        self.members().for_each(|member| member.engine.share(shared));
+        shared
     }
 
-    /// The fields of all ranks in one array each, in page-locked memory; then to their targets.
+    /// Of arrays in host memory: each rank sums at its part of the targets and brings back an equal range of the caller's.
     fn evaluate_parts<U: Wire>(
         &mut self,
-        inputs: Vec<Inputs>,
+        inputs: &Inputs,
         field: Field,
-        main: &mut [U],
+        mut main: &mut [U],
         gradient: Option<&mut [U]>,
     ) -> Result<()> {
         let (width, wide) = field.widths();
-        let lengths = [main.len(), gradient.as_ref().map_or(0, |g| g.len())];
-        let mut fields = Fields::<U>::with_room(self.fields.take(), &self.ranks[0].seat.context, lengths)?;
-        {
-            let (mut rest, mut steep) =
-                (fields.main.slice_mut(), gradient.is_some().then(|| fields.gradient.slice_mut()));
-            let mut tasks: Vec<Task<'_, U>> = Vec::new();
-            for inputs in inputs {
-                let n = inputs.targets.as_ref().map_or(0, |t| t.n);
-                let (own, others) = rest.split_at_mut(width * n);
-                let (g, more) = steep.map(|s| s.split_at_mut(wide * n)).unzip();
-                (rest, steep) = (others, more);
-                tasks.push(Mutex::new(Some((inputs, own, g))));
-            }
-            let work = |engine: &mut RanksEngine<T>| {
-                let task = tasks[engine.line.communicator.rank()].lock().take();
-                let Some((inputs, main, gradient)) = task else { return Err(gone()) };
-                engine.evaluate(&inputs, field, U::host_mut(main), gradient.map(U::host_mut))
-            };
-            self.together(work, work)?;
+        let (n, ranks) = (main.len() / width, self.ranks.len());
+        let mut steep = gradient.unwrap_or_default();
+        let slopes = !steep.is_empty();
+        let mut tasks = Vec::new();
+        for rank in 0..ranks {
+            let range = n * rank / ranks..n * (rank + 1) / ranks;
+            let (own, rest) = main.split_at_mut(width * range.len());
+            let (own_steep, more) = steep.split_at_mut(if slopes { wide * range.len() } else { 0 });
+            (main, steep) = (rest, more);
+            tasks.push(Mutex::new(Some(Task { range, to: [own, own_steep] })));
         }
-        let pool = &self.ranks[0].seat.pool;
-        self.parts.put(fields.main.as_ref(), width, main, self.adds, pool);
-        if let Some(to) = gradient {
-            self.parts.put(fields.gradient.as_ref(), wide, to, self.adds, pool);
-        }
-        self.fields = Some(fields);
-        Ok(())
+        let (board, adds) = (Board::new(ranks), self.adds);
+        let work = |member: &mut Member<T>| {
+            let task = tasks[member.rank()].lock().take().ok_or_else(gone)?;
+            member.evaluate(inputs, field, task, &board, adds)
+        };
+        self.together(work, work)
     }
 
     /// Of arrays some of which are in device memory: the first rank has them all.
     fn evaluate_exchanged(&mut self, inputs: &Inputs, field: Field, (main, gradient): Outputs<'_>) -> Result<()> {
-        self.share(false);
         let none = nothing(inputs);
         let slopes = field.has_gradient();
         self.together(
-            |engine| engine.evaluate(inputs, field, main, gradient),
-            |engine| {
+            |first| {
+                first.beside = 0.0;
+                first.engine.evaluate(inputs, field, main, gradient)
+            },
+            |other| {
                 let empty = || RealsMut::HostF64(&mut []);
-                engine.evaluate(&none, field, empty(), slopes.then(empty))
+                other.engine.evaluate(&none, field, empty(), slopes.then(empty))
             },
         )
     }
 
-    fn first(&self) -> Option<&RanksEngine<T>> {
-        self.ranks.first()?.engine.as_ref()
+    fn first(&self) -> Option<&Member<T>> {
+        self.ranks.first()?.member.as_ref()
     }
 }
 
@@ -202,15 +201,31 @@ fn gone() -> Error {
     Error::new(WFMM_ERR_INTERNAL, "a thread that works for one of the devices has ended")
 }
 
+/// A rank's engine and division of targets, on a device that reads the memory of the others where it can.
+fn member<T: Wire>(options: &PlanOptions, seat: &Seat, end: Arc<ThreadExchange>, seats: &[Seat]) -> Result<Member<T>> {
+    let Seat { context, pool } = seat;
+    let communicator = Communicator::new(end);
+    let engine = RanksEngine::new(options.clone(), context.clone(), pool.clone(), &communicator)?;
+    let parts = communicator.together("a division of targets", || {
+        for other in seats {
+            if !context.reach(&other.context)? {
+                log::info!("{} reads the memory of {} by way of the host", context.info.name, other.context.info.name);
+            }
+        }
+        Parts::new(context, pool, [communicator.rank(), communicator.size()])
+    })?;
+    Ok(Member { engine: engine.of_devices(), parts, beside: 0.0 })
+}
+
 /// The work of one rank. A panic ends its engine, and with it its end of the group.
 fn guarded<T: Wire, R>(
-    engine: &mut Option<RanksEngine<T>>,
-    work: impl FnOnce(&mut RanksEngine<T>) -> Result<R>,
-) -> std::result::Result<Result<R>, Box<dyn Any + Send>> {
-    let Some(own) = engine else { return Ok(Err(gone())) };
+    member: &mut Option<Member<T>>,
+    work: impl FnOnce(&mut Member<T>) -> Result<R>,
+) -> std::thread::Result<Result<R>> {
+    let Some(own) = member else { return Ok(Err(gone())) };
     let answer = catch_unwind(AssertUnwindSafe(|| work(own)));
     if answer.is_err() {
-        *engine = None;
+        *member = None;
     }
     answer
 }
@@ -242,12 +257,19 @@ fn nothing(inputs: &Inputs) -> Inputs {
 
 impl<T: Wire> Engine for DevicesEngine<T> {
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
-        if let Some(parts) = self.shared(inputs, field)? {
-            let work = |engine: &mut RanksEngine<T>| engine.prepare(&parts[engine.line.communicator.rank()], field);
+        if self.shares(inputs, field) {
+            let work = |member: &mut Member<T>| {
+                let own = member.divide("wfmm_plan_prepare", inputs)?;
+                member.engine.prepare(&own, field)
+            };
             return self.together(work, work);
         }
         let none = nothing(inputs);
-        self.together(|engine| engine.prepare(inputs, field), |engine| engine.prepare(&none, field))
+        self.together(|first| first.engine.prepare(inputs, field), |other| other.engine.prepare(&none, field))
+    }
+
+    fn bring(&mut self, inputs: &Inputs) {
+        self.members().filter(|member| member.engine.world.shared).for_each(|member| member.engine.bring(inputs));
     }
 
     fn evaluate(
@@ -258,46 +280,53 @@ impl<T: Wire> Engine for DevicesEngine<T> {
         gradient: Option<RealsMut<'_>>,
     ) -> Result<()> {
         use RealsMut::{HostF32, HostF64};
-        let parts = match &main {
-            HostF32(_) | HostF64(_) => self.shared(inputs, field)?,
-            _ => None,
-        };
-        match (parts, main, gradient) {
-            (Some(parts), HostF32(main), None) => self.evaluate_parts(parts, field, main, None),
-            (Some(parts), HostF64(main), None) => self.evaluate_parts(parts, field, main, None),
-            (Some(parts), HostF32(main), Some(HostF32(g))) => self.evaluate_parts(parts, field, main, Some(g)),
-            (Some(parts), HostF64(main), Some(HostF64(g))) => self.evaluate_parts(parts, field, main, Some(g)),
-            (_, main, gradient) => self.evaluate_exchanged(inputs, field, (main, gradient)),
+        let to_host = matches!(main, HostF32(_) | HostF64(_));
+        match (to_host && self.shares(inputs, field), main, gradient) {
+            (true, HostF32(main), None) => self.evaluate_parts(inputs, field, main, None),
+            (true, HostF64(main), None) => self.evaluate_parts(inputs, field, main, None),
+            (true, HostF32(main), Some(HostF32(g))) => self.evaluate_parts(inputs, field, main, Some(g)),
+            (true, HostF64(main), Some(HostF64(g))) => self.evaluate_parts(inputs, field, main, Some(g)),
+            (_, main, gradient) => {
+                self.members().for_each(|member| member.engine.share(false));
+                self.evaluate_exchanged(inputs, field, (main, gradient))
+            }
         }
     }
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
-        if let Some(parts) = self.shared(inputs, field)? {
-            let check = |engine: &mut RanksEngine<T>| {
-                engine.check(&parts[engine.line.communicator.rank()], field, samples, seed)
+        if self.shares(inputs, field) {
+            let check = |member: &mut Member<T>| {
+                let own = member.divide("wfmm_plan_check", inputs)?;
+                member.engine.check(&own, field, samples, seed)
             };
-            return self.together(check, |engine| check(engine).map(drop));
+            return self.together(check, |member| check(member).map(drop));
         }
         let none = nothing(inputs);
         self.together(
-            |engine| engine.check(inputs, field, samples, seed),
-            |engine| engine.check(&none, field, samples, seed).map(drop),
+            |first| first.engine.check(inputs, field, samples, seed),
+            |other| other.engine.check(&none, field, samples, seed).map(drop),
         )
     }
 
     fn order_after(&mut self, stream: u64) {
         // What the caller's stream has written is read by the first rank alone.
-        if let Some(engine) = self.ranks.first_mut().and_then(|rank| rank.engine.as_mut()) {
-            engine.order_after(stream);
+        if let Some(member) = self.members().next() {
+            member.engine.order_after(stream);
         }
     }
 
     fn recipe(&self) -> String {
-        self.first().map_or_else(String::new, RanksEngine::recipe)
+        self.first().map_or_else(String::new, |member| member.engine.recipe())
     }
 
     fn report(&self) -> Report {
-        let report = self.first().map_or_else(Report::default, RanksEngine::report);
-        Report { host_bytes: report.host_bytes + self.parts.bytes(), ..report }
+        let Some(member) = self.first() else { return Report::default() };
+        let (mut report, [device, host]) = (member.engine.report(), member.parts.bytes());
+        report.device_bytes += device;
+        report.host_bytes += host;
+        for pass in [Pass::Transfer, Pass::Total] {
+            report.seconds[pass as usize] += member.beside;
+        }
+        report
     }
 }

@@ -53,6 +53,9 @@ pub struct RanksEngine<T: CudaReal> {
     recipe: String,
 }
 
+/// The call that ranks agree on.
+const EVALUATE: &str = "wfmm_plan_evaluate";
+
 /// Where a field and its gradient go.
 type Outputs<'a> = (RealsMut<'a>, Option<RealsMut<'a>>);
 
@@ -80,9 +83,17 @@ impl<T: CudaReal> RanksEngine<T> {
         self
     }
 
-    /// Whether every rank is given the sources of all and its part of the targets, and an array of its own for the field there.
+    /// Whether every rank is given the sources of all, its part of the targets, and an array of its own for the field there, which nobody else
+    /// writes to.
     fn share(&mut self, shared: bool) {
         self.world.shared = shared;
+        self.inner.own_arrays(shared);
+    }
+
+    /// Starts copying the sources that all ranks are given.
+    fn bring(&mut self, inputs: &Inputs) {
+        self.world.share(inputs);
+        self.inner.bring(&Inputs { targets: None, ..self.world.inputs.clone() });
     }
 
     /// Whether the field is added to what is in the output.
@@ -288,9 +299,8 @@ impl<T: CudaReal> Engine for RanksEngine<T> {
         main: RealsMut<'_>,
         gradient: Option<RealsMut<'_>>,
     ) -> Result<()> {
-        const CALL: &str = "wfmm_plan_evaluate";
         let communicator = self.line.communicator.clone();
-        communicator.collective(CALL, || self.evaluate_together(CALL, inputs, field, (main, gradient)).map(drop))
+        communicator.collective(EVALUATE, || self.evaluate_together(EVALUATE, inputs, field, (main, gradient)).map(drop))
     }
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {

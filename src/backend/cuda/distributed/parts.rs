@@ -1,116 +1,276 @@
 //! Targets in host memory divided among the devices of one process: a range of a Morton curve each.
 //!
-//! Enters: the targets, and the devices' contexts. Leaves: each device's targets in page-locked memory, and of every target the row of its
-//! field where the fields of all devices lie one after the other.
+//! Enters: all targets. Leaves: this device's part of them in its memory, and after the sum the fields of a range of the caller's targets in
+//! host memory. Every device reads all targets and divides them by the same arithmetic (kernels/parts.cu); fields of the other parts
+//! come from the other devices.
 
-use super::deal::Grid;
 use super::wire::Wire;
-use crate::backend::cuda::context::Context;
-use crate::backend::cuda::locked::Locked;
+use crate::backend::Field;
+use crate::backend::cuda::args::RealsArg;
+use crate::backend::cuda::context::{Context, Function};
+use crate::backend::cuda::gather::Gather;
+use crate::backend::cuda::memory::{Buffer, copy_between};
+use crate::backend::cuda::staging::Staging;
+use crate::backend::cuda::stream::{Stream, launch};
 use crate::error::Result;
-use crate::inputs::{HostArray, Reals, TargetInput};
+use crate::inputs::{Inputs, Reals, TargetInput};
 use crate::memory;
-use rayon::prelude::*;
+use parking_lot::Mutex;
+use std::ops::Range;
 use std::sync::Arc;
 
-/// Targets that a thread takes at a time, and keys that are sampled for each device.
-const CHUNK: usize = 1 << 15;
-const SAMPLES: usize = 1 << 12;
+/// Threads of a block, targets of a warp and bytes of `Cuts` in kernels/parts.cu; blocks and numbers of an extent in kernels/gather.cu.
+const BLOCK: usize = 256;
+const SHARE: usize = 1024;
+const CUTS: usize = 32 + 8 * 64;
+const EXTENTS: usize = 512;
+const EXTENT: usize = 7;
+/// Bytes of the words that rows are copied by.
+const WORD: usize = 4;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
+struct Kernels {
+    extent: Function,
+    cuts: Function,
+    count: Function,
+    scan: Function,
+    place: Function,
+    back: Function,
+}
+
+impl Kernels {
+    fn find(context: &Context) -> Result<Self> {
+        let get = |name: &str| context.function("parts", &format!("parts_{name}"));
+        Ok(Self {
+            extent: context.function("gather", "extent")?,
+            cuts: get("cuts")?,
+            count: get("count")?,
+            scan: get("scan")?,
+            place: get("place")?,
+            back: get("back")?,
+        })
+    }
+}
+
+/// A field at the targets of all parts, one part after the other, and in the caller's order what goes to the host from here.
+#[derive(Debug)]
+struct Rows {
+    all: Buffer<u8>,
+    here: Buffer<u8>,
+}
+
+/// Where a device has the rows of its part: field and gradient.
+#[derive(Debug, Clone)]
+struct Posted {
+    context: Arc<Context>,
+    rows: [u64; 2],
+}
+
+/// What every device tells the others.
+#[derive(Debug)]
+pub struct Board {
+    posted: Mutex<Vec<Option<Posted>>>,
+}
+
+impl Board {
+    pub fn new(devices: usize) -> Self {
+        Self { posted: Mutex::new(vec![None; devices]) }
+    }
+}
+
+/// The targets that a plan has: change counter, number, precision.
+type Seen = (u64, usize, bool);
+
+/// One device's.
+#[derive(Debug)]
 pub struct Parts {
-    /// Of each target the row of its field.
-    row: Vec<u32>,
-    /// Of each device.
-    pub targets: Vec<TargetInput>,
+    context: Arc<Context>,
+    /// Which of how many devices this is.
+    place: [usize; 2],
+    kernels: Kernels,
+    stream: Stream,
+    staging: Staging,
+    gather: Gather,
+    extents: Buffer<f64>,
+    cuts: Buffer<u8>,
+    part: Buffer<u8>,
+    counts: Buffer<u32>,
+    starts_there: Buffer<u32>,
+    /// Of each row its target.
+    order: Buffer<u32>,
+    own: Buffer<u8>,
+    fields: [Rows; 2],
+    /// First row of each part, and the number of all.
+    starts: Vec<usize>,
+    divided: Option<Seen>,
 }
 
 impl Parts {
-    pub fn of<T: Wire>(x: &[[T; 3]], contexts: &[&Arc<Context>], pool: &rayon::ThreadPool) -> Result<Self> {
-        pool.install(|| {
-            let grid = Grid::alone(x);
-            let ends = ends_of(&grid, x, contexts.len());
-            let of = |x: &[T; 3]| ends.partition_point(|end| *end <= grid.key(*x)) as u8;
-            let device: Vec<u8> = memory::par_collect(x.par_iter().map(of));
-            let counts: Vec<Vec<usize>> = memory::par_collect(device.par_chunks(CHUNK).map(|devices| {
-                let mut counts = memory::filled(0, contexts.len());
-                devices.iter().for_each(|&d| counts[d as usize] += 1);
-                counts
-            }));
-            let total = |d: usize| counts.iter().map(|counts| counts[d]).sum::<usize>();
-            let totals: Vec<usize> = (0..contexts.len()).map(total).collect();
-            let mut locked = Vec::new();
-            for (context, n) in contexts.iter().zip(&totals) {
-                locked.push(Locked::<T>::new(context, 3 * n)?);
-            }
-            // What each chunk writes, of every device, and the rows there.
-            let mut rooms: Vec<Vec<&mut [T]>> = counts.iter().map(|_| Vec::new()).collect();
-            let mut starts: Vec<Vec<u32>> = counts.iter().map(|_| Vec::new()).collect();
-            let mut before = 0;
-            for (d, locked) in locked.iter_mut().enumerate() {
-                let mut rest = locked.slice_mut();
-                let mut at = before;
-                for (chunk, counts) in counts.iter().enumerate() {
-                    let (room, more) = rest.split_at_mut(3 * counts[d]);
-                    rooms[chunk].push(room);
-                    starts[chunk].push(at as u32);
-                    (rest, at) = (more, at + counts[d]);
-                }
-                before += totals[d];
-            }
-            let mut row = memory::filled(0u32, x.len());
-            let chunks = x.par_chunks(CHUNK).zip(device.par_chunks(CHUNK)).zip(row.par_chunks_mut(CHUNK));
-            chunks
-                .zip(rooms)
-                .zip(starts)
-                .for_each(|((((x, device), row), rooms), starts)| fill(x, device, row, rooms, starts));
-            let part = |(locked, &n): (Locked<T>, &usize)| TargetInput {
-                n,
-                position: T::host(HostArray::Lent(Arc::new(locked))),
-            };
-            Ok(Self { row, targets: locked.into_iter().zip(&totals).map(part).collect() })
+    pub fn new(context: &Arc<Context>, pool: &Arc<rayon::ThreadPool>, place: [usize; 2]) -> Result<Self> {
+        let rows = || Rows { all: Buffer::new(context), here: Buffer::new(context) };
+        Ok(Self {
+            kernels: Kernels::find(context)?,
+            stream: Stream::new(context)?,
+            staging: Staging::new(context, pool.clone()),
+            gather: Gather::new(context),
+            extents: Buffer::new(context),
+            cuts: Buffer::new(context),
+            part: Buffer::new(context),
+            counts: Buffer::new(context),
+            starts_there: Buffer::new(context),
+            order: Buffer::new(context),
+            own: Buffer::new(context),
+            fields: [rows(), rows()],
+            starts: Vec::new(),
+            divided: None,
+            place,
+            context: context.clone(),
         })
     }
 
-    pub fn bytes(&self) -> u64 {
-        let bytes =
-            |t: &TargetInput| t.position.numbers() * if matches!(t.position, Reals::HostF64(_)) { 8 } else { 4 };
-        let targets = self.targets.iter().map(bytes).sum::<usize>();
-        (targets + size_of_val(&self.row[..])) as u64
+    /// Device and host memory.
+    pub fn bytes(&self) -> [u64; 2] {
+        let words = self.counts.bytes() + self.starts_there.bytes() + self.order.bytes();
+        let bytes = self.extents.bytes() + self.cuts.bytes() + self.part.bytes() + self.own.bytes();
+        let fields: u64 = self.fields.iter().map(|rows| rows.all.bytes() + rows.here.bytes()).sum();
+        [words + bytes + fields + self.gather.bytes(), self.staging.bytes()]
     }
 
-    /// Brings fields of `width` numbers a target, in the order of the devices, to where their targets are, or adds them.
-    pub fn put<T: Wire>(&self, from: &[T], width: usize, to: &mut [T], add: bool, pool: &rayon::ThreadPool) {
-        let rows = to.par_chunks_mut(width).with_min_len(1 << 12).zip(&self.row);
-        pool.install(|| {
-            rows.for_each(|(to, &row)| {
-                let from = &from[row as usize * width..][..width];
-                if add {
-                    to.iter_mut().zip(from).for_each(|(to, from)| *to += *from);
-                } else {
-                    to.copy_from_slice(from);
-                }
-            });
-        });
+    /// Starts copying the targets.
+    pub fn bring(&mut self, inputs: &Inputs) -> Result<RealsArg> {
+        let (targets, target_positions) = (inputs.targets.clone(), inputs.target_positions);
+        let targets = Inputs { targets, target_positions, ..Inputs::default() };
+        Ok(self.gather.update(&targets, &mut self.staging, &self.stream)?.targets.position)
+    }
+
+    /// The inputs with this device's part of the targets.
+    pub fn divide(&mut self, inputs: &Inputs) -> Result<Inputs> {
+        let targets = inputs.targets.as_ref();
+        let is_f64 = targets.is_some_and(|t| matches!(t.position, Reals::HostF64(_)));
+        let now = (inputs.target_positions, targets.map_or(0, |t| t.n), is_f64);
+        if self.divided != Some(now) {
+            self.divided = None;
+            self.divide_anew(inputs, now.1)?;
+            self.divided = Some(now);
+        }
+        let own = self.rows(self.place[0]).len();
+        let (address, len) = (self.own.address(), 3 * own);
+        let position = if is_f64 { Reals::DeviceF64 { address, len } } else { Reals::DeviceF32 { address, len } };
+        Ok(Inputs { targets: Some(TargetInput { n: own, position }).filter(|t| t.n > 0), ..inputs.clone() })
+    }
+
+    fn divide_anew(&mut self, inputs: &Inputs, n: usize) -> Result<()> {
+        let [device, devices] = self.place;
+        self.starts = memory::filled(0, devices + 1);
+        if n == 0 {
+            return Ok(());
+        }
+        let position = self.bring(inputs)?;
+        let blocks = n.div_ceil(BLOCK / 32 * SHARE);
+        let warps = blocks * BLOCK / 32;
+        let extents = n.div_ceil(BLOCK).min(EXTENTS);
+        let words = 3 * if position.is_f64 == 0 { 1 } else { 2 };
+        self.extents.reserve(EXTENT * extents)?;
+        self.cuts.reserve(CUTS)?;
+        self.part.reserve(n)?;
+        self.counts.reserve(devices * warps)?;
+        self.starts_there.reserve(devices + 1)?;
+        self.order.reserve(n)?;
+        self.own.reserve(n * words * WORD)?;
+        let (rows, cuts, part, counts) =
+            (self.extents.address(), self.cuts.address(), self.part.address(), self.counts.address());
+        let (starts, order, own) = (self.starts_there.address(), self.order.address(), self.own.address());
+        let (len, n_rows, parts, count, mine) =
+            (n as i64, extents as i32, devices as i32, warps as i64, device as i32);
+        let (none, no_core, no_radius, zero) = (0u64, RealsArg::default(), 0f64, 0i32);
+        let (row_words, x, no_stride) = (words as i32, position.address, 0i64);
+        let (k, grid, block) = (&self.kernels, [blocks as u32, 1, 1], BLOCK as u32);
+        // SAFETY: arrays have the lengths that the kernels ask for; the order of arguments is theirs.
+        unsafe {
+            let s = &self.stream;
+            launch!(s, k.extent, [extents as u32, 1, 1], block, 0; position, len, rows, none, no_stride, zero, no_core, no_radius)?;
+            launch!(s, k.cuts, [1, 1, 1], 1024, 0; position, len, rows, n_rows, parts, cuts)?;
+            launch!(s, k.count, grid, block, 0; position, len, cuts, parts, part, counts)?;
+            launch!(s, k.scan, [1, 1, 1], 1024, 0; counts, count, parts, starts)?;
+            launch!(s, k.place, grid, block, 0; x, row_words, len, part, parts, counts, starts, mine, order, own)?;
+        }
+        let mut starts = memory::filled(0u32, devices + 1);
+        self.starts_there.download(&mut starts, &self.stream)?;
+        self.gather.settled();
+        self.starts = memory::collect(starts.iter().map(|&start| start as usize));
+        Ok(())
+    }
+
+    /// Rows of a device's part.
+    fn rows(&self, device: usize) -> Range<usize> {
+        self.starts[device]..self.starts[device + 1]
+    }
+
+    /// Room for a field at all targets, and where the part of this device begins: field and gradient.
+    pub fn make_room<U: Wire>(&mut self, field: Field, board: &Board) -> Result<[u64; 2]> {
+        let (n, own) = (self.starts.last().copied().unwrap_or(0), self.rows(self.place[0]).start);
+        let mut begin = [0; 2];
+        for ((rows, width), begin) in self.fields.iter_mut().zip(widths(field)).zip(&mut begin) {
+            rows.all.reserve(n * width * size_of::<U>())?;
+            *begin = rows.all.at(own * width * size_of::<U>());
+        }
+        let rows = self.fields.each_ref().map(|rows| rows.all.address());
+        board.posted.lock()[self.place[0]] = Some(Posted { context: self.context.clone(), rows });
+        Ok(begin)
+    }
+
+    /// Fields at the caller's targets of the range that this device brings back, from all devices, which have theirs.
+    pub fn bring_back<U: Wire>(
+        &mut self,
+        field: Field,
+        board: &Board,
+        to: [&mut [U]; 2],
+        range: Range<usize>,
+        add: bool,
+    ) -> Result<()> {
+        for ((which, to), width) in to.into_iter().enumerate().zip(widths(field)) {
+            if !to.is_empty() {
+                self.bring_rows(which, width, board, to, range.clone(), add)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bring_rows<U: Wire>(
+        &mut self,
+        which: usize,
+        width: usize,
+        board: &Board,
+        to: &mut [U],
+        range: Range<usize>,
+        add: bool,
+    ) -> Result<()> {
+        let [device, devices] = self.place;
+        let bytes = width * size_of::<U>();
+        // Each begins with its neighbour, so that not all read from the same one.
+        for other in (1..devices).map(|by| (device + by) % devices) {
+            let rows = self.rows(other);
+            let Some(posted) = board.posted.lock()[other].clone() else { continue };
+            let (into, from) =
+                (self.fields[which].all.at(rows.start * bytes), posted.rows[which] + (rows.start * bytes) as u64);
+            copy_between(into, from, &posted.context, rows.len() * bytes, &self.stream)?;
+        }
+        let n = self.starts[devices];
+        let Rows { all, here } = &mut self.fields[which];
+        here.reserve(size_of_val(to))?;
+        let (rows, order, out, words) = (all.address(), self.order.address(), here.address(), bytes / WORD);
+        let (len, row_words, first, end) = (n as i64, words as i32, range.start as i64, range.end as i64);
+        let grid = [(n * words).div_ceil(BLOCK) as u32, 1, 1];
+        // SAFETY: as in `divide_anew`; there is room for every row of the range.
+        unsafe {
+            launch!(self.stream, self.kernels.back, grid, BLOCK as u32, 0; rows, row_words, len, order, first, end, out)?;
+        }
+        self.staging.download(out, to, add, &self.stream)
     }
 }
 
-/// The first key of every device but the first: equal parts of a sample of the keys.
-fn ends_of<T: Wire>(grid: &Grid, x: &[[T; 3]], devices: usize) -> Vec<u64> {
-    let stride = x.len().div_ceil(SAMPLES * devices).max(1);
-    let mut keys: Vec<u64> = x.iter().step_by(stride).map(|x| grid.key(*x)).collect();
-    keys.sort_unstable();
-    (1..devices).map(|d| keys.get(d * keys.len() / devices).map_or(u64::MAX, |key| *key)).collect()
-}
-
-/// Copies the targets of a chunk to their devices' rooms.
-fn fill<T: Wire>(x: &[[T; 3]], device: &[u8], row: &mut [u32], mut rooms: Vec<&mut [T]>, mut next: Vec<u32>) {
-    let mut used = memory::filled(0usize, rooms.len());
-    for ((x, &device), row) in x.iter().zip(device).zip(row) {
-        let device = device as usize;
-        rooms[device][used[device]..used[device] + 3].copy_from_slice(x);
-        used[device] += 3;
-        *row = next[device];
-        next[device] += 1;
-    }
+/// Numbers of a target: field and gradient.
+fn widths(field: Field) -> [usize; 2] {
+    let (width, wide) = field.widths();
+    [width, if field.has_gradient() { wide } else { 0 }]
 }

@@ -128,7 +128,6 @@ struct Seen {
     positions: u64,
     strengths: u64,
     double: bool,
-    shared: bool,
 }
 
 /// See the head of this file.
@@ -140,6 +139,8 @@ pub struct World {
     pub shared: bool,
     vortices: Option<Seen>,
     charges: Option<Seen>,
+    /// Exchanges that brought other positions and other strengths of vortices, and of charges.
+    exchanged: [[u64; 2]; 2],
     /// Change counter and precision of the targets that were dealt, and `shared`.
     targets: Option<(u64, bool, bool)>,
     /// Targets of the rank that has the most.
@@ -157,37 +158,70 @@ impl World {
         field: Field,
         keeps: bool,
     ) -> Result<()> {
-        let double = T::IS_F64;
+        if self.shared {
+            self.share(own);
+        } else {
+            self.exchange::<T>(line, call, own, table, field)?;
+        }
+        self.deal_targets::<T>(line, call, own, table, keeps)
+    }
+
+    /// Takes the sources that all ranks are given. Even numbers count their changes, odd ones those of sources that are exchanged.
+    pub fn share(&mut self, own: &Inputs) {
+        (self.vortices, self.charges) = (None, None);
+        let targets = self.inputs.targets.take();
+        self.inputs = Inputs {
+            targets,
+            target_positions: self.inputs.target_positions,
+            vortex_positions: 2 * own.vortex_positions,
+            vortex_strengths: 2 * own.vortex_strengths,
+            charge_positions: 2 * own.charge_positions,
+            charge_strengths: 2 * own.charge_strengths,
+            segments: own.segments.clone(),
+            particles: own.particles.clone(),
+            charges: own.charges.clone(),
+        };
+    }
+
+    fn exchange<T: Wire>(
+        &mut self,
+        line: &mut Line,
+        call: &str,
+        own: &Inputs,
+        table: &Table,
+        field: Field,
+    ) -> Result<()> {
         let (seen, now) = match field {
             Field::Velocity { .. } => (&mut self.vortices, [own.vortex_positions, own.vortex_strengths]),
             Field::Potential { .. } => (&mut self.charges, [own.charge_positions, own.charge_strengths]),
         };
-        let now = Seen { positions: now[0], strengths: now[1], double, shared: self.shared };
+        let now = Seen { positions: now[0], strengths: now[1], double: T::IS_F64 };
         // An exchange that fails leaves nothing that could be taken for whole.
         let old = seen.take().filter(|_| !table.any(Of::SourcesOnDevice));
         let stays = old.as_ref().is_some_and(|old| *old == Seen { strengths: old.strengths, ..now.clone() });
         let all = old.as_ref() == Some(&now);
         match field {
             _ if all => {}
-            Field::Velocity { .. } if self.shared => {
-                (self.inputs.segments, self.inputs.particles) = (own.segments.clone(), own.particles.clone());
-            }
-            Field::Potential { .. } if self.shared => self.inputs.charges = own.charges.clone(),
             Field::Velocity { .. } => self.exchange_vortices::<T>(line, call, own, table, stays)?,
             Field::Potential { .. } => self.exchange_charges::<T>(line, call, own, table, stays)?,
         }
-        let (seen, counters) = match field {
-            Field::Velocity { .. } => {
-                (&mut self.vortices, (&mut self.inputs.vortex_positions, &mut self.inputs.vortex_strengths))
-            }
-            Field::Potential { .. } => {
-                (&mut self.charges, (&mut self.inputs.charge_positions, &mut self.inputs.charge_strengths))
-            }
+        let (seen, [positions, strengths], exchanged) = match field {
+            Field::Velocity { .. } => (
+                &mut self.vortices,
+                [&mut self.inputs.vortex_positions, &mut self.inputs.vortex_strengths],
+                &mut self.exchanged[0],
+            ),
+            Field::Potential { .. } => (
+                &mut self.charges,
+                [&mut self.inputs.charge_positions, &mut self.inputs.charge_strengths],
+                &mut self.exchanged[1],
+            ),
         };
         *seen = Some(now);
-        *counters.0 += u64::from(!stays);
-        *counters.1 += u64::from(!all);
-        self.deal_targets::<T>(line, call, own, table, keeps)
+        exchanged[0] += u64::from(!stays);
+        exchanged[1] += u64::from(!all);
+        (*positions, *strengths) = (2 * exchanged[0] + 1, 2 * exchanged[1] + 1);
+        Ok(())
     }
 
     /// Host memory of what was exchanged.
@@ -273,7 +307,7 @@ impl World {
         keeps: bool,
     ) -> Result<()> {
         let now = (own.target_positions, T::IS_F64, self.shared);
-        let old = self.targets.take().filter(|_| !table.any(Of::TargetsOnDevice));
+        let old = self.targets.take().filter(|_| self.shared || !table.any(Of::TargetsOnDevice));
         if old == Some(now) {
             self.targets = old;
             return Ok(());
