@@ -269,7 +269,11 @@ impl<T: Wire> Engine for DevicesEngine<T> {
     }
 
     fn bring(&mut self, inputs: &Inputs) {
-        self.members().filter(|member| member.engine.world.shared).for_each(|member| member.engine.bring(inputs));
+        for member in self.members().filter(|member| member.engine.world.shared) {
+            member.engine.bring(inputs);
+            // As there, an error comes back in the evaluation.
+            let _ = member.parts.bring(inputs);
+        }
     }
 
     fn evaluate(

@@ -44,6 +44,9 @@ const AGAIN: usize = 4;
 const SPARE: usize = 128_000_000;
 const LEAST: usize = 128;
 const LEAST_IN_BOX: usize = 32;
+/// Ranks share the sampled targets and those of the largest far fields, but each has so many.
+const LEAST_OF_RANK: usize = 64;
+const LEAST_FAR_OF_RANK: usize = 32;
 
 /// Index of a kind among those of the field.
 #[derive(Debug, Clone, Copy)]
@@ -115,20 +118,23 @@ impl Shares {
     }
 }
 
-/// What the number of samples depends on: sources of all kinds, targets, and how many images of each source are summed.
+/// What the number of samples depends on: sources of all kinds, targets, how many images of each source are summed, and ranks, each of which
+/// samples its own targets.
 #[derive(Debug, Clone, Copy)]
 pub struct Numbers {
     pub sources: usize,
     pub targets: usize,
     pub images: usize,
+    pub ranks: usize,
 }
 
 /// Targets that are sampled at first.
 pub fn samples(n: Numbers) -> usize {
     // Whole blocks: a power of two.
     let least = if n.images > 1 { LEAST_IN_BOX } else { LEAST };
-    let most = (SPARE / (n.sources * n.images).max(1)).clamp(least, BLOCK);
-    n.targets.min(1 << most.ilog2())
+    let all = (SPARE / (n.sources * n.images).max(1)).clamp(least, BLOCK);
+    let own = (all / n.ranks).max(LEAST_OF_RANK.min(all));
+    n.targets.min(1 << own.ilog2())
 }
 
 /// Targets that are sampled where those are inconclusive, beside those of the largest fields.
@@ -142,7 +148,8 @@ fn far_targets(n: Numbers) -> usize {
     if n.images > 1 || samples(n) >= n.targets {
         return 0;
     }
-    1 << (FAR_PAIRS / n.sources.max(1)).clamp(FAR[0], FAR[1]).ilog2()
+    let all = (FAR_PAIRS / n.sources.max(1)).clamp(FAR[0], FAR[1]);
+    1 << (all / n.ranks).max(LEAST_FAR_OF_RANK).ilog2()
 }
 
 /// The number of a check among those of one field.
@@ -328,10 +335,12 @@ mod tests {
 
     #[test]
     fn samples_are_whole_warps_that_large_problems_can_spare() {
-        let of = |sources, targets, images| samples(Numbers { sources, targets, images });
+        let of = |sources, targets, images| samples(Numbers { sources, targets, images, ranks: 1 });
         assert_eq!([of(1000, 10, 1), of(1000, 300, 1), of(10, 1_000_000, 1)], [10, 256, 256]);
         assert_eq!([of(400_000, 1 << 20, 1), of(1_000_000, 1 << 20, 1), of(1 << 30, 1 << 20, 1)], [256, 128, 128]);
         assert_eq!([of(10_000, 1 << 20, 33), of(40_000, 1 << 20, 33), of(1_000_000, 1 << 20, 33)], [256, 64, 32]);
+        let of_ranks = |ranks, targets| samples(Numbers { sources: 1_000_000, targets, images: 1, ranks });
+        assert_eq!([of_ranks(2, 1 << 20), of_ranks(3, 1 << 20), of_ranks(64, 1 << 20), of_ranks(2, 5)], [64, 64, 64, 5]);
     }
 
     /// `partial` has room for all rows, and every source is some block's.

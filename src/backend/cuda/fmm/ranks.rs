@@ -27,6 +27,10 @@ impl Ranks {
         Self { many: Some((communicator.clone(), most_targets)) }
     }
 
+    pub fn size(&self) -> usize {
+        self.many.as_ref().map_or(1, |(communicator, _)| communicator.size())
+    }
+
     /// Targets of the rank that has the most.
     pub fn most_targets(&self, own: usize) -> usize {
         self.many.as_ref().map_or(own, |(_, most)| *most)

@@ -91,7 +91,7 @@ impl Problem<'_> {
     /// What the check samples by.
     fn sampled(&self) -> Numbers {
         let [sources, targets] = self.numbers();
-        Numbers { sources, targets, images: self.images() }
+        Numbers { sources, targets, images: self.images(), ranks: self.ranks.size() }
     }
 
     /// The sources and their near images in a periodic box, all of which a direct sum takes.
