@@ -510,6 +510,63 @@ fn devices_of_one_process_add_to_what_is_there() {
     });
 }
 
+/// Positions of a number of targets; more than a warp takes, fewer than there are devices, most or all of them at one position.
+fn target_sets() -> Vec<Vec<f64>> {
+    let some = |n: usize| flat(&case("cube", Kind::Particles, 2, n, 1.0).targets);
+    let mut crowd = some(3000);
+    crowd[600..].as_chunks_mut::<3>().0.iter_mut().for_each(|x| *x = [0.3, 0.4, 0.5]);
+    let line = (0..2500).flat_map(|k| [f64::from(k * 7919 % 2500), 0.0, 0.0]).collect();
+    vec![some(9000), crowd, [0.1, 0.2, 0.3].repeat(700), line, some(2), some(1), some(1025)]
+}
+
+/// Every target gets its own field back, whatever part it is in, from arrays in both precisions.
+fn parts_are_whole(devices: Vec<u32>) {
+    let c = case("cube", Kind::Particles, 6, 1, 1.0);
+    let o = plan_options(WFMM_METHOD_DIRECT, 1e-6);
+    let plan_on = |options: &SessionOptions| {
+        let session = Session::new(options).unwrap();
+        let mut plan = Plan::create(session, PlanOptions::checked(&o).unwrap()).unwrap();
+        fill(&mut plan, &c).unwrap();
+        plan
+    };
+    let mut alone = plan_on(&GPU);
+    let mut parted = plan_on(&SessionOptions { devices, ..GPU });
+    for x in target_sets() {
+        let n = x.len() / 3;
+        let fields = [&mut alone, &mut parted].map(|plan| {
+            plan.set_targets(Some((n, Array::Host(&x[..])))).unwrap();
+            let (mut u, mut g) = (vec![7.0f64; 3 * n], vec![7.0f64; 9 * n]);
+            plan.evaluate(VELOCITY, ArrayMut::Host(&mut u[..]), Some(ArrayMut::Host(&mut g[..]))).unwrap();
+            [u, g]
+        });
+        let [want, got] = &fields;
+        let most = want[1].iter().fold(0.0, |a, v| f64::max(a, v.abs()));
+        let wrong = |k: usize| want[k].iter().zip(&got[k]).position(|(a, b)| (a - b).abs() > 1e-13 * most);
+        assert_eq!([wrong(0), wrong(1)], [None; 2], "{n} targets");
+        // The same numbers in single precision, and without a gradient.
+        let y: Vec<f32> = x.iter().map(|&x| x as f32).collect();
+        let fields = [&mut alone, &mut parted].map(|plan| {
+            plan.set_targets(Some((n, Array::Host(&y[..])))).unwrap();
+            let mut u = vec![7.0f32; 3 * n];
+            plan.evaluate(PLAIN, ArrayMut::Host(&mut u[..]), None).unwrap();
+            u
+        });
+        assert!(fields[0].iter().zip(&fields[1]).all(|(a, b)| (a - b).abs() <= 1e-5 * most as f32), "{n} targets");
+    }
+}
+
+#[test]
+fn parts_of_targets_are_whole() {
+    with_gpu("parts_of_targets_are_whole", &[("FAKE_CUDA", "two")], || parts_are_whole(vec![0, 1]));
+}
+
+/// The same where one device occurs twice, and where none can read the memory of another.
+#[test]
+fn parts_of_targets_are_whole_on_three_devices() {
+    let name = "parts_of_targets_are_whole_on_three_devices";
+    with_gpu(name, &[("FAKE_CUDA", "far_apart")], || parts_are_whole(vec![0, 1, 0]));
+}
+
 #[test]
 fn devices_that_are_not_there_are_named() {
     with_gpu("devices_that_are_not_there_are_named", &[("FAKE_CUDA", "two")], || {

@@ -99,7 +99,7 @@ static int is_locked(const void *at) {
 
 int cuDriverGetVersion(int *version) { *version = is("old_driver") ? 11080 : 13000; return 0; }
 int cuInit(unsigned flags) { (void)flags; ours = getpid(); return is("no_device") ? 100 : is("mismatch") ? 803 : is("unlisted") ? 12345 : 0; }
-int cuDeviceGetCount(int *count) { *count = is("empty") ? 0 : is("two") ? 2 : 1; return 0; }
+int cuDeviceGetCount(int *count) { *count = is("empty") ? 0 : is("two") || is("far_apart") ? 2 : 1; return 0; }
 int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
 int cuDeviceGetName(char *name, int capacity, int device) { (void)device; strncpy(name, "Fake GPU", (size_t)capacity); return 0; }
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; *bytes = (size_t)8 << 30; return 0; }
