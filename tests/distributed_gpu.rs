@@ -516,7 +516,8 @@ fn target_sets() -> Vec<Vec<f64>> {
     let mut crowd = some(3000);
     crowd[600..].as_chunks_mut::<3>().0.iter_mut().for_each(|x| *x = [0.3, 0.4, 0.5]);
     let line = (0..2500).flat_map(|k| [f64::from(k * 7919 % 2500), 0.0, 0.0]).collect();
-    vec![some(9000), crowd, [0.1, 0.2, 0.3].repeat(700), line, some(2), some(1), some(1025)]
+    // The last but one is large enough for devices to read parts of it and the rest from each other.
+    vec![some(9000), crowd, [0.1, 0.2, 0.3].repeat(700), line, some(2), some(1), some(50_000), some(1025)]
 }
 
 /// Every target gets its own field back, whatever part it is in, from arrays in both precisions.
@@ -553,6 +554,35 @@ fn parts_are_whole(devices: Vec<u32>) {
         });
         assert!(fields[0].iter().zip(&fields[1]).all(|(a, b)| (a - b).abs() <= 1e-5 * most as f32), "{n} targets");
     }
+}
+
+/// Sources that devices read in parts, changed as a whole and in their strengths alone.
+fn large_sources_arrive(devices: Vec<u32>) {
+    let o = plan_options(WFMM_METHOD_DIRECT, 1e-6);
+    let mut plans = [vec![], devices].map(|devices| {
+        let session = Session::new(&SessionOptions { devices, ..GPU }).unwrap();
+        Plan::create(session, PlanOptions::checked(&o).unwrap()).unwrap()
+    });
+    for seed in 0..3 {
+        let mut c = case("cube", Kind::Particles, 50_000, 9, 1.0);
+        c.position.iter_mut().for_each(|x| x[0] += 0.1 * f64::from(seed));
+        let fields = plans.each_mut().map(|plan| {
+            fill(plan, &c).unwrap();
+            let u = field_of(plan, PLAIN, 9).unwrap().0;
+            let turned: Vec<f64> = flat(&c.strength).iter().map(|a| -a).collect();
+            let strength = Some((50_000, Array::Host(&turned[..])));
+            plan.set_strengths(Strengths { circulation: None, strength, charge: None }).unwrap();
+            [u, field_of(plan, PLAIN, 9).unwrap().0]
+        });
+        let [alone, together] = &fields;
+        assert!(relative_l2(&together[0], &alone[0]) < 1e-13 && relative_l2(&together[1], &alone[1]) < 1e-13);
+        assert!(alone[0].iter().zip(&alone[1]).all(|(a, b)| (a + b).abs() < 1e-9 * a.abs()), "turned strengths");
+    }
+}
+
+#[test]
+fn large_sources_arrive_on_all_devices() {
+    with_gpu("large_sources_arrive_on_all_devices", &[("FAKE_CUDA", "two")], || large_sources_arrive(vec![0, 1, 1]));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::args::RealsArg;
 use super::context::Context;
 use super::direct::{CudaReal, Output, Task};
 use super::fmm::Ranks;
-use super::gather::{DeviceInputs, Gather};
+use super::gather::{DeviceInputs, Gather, Reader};
 use super::memory::Buffer;
 use super::periodic::Periodic;
 use super::staging::Staging;
@@ -78,6 +78,11 @@ impl<T: CudaReal> CudaEngine<T> {
     /// From now on all ranks decide together: their calls of `evaluate` are collective.
     pub fn join(&mut self, ranks: Ranks) {
         self.ranks = ranks;
+    }
+
+    /// What brings arrays to this device together with others; `arrived` is an event of the caller's.
+    pub fn reader<'a>(&'a mut self, arrived: &'a Event) -> Reader<'a> {
+        Reader { gather: &mut self.gather, stream: &self.stream, arrived }
     }
 
     /// Whether nobody else writes to the inputs' arrays in device memory.

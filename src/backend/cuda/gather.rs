@@ -5,12 +5,13 @@
 
 use super::args::RealsArg;
 use super::context::Context;
-use super::memory::{Buffer, Plain, copy_in};
+use super::memory::{Buffer, Plain, copy_between, copy_in};
 use super::periodic::Far;
 use super::staging::Staging;
-use super::stream::Stream;
+use super::stream::{Event, Stream};
 use crate::error::{Error, Result};
 use crate::inputs::{HostArray, Inputs, Ints, Reals};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Segments in device memory, lengths as in `SegmentInput`.
@@ -83,17 +84,141 @@ type InFlight = Vec<Box<dyn std::fmt::Debug + Send>>;
 #[derive(Debug)]
 pub struct Gather {
     context: Arc<Context>,
-    slots: [Slot; 10],
+    slots: [Slot; SLOTS],
     in_flight: InFlight,
 }
 
+/// Arrays of `Inputs`.
+const SLOTS: usize = 10;
+
 /// Arrays in flight from which an update waits: a caller who sets again and again without an evaluation must not fill the memory.
 const MOST_IN_FLIGHT: usize = 12;
+/// Arrays of fewer bytes cross the bus to each of several devices: waiting for one another would take longer.
+const WORTH_SHARING: usize = 1 << 20;
+
+/// One of several devices that are given the same arrays, and the end of its own part of an array.
+pub struct Reader<'a> {
+    pub gather: &'a mut Gather,
+    pub stream: &'a Stream,
+    pub arrived: &'a Event,
+}
+
+/// A page-locked array.
+struct Locked {
+    address: usize,
+    bytes: usize,
+    change: u64,
+    keep: Box<dyn Fn() -> Box<dyn std::fmt::Debug + Send>>,
+}
+
+impl Locked {
+    fn of<T: Plain>(values: &HostArray<T>, change: u64) -> Option<Self> {
+        let HostArray::Lent(memory) = values else { return None };
+        let (memory, address, bytes) = (memory.clone(), values.as_ptr() as usize, size_of_val(&**values));
+        Some(Self { address, bytes, change, keep: Box::new(move || Box::new(memory.clone())) })
+    }
+
+    fn of_reals(reals: &Reals, change: u64) -> Option<Self> {
+        match reals {
+            Reals::HostF32(values) => Self::of(values, change),
+            Reals::HostF64(values) => Self::of(values, change),
+            Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => None,
+        }
+    }
+
+    /// Those of the inputs, in the order of the slots.
+    fn all(inputs: &Inputs) -> [Option<Self>; SLOTS] {
+        let (s, p, c, t) = (&inputs.segments, &inputs.particles, &inputs.charges, &inputs.targets);
+        let (vortices, strengths) = (inputs.vortex_positions, inputs.vortex_strengths);
+        let real = |reals: Option<&Reals>, change: u64| reals.and_then(|reals| Self::of_reals(reals, change));
+        let ends = s.as_ref().and_then(|s| match &s.connectivity {
+            Ints::Host(values) => Self::of(values, vortices),
+            Ints::Device { .. } => None,
+        });
+        [
+            real(s.as_ref().map(|s| &s.points), vortices),
+            ends,
+            real(s.as_ref().map(|s| &s.circulation), strengths),
+            real(s.as_ref().and_then(|s| s.core.as_ref()), vortices),
+            real(p.as_ref().map(|p| &p.position), vortices),
+            real(p.as_ref().map(|p| &p.strength), strengths),
+            real(p.as_ref().and_then(|p| p.core.as_ref()), vortices),
+            real(c.as_ref().map(|c| &c.position), inputs.charge_positions),
+            real(c.as_ref().map(|c| &c.charge), inputs.charge_strengths),
+            real(t.as_ref().map(|t| &t.position), inputs.target_positions),
+        ]
+    }
+
+    fn slice(&self, part: &Range<usize>) -> &[u8] {
+        // SAFETY: `keep` holds the array, which has so many bytes.
+        unsafe { std::slice::from_raw_parts((self.address + part.start) as *const u8, part.len()) }
+    }
+}
+
+/// Starts copying what changed of page-locked arrays to all devices: each reads a part of an array from the host's memory, and the other
+/// parts from the other devices. What is not copied here is copied by `Gather::update`.
+pub fn bring_together(readers: &mut [Reader<'_>], inputs: &Inputs) -> Result<()> {
+    for (slot, array) in Locked::all(inputs).iter().enumerate() {
+        let Some(array) = array.as_ref().filter(|array| array.bytes >= WORTH_SHARING) else { continue };
+        let holds = Some((array.change, array.address));
+        if readers.iter().all(|reader| reader.gather.slots[slot].holds != holds) {
+            bring_parts(readers, slot, array)?;
+            readers.iter_mut().for_each(|reader| reader.gather.slots[slot].holds = holds);
+        }
+    }
+    Ok(())
+}
+
+fn bring_parts(readers: &mut [Reader<'_>], slot: usize, array: &Locked) -> Result<()> {
+    let n = readers.len();
+    // Whole 256 bytes each but for the last.
+    let begin = |k: usize| if k == n { array.bytes } else { array.bytes * k / n / 256 * 256 };
+    let part = |k: usize| begin(k)..begin(k + 1);
+    // Others may still read what an earlier call has left in memory that is given back.
+    if readers.iter().any(|reader| reader.gather.slots[slot].memory.capacity() < array.bytes) {
+        readers.iter().try_for_each(|reader| reader.stream.synchronize())?;
+    }
+    for (k, reader) in readers.iter_mut().enumerate() {
+        let Slot { memory, holds } = &mut reader.gather.slots[slot];
+        *holds = None;
+        memory.reserve(array.bytes)?;
+        let to = memory.at(part(k).start);
+        reader.gather.keep((array.keep)(), reader.stream)?;
+        copy_in(to, array.slice(&part(k)), reader.stream)?;
+        reader.arrived.record(reader.stream)?;
+    }
+    for (k, reader) in readers.iter().enumerate() {
+        let to = &reader.gather.slots[slot].memory;
+        for other in (1..n).map(|by| (k + by) % n) {
+            let Reader { gather, arrived, .. } = &readers[other];
+            reader.stream.wait(arrived)?;
+            let (at, len) = (part(other).start, part(other).len());
+            copy_between(to.at(at), gather.slots[slot].memory.at(at), &gather.context, len, reader.stream)?;
+        }
+    }
+    Ok(())
+}
 
 impl Gather {
     pub fn new(context: &Arc<Context>) -> Self {
         let slot = || Slot { memory: Buffer::new(context), holds: None };
         Self { context: context.clone(), slots: std::array::from_fn(|_| slot()), in_flight: Vec::new() }
+    }
+
+    /// Waits where many arrays are in flight.
+    fn make_room(&mut self, stream: &Stream) -> Result<()> {
+        if self.in_flight.len() >= MOST_IN_FLIGHT {
+            stream.synchronize()?;
+            self.in_flight.clear();
+        }
+        Ok(())
+    }
+
+    /// Keeps an array that is to be read from the stream.
+    fn keep(&mut self, array: Box<dyn std::fmt::Debug + Send>, stream: &Stream) -> Result<()> {
+        self.make_room(stream)?;
+        self.in_flight.push(array);
+        Ok(())
     }
 
     /// To be called when the stream of the updates was waited for.
@@ -115,12 +240,9 @@ impl Gather {
             target_positions: inputs.target_positions,
             ..DeviceInputs::default()
         };
+        self.make_room(stream)?;
         let [points, ends, circulation, segment_core, position, strength, core, charge_position, charge, target] =
             &mut self.slots;
-        if self.in_flight.len() >= MOST_IN_FLIGHT {
-            stream.synchronize()?;
-            self.in_flight.clear();
-        }
         let mut up = Upload { staging, stream, in_flight: &mut self.in_flight, borrowed: false };
         if let Some(s) = inputs.segments.as_ref().filter(|s| s.n > 0) {
             let (positions, strengths) = (inputs.vortex_positions, inputs.vortex_strengths);

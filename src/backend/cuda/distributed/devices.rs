@@ -5,11 +5,12 @@
 //! targets back. Otherwise the first rank has all sources and targets, and the ranks exchange them as those of several processes do,
 //! through memory (`distributed::threads`). One that panics leaves the group, so that the others end with an error instead of waiting for it.
 
-use super::parts::{Board, Parts};
+use super::parts::{Board, Parts, targets_of};
 use super::wire::Wire;
 use super::world::is_on_host;
 use super::{EVALUATE, Outputs, RanksEngine};
 use crate::backend::cuda::context::Context;
+use crate::backend::cuda::gather::{Reader, bring_together};
 use crate::backend::{Engine, Field};
 use crate::distributed::Communicator;
 use crate::distributed::threads::{ThreadExchange, group};
@@ -63,6 +64,11 @@ struct Task<'a, U> {
 impl<T: Wire> Member<T> {
     fn rank(&self) -> usize {
         self.engine.line.communicator.rank()
+    }
+
+    /// What brings the sources to this rank's device together with others.
+    fn reader(&mut self) -> Reader<'_> {
+        self.engine.inner.reader(self.parts.arrived())
     }
 
     /// The inputs with this rank's part of the targets.
@@ -269,11 +275,16 @@ impl<T: Wire> Engine for DevicesEngine<T> {
     }
 
     fn bring(&mut self, inputs: &Inputs) {
-        for member in self.members().filter(|member| member.engine.world.shared) {
-            member.engine.bring(inputs);
-            // As there, an error comes back in the evaluation.
-            let _ = member.parts.bring(inputs);
+        if !self.members().all(|member| member.engine.world.shared) {
+            return;
         }
+        // An error comes back in the evaluation: what was not copied then is copied there.
+        let mut sources = Inputs::default();
+        self.members().for_each(|member| sources = member.engine.shared_sources(inputs));
+        let mut readers: Vec<_> = self.members().map(Member::reader).collect();
+        let _ = bring_together(&mut readers, &sources);
+        let mut readers: Vec<_> = self.members().map(|member| member.parts.reader()).collect();
+        let _ = bring_together(&mut readers, &targets_of(inputs));
     }
 
     fn evaluate(

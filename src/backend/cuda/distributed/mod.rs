@@ -90,10 +90,10 @@ impl<T: CudaReal> RanksEngine<T> {
         self.inner.own_arrays(shared);
     }
 
-    /// Starts copying the sources that all ranks are given.
-    fn bring(&mut self, inputs: &Inputs) {
+    /// The sources that all ranks are given, as this one's engine gets them.
+    fn shared_sources(&mut self, inputs: &Inputs) -> Inputs {
         self.world.share(inputs);
-        self.inner.bring(&Inputs { targets: None, ..self.world.inputs.clone() });
+        Inputs { targets: None, ..self.world.inputs.clone() }
     }
 
     /// Whether the field is added to what is in the output.

@@ -8,10 +8,10 @@ use super::wire::Wire;
 use crate::backend::Field;
 use crate::backend::cuda::args::RealsArg;
 use crate::backend::cuda::context::{Context, Function};
-use crate::backend::cuda::gather::Gather;
+use crate::backend::cuda::gather::{Gather, Reader};
 use crate::backend::cuda::memory::{Buffer, copy_between};
 use crate::backend::cuda::staging::Staging;
-use crate::backend::cuda::stream::{Stream, launch};
+use crate::backend::cuda::stream::{Event, Stream, launch};
 use crate::error::Result;
 use crate::inputs::{Inputs, Reals, TargetInput};
 use crate::memory;
@@ -91,6 +91,8 @@ pub struct Parts {
     stream: Stream,
     staging: Staging,
     gather: Gather,
+    /// The end of a part of an array that several devices read.
+    arrived: Event,
     extents: Buffer<f64>,
     cuts: Buffer<u8>,
     part: Buffer<u8>,
@@ -113,6 +115,7 @@ impl Parts {
             stream: Stream::new(context)?,
             staging: Staging::new(context, pool.clone()),
             gather: Gather::new(context),
+            arrived: Event::new(context)?,
             extents: Buffer::new(context),
             cuts: Buffer::new(context),
             part: Buffer::new(context),
@@ -136,11 +139,14 @@ impl Parts {
         [words + bytes + fields + self.gather.bytes(), self.staging.bytes()]
     }
 
-    /// Starts copying the targets.
-    pub fn bring(&mut self, inputs: &Inputs) -> Result<RealsArg> {
-        let (targets, target_positions) = (inputs.targets.clone(), inputs.target_positions);
-        let targets = Inputs { targets, target_positions, ..Inputs::default() };
-        Ok(self.gather.update(&targets, &mut self.staging, &self.stream)?.targets.position)
+    /// What brings the targets to this device together with others.
+    pub fn reader(&mut self) -> Reader<'_> {
+        Reader { gather: &mut self.gather, stream: &self.stream, arrived: &self.arrived }
+    }
+
+    /// The same for the engine's arrays, with the event of this one.
+    pub fn arrived(&self) -> &Event {
+        &self.arrived
     }
 
     /// The inputs with this device's part of the targets.
@@ -165,7 +171,7 @@ impl Parts {
         if n == 0 {
             return Ok(());
         }
-        let position = self.bring(inputs)?;
+        let position = self.gather.update(&targets_of(inputs), &mut self.staging, &self.stream)?.targets.position;
         let blocks = n.div_ceil(BLOCK / 32 * SHARE);
         let warps = blocks * BLOCK / 32;
         let extents = n.div_ceil(BLOCK).min(EXTENTS);
@@ -267,6 +273,11 @@ impl Parts {
         }
         self.staging.download(out, to, add, &self.stream)
     }
+}
+
+/// The targets alone.
+pub fn targets_of(inputs: &Inputs) -> Inputs {
+    Inputs { targets: inputs.targets.clone(), target_positions: inputs.target_positions, ..Inputs::default() }
 }
 
 /// Numbers of a target: field and gradient.
