@@ -101,22 +101,20 @@ template <class T, class P> struct Near {
         template <int REG> __device__ __forceinline__ void run() const {
             typename P::Sum sum[kTargets];
             typename P::Position me[kTargets];
+            T nearest[kTargets];
 #pragma unroll
             for (int k = 0; k < kTargets; k++) {
                 // In two floats a coordinate these sources have sums of their own, so that fewer numbers are added to a large one.
                 if constexpr (P::kTwoFloats) for (int c = 0; c < P::Sum::terms; c++) sum[k].sum[c] = 0;
                 else sum[k] = near.sum[k];
-                me[k] = near.me[k];
+                me[k] = near.me[k]; nearest[k] = T(1e30);
             }
             const u32 step = near.groups;
             u32 j = near.group;
 #pragma unroll 1
             while (j < n) {
                 u32 left[kTargets] = {};
-                const u32 begin = j, end = kDefersPairs ? min(n, j + 32 * step) : kCorrects ? min(n, j + kRun * step) : n;
-                T nearest[kTargets];
-#pragma unroll
-                for (int k = 0; k < kTargets; k++) nearest[k] = T(1e30);
+                const u32 end = kDefersPairs ? min(n, j + 32 * step) : n;
 #pragma unroll 1
                 for (; j < end; j += step) {
                     const typename P::Record r = b[j];
@@ -128,15 +126,13 @@ template <class T, class P> struct Near {
                     }
                 }
 #pragma unroll
-                for (int k = 0; k < kTargets; k++) {
-                    add_left_out<REG>(sum[k], me[k], k, left[k], j);
-                    if constexpr (kCorrects)
-                        if (const T near2 = near_square(me[k]); nearest[k] < near2)
-                            add_to(sum[k], correction<P, FORM, REG>(near.f, b, begin, step, end, source(), me[k], near.target_number(k), near2));
-                }
+                for (int k = 0; k < kTargets; k++) add_left_out<REG>(sum[k], me[k], k, left[k], j);
             }
 #pragma unroll
             for (int k = 0; k < kTargets; k++) {
+                if constexpr (kCorrects)
+                    if (const T near2 = near_square(me[k]); nearest[k] < near2)
+                        add_to(sum[k], correction<P, FORM, REG>(near.f, b, near.group, step, n, source(), me[k], near.target_number(k), near2));
                 if constexpr (P::kTwoFloats) add_to(near.sum[k], sum[k]);
                 else near.sum[k] = sum[k];
             }

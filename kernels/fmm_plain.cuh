@@ -104,7 +104,6 @@ template <class T, class P> struct Plain {
         // In two floats a coordinate a tile has sums of its own, so that fewer numbers are added to a large one.
         typename P::Sum sum[K], of_tile[P::kTwoFloats ? K : 1];
         typename P::Sum *const into = P::kTwoFloats ? of_tile : sum;
-        T near2[P::kCorrects ? K : 1]; // pairs nearer than that are computed again
         range = 0;
         fetch(low, 0);
 #pragma unroll
@@ -121,7 +120,6 @@ template <class T, class P> struct Plain {
             }
 #pragma unroll
             for (int c = 0; c < P::Sum::terms; c++) sum[k].sum[c] = 0;
-            if constexpr (P::kCorrects) near2[k] = near_square(x[k]);
         }
         for (u32 base = low, half = 0; base < high; base += kTile, half ^= 1) {
             fetch(base + kTile, half ^ 1);
@@ -131,42 +129,31 @@ template <class T, class P> struct Plain {
             if (group < groups) {
                 const Record *tile = buffer + half * kTile;
                 const u32 end = min(high - base, kTile);
-                if constexpr (P::kTwoFloats)
+                T nearest[K];
 #pragma unroll
-                    for (int k = 0; k < K; k++)
-                        for (int c = 0; c < P::Sum::terms; c++) into[k].sum[c] = 0;
-                if constexpr (P::kCorrects) {
-                    u32 j = group;
-#pragma unroll 1
-                    while (j < end) {
-                        const u32 begin = j, stop = min(end, j + kRun * groups);
-                        T nearest[K];
-#pragma unroll
-                        for (int k = 0; k < K; k++) nearest[k] = T(1e30);
+                for (int k = 0; k < K; k++) {
+                    nearest[k] = T(1e30);
+                    if constexpr (P::kTwoFloats) for (int c = 0; c < P::Sum::terms; c++) into[k].sum[c] = 0;
+                }
 #pragma unroll 2
-                        for (; j < stop; j += groups) {
-                            const Record r = tile[j];
+                for (u32 j = group; j < end; j += groups) {
+                    const Record r = tile[j];
 #pragma unroll
-                            for (int k = 0; k < K; k++) nearest[k] = fmin(nearest[k], P::template add<kSingular, NONE>(into[k], x[k], r));
-                        }
-#pragma unroll
-                        for (int k = 0; k < K; k++)
-                            if (nearest[k] < near2[k]) {
-                                const u32 to = f.tree[1].order[first + min(slot + k * slots, n - 1)];
-                                add_to(sum[k], correction<P, kSingular, NONE>(f, tile, begin, groups, stop, Source{s, base}, x[k], to, near2[k]));
-                            }
-                    }
-                } else {
-#pragma unroll 2
-                    for (u32 j = group; j < end; j += groups) {
-                        const Record r = tile[j];
-#pragma unroll
-                        for (int k = 0; k < K; k++) P::template add<kSingular, NONE>(into[k], x[k], r);
+                    for (int k = 0; k < K; k++) {
+                        const T r2 = P::template add<kSingular, NONE>(into[k], x[k], r);
+                        if constexpr (P::kCorrects) nearest[k] = fmin(nearest[k], r2);
                     }
                 }
                 if constexpr (P::kTwoFloats)
 #pragma unroll
                     for (int k = 0; k < K; k++) add_to(sum[k], into[k]);
+                if constexpr (P::kCorrects)
+#pragma unroll
+                    for (int k = 0; k < K; k++)
+                        if (const T near2 = near_square(x[k]); nearest[k] < near2) {
+                            const u32 to = f.tree[1].order[first + min(slot + k * slots, n - 1)];
+                            add_to(sum[k], correction<P, kSingular, NONE>(f, tile, group, groups, end, Source{s, base}, x[k], to, near2));
+                        }
             }
             __syncthreads();
         }

@@ -7,9 +7,7 @@ namespace fmm {
 // Threads of a block of the near field; ranges that it collects at a time. What follows from them is enumerated: a constant would be an
 // object in every image.
 constexpr int kThreads = 128, kRanges = 768;
-// After so many sources a thread looks whether one of them is so near its target that the pair must be computed again: those of the
-// target's own leaf follow one another, so that few of these runs have any.
-enum : int { kWarps = kThreads / 32, kRun = 4 };
+enum : int { kWarps = kThreads / 32 };
 
 // A third of the blocks that are launched stand for those that run at a time.
 __device__ inline u32 fill() { return gridDim.x / 3; }
