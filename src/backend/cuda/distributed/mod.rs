@@ -300,7 +300,8 @@ impl<T: CudaReal> Engine for RanksEngine<T> {
         gradient: Option<RealsMut<'_>>,
     ) -> Result<()> {
         let communicator = self.line.communicator.clone();
-        communicator.collective(EVALUATE, || self.evaluate_together(EVALUATE, inputs, field, (main, gradient)).map(drop))
+        communicator
+            .collective(EVALUATE, || self.evaluate_together(EVALUATE, inputs, field, (main, gradient)).map(drop))
     }
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {

@@ -186,8 +186,7 @@ impl Parts {
         let (rows, cuts, part, counts) =
             (self.extents.address(), self.cuts.address(), self.part.address(), self.counts.address());
         let (starts, order, own) = (self.starts_there.address(), self.order.address(), self.own.address());
-        let (len, n_rows, parts, count, mine) =
-            (n as i64, extents as i32, devices as i32, warps as i64, device as i32);
+        let (len, n_rows, parts, count, mine) = (n as i64, extents as i32, devices as i32, warps as i64, device as i32);
         let (none, no_core, no_radius, zero) = (0u64, RealsArg::default(), 0f64, 0i32);
         let (row_words, x, no_stride) = (words as i32, position.address, 0i64);
         let (k, grid, block) = (&self.kernels, [blocks as u32, 1, 1], BLOCK as u32);

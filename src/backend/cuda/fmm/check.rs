@@ -340,7 +340,10 @@ mod tests {
         assert_eq!([of(400_000, 1 << 20, 1), of(1_000_000, 1 << 20, 1), of(1 << 30, 1 << 20, 1)], [256, 128, 128]);
         assert_eq!([of(10_000, 1 << 20, 33), of(40_000, 1 << 20, 33), of(1_000_000, 1 << 20, 33)], [256, 64, 32]);
         let of_ranks = |ranks, targets| samples(Numbers { sources: 1_000_000, targets, images: 1, ranks });
-        assert_eq!([of_ranks(2, 1 << 20), of_ranks(3, 1 << 20), of_ranks(64, 1 << 20), of_ranks(2, 5)], [64, 64, 64, 5]);
+        assert_eq!(
+            [of_ranks(2, 1 << 20), of_ranks(3, 1 << 20), of_ranks(64, 1 << 20), of_ranks(2, 5)],
+            [64, 64, 64, 5]
+        );
     }
 
     /// `partial` has room for all rows, and every source is some block's.
