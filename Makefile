@@ -10,7 +10,8 @@
 # make tsan       the C thread tests under ThreadSanitizer (nightly compiler with rust-src)
 # make docs       links and spelling, the manual as pages, build/site, and rustdoc
 # make fuzz       [SECONDS=20] of coverage-guided fuzzing under AddressSanitizer (nightly compiler)
-# make accuracy   the table of measured errors, docs/accuracy.md
+# make accuracy   the table of measured errors of 4,000 sources on the CPU, a section of docs/accuracy.md
+# make accuracy-gpu   the other sections, with a GPU: 4,000 sources on it, 100,000 on it and on the CPU
 # make campaign   random problems against exact sums at all targets, 20,000 of them (hours on few cores); SEED=, PROBLEMS=, MORE=
 # make bench      times on the CPU beside the direct sum's, leaves, crossover, linearity (about ten minutes)
 # make wakes      wakes with cores on the CPU, one call and a warm plan beside the direct sum
@@ -29,7 +30,7 @@ tier = $(if $(filter full,$(WAKEFMM_TESTS)),$(2),$(1))
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all wakes demo landing check test test-rust test-accuracy accuracy campaign bench test-foreign test-consumers test-hostile test-faults test-corpus test-python fuzz tsan docs abi \
+.PHONY: all wakes demo landing check test test-rust test-accuracy accuracy accuracy-gpu campaign bench test-foreign test-consumers test-hostile test-faults test-corpus test-python fuzz tsan docs abi \
     memcheck generate gfortran ci ci-full
 all:
 	$(CARGO) build --release
@@ -70,9 +71,16 @@ test-accuracy:
 	$(CARGO) bench --bench accuracy -- n=$(call tier,2500,4000)
 	$(CARGO) bench --bench campaign -- $(call tier,problems=1500 maxn=4000 periodic=3 seconds=60,problems=20000 maxn=5000 periodic=3 seconds=3600)
 
-# The whole table, written down.
+# Tables, written down: a section of the page each.
 accuracy:
 	$(CARGO) bench --bench accuracy -- n=4000 file=docs/accuracy.md
+
+# The GPU sums 100,000 sources directly for both tables of this size.
+large = n=100000 regularizations=some leaves=0 reference=cuda
+accuracy-gpu:
+	$(CARGO) bench --bench accuracy -- n=4000 backend=cuda file=docs/accuracy.md
+	$(CARGO) bench --bench accuracy -- $(large) backend=cuda file=docs/accuracy.md
+	$(CARGO) bench --bench accuracy -- $(large) file=docs/accuracy.md
 
 # Random problems against exact sums at all targets (docs/verification.md). MORE="backend=cuda": a GPU; MORE=only=NUMBER: one problem again.
 campaign:

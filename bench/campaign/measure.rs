@@ -1,6 +1,6 @@
 //! One problem: the library's answer compared at every target with the exact sum, and the exact sum with a plain loop.
 
-use crate::support::accuracy::{Field, relative_l2};
+use crate::support::accuracy::{Field, largest_error, relative_l2};
 use crate::support::cases::Case;
 use crate::support::random::Random;
 use std::ops::Range;
@@ -129,11 +129,6 @@ impl Pair<'_> {
         squares.iter().enumerate().filter(|(k, _)| !without.contains(k)).map(|(_, s)| s).sum()
     }
 
-    fn single_target(&self) -> f64 {
-        let most = self.squares(|a, b| a - b).into_iter().fold(0.0, f64::max);
-        if most == 0.0 { 0.0 } else { (most * self.targets() as f64 / square(self.want)).sqrt() }
-    }
-
     /// Targets with the greatest errors and the greatest fields.
     fn extremes(&self) -> Vec<usize> {
         let first = |v: Vec<f64>| {
@@ -221,7 +216,7 @@ pub fn judge(p: &Problem, case: &Case, got: &Field, want: &Field) -> Outcome {
     Outcome {
         velocity: relative_l2(&got.main, &want.main) / p.tolerance,
         gradient: relative_l2(&got.gradient, &want.gradient) / (30.0 * p.tolerance),
-        single_target: pair.single_target() / p.tolerance,
+        single_target: largest_error(pair.got, pair.want, pair.rows) / p.tolerance,
         sources: elements(case),
         targets: case.targets.len(),
         ..Default::default()

@@ -14,6 +14,8 @@ pub struct Outcome {
     /// Relative L2 errors.
     pub velocity: f64,
     pub gradient: f64,
+    /// Largest error of the velocity at one target over the root mean square of the field.
+    pub largest: f64,
     pub far_pairs: i64,
     pub core_pairs: i64,
     pub method: i32,
@@ -78,7 +80,8 @@ pub fn evaluate<T: Scalar>(session: &Session, case: &Case, o: &wfmm_plan_options
 
 /// The exact, regularized sum.
 pub fn reference(session: &Session, case: &Case, segments: i32, particles: i32) -> Field {
-    evaluate::<f64>(session, case, &options(WFMM_METHOD_DIRECT, 1e-10, segments, particles, 0)).0
+    let o = options(WFMM_METHOD_DIRECT, 1e-10, segments, particles, 0);
+    evaluate::<f64>(session, case, &wfmm_plan_options { precision: WFMM_PRECISION_F64, ..o }).0
 }
 
 pub fn relative_l2(got: &[f64], want: &[f64]) -> f64 {
@@ -87,11 +90,20 @@ pub fn relative_l2(got: &[f64], want: &[f64]) -> f64 {
     if wrong == 0.0 { 0.0 } else { (wrong / size).sqrt() }
 }
 
+/// Largest error at one target over the root mean square of the field, of which a target has `rows` numbers.
+pub fn largest_error(got: &[f64], want: &[f64], rows: usize) -> f64 {
+    let square = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>();
+    let wrong: Vec<f64> = got.iter().zip(want).map(|(a, b)| a - b).collect();
+    let most = wrong.chunks(rows).map(square).fold(0.0, f64::max);
+    if most == 0.0 { 0.0 } else { (most * (want.len() / rows) as f64 / square(want)).sqrt() }
+}
+
 /// The FMM at one tolerance, compared.
 pub fn measure<T: Scalar>(session: &Session, case: &Case, want: &Field, o: &wfmm_plan_options) -> Outcome {
     let (got, mut outcome) = evaluate::<T>(session, case, o);
     outcome.velocity = relative_l2(&got.main, &want.main);
     outcome.gradient = relative_l2(&got.gradient, &want.gradient);
+    outcome.largest = largest_error(&got.main, &want.main, want.main.len() / case.targets.len());
     outcome
 }
 
@@ -152,6 +164,12 @@ pub fn regularizations(kind: Kind) -> Vec<(i32, i32)> {
         ],
         Kind::Charges => vec![(0, 0)],
     }
+}
+
+/// Those of them without cores, with Vatistas cores of segments and with Gauss-erf cores of particles.
+pub fn some_regularizations(kind: Kind) -> Vec<(i32, i32)> {
+    let taken = [WFMM_REG_NONE, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF];
+    regularizations(kind).into_iter().filter(|(s, p)| taken.contains(s) && taken.contains(p)).collect()
 }
 
 pub fn name_of(code: i32) -> &'static str {

@@ -19,3 +19,9 @@ pub fn precision() -> i32 {
         Some(other) => panic!("precision={other}: f32 or f64"),
     }
 }
+
+/// One of a few words; the first where the argument is missing.
+pub fn one_of(key: &str, words: &[&'static str]) -> &'static str {
+    let Some(given) = argument(key) else { return words[0] };
+    words.iter().find(|w| **w == given).unwrap_or_else(|| panic!("{key}={given}: one of {words:?}"))
+}
