@@ -1,6 +1,6 @@
 """The table and the plot of many ranks in docs/mpi.md, from docs/plots/ranks.csv. Needs matplotlib.
 
-cargo bench --bench ranks -- case=cube n=1000000 ranks=16,64,256,1024,4096 weigh=64 file=docs/plots/ranks.csv
+cargo bench --bench ranks -- case=cube n=1000000 ranks=16,64,256,1024,4096 weigh=64 some=32 file=docs/plots/ranks.csv
 python3 docs/plots/ranks.py        writes docs/pictures/ranks.svg and prints the table
 
 The model: a rank is one core. Its time is that of the busiest rank's work, a latency for each message to or from a neighbour in
@@ -22,6 +22,9 @@ DOCS = Path(__file__).resolve().parent.parent
 LATENCY, BANDWIDTH = 2e-6, 25e9 / 64
 #: Small collective calls of one evaluation by the FMM: agreements, reductions, counts; about so many by its stages.
 COLLECTIVES = 150
+#: A colour a case, a dash pattern a size.
+COLOURS = {"cube": "C0", "lattice": "C1", "wake": "C2"}
+DASHES = [":", "-.", "--", "-"]
 NAMES = ["sent", "received", "sent_to", "received_from", "guests", "multipoles", "cells", "seconds"]
 
 
@@ -52,7 +55,7 @@ def table(all_rows: list[dict]) -> None:
     print("| case | sources | ranks | sources a rank | sent, MB | received, MB | neighbours | sources of others | multipoles | imbalance |"
           " work beside one rank's | efficiency |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
-    for r in all_rows:
+    for r in sorted(all_rows, key=lambda r: (r["case"], r["sources"], r["ranks"])):
         pair = lambda name, unit=1.0, digits=0: f"{r[name] / unit:,.{digits}f} ({r['most_' + name] / unit:,.{digits}f})"  # noqa: E731
         print(f"| {r['case'].upper()} | {r['sources']:,} | {r['ranks']:,} | {r['sources'] // r['ranks']:,} | {pair('sent', 1e6, 2)} |"
               f" {pair('received', 1e6, 2)} | {pair('received_from')} | {pair('guests')} | {pair('multipoles')} | {r['imbalance']:.2f} |"
@@ -64,14 +67,15 @@ def plot(all_rows: list[dict]) -> None:
     sizes = sorted({(r["case"], r["sources"]) for r in all_rows})
     for case, n in sizes:
         line = sorted((r["ranks"], 100 * r["efficiency"]) for r in all_rows if (r["case"], r["sources"]) == (case, n))
-        strong.plot(*zip(*line), marker="o", label=f"{case.upper()} {n:.1e}")
+        dashes = DASHES[[m for c, m in sizes if c == case].index(n) - sum(c == case for c, _ in sizes)]
+        strong.plot(*zip(*line), marker=".", color=COLOURS[case], linestyle=dashes, label=f"{case.upper()} {n:,}")
     for case in sorted({c for c, _ in sizes}):
         # Sources a rank within a factor of 1.5 of a power of four.
-        for share in (4096, 16384):
+        for share, dashes in ((4096, "--"), (16384, "-")):
             near = [r for r in all_rows if r["case"] == case and 1 / 1.5 < r["sources"] / r["ranks"] / share < 1.5]
             line = sorted((r["ranks"], 100 * r["efficiency"]) for r in near)
             if len(line) > 1:
-                weak.plot(*zip(*line), marker="o", label=f"{case.upper()}, {share:,} a rank")
+                weak.plot(*zip(*line), marker=".", color=COLOURS[case], linestyle=dashes, label=f"{case.upper()}, {share:,} a rank")
     strong.set(xscale="log", xlabel="ranks", ylabel="modelled efficiency, %", title="fixed size")
     weak.set(xscale="log", xlabel="ranks", title="fixed size a rank", ylim=(0, 105))
     for axes in (strong, weak):
