@@ -90,9 +90,11 @@ template <class Sum, int MAIN, int REST> __device__ __forceinline__ void add_row
     for (int k = 0; k < power; k++) factor *= f.state->root.scale;
     double *exact = c.exact + ((size_t)c.slot * c.samples + sample) * 12;
     const bool is = sample < c.samples;
-    for (int k = 0; k < MAIN + REST && is; k++) exact[k] = field[k] * (k < MAIN ? factor : factor * f.state->root.scale);
-    // The size of the field, as it is summed, for what asks which corrections count (fmm_near.cuh).
-    for (int k = 0; k < MAIN; k++) squares += field[k] * field[k];
+    // The size of the field or of its gradient, as it is summed, for what asks which corrections count (fmm_near.cuh, fmm_reach).
+    for (int k = 0; k < MAIN + REST && is; k++) {
+        exact[k] = field[k] * (k < MAIN ? factor : factor * f.state->root.scale);
+        if (!REST || k >= MAIN) squares += field[k] * field[k];
+    }
     const bool counts = is && squares < INFINITY;
     if (!counts) squares = 0;
     for (int d = 16; d; d >>= 1) squares += __shfl_xor_sync(~0u, squares, d);
@@ -109,6 +111,22 @@ ADD_ROWS(segments, SegmentSum, 3, 0, false, 1)
 ADD_ROWS(segments_gradient, SegmentSum, 3, 9, true, 1)
 ADD_ROWS(charges, ChargeSum, 1, 0, false, 1)
 ADD_ROWS(charges_gradient, ChargeSum, 1, 3, true, 1)
+
+// How far corrections of segments count for gradients, by source cell: in cores over `walk_range`, in place of `cell_core`. Inside of the
+// cylinder that a core makes of a segment's line a gradient is wrong by as much as it is, at any distance r, at most by 5 Γl/r^3. That
+// counts where it is more than `share` of the sampled targets' mean gradient. Launch: 256 threads, any number of blocks, behind P2M and
+// the sums at the sampled targets.
+extern "C" __global__ void __launch_bounds__(256) fmm_reach(const __grid_constant__ Fmm f, double *to, double share) {
+    if (f.state->flags & (kCellsOverflow | kDepthOverflow | kOutside)) return;
+    double squares = 0, n = 0;
+    for (u32 g = 0; g < f.state->exact_groups; g++) { squares += f.state->exact2[g]; n += f.state->exact_n[g]; }
+    const double limit = share * sqrt(squares / n);
+    const u32 cells = f.state->level_begin[0][kLevels];
+    for (u32 c = blockIdx.x * 256 + threadIdx.x; c < cells; c += gridDim.x * 256) {
+        const double core = f.cell_core[c], product = f.cell_core[f.tree[0].cell_capacity + c];
+        to[c] = limit > 0 ? max(core, cbrt(5 * product / limit) / f.walk_range) : core;
+    }
+}
 
 // Sums of `NUMBERS` numbers of all 256 threads, in one order; for the first thread.
 template <int NUMBERS> __device__ inline void add_block(double *v) {

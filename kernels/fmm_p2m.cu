@@ -65,7 +65,7 @@ template <class T, int P, int NC> struct Shared {
 };
 
 // One source of a leaf, relative to its centre, into the round's arrays. Returns its core and, of a segment, the product of circulation,
-// length and core.
+// length and, where velocities alone are wanted, core.
 template <class T, int P, int NC> __device__ Pair<T> take(const Fmm &f, Round<T, P, NC> &r, u32 k, bool is, u32 per) {
     const int lane = threadIdx.x & 31;
     T x = 0, y = 0, z = 0, q[3] = {0, 0, 0}, core = 0, product = 0;
@@ -88,7 +88,7 @@ template <class T, int P, int NC> __device__ Pair<T> take(const Fmm &f, Round<T,
                     q[0] = T(0.5) * (v.x - p.x); q[1] = T(0.5) * (v.y - p.y); q[2] = T(0.5) * (v.z - p.z);
                     x += q[0]; y += q[1]; z += q[2];
                 }
-                if (f.cull > 0) product = T(2) * fabs(v.w) * core * sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2]);
+                if (core > 0) product = T(2) * fabs(v.w) * (f.cull > 0 ? core : T(1)) * sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2]);
                 x += at * q[0]; y += at * q[1]; z += at * q[2];
                 q[0] *= w; q[1] *= w; q[2] *= w;
             }

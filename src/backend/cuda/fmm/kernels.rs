@@ -35,6 +35,8 @@ pub(super) struct Kernels {
     /// M2L where cells are few.
     pub m2l_small: Option<Function>,
     pub smooth: Option<Function>,
+    /// How far corrections count for gradients.
+    pub reach: Option<Function>,
     pub p2p: Function,
     /// With cores, for so few leaves that several blocks share one.
     pub p2p_split: Option<Function>,
@@ -148,6 +150,10 @@ impl Kernels {
                     Some(context.function(unit, &format!("fmm_smooth_{}_{t}", near.replace("_core", "")))?)
                 }
                 None => None,
+            },
+            reach: match recipe.has_reach() {
+                true => Some(context.function("fmm_check", "fmm_reach")?),
+                false => None,
             },
             p2p: context.function(
                 if recipe.periodic { "fmm_p2p_periodic" } else { "fmm_p2p" },

@@ -49,6 +49,8 @@ pub(super) struct Laid {
     pub lost: [bool; 2],
     /// Where L2P leaves sums of squares.
     pub size: u64,
+    /// [source cells] How far corrections count, in place of `FmmArg::cell_core`: see `reach`; 0: not asked.
+    pub reach: u64,
     /// Of a treecode: [source cells] expansions of the fields; degrees by distance.
     pub fields: u64,
     pub degrees: u64,
@@ -74,6 +76,7 @@ impl<T: CudaReal> FmmSum<T> {
         let mut measure = Arenas::default();
         self.place(&mut measure, sources, inputs, shape);
         self.place_fields(&mut measure.sources);
+        self.place_reach(&mut measure.sources);
         self.recipe.place_grids(&mut measure.sources, sources.n, shape.max_level, multiprocessors);
         self.place_sizes(&mut measure.targets);
         self.memory.status.reserve(measure.status.used)?;
@@ -89,6 +92,7 @@ impl<T: CudaReal> FmmSum<T> {
         };
         let mut f = self.place(&mut arenas, sources, inputs, shape);
         let fields = self.place_fields(&mut arenas.sources);
+        let reach = self.place_reach(&mut arenas.sources);
         let grids = self.recipe.place_grids(&mut arenas.sources, sources.n, shape.max_level, multiprocessors);
         let size = self.place_sizes(&mut arenas.targets);
         self.fill(&mut f, sources, inputs, options, output, shape);
@@ -98,6 +102,7 @@ impl<T: CudaReal> FmmSum<T> {
             f,
             lost,
             size,
+            reach,
             fields,
             grids,
             degrees: self.degrees.address(),
@@ -110,6 +115,10 @@ impl<T: CudaReal> FmmSum<T> {
         let blocks = L2P_BLOCKS as usize * self.context.info.multiprocessors as usize;
         let batches = self.cell_capacity[1].div_ceil(leaves).max(4 * blocks).min(self.cell_capacity[1]);
         arena.take(L2P_WARPS * batches, SQUARES)
+    }
+
+    fn place_reach(&self, arena: &mut Arena) -> u64 {
+        if self.recipe.has_reach() { arena.take(self.cell_capacity[0], 8) } else { 0 }
     }
 
     /// Expansions of the fields that a treecode evaluates at the targets.
@@ -169,7 +178,8 @@ impl<T: CudaReal> FmmSum<T> {
             (f.smooth_power, f.smooth_limit, f.smooth_targets) =
                 (smooth.power, smooth.limit, smooth_targets(inputs.targets.n));
         }
-        (f.cull, f.smooth_share) = (recipe.cull / (sources.n.max(1) as f64).sqrt(), recipe.smooth_share);
+        let cull = if recipe.gradient { 0.0 } else { recipe.cull };
+        (f.cull, f.smooth_share) = (cull / (sources.n.max(1) as f64).sqrt(), recipe.smooth_share);
         (f.n_in, f.ld, f.index_base) = (sources.n as u32, inputs.segments.ld as u32, inputs.segments.index_base as u32);
     }
 

@@ -11,6 +11,7 @@
 //!   at_targets  the treecode: in place of M2L, L2L and L2P
 //!   kernels     which ones a recipe takes               mod         FmmSum: passes, retries
 //!   ranks       one verdict of all ranks of a distributed session
+//!   reach       corrections of segments along their lines, for gradients
 //! ```
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Counts stay on the
@@ -26,6 +27,7 @@ mod kernels;
 mod layout;
 mod m2l_small;
 mod ranks;
+mod reach;
 pub mod recipe;
 mod replay;
 mod reuse;
@@ -443,6 +445,7 @@ impl Passes<'_> {
             if recorded { replay.note(event, stream) } else { event.record(stream) }
         };
         let near = |stream: &Stream| {
+            let f = self.reach(stream)?;
             // SAFETY: as below; both take tickets, so blocks that find no room at once do no harm.
             unsafe {
                 if let Some(smooth) = k.smooth {
@@ -479,7 +482,7 @@ impl Passes<'_> {
             replay.beside(|side| {
                 if !self.sample_is_early() {
                     check.sum(&k.check, self.laid, checked, side)?;
-                } else if f.cull > 0.0 {
+                } else if self.waits_for_sample() {
                     // The size of the field says which corrections count.
                     check.join(side)?;
                 }
@@ -503,7 +506,7 @@ impl Passes<'_> {
         if beside {
             replay.join(stream)?
         } else {
-            if f.cull > 0.0 {
+            if self.waits_for_sample() {
                 check.join(stream)?;
             }
             near(stream)?

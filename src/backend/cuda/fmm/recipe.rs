@@ -2,6 +2,7 @@
 
 use super::at_targets::Degrees;
 use super::grids;
+use super::reach::CULL_GRADIENT;
 use super::shifts::Parts;
 use super::trees;
 use super::truncation::Truncation;
@@ -124,7 +125,7 @@ pub struct Recipe {
     /// Corrections that are smooth enough over many targets are interpolated to them.
     pub smooth: Option<Smooth>,
     /// Of segments' corrections those are left out that are less than so much of the field's size over the root of the number of
-    /// segments; 0: none.
+    /// segments; of its gradient's, where there are gradients, see `reach`; 0: none.
     pub cull: f64,
     /// What the interpolation of one of them may be wrong by is so many times that, over the tolerance of the correction by itself.
     pub smooth_share: f64,
@@ -243,7 +244,11 @@ impl Recipe {
             // about half of (c/r)², here less than four tolerances too.
             walk_range: if kind == Kind::Segment { core_range.max(0.34 / tolerance.sqrt()) } else { core_range },
             smooth: Smooth::new(regularization, tolerance, gradient),
-            cull: if kind == Kind::Segment && cores && !gradient { CULL * tolerance } else { 0.0 },
+            cull: match (kind == Kind::Segment && cores, gradient) {
+                (false, _) => 0.0,
+                (true, false) => CULL * tolerance,
+                (true, true) => CULL_GRADIENT * tolerance,
+            },
             smooth_share: 0.5 / (SMOOTH_PART * tolerance),
             two_parts,
             two_floats,
