@@ -104,14 +104,14 @@ pub struct Reader<'a> {
 }
 
 /// A page-locked array.
-struct Locked {
+struct PageLocked {
     address: usize,
     bytes: usize,
     change: u64,
     keep: Box<dyn Fn() -> Box<dyn std::fmt::Debug + Send>>,
 }
 
-impl Locked {
+impl PageLocked {
     fn of<T: Plain>(values: &HostArray<T>, change: u64) -> Option<Self> {
         let HostArray::Lent(memory) = values else { return None };
         let (memory, address, bytes) = (memory.clone(), values.as_ptr() as usize, size_of_val(&**values));
@@ -158,7 +158,7 @@ impl Locked {
 /// Starts copying what changed of page-locked arrays to all devices: each reads a part of an array from the host's memory, and the other
 /// parts from the other devices. What is not copied here is copied by `Gather::update`.
 pub fn bring_together(readers: &mut [Reader<'_>], inputs: &Inputs) -> Result<()> {
-    for (slot, array) in Locked::all(inputs).iter().enumerate() {
+    for (slot, array) in PageLocked::all(inputs).iter().enumerate() {
         let Some(array) = array.as_ref().filter(|array| array.bytes >= WORTH_SHARING) else { continue };
         let holds = Some((array.change, array.address));
         if readers.iter().all(|reader| reader.gather.slots[slot].holds != holds) {
@@ -169,7 +169,7 @@ pub fn bring_together(readers: &mut [Reader<'_>], inputs: &Inputs) -> Result<()>
     Ok(())
 }
 
-fn bring_parts(readers: &mut [Reader<'_>], slot: usize, array: &Locked) -> Result<()> {
+fn bring_parts(readers: &mut [Reader<'_>], slot: usize, array: &PageLocked) -> Result<()> {
     let n = readers.len();
     // Whole 256 bytes each but for the last.
     let begin = |k: usize| if k == n { array.bytes } else { array.bytes * k / n / 256 * 256 };
