@@ -137,9 +137,9 @@ pub struct World {
     pub deal: Deal,
     /// Every rank is given the sources of all, and its part of the targets: devices of one process.
     pub shared: bool,
-    vortices: Option<Seen>,
-    charges: Option<Seen>,
-    /// Exchanges that brought other positions and other strengths of vortices, and of charges.
+    /// What the last exchange of vortices was made of, and that of charges.
+    seen: [Option<Seen>; 2],
+    /// Exchanges that brought other positions and other strengths, of each.
     exchanged: [[u64; 2]; 2],
     /// Change counter and precision of the targets that were dealt, and `shared`.
     targets: Option<(u64, bool, bool)>,
@@ -168,7 +168,7 @@ impl World {
 
     /// Takes the sources that all ranks are given. Even numbers count their changes, odd ones those of sources that are exchanged.
     pub fn share(&mut self, own: &Inputs) {
-        (self.vortices, self.charges) = (None, None);
+        self.seen = [None, None];
         let targets = self.inputs.targets.take();
         self.inputs = Inputs {
             targets,
@@ -191,13 +191,13 @@ impl World {
         table: &Table,
         field: Field,
     ) -> Result<()> {
-        let (seen, now) = match field {
-            Field::Velocity { .. } => (&mut self.vortices, [own.vortex_positions, own.vortex_strengths]),
-            Field::Potential { .. } => (&mut self.charges, [own.charge_positions, own.charge_strengths]),
+        let (which, [positions, strengths]) = match field {
+            Field::Velocity { .. } => (0, [own.vortex_positions, own.vortex_strengths]),
+            Field::Potential { .. } => (1, [own.charge_positions, own.charge_strengths]),
         };
-        let now = Seen { positions: now[0], strengths: now[1], double: T::IS_F64 };
+        let now = Seen { positions, strengths, double: T::IS_F64 };
         // An exchange that fails leaves nothing that could be taken for whole.
-        let old = seen.take().filter(|_| !table.any(Of::SourcesOnDevice));
+        let old = self.seen[which].take().filter(|_| !table.any(Of::SourcesOnDevice));
         let stays = old.as_ref().is_some_and(|old| *old == Seen { strengths: old.strengths, ..now.clone() });
         let all = old.as_ref() == Some(&now);
         match field {
@@ -205,22 +205,15 @@ impl World {
             Field::Velocity { .. } => self.exchange_vortices::<T>(line, call, own, table, stays)?,
             Field::Potential { .. } => self.exchange_charges::<T>(line, call, own, table, stays)?,
         }
-        let (seen, [positions, strengths], exchanged) = match field {
-            Field::Velocity { .. } => (
-                &mut self.vortices,
-                [&mut self.inputs.vortex_positions, &mut self.inputs.vortex_strengths],
-                &mut self.exchanged[0],
-            ),
-            Field::Potential { .. } => (
-                &mut self.charges,
-                [&mut self.inputs.charge_positions, &mut self.inputs.charge_strengths],
-                &mut self.exchanged[1],
-            ),
-        };
-        *seen = Some(now);
-        exchanged[0] += u64::from(!stays);
-        exchanged[1] += u64::from(!all);
-        (*positions, *strengths) = (2 * exchanged[0] + 1, 2 * exchanged[1] + 1);
+        self.seen[which] = Some(now);
+        let changes = [u64::from(!stays), u64::from(!all)];
+        let exchanged: [u64; 2] = std::array::from_fn(|k| self.exchanged[which][k] + changes[k]);
+        self.exchanged[which] = exchanged;
+        let (inputs, counters) = (&mut self.inputs, exchanged.map(|n| 2 * n + 1));
+        match field {
+            Field::Velocity { .. } => [inputs.vortex_positions, inputs.vortex_strengths] = counters,
+            Field::Potential { .. } => [inputs.charge_positions, inputs.charge_strengths] = counters,
+        }
         Ok(())
     }
 

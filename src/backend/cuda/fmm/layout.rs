@@ -178,8 +178,7 @@ impl<T: CudaReal> FmmSum<T> {
             (f.smooth_power, f.smooth_limit, f.smooth_targets) =
                 (smooth.power, smooth.limit, smooth_targets(inputs.targets.n));
         }
-        let cull = if recipe.gradient { 0.0 } else { recipe.cull };
-        (f.cull, f.smooth_share) = (cull / (sources.n.max(1) as f64).sqrt(), recipe.smooth_share);
+        (f.cull, f.smooth_share) = (recipe.cull / (sources.n.max(1) as f64).sqrt(), recipe.smooth_share);
         (f.n_in, f.ld, f.index_base) = (sources.n as u32, inputs.segments.ld as u32, inputs.segments.index_base as u32);
     }
 

@@ -5,7 +5,7 @@
 //! corrections below each cell count, in place of its largest core (`fmm_reach` of kernels/fmm_check.cu).
 
 use super::args::FmmArg;
-use super::{Kind, Passes, Recipe};
+use super::{Passes, Recipe};
 use crate::backend::cuda::stream::{Stream, launch};
 use crate::backend::verdict::GRADIENT_TOLERANCES;
 use crate::error::Result;
@@ -17,12 +17,12 @@ const ONE_OF: f64 = 1000.0;
 
 impl Recipe {
     pub(super) fn has_reach(&self) -> bool {
-        self.kind == Kind::Segment && self.gradient && self.cull > 0.0
+        self.cull_gradient > 0.0
     }
 
     /// What may be left out at so many targets, over their mean gradient.
     fn left_out(&self, targets: usize) -> f64 {
-        self.cull * (targets as f64 / ONE_OF).max(1.0).sqrt()
+        self.cull_gradient * (targets as f64 / ONE_OF).max(1.0).sqrt()
     }
 }
 

@@ -125,8 +125,10 @@ pub struct Recipe {
     /// Corrections that are smooth enough over many targets are interpolated to them.
     pub smooth: Option<Smooth>,
     /// Of segments' corrections those are left out that are less than so much of the field's size over the root of the number of
-    /// segments; of its gradient's, where there are gradients, see `reach`; 0: none.
+    /// segments; 0: none.
     pub cull: f64,
+    /// Corrections of gradients count beyond `walk_range` where they are more than so much of the gradient's size, see `reach`; 0: not asked.
+    pub cull_gradient: f64,
     /// What the interpolation of one of them may be wrong by is so many times that, over the tolerance of the correction by itself.
     pub smooth_share: f64,
     /// f32: the multipoles enter the products as two TF32 numbers each.
@@ -244,11 +246,8 @@ impl Recipe {
             // about half of (c/r)², here less than four tolerances too.
             walk_range: if kind == Kind::Segment { core_range.max(0.34 / tolerance.sqrt()) } else { core_range },
             smooth: Smooth::new(regularization, tolerance, gradient),
-            cull: match (kind == Kind::Segment && cores, gradient) {
-                (false, _) => 0.0,
-                (true, false) => CULL * tolerance,
-                (true, true) => CULL_GRADIENT * tolerance,
-            },
+            cull: if kind == Kind::Segment && cores && !gradient { CULL * tolerance } else { 0.0 },
+            cull_gradient: if kind == Kind::Segment && cores && gradient { CULL_GRADIENT * tolerance } else { 0.0 },
             smooth_share: 0.5 / (SMOOTH_PART * tolerance),
             two_parts,
             two_floats,
