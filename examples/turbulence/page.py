@@ -94,8 +94,8 @@ this lattice resolves: Re_λ = {reynolds:.0f} at the start, {last_reynolds:.0f} 
 |---|---|---|
 | unknowns | {lattice}³ Gaussian particles, cores of {overlap:g} spacings after each remeshing | velocity, wave numbers below {half} along each axis |
 | velocity, stretching | a flow of libwakefmm with `period`, FMM, tolerance {tolerance:g}, computed in single precision; `TRANSPOSE`, ∇u·α | pseudo-spectral, 3/2 rule |
-| viscosity | cores spread, σ² grows by 2νt; every {cycle:g} T back to the lattice with the first cores | exact factor |
-| in time | AB2, steps of at most 0.4 over the rms of the vorticity | RK4, steps of at most 0.8 spacings over the largest speed |
+| viscosity | cores spread, σ² grows by 2νt; back to the lattice with the first cores after at most {strain:g} over the rms of the vorticity | exact factor |
+| in time | AB2, {steps} steps between remeshings | RK4, steps of at most 0.8 spacings over the largest speed |
 
 Start: solenoidal, random phases, E(k) ~ k⁴ exp(-2 (k/{peak:g})²), u' = 1; ν = {viscosity:g}, integral scale L = {length:.3f}, T = L/u' = {turnover:.3f}, Taylor's scale {taylor:.3f}, Kolmogorov's scale
 times the largest wave number {resolution:.2f}. The paper does not print its spectrum, so its curves cannot be laid over these.
@@ -163,11 +163,10 @@ def draw(folder: Path) -> None:
     invariant_picture(folder / "invariant.png", invariant, middle, when)
     unfinished = energy["turnovers"][-1] < numbers["until"] - 1e-6
     most = np.abs(energy["difference_percent"]).max()
-    last = {name: energy[name][-1] for name in ("spectral_seconds", "particle_seconds", "evaluations")}
+    last = {name: energy[name][-1] for name in ("spectral_seconds", "particle_seconds", "evaluations", "remeshings")}
     step = energy["step_seconds"][-1] / energy["steps"][-1]
     ours = f"; at this rate 1,000 steps would take {1000 * step:.0f} s here (not run)." if numbers["lattice"] == 256 else "; not comparable with this size."
-    remeshings = len(energy["turnovers"]) - 1
-    command = f" --lattice {numbers['lattice']} --viscosity {numbers['viscosity']:g} --cycle {numbers['cycle']:g}"
+    command = f" --lattice {numbers['lattice']} --viscosity {numbers['viscosity']:g} --strain {numbers['strain']:g} --steps {numbers['steps']}"
     command += "" if numbers["device"] == "cpu" else f" --device {numbers['device']}"
     numbers |= last | {
         "when": when,
@@ -175,7 +174,6 @@ def draw(folder: Path) -> None:
         "command": command,
         "step": step,
         "others": " [256³ particles](lattice256/README.md) went to an earlier time." if folder.resolve() == HERE else "",
-        "remeshings": remeshings,
         "comparison": PAPER + ours,
         "half": numbers["lattice"] // 2,
         "correlation": np.corrcoef(middle["spectral"], middle["particles"])[0, 1],
