@@ -99,9 +99,11 @@ template <class Sum, int MAIN, int REST> __device__ __forceinline__ void add_row
     if (!counts) squares = 0;
     for (int d = 16; d; d >>= 1) squares += __shfl_xor_sync(~0u, squares, d);
     const u32 n = __popc(__ballot_sync(~0u, counts));
-    if (lane || c.certain || gridDim.x > 8) return;
-    f.state->exact2[blockIdx.x] = squares; f.state->exact_n[blockIdx.x] = n;
-    if (blockIdx.x == 0) f.state->exact_groups = gridDim.x;
+    // Of more groups than there is room for, some that are evenly spread.
+    const u32 step = (gridDim.x + 7) / 8, group = blockIdx.x / step;
+    if (lane || c.certain || blockIdx.x % step) return;
+    f.state->exact2[group] = squares; f.state->exact_n[group] = n;
+    if (group == 0) f.state->exact_groups = (gridDim.x - 1) / step + 1;
 }
 #define ADD_ROWS(name, SUM, MAIN, REST, GRADIENT, POWER) \
     extern "C" __global__ void __launch_bounds__(32 * kRowWarps) fmm_add_rows_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c, u32 rows) { add_rows<SUM<double, GRADIENT>, MAIN, REST>(f, c, rows, POWER); }

@@ -55,6 +55,9 @@ pub const COEFFICIENT_SECONDS: f64 = 2.2e-10;
 /// A coefficient of a row of M2P is made in so many seconds.
 const ROW_SECONDS: f64 = 3e-9;
 
+/// Exact sums at targets that judge may take this part of what the passes take: where expansions serve badly, many of all targets are compared.
+const JUDGE_SHARE: f64 = 0.1;
+
 /// What the caller fixed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Request {
@@ -149,6 +152,8 @@ pub struct Recipe {
     pub far_pairs: u64,
     pub near_pairs: u64,
     pub correction_pairs: u64,
+    /// Targets that judge the field.
+    pub judges: usize,
     /// Predicted seconds on this machine, and those of the direct sum.
     pub predicted: f64,
     pub direct: f64,
@@ -535,8 +540,12 @@ impl<T: Real> Choice<T> {
         let cells = [&trees.source, &trees.target].map(|t| t.cells.len() as f64);
         let cells = cells_seconds(self.scheme, cost, C, used, cells);
         let images = image_seconds(request);
-        let sampled = (statistics.sample.targets.len() + JUDGES) as f64 * (counts[0] * cost.exact + images);
         let direct = near as f64 * cost.pair + correction as f64 * cost.correction;
+        let passes = self.far_seconds + direct + points + cells;
+        let one_sampled = counts[0] * cost.exact + images;
+        let affordable = (JUDGE_SHARE * passes / one_sampled.max(f64::MIN_POSITIVE)).min(trees.all_targets as f64);
+        let judges = trees.peers.max(affordable.max(JUDGES as f64)) as usize;
+        let sampled = (statistics.sample.targets.len() + judges) as f64 * one_sampled;
         // Expansions of a slightly higher order serve as well, and the upward pass need not be done again.
         let keeps = (used..used + 8).contains(&self.ops.order) && request.order == 0 && !request.reproducible;
         let order = if keeps { self.ops.order } else { used.max(request.order) };
@@ -563,7 +572,8 @@ impl<T: Real> Choice<T> {
             far_pairs: far,
             near_pairs: near,
             correction_pairs: correction,
-            predicted: (self.far_seconds + direct + points + cells + sampled) / threads,
+            judges,
+            predicted: (passes + sampled) / threads,
             direct: (trees.direct_pairs() * request.direct_pair(cost) + counts[1] * images) / threads,
             ..Recipe::default()
         };

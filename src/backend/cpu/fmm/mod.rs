@@ -395,7 +395,8 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     /// The field at all targets, and what an independent sample says of it.
     fn write_and_judge(&mut self, sources: &dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) -> Verdict {
         let p = self.prepared.as_mut().expect("prepared");
-        let judge = memory::copy(&p.statistics.judge(sources, &p.trees, p.request).targets);
+        let judges = p.choice.recipe.judges;
+        let judge = memory::copy(&p.statistics.judge(sources, &p.trees, p.request, judges).targets);
         let start = Instant::now();
         let e = Evaluation::new(sources, &p.trees, &p.choice, &self.expansions);
         let mut written = e.everywhere(p.request.gradient, sink, &judge);
@@ -409,13 +410,13 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         }
         written.norms = written.of_all(&p.trees);
         written.targets = p.trees.all_targets as u64;
-        written.judged = p.statistics.judge(sources, &p.trees, p.request).whole(&p.trees, written.judged);
+        written.judged = p.statistics.judge(sources, &p.trees, p.request, judges).whole(&p.trees, written.judged);
         let verdict = p.statistics.verdict(&written);
         if verdict.holds(p.request.tolerance) || !verdict.is_inconclusive(p.request.tolerance) {
             return verdict;
         }
         // Few targets leave it open: more of them decide.
-        let judge = p.statistics.more_judges(sources, &p.trees, p.request);
+        let judge = p.statistics.more_judges(sources, &p.trees, p.request, 2 * judges);
         let field =
             Evaluation::new(sources, &p.trees, &p.choice, &self.expansions).at(&judge.targets, p.request.gradient);
         let judged = judge.whole(&p.trees, memory::collect(field.iter().map(|v| v.f64())));

@@ -23,7 +23,7 @@ pub const INTERACTIONS: f64 = 60.0;
 const CORE_SHARE: f64 = 0.4;
 /// The largest correction that may be left out, of what is allowed in all.
 const LARGEST_CORE_SHARE: f64 = 0.25;
-/// Targets that judge, and how many more where these leave it open.
+/// The fewest targets that judge, and the fewest where these leave it open.
 pub const JUDGES: usize = 112;
 const MORE_JUDGES: usize = 1024;
 /// Sources whose corrections are summed to see how they are distributed.
@@ -102,15 +102,16 @@ impl Statistics {
         one(0, 1.0).max(one(1, 1.0 / GRADIENT_TOLERANCES))
     }
 
-    /// The independent sample. Its points depend on the problem: another field has another sample.
+    /// The independent sample of `count` targets. Its points depend on the problem: another field has another sample.
     pub fn judge<T: Real, const C: usize>(
         &mut self,
         sources: &dyn SourceSet<T, C>,
         trees: &Trees,
         request: Request,
+        count: usize,
     ) -> &Sample {
         let seed = self.seed();
-        self.judge.get_or_insert_with(|| Sample::of_targets(sources, trees, request.gradient, JUDGES, seed))
+        self.judge.get_or_insert_with(|| Sample::of_targets(sources, trees, request.gradient, count, seed))
     }
 
     /// A larger one, of yet other targets.
@@ -119,9 +120,10 @@ impl Statistics {
         sources: &dyn SourceSet<T, C>,
         trees: &Trees,
         request: Request,
+        count: usize,
     ) -> &Sample {
-        let seed = self.seed() ^ 0x5851_f42d_4c95_7f2d;
-        self.judge.insert(Sample::of_targets(sources, trees, request.gradient, MORE_JUDGES, seed))
+        let (seed, count) = (self.seed() ^ 0x5851_f42d_4c95_7f2d, count.max(MORE_JUDGES));
+        self.judge.insert(Sample::of_targets(sources, trees, request.gradient, count, seed))
     }
 
     fn seed(&self) -> u64 {

@@ -6,7 +6,7 @@
 
 use super::choice::{self, Choice, order_at};
 use super::essential::{Branch, Fate, Own, TargetBox, Walk, boxes_in, boxes_of, graft, message};
-use super::statistics::{JUDGES, Statistics};
+use super::statistics::Statistics;
 use super::trees::Trees;
 use super::work::{self, Work};
 use super::{Cost, Request, SourceSet, cost};
@@ -151,8 +151,8 @@ impl<const C: usize> Problem<C> {
         let mut choice: Choice<f64> = choice::empty();
         choice.build_lists::<C>(&rank.sources, &trees, &self.statistics, &self.cost, self.request);
         self.statistics.source_cells = whole;
-        found.work =
-            work::of_lists::<f64, C>(&trees, &choice, &self.cost, self.statistics.sample.points.len() + JUDGES);
+        let samples = self.statistics.sample.points.len() + choice.recipe.judges;
+        found.work = work::of_lists::<f64, C>(&trees, &choice, &self.cost, samples);
         found.seconds = found.work.seconds(found.sources);
         rank.own = trees.own.take().expect("put there above");
     }

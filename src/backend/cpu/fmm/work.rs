@@ -4,7 +4,6 @@
 //! cost is divided evenly among their targets.
 
 use super::choice::{CELL_SECONDS, COEFFICIENT_SECONDS, Choice, POINT_SECONDS};
-use super::statistics::JUDGES;
 use super::trees::Trees;
 use super::{Cost, Fmm};
 use crate::memory;
@@ -39,7 +38,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     /// Of the present lists; nothing where there are none.
     pub fn work(&self) -> Work {
         self.prepared.as_ref().map_or_else(Work::default, |p| {
-            of_lists::<T, C>(&p.trees, &p.choice, &p.cost, p.statistics.sample.points.len() + JUDGES)
+            of_lists::<T, C>(&p.trees, &p.choice, &p.cost, p.statistics.sample.points.len() + p.choice.recipe.judges)
         })
     }
 }

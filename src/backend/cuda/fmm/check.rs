@@ -33,6 +33,9 @@ const JUDGES: usize = 64;
 const WORTH: usize = 4096;
 /// Number of targets with the largest fields that are compared where the first sample is inconclusive: `kCertain`.
 const CERTAIN: usize = 64;
+/// Pairs that the sample of a small problem may have, as `Numbers` weighs them (twice as many where it is then of all targets), and the most targets of one.
+const SMALL_PAIRS: usize = 1 << 23;
+const MOST_SAMPLES: usize = 2048;
 /// Smallest and largest number of targets with the largest far fields that are always compared, and the pairs that more than the fewest
 /// may cost.
 const FAR: [usize; 2] = [64, 512];
@@ -130,16 +133,20 @@ pub struct Numbers {
 
 /// Targets that are sampled at first.
 pub fn samples(n: Numbers) -> usize {
+    let small = (SMALL_PAIRS / (n.sources * n.images * n.ranks).max(1)).min(MOST_SAMPLES);
+    if n.targets <= (2 * small).min(MOST_SAMPLES) {
+        return n.targets;
+    }
     // Whole blocks: a power of two.
     let least = if n.images > 1 { LEAST_IN_BOX } else { LEAST };
-    let all = (SPARE / (n.sources * n.images).max(1)).clamp(least, BLOCK);
+    let all = (SPARE / (n.sources * n.images).max(1)).clamp(least, BLOCK).max(small);
     let own = (all / n.ranks).max(LEAST_OF_RANK.min(all));
     n.targets.min(1 << own.ilog2())
 }
 
 /// Targets that are sampled where those are inconclusive, beside those of the largest fields.
 pub fn samples_again(n: Numbers) -> usize {
-    n.targets.min(AGAIN * samples(n))
+    n.targets.min((SPARE / (n.sources * n.images * n.ranks).max(1)).clamp(AGAIN * samples(n).min(BLOCK), MOST_SAMPLES))
 }
 
 /// Targets of the largest far fields that are compared: expansions are worst there, and the few of them are in no sample. None where
@@ -162,7 +169,7 @@ pub struct Look {
 }
 
 /// Most targets of a check.
-const MOST: usize = CERTAIN + AGAIN * BLOCK;
+const MOST: usize = CERTAIN + MOST_SAMPLES;
 
 /// Rows of sums, times targets, that all checks find room for, with so many blocks at once.
 fn room(blocks: usize) -> usize {
@@ -336,7 +343,8 @@ mod tests {
     #[test]
     fn samples_are_whole_warps_that_large_problems_can_spare() {
         let of = |sources, targets, images| samples(Numbers { sources, targets, images, ranks: 1 });
-        assert_eq!([of(1000, 10, 1), of(1000, 300, 1), of(10, 1_000_000, 1)], [10, 256, 256]);
+        assert_eq!([of(1000, 10, 1), of(1000, 300, 1), of(1000, 10_000, 1)], [10, 300, 2048]);
+        assert_eq!([of(6000, 2000, 1), of(6000, 10_000, 1), of(20_000, 10_000, 1)], [2000, 1024, 256]);
         assert_eq!([of(400_000, 1 << 20, 1), of(1_000_000, 1 << 20, 1), of(1 << 30, 1 << 20, 1)], [256, 128, 128]);
         assert_eq!([of(10_000, 1 << 20, 33), of(40_000, 1 << 20, 33), of(1_000_000, 1 << 20, 33)], [256, 64, 32]);
         let of_ranks = |ranks, targets| samples(Numbers { sources: 1_000_000, targets, images: 1, ranks });

@@ -265,7 +265,8 @@ impl<T: CudaReal> FmmSet<T> {
             }
             let mends = !rounds && error < WORTH * before;
             let next = self.tighten(problem, &wanted, tolerance / error, mends);
-            if next.is_none() && !rounds && error <= tolerance {
+            // As good as it gets: more targets decide.
+            if next.is_none() && !rounds && error <= tolerance && self.look_again(problem, check, most)? <= tolerance {
                 return Ok(Outcome::Done);
             }
             self.missed += 1;
@@ -281,23 +282,35 @@ impl<T: CudaReal> FmmSet<T> {
 
     /// The error of the field that was just made; looks again where the first sample is inconclusive.
     fn judge(&mut self, problem: &Problem<'_>, check: &Check, most: f64) -> Result<f64> {
-        let (Some(last), of) = (self.last.last().copied(), self.last.len()) else { return Ok(0.0) };
-        let (numbers, round) = (problem.sampled(), self.tightened);
-        let all = numbers.targets;
-        let sampled = [check::samples(numbers), all];
+        let Some(last) = self.last.last().copied() else { return Ok(0.0) };
+        let numbers = problem.sampled();
+        let sampled = [check::samples(numbers), numbers.targets];
         let (found, [sampled, of_all]) = problem.ranks.found(&self.sums[last].account.found, sampled)?;
         let verdict = Verdict::new(&found, sampled, of_all, most, false);
         self.error = verdict.error;
         if verdict.inconclusive {
-            let left = self.sums[last].last();
-            for slot in 0..of {
-                let asked = Asked { check, part: Part { slot, of }, numbers, round, before: None };
-                self.sums[self.last[slot]].look_again(asked, left, problem.stream)?;
-            }
-            let sampled = [check::samples_again(numbers), all];
-            let (found, [sampled, of_all]) = problem.ranks.found(&self.sums[last].account.found, sampled)?;
-            self.error = Verdict::new(&found, sampled, of_all, most, true).error;
+            return self.look_again(problem, check, most);
         }
+        Ok(self.error)
+    }
+
+    /// The error of the same field by a larger sample and at the targets of the largest fields; what it is where all were compared.
+    fn look_again(&mut self, problem: &Problem<'_>, check: &Check, most: f64) -> Result<f64> {
+        let (Some(last), of) = (self.last.last().copied(), self.last.len()) else { return Ok(self.error) };
+        let (numbers, round) = (problem.sampled(), self.tightened);
+        let all = numbers.targets;
+        let [open] = problem.ranks.any([check::samples(numbers) < all])?;
+        if !open {
+            return Ok(self.error);
+        }
+        let left = self.sums[last].last();
+        for slot in 0..of {
+            let asked = Asked { check, part: Part { slot, of }, numbers, round, before: None };
+            self.sums[self.last[slot]].look_again(asked, left, problem.stream)?;
+        }
+        let sampled = [check::samples_again(numbers), all];
+        let (found, [sampled, of_all]) = problem.ranks.found(&self.sums[last].account.found, sampled)?;
+        self.error = Verdict::new(&found, sampled, of_all, most, true).error;
         Ok(self.error)
     }
 
