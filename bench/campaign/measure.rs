@@ -20,6 +20,8 @@ const SAMPLED: usize = 30_000;
 const EXTREMES: usize = 4;
 /// Nearer than so many last digits a target may count as on a line.
 const ON_LINE: f64 = 4.0;
+/// So many times all sources are moved by their last digits, where a problem is over.
+const MOVED_CASES: usize = 4;
 /// What the direct sum may differ by from the plain loop, in tolerances, before single targets are looked at.
 const DIRECT: f64 = 0.1;
 /// So many of the targets that are most wrong are looked at, where a problem is over, and as many again as long as some of them are left
@@ -177,7 +179,7 @@ fn trust(true_field: &Exact<'_>, got: &Field, sum: &Field) -> f64 {
             if error <= DIRECT {
                 return error;
             }
-            pair.apart(targets, exact, of, |k, e| is_open(true_field, k, e, first..first + pair.rows)) / allowed
+            pair.apart(targets, exact, of, |k, e| is_open(true_field, &[], k, e, first..first + pair.rows)) / allowed
         };
         worst = worst.max(one(&pair, &exact.main, 0, p.tolerance));
         if p.gradient {
@@ -245,10 +247,22 @@ fn resolution(p: &Problem, case: &Case) -> f64 {
     if splits { digits + 2f64.powi(-44) * reach[1] } else { digits }
 }
 
+/// The case with every source moved by up to the last digit of the arithmetic in each coordinate, a few times.
+fn with_moved_sources(p: &Problem, case: &Case) -> Vec<Case> {
+    let (step, mut r) = (resolution(p, case), Random::new(p.seed ^ 0x5e5e));
+    let one = |_| {
+        let mut moved = case.clone();
+        let positions = moved.points.iter_mut().chain(&mut moved.position).chain(&mut moved.charge_position);
+        positions.flatten().for_each(|x| *x += step * r.between(-1.0, 1.0));
+        moved
+    };
+    (0..MOVED_CASES).map(one).collect()
+}
+
 /// Whether the last digit of the arithmetic decides over the exact field at target `k`. Moved by it, or put onto the lines and
-/// particles that are so near, the target has a field that differs by as much as half of an error; or most of its field comes from
-/// these, so that it may be anything. `rows`: the numbers compared.
-fn is_open(exact: &Exact<'_>, k: usize, error: f64, rows: Range<usize>) -> bool {
+/// particles that are so near, the target has a field that differs by as much as half of an error, or it does in one of the `moved`
+/// fields, whose sources are moved; or most of its field comes from these, so that it may be anything. `rows`: the numbers compared.
+fn is_open(exact: &Exact<'_>, moved: &[Exact<'_>], k: usize, error: f64, rows: Range<usize>) -> bool {
     let (step, x) = (resolution(exact.p, exact.case), exact.case.targets[k]);
     if step == 0.0 {
         return false;
@@ -260,15 +274,22 @@ fn is_open(exact: &Exact<'_>, k: usize, error: f64, rows: Range<usize>) -> bool 
     let way = |k: usize| [k % 3, k / 3 % 3, k / 9].map(|digit| digit as f64 - 1.0);
     let moves = |way: &[f64; 3]| [1, 3].contains(&way.iter().filter(|w| **w != 0.0).count());
     let ways = (0..27).map(way).filter(moves);
-    let moved = |part: f64, way: [f64; 3]| std::array::from_fn(|i| x[i] + part * step * way[i]);
-    let mut all = ways.flat_map(|way| [1.0, 0.125, 0.015625].map(|part| moved(part, way)));
+    let beside = |part: f64, way: [f64; 3]| std::array::from_fn(|i| x[i] + part * step * way[i]);
+    let mut all = ways.flat_map(|way| [1.0, 0.125, 0.015625].map(|part| beside(part, way)));
     change(field(x, ON_LINE * step)) >= 0.25 * error.min(square(&here))
         || all.any(|x| change(field(x, 0.0)) >= 0.25 * error)
+        || moved.iter().any(|moved| change(moved.at(x, 0.0)[rows.clone()].to_vec()) >= 0.25 * error)
 }
 
 /// Of the targets that are most wrong, those that are open, without `left_out`. `first`: row of the numbers compared among all
 /// of a target. `allowed`: relative error.
-fn undetermined(exact: &Exact<'_>, pair: &Pair, first: usize, allowed: f64, left_out: &[usize]) -> Vec<usize> {
+fn undetermined(
+    (exact, moved): (&Exact<'_>, &[Exact<'_>]),
+    pair: &Pair,
+    first: usize,
+    allowed: f64,
+    left_out: &[usize],
+) -> Vec<usize> {
     let errors = pair.squares(|a, b| a - b);
     // The others are within the tolerance together.
     let least = 0.1 * allowed * allowed * pair.sum(|_, b| b, left_out) / pair.targets().max(1) as f64;
@@ -276,7 +297,7 @@ fn undetermined(exact: &Exact<'_>, pair: &Pair, first: usize, allowed: f64, left
     let mut order: Vec<usize> = (0..errors.len()).filter(is_left).collect();
     order.sort_by(|&a, &b| errors[b].total_cmp(&errors[a]));
     order.truncate(MOST_EXAMINED[usize::from(exact.is_periodic())]);
-    order.retain(|&k| is_open(exact, k, errors[k], first..first + pair.rows));
+    order.retain(|&k| is_open(exact, moved, k, errors[k], first..first + pair.rows));
     order
 }
 
@@ -299,9 +320,11 @@ fn excused(exact: &Exact<'_>, got: &Field, want: &Field, mut o: Outcome, limit: 
         if exceeds(*error, limit) {
             let allowed = scale * exact.p.tolerance;
             let mut left_out = vec![];
+            let cases = with_moved_sources(exact.p, exact.case);
+            let moved: Vec<Exact> = cases.iter().map(|case| Exact::new(exact.p, case)).collect();
             // Without a target of a very large field the others count for more.
             while exceeds(*error, limit) {
-                let more = undetermined(exact, &pair, first, limit * allowed, &left_out);
+                let more = undetermined((exact, &moved), &pair, first, limit * allowed, &left_out);
                 if more.is_empty() {
                     break;
                 }
