@@ -52,6 +52,23 @@ pub fn filled<T: Clone>(value: T, len: usize) -> Vec<T> {
     v
 }
 
+/// `len` zeros in pages that the system provides when they are first written.
+pub fn zeroed(len: usize) -> Vec<f64> {
+    check();
+    let layout = match std::alloc::Layout::array::<f64>(len) {
+        Ok(layout) if layout.size() > 0 => layout,
+        Ok(_) => return Vec::new(),
+        Err(_) => give_up(usize::MAX),
+    };
+    // SAFETY: the layout has a size.
+    let start = unsafe { std::alloc::alloc_zeroed(layout) };
+    if start.is_null() {
+        give_up(layout.size());
+    }
+    // SAFETY: from the global allocator with the layout of so many numbers; zero bytes are zeros.
+    unsafe { Vec::from_raw_parts(start.cast(), len, len) }
+}
+
 /// Makes `v` as long as `len`; new elements are `value`.
 pub fn resize<T: Clone>(v: &mut Vec<T>, len: usize, value: T) {
     reserve(v, len.saturating_sub(v.len()));
@@ -292,6 +309,7 @@ mod tests {
     #[test]
     fn vectors_are_what_vec_would_have_made() {
         assert_eq!(filled(7, 3), vec![7; 3]);
+        assert_eq!((zeroed(3), zeroed(0)), (vec![0.0; 3], vec![]));
         assert_eq!(collect((0..5).map(|k| k * k)), vec![0, 1, 4, 9, 16]);
         assert_eq!(par_collect((0..5000u32).into_par_iter()), (0..5000).collect::<Vec<_>>());
         let mut v = copy(&[1, 2]);

@@ -15,7 +15,7 @@ use super::picture::device::Pictures;
 use super::state::State;
 use super::storage::{ALL, Held};
 use super::sums::{joined, joined_ends, points};
-use super::vector::{PARTS, Part};
+use super::vector::{PARTICLES, PARTS, Part};
 use crate::backend::cuda::Context;
 use crate::backend::cuda::array::{DeviceArray, DeviceVector, Span, SpanMut, Vectors};
 use crate::backend::cuda::motion::{Motion, Parcels};
@@ -62,17 +62,36 @@ fn width(part: Part) -> usize {
     PARTS[part as usize].1
 }
 
+/// Particles of one core radius in a caller's arrays in device memory.
+#[derive(Debug, Clone, Copy)]
+pub struct GivenParticles<'a> {
+    pub position: Span<'a, f64>,
+    pub strength: Span<'a, f64>,
+    pub core: f64,
+}
+
 impl Shape {
-    fn of(state: &State) -> Self {
+    fn new(len: impl Fn(Part) -> usize) -> Self {
         let mut shape = Self::default();
         for part in ORDER {
-            let (kind, is_points) = owner(part);
-            let (elements, points) = state.counts(kind);
-            let len = width(part) * if is_points { points } else { elements };
-            shape.sections[part as usize] = Section { start: shape.total, len };
-            shape.total += len;
+            let section = Section { start: shape.total, len: len(part) };
+            shape.sections[part as usize] = section;
+            shape.total += section.len;
         }
         shape
+    }
+
+    fn of(state: &State) -> Self {
+        Self::new(|part| {
+            let (kind, is_points) = owner(part);
+            let (elements, points) = state.counts(kind);
+            width(part) * if is_points { points } else { elements }
+        })
+    }
+
+    /// The same with n particles.
+    fn with_particles(&self, n: usize) -> Self {
+        Self::new(|part| if owner(part).0 == ElementKind::Particles { width(part) * n } else { self.len(part) })
     }
 
     pub fn total(&self) -> usize {
@@ -359,6 +378,58 @@ impl Resident {
         Ok(new)
     }
 
+    /// Particles in the place of those that were there. False, and nothing has changed: a number is not finite.
+    pub(super) fn renew_particles(&mut self, held: Held<'_>, given: GivenParticles<'_>) -> Result<bool> {
+        let Held { state, history } = held;
+        let (n, core2) = (given.position.len() / 3, given.core * given.core);
+        let shape = self.shape.with_particles(n);
+        self.motion.after_default_stream()?;
+        self.motion.look_anew()?;
+        let (motion, stream) = (&self.motion, self.motion.stream());
+        let y = self.with_particles(&self.y, shape, |part, mut to| match part {
+            Part::ParticlePosition => to.copy_from(given.position, stream),
+            Part::ParticleStrength => to.copy_from(given.strength, stream),
+            _ => motion.fill(to, core2),
+        })?;
+        motion.look(shape.part(y.span(), Part::ParticlePosition))?;
+        motion.look(shape.part(y.span(), Part::ParticleStrength))?;
+        // What is new has no history.
+        let rates = |old: &Arc<DeviceVector>| self.with_particles(old, shape, |_, to| motion.fill(to, f64::NAN));
+        let rate = self.history.as_ref().map(rates).transpose()?;
+        // Waits: the caller may change his arrays afterwards.
+        if motion.found()?.infinite {
+            return Ok(false);
+        }
+        state.renew_particles(n)?;
+        if let Some(history) = history {
+            PARTICLES.into_iter().for_each(|part| history.rate.part_mut(part).clear());
+        }
+        (self.y, self.history, self.shape) = (Arc::new(y), rate.map(Arc::new), shape);
+        self.replaced(&[ElementKind::Particles]);
+        self.held[ElementKind::Particles as usize] = (n, n);
+        self.changed(ElementKind::Particles);
+        Ok(true)
+    }
+
+    /// A vector of a new shape: the parts of particles as they are `put`, the others from `old`.
+    fn with_particles(
+        &self,
+        old: &DeviceVector,
+        shape: Shape,
+        put: impl Fn(Part, SpanMut<'_, f64>) -> Result<()>,
+    ) -> Result<DeviceVector> {
+        let mut new = self.vectors.take(shape.total)?;
+        let mut to = new.span_mut();
+        for part in ORDER {
+            let mut to = shape.part_mut(&mut to, part);
+            match owner(part).0 {
+                ElementKind::Particles => put(part, to)?,
+                _ => to.copy_from(self.shape.part(old.span(), part), self.motion.stream())?,
+            }
+        }
+        Ok(new)
+    }
+
     fn bring_dust(&mut self, state: &State) -> Result<()> {
         let (held, n) = (self.held[ElementKind::Dust as usize].0, state.dust.id.len());
         if held == n {
@@ -419,12 +490,13 @@ impl Resident {
                 if !matches!(part, Part::SegmentVolume | Part::DustDrift) {
                     self.take(part, state.moving.part_mut(part))?;
                 }
-                if let (Some(old), Some(history)) = (self.history.clone(), history.as_mut()) {
-                    let len = width(part) * self.rows(part);
-                    let to = history.rate.part_mut(part);
-                    if to.len() < len {
-                        memory::resize(to, len, f64::NAN);
-                    }
+                let Some(history) = history.as_mut() else { continue };
+                let len = width(part) * self.rows(part);
+                let to = history.rate.part_mut(part);
+                if to.len() < len {
+                    memory::resize(to, len, f64::NAN);
+                }
+                if let Some(old) = self.history.clone() {
                     let from = old.span().part(self.shape.start(part), len);
                     self.motion.download(from, &mut to[..len])?;
                 }

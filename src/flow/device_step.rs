@@ -17,7 +17,7 @@ use super::storage::{Held, Storage, Tools};
 use super::sums::{At, Sums, points};
 use super::vector::{Part, Vector};
 use crate::backend::Field;
-use crate::backend::cuda::array::{DeviceVector, Span};
+use crate::backend::cuda::array::{DeviceVector, Span, SpanMut};
 use crate::backend::cuda::motion::Lines;
 use crate::error::{Error, Result, WFMM_ERR_NOT_FINITE};
 use crate::memory;
@@ -68,13 +68,9 @@ impl Storage for Resident {
         x: &[f64],
         gradient: bool,
     ) -> Result<(Vec<f64>, Vec<f64>)> {
-        let Held { state, history } = held;
-        self.bring(state, history.as_ref())?;
-        let start = self.begin()?;
-        self.set_sources(state, tools.sums, &start, &start)?;
         self.exchange.targets.resize(x.len())?;
         self.motion.upload(self.exchange.targets.span_mut(), x)?;
-        self.field(tools.sums, state.time, gradient)?;
+        self.field_now(held, tools, gradient)?;
         let mut u = memory::filled(0.0, x.len());
         let mut g = memory::filled(0.0, if gradient { 3 * x.len() } else { 0 });
         self.motion.download(self.exchange.velocity.span(), &mut u)?;
@@ -93,7 +89,44 @@ impl Storage for Resident {
     }
 }
 
+/// A caller's points in device memory, and his arrays there for the velocities at them and the gradients.
+pub struct Places<'a> {
+    pub target: Span<'a, f64>,
+    pub velocity: SpanMut<'a, f64>,
+    pub gradient: Option<SpanMut<'a, f64>>,
+}
+
 impl Resident {
+    /// U at a caller's points at the present time, and the gradient of its induced part. False, and nothing is written: a
+    /// point is not finite.
+    pub(super) fn velocity_at(&mut self, held: Held<'_>, tools: &mut Tools<'_>, mut at: Places<'_>) -> Result<bool> {
+        self.motion.after_default_stream()?;
+        self.exchange.targets.resize(at.target.len())?;
+        self.exchange.targets.span_mut().copy_from(at.target, self.motion.stream())?;
+        self.motion.look_anew()?;
+        self.motion.look(self.exchange.targets.span())?;
+        if self.motion.found()?.infinite {
+            return Ok(false);
+        }
+        self.field_now(held, tools, at.gradient.is_some())?;
+        let (exchange, stream) = (&self.exchange, self.motion.stream());
+        at.velocity.copy_from(exchange.velocity.span(), stream)?;
+        if let Some(gradient) = &mut at.gradient {
+            gradient.copy_from(exchange.gradient.span(), stream)?;
+        }
+        stream.synchronize()?;
+        Ok(true)
+    }
+
+    /// `field` of the present state.
+    fn field_now(&mut self, held: Held<'_>, tools: &mut Tools<'_>, gradient: bool) -> Result<()> {
+        let Held { state, history } = held;
+        self.bring(state, history.as_ref())?;
+        let start = self.begin()?;
+        self.set_sources(state, tools.sums, &start, &start)?;
+        self.field(tools.sums, state.time, gradient)
+    }
+
     /// The state as the vector that a step begins with: volumes of segments, and dust that has not drifted.
     pub(super) fn begin(&mut self) -> Result<Arc<DeviceVector>> {
         let (shape, core, ends) = (self.shape, self.lines.core.span(), self.lines.ends.span());

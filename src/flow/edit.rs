@@ -4,6 +4,7 @@
 //! before anything changes; room is made before anything is appended.
 
 use super::Flow;
+use super::device::GivenParticles;
 use super::integrate::History;
 use super::options::ElementKind;
 use super::state::{Given, GivenLines, Gone, Remaining, keep, room};
@@ -27,6 +28,13 @@ pub struct DustArrays<'a, T> {
 impl Flow {
     /// Replaces (`set`) or appends elements; `None` is none of them. Collective, as all calls that change the elements.
     pub fn put_particles<T: HostReal>(&mut self, particles: Option<Particles<'_, T>>, set: bool) -> Result<()> {
+        if let Some(given) = particles.as_ref().filter(|_| set).and_then(|p| self.on_device(p)) {
+            let (store, mut tools) = self.tools();
+            if store.set_particles(&mut tools, given)? {
+                self.changed();
+                return Ok(());
+            }
+        }
         self.put(ElementKind::Particles, set, |flow| {
             let Some(p) = particles else { return Ok(None) };
             let core = flow.radii(p.core, p.n)?;
@@ -34,6 +42,15 @@ impl Flow {
             let strength = numbers(&flow.session, "strength", 3, p.strength)?;
             Ok(Some(Given::Particles { position, strength, core }))
         })
+    }
+
+    /// Particles that a device can take over without the host's memory.
+    fn on_device<'a, T: HostReal>(&self, p: &Particles<'a, T>) -> Option<GivenParticles<'a>> {
+        if p.core.is_some() || p.n > i32::MAX as usize {
+            return None;
+        }
+        let (position, strength) = (p.position.device_doubles()?, p.strength.device_doubles()?);
+        Some(GivenParticles { position, strength, core: self.plan_options.core_radius })
     }
 
     pub fn put_filaments<T: HostReal>(&mut self, segments: Option<Segments<'_, T>>, set: bool) -> Result<()> {
@@ -84,8 +101,7 @@ impl Flow {
         fit_history(state, history);
         state.keep(kind, &remaining);
         keep_history(history, kind, &remaining);
-        self.velocities = None;
-        self.spread.largest = None;
+        self.changed();
         Ok(())
     }
 
@@ -113,9 +129,14 @@ impl Flow {
         }
         state.skip_identities(kind, all - first - n, all_points - first_point - points);
         fit_history(state, history);
+        self.changed();
+        Ok(())
+    }
+
+    /// Forgets what was found of other elements.
+    fn changed(&mut self) {
         self.velocities = None;
         self.spread.largest = None;
-        Ok(())
     }
 
     /// Room first: afterwards nothing fails. What `set` replaces is still there meanwhile.

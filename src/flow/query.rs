@@ -1,6 +1,7 @@
 //! What comes back: quantities of elements with their identities, velocities at any points.
 
 use super::Flow;
+use super::device_step::Places;
 use super::edit::numbers;
 use super::options::{ElementKind, Quantity};
 use super::state::{Lines, row, rows_among};
@@ -11,6 +12,19 @@ use crate::math::biot_savart::norm;
 use crate::memory;
 use crate::plan::arrays::{Array, ArrayMut, HostReal};
 use std::borrow::Cow;
+
+/// Arrays of a call where all are in device memory and in double precision.
+fn places<'a, T: HostReal>(
+    target: Array<'a, T>,
+    velocity: &'a mut ArrayMut<'_, T>,
+    gradient: Option<&'a mut ArrayMut<'_, T>>,
+) -> Option<Places<'a>> {
+    let gradient = match gradient {
+        Some(gradient) => Some(gradient.device_doubles()?),
+        None => None,
+    };
+    Some(Places { target: target.device_doubles()?, velocity: velocity.device_doubles()?, gradient })
+}
 
 impl Quantity {
     /// Numbers a row.
@@ -182,9 +196,15 @@ impl Flow {
     pub fn velocity_at<T: HostReal>(
         &mut self,
         target: Array<'_, T>,
-        velocity: ArrayMut<'_, T>,
-        gradient: Option<ArrayMut<'_, T>>,
+        mut velocity: ArrayMut<'_, T>,
+        mut gradient: Option<ArrayMut<'_, T>>,
     ) -> Result<()> {
+        if let Some(at) = places(target, &mut velocity, gradient.as_mut()) {
+            let (store, mut tools) = self.tools();
+            if store.velocity_at(&mut tools, at)? {
+                return Ok(());
+            }
+        }
         let session = self.session.clone();
         let (u, g) = session.collective("wfmm_flow_velocity_*", || {
             let x = numbers(&session, "target", 3, target)?;

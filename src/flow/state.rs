@@ -5,7 +5,7 @@
 //! row, since rows are appended and removed but never moved past each other.
 
 use super::options::ElementKind;
-use super::vector::{PARTS, Part, Vector};
+use super::vector::{PARTICLES, PARTS, Part, Vector};
 use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_HOST_MEMORY, WFMM_ERR_VALUE};
 use crate::math::biot_savart::{Vec3, norm, sub};
 use crate::memory;
@@ -152,8 +152,7 @@ impl State {
     pub fn clear(&mut self, kind: ElementKind) {
         match kind {
             ElementKind::Particles => {
-                let parts = [Part::ParticlePosition, Part::ParticleStrength, Part::ParticleCore2];
-                parts.into_iter().for_each(|part| self.moving.part_mut(part).clear());
+                PARTICLES.into_iter().for_each(|part| self.moving.part_mut(part).clear());
                 self.particle_id.clear();
             }
             ElementKind::Filaments => {
@@ -175,6 +174,25 @@ impl State {
                 dust.id.clear();
             }
         }
+    }
+
+    /// n particles in the place of those that were there. Their numbers are on a device, and the rows here have no meaning
+    /// until they are brought back. Fails before anything changes.
+    pub fn renew_particles(&mut self, n: usize) -> Result<()> {
+        let ids = &mut self.particle_id;
+        room(ids, n.saturating_sub(ids.len()))?;
+        let len = |part: Part| PARTS[part as usize].1 * n;
+        // Rows that are there serve. Others take no memory before they are written.
+        let new = PARTICLES.map(|part| (self.moving.part(part).len() < len(part)).then(|| memory::zeroed(len(part))));
+        for (part, new) in PARTICLES.into_iter().zip(new) {
+            match new {
+                Some(new) => *self.moving.part_mut(part) = new,
+                None => self.moving.part_mut(part).truncate(len(part)),
+            }
+        }
+        ids.clear();
+        number(ids, n, &mut self.next[ElementKind::Particles as usize]);
+        Ok(())
     }
 
     /// Room for all arrays that will grow, or a status and nothing changed; capacities grow geometrically.

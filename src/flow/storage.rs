@@ -12,7 +12,8 @@
 
 use std::sync::Arc;
 
-use super::device::Resident;
+use super::device::{GivenParticles, Resident};
+use super::device_step::Places;
 use super::dust::Medium;
 use super::integrate::History;
 use super::narrow::exchange;
@@ -190,6 +191,23 @@ impl Store {
         }
         self.bring_back(&ALL)?;
         InHost.velocity(Held { state: &mut self.state, history: &mut self.history }, tools, x, gradient)
+    }
+
+    /// The same at a caller's points in device memory, to his arrays there. False, and nothing is written, where the host has to
+    /// see them: it computes, or has to say which of them is not finite.
+    pub fn velocity_at(&mut self, tools: &mut Tools<'_>, at: Places<'_>) -> Result<bool> {
+        let worth = self.worth(at.target.len() / 3);
+        let done = self.on_gpu(tools, worth, |resident, held, tools| resident.velocity_at(held, tools, at));
+        done.unwrap_or(Ok(false))
+    }
+
+    /// Particles of one core radius in the place of those that were there, from a caller's arrays in device memory. False, and
+    /// nothing has changed, for the same reasons.
+    pub fn set_particles(&mut self, tools: &mut Tools<'_>, given: GivenParticles<'_>) -> Result<bool> {
+        let n = given.position.len() / 3;
+        let worth = n as f64 * n as f64 >= WORTH_PAIRS;
+        let done = self.on_gpu(tools, worth, |resident, held, _| resident.renew_particles(held, given));
+        done.unwrap_or(Ok(false))
     }
 
     /// The largest squared core of a particle, 0 without one.

@@ -37,6 +37,9 @@ pub const PARTS: [(Part, usize); 7] = [
     (Part::DustDrift, 3),
 ];
 
+/// The parts of particles.
+pub const PARTICLES: [Part; 3] = [Part::ParticlePosition, Part::ParticleStrength, Part::ParticleCore2];
+
 /// Numbers from which the threads of the session share a sweep.
 const SHARED_FROM: usize = 1 << 16;
 /// Numbers that one thread takes at a time.

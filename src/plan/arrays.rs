@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 
 use crate::backend::cuda::Plain;
+use crate::backend::cuda::array::{Span, SpanMut};
 use crate::error::{Error, Result, WFMM_ERR_HOST_MEMORY, WFMM_ERR_INDEX, WFMM_ERR_NOT_FINITE, WFMM_ERR_VALUE};
 use crate::inputs::{ArrayReal, HostArray, Ints, Reals, RealsMut};
 use crate::memory;
@@ -71,7 +72,21 @@ impl<T: Plain> ArrayMut<'_, T> {
     }
 }
 
+impl<'a, T: HostReal> Array<'a, T> {
+    /// The array where it is in device memory and in double precision.
+    pub fn device_doubles(self) -> Option<Span<'a, f64>> {
+        let Self::Device { address, len } = self else { return None };
+        is_double(&T::device(address, len)).then(|| Span::of_caller(address, len))
+    }
+}
+
 impl<'a, T: HostReal> ArrayMut<'a, T> {
+    /// The array where it is in device memory and in double precision.
+    pub fn device_doubles(&mut self) -> Option<SpanMut<'_, f64>> {
+        let Self::Device { address, len } = *self else { return None };
+        is_double(&T::device(address, len)).then(|| SpanMut::of_caller(address, len))
+    }
+
     pub fn into_reals(self) -> RealsMut<'a> {
         match self {
             Self::Host(values) => T::host_mut(values),

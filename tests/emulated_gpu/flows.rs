@@ -121,7 +121,7 @@ pub fn everything(f: &mut Flow) {
 }
 
 /// Every number of a flow, by kind and quantity, and all identities.
-fn all(f: &mut Flow) -> Vec<(String, Vec<f64>, Vec<i64>)> {
+pub fn all(f: &mut Flow) -> Vec<(String, Vec<f64>, Vec<i64>)> {
     let mut found = Vec::new();
     for (kind, name) in ElementKind::ALL {
         for (quantity, of) in Quantity::ALL {
@@ -134,7 +134,7 @@ fn all(f: &mut Flow) -> Vec<(String, Vec<f64>, Vec<i64>)> {
     found
 }
 
-fn same(gpu: &mut Flow, cpu: &mut Flow, tolerance: f64, what: &str) {
+pub fn same(gpu: &mut Flow, cpu: &mut Flow, tolerance: f64, what: &str) {
     assert_eq!(gpu.time(), cpu.time(), "{what}");
     for ((name, got, ids), (_, want, want_ids)) in all(gpu).into_iter().zip(all(cpu)) {
         assert!(ids == want_ids && got.len() == want.len(), "{what}: {name}");

@@ -33,6 +33,11 @@ pub struct SpanMut<'a, T> {
 }
 
 impl<'a, T> Span<'a, T> {
+    /// A caller's array.
+    pub fn of_caller(address: u64, len: usize) -> Self {
+        Self { address, len, of: PhantomData }
+    }
+
     pub fn address(&self) -> u64 {
         self.address
     }
@@ -52,6 +57,11 @@ impl<'a, T> Span<'a, T> {
 }
 
 impl<T> SpanMut<'_, T> {
+    /// A caller's array.
+    pub fn of_caller(address: u64, len: usize) -> Self {
+        Self { address, len, of: PhantomData }
+    }
+
     pub fn address(&self) -> u64 {
         self.address
     }

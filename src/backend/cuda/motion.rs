@@ -8,7 +8,7 @@ use super::array::{Span, SpanMut};
 use super::context::{Context, Function};
 use super::memory::{Buffer, Plain, clear_at};
 use super::staging::Staging;
-use super::stream::{Stream, launch};
+use super::stream::{Event, Stream, launch};
 use crate::error::Result;
 use std::sync::Arc;
 
@@ -116,6 +116,13 @@ impl Motion {
 
     pub fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// Later work begins after what a caller has queued on the default stream by now.
+    pub fn after_default_stream(&self) -> Result<()> {
+        let (context, event) = (self.stream.context(), Event::new(self.stream.context())?);
+        event.record(&Stream::borrowed(context, std::ptr::null_mut()))?;
+        self.stream.wait(&event)
     }
 
     /// Page-locked memory that copies go through.
