@@ -1,7 +1,9 @@
 //! Arrays of a flow: elements in, quantities and velocities out; single and double precision from one body.
 //!
-//! All arrays are copied, those in device memory by way of the host's; the state is in double precision whatever they are. The identities of a kind count from 0 in the order
-//! in which its elements were added, on a distributed session rank by rank, and are not used again.
+//! All arrays are copied, those in device memory by way of the host's but for two calls in double precision on a flow that is stepped
+//! there: particles that are set without core radii, and velocities at points. The state is in double precision whatever the arrays
+//! are. The identities of a kind count from 0 in the order in which its elements were added, on a distributed session rank by rank,
+//! and are not used again.
 
 use crate::error::Result;
 use crate::flow::Flow;

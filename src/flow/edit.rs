@@ -3,6 +3,8 @@
 //! Enters: a caller's arrays. Leaves: the state with them, or as it was. Arrays are checked and widened to double precision
 //! before anything changes; room is made before anything is appended.
 
+use rayon::prelude::*;
+
 use super::Flow;
 use super::device::GivenParticles;
 use super::integrate::History;
@@ -12,7 +14,7 @@ use super::step::fit_history;
 use super::storage::Held;
 use super::vector::Part;
 use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_STATE, WFMM_ERR_VALUE};
-use crate::plan::arrays::{Array, HostReal, check_connectivity, check_finite};
+use crate::plan::arrays::{Array, HostReal, SHARED_FROM, check_connectivity, check_finite, on_pool};
 use crate::plan::sources::{Particles, Segments};
 use crate::session::Session;
 
@@ -259,11 +261,17 @@ fn zeros(len: usize) -> Result<Vec<f64>> {
 /// A caller's finite numbers in double precision.
 pub fn numbers<T: HostReal>(session: &Session, name: &str, components: usize, array: Array<'_, T>) -> Result<Vec<f64>> {
     let values = array.on_host(session, name)?;
-    check_finite(name, components, &values)?;
-    let mut all = Vec::new();
-    room(&mut all, values.len())?;
-    all.extend(values.iter().map(|v| v.to_f64()));
-    Ok(all)
+    on_pool(session, values.len(), || {
+        check_finite(name, components, &values)?;
+        let mut all = Vec::new();
+        room(&mut all, values.len())?;
+        if values.len() < SHARED_FROM {
+            all.extend(values.iter().map(|v| v.to_f64()));
+        } else {
+            all.par_extend(values.par_iter().with_min_len(1 << 14).map(|v| v.to_f64()));
+        }
+        Ok(all)
+    })
 }
 
 fn positive<T: HostReal>(session: &Session, name: &str, array: Array<'_, T>) -> Result<Vec<f64>> {

@@ -1,7 +1,7 @@
 //! Where the arrays of a flow are: in host memory, and on a session with a GPU in device memory while they are stepped.
 //!
-//! Enters: edits, which are done in host memory; steps, which are done where the session computes. Leaves: host arrays that are up
-//! to date, for who asks for them. Rows of a kind are copied to the device when a step finds them new, and back when somebody
+//! Enters: edits, which are done in host memory but for particles that are set from device memory; steps, which are done where the
+//! session computes. Leaves: host arrays that are up to date, for who asks for them. Rows of a kind are copied to the device when a step finds them new, and back when somebody
 //! reads them; a run of steps copies nothing.
 //!
 //! ```text

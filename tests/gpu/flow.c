@@ -1,5 +1,5 @@
 /* The ground plane and flows on a GPU, whose state is in its memory, against the CPU: host and device arrays of a plan, every
- * kind of element and every integrator, elements that come and go, callbacks, checkpoints, pictures. Needs a GPU; exit code 1 when a case failed. */
+ * kind of element and every integrator, elements that come and go, device arrays of a flow, callbacks, checkpoints, pictures. Needs a GPU; exit code 1 when a case failed. */
 #include <math.h>
 #include <string.h>
 #include "gpu.h"
@@ -203,6 +203,49 @@ static void edits(wfmm_session *cpu, wfmm_session *gpu) {
     remove("flow-of-gpu.npz");
 }
 
+/* Device memory that gets `from` once the default stream has done much else. */
+static void write_late(uint64_t to, uint64_t from, size_t size) {
+    for (int k = 0; k < 50; k++) cu_clear(to, 0xff, size, NULL);
+    cu_copy(to, from, size, NULL);
+}
+
+/* Particles that are set, points and fields, in device memory: what host arrays give. The default stream is still writing the arrays when a call
+ * begins, and writes other numbers to them when it has returned. */
+enum { MANY = 100000 };
+static void in_place(wfmm_session *gpu) {
+    static double found[2][2][3 * MANY], slopes[2][9 * N], before[3 * MANY], after[3 * MANY];
+    const size_t all = 3 * MANY * 8, some = 3 * N * 8;
+    wfmm_flow *f[2] = {of_everything(gpu, WFMM_INTEGRATOR_AB2, 3, 0), of_everything(gpu, WFMM_INTEGRATOR_AB2, 3, 0)};
+    double *x = random_array(3 * MANY, 0, 1), *a = random_array(3 * MANY, -1e-6, 1e-6), bad[3] = {0, NAN, 0};
+    uint64_t from[2] = {on_device(x, all), on_device(a, all)}, dx = on_device(NULL, all), da = on_device(NULL, all), du = on_device(NULL, some), dg = on_device(NULL, 3 * some), dbad = on_device(bad, 24);
+    char text[2][200];
+    for (int k = 0; k < 2; k++) {
+        const int memory = k ? WFMM_MEMORY_DEVICE : H;
+        wfmm_status s = wfmm_flow_advance(f[k], 0.01, 2);
+        if (k) write_late(dx, from[0], all), write_late(da, from[1], all);
+        s = s ? s : wfmm_flow_set_particles_f64(f[k], MANY, k ? (double *)dx : x, k ? (double *)da : a, NULL, memory);
+        cu_clear(dx, 0xff, all, NULL), cu_clear(da, 0xff, all, NULL);
+        if (k) write_late(dx, from[0], some), cu_clear(du, 0xff, some, NULL), cu_clear(dg, 0xff, 3 * some, NULL);
+        s = s ? s : wfmm_flow_velocity_f64(f[k], N, k ? (double *)dx : x, k ? (double *)du : found[k][0], k ? (double *)dg : slopes[k], memory);
+        cu_clear(dx, 0xff, all, NULL);
+        if (k) cu_out(found[k][0], du, some), cu_out(slopes[k], dg, 3 * some);
+        expect(!s && wfmm_flow_velocity_f64(f[k], 1, k ? (double *)dbad : bad, k ? (double *)du : found[k][1], NULL, memory) == WFMM_ERR_NOT_FINITE, "a point that is none");
+        wfmm_last_error(text[k], sizeof text[k], NULL);
+        s = s ? s : wfmm_flow_get_f64(f[k], WFMM_KIND_PARTICLES, WFMM_QUANTITY_POSITION, MANY, before, NULL, H);
+        s = s ? s : wfmm_flow_get_f64(f[k], WFMM_KIND_PARTICLES, WFMM_QUANTITY_STRENGTH, MANY, after, NULL, H);
+        expect(!s && !memcmp(before, x, all) && !memcmp(after, a, all), k ? "particles from device memory" : "particles from host memory");
+        expect(!wfmm_flow_advance(f[k], 0.01, 2), "steps after they were set");
+    }
+    const double u = distance(found[1][0], found[0][0], 3 * N), g = distance(slopes[1], slopes[0], 9 * N), worst = farthest(f[1], f[0]);
+    printf("device arrays: velocities differ by %.1e, gradients by %.1e, two steps later all by %.1e\n", u, g, worst);
+    expect(u < 1e-13 && g < 1e-13 && worst >= 0 && worst < 1e-10, "arrays in device memory give what host arrays give");
+    expect(!strcmp(text[0], text[1]) && strstr(text[0], "target[0][1]"), "the point is named");
+    const uint64_t arrays[7] = {from[0], from[1], dx, da, du, dg, dbad};
+    for (int k = 0; k < 7; k++) cu_free(arrays[k]);
+    free(x), free(a);
+    wfmm_flow_destroy(&f[0]), wfmm_flow_destroy(&f[1]);
+}
+
 /* A checkpoint under WFMM_FLAG_REPRODUCIBLE: the flow that is loaded goes on with the same bits, by the FMM and in both precisions. */
 static void restart(wfmm_session *gpu) {
     enum { MANY = 20000 };
@@ -394,6 +437,7 @@ int main(void) {
     steps(cpu, gpu, x, a, d, rho);
     every_kind(cpu, gpu);
     edits(cpu, gpu);
+    in_place(gpu);
     restart(gpu);
     callbacks(gpu);
     pictures(cpu, gpu);
