@@ -167,7 +167,9 @@ def draw(folder: Path) -> None:
     step = energy["step_seconds"][-1] / energy["steps"][-1]
     ours = f"; at this rate 1,000 steps would take {1000 * step:.0f} s here (not run)." if numbers["lattice"] == 256 else "; not comparable with this size."
     command = f" --lattice {numbers['lattice']} --viscosity {numbers['viscosity']:g} --strain {numbers['strain']:g} --steps {numbers['steps']}"
+    command += f" --overlap {numbers['overlap']:g} --tolerance {numbers['tolerance']:g} --every {numbers['every']:g}"
     command += "" if numbers["device"] == "cpu" else f" --device {numbers['device']}"
+    command += f" --spectral-device {numbers['spectral_device']}" if numbers.get("spectral_device") else ""
     numbers |= last | {
         "when": when,
         "up": "" if folder.resolve() == HERE else "../",

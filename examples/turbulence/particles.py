@@ -37,7 +37,7 @@ class Particles:
     ) -> None:
         self.box, self.core, self._strain, self._steps = box, overlap * box.spacing, strain, steps
         self.points = box.array(box.points())
-        session = wakefmm.Session(wakefmm.SessionOptions(backend=backend, threads=threads))
+        session = wakefmm.Session(wakefmm.SessionOptions(backend=backend, threads=threads, device=0))
         sums = wakefmm.PlanOptions(period=(2 * np.pi,) * 3, tolerance=tolerance, precision=precision, core_radius=self.core)
         motion = wakefmm.FlowOptions(
             integrator=wakefmm.Integrator.AB2,

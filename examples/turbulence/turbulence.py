@@ -66,7 +66,8 @@ def run(arguments: argparse.Namespace, folder: Path) -> None:
     start = random_field(box, arguments.peak, seed=arguments.seed)
     first = scales(box, start, arguments.viscosity)
     state = State(box, start, arguments.state)
-    spectral = Spectral(box, state.waves[0], arguments.viscosity)
+    other = Box(arguments.lattice, arguments.spectral_device) if arguments.spectral_device else box
+    spectral = Spectral(other, other.array(state.waves[0]), arguments.viscosity)
     backend = wakefmm.Backend.CPU if arguments.device == "cpu" else wakefmm.Backend.CUDA
     how = {name: getattr(arguments, name) for name in ("overlap", "strain", "steps", "tolerance", "threads")}
     particles = Particles(box, state.waves[1], arguments.viscosity, backend=backend, **how)
@@ -78,10 +79,10 @@ def run(arguments: argparse.Namespace, folder: Path) -> None:
             break
         if row > 0:
             # A GPU is for one of them at a time.
-            with ThreadPoolExecutor(max_workers=2 if arguments.device == "cpu" else 1) as pool:
+            with ThreadPoolExecutor(max_workers=2 if arguments.device == "cpu" or other is not box else 1) as pool:
                 seconds += list(pool.map(lambda code: timed(code, arguments.every * first["turnover"]), codes))
-        a, b = (box.energy(code.waves) for code in codes)
-        apart = np.sqrt(box.energy(particles.waves - spectral.waves) / a)
+        a, b = (code.box.energy(code.waves) for code in codes)
+        apart = np.sqrt(box.energy(particles.waves - box.array(spectral.waves)) / a)
         counted = *seconds, particles.evaluations, particles.steps, particles.remeshings, particles.step_seconds
         energy.append([row * arguments.every, a, b, 100 * (b / a - 1), 100 * apart, *(before + counted)])
         print(*(f"{value:.5g}" for value in energy[-1]), flush=True)
@@ -89,7 +90,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> None:
     if arguments.state is not None:
         state.waves = [code.waves for code in codes]
         state.keep(arguments.state)
-    fields = start, spectral.waves, particles.waves
+    fields = start, box.array(spectral.waves), particles.waves
     spectra = np.array([box.spectrum(waves) for waves in fields])
     shells = range(1, box.n // 2)
     write(folder / "spectrum.csv", ["k", "start", "spectral", "particles"], [(k, *spectra[:, k]) for k in shells])
@@ -101,7 +102,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> None:
     thin = slice(None, None, max(1, box.n // 128))
     middle = [values[thin, thin, box.n // 2].ravel() / width for values in invariants]
     write(folder / "slice.csv", ["spectral", "particles"], zip(*middle, strict=True))
-    last = {f"last_{name}": value for name, value in scales(box, spectral.waves, arguments.viscosity).items()}
+    last = {f"last_{name}": value for name, value in scales(other, spectral.waves, arguments.viscosity).items()}
     kept = {name: value for name, value in vars(arguments).items() if isinstance(value, int | float | str)}
     said = {"width": width, "machine": particles.machine}
     (folder / "run.json").write_text(json.dumps(kept | first | last | said, indent=1) + "\n", encoding="utf-8")
@@ -120,6 +121,7 @@ def main() -> None:
     parser.add_argument("--tolerance", type=float, default=1e-4, help="of the sums (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the phases (default %(default)s)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of both codes (default %(default)s)")
+    parser.add_argument("--spectral-device", help="another one for the spectral code, such as cuda:1 (default: the same)")
     parser.add_argument("--threads", type=int, default=0, help="of the particle code, 0: all (default %(default)s)")
     parser.add_argument("--minutes", type=float, default=60, help="ends earlier after so many (default %(default)s)")
     parser.add_argument("--state", type=Path, help="file (.npz) from which the run goes on, and in which it is kept at its end")
