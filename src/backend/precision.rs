@@ -50,6 +50,8 @@ pub enum PrecisionFallback {
     Tolerance,
     /// Double precision takes no longer.
     Short,
+    /// The last digits decide over the field of one element at a target.
+    Jump,
 }
 
 impl PrecisionFallback {
@@ -60,6 +62,7 @@ impl PrecisionFallback {
             Self::Core => warn_once!("double precision in place of single: {self}"),
             Self::Digits => warn_once!("double precision in place of single: {self}"),
             Self::Tolerance => warn_once!("double precision in place of single: {self}"),
+            Self::Jump => warn_once!("double precision in place of single: {self}"),
             Self::Short => {}
         }
     }
@@ -72,6 +75,9 @@ impl fmt::Display for PrecisionFallback {
             Self::Core => "core radii are too large or too small for the extent of sources and targets",
             Self::Digits => "at a tolerance below 1e-4 rounding in single precision may exceed it",
             Self::Tolerance => "single precision misses the tolerance at a sample of targets (is a point far away?)",
+            Self::Jump => {
+                "the field of WFMM_REG_POLYNOMIAL jumps at a particle, and its gradient at the edge of a core"
+            }
             Self::Short => "so few pairs take about as long in double as in single precision",
         })
     }

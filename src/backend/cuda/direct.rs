@@ -255,6 +255,9 @@ impl<T: CudaReal> DirectSum<T> {
             return Ok(Some(fallback));
         }
         let slopes = output.gradient.address != 0;
+        if exact.is_some() && kinds.iter().any(|kind| jumps(kind, slopes, inputs)) {
+            return Ok(Some(PrecisionFallback::Jump));
+        }
         let (n, main) = (inputs.targets.n, if matches!(field, Field::Velocity { .. }) { 3 } else { 1 });
         let held = exact.is_some() && output.add;
         if held {
@@ -581,6 +584,12 @@ pub(super) fn name_of(regularization: Regularization) -> &'static str {
 /// Kernels that take the singular formula beyond some cores: neighbouring targets should share a warp.
 fn has_cut(regularization: &str) -> bool {
     matches!(regularization, "gauss_erf" | "exponential" | "compact" | "polynomial" | "lamb_oseen")
+}
+
+/// Whether a few of the last of 24 bits decide over a field: that of a polynomial core keeps its size and changes its direction at the particle,
+/// near which double arrays lose digits, and its gradient jumps at the edge. No sample has the one target that this matters at.
+fn jumps(kind: &Kind, slopes: bool, inputs: &DeviceInputs) -> bool {
+    kind.regularization == "polynomial" && kind.n > 0 && (slopes || inputs.particles.position.is_f64 != 0)
 }
 
 /// Targets a thread, as instantiated at the end of kernels/direct.cuh.

@@ -57,6 +57,8 @@ const ROW_SECONDS: f64 = 3e-9;
 
 /// Exact sums at targets that judge may take this part of what the passes take: where expansions serve badly, many of all targets are compared.
 const JUDGE_SHARE: f64 = 0.1;
+/// The same of pseudo-particles, which are there to be compared and have no bounds at single targets.
+const JUDGE_SHARE_PSEUDO: f64 = 0.5;
 
 /// What the caller fixed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -543,7 +545,8 @@ impl<T: Real> Choice<T> {
         let direct = near as f64 * cost.pair + correction as f64 * cost.correction;
         let passes = self.far_seconds + direct + points + cells;
         let one_sampled = counts[0] * cost.exact + images;
-        let affordable = (JUDGE_SHARE * passes / one_sampled.max(f64::MIN_POSITIVE)).min(trees.all_targets as f64);
+        let share = if request.is_pseudo() { JUDGE_SHARE_PSEUDO } else { JUDGE_SHARE };
+        let affordable = (share * passes / one_sampled.max(f64::MIN_POSITIVE)).min(trees.all_targets as f64);
         let judges = trees.peers.max(affordable.max(JUDGES as f64)) as usize;
         let sampled = (statistics.sample.targets.len() + judges) as f64 * one_sampled;
         // Expansions of a slightly higher order serve as well, and the upward pass need not be done again.

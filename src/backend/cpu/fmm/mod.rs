@@ -331,9 +331,11 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         }
         p.choice.calibrated = true;
         let tolerance = p.request.tolerance;
+        // The error of pseudo-particles is not that of the model: no more of it is allowed than the model says.
+        let most = if p.request.is_pseudo() { 1.0 } else { choice::MOST_LOOSENED };
         let Some(mut error) = self.calibration_error(sources) else { return };
         let aim = choice::CALIBRATION_AIM * tolerance;
-        let factor = |error: f64| (aim / error.max(f64::MIN_POSITIVE)).clamp(0.03, choice::MOST_LOOSENED);
+        let factor = |error: f64| (aim / error.max(f64::MIN_POSITIVE)).clamp(0.03, most);
         if self.raises_orders(factor(error)) {
             self.order_again(factor(error), choice::ORDERS_RAISED);
             self.upward(sources);

@@ -12,8 +12,13 @@ use crate::error::Result;
 /// Numbers that a rank tells the others of its samples.
 const TOLD: usize = 18;
 /// In the order of their weight: what one rank finds all ranks take for theirs.
-const FALLBACKS: [PrecisionFallback; 4] =
-    [PrecisionFallback::Short, PrecisionFallback::Tolerance, PrecisionFallback::Core, PrecisionFallback::Distance];
+const FALLBACKS: [PrecisionFallback; 5] = [
+    PrecisionFallback::Short,
+    PrecisionFallback::Jump,
+    PrecisionFallback::Tolerance,
+    PrecisionFallback::Core,
+    PrecisionFallback::Distance,
+];
 
 /// See the head of this file.
 #[derive(Debug, Clone, Default)]
