@@ -55,7 +55,8 @@ pub const COEFFICIENT_SECONDS: f64 = 2.2e-10;
 /// A coefficient of a row of M2P is made in so many seconds.
 const ROW_SECONDS: f64 = 3e-9;
 
-/// Exact sums at targets that judge may take this part of what the passes take: where expansions serve badly, many of all targets are compared.
+/// Exact sums at targets that judge may take this part of what the passes take, times the passes' part of the direct sum: where expansions save
+/// little, many of all targets are compared.
 const JUDGE_SHARE: f64 = 0.1;
 /// The same of pseudo-particles, which are there to be compared and have no bounds at single targets.
 const JUDGE_SHARE_PSEUDO: f64 = 0.5;
@@ -545,7 +546,9 @@ impl<T: Real> Choice<T> {
         let direct = near as f64 * cost.pair + correction as f64 * cost.correction;
         let passes = self.far_seconds + direct + points + cells;
         let one_sampled = counts[0] * cost.exact + images;
+        let all_pairs = trees.direct_pairs() * request.direct_pair(cost) + counts[1] * images;
         let share = if request.is_pseudo() { JUDGE_SHARE_PSEUDO } else { JUDGE_SHARE };
+        let share = share * (passes / all_pairs.max(f64::MIN_POSITIVE)).min(1.0);
         let affordable = (share * passes / one_sampled.max(f64::MIN_POSITIVE)).min(trees.all_targets as f64);
         let judges = trees.peers.max(affordable.max(JUDGES as f64)) as usize;
         let sampled = (statistics.sample.targets.len() + judges) as f64 * one_sampled;
@@ -577,7 +580,7 @@ impl<T: Real> Choice<T> {
             correction_pairs: correction,
             judges,
             predicted: (passes + sampled) / threads,
-            direct: (trees.direct_pairs() * request.direct_pair(cost) + counts[1] * images) / threads,
+            direct: all_pairs / threads,
             ..Recipe::default()
         };
         self.recipe.join(trees);
