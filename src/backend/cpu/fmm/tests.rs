@@ -121,6 +121,15 @@ fn auto_takes_no_treecode_with_periods() {
     assert!(periodic.far_pairs > 0 && periodic.order > 0, "{periodic:?}");
 }
 
+/// A fast sum is judged by the fewest targets; one that takes longer than the direct sum by a tenth of all targets and more.
+#[test]
+fn judges_are_many_where_expansions_save_little() {
+    let fast = chosen(100_000, 100_000, 1e-3, Method::Fmm, None);
+    assert!(fast.predicted < 0.1 * fast.direct && fast.judges == statistics::JUDGES, "{fast:?}");
+    let slow = chosen(3000, 3000, 1e-10, Method::Fmm, None);
+    assert!(slow.predicted > slow.direct && slow.judges >= 300, "{slow:?}");
+}
+
 #[test]
 fn fmm_meets_its_tolerance() {
     meets_its_tolerance(Method::Fmm);
