@@ -547,10 +547,13 @@ impl<T: Real> Choice<T> {
         let passes = self.far_seconds + direct + points + cells;
         let one_sampled = counts[0] * cost.exact + images;
         let all_pairs = trees.direct_pairs() * request.direct_pair(cost) + counts[1] * images;
+        // Of all ranks: the number is the same on each, and does not depend on how they share the work.
+        let mut whole = [passes, all_pairs, one_sampled];
+        trees.peers.sum(&mut whole);
         let share = if request.is_pseudo() { JUDGE_SHARE_PSEUDO } else { JUDGE_SHARE };
-        let share = share * (passes / all_pairs.max(f64::MIN_POSITIVE)).min(1.0);
-        let affordable = (share * passes / one_sampled.max(f64::MIN_POSITIVE)).min(trees.all_targets as f64);
-        let judges = trees.peers.max(affordable.max(JUDGES as f64)) as usize;
+        let share = share * (whole[0] / whole[1].max(f64::MIN_POSITIVE)).min(1.0);
+        let affordable = (share * whole[0] / whole[2].max(f64::MIN_POSITIVE)).min(trees.all_targets as f64);
+        let judges = affordable.max(JUDGES as f64) as usize;
         let sampled = (statistics.sample.targets.len() + judges) as f64 * one_sampled;
         // Expansions of a slightly higher order serve as well, and the upward pass need not be done again.
         let keeps = (used..used + 8).contains(&self.ops.order) && request.order == 0 && !request.reproducible;
