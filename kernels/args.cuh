@@ -34,6 +34,8 @@ struct CallerPositions {
     long long base;
     /// The first target, where there is no order.
     long long first;
+    /// What positions in a periodic box are multiples of; zero in an open domain.
+    double step;
 };
 
 /// What kernels/precision_probe.cuh looks at.

@@ -34,7 +34,7 @@ template <int REG> struct SegmentRest {
     static constexpr bool any = true;
     const CallerPositions& positions;
     template <class Sum> WFMM_DEVICE void operator()(Sum& sum, Vec<double> x, const Segment<double>& s, int, int) const {
-        add_segment_exactly<REG>(sum, x, s);
+        add_segment_exactly<REG>(sum, x, s, positions.step * positions.frame->scale);
     }
     template <class Sum> WFMM_DEVICE void operator()(Sum& sum, Vec<float>, const Segment<float>& s, int source, int target) const {
         if (s.circulation != 0) add_segment_exactly<REG>(sum, exact(positions, source, target), s); // else it may only fill a tile

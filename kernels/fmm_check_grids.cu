@@ -183,7 +183,7 @@ template <bool GRADIENT> struct Charges {
     typedef Charge<double> Source;
     typedef ChargeSum<double, GRADIENT> Sum, Far;
     static constexpr int C = 1;
-    static WFMM_DEVICE void add(Sum &sum, Vec<double> x, const Source &s) { add_charge<GRADIENT>(sum, x, s); }
+    static WFMM_DEVICE void add(Sum &sum, Vec<double> x, const Source &s, double) { add_charge<GRADIENT>(sum, x, s); }
     static WFMM_DEVICE void add_far(Far &sum, Vec<double> x, Vec<double> p, const double *q) { add_charge<GRADIENT>(sum, x, Source{p.x, p.y, p.z, q[0]}); }
     static WFMM_DEVICE void merge(Sum &sum, const Far &far) { for (int k = 0; k < Sum::terms; k++) sum.sum[k] += far.sum[k]; }
 };
@@ -196,7 +196,7 @@ template <int REG, bool GRADIENT> struct Particles {
     typedef Particle<double> Source;
     typedef ParticleSum<double, GRADIENT> Sum, Far;
     static constexpr int C = 3;
-    static WFMM_DEVICE void add(Sum &sum, Vec<double> x, const Source &s) { add_particle<REG, REGULARIZED, GRADIENT>(sum, x, s); }
+    static WFMM_DEVICE void add(Sum &sum, Vec<double> x, const Source &s, double) { add_particle<REG, REGULARIZED, GRADIENT>(sum, x, s); }
     static WFMM_DEVICE void add_far(Far &sum, Vec<double> x, Vec<double> p, const double *q) { add_vortex<GRADIENT>(sum, x, p, q); }
     static WFMM_DEVICE void merge(Sum &sum, const Far &far) { for (int k = 0; k < Sum::terms; k++) sum.sum[k] += far.sum[k]; }
 };
@@ -205,7 +205,7 @@ template <bool GRADIENT> struct Segments {
     typedef SegmentSum<double, GRADIENT> Sum;
     typedef ParticleSum<double, GRADIENT> Far;
     static constexpr int C = 3;
-    static WFMM_DEVICE void add(Sum &sum, Vec<double> x, const Source &s) { if (add_segment<NONE, REGULARIZED, GRADIENT>(sum, x, s)) add_segment_exactly<NONE>(sum, x, s); }
+    static WFMM_DEVICE void add(Sum &sum, Vec<double> x, const Source &s, double step) { if (add_segment<NONE, REGULARIZED, GRADIENT>(sum, x, s)) add_segment_exactly<NONE>(sum, x, s, step); }
     static WFMM_DEVICE void add_far(Far &sum, Vec<double> x, Vec<double> p, const double *q) { add_vortex<GRADIENT>(sum, x, p, q); }
     static WFMM_DEVICE void merge(Sum &sum, const Far &far) {
         double field[12];
@@ -249,6 +249,7 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
     if (threadIdx.x == 0 && blockIdx.y == 0 && c.slot == 0) c.at[sample] = at;
     if (threadIdx.x < q) s_node[threadIdx.x] = cospi((threadIdx.x + 0.5) / q);
     const Root root = f.state->root;
+    const double step = step_of(f);
     const Cubes cubes(f);
     const Vec<double> x = in_frame(root, f.tree[1].x, f.tree[1].x_is_f64, at);
     const double y[3] = {x.x, x.y, x.z}, reach = f.regularization ? kCoreRange * f.core_range * unordered(f.state->most_core) * root.scale : 0;
@@ -258,7 +259,7 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
     for (int k = 0; k < K::Sum::terms; k++) sum.sum[k] = 0;
     for (int k = 0; k < K::Far::terms; k++) far.sum[k] = 0;
     const bool cut = has_pieces(f);
-    if (cut) for (u64 i = 32 * me + lane; i < (u64)f.n_in * f.images; i += 32 * workers) { fetch(f, root, (u32)i, true, s); K::add(sum, x, s); }
+    if (cut) for (u64 i = 32 * me + lane; i < (u64)f.n_in * f.images; i += 32 * workers) { fetch(f, root, (u32)i, true, s); K::add(sum, x, s, step); }
     u32 near = 0, dealt = 0;
     int level = 1;
     for (; !cut; level++) {
@@ -314,7 +315,7 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
             for (u32 i = begin + 32 * ((me + workers - dealt % workers) % workers) + lane; i < end; i += 32 * workers) {
                 read(f, root, f.tree[0].order[i], s);
                 move(s, by);
-                K::add(sum, x, s);
+                K::add(sum, x, s, step);
             }
             dealt += (end - begin + 31) / 32;
         }

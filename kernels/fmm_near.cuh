@@ -13,12 +13,16 @@ enum : u32 {
     kRangesBeforeStep = kRanges - kThreads - 2, // a step appends `kThreads` ranges at most
 };
 
+constexpr u32 kSeveral = kNone - 1;
+
 template <class T> struct Shared : Ranges {
     u32 stack[kStack];
     Group<T> smooth; // the group of leaves that the targets belong to
     double part[kWarps][6];
     u32 taken[2][2][kWarps]; // by two choices in turn
     u32 queued[2 * kQueue]; // which source a slot of the queues holds, where pairs may need the caller's numbers
+    // By target: the source that is itself, or kNone; the source of a pair that is to be corrected, kNone or kSeveral.
+    u32 own[kMaxTargets], close[kMaxTargets];
     u32 depth;
     T per_limit; // corrections less than its inverse are left out; 0: none are
     u32 room, group; // length of the list of a group of leaves; the group or kNone
@@ -38,109 +42,11 @@ template <class T> __device__ Group<T> group_of(const double *box) {
 enum Which { kNearSources, kFarSources, kGroupSources };
 constexpr u32 kListPerTarget = 4; // length of a group's list for each of its targets
 
-template <class T, class P> struct Near {
+// How a block sees its targets and sources.
+template <class T, class P> struct View {
     const Fmm &f;
-    typedef Shared<T> Memory;
-    Memory &s;
-    typename P::Record *buffer; // two queues, rings of `kQueue` sources
-    static constexpr int kTargets = P::kCoreTargets; // a thread
-    typename P::Position me[kTargets]; bool is;
-    T box[6], from[3]; // from: f32: what positions of a queue are relative to
-    int targets, slots, group, groups;
-    u32 first; // of the targets, in the order of the tree
-    typename P::Sum sum[kTargets];
-    u32 start[2], fill[2], parity = 0, listed;
-    u64 pairs, core_pairs;
-
-    __device__ Near(const Fmm &f, Memory &s, typename P::Record *b) : f(f), s(s), buffer(b) {
-        if (threadIdx.x == 0) s.per_limit = per_limit(f);
-    }
-    // One over a part of the tolerance of the whole field, whose size the sampled targets tell.
-    static __device__ T per_limit(const Fmm &f) {
-        if (!(f.cull > 0)) return 0;
-        double squares = 0, n = 0;
-        for (u32 g = 0; g < f.state->exact_groups; g++) { squares += f.state->exact2[g]; n += f.state->exact_n[g]; }
-        const double limit = f.cull * sqrt(squares / n), most = sizeof(T) == 8 ? 1e200 : 1e30;
-        return limit * most > 1 ? (T)(1 / limit) : T(0);
-    }
-
-    // Sums the first n sources of queue `q` and takes them out. Their slots are free behind the next barrier.
-    template <int FORM> __device__ void flush(int q, u32 n) {
-        __syncthreads();
-        if (is) {
-            const Loop<FORM> loop{*this, buffer + q * kQueue + start[q], n};
-            if constexpr (FORM == kSingular) loop.template run<NONE>();
-            else P::choose(f.regularization, loop);
-        }
-        start[q] ^= kThreads;
-        fill[q] -= n;
-    }
-    // One formula over the sources of a queue. Pairs that lack digits are computed from the caller's numbers: those that were left out,
-    // one bit each, or, where only the distance says so, the difference, once the nearest pair is known.
-    template <int FORM> struct Loop {
-        Near &near;
-        const typename P::Record *b;
-        u32 n;
-        static constexpr bool kDefersPairs = P::kDefersPairs && FORM != kDeficit, kCorrects = P::kCorrects && FORM != kDeficit;
-        // The sources of a queue.
-        struct Source {
-            const u32 *queued;
-            __device__ u32 operator()(u32 j) const { return queued[j]; }
-        };
-        __device__ Source source() const { return {near.s.queued + (b - near.buffer)}; }
-        // Adds the pairs of target k that lacked digits, of the sources before `end`.
-        template <int REG> __device__ __forceinline__ void add_left_out(typename P::Sum &sum, typename P::Position x, int k, u32 left, u32 end) const {
-            if constexpr (kDefersPairs)
-                for (; left; left &= left - 1) {
-                    const u32 j = end - near.groups * (u32)__ffs(left);
-                    if constexpr (sizeof(T) == 8)
-                        if (SegmentPair<double>(x, b[j]).is_on_line()) continue;
-                    P::template add_exactly<FORM, REG>(sum, b[j], exact_pair(near.f, source()(j), near.target_number(k)));
-                }
-        }
-        template <int REG> __device__ __forceinline__ void run() const {
-            typename P::Sum sum[kTargets];
-            typename P::Position me[kTargets];
-            T nearest[kTargets];
-#pragma unroll
-            for (int k = 0; k < kTargets; k++) {
-                // In two floats a coordinate these sources have sums of their own, so that fewer numbers are added to a large one.
-                if constexpr (P::kTwoFloats) for (int c = 0; c < P::Sum::terms; c++) sum[k].sum[c] = 0;
-                else sum[k] = near.sum[k];
-                me[k] = near.me[k]; nearest[k] = T(1e30);
-            }
-            const u32 step = near.groups;
-            u32 j = near.group;
-#pragma unroll 1
-            while (j < n) {
-                u32 left[kTargets] = {};
-                const u32 end = kDefersPairs ? min(n, j + 32 * step) : n;
-#pragma unroll 1
-                for (; j < end; j += step) {
-                    const typename P::Record r = b[j];
-#pragma unroll
-                    for (int k = 0; k < kTargets; k++) {
-                        const auto pair = P::template add<FORM, REG>(sum[k], me[k], r);
-                        if constexpr (kDefersPairs) left[k] = left[k] << 1 | pair;
-                        if constexpr (kCorrects) nearest[k] = fmin(nearest[k], pair);
-                    }
-                }
-#pragma unroll
-                for (int k = 0; k < kTargets; k++) add_left_out<REG>(sum[k], me[k], k, left[k], j);
-            }
-#pragma unroll
-            for (int k = 0; k < kTargets; k++) {
-                if constexpr (kCorrects)
-                    if (const T near2 = near_square(me[k]); nearest[k] < near2)
-                        add_to(sum[k], correction<P, FORM, REG>(near.f, b, near.group, step, n, source(), me[k], near.target_number(k), near2));
-                if constexpr (P::kTwoFloats) add_to(near.sum[k], sum[k]);
-                else near.sum[k] = sum[k];
-            }
-        }
-    };
-
-    // Number of the thread's `k`-th target among the caller's.
-    __device__ u32 target_number(int k) const { return f.tree[1].order[first + min((int)threadIdx.x - group * slots + k * slots, targets - 1)]; }
+    Shared<T> &s;
+    T box[6], from[3]; // the box around the targets; f32: what positions of a queue are relative to
 
     // A point, its position relative to `from` in f32, so that differences of near ones keep their digits.
     __device__ Vec4<T> relative(const Tree &t, u32 i, Vec4<T> p) const { return relative(p, sizeof(T) == 4 ? SortedPoint<T>::low(t)[i] : p); }
@@ -175,6 +81,175 @@ template <class T, class P> struct Near {
         const T x = max(max(box[0] - p.x, p.x - box[3]), (T)0), y = max(max(box[1] - p.y, p.y - box[4]), (T)0), z = max(max(box[2] - p.z, p.z - box[5]), (T)0);
         return x * x + y * y + z * z;
     }
+
+    // A source as its image has it; `b` of a segment in f64 is its other end.
+    __device__ void move_to_image(u32 packed, Vec4<T> &a, Vec4<T> &b, Vec4<T> &low) const {
+        const Root &root = f.state->root;
+        SortedPoint<T>::move_to(root, packed, a, low);
+        Vec4<T> none{0, 0, 0, 0};
+        if (sizeof(T) == 8 && f.kind == kSegment) SortedPoint<T>::move_to(root, packed, b, none);
+    }
+    // Is source p summed with its core? In places where the core is smooth it is not.
+    __device__ bool is_smooth(const Vec4<T> &p, const Vec4<T> &q) const { return s.group != kNone && P::smooth(s.smooth, p, q, f, s.per_limit); }
+};
+
+// What rounding of the positions took from the near pairs of a target, of the sources that the near field goes through.
+template <class T, class P> struct Correction {
+    const View<T, P> &view;
+    typename P::Position x;
+    u32 to; // the target's number among the caller's
+    typename P::Sum &sum;
+
+    // Of a source with its core.
+    struct Regular {
+        const Correction &of;
+        const typename P::Record &r;
+        u32 source;
+        T core;
+        template <int REG> __device__ void run() const { of.template add<kRegular, REG>(r, source, core); }
+    };
+    template <int FORM, int REG> __device__ void add(const typename P::Record &r, u32 source, T core) const {
+        P::template correct<FORM, REG>(sum, x, r, exact_difference(view.f, source, to), core);
+    }
+    // source: one, or kSeveral of all that are near.
+    __device__ void add_all(u32 source) const {
+        const Fmm &f = view.f;
+        const T near2 = near_square(x);
+#pragma unroll 1
+        for (u32 k = 0, n = source == kSeveral ? view.s.total() : 1; k < n; k++) {
+            const u32 i = source == kSeveral ? view.s.source(k) : source, own = in_image(i);
+            Vec4<T> a = ((const Vec4<T> *)f.tree[0].point)[own], b = ((const Vec4<T> *)f.strength)[own], low = SortedPoint<T>::low(f.tree[0])[own];
+            const T core = a.w;
+            if (kPeriodic) view.move_to_image(i, a, b, low);
+            const bool regular = P::reaches(view, a, b, (T)f.core_range) && !view.is_smooth(a, b);
+            view.locate_source(f.tree[0], own, true, a, low);
+            typename P::Record r;
+            if constexpr (P::kTwoFloats) r = P::make(f.regularization, a, b, low);
+            else r = P::make(f.regularization, a, b);
+            if (!(square(apart(x, r)) < near2)) continue;
+            if (regular) P::choose(f.regularization, Regular{*this, r, i, core});
+            else add<kSingular, NONE>(r, i, core);
+        }
+    }
+};
+// Adds it to the field of sorted target `target`, by one thread. Behind the loops, whose registers a call would take.
+template <class T, class P> __device__ __noinline__ void correct(const View<T, P> &view, u32 target, u32 source) {
+    typename P::Sum sum{};
+    T field[P::kFields], *const to = (T *)view.f.field + (size_t)target * P::kFields;
+    Correction<T, P>{view, view.target(target), view.f.tree[1].order[target], sum}.add_all(source);
+    sum.field(field);
+    for (int k = 0; k < P::kFields; k++) to[k] += field[k];
+}
+
+template <class T, class P> struct Near : View<T, P> {
+    typedef Shared<T> Memory;
+    typedef View<T, P> Base;
+    using Base::f, Base::s, Base::box, Base::from;
+    typename P::Record *buffer; // two queues, rings of `kQueue` sources
+    static constexpr int kTargets = P::kCoreTargets; // a thread
+    typename P::Position me[kTargets]; bool is;
+    int targets, slots, group, groups;
+    u32 first; // of the targets, in the order of the tree
+    typename P::Sum sum[kTargets];
+    u32 start[2], fill[2], parity = 0, listed;
+    u64 pairs, core_pairs;
+
+    __device__ Near(const Fmm &f, Memory &s, typename P::Record *b) : Base{f, s, {}, {}}, buffer(b) {
+        if (threadIdx.x == 0) s.per_limit = per_limit(f);
+    }
+    // One over a part of the tolerance of the whole field, whose size the sampled targets tell.
+    static __device__ T per_limit(const Fmm &f) {
+        if (!(f.cull > 0)) return 0;
+        double squares = 0, n = 0;
+        for (u32 g = 0; g < f.state->exact_groups; g++) { squares += f.state->exact2[g]; n += f.state->exact_n[g]; }
+        const double limit = f.cull * sqrt(squares / n), most = sizeof(T) == 8 ? 1e200 : 1e30;
+        return limit * most > 1 ? (T)(1 / limit) : T(0);
+    }
+
+    // Sums the first n sources of queue `q` and takes them out. Their slots are free behind the next barrier. A call would take the
+    // block's variables from registers to memory.
+    template <int FORM> __device__ __forceinline__ void flush(int q, u32 n) {
+        __syncthreads();
+        if (is) {
+            const Loop<FORM> loop{*this, buffer + q * kQueue + start[q], n};
+            if constexpr (FORM == kSingular) loop.template run<NONE>();
+            else P::choose(f.regularization, loop);
+        }
+        start[q] ^= kThreads;
+        fill[q] -= n;
+    }
+    // One formula over the sources of a queue. Pairs that lack digits are computed from the caller's numbers: those that were left out,
+    // one bit each, or, where only the distance says so, the difference, behind all sources (`correct`).
+    template <int FORM> struct Loop {
+        Near &near;
+        const typename P::Record *b;
+        u32 n;
+        static constexpr bool kDefersPairs = P::kDefersPairs && FORM != kDeficit, kCorrects = P::kCorrects && FORM != kDeficit;
+        // The sorted source that a slot was made from.
+        __device__ u32 source(u32 j) const { return near.s.queued[b - near.buffer + j]; }
+        // Notes the near pairs of target k, but for that with itself.
+        __device__ void note_close(int k, const typename P::Position &x, T near2) const {
+            const u32 t = near.target_slot(k), own = near.s.own[t];
+#pragma unroll 1
+            for (u32 j = near.group; j < n; j += near.groups) {
+                if (source(j) == own || !(square(apart(x, b[j])) < near2)) continue;
+                if (atomicCAS(&near.s.close[t], kNone, source(j)) != kNone) near.s.close[t] = kSeveral;
+            }
+        }
+        // Adds the pairs of target k that lacked digits, of the sources before `end`.
+        template <int REG> __device__ __forceinline__ void add_left_out(typename P::Sum &sum, typename P::Position x, int k, u32 left, u32 end) const {
+            if constexpr (kDefersPairs)
+                for (; left; left &= left - 1) {
+                    const u32 j = end - near.groups * (u32)__ffs(left);
+                    if constexpr (sizeof(T) == 8)
+                        if (SegmentPair<double>(x, b[j]).is_on_line()) continue;
+                    P::template add_exactly<FORM, REG>(sum, b[j], exact_pair(near.f, source(j), near.target_number(k)));
+                }
+        }
+        template <int REG> __device__ __forceinline__ void run() const {
+            typename P::Sum sum[kTargets];
+            typename P::Position me[kTargets];
+            T near2[kTargets];
+            u32 close[kTargets] = {};
+#pragma unroll
+            for (int k = 0; k < kTargets; k++) {
+                // In two floats a coordinate these sources have sums of their own, so that fewer numbers are added to a large one.
+                if constexpr (P::kTwoFloats) for (int c = 0; c < P::Sum::terms; c++) sum[k].sum[c] = 0;
+                else sum[k] = near.sum[k];
+                me[k] = near.me[k];
+                if constexpr (kCorrects) near2[k] = near_square(me[k]);
+            }
+            const u32 step = near.groups;
+            u32 j = near.group;
+#pragma unroll 1
+            while (j < n) {
+                u32 left[kTargets] = {};
+                const u32 end = kDefersPairs ? min(n, j + 32 * step) : n;
+#pragma unroll 1
+                for (; j < end; j += step) {
+                    const typename P::Record r = b[j];
+#pragma unroll
+                    for (int k = 0; k < kTargets; k++) {
+                        const auto pair = P::template add<FORM, REG>(sum[k], me[k], r);
+                        if constexpr (kDefersPairs) left[k] = left[k] << 1 | pair;
+                        if constexpr (kCorrects) close[k] += pair < near2[k];
+                    }
+                }
+#pragma unroll
+                for (int k = 0; k < kTargets; k++) add_left_out<REG>(sum[k], me[k], k, left[k], j);
+            }
+#pragma unroll
+            for (int k = 0; k < kTargets; k++) {
+                if constexpr (kCorrects) if (close[k]) note_close(k, me[k], near2[k]);
+                if constexpr (P::kTwoFloats) add_to(near.sum[k], sum[k]);
+                else near.sum[k] = sum[k];
+            }
+        }
+    };
+
+    // The thread's `k`-th target among those of the block, and its number among the caller's.
+    __device__ u32 target_slot(int k) const { return min((int)threadIdx.x - group * slots + k * slots, targets - 1); }
+    __device__ u32 target_number(int k) const { return f.tree[1].order[first + target_slot(k)]; }
 
     // Numbers the threads that take, for each of N choices: behind how many others, and of how many.
     template <int N> __device__ void number(const bool (&take)[N], u32 (&at)[N], u32 (&total)[N]) {
@@ -229,12 +304,12 @@ template <class T, class P> struct Near {
                 a = point[own];
                 b = strength[own];
                 if ((WHICH == kNearSources || kPeriodic) && sizeof(T) == 4) low = SortedPoint<T>::low(t)[own];
-                if (kPeriodic) move_to_image(i, a, b, low);
+                if (kPeriodic) this->move_to_image(i, a, b, low);
             }
             const bool inside = valid && P::reaches(*this, a, b, (T)f.core_range);
-            const bool is_smooth = inside && s.group != kNone && P::smooth(s.smooth, a, b, f, s.per_limit);
-            if (WHICH == kNearSources) locate_source(t, i, true, a, low);
-            else if (WHICH == kFarSources && inside) locate_source(t, i, kPeriodic, a, low);
+            const bool is_smooth = inside && this->is_smooth(a, b);
+            if (WHICH == kNearSources) this->locate_source(t, i, true, a, low);
+            else if (WHICH == kFarSources && inside) this->locate_source(t, i, kPeriodic, a, low);
             if constexpr (WHICH == kFarSources) { push<kDeficit>(inside, a, b, low); core_pairs += inside; continue; }
             // To the queues, or smooth ones to a queue and others to the list.
             const bool regular = inside && !is_smooth, choice[2] = {WHICH == kNearSources ? valid && !regular : is_smooth, regular};
@@ -256,17 +331,20 @@ template <class T, class P> struct Near {
         if constexpr (WHICH == kNearSources) flush<kRegular>(1, fill[1]);
     }
 
-    // A source as its image has it; `b` of a segment in f64 is its other end.
-    __device__ void move_to_image(u32 packed, Vec4<T> &a, Vec4<T> &b, Vec4<T> &low) const {
-        const Root &root = f.state->root;
-        SortedPoint<T>::move_to(root, packed, a, low);
-        Vec4<T> none{0, 0, 0, 0};
-        if (sizeof(T) == 8 && f.kind == kSegment) SortedPoint<T>::move_to(root, packed, b, none);
-    }
-
     __device__ void near_field(int level) {
+        if (P::kCorrects && threadIdx.x < targets) {
+            s.own[threadIdx.x] = is_own_source(f, first + threadIdx.x) ? first + threadIdx.x : kNone;
+            s.close[threadIdx.x] = kNone;
+        }
         s.collect_near(f, level);
         consume<kNearSources>();
+    }
+    // Behind everything else, once the sums are in the field.
+    __device__ void correct_close(int level) {
+        const u32 source = threadIdx.x < targets ? s.close[threadIdx.x] : kNone;
+        if (__syncthreads_or(source == kSeveral)) s.collect_near(f, level);
+        const Base view = *this;
+        if (source != kNone) correct(view, first + threadIdx.x, source);
     }
 
     // Is the leaf at key `other` of level `ls` near the target leaf at `at` of `level`?
@@ -374,10 +452,10 @@ template <class T, class P> struct Near {
                     image_vector(packed >> kImageBits, n);
                     for (int k = 0; k < 3; k++) other[k] += n[k] * (1 << ls);
                     if (sizeof(T) == 4) low = SortedPoint<T>::low(t)[i];
-                    move_to_image(packed, a, b, low);
+                    this->move_to_image(packed, a, b, low);
                 }
                 take = P::reaches(*this, a, b, (T)f.core_range) && !near_leaf(other, ls, at, level);
-                locate_source(t, i, kPeriodic, a, low);
+                this->locate_source(t, i, kPeriodic, a, low);
             }
             push<kDeficit>(take, a, b, low); core_pairs += take;
         }

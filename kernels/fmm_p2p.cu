@@ -67,6 +67,7 @@ template <bool SPLIT, class T, class P> __device__ void sum_leaf(Near<T, P> &n, 
             T *to = (T *)f.field + (size_t)(from + i) * P::kFields + k;
             *to = add ? *to + x : x;
         });
+        if constexpr (P::kCorrects) n.correct_close(level);
         n.count();
     }
 }
@@ -134,7 +135,7 @@ P2P(charge_f32, float, 8, ChargePair<float>)
 P2P(charge_f64, double, 6, ChargePair<double>)
 P2P(particle_f32, float, 6, ParticlePair<float, false, false>)
 P2P(particle_f64, double, 4, ParticlePair<double, false, false>)
-P2P(particle_gradient_f32, float, 6, ParticlePair<float, true, false>)
+P2P(particle_gradient_f32, float, 5, ParticlePair<float, true, false>)
 P2P(particle_gradient_f64, double, 4, ParticlePair<double, true, false>)
 P2P_CORES(particle_core_f32, float, 6, ParticlePair<float, false, true>)
 P2P_CORES(particle_core_f64, double, 4, ParticlePair<double, false, true>)

@@ -35,6 +35,9 @@ template <class T, class P> struct Plain {
         u32 part, parts, usual, low, high;
         float weight[kWarps];
         T *to;
+        u32 leaf, own_leaf; // the first target of the leaf, and where the source of that number is among the collected ones, or kNone
+        // By target: where that of itself is, or kNone; the parts of tiles that have pairs to be corrected.
+        u32 own[P::kCorrects ? kThreads : 1], close[P::kCorrects ? kThreads : 1];
         uint8_t of_image[kPeriodic ? 2 * kTile : 1]; // of the sources of two tiles
     };
     const Fmm &f;
@@ -42,13 +45,6 @@ template <class T, class P> struct Plain {
     Record *buffer; // two tiles of sources; f32: and two of the low digits of their positions, where records have none
     u32 range;      // where the search for the next sources begins
     T from[3];      // what the positions of a tile are relative to, in f32
-
-    // The sources of a tile.
-    struct Source {
-        const Ranges &ranges;
-        u32 base;
-        __device__ u32 operator()(u32 j) const { return ranges.source(base + j); }
-    };
 
     static constexpr bool kLow = sizeof(T) == 4 && !P::kTwoFloats;
     __device__ Vec4<T> *low(int half) const { return (Vec4<T> *)(buffer + 2 * kTile) + half * kTile; }
@@ -82,16 +78,97 @@ template <class T, class P> struct Plain {
             if (base + i >= high) break;
             Vec4<T> l{0, 0, 0, 0};
             if (kLow) l = low(half)[i];
-            Record &r = buffer[half * kTile + i];
-            if constexpr (kPeriodic) {
-                int n[3];
-                image_vector(s.of_image[half * kTile + i], n);
-                const Root &root = f.state->root;
-                SortedPoint<T>::move(root, n[0], r.x, l.x); SortedPoint<T>::move(root, n[1], r.y, l.y); SortedPoint<T>::move(root, n[2], r.z, l.z);
-                if (!kLow) continue;
-            }
-            r.x = SortedPoint<T>::relative(r.x, l.x, from[0]); r.y = SortedPoint<T>::relative(r.y, l.y, from[1]); r.z = SortedPoint<T>::relative(r.z, l.z, from[2]);
+            make_relative(buffer[half * kTile + i], l, kPeriodic ? s.of_image[half * kTile + i] : 0);
         }
+    }
+    __device__ void make_relative(Record &r, Vec4<T> &l, u32 image) const {
+        if constexpr (kPeriodic) {
+            int n[3];
+            image_vector(image, n);
+            const Root &root = f.state->root;
+            SortedPoint<T>::move(root, n[0], r.x, l.x); SortedPoint<T>::move(root, n[1], r.y, l.y); SortedPoint<T>::move(root, n[2], r.z, l.z);
+            if (!kLow) return;
+        }
+        r.x = SortedPoint<T>::relative(r.x, l.x, from[0]); r.y = SortedPoint<T>::relative(r.y, l.y, from[1]); r.z = SortedPoint<T>::relative(r.z, l.z, from[2]);
+    }
+    // Target `i`, as the loops have it.
+    __device__ typename P::Position target(u32 i) const {
+        const Vec4<T> p = ((const Vec4<T> *)f.tree[1].point)[i];
+        if constexpr (!P::kTwoFloats && !kLow) return {p.x, p.y, p.z};
+        else {
+            const Vec4<T> l = SortedPoint<T>::low(f.tree[1])[i];
+            if constexpr (P::kTwoFloats) return {{p.x, p.y, p.z}, {l.x, l.y, l.z}};
+            else return {SortedPoint<T>::relative(p.x, l.x, from[0]), SortedPoint<T>::relative(p.y, l.y, from[1]), SortedPoint<T>::relative(p.z, l.z, from[2])};
+        }
+    }
+    // A source by its number among all of a tree, and its image, as the loops have it.
+    __device__ Record record(u32 packed) const {
+        const u32 source = in_image(packed);
+        Record r;
+        Vec4<T> *const part = (Vec4<T> *)&r, l = sizeof(T) == 4 ? SortedPoint<T>::low(f.tree[0])[source] : Vec4<T>{0, 0, 0, 0};
+        part[0] = ((const Vec4<T> *)f.tree[0].point)[source];
+        if constexpr (P::kHasStrength) part[1] = ((const Vec4<T> *)f.strength)[source];
+        if constexpr (P::kTwoFloats) part[2] = l;
+        else { Vec4<T> of_point = l; make_relative(r, of_point, packed >> kImageBits); }
+        return r;
+    }
+
+    // Adds every `groups`-th source of a tile to K targets. Leaves of each target how many pairs are nearer than the root of `near2`, with
+    // COUNTS, which is more work; without, one if any is.
+    template <bool COUNTS, int K> __device__ __forceinline__ static void add_tile(typename P::Sum *into, const typename P::Position (&x)[K], const Record *tile, u32 group, u32 groups, u32 end, u32 (&close)[K]) {
+        T nearest[K];
+#pragma unroll
+        for (int k = 0; k < K; k++) { nearest[k] = T(1e30); close[k] = 0; }
+#pragma unroll 2
+        for (u32 j = group; j < end; j += groups) {
+            const Record r = tile[j];
+#pragma unroll
+            for (int k = 0; k < K; k++) {
+                const T r2 = P::template add<kSingular, NONE>(into[k], x[k], r);
+                if constexpr (P::kCorrects) {
+                    if constexpr (COUNTS) close[k] += r2 < near_square(x[k]);
+                    else nearest[k] = fmin(nearest[k], r2);
+                }
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < K; k++)
+            if constexpr (P::kCorrects && !COUNTS) close[k] = nearest[k] < near_square(x[k]);
+    }
+    // Which bit of `close` stands for the sources of a group in a tile.
+    __device__ u32 part_bit(u32 base, u32 group, u32 groups) const { return 1u << (((base - s.low) / kTile * groups + group) & 31); }
+    // Notes that target t of the round has so many near pairs among the sources of this group in this tile, unless that is the target itself.
+    __device__ void note_close(u32 t, u32 pairs, u32 base, u32 group, u32 groups) {
+        const u32 own = s.own[t] - base;
+        if (own < kTile && own % groups == group && s.own[t] < s.high) pairs--;
+        if (pairs) atomicOr(&s.close[t], part_bit(base, group, groups));
+    }
+    // Adds to the stored sums of the targets what rounding of the positions took from their near pairs. Behind the loops, whose registers a
+    // call would take.
+    static __device__ __noinline__ void correct(const Fmm &f, Shared &s, Vec<T> from, u32 first, u32 n, u32 groups) {
+        const u32 t = threadIdx.x;
+        if (t >= n || !s.close[t]) return;
+        const Plain plain{f, s, nullptr, 0, {from.x, from.y, from.z}};
+        const typename P::Position x = plain.target(first + t);
+        const T near2 = near_square(x);
+        const u32 to = f.tree[1].order[first + t];
+        typename P::Sum sum{};
+#pragma unroll 1
+        for (u32 base = s.low; base < s.high; base += kTile)
+#pragma unroll 1
+            for (u32 group = 0; group < groups; group++) {
+                if (!(s.close[t] & plain.part_bit(base, group, groups))) continue;
+                const u32 end = min(base + kTile, s.high);
+#pragma unroll 1
+                for (u32 j = base + group; j < end; j += groups) {
+                    const u32 source = s.source(j);
+                    const Record r = plain.record(source);
+                    if (square(apart(x, r)) < near2) P::template correct<kSingular, NONE>(sum, x, r, exact_difference(f, source, to), ((const Vec4<T> *)f.tree[0].point)[in_image(source)].w);
+                }
+            }
+        T field[P::kFields], *const at = s.to + (size_t)(first + t) * P::kFields;
+        sum.field(field);
+        for (int c = 0; c < P::kFields; c++) at[c] += field[c];
     }
 
     // Adds the sources of the collected ranges to targets from .. from + n, K of them a thread: threads `slot` + K groups.
@@ -106,18 +183,14 @@ template <class T, class P> struct Plain {
         typename P::Sum *const into = P::kTwoFloats ? of_tile : sum;
         range = 0;
         fetch(low, 0);
+        if (P::kCorrects && threadIdx.x < n) {
+            const u32 i = first + threadIdx.x;
+            s.own[threadIdx.x] = s.own_leaf != kNone && is_own_source(f, i) ? s.own_leaf + i - s.leaf : kNone;
+            s.close[threadIdx.x] = 0;
+        }
 #pragma unroll
         for (int k = 0; k < K; k++) {
-            const u32 i = first + min(slot + k * slots, n - 1);
-            const Vec4<T> p = point[i];
-            if constexpr (!P::kTwoFloats) x[k] = {p.x, p.y, p.z};
-            if constexpr (P::kTwoFloats) {
-                const Vec4<T> l = SortedPoint<T>::low(f.tree[1])[i];
-                x[k] = {{p.x, p.y, p.z}, {l.x, l.y, l.z}};
-            } else if constexpr (kLow) {
-                const Vec4<T> l = SortedPoint<T>::low(f.tree[1])[i];
-                x[k] = {SortedPoint<T>::relative(p.x, l.x, from[0]), SortedPoint<T>::relative(p.y, l.y, from[1]), SortedPoint<T>::relative(p.z, l.z, from[2])};
-            }
+            x[k] = target(first + min(slot + k * slots, n - 1));
 #pragma unroll
             for (int c = 0; c < P::Sum::terms; c++) sum[k].sum[c] = 0;
         }
@@ -129,35 +202,26 @@ template <class T, class P> struct Plain {
             if (group < groups) {
                 const Record *tile = buffer + half * kTile;
                 const u32 end = min(high - base, kTile);
-                T nearest[K];
+                u32 close[K];
+                if constexpr (P::kTwoFloats)
 #pragma unroll
-                for (int k = 0; k < K; k++) {
-                    nearest[k] = T(1e30);
-                    if constexpr (P::kTwoFloats) for (int c = 0; c < P::Sum::terms; c++) into[k].sum[c] = 0;
-                }
-#pragma unroll 2
-                for (u32 j = group; j < end; j += groups) {
-                    const Record r = tile[j];
-#pragma unroll
-                    for (int k = 0; k < K; k++) {
-                        const T r2 = P::template add<kSingular, NONE>(into[k], x[k], r);
-                        if constexpr (P::kCorrects) nearest[k] = fmin(nearest[k], r2);
-                    }
-                }
+                    for (int k = 0; k < K; k++) for (int c = 0; c < P::Sum::terms; c++) into[k].sum[c] = 0;
+                // Does the tile have sources that are targets of the round?
+                const u32 own = s.own_leaf + first - s.leaf;
+                if (P::kCorrects && s.own_leaf != kNone && own < base + kTile && own + n > base) add_tile<true>(into, x, tile, group, groups, end, close);
+                else add_tile<false>(into, x, tile, group, groups, end, close);
                 if constexpr (P::kTwoFloats)
 #pragma unroll
                     for (int k = 0; k < K; k++) add_to(sum[k], into[k]);
                 if constexpr (P::kCorrects)
 #pragma unroll
                     for (int k = 0; k < K; k++)
-                        if (const T near2 = near_square(x[k]); nearest[k] < near2) {
-                            const u32 to = f.tree[1].order[first + min(slot + k * slots, n - 1)];
-                            add_to(sum[k], correction<P, kSingular, NONE>(f, tile, group, groups, end, Source{s, base}, x[k], to, near2));
-                        }
+                        if (close[k]) note_close(min(slot + k * slots, n - 1), close[k], base, group, groups);
             }
             __syncthreads();
         }
         store<K>(sum, first, n, slots, groups);
+        if constexpr (P::kCorrects) correct(f, s, {from[0], from[1], from[2]}, first, n, groups);
     }
 
     // Adds up what the threads of a target have, in one order: that of target k slots + slot is in K sums of thread group slots + slot.
@@ -267,7 +331,9 @@ template <class T, class P> struct Plain {
         const int level = info_level(t.info[cell]);
         const u32 begin = t.begin[cell], end = t.end[cell];
         s.climb(t, cell, level);
+        if (threadIdx.x == 0) { s.leaf = begin; s.own_leaf = kNone; }
         s.collect_near(f, level);
+        if (P::kCorrects) for (u32 r = threadIdx.x; r < s.count; r += kThreads) if (s.packed(r, s.begin[r]) == begin) s.own_leaf = s.offset[r];
         const u32 total = s.total(), size = max((max(usual, total) + parts - 1) / parts, 1u);
         const u32 used = max((total + size - 1) / size, 1u);
         if (part >= used || s.too_dense(f, end - begin)) return;

@@ -1,6 +1,7 @@
 // The sources that a block goes through: ranges of them in shared memory, first of all the leaves near a target leaf.
 #pragma once
 #include "fmm_pair_f32x2.cuh"
+#include "on_line.cuh"
 
 namespace fmm {
 
@@ -31,19 +32,12 @@ __device__ inline Vec<double> exact_difference(const Fmm &f, u32 source, u32 to)
     const Vec<double> from = callers_position(root, s.x, s.x_is_f64, s.order[in_image(source)]);
     return callers_position(root, t.x, t.x_is_f64, to) - (kPeriodic ? plus(from, image_offset(root, source)) : from);
 }
-// What rounding of the positions took from the pairs of a target at x, the caller's `to`, that are nearer than `near2`: of every `step`-th
-// record before `end`; `source`: the sorted source that a record was made from. Apart from the loops, whose registers it would take.
-template <class P, int FORM, int REG, class X, class T, class S>
-__device__ __noinline__ typename P::Sum correction(const Fmm &f, const typename P::Record *record, u32 from, u32 step, u32 end, S source, X x, u32 to, T near2) {
-    typename P::Sum sum{};
-#pragma unroll 1
-    for (u32 j = from; j < end; j += step) {
-        const typename P::Record r = record[j];
-        if (square(apart(x, r)) >= near2) continue;
-        const u32 i = source(j);
-        P::template correct<FORM, REG>(sum, x, r, exact_difference(f, i, to), ((const Vec4<T> *)f.tree[0].point)[in_image(i)].w);
-    }
-    return sum;
+// Whether target i of the sorted ones is source i of the sorted ones: the two trees have one order where the caller's positions are the same.
+// A target adds nothing to itself, in any precision.
+__device__ inline bool is_own_source(const Fmm &f, u32 i) {
+    if (i >= f.tree[0].n) return false;
+    const Vec<double> d = exact_difference(f, i, f.tree[1].order[i]);
+    return d.x == 0 && d.y == 0 && d.z == 0;
 }
 template <class Sum> __device__ __forceinline__ void add_to(Sum &sum, const Sum &more) {
 #pragma unroll
@@ -62,7 +56,9 @@ __device__ inline SegmentPair<double> exact_pair(const Fmm &f, u32 source, u32 t
     if (kPeriodic) { const Vec<double> by = image_offset(root, source); a = plus(a, by); b = plus(b, by); }
     const double from = piece.from(), to_share = piece.to();
     const Segment<double> part{cut(a.x, b.x, from), cut(a.y, b.y, from), cut(a.z, b.z, from), 0, cut(a.x, b.x, to_share), cut(a.y, b.y, to_share), cut(a.z, b.z, to_share), 0};
-    return SegmentPair<double>::exact(callers_position(root, t.x, t.x_is_f64, to), part, a, b, to_share - from);
+    const double share = to_share - from;
+    const SegmentPair<double> pair = SegmentPair<double>::exact(callers_position(root, t.x, t.x_is_f64, to), part, a, b, share);
+    return kPeriodic ? unless_on_line(pair, share * share * square(b - a), root.side * kStepOfSide) : pair;
 }
 
 // The bits that any lane has.

@@ -1,7 +1,7 @@
 // What the exact sums at sampled targets (fmm_check.cu, fmm_check_grids.cu) share: sources from the caller's arrays, and which targets.
 #pragma once
 #include "fmm_check.cuh"
-#include "pair.cuh"
+#include "on_line.cuh"
 
 namespace fmm {
 
@@ -44,6 +44,9 @@ __device__ inline void move(Segment<double> &s, const double *by) {
     s.x1 += by[0]; s.y1 += by[1]; s.z1 += by[2];
     s.x2 += by[0]; s.y2 += by[1]; s.z2 += by[2];
 }
+
+// Of the positions in the frame's lengths, at most twice as large as that of the host; zero in an open domain.
+__device__ inline double step_of(const Fmm &f) { return f.images > 1 ? f.state->root.side * kStepOfSide : 0; }
 
 // Source `i` of all images, or none.
 template <class Source> __device__ inline void fetch(const Fmm &f, const Root &root, u32 i, bool wanted, Source &s) {

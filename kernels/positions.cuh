@@ -1,7 +1,7 @@
 // The caller's arrays, as the gathering kernels and the direct sum of segments read them.
 #pragma once
 #include "args.cuh"
-#include "pair.cuh"
+#include "on_line.cuh"
 
 WFMM_DEVICE double read(const Reals& x, long long k) { return x.is_f64 ? ((const double*)x.address)[k] : (double)((const float*)x.address)[k]; }
 
@@ -16,5 +16,6 @@ WFMM_DEVICE SegmentPair<double> exact(const CallerPositions& p, int source, int 
         p1[c] = read(p.points, a + c) * scale;
         p2[c] = read(p.points, b + c) * scale;
     }
-    return SegmentPair<double>::exact({x[0], x[1], x[2]}, {p1[0], p1[1], p1[2], 0, p2[0], p2[1], p2[2], 0});
+    const Segment<double> s{p1[0], p1[1], p1[2], 0, p2[0], p2[1], p2[2], 0};
+    return unless_on_line(SegmentPair<double>::exact({x[0], x[1], x[2]}, s), square(along(s)), p.step * scale);
 }

@@ -40,6 +40,8 @@ pub struct CallerPositionsArg {
     pub base: i64,
     /// The first target, where there is no order.
     pub first: i64,
+    /// What positions in a periodic box are multiples of; zero in an open domain.
+    pub step: f64,
 }
 
 /// What kernels/precision_probe.cuh looks at.

@@ -103,6 +103,7 @@ impl CallerPositionsArg {
             ld: s.ld as i64,
             base: i64::from(s.index_base),
             first: first as i64,
+            step: inputs.step,
         }
     }
 }

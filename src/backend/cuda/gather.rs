@@ -67,6 +67,8 @@ pub struct DeviceInputs {
     pub borrowed: bool,
     /// Of a periodic box, whose positions the arrays have then.
     pub far: Option<Far>,
+    /// What positions in a periodic box are multiples of; zero in an open domain.
+    pub step: f64,
 }
 
 /// A device copy of one host array.

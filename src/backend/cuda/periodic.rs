@@ -157,7 +157,7 @@ impl Periodic {
         let Some([given, ..]) = options.period else { return Ok(*inputs) };
         let step = STEP * given.log2().floor().exp2() * 2.0;
         let period = (given / step).round() * step;
-        let mut inside = *inputs;
+        let mut inside = DeviceInputs { step, ..*inputs };
         self.extremes.clear(3, stream)?;
         self.bring_in(&mut inside, field, [period, step, given - period], stream)?;
         let tolerance = recipe::tolerance(options, is_f64);
