@@ -120,9 +120,9 @@ fn a_field_that_misses_its_tolerance_is_computed_again_by_all() {
     });
 }
 
-#[test]
-fn strengths_targets_and_sources_change_from_call_to_call() {
-    with_gpu("strengths_targets_and_sources_change_from_call_to_call", &[], || {
+/// `common`: whether ranks have memory in common, or send their arrays.
+fn changes_are_seen(name: &str, environment: &[(&str, &str)], common: bool) {
+    with_gpu(name, environment, || {
         let (mut c, mut moved) = (case("cube", Kind::Particles, 900, 700, 1.0), vec![]);
         for k in 0..3 {
             c.position.iter_mut().for_each(|x| x[k] += 0.01);
@@ -150,8 +150,21 @@ fn strengths_targets_and_sources_change_from_call_to_call() {
                     }
                 }
             }
+            let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+            assert_eq!(maps.contains("/memfd:wakefmm-"), common);
         });
     });
+}
+
+#[test]
+fn strengths_targets_and_sources_change_from_call_to_call() {
+    changes_are_seen("strengths_targets_and_sources_change_from_call_to_call", &[], true);
+}
+
+/// As ranks of several nodes.
+#[test]
+fn strengths_targets_and_sources_are_sent() {
+    changes_are_seen("strengths_targets_and_sources_are_sent", &[("FAKE_CUDA", "no_registration")], false);
 }
 
 /// Nothing to sum, nowhere to sum at, one target for four ranks.

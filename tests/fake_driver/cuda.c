@@ -205,6 +205,19 @@ int cuMemFreeHost(void *start) {
     free(start);
     return 0;
 }
+int cuMemHostRegister_v2(void *start, size_t bytes, unsigned flags) {
+    ALONE;
+    (void)flags;
+    if (is("no_registration")) return 801;
+    for (int i = 0; i < 64; i++) if (!locked[i].start) { locked[i].start = start; locked[i].bytes = bytes; return 0; }
+    return 2;
+}
+int cuMemHostUnregister(void *start) {
+    ALONE;
+    catch_up();
+    for (int i = 0; i < 64; i++) if (locked[i].start == start) { locked[i].start = NULL; return 0; }
+    return 713;
+}
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *s) {
     ALONE;
     (void)s;

@@ -17,8 +17,8 @@ const SLACK: usize = 32;
 const LEVELS: u32 = 4;
 const TARGETS: f64 = 4.0;
 const WORDS: usize = 1 << (3 * LEVELS) >> 5;
-/// Targets of a rank that are looked at for that.
-const LOOKED_AT: usize = 1 << 16;
+/// Targets of a rank that are looked at for that: each is a wait for memory.
+const LOOKED_AT: usize = 1 << 14;
 /// Bits of a coordinate in a key, and keys that are sampled for each rank.
 const BITS: u32 = 16;
 const SAMPLES: usize = 256;
@@ -66,8 +66,9 @@ impl Deal {
         let position = targets.map_or(&none, |t| &t.position);
         let own = line.own::<T>(position)?;
         let x = own.as_chunks::<3>().0;
-        let grid = Grid::around(line, x)?;
-        if !uneven && !grid.are_mixed(line, x, counts.iter().sum())? {
+        let some = line.pool.install(|| some(x));
+        let grid = Grid::around(line, &some)?;
+        if !uneven && !grid.are_mixed(line, &some, counts.iter().sum())? {
             return kept(targets);
         }
         let keys: Vec<u64> = line.pool.install(|| memory::par_collect(x.par_iter().map(|x| grid.key(*x))));
@@ -103,13 +104,14 @@ impl Deal {
 }
 
 /// Some of the targets, all over the array.
-fn some<T>(x: &[T]) -> impl Iterator<Item = &T> {
-    x.iter().step_by(x.len().div_ceil(LOOKED_AT).max(1))
+fn some<T: Wire>(x: &[[T; 3]]) -> Vec<[T; 3]> {
+    let stride = x.len().div_ceil(LOOKED_AT).max(1);
+    memory::par_collect((0..x.len().div_ceil(stride)).into_par_iter().map(|k| x[k * stride]))
 }
 
-fn extent_of<T: Wire>(x: &[[T; 3]]) -> [f64; 6] {
+fn extent_of<T: Wire>(some: &[[T; 3]]) -> [f64; 6] {
     let mut extent = [f64::NEG_INFINITY; 6];
-    for (k, v) in some(x).flat_map(|x| x.iter().enumerate()) {
+    for (k, v) in some.iter().flat_map(|x| x.iter().enumerate()) {
         extent[k] = extent[k].max(-v.to_f64());
         extent[3 + k] = extent[3 + k].max(v.to_f64());
     }
@@ -124,8 +126,8 @@ struct Grid {
 }
 
 impl Grid {
-    fn around<T: Wire>(line: &Line, x: &[[T; 3]]) -> Result<Self> {
-        let all = line.communicator.largest(&extent_of(x))?;
+    fn around<T: Wire>(line: &Line, some: &[[T; 3]]) -> Result<Self> {
+        let all = line.communicator.largest(&extent_of(some))?;
         let low = [-all[0], -all[1], -all[2]];
         let edge = (0..3).map(|k| all[3 + k] - low[k]).fold(0.0, f64::max);
         Ok(Self { low, scale: if edge > 0.0 { f64::from((1 << BITS) - 1) / edge } else { 0.0 } })
@@ -142,11 +144,11 @@ impl Grid {
     }
 
     /// Whether the ranks' targets lie more in the same cells than in different ones.
-    fn are_mixed<T: Wire>(&self, line: &Line, x: &[[T; 3]], total: usize) -> Result<bool> {
+    fn are_mixed<T: Wire>(&self, line: &Line, some: &[[T; 3]], total: usize) -> Result<bool> {
         let share = total as f64 / (TARGETS * line.communicator.size() as f64);
         let levels = (share.max(1.0).log2() / 3.0).clamp(1.0, f64::from(LEVELS)) as u32;
         let mut mine = vec![0u32; WORDS];
-        for x in some(x) {
+        for x in some {
             let [a, b, c] = self.cell(*x).map(|n| n >> (BITS - levels));
             let cell = (a << levels | b) << levels | c;
             mine[cell as usize / 32] |= 1 << (cell % 32);

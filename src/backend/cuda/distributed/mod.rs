@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   wire    arrays of all ranks as one
+//!   node    memory that the ranks of one node have in common
 //!   world   the sources of all ranks, on every rank
 //!   deal    which rank computes at which targets
 //!   devices ranks that are threads of one process, each with a device of it
@@ -15,6 +16,7 @@
 
 mod deal;
 mod devices;
+mod node;
 mod parts;
 mod wire;
 mod world;

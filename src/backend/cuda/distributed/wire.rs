@@ -1,8 +1,10 @@
 //! Numbers on their way between ranks: arrays of all ranks as one, in page-locked memory.
 //!
 //! Enters: each rank's array, in host or device memory, in the caller's precision. Leaves: the arrays of all ranks one after
-//! the other, in one precision for all. What is in device memory comes to the host first.
+//! the other, in one precision for all. What is in device memory comes to the host first. Ranks of one node write into memory that they
+//! have in common; others send.
 
+use super::node::Node;
 use crate::backend::cuda::context::Context;
 use crate::backend::cuda::direct::CudaReal;
 use crate::backend::cuda::locked::Locked;
@@ -13,9 +15,13 @@ use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_INDEX};
 use crate::inputs::{ArrayReal, HostArray, Ints, Reals, RealsMut};
 use crate::memory;
+use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::AddAssign;
 use std::sync::Arc;
+
+/// Values that one thread copies at a time.
+const SHARE: usize = 64 << 10;
 
 /// `f32` and `f64` as numbers that travel.
 pub trait Wire: CudaReal + ArrayReal + AddAssign {
@@ -61,6 +67,7 @@ pub struct Line {
     stream: Stream,
     staging: Staging,
     begin: Event,
+    node: Node,
 }
 
 impl Line {
@@ -72,6 +79,7 @@ impl Line {
             stream: Stream::new(context)?,
             staging: Staging::new(context, pool.clone()),
             begin: Event::new(context)?,
+            node: Node::default(),
         })
     }
 
@@ -137,15 +145,27 @@ impl Line {
         Ok(ends)
     }
 
-    /// The arrays of all ranks as one; `counts` are their numbers.
-    pub fn all<T: Plain + Sync + std::fmt::Debug>(
+    /// The arrays `name` of all ranks as one; `counts` are their numbers. Until the next call of that name.
+    pub fn all<T: Plain + Send + Sync + std::fmt::Debug>(
         &mut self,
         call: &str,
+        name: &'static str,
         mine: &[T],
         counts: impl Iterator<Item = usize>,
     ) -> Result<HostArray<T>> {
         let counts: Vec<usize> = counts.collect();
         let total = counts.iter().sum();
+        if let Some(mut room) = self.node.array(&self.communicator, &self.context, name, total)? {
+            let rank = self.communicator.rank();
+            let (first, mine) = (counts[..rank].iter().sum(), &mine[..counts[rank]]);
+            // SAFETY: each rank has a part of its own of what all have, and all agree below before anybody reads.
+            let part = unsafe { room.part_mut(first, mine.len()) };
+            self.pool.install(|| {
+                part.par_chunks_mut(SHARE).zip(mine.par_chunks(SHARE)).for_each(|(to, from)| to.copy_from_slice(from));
+            });
+            self.communicator.agree(call, Ok(()))?;
+            return Ok(HostArray::Lent(Arc::new(room)));
+        }
         let mut room = Locked::new(&self.context, total)?;
         let bytes: Vec<usize> = counts.iter().map(|n| n * size_of::<T>()).collect();
         self.communicator.spread(call, bytes_of(mine), &bytes, bytes_of_mut(room.slice_mut()))?;

@@ -243,7 +243,8 @@ impl World {
         let all = &mut self.inputs;
         if table.any(Of::Segments) {
             let s = own.segments.as_ref();
-            let circulation = gather::<T>(line, call, s.map(|s| &s.circulation), table.counts(Of::Segments), 1)?;
+            let circulation =
+                gather::<T>(line, call, "circulation", s.map(|s| &s.circulation), table.counts(Of::Segments), 1)?;
             match &mut all.segments {
                 Some(segments) if positions_stay => segments.circulation = circulation,
                 slot => *slot = Some(exchange_segments::<T>(line, call, s, table, circulation)?),
@@ -254,11 +255,18 @@ impl World {
         if table.any(Of::Particles) {
             let p = own.particles.as_ref();
             let n = table.total(Of::Particles);
-            let strength = gather::<T>(line, call, p.map(|p| &p.strength), table.counts(Of::Particles), 3)?;
+            let strength = gather::<T>(line, call, "strength", p.map(|p| &p.strength), table.counts(Of::Particles), 3)?;
             match &mut all.particles {
                 Some(particles) if positions_stay => particles.strength = strength,
                 slot => {
-                    let position = gather::<T>(line, call, p.map(|p| &p.position), table.counts(Of::Particles), 3)?;
+                    let position = gather::<T>(
+                        line,
+                        call,
+                        "position of particles",
+                        p.map(|p| &p.position),
+                        table.counts(Of::Particles),
+                        3,
+                    )?;
                     let cores = p.map(|p| (p.n, p.core.as_ref(), p.default_core));
                     let core = gather_cores::<T>(line, call, cores, table, [Of::Particles, Of::ParticleCores])?;
                     let default_core = first_core(line, p.map(|p| p.default_core))?;
@@ -280,11 +288,18 @@ impl World {
         positions_stay: bool,
     ) -> Result<()> {
         let (c, n) = (own.charges.as_ref(), table.total(Of::Charges));
-        let charge = gather::<T>(line, call, c.map(|c| &c.charge), table.counts(Of::Charges), 1)?;
+        let charge = gather::<T>(line, call, "charge", c.map(|c| &c.charge), table.counts(Of::Charges), 1)?;
         match &mut self.inputs.charges {
             Some(charges) if positions_stay => charges.charge = charge,
             slot => {
-                let position = gather::<T>(line, call, c.map(|c| &c.position), table.counts(Of::Charges), 3)?;
+                let position = gather::<T>(
+                    line,
+                    call,
+                    "position of charges",
+                    c.map(|c| &c.position),
+                    table.counts(Of::Charges),
+                    3,
+                )?;
                 *slot = Some(ChargeInput { n, position, charge });
             }
         }
@@ -353,13 +368,14 @@ fn head(reals: &Reals) -> Reals {
 fn gather<T: Wire>(
     line: &mut Line,
     call: &str,
+    name: &'static str,
     own: Option<&Reals>,
     counts: impl Iterator<Item = usize>,
     width: usize,
 ) -> Result<Reals> {
     let none = Reals::HostF32(vec![].into());
     let mine = line.own::<T>(own.unwrap_or(&none))?;
-    Ok(T::host(line.all(call, &mine, counts.map(|n| width * n))?))
+    Ok(T::host(line.all(call, name, &mine, counts.map(|n| width * n))?))
 }
 
 /// Core radii of all ranks: none where no rank has any of its own.
@@ -382,7 +398,8 @@ fn gather_cores<T: Wire>(
         Some((_, core, _)) => core,
         None => None,
     };
-    gather::<T>(line, call, own, table.counts(elements), 1).map(Some)
+    let name = if matches!(elements, Of::Segments) { "cores of segments" } else { "cores of particles" };
+    gather::<T>(line, call, name, own, table.counts(elements), 1).map(Some)
 }
 
 /// The radius of elements without one of their own, an option that all ranks have alike; a rank without elements asks the others.
@@ -405,13 +422,13 @@ fn exchange_segments<T: Wire>(
             format!("{all_points} points of all ranks; a GPU takes at most 2147483647"),
         ));
     }
-    let points = gather::<T>(line, call, s.map(|s| &s.points), table.counts(Of::Points), 3)?;
+    let points = gather::<T>(line, call, "points", s.map(|s| &s.points), table.counts(Of::Points), 3)?;
     let (before, own) = (table.before(Of::Points, rank), table.counts(Of::Points).nth(rank).unwrap_or(0));
     let ends = match s {
         Some(s) => line.ends(&s.connectivity, s.n, s.ld, s.index_base, [before, own])?,
         None => vec![],
     };
-    let connectivity = Ints::Host(line.all(call, &ends, table.counts(Of::Segments).map(|n| 2 * n))?);
+    let connectivity = Ints::Host(line.all(call, "connectivity", &ends, table.counts(Of::Segments).map(|n| 2 * n))?);
     let cores = s.map(|s| (s.n, s.core.as_ref(), s.default_core));
     let core = gather_cores::<T>(line, call, cores, table, [Of::Segments, Of::SegmentCores])?;
     let default_core = first_core(line, s.map(|s| s.default_core))?;
