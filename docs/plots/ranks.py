@@ -24,7 +24,7 @@ LATENCY, BANDWIDTH = 2e-6, 25e9 / 64
 COLLECTIVES = 150
 #: A colour a case, a dash pattern a size.
 COLOURS = {"cube": "C0", "lattice": "C1", "wake": "C2"}
-DASHES = [":", "-.", "--", "-"]
+DASHES = [(0, (1, 3)), ":", "-.", "--", "-"]
 NAMES = ["sent", "received", "sent_to", "received_from", "guests", "multipoles", "cells", "seconds"]
 
 

@@ -64,7 +64,7 @@ impl Study {
             let targets: Vec<[f64; 3]> = targets.take_while(|e| last || e.0 < high).map(|e| e.1).collect();
             self.problem.rank(Shared::new::<f64, 3>(&self.like, records), targets)
         };
-        let mut ranks: Vec<Rank<Shared<VortexSources<f64>>>> = (0..size).map(part).collect();
+        let mut ranks: Vec<Rank<Shared<VortexSources<f64>>>> = memory::par_collect((0..size).into_par_iter().map(part));
         let boxes = Problem::<3>::boxes_bytes(&ranks);
         (self.problem.figures(&mut ranks, some), boxes)
     }
