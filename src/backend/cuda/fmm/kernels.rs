@@ -63,7 +63,7 @@ pub(super) fn p2p_shared(recipe: &Recipe) -> usize {
 }
 
 /// Shared memory that the kernels of smooth corrections have besides: at most, of all images (the test below reads what the compiler said).
-const SMOOTH_STATIC: usize = 21_632;
+const SMOOTH_STATIC: usize = 22_144;
 
 /// Bytes of two queues, whose memory the weights of a group's targets take afterwards, and of the fields at the nodes.
 pub(super) fn smooth_shared(recipe: &Recipe) -> usize {
