@@ -19,6 +19,14 @@ const ALONE: usize = 1 << 20;
 /// Below this a copy through ordinary memory costs less than the ring.
 const SMALL: usize = 64 << 10;
 
+/// Copies values in host memory, as many of both, by all threads of a pool.
+pub fn copy_by_threads<T: Plain + Send + Sync>(pool: &rayon::ThreadPool, to: &mut [T], from: &[T]) {
+    let share = SHARE / size_of::<T>();
+    pool.install(|| {
+        to.par_chunks_mut(share).zip(from.par_chunks(share)).for_each(|(to, from)| to.copy_from_slice(from));
+    });
+}
+
 #[derive(Debug)]
 pub struct Staging {
     pool: Arc<rayon::ThreadPool>,
@@ -61,9 +69,7 @@ impl Staging {
                 self.done[ring].synchronize()?;
             }
             let piece = &mut self.pieces[ring].slice_mut()[..part.len()];
-            self.pool.install(|| {
-                piece.par_chunks_mut(SHARE).zip(part.par_chunks(SHARE)).for_each(|(to, from)| to.copy_from_slice(from));
-            });
+            copy_by_threads(&self.pool, piece, part);
             copy_in(to + (i * PIECE) as u64, piece, stream)?;
             self.done[ring].record(stream)?;
             self.used[ring] = true;

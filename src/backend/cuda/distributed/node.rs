@@ -1,7 +1,7 @@
 //! Host memory that all ranks of a node have in common: one array of all ranks, of which each writes its own part, so that nothing is sent.
 //!
 //! Enters: lengths, the same on all ranks. Leaves: page-locked memory that every rank has mapped, or none where some rank could not map it:
-//! ranks on several nodes, or without permission to open each other's files. The first rank makes a file without a name in memory
+//! ranks on several nodes, or without permission to open each other's files. The first rank makes a file in memory that no folder lists
 //! (memfd_create); the others open it by its number among the open files of that process, and know it by a random name.
 
 use crate::backend::cuda::context::Context;

@@ -9,19 +9,15 @@ use crate::backend::cuda::context::Context;
 use crate::backend::cuda::direct::CudaReal;
 use crate::backend::cuda::locked::Locked;
 use crate::backend::cuda::memory::{Plain, copy_in};
-use crate::backend::cuda::staging::Staging;
+use crate::backend::cuda::staging::{Staging, copy_by_threads};
 use crate::backend::cuda::stream::{Event, Stream};
 use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_INDEX};
 use crate::inputs::{ArrayReal, HostArray, Ints, Reals, RealsMut};
 use crate::memory;
-use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::AddAssign;
 use std::sync::Arc;
-
-/// Values that one thread copies at a time.
-const SHARE: usize = 64 << 10;
 
 /// `f32` and `f64` as numbers that travel.
 pub trait Wire: CudaReal + ArrayReal + AddAssign {
@@ -160,9 +156,7 @@ impl Line {
             let (first, mine) = (counts[..rank].iter().sum(), &mine[..counts[rank]]);
             // SAFETY: each rank has a part of its own of what all have, and all agree below before anybody reads.
             let part = unsafe { room.part_mut(first, mine.len()) };
-            self.pool.install(|| {
-                part.par_chunks_mut(SHARE).zip(mine.par_chunks(SHARE)).for_each(|(to, from)| to.copy_from_slice(from));
-            });
+            copy_by_threads(&self.pool, part, mine);
             self.communicator.agree(call, Ok(()))?;
             return Ok(HostArray::Lent(Arc::new(room)));
         }

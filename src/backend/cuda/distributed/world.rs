@@ -37,6 +37,24 @@ pub enum Of {
     DoubleOutput,
 }
 
+/// An array that ranks exchange: its name, what it has `width` numbers for each of.
+#[derive(Debug, Clone, Copy)]
+struct Column {
+    name: &'static str,
+    of: Of,
+    width: usize,
+}
+
+const POINTS: Column = Column { name: "points", of: Of::Points, width: 3 };
+const CONNECTIVITY: Column = Column { name: "connectivity", of: Of::Segments, width: 2 };
+const CIRCULATION: Column = Column { name: "circulation", of: Of::Segments, width: 1 };
+const SEGMENT_CORES: Column = Column { name: "cores of segments", of: Of::Segments, width: 1 };
+const PARTICLES: Column = Column { name: "position of particles", of: Of::Particles, width: 3 };
+const STRENGTH: Column = Column { name: "strength", of: Of::Particles, width: 3 };
+const PARTICLE_CORES: Column = Column { name: "cores of particles", of: Of::Particles, width: 1 };
+const CHARGES: Column = Column { name: "position of charges", of: Of::Charges, width: 3 };
+const CHARGE: Column = Column { name: "charge", of: Of::Charges, width: 1 };
+
 impl Table {
     /// `shared`: all ranks have the same sources, which count once.
     pub fn gather(line: &Line, inputs: &Inputs, field: Field, double_output: bool, shared: bool) -> Result<Self> {
@@ -50,6 +68,11 @@ impl Table {
 
     pub fn counts(&self, of: Of) -> impl ExactSizeIterator<Item = usize> + '_ {
         self.rows.iter().map(move |row| row[of as usize] as usize)
+    }
+
+    /// Numbers that each rank has of an array.
+    fn numbers(&self, column: Column) -> impl ExactSizeIterator<Item = usize> + '_ {
+        self.counts(column.of).map(move |n| column.width * n)
     }
 
     pub fn total(&self, of: Of) -> usize {
@@ -243,8 +266,7 @@ impl World {
         let all = &mut self.inputs;
         if table.any(Of::Segments) {
             let s = own.segments.as_ref();
-            let circulation =
-                gather::<T>(line, call, "circulation", s.map(|s| &s.circulation), table.counts(Of::Segments), 1)?;
+            let circulation = gather::<T>(line, call, table, CIRCULATION, s.map(|s| &s.circulation))?;
             match &mut all.segments {
                 Some(segments) if positions_stay => segments.circulation = circulation,
                 slot => *slot = Some(exchange_segments::<T>(line, call, s, table, circulation)?),
@@ -255,20 +277,13 @@ impl World {
         if table.any(Of::Particles) {
             let p = own.particles.as_ref();
             let n = table.total(Of::Particles);
-            let strength = gather::<T>(line, call, "strength", p.map(|p| &p.strength), table.counts(Of::Particles), 3)?;
+            let strength = gather::<T>(line, call, table, STRENGTH, p.map(|p| &p.strength))?;
             match &mut all.particles {
                 Some(particles) if positions_stay => particles.strength = strength,
                 slot => {
-                    let position = gather::<T>(
-                        line,
-                        call,
-                        "position of particles",
-                        p.map(|p| &p.position),
-                        table.counts(Of::Particles),
-                        3,
-                    )?;
+                    let position = gather::<T>(line, call, table, PARTICLES, p.map(|p| &p.position))?;
                     let cores = p.map(|p| (p.n, p.core.as_ref(), p.default_core));
-                    let core = gather_cores::<T>(line, call, cores, table, [Of::Particles, Of::ParticleCores])?;
+                    let core = gather_cores::<T>(line, call, table, PARTICLE_CORES, Of::ParticleCores, cores)?;
                     let default_core = first_core(line, p.map(|p| p.default_core))?;
                     *slot = Some(ParticleInput { n, position, strength, core, default_core });
                 }
@@ -288,18 +303,11 @@ impl World {
         positions_stay: bool,
     ) -> Result<()> {
         let (c, n) = (own.charges.as_ref(), table.total(Of::Charges));
-        let charge = gather::<T>(line, call, "charge", c.map(|c| &c.charge), table.counts(Of::Charges), 1)?;
+        let charge = gather::<T>(line, call, table, CHARGE, c.map(|c| &c.charge))?;
         match &mut self.inputs.charges {
             Some(charges) if positions_stay => charges.charge = charge,
             slot => {
-                let position = gather::<T>(
-                    line,
-                    call,
-                    "position of charges",
-                    c.map(|c| &c.position),
-                    table.counts(Of::Charges),
-                    3,
-                )?;
+                let position = gather::<T>(line, call, table, CHARGES, c.map(|c| &c.position))?;
                 *slot = Some(ChargeInput { n, position, charge });
             }
         }
@@ -364,27 +372,21 @@ fn head(reals: &Reals) -> Reals {
     }
 }
 
-/// An array of `width` numbers an element, of all ranks.
-fn gather<T: Wire>(
-    line: &mut Line,
-    call: &str,
-    name: &'static str,
-    own: Option<&Reals>,
-    counts: impl Iterator<Item = usize>,
-    width: usize,
-) -> Result<Reals> {
+/// An array of all ranks.
+fn gather<T: Wire>(line: &mut Line, call: &str, table: &Table, column: Column, own: Option<&Reals>) -> Result<Reals> {
     let none = Reals::HostF32(vec![].into());
     let mine = line.own::<T>(own.unwrap_or(&none))?;
-    Ok(T::host(line.all(call, name, &mine, counts.map(|n| width * n))?))
+    Ok(T::host(line.all(call, column.name, &mine, table.numbers(column))?))
 }
 
 /// Core radii of all ranks: none where no rank has any of its own.
 fn gather_cores<T: Wire>(
     line: &mut Line,
     call: &str,
-    own: Option<(usize, Option<&Reals>, f64)>,
     table: &Table,
-    [elements, cores]: [Of; 2],
+    column: Column,
+    cores: Of,
+    own: Option<(usize, Option<&Reals>, f64)>,
 ) -> Result<Option<Reals>> {
     if !table.any(cores) {
         return Ok(None);
@@ -398,8 +400,7 @@ fn gather_cores<T: Wire>(
         Some((_, core, _)) => core,
         None => None,
     };
-    let name = if matches!(elements, Of::Segments) { "cores of segments" } else { "cores of particles" };
-    gather::<T>(line, call, name, own, table.counts(elements), 1).map(Some)
+    gather::<T>(line, call, table, column, own).map(Some)
 }
 
 /// The radius of elements without one of their own, an option that all ranks have alike; a rank without elements asks the others.
@@ -422,15 +423,15 @@ fn exchange_segments<T: Wire>(
             format!("{all_points} points of all ranks; a GPU takes at most 2147483647"),
         ));
     }
-    let points = gather::<T>(line, call, "points", s.map(|s| &s.points), table.counts(Of::Points), 3)?;
+    let points = gather::<T>(line, call, table, POINTS, s.map(|s| &s.points))?;
     let (before, own) = (table.before(Of::Points, rank), table.counts(Of::Points).nth(rank).unwrap_or(0));
     let ends = match s {
         Some(s) => line.ends(&s.connectivity, s.n, s.ld, s.index_base, [before, own])?,
         None => vec![],
     };
-    let connectivity = Ints::Host(line.all(call, "connectivity", &ends, table.counts(Of::Segments).map(|n| 2 * n))?);
+    let connectivity = Ints::Host(line.all(call, CONNECTIVITY.name, &ends, table.numbers(CONNECTIVITY))?);
     let cores = s.map(|s| (s.n, s.core.as_ref(), s.default_core));
-    let core = gather_cores::<T>(line, call, cores, table, [Of::Segments, Of::SegmentCores])?;
+    let core = gather_cores::<T>(line, call, table, SEGMENT_CORES, Of::SegmentCores, cores)?;
     let default_core = first_core(line, s.map(|s| s.default_core))?;
     Ok(SegmentInput { n, points, connectivity, ld: 2, index_base: 0, circulation, core, default_core })
 }
