@@ -89,6 +89,9 @@ impl Session {
             info!("another rank has no GPU: all compute on the CPU");
         }
         let device = if lacks { Device::Cpu } else { device };
+        if let (Device::Cuda { context, .. }, true) = (&device, communicator.size() > 1) {
+            context.share_pages();
+        }
         let (process, pool) = (std::process::id(), Some(Arc::new(pool)));
         let session = Self { device, others: vec![], pool, process, communicator: Some(communicator) };
         info!("session: {}", session.describe());

@@ -91,9 +91,10 @@ static void later(void *to, const void *from, size_t bytes, long long n) {
 /* With FAKE_CUDA_COPIES the log has every copy over the bus and its bytes. */
 static void note_copy(const char *way, size_t bytes) { if (getenv("FAKE_CUDA_COPIES")) note(way, (double)bytes); }
 
-static struct { char *start; size_t bytes; } locked[64];
+enum { LOCKED = 1024 };
+static struct { char *start; size_t bytes; } locked[LOCKED];
 static int is_locked(const void *at) {
-    for (int i = 0; i < 64; i++) if (locked[i].start && (const char *)at >= locked[i].start && (const char *)at < locked[i].start + locked[i].bytes) return 1;
+    for (int i = 0; i < LOCKED; i++) if (locked[i].start && (const char *)at >= locked[i].start && (const char *)at < locked[i].start + locked[i].bytes) return 1;
     return 0;
 }
 
@@ -195,13 +196,13 @@ int cuMemHostAlloc(void **start, size_t bytes, unsigned flags) {
     ALONE;
     (void)flags;
     *start = calloc(bytes, 1);
-    for (int i = 0; i < 64; i++) if (*start && !locked[i].start) { locked[i].start = *start; locked[i].bytes = bytes; break; }
+    for (int i = 0; i < LOCKED; i++) if (*start && !locked[i].start) { locked[i].start = *start; locked[i].bytes = bytes; break; }
     return *start ? 0 : 2;
 }
 int cuMemFreeHost(void *start) {
     ALONE;
     catch_up();
-    for (int i = 0; i < 64; i++) if (locked[i].start == start) locked[i].start = NULL;
+    for (int i = 0; i < LOCKED; i++) if (locked[i].start == start) locked[i].start = NULL;
     free(start);
     return 0;
 }
@@ -209,13 +210,13 @@ int cuMemHostRegister_v2(void *start, size_t bytes, unsigned flags) {
     ALONE;
     (void)flags;
     if (is("no_registration")) return 801;
-    for (int i = 0; i < 64; i++) if (!locked[i].start) { locked[i].start = start; locked[i].bytes = bytes; return 0; }
+    for (int i = 0; i < LOCKED; i++) if (!locked[i].start) { locked[i].start = start; locked[i].bytes = bytes; return 0; }
     return 2;
 }
 int cuMemHostUnregister(void *start) {
     ALONE;
     catch_up();
-    for (int i = 0; i < 64; i++) if (locked[i].start == start) { locked[i].start = NULL; return 0; }
+    for (int i = 0; i < LOCKED; i++) if (locked[i].start == start) { locked[i].start = NULL; return 0; }
     return 713;
 }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *s) {

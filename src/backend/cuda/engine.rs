@@ -37,7 +37,7 @@ pub struct CudaEngine<T: CudaReal> {
     periodic: Option<Periodic>,
     /// Who decides with this engine.
     ranks: Ranks,
-    /// Arrays in device memory are the library's own, whose changes are always counted.
+    /// The changes of arrays in device memory are counted.
     owns_arrays: bool,
     sums: Sums<T>,
     /// Fields on their way to host memory.
@@ -80,14 +80,19 @@ impl<T: CudaReal> CudaEngine<T> {
         self.ranks = ranks;
     }
 
+    /// What copies arrays to this device, and the stream of this engine's work, in whose order it is done.
+    pub fn intake(&mut self) -> (&mut Gather, &Stream) {
+        (&mut self.gather, &self.stream)
+    }
+
     /// What brings arrays to this device together with others; `arrived` is an event of the caller's.
     pub fn reader<'a>(&'a mut self, arrived: &'a Event) -> Reader<'a> {
         Reader { gather: &mut self.gather, stream: &self.stream, arrived }
     }
 
-    /// Whether nobody else writes to the inputs' arrays in device memory.
-    pub fn own_arrays(&mut self, owns: bool) {
-        self.owns_arrays = owns;
+    /// From now on the changes of all arrays in device memory are counted.
+    pub fn own_arrays(&mut self) {
+        self.owns_arrays = true;
     }
 
     /// Brings the inputs to the device, after what the caller has queued on his stream.

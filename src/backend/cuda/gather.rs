@@ -217,7 +217,7 @@ impl Gather {
     }
 
     /// Keeps an array that is to be read from the stream.
-    fn keep(&mut self, array: Box<dyn std::fmt::Debug + Send>, stream: &Stream) -> Result<()> {
+    pub fn keep(&mut self, array: Box<dyn std::fmt::Debug + Send>, stream: &Stream) -> Result<()> {
         self.make_room(stream)?;
         self.in_flight.push(array);
         Ok(())

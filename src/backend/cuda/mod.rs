@@ -5,6 +5,7 @@
 //!   driver             what devices there are; statuses as errors
 //!   context            one open device and its kernels
 //!   memory locked      device memory that grows, page-locked host memory
+//!   shared_pages       memory that other processes of the node can map
 //!   stream             queues, events, graphs, launches
 //!   staging gather     the caller's arrays to the device and back
 //!   held               a field until it has passed its check
@@ -44,6 +45,7 @@ pub mod picture;
 pub mod plane;
 pub mod pointer;
 mod precision_probe;
+mod shared_pages;
 pub mod staging;
 mod stream;
 mod sums;

@@ -97,7 +97,9 @@ impl Staging {
         }
         self.ready()?;
         let mut begun = false;
-        let done = self.by_pieces(from, values, add, &mut begun, stream);
+        let pool = self.pool.clone();
+        // On a thread of the pool: the others are woken once, and not for every piece.
+        let done = pool.install(|| self.by_pieces(from, values, add, &mut begun, stream));
         done.map_err(|error| if add && begun { error.after_writing() } else { error })
     }
 

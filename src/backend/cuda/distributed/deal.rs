@@ -14,11 +14,11 @@ use rayon::prelude::*;
 const SLACK: usize = 32;
 /// Most levels of the grid that shows whether ranks have targets at the same positions, targets of a rank that a cell should have in
 /// the mean, and words with a bit for every cell.
-const LEVELS: u32 = 4;
+const LEVELS: u32 = 3;
 const TARGETS: f64 = 4.0;
 const WORDS: usize = 1 << (3 * LEVELS) >> 5;
 /// Targets of a rank that are looked at for that: each is a wait for memory.
-const LOOKED_AT: usize = 1 << 14;
+const LOOKED_AT: usize = 1 << 12;
 /// Bits of a coordinate in a key, and keys that are sampled for each rank.
 const BITS: u32 = 16;
 const SAMPLES: usize = 256;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   wire    arrays of all ranks as one
-//!   node    memory that the ranks of one node have in common
+//!   node    what the ranks of one node have in page-locked memory, mapped by all of them
 //!   world   the sources of all ranks, on every rank
 //!   deal    which rank computes at which targets
 //!   devices ranks that are threads of one process, each with a device of it
@@ -12,7 +12,7 @@
 //! Enters: `Inputs` of this rank. Leaves: the field at this rank's targets, made by an engine that has all sources and a part of
 //! the targets. Ranks exchange what has changed, then decide together: one verdict over the targets of all ranks, so that all
 //! retry, or all sum directly. All functions run on all ranks alike; a failure of one is told to the others in their next
-//! agreement. Memory is that of all sources, in host and device memory of every rank.
+//! agreement. Every rank has all sources in its device memory.
 
 mod deal;
 mod devices;
@@ -73,7 +73,9 @@ impl<T: CudaReal> RanksEngine<T> {
             let line = Line::new(&context, &pool, communicator)?;
             // A field is added to the caller's at the end, when all ranks have theirs.
             let options = PlanOptions { accumulate: false, ..options.clone() };
-            Ok((line, CudaEngine::new(options, context.clone(), pool)?))
+            let mut inner = CudaEngine::new(options, context.clone(), pool)?;
+            inner.own_arrays();
+            Ok((line, inner))
         })?;
         let (world, report, recipe) = (World::default(), Report::default(), String::new());
         Ok(Self { options, context, line, inner, world, caller: 0, called: "ranks", report, recipe })
@@ -85,11 +87,9 @@ impl<T: CudaReal> RanksEngine<T> {
         self
     }
 
-    /// Whether every rank is given the sources of all, its part of the targets, and an array of its own for the field there, which nobody else
-    /// writes to.
+    /// Whether every rank is given the sources of all, its part of the targets, and an array of its own for the field there.
     fn share(&mut self, shared: bool) {
         self.world.shared = shared;
-        self.inner.own_arrays(shared);
     }
 
     /// The sources that all ranks are given, as this one's engine gets them.
@@ -110,11 +110,11 @@ impl<T: CudaReal> RanksEngine<T> {
         if table.sources(field) == 0 || !table.any(Of::Targets) {
             return Ok(None);
         }
-        let (line, keeps) = (&mut self.line, self.options.host_partition);
+        let (line, keeps, to) = (&mut self.line, self.options.host_partition, self.inner.intake());
         if table.any(Of::Double) {
-            self.world.update::<f64>(line, call, inputs, &table, field, keeps)?;
+            self.world.update::<f64>(line, call, inputs, &table, field, keeps, to)?;
         } else {
-            self.world.update::<f32>(line, call, inputs, &table, field, keeps)?;
+            self.world.update::<f32>(line, call, inputs, &table, field, keeps, to)?;
         }
         self.inner.join(Ranks::of(&line.communicator, self.world.most_targets));
         Ok(Some(table))
@@ -194,7 +194,7 @@ impl<T: CudaReal> RanksEngine<T> {
     fn tell(&mut self, table: &Table, field: Field, start: Instant) -> Result<()> {
         let own = self.inner.report();
         let most = [own.order, own.depth].map(f64::from);
-        let line = &self.line;
+        let (line, [host, device]) = (&self.line, self.world.bytes());
         let sums = line.communicator.total(&[own.cells as f64, own.near_pairs as f64])?;
         let most = line.communicator.largest(&[most[0], most[1], own.retries as f64])?;
         self.report = Report {
@@ -203,7 +203,8 @@ impl<T: CudaReal> RanksEngine<T> {
             retries: most[2] as i64,
             cells: sums[0] as i64,
             near_pairs: sums[1] as i64,
-            host_bytes: own.host_bytes + line.bytes() + self.world.bytes(),
+            host_bytes: own.host_bytes + line.bytes() + host,
+            device_bytes: own.device_bytes + device,
             ..own
         };
         let whole = start.elapsed().as_secs_f64();
@@ -216,9 +217,14 @@ impl<T: CudaReal> RanksEngine<T> {
         } else {
             "what its caller has"
         };
-        let text = self.inner.recipe();
+        let read = match (self.world.shared, line.sends()) {
+            (true, _) => "",
+            (_, true) => " sent to it",
+            (_, false) => " read from the memory of the others",
+        };
+        let (text, called) = (self.inner.recipe(), self.called);
         self.recipe =
-            format!("{text} On {ranks} {}, each with all {sources} sources; of the targets {dealt}.", self.called);
+            format!("{text} On {ranks} {called}, each with all {sources} sources{read}; of the targets {dealt}.");
         Ok(())
     }
 
@@ -314,6 +320,12 @@ impl<T: CudaReal> Engine for RanksEngine<T> {
             Field::Potential { .. } => Field::Potential { gradient: false },
         };
         communicator.collective(CALL, || self.compare(CALL, inputs, field, samples, seed))
+    }
+
+    fn bring(&mut self, inputs: &Inputs) {
+        // An error comes back in the evaluation: what was not copied then is copied there.
+        let _ = self.world.bring(&self.line, inputs, self.inner.intake());
+        self.inner.bring(&self.world.foreseen_targets(inputs));
     }
 
     fn order_after(&mut self, stream: u64) {

@@ -1,10 +1,9 @@
-//! Numbers on their way between ranks: arrays of all ranks as one, in page-locked memory.
+//! Numbers on their way between ranks, in page-locked memory.
 //!
-//! Enters: each rank's array, in host or device memory, in the caller's precision. Leaves: the arrays of all ranks one after
-//! the other, in one precision for all. What is in device memory comes to the host first. Ranks of one node write into memory that they
-//! have in common; others send.
+//! Enters: each rank's part of an array, in host or device memory, in the caller's precision. Leaves: the parts of all ranks, in one
+//! precision for all. What is in device memory comes to the host first. Ranks of one node map each other's memory; others send.
 
-use super::node::Node;
+use super::node::{Node, Part};
 use crate::backend::cuda::context::Context;
 use crate::backend::cuda::direct::CudaReal;
 use crate::backend::cuda::locked::Locked;
@@ -15,20 +14,26 @@ use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_INDEX};
 use crate::inputs::{ArrayReal, HostArray, Ints, Reals, RealsMut};
 use crate::memory;
+use crate::plan::arrays::check_connectivity;
+use rayon::prelude::*;
 use std::borrow::Cow;
+use std::fmt::Debug;
 use std::ops::AddAssign;
 use std::sync::Arc;
+
+/// Segments that one thread takes at a time.
+const SHARE: usize = 1 << 14;
 
 /// `f32` and `f64` as numbers that travel.
 pub trait Wire: CudaReal + ArrayReal + AddAssign {
     /// The array itself, where it is one of these in host memory.
-    fn same(reals: &Reals) -> Option<&[Self]>;
+    fn same(reals: &Reals) -> Option<&HostArray<Self>>;
 }
 
 macro_rules! wire {
     ($t:ident, $host:ident) => {
         impl Wire for $t {
-            fn same(reals: &Reals) -> Option<&[Self]> {
+            fn same(reals: &Reals) -> Option<&HostArray<Self>> {
                 if let Reals::$host(values) = reals { Some(values) } else { None }
             }
         }
@@ -59,7 +64,7 @@ pub fn values_of<T: Plain + Default>(bytes: &[u8]) -> Vec<T> {
 pub struct Line {
     pub communicator: Communicator,
     pub pool: Arc<rayon::ThreadPool>,
-    context: Arc<Context>,
+    pub context: Arc<Context>,
     stream: Stream,
     staging: Staging,
     begin: Event,
@@ -68,6 +73,9 @@ pub struct Line {
 
 impl Line {
     pub fn new(context: &Arc<Context>, pool: &Arc<rayon::ThreadPool>, communicator: &Communicator) -> Result<Self> {
+        if communicator.size() > 1 {
+            context.share_pages();
+        }
         Ok(Self {
             communicator: communicator.clone(),
             pool: pool.clone(),
@@ -99,7 +107,7 @@ impl Line {
     /// An array of this rank in host memory.
     pub fn own<'a, T: Wire>(&mut self, reals: &'a Reals) -> Result<Cow<'a, [T]>> {
         if let Some(values) = T::same(reals) {
-            return Ok(Cow::Borrowed(values));
+            return Ok(Cow::Borrowed(&values[..]));
         }
         fn wide<T: Wire, U: Wire>(values: &[U]) -> Vec<T> {
             memory::collect(values.iter().map(|x| T::from_f64(x.to_f64())))
@@ -113,7 +121,7 @@ impl Line {
     }
 
     /// The end points of `n` segments out of `points` points, which come behind `before` others.
-    pub fn ends(&mut self, ints: &Ints, n: usize, ld: usize, base: i32, points: [usize; 2]) -> Result<Vec<i32>> {
+    pub fn ends(&mut self, ints: &Ints, n: usize, ld: usize, base: i32, points: [usize; 2]) -> Result<Part> {
         let [before, points] = points;
         let fetched;
         let rows: &[i32] = match ints {
@@ -125,45 +133,67 @@ impl Line {
                 &fetched
             }
         };
-        let mut ends = memory::with_room(2 * n);
-        for (k, row) in rows.chunks(ld).take(n).enumerate() {
-            for (end, &number) in row[..2].iter().enumerate() {
-                let point = i64::from(number) - i64::from(base);
-                if !(0..points as i64).contains(&point) {
-                    let message = format!(
-                        "connectivity[{k}][{end}] = {number} is no point (index_base = {base}, n_points = {points})"
-                    );
-                    return Error::fail(WFMM_ERR_INDEX, message);
-                }
-                ends.push((point + before as i64) as i32);
-            }
+        let is_point = |number: i32| (0..points as i64).contains(&(i64::from(number) - i64::from(base)));
+        let mut room = Locked::new(&self.context, 2 * n)?;
+        let number = |(to, row): (&mut [i32], &[i32])| {
+            let end = |number: i32| (i64::from(number) - i64::from(base) + before as i64) as i32;
+            to.copy_from_slice(&[end(row[0]), end(row[1])]);
+            is_point(row[0]) && is_point(row[1])
+        };
+        let good = self.pool.install(|| {
+            let pairs = room.slice_mut().par_chunks_exact_mut(2).zip(rows.par_chunks(ld));
+            pairs.with_min_len(SHARE).map(number).reduce(|| true, |a, b| a & b)
+        });
+        if !good {
+            return Err(no_point(rows, ld, base, points));
         }
-        Ok(ends)
+        Ok(Part::of(HostArray::Lent(Arc::new(room))))
     }
 
-    /// The arrays `name` of all ranks as one; `counts` are their numbers. Until the next call of that name.
-    pub fn all<T: Plain + Send + Sync + std::fmt::Debug>(
-        &mut self,
-        call: &str,
-        name: &'static str,
-        mine: &[T],
-        counts: impl Iterator<Item = usize>,
-    ) -> Result<HostArray<T>> {
-        let counts: Vec<usize> = counts.collect();
-        let total = counts.iter().sum();
-        if let Some(mut room) = self.node.array(&self.communicator, &self.context, name, total)? {
-            let rank = self.communicator.rank();
-            let (first, mine) = (counts[..rank].iter().sum(), &mine[..counts[rank]]);
-            // SAFETY: each rank has a part of its own of what all have, and all agree below before anybody reads.
-            let part = unsafe { room.part_mut(first, mine.len()) };
-            copy_by_threads(&self.pool, part, mine);
-            self.communicator.agree(call, Ok(()))?;
-            return Ok(HostArray::Lent(Arc::new(room)));
+    /// This rank's part of an array in page-locked memory, that of the array itself where others can map it.
+    pub fn part<T: Wire>(&mut self, reals: &Reals) -> Result<Part> {
+        if let Some(part) = self.found_part(reals).filter(|_| T::same(reals).is_some()) {
+            return Ok(part);
         }
-        let mut room = Locked::new(&self.context, total)?;
-        let bytes: Vec<usize> = counts.iter().map(|n| n * size_of::<T>()).collect();
-        self.communicator.spread(call, bytes_of(mine), &bytes, bytes_of_mut(room.slice_mut()))?;
-        Ok(HostArray::Lent(Arc::new(room)))
+        let values = self.own::<T>(reals)?;
+        self.copied(&values)
+    }
+
+    /// A copy of values that others can map.
+    pub fn copied<T: Plain + Sync + Debug>(&self, values: &[T]) -> Result<Part> {
+        let mut room = Locked::new(&self.context, values.len())?;
+        copy_by_threads(&self.pool, room.slice_mut(), values);
+        Ok(Part::of(HostArray::Lent(Arc::new(room))))
+    }
+
+    /// The array itself, where others can map it.
+    pub fn found_part(&self, reals: &Reals) -> Option<Part> {
+        let address = reals.host_address()?;
+        self.context.place_of(address)?;
+        match reals {
+            Reals::HostF32(values) => Some(Part::of(values.clone())),
+            Reals::HostF64(values) => Some(Part::of(values.clone())),
+            Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => None,
+        }
+    }
+
+    /// Whether arrays are sent, since some rank could not map another's memory.
+    pub fn sends(&self) -> bool {
+        self.node.is_apart()
+    }
+
+    /// Of each array its parts in the order of ranks, or all in one part that was sent; `bytes` are those of each array and rank.
+    pub fn all(&mut self, call: &str, own: &[Part], bytes: &[Vec<usize>]) -> Result<Vec<Vec<Part>>> {
+        if let Some(parts) = self.node.share(&self.communicator, &self.context, own, bytes)? {
+            return Ok(parts);
+        }
+        let send = |(own, bytes): (&Part, &Vec<usize>)| -> Result<Vec<Part>> {
+            let room = Locked::new(&self.context, bytes.iter().sum());
+            let mut room = self.communicator.agree(call, room)?;
+            self.communicator.spread(call, own.as_bytes(), bytes, room.slice_mut())?;
+            Ok(vec![Part::of::<u8>(HostArray::Lent(Arc::new(room)))])
+        };
+        own.iter().zip(bytes).map(send).collect()
     }
 
     /// Writes a field, or adds it, to where the caller wants it.
@@ -183,6 +213,11 @@ impl Line {
         copy_in(address, &here, &self.stream)?;
         self.stream.synchronize()
     }
+}
+
+/// Names the first end of a segment that is no point.
+fn no_point(rows: &[i32], ld: usize, base: i32, points: usize) -> Error {
+    check_connectivity(rows, ld, base, points).err().unwrap_or_else(|| Error::new(WFMM_ERR_INDEX, "connectivity"))
 }
 
 fn write<U: Wire, T: Wire>(to: &mut [U], values: &[T], add: bool) {

@@ -1,14 +1,20 @@
 //! The sources of all ranks on every rank, and the targets that this rank computes at.
 //!
 //! Enters: each rank's own inputs. Leaves: `Inputs` with all sources, for an engine that knows of no other ranks. What has not
-//! changed since the last call is not exchanged again; what some rank has in device memory always is.
+//! changed since the last call is not exchanged again; what some rank has in device memory always is. The own part of an array goes to the
+//! device as soon as it is set, the parts of other ranks when they are exchanged.
 
 use super::deal::Deal;
+use super::node::Part;
 use super::wire::{Line, Wire};
 use crate::backend::Field;
+use crate::backend::cuda::gather::Gather;
+use crate::backend::cuda::memory::{Buffer, copy_in};
+use crate::backend::cuda::stream::Stream;
 use crate::error::{Error, Result, WFMM_ERR_COUNT};
 use crate::inputs::{ChargeInput, Inputs, Ints, ParticleInput, Reals, SegmentInput, TargetInput};
 use crate::memory;
+use std::collections::HashMap;
 
 /// Numbers that each rank tells all others in every call.
 const TOLD: usize = 11;
@@ -70,9 +76,9 @@ impl Table {
         self.rows.iter().map(move |row| row[of as usize] as usize)
     }
 
-    /// Numbers that each rank has of an array.
-    fn numbers(&self, column: Column) -> impl ExactSizeIterator<Item = usize> + '_ {
-        self.counts(column.of).map(move |n| column.width * n)
+    /// Bytes that each rank has of an array of such numbers.
+    fn bytes<T>(&self, column: Column) -> Vec<usize> {
+        self.counts(column.of).map(|n| column.width * n * size_of::<T>()).collect()
     }
 
     pub fn total(&self, of: Of) -> usize {
@@ -153,6 +159,76 @@ struct Seen {
     double: bool,
 }
 
+/// The own part of an array in device memory: the counter of its changes, where it came from, and its first byte there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Own {
+    change: u64,
+    from: usize,
+    at: usize,
+}
+
+/// An array of all ranks in this one's device memory.
+#[derive(Debug)]
+struct Joined {
+    memory: Buffer<u8>,
+    /// What is there of the own part, or on its way.
+    own: Option<Own>,
+    /// Bytes of the ranks before this one, in the last exchange.
+    before: usize,
+    /// What others may still read.
+    held: Option<Part>,
+}
+
+/// A part on its way to all ranks, and the counter of its changes.
+struct Sent {
+    column: Column,
+    /// Bytes of each rank.
+    bytes: Vec<usize>,
+    change: u64,
+    part: Part,
+}
+
+/// What copies arrays to the device, in the order of the engine's work.
+pub type Intake<'a> = (&'a mut Gather, &'a Stream);
+
+impl Joined {
+    /// The own part, before the others are known, to where it was the last time.
+    fn bring(&mut self, part: Part, change: u64, to: &mut Intake<'_>) -> Result<()> {
+        let own = Some(Own { change, from: part.address, at: self.before });
+        let end = self.before + part.as_bytes().len();
+        if self.own != own && end <= self.memory.capacity() {
+            self.own = None;
+            copy_in(self.memory.at(self.before), part.as_bytes(), to.1)?;
+            to.0.keep(Box::new(part), to.1)?;
+            self.own = own;
+        }
+        Ok(())
+    }
+
+    /// All parts, in the order of ranks, or all in one.
+    fn arrive(&mut self, sent: &Sent, parts: Vec<Part>, rank: usize, to: &mut Intake<'_>) -> Result<()> {
+        self.before = sent.bytes[..rank].iter().sum();
+        if self.memory.reserve(sent.bytes.iter().sum())? {
+            self.own = None;
+        }
+        let whole = parts.len() < sent.bytes.len();
+        let own = Some(Own { change: sent.change, from: sent.part.address, at: self.before }).filter(|_| !whole);
+        let is_here = own.is_some() && self.own == own;
+        self.own = None;
+        let mut at = 0;
+        for (of, part) in parts.iter().enumerate() {
+            let bytes = part.as_bytes();
+            if of != rank || !is_here {
+                copy_in(self.memory.at(at), bytes, to.1)?;
+            }
+            at += bytes.len();
+        }
+        to.0.keep(Box::new(parts), to.1)?;
+        (self.own, self.held) = (own, Some(sent.part.clone()));
+        Ok(())
+    }
+}
+
 /// See the head of this file.
 #[derive(Debug, Default)]
 pub struct World {
@@ -164,8 +240,14 @@ pub struct World {
     seen: [Option<Seen>; 2],
     /// Exchanges that brought other positions and other strengths, of each.
     exchanged: [[u64; 2]; 2],
+    /// By the names of their columns.
+    joined: HashMap<&'static str, Joined>,
     /// Change counter and precision of the targets that were dealt, and `shared`.
     targets: Option<(u64, bool, bool)>,
+    /// How often there were targets other than the own ones as they are.
+    dealt: u64,
+    /// The targets are the own ones, whose changes even numbers count.
+    own_targets: bool,
     /// Targets of the rank that has the most.
     pub most_targets: usize,
 }
@@ -180,11 +262,12 @@ impl World {
         table: &Table,
         field: Field,
         keeps: bool,
+        to: Intake<'_>,
     ) -> Result<()> {
         if self.shared {
             self.share(own);
         } else {
-            self.exchange::<T>(line, call, own, table, field)?;
+            self.exchange::<T>(line, call, own, table, field, to)?;
         }
         self.deal_targets::<T>(line, call, own, table, keeps)
     }
@@ -213,6 +296,7 @@ impl World {
         own: &Inputs,
         table: &Table,
         field: Field,
+        to: Intake<'_>,
     ) -> Result<()> {
         let (which, [positions, strengths]) = match field {
             Field::Velocity { .. } => (0, [own.vortex_positions, own.vortex_strengths]),
@@ -225,8 +309,8 @@ impl World {
         let all = old.as_ref() == Some(&now);
         match field {
             _ if all => {}
-            Field::Velocity { .. } => self.exchange_vortices::<T>(line, call, own, table, stays)?,
-            Field::Potential { .. } => self.exchange_charges::<T>(line, call, own, table, stays)?,
+            Field::Velocity { .. } => self.exchange_vortices::<T>(line, call, own, table, stays, to)?,
+            Field::Potential { .. } => self.exchange_charges::<T>(line, call, own, table, stays, to)?,
         }
         self.seen[which] = Some(now);
         let changes = [u64::from(!stays), u64::from(!all)];
@@ -240,19 +324,29 @@ impl World {
         Ok(())
     }
 
-    /// Host memory of what was exchanged.
-    pub fn bytes(&self) -> u64 {
-        if self.shared {
-            return 0;
+    /// Starts copying what changed of the own arrays to the device, where it can be foreseen how they are exchanged.
+    pub fn bring(&mut self, line: &Line, own: &Inputs, mut to: Intake<'_>) -> Result<()> {
+        if self.shared || line.sends() {
+            return Ok(());
         }
-        let (s, p, c) = (&self.inputs.segments, &self.inputs.particles, &self.inputs.charges);
-        let mut arrays: Vec<&Reals> = vec![];
-        arrays.extend(s.iter().flat_map(|s| [&s.points, &s.circulation].into_iter().chain(&s.core)));
-        arrays.extend(p.iter().flat_map(|p| [&p.position, &p.strength].into_iter().chain(&p.core)));
-        arrays.extend(c.iter().flat_map(|c| [&c.position, &c.charge]));
-        let ends = s.as_ref().map_or(0, |s| 2 * s.n * size_of::<i32>());
-        let bytes = |r: &&Reals| r.numbers() * if is_double(r) { 8 } else { 4 };
-        (ends + arrays.iter().map(bytes).sum::<usize>()) as u64
+        for (column, reals, change) in columns(own) {
+            if let (Some(joined), Some(part)) = (self.joined.get_mut(column.name), line.found_part(reals)) {
+                joined.bring(part, change, &mut to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The own targets as the engine gets them, where it is known that it gets them.
+    pub fn foreseen_targets(&self, own: &Inputs) -> Inputs {
+        let targets = own.targets.clone().filter(|_| !self.shared && self.own_targets);
+        Inputs { targets, target_positions: 2 * own.target_positions, ..Inputs::default() }
+    }
+
+    /// Host and device memory of what was exchanged.
+    pub fn bytes(&self) -> [u64; 2] {
+        let held = |joined: &Joined| joined.held.as_ref().map_or(0, |part| part.as_bytes().len() as u64);
+        [self.joined.values().map(held).sum(), self.joined.values().map(|joined| joined.memory.bytes()).sum()]
     }
 
     fn exchange_vortices<T: Wire>(
@@ -262,35 +356,55 @@ impl World {
         own: &Inputs,
         table: &Table,
         positions_stay: bool,
+        to: Intake<'_>,
     ) -> Result<()> {
-        let all = &mut self.inputs;
-        if table.any(Of::Segments) {
-            let s = own.segments.as_ref();
-            let circulation = gather::<T>(line, call, table, CIRCULATION, s.map(|s| &s.circulation))?;
-            match &mut all.segments {
-                Some(segments) if positions_stay => segments.circulation = circulation,
-                slot => *slot = Some(exchange_segments::<T>(line, call, s, table, circulation)?),
+        let (s, p) = (own.segments.as_ref(), own.particles.as_ref());
+        let [positions, strengths] = [own.vortex_positions, own.vortex_strengths];
+        let communicator = line.communicator.clone();
+        let sent = communicator.together(call, || {
+            let mut out = Outgoing { line, table, sent: vec![] };
+            if table.any(Of::Segments) {
+                out.reals::<T>(CIRCULATION, s.map(|s| &s.circulation), strengths)?;
             }
-        } else {
-            all.segments = None;
-        }
-        if table.any(Of::Particles) {
-            let p = own.particles.as_ref();
-            let n = table.total(Of::Particles);
-            let strength = gather::<T>(line, call, table, STRENGTH, p.map(|p| &p.strength))?;
-            match &mut all.particles {
-                Some(particles) if positions_stay => particles.strength = strength,
-                slot => {
-                    let position = gather::<T>(line, call, table, PARTICLES, p.map(|p| &p.position))?;
-                    let cores = p.map(|p| (p.n, p.core.as_ref(), p.default_core));
-                    let core = gather_cores::<T>(line, call, table, PARTICLE_CORES, Of::ParticleCores, cores)?;
-                    let default_core = first_core(line, p.map(|p| p.default_core))?;
-                    *slot = Some(ParticleInput { n, position, strength, core, default_core });
+            if table.any(Of::Particles) {
+                out.reals::<T>(STRENGTH, p.map(|p| &p.strength), strengths)?;
+            }
+            if table.any(Of::Segments) && !positions_stay {
+                out.reals::<T>(POINTS, s.map(|s| &s.points), positions)?;
+                out.connectivity(s, positions)?;
+                if table.any(Of::SegmentCores) {
+                    out.cores::<T>(SEGMENT_CORES, s.map(|s| (s.n, s.core.as_ref(), s.default_core)), positions)?;
                 }
             }
-        } else {
-            all.particles = None;
-        }
+            if table.any(Of::Particles) && !positions_stay {
+                out.reals::<T>(PARTICLES, p.map(|p| &p.position), positions)?;
+                if table.any(Of::ParticleCores) {
+                    out.cores::<T>(PARTICLE_CORES, p.map(|p| (p.n, p.core.as_ref(), p.default_core)), positions)?;
+                }
+            }
+            Ok(out.sent)
+        })?;
+        self.join(line, call, sent, to)?;
+        let largest = [s.map_or(0.0, |s| s.default_core), p.map_or(0.0, |p| p.default_core)];
+        // An option that all ranks have alike; one without elements asks the others.
+        let default_core = line.communicator.largest(&largest)?;
+        self.inputs.segments = table.any(Of::Segments).then(|| SegmentInput {
+            n: table.total(Of::Segments),
+            points: self.reals::<T>(POINTS, table),
+            connectivity: Ints::Device { address: self.address(CONNECTIVITY), len: 2 * table.total(Of::Segments) },
+            ld: 2,
+            index_base: 0,
+            circulation: self.reals::<T>(CIRCULATION, table),
+            core: table.any(Of::SegmentCores).then(|| self.reals::<T>(SEGMENT_CORES, table)),
+            default_core: default_core[0],
+        });
+        self.inputs.particles = table.any(Of::Particles).then(|| ParticleInput {
+            n: table.total(Of::Particles),
+            position: self.reals::<T>(PARTICLES, table),
+            strength: self.reals::<T>(STRENGTH, table),
+            core: table.any(Of::ParticleCores).then(|| self.reals::<T>(PARTICLE_CORES, table)),
+            default_core: default_core[1],
+        });
         Ok(())
     }
 
@@ -301,17 +415,46 @@ impl World {
         own: &Inputs,
         table: &Table,
         positions_stay: bool,
+        to: Intake<'_>,
     ) -> Result<()> {
-        let (c, n) = (own.charges.as_ref(), table.total(Of::Charges));
-        let charge = gather::<T>(line, call, table, CHARGE, c.map(|c| &c.charge))?;
-        match &mut self.inputs.charges {
-            Some(charges) if positions_stay => charges.charge = charge,
-            slot => {
-                let position = gather::<T>(line, call, table, CHARGES, c.map(|c| &c.position))?;
-                *slot = Some(ChargeInput { n, position, charge });
+        let c = own.charges.as_ref();
+        let communicator = line.communicator.clone();
+        let sent = communicator.together(call, || {
+            let mut out = Outgoing { line, table, sent: vec![] };
+            out.reals::<T>(CHARGE, c.map(|c| &c.charge), own.charge_strengths)?;
+            if !positions_stay {
+                out.reals::<T>(CHARGES, c.map(|c| &c.position), own.charge_positions)?;
             }
+            Ok(out.sent)
+        })?;
+        self.join(line, call, sent, to)?;
+        self.inputs.charges = Some(ChargeInput {
+            n: table.total(Of::Charges),
+            position: self.reals::<T>(CHARGES, table),
+            charge: self.reals::<T>(CHARGE, table),
+        });
+        Ok(())
+    }
+
+    /// Has the parts of all ranks copied to the device.
+    fn join(&mut self, line: &mut Line, call: &str, sent: Vec<Sent>, mut to: Intake<'_>) -> Result<()> {
+        let own: Vec<Part> = sent.iter().map(|sent| sent.part.clone()).collect();
+        let bytes: Vec<Vec<usize>> = sent.iter().map(|sent| sent.bytes.clone()).collect();
+        let all = line.all(call, &own, &bytes)?;
+        for (sent, parts) in sent.iter().zip(all) {
+            let empty = || Joined { memory: Buffer::new(&line.context), own: None, before: 0, held: None };
+            let joined = self.joined.entry(sent.column.name).or_insert_with(empty);
+            joined.arrive(sent, parts, line.communicator.rank(), &mut to)?;
         }
         Ok(())
+    }
+
+    fn address(&self, column: Column) -> u64 {
+        self.joined[column.name].memory.address()
+    }
+
+    fn reals<T: Wire>(&self, column: Column, table: &Table) -> Reals {
+        T::device(self.address(column), column.width * table.total(column.of))
     }
 
     fn deal_targets<T: Wire>(
@@ -337,18 +480,21 @@ impl World {
         };
         self.inputs.targets = targets;
         self.deal = deal;
-        self.lend_a_target::<T>(line)?;
-        self.inputs.target_positions += 1;
+        let lent = self.lend_a_target::<T>(line)?;
+        self.own_targets = self.shared || may_look && !self.deal.is_moved() && !lent;
+        self.dealt += 1;
+        self.inputs.target_positions = if self.own_targets { 2 * own.target_positions } else { 2 * self.dealt + 1 };
         self.targets = Some(now);
         Ok(())
     }
 
-    /// A rank without targets gets another one's, so that every rank takes part in every decision; nobody asks for the field there.
-    fn lend_a_target<T: Wire>(&mut self, line: &mut Line) -> Result<()> {
+    /// A rank without targets gets another one's, so that every rank takes part in every decision; nobody asks for the field there. Whether
+    /// this one got it.
+    fn lend_a_target<T: Wire>(&mut self, line: &mut Line) -> Result<bool> {
         let mine = self.inputs.targets.as_ref().map_or(0, |t| t.n);
         let counts: Vec<usize> = line.communicator.each(&[mine as f64])?.iter().map(|&n| n as usize).collect();
         self.most_targets = counts.iter().copied().max().unwrap_or(0);
-        let Some(lender) = counts.iter().position(|&n| n > 0).filter(|_| counts.contains(&0)) else { return Ok(()) };
+        let Some(lender) = counts.iter().position(|&n| n > 0).filter(|_| counts.contains(&0)) else { return Ok(false) };
         let first = match &self.inputs.targets {
             Some(t) if line.communicator.rank() == lender => line.own::<T>(&head(&t.position))?[..3].to_vec(),
             _ => vec![T::default(); 3],
@@ -358,7 +504,75 @@ impl World {
         if self.inputs.targets.as_ref().is_none_or(|t| t.n == 0) {
             let x: Vec<T> = all[3 * lender..3 * lender + 3].iter().map(|&x| T::from_f64(x)).collect();
             self.inputs.targets = Some(TargetInput { n: 1, position: T::host(x.into()) });
+            return Ok(true);
         }
+        Ok(false)
+    }
+}
+
+/// Arrays of sources that the own part of a column is taken from as it is, and the counters of their changes.
+fn columns(own: &Inputs) -> Vec<(Column, &Reals, u64)> {
+    let [positions, strengths] = [own.vortex_positions, own.vortex_strengths];
+    let mut all = vec![];
+    if let Some(s) = &own.segments {
+        all.extend([(POINTS, &s.points, positions), (CIRCULATION, &s.circulation, strengths)]);
+        all.extend(s.core.iter().map(|core| (SEGMENT_CORES, core, positions)));
+    }
+    if let Some(p) = &own.particles {
+        all.extend([(PARTICLES, &p.position, positions), (STRENGTH, &p.strength, strengths)]);
+        all.extend(p.core.iter().map(|core| (PARTICLE_CORES, core, positions)));
+    }
+    if let Some(c) = &own.charges {
+        all.extend([(CHARGES, &c.position, own.charge_positions), (CHARGE, &c.charge, own.charge_strengths)]);
+    }
+    all
+}
+
+/// This rank's parts of the arrays of an exchange.
+struct Outgoing<'a> {
+    line: &'a mut Line,
+    table: &'a Table,
+    sent: Vec<Sent>,
+}
+
+impl Outgoing<'_> {
+    fn push<T>(&mut self, column: Column, part: Part, change: u64) {
+        self.sent.push(Sent { column, bytes: self.table.bytes::<T>(column), change, part });
+    }
+
+    /// A rank without such sources has an empty part.
+    fn reals<T: Wire>(&mut self, column: Column, own: Option<&Reals>, change: u64) -> Result<()> {
+        let part = match own {
+            Some(reals) => self.line.part::<T>(reals)?,
+            None => self.line.copied::<T>(&[])?,
+        };
+        self.push::<T>(column, part, change);
+        Ok(())
+    }
+
+    /// Core radii: number of elements, their own radii, or the one that all have.
+    fn cores<T: Wire>(&mut self, column: Column, own: Option<(usize, Option<&Reals>, f64)>, change: u64) -> Result<()> {
+        let Some((n, None, default)) = own else {
+            return self.reals::<T>(column, own.and_then(|(_, core, _)| core), change);
+        };
+        let part = self.line.copied(&memory::filled(T::from_f64(default), n))?;
+        self.push::<T>(column, part, change);
+        Ok(())
+    }
+
+    /// End points, numbered through the points of all ranks.
+    fn connectivity(&mut self, own: Option<&SegmentInput>, change: u64) -> Result<()> {
+        let (rank, all) = (self.line.communicator.rank(), self.table.total(Of::Points));
+        if all > i32::MAX as usize {
+            let message = format!("{all} points of all ranks; a GPU takes at most 2147483647");
+            return Error::fail(WFMM_ERR_COUNT, message);
+        }
+        let points = [self.table.before(Of::Points, rank), self.table.counts(Of::Points).nth(rank).unwrap_or(0)];
+        let part = match own {
+            Some(s) => self.line.ends(&s.connectivity, s.n, s.ld, s.index_base, points)?,
+            None => self.line.copied::<i32>(&[])?,
+        };
+        self.push::<i32>(CONNECTIVITY, part, change);
         Ok(())
     }
 }
@@ -370,68 +584,4 @@ fn head(reals: &Reals) -> Reals {
         Reals::DeviceF64 { address, .. } => Reals::DeviceF64 { address: *address, len: 3 },
         host => host.clone(),
     }
-}
-
-/// An array of all ranks.
-fn gather<T: Wire>(line: &mut Line, call: &str, table: &Table, column: Column, own: Option<&Reals>) -> Result<Reals> {
-    let none = Reals::HostF32(vec![].into());
-    let mine = line.own::<T>(own.unwrap_or(&none))?;
-    Ok(T::host(line.all(call, column.name, &mine, table.numbers(column))?))
-}
-
-/// Core radii of all ranks: none where no rank has any of its own.
-fn gather_cores<T: Wire>(
-    line: &mut Line,
-    call: &str,
-    table: &Table,
-    column: Column,
-    cores: Of,
-    own: Option<(usize, Option<&Reals>, f64)>,
-) -> Result<Option<Reals>> {
-    if !table.any(cores) {
-        return Ok(None);
-    }
-    let filled;
-    let own = match own {
-        Some((n, None, default)) => {
-            filled = T::host(memory::filled(T::from_f64(default), n).into());
-            Some(&filled)
-        }
-        Some((_, core, _)) => core,
-        None => None,
-    };
-    gather::<T>(line, call, table, column, own).map(Some)
-}
-
-/// The radius of elements without one of their own, an option that all ranks have alike; a rank without elements asks the others.
-fn first_core(line: &Line, own: Option<f64>) -> Result<f64> {
-    Ok(line.communicator.largest(&[own.unwrap_or(0.0)])?[0])
-}
-
-fn exchange_segments<T: Wire>(
-    line: &mut Line,
-    call: &str,
-    s: Option<&SegmentInput>,
-    table: &Table,
-    circulation: Reals,
-) -> Result<SegmentInput> {
-    let rank = line.communicator.rank();
-    let (n, all_points) = (table.total(Of::Segments), table.total(Of::Points));
-    if all_points > i32::MAX as usize {
-        return Err(Error::new(
-            WFMM_ERR_COUNT,
-            format!("{all_points} points of all ranks; a GPU takes at most 2147483647"),
-        ));
-    }
-    let points = gather::<T>(line, call, table, POINTS, s.map(|s| &s.points))?;
-    let (before, own) = (table.before(Of::Points, rank), table.counts(Of::Points).nth(rank).unwrap_or(0));
-    let ends = match s {
-        Some(s) => line.ends(&s.connectivity, s.n, s.ld, s.index_base, [before, own])?,
-        None => vec![],
-    };
-    let connectivity = Ints::Host(line.all(call, CONNECTIVITY.name, &ends, table.numbers(CONNECTIVITY))?);
-    let cores = s.map(|s| (s.n, s.core.as_ref(), s.default_core));
-    let core = gather_cores::<T>(line, call, table, SEGMENT_CORES, Of::SegmentCores, cores)?;
-    let default_core = first_core(line, s.map(|s| s.default_core))?;
-    Ok(SegmentInput { n, points, connectivity, ld: 2, index_base: 0, circulation, core, default_core })
 }
