@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use crate::backend::cuda::Plain;
 use crate::backend::cuda::array::{Span, SpanMut};
+use crate::backend::cuda::staging::past_caches;
 use crate::error::{Error, Result, WFMM_ERR_HOST_MEMORY, WFMM_ERR_INDEX, WFMM_ERR_NOT_FINITE, WFMM_ERR_VALUE};
 use crate::inputs::{ArrayReal, HostArray, Ints, Reals, RealsMut};
 use crate::memory;
@@ -152,10 +153,8 @@ pub fn take_radii<T: HostReal>(session: &Session, array: Array<'_, T>) -> Result
 fn take_locked<T: HostReal>(session: &Session, values: &[T], good: impl Fn(T) -> bool + Sync) -> Option<HostArray<T>> {
     let mut room = session.lock_pages::<T>(values.len())?;
     let sweep = |(to, from): (&mut [T], &[T])| {
-        to.iter_mut().zip(from).fold(true, |all, (to, &x)| {
-            *to = x;
-            all & good(x)
-        })
+        past_caches(to, from);
+        from.iter().fold(true, |all, &x| all & good(x))
     };
     let good = if values.len() < SHARED_FROM {
         sweep((room.slice_mut(), values))

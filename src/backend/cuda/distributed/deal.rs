@@ -66,7 +66,7 @@ impl Deal {
         let position = targets.map_or(&none, |t| &t.position);
         let own = line.own::<T>(position)?;
         let x = own.as_chunks::<3>().0;
-        let some = line.pool.install(|| some(x));
+        let some = some(x);
         let grid = Grid::around(line, &some)?;
         if !uneven && !grid.are_mixed(line, &some, counts.iter().sum())? {
             return kept(targets);
@@ -106,7 +106,7 @@ impl Deal {
 /// Some of the targets, all over the array.
 fn some<T: Wire>(x: &[[T; 3]]) -> Vec<[T; 3]> {
     let stride = x.len().div_ceil(LOOKED_AT).max(1);
-    memory::par_collect((0..x.len().div_ceil(stride)).into_par_iter().map(|k| x[k * stride]))
+    memory::collect(x.iter().step_by(stride).copied())
 }
 
 fn extent_of<T: Wire>(some: &[[T; 3]]) -> [f64; 6] {
