@@ -11,12 +11,19 @@ mod support;
 use std::io::Write;
 use std::time::Instant;
 
+use rayon::prelude::*;
 use support::arguments::{argument, number};
 use support::random::Random;
 use support::wakes::{Wake, hover, lattice};
 use support::workloads::cube;
 use wakefmm::backend::cpu::distributed::study::{Figures, Study};
 use wakefmm::backend::cpu::sources::{Particle, Segment};
+
+/// Rows of a wake of LATTICE, with 36,960 segments, and metres from one turbine to the next.
+const ROWS: usize = 300;
+const APART: f64 = 630.0;
+/// Segments a turn in HOVER, whose cores those of a finer wake are scaled from.
+const A_TURN: f64 = 144.0;
 
 fn segments(w: &Wake) -> Vec<Segment> {
     let segment = |k: usize| Segment {
@@ -25,11 +32,21 @@ fn segments(w: &Wake) -> Vec<Segment> {
         circulation: w.circulation[k],
         core: w.core[k],
     };
-    (0..w.segments()).map(segment).collect()
+    (0..w.segments()).into_par_iter().map(segment).collect()
 }
 
-/// CUBE: particles and as many targets. WAKE: four tip vortices over the ground and twice as much dust below them. LATTICE: the
-/// panels of a wind turbine's wake, targets on its nodes. About n sources.
+/// Segments and targets of so many turbines in a square of rows and columns.
+fn farm(turbines: usize) -> (Vec<Segment>, Vec<[f64; 3]>) {
+    let (w, side) = (lattice(ROWS, 0.0), (turbines as f64).sqrt().ceil() as usize);
+    let one = segments(&w);
+    let at = move |k: usize, [x, y, z]: [f64; 3]| [x + APART * (k % side) as f64, y + APART * (k / side) as f64, z];
+    let moved = |k: usize| one.iter().map(move |s| Segment { p1: at(k, s.p1), p2: at(k, s.p2), ..*s });
+    let all = (0..turbines).into_par_iter().flat_map_iter(moved).collect();
+    (all, (0..turbines).into_par_iter().flat_map_iter(|k| w.targets.iter().map(move |x| at(k, *x))).collect())
+}
+
+/// CUBE: particles and as many targets. WAKE: four tip vortices over the ground and twice as much dust below them; a finer wake has thinner
+/// cores, so that as many segments overlap. LATTICE: the panels of the wakes of wind turbines, targets on their nodes. About n sources.
 fn study(case: &str, n: usize, tolerance: f64) -> (Study, usize, usize) {
     let (of_segments, of_particles, targets) = match case {
         "cube" => {
@@ -40,18 +57,19 @@ fn study(case: &str, n: usize, tolerance: f64) -> (Study, usize, usize) {
         "wake" => {
             // Turns grow with the segments: a longer wake, and a finer one.
             let turns = (n as f64 / 4.0 / 36.0).sqrt().clamp(8.0, 400.0) as usize;
-            let mut w = hover(turns, (n / (4 * turns)).max(8), 0, 1);
+            let a_turn = (n / (4 * turns)).max(8);
+            let mut w = hover(turns, a_turn, 0, 1);
+            w.core.iter_mut().for_each(|core| *core *= (A_TURN / a_turn as f64).min(1.0));
             let mut r = Random::new(5);
             w.targets.extend((0..2 * n).map(|_| {
                 let (radius, theta) = (3.0 * r.unit().sqrt(), std::f64::consts::TAU * r.unit());
                 [radius * theta.cos(), radius * theta.sin(), 0.1 * r.unit() * r.unit()]
             }));
-            // Cores of a finer wake are thinner, so that they overlap as much.
             (segments(&w), vec![], w.targets)
         }
         "lattice" => {
-            let w = lattice((n / 123).max(1), 0.0);
-            (segments(&w), vec![], w.targets)
+            let (all, targets) = farm((n as f64 / lattice(ROWS, 0.0).segments() as f64).round().max(1.0) as usize);
+            (all, vec![], targets)
         }
         other => panic!("case={other}: cube, wake or lattice"),
     };

@@ -386,12 +386,13 @@ fn core_shortfall(reg: Regularization, core: f64, longest: f64) -> f64 {
     }
 }
 
-/// Distance up to which a core counts. That of a segment acts along its whole line: in the mean square half of (c/r)².
+/// Distance up to which a core counts. That of a segment acts along its whole line: in the mean square half of (c/r)². Cores that decay
+/// as slowly at right angles to it (Scully) add up over the images of strengths that do not cancel.
 fn core_extent(reg: Regularization, core: f64, longest: f64, tolerance: f64) -> f64 {
     match reg {
         Regularization::Offset => (core * longest).sqrt() / (2.0 * tolerance).sqrt().sqrt(),
         _ if is_for_particles(reg) => core * core_reach(reg, periods::CORES_OF_IMAGES * tolerance),
-        _ => core * core_reach(reg, 4.0 * tolerance).max((LINE / tolerance).sqrt()),
+        _ => core * core_reach(reg, tolerance).max((LINE / tolerance).sqrt()),
     }
 }
 

@@ -37,9 +37,9 @@ impl Study {
         let (low, high) = bounds(SourceSet::<f64, 3>::positions(&whole).0, &[]);
         let root = Root::around(&[(low, high), bounds(targets, &[])]);
         let keyed = |r: Record| (key(<VortexSources<f64> as Elements<f64, 3>>::position(&r), root), r);
-        let mut records: Vec<(u64, Record)> = memory::collect(whole.records().into_iter().map(keyed));
+        let mut records: Vec<(u64, Record)> = memory::par_collect(whole.records().into_par_iter().map(keyed));
         records.par_sort_unstable_by_key(|r| r.0);
-        let mut sorted: Vec<(u64, [f64; 3])> = memory::collect(targets.iter().map(|x| (key(*x, root), *x)));
+        let mut sorted: Vec<(u64, [f64; 3])> = memory::par_collect(targets.par_iter().map(|x| (key(*x, root), *x)));
         sorted.par_sort_unstable_by_key(|t| t.0);
         let problem = Problem::new(&mut whole, targets, tolerance);
         Self { problem, like: new(), root, records, targets: sorted, costs: None }
