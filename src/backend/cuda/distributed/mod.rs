@@ -77,7 +77,7 @@ impl<T: CudaReal> RanksEngine<T> {
             inner.own_arrays();
             Ok((line, inner))
         })?;
-        let (world, report, recipe) = (World::default(), Report::default(), String::new());
+        let (world, report, recipe) = (World::new(options.core_radius), Report::default(), String::new());
         Ok(Self { options, context, line, inner, world, caller: 0, called: "ranks", report, recipe })
     }
 

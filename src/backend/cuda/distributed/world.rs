@@ -232,6 +232,8 @@ impl Joined {
 /// See the head of this file.
 #[derive(Debug, Default)]
 pub struct World {
+    /// The radius of elements without one of their own: an option that all ranks have alike.
+    default_core: f64,
     pub inputs: Inputs,
     pub deal: Deal,
     /// Every rank is given the sources of all, and its part of the targets: devices of one process.
@@ -253,6 +255,10 @@ pub struct World {
 }
 
 impl World {
+    pub fn new(default_core: f64) -> Self {
+        Self { default_core, ..Self::default() }
+    }
+
     /// Exchanges what has changed. There are sources of `field` somewhere, and targets.
     pub fn update<T: Wire>(
         &mut self,
@@ -385,9 +391,7 @@ impl World {
             Ok(out.sent)
         })?;
         self.join(line, call, sent, to)?;
-        let largest = [s.map_or(0.0, |s| s.default_core), p.map_or(0.0, |p| p.default_core)];
-        // An option that all ranks have alike; one without elements asks the others.
-        let default_core = line.communicator.largest(&largest)?;
+        let default_core = self.default_core;
         self.inputs.segments = table.any(Of::Segments).then(|| SegmentInput {
             n: table.total(Of::Segments),
             points: self.reals::<T>(POINTS, table),
@@ -396,14 +400,14 @@ impl World {
             index_base: 0,
             circulation: self.reals::<T>(CIRCULATION, table),
             core: table.any(Of::SegmentCores).then(|| self.reals::<T>(SEGMENT_CORES, table)),
-            default_core: default_core[0],
+            default_core,
         });
         self.inputs.particles = table.any(Of::Particles).then(|| ParticleInput {
             n: table.total(Of::Particles),
             position: self.reals::<T>(PARTICLES, table),
             strength: self.reals::<T>(STRENGTH, table),
             core: table.any(Of::ParticleCores).then(|| self.reals::<T>(PARTICLE_CORES, table)),
-            default_core: default_core[1],
+            default_core,
         });
         Ok(())
     }
@@ -480,7 +484,7 @@ impl World {
         };
         self.inputs.targets = targets;
         self.deal = deal;
-        let lent = self.lend_a_target::<T>(line)?;
+        let lent = self.lend_a_target::<T>(line, table)?;
         self.own_targets = self.shared || may_look && !self.deal.is_moved() && !lent;
         self.dealt += 1;
         self.inputs.target_positions = if self.own_targets { 2 * own.target_positions } else { 2 * self.dealt + 1 };
@@ -490,9 +494,13 @@ impl World {
 
     /// A rank without targets gets another one's, so that every rank takes part in every decision; nobody asks for the field there. Whether
     /// this one got it.
-    fn lend_a_target<T: Wire>(&mut self, line: &mut Line) -> Result<bool> {
+    fn lend_a_target<T: Wire>(&mut self, line: &mut Line, table: &Table) -> Result<bool> {
         let mine = self.inputs.targets.as_ref().map_or(0, |t| t.n);
-        let counts: Vec<usize> = line.communicator.each(&[mine as f64])?.iter().map(|&n| n as usize).collect();
+        let counts: Vec<usize> = if self.deal.is_moved() {
+            line.communicator.each(&[mine as f64])?.iter().map(|&n| n as usize).collect()
+        } else {
+            table.counts(Of::Targets).collect()
+        };
         self.most_targets = counts.iter().copied().max().unwrap_or(0);
         let Some(lender) = counts.iter().position(|&n| n > 0).filter(|_| counts.contains(&0)) else { return Ok(false) };
         let first = match &self.inputs.targets {
