@@ -120,6 +120,19 @@ fn a_field_that_misses_its_tolerance_is_computed_again_by_all() {
     });
 }
 
+/// The field after particles elsewhere were refused for a strength of the last rank.
+fn refused(plan: &mut Plan, mine: &Case, rank: usize, m: usize) -> Vec<f64> {
+    let (n, elsewhere) = (mine.position.len(), vec![7.0; 3 * mine.position.len()]);
+    let mut strength = flat(&mine.strength);
+    if let Some(last) = strength.last_mut().filter(|_| rank == 2) {
+        *last = f64::NAN;
+    }
+    let particles =
+        Particles { n, position: Array::Host(&elsewhere[..]), strength: Array::Host(&strength), core: None };
+    assert_eq!(plan.set_particles(Some(particles)).unwrap_err().status, WFMM_ERR_NOT_FINITE);
+    field_of(plan, PLAIN, m).unwrap().0
+}
+
 /// Sources in page-locked memory, which go to the device as soon as they are set: other parts of them on each rank, strengths alone, arrays that
 /// are set twice.
 fn large_arrays_change(common: bool) {
@@ -147,6 +160,8 @@ fn large_arrays_change(common: bool) {
                 let want: Vec<f64> =
                     numbers.iter().flat_map(|&t| want[3 * t..3 * t + 3].iter().map(|x| factor * x)).collect();
                 assert!(numbers.is_empty() || relative_l2(&u, &want) < 1e-12, "rank {rank}, {k}, {factor}");
+                let again = refused(&mut plan, &mine, rank, numbers.len());
+                assert!(again == u, "rank {rank}, {k}: after arrays that were refused");
                 let read = if common { "sources read from the memory of the others;" } else { "sources sent to it;" };
                 assert!(plan.recipe().contains(read), "{k}: {}", plan.recipe());
             }

@@ -1,7 +1,7 @@
 //! How: an engine takes a plan's inputs and returns fields. One trait, two back ends.
 
 use crate::error::Result;
-use crate::inputs::{Inputs, RealsMut};
+use crate::inputs::{Inputs, Reals, RealsMut};
 use crate::report::Report;
 
 pub mod cpu;
@@ -58,6 +58,9 @@ pub trait Engine: Send {
 
     /// Starts moving arrays that changed to where they will be summed, if that needs no waiting.
     fn bring(&mut self, _inputs: &Inputs) {}
+
+    /// The same for one array, before the others of its kind are known; `change` is what its counter of `Inputs` will be.
+    fn bring_array(&mut self, _slot: images::Slot, _array: &Reals, _change: u64) {}
 
     /// Later work begins after what the caller has queued on this CUDA stream by then; 0 is the default stream.
     fn order_after(&mut self, _stream: u64) {}

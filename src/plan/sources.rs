@@ -1,8 +1,9 @@
 //! `set_*`: sources, strengths and targets of a plan, replaced as a whole after everything was checked.
 
+use crate::backend::Engine;
+use crate::backend::images::Slot;
 use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_MEMORY, WFMM_ERR_VALUE};
 use crate::inputs::{ChargeInput, ParticleInput, Reals, SegmentInput, TargetInput};
-use crate::options::PlanOptions;
 use crate::session::Session;
 
 use super::Plan;
@@ -38,52 +39,98 @@ pub struct Strengths<'a, T> {
     pub charge: Option<(usize, Array<'a, T>)>,
 }
 
+/// Takes over the arrays of one call, and has each brought to where it will be summed while the next one is copied.
+struct Taker<'a> {
+    session: &'a Session,
+    engine: Option<&'a mut (dyn Engine + 'static)>,
+    /// What the counters of positions and of strengths will be.
+    changes: [u64; 2],
+}
+
+impl Taker<'_> {
+    fn finite<T: HostReal>(&mut self, slot: Slot, name: &str, width: usize, array: Array<'_, T>) -> Result<Reals> {
+        let taken = take_finite(self.session, name, width, array)?;
+        self.bring(slot, &taken);
+        Ok(taken)
+    }
+
+    fn radii<T: HostReal>(&mut self, slot: Slot, array: Array<'_, T>) -> Result<Reals> {
+        let taken = take_radii(self.session, array)?;
+        self.bring(slot, &taken);
+        Ok(taken)
+    }
+
+    fn bring(&mut self, slot: Slot, array: &Reals) {
+        let [positions, strengths] = self.changes;
+        let change =
+            if matches!(slot, Slot::Circulation | Slot::Strength | Slot::Charge) { strengths } else { positions };
+        if let Some(engine) = &mut self.engine {
+            engine.bring_array(slot, array, change);
+        }
+    }
+}
+
 impl Plan {
+    /// For arrays after which the counters will be these.
+    fn taker(&mut self, changes: [u64; 2]) -> Taker<'_> {
+        // Images are made in the evaluation.
+        let engine = self.engine.as_mut().filter(|_| self.options.plane.is_none());
+        Taker { session: &self.session, engine: engine.map(|(_, engine)| engine.as_mut()), changes }
+    }
+
+    fn vortex_taker(&mut self) -> Taker<'_> {
+        self.taker([self.inputs.vortex_positions + 1, self.inputs.vortex_strengths + 1])
+    }
+
     /// `None` removes the segments.
     pub fn set_segments<T: HostReal>(&mut self, segments: Option<Segments<'_, T>>) -> Result<()> {
-        let (session, options) = (&self.session, &self.options);
+        let (session, base, core) = (self.session.clone(), self.options.index_base, self.options.core_radius);
         let numbers = segments.as_ref().map_or(0, |s| 3 * s.n_points.max(s.n));
-        let segments = session.together("wfmm_plan_set_segments", || {
-            on_pool(&self.session, numbers, || segments.map(|s| take_segments(session, options, s)).transpose())
-        })?;
-        self.inputs.segments = segments;
+        let mut taker = self.vortex_taker();
+        let take = |s| take_segments(&mut taker, base, core, s);
+        let taken = session
+            .together("wfmm_plan_set_segments", || on_pool(&session, numbers, || segments.map(take).transpose()));
+        self.inputs.segments = self.vortices_taken(taken)?;
         self.vortices_changed();
         Ok(())
     }
 
     pub fn set_particles<T: HostReal>(&mut self, particles: Option<Particles<'_, T>>) -> Result<()> {
-        let (session, default_core) = (&*self.session, self.options.core_radius);
+        let (session, default_core) = (self.session.clone(), self.options.core_radius);
+        let mut taker = self.vortex_taker();
         let take = |p: Particles<'_, T>| -> Result<ParticleInput> {
             Ok(ParticleInput {
                 n: p.n,
-                position: take_finite(session, "position", 3, p.position)?,
-                strength: take_finite(session, "strength", 3, p.strength)?,
-                core: p.core.map(|core| take_radii(session, core)).transpose()?,
+                position: taker.finite(Slot::Position, "position", 3, p.position)?,
+                strength: taker.finite(Slot::Strength, "strength", 3, p.strength)?,
+                core: p.core.map(|core| taker.radii(Slot::Core, core)).transpose()?,
                 default_core,
             })
         };
         let numbers = particles.as_ref().map_or(0, |p| 3 * p.n);
-        self.inputs.particles = session.together("wfmm_plan_set_particles", || {
-            on_pool(&self.session, numbers, || particles.map(take).transpose())
-        })?;
+        let taken = session
+            .together("wfmm_plan_set_particles", || on_pool(&session, numbers, || particles.map(take).transpose()));
+        self.inputs.particles = self.vortices_taken(taken)?;
         self.vortices_changed();
         Ok(())
     }
 
     pub fn set_charges<T: HostReal>(&mut self, charges: Option<(usize, Array<'_, T>, Array<'_, T>)>) -> Result<()> {
-        let session = &*self.session;
+        let session = self.session.clone();
+        let mut taker = self.taker([self.inputs.charge_positions + 1, self.inputs.charge_strengths + 1]);
         let take = |(n, position, charge)| -> Result<ChargeInput> {
             Ok(ChargeInput {
                 n,
-                position: take_finite(session, "position", 3, position)?,
-                charge: take_finite(session, "charge", 1, charge)?,
+                position: taker.finite(Slot::ChargePosition, "position", 3, position)?,
+                charge: taker.finite(Slot::Charge, "charge", 1, charge)?,
             })
         };
         let numbers = charges.as_ref().map_or(0, |(n, ..)| 3 * n);
-        self.inputs.charges = session
-            .together("wfmm_plan_set_charges", || on_pool(&self.session, numbers, || charges.map(take).transpose()))?;
+        let taken =
+            session.together("wfmm_plan_set_charges", || on_pool(&session, numbers, || charges.map(take).transpose()));
         self.inputs.charge_positions += 1;
         self.inputs.charge_strengths += 1;
+        self.inputs.charges = taken?;
         self.given.charges = true;
         self.inputs_changed();
         Ok(())
@@ -148,9 +195,14 @@ impl Plan {
         Ok(())
     }
 
-    fn vortices_changed(&mut self) {
+    /// Counts a change, even where some array is refused: the arrays before it were brought under that number, which no others may have.
+    fn vortices_taken<R>(&mut self, taken: Result<R>) -> Result<R> {
         self.inputs.vortex_positions += 1;
         self.inputs.vortex_strengths += 1;
+        taken
+    }
+
+    fn vortices_changed(&mut self) {
         self.given.vortices = true;
         self.warn_of_cores();
         self.inputs_changed();
@@ -191,23 +243,28 @@ impl Plan {
     }
 }
 
-fn take_segments<T: HostReal>(session: &Session, options: &PlanOptions, s: Segments<'_, T>) -> Result<SegmentInput> {
+/// `base`: number of the first point; `default_core`: the radius of those without one of their own.
+fn take_segments<T: HostReal>(
+    taker: &mut Taker<'_>,
+    base: i32,
+    default_core: f64,
+    s: Segments<'_, T>,
+) -> Result<SegmentInput> {
     if s.ld < 2 {
         return Error::fail(
             WFMM_ERR_VALUE,
             format!("ld = {}; a row of the connectivity holds at least 2 point numbers", s.ld),
         );
     }
-    let base = options.index_base;
-    let (connectivity, ld) = take_connectivity(session, s.connectivity, s.n, s.ld, base, s.n_points)?;
+    let (connectivity, ld) = take_connectivity(taker.session, s.connectivity, s.n, s.ld, base, s.n_points)?;
     Ok(SegmentInput {
         n: s.n,
-        points: take_finite(session, "points", 3, s.points)?,
+        points: taker.finite(Slot::Points, "points", 3, s.points)?,
         connectivity,
         ld,
         index_base: base,
-        circulation: take_finite(session, "circulation", 1, s.circulation)?,
-        core: s.core.map(|core| take_radii(session, core)).transpose()?,
-        default_core: options.core_radius,
+        circulation: taker.finite(Slot::Circulation, "circulation", 1, s.circulation)?,
+        core: s.core.map(|core| taker.radii(Slot::SegmentCore, core)).transpose()?,
+        default_core,
     })
 }

@@ -3,6 +3,7 @@
 //! Enters: how to make either engine. Leaves: the answer of one of them, and one warning in the log when the GPU failed. The ranks of a
 //! distributed session choose alike: by the numbers of all of them, and by errors that are the same on all.
 
+use crate::backend::images::Slot;
 use crate::backend::{Engine, Field};
 use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_DEVICE_MEMORY, WFMM_ERR_UNSUPPORTED};
@@ -184,6 +185,12 @@ impl Engine for Fallback {
         let (sources, targets) = numbers(inputs);
         if let Some(engine) = self.cuda.as_mut().filter(|_| sources * targets >= WORTH_PAIRS) {
             engine.bring(inputs);
+        }
+    }
+
+    fn bring_array(&mut self, slot: Slot, array: &Reals, change: u64) {
+        if let Some(engine) = &mut self.cuda {
+            engine.bring_array(slot, array, change);
         }
     }
 

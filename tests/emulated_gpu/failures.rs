@@ -5,7 +5,7 @@ use super::harness::with_gpu;
 use super::support::accuracy::relative_l2;
 use super::support::cases::{Case, Kind, case};
 use wakefmm::backend::Field;
-use wakefmm::error::{Error, WFMM_ERR_DEVICE_LOST, WFMM_ERR_DEVICE_MEMORY, WFMM_ERR_MEMORY};
+use wakefmm::error::{Error, WFMM_ERR_DEVICE_LOST, WFMM_ERR_DEVICE_MEMORY, WFMM_ERR_MEMORY, WFMM_ERR_NOT_FINITE};
 use wakefmm::options::*;
 use wakefmm::plan::Plan;
 use wakefmm::plan::arrays::{Array, ArrayMut};
@@ -173,6 +173,44 @@ fn only_what_holds_the_tolerance_is_added() {
             let one = |k: usize| fields.0[k].iter().map(|x| (x - 1.0) / f64::from(times)).collect::<Vec<f64>>();
             let errors = [0, 1].map(|k| relative_l2(&one(k), &exact.0[k]));
             assert!(errors[0] <= tolerance && errors[1] <= 30.0 * tolerance, "{times} times: {errors:?}");
+        }
+    });
+}
+
+/// Arrays go to the device while the others of a call are still copied. One that is refused leaves the plan as it was, and the next ones are not
+/// taken for those before it.
+#[test]
+fn arrays_of_a_refused_call_are_forgotten() {
+    with_gpu("failures::arrays_of_a_refused_call_are_forgotten", &[], || {
+        let n = 10_000;
+        let at = |shift: f64| -> Vec<f64> { (0..3 * n).map(|k| shift + (k * 7919 % n) as f64 / n as f64).collect() };
+        let (charge, targets) = (vec![1.0; n], [0.4, 0.5, 1.7, 0.2, 1.9, 0.1]);
+        let potential = |plan: &mut Plan| {
+            let mut u = vec![0.0; 2];
+            plan.evaluate(Field::Potential { gradient: false }, ArrayMut::Host(&mut u[..]), None).unwrap();
+            u
+        };
+        let set = |plan: &mut Plan, shift: f64, charge: &[f64]| {
+            plan.set_charges(Some((n, Array::Host(&at(shift)[..]), Array::Host(charge))))
+        };
+        let session = |backend| SessionOptions { backend, device: None, devices: vec![], threads: 1 };
+        let options = wfmm_plan_options { method: WFMM_METHOD_DIRECT, ..Default::default() };
+        let [mut on_gpu, mut on_cpu] = [BackendKind::Cuda, BackendKind::Cpu].map(|backend| {
+            let session = Session::new(&session(backend)).unwrap();
+            let mut plan = Plan::new(session, PlanOptions::checked(&options).unwrap());
+            plan.set_targets(Some((2, Array::Host(&targets[..])))).unwrap();
+            plan
+        });
+        let mut bad = charge.clone();
+        bad[n - 1] = f64::NAN;
+        for shift in [0.0, 2.0, 4.0] {
+            let right = [&mut on_gpu, &mut on_cpu].map(|plan| {
+                set(plan, shift, &charge).unwrap();
+                potential(plan)
+            });
+            assert!(relative_l2(&right[0], &right[1]) < 1e-12, "{shift}");
+            assert_eq!(set(&mut on_gpu, shift + 1.0, &bad).unwrap_err().status, WFMM_ERR_NOT_FINITE);
+            assert_eq!(potential(&mut on_gpu), right[0], "after what was refused");
         }
     });
 }

@@ -13,6 +13,7 @@ use super::periodic::Periodic;
 use super::staging::Staging;
 use super::stream::{Event, Stream};
 use super::sums::Sums;
+use crate::backend::images::Slot;
 use crate::backend::{Engine, Field};
 use crate::error::{Error, Result, WFMM_ERR_MEMORY};
 use crate::inputs::{Inputs, Reals, RealsMut, TargetInput};
@@ -189,6 +190,10 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
     fn bring(&mut self, inputs: &Inputs) {
         // An error comes back in the evaluation: what was not copied then is copied there.
         let _ = self.gather.update(inputs, &mut self.staging, &self.stream);
+    }
+
+    fn bring_array(&mut self, slot: Slot, array: &Reals, change: u64) {
+        let _ = self.gather.bring(slot, array, change, &mut self.staging, &self.stream);
     }
 
     fn evaluate(

@@ -9,6 +9,7 @@ use super::memory::{Buffer, Plain, copy_between, copy_in};
 use super::periodic::Far;
 use super::staging::Staging;
 use super::stream::{Event, Stream};
+use crate::backend::images::Slot;
 use crate::error::{Error, Result};
 use crate::inputs::{HostArray, Inputs, Ints, Reals};
 use std::ops::Range;
@@ -73,7 +74,7 @@ pub struct DeviceInputs {
 
 /// A device copy of one host array.
 #[derive(Debug)]
-struct Slot {
+struct Copied {
     memory: Buffer<u8>,
     /// Change counter and address of what it holds.
     holds: Option<(u64, usize)>,
@@ -86,12 +87,26 @@ type InFlight = Vec<Box<dyn std::fmt::Debug + Send>>;
 #[derive(Debug)]
 pub struct Gather {
     context: Arc<Context>,
-    slots: [Slot; SLOTS],
+    slots: [Copied; SLOTS],
     in_flight: InFlight,
 }
 
 /// Arrays of `Inputs`.
 const SLOTS: usize = 10;
+
+/// Where an array of sources is among them.
+fn place_of(slot: Slot) -> usize {
+    match slot {
+        Slot::Points => 0,
+        Slot::Circulation => 2,
+        Slot::SegmentCore => 3,
+        Slot::Position => 4,
+        Slot::Strength => 5,
+        Slot::Core => 6,
+        Slot::ChargePosition => 7,
+        Slot::Charge => 8,
+    }
+}
 
 /// Arrays in flight from which an update waits: a caller who sets again and again without an evaluation must not fill the memory.
 const MOST_IN_FLIGHT: usize = 12;
@@ -160,13 +175,20 @@ impl PageLocked {
 /// Starts copying what changed of page-locked arrays to all devices: each reads a part of an array from the host's memory, and the other
 /// parts from the other devices. What is not copied here is copied by `Gather::update`.
 pub fn bring_together(readers: &mut [Reader<'_>], inputs: &Inputs) -> Result<()> {
-    for (slot, array) in PageLocked::all(inputs).iter().enumerate() {
-        let Some(array) = array.as_ref().filter(|array| array.bytes >= WORTH_SHARING) else { continue };
-        let holds = Some((array.change, array.address));
-        if readers.iter().all(|reader| reader.gather.slots[slot].holds != holds) {
-            bring_parts(readers, slot, array)?;
-            readers.iter_mut().for_each(|reader| reader.gather.slots[slot].holds = holds);
-        }
+    PageLocked::all(inputs).iter().enumerate().try_for_each(|(slot, array)| bring_to_all(readers, slot, array.as_ref()))
+}
+
+/// The same for one array of sources; `change` is what its counter will be.
+pub fn bring_array_together(readers: &mut [Reader<'_>], slot: Slot, array: &Reals, change: u64) -> Result<()> {
+    bring_to_all(readers, place_of(slot), PageLocked::of_reals(array, change).as_ref())
+}
+
+fn bring_to_all(readers: &mut [Reader<'_>], slot: usize, array: Option<&PageLocked>) -> Result<()> {
+    let Some(array) = array.filter(|array| array.bytes >= WORTH_SHARING) else { return Ok(()) };
+    let holds = Some((array.change, array.address));
+    if readers.iter().all(|reader| reader.gather.slots[slot].holds != holds) {
+        bring_parts(readers, slot, array)?;
+        readers.iter_mut().for_each(|reader| reader.gather.slots[slot].holds = holds);
     }
     Ok(())
 }
@@ -181,7 +203,7 @@ fn bring_parts(readers: &mut [Reader<'_>], slot: usize, array: &PageLocked) -> R
         readers.iter().try_for_each(|reader| reader.stream.synchronize())?;
     }
     for (k, reader) in readers.iter_mut().enumerate() {
-        let Slot { memory, holds } = &mut reader.gather.slots[slot];
+        let Copied { memory, holds } = &mut reader.gather.slots[slot];
         *holds = None;
         memory.reserve(array.bytes)?;
         let to = memory.at(part(k).start);
@@ -203,7 +225,7 @@ fn bring_parts(readers: &mut [Reader<'_>], slot: usize, array: &PageLocked) -> R
 
 impl Gather {
     pub fn new(context: &Arc<Context>) -> Self {
-        let slot = || Slot { memory: Buffer::new(context), holds: None };
+        let slot = || Copied { memory: Buffer::new(context), holds: None };
         Self { context: context.clone(), slots: std::array::from_fn(|_| slot()), in_flight: Vec::new() }
     }
 
@@ -230,6 +252,23 @@ impl Gather {
 
     pub fn bytes(&self) -> u64 {
         self.slots.iter().map(|slot| slot.memory.bytes()).sum()
+    }
+
+    /// Starts copying one page-locked array; `change` is what its counter will be.
+    pub fn bring(
+        &mut self,
+        slot: Slot,
+        array: &Reals,
+        change: u64,
+        staging: &mut Staging,
+        stream: &Stream,
+    ) -> Result<()> {
+        if PageLocked::of_reals(array, change).is_none() {
+            return Ok(());
+        }
+        self.make_room(stream)?;
+        let mut up = Upload { staging, stream, in_flight: &mut self.in_flight, borrowed: false };
+        up.reals(&mut self.slots[place_of(slot)], array, change).map(drop)
     }
 
     /// The inputs on the device; copies what changed since the last call.
@@ -300,7 +339,7 @@ struct Upload<'a> {
 }
 
 impl Upload<'_> {
-    fn reals(&mut self, slot: &mut Slot, reals: &Reals, change: u64) -> Result<RealsArg> {
+    fn reals(&mut self, slot: &mut Copied, reals: &Reals, change: u64) -> Result<RealsArg> {
         self.borrowed |= matches!(reals, Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. });
         Ok(match reals {
             Reals::DeviceF32 { address, .. } => RealsArg { address: *address, is_f64: 0 },
@@ -310,11 +349,11 @@ impl Upload<'_> {
         })
     }
 
-    fn optional(&mut self, slot: &mut Slot, reals: Option<&Reals>, change: u64) -> Result<RealsArg> {
+    fn optional(&mut self, slot: &mut Copied, reals: Option<&Reals>, change: u64) -> Result<RealsArg> {
         reals.map_or(Ok(RealsArg::default()), |reals| self.reals(slot, reals, change))
     }
 
-    fn ints(&mut self, slot: &mut Slot, ints: &Ints, change: u64) -> Result<u64> {
+    fn ints(&mut self, slot: &mut Copied, ints: &Ints, change: u64) -> Result<u64> {
         match ints {
             Ints::Device { address, .. } => {
                 self.borrowed = true;
@@ -325,7 +364,7 @@ impl Upload<'_> {
     }
 
     /// Copies an array unless the slot holds it; the address guards against another array under the same count.
-    fn copy<T: Plain>(&mut self, slot: &mut Slot, values: &HostArray<T>, change: u64) -> Result<u64> {
+    fn copy<T: Plain>(&mut self, slot: &mut Copied, values: &HostArray<T>, change: u64) -> Result<u64> {
         let holds = Some((change, values.as_ptr() as usize));
         if slot.holds != holds {
             slot.holds = None;

@@ -7,15 +7,16 @@
 
 use super::parts::{Board, Parts, targets_of};
 use super::wire::Wire;
-use super::world::is_on_host;
+use super::world::{is_on_host, shared_change};
 use super::{EVALUATE, Outputs, RanksEngine};
 use crate::backend::cuda::context::Context;
-use crate::backend::cuda::gather::{Reader, bring_together};
+use crate::backend::cuda::gather::{Reader, bring_array_together, bring_together};
+use crate::backend::images::Slot;
 use crate::backend::{Engine, Field};
 use crate::distributed::Communicator;
 use crate::distributed::threads::{ThreadExchange, group};
 use crate::error::{Error, Result, WFMM_ERR_INTERNAL};
-use crate::inputs::{Inputs, RealsMut};
+use crate::inputs::{Inputs, Reals, RealsMut};
 use crate::memory;
 use crate::options::PlanOptions;
 use crate::report::{Pass, Report};
@@ -285,6 +286,13 @@ impl<T: Wire> Engine for DevicesEngine<T> {
         let _ = bring_together(&mut readers, &sources);
         let mut readers: Vec<_> = self.members().map(|member| member.parts.reader()).collect();
         let _ = bring_together(&mut readers, &targets_of(inputs));
+    }
+
+    fn bring_array(&mut self, slot: Slot, array: &Reals, change: u64) {
+        if self.members().all(|member| member.engine.world.shared) {
+            let mut readers: Vec<_> = self.members().map(Member::reader).collect();
+            let _ = bring_array_together(&mut readers, slot, array, shared_change(change));
+        }
     }
 
     fn evaluate(

@@ -26,6 +26,7 @@ use super::direct::CudaReal;
 use super::engine::CudaEngine;
 use super::fmm::Ranks;
 use crate::backend::draw::drawn;
+use crate::backend::images::Slot;
 use crate::backend::verdict::unit_of;
 use crate::backend::{Engine, Field};
 use crate::distributed::Communicator;
@@ -326,6 +327,10 @@ impl<T: CudaReal> Engine for RanksEngine<T> {
         // An error comes back in the evaluation: what was not copied then is copied there.
         let _ = self.world.bring(&self.line, inputs, self.inner.intake());
         self.inner.bring(&self.world.foreseen_targets(inputs));
+    }
+
+    fn bring_array(&mut self, slot: Slot, array: &Reals, change: u64) {
+        let _ = self.world.bring_array(&self.line, slot, array, change, self.inner.intake());
     }
 
     fn order_after(&mut self, stream: u64) {

@@ -11,6 +11,7 @@ use crate::backend::Field;
 use crate::backend::cuda::gather::Gather;
 use crate::backend::cuda::memory::{Buffer, copy_in};
 use crate::backend::cuda::stream::Stream;
+use crate::backend::images::Slot;
 use crate::error::{Error, Result, WFMM_ERR_COUNT};
 use crate::inputs::{ChargeInput, Inputs, Ints, ParticleInput, Reals, SegmentInput, TargetInput};
 use crate::memory;
@@ -193,7 +194,7 @@ pub type Intake<'a> = (&'a mut Gather, &'a Stream);
 
 impl Joined {
     /// The own part, before the others are known, to where it was the last time.
-    fn bring(&mut self, part: Part, change: u64, to: &mut Intake<'_>) -> Result<()> {
+    fn bring(&mut self, part: Part, change: u64, to: Intake<'_>) -> Result<()> {
         let own = Some(Own { change, from: part.address, at: self.before });
         let end = self.before + part.as_bytes().len();
         if self.own != own && end <= self.memory.capacity() {
@@ -285,10 +286,10 @@ impl World {
         self.inputs = Inputs {
             targets,
             target_positions: self.inputs.target_positions,
-            vortex_positions: 2 * own.vortex_positions,
-            vortex_strengths: 2 * own.vortex_strengths,
-            charge_positions: 2 * own.charge_positions,
-            charge_strengths: 2 * own.charge_strengths,
+            vortex_positions: shared_change(own.vortex_positions),
+            vortex_strengths: shared_change(own.vortex_strengths),
+            charge_positions: shared_change(own.charge_positions),
+            charge_strengths: shared_change(own.charge_strengths),
             segments: own.segments.clone(),
             particles: own.particles.clone(),
             charges: own.charges.clone(),
@@ -331,16 +332,35 @@ impl World {
     }
 
     /// Starts copying what changed of the own arrays to the device, where it can be foreseen how they are exchanged.
-    pub fn bring(&mut self, line: &Line, own: &Inputs, mut to: Intake<'_>) -> Result<()> {
+    pub fn bring(&mut self, line: &Line, own: &Inputs, to: Intake<'_>) -> Result<()> {
+        columns(own)
+            .into_iter()
+            .try_for_each(|(column, reals, change)| self.bring_column(line, column, reals, change, (to.0, to.1)))
+    }
+
+    /// The same for one array.
+    pub fn bring_array(&mut self, line: &Line, slot: Slot, array: &Reals, change: u64, to: Intake<'_>) -> Result<()> {
+        let column = match slot {
+            Slot::Points => POINTS,
+            Slot::Circulation => CIRCULATION,
+            Slot::SegmentCore => SEGMENT_CORES,
+            Slot::Position => PARTICLES,
+            Slot::Strength => STRENGTH,
+            Slot::Core => PARTICLE_CORES,
+            Slot::ChargePosition => CHARGES,
+            Slot::Charge => CHARGE,
+        };
+        self.bring_column(line, column, array, change, to)
+    }
+
+    fn bring_column(&mut self, line: &Line, column: Column, array: &Reals, change: u64, to: Intake<'_>) -> Result<()> {
         if self.shared || line.sends() {
             return Ok(());
         }
-        for (column, reals, change) in columns(own) {
-            if let (Some(joined), Some(part)) = (self.joined.get_mut(column.name), line.found_part(reals)) {
-                joined.bring(part, change, &mut to)?;
-            }
+        match (self.joined.get_mut(column.name), line.found_part(array)) {
+            (Some(joined), Some(part)) => joined.bring(part, change, to),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// The own targets as the engine gets them, where it is known that it gets them.
@@ -516,6 +536,11 @@ impl World {
         }
         Ok(false)
     }
+}
+
+/// What counts a change of sources that all ranks are given.
+pub fn shared_change(change: u64) -> u64 {
+    2 * change
 }
 
 /// Arrays of sources that the own part of a column is taken from as it is, and the counters of their changes.
