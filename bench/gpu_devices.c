@@ -2,6 +2,8 @@
  * precision. A step sets new sources and targets and evaluates; "targets" sets targets alone, so that multipoles are kept; an evaluation
  * has nothing new.
  *
+ * RECIPE=1 also prints the recipes and retries of the last evaluations.
+ *
  * Enters: the devices, separated by commas ("0,1"; a number may occur twice), repetitions, tolerance. Leaves: a table, each row with the
  * median times of one device and of all, the ratios, and the error at 500 targets; exit code 1 where it exceeds the tolerance.
  */
@@ -41,6 +43,14 @@ static double measure(wfmm_session *session, int64_t n, int vpm, double toleranc
             if (k >= 0) all[kind][k] = 1e3 * (now() - start);
         }
     for (int kind = 0; kind < KINDS; kind++) took[kind] = middle(all[kind], times);
+    if (getenv("RECIPE")) {
+        char text[2000] = "";
+        wfmm_report r;
+        r.struct_size = sizeof r;
+        must(wfmm_plan_report(plan, &r), "report");
+        must(wfmm_plan_recipe(plan, text, sizeof text, NULL), "recipe");
+        fprintf(stderr, "%lld retries; %s\n", (long long)r.retries, text);
+    }
     must(wfmm_plan_check_f64(plan, 500, 3, &error), "check");
     must(wfmm_plan_destroy(&plan), "plan");
     must(wfmm_session_unregister(session, u), "unregister");
