@@ -14,7 +14,6 @@ use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_INDEX};
 use crate::inputs::{ArrayReal, HostArray, Ints, Reals, RealsMut};
 use crate::memory;
-use crate::plan::arrays::check_connectivity;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -145,7 +144,8 @@ impl Line {
             pairs.with_min_len(SHARE).map(number).reduce(|| true, |a, b| a & b)
         });
         if !good {
-            return Err(no_point(rows, ld, base, points));
+            let what = format!("is no point (index_base = {base}, n_points = {points})");
+            return Err(no_point(&rows[..(n - 1) * ld + 2], ld, is_point, &what));
         }
         Ok(Part::of(HostArray::Lent(Arc::new(room))))
     }
@@ -216,8 +216,10 @@ impl Line {
 }
 
 /// Names the first end of a segment that is no point.
-fn no_point(rows: &[i32], ld: usize, base: i32, points: usize) -> Error {
-    check_connectivity(rows, ld, base, points).err().unwrap_or_else(|| Error::new(WFMM_ERR_INDEX, "connectivity"))
+fn no_point(rows: &[i32], ld: usize, is_point: impl Fn(i32) -> bool, what: &str) -> Error {
+    let bad = |(k, row): (usize, &[i32])| row[..2].iter().position(|&number| !is_point(number)).map(|end| [k, end]);
+    let [k, end] = rows.chunks(ld).enumerate().find_map(bad).unwrap_or_default();
+    Error::new(WFMM_ERR_INDEX, format!("connectivity[{k}][{end}] = {} {what}", rows[k * ld + end]))
 }
 
 fn write<U: Wire, T: Wire>(to: &mut [U], values: &[T], add: bool) {
