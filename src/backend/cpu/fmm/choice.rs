@@ -236,17 +236,22 @@ pub fn capacities(cost: &Cost, [n, m]: [usize; 2], request: Request, factor: f64
     [(each * ratio).clamp(4.0, 4096.0) as usize, (each / ratio).clamp(8.0, 4096.0) as usize]
 }
 
-/// From grown trees to lists: leaves that cost least, the budget that the model allows, orders.
+/// From grown trees to lists: leaves that cost least, the budget that the model allows, orders. `present`: the order that the
+/// multipoles have and keep where it serves; 0 where there are none.
 pub fn make<T: Real, const C: usize>(
     sources: &mut dyn SourceSet<T, C>,
     mut trees: Trees,
     cost: &Cost,
     request: Request,
+    present: usize,
 ) -> (Trees, Statistics, Choice<T>) {
     let start = Instant::now();
     let mut statistics = Statistics::measure(sources, &mut trees, request);
     let measured = start.elapsed();
     let mut choice = empty();
+    if present > 0 {
+        choice.ops = cost::operators(present);
+    }
     let budget;
     (choice.scheme, budget) = choose_leaves::<T, C>(sources, &mut trees, &mut statistics, cost, request);
     statistics.budget = statistics.budget.scaled(budget, 1.0);

@@ -21,7 +21,7 @@ use std::time::Instant;
 pub struct Expansions<T> {
     multipoles: Vec<T>,
     locals: Vec<T>,
-    /// Order that the multipoles have; 0: they are of other sources.
+    /// See the function of this name.
     upward_order: usize,
     /// Version of the lists that all local expansions belong to.
     downward_version: Option<u64>,
@@ -40,6 +40,11 @@ impl<T> Default for Expansions<T> {
 impl<T: Real> Expansions<T> {
     pub fn forget_sources(&mut self) {
         (self.upward_order, self.downward_version, self.series) = (0, None, None);
+    }
+
+    /// Order of the present multipoles; 0: there are none.
+    pub fn upward_order(&self) -> usize {
+        self.upward_order
     }
 
     pub fn forget_targets(&mut self) {

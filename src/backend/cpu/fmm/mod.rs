@@ -217,7 +217,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();
         }
         let start = Instant::now();
-        let (trees, statistics, choice) = choice::make(sources, trees, &cost, request);
+        let (trees, statistics, choice) = choice::make(sources, trees, &cost, request, self.expansions.upward_order());
         self.seconds[Pass::Lists as usize] = start.elapsed().as_secs_f64();
         self.recipe = choice.recipe.clone();
         self.prepared = Some(Prepared { request, cost, trees, statistics, choice });
