@@ -3,6 +3,7 @@
 //! Enters: checked arrays from `ffi`. Leaves: read by an engine, which converts them to its computing precision while it
 //! sorts them into its tree. An engine may be dropped and another made from the same `Inputs` (fall back, new precision).
 
+use crate::error::{Error, Result, WFMM_ERR_INDEX};
 use std::fmt::{Debug, Display};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -234,4 +235,23 @@ impl Inputs {
     pub fn points(&self) -> usize {
         self.targets.as_ref().map_or(0, |t| t.n)
     }
+}
+
+/// Names the first point number, of the first two of a row, that is none.
+pub fn check_connectivity(rows: &[i32], ld: usize, base: i32, n_points: usize) -> Result<()> {
+    for (k, row) in rows.chunks(ld).enumerate() {
+        let bad = row[..2].iter().position(|&number| !is_point(number, base, n_points));
+        if let Some(end) = bad {
+            let last = base as i64 + n_points as i64 - 1;
+            let range = format!("accepted: {base} to {last} (index_base = {base}, n_points = {n_points})");
+            let message = format!("connectivity[{k}][{end}] = {} is no point; {range}", row[end]);
+            return Error::fail(WFMM_ERR_INDEX, message);
+        }
+    }
+    Ok(())
+}
+
+/// In 64 bits: base + n_points may pass the range of i32, and so may number - base.
+pub fn is_point(number: i32, base: i32, n_points: usize) -> bool {
+    (0..n_points as i64).contains(&(number as i64 - base as i64))
 }

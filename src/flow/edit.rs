@@ -14,7 +14,8 @@ use super::step::fit_history;
 use super::storage::Held;
 use super::vector::Part;
 use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_STATE, WFMM_ERR_VALUE};
-use crate::plan::arrays::{Array, HostReal, SHARED_FROM, check_connectivity, check_finite, on_pool};
+use crate::inputs::check_connectivity;
+use crate::plan::arrays::{Array, HostReal, SHARED_FROM, check_finite, on_pool};
 use crate::plan::sources::{Particles, Segments};
 use crate::session::Session;
 

@@ -10,8 +10,8 @@ use std::borrow::Cow;
 use crate::backend::cuda::Plain;
 use crate::backend::cuda::array::{Span, SpanMut};
 use crate::backend::cuda::staging::past_caches;
-use crate::error::{Error, Result, WFMM_ERR_HOST_MEMORY, WFMM_ERR_INDEX, WFMM_ERR_NOT_FINITE, WFMM_ERR_VALUE};
-use crate::inputs::{ArrayReal, HostArray, Ints, Reals, RealsMut};
+use crate::error::{Error, Result, WFMM_ERR_HOST_MEMORY, WFMM_ERR_NOT_FINITE, WFMM_ERR_VALUE};
+use crate::inputs::{ArrayReal, HostArray, Ints, Reals, RealsMut, check_connectivity, is_point};
 use crate::memory;
 use crate::session::Session;
 
@@ -202,25 +202,6 @@ pub fn take_connectivity(
     Ok((Ints::Host(ends.into()), 2))
 }
 
-/// Names the first point number, of the first two of a row, that is none.
-pub fn check_connectivity(rows: &[i32], ld: usize, base: i32, n_points: usize) -> Result<()> {
-    for (k, row) in rows.chunks(ld).enumerate() {
-        let bad = row[..2].iter().position(|&number| !is_point(number, base, n_points));
-        if let Some(end) = bad {
-            let last = base as i64 + n_points as i64 - 1;
-            let range = format!("accepted: {base} to {last} (index_base = {base}, n_points = {n_points})");
-            let message = format!("connectivity[{k}][{end}] = {} is no point; {range}", row[end]);
-            return Error::fail(WFMM_ERR_INDEX, message);
-        }
-    }
-    Ok(())
-}
-
-/// In 64 bits: base + n_points may pass the range of i32, and so may number - base.
-fn is_point(number: i32, base: i32, n_points: usize) -> bool {
-    (0..n_points as i64).contains(&(number as i64 - base as i64))
-}
-
 /// The first element with a property. Blocks are scanned without a branch, so that good arrays pass at memory speed; long
 /// arrays by all threads of the caller's pool.
 fn first<T: Copy + Sync>(values: &[T], bad: impl Fn(T) -> bool + Sync) -> Option<usize> {
@@ -272,6 +253,7 @@ pub fn is_double(array: &Reals) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::WFMM_ERR_INDEX;
     use crate::options::{BackendKind, SessionOptions};
 
     fn session() -> std::sync::Arc<Session> {

@@ -11,8 +11,8 @@ use crate::backend::cuda::memory::{Plain, copy_in};
 use crate::backend::cuda::staging::{Staging, copy_by_threads};
 use crate::backend::cuda::stream::{Event, Stream};
 use crate::distributed::Communicator;
-use crate::error::{Error, Result, WFMM_ERR_INDEX};
-use crate::inputs::{ArrayReal, HostArray, Ints, Reals, RealsMut};
+use crate::error::Result;
+use crate::inputs::{ArrayReal, HostArray, Ints, Reals, RealsMut, check_connectivity, is_point};
 use crate::memory;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -132,7 +132,7 @@ impl Line {
                 &fetched
             }
         };
-        let is_point = |number: i32| (0..points as i64).contains(&(i64::from(number) - i64::from(base)));
+        let is_point = |number: i32| is_point(number, base, points);
         let mut room = Locked::new(&self.context, 2 * n)?;
         let number = |(to, row): (&mut [i32], &[i32])| {
             let end = |number: i32| (i64::from(number) - i64::from(base) + before as i64) as i32;
@@ -144,8 +144,7 @@ impl Line {
             pairs.with_min_len(SHARE).map(number).reduce(|| true, |a, b| a & b)
         });
         if !good {
-            let what = format!("is no point (index_base = {base}, n_points = {points})");
-            return Err(no_point(&rows[..(n - 1) * ld + 2], ld, is_point, &what));
+            check_connectivity(&rows[..(n - 1) * ld + 2], ld, base, points)?;
         }
         Ok(Part::of(HostArray::Lent(Arc::new(room))))
     }
@@ -213,13 +212,6 @@ impl Line {
         copy_in(address, &here, &self.stream)?;
         self.stream.synchronize()
     }
-}
-
-/// Names the first end of a segment that is no point.
-fn no_point(rows: &[i32], ld: usize, is_point: impl Fn(i32) -> bool, what: &str) -> Error {
-    let bad = |(k, row): (usize, &[i32])| row[..2].iter().position(|&number| !is_point(number)).map(|end| [k, end]);
-    let [k, end] = rows.chunks(ld).enumerate().find_map(bad).unwrap_or_default();
-    Error::new(WFMM_ERR_INDEX, format!("connectivity[{k}][{end}] = {} {what}", rows[k * ld + end]))
 }
 
 fn write<U: Wire, T: Wire>(to: &mut [U], values: &[T], add: bool) {
