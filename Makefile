@@ -1,5 +1,5 @@
 # make            the release library
-# make demo       the brownout program: builds everything, runs (one to four minutes), says where picture and files are
+# make demo       the brownout program: builds everything, runs (two to four minutes), says where picture and files are
 # make landing    the same with a rotor that lands, about as long
 # make check      the quick tests, three to five minutes with building: format, clippy, unit tests, generated files, one test in C and one in Fortran
 # make test       every kind of test: Rust, C, Fortran, Python, generated files, bad input; each step says its name
