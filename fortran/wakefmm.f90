@@ -370,7 +370,7 @@ module wakefmm
   !> Double.
   integer, parameter :: WFMM_PRECISION_F64 = 2
   !> Where the sums are computed.
-  !> A CUDA device where there is one and the problem has at least 200,000 pairs, else the CPU.
+  !> A CUDA device where there is one and the problem has at least 200,000 pairs or arrays in device memory, else the CPU.
   integer, parameter :: WFMM_BACKEND_AUTO = 0
   !> The CPU.
   integer, parameter :: WFMM_BACKEND_CPU = 1

@@ -82,7 +82,7 @@ codes! {
 
     /// Where the sums are computed.
     enum BackendKind {
-        /// A CUDA device where there is one and the problem has at least 200,000 pairs, else the CPU.
+        /// A CUDA device where there is one and the problem has at least 200,000 pairs or arrays in device memory, else the CPU.
         Auto = 0 => WFMM_BACKEND_AUTO,
         /// The CPU.
         Cpu = 1 => WFMM_BACKEND_CPU,
