@@ -38,9 +38,10 @@ static void accuracy(wfmm_session *s) {
         }
 }
 
-/* New positions for every repetition: targets in the cube; sources too, and the targets on them; on a wake; in the air and dust over ground. */
+/* New positions for every repetition: targets in the cube; sources too, and the targets on them, further ones beside them; on a wake; in the air and dust over ground. */
 static void on_sources(struct problem *p) {
     for (int64_t i = 0; i < 3 * p->n; i++) p->target[i] = p->points[i] = uniform();
+    for (int64_t i = 3 * p->n; i < 3 * p->m; i++) p->target[i] = uniform();
 }
 static double bell(void) { double s = -6; for (int k = 0; k < 12; k++) s += uniform(); return s; }
 static void on_wake(struct problem *p) {
@@ -123,6 +124,8 @@ static void workloads(wfmm_session *s, double most) {
         const double tolerance = f64 ? 1e-6 : 1e-4;
         time_case(s, cube("CUBE 1e6", 1000000, 1000000, f64, tolerance));
         if (most >= 1e7) time_case(s, cube("CUBE 1e7", 10000000, 10000000, f64, tolerance));
+        time_case(s, (struct work){"CUBE on itself", on_sources, PARTICLES, WFMM_REG_NONE, 1000000, 1000000, 0, 0, f64, tolerance});
+        time_case(s, (struct work){"and others", on_sources, PARTICLES, WFMM_REG_NONE, 1000000, 1000999, 0, 0, f64, tolerance});
         time_case(s, (struct work){"LAPLACE 1e6", on_sources, CHARGES, 0, 1000000, 1000000, 0, 1, f64, 1.19e-3});
         for (int n = 10000; n <= 1000000; n *= 10) time_case(s, (struct work){"VPM", on_sources, PARTICLES, WFMM_REG_GAUSS_ERF, n, n, 2 / cbrt(n), 1, f64, 1e-3});
         for (int n = 100000; n <= 1000000; n *= 10) time_case(s, (struct work){"WAKE", on_wake, PARTICLES, WFMM_REG_GAUSS_ERF, n, n, 0, 1, f64, 1e-3});

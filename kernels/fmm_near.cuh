@@ -332,11 +332,11 @@ template <class T, class P> struct Near : View<T, P> {
     }
 
     __device__ void near_field(int level) {
+        s.collect_near(f, level);
         if (P::kCorrects && threadIdx.x < targets) {
-            s.own[threadIdx.x] = is_own_source(f, first + threadIdx.x) ? first + threadIdx.x : kNone;
+            s.own[threadIdx.x] = s.own_source(f, first + threadIdx.x);
             s.close[threadIdx.x] = kNone;
         }
-        s.collect_near(f, level);
         consume<kNearSources>();
     }
     // Behind everything else, once the sums are in the field.

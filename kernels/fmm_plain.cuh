@@ -35,7 +35,8 @@ template <class T, class P> struct Plain {
         u32 part, parts, usual, low, high;
         float weight[kWarps];
         T *to;
-        u32 leaf, own_leaf; // the first target of the leaf, and where the source of that number is among the collected ones, or kNone
+        u32 own_at;    // how many of the collected sources are before those of the place of the target leaf
+        u32 own_tiles; // a bit for each tile that has a source that is a target of the round; none between rounds
         // By target: where that of itself is, or kNone; the parts of tiles that have pairs to be corrected.
         u32 own[P::kCorrects ? kThreads : 1], close[P::kCorrects ? kThreads : 1];
         uint8_t of_image[kPeriodic ? 2 * kTile : 1]; // of the sources of two tiles
@@ -135,6 +136,8 @@ template <class T, class P> struct Plain {
         for (int k = 0; k < K; k++)
             if constexpr (P::kCorrects && !COUNTS) close[k] = nearest[k] < near_square(x[k]);
     }
+    // Which bit stands for the tile that source `k` of the collected ones is in.
+    __device__ u32 tile_bit(u32 k) const { return 1u << ((k - s.low) / kTile & 31); }
     // Which bit of `close` stands for the sources of a group in a tile.
     __device__ u32 part_bit(u32 base, u32 group, u32 groups) const { return 1u << (((base - s.low) / kTile * groups + group) & 31); }
     // Notes that target t of the round has so many near pairs among the sources of this group in this tile, unless that is the target itself.
@@ -183,9 +186,12 @@ template <class T, class P> struct Plain {
         typename P::Sum *const into = P::kTwoFloats ? of_tile : sum;
         range = 0;
         fetch(low, 0);
-        if (P::kCorrects && threadIdx.x < n) {
-            const u32 i = first + threadIdx.x;
-            s.own[threadIdx.x] = s.own_leaf != kNone && is_own_source(f, i) ? s.own_leaf + i - s.leaf : kNone;
+        if constexpr (P::kCorrects) {
+            const u32 source = threadIdx.x < n ? s.own_source(f, first + threadIdx.x) : kNone;
+            const u32 own = source == kNone ? kNone : s.own_at + source - s.own_begin;
+            const u32 tiles = any_of_warp(own >= low && own < high ? tile_bit(own) : 0);
+            if (tiles && threadIdx.x % 32 == 0) atomicOr(&s.own_tiles, tiles);
+            s.own[threadIdx.x] = own;
             s.close[threadIdx.x] = 0;
         }
 #pragma unroll
@@ -206,9 +212,7 @@ template <class T, class P> struct Plain {
                 if constexpr (P::kTwoFloats)
 #pragma unroll
                     for (int k = 0; k < K; k++) for (int c = 0; c < P::Sum::terms; c++) into[k].sum[c] = 0;
-                // Does the tile have sources that are targets of the round?
-                const u32 own = s.own_leaf + first - s.leaf;
-                if (P::kCorrects && s.own_leaf != kNone && own < base + kTile && own + n > base) add_tile<true>(into, x, tile, group, groups, end, close);
+                if (P::kCorrects && s.own_tiles & tile_bit(base)) add_tile<true>(into, x, tile, group, groups, end, close);
                 else add_tile<false>(into, x, tile, group, groups, end, close);
                 if constexpr (P::kTwoFloats)
 #pragma unroll
@@ -220,6 +224,7 @@ template <class T, class P> struct Plain {
             }
             __syncthreads();
         }
+        if (P::kCorrects && threadIdx.x == 0) s.own_tiles = 0;
         store<K>(sum, first, n, slots, groups);
         if constexpr (P::kCorrects) correct(f, s, {from[0], from[1], from[2]}, first, n, groups);
     }
@@ -331,14 +336,13 @@ template <class T, class P> struct Plain {
         const int level = info_level(t.info[cell]);
         const u32 begin = t.begin[cell], end = t.end[cell];
         s.climb(t, cell, level);
-        if (threadIdx.x == 0) { s.leaf = begin; s.own_leaf = kNone; }
         s.collect_near(f, level);
-        if (P::kCorrects) for (u32 r = threadIdx.x; r < s.count; r += kThreads) if (s.packed(r, s.begin[r]) == begin) s.own_leaf = s.offset[r];
+        if (P::kCorrects) for (u32 r = threadIdx.x; r < s.count; r += kThreads) if (s.packed(r, s.begin[r]) == s.own_begin) s.own_at = s.offset[r];
         const u32 total = s.total(), size = max((max(usual, total) + parts - 1) / parts, 1u);
         const u32 used = max((total + size - 1) / size, 1u);
         if (part >= used || s.too_dense(f, end - begin)) return;
         if (threadIdx.x == 0) {
-            s.low = min(part * size, total); s.high = min(s.low + size, total);
+            s.low = min(part * size, total); s.high = min(s.low + size, total); s.own_tiles = 0;
             s.to = (T *)f.field + (used > 1 ? (1 + part) * (size_t)t.n * P::kFields : 0);
             if (part == 0 && cell < kPartCells) f.state->near_parts[cell] = used;
             atomicAdd(&f.state->near_pairs, (u64)(s.high - s.low) * (end - begin));

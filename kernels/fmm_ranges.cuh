@@ -1,6 +1,7 @@
 // The sources that a block goes through: ranges of them in shared memory, first of all the leaves near a target leaf.
 #pragma once
 #include "fmm_pair_f32x2.cuh"
+#include "fmm_tree.cuh"
 #include "on_line.cuh"
 
 namespace fmm {
@@ -32,11 +33,9 @@ __device__ inline Vec<double> exact_difference(const Fmm &f, u32 source, u32 to)
     const Vec<double> from = callers_position(root, s.x, s.x_is_f64, s.order[in_image(source)]);
     return callers_position(root, t.x, t.x_is_f64, to) - (kPeriodic ? plus(from, image_offset(root, source)) : from);
 }
-// Whether target i of the sorted ones is source i of the sorted ones: the two trees have one order where the caller's positions are the same.
-// A target adds nothing to itself, in any precision.
-__device__ inline bool is_own_source(const Fmm &f, u32 i) {
-    if (i >= f.tree[0].n) return false;
-    const Vec<double> d = exact_difference(f, i, f.tree[1].order[i]);
+// Whether the caller's positions of a sorted source and a sorted target are one. A target adds nothing to itself, in any precision.
+__device__ inline bool is_at_target(const Fmm &f, u32 source, u32 target) {
+    const Vec<double> d = exact_difference(f, source, f.tree[1].order[target]);
     return d.x == 0 && d.y == 0 && d.z == 0;
 }
 template <class Sum> __device__ __forceinline__ void add_to(Sum &sum, const Sum &more) {
@@ -76,6 +75,7 @@ struct Ranges {
     u32 warp_count[2][kWarps];
     u32 work, count;
     u32 ancestor[24]; // of the target leaf, itself first
+    u32 own_begin, own_end; // near sources of the place of the target leaf: of the source cell there, or of the leaf above that holds it
     uint8_t image[kPeriodic ? kRanges : 1]; // of a range, in a periodic box
     // Number of a source behind that of its image.
     __device__ u32 packed(u32 range, u32 source) const { return kPeriodic ? source | (u32)image[range] << kImageBits : source; }
@@ -105,7 +105,7 @@ struct Ranges {
 
     __device__ void clear() {
         __syncthreads();
-        if (threadIdx.x == 0) { count = 0; offset[0] = 0; }
+        if (threadIdx.x == 0) { count = 0; offset[0] = 0; own_begin = own_end = 0; }
         __syncthreads();
     }
 
@@ -168,8 +168,27 @@ struct Ranges {
                 from = src.begin[at]; to = src.end[at];
                 take = other != kNone && (k < kBeside || info_leaf(info));
             }
+            if (take && k % kBeside == kOwnImage) { own_begin = from; own_end = to; }
             append(take, from, to, of_image);
         }
+    }
+
+    // The collected source that sorted target `i` of the leaf is, or kNone. Where all positions of sources and targets are the same, the two
+    // trees have one order; elsewhere its key leads to it. Of several sources at a place any may be meant.
+    __device__ u32 own_source(const Fmm &f, u32 i) const {
+        if (i >= own_begin && i < own_end && is_at_target(f, i, i)) return i;
+        const Tree &src = f.tree[0];
+        typedef Vec4<float> Point; // other precisions do not ask
+        const u64 key = f.tree[1].key[i];
+        const u32 begin = lower_bound(src.key, own_begin, own_end, key), end = lower_bound(src.key, begin, own_end, key + 1);
+        const Point *const from = (const Point *)src.point, at = ((const Point *)f.tree[1].point)[i];
+        u32 found = kNone;
+#pragma unroll 4
+        for (u32 k = begin; k < end; k++) {
+            const Point p = from[k];
+            if (p.x == at.x && p.y == at.y && p.z == at.z) found = k;
+        }
+        return found != kNone && is_at_target(f, found, i) ? found : kNone;
     }
 };
 

@@ -27,6 +27,9 @@ mod flows;
 #[path = "emulated_gpu/narrower_cores.rs"]
 mod narrower_cores;
 
+#[path = "emulated_gpu/own_sources.rs"]
+mod own_sources;
+
 #[path = "emulated_gpu/periodic.rs"]
 mod periodic;
 

@@ -75,10 +75,13 @@ const void *emulated_kernel(const char *unit, const char *name, int major) {
 int emulated_launch(const void *kernel, const unsigned *grid, const unsigned *block, unsigned shared, void **arguments) {
     const Kernel *k = (const Kernel *)kernel;
     if (block[1] != 1 || block[2] != 1 || block[0] > 1024 || grid[1] > 65535 || grid[2] > 65535 || grid[0] % k->cluster) return 1;
-    const Body body = k->bind(arguments), then = comparison(*k, arguments);
+    const Body body = k->bind(arguments), checks[] = {comparison(*k, arguments), check_of_own_sources(*k, arguments)};
     const Index size{grid[0], grid[1], grid[2]};
     const unsigned threads = block[0];
-    queue([=] { run(*k, body, size, threads, shared); if (then) then(); });
+    queue([=] {
+        run(*k, body, size, threads, shared);
+        for (const Body &check : checks) if (check) check();
+    });
     return 0;
 }
 

@@ -1,5 +1,5 @@
-//! Builds a driver whose device is the CPU: every kernels/*.cu compiled as C++ against the emulation beside this file, behind
-//! tests/fake_driver/cuda.c. Runs a test of the calling program again under it, in a process of its own.
+//! Builds a driver whose device is the CPU: every kernels/*.cu, and those of tests alone beside this file, compiled as C++ against
+//! the emulation beside this file, behind tests/fake_driver/cuda.c. Runs a test of the calling program again under it, in a process of its own.
 
 #[path = "translate.rs"]
 mod translate;
@@ -73,7 +73,7 @@ fn must(mut command: Command) -> Vec<u8> {
 
 /// Every unit and the driver to objects, some at a time, and all to one library.
 fn build(folder: &Path, library: &Path) {
-    let mut units: Vec<PathBuf> = files("kernels");
+    let mut units: Vec<PathBuf> = ["kernels", "tests/emulated_gpu"].iter().flat_map(|folder| files(folder)).collect();
     units.retain(|path| path.extension().is_some_and(|extension| extension == "cu"));
     // The largest first: then no thread is left with one at the end.
     units.sort_by_key(|path| fs::metadata(path).unwrap().len());
@@ -98,6 +98,7 @@ fn build(folder: &Path, library: &Path) {
         ("CXX", "c++", "-fvisibility=hidden", "tests/emulated_gpu/shared.cpp"),
         ("CXX", "c++", "-fvisibility=hidden", "tests/emulated_gpu/driver.cpp"),
         ("CXX", "c++", "-fvisibility=hidden", "tests/emulated_gpu/trees.cpp"),
+        ("CXX", "c++", "-fvisibility=hidden", "tests/emulated_gpu/own_sources.cpp"),
     ];
     for (variable, name, flag, source) in parts {
         let object = folder.join(source.replace('/', "-")).with_extension("o");
