@@ -80,18 +80,19 @@ pub enum Law {
     Charge,
 }
 
-/// Seconds of one thread for one direct pair.
-pub fn pair<T: Real>(law: Law, part: Part, gradient: bool) -> f64 {
-    static CACHE: Cache<(TypeId, Law, Part, bool)> = Lazy::new(Default::default);
+/// Seconds of one thread for one direct pair; `splits`: of sources in single precision with two numbers a coordinate.
+pub fn pair<T: Real>(law: Law, part: Part, gradient: bool, splits: bool) -> f64 {
+    static CACHE: Cache<(TypeId, Law, Part, [bool; 2])> = Lazy::new(Default::default);
+    let splits = splits && !T::IS_F64;
     let mut cache = CACHE.lock();
     let entry = cache
-        .entry((TypeId::of::<T>(), law, part, gradient))
-        .or_insert_with(|| Arc::new(measure_pair::<T>(law, part, gradient)));
+        .entry((TypeId::of::<T>(), law, part, [gradient, splits]))
+        .or_insert_with(|| Arc::new(measure_pair::<T>(law, part, gradient, splits)));
     *entry.clone().downcast().expect("keyed by its type")
 }
 
 /// Times a block of 256 sources and 128 targets, with cores of a tenth of the block.
-fn measure_pair<T: Real>(law: Law, part: Part, gradient: bool) -> f64 {
+fn measure_pair<T: Real>(law: Law, part: Part, gradient: bool, splits: bool) -> f64 {
     let (n, m) = (256u32, 128usize);
     let position = |k: usize, f: f64| -> [f64; 3] { [0.37, 0.59, 0.83].map(|s| (k as f64 * s * f).fract()) };
     let mut targets = near::Points::<T>::with_capacity(m);
@@ -107,17 +108,17 @@ fn measure_pair<T: Real>(law: Law, part: Part, gradient: bool) -> f64 {
     let all = [0..n];
     let seconds = match law {
         Law::Charge => {
-            let mut s = near::ChargeSources::<T>::new(false);
+            let mut s = near::ChargeSources::<T>::new(splits);
             (0..n as usize).for_each(|k| s.push(position(k, 1.0), 1.0));
             best(4, || near::charges(&s, &all, &targets, 0..m, &mut rows))
         }
         Law::Particle(reg) => {
-            let mut s = near::ParticleSources::<T>::new(reg, false);
+            let mut s = near::ParticleSources::<T>::new(reg, splits);
             (0..n as usize).for_each(|k| s.push(position(k, 1.0), position(k, 2.3), 0.1));
             best(4, || near::particles(part, &s, &all, &targets, 0..m, &mut rows))
         }
         Law::Segment(reg) => {
-            let mut s = near::SegmentSources::<T>::new(reg, near::Digits::default());
+            let mut s = near::SegmentSources::<T>::new(reg, near::Digits { splits, step: 0.0 });
             (0..n as usize).for_each(|k| s.push(position(k, 1.0), position(k, 1.01), 1.0, 0.1));
             best(4, || near::segments(part, &s, &all, &targets, 0..m, &mut rows))
         }

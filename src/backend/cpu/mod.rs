@@ -21,3 +21,15 @@ mod range;
 pub mod reference;
 pub mod sources;
 pub mod tree;
+
+/// Tasks that each thread gets of items whose work differs.
+const TASKS_A_THREAD: usize = 16;
+
+/// How many of `n` items a task takes at most (`with_max_len`). Left to itself rayon cuts a range in two for each thread, and
+/// further only for a thread that steals: the last task that a thread is busy with may be a quarter of all work.
+fn share(n: usize) -> usize {
+    match rayon::current_num_threads() {
+        1 => n.max(1),
+        threads => n.div_ceil(TASKS_A_THREAD * threads).max(1),
+    }
+}

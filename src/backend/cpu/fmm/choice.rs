@@ -439,7 +439,7 @@ impl<'a> Search<'a> {
         };
         let add = |a: [f64; 3], b: [f64; 3]| [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
         let heads: Vec<[f64; 3]> =
-            memory::par_collect(self.heads.par_iter().map(|&t| chain(t).map(of).fold([0.0; 3], add)));
+            memory::par_collect(self.heads.par_iter().with_max_len(1).map(|&t| chain(t).map(of).fold([0.0; 3], add)));
         let sum = heads.into_iter().fold([0.0; 3], add);
         let mut sum = [sum[0], sum[1], sum[2], self.heads.len() as f64];
         self.trees.peers.sum(&mut sum);
