@@ -484,6 +484,16 @@ pub fn best() -> pulp::Arch {
     *ARCH
 }
 
+/// Vector registers of an instruction set; a compiler sees the number.
+#[inline(always)]
+pub fn registers<S: Simd>() -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if TypeId::of::<S>() == TypeId::of::<pulp::x86::V3>() {
+        return 16;
+    }
+    32
+}
+
 /// Name of the instruction set in use.
 pub fn isa_name() -> String {
     format!("{:?}", *ARCH).chars().take_while(|c| c.is_alphanumeric()).collect()

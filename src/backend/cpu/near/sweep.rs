@@ -154,7 +154,8 @@ impl<T: Real, P, R: Record<T, P>, K: PairKernel<T, P, R, N>, const N: usize, con
     fn run<S: Simd>(self, s: S) {
         let lanes = Lane::<S, T>::LANES;
         let mut at = 0;
-        if U > 1 {
+        // Sixteen registers do not hold two of targets with two numbers a coordinate.
+        if U > 1 && (!R::SPLIT || simd::registers::<S>() > 16) {
             while at + lanes < self.block.n {
                 group::<S, T, P, R, K, N, U>(s, self.pieces, self.block, at);
                 at += U * lanes;
