@@ -21,7 +21,7 @@ use std::time::Instant;
 pub struct Expansions<T> {
     multipoles: Vec<T>,
     locals: Vec<T>,
-    /// See the function of this name.
+    /// Order of the present multipoles; 0: there are none, or of other sources.
     upward_order: usize,
     /// Version of the lists that all local expansions belong to.
     downward_version: Option<u64>,
