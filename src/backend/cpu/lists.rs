@@ -6,7 +6,7 @@
 //! of Yokota & Barba 2011), unless the direct sum of the pair is cheaper. A core does not change what is far: where it still
 //! matters in a far pair, the elements concerned enter `correction`, which adds regularized minus singular.
 
-use super::share;
+use super::shared;
 use super::tree::{Cell, Tree};
 use crate::math::accuracy::{Cut, ErrorTable, Geometry};
 use crate::math::harmonics::MAX_ORDER;
@@ -433,8 +433,8 @@ pub fn build(rules: &Rules) -> Vec<CellLists> {
     for level in 0..rules.targets.depth() {
         let range = rules.targets.level(level);
         let start_above = if level == 0 { 0 } else { rules.targets.level(level - 1).start };
-        let done: Vec<(CellLists, Pending)> = memory::par_collect(
-            range.clone().into_par_iter().with_max_len(share(range.len()).max(8)).with_min_len(8).map(|t| {
+        let done: Vec<(CellLists, Pending)> =
+            memory::par_collect(shared(range.into_par_iter().with_min_len(8)).map(|t| {
                 let cell = &rules.targets.cells[t];
                 if !rules.subset.has(t) {
                     return Default::default();
@@ -446,8 +446,7 @@ pub fn build(rules: &Rules) -> Vec<CellLists> {
                     return visit(rules, cell, &rules.roots());
                 }
                 visit(rules, cell, &above[cell.parent as usize - start_above])
-            }),
-        );
+            }));
         above = memory::with_room(done.len());
         for (l, p) in done {
             lists.push(l);

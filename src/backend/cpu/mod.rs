@@ -22,14 +22,18 @@ pub mod reference;
 pub mod sources;
 pub mod tree;
 
+use rayon::iter::{IndexedParallelIterator, MaxLen};
+
 /// Tasks that each thread gets of items whose work differs.
 const TASKS_A_THREAD: usize = 16;
 
-/// How many of `n` items a task takes at most (`with_max_len`). Left to itself rayon cuts a range in two for each thread, and
+/// Items whose work differs, in tasks of equal numbers. Left to itself rayon cuts a range in two for each thread, and
 /// further only for a thread that steals: the last task that a thread is busy with may be a quarter of all work.
-fn share(n: usize) -> usize {
-    match rayon::current_num_threads() {
-        1 => n.max(1),
-        threads => n.div_ceil(TASKS_A_THREAD * threads).max(1),
-    }
+fn shared<I: IndexedParallelIterator>(items: I) -> MaxLen<I> {
+    let tasks = match rayon::current_num_threads() {
+        1 => 1,
+        threads => TASKS_A_THREAD * threads,
+    };
+    let most = items.len().div_ceil(tasks).max(1);
+    items.with_max_len(most)
 }

@@ -6,7 +6,7 @@
 
 use super::lists::{CellLists, Seen, Subset};
 use super::operators::{Batch, Operators, Scratch, Shift, Step, WIDEST};
-use super::share;
+use super::shared;
 use super::tree::{Cell, Tree};
 use crate::memory;
 use crate::simd::dense;
@@ -97,8 +97,7 @@ pub fn p2m<T: Real, const C: usize>(
     fill: impl Fn(&Cell, &mut LeafSources<T, C>) + Sync,
 ) {
     let p = ops.order;
-    let cells = multipoles.par_chunks_mut(C * p * p).zip(&tree.cells).with_max_len(share(tree.cells.len()));
-    cells.filter(|(_, c)| c.is_leaf()).for_each_init(
+    shared(multipoles.par_chunks_mut(C * p * p).zip(&tree.cells)).filter(|(_, c)| c.is_leaf()).for_each_init(
         || (Work::new(p, C), LeafSources::default()),
         |(work, sources), (out, cell)| {
             sources.clear();
@@ -172,10 +171,7 @@ pub fn m2m<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, multipoles:
         let range = tree.level(level);
         let (upper, lower) = multipoles.split_at_mut(range.end * size);
         let below = range.end;
-        upper[range.start * size..]
-            .par_chunks_mut(size)
-            .zip(&tree.cells[range.clone()])
-            .with_max_len(share(range.len()))
+        shared(upper[range.start * size..].par_chunks_mut(size).zip(&tree.cells[range]))
             .filter(|(_, c)| !c.is_leaf())
             .for_each_init(
                 || Work::new(ops.order, C),
@@ -203,8 +199,7 @@ pub fn m2l<T: Real, const C: usize>(
     locals: &mut [T],
 ) {
     let size = C * ops.order * ops.order;
-    let cells = locals.par_chunks_mut(size).zip(&targets.cells).zip(lists).enumerate();
-    cells.with_max_len(share(lists.len())).for_each_init(
+    shared(locals.par_chunks_mut(size).zip(&targets.cells).zip(lists).enumerate()).for_each_init(
         || (Work::new(ops.order, C), vec![]),
         |(work, steps), (k, ((out, cell), list))| {
             if !subset.has(k) {
@@ -249,8 +244,7 @@ pub fn l2l<T: Real, const C: usize>(ops: &Operators<T>, tree: &Tree, subset: Sub
             }
             rest = others;
         }
-        let most = share(groups.len());
-        groups.into_par_iter().with_max_len(most).for_each_init(
+        shared(groups.into_par_iter()).for_each_init(
             || Work::new(ops.order, C),
             |work, (parent, out)| {
                 let cell = &tree.cells[parent];

@@ -10,7 +10,7 @@ use super::fmm::{SourceSet, rows};
 use super::lists::{CoreTest, SourceCell, power as integer_power};
 use super::near;
 use super::passes::LeafSources;
-use super::share;
+use super::shared;
 use super::tree::{Cell, Tree};
 use crate::math::regularization::{Part, core_reach, offset_shortfall, segment_deficit, shortfall};
 use crate::memory;
@@ -410,8 +410,7 @@ fn exact_in_blocks(
     }
     let mut at = near::Points::with_capacity(count);
     points.iter().for_each(|&p| at.push(p));
-    let blocks = (0..n.div_ceil(EXACT_BLOCK)).into_par_iter().with_max_len(share(n.div_ceil(EXACT_BLOCK)));
-    let blocks: Vec<Vec<f64>> = memory::par_collect(blocks.map(|b| {
+    let blocks: Vec<Vec<f64>> = memory::par_collect(shared((0..n.div_ceil(EXACT_BLOCK)).into_par_iter()).map(|b| {
         let mut out = memory::filled(0.0, rows * count);
         let mut rows: Vec<&mut [f64]> = out.chunks_exact_mut(count).collect();
         add(b * EXACT_BLOCK..((b + 1) * EXACT_BLOCK).min(n), &at, &mut rows);
@@ -459,8 +458,7 @@ fn effective_sources(
         let spread = if weight > 0.0 { c.radius * (power / weight).powf(0.5 / moment as f64) } else { 0.0 };
         (sums, spread)
     };
-    let mut cells: Vec<([f64; 6], f64)> =
-        memory::par_collect(tree.cells.par_iter().with_max_len(share(tree.cells.len())).map(of_cell));
+    let mut cells: Vec<([f64; 6], f64)> = memory::par_collect(shared(tree.cells.par_iter()).map(of_cell));
     for c in (1..cells.len()).rev() {
         let (parent, child) = (tree.cells[c].parent as usize, cells[c].0);
         (0..5).for_each(|i| cells[parent].0[i] += child[i]);

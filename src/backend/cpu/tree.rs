@@ -5,7 +5,7 @@
 //! a range), each with the tight ball of what it really holds: wakes are thin and cubes are mostly empty.
 
 use super::lists::power;
-use super::share;
+use super::shared;
 use crate::math::morton::interleave;
 use crate::memory;
 use rayon::prelude::*;
@@ -184,8 +184,7 @@ impl Tree {
         while !level.is_empty() {
             self.levels.push(level.start);
             let octants_of = |c: usize| octants(keys, self.cells[c].begin, self.cells[c].end, bits[c], capacity);
-            let parts: Vec<Octants> =
-                memory::par_collect(level.clone().into_par_iter().with_max_len(share(level.len())).map(octants_of));
+            let parts: Vec<Octants> = memory::par_collect(shared(level.clone().into_par_iter()).map(octants_of));
             for (c, parts) in level.clone().zip(parts) {
                 self.cells[c].first_child = self.cells.len() as u32;
                 self.cells[c].children = parts.count as u32;
@@ -202,8 +201,7 @@ impl Tree {
     /// Tight boxes and balls of all cells.
     fn measure(&mut self, points: &[[f64; 3]], half: &[[f64; 3]], root: Root, moment: Option<i32>) {
         let permutation = &self.permutation;
-        let most = share(self.cells.len());
-        let mut boxes = memory::par_collect(self.cells.par_iter().with_max_len(most).map(|c| {
+        let mut boxes = memory::par_collect(shared(self.cells.par_iter()).map(|c| {
             if !c.is_leaf() {
                 return ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
             }
@@ -224,7 +222,7 @@ impl Tree {
                 boxes[parent].1[i] = boxes[parent].1[i].max(b.1[i]);
             }
         }
-        self.cells.par_iter_mut().zip(&boxes).with_max_len(most).for_each(|(cell, b)| {
+        shared(self.cells.par_iter_mut().zip(&boxes)).for_each(|(cell, b)| {
             cell.center = std::array::from_fn(|i| 0.5 * (b.0[i] + b.1[i]));
             let diagonal = (0..3).map(|i| (b.1[i] - b.0[i]).powi(2)).sum::<f64>().sqrt();
             ball(cell, 0.5 * diagonal, &permutation[cell.begin as usize..cell.end as usize], points, half, moment);

@@ -6,7 +6,7 @@
 //! group.
 
 use super::{CoreElement, Largest, dot};
-use crate::backend::cpu::share;
+use crate::backend::cpu::shared;
 use crate::backend::cpu::tree::{Cell, Tree};
 use crate::memory;
 use rayon::prelude::*;
@@ -45,8 +45,7 @@ pub fn groups(tree: &Tree, elements: &[CoreElement]) -> Vec<[Group; 3]> {
         true => cones(&elements[c.begin as usize..c.end as usize]),
         false => Default::default(),
     };
-    let mut all: Vec<[Group; 3]> =
-        memory::par_collect(tree.cells.par_iter().with_max_len(share(tree.cells.len())).map(of_cell));
+    let mut all: Vec<[Group; 3]> = memory::par_collect(shared(tree.cells.par_iter()).map(of_cell));
     for c in (1..all.len()).rev() {
         let parent = tree.cells[c].parent as usize;
         if !has_cones(&tree.cells[parent]) {

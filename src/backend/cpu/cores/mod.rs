@@ -15,7 +15,7 @@ mod distances;
 mod tests;
 
 use super::lists::CoreTest;
-use super::share;
+use super::shared;
 use super::tree::{Cell, Tree};
 use crate::memory;
 use crate::simd::dispatch;
@@ -80,8 +80,7 @@ impl CellCores {
             let cored = members.iter().filter(|e| e.core > 0.0 && !e.is_segment);
             cored.map(Largest::of).fold(Largest::default(), Largest::join)
         };
-        let mut particles: Vec<Largest> =
-            memory::par_collect(tree.cells.par_iter().with_max_len(share(tree.cells.len())).map(of_leaf));
+        let mut particles: Vec<Largest> = memory::par_collect(shared(tree.cells.par_iter()).map(of_leaf));
         for c in (1..particles.len()).rev() {
             let parent = tree.cells[c].parent as usize;
             particles[parent] = particles[parent].join(particles[c]);

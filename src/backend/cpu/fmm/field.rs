@@ -9,7 +9,7 @@ use super::{Sink, SourceSet, near, rows};
 use crate::backend::cpu::lists::Scheme;
 use crate::backend::cpu::m2p::Far;
 use crate::backend::cpu::passes::{self, Work};
-use crate::backend::cpu::share;
+use crate::backend::cpu::shared;
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::simd::Real;
@@ -143,10 +143,7 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
             LeafResult { squares: [square(a), square(b)], first, kept }
         };
         let leaves: Vec<LeafResult> = memory::par_collect(
-            tree.leaves
-                .par_iter()
-                .with_max_len(share(tree.leaves.len()))
-                .map_init(|| LeafWork::new(self.choice.ops.order, C), of_leaf),
+            shared(tree.leaves.par_iter()).map_init(|| LeafWork::new(self.choice.ops.order, C), of_leaf),
         );
         // One after the other: the sum does not depend on threads.
         let sums = leaves.iter().fold([0.0; 2], |a, l| [a[0] + l.squares[0], a[1] + l.squares[1]]);
@@ -166,7 +163,7 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
         by_leaf.sort_unstable();
         let mut groups: Vec<&[(usize, usize)]> = vec![];
         memory::extend(&mut groups, by_leaf.chunk_by(|a, b| a.0 == b.0));
-        let fields: Vec<Vec<T>> = memory::par_collect(groups.par_iter().with_max_len(share(groups.len())).map_init(
+        let fields: Vec<Vec<T>> = memory::par_collect(shared(groups.par_iter()).map_init(
             || LeafWork::new(self.choice.ops.order, C),
             |work, group| {
                 self.leaf(group[0].0, group.iter().map(|&(_, k)| targets[k]), gradient, work);
