@@ -105,7 +105,14 @@ pub fn collect<T>(from: impl ExactSizeIterator<Item = T>) -> Vec<T> {
     v
 }
 
-/// The same by all threads of the pool.
+/// Those that satisfy a condition.
+pub fn filtered<T>(from: impl Iterator<Item = T>, condition: impl FnMut(&T) -> bool) -> Vec<T> {
+    let mut v = Vec::new();
+    extend(&mut v, from.filter(condition));
+    v
+}
+
+/// All elements of an indexed iterator, by all threads of the pool.
 pub fn par_collect<T: Send>(from: impl IndexedParallelIterator<Item = T>) -> Vec<T> {
     let mut v = with_room(from.len());
     from.collect_into_vec(&mut v);

@@ -164,7 +164,7 @@ fn measure_m2l<T: Real, const C: usize>() -> Vec<f64> {
 fn measure_m2p<T: Real, const C: usize>(gradient: bool) -> Vec<f64> {
     let position = |k: usize| -> [f64; 3] { [0.37, 0.59, 0.83].map(|f| (k as f64 * f).fract()) };
     let positions: Vec<[f64; 3]> = (0..LISTS * FAR).map(position).collect();
-    let tree = Tree::build(&positions, &[], Root::around(&[bounds(&positions, &[])]), 1, None);
+    let (tree, _) = Tree::build(&positions, &[], Root::around(&[bounds(&positions, &[])]), 1, None);
     let registers = 4;
     let count = registers * lanes::<T>();
     let x: [Vec<T>; 3] = std::array::from_fn(|i| (0..count).map(|k| T::of(0.1 * position(k + 7)[i])).collect());

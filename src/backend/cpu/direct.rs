@@ -41,7 +41,7 @@ impl Remote {
         let unit = unit_of(sources.largest_strength());
         let (positions, half) = sources.positions();
         let corners = bounds(positions, half);
-        let mut tree = Tree::build(positions, half, Root::around(&[corners]), LEAF, None);
+        let (mut tree, _) = Tree::build(positions, half, Root::around(&[corners]), LEAF, None);
         tree.center_root(periods.center, periods.radius(corners));
         sources.sort(&tree);
         sources.survey(unit);

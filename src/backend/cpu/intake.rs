@@ -9,7 +9,7 @@ use super::fmm::SourceSet;
 use super::images::Periods;
 use super::near::Digits;
 use super::sources::{ChargeSources, Particle, Segment, VortexSources};
-use super::tree::bounds;
+use super::tree::{Corners, bounds_of};
 use crate::backend::periods;
 use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_VALUE};
 use crate::inputs::{Inputs, Ints, Reals, SegmentInput};
@@ -19,8 +19,6 @@ use rayon::prelude::*;
 
 /// Charges whose sum is this part of their sizes are taken to balance each other.
 const NEUTRAL: f64 = 1e-6;
-
-pub type Corners = ([f64; 3], [f64; 3]);
 
 /// A set of sources that knows its part of the inputs.
 pub trait Intake<T: Real, const C: usize>: SourceSet<T, C> {
@@ -66,9 +64,10 @@ impl<T: Real> Intake<T, 3> for VortexSources<T> {
     fn boxes(inputs: &Inputs) -> Vec<Corners> {
         let segments = inputs.segments.iter().filter(|s| s.n > 0).map(|s| {
             // Only points that a segment uses count: the rest of the array may hold anything finite.
-            let both = |k| ends_of(s, k).map(|e| triple(&s.points, e));
-            let ends: Vec<[[f64; 3]; 2]> = memory::par_collect((0..s.n).into_par_iter().map(both));
-            bounds(ends.as_flattened(), &[])
+            bounds_of(s.n, |k| {
+                let [p1, p2] = ends_of(s, k).map(|e| triple(&s.points, e));
+                (std::array::from_fn(|i| p1[i].min(p2[i])), std::array::from_fn(|i| p1[i].max(p2[i])))
+            })
         });
         let particles = inputs.particles.iter().filter(|p| p.n > 0).map(|p| boxed(&p.position, p.n));
         segments.chain(particles).collect()
@@ -80,7 +79,8 @@ impl<T: Real> Intake<T, 3> for VortexSources<T> {
     }
 
     fn take_strengths(&mut self, inputs: &Inputs, unit: Unit) {
-        (self.segments, self.particles) = vortices(inputs, unit);
+        let (segments, particles) = vortices(inputs, unit);
+        self.set_strengths(segments, particles);
         self.refresh();
     }
 
@@ -307,7 +307,7 @@ pub fn number(a: &Reals, k: usize) -> f64 {
 }
 
 fn boxed(a: &Reals, n: usize) -> Corners {
-    bounds(&memory::par_collect((0..n).into_par_iter().map(|k| triple(a, k))), &[])
+    bounds_of(n, |k| [triple(a, k); 2].into())
 }
 
 fn positions_of(a: &Reals, n: usize, unit: Unit) -> Vec<[f64; 3]> {
@@ -321,7 +321,7 @@ pub fn ends_of(s: &SegmentInput, k: usize) -> [usize; 2] {
 }
 
 fn charges(inputs: &Inputs) -> Vec<f64> {
-    inputs.charges.as_ref().map_or(vec![], |c| memory::collect((0..c.n).map(|k| number(&c.charge, k))))
+    inputs.charges.as_ref().map_or(vec![], |c| memory::par_collect((0..c.n).into_par_iter().map(|k| number(&c.charge, k))))
 }
 
 fn vortices(inputs: &Inputs, unit: Unit) -> (Vec<Segment>, Vec<Particle>) {

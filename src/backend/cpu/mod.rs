@@ -19,6 +19,7 @@ pub mod precision;
 pub mod pseudo;
 mod range;
 pub mod reference;
+mod sort;
 pub mod sources;
 pub mod tree;
 

@@ -17,6 +17,7 @@ use crate::memory;
 use crate::options::Regularization;
 use crate::simd::Real;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Segments and particles.
@@ -31,8 +32,10 @@ pub struct VortexSources<T> {
     half: Vec<[f64; 3]>,
     /// `permutation[sorted] = combined number`.
     permutation: Vec<u32>,
-    /// Sorted segments before each combined sorted number; n + 1 entries.
+    /// Sorted segments before each combined sorted number; n + 1 entries. Empty where all are of one kind.
     before: Vec<u32>,
+    /// Whether some segment, some particle has a core.
+    cored: [bool; 2],
     near_segments: near::SegmentSources<T>,
     near_particles: near::ParticleSources<T>,
     /// In the order of the tree; empty where no element has a core.
@@ -70,6 +73,7 @@ impl<T: Real> VortexSources<T> {
             half: vec![],
             permutation: vec![],
             before: vec![],
+            cored: [false; 2],
             near_segments: near::SegmentSources::new(segment_regularization, near::Digits::default()),
             near_particles: near::ParticleSources::new(particle_regularization, false),
             elements: vec![],
@@ -86,8 +90,7 @@ impl<T: Real> VortexSources<T> {
     /// New positions, and how exactly they are known; sorted by the next `sort`.
     pub fn set_elements(&mut self, segments: Vec<Segment>, particles: Vec<Particle>, digits: near::Digits) {
         self.digits = digits;
-        self.segments = segments;
-        self.particles = particles;
+        self.set_strengths(segments, particles);
         let middle = |s: &Segment| std::array::from_fn(|i| 0.5 * (s.p1[i] + s.p2[i]));
         let (segments, particles) = (self.segments.par_iter().map(middle), self.particles.par_iter().map(|p| p.x));
         self.positions = memory::par_collect(segments.chain(particles));
@@ -125,37 +128,49 @@ impl<T: Real> VortexSources<T> {
         }
     }
 
-    /// New circulations and strengths, same positions: call `refresh` afterwards.
+    /// New circulations, strengths and cores, same positions: call `refresh` afterwards.
+    pub fn set_strengths(&mut self, segments: Vec<Segment>, particles: Vec<Particle>) {
+        self.cored = [segments.par_iter().any(|s| s.core > 0.0), particles.par_iter().any(|p| p.core > 0.0)];
+        (self.segments, self.particles) = (segments, particles);
+    }
+
+    /// What the pair kernels read, from the elements.
     pub fn refresh(&mut self) {
-        let n = self.segments.len();
+        let (n, m) = (self.segments.len() as u32, self.particles.len() as u32);
         if self.permutation.len() != self.positions.len() {
             return;
         }
+        let is_mixed = n > 0 && m > 0;
+        let of_kind = |is_segment: bool| match is_mixed {
+            false => Cow::Borrowed(&self.permutation),
+            true => Cow::Owned(memory::filtered(self.permutation.iter().copied(), |&k| (k < n) == is_segment)),
+        };
+        let (segments, particles) = (of_kind(true), of_kind(false));
         self.near_segments = near::SegmentSources::new(self.segment_regularization, self.digits);
+        self.near_segments.fill(n as usize, self.cored[0], |k| {
+            let s = &self.segments[segments[k] as usize];
+            ([s.p1, s.p2], s.circulation, s.core)
+        });
         self.near_particles = near::ParticleSources::new(self.particle_regularization, self.digits.splits);
-        self.near_segments.list.reserve(n);
-        self.near_particles.list.reserve(self.particles.len());
-        for &k in &self.permutation {
-            match self.segments.get(k as usize) {
-                Some(s) => self.near_segments.push(s.p1, s.p2, s.circulation, s.core),
-                None => {
-                    let p = &self.particles[k as usize - n];
-                    self.near_particles.push(p.x, p.strength, p.core);
-                }
-            }
-        }
+        self.near_particles.fill(m as usize, self.cored[1], |k| {
+            let p = &self.particles[(particles[k] - n) as usize];
+            (p.x, p.strength, p.core)
+        });
     }
 
     fn order_by(&mut self, permutation: Vec<u32>) {
         let n = self.segments.len() as u32;
         self.permutation = permutation;
-        let mut count = 0;
-        self.before = memory::with_room(self.permutation.len() + 1);
-        self.before.push(0);
-        self.before.extend(self.permutation.iter().map(|&k| {
-            count += (k < n) as u32;
-            count
-        }));
+        self.before = vec![];
+        if !self.segments.is_empty() && !self.particles.is_empty() {
+            let mut count = 0;
+            self.before = memory::with_room(self.permutation.len() + 1);
+            self.before.push(0);
+            self.before.extend(self.permutation.iter().map(|&k| {
+                count += (k < n) as u32;
+                count
+            }));
+        }
         self.refresh();
     }
 
@@ -231,10 +246,9 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
     }
 
     fn survey(&mut self, unit: f64) {
-        let cored = self.segments.iter().any(|s| s.core > 0.0) || self.particles.iter().any(|p| p.core > 0.0);
         self.elements = vec![];
         self.cell_cores = CellCores::default();
-        if cored {
+        if self.cored.contains(&true) {
             self.elements = memory::par_collect(
                 self.permutation.par_iter().with_min_len(1024).map(|&k| self.core_element(k, unit)),
             );
@@ -362,8 +376,8 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         let (n, m) = (self.segments.len() as f64, self.particles.len() as f64);
         let none = Regularization::None;
         let soft = |reg: Regularization, cored: bool| if cored { reg } else { none };
-        let segment = soft(self.segment_regularization, self.segments.iter().any(|s| s.core > 0.0));
-        let particle = soft(self.particle_regularization, self.particles.iter().any(|p| p.core > 0.0));
+        let segment = soft(self.segment_regularization, self.cored[0]);
+        let particle = soft(self.particle_regularization, self.cored[1]);
         let mut sum = 0.0;
         if n > 0.0 {
             sum += n * of(Law::Segment(segment), part, gradient);
@@ -499,11 +513,12 @@ impl<T: Real> ChargeSources<T> {
         if self.permutation.len() != self.positions.len() {
             return;
         }
-        self.near = near::ChargeSources::new(self.splits);
-        self.near.list.reserve(self.positions.len());
-        for &k in &self.permutation {
-            self.near.push(self.positions[k as usize], self.charge[k as usize]);
-        }
+        let mut near = near::ChargeSources::new(self.splits);
+        near.fill(self.positions.len(), |k| {
+            let k = self.permutation[k] as usize;
+            (self.positions[k], self.charge[k])
+        });
+        self.near = near;
     }
 }
 

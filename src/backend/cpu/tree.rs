@@ -5,7 +5,7 @@
 //! a range), each with the tight ball of what it really holds: wakes are thin and cubes are mostly empty.
 
 use super::lists::power;
-use super::shared;
+use super::{shared, sort};
 use crate::math::morton::interleave;
 use crate::memory;
 use rayon::prelude::*;
@@ -80,38 +80,57 @@ pub struct Tree {
     pub leaves: Vec<u32>,
 }
 
+/// Lower and upper corner of a box.
+pub type Corners = ([f64; 3], [f64; 3]);
+
+/// The box of nothing.
+const NOTHING: Corners = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+
+fn join(a: Corners, b: Corners) -> Corners {
+    (std::array::from_fn(|i| a.0[i].min(b.0[i])), std::array::from_fn(|i| a.1[i].max(b.1[i])))
+}
+
+/// Box of point `k` with its half vector.
+fn box_of_point(points: &[[f64; 3]], half: &[[f64; 3]], k: usize) -> Corners {
+    let (p, h) = (points[k], half.get(k).copied().unwrap_or([0.0; 3]));
+    (std::array::from_fn(|i| p[i] - h[i].abs()), std::array::from_fn(|i| p[i] + h[i].abs()))
+}
+
 /// Box of a set of points with half vectors.
-pub fn bounds(points: &[[f64; 3]], half: &[[f64; 3]]) -> ([f64; 3], [f64; 3]) {
-    let none = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-    let join = |a: ([f64; 3], [f64; 3]), b: ([f64; 3], [f64; 3])| {
-        (std::array::from_fn(|i| a.0[i].min(b.0[i])), std::array::from_fn(|i| a.1[i].max(b.1[i])))
-    };
-    (0..points.len())
-        .into_par_iter()
-        .with_min_len(4096)
-        .fold(
-            || none,
-            |b, k| {
-                let h = half.get(k).copied().unwrap_or([0.0; 3]);
-                let p = points[k];
-                join(b, (std::array::from_fn(|i| p[i] - h[i].abs()), std::array::from_fn(|i| p[i] + h[i].abs())))
-            },
-        )
-        .reduce(|| none, join)
+pub fn bounds(points: &[[f64; 3]], half: &[[f64; 3]]) -> Corners {
+    bounds_of(points.len(), |k| box_of_point(points, half, k))
+}
+
+/// The box around `n` boxes.
+pub fn bounds_of(n: usize, corners: impl Fn(usize) -> Corners + Sync) -> Corners {
+    let points = (0..n).into_par_iter().with_min_len(4096);
+    points.fold(|| NOTHING, |b, k| join(b, corners(k))).reduce(|| NOTHING, join)
 }
 
 impl Tree {
-    /// `half` is empty or one half vector a point; `moment`: see `Cell::spread`, the radius where there is none; leaves hold at most `capacity` points unless the key is exhausted.
-    pub fn build(points: &[[f64; 3]], half: &[[f64; 3]], root: Root, capacity: usize, moment: Option<i32>) -> Self {
+    /// The tree and the sorted points. `half` is empty or one half vector a point; `moment`: see `Cell::spread`, the radius
+    /// where there is none; leaves hold at most `capacity` points unless the key is exhausted.
+    pub fn build(
+        points: &[[f64; 3]],
+        half: &[[f64; 3]],
+        root: Root,
+        capacity: usize,
+        moment: Option<i32>,
+    ) -> (Self, Vec<[f64; 3]>) {
         if points.is_empty() {
-            return Self { levels: vec![0], ..Self::default() };
+            return (Self { levels: vec![0], ..Self::default() }, vec![]);
         }
         let keyed = sorted_keys(points, root);
         let mut tree = Self { permutation: memory::par_collect(keyed.par_iter().map(|k| k.1)), ..Self::default() };
         tree.split(&keyed, capacity.max(1));
-        tree.measure(points, half, root, moment);
-        tree.name_leaves();
-        tree
+        drop(keyed);
+        let sorted = |of: &[[f64; 3]]| match of.is_empty() {
+            true => vec![],
+            false => memory::par_collect(tree.permutation.par_iter().with_min_len(1024).map(|&k| of[k as usize])),
+        };
+        let (points, half) = (sorted(points), sorted(half));
+        tree.measure(&points, &half, root, moment);
+        (tree, points)
     }
 
     /// Makes leaves of all cells that hold at most `capacity` points; the order of the points stays. Returns the former number
@@ -138,14 +157,17 @@ impl Tree {
             }
         }
         self.levels.push(self.cells.len());
-        for cell in &mut self.cells {
+        let mut leaves = std::mem::take(&mut self.leaves);
+        leaves.clear();
+        for (c, cell) in self.cells.iter_mut().enumerate() {
             if cell.len() <= capacity || cell.is_leaf() {
                 (cell.children, cell.first_child) = (0, 0);
+                memory::push(&mut leaves, c as u32);
             } else {
                 cell.first_child = new_index[cell.first_child as usize];
             }
         }
-        self.name_leaves();
+        self.leaves = leaves;
         kept
     }
 
@@ -157,14 +179,7 @@ impl Tree {
         }
     }
 
-    fn name_leaves(&mut self) {
-        let mut leaves = std::mem::take(&mut self.leaves);
-        leaves.clear();
-        memory::extend(&mut leaves, (0..self.cells.len() as u32).filter(|&c| self.cells[c as usize].is_leaf()));
-        self.leaves = leaves;
-    }
-
-    /// Cells level by level. A cell with one occupied octant is passed over: its only child stands for it.
+    /// Cells level by level, and leaves. A cell with one occupied octant is passed over: its only child stands for it.
     fn split(&mut self, keys: &[(u64, u32)], capacity: usize) {
         let blank = Cell {
             begin: 0,
@@ -179,53 +194,56 @@ impl Tree {
             scale: 0.0,
         };
         memory::push(&mut self.cells, blank);
+        // Bits of the key that are left, of the cells of the level.
         let mut bits = vec![DEEPEST];
         let mut level = 0..1;
         while !level.is_empty() {
             self.levels.push(level.start);
-            let octants_of = |c: usize| octants(keys, self.cells[c].begin, self.cells[c].end, bits[c], capacity);
-            let parts: Vec<Octants> = memory::par_collect(shared(level.clone().into_par_iter()).map(octants_of));
-            for (c, parts) in level.clone().zip(parts) {
-                self.cells[c].first_child = self.cells.len() as u32;
-                self.cells[c].children = parts.count as u32;
-                for &(begin, end, left) in parts.iter() {
-                    memory::push(&mut self.cells, Cell { begin, end, parent: c as u32, ..blank });
-                    memory::push(&mut bits, left);
+            let cells = &self.cells[level.clone()];
+            let octants_of = |(cell, &left): (&Cell, &u32)| octants(keys, cell.begin, cell.end, left, capacity);
+            let mut parts: Vec<Octants> = memory::par_collect(shared(cells.par_iter().zip(&bits)).map(octants_of));
+            let mut parents: Vec<u32> = vec![];
+            for (k, part) in parts.iter_mut().enumerate() {
+                let cell = level.start + k;
+                if part.count == 0 {
+                    memory::push(&mut self.leaves, cell as u32);
+                    continue;
                 }
+                part.first_child = (level.end + parents.len()) as u32;
+                (self.cells[cell].first_child, self.cells[cell].children) = (part.first_child, part.count);
+                memory::extend(&mut parents, std::iter::repeat_n(k as u32, part.count as usize));
             }
+            bits = memory::par_collect(parents.par_iter().map(|&k| parts[k as usize].left));
+            memory::reserve(&mut self.cells, parents.len());
+            self.cells.par_extend(parents.par_iter().enumerate().map(|(j, &k)| {
+                let part = &parts[k as usize];
+                let child = level.end + j - part.first_child as usize;
+                let begin = if child == 0 { part.begin } else { part.ends[child - 1] };
+                Cell { begin, end: part.ends[child], parent: level.start as u32 + k, ..blank }
+            }));
             level = level.end..self.cells.len();
         }
         self.levels.push(self.cells.len());
     }
 
-    /// Tight boxes and balls of all cells.
+    /// Tight boxes and balls of all cells, of sorted points and half vectors.
     fn measure(&mut self, points: &[[f64; 3]], half: &[[f64; 3]], root: Root, moment: Option<i32>) {
-        let permutation = &self.permutation;
-        let mut boxes = memory::par_collect(shared(self.cells.par_iter()).map(|c| {
-            if !c.is_leaf() {
-                return ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-            }
-            let mut b = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-            for &k in &permutation[c.begin as usize..c.end as usize] {
-                let (p, h) = (points[k as usize], half.get(k as usize).copied().unwrap_or([0.0; 3]));
-                for i in 0..3 {
-                    b.0[i] = b.0[i].min(p[i] - h[i].abs());
-                    b.1[i] = b.1[i].max(p[i] + h[i].abs());
-                }
-            }
-            b
-        }));
-        for c in (1..self.cells.len()).rev() {
-            let (b, parent) = (boxes[c], self.cells[c].parent as usize);
-            for i in 0..3 {
-                boxes[parent].0[i] = boxes[parent].0[i].min(b.0[i]);
-                boxes[parent].1[i] = boxes[parent].1[i].max(b.1[i]);
-            }
+        let box_of = |c: &Cell| match c.is_leaf() {
+            true => (c.begin as usize..c.end as usize).fold(NOTHING, |b, k| join(b, box_of_point(points, half, k))),
+            false => NOTHING,
+        };
+        let mut boxes = memory::par_collect(shared(self.cells.par_iter()).map(box_of));
+        for level in self.levels.windows(2).rev() {
+            let (above, below) = boxes.split_at_mut(level[1]);
+            let children = |c: &Cell| c.first_child as usize - level[1]..(c.first_child + c.children) as usize - level[1];
+            shared(above[level[0]..].par_iter_mut().zip(&self.cells[level[0]..level[1]]))
+                .filter(|(_, cell)| !cell.is_leaf())
+                .for_each(|(b, cell)| *b = below[children(cell)].iter().fold(NOTHING, |a, b| join(a, *b)));
         }
         shared(self.cells.par_iter_mut().zip(&boxes)).for_each(|(cell, b)| {
             cell.center = std::array::from_fn(|i| 0.5 * (b.0[i] + b.1[i]));
             let diagonal = (0..3).map(|i| (b.1[i] - b.0[i]).powi(2)).sum::<f64>().sqrt();
-            ball(cell, 0.5 * diagonal, &permutation[cell.begin as usize..cell.end as usize], points, half, moment);
+            ball(cell, 0.5 * diagonal, points, half, moment);
             cell.scale = cell.radius.max(1e-7 * root.edge);
         });
     }
@@ -257,26 +275,23 @@ pub fn key(p: [f64; 3], root: Root) -> u64 {
 fn sorted_keys(points: &[[f64; 3]], root: Root) -> Vec<(u64, u32)> {
     let mut keyed: Vec<(u64, u32)> =
         memory::par_collect(points.par_iter().enumerate().map(|(k, p)| (key(*p, root), k as u32)));
-    keyed.par_sort_unstable();
+    sort::sort(&mut keyed);
     keyed
 }
 
-/// Up to eight octants as (begin, end, levels left).
+/// Up to eight occupied octants of a cell: where the points of each end, and the bits of the key that they have left.
 #[derive(Debug, Default)]
 struct Octants {
-    parts: [(u32, u32, u32); 8],
-    count: usize,
-}
-
-impl Octants {
-    fn iter(&self) -> std::slice::Iter<'_, (u32, u32, u32)> {
-        self.parts[..self.count].iter()
-    }
+    begin: u32,
+    ends: [u32; 8],
+    count: u32,
+    left: u32,
+    first_child: u32,
 }
 
 /// Occupied octants of a cell, none if it is to be a leaf.
 fn octants(keys: &[(u64, u32)], begin: u32, end: u32, mut left: u32, capacity: usize) -> Octants {
-    let mut found = Octants::default();
+    let mut found = Octants { begin, ..Octants::default() };
     if (end - begin) as usize <= capacity {
         return found;
     }
@@ -290,11 +305,11 @@ fn octants(keys: &[(u64, u32)], begin: u32, end: u32, mut left: u32, capacity: u
         let mut at = 0;
         while at < keys.len() {
             let o = octant(keys[at].0);
-            let next = at + keys[at..].partition_point(|k| octant(k.0) == o);
-            found.parts[found.count] = (begin + at as u32, begin + next as u32, left);
+            at += keys[at..].partition_point(|k| octant(k.0) == o);
+            found.ends[found.count as usize] = begin + at as u32;
             found.count += 1;
-            at = next;
         }
+        found.left = left;
         break;
     }
     found
@@ -304,27 +319,26 @@ fn octants(keys: &[(u64, u32)], begin: u32, end: u32, mut left: u32, capacity: u
 fn ball(
     cell: &mut Cell,
     half_diagonal: f64,
-    members: &[u32],
     points: &[[f64; 3]],
     half: &[[f64; 3]],
     moment: Option<i32>,
 ) {
     const SAMPLE: usize = 2048;
-    let step = members.len().div_ceil(SAMPLE);
+    let step = cell.len().div_ceil(SAMPLE);
     let (mut far, mut sum, mut count) = (0.0f64, 0.0f64, 0.0);
     // In units of the half diagonal, so that the power neither over- nor underflows.
     let unit = if half_diagonal > 0.0 { 1.0 / (half_diagonal * half_diagonal) } else { 0.0 };
-    for &k in members.iter().step_by(step) {
-        let p = points[k as usize];
-        let ends = match half.get(k as usize) {
-            Some(h) if *h != [0.0; 3] => [1.0, -1.0].map(|s| std::array::from_fn(|i| p[i] + s * h[i])),
-            _ => [p, p],
-        };
-        for e in ends {
-            let r2: f64 = (0..3).map(|i: usize| (e[i] - cell.center[i]).powi(2)).sum();
+    for k in (cell.begin as usize..cell.end as usize).step_by(step) {
+        let mut add = |end: [f64; 3]| {
+            let r2: f64 = (0..3).map(|i: usize| (end[i] - cell.center[i]).powi(2)).sum();
             far = far.max(r2);
             sum += moment.map_or(0.0, |q| power(r2 * unit, q as usize));
             count += 1.0;
+        };
+        let p = points[k];
+        match half.get(k) {
+            None => add(p),
+            Some(h) => [1.0, -1.0].into_iter().for_each(|s| add(std::array::from_fn(|i| p[i] + s * h[i]))),
         }
     }
     cell.radius = if step == 1 { far.sqrt().min(half_diagonal) } else { half_diagonal };
@@ -352,9 +366,9 @@ mod tests {
             t.cells.iter().map(|c| (c.begin, c.end, c.children, c.parent, c.center, c.radius)).collect()
         };
         for capacity in [20, 75, 600, 6000] {
-            let mut pruned = Tree::build(&x, &[], root, 10, Some(8));
+            let mut pruned = Tree::build(&x, &[], root, 10, Some(8)).0;
             pruned.prune(capacity);
-            let built = Tree::build(&x, &[], root, capacity, Some(8));
+            let built = Tree::build(&x, &[], root, capacity, Some(8)).0;
             assert_eq!(shape(&pruned), shape(&built), "leaves of {capacity}");
             assert_eq!((&pruned.levels, &pruned.leaves), (&built.levels, &built.leaves));
             for (a, b) in pruned.cells.iter().zip(&built.cells).filter(|(a, _)| !a.is_leaf()) {
@@ -368,7 +382,7 @@ mod tests {
         let x = points(5000);
         let half: Vec<[f64; 3]> = x.iter().map(|p| [0.01 * p[1], -0.01, 0.002]).collect();
         let root = Root::around(&[bounds(&x, &half)]);
-        let tree = Tree::build(&x, &half, root, 30, Some(8));
+        let (tree, sorted) = Tree::build(&x, &half, root, 30, Some(8));
         let mut seen = vec![0; x.len()];
         for &l in &tree.leaves {
             let c = &tree.cells[l as usize];
@@ -378,6 +392,7 @@ mod tests {
             }
         }
         assert!(seen.iter().all(|&n| n == 1));
+        assert!(tree.permutation.iter().zip(&sorted).all(|(&k, p)| x[k as usize] == *p));
         for c in &tree.cells {
             for &k in &tree.permutation[c.begin as usize..c.end as usize] {
                 for s in [1.0, -1.0] {
@@ -396,7 +411,7 @@ mod tests {
     #[test]
     fn coincident_points_end_in_one_leaf() {
         let x = vec![[0.3, 0.3, 0.3]; 100];
-        let tree = Tree::build(&x, &[], Root::around(&[bounds(&x, &[])]), 8, Some(8));
+        let tree = Tree::build(&x, &[], Root::around(&[bounds(&x, &[])]), 8, Some(8)).0;
         assert_eq!(tree.cells.len(), 1);
         assert_eq!(tree.cells[0].radius, 0.0);
         assert!(tree.cells[0].scale > 0.0);

@@ -59,7 +59,7 @@ fn what_is_left_out_is_within_the_budget() {
         let points: Vec<[f64; 3]> = all.iter().map(|e| e.middle).collect();
         let half: Vec<[f64; 3]> = all.iter().map(|e| e.half).collect();
         let root = Root { corner: [-1.2; 3], edge: 2.4 };
-        let tree = Tree::build(&points, &half, root, 40, None);
+        let (tree, _) = Tree::build(&points, &half, root, 40, None);
         let sorted: Vec<CoreElement> = tree.permutation.iter().map(|&k| all[k as usize]).collect();
         let kinds = [kind, Regularization::Winckelmans];
         let bounds = CoreBounds::new(kinds[0], kinds[1]);
@@ -107,7 +107,7 @@ fn what_is_left_out_of_a_cell_is_within_the_budget_together() {
         })
         .collect();
     let points: Vec<[f64; 3]> = all.iter().map(|e| e.middle).collect();
-    let tree = Tree::build(&points, &[], Root { corner: [-0.2; 3], edge: 0.4 }, 100, None);
+    let (tree, _) = Tree::build(&points, &[], Root { corner: [-0.2; 3], edge: 0.4 }, 100, None);
     let sorted: Vec<CoreElement> = tree.permutation.iter().map(|&k| all[k as usize]).collect();
     let kinds = [Regularization::None, Regularization::Winckelmans];
     let bounds = CoreBounds::new(kinds[0], kinds[1]);
@@ -145,7 +145,7 @@ fn cells_matter_near_the_lines_of_their_segments() {
         let all: Vec<CoreElement> = (0..60).map(|k| one(k, &mut r)).collect();
         let points: Vec<[f64; 3]> = all.iter().map(|e| e.middle).collect();
         let half: Vec<[f64; 3]> = all.iter().map(|e| e.half).collect();
-        let tree = Tree::build(&points, &half, Root { corner: [-0.5; 3], edge: 1.0 }, 100, None);
+        let (tree, _) = Tree::build(&points, &half, Root { corner: [-0.5; 3], edge: 1.0 }, 100, None);
         let sorted: Vec<CoreElement> = tree.permutation.iter().map(|&k| all[k as usize]).collect();
         let kinds = [kind, Regularization::None];
         let bounds = CoreBounds::new(kinds[0], kinds[1]);

@@ -10,7 +10,6 @@ use crate::backend::cpu::tree::{Root, Tree, bounds};
 use crate::distributed::Peers;
 use crate::memory;
 use crate::simd::Real;
-use rayon::prelude::*;
 
 /// See the head of this file.
 pub struct Trees {
@@ -18,8 +17,6 @@ pub struct Trees {
     pub target: Tree,
     /// Sorted targets.
     pub points: Vec<[f64; 3]>,
-    /// (first target, leaf), by rising target.
-    leaf_starts: Vec<(u32, u32)>,
     /// The power mean that makes the effective radii.
     pub moment: i32,
     /// Leaf capacities of sources and targets.
@@ -54,7 +51,7 @@ impl Trees {
         // Half the order of the closest pair: with it the model meets the measured error of CUBE at 1e-3 … 1e-9.
         let moment = (order_at(request.tolerance, 0.38) as i32 / 2).clamp(3, 32);
         let corners = bounds(positions, half);
-        let mut source = Tree::build(positions, half, Root::around(&[corners]), capacities[0], None);
+        let (mut source, _) = Tree::build(positions, half, Root::around(&[corners]), capacities[0], None);
         if let Some(p) = request.periods {
             source.center_root(p.center, p.radius(corners));
         }
@@ -62,7 +59,6 @@ impl Trees {
             source,
             target: Tree::default(),
             points: vec![],
-            leaf_starts: vec![],
             moment,
             capacities,
             keeps_sources: false,
@@ -83,19 +79,15 @@ impl Trees {
     /// The same sources, other targets.
     pub fn with_targets(self, targets: &[[f64; 3]], capacities: [usize; 2]) -> Self {
         let corners = bounds(targets, &[]);
-        let mut target = Tree::build(targets, &[], Root::around(&[corners]), capacities[1], Some(self.moment));
+        let root = Root::around(&[corners]);
+        let (mut target, points) = Tree::build(targets, &[], root, capacities[1], Some(self.moment));
         if let Some(p) = self.periods {
             target.center_root(p.center, p.radius(corners));
         }
         let images = Images::of_roots(self.periods, &self.source, &target, self.reach);
-        let points =
-            memory::par_collect(target.permutation.par_iter().with_min_len(1024).map(|&k| targets[k as usize]));
         let capacities = [self.capacities[0], capacities[1]];
         let all_targets = points.len();
-        let mut trees =
-            Self { target, points, capacities, keeps_sources: true, is_pruned: false, all_targets, images, ..self };
-        trees.name_leaves();
-        trees
+        Self { target, points, capacities, keeps_sources: true, is_pruned: false, all_targets, images, ..self }
     }
 
     /// Joins the other ranks: targets are counted in their order.
@@ -130,14 +122,7 @@ impl Trees {
         self.target.prune(capacities[1]);
         self.capacities[1] = capacities[1];
         self.is_pruned = true;
-        self.name_leaves();
         kept
-    }
-
-    fn name_leaves(&mut self) {
-        let starts = self.target.leaves.iter().map(|&l| (self.target.cells[l as usize].begin, l));
-        self.leaf_starts = memory::collect(starts);
-        self.leaf_starts.sort_unstable();
     }
 
     /// Makes the exact sums of images, for the present sources.
@@ -166,8 +151,13 @@ impl Trees {
 
     /// The leaf that holds a sorted target.
     pub fn leaf_of(&self, sorted: u32) -> usize {
-        let k = self.leaf_starts.partition_point(|&(begin, _)| begin <= sorted) - 1;
-        self.leaf_starts[k].1 as usize
+        let cells = &self.target.cells;
+        let mut leaf = 0;
+        while !cells[leaf].is_leaf() {
+            let children = &cells[cells[leaf].first_child as usize..][..cells[leaf].children as usize];
+            leaf = cells[leaf].first_child as usize + children.partition_point(|c| c.end <= sorted);
+        }
+        leaf
     }
 
     /// The leaf of a sorted target and all cells above it.
@@ -183,6 +173,5 @@ impl Trees {
             + self.source.bytes()
             + self.target.bytes()
             + self.points.capacity() * 24
-            + self.leaf_starts.capacity() * 8
     }
 }

@@ -30,7 +30,7 @@ impl Case {
         // The first component, which is the charge, does not cancel.
         let strength = (0..40).map(|_| [0.6 + 0.5 * r(), r(), r()]).collect();
         let root = Root::around(&[bounds(&positions, &[])]);
-        let tree = Tree::build(&positions, &[], root, 100, None);
+        let (tree, _) = Tree::build(&positions, &[], root, 100, None);
         Self { tree, positions, strength }
     }
 

@@ -8,6 +8,7 @@ use crate::math::regularization::LAMB_OSEEN;
 use crate::memory;
 use crate::options::Regularization;
 use crate::simd::Real;
+use rayon::prelude::*;
 
 /// Targets, by component; all of one length.
 #[derive(Debug, Clone, Default)]
@@ -122,6 +123,21 @@ impl<P, T: Real, const M: usize> Records<P, T, M> {
             self.alone.push(whole);
         }
     }
+    /// Record k of n made by `record`, with its positions; by all threads.
+    fn fill(&mut self, n: usize, record: impl Fn(usize) -> (P, [[f64; 3]; M]) + Sync)
+    where
+        P: Send,
+    {
+        let numbers = (0..n).into_par_iter().with_min_len(1024);
+        if self.splits {
+            self.split = memory::par_collect(numbers.map(|k| {
+                let (whole, positions) = record(k);
+                Split { whole, low: positions.map(lower) }
+            }));
+        } else {
+            self.alone = memory::par_collect(numbers.map(|k| record(k).0));
+        }
+    }
     pub fn are_split(&self) -> bool {
         self.splits
     }
@@ -208,6 +224,22 @@ impl<T: Real> ParticleSources<T> {
     }
 
     pub fn push(&mut self, position: [f64; 3], strength: [f64; 3], core: f64) {
+        self.cored |= core > 0.0 && self.reg != Regularization::None;
+        self.list.push(self.record(position, strength, core), [position]);
+    }
+
+    /// These `n` alone, by all threads; `element` gives position, strength and core, `cored`: some core is not zero.
+    pub fn fill(&mut self, n: usize, cored: bool, element: impl Fn(usize) -> ([f64; 3], [f64; 3], f64) + Sync) {
+        self.cored = cored && self.reg != Regularization::None;
+        let mut list = std::mem::replace(&mut self.list, Records::new(false));
+        list.fill(n, |k| {
+            let (position, strength, core) = element(k);
+            (self.record(position, strength, core), [position])
+        });
+        self.list = list;
+    }
+
+    fn record(&self, position: [f64; 3], strength: [f64; 3], core: f64) -> Particle<T> {
         use Regularization::*;
         let inverse = (1.0 / core).min(largest::<T>());
         let k = match self.reg {
@@ -216,10 +248,7 @@ impl<T: Real> ParticleSources<T> {
             Compact if T::IS_F64 => core.powi(6),
             _ => core * core,
         };
-        self.cored |= core > 0.0 && self.reg != None;
-        let whole =
-            Particle { position: position.map(T::of), strength: strength.map(T::of), core: T::of(core), k: T::of(k) };
-        self.list.push(whole, [position]);
+        Particle { position: position.map(T::of), strength: strength.map(T::of), core: T::of(core), k: T::of(k) }
     }
 
     /// `None` where no source has a core.
@@ -243,6 +272,22 @@ impl<T: Real> SegmentSources<T> {
     }
 
     pub fn push(&mut self, p1: [f64; 3], p2: [f64; 3], circulation: f64, core: f64) {
+        self.cored |= core > 0.0 && self.reg != Regularization::None;
+        self.list.push(self.record([p1, p2], circulation, core), [p1, p2]);
+    }
+
+    /// These `n` alone, by all threads; `element` gives ends, circulation and core, `cored`: some core is not zero.
+    pub fn fill(&mut self, n: usize, cored: bool, element: impl Fn(usize) -> ([[f64; 3]; 2], f64, f64) + Sync) {
+        self.cored = cored && self.reg != Regularization::None;
+        let mut list = std::mem::replace(&mut self.list, Records::new(false));
+        list.fill(n, |k| {
+            let (ends, circulation, core) = element(k);
+            (self.record(ends, circulation, core), ends)
+        });
+        self.list = list;
+    }
+
+    fn record(&self, [p1, p2]: [[f64; 3]; 2], circulation: f64, core: f64) -> Segment<T> {
         use Regularization::*;
         let l: [f64; 3] = std::array::from_fn(|i| p2[i] - p1[i]);
         let size = l.iter().map(|l| l * l).sum::<f64>().sqrt();
@@ -260,8 +305,7 @@ impl<T: Real> SegmentSources<T> {
             Offset => c2 * size * size,
             _ => c2 * square,
         };
-        self.cored |= core > 0.0 && self.reg != None;
-        let whole = Segment {
+        Segment {
             p1: p1.map(T::of),
             p2: p2.map(T::of),
             along: l.map(T::of),
@@ -272,8 +316,7 @@ impl<T: Real> SegmentSources<T> {
             core: T::of(core),
             on_line: T::of((ON_LINE * self.step).powi(2) * square),
             lift: T::of(lift),
-        };
-        self.list.push(whole, [p1, p2]);
+        }
     }
 
     /// `None` where no source has a core.
@@ -293,6 +336,18 @@ impl<T: Real> ChargeSources<T> {
         Self { list: Records::new(splits) }
     }
     pub fn push(&mut self, position: [f64; 3], charge: f64) {
-        self.list.push(Charge { position: position.map(T::of), charge: T::of(charge) }, [position]);
+        self.list.push(Self::record(position, charge), [position]);
+    }
+
+    /// These `n` alone, by all threads; `element` gives position and charge.
+    pub fn fill(&mut self, n: usize, element: impl Fn(usize) -> ([f64; 3], f64) + Sync) {
+        self.list.fill(n, |k| {
+            let (position, charge) = element(k);
+            (Self::record(position, charge), [position])
+        });
+    }
+
+    fn record(position: [f64; 3], charge: f64) -> Charge<T> {
+        Charge { position: position.map(T::of), charge: T::of(charge) }
     }
 }
