@@ -20,6 +20,7 @@ use crate::memory;
 use crate::options::{Method, PlanOptions};
 use crate::report::Report;
 use crate::simd::{Real, isa_name};
+use rayon::prelude::*;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -161,27 +162,33 @@ impl<T: Real> CpuEngine<T> {
             Field::Potential { .. } => self.coulomb.fmm.seconds = Default::default(),
         }
         self.ready(inputs, field)?;
-        let (mut main, mut gradient) = (Output::<T>::new(main)?, gradient.map(Output::<T>::new).transpose()?);
         let unit = if matches!(field, Field::Velocity { .. }) { self.vortex.unit } else { self.coulomb.unit };
-        let (norm, tolerance) = (self.options.normalization, self.options.tolerance);
-        let mut sink = Sink {
-            main: main.numbers(),
-            gradient: gradient.as_mut().map(Output::numbers),
-            main_factor: norm * unit.scale,
-            per_length: unit.scale,
-            accumulate: self.options.accumulate,
-        };
+        let (norm, tolerance, accumulate) =
+            (self.options.normalization, self.options.tolerance, self.options.accumulate);
         let pool = self.pool.clone();
-        let by_fmm = pool.install(|| match field {
-            Field::Velocity { gradient } => self.vortex.evaluate(gradient, tolerance, &mut sink),
-            Field::Potential { gradient } => self.coulomb.evaluate(gradient, tolerance, &mut sink),
+        let by_fmm = pool.install(|| {
+            let (mut main, mut gradient) = (Output::<T>::new(main)?, gradient.map(Output::<T>::new).transpose()?);
+            let mut sink = Sink {
+                main: main.numbers(),
+                gradient: gradient.as_mut().map(Output::numbers),
+                main_factor: norm * unit.scale,
+                per_length: unit.scale,
+                accumulate,
+            };
+            let by_fmm = match field {
+                Field::Velocity { gradient } => self.vortex.evaluate(gradient, tolerance, &mut sink)?,
+                Field::Potential { gradient } => self.coulomb.evaluate(gradient, tolerance, &mut sink)?,
+            };
+            if !self.for_double || by_fmm == ByFmm::Done {
+                main.store(accumulate);
+                if let Some(g) = gradient {
+                    g.store(accumulate);
+                }
+            }
+            Ok(by_fmm)
         })?;
         if self.for_double && by_fmm != ByFmm::Done {
             return Ok(by_fmm);
-        }
-        main.store(self.options.accumulate);
-        if let Some(g) = gradient {
-            g.store(self.options.accumulate);
         }
         self.tell(field, Some(start.elapsed().as_secs_f64()));
         Ok(by_fmm)
@@ -324,7 +331,8 @@ impl<T: Real, const C: usize, S: SourceSet<T, C>> Side<T, C, S> {
     }
 }
 
-/// An output array in the computing precision: the caller's own, or one beside it that `store` converts.
+/// An output array in the computing precision: the caller's own, or one beside it that `store` converts. Made and stored in the session's
+/// pool.
 pub enum Output<'a, T> {
     Own(&'a mut [T]),
     Beside(Vec<T>, RealsMut<'a>),
@@ -332,10 +340,11 @@ pub enum Output<'a, T> {
 
 impl<'a, T: Real> Output<'a, T> {
     pub fn new(array: RealsMut<'a>) -> Result<Self> {
+        let zeros = |n| memory::par_collect(rayon::iter::repeat_n(T::ZERO, n).with_min_len(STORED_TOGETHER));
         match T::own(array) {
             Ok(own) => Ok(Output::Own(own)),
-            Err(RealsMut::HostF32(v)) => Ok(Output::Beside(memory::filled(T::ZERO, v.len()), RealsMut::HostF32(v))),
-            Err(RealsMut::HostF64(v)) => Ok(Output::Beside(memory::filled(T::ZERO, v.len()), RealsMut::HostF64(v))),
+            Err(RealsMut::HostF32(v)) => Ok(Output::Beside(zeros(v.len()), RealsMut::HostF32(v))),
+            Err(RealsMut::HostF64(v)) => Ok(Output::Beside(zeros(v.len()), RealsMut::HostF64(v))),
             Err(_) => Err(device_memory()),
         }
     }
@@ -347,17 +356,21 @@ impl<'a, T: Real> Output<'a, T> {
     }
     /// What is added to is added to in the array's precision.
     pub fn store(self, add: bool) {
+        fn each<A: Send, T: Real>(to: &mut [A], from: &[T], store: impl Fn(&mut A, f64) + Sync) {
+            let pairs = to.par_iter_mut().zip(from).with_min_len(STORED_TOGETHER);
+            pairs.for_each(|(to, v)| store(to, v.f64()));
+        }
         let Output::Beside(v, to) = self else { return };
         match to {
-            RealsMut::HostF32(to) => to.iter_mut().zip(&v).for_each(|(t, v)| {
-                let old = if add { *t as f64 } else { 0.0 };
-                *t = (old + v.f64()) as f32;
-            }),
-            RealsMut::HostF64(to) => to.iter_mut().zip(&v).for_each(|(t, v)| *t = if add { *t } else { 0.0 } + v.f64()),
+            RealsMut::HostF32(to) => each(to, &v, |t, v| *t = (if add { *t as f64 } else { 0.0 } + v) as f32),
+            RealsMut::HostF64(to) => each(to, &v, |t, v| *t = if add { *t } else { 0.0 } + v),
             _ => {}
         }
     }
 }
+
+/// Numbers that a thread stores at least.
+pub const STORED_TOGETHER: usize = 1 << 14;
 
 impl<T: Real> Engine for CpuEngine<T> {
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {

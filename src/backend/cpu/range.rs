@@ -7,6 +7,7 @@
 //! with, meets every such pair.
 
 use super::intake::{ends_of, number};
+use super::sort;
 use crate::backend::Field;
 use crate::backend::precision::PrecisionFallback;
 use crate::inputs::{Inputs, Ints, Reals, SegmentInput};
@@ -267,7 +268,7 @@ impl Axis {
         if n < SHARED_FROM {
             keys = sorted_by_pieces(keys);
         } else {
-            keys.par_sort_unstable();
+            sort::sort(&mut keys);
         }
         keys.dedup_by(|a, b| (*a ^ *b) <= self.mask && position(self.number(*a)) == position(self.number(*b)));
         keys

@@ -21,7 +21,7 @@ mod sources;
 pub mod study;
 
 use super::account::Account;
-use super::engine::Output;
+use super::engine::{Output, STORED_TOGETHER};
 use super::fmm::{Fmm, Recipe, Request, Sink, SourceSet, rows};
 use super::intake::{Unit, corners, targets_of};
 use super::precision::TRIED_FROM;
@@ -42,6 +42,7 @@ use crate::report::{PASS_COUNT, Report};
 use crate::simd::{Real, isa_name};
 use elements::Elements;
 use partition::Partition;
+use rayon::prelude::*;
 use ring::Values;
 use shares::{Costs, Shares};
 use sources::Shared;
@@ -442,18 +443,19 @@ impl Engine for DistributedEngine {
         gradient: Option<RealsMut<'_>>,
     ) -> Result<()> {
         let start = Instant::now();
-        let (mut main, mut gradient) = self.communicator.together("wfmm_plan_evaluate", || {
-            Ok((Output::<f64>::new(main)?, gradient.map(Output::<f64>::new).transpose()?))
+        let pool = self.pool.clone();
+        let (main, gradient) = self.communicator.together("wfmm_plan_evaluate", || {
+            pool.install(|| Ok((Output::<f64>::new(main)?, gradient.map(Output::<f64>::new).transpose()?)))
         })?;
         let values = self.field(inputs, field)?;
         // Written only when all ranks have their fields.
         let add = self.options.accumulate;
-        write(&mut main, &values.main, add);
-        main.store(add);
-        if let Some(mut gradient) = gradient.take() {
-            write(&mut gradient, &values.gradient, add);
-            gradient.store(add);
-        }
+        pool.install(|| {
+            write(main, &values.main, add);
+            if let Some(gradient) = gradient {
+                write(gradient, &values.gradient, add);
+            }
+        });
         self.tell(field, Some(start.elapsed().as_secs_f64()));
         Ok(())
     }
@@ -486,7 +488,9 @@ impl Engine for DistributedEngine {
     }
 }
 
-fn write(to: &mut Output<'_, f64>, values: &[f64], add: bool) {
-    let add = add && matches!(to, Output::Own(_));
-    to.numbers().iter_mut().zip(values).for_each(|(t, v)| *t = if add { *t + v } else { *v });
+fn write(mut to: Output<'_, f64>, values: &[f64], add: bool) {
+    let adds = add && matches!(to, Output::Own(_));
+    let pairs = to.numbers().par_iter_mut().zip(values).with_min_len(STORED_TOGETHER);
+    pairs.for_each(|(t, v)| *t = if adds { *t + v } else { *v });
+    to.store(add);
 }
