@@ -119,6 +119,13 @@ pub fn par_collect<T: Send>(from: impl IndexedParallelIterator<Item = T>) -> Vec
     v
 }
 
+/// The same for pairs, the parts of which go apart.
+pub fn par_unzip<A: Send, B: Send>(from: impl IndexedParallelIterator<Item = (A, B)>) -> (Vec<A>, Vec<B>) {
+    let (mut a, mut b) = (with_room(from.len()), with_room(from.len()));
+    from.unzip_into_vecs(&mut a, &mut b);
+    (a, b)
+}
+
 /// Whether more than `SHORT_FROM` units of the reserve are in use. A few may be at any time: they were taken while the system had no
 /// memory for a moment, and live as long as their owners.
 pub fn is_short() -> bool {

@@ -321,7 +321,10 @@ pub fn ends_of(s: &SegmentInput, k: usize) -> [usize; 2] {
 }
 
 fn charges(inputs: &Inputs) -> Vec<f64> {
-    inputs.charges.as_ref().map_or(vec![], |c| memory::par_collect((0..c.n).into_par_iter().map(|k| number(&c.charge, k))))
+    inputs
+        .charges
+        .as_ref()
+        .map_or(vec![], |c| memory::par_collect((0..c.n).into_par_iter().map(|k| number(&c.charge, k))))
 }
 
 fn vortices(inputs: &Inputs, unit: Unit) -> (Vec<Segment>, Vec<Particle>) {

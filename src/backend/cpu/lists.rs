@@ -405,7 +405,6 @@ pub struct Rules<'a> {
     pub cost: &'a Cost,
     /// Source and target cells of at most so many elements are taken for leaves, whatever hangs below them.
     pub leaves: [usize; 2],
-    pub subset: Subset<'a>,
     pub cores: &'a dyn CoreTest,
     /// What each image of the sources is moved by; the first by nothing.
     pub shifts: &'a [[f64; 3]],
@@ -422,38 +421,39 @@ struct Pending {
     elements: Vec<(Image, Vec<Range<u32>>)>,
 }
 
-/// Lists of all target cells, level by level; the order of every list is unique.
-pub fn build(rules: &Rules) -> Vec<CellLists> {
-    let mut lists = memory::with_room(rules.targets.cells.len());
+/// Lists of target cells, given by rising numbers, each with its parent; the order of every list is unique.
+pub fn build(rules: &Rules, cells: &[u32]) -> Vec<CellLists> {
+    let mut lists = memory::with_room(cells.len());
     if rules.sources.cells.is_empty() {
-        lists.resize_with(rules.targets.cells.len(), CellLists::default);
+        lists.resize_with(cells.len(), CellLists::default);
         return lists;
     }
-    let mut above: Vec<Pending> = vec![];
+    let (mut parents, mut pending, mut below) = (&cells[..0], vec![], cells);
     for level in 0..rules.targets.depth() {
-        let range = rules.targets.level(level);
-        let start_above = if level == 0 { 0 } else { rules.targets.level(level - 1).start };
-        let done: Vec<(CellLists, Pending)> =
-            memory::par_collect(shared(range.into_par_iter().with_min_len(8)).map(|t| {
-                let cell = &rules.targets.cells[t];
-                if !rules.subset.has(t) {
-                    return Default::default();
-                }
-                if rules.scheme == Scheme::Treecode {
-                    return (rules.of_leaf(t), Pending::default());
-                }
-                if level == 0 {
-                    return visit(rules, cell, &rules.roots());
-                }
-                visit(rules, cell, &above[cell.parent as usize - start_above])
-            }));
-        above = memory::with_room(done.len());
-        for (l, p) in done {
-            lists.push(l);
-            above.push(p);
-        }
+        let here;
+        (here, below) = below.split_at(below.partition_point(|&c| (c as usize) < rules.targets.level(level).end));
+        let of_cell = |&c: &u32| {
+            let cell = &rules.targets.cells[c as usize];
+            if rules.scheme == Scheme::Treecode {
+                return (rules.of_leaf(c as usize), Pending::default());
+            }
+            if level == 0 {
+                return visit(rules, cell, &rules.roots());
+            }
+            visit(rules, cell, &pending[place(parents, cell.parent)])
+        };
+        let (mut done, left) = memory::par_unzip(shared(here.par_iter().with_min_len(8)).map(of_cell));
+        lists.append(&mut done);
+        (parents, pending) = (here, left);
     }
     lists
+}
+
+/// Where a number stands among rising ones, which hold it.
+pub fn place(numbers: &[u32], number: u32) -> usize {
+    // Mostly there are no gaps.
+    let first_guess = (number - numbers[0]) as usize;
+    if numbers.get(first_guess) == Some(&number) { first_guess } else { numbers.partition_point(|&n| n < number) }
 }
 
 impl Rules<'_> {

@@ -25,8 +25,9 @@ pub fn sort<K: Ord + Copy + Send + Sync>(keys: &mut [K]) {
     let least = least_of_buckets(keys, buckets);
     let block = keys.len().div_ceil(BLOCKS_A_THREAD * threads);
     let mut grouped = memory::par_collect(keys.par_iter().copied());
-    let ends: Vec<Vec<u32>> =
-        memory::par_collect(grouped.par_chunks_mut(block).zip(keys.par_chunks(block)).map(|(to, from)| group(from, &least, to)));
+    let ends: Vec<Vec<u32>> = memory::par_collect(
+        grouped.par_chunks_mut(block).zip(keys.par_chunks(block)).map(|(to, from)| group(from, &least, to)),
+    );
     let begin = |block: usize, bucket: usize| if bucket == 0 { 0 } else { ends[block][bucket - 1] as usize };
     let mut rest = keys;
     let mut parts = memory::with_room(buckets);

@@ -430,7 +430,8 @@ fn exact_in_blocks(
         add(b * EXACT_BLOCK..((b + 1) * EXACT_BLOCK).min(n), &at, &mut rows);
         out
     }));
-    memory::collect((0..rows * count).map(|k| blocks.iter().map(|b| b[k]).sum()))
+    let sum = |k: usize| blocks.iter().map(|b| b[k]).sum();
+    memory::par_collect((0..rows * count).into_par_iter().with_min_len(64).map(sum))
 }
 
 /// Least share of the sum of absolute strengths that counts as the strength of a cell: sources that cancel in the sum but
@@ -473,12 +474,13 @@ fn effective_sources(
         (sums, spread)
     };
     let mut cells: Vec<([f64; 6], f64)> = memory::par_collect(shared(tree.cells.par_iter()).map(of_cell));
-    for c in (1..cells.len()).rev() {
-        let (parent, child) = (tree.cells[c].parent as usize, cells[c].0);
-        (0..5).for_each(|i| cells[parent].0[i] += child[i]);
-        cells[parent].0[5] = cells[parent].0[5].max(child[5]);
-    }
-    memory::collect(cells.iter().map(|(s, spread)| {
+    tree.gather(&mut cells, |_, (sums, _), children| {
+        for (child, _) in children {
+            (0..5).for_each(|i| sums[i] += child[i]);
+            sums[5] = sums[5].max(child[5]);
+        }
+    });
+    memory::par_collect(cells.par_iter().with_min_len(1024).map(|(s, spread)| {
         let sum = s[..3].iter().map(|v| v * v).sum::<f64>();
         let sum = sum.max(s[3]).sqrt();
         let strength = sum.max(COHERENT_SHARE * s[4]);

@@ -233,19 +233,25 @@ impl Tree {
             false => NOTHING,
         };
         let mut boxes = memory::par_collect(shared(self.cells.par_iter()).map(box_of));
-        for level in self.levels.windows(2).rev() {
-            let (above, below) = boxes.split_at_mut(level[1]);
-            let children = |c: &Cell| c.first_child as usize - level[1]..(c.first_child + c.children) as usize - level[1];
-            shared(above[level[0]..].par_iter_mut().zip(&self.cells[level[0]..level[1]]))
-                .filter(|(_, cell)| !cell.is_leaf())
-                .for_each(|(b, cell)| *b = below[children(cell)].iter().fold(NOTHING, |a, b| join(a, *b)));
-        }
+        self.gather(&mut boxes, |_, b, children| *b = children.iter().fold(NOTHING, |a, b| join(a, *b)));
         shared(self.cells.par_iter_mut().zip(&boxes)).for_each(|(cell, b)| {
             cell.center = std::array::from_fn(|i| 0.5 * (b.0[i] + b.1[i]));
             let diagonal = (0..3).map(|i| (b.1[i] - b.0[i]).powi(2)).sum::<f64>().sqrt();
             ball(cell, 0.5 * diagonal, points, half, moment);
             cell.scale = cell.radius.max(1e-7 * root.edge);
         });
+    }
+
+    /// Makes what belongs to each inner cell from what belongs to its children, from the deepest level on.
+    pub fn gather<V: Send + Sync>(&self, values: &mut [V], of_children: impl Fn(&Cell, &mut V, &[V]) + Sync) {
+        for level in self.levels.windows(2).rev() {
+            let (above, below) = values.split_at_mut(level[1]);
+            let cells = &self.cells[level[0]..level[1]];
+            let inner = shared(above[level[0]..].par_iter_mut().zip(cells)).filter(|(_, cell)| !cell.is_leaf());
+            inner.for_each(|(value, cell)| {
+                of_children(cell, value, &below[cell.first_child as usize - level[1]..][..cell.children as usize])
+            });
+        }
     }
 
     pub fn level(&self, k: usize) -> std::ops::Range<usize> {
@@ -316,13 +322,7 @@ fn octants(keys: &[(u64, u32)], begin: u32, end: u32, mut left: u32, capacity: u
 }
 
 /// Radius and spread; large cells take the half diagonal and a sample.
-fn ball(
-    cell: &mut Cell,
-    half_diagonal: f64,
-    points: &[[f64; 3]],
-    half: &[[f64; 3]],
-    moment: Option<i32>,
-) {
+fn ball(cell: &mut Cell, half_diagonal: f64, points: &[[f64; 3]], half: &[[f64; 3]], moment: Option<i32>) {
     const SAMPLE: usize = 2048;
     let step = cell.len().div_ceil(SAMPLE);
     let (mut far, mut sum, mut count) = (0.0f64, 0.0f64, 0.0);

@@ -46,12 +46,11 @@ pub fn groups(tree: &Tree, elements: &[CoreElement]) -> Vec<[Group; 3]> {
         false => Default::default(),
     };
     let mut all: Vec<[Group; 3]> = memory::par_collect(shared(tree.cells.par_iter()).map(of_cell));
-    for c in (1..all.len()).rev() {
-        let parent = tree.cells[c].parent as usize;
-        if !has_cones(&tree.cells[parent]) {
-            all[parent][0].largest = all[parent][0].largest.join(largest(&all[c]));
+    tree.gather(&mut all, |cell, groups, children| {
+        if !has_cones(cell) {
+            groups[0].largest = children.iter().map(largest).fold(groups[0].largest, Largest::join);
         }
-    }
+    });
     all
 }
 

@@ -81,10 +81,7 @@ impl CellCores {
             cored.map(Largest::of).fold(Largest::default(), Largest::join)
         };
         let mut particles: Vec<Largest> = memory::par_collect(shared(tree.cells.par_iter()).map(of_leaf));
-        for c in (1..particles.len()).rev() {
-            let parent = tree.cells[c].parent as usize;
-            particles[parent] = particles[parent].join(particles[c]);
-        }
+        tree.gather(&mut particles, |_, all, children| *all = children.iter().fold(*all, |a, c| a.join(*c)));
         let segments = directions::groups(tree, elements);
         let distances = Distances::of(tree, elements, bounds.offset);
         let weights = memory::par_collect(elements.par_iter().with_min_len(4096).map(|e| bounds.weights(e)));

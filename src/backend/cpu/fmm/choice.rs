@@ -7,7 +7,7 @@ use super::trees::Trees;
 use super::{SourceSet, cost};
 use crate::backend::cpu::cores::NoCores;
 use crate::backend::cpu::images::Periods;
-use crate::backend::cpu::lists::{self, Admission, CellLists, Cost, Far, Rules, Scheme, Seen, SourceCell, Subset};
+use crate::backend::cpu::lists::{self, Admission, CellLists, Cost, Far, Rules, Scheme, Seen, SourceCell};
 use crate::backend::cpu::operators::Operators;
 use crate::backend::cpu::pseudo::{self, Pseudo};
 use crate::backend::cpu::tree::{Cell, Tree};
@@ -411,30 +411,33 @@ impl<'a> Search<'a> {
         let is_leaf = |c: usize| cells[c].is_leaf() || cells[c].len() <= leaves[1];
         let kept = |&c: &usize| c == 0 || !is_leaf(cells[c].parent as usize);
         let chain = |target: u32| self.trees.chain(target).filter(kept);
-        let mut marked = memory::filled(false, cells.len());
-        self.heads.iter().flat_map(|&t| chain(t)).for_each(|c| marked[c] = true);
-        let lists = lists::build(&Rules {
+        let mut above = vec![];
+        memory::extend(&mut above, self.heads.iter().flat_map(|&t| chain(t)).map(|c| c as u32));
+        above.sort_unstable();
+        above.dedup();
+        let rules = Rules {
             scheme: self.scheme,
             sources: &self.trees.source,
             targets: &self.trees.target,
             admission: &self.admission,
             cost: self.cost,
             leaves,
-            subset: Subset(Some(&marked)),
             cores: &NoCores,
             shifts: &self.trees.images.shifts,
-        });
+        };
+        let lists = lists::build(&rules, &above);
         let of = |c: usize| {
-            let (near, _) = lists[c].elements();
+            let list = &lists[lists::place(&above, c as u32)];
+            let (near, _) = list.elements();
             let cost = |f: &Far| self.cost.far(self.scheme, f.order as usize, cells[c].len());
-            let far: f64 = lists[c].far.iter().map(cost).sum();
+            let far: f64 = list.far.iter().map(cost).sum();
             let mut seen = Seen::new(&cells[c]);
             let direct = near as f64 * self.cost.pair;
             let square = |f: &Far| {
                 let t = seen.through(f.image, &self.trees.images.shifts);
                 self.admission.mean_squares(f.cell, &self.trees.source.cells[f.cell as usize], t, f.order as usize)
             };
-            let error = lists[c].far.iter().map(square).fold([0.0; 2], |a, e| [a[0] + e[0], a[1] + e[1]]);
+            let error = list.far.iter().map(square).fold([0.0; 2], |a, e| [a[0] + e[0], a[1] + e[1]]);
             [far / cells[c].len() as f64 + direct, error[0], error[1]]
         };
         let add = |a: [f64; 3], b: [f64; 3]| [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
@@ -445,8 +448,8 @@ impl<'a> Search<'a> {
         self.trees.peers.sum(&mut sum);
         let mean = [0, 1, 2].map(|k| sum[k] / sum[3].max(1.0));
         let count = |tree: &Tree, capacity: usize| {
-            let kept = |c: &&Cell| c.parent == u32::MAX || tree.cells[c.parent as usize].len() > capacity;
-            tree.cells.iter().filter(kept).count() as f64
+            let children = |c: &Cell| if c.len() > capacity { c.children as usize } else { 0 };
+            (tree.cells.len().min(1) + tree.cells.par_iter().with_min_len(1024).map(children).sum::<usize>()) as f64
         };
         let cells = [count(&self.trees.source, leaves[0]), count(&self.trees.target, leaves[1])];
         let points = [&self.trees.source, &self.trees.target].map(|t| t.permutation.len() as f64);
@@ -493,17 +496,17 @@ impl<T: Real> Choice<T> {
     ) {
         let cores = sources.core_test(statistics.budget.core, statistics.budget.cores_of_cell());
         let admission = admission::<T>(self.scheme, C, trees, statistics, request);
-        self.lists = lists::build(&Rules {
+        let rules = Rules {
             scheme: self.scheme,
             sources: &trees.source,
             targets: &trees.target,
             admission: &admission,
             cost,
             leaves: [0; 2],
-            subset: Subset::ALL,
             cores: cores.as_ref(),
             shifts: &trees.images.shifts,
-        });
+        };
+        self.lists = lists::build(&rules, &memory::collect(0..trees.target.cells.len() as u32));
         self.describe::<C>(trees, statistics, cost, request);
     }
 

@@ -169,9 +169,6 @@ impl Trees {
     pub fn bytes(&self) -> usize {
         let own = self.own.as_ref().map_or(0, Own::bytes);
         let distant = self.images.bytes() + self.distant.as_ref().map_or(0, Distant::bytes);
-        own + distant
-            + self.source.bytes()
-            + self.target.bytes()
-            + self.points.capacity() * 24
+        own + distant + self.source.bytes() + self.target.bytes() + self.points.capacity() * 24
     }
 }

@@ -56,7 +56,8 @@ fn lines_become_particles_with_their_multipoles() {
     let (middle, half) = ([0.2, -0.1, 0.1], [0.3, 0.2, -0.4]);
     leaf.push_line(middle, half, [0.8]);
     leaf.push_point([0.1, 0.5, -0.3], [-0.4]);
-    let (tree, _) = Tree::build(&[[0.0; 3]], &[], crate::backend::cpu::tree::Root { corner: [-0.5; 3], edge: 1.0 }, 1, None);
+    let (tree, _) =
+        Tree::build(&[[0.0; 3]], &[], crate::backend::cpu::tree::Root { corner: [-0.5; 3], edge: 1.0 }, 1, None);
     let mut q = vec![0.0; p.terms()];
     p.p2m::<f64, 1>(&tree, &mut q, |_, to| to.widen(&leaf));
     let (nodes, weights) = gauss_legendre(k);
