@@ -10,6 +10,10 @@ use crate::math::morton::interleave;
 use crate::memory;
 use rayon::prelude::*;
 
+/// Cells that a thread takes at least, where each takes long and where it takes not: waking the others costs more.
+const FEW: usize = 32;
+const MANY: usize = 1024;
+
 /// Levels of the Morton key: 21 bits an axis.
 pub const DEEPEST: u32 = 21;
 
@@ -201,7 +205,8 @@ impl Tree {
             self.levels.push(level.start);
             let cells = &self.cells[level.clone()];
             let octants_of = |(cell, &left): (&Cell, &u32)| octants(keys, cell.begin, cell.end, left, capacity);
-            let mut parts: Vec<Octants> = memory::par_collect(shared(cells.par_iter().zip(&bits)).map(octants_of));
+            let mut parts: Vec<Octants> =
+                memory::par_collect(shared(cells.par_iter().zip(&bits).with_min_len(FEW)).map(octants_of));
             let mut parents: Vec<u32> = vec![];
             for (k, part) in parts.iter_mut().enumerate() {
                 let cell = level.start + k;
@@ -213,9 +218,9 @@ impl Tree {
                 (self.cells[cell].first_child, self.cells[cell].children) = (part.first_child, part.count);
                 memory::extend(&mut parents, std::iter::repeat_n(k as u32, part.count as usize));
             }
-            bits = memory::par_collect(parents.par_iter().map(|&k| parts[k as usize].left));
+            bits = memory::par_collect(parents.par_iter().with_min_len(MANY).map(|&k| parts[k as usize].left));
             memory::reserve(&mut self.cells, parents.len());
-            self.cells.par_extend(parents.par_iter().enumerate().map(|(j, &k)| {
+            self.cells.par_extend(parents.par_iter().with_min_len(MANY).enumerate().map(|(j, &k)| {
                 let part = &parts[k as usize];
                 let child = level.end + j - part.first_child as usize;
                 let begin = if child == 0 { part.begin } else { part.ends[child - 1] };
@@ -247,7 +252,8 @@ impl Tree {
         for level in self.levels.windows(2).rev() {
             let (above, below) = values.split_at_mut(level[1]);
             let cells = &self.cells[level[0]..level[1]];
-            let inner = shared(above[level[0]..].par_iter_mut().zip(cells)).filter(|(_, cell)| !cell.is_leaf());
+            let inner = shared(above[level[0]..].par_iter_mut().zip(cells).with_min_len(FEW))
+                .filter(|(_, cell)| !cell.is_leaf());
             inner.for_each(|(value, cell)| {
                 of_children(cell, value, &below[cell.first_child as usize - level[1]..][..cell.children as usize])
             });
