@@ -1,3 +1,4 @@
+use super::super::lists;
 use super::super::sources::*;
 use super::*;
 use crate::backend::cpu::images::Periods;
@@ -128,6 +129,42 @@ fn judges_are_many_where_expansions_save_little() {
     assert!(fast.predicted < 0.1 * fast.direct && fast.judges == statistics::JUDGES, "{fast:?}");
     let slow = chosen(3000, 3000, 1e-10, Method::Fmm, None);
     assert!(slow.predicted > slow.direct && slow.judges >= 300, "{slow:?}");
+}
+
+/// The search for leaves makes lists for the sampled targets' cells alone.
+#[test]
+fn lists_of_some_cells_are_those_among_all() {
+    let mut r = rng(5);
+    let mut p = || std::array::from_fn(|_| r());
+    let particles = (0..4000).map(|_| Particle { x: p(), strength: p(), core: 0.0 }).collect();
+    let targets: Vec<[f64; 3]> = (0..3000).map(|_| p()).collect();
+    let mut sources = VortexSources::<f64>::new(R::None, R::None);
+    sources.set_elements(vec![], particles, near::Digits::default());
+    let mut fmm = Fmm::<f64, 3>::default();
+    let request = Request { leaf_capacity: 20, reproducible: true, ..Request::new(Method::Fmm, 1e-4) };
+    fmm.prepare(&mut sources, &targets, Changes { sources: true, strengths: true, targets: true }, request, false);
+    let Prepared { trees, statistics, cost, .. } = fmm.prepared.as_ref().unwrap();
+    let cells = &statistics.source_cells;
+    for leaves in [[0, 0], [100, 150]] {
+        let rules = lists::Rules {
+            scheme: Scheme::Fmm,
+            sources: &trees.source,
+            targets: &trees.target,
+            admission: &choice::admission_of::<f64>(Scheme::Fmm, 3, &trees.source, cells, statistics, request),
+            cost,
+            leaves,
+            cores: &crate::backend::cpu::cores::NoCores,
+            shifts: &trees.images.shifts,
+        };
+        let all = lists::build(&rules, &(0..trees.target.cells.len() as u32).collect::<Vec<_>>());
+        let mut some: Vec<u32> = (0..3000).step_by(611).flat_map(|t| trees.chain(t)).map(|c| c as u32).collect();
+        some.sort_unstable();
+        some.dedup();
+        assert!(some.len() > 10 && some.len() < all.len() / 4);
+        for (list, &c) in lists::build(&rules, &some).iter().zip(&some) {
+            assert_eq!(format!("{list:?}"), format!("{:?}", all[c as usize]), "cell {c}, leaves of {leaves:?}");
+        }
+    }
 }
 
 #[test]

@@ -162,6 +162,20 @@ pub struct Particle<T> {
     pub k: T,
 }
 
+impl<T: Real> Particle<T> {
+    fn of(reg: Regularization, position: [f64; 3], strength: [f64; 3], core: f64) -> Self {
+        use Regularization::*;
+        let inverse = (1.0 / core).min(largest::<T>());
+        let k = match reg {
+            GaussErf | Exponential => inverse,
+            Polynomial => inverse * inverse,
+            Compact if T::IS_F64 => core.powi(6),
+            _ => core * core,
+        };
+        Self { position: position.map(T::of), strength: strength.map(T::of), core: T::of(core), k: T::of(k) }
+    }
+}
+
 /// One straight segment. ℓ = P2 - P1 is kept as `along` = ℓ/2^n, with a length in [1, 2): neither |C|² nor
 /// c⁴ underflows in single precision.
 #[derive(Debug, Clone, Copy)]
@@ -188,6 +202,39 @@ impl<T: Real> Segment<T> {
     pub fn circulation(&self) -> f64 {
         self.gamma.f64() * self.unit.f64()
     }
+
+    /// `step`: see `Digits`.
+    fn of(reg: Regularization, step: f64, [p1, p2]: [[f64; 3]; 2], circulation: f64, core: f64) -> Self {
+        use Regularization::*;
+        let l: [f64; 3] = std::array::from_fn(|i| p2[i] - p1[i]);
+        let size = l.iter().map(|l| l * l).sum::<f64>().sqrt();
+        let unit = if size > 0.0 { (-size.log2().floor()).exp2() } else { 0.0 };
+        let l = l.map(|l| l * unit);
+        let square = l.iter().map(|l| l * l).sum::<f64>();
+        let c2 = core * core;
+        // |C|² lies between 1e-35 and 12; see `segments::Vatistas`.
+        let lift = if c2 * square < 1e-10 && !T::IS_F64 { 2f64.powi(60) } else { 1.0 };
+        let k = match reg {
+            None => 0.0,
+            // Without a core F must be one at the least |C|² of `segments::least`.
+            LambOseen => (LAMB_OSEEN / (c2 * square)).min(if T::IS_F64 { 1e202 } else { 1e37 }),
+            Vatistas => (c2 * square * lift).powi(2),
+            Offset => c2 * size * size,
+            _ => c2 * square,
+        };
+        Self {
+            p1: p1.map(T::of),
+            p2: p2.map(T::of),
+            along: l.map(T::of),
+            gamma: T::of(if size > 0.0 { circulation / unit } else { 0.0 }),
+            k: T::of(if size > 0.0 { k } else { 0.0 }),
+            inverse: T::of(if size > 0.0 { 1.0 / square } else { 0.0 }),
+            unit: T::of(unit),
+            core: T::of(core),
+            on_line: T::of((ON_LINE * step).powi(2) * square),
+            lift: T::of(lift),
+        }
+    }
 }
 
 /// How exactly positions are known.
@@ -210,6 +257,12 @@ pub struct Charge<T> {
     pub charge: T,
 }
 
+impl<T: Real> Charge<T> {
+    fn of(position: [f64; 3], charge: f64) -> Self {
+        Self { position: position.map(T::of), charge: T::of(charge) }
+    }
+}
+
 /// Vortex particles of one regularization.
 #[derive(Debug, Clone)]
 pub struct ParticleSources<T> {
@@ -225,30 +278,17 @@ impl<T: Real> ParticleSources<T> {
 
     pub fn push(&mut self, position: [f64; 3], strength: [f64; 3], core: f64) {
         self.cored |= core > 0.0 && self.reg != Regularization::None;
-        self.list.push(self.record(position, strength, core), [position]);
+        self.list.push(Particle::of(self.reg, position, strength, core), [position]);
     }
 
     /// These `n` alone, by all threads; `element` gives position, strength and core, `cored`: some core is not zero.
     pub fn fill(&mut self, n: usize, cored: bool, element: impl Fn(usize) -> ([f64; 3], [f64; 3], f64) + Sync) {
         self.cored = cored && self.reg != Regularization::None;
-        let mut list = std::mem::replace(&mut self.list, Records::new(false));
-        list.fill(n, |k| {
+        let reg = self.reg;
+        self.list.fill(n, |k| {
             let (position, strength, core) = element(k);
-            (self.record(position, strength, core), [position])
+            (Particle::of(reg, position, strength, core), [position])
         });
-        self.list = list;
-    }
-
-    fn record(&self, position: [f64; 3], strength: [f64; 3], core: f64) -> Particle<T> {
-        use Regularization::*;
-        let inverse = (1.0 / core).min(largest::<T>());
-        let k = match self.reg {
-            GaussErf | Exponential => inverse,
-            Polynomial => inverse * inverse,
-            Compact if T::IS_F64 => core.powi(6),
-            _ => core * core,
-        };
-        Particle { position: position.map(T::of), strength: strength.map(T::of), core: T::of(core), k: T::of(k) }
     }
 
     /// `None` where no source has a core.
@@ -273,50 +313,17 @@ impl<T: Real> SegmentSources<T> {
 
     pub fn push(&mut self, p1: [f64; 3], p2: [f64; 3], circulation: f64, core: f64) {
         self.cored |= core > 0.0 && self.reg != Regularization::None;
-        self.list.push(self.record([p1, p2], circulation, core), [p1, p2]);
+        self.list.push(Segment::of(self.reg, self.step, [p1, p2], circulation, core), [p1, p2]);
     }
 
     /// These `n` alone, by all threads; `element` gives ends, circulation and core, `cored`: some core is not zero.
     pub fn fill(&mut self, n: usize, cored: bool, element: impl Fn(usize) -> ([[f64; 3]; 2], f64, f64) + Sync) {
         self.cored = cored && self.reg != Regularization::None;
-        let mut list = std::mem::replace(&mut self.list, Records::new(false));
-        list.fill(n, |k| {
+        let (reg, step) = (self.reg, self.step);
+        self.list.fill(n, |k| {
             let (ends, circulation, core) = element(k);
-            (self.record(ends, circulation, core), ends)
+            (Segment::of(reg, step, ends, circulation, core), ends)
         });
-        self.list = list;
-    }
-
-    fn record(&self, [p1, p2]: [[f64; 3]; 2], circulation: f64, core: f64) -> Segment<T> {
-        use Regularization::*;
-        let l: [f64; 3] = std::array::from_fn(|i| p2[i] - p1[i]);
-        let size = l.iter().map(|l| l * l).sum::<f64>().sqrt();
-        let unit = if size > 0.0 { (-size.log2().floor()).exp2() } else { 0.0 };
-        let l = l.map(|l| l * unit);
-        let square = l.iter().map(|l| l * l).sum::<f64>();
-        let c2 = core * core;
-        // |C|² lies between 1e-35 and 12; see `segments::Vatistas`.
-        let lift = if c2 * square < 1e-10 && !T::IS_F64 { 2f64.powi(60) } else { 1.0 };
-        let k = match self.reg {
-            None => 0.0,
-            // Without a core F must be one at the least |C|² of `segments::least`.
-            LambOseen => (LAMB_OSEEN / (c2 * square)).min(if T::IS_F64 { 1e202 } else { 1e37 }),
-            Vatistas => (c2 * square * lift).powi(2),
-            Offset => c2 * size * size,
-            _ => c2 * square,
-        };
-        Segment {
-            p1: p1.map(T::of),
-            p2: p2.map(T::of),
-            along: l.map(T::of),
-            gamma: T::of(if size > 0.0 { circulation / unit } else { 0.0 }),
-            k: T::of(if size > 0.0 { k } else { 0.0 }),
-            inverse: T::of(if size > 0.0 { 1.0 / square } else { 0.0 }),
-            unit: T::of(unit),
-            core: T::of(core),
-            on_line: T::of((ON_LINE * self.step).powi(2) * square),
-            lift: T::of(lift),
-        }
     }
 
     /// `None` where no source has a core.
@@ -336,18 +343,14 @@ impl<T: Real> ChargeSources<T> {
         Self { list: Records::new(splits) }
     }
     pub fn push(&mut self, position: [f64; 3], charge: f64) {
-        self.list.push(Self::record(position, charge), [position]);
+        self.list.push(Charge::of(position, charge), [position]);
     }
 
     /// These `n` alone, by all threads; `element` gives position and charge.
     pub fn fill(&mut self, n: usize, element: impl Fn(usize) -> ([f64; 3], f64) + Sync) {
         self.list.fill(n, |k| {
             let (position, charge) = element(k);
-            (Self::record(position, charge), [position])
+            (Charge::of(position, charge), [position])
         });
-    }
-
-    fn record(position: [f64; 3], charge: f64) -> Charge<T> {
-        Charge { position: position.map(T::of), charge: T::of(charge) }
     }
 }
