@@ -1,10 +1,11 @@
 //! The tables of docs/accuracy.md: measured error over tolerance for every distribution, regularization and precision.
 //!
 //! `make accuracy` and `make accuracy-gpu` run it. Arguments: `name=TEXT` distributions that contain it, `from=TEXT` the first row
-//! whose title contains it and all after it, `n=COUNT` sources, `backend=cpu|cuda` whose fields are measured, `reference=cpu|cuda`
-//! who sums directly, `regularizations=all|some`, `leaves=0,24` leaf capacities, 0 being the library's, `seconds=` after which no
-//! row is begun, `file=PATH` page of which a section is written. Every entry is the worst over these regularizations and leaves;
-//! small leaves make the tree deep. Ends with a failure where a tolerance was missed or a row was not begun.
+//! that contains it (named as in the list of rows not begun) and all after it, `n=COUNT` sources, `backend=cpu|cuda` whose fields
+//! are measured, `reference=cpu|cuda` who sums directly, `regularizations=all|some`, `leaves=0,24` leaf capacities, 0 being the
+//! library's, `seconds=` after which no row is begun, `file=PATH` page of which a section is written. Every entry is the worst over
+//! these regularizations and leaves; small leaves make the tree deep. Ends with a failure where a tolerance was missed or a row was
+//! not begun.
 
 mod accuracy {
     pub mod page;
@@ -33,7 +34,7 @@ fn main() {
     for (name, unit) in distributions().filter(|(name, _)| name.contains(&name_part)) {
         for kind in [Kind::Segments, Kind::Particles, Kind::Both, Kind::Charges] {
             let (title, begin) = (page::title(name, kind, unit), Instant::now());
-            begun |= title.contains(&from);
+            begun |= page::in_words(&title).contains(&from);
             if !begun {
                 continue;
             }
@@ -46,6 +47,7 @@ fn main() {
             table += &line;
         }
     }
+    assert!(begun || from.is_empty(), "from={from}: no row has this name");
     println!("{}", tally.summary());
     if let Some(file) = argument("file") {
         let section = page::section(&tally, &table);

@@ -52,6 +52,11 @@ pub fn title(name: &str, kind: Kind, unit: f64) -> String {
     format!("{name}{scaled} | {}", format!("{kind:?}").to_lowercase())
 }
 
+/// A row's title in a sentence, as rows that were not begun are listed.
+pub fn in_words(title: &str) -> String {
+    title.replace(" |", ",")
+}
+
 pub fn line(title: &str, row: &[Worst]) -> String {
     let star = |w: &Worst| if w.has_fmm { "" } else { " *" };
     let entry = |w: &Worst| format!(" {:.2} / {:.2} / {:.2}{} |", w.velocity, w.largest, w.gradient, star(w));
@@ -91,7 +96,7 @@ pub fn section(tally: &Tally, table: &str) -> String {
         tally.summary()
     );
     let missed = tally.missed.iter().map(|m| format!("- over: {m}\n"));
-    let left_out = tally.not_done.iter().map(|title| format!("- not begun: {}\n", title.replace(" |", ",")));
+    let left_out = tally.not_done.iter().map(|title| format!("- not begun: {}\n", in_words(title)));
     text.extend(missed.chain(left_out));
     text
 }
