@@ -132,6 +132,11 @@ impl<T: Real> CpuEngine<T> {
         })
     }
 
+    /// Whether the field is in the arrays; else double precision takes over.
+    fn is_written(&self, by_fmm: ByFmm) -> bool {
+        !self.for_double || by_fmm == ByFmm::Done
+    }
+
     /// The recipe, and after an evaluation of so many seconds the report.
     fn tell(&mut self, field: Field, evaluation: Option<f64>) {
         let account = match field {
@@ -179,7 +184,7 @@ impl<T: Real> CpuEngine<T> {
                 Field::Velocity { gradient } => self.vortex.evaluate(gradient, tolerance, &mut sink)?,
                 Field::Potential { gradient } => self.coulomb.evaluate(gradient, tolerance, &mut sink)?,
             };
-            if !self.for_double || by_fmm == ByFmm::Done {
+            if self.is_written(by_fmm) {
                 main.store(accumulate);
                 if let Some(g) = gradient {
                     g.store(accumulate);
@@ -187,10 +192,9 @@ impl<T: Real> CpuEngine<T> {
             }
             Ok(by_fmm)
         })?;
-        if self.for_double && by_fmm != ByFmm::Done {
-            return Ok(by_fmm);
+        if self.is_written(by_fmm) {
+            self.tell(field, Some(start.elapsed().as_secs_f64()));
         }
-        self.tell(field, Some(start.elapsed().as_secs_f64()));
         Ok(by_fmm)
     }
 }

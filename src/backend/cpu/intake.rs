@@ -9,7 +9,7 @@ use super::fmm::SourceSet;
 use super::images::Periods;
 use super::near::Digits;
 use super::sources::{ChargeSources, Particle, Segment, VortexSources};
-use super::tree::{Corners, bounds_of};
+use super::tree::{Corners, bounds_of, joined};
 use crate::backend::periods;
 use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_VALUE};
 use crate::inputs::{Inputs, Ints, Reals, SegmentInput};
@@ -263,12 +263,6 @@ pub fn corners<T: Real, const C: usize, S: Intake<T, C>>(inputs: &Inputs) -> Cor
     let mut boxes = S::boxes(inputs);
     boxes.extend(inputs.targets.iter().filter(|t| t.n > 0).map(|t| boxed(&t.position, t.n)));
     joined(boxes)
-}
-
-/// The box around all boxes.
-fn joined(boxes: Vec<Corners>) -> Corners {
-    let low = std::array::from_fn(|i| boxes.iter().map(|b| b.0[i]).fold(f64::INFINITY, f64::min));
-    (low, std::array::from_fn(|i| boxes.iter().map(|b| b.1[i]).fold(f64::NEG_INFINITY, f64::max)))
 }
 
 /// The targets, in the caller's order.

@@ -8,6 +8,7 @@
 
 use super::intake::{ends_of, number};
 use super::sort;
+use super::tree::{bounds_of, joined};
 use crate::backend::Field;
 use crate::backend::precision::PrecisionFallback;
 use crate::inputs::{Inputs, Ints, Reals, SegmentInput};
@@ -176,19 +177,8 @@ impl<'a> Positions<'a> {
 
     /// Lower corner and largest side of the box.
     fn extent(&self) -> ([f64; 3], f64) {
-        let none = || ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-        let join = |mut a: ([f64; 3], [f64; 3]), b: ([f64; 3], [f64; 3])| {
-            for i in 0..3 {
-                a.0[i] = if b.0[i] < a.0[i] { b.0[i] } else { a.0[i] };
-                a.1[i] = if b.1[i] > a.1[i] { b.1[i] } else { a.1[i] };
-            }
-            a
-        };
-        let n = self.sources();
-        let sources = (0..n).into_par_iter().with_min_len(CHUNK).map(|k| self.source(k));
-        let targets = (0..self.targets).into_par_iter().with_min_len(CHUNK).map(|k| self.target(k));
-        let a = sources.fold(none, |b, x| join(b, (x, x))).reduce(none, join);
-        let (low, high) = targets.fold(none, |b, x| join(b, (x, x))).reduce(|| a, join);
+        let sources = bounds_of(self.sources(), |k| [self.source(k); 2].into());
+        let (low, high) = joined([sources, bounds_of(self.targets, |k| [self.target(k); 2].into())]);
         (low, (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max))
     }
 

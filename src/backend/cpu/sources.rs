@@ -515,12 +515,11 @@ impl<T: Real> ChargeSources<T> {
         if self.permutation.len() != self.positions.len() {
             return;
         }
-        let mut near = near::ChargeSources::new(self.splits);
-        near.fill(self.positions.len(), |k| {
+        self.near = near::ChargeSources::new(self.splits);
+        self.near.fill(self.positions.len(), |k| {
             let k = self.permutation[k] as usize;
             (self.positions[k], self.charge[k])
         });
-        self.near = near;
     }
 }
 

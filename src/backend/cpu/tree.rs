@@ -10,7 +10,7 @@ use crate::math::morton::interleave;
 use crate::memory;
 use rayon::prelude::*;
 
-/// Cells that a thread takes at least, where each takes long and where it takes not: waking the others costs more.
+/// Cells, or points, that a thread takes at least, where each takes long and where it takes not: waking the others costs more.
 const FEW: usize = 32;
 const MANY: usize = 1024;
 
@@ -26,9 +26,8 @@ pub struct Root {
 
 impl Root {
     /// The smallest cube, slightly widened, around all boxes given as (min, max).
-    pub fn around(boxes: &[([f64; 3], [f64; 3])]) -> Self {
-        let low: [f64; 3] = std::array::from_fn(|i| boxes.iter().map(|b| b.0[i]).fold(f64::INFINITY, f64::min));
-        let high: [f64; 3] = std::array::from_fn(|i| boxes.iter().map(|b| b.1[i]).fold(f64::NEG_INFINITY, f64::max));
+    pub fn around(boxes: &[Corners]) -> Self {
+        let (low, high) = joined(boxes.iter().copied());
         let size = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
         let edge = if size > 0.0 { size * (1.0 + 1e-9) } else { 1.0 };
         Self { corner: std::array::from_fn(|i| 0.5 * (low[i] + high[i] - edge)), edge }
@@ -94,6 +93,11 @@ fn join(a: Corners, b: Corners) -> Corners {
     (std::array::from_fn(|i| a.0[i].min(b.0[i])), std::array::from_fn(|i| a.1[i].max(b.1[i])))
 }
 
+/// The box around all boxes; of none, infinities.
+pub fn joined(boxes: impl IntoIterator<Item = Corners>) -> Corners {
+    boxes.into_iter().fold(NOTHING, join)
+}
+
 /// Box of point `k` with its half vector.
 fn box_of_point(points: &[[f64; 3]], half: &[[f64; 3]], k: usize) -> Corners {
     let (p, h) = (points[k], half.get(k).copied().unwrap_or([0.0; 3]));
@@ -130,7 +134,7 @@ impl Tree {
         drop(keyed);
         let sorted = |of: &[[f64; 3]]| match of.is_empty() {
             true => vec![],
-            false => memory::par_collect(tree.permutation.par_iter().with_min_len(1024).map(|&k| of[k as usize])),
+            false => memory::par_collect(tree.permutation.par_iter().with_min_len(MANY).map(|&k| of[k as usize])),
         };
         let (points, half) = (sorted(points), sorted(half));
         tree.measure(&points, &half, root, moment);
@@ -234,11 +238,11 @@ impl Tree {
     /// Tight boxes and balls of all cells, of sorted points and half vectors.
     fn measure(&mut self, points: &[[f64; 3]], half: &[[f64; 3]], root: Root, moment: Option<i32>) {
         let box_of = |c: &Cell| match c.is_leaf() {
-            true => (c.begin as usize..c.end as usize).fold(NOTHING, |b, k| join(b, box_of_point(points, half, k))),
+            true => joined((c.begin as usize..c.end as usize).map(|k| box_of_point(points, half, k))),
             false => NOTHING,
         };
         let mut boxes = memory::par_collect(shared(self.cells.par_iter()).map(box_of));
-        self.gather(&mut boxes, |_, b, children| *b = children.iter().fold(NOTHING, |a, b| join(a, *b)));
+        self.gather(&mut boxes, |_, b, children| *b = joined(children.iter().copied()));
         shared(self.cells.par_iter_mut().zip(&boxes)).for_each(|(cell, b)| {
             cell.center = std::array::from_fn(|i| 0.5 * (b.0[i] + b.1[i]));
             let diagonal = (0..3).map(|i| (b.1[i] - b.0[i]).powi(2)).sum::<f64>().sqrt();

@@ -79,10 +79,7 @@ pub fn boxes_of(tree: &Tree) -> Vec<f64> {
         return vec![];
     }
     let mut leaf = memory::collect(tree.cells.iter().map(|c| if c.is_leaf() { c.radius } else { 0.0 }));
-    for c in (1..tree.cells.len()).rev() {
-        let parent = tree.cells[c].parent as usize;
-        leaf[parent] = f64::max(leaf[parent], leaf[c]);
-    }
+    tree.gather(&mut leaf, |_, largest, children| *largest = children.iter().copied().fold(*largest, f64::max));
     let mut chosen = vec![0usize];
     loop {
         let inner = (0..chosen.len()).filter(|&k| !tree.cells[chosen[k]].is_leaf());
