@@ -1,7 +1,7 @@
 //! Random problems against exact sums: the error at every target, velocity and gradient.
 //!
 //! `make campaign` runs it. Arguments: `seed=`, `problems=`, `first=` number of the first, `only=` number of the one that is
-//! repeated, `match=TEXT` those whose description contains it, `above=X` those of this tolerance or a larger one, `minn=` and `maxn=` sizes, `seconds=` after which no problem is
+//! repeated, `match=TEXT,TEXT` those whose description contains all of these, `above=X` and `below=X` those of such tolerances, `minn=` and `maxn=` sizes, `seconds=` after which no problem is
 //! begun (30 seconds later those that are not done are given up), `threads=` problems at a time, `backend=cpu|cuda`,
 //! `reference=cpu|cuda` who sums directly, `periodic=` how many of a hundred are periodic (10; on a GPU boxes with three equal periods),
 //! `pseudo=` how many of the FMM's are by pseudo-particles (3; none on a GPU), `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
@@ -47,8 +47,8 @@ struct Request {
     sizes: (usize, usize),
     periodic: u64,
     pseudo: u64,
-    text: Option<String>,
-    least_tolerance: f64,
+    texts: Vec<String>,
+    tolerances: [f64; 2],
     deadline: Instant,
     cuda: Option<Arc<Session>>,
     cuda_reference: Option<Arc<Session>>,
@@ -72,9 +72,8 @@ fn request() -> Request {
         sizes: (number("minn", 1).max(1) as usize, number("maxn", 200_000).max(1) as usize),
         periodic: number("periodic", 10),
         pseudo: if backend == "cuda" { 0 } else { number("pseudo", 3) },
-        text: argument("match"),
-        least_tolerance: argument("above")
-            .map_or(0.0, |x| x.parse().unwrap_or_else(|_| panic!("above={x} is no number"))),
+        texts: argument("match").map_or(vec![], |texts| texts.split(',').map(str::to_owned).collect()),
+        tolerances: [support::arguments::number("above", 0.0), support::arguments::number("below", f64::INFINITY)],
         deadline: Instant::now() + Duration::from_secs(number("seconds", 1_000_000)),
         cuda_reference: cuda.clone().filter(|_| reference == "cuda"),
         cuda: cuda.filter(|_| backend == "cuda"),
@@ -99,8 +98,9 @@ impl Request {
                 p.period = [period; 3];
             }
             let description = p.description(p.sources, p.targets);
-            let is_wanted = self.text.as_ref().is_none_or(|text| description.contains(text.as_str()));
-            if is_wanted && p.tolerance >= self.least_tolerance {
+            let is_wanted = self.texts.iter().all(|text| description.contains(text.as_str()));
+            let [above, below] = self.tolerances;
+            if is_wanted && (above..=below).contains(&p.tolerance) {
                 self.begun.lock().expect("no panic holds it").insert(index, description);
                 return Some(p);
             }

@@ -280,17 +280,17 @@
 /**
  * Precision of the computation.
  * 
- * That of the arrays: double if one of the arrays is double, else single, but double at tolerances below 1e-4 on a CPU.
- * An FMM of double arrays (on the CPU also a treecode) computes velocities in single precision where that keeps the
- * tolerance (1e-4 or more, on a GPU 1e-6 or more) and is faster, unless WFMM_FLAG_REPRODUCIBLE is set; precision of
- * the report says so.
+ * That of the arrays: double if one of the arrays is double, else single, but double at tolerances below 1e-4 on a CPU
+ * (of particles alone below 1e-6). An FMM of double arrays (on the CPU also a treecode) computes velocities in single
+ * precision where that keeps the tolerance (1e-4 or more, of particles alone and on a GPU 1e-6 or more) and is faster,
+ * unless WFMM_FLAG_REPRODUCIBLE is set; precision of the report says so.
  */
 #define WFMM_PRECISION_ARRAYS 0
 
 /**
  * Single. Where its range or digits are not enough (a point far away, cores much larger than the extent of the
- * elements, on a CPU a tolerance below 1e-4) the computation is done in double. A warning and precision of the report
- * say so.
+ * elements, on a CPU a tolerance below 1e-4, of particles alone below 1e-6) the computation is done in double. A warning
+ * and precision of the report say so.
  */
 #define WFMM_PRECISION_F32 1
 

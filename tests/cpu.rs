@@ -281,6 +281,41 @@ fn velocities_of_double_arrays_are_in_single_precision_where_that_serves() {
     }
 }
 
+/// Below 1e-4 single precision serves particles without edges, in arrays of both kinds and where it is asked for.
+#[test]
+fn particles_are_in_single_precision_below_the_tolerances_of_segments() {
+    let session = Session::cpu(2);
+    let fmm = |tolerance: f64| plan_options(WFMM_METHOD_FMM, tolerance);
+    let single = [fmm(1e-6), fmm(9e-5), wfmm_plan_options { precision: WFMM_PRECISION_F32, ..fmm(1e-5) }];
+    let double = [
+        fmm(9e-7),
+        wfmm_plan_options { precision: WFMM_PRECISION_F64, ..fmm(1e-5) },
+        wfmm_plan_options { flags: WFMM_FLAG_REPRODUCIBLE, ..fmm(1e-5) },
+        wfmm_plan_options { particle_regularization: WFMM_REG_POLYNOMIAL, ..fmm(1e-5) },
+    ];
+    for name in ["cube", "64 clusters"] {
+        let c = case(name, Kind::Particles, 3000, 3000, 1.0);
+        for (k, o) in single.iter().chain(&double).enumerate() {
+            let want = reference(&session, &c, o.segment_regularization, o.particle_regularization);
+            let (precision, recipe, u, g) = by_choice(&session, &c, o);
+            assert_eq!(precision, if k < single.len() { WFMM_PRECISION_F32 } else { WFMM_PRECISION_F64 }, "{recipe}");
+            close(&u, &want.main, o.tolerance);
+            close(&g, &want.gradient, 30.0 * o.tolerance);
+        }
+        let wake = case(name, Kind::Both, 3000, 3000, 1.0);
+        assert_eq!(by_choice(&session, &wake, &fmm(9e-5)).0, WFMM_PRECISION_F64);
+        // Single arrays: the answer is rounded to them.
+        let c = c.rounded();
+        let mut plan = Plan::<f32>::new(&session, &fmm(1e-5));
+        fill(&mut plan, &c);
+        let mut u = vec![f32::NAN; 9000];
+        plan.velocity(&mut u, None);
+        assert_eq!(plan.report().precision, WFMM_PRECISION_F32, "{}", plan.recipe());
+        let want = reference(&session, &c, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
+        close(&u.iter().map(|&v| v as f64).collect::<Vec<_>>(), &want.main, 1e-5);
+    }
+}
+
 /// What is added to is added to once, whichever precision the field came from.
 #[test]
 fn a_field_that_single_precision_misses_is_in_double() {

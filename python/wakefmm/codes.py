@@ -30,7 +30,7 @@ class Method(IntEnum):
 
 
 class Precision(IntEnum):
-    """Precision of the computation; `ARRAYS`: the library chooses for double arrays, single arrays are computed in single (on a CPU below 1e-4 in double)."""
+    """Precision of the computation; `ARRAYS`: the library chooses for double arrays, single arrays are computed in single (on a CPU below 1e-4, of particles alone below 1e-6, in double)."""
 
     ARRAYS = 0
     F32 = 1

@@ -3,16 +3,18 @@
 
 use super::Field;
 use crate::logging::warn_once;
-use crate::options::{PlanOptions, Precision};
+use crate::options::{PlanOptions, Precision, Regularization};
 use std::fmt;
 
 /// Smallest tolerance of double arrays at which an FMM in single precision is tried first, where nobody asked for a precision: it has
 /// the coordinates' digits, and its field is compared with sums in double precision. Random problems that missed their tolerance in
 /// single precision had tolerances below it (docs/verification.md).
-const SINGLE_SERVES: f64 = 1e-4;
+pub const SINGLE_SERVES: f64 = 1e-4;
 /// The same of a GPU's FMM, which below that has positions of two floats a coordinate and sums without truncation (`Recipe::two_floats`).
 /// Emulated, six clouds and wakes of 5,000 and 5,000 points: at 3e-6 and 1e-6 rounding came to 1.8e-7 to 3.7e-7 of the velocities.
 const TWO_FLOATS_SERVE: f64 = 1e-6;
+/// The same of a CPU's FMM of particles, which below that sums close pairs in double precision (`Statistics::close`).
+const PARTICLES_SERVE: f64 = 1e-6;
 /// Number of changes of positions for which single precision is not tried again after its FMM missed the tolerance: a trial costs an FMM.
 /// (For a direct sum the probe is cheap.)
 const RETRY_SINGLE_AFTER: u32 = 8;
@@ -26,17 +28,24 @@ pub fn single_holds_on_cpu(tolerance: f64) -> bool {
 
 /// Whether single precision serves this field of double arrays. Not where bits must not depend on what was tried before.
 pub fn single_serves(options: &PlanOptions, field: Field) -> bool {
-    serves_from(SINGLE_SERVES, options, field)
+    options.precision == Precision::Arrays && serves_from(SINGLE_SERVES, options, field)
+}
+
+/// The same of particles alone, in one process, in arrays of any kind and where single precision is asked for. Not where rounding decides
+/// on which side of a core's edge a target is.
+pub fn single_serves_particles(options: &PlanOptions, field: Field) -> bool {
+    let has_edge = options.particle_regularization == Regularization::Polynomial;
+    options.precision != Precision::F64 && !has_edge && serves_from(PARTICLES_SERVE, options, field)
 }
 
 /// The same of an FMM on a GPU. Images of a periodic box have no positions of two floats.
 pub fn single_serves_on_gpu(options: &PlanOptions, field: Field) -> bool {
-    serves_from(if options.period.is_some() { SINGLE_SERVES } else { TWO_FLOATS_SERVE }, options, field)
+    let least = if options.period.is_some() { SINGLE_SERVES } else { TWO_FLOATS_SERVE };
+    options.precision == Precision::Arrays && serves_from(least, options, field)
 }
 
 fn serves_from(tolerance: f64, options: &PlanOptions, field: Field) -> bool {
-    let free = options.precision == Precision::Arrays && !options.reproducible;
-    free && options.tolerance >= tolerance && matches!(field, Field::Velocity { .. })
+    !options.reproducible && options.tolerance >= tolerance && matches!(field, Field::Velocity { .. })
 }
 
 /// What single precision cannot hold.
@@ -121,7 +130,10 @@ impl PrecisionHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{WFMM_FLAG_REPRODUCIBLE, WFMM_PRECISION_F64, wfmm_plan_options};
+    use crate::options::{
+        WFMM_FLAG_REPRODUCIBLE, WFMM_PRECISION_F32, WFMM_PRECISION_F64, WFMM_REG_GAUSS_ERF, WFMM_REG_POLYNOMIAL,
+        wfmm_plan_options,
+    };
 
     #[test]
     fn single_precision_is_tried_again_where_positions_changed() {
@@ -156,6 +168,14 @@ mod tests {
         assert!(!serves(1e-3, WFMM_PRECISION_F64, 0, velocity));
         assert!(!serves(1e-3, 0, WFMM_FLAG_REPRODUCIBLE, velocity));
         assert!(!serves(1e-3, 0, 0, Field::Potential { gradient: false }));
+        let particles = |tolerance: f64, precision: i32, particle_regularization: i32| {
+            let options = wfmm_plan_options { tolerance, precision, particle_regularization, ..Default::default() };
+            single_serves_particles(&PlanOptions::checked(&options).unwrap(), velocity)
+        };
+        let gaussian = WFMM_REG_GAUSS_ERF;
+        assert!(particles(1e-6, 0, gaussian) && particles(1e-5, WFMM_PRECISION_F32, gaussian));
+        assert!(!particles(9e-7, 0, gaussian) && !particles(1e-5, WFMM_PRECISION_F64, gaussian));
+        assert!(!particles(1e-5, 0, WFMM_REG_POLYNOMIAL));
         let on_gpu = |tolerance: f64, period: [f64; 3]| {
             let options = wfmm_plan_options { tolerance, period, ..Default::default() };
             single_serves_on_gpu(&PlanOptions::checked(&options).unwrap(), velocity)

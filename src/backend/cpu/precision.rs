@@ -4,12 +4,15 @@
 //! Single precision, asked for or that of the arrays, serves tolerances from 1e-4 on. Even then it gives way to double where one far
 //! point or a core far above the box would make powers of all other distances leave its range: the field would be zero or no number.
 //! One warning tells the cause; none where nobody asked for single precision and the tolerance is the cause.
-//! Double arrays of which nobody asked for a precision are tried by an FMM in single precision where that serves the tolerance. Its
-//! field is compared with sums in double precision. Double takes over where it misses, and where a direct sum is expected to be faster.
+//! Where nobody asked for double precision an FMM in single is tried first, if that serves the tolerance: that of double arrays, and at
+//! tolerances below 1e-4 that of particles in arrays of both kinds. Its field is compared with sums in double precision. Double takes
+//! over where it misses, and where a direct sum is expected to be faster.
 
 use super::engine::{ByFmm, CpuEngine};
 use super::range;
-use crate::backend::precision::{PrecisionFallback, PrecisionHistory, single_holds_on_cpu, single_serves};
+use crate::backend::precision::{
+    PrecisionFallback, PrecisionHistory, single_holds_on_cpu, single_serves, single_serves_particles,
+};
 use crate::backend::{Engine, Field};
 use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};
@@ -62,15 +65,11 @@ impl PrecisionEngine {
 
     fn who(&mut self, inputs: &Inputs, field: Field) -> Who {
         self.missed = false;
-        if self.asked_for_single {
-            if !single_holds_on_cpu(self.options.tolerance) {
-                return Who::Double(Some(PrecisionFallback::Digits));
-            }
-            return self.look(inputs, field).map_or(Who::Single, |found| Who::Double(Some(found)));
-        }
-        match self.may_try_single(inputs, field) {
-            true => self.look(inputs, field).map_or(Who::TrySingle, |found| Who::Double(Some(found))),
-            false => Who::Double(None),
+        let holds = self.asked_for_single && single_holds_on_cpu(self.options.tolerance);
+        let single = if holds { Who::Single } else { Who::TrySingle };
+        match holds || self.may_try_single(inputs, field) {
+            true => self.look(inputs, field).map_or(single, |found| Who::Double(Some(found))),
+            false => Who::Double(self.asked_for_single.then_some(PrecisionFallback::Digits)),
         }
     }
 
@@ -100,11 +99,14 @@ impl PrecisionEngine {
         let pairs = inputs.vortices() as f64 * inputs.points() as f64;
         let options = &self.options;
         let by_expansions = options.method != Method::Direct && options.expansion == Expansion::Harmonics;
-        options.period.is_none() && by_expansions && pairs >= TRIED_FROM && single_serves(&self.options, field)
+        let is_of_particles = inputs.segments.as_ref().is_none_or(|s| s.n == 0);
+        let serves = single_serves(options, field) || is_of_particles && single_serves_particles(options, field);
+        options.period.is_none() && by_expansions && pairs >= TRIED_FROM && serves
     }
 
     fn single(&mut self) -> &mut CpuEngine<f32> {
-        let (options, pool, alone) = (&self.options, &self.pool, self.asked_for_single);
+        let (options, pool) = (&self.options, &self.pool);
+        let alone = self.asked_for_single && single_holds_on_cpu(options.tolerance);
         self.by_single = true;
         self.fallback = None;
         self.single.get_or_insert_with(|| {
@@ -117,8 +119,9 @@ impl PrecisionEngine {
         let (options, pool) = (&self.options, &self.pool);
         self.by_single = false;
         self.fallback = fallback.filter(|_| self.asked_for_single);
-        let is_of_arrays = self.options.precision == Precision::Arrays;
-        if let Some(fallback) = self.fallback.filter(|&f| f != PrecisionFallback::Digits || !is_of_arrays) {
+        // Nobody asked for single precision, and the tolerance is the cause.
+        let is_expected = self.options.precision == Precision::Arrays && !single_holds_on_cpu(self.options.tolerance);
+        if let Some(fallback) = self.fallback.filter(|_| !is_expected) {
             fallback.warn();
         }
         let engine = self.double.get_or_insert_with(|| Box::new(CpuEngine::new(options.clone(), pool.clone())));

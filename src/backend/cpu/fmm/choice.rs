@@ -178,6 +178,7 @@ pub fn empty<T: Real>() -> Choice<T> {
         ops: cost::operators(2),
         pseudo: None,
         recipe,
+        close: 0.0,
         far_seconds: 0.0,
         calibrated: false,
         version: 0,
@@ -202,6 +203,8 @@ pub struct Choice<T: Real> {
     /// In place of harmonics, where they are asked for.
     pub pseudo: Option<Pseudo>,
     pub recipe: Recipe,
+    /// See `Statistics::close`.
+    pub close: f64,
     /// Predicted processor seconds of M2L or M2P.
     far_seconds: f64,
     /// The orders were measured on the present sample.
@@ -535,6 +538,7 @@ impl<T: Real> Choice<T> {
     /// Operators and the recipe for the present lists.
     fn describe<const C: usize>(&mut self, trees: &Trees, statistics: &Statistics, cost: &Cost, request: Request) {
         self.version += 1;
+        self.close = statistics.close;
         let (far, near, correction) = lists::count(&trees.target, &self.lists);
         let used = self.lists.par_iter().filter_map(|l| l.far.first()).map(|f| f.order as usize).max().unwrap_or(2);
         let admission = admission::<T>(self.scheme, C, trees, statistics, request);

@@ -76,6 +76,7 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
             // Sources that are moved one way are seen from targets that are moved the other.
             let shift = self.trees.images.shifts[list.image as usize];
             work.at.restart(count);
+            work.at.close = self.choice.close;
             work.positions.iter().for_each(|x| work.at.push(std::array::from_fn(|i| x[i] - shift[i])));
             for (part, ranges) in
                 [(Part::Regularized, &list.near), (Part::Singular, &list.plain), (Part::Correction, &list.correction)]

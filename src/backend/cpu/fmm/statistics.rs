@@ -11,6 +11,7 @@ use super::sample::Sample;
 use super::trees::Trees;
 use super::{Request, SourceSet, near, rows};
 use crate::backend::cpu::lists::{Budget, SourceCell};
+use crate::backend::precision::SINGLE_SERVES;
 use crate::backend::verdict::{GRADIENT_TOLERANCES, LARGEST_NORM, Verdict, unit_of};
 use crate::math::regularization::Part;
 use crate::memory;
@@ -28,6 +29,11 @@ pub const JUDGES: usize = 112;
 const MORE_JUDGES: usize = 1024;
 /// Sources whose corrections are summed to see how they are distributed.
 const CORE_PROBES: usize = 2048;
+/// Rounding of a pair of particles in single precision, of strength over squared distance: a product of vectors that are nearly parallel
+/// has no more digits than that.
+const PAIR_ROUNDING: f64 = 1.5e-7;
+/// What the rounding of one pair may be at a target, in units of the root mean square that the tolerance allows.
+const LARGEST_ROUNDING: f64 = 4.0;
 /// Half octaves of the histogram of corrections below the size of the field.
 const BINS: usize = 96;
 
@@ -44,6 +50,8 @@ pub struct Statistics {
     /// The same with them.
     whole_norms: [f64; 2],
     pub budget: Budget,
+    /// Distance up to which pairs of particles are summed in double precision where the field is in single.
+    pub close: f64,
     /// Number of targets.
     pub targets: usize,
     judge: Option<Sample>,
@@ -55,7 +63,8 @@ impl Statistics {
         trees: &mut Trees,
         request: Request,
     ) -> Self {
-        let unit = unit_of(trees.peers.max(sources.largest_strength()));
+        let largest = trees.peers.max(sources.largest_strength());
+        let unit = unit_of(largest);
         sources.survey(unit);
         let source_cells = sources.source_cells(&trees.source, unit, trees.moment);
         trees.look_far(sources, request.tolerance);
@@ -77,7 +86,8 @@ impl Statistics {
         log::debug!("sample of {} targets summed", sample.targets.len());
         let core = core_budget(sources, trees, &sample, unit, allowed);
         let budget = Budget { pair: allowed.map(|a| a / INTERACTIONS.sqrt()), core, field: allowed };
-        Self { unit, source_cells, sample, norms, whole_norms, budget, targets: trees.all_targets, judge: None }
+        let close = if T::IS_F64 || request.tolerance >= SINGLE_SERVES { 0.0 } else { close(largest / unit, allowed) };
+        Self { unit, source_cells, sample, norms, whole_norms, budget, close, targets: trees.all_targets, judge: None }
     }
 
     /// After the source tree was pruned to cells of these former numbers: what a cell amounts to does not depend on its leaves.
@@ -143,6 +153,15 @@ impl Statistics {
         let all = judge.count() as u64 == written.targets;
         Verdict::of([&squares[0], &squares[1]], [norm(0), norm(1)], all)
     }
+}
+
+/// Distance from which the rounding of a pair is small against errors of field and gradient that are allowed: it is a part of the
+/// strength over the distance squared or cubed.
+fn close(strength: f64, allowed: [f64; 2]) -> f64 {
+    let rounding = PAIR_ROUNDING * strength / LARGEST_ROUNDING;
+    let of_field = (rounding / allowed[0].max(f64::MIN_POSITIVE)).sqrt();
+    let of_gradient = (3.0 * rounding / allowed[1].max(f64::MIN_POSITIVE)).cbrt();
+    of_field.max(of_gradient)
 }
 
 fn mean(v: &[f64]) -> f64 {

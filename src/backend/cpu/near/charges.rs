@@ -24,7 +24,7 @@ fn pair<S: Simd, T: Real, R: Record<T, Charge<T>>>(
 
 impl<T: Real, R: Record<T, Charge<T>>> PairKernel<T, Charge<T>, R, 1> for Charges {
     #[inline(always)]
-    fn add<S: Simd>(s: S, source: &R, x: &Targets<S, T>, sums: &mut [Lane<S, T>; 1]) {
+    fn add<S: Simd>(s: S, source: &R, x: &mut Targets<S, T>, sums: &mut [Lane<S, T>; 1]) {
         let (_, y) = pair(s, source, x);
         sums[0] = y.fma(Lane::splat(s, source.whole().charge), sums[0]);
     }
@@ -32,7 +32,7 @@ impl<T: Real, R: Record<T, Charge<T>>> PairKernel<T, Charge<T>, R, 1> for Charge
 
 impl<T: Real, R: Record<T, Charge<T>>> PairKernel<T, Charge<T>, R, 4> for Charges {
     #[inline(always)]
-    fn add<S: Simd>(s: S, source: &R, x: &Targets<S, T>, sums: &mut [Lane<S, T>; 4]) {
+    fn add<S: Simd>(s: S, source: &R, x: &mut Targets<S, T>, sums: &mut [Lane<S, T>; 4]) {
         let (d, y) = pair(s, source, x);
         let phi = y * Lane::splat(s, source.whole().charge);
         let w = phi * (y * y);

@@ -77,33 +77,40 @@ fn particles_with<T: Real>(
     out: &mut [&mut [T]],
 ) {
     let (reg, list) = (sources.regularization(), &sources.list);
-    if !T::IS_F64 && list.are_split() {
-        particle_pairs(reg, part, Call { arch, sources: &list.split, ranges, targets, t, out })
-    } else {
-        particle_pairs(reg, part, Call { arch, sources: &list.alone, ranges, targets, t, out })
+    let (split, apart) = (!T::IS_F64 && list.are_split(), !T::IS_F64 && targets.close > 0.0);
+    let alone = Call { arch, sources: &list.alone, ranges, targets, t: t.clone(), out };
+    match (split, apart) {
+        (false, false) => particle_pairs::<T, _, false>(reg, part, alone),
+        (false, true) => particle_pairs::<T, _, true>(reg, part, alone),
+        (true, false) => particle_pairs::<T, _, false>(reg, part, alone.of(&list.split)),
+        (true, true) => particle_pairs::<T, _, true>(reg, part, alone.of(&list.split)),
     }
 }
 
-fn particle_pairs<T: Real, R: Record<T, Particle<T>>>(reg: Regularization, part: Part, call: Call<'_, '_, T, R>) {
+fn particle_pairs<T: Real, R: Record<T, Particle<T>>, const APART: bool>(
+    reg: Regularization,
+    part: Part,
+    call: Call<'_, '_, T, R>,
+) {
     use particles::{self as law, Deficit, ParticleLaw, Particles};
     if !simd::has_lanes(call.arch) {
         return plain::particles(reg, part, call);
     }
-    fn go<T: Real, L: ParticleLaw, R: Record<T, Particle<T>>>(part: Part, call: Call<'_, '_, T, R>) {
+    fn go<T: Real, L: ParticleLaw, R: Record<T, Particle<T>>, const APART: bool>(part: Part, call: Call<'_, '_, T, R>) {
         match part {
-            Part::Correction => vectors::<T, Particles<Deficit<L>>, _, _>(call),
-            _ => vectors::<T, Particles<L>, _, _>(call),
+            Part::Correction => vectors::<T, Particles<Deficit<L>, APART>, _, _>(call),
+            _ => vectors::<T, Particles<L, APART>, _, _>(call),
         }
     }
     match (part, reg) {
         (Part::Correction, Regularization::None) => (),
-        (Part::Singular, _) | (_, Regularization::None) => vectors::<T, Particles<law::Singular>, _, _>(call),
-        (_, Regularization::GaussErf) => go::<T, law::GaussErf, R>(part, call),
-        (_, Regularization::Exponential) => go::<T, law::Exponential, R>(part, call),
-        (_, Regularization::Compact) => go::<T, law::Compact, R>(part, call),
-        (_, Regularization::Rosenhead) => go::<T, law::Rosenhead, R>(part, call),
-        (_, Regularization::Winckelmans) => go::<T, law::Winckelmans, R>(part, call),
-        (_, Regularization::Polynomial) => go::<T, law::Polynomial, R>(part, call),
+        (Part::Singular, _) | (_, Regularization::None) => vectors::<T, Particles<law::Singular, APART>, _, _>(call),
+        (_, Regularization::GaussErf) => go::<T, law::GaussErf, R, APART>(part, call),
+        (_, Regularization::Exponential) => go::<T, law::Exponential, R, APART>(part, call),
+        (_, Regularization::Compact) => go::<T, law::Compact, R, APART>(part, call),
+        (_, Regularization::Rosenhead) => go::<T, law::Rosenhead, R, APART>(part, call),
+        (_, Regularization::Winckelmans) => go::<T, law::Winckelmans, R, APART>(part, call),
+        (_, Regularization::Polynomial) => go::<T, law::Polynomial, R, APART>(part, call),
         (_, reg) => unreachable!("{reg:?} is refused for particles where options are checked"),
     }
 }

@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 
 use super::sources::{Particle, Record};
 use super::special::{exp_end, exponential, gauss_end, gauss_erf};
-use super::sweep::{PairKernel, Targets};
+use super::sweep::{Doubles, PairKernel, Targets};
+use crate::options::Regularization;
 use crate::simd::{Lane, Real, Simd};
 
 /// Below every squared distance in use, and so that no power of it overflows (f64) or is used unmasked (f32).
@@ -28,6 +29,8 @@ fn down<T: Real>() -> f64 {
 
 /// The radial functions of one regularization; `r2` = r², `k` of the source. What is not used is not computed.
 pub trait ParticleLaw: 'static {
+    /// What the `k` of its sources is for.
+    const REGULARIZATION: Regularization;
     /// (S, `down` S'/r)
     fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>);
 
@@ -50,6 +53,7 @@ fn scaled<S: Simd, T: Real>(s: S, y: Lane<S, T>, g: Lane<S, T>, slope: Lane<S, T
 
 pub struct Singular;
 impl ParticleLaw for Singular {
+    const REGULARIZATION: Regularization = Regularization::None;
     #[inline(always)]
     fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, _: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
         let y = r2.max(tiny(s)).rsqrt();
@@ -71,6 +75,7 @@ impl GaussErf {
     }
 }
 impl ParticleLaw for GaussErf {
+    const REGULARIZATION: Regularization = Regularization::GaussErf;
     #[inline(always)]
     fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
         let (y, [g, slope, _], _) = Self::parts(s, r2, k);
@@ -97,6 +102,7 @@ impl Exponential {
     }
 }
 impl ParticleLaw for Exponential {
+    const REGULARIZATION: Regularization = Regularization::Exponential;
     #[inline(always)]
     fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
         let [y, g, e, t] = Self::parts(s, r2, k);
@@ -113,6 +119,7 @@ impl ParticleLaw for Exponential {
 /// max(r, c).
 pub struct Compact;
 impl ParticleLaw for Compact {
+    const REGULARIZATION: Regularization = Regularization::Compact;
     #[inline(always)]
     fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
         let r2 = r2.max(tiny(s));
@@ -133,6 +140,7 @@ impl ParticleLaw for Compact {
 /// k = c²
 pub struct Rosenhead;
 impl ParticleLaw for Rosenhead {
+    const REGULARIZATION: Regularization = Regularization::Rosenhead;
     #[inline(always)]
     fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
         Singular::profile(s, r2 + k, k)
@@ -142,6 +150,7 @@ impl ParticleLaw for Rosenhead {
 /// k = c²
 pub struct Winckelmans;
 impl ParticleLaw for Winckelmans {
+    const REGULARIZATION: Regularization = Regularization::Winckelmans;
     #[inline(always)]
     fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
         let r2 = r2.max(tiny(s));
@@ -154,6 +163,7 @@ impl ParticleLaw for Winckelmans {
 /// k = 1/c²: S = 1/(r max(r, c)²).
 pub struct Polynomial;
 impl ParticleLaw for Polynomial {
+    const REGULARIZATION: Regularization = Regularization::Polynomial;
     #[inline(always)]
     fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
         let y = r2.max(tiny(s)).rsqrt();
@@ -166,14 +176,15 @@ impl ParticleLaw for Polynomial {
 /// Regularized minus singular.
 pub struct Deficit<L>(PhantomData<L>);
 impl<L: ParticleLaw> ParticleLaw for Deficit<L> {
+    const REGULARIZATION: Regularization = L::REGULARIZATION;
     #[inline(always)]
     fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, k: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
         L::deficit(s, r2, k)
     }
 }
 
-/// Particles that follow law `L`.
-pub struct Particles<L>(PhantomData<L>);
+/// Particles that follow law `L`; with `APART` in single precision: close pairs are left out.
+pub struct Particles<L, const APART: bool = false>(PhantomData<L>);
 
 /// d = x - X, r², a, a × d.
 struct Pair<S: Simd, T: Real> {
@@ -183,36 +194,102 @@ struct Pair<S: Simd, T: Real> {
     c: [Lane<S, T>; 3],
 }
 
+/// d and r²
+#[inline(always)]
+fn distance<S: Simd, T: Real, R: Record<T, Particle<T>>>(
+    s: S,
+    record: &R,
+    x: &Targets<S, T>,
+) -> ([Lane<S, T>; 3], Lane<S, T>) {
+    let d = x.from(s, record, record.whole().position, 0);
+    (d, d[2].fma(d[2], d[1].fma(d[1], d[0] * d[0])))
+}
+
 #[inline(always)]
 fn pair<S: Simd, T: Real, R: Record<T, Particle<T>>>(s: S, record: &R, x: &Targets<S, T>) -> Pair<S, T> {
     let source = record.whole();
     let a =
         [Lane::splat(s, source.strength[0]), Lane::splat(s, source.strength[1]), Lane::splat(s, source.strength[2])];
-    let d = x.from(s, record, source.position, 0);
-    let r2 = d[2].fma(d[2], d[1].fma(d[1], d[0] * d[0]));
+    let (d, r2) = distance(s, record, x);
     let c = [a[2].fnma(d[1], a[1] * d[2]), a[0].fnma(d[2], a[2] * d[0]), a[1].fnma(d[0], a[0] * d[1])];
     Pair { d, r2, a, c }
 }
 
-impl<T: Real, L: ParticleLaw, R: Record<T, Particle<T>>> PairKernel<T, Particle<T>, R, 3> for Particles<L> {
+/// The field of one particle at the targets `at` by the kernel in double precision.
+#[inline(always)]
+fn in_double<S: Simd, T: Real, L: ParticleLaw, R: Record<T, Particle<T>>, const N: usize>(
+    s: S,
+    source: &R,
+    at: &[Doubles; 3],
+) -> [Doubles; N]
+where
+    Particles<L>: PairKernel<f64, Particle<f64>, Particle<f64>, N>,
+{
+    let (whole, low) = (source.whole(), source.low(0));
+    let position = std::array::from_fn(|i| whole.position[i].f64() + low[i].f64());
+    let source = Particle::<f64>::of(L::REGULARIZATION, position, whole.strength.map(T::f64), whole.core.f64());
+    let zero = Lane::<S, f64>::zero(s);
+    let lanes = Lane::<S, f64>::LANES;
+    let mut field = [[0.0; 16]; N];
+    for first in (0..Lane::<S, T>::LANES).step_by(lanes) {
+        let x = [0, 1, 2].map(|i| Lane::load(s, &at[i][first..]));
+        let mut x = Targets { x, low: [zero; 3], close: zero, least: zero };
+        let mut sums = [zero; N];
+        Particles::<L>::add(s, &source, &mut x, &mut sums);
+        for (field, sum) in field.iter_mut().zip(sums) {
+            sum.store(&mut field[first..]);
+        }
+    }
+    field
+}
+
+impl<T: Real, L: ParticleLaw, R: Record<T, Particle<T>>, const APART: bool> PairKernel<T, Particle<T>, R, 3>
+    for Particles<L, APART>
+{
+    const CLOSE_APART: bool = APART;
+
     #[inline(always)]
-    fn add<S: Simd>(s: S, source: &R, x: &Targets<S, T>, sums: &mut [Lane<S, T>; 3]) {
+    fn add<S: Simd>(s: S, source: &R, x: &mut Targets<S, T>, sums: &mut [Lane<S, T>; 3]) {
         let p = pair(s, source, x);
-        let (value, _) = L::profile(s, p.r2, Lane::splat(s, source.whole().k));
+        let (mut value, _) = L::profile(s, p.r2, Lane::splat(s, source.whole().k));
+        if APART {
+            x.least = x.least.min(p.r2);
+            value = p.r2.lt(x.close).select(Lane::zero(s), value);
+        }
         for i in 0..3 {
             sums[i] = p.c[i].fma(value, sums[i]);
         }
     }
+
+    #[inline(always)]
+    fn squares<S: Simd>(s: S, source: &R, x: &Targets<S, T>) -> Lane<S, T> {
+        distance(s, source, x).1
+    }
+
+    #[inline(always)]
+    fn in_double<S: Simd>(s: S, source: &R, at: &[Doubles; 3]) -> [Doubles; 3] {
+        in_double::<S, T, L, R, 3>(s, source, at)
+    }
 }
 
-impl<T: Real, L: ParticleLaw, R: Record<T, Particle<T>>> PairKernel<T, Particle<T>, R, 12> for Particles<L> {
+impl<T: Real, L: ParticleLaw, R: Record<T, Particle<T>>, const APART: bool> PairKernel<T, Particle<T>, R, 12>
+    for Particles<L, APART>
+{
+    const CLOSE_APART: bool = APART;
+
     #[inline(always)]
-    fn add<S: Simd>(s: S, source: &R, x: &Targets<S, T>, sums: &mut [Lane<S, T>; 12]) {
+    fn add<S: Simd>(s: S, source: &R, x: &mut Targets<S, T>, sums: &mut [Lane<S, T>; 12]) {
         let p = pair(s, source, x);
         let zero = Lane::zero(s);
-        let apart = zero.lt(p.r2);
         let (value, slope) = L::profile(s, p.r2, Lane::splat(s, source.whole().k));
-        let (value, slope) = (apart.select(value, zero), apart.select(slope, zero));
+        let (value, slope) = if APART {
+            x.least = x.least.min(p.r2);
+            let is_close = p.r2.lt(x.close);
+            (is_close.select(zero, value), is_close.select(zero, slope))
+        } else {
+            let apart = zero.lt(p.r2);
+            (apart.select(value, zero), apart.select(slope, zero))
+        };
         let w = [p.c[0] * slope, p.c[1] * slope, p.c[2] * slope];
         let up = constant(s, 1.0 / down::<T>());
         let d = if T::IS_F64 { p.d } else { [p.d[0] * up, p.d[1] * up, p.d[2] * up] };
@@ -229,5 +306,15 @@ impl<T: Real, L: ParticleLaw, R: Record<T, Particle<T>>> PairKernel<T, Particle<
         sums[9] = p.a[1].fnma(value, sums[9]);
         sums[8] = p.a[0].fnma(value, sums[8]);
         sums[10] = p.a[0].fma(value, sums[10]);
+    }
+
+    #[inline(always)]
+    fn squares<S: Simd>(s: S, source: &R, x: &Targets<S, T>) -> Lane<S, T> {
+        distance(s, source, x).1
+    }
+
+    #[inline(always)]
+    fn in_double<S: Simd>(s: S, source: &R, at: &[Doubles; 3]) -> [Doubles; 12] {
+        in_double::<S, T, L, R, 12>(s, source, at)
     }
 }

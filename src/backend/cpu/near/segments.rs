@@ -421,7 +421,7 @@ pub struct Segments<L>(PhantomData<L>);
 
 impl<T: Real, L: SegmentLaw, R: Record<T, Segment<T>>> PairKernel<T, Segment<T>, R, 3> for Segments<L> {
     #[inline(always)]
-    fn add<S: Simd>(s: S, source: &R, x: &Targets<S, T>, sums: &mut [Lane<S, T>; 3]) {
+    fn add<S: Simd>(s: S, source: &R, x: &mut Targets<S, T>, sums: &mut [Lane<S, T>; 3]) {
         let p = Pair::new(s, source, x);
         let value = L::value(&p) * Lane::splat(s, source.whole().gamma);
         let value = p.off_line.select(value, Lane::zero(s));
@@ -433,7 +433,7 @@ impl<T: Real, L: SegmentLaw, R: Record<T, Segment<T>>> PairKernel<T, Segment<T>,
 
 impl<T: Real, L: SegmentLaw, R: Record<T, Segment<T>>> PairKernel<T, Segment<T>, R, 12> for Segments<L> {
     #[inline(always)]
-    fn add<S: Simd>(s: S, source: &R, x: &Targets<S, T>, sums: &mut [Lane<S, T>; 12]) {
+    fn add<S: Simd>(s: S, source: &R, x: &mut Targets<S, T>, sums: &mut [Lane<S, T>; 12]) {
         let p = Pair::new(s, source, x);
         let gamma = Lane::splat(s, source.whole().gamma);
         let [value, along, across] = L::slopes(&p);

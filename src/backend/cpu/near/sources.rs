@@ -18,6 +18,8 @@ pub struct Points<T> {
     pub z: Vec<T>,
     /// In single precision what the rounding of the three left.
     pub low: [Vec<T>; 3],
+    /// In single precision pairs with particles nearer than this are summed in double.
+    pub close: f64,
 }
 
 impl<T: Real> Points<T> {
@@ -163,7 +165,7 @@ pub struct Particle<T> {
 }
 
 impl<T: Real> Particle<T> {
-    fn of(reg: Regularization, position: [f64; 3], strength: [f64; 3], core: f64) -> Self {
+    pub fn of(reg: Regularization, position: [f64; 3], strength: [f64; 3], core: f64) -> Self {
         use Regularization::*;
         let inverse = (1.0 / core).min(largest::<T>());
         let k = match reg {

@@ -3,6 +3,8 @@
 //! Enters: records of sources, ranges of them, a range of targets, a kernel of N components. Leaves: its sums added to
 //! `out`. Targets go by blocks whose sums are kept in f64, sources by batches that stay in the first cache; registers are
 //! emptied into the sums after each batch, so that single precision loses no digits in long sums.
+//! A kernel in single precision may leave out the pairs of a batch that are nearer than `Call::close`. Where the least distance of a
+//! register tells that there are some, they are found again by the same arithmetic and added in double precision.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -16,6 +18,9 @@ pub struct Targets<S: Simd, T: Real> {
     pub x: [Lane<S, T>; 3],
     /// The lower halves, where the source is split; else zero.
     pub low: [Lane<S, T>; 3],
+    /// The squared distance from which a kernel that leaves out close pairs adds them, and the least that it has met.
+    pub close: Lane<S, T>,
+    pub least: Lane<S, T>,
 }
 
 impl<S: Simd, T: Real> Targets<S, T> {
@@ -40,16 +45,31 @@ impl<S: Simd, T: Real> Targets<S, T> {
     }
 }
 
+/// Numbers of a block in double precision, one for each lane of a register of any size.
+pub type Doubles = [f64; 16];
+
 /// One law of interaction of `N` components, of sources `P` in records `R`.
 pub trait PairKernel<T: Real, P, R: Record<T, P>, const N: usize>: 'static {
+    /// Whether pairs nearer than `Targets::close` are left out, and `Targets::least` is kept.
+    const CLOSE_APART: bool = false;
     /// Adds what `source` does at the targets `x`; must be `#[inline(always)]`.
-    fn add<S: Simd>(s: S, source: &R, x: &Targets<S, T>, sums: &mut [Lane<S, T>; N]);
+    fn add<S: Simd>(s: S, source: &R, x: &mut Targets<S, T>, sums: &mut [Lane<S, T>; N]);
+    /// Squared distances as `add` has them, bit by bit.
+    fn squares<S: Simd>(s: S, _source: &R, _x: &Targets<S, T>) -> Lane<S, T> {
+        Lane::zero(s)
+    }
+    /// What `source` does at the targets `at`, `[axis][lane]`, in double precision.
+    fn in_double<S: Simd>(_s: S, _source: &R, _at: &[Doubles; 3]) -> [Doubles; N] {
+        [[0.0; 16]; N]
+    }
 }
 
 /// Targets whose sums are kept at a time; a multiple of every register group.
 const BLOCK: usize = 128;
-/// Sources between two emptyings of the registers.
-const BATCH: usize = 256;
+/// Sources between two emptyings of the registers: in single precision the rounding of a sum of n numbers grows with √n.
+const fn batch_size<T: Real>() -> usize {
+    if T::IS_F64 { 256 } else { 64 }
+}
 /// Pieces of ranges in a batch, at most.
 const PIECES: usize = 64;
 
@@ -64,7 +84,12 @@ pub struct Call<'a, 'b, T, R> {
     pub out: &'a mut [&'b mut [T]],
 }
 
-impl<T: Real, R> Call<'_, '_, T, R> {
+impl<'a, 'b, T: Real, R> Call<'a, 'b, T, R> {
+    /// The same with other records.
+    pub fn of<Q>(self, sources: &'a [Q]) -> Call<'a, 'b, T, Q> {
+        Call { arch: self.arch, sources, ranges: self.ranges, targets: self.targets, t: self.t, out: self.out }
+    }
+
     /// Runs kernel `K` of `N` components, with `U` registers of targets at once.
     pub fn sweep<P: 'static, K: PairKernel<T, P, R, N>, const N: usize, const U: usize>(self)
     where
@@ -81,7 +106,9 @@ impl<T: Real, R> Call<'_, '_, T, R> {
         assert!(self.out.len() == N && self.out.iter().all(|o| o.len() == self.t.len()));
         for begin in self.t.clone().step_by(BLOCK) {
             let n = (self.t.end - begin).min(BLOCK);
-            let mut block = Block { n, x: [[T::ZERO; BLOCK]; 3], low: [[T::ZERO; BLOCK]; 3], sums: [[0.0; BLOCK]; N] };
+            let close = T::of(self.targets.close * self.targets.close);
+            let (x, low) = ([[T::ZERO; BLOCK]; 3], [[T::ZERO; BLOCK]; 3]);
+            let mut block = Block { n, x, low, close, sums: [[0.0; BLOCK]; N] };
             for (x, y) in block.x.iter_mut().zip([&self.targets.x, &self.targets.y, &self.targets.z]) {
                 x[..n].copy_from_slice(&y[begin..begin + n]);
                 // Padding repeats a target: finite, and not a position of its own.
@@ -94,7 +121,7 @@ impl<T: Real, R> Call<'_, '_, T, R> {
                     x[n..].fill(y[n - 1]);
                 }
             }
-            batches(self.sources, self.ranges, |pieces| batch(pieces, &mut block));
+            batches(self.sources, self.ranges, batch_size::<T>(), |pieces| batch(pieces, &mut block));
             let offset = begin - self.t.start;
             for (out, sums) in self.out.iter_mut().zip(&block.sums) {
                 for (o, sum) in out[offset..offset + n].iter_mut().zip(sums) {
@@ -113,22 +140,24 @@ struct Block<T, const N: usize> {
     n: usize,
     x: [[T; BLOCK]; 3],
     low: [[T; BLOCK]; 3],
+    /// See `Targets::close`.
+    close: T,
     sums: [[f64; BLOCK]; N],
 }
 
-/// Cuts the ranges into batches of pieces.
-fn batches<P>(sources: &[P], ranges: &[Range<u32>], mut run: impl FnMut(&[&[P]])) {
+/// Cuts the ranges into batches of pieces, of `most` sources.
+fn batches<P>(sources: &[P], ranges: &[Range<u32>], most: usize, mut run: impl FnMut(&[&[P]])) {
     let mut pieces = [&sources[..0]; PIECES];
     let (mut count, mut total) = (0, 0);
     for r in ranges {
         let mut rest = &sources[r.start as usize..r.end as usize];
         while !rest.is_empty() {
-            let (piece, after) = rest.split_at(rest.len().min(BATCH - total));
+            let (piece, after) = rest.split_at(rest.len().min(most - total));
             pieces[count] = piece;
             count += 1;
             total += piece.len();
             rest = after;
-            if count == PIECES || total == BATCH {
+            if count == PIECES || total == most {
                 run(&pieces[..count]);
                 (count, total) = (0, 0);
             }
@@ -178,7 +207,8 @@ fn group<S: Simd, T: Real, P, R: Record<T, P>, K: PairKernel<T, P, R, N>, const 
 ) {
     let lanes = Lane::<S, T>::LANES;
     let none = [Lane::<S, T>::zero(s); 3];
-    let mut x = [Targets { x: none, low: none }; V];
+    let (close, far) = (Lane::splat(s, block.close), Lane::splat(s, T::of(FAR)));
+    let mut x = [Targets { x: none, low: none, close, least: far }; V];
     for (v, x) in x.iter_mut().enumerate() {
         for i in 0..3 {
             x.x[i] = Lane::load(s, &block.x[i][at + v * lanes..]);
@@ -191,7 +221,7 @@ fn group<S: Simd, T: Real, P, R: Record<T, P>, K: PairKernel<T, P, R, N>, const 
     for piece in pieces {
         for source in *piece {
             for v in 0..V {
-                K::add(s, source, &x[v], &mut sums[v]);
+                K::add(s, source, &mut x[v], &mut sums[v]);
             }
         }
     }
@@ -201,6 +231,63 @@ fn group<S: Simd, T: Real, P, R: Record<T, P>, K: PairKernel<T, P, R, N>, const 
             sum.store(&mut now);
             for (total, now) in block.sums[i][at + v * lanes..][..lanes].iter_mut().zip(&now) {
                 *total += now.f64();
+            }
+        }
+    }
+    if K::CLOSE_APART {
+        for (v, x) in x.iter().enumerate() {
+            if x.least.lt(close).any() {
+                let kernel = PhantomData::<(P, K)>;
+                simd::outline(s, AddClose { pieces, block: &mut *block, at: at + v * lanes, x, kernel });
+            }
+        }
+    }
+}
+
+/// Beyond every squared distance.
+const FAR: f64 = 1e30;
+
+/// The pairs that `K` left out for the targets `x` from `at` on.
+struct AddClose<'a, 'b, S: Simd, T: Real, P, R: Record<T, P>, K: PairKernel<T, P, R, N>, const N: usize> {
+    pieces: &'a [&'b [R]],
+    block: &'a mut Block<T, N>,
+    at: usize,
+    x: &'a Targets<S, T>,
+    kernel: PhantomData<(P, K)>,
+}
+
+impl<Given: Simd, T: Real, P, R: Record<T, P>, K: PairKernel<T, P, R, N>, const N: usize> Kernel
+    for AddClose<'_, '_, Given, T, P, R, K, N>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let (s, lanes) = (self.x.close.simd(), Lane::<Given, T>::LANES);
+        let block = self.block;
+        let mut places = [[0.0; 16]; 3];
+        for (i, places) in places.iter_mut().enumerate() {
+            for (lane, place) in places[..lanes].iter_mut().enumerate() {
+                *place = block.x[i][self.at + lane].f64() + block.low[i][self.at + lane].f64();
+            }
+        }
+        let zero = Lane::zero(s);
+        for source in self.pieces.iter().copied().flatten() {
+            let squares = K::squares(s, source, self.x);
+            // A target on the particle has nothing of it.
+            let found = squares.lt(self.x.close).select(squares, zero);
+            if !zero.lt(found).any() {
+                continue;
+            }
+            let mut is_found = [T::ZERO; 16];
+            found.store(&mut is_found);
+            let field = K::in_double(s, source, &places);
+            for (sums, field) in block.sums.iter_mut().zip(&field) {
+                for lane in 0..lanes {
+                    if is_found[lane] > T::ZERO {
+                        sums[self.at + lane] += field[lane];
+                    }
+                }
             }
         }
     }

@@ -437,3 +437,57 @@ fn single_precision_keeps_its_digits_in_long_sums() {
     }
     assert!((error / square).sqrt() < 1e-6, "{:e}", (error / square).sqrt());
 }
+
+/// Targets nearly in the direction of the strength of a near particle: their field is a small difference of products. In single precision
+/// it has few digits, with `Points::close` those of double.
+#[test]
+fn close_pairs_are_summed_in_double() {
+    const NEAR: f64 = 1e-3;
+    for (reg, part, splits) in PARTICLES.into_iter().flat_map(|r| PARTS.map(|p| (r, p, p != Part::Singular))) {
+        let core = if part == Part::Correction { 3.0 * NEAR } else { 0.5 * NEAR };
+        if reg == None && part == Part::Correction {
+            continue;
+        }
+        let mut seq = Sequence(7);
+        let round = |v: Vec3| if splits { v } else { v.map(|x| x as f32 as f64) };
+        let positions: Vec<Vec3> = (0..300).map(|_| round(seq.vector())).collect();
+        let strengths: Vec<Vec3> = (0..300).map(|_| seq.vector().map(|a| (a + 0.1) as f32 as f64)).collect();
+        let core = core as f32 as f64;
+        let at: Vec<Vec3> = (0..37)
+            .map(|k| {
+                let (x, a, across) = (positions[7 * k], strengths[7 * k], seq.vector());
+                let aside = |i: usize| x[i] + NEAR * (a[i] / norm(a) + 1e-3 * across[i]);
+                if k % 5 == 4 { x } else { round(std::array::from_fn(aside)) }
+            })
+            .collect();
+        let mut sources = ParticleSources::<f32>::new(reg, splits);
+        (0..300).for_each(|j| sources.push(positions[j], strengths[j], core));
+        let mut targets = Points::<f32>::with_capacity(37);
+        at.iter().for_each(|x| targets.push(*x));
+        let pair = |x, j: usize| flat(&oracle::particle(reg, part, x, positions[j], strengths[j], core));
+        let want: Vec<[f64; 12]> = at
+            .iter()
+            .map(|x| (0..300).map(|j| pair(*x, j)).fold([0.0; 12], |s, u| std::array::from_fn(|i| s[i] + u[i])))
+            .collect();
+        let worst = |arch, rows: Range<usize>, targets: &Points<f32>| {
+            let mut out = zeros::<f32>(if rows.end > 3 { 12 } else { 3 }, 37);
+            let mut view: Vec<&mut [f32]> = out.iter_mut().map(|v| &mut v[..]).collect();
+            particles_with(arch, part, &sources, &[0..150, 150..300], targets, 0..37, &mut view);
+            let one = |t: usize| {
+                let wrong = rows.clone().map(|i| (out[i][t] as f64 - want[t][i]).powi(2)).sum::<f64>();
+                wrong / rows.clone().map(|i| want[t][i].powi(2)).sum::<f64>()
+            };
+            // Those on a particle have no close pair.
+            (0..37).filter(|k| k % 5 != 4).map(one).fold(0.0, f64::max).sqrt()
+        };
+        for arch in simd::instruction_sets().into_iter().filter(|&a| simd::has_lanes(a)) {
+            let what = format!("{arch:?} {reg:?} {part:?}");
+            targets.close = 0.0;
+            let single = worst(arch, 0..3, &targets);
+            targets.close = 3.0 * NEAR;
+            let double = [0..3, 3..12].map(|rows| worst(arch, rows, &targets));
+            assert!(double.iter().all(|&e| e < 3e-6), "{what}: {double:?}");
+            assert!(single > 3e-6, "{what}: {single:.1e} in single precision as well");
+        }
+    }
+}
