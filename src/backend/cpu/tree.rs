@@ -6,6 +6,7 @@
 
 use super::lists::power;
 use super::{shared, sort};
+use crate::backend::draw::stratified;
 use crate::math::morton::interleave;
 use crate::memory;
 use rayon::prelude::*;
@@ -32,6 +33,55 @@ impl Root {
         let edge = if size > 0.0 { size * (1.0 + 1e-9) } else { 1.0 };
         Self { corner: std::array::from_fn(|i| 0.5 * (low[i] + high[i] - edge)), edge }
     }
+
+    /// The same, or a larger cube from the same corner, so that a cell of some level holds about `ideal` of these points: halving
+    /// alone would leave up to √8 times more or less of an even cloud. The box then has 5/8, 6/8 or 7/8 of the cells along the edge.
+    pub fn for_cells_of(ideal: f64, points: &[[f64; 3]], corners: Corners) -> Self {
+        let root = Self::around(&[corners]);
+        let Some(level) = level_of(ideal, points, root) else { return root };
+        let wanted = (level - level.ceil()).exp2();
+        let part = PARTS.into_iter().min_by(|a, b| (a / wanted).ln().abs().total_cmp(&(b / wanted).ln().abs()));
+        // Half of the edge is the next level.
+        let part = part.filter(|&p| p > 0.5).unwrap_or(1.0);
+        Self { edge: root.edge / part, ..root }
+    }
+}
+
+/// Parts of the root's edge that a box may have.
+const PARTS: [f64; 5] = [0.5, 0.625, 0.75, 0.875, 1.0];
+/// A level whose cells hold up to so many times more or less than the ideal is good enough: the box has all cells of the root then.
+const NEAR_IDEAL: f64 = 1.6;
+/// Points that are drawn to find what cells hold, and pairs of them in a cell below which a level tells nothing.
+const DRAWN: usize = 4096;
+const FEWEST_PAIRS: usize = 32;
+
+/// The level, between levels too, at which a point's cell holds `ideal` points in the mean; none where a level is near enough to
+/// that, or where it is not found.
+fn level_of(ideal: f64, points: &[[f64; 3]], root: Root) -> Option<f64> {
+    if points.len() < DRAWN {
+        return None;
+    }
+    let mut keys: Vec<u64> =
+        memory::collect(stratified(points.len(), DRAWN, 2).into_iter().map(|k| key(points[k], root)));
+    keys.sort_unstable();
+    let held = |level: u32| {
+        let cells = keys.chunk_by(|a, b| (a ^ b) >> (3 * (DEEPEST - level)) == 0);
+        let pairs: usize = cells.map(|c| c.len() * (c.len() - 1) / 2).sum();
+        (pairs >= FEWEST_PAIRS).then(|| 2.0 * pairs as f64 * points.len() as f64 / (keys.len() as f64).powi(2))
+    };
+    let mut above = held(0)?;
+    for level in 1..=DEEPEST {
+        let here = held(level)?;
+        if (above.max(ideal) / above.min(ideal)).min(here.max(ideal) / here.min(ideal)) <= NEAR_IDEAL {
+            return None;
+        }
+        if here < ideal {
+            let share = (above / ideal).ln() / (above / here).ln();
+            return (above > ideal).then_some(f64::from(level - 1) + share);
+        }
+        above = here;
+    }
+    None
 }
 
 /// One cell.
@@ -366,6 +416,32 @@ mod tests {
             (s >> 11) as f64 / (1u64 << 53) as f64
         };
         (0..n).map(|_| [next(), next() * 0.1, next()]).collect()
+    }
+
+    /// Of a flat box: a level quarters or eighths what cells hold, a root that is larger comes near to any number.
+    #[test]
+    fn cells_hold_what_is_ideal_or_the_box_fills_the_root() {
+        let x = points(60_000);
+        let box_of = bounds(&x, &[]);
+        let around = Root::around(&[box_of]);
+        for ideal in (0..12).map(|k| 40.0 * 1.3f64.powi(k)) {
+            let root = Root::for_cells_of(ideal, &x, box_of);
+            let part = around.edge / root.edge;
+            assert!(root.corner == around.corner && PARTS[1..].contains(&part), "{part}");
+            let keyed = sorted_keys(&x, root);
+            let held = |level: u32| {
+                let cells = keyed.chunk_by(|a, b| (a.0 ^ b.0) >> (3 * (DEEPEST - level)) == 0);
+                cells.map(|c| (c.len() * c.len()) as f64).sum::<f64>() / x.len() as f64
+            };
+            let off = |level: u32| (held(level) / ideal).ln().abs();
+            let nearest = (1..9).map(off).fold(f64::INFINITY, f64::min);
+            assert!(nearest.exp() < 1.1 * NEAR_IDEAL, "{ideal} points: {:.2} times off, part {part}", nearest.exp());
+        }
+        // Few points, points in one place, or no ideal: as it is.
+        for (x, ideal) in [(&x[..1000], 50.0), (&vec![[0.3; 3]; 60_000], 50.0), (&x, 0.0)] {
+            let box_of = bounds(x, &[]);
+            assert_eq!(Root::for_cells_of(ideal, x, box_of), Root::around(&[box_of]));
+        }
     }
 
     #[test]

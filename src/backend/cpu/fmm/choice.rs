@@ -43,6 +43,11 @@ const CAPACITY_FACTOR: f64 = 4.0;
 pub const SMALLEST_LEAF: f64 = 0.4;
 pub const LEAF_STEP: f64 = 1.6;
 const LEAF_SIZES: usize = 6;
+/// What a leaf of sources and one of targets cost among even ones, besides near cells: M2L, of which few have the typical order, and
+/// everything else; from the leaves that were best on CUBE of 1e5 and 1e6 at 1e-3, 1e-6 and 1e-9.
+const CELLS_NEAR: f64 = 27.0;
+const CELLS_SEEN: f64 = 60.0;
+const LEAF_SECONDS: f64 = 5e-5;
 /// A scheme that takes so many times what another does, with the leaves of that one, is not looked at with others.
 const FAR_BEHIND: f64 = 1.2;
 /// See `Request::retries`.
@@ -225,16 +230,48 @@ fn order_at_targets(tolerance: f64, ratio: f64) -> usize {
     ErrorTable::of_derivative(1, Cut::Sources).order(g, tolerance as f32).min(MAX_ORDER)
 }
 
+/// What trees are grown with, of sources and of targets.
+#[derive(Debug, Clone, Copy)]
+pub struct Leaves {
+    /// The smallest that are looked at.
+    pub capacities: [usize; 2],
+    /// What a leaf holds best; 0 where the caller chose.
+    pub ideal: [f64; 2],
+}
+
+impl Leaves {
+    pub fn grown(cost: &Cost, counts: [usize; 2], request: Request) -> Self {
+        let capacities = capacities(cost, counts, request, SMALLEST_LEAF);
+        if request.leaf_capacity > 0 {
+            return Self { capacities, ideal: [0.0; 2] };
+        }
+        let m2l = cost.m2l[typical_order(request)];
+        let each = ((CELLS_SEEN * m2l + LEAF_SECONDS) / (CELLS_NEAR * cost.pair)).sqrt();
+        let ratio = density_ratio(counts);
+        log::debug!("leaves of {each:.0} are best: M2L {m2l:.2e}, pair {:.2e}", cost.pair);
+        Self { capacities, ideal: [each * ratio, each / ratio] }
+    }
+}
+
+/// Of most pairs of cells.
+fn typical_order(request: Request) -> usize {
+    order_at(request.tolerance, 0.3).min(MAX_ORDER - 1)
+}
+
+/// Leaves of both trees are to be of one size: what leaves hold of sources and targets over the root of their product, and its inverse.
+fn density_ratio([n, m]: [usize; 2]) -> f64 {
+    (n.max(1) as f64 / m.max(1) as f64).clamp(1e-3, 1e3).sqrt()
+}
+
 /// Leaves in which a direct pair of cells costs about what its share of translations does: with 27 near cells and some
 /// 100 far ones a leaf, n_s n_t pair · 27 = 100 · m2l. Cells of both trees are to be of one size, so that the product
 /// is divided in proportion to the densities. `factor` makes them larger.
-pub fn capacities(cost: &Cost, [n, m]: [usize; 2], request: Request, factor: f64) -> [usize; 2] {
+fn capacities(cost: &Cost, counts: [usize; 2], request: Request, factor: f64) -> [usize; 2] {
     if request.leaf_capacity > 0 {
         return [request.leaf_capacity; 2];
     }
-    let typical = order_at(request.tolerance, 0.3).min(MAX_ORDER - 1);
-    let product = CAPACITY_FACTOR * cost.m2l[typical] / cost.pair;
-    let ratio = (n.max(1) as f64 / m.max(1) as f64).clamp(1e-3, 1e3).sqrt();
+    let product = CAPACITY_FACTOR * cost.m2l[typical_order(request)] / cost.pair;
+    let ratio = density_ratio(counts);
     let each = factor * product.sqrt();
     [(each * ratio).clamp(4.0, 4096.0) as usize, (each / ratio).clamp(8.0, 4096.0) as usize]
 }

@@ -45,7 +45,7 @@ use crate::math::regularization::Part;
 use crate::memory;
 use crate::report::{PASS_COUNT, Pass};
 use crate::simd::{Real, lanes};
-use choice::Choice;
+use choice::{Choice, Leaves};
 pub use choice::{Recipe, Request};
 pub use distant::Distant;
 use expansions::Expansions;
@@ -204,9 +204,9 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let new_trees = kept.is_none() || changes.targets;
         let trees = match kept {
             Some(p) if !changes.targets => p.trees,
-            Some(p) => p.trees.with_targets(targets, choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF)),
+            Some(p) => p.trees.with_targets(targets, Leaves::grown(&cost, counts, request)),
             None => {
-                let grown = choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF);
+                let grown = Leaves::grown(&cost, counts, request);
                 let reach = sources.core_extent(periods::CORES_OF_IMAGES * request.tolerance);
                 let trees = Trees::grow(sources.positions(), targets, grown, request, reach);
                 sources.sort(&trees.source);

@@ -3,7 +3,7 @@
 //! Enters: this rank's part of sources and targets, a range of a space-filling curve. Leaves: a prepared `Fmm`; all that
 //! decides is the same number on every rank.
 
-use super::choice::{self, Choice};
+use super::choice::{self, Choice, Leaves};
 use super::essential::{self, Own};
 use super::statistics::Statistics;
 use super::trees::Trees;
@@ -70,7 +70,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         if may_decline && direct < SORT_SECONDS * (counts[0] + counts[1]) / threads {
             return false;
         }
-        let leaves = choice::capacities(&cost, counts.map(|n| n as usize), request, choice::SMALLEST_LEAF);
+        let leaves = Leaves::grown(&cost, counts.map(|n| n as usize), request);
         let mut trees = Trees::grow(sources.positions(), targets, leaves, request, 0.0);
         sources.sort(&trees.source);
         trees.join(peers);

@@ -2,7 +2,7 @@
 //!
 //! Enters: positions of sources and targets, leaf capacities. Leaves: `Trees`.
 
-use super::choice::order_at;
+use super::choice::{Leaves, order_at};
 use super::essential::Own;
 use super::{Distant, Request, SourceSet};
 use crate::backend::cpu::images::{Images, Periods};
@@ -44,14 +44,15 @@ impl Trees {
     pub fn grow(
         (positions, half): (&[[f64; 3]], &[[f64; 3]]),
         targets: &[[f64; 3]],
-        capacities: [usize; 2],
+        leaves: Leaves,
         request: Request,
         reach: f64,
     ) -> Self {
         // Half the order of the closest pair: with it the model meets the measured error of CUBE at 1e-3 … 1e-9.
         let moment = (order_at(request.tolerance, 0.38) as i32 / 2).clamp(3, 32);
         let corners = bounds(positions, half);
-        let (mut source, _) = Tree::build(positions, half, Root::around(&[corners]), capacities[0], None);
+        let root = Root::for_cells_of(leaves.ideal[0], positions, corners);
+        let (mut source, _) = Tree::build(positions, half, root, leaves.capacities[0], None);
         if let Some(p) = request.periods {
             source.center_root(p.center, p.radius(corners));
         }
@@ -60,7 +61,7 @@ impl Trees {
             target: Tree::default(),
             points: vec![],
             moment,
-            capacities,
+            capacities: leaves.capacities,
             keeps_sources: false,
             is_pruned: false,
             peers: Peers::default(),
@@ -73,19 +74,19 @@ impl Trees {
             reach,
             distant: None,
         };
-        Self { keeps_sources: false, ..none.with_targets(targets, capacities) }
+        Self { keeps_sources: false, ..none.with_targets(targets, leaves) }
     }
 
     /// The same sources, other targets.
-    pub fn with_targets(self, targets: &[[f64; 3]], capacities: [usize; 2]) -> Self {
+    pub fn with_targets(self, targets: &[[f64; 3]], leaves: Leaves) -> Self {
         let corners = bounds(targets, &[]);
-        let root = Root::around(&[corners]);
-        let (mut target, points) = Tree::build(targets, &[], root, capacities[1], Some(self.moment));
+        let root = Root::for_cells_of(leaves.ideal[1], targets, corners);
+        let (mut target, points) = Tree::build(targets, &[], root, leaves.capacities[1], Some(self.moment));
         if let Some(p) = self.periods {
             target.center_root(p.center, p.radius(corners));
         }
         let images = Images::of_roots(self.periods, &self.source, &target, self.reach);
-        let capacities = [self.capacities[0], capacities[1]];
+        let capacities = [self.capacities[0], leaves.capacities[1]];
         let all_targets = points.len();
         Self { target, points, capacities, keeps_sources: true, is_pruned: false, all_targets, images, ..self }
     }

@@ -4,7 +4,7 @@
 //! essential cells, as they would be on their way, the joined tree and its lists, and the seconds that the lists stand for. No
 //! field is summed. Trees, boxes, walks, messages and lists are those of a distributed session (`essential`, `choice`).
 
-use super::choice::{self, Choice, order_at};
+use super::choice::{self, Choice, Leaves, order_at};
 use super::essential::{Branch, Fate, Own, TargetBox, Walk, boxes_in, boxes_of, graft, message};
 use super::statistics::Statistics;
 use super::trees::Trees;
@@ -24,7 +24,7 @@ pub struct Problem<const C: usize> {
     statistics: Statistics,
     cost: Cost,
     request: Request,
-    leaves: [usize; 2],
+    leaves: Leaves,
 }
 
 /// One rank with its own tree.
@@ -69,13 +69,13 @@ impl<const C: usize> Problem<C> {
         let request = Request { reproducible: true, ..Request::new(Method::Fmm, tolerance) };
         let cost = cost::typical::<f64, C>(false);
         let counts = [whole.positions().0.len(), targets.len()];
-        let grown = choice::capacities(&cost, counts, request, choice::SMALLEST_LEAF);
+        let grown = Leaves::grown(&cost, counts, request);
         let mut trees = Trees::grow(whole.positions(), targets, grown, request, 0.0);
         whole.sort(&trees.source);
         let mut statistics = Statistics::measure(whole, &mut trees, request);
         let (_, scale) = choice::choose_leaves::<f64, C>(whole, &mut trees, &mut statistics, &cost, request);
         statistics.budget = statistics.budget.scaled(scale, 1.0);
-        Self { statistics, cost, request, leaves: trees.capacities }
+        Self { statistics, cost, request, leaves: Leaves { capacities: trees.capacities, ..grown } }
     }
 
     /// A rank's own trees.
