@@ -29,7 +29,7 @@ fn number_before(recipe: &str, words: &str) -> i64 {
 /// and does not make them again: most of them are cores.
 #[test]
 fn calibration_of_a_long_wake_raises_orders_and_keeps_lists() {
-    let w = lattice(900, 0.0);
+    let w = lattice(1200, 0.0);
     let session = Session::cpu(2);
     let o =
         wfmm_plan_options { flags: WFMM_FLAG_REPRODUCIBLE, ..options(WFMM_METHOD_FMM, 1e-3, WFMM_REG_VATISTAS, 0, 0) };

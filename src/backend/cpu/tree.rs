@@ -34,50 +34,72 @@ impl Root {
         Self { corner: std::array::from_fn(|i| 0.5 * (low[i] + high[i] - edge)), edge }
     }
 
-    /// The same, or a larger cube from the same corner, so that a cell of some level holds about `ideal` of these points: halving
-    /// alone would leave up to √8 times more or less of an even cloud. The box then has 5/8, 6/8 or 7/8 of the cells along the edge.
-    pub fn for_cells_of(ideal: f64, points: &[[f64; 3]], corners: Corners) -> Self {
-        let root = Self::around(&[corners]);
-        let Some(level) = level_of(ideal, points, root) else { return root };
+    /// Of the given edge, doubled or halved until it holds the box; its cells have the sizes of those of any other such root.
+    pub fn with_edge(edge: f64, corners: Corners) -> Self {
+        let around = Self::around(&[corners]);
+        Self { edge: edge * (around.edge / edge).log2().ceil().exp2(), ..around }
+    }
+
+    /// The edge for two sets of points with which the cells of some level hold `ideal` points of each in the geometric mean: of an even
+    /// cloud, the levels of one root differ by a factor of eight. None where the cells of the larger box are near to that, or where
+    /// there are too few points to tell.
+    pub fn edge_for_cells_of(ideal: f64, sets: [(&[[f64; 3]], Corners); 2]) -> Option<f64> {
+        let roots = sets.map(|(_, corners)| Self::around(&[corners]));
+        let sets = [0, 1].map(|k| (sets[k].0, roots[k])).into_iter().filter(|(points, _)| points.len() >= DRAWN);
+        let edge = sets.clone().map(|(_, root)| root.edge).fold(0.0, f64::max);
+        let drawn: Vec<Drawn> = sets.map(|(points, root)| Drawn::of(points, Self { edge, ..root })).collect();
+        let level = level_of(ideal, &drawn)?;
         let wanted = (level - level.ceil()).exp2();
-        let part = PARTS.into_iter().min_by(|a, b| (a / wanted).ln().abs().total_cmp(&(b / wanted).ln().abs()));
+        let off = |part: &f64| (part / wanted).ln().abs();
+        let part = PARTS.into_iter().min_by(|a, b| off(a).total_cmp(&off(b)))?;
         // Half of the edge is the next level.
-        let part = part.filter(|&p| p > 0.5).unwrap_or(1.0);
-        Self { edge: root.edge / part, ..root }
+        Some(if part > 0.5 { edge / part } else { edge })
     }
 }
 
-/// Parts of the root's edge that a box may have.
+/// Parts of the root's edge that the larger box may have: cells of whole numbers fill it.
 const PARTS: [f64; 5] = [0.5, 0.625, 0.75, 0.875, 1.0];
-/// A level whose cells hold up to so many times more or less than the ideal is good enough: the box has all cells of the root then.
+/// A level whose cells hold up to so many times more or less than the ideal is near to it.
 const NEAR_IDEAL: f64 = 1.6;
 /// Points that are drawn to find what cells hold, and pairs of them in a cell below which a level tells nothing.
 const DRAWN: usize = 4096;
 const FEWEST_PAIRS: usize = 32;
 
-/// The level, between levels too, at which a point's cell holds `ideal` points in the mean; none where a level is near enough to
-/// that, or where it is not found.
-fn level_of(ideal: f64, points: &[[f64; 3]], root: Root) -> Option<f64> {
-    if points.len() < DRAWN {
-        return None;
+/// Keys of points that were drawn from a set, sorted, and how many the set has.
+struct Drawn {
+    keys: Vec<u64>,
+    all: usize,
+}
+
+impl Drawn {
+    fn of(points: &[[f64; 3]], root: Root) -> Self {
+        let drawn = stratified(points.len(), DRAWN, 2).into_iter();
+        let mut keys = memory::collect(drawn.map(|k| key(points[k], root)));
+        keys.sort_unstable();
+        Self { keys, all: points.len() }
     }
-    let mut keys: Vec<u64> =
-        memory::collect(stratified(points.len(), DRAWN, 2).into_iter().map(|k| key(points[k], root)));
-    keys.sort_unstable();
-    let held = |level: u32| {
-        let cells = keys.chunk_by(|a, b| (a ^ b) >> (3 * (DEEPEST - level)) == 0);
+
+    /// Points in the cell of a point, in the mean.
+    fn held(&self, level: u32) -> Option<f64> {
+        let cells = self.keys.chunk_by(|a, b| (a ^ b) >> (3 * (DEEPEST - level)) == 0);
         let pairs: usize = cells.map(|c| c.len() * (c.len() - 1) / 2).sum();
-        (pairs >= FEWEST_PAIRS).then(|| 2.0 * pairs as f64 * points.len() as f64 / (keys.len() as f64).powi(2))
+        (pairs >= FEWEST_PAIRS).then(|| 2.0 * pairs as f64 * self.all as f64 / (self.keys.len() as f64).powi(2))
+    }
+}
+
+/// The level, between levels too, at which cells hold `ideal` points of each set in the geometric mean; none where a level is near
+/// to that, or where it is not found.
+fn level_of(ideal: f64, sets: &[Drawn]) -> Option<f64> {
+    let held = |level: u32| {
+        let product = sets.iter().map(|set| set.held(level)).product::<Option<f64>>()?;
+        Some(product.powf(1.0 / sets.len() as f64))
     };
-    let mut above = held(0)?;
+    let is_near = |held: f64| held.max(ideal) <= NEAR_IDEAL * held.min(ideal);
+    let mut above = held(0).filter(|&held| !sets.is_empty() && held > ideal && !is_near(held))?;
     for level in 1..=DEEPEST {
-        let here = held(level)?;
-        if (above.max(ideal) / above.min(ideal)).min(here.max(ideal) / here.min(ideal)) <= NEAR_IDEAL {
-            return None;
-        }
+        let here = held(level).filter(|&held| !is_near(held))?;
         if here < ideal {
-            let share = (above / ideal).ln() / (above / here).ln();
-            return (above > ideal).then_some(f64::from(level - 1) + share);
+            return Some(f64::from(level - 1) + (above / ideal).ln() / (above / here).ln());
         }
         above = here;
     }
@@ -418,29 +440,41 @@ mod tests {
         (0..n).map(|_| [next(), next() * 0.1, next()]).collect()
     }
 
-    /// Of a flat box: a level quarters or eighths what cells hold, a root that is larger comes near to any number.
+    /// Of a flat box: a level quarters or eighths what cells hold, another edge comes near to any number.
     #[test]
-    fn cells_hold_what_is_ideal_or_the_box_fills_the_root() {
-        let x = points(60_000);
-        let box_of = bounds(&x, &[]);
-        let around = Root::around(&[box_of]);
+    fn cells_of_two_sets_hold_what_is_ideal() {
+        let (x, y) = (points(60_000), points(20_000));
+        let boxes = [bounds(&x, &[]), bounds(&y, &[])];
+        let around = boxes.map(|b| Root::around(&[b]));
+        let larger = around[0].edge.max(around[1].edge);
+        let mut found = 0;
         for ideal in (0..12).map(|k| 40.0 * 1.3f64.powi(k)) {
-            let root = Root::for_cells_of(ideal, &x, box_of);
-            let part = around.edge / root.edge;
-            assert!(root.corner == around.corner && PARTS[1..].contains(&part), "{part}");
-            let keyed = sorted_keys(&x, root);
-            let held = |level: u32| {
+            let edge = Root::edge_for_cells_of(ideal, [(&x, boxes[0]), (&y, boxes[1])]);
+            assert!(edge.is_none_or(|edge| PARTS[1..].contains(&(larger / edge))));
+            found += edge.is_some() as usize;
+            let roots = boxes.map(|b| edge.map_or(Root::around(&[b]), |edge| Root::with_edge(edge, b)));
+            let keyed = [sorted_keys(&x, roots[0]), sorted_keys(&y, roots[1])];
+            let held = |keyed: &Vec<(u64, u32)>, level: u32| {
                 let cells = keyed.chunk_by(|a, b| (a.0 ^ b.0) >> (3 * (DEEPEST - level)) == 0);
-                cells.map(|c| (c.len() * c.len()) as f64).sum::<f64>() / x.len() as f64
+                cells.map(|c| (c.len() * c.len()) as f64).sum::<f64>() / keyed.len() as f64
             };
-            let off = |level: u32| (held(level) / ideal).ln().abs();
+            let off = |level: u32| ((held(&keyed[0], level) * held(&keyed[1], level)).sqrt() / ideal).ln().abs();
             let nearest = (1..9).map(off).fold(f64::INFINITY, f64::min);
-            assert!(nearest.exp() < 1.1 * NEAR_IDEAL, "{ideal} points: {:.2} times off, part {part}", nearest.exp());
+            assert!(nearest.exp() < 1.1 * NEAR_IDEAL, "{ideal} points: {:.2} times off, {edge:?}", nearest.exp());
         }
-        // Few points, points in one place, or no ideal: as it is.
+        assert!((3..12).contains(&found), "{found}");
+        // Few points, points in one place, or no ideal.
         for (x, ideal) in [(&x[..1000], 50.0), (&vec![[0.3; 3]; 60_000], 50.0), (&x, 0.0)] {
-            let box_of = bounds(x, &[]);
-            assert_eq!(Root::for_cells_of(ideal, x, box_of), Root::around(&[box_of]));
+            let set = (x, bounds(x, &[]));
+            assert_eq!(Root::edge_for_cells_of(ideal, [set, set]), None);
+        }
+    }
+
+    #[test]
+    fn an_edge_is_doubled_or_halved_until_it_holds_the_box() {
+        for (size, edge) in [(1.0, 1.6), (0.3, 0.4), (0.9, 1.6), (5.0, 6.4), (6.3, 6.4)] {
+            let root = Root::with_edge(1.6, ([0.0; 3], [size, 0.1, 0.0]));
+            assert_eq!(root.edge, edge, "{size}");
         }
     }
 

@@ -235,21 +235,20 @@ fn order_at_targets(tolerance: f64, ratio: f64) -> usize {
 pub struct Leaves {
     /// The smallest that are looked at.
     pub capacities: [usize; 2],
-    /// What a leaf holds best; 0 where the caller chose.
-    pub ideal: [f64; 2],
+    /// What leaves hold best, of sources and targets in the geometric mean; 0 where the caller chose.
+    pub ideal: f64,
 }
 
 impl Leaves {
     pub fn grown(cost: &Cost, counts: [usize; 2], request: Request) -> Self {
         let capacities = capacities(cost, counts, request, SMALLEST_LEAF);
         if request.leaf_capacity > 0 {
-            return Self { capacities, ideal: [0.0; 2] };
+            return Self { capacities, ideal: 0.0 };
         }
         let m2l = cost.m2l[typical_order(request)];
-        let each = ((CELLS_SEEN * m2l + LEAF_SECONDS) / (CELLS_NEAR * cost.pair)).sqrt();
-        let ratio = density_ratio(counts);
-        log::debug!("leaves of {each:.0} are best: M2L {m2l:.2e}, pair {:.2e}", cost.pair);
-        Self { capacities, ideal: [each * ratio, each / ratio] }
+        let ideal = ((CELLS_SEEN * m2l + LEAF_SECONDS) / (CELLS_NEAR * cost.pair)).sqrt();
+        log::debug!("leaves of {ideal:.0} are best: M2L {m2l:.2e}, pair {:.2e}", cost.pair);
+        Self { capacities, ideal }
     }
 }
 
@@ -258,20 +257,15 @@ fn typical_order(request: Request) -> usize {
     order_at(request.tolerance, 0.3).min(MAX_ORDER - 1)
 }
 
-/// Leaves of both trees are to be of one size: what leaves hold of sources and targets over the root of their product, and its inverse.
-fn density_ratio([n, m]: [usize; 2]) -> f64 {
-    (n.max(1) as f64 / m.max(1) as f64).clamp(1e-3, 1e3).sqrt()
-}
-
 /// Leaves in which a direct pair of cells costs about what its share of translations does: with 27 near cells and some
 /// 100 far ones a leaf, n_s n_t pair · 27 = 100 · m2l. Cells of both trees are to be of one size, so that the product
 /// is divided in proportion to the densities. `factor` makes them larger.
-fn capacities(cost: &Cost, counts: [usize; 2], request: Request, factor: f64) -> [usize; 2] {
+fn capacities(cost: &Cost, [n, m]: [usize; 2], request: Request, factor: f64) -> [usize; 2] {
     if request.leaf_capacity > 0 {
         return [request.leaf_capacity; 2];
     }
     let product = CAPACITY_FACTOR * cost.m2l[typical_order(request)] / cost.pair;
-    let ratio = density_ratio(counts);
+    let ratio = (n.max(1) as f64 / m.max(1) as f64).clamp(1e-3, 1e3).sqrt();
     let each = factor * product.sqrt();
     [(each * ratio).clamp(4.0, 4096.0) as usize, (each / ratio).clamp(8.0, 4096.0) as usize]
 }
