@@ -28,6 +28,8 @@ pub const MOST_LOOSENED: f64 = 8.0;
 /// Factors on the budget of pairs between these change nothing.
 pub const TIGHTENED_BELOW: f64 = 0.8;
 pub const LOOSENED_ABOVE: f64 = 1.25;
+/// The same below the tolerances that single precision otherwise serves: a third to a half of the tolerance is rounding there.
+pub const TIGHTENED_BELOW_IN_SINGLE: f64 = 0.6;
 /// From this factor on higher orders are tried before other lists, as many above the highest: at `CLOSEST_RATIO` each leaves half of
 /// the error. They serve if the sample's error is then within this part of the tolerance, cores that are left out included.
 pub const LEAST_BY_ORDERS: f64 = 0.1;

@@ -330,23 +330,24 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             return;
         }
         p.choice.calibrated = true;
-        let tolerance = p.request.tolerance;
+        let (tolerance, in_single) = (p.request.tolerance, p.choice.close > 0.0);
         // The error of pseudo-particles is not that of the model: no more of it is allowed than the model says.
         let most = if p.request.is_pseudo() { 1.0 } else { choice::MOST_LOOSENED };
         let Some(mut error) = self.calibration_error(sources) else { return };
         let aim = choice::CALIBRATION_AIM * tolerance;
         let factor = |error: f64| (aim / error.max(f64::MIN_POSITIVE)).clamp(0.03, most);
-        if self.raises_orders(factor(error)) {
+        let tightened_below = if in_single { choice::TIGHTENED_BELOW_IN_SINGLE } else { choice::TIGHTENED_BELOW };
+        if self.raises_orders(factor(error), tightened_below) {
             self.order_again(factor(error), choice::ORDERS_RAISED);
             self.upward(sources);
             error = self.calibration_error(sources).expect("as before");
-            // Cores that were left out may have the rest of the error.
-            if error <= choice::RAISED_AIM * tolerance {
+            // Cores that were left out may have the rest of the error; in single precision rounding has it.
+            if error <= choice::RAISED_AIM * tolerance || in_single {
                 return;
             }
         }
         let factor = factor(error);
-        if factor < choice::TIGHTENED_BELOW {
+        if factor < tightened_below {
             let p = self.prepared.as_mut().expect("prepared");
             p.statistics.budget = p.statistics.budget.scaled(factor, factor.max(0.3));
             self.list_again(sources);
@@ -357,9 +358,9 @@ impl<T: Real, const C: usize> Fmm<T, C> {
 
     /// Whether orders alone can mend an error that is one over `factor` times what is aimed at: lists, and the cores that matter in
     /// far pairs, take longer to find than higher orders.
-    fn raises_orders(&self, factor: f64) -> bool {
+    fn raises_orders(&self, factor: f64, tightened_below: f64) -> bool {
         let p = self.prepared.as_ref().expect("prepared");
-        let is_moderate = (choice::LEAST_BY_ORDERS..choice::TIGHTENED_BELOW).contains(&factor);
+        let is_moderate = (choice::LEAST_BY_ORDERS..tightened_below).contains(&factor);
         is_moderate && p.choice.scheme == Scheme::Fmm && !p.request.is_pseudo()
     }
 
