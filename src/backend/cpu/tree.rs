@@ -41,12 +41,9 @@ impl Root {
     }
 
     /// The edge for two sets of points with which the cells of some level hold `ideal` points of each in the geometric mean: of an even
-    /// cloud, the levels of one root differ by a factor of eight. None where the cells of the larger box are near to that, where there
-    /// are too few points to tell, or where `ideal` is zero.
+    /// cloud, the levels of one root differ by a factor of eight. None where the cells of the larger box are near to that, or where
+    /// there are too few points to tell.
     pub fn edge_for_cells_of(ideal: f64, sets: [(&[[f64; 3]], Corners); 2]) -> Option<f64> {
-        if ideal == 0.0 {
-            return None;
-        }
         let roots = sets.map(|(_, corners)| Self::around(&[corners]));
         let sets = [0, 1].map(|k| (sets[k].0, roots[k])).into_iter().filter(|(points, _)| points.len() >= DRAWN);
         let edge = sets.clone().map(|(_, root)| root.edge).fold(0.0, f64::max);

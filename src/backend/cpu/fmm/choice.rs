@@ -237,20 +237,20 @@ fn order_at_targets(tolerance: f64, ratio: f64) -> usize {
 pub struct Leaves {
     /// The smallest that are looked at.
     pub capacities: [usize; 2],
-    /// What leaves hold best, of sources and targets in the geometric mean; 0 where the caller chose.
-    pub ideal: f64,
+    /// What leaves hold best, of sources and targets in the geometric mean; none where the caller chose.
+    pub ideal: Option<f64>,
 }
 
 impl Leaves {
     pub fn grown(cost: &Cost, counts: [usize; 2], request: Request) -> Self {
         let capacities = capacities(cost, counts, request, SMALLEST_LEAF);
         if request.leaf_capacity > 0 {
-            return Self { capacities, ideal: 0.0 };
+            return Self { capacities, ideal: None };
         }
         let m2l = cost.m2l[typical_order(request)];
         let ideal = ((CELLS_SEEN * m2l + LEAF_SECONDS) / (CELLS_NEAR * cost.pair)).sqrt();
         log::debug!("leaves of {ideal:.0} are best: M2L {m2l:.2e}, pair {:.2e}", cost.pair);
-        Self { capacities, ideal }
+        Self { capacities, ideal: Some(ideal) }
     }
 }
 

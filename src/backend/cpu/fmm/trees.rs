@@ -58,8 +58,9 @@ impl Trees {
         let moment = (order_at(request.tolerance, 0.38) as i32 / 2).clamp(3, 32);
         let corners = bounds(positions, half);
         // Sums of segments (LATTICE with cores) take up to 15 % longer with it.
-        let ideal = if half.is_empty() { leaves.ideal } else { 0.0 };
-        let edge = Root::edge_for_cells_of(ideal, [(positions, corners), (targets, bounds(targets, &[]))]);
+        let ideal = leaves.ideal.filter(|_| half.is_empty());
+        let sets = || [(positions, corners), (targets, bounds(targets, &[]))];
+        let edge = ideal.and_then(|ideal| Root::edge_for_cells_of(ideal, sets()));
         let root = root(edge, corners);
         let (mut source, _) = Tree::build(positions, half, root, leaves.capacities[0], None);
         if let Some(p) = request.periods {

@@ -77,9 +77,9 @@ fn particles_with<T: Real>(
     out: &mut [&mut [T]],
 ) {
     let (reg, list) = (sources.regularization(), &sources.list);
-    let (split, apart) = (!T::IS_F64 && list.are_split(), !T::IS_F64 && targets.close > 0.0);
-    let alone = Call { arch, sources: &list.alone, ranges, targets, t: t.clone(), out };
-    match (split, apart) {
+    let apart = !T::IS_F64 && targets.close > 0.0;
+    let alone = Call { arch, sources: &list.alone, ranges, targets, t, out };
+    match (list.are_split(), apart) {
         (false, false) => particle_pairs::<T, _, false>(reg, part, alone),
         (false, true) => particle_pairs::<T, _, true>(reg, part, alone),
         (true, false) => particle_pairs::<T, _, false>(reg, part, alone.of(&list.split)),

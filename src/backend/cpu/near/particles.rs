@@ -253,8 +253,7 @@ impl<T: Real, L: ParticleLaw, R: Record<T, Particle<T>>, const APART: bool> Pair
         let p = pair(s, source, x);
         let (mut value, _) = L::profile(s, p.r2, Lane::splat(s, source.whole().k));
         if APART {
-            x.least = x.least.min(p.r2);
-            value = p.r2.lt(x.close).select(Lane::zero(s), value);
+            value = x.are_close(p.r2).select(Lane::zero(s), value);
         }
         for i in 0..3 {
             sums[i] = p.c[i].fma(value, sums[i]);
@@ -283,8 +282,7 @@ impl<T: Real, L: ParticleLaw, R: Record<T, Particle<T>>, const APART: bool> Pair
         let zero = Lane::zero(s);
         let (value, slope) = L::profile(s, p.r2, Lane::splat(s, source.whole().k));
         let (value, slope) = if APART {
-            x.least = x.least.min(p.r2);
-            let is_close = p.r2.lt(x.close);
+            let is_close = x.are_close(p.r2);
             (is_close.select(zero, value), is_close.select(zero, slope))
         } else {
             let apart = zero.lt(p.r2);

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::sources::{Points, Record};
-use crate::simd::{self, Kernel, Lane, Real, Simd};
+use crate::simd::{self, Kernel, Lane, LaneMask, Real, Simd};
 
 /// One register of targets.
 #[derive(Clone, Copy)]
@@ -24,6 +24,13 @@ pub struct Targets<S: Simd, T: Real> {
 }
 
 impl<S: Simd, T: Real> Targets<S, T> {
+    /// Whether pairs at these squared distances are close; keeps the least.
+    #[inline(always)]
+    pub fn are_close(&mut self, squares: Lane<S, T>) -> LaneMask<S, T> {
+        self.least = self.least.min(squares);
+        squares.lt(self.close)
+    }
+
     /// x minus position `k` of `source`.
     #[inline(always)]
     pub fn from<P, R: Record<T, P>>(&self, s: S, source: &R, position: [T; 3], k: usize) -> [Lane<S, T>; 3] {
