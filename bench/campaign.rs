@@ -4,7 +4,7 @@
 //! repeated, `match=TEXT,TEXT` those whose description contains all of these, `above=X` and `below=X` those of such tolerances, `minn=` and `maxn=` sizes, `seconds=` after which no problem is
 //! begun (30 seconds later those that are not done are given up), `threads=` problems at a time, `backend=cpu|cuda`,
 //! `reference=cpu|cuda` who sums directly, `periodic=` how many of a hundred are periodic (10; on a GPU boxes with three equal periods),
-//! `pseudo=` how many of the FMM's are by pseudo-particles (3; none on a GPU), `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
+//! `pseudo=` how many of the FMM's are by pseudo-particles (3), `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
 //! Ends with a failure where a tolerance was missed.
 
 mod campaign {
@@ -71,7 +71,7 @@ fn request() -> Request {
         end: first + count,
         sizes: (number("minn", 1).max(1) as usize, number("maxn", 200_000).max(1) as usize),
         periodic: number("periodic", 10),
-        pseudo: if backend == "cuda" { 0 } else { number("pseudo", 3) },
+        pseudo: number("pseudo", 3),
         texts: argument("match").map_or(vec![], |texts| texts.split(',').map(str::to_owned).collect()),
         tolerances: [support::arguments::number("above", 0.0), support::arguments::number("below", f64::INFINITY)],
         deadline: Instant::now() + Duration::from_secs(number("seconds", 1_000_000)),

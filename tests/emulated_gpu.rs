@@ -36,6 +36,9 @@ mod periodic;
 #[path = "emulated_gpu/pictures.rs"]
 mod pictures;
 
+#[path = "emulated_gpu/pseudo_particles.rs"]
+mod pseudo_particles;
+
 #[path = "emulated_gpu/small_trees.rs"]
 mod small_trees;
 
@@ -64,6 +67,10 @@ const KINDS: [Kind; 4] = [Kind::Segments, Kind::Particles, Kind::Both, Kind::Cha
 
 fn plan_options(method: i32, tolerance: f64) -> wfmm_plan_options {
     options(method, tolerance, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 0)
+}
+
+fn with_tolerance(o: &wfmm_plan_options, tolerance: f64) -> wfmm_plan_options {
+    wfmm_plan_options { tolerance, ..*o }
 }
 
 /// In the precision of the arrays, whatever would serve the tolerance.
@@ -276,7 +283,7 @@ fn small_clouds_in_single_precision() {
 fn what_is_kept_between_evaluations_is_right() {
     with_gpu("what_is_kept_between_evaluations_is_right", &[], || {
         for &kind in values(&[Kind::Both, Kind::Charges], &KINDS) {
-            one_plan_through_changes(kind, WFMM_METHOD_FMM);
+            one_plan_through_changes(kind, &plan_options(WFMM_METHOD_FMM, 1e-4));
         }
     });
 }
@@ -466,14 +473,14 @@ fn lopsided_problems_are_right() {
     });
 }
 
-fn one_plan_through_changes(kind: Kind, method: i32) {
+fn one_plan_through_changes(kind: Kind, o: &wfmm_plan_options) {
     let (cpu, gpu) = (Session::cpu(1), Session::gpu());
-    let mut plan = Plan::<f64>::new(&gpu, &as_arrays::<f64>(&plan_options(method, 1e-4)));
+    let mut plan = Plan::<f64>::new(&gpu, &as_arrays::<f64>(&with_tolerance(o, 1e-4)));
     let mut exact = Plan::<f64>::new(&cpu, &plan_options(WFMM_METHOD_DIRECT, 1e-4));
     let mut right = |plan: &mut Plan<f64>, c: &Case, step: &str| {
         fill(&mut exact, c);
         let (got, want) = (field(plan, c), field(&mut exact, c));
-        assert_eq!(plan.report().method, method, "{kind:?}, {step}: {}", plan.recipe());
+        assert_eq!(plan.report().method, o.method, "{kind:?}, {step}: {}", plan.recipe());
         let error = relative_l2(&got, &want);
         assert!(error <= 1e-4, "{kind:?}, {step}: {error:.1e}");
         got
@@ -524,27 +531,27 @@ fn ordered_kinds() -> &'static [Kind] {
 }
 
 /// Sums of all bits of fields, as a line of text.
-fn print_bits(method: i32) {
+fn print_bits(o: &wfmm_plan_options) {
     let gpu = Session::gpu();
     for &kind in ordered_kinds() {
         let c = case("helical wake", kind, 800, 900, 1.0);
         let bits = |x: Vec<f64>| x.iter().fold(0u64, |sum, x| sum.rotate_left(7).wrapping_add(x.to_bits()));
-        let double = bits(evaluate::<f64>(&gpu, &c, &plan_options(method, 1e-3)).0.gradient);
-        let single = bits(evaluate::<f32>(&gpu, &c, &plan_options(method, 1e-2)).0.gradient);
+        let double = bits(evaluate::<f64>(&gpu, &c, &with_tolerance(o, 1e-3)).0.gradient);
+        let single = bits(evaluate::<f32>(&gpu, &c, &with_tolerance(o, 1e-2)).0.gradient);
         println!("\nbits {kind:?} {double:x} {single:x}");
     }
 }
 
-/// The bits of a method's fields from a process with these settings; none in that process. `name` is that of the test.
-fn bits_under(name: &str, settings: &[(&str, &str)], method: i32) -> Vec<String> {
-    let text = with_gpu(name, settings, || print_bits(method));
+/// The bits of fields by these options from a process with these settings; none in that process. `name` is that of the test.
+fn bits_under(name: &str, settings: &[(&str, &str)], o: &wfmm_plan_options) -> Vec<String> {
+    let text = with_gpu(name, settings, || print_bits(o));
     text.lines().filter(|line| line.starts_with("bits ")).map(str::to_owned).collect()
 }
 
-/// The bits of a method's fields, which neither the order of threads nor the kernels that made the trees change; none in a
+/// The bits of fields by these options, which neither the order of threads nor the kernels that made the trees change; none in a
 /// process of `bits_under`.
-fn bits_in_any_order(name: &str, method: i32) -> Vec<String> {
-    let bits = |settings: &[(&str, &str)]| bits_under(name, settings, method);
+fn bits_in_any_order(name: &str, o: &wfmm_plan_options) -> Vec<String> {
+    let bits = |settings: &[(&str, &str)]| bits_under(name, settings, o);
     let first = bits(&[]);
     if !first.is_empty() {
         assert_eq!(first.len(), ordered_kinds().len());
@@ -560,11 +567,12 @@ fn bits_in_any_order(name: &str, method: i32) -> Vec<String> {
 #[test]
 fn the_order_of_threads_changes_no_bit() {
     const NAME: &str = "the_order_of_threads_changes_no_bit";
-    let first = bits_in_any_order(NAME, WFMM_METHOD_FMM);
+    let o = plan_options(WFMM_METHOD_FMM, 1e-3);
+    let first = bits_in_any_order(NAME, &o);
     if first.is_empty() {
         return; // the child
     }
-    let shuffled = bits_under(NAME, &[("EMULATED_MMA", "shuffle")], WFMM_METHOD_FMM);
+    let shuffled = bits_under(NAME, &[("EMULATED_MMA", "shuffle")], &o);
     let doubles = |lines: Vec<String>| lines.iter().map(|l| l[..l.rfind(' ').unwrap()].to_owned()).collect::<Vec<_>>();
     assert_eq!(doubles(first), doubles(shuffled), "products by shuffles");
 }

@@ -3,6 +3,8 @@
 //! Enters: squared errors at targets that had no part in any choice, mean squares of the field. Leaves: the relative error
 //! found, an upper value for it, and whether that is within the tolerance. The derivation is in docs/theory.md.
 
+use crate::error::{Error, WFMM_ERR_UNSUPPORTED};
+
 /// Gradients are promised to so many tolerances.
 pub const GRADIENT_TOLERANCES: f64 = 30.0;
 /// Standard errors that the upper value lies above the mean.
@@ -17,6 +19,15 @@ pub const ROUNDING: f64 = 0.25;
 /// What numbers are divided by before they are squared: squares of 1e160 would overflow, those of 1e-170 vanish.
 pub fn unit_of(largest: f64) -> f64 {
     if largest > 0.0 { largest } else { 1.0 }
+}
+
+/// Pseudo-particles are asked for to be compared: no other sum takes their place.
+pub fn missed_by_pseudo_particles(tolerance: f64, found: f64) -> Error {
+    let message = format!(
+        "expansion = WFMM_EXPANSION_PSEUDO_PARTICLES with tolerance = {tolerance:e}: an error of {found:.1e} is left; accepted: a \
+         larger tolerance, or WFMM_EXPANSION_HARMONICS"
+    );
+    Error::new(WFMM_ERR_UNSUPPORTED, message)
 }
 
 /// See the head of this file. Errors are relative; the gradient's is divided by `GRADIENT_TOLERANCES`.

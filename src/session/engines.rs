@@ -20,7 +20,7 @@ pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precisio
         session.not_distributed("WFMM_METHOD_TREECODE")?;
     }
     if options.expansion == Expansion::PseudoParticles {
-        check_cpu(session, "WFMM_EXPANSION_PSEUDO_PARTICLES", "WFMM_EXPANSION_HARMONICS")?;
+        session.not_distributed("WFMM_EXPANSION_PSEUDO_PARTICLES")?;
     }
     check_periods(session, options)?;
     if let Some(communicator) = session.communicator() {
@@ -72,21 +72,9 @@ fn ranks_engine(
     cuda()
 }
 
-/// Whether the sums are the CPU's wherever the session may choose: a GPU has no pseudo-particles, and of periodic domains boxes with
-/// three equal periods.
+/// Whether the sums are the CPU's wherever the session may choose: a GPU has of periodic domains boxes with three equal periods.
 pub fn is_for_cpu(options: &PlanOptions) -> bool {
-    let is_periodic = options.period.is_some_and(|period| !periodic::takes(period));
-    is_periodic || options.expansion == Expansion::PseudoParticles
-}
-
-/// Refuses what only the CPU of one process could serve; `others`: what the session has in its place.
-fn check_cpu(session: &Session, what: &str, others: &str) -> Result<()> {
-    session.not_distributed(what)?;
-    if let Device::Cuda { auto: false, .. } = session.device() {
-        let hint = format!("use {others}, or a session with WFMM_BACKEND_CPU or _AUTO");
-        return Error::fail(WFMM_ERR_UNSUPPORTED, format!("{what} is not built for CUDA: {hint}"));
-    }
-    Ok(())
+    options.period.is_some_and(|period| !periodic::takes(period))
 }
 
 /// Refuses what a GPU that is asked for by name does not compute of periodic domains.
@@ -110,8 +98,9 @@ fn cpu_engine(pool: &Arc<rayon::ThreadPool>, options: &PlanOptions, precision: P
 /// Of one device, or of several that compute together.
 fn cuda_engine(seats: &[Seat], options: &PlanOptions, precision: Precision) -> Result<Box<dyn Engine>> {
     let options = options.clone();
-    // Periodic images are one device's.
-    let seats = if options.period.is_some() { &seats[..1] } else { seats };
+    // Periodic images and pseudo-particles are one device's.
+    let is_for_one = options.period.is_some() || options.expansion == Expansion::PseudoParticles;
+    let seats = if is_for_one { &seats[..1] } else { seats };
     let [Seat { context, pool }] = seats else {
         return Ok(match precision {
             Precision::F32 => Box::new(DevicesEngine::<f32>::new(&options, seats)?),

@@ -133,7 +133,7 @@ fn lopsided_problems_are_right() {
 fn what_is_kept_between_evaluations_is_right() {
     with_gpu("treecode::what_is_kept_between_evaluations_is_right", &[], || {
         for &kind in values(&[Kind::Both, Kind::Charges], &KINDS) {
-            one_plan_through_changes(kind, WFMM_METHOD_TREECODE);
+            one_plan_through_changes(kind, &plan_options(WFMM_METHOD_TREECODE, 1e-4));
         }
     });
 }
@@ -223,5 +223,6 @@ fn a_field_that_misses_its_tolerance_is_computed_again() {
 /// No result depends on which thread is first, nor on which kernels made the trees.
 #[test]
 fn the_order_of_threads_changes_no_bit() {
-    bits_in_any_order("treecode::the_order_of_threads_changes_no_bit", WFMM_METHOD_TREECODE);
+    let o = plan_options(WFMM_METHOD_TREECODE, 1e-3);
+    bits_in_any_order("treecode::the_order_of_threads_changes_no_bit", &o);
 }

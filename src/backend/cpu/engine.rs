@@ -11,9 +11,9 @@ use super::intake::{Intake, Unit, device_memory, targets_of};
 use super::sources::{ChargeSources, VortexSources, largest};
 use super::tree::bounds;
 use crate::backend::draw::drawn;
-use crate::backend::verdict::unit_of;
+use crate::backend::verdict::{missed_by_pseudo_particles, unit_of};
 use crate::backend::{Engine, Field};
-use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
+use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};
 use crate::logging::warn_once;
 use crate::memory;
@@ -300,7 +300,7 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         }
         if by_fmm == ByFmm::Missed {
             if self.request.is_some_and(|r| r.is_pseudo()) {
-                return missed_by_pseudo_particles(tolerance, self.fmm.recipe.sampled_error);
+                return Err(missed_by_pseudo_particles(tolerance, self.fmm.recipe.sampled_error));
             }
             warn_once!("the far field missed its tolerance on a sample of targets after two retries: summing directly");
             self.direct = true;
@@ -316,15 +316,6 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         }
         Ok(by_fmm)
     }
-}
-
-/// They are asked for to be compared: no other sum takes their place.
-fn missed_by_pseudo_particles<R>(tolerance: f64, found: f64) -> Result<R> {
-    let message = format!(
-        "expansion = WFMM_EXPANSION_PSEUDO_PARTICLES with tolerance = {tolerance:e}: an error of {found:.1e} is left on a sample of \
-         targets after two retries; accepted: a larger tolerance, or WFMM_EXPANSION_HARMONICS"
-    );
-    Error::fail(WFMM_ERR_UNSUPPORTED, message)
 }
 
 impl<T: Real, const C: usize, S: SourceSet<T, C>> Side<T, C, S> {

@@ -109,19 +109,24 @@ impl Recipe {
     }
 }
 
+/// Adds the near field to the far field at the targets, and writes it.
+pub fn write_kernel(context: &Context, far: &str, t: &str) -> Result<Function> {
+    context.function("fmm_m2p", &format!("fmm_m2p_write_{far}_{t}"))
+}
+
 /// In place of those of M2L, L2L and L2P.
 #[derive(Debug, Clone, Copy)]
 pub struct M2pKernels {
     fields: Function,
     sum: Function,
-    write: Function,
+    pub write: Function,
 }
 
 impl M2pKernels {
     /// `far`: what the expansions are of; `t`: suffix of the precision.
     pub fn find(context: &Context, far: &str, t: &str) -> Result<Self> {
         let get = |name: &str| context.function("fmm_m2p", &format!("fmm_m2p_{name}{far}_{t}"));
-        Ok(Self { fields: get("fields_")?, sum: get("")?, write: get("write_")? })
+        Ok(Self { fields: get("fields_")?, sum: get("")?, write: write_kernel(context, far, t)? })
     }
 }
 
@@ -148,10 +153,10 @@ impl Passes<'_> {
     }
 
     /// Near and far field together to the caller's arrays.
-    pub(super) fn write(&self, k: &M2pKernels, stream: &Stream) -> Result<()> {
+    pub(super) fn write(&self, kernel: Function, stream: &Stream) -> Result<()> {
         let sms = self.context.info.multiprocessors as u32;
         // SAFETY: as above; the check has room for more sums of squares.
-        unsafe { launch!(stream, k.write, [WRITE_BLOCKS * sms, 1, 1], 128, 0; self.laid.f, self.check.1) }
+        unsafe { launch!(stream, kernel, [WRITE_BLOCKS * sms, 1, 1], 128, 0; self.laid.f, self.check.1) }
     }
 }
 

@@ -1,12 +1,22 @@
 //! The kernels of one recipe, and the shared memory that they ask for.
 
 use super::at_targets::M2pKernels;
+use super::pseudo::PseudoKernels;
+use super::recipe::Far;
 use super::check::CheckKernels;
 use super::{Kind, P2P_BLOCKS, Recipe, m2l_small, trees};
 use crate::backend::cuda::context::{Context, Function};
 use crate::backend::cuda::direct::CudaReal;
 use crate::error::Result;
 use crate::options::Regularization;
+
+/// Kernels of a far field without local expansions of harmonics.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Others {
+    None,
+    AtTargets(M2pKernels),
+    Pseudo(PseudoKernels),
+}
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kernels {
@@ -41,8 +51,8 @@ pub(super) struct Kernels {
     /// With cores, for so few leaves that several blocks share one.
     pub p2p_split: Option<Function>,
     pub l2p: Function,
-    /// Of a treecode.
-    pub m2p: Option<M2pKernels>,
+    /// In place of those of harmonics.
+    pub others: Others,
     /// Of a periodic box: what images that are not near do at all targets.
     pub far: Option<Function>,
     pub check: CheckKernels,
@@ -164,9 +174,10 @@ impl Kernels {
                 false => None,
             },
             l2p: context.function("fmm_l2p", &format!("fmm_l2p_{far}_{t}"))?,
-            m2p: match recipe.degrees {
-                Some(_) => Some(M2pKernels::find(context, far, t)?),
-                None => None,
+            others: match recipe.far {
+                Far::AtTargets(_) => Others::AtTargets(M2pKernels::find(context, far, t)?),
+                Far::Pseudo(order) => Others::Pseudo(PseudoKernels::find(context, order, elements, far, t)?),
+                Far::Harmonics => Others::None,
             },
             far: match recipe.periodic {
                 true => Some(context.function("periodic", &format!("periodic_near_{far}_{t}"))?),

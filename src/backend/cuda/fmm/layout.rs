@@ -3,7 +3,8 @@
 
 use super::args::{Arena, CUT_BLOCK, CUTS, FmmArg, PIECES, STATE_BYTES, TreeArg};
 use super::grid_args::GridArg;
-use super::recipe::SMOOTH_TARGETS;
+use super::pseudo;
+use super::recipe::{Far, SMOOTH_TARGETS};
 use super::reuse::Shape;
 use super::verdict::SQUARES;
 use super::{FmmSum, Kind, Sources};
@@ -54,6 +55,9 @@ pub(super) struct Laid {
     /// Of a treecode: [source cells] expansions of the fields; degrees by distance.
     pub fields: u64,
     pub degrees: u64,
+    /// Pseudo-particles of source and of target cells, and the points of the sphere.
+    pub pseudo: [u64; 2],
+    pub sphere: u64,
     /// Of a periodic box.
     pub grids: Option<GridArg>,
 }
@@ -76,6 +80,7 @@ impl<T: CudaReal> FmmSum<T> {
         let mut measure = Arenas::default();
         self.place(&mut measure, sources, inputs, shape);
         self.place_fields(&mut measure.sources);
+        self.place_pseudo(&mut measure);
         self.place_reach(&mut measure.sources);
         self.recipe.place_grids(&mut measure.sources, sources.n, shape.max_level, multiprocessors);
         self.place_sizes(&mut measure.targets);
@@ -92,6 +97,7 @@ impl<T: CudaReal> FmmSum<T> {
         };
         let mut f = self.place(&mut arenas, sources, inputs, shape);
         let fields = self.place_fields(&mut arenas.sources);
+        let pseudo = self.place_pseudo(&mut arenas);
         let reach = self.place_reach(&mut arenas.sources);
         let grids = self.recipe.place_grids(&mut arenas.sources, sources.n, shape.max_level, multiprocessors);
         let size = self.place_sizes(&mut arenas.targets);
@@ -106,6 +112,8 @@ impl<T: CudaReal> FmmSum<T> {
             fields,
             grids,
             degrees: self.degrees.address(),
+            pseudo,
+            sphere: self.sphere.address(),
         })
     }
 
@@ -123,8 +131,16 @@ impl<T: CudaReal> FmmSum<T> {
 
     /// Expansions of the fields that a treecode evaluates at the targets.
     fn place_fields(&self, arena: &mut Arena) -> u64 {
-        let each = if self.recipe.degrees.is_some() { self.recipe.field_coefficients() } else { 0 };
+        let each = if let Far::AtTargets(_) = self.recipe.far { self.recipe.field_coefficients() } else { 0 };
         arena.take(self.cell_capacity[0] * each, self.recipe.real_bytes())
+    }
+
+    /// Strengths of pseudo-particles, of source and of target cells.
+    fn place_pseudo(&self, arenas: &mut Arenas) -> [u64; 2] {
+        let terms = if let Far::Pseudo(order) = self.recipe.far { pseudo::count(order) } else { 0 };
+        let (each, real) = (terms * self.recipe.components(), self.recipe.real_bytes());
+        let [sources, targets] = self.cell_capacity;
+        [arenas.sources.take(sources * each, real), arenas.targets.take(targets * each, real)]
     }
 
     /// Everything of the arguments that is no array of the arenas.
@@ -171,7 +187,7 @@ impl<T: CudaReal> FmmSum<T> {
         f.out_is_f64 = u32::from(output.main.is_f64 != 0);
         f.accumulate = u32::from(output.add);
         f.fields = recipe.fields() as u32;
-        f.gauss_points = recipe.truncation.order.div_ceil(2) as u32;
+        f.gauss_points = recipe.order().div_ceil(2) as u32;
         let m2l = recipe.m2l(shared, self.kernels.small.is_hopper());
         (f.m2l_cells, f.m2l_stages) = (m2l.cells as u32, m2l.stages as u32);
         if let Some(smooth) = recipe.smooth {
@@ -230,10 +246,10 @@ impl<T: CudaReal> FmmSum<T> {
         f.cell_core = arena.take(2 * self.cell_capacity[0], 8);
         f.multipole = arena.take(self.cell_capacity[0] * expansion, real);
         let arena = &mut arenas.targets;
-        // Of a treecode no local expansions, but the far field at each target.
-        let local = match recipe.degrees {
-            Some(_) => inputs.targets.n * recipe.kind.results(recipe.gradient),
-            None => self.cell_capacity[1] * expansion,
+        // Beside local expansions of harmonics there is the far field at each target.
+        let local = match recipe.far {
+            Far::AtTargets(_) | Far::Pseudo(_) => inputs.targets.n * recipe.kind.results(recipe.gradient),
+            Far::Harmonics => self.cell_capacity[1] * expansion,
         };
         f.local = arena.take(local, real);
         f.near = arena.take(self.cell_capacity[1] * 33, 4);

@@ -9,6 +9,7 @@
 //!   m2l_small   M2L where cells are few                 verdict     whether what was found there is good enough
 //!   grids       its exact sums in periodic boxes
 //!   at_targets  the treecode: in place of M2L, L2L and L2P
+//!   pseudo      pseudo-particles: in place of all passes of harmonics
 //!   kernels     which ones a recipe takes               mod         FmmSum: passes, retries
 //!   ranks       one verdict of all ranks of a distributed session
 //!   reach       corrections of segments along their lines, for gradients
@@ -26,6 +27,7 @@ mod grids;
 mod kernels;
 mod layout;
 mod m2l_small;
+mod pseudo;
 mod ranks;
 mod reach;
 pub mod recipe;
@@ -51,9 +53,10 @@ use crate::report::Pass;
 use args::CheckArg;
 use args::{CELLS_OVERFLOW, DENSE, DEPTH_OVERFLOW, FmmArg, OUTSIDE, SampleSums, StateHead};
 use check::{Check, CheckKernels, Look, Numbers, Part};
-use kernels::{Kernels, p2p_shared, smooth_shared};
+use kernels::{Kernels, Others, p2p_shared, smooth_shared};
 use layout::{L2P_BLOCKS, Laid};
 pub use ranks::Ranks;
+use recipe::Far;
 pub use recipe::{Kind, Recipe};
 use replay::Replay;
 use reuse::{Reusable, Shape, Work};
@@ -100,6 +103,7 @@ pub struct FmmSum<T: CudaReal> {
     operators: Buffer<u8>,
     gauss: Buffer<f64>,
     degrees: Buffer<u32>,
+    sphere: Buffer<f64>,
     memory: Memory,
     /// What the arenas hold.
     reusable: Reusable,
@@ -169,6 +173,7 @@ impl<T: CudaReal> FmmSum<T> {
             operators: Buffer::new(context),
             gauss: Buffer::new(context),
             degrees: Buffer::new(context),
+            sphere: Buffer::new(context),
             memory: Memory::new(context),
             reusable: Reusable::default(),
             replay: Replay::new(context)?,
@@ -207,6 +212,7 @@ impl<T: CudaReal> FmmSum<T> {
             + self.operators.bytes()
             + self.gauss.bytes()
             + self.degrees.bytes()
+            + self.sphere.bytes()
             + self.memory.bytes()
     }
 
@@ -215,12 +221,14 @@ impl<T: CudaReal> FmmSum<T> {
         let truncation = &self.recipe.truncation;
         self.op.upload(&truncation.shifts, stream)?;
         self.m2l.upload(&truncation.m2l, stream)?;
-        let points = truncation.order.div_ceil(2);
+        let points = self.recipe.order().div_ceil(2);
         self.gauss.upload(&recipe::gauss_legendre(points), stream)?;
         let bytes = 64 * if self.recipe.is_f64 || self.recipe.two_parts { 8 } else { 4 };
         self.operators.reserve(truncation.fragments * bytes)?;
-        if let Some(degrees) = &self.recipe.degrees {
-            self.degrees.upload(&degrees.of, stream)?;
+        match &self.recipe.far {
+            Far::AtTargets(degrees) => self.degrees.upload(&degrees.of, stream)?,
+            Far::Pseudo(order) => self.sphere.upload(&pseudo::table(*order), stream)?,
+            Far::Harmonics => {}
         }
         let parts: u32 = if self.recipe.is_f64 { 0 } else { 1 + u32::from(self.recipe.two_parts) };
         let (order, op, m2l) = (truncation.order as u32, self.op.address(), self.m2l.address());
@@ -390,7 +398,7 @@ impl<T: CudaReal> FmmSum<T> {
         let head = self.head.as_ref()[0];
         if head.flags == 0 {
             self.account = Account {
-                order: self.recipe.truncation.order,
+                order: self.recipe.order(),
                 depth: head.deepest[0].max(head.deepest[1]),
                 cells: u64::from(head.cells[0]) + u64::from(head.cells[1]),
                 near_pairs: head.near_pairs + head.core_pairs,
@@ -475,6 +483,9 @@ impl Passes<'_> {
                 launch!(stream, k.p2m, [cells.min(4 * sms), 1, 1], 128, 0; f)?;
             }
         }
+        if let (Others::Pseudo(pseudo), true) = (&k.others, work.upward) {
+            self.pseudo_p2m(pseudo, cells, stream)?;
+        }
         if beside {
             if cores {
                 replay.fork(stream)?;
@@ -490,17 +501,26 @@ impl Passes<'_> {
             })?;
         }
         mark(Pass::P2m)?;
-        if work.upward && shifted {
+        match &k.others {
+            Others::Pseudo(pseudo) if work.upward => self.pseudo_m2m(pseudo, cells, stream)?,
             // SAFETY: as above.
-            unsafe { launch!(stream, k.m2m, [(parents * shifts.up).min(4 * sms), 1, 1], 256, 0; f, shifts.up)? };
+            Others::None | Others::AtTargets(_) if work.upward && shifted => unsafe {
+                launch!(stream, k.m2m, [(parents * shifts.up).min(4 * sms), 1, 1], 256, 0; f, shifts.up)?;
+            },
+            _ => {}
         }
         mark(Pass::M2m)?;
-        match &k.m2p {
-            Some(m2p) => {
+        match &k.others {
+            Others::AtTargets(m2p) => {
                 self.at_targets(m2p, cells, stream)?;
                 mark(Pass::M2l)?;
             }
-            None => self.local_expansions(parents, stream, &mark)?,
+            Others::Pseudo(pseudo) => {
+                self.pseudo_m2l(pseudo, cells, stream)?;
+                mark(Pass::M2l)?;
+                self.pseudo_l2l(pseudo, cells, stream)?;
+            }
+            Others::None => self.local_expansions(parents, stream, &mark)?,
         }
         mark(Pass::L2l)?;
         if beside {
@@ -519,10 +539,14 @@ impl Passes<'_> {
             unsafe { launch!(stream, far, [f.tree[1].n.div_ceil(128), 1, 1], 128, 0; f)? };
         }
         mark(Pass::P2p)?;
-        match &k.m2p {
-            Some(m2p) => self.write(m2p, stream)?,
+        match &k.others {
+            Others::AtTargets(m2p) => self.write(m2p.write, stream)?,
+            Others::Pseudo(pseudo) => {
+                self.pseudo_l2p(pseudo, cells, stream)?;
+                self.write(pseudo.write, stream)?;
+            }
             // SAFETY: as above.
-            None => unsafe {
+            Others::None => unsafe {
                 launch!(stream, k.l2p, [cells.min(L2P_BLOCKS * sms), 1, 1], 128, l2p_shared; f, *checked, leaves)?
             },
         }

@@ -2,12 +2,13 @@
 
 use super::at_targets::Degrees;
 use super::grids;
+use super::pseudo;
 use super::reach::CULL_GRADIENT;
 use super::shifts::Parts;
 use super::trees;
 use super::truncation::Truncation;
 use crate::math::regularization::{core_reach, core_reach_gradient};
-use crate::options::{Method, PlanOptions, Regularization};
+use crate::options::{Expansion, Method, PlanOptions, Regularization};
 
 /// What a source is; numbers of `Kind` in kernels/fmm.cuh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -103,6 +104,17 @@ const TWO_LEVELS: [f64; 2] = [7000.0, 8000.0];
 /// Tolerances of f32 below which its rounding counts.
 pub const TWO_FLOATS: f64 = 1e-4;
 
+/// What the far field is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Far {
+    /// Harmonics, of which each orbit keeps what `Recipe::truncation` says.
+    Harmonics,
+    /// A treecode: degrees by distance. `truncation` has M2M alone then.
+    AtTargets(Degrees),
+    /// Pseudo-particles of this order. `truncation` is of the least order then: its P2M finds the largest cores.
+    Pseudo(usize),
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recipe {
     pub kind: Kind,
@@ -110,8 +122,7 @@ pub struct Recipe {
     pub gradient: bool,
     pub is_f64: bool,
     pub truncation: Truncation,
-    /// Of a treecode: degrees by distance. `truncation` has M2M alone then.
-    pub degrees: Option<Degrees>,
+    pub far: Far,
     /// Points of a leaf at most, sources and targets, where these are about as many.
     pub capacity: [usize; 2],
     /// Within so many cores the regularized kernel is used.
@@ -194,29 +205,30 @@ impl Recipe {
         };
         let cores = regularization != Regularization::None;
         let asked = tolerance(options, is_f64);
-        let at_targets = options.method == Method::Treecode;
-        let part = if at_targets { AT_TARGETS[usize::from(kind == Kind::Charge)] } else { 1.0 };
+        let part = if options.method == Method::Treecode { AT_TARGETS[usize::from(kind == Kind::Charge)] } else { 1.0 };
         let usual = part * budget(kind, cores, gradient, asked);
         let safety = (most / usual).min(1.0);
         let tolerance = safety * asked;
-        let two_floats = !is_f64 && asked < TWO_FLOATS && kind != Kind::Charge && options.period.is_none();
+        let pseudo = options.expansion == Expansion::PseudoParticles;
+        let two_floats = !is_f64 && asked < TWO_FLOATS && kind != Kind::Charge && options.period.is_none() && !pseudo;
         let highest = if is_f64 || two_floats { 16 } else { 11 };
         let least = (options.order.max(0) as usize).min(highest);
         let mut budget = usual * safety;
-        let make = |budget: f64| truncated(at_targets, budget * asked, least, highest);
-        let (mut truncation, mut degrees) = make(budget);
+        let make = |budget: f64| truncated(options, budget * asked, least, highest);
+        let (mut truncation, mut far) = make(budget);
         // Near what the highest order leaves nothing could be dropped.
         let reaches = 1.25 * truncation.floor / asked;
         if !truncation.reached && reaches <= most.min(WIDEST * usual) {
             budget = reaches;
-            (truncation, degrees) = make(budget);
+            (truncation, far) = make(budget);
         }
         // Terms of a potential cancel more than those of a velocity.
         let two_parts = !is_f64 && tolerance < if kind == Kind::Charge { 3e-3 } else { 9e-4 };
-        let full = match &degrees {
+        let full = match &far {
+            Far::Pseudo(_) => pseudo::LEAF,
             _ if cores => LEAF_CORES,
-            Some(degrees) => degrees.best_leaf(kind, gradient),
-            None => best_leaf(kind, &truncation, is_f64, gradient),
+            Far::AtTargets(degrees) => degrees.best_leaf(kind, gradient),
+            Far::Harmonics => best_leaf(kind, &truncation, is_f64, gradient),
         };
         let (leaf, full) = match options.leaf_capacity {
             1.. => ((options.leaf_capacity as usize).clamp(8, MOST_CAPACITY), None),
@@ -237,7 +249,7 @@ impl Recipe {
             gradient,
             is_f64,
             truncation,
-            degrees,
+            far,
             capacity: [leaf, leaf],
             core_range,
             periodic: options.period.is_some(),
@@ -338,6 +350,11 @@ impl Recipe {
         8 * self.truncation.tiles
     }
 
+    /// Of the expansions.
+    pub fn order(&self) -> usize {
+        if let Far::Pseudo(order) = self.far { order } else { self.truncation.order }
+    }
+
     /// Sums of the near field at a target: of charges always potential and force.
     pub fn fields(&self) -> usize {
         self.kind.results(self.gradient || self.kind == Kind::Charge)
@@ -385,9 +402,10 @@ impl Recipe {
             Kind::Particle => "particles",
             Kind::Segment => "segments",
         };
-        let (name, far) = match &self.degrees {
-            Some(degrees) => ("Treecode", degrees.describe()),
-            None => (
+        let (name, far) = match &self.far {
+            Far::AtTargets(degrees) => ("Treecode", degrees.describe()),
+            Far::Pseudo(order) => ("FMM", format!("{} pseudo-particles a cell (order {order}),", pseudo::count(*order))),
+            Far::Harmonics => (
                 "FMM",
                 format!(
                     "expansions of {} degrees, of which each orbit of M2L offsets keeps what the tolerance needs ({} of {} blocks of 8 by 8 coefficients on average),",
@@ -427,13 +445,18 @@ impl Recipe {
     }
 }
 
-/// What is kept for an error `budget`, of a treecode where the multipoles go to the targets.
-fn truncated(at_targets: bool, budget: f64, least: usize, most: usize) -> (Truncation, Option<Degrees>) {
-    if !at_targets {
-        return (Truncation::new(budget, least, most), None);
+/// What is kept for an error `budget`.
+fn truncated(options: &PlanOptions, budget: f64, least: usize, most: usize) -> (Truncation, Far) {
+    if options.method == Method::Treecode {
+        let (truncation, degrees) = Degrees::new(budget, least, most);
+        return (truncation, Far::AtTargets(degrees));
     }
-    let (truncation, degrees) = Degrees::new(budget, least, most);
-    (truncation, Some(degrees))
+    if options.expansion == Expansion::PseudoParticles {
+        let (order, floor) = pseudo::order_for(budget, least, most);
+        let truncation = Truncation { reached: floor <= budget, floor, ..Truncation::shifts_alone(2) };
+        return (truncation, Far::Pseudo(order));
+    }
+    (Truncation::new(budget, least, most), Far::Harmonics)
 }
 
 /// Budget of the far field in tolerances.

@@ -5,15 +5,16 @@ use super::check::{self, Check, Numbers, Part};
 use super::layout::NEAR_IMAGES;
 use super::times::TIMED;
 use super::verdict::Verdict;
-use super::{Asked, FmmSum, Kind, Ranks, Recipe, recipe};
+use super::recipe::Far;
+use super::{Asked, FmmSum, Kind, Ranks, Recipe, pseudo, recipe};
 use crate::backend::Field;
 use crate::backend::cuda::context::Context;
 use crate::backend::cuda::direct::{CudaReal, Output, Task};
 use crate::backend::cuda::gather::DeviceInputs;
 use crate::backend::cuda::stream::Stream;
-use crate::backend::verdict::ROUNDING;
+use crate::backend::verdict::{ROUNDING, missed_by_pseudo_particles};
 use crate::error::Result;
-use crate::options::{Method, PlanOptions, Regularization, WFMM_METHOD_FMM, WFMM_METHOD_TREECODE};
+use crate::options::{Expansion, Method, PlanOptions, Regularization, WFMM_METHOD_FMM, WFMM_METHOD_TREECODE};
 use crate::report::{Pass, Report};
 use std::sync::Arc;
 
@@ -92,6 +93,19 @@ impl Problem<'_> {
     fn sampled(&self) -> Numbers {
         let [sources, targets] = self.numbers();
         Numbers { sources, targets, images: self.images(), ranks: self.ranks.size() }
+    }
+
+    fn is_pseudo(&self) -> bool {
+        self.options.expansion == Expansion::PseudoParticles
+    }
+
+    /// Where no FMM serves, which leaves this error. Pseudo-particles are asked for to be compared: no other sum takes their place.
+    fn without_fmm<T: CudaReal>(&self, error: f64) -> Result<Outcome> {
+        match self.is_pseudo() {
+            true if T::IS_F64 => Err(missed_by_pseudo_particles(self.options.tolerance, error)),
+            true => Ok(Outcome::NotInSingle),
+            false => Ok(Outcome::Direct),
+        }
     }
 
     /// The sources and their near images in a periodic box, all of which a direct sum takes.
@@ -188,7 +202,14 @@ impl<T: CudaReal> FmmSet<T> {
         let gradient = output.gradient.address != 0;
         let problem = Problem { context, inputs, options, stream, kinds, gradient, ranks };
         let most = self.budget(&problem);
-        let Some(wanted) = self.choose(&problem, most) else { return Ok(Outcome::Direct) };
+        let wanted = self.recipes(&problem, most);
+        if declines(&problem, &wanted) {
+            return Ok(Outcome::Direct);
+        }
+        if !wanted.iter().all(|recipe| recipe.truncation.reached) {
+            let floor = wanted.iter().map(|recipe| recipe.truncation.floor).fold(0.0, f64::max);
+            return problem.without_fmm::<T>(floor / wanted[0].budget);
+        }
         let mut check = self.check.take().map_or_else(|| Check::new(context, stream), Ok)?;
         let (main, n) = (if matches!(field, Field::Velocity { .. }) { 3 } else { 1 }, inputs.targets.n);
         // A field that is added cannot be computed again in place.
@@ -222,18 +243,9 @@ impl<T: CudaReal> FmmSet<T> {
         }
     }
 
-    /// The recipes of all kinds; none where one of them cannot reach the tolerance, or the direct sum is expected to be faster.
-    fn choose(&mut self, problem: &Problem<'_>, most: f64) -> Option<Vec<Recipe>> {
-        let mut wanted = Vec::new();
-        for (kind, n) in &problem.kinds {
-            let recipe = self.recipe(*kind, problem, most);
-            let may_decline = problem.options.method == Method::Auto;
-            if !recipe.truncation.reached || may_decline && !pays(&recipe, problem.images() * *n, problem.size()[1]) {
-                return None;
-            }
-            wanted.push(recipe);
-        }
-        Some(wanted)
+    /// The recipes of all kinds.
+    fn recipes(&mut self, problem: &Problem<'_>, most: f64) -> Vec<Recipe> {
+        problem.kinds.iter().map(|(kind, _)| self.recipe(*kind, problem, most)).collect()
     }
 
     /// Computes the field until it holds the tolerance at the sampled targets, or no recipe does.
@@ -270,7 +282,7 @@ impl<T: CudaReal> FmmSet<T> {
                 return Ok(Outcome::Done);
             }
             self.missed += 1;
-            let Some(next) = next else { return Ok(self.give_up(problem, tolerance)) };
+            let Some(next) = next else { return self.give_up(problem, tolerance) };
             wanted = next;
             before = error;
             self.tightened += 1;
@@ -315,16 +327,18 @@ impl<T: CudaReal> FmmSet<T> {
     }
 
     /// No recipe holds the tolerance.
-    fn give_up(&mut self, problem: &Problem<'_>, tolerance: f64) -> Outcome {
+    fn give_up(&mut self, problem: &Problem<'_>, tolerance: f64) -> Result<Outcome> {
         let error = self.error;
         self.need(problem, f64::INFINITY);
         self.last.clear();
-        if T::IS_F64 {
-            log::warn!("the FMM misses its tolerance of {tolerance:.1e} by {error:.1e}: summed directly");
-            return Outcome::Direct;
+        if !T::IS_F64 {
+            log::info!("the FMM in single precision misses its tolerance of {tolerance:.1e} by {error:.1e}");
+            return Ok(Outcome::NotInSingle);
         }
-        log::info!("the FMM in single precision misses its tolerance of {tolerance:.1e} by {error:.1e}");
-        Outcome::NotInSingle
+        if !problem.is_pseudo() {
+            log::warn!("the FMM misses its tolerance of {tolerance:.1e} by {error:.1e}: summed directly");
+        }
+        problem.without_fmm::<T>(error)
     }
 
     /// Other recipes, after an error of so many tolerances' inverse; none where there are no better ones, or where more
@@ -338,9 +352,12 @@ impl<T: CudaReal> FmmSet<T> {
             // In steps of the root of two: recipes of budgets that are alike are made once.
             let steps = (2.0 * (largest * (aim * held).min(0.5)).log2()).floor();
             let budget = (0.5 * steps).exp2();
-            let next = self.choose(problem, budget)?;
-            self.need(problem, budget);
-            Some(next)
+            let next = self.recipes(problem, budget);
+            let serves = next.iter().all(|recipe| recipe.truncation.reached) && !declines(problem, &next);
+            if serves {
+                self.need(problem, budget);
+            }
+            serves.then_some(next)
         })
     }
 
@@ -395,7 +412,7 @@ impl<T: CudaReal> FmmSet<T> {
 
     /// Writes what the last evaluation did into the report. It took `whole` on the device, with what missed its tolerance.
     pub fn note(&self, report: &mut Report, whole: f64) {
-        let treecode = self.last.iter().any(|k| self.sums[*k].recipe.degrees.is_some());
+        let treecode = self.last.iter().any(|k| matches!(self.sums[*k].recipe.far, Far::AtTargets(_)));
         report.method = if treecode { WFMM_METHOD_TREECODE } else { WFMM_METHOD_FMM };
         (report.order, report.depth, report.cells, report.near_pairs) = (0, 0, 0, 0);
         for account in self.last.iter().map(|k| &self.sums[*k].account) {
@@ -443,11 +460,22 @@ fn has_fmm(kind: Kind, options: &PlanOptions) -> bool {
     kind != Kind::Segment || options.segment_regularization != Regularization::Offset
 }
 
+/// Whether AUTO takes the direct sum, which it expects to be faster.
+fn declines(problem: &Problem<'_>, wanted: &[Recipe]) -> bool {
+    let [_, targets] = problem.size();
+    let pay = || problem.kinds.iter().zip(wanted).all(|((_, n), recipe)| pays(recipe, problem.images() * n, targets));
+    problem.options.method == Method::Auto && !pay()
+}
+
 fn pays(recipe: &Recipe, sources: usize, targets: usize) -> bool {
     let (n, m) = (sources as f64, targets as f64);
     let speed = if recipe.is_f64 { 1.0 } else { SINGLE };
     let rate = speed * PAIRS[recipe.kind as usize] * if recipe.gradient { 0.55 } else { 1.0 };
-    let far = FRAGMENT * recipe.truncation.products as f64 * m * recipe.components() as f64 / 3.0 / speed;
+    let far = match recipe.far {
+        Far::Pseudo(order) => pseudo::seconds(order),
+        _ => FRAGMENT * recipe.truncation.products as f64 * recipe.components() as f64 / 3.0,
+    } * m
+        / speed;
     EMPTY_DIRECT + n * m / rate > EMPTY[usize::from(recipe.has_cores())] + POINT * (n + m) + far
 }
 

@@ -18,6 +18,8 @@ const HEADS: usize = 128;
 const COLUMNS: usize = HEADS + 16 * MAX_ORBITS;
 const SLOT_CLASS: usize = COLUMNS + 512;
 const CLASS: usize = SLOT_CLASS + 64;
+/// The coarser levels together lose as much as the finest.
+const COARSER: f64 = 2.0;
 /// Those of M2L, M2M and L2L.
 pub const OPERATORS: usize = MAX_ORBITS + 2;
 /// Of the steps of a warp's tiles in a head: bits of each, and what is added to it.
@@ -59,22 +61,39 @@ impl Orbit {
     }
 }
 
+/// Only distances matter: squared ones, how many offsets a target has at each, and their powers.
+fn shells(orbits: &[Orbit]) -> (Vec<(f64, f64)>, Vec<Vec<f64>>) {
+    let mut shells: Vec<(f64, f64)> = Vec::new();
+    for orbit in orbits {
+        match shells.iter_mut().find(|shell| shell.0 == orbit.distance2()) {
+            Some(shell) => shell.1 += orbit.share,
+            None => shells.push((orbit.distance2(), orbit.share)),
+        }
+    }
+    let powers_of = |distance2: f64| (0..2 * DEGREES).map(|k| distance2.powi(-(k as i32 + 1))).collect();
+    let powers = shells.iter().map(|shell| powers_of(shell.0)).collect();
+    (shells, powers)
+}
+
+/// The error of an order of which all blocks are kept at all distances, in the unit of a budget.
+pub fn left_out(order: usize) -> f64 {
+    let (gains, (shells, powers)) = (gains(), shells(&orbits()));
+    let mut sum = 0.0;
+    for (shell, power) in shells.iter().zip(&powers) {
+        let beyond = |a: usize, b: usize| a >= order || b >= order;
+        for (a, b) in (0..DEGREES).flat_map(|a| (0..DEGREES).map(move |b| (a, b))).filter(|&(a, b)| beyond(a, b)) {
+            sum += shell.1 * gains[a][b] * power[a + b];
+        }
+    }
+    (COARSER * sum).sqrt()
+}
+
 impl Truncation {
     /// For an error `budget` (root of the summed squares over all offsets) with orders up to `most`, at least `least`.
     pub fn new(budget: f64, least: usize, most: usize) -> Self {
         let gains = gains();
         let orbits = orbits();
-        // Only distances matter: shells of orbits at the same one.
-        let mut shells: Vec<(f64, f64)> = Vec::new();
-        for orbit in &orbits {
-            match shells.iter_mut().find(|shell| shell.0 == orbit.distance2()) {
-                Some(shell) => shell.1 += orbit.share,
-                None => shells.push((orbit.distance2(), orbit.share)),
-            }
-        }
-        let powers_of =
-            |distance2: f64| (0..2 * DEGREES).map(|k| distance2.powi(-(k as i32 + 1))).collect::<Vec<f64>>();
-        let powers: Vec<Vec<f64>> = shells.iter().map(|shell| powers_of(shell.0)).collect();
+        let (shells, powers) = shells(&orbits);
         let keep = |tau: f64, a: usize, b: usize, power: &[f64]| {
             (b == 0 && a <= 1) || gains[a][b] * power[a + b] > tau * ((2 * a + 1) * (2 * b + 1)) as f64
         };
@@ -89,7 +108,7 @@ impl Truncation {
                     }
                 }
             }
-            2.0 * sum // the coarser levels together lose as much again
+            COARSER * sum
         };
         let (mut low, mut high) = (1e-40f64, 1.0f64);
         let floor = lost(low).sqrt();
