@@ -4,156 +4,100 @@
     python3 examples/papers/make.py              some ten minutes on one core; needs cargo
     python3 examples/papers/make.py --draw       the page again from the numbers that were measured last (measured/*.csv)
     python3 examples/papers/make.py --largest N  fewer bodies
-    python3 examples/papers/make.py --only PART  measures one part: fig5, table1 (bench/papers.rs) or one of measure.py
+    python3 examples/papers/make.py --only PART  measures one part: fig5, table1 (bench/papers.rs), of measure.py or measure_gpu.py
+    python3 examples/papers/make.py --gpu        measures the parts of measure_gpu.py in some minutes; needs NumPy and the package, not matplotlib
+                                    --minutes M  at most so long; what is left then is left out
+                                    --into DIR   writes the numbers there in place of measured/
+                                    --library F  takes the package from this checkout, with this libwakefmm.so; needs cffi
 
 Seconds are of different machines; what can be compared are slopes, crossovers and errors.
 """
 
 import argparse
 import csv
-import math
+import itertools
 import subprocess
+import sys
+import time
+from collections.abc import Iterable
 from pathlib import Path
-
-import matplotlib
-import sections
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 MEASURED = HERE / "measured"
 
-# Gumerov and Duraiswami (2008), Table 1: N, seconds of the potential and of potential and force, one CPU core; True: four times the
-# row before to all printed digits, as the paper's estimates from N squared are.
-GUMEROV = [
-    (1024, 5.015e-2, 0.102, False),
-    (2048, 2.017e-1, 0.4095, False),
-    (4096, 7.986e-1, 1.633, False),
-    (8192, 3.185, 6.541, False),
-    (16384, 12.764, 26.155, False),
-    (32768, 51.06, 104.6, False),
-    (65536, 204.0, 418.5, True),
-    (131072, 817.0, 1674.0, True),
-    (262144, 3268.0, 6696.0, True),
-    (524288, 13070.0, 26783.0, True),
-    (1048576, 52281.0, 1.071e5, True),
-]
-# Yokota and Barba (2011), text on Figure 5: where the methods cross on one core.
-CROSSINGS = [("treecode", "direct", 3e3), ("fmm", "direct", 3e3), ("fmm", "treecode", 3e3)]
-#: Measured by bench/papers.rs and, in the Python package, by measure.py.
+#: Measured by bench/papers.rs and, in the Python package, by measure.py and, on a GPU, by measure_gpu.py.
 BENCH = ("fig5", "table1")
 PYTHON = ("pseudo", "singular", "orders", "grid", "kernels", "structures", "direct")
-NAMES = {"direct": "direct sum", "treecode": "treecode", "fmm": "FMM"}
+GPU = ("gpu_yokota_barba", "gpu_hu", "gpu_gumerov", "gpu_yokota")
 
 
-def measure(part: str, largest: int) -> None:
-    MEASURED.mkdir(exist_ok=True)
-    path = MEASURED / f"{part}.csv"
+def measure(part: str, largest: int, into: Path, minutes: float) -> None:
+    path = into / f"{part}.csv"
     if part in BENCH:
         command = ["cargo", "bench", "--bench", "papers", "--", f"part={part}", f"largest={largest}"]
         text = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
         path.write_text(text, encoding="utf-8")
         return
     # The package is needed only here, not to draw.
-    from measure import PARTS
+    if part in GPU:
+        import measure_gpu
 
+        rows: Iterable[tuple[Any, ...]] = measure_gpu.rows(part, largest, minutes)
+    else:
+        from measure import PARTS
+
+        rows = PARTS[part](largest)
+    rows = iter(rows)
+    # The numbers of the last run stay where not even the first row can be had.
+    first = next(rows)
     with path.open("w", buffering=1, newline="", encoding="utf-8") as file:
         lines = csv.writer(file, lineterminator="\n")
-        for row in PARTS[part](largest):
-            lines.writerow([f"{value:.4g}" if isinstance(value, float) else value for value in row])
+        for row in itertools.chain([first], rows):
+            if str(row[0]).startswith("#"):
+                file.write(f"{row[0]}\n")
+                print(row[0], flush=True)
+            else:
+                lines.writerow([f"{value:.4g}" if isinstance(value, float) else value for value in row])
+
+
+def measure_gpu_parts(arguments: argparse.Namespace) -> int:
+    """Each part in a process of its own: what breaks one leaves the others. Returns how many broke."""
+    end = time.monotonic() + 60 * arguments.minutes
+    broken = 0
+    for k, part in enumerate(GPU):
+        # What is left to a part is at most twice its even share.
+        left = (end - time.monotonic()) / 60
+        minutes = max(0.0, min(left, 2 * left / (len(GPU) - k)))
+        command = [sys.executable, __file__, "--only", part, "--largest", str(arguments.largest), "--minutes", f"{minutes:.2f}"]
+        command += ["--into", str(arguments.into)] + (["--library", arguments.library] if arguments.library else [])
+        began = time.monotonic()
+        try:
+            code = subprocess.run(command, timeout=60 * minutes + 30).returncode
+        except subprocess.TimeoutExpired:
+            code = -1
+        broken += code != 0
+        print(f"{part}: {time.monotonic() - began:.0f} s" + (f", BROKE OFF ({code})" if code else ""), flush=True)
+    return broken
+
+
+def lines_of(part: str) -> list[str]:
+    return (MEASURED / f"{part}.csv").read_text(encoding="utf-8").splitlines()
 
 
 def load(part: str) -> tuple[str, list[dict[str, float]]]:
     """The machine, where the file tells it, and the rows."""
-    lines = (MEASURED / f"{part}.csv").read_text(encoding="utf-8").splitlines()
+    lines = lines_of(part)
     machine = next((line[2:] for line in lines if line.startswith("# ")), "").split("; no CUDA")[0]
     rows = csv.DictReader(line for line in lines if not line.startswith("#"))
     return machine, [{key: float(value) for key, value in row.items()} for row in rows]
 
 
-def crossing(rows: list[dict[str, float]], faster: str, slower: str) -> str:
-    """Number of bodies from which `faster` stays ahead, between two measurements by their logarithms."""
-    if slower != "direct":
-        # Where all pairs are near the methods are the same.
-        rows = [row for row in rows if row[f"{faster}_error"] > 1e-12 and row[f"{slower}_error"] > 1e-12]
-    ahead = [math.log(row[slower] / row[faster]) for row in rows]
-    behind = [k for k, value in enumerate(ahead) if value <= 0]
-    if not behind:
-        return f"ahead from the first far field, {rows[0]['N']:,.0f}"
-    last = behind[-1]
-    if last + 1 == len(rows):
-        return "not in this range"
-    share = -ahead[last] / (ahead[last + 1] - ahead[last])
-    low, high = math.log(rows[last]["N"]), math.log(rows[last + 1]["N"])
-    return f"{float(f'{math.exp(low + share * (high - low)):.1e}'):,.0f} bodies"
-
-
-def slope(rows: list[dict[str, float]], name: str) -> float:
-    """Exponent of the growth over the last decade that was measured."""
-    last = rows[-1]
-    first = next(row for row in rows if row["N"] >= last["N"] / 10)
-    return math.log(last[name] / first[name]) / math.log(last["N"] / first["N"])
-
-
-def figure5(rows: list[dict[str, float]]) -> str:
-    figure, axes = plt.subplots(figsize=(6.5, 4.5), layout="constrained")
-    points = [row["N"] for row in rows]
-    for (name, label), marker in zip(NAMES.items(), "s^o", strict=True):
-        axes.loglog(points, [row[name] for row in rows], marker + "-", label=label + ", here")
-    axes.axvline(3e3, color="black", linewidth=0.8, linestyle="--", label="all three cross, Yokota and Barba")
-    axes.set(xlabel="bodies", ylabel="processor seconds, one core")
-    axes.grid(alpha=0.3, which="both")
-    axes.legend()
-    figure.savefig(HERE / "yokota-barba-2011-fig5.png", dpi=110)
-    lines = ["| bodies | direct, s | treecode, s | FMM, s | error, treecode | error, FMM |", "|---|---|---|---|---|---|"]
-    for row in rows:
-        direct = f"{row['direct']:.4g}" + (" (scaled)" if row["scaled"] else "")
-        errors = f"{row['treecode_error']:.1e} | {row['fmm_error']:.1e}"
-        lines.append(f"| {row['N']:.0f} | {direct} | {row['treecode']:.4g} | {row['fmm']:.4g} | {errors} |")
-    lines += ["", "| crossover on one core | Yokota and Barba | here |", "|---|---|---|"]
-    for faster, slower, theirs in CROSSINGS:
-        ours = crossing(rows, faster, slower)
-        lines.append(f"| {NAMES[faster]} before {NAMES[slower]} from | {theirs:,.0f} bodies | {ours} |")
-    growth = ", ".join(f"{label} N^{slope(rows, name):.2f}" for name, label in NAMES.items())
-    lines += ["", f"Growth over the last decade here: {growth}."]
-    return "\n".join(lines)
-
-
-def gumerov1(rows: list[dict[str, float]]) -> str:
-    figure, axes = plt.subplots(figsize=(6.5, 4.5), layout="constrained")
-    for column, label, marker in ((1, "potential", "o"), (2, "potential and force", "s")):
-        axes.loglog([r[0] for r in GUMEROV], [r[column] for r in GUMEROV], marker + "--", label=label + ", paper")
-    for name, label, marker in (("potential", "potential", "o"), ("force", "potential and force", "s")):
-        axes.loglog([r["N"] for r in rows], [r[name] for r in rows], marker + "-", label=label + ", here")
-    axes.set(xlabel="sources, one more receiver", ylabel="seconds, one core, single precision")
-    axes.grid(alpha=0.3, which="both")
-    axes.legend()
-    figure.savefig(HERE / "gumerov-2008-table1.png", dpi=110)
-    lines = [
-        "| N | potential, paper | potential, here | force, paper | force, here | force / potential, paper | here |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for n, potential, force, estimate in GUMEROV:
-        row = next((r for r in rows if r["N"] == n), None)
-        if row is None:
-            continue
-        mark, own = (" (estimate)" if estimate else ""), (" (scaled)" if row["scaled"] else "")
-        ratios = f"{force / potential:.2f} | {row['force'] / row['potential']:.2f}"
-        ours = [f"{row[name]:.4g}{own}" for name in ("potential", "force")]
-        lines.append(f"| {n} | {potential:g}{mark} | {ours[0]} | {force:g}{mark} | {ours[1]} | {ratios} |")
-    first = GUMEROV[0], GUMEROV[5]
-    theirs = math.log(first[1][1] / first[0][1]) / math.log(first[1][0] / first[0][0])
-    lines += ["", f"Growth of the potential: N^{theirs:.2f} in the paper (1,024 to 32,768),"]
-    lines[-1] += f" N^{slope(rows, 'potential'):.2f} here over the last decade."
-    return "\n".join(lines)
-
-
 PAGE = """# Figures and tables of papers
 
 Written by `python3 examples/papers/make.py` ([make.py](make.py)); numbers of the last run: {files}.
-Seconds here are processor seconds of one core, those of the papers are of their machines: they are shown beside each other, not compared. Slopes,
+Seconds here are processor seconds of one core where nothing else is said, those of the papers are of their machines: they are shown beside each other, not compared. Slopes,
 crossovers, ratios and errors can be compared.
 
 Machine: {machine}; other work may have shared it.
@@ -251,16 +195,9 @@ Direct sums in double precision, one core; at 4,096 targets, scaled to all. The 
 
 {direct}
 
-## Elsewhere or not comparable
+{gpu}## Elsewhere or not comparable
 
-| | |
-|---|---|
-| Yokota et al. (2009), Figures 11–13 | [isotropic turbulence](../turbulence/README.md) |
-| Yokota et al. (2009), Figures 4, 7–9, Tables 2–5; Yokota and Barba (2011), Figure 7 | operations per second, scaling and cost of clusters and GPUs of that time: not measured here |
-| Yokota and Barba (2011), Figure 6; Hu et al. (2012), Figure 13; (2013), Figure A.4 | shares of the passes on a GPU: not measured here |
-| Hu et al. (2012), Figure 6; (2013), Figure A.5 | GPU beside CPU: not measured here; direct sum and FMM on the CPU are in Figure 5 above |
-| Hu et al. (2012), Figure 16 | errors of 500 steps of a ring: [flows](../../docs/flow.md#many-steps-with-the-fmm) |
-| Gumerov and Duraiswami (2008), Tables 2–7, 9, 10, Figures 6–8 | parts of the FMM on their GPU: not measured here |
+{elsewhere}
 
 ## References
 
@@ -270,16 +207,10 @@ Direct sums in double precision, one core; at 4,096 targets, scaled to all. The 
 """
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draw", action="store_true", help="measure nothing")
-    parser.add_argument("--only", choices=BENCH + PYTHON, help="measure this part only, and draw nothing")
-    parser.add_argument("--largest", type=int, default=1_048_576, help="most bodies (default %(default)s)")
-    arguments = parser.parse_args()
-    for part in () if arguments.draw else (arguments.only,) if arguments.only else BENCH + PYTHON:
-        measure(part, arguments.largest)
-    if arguments.only:
-        return
+def draw() -> None:
+    import gpu_sections
+    import sections
+
     machine, rows = load("fig5")
     parts = {part: load(part)[1] for part in PYTHON}
     tenth = [[row for row in parts["pseudo"] if row["p"] == 10 and row["expansion"] == k] for k in (0, 1)]
@@ -287,11 +218,13 @@ def main() -> None:
     single = [row for row in parts["orders"] if row["N"] == largest and row["bits"] == 32 and row["p"] > 4]
     direct_errors = [row["error"] for row in parts["grid"] if row["p"] == 0]
     best = [row["error"] for row in tenth[0]]
+    on_gpu = {part: gpu_sections.load(lines_of(part)) for part in GPU if (MEASURED / f"{part}.csv").is_file()}
+    texts = gpu_sections.write(on_gpu, HERE)
     page = PAGE.format(
         machine=machine,
-        files=", ".join(f"[{part}](measured/{part}.csv)" for part in BENCH + PYTHON),
-        figure5=figure5(rows),
-        table1=gumerov1(load("table1")[1]),
+        files=", ".join(f"[{part}](measured/{part}.csv)" for part in (*BENCH, *PYTHON, *texts)),
+        figure5=sections.figure5(rows, HERE),
+        table1=sections.gumerov1(load("table1")[1], HERE),
         pseudo=sections.pseudo(parts["pseudo"], HERE),
         singular=sections.singular(parts["singular"]),
         pseudo_best=f"{min(best):.1e} to {max(best):.1e}",
@@ -305,8 +238,36 @@ def main() -> None:
         kernels=sections.kernels(parts["kernels"]),
         structures=sections.structures(parts["structures"]),
         direct=sections.direct(parts["direct"]),
+        gpu=gpu_sections.chapter(on_gpu, texts),
+        elsewhere=gpu_sections.elsewhere(texts),
     )
     (HERE / "README.md").write_text(page, encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draw", action="store_true", help="measure nothing")
+    parser.add_argument("--gpu", action="store_true", help="measure the parts of the GPU only, and draw nothing")
+    parser.add_argument("--only", choices=BENCH + PYTHON + GPU, help="measure this part only, and draw nothing")
+    parser.add_argument("--largest", type=int, help="most bodies (default 1,048,576, on a GPU 10,000,000)")
+    parser.add_argument("--minutes", type=float, default=4.0, help="most minutes on a GPU (default %(default)s)")
+    parser.add_argument("--into", type=Path, default=MEASURED, help="folder of the numbers")
+    parser.add_argument("--library", help="libwakefmm.so for the package of this checkout")
+    arguments = parser.parse_args()
+    if not arguments.draw:
+        arguments.into.mkdir(parents=True, exist_ok=True)
+    on_gpu = arguments.gpu or arguments.only in GPU
+    arguments.largest = arguments.largest or (10**7 if on_gpu else 2**20)
+    if arguments.gpu:
+        sys.exit(measure_gpu_parts(arguments))
+    if arguments.library:
+        import checkout
+
+        checkout.load(arguments.library)
+    for part in () if arguments.draw else (arguments.only,) if arguments.only else BENCH + PYTHON:
+        measure(part, arguments.largest, arguments.into, arguments.minutes)
+    if not arguments.only:
+        draw()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""Tables and pictures of what measure.py measured, beside what the papers print."""
+"""Tables and pictures of what bench/papers.rs and measure.py measured, beside what the papers print."""
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,6 +10,24 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 Rows = list[dict[str, float]]
+NAMES = {"direct": "direct sum", "treecode": "treecode", "fmm": "FMM"}
+# Gumerov and Duraiswami (2008), Table 1: N, seconds of the potential and of potential and force, one CPU core; True: four times the
+# row before to all printed digits, as the paper's estimates from N squared are.
+GUMEROV = [
+    (1024, 5.015e-2, 0.102, False),
+    (2048, 2.017e-1, 0.4095, False),
+    (4096, 7.986e-1, 1.633, False),
+    (8192, 3.185, 6.541, False),
+    (16384, 12.764, 26.155, False),
+    (32768, 51.06, 104.6, False),
+    (65536, 204.0, 418.5, True),
+    (131072, 817.0, 1674.0, True),
+    (262144, 3268.0, 6696.0, True),
+    (524288, 13070.0, 26783.0, True),
+    (1048576, 52281.0, 1.071e5, True),
+]
+# Yokota and Barba (2011), text on Figure 5: where the methods cross on one core.
+CROSSINGS = [("treecode", "direct", 3e3), ("fmm", "direct", 3e3), ("fmm", "treecode", 3e3)]
 # Hu et al. (2013), Table A.2, also (2012), Table 2: N, ms of the Coulomb and the Biot-Savart kernel, GPU, single precision.
 HU_KERNELS = {1024: (89.8, 136.1), 4096: (97.8, 153.1), 16384: (129.1, 215.7), 65536: (418.3, 669.6), 262144: (565.7, 975.4), 1048576: (1074.1, 2159.1)}
 # Hu et al. (2013), Table A.1: level, ms of the CPU by sorting, of the improved CPU, of the GPU; 2^20 sources and receivers.
@@ -39,6 +58,83 @@ def chart(path: Path, curves: Iterable[tuple[Rows, str, str, str]], **labels: st
     axes.legend(fontsize=8)
     figure.savefig(path, dpi=110)
     plt.close(figure)
+
+
+def crossing(rows: Rows, faster: str, slower: str) -> str:
+    """Number of bodies from which `faster` stays ahead, between two measurements by their logarithms."""
+    if slower != "direct":
+        # Where all pairs are near the methods are the same.
+        rows = [row for row in rows if row[f"{faster}_error"] > 1e-12 and row[f"{slower}_error"] > 1e-12]
+    ahead = [math.log(row[slower] / row[faster]) for row in rows]
+    behind = [k for k, value in enumerate(ahead) if value <= 0]
+    if not behind:
+        return f"ahead from the first far field, {rows[0]['N']:,.0f}"
+    last = behind[-1]
+    if last + 1 == len(rows):
+        return "not in this range"
+    share = -ahead[last] / (ahead[last + 1] - ahead[last])
+    low, high = math.log(rows[last]["N"]), math.log(rows[last + 1]["N"])
+    return f"{float(f'{math.exp(low + share * (high - low)):.1e}'):,.0f} bodies"
+
+
+def slope(rows: Rows, name: str) -> float:
+    """Exponent of the growth over the last decade that was measured."""
+    last = rows[-1]
+    first = next(row for row in rows if row["N"] >= last["N"] / 10)
+    return math.log(last[name] / first[name]) / math.log(last["N"] / first["N"])
+
+
+def figure5(rows: Rows, folder: Path) -> str:
+    figure, axes = plt.subplots(figsize=(6.5, 4.5), layout="constrained")
+    points = [row["N"] for row in rows]
+    for (name, label), marker in zip(NAMES.items(), "s^o", strict=True):
+        axes.loglog(points, [row[name] for row in rows], marker + "-", label=label + ", here")
+    axes.axvline(3e3, color="black", linewidth=0.8, linestyle="--", label="all three cross, Yokota and Barba")
+    axes.set(xlabel="bodies", ylabel="processor seconds, one core")
+    axes.grid(alpha=0.3, which="both")
+    axes.legend()
+    figure.savefig(folder / "yokota-barba-2011-fig5.png", dpi=110)
+    lines = ["| bodies | direct, s | treecode, s | FMM, s | error, treecode | error, FMM |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        direct = f"{row['direct']:.4g}" + (" (scaled)" if row["scaled"] else "")
+        errors = f"{row['treecode_error']:.1e} | {row['fmm_error']:.1e}"
+        lines.append(f"| {row['N']:.0f} | {direct} | {row['treecode']:.4g} | {row['fmm']:.4g} | {errors} |")
+    lines += ["", "| crossover on one core | Yokota and Barba | here |", "|---|---|---|"]
+    for faster, slower, theirs in CROSSINGS:
+        ours = crossing(rows, faster, slower)
+        lines.append(f"| {NAMES[faster]} before {NAMES[slower]} from | {theirs:,.0f} bodies | {ours} |")
+    growth = ", ".join(f"{label} N^{slope(rows, name):.2f}" for name, label in NAMES.items())
+    lines += ["", f"Growth over the last decade here: {growth}."]
+    return "\n".join(lines)
+
+
+def gumerov1(rows: Rows, folder: Path) -> str:
+    figure, axes = plt.subplots(figsize=(6.5, 4.5), layout="constrained")
+    for column, label, marker in ((1, "potential", "o"), (2, "potential and force", "s")):
+        axes.loglog([r[0] for r in GUMEROV], [r[column] for r in GUMEROV], marker + "--", label=label + ", paper")
+    for name, label, marker in (("potential", "potential", "o"), ("force", "potential and force", "s")):
+        axes.loglog([r["N"] for r in rows], [r[name] for r in rows], marker + "-", label=label + ", here")
+    axes.set(xlabel="sources, one more receiver", ylabel="seconds, one core, single precision")
+    axes.grid(alpha=0.3, which="both")
+    axes.legend()
+    figure.savefig(folder / "gumerov-2008-table1.png", dpi=110)
+    lines = [
+        "| N | potential, paper | potential, here | force, paper | force, here | force / potential, paper | here |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for n, potential, force, estimate in GUMEROV:
+        row = next((r for r in rows if r["N"] == n), None)
+        if row is None:
+            continue
+        mark, own = (" (estimate)" if estimate else ""), (" (scaled)" if row["scaled"] else "")
+        ratios = f"{force / potential:.2f} | {row['force'] / row['potential']:.2f}"
+        ours = [f"{row[name]:.4g}{own}" for name in ("potential", "force")]
+        lines.append(f"| {n} | {potential:g}{mark} | {ours[0]} | {force:g}{mark} | {ours[1]} | {ratios} |")
+    first = GUMEROV[0], GUMEROV[5]
+    theirs = math.log(first[1][1] / first[0][1]) / math.log(first[1][0] / first[0][0])
+    lines += ["", f"Growth of the potential: N^{theirs:.2f} in the paper (1,024 to 32,768),"]
+    lines[-1] += f" N^{slope(rows, 'potential'):.2f} here over the last decade."
+    return "\n".join(lines)
 
 
 def pseudo(rows: Rows, folder: Path) -> str:
