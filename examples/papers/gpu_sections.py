@@ -67,6 +67,10 @@ YOKOTA_PAIRS = {"velocity": 225e9 / VELOCITY, "gradient": 500_000**2 / 150, "for
 YOKOTA_64 = {"harmonics": (2.5, 0.60), "pseudo_particles": (3.0, 0.71)}
 
 
+# Sources and targets up to which the near field runs beside the other passes.
+BESIDE = 400_000
+
+
 class Part(NamedTuple):
     gpu: str
     core: str
@@ -100,6 +104,11 @@ def number(text: str) -> float | str:
 def short(value: float) -> str:
     """Three digits, without a power of ten where the number is large."""
     return f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def near_field(row: Row | None) -> str:
+    """Milliseconds of P2P, where it does not run beside other passes."""
+    return ms(row if row and row["N"] + row["targets"] > BESIDE else None, "p2p")
 
 
 def ms(row: Row | None, column: str = "seconds") -> str:
@@ -286,6 +295,8 @@ def figure7(rows: dict[tuple[str, str], list[Row]]) -> str:
     """Rates of the near field."""
     body = []
     for row in expanded(rows["gpu", "fmm"]):
+        if row["N"] + row["targets"] <= BESIDE:
+            continue
         cells = []
         for one in (row, at(rows["gpu", "direct"], row["N"])):
             rate = one["near_pairs"] / one["p2p"] / 1e9 if one and one["p2p"] else None
@@ -418,7 +429,7 @@ larger ones are somewhat faster."""
 def gumerov(part: Part, folder: Path) -> str:
     texts = [gumerov_direct(part), gumerov_passes(part), gumerov_force(part, folder), gumerov_ends(part), gumerov_levels(part)]
     leaves = [expanded(part.pick(series="leaf", leaf=leaf)) for leaf in (60, 320)]
-    body = [[f"{n:.0f}", *(ms(at(rows, n), "p2p") for rows in leaves)] for n in sizes(*leaves)]
+    body = [[f"{n:.0f}", *(near_field(at(rows, n)) for rows in leaves)] for n in sizes(*leaves) if 2 * n > BESIDE]
     if body:
         texts += [FIGURES_7_8, table(["N", "P2P, leaves of 60", "P2P, leaves of 320"], body)]
     return blocks(GUMEROV, *texts) if any(texts) else ""
@@ -473,7 +484,7 @@ def gumerov_ends(part: Part) -> str:
     body = []
     for n in sizes(near, far):
         theirs = [short(1000 * some[int(n)]) if int(n) in some else "–" for some in (GUMEROV_SPARSE, GUMEROV_EXPANSIONS)]
-        body.append([f"{n:.0f}", theirs[0], ms(at(near, n), "p2p"), theirs[1], ms(at(far, n), "p2m")])
+        body.append([f"{n:.0f}", theirs[0], near_field(at(near, n)), theirs[1], ms(at(far, n), "p2m")])
     return blocks(TABLES_2_3, table(["N", "near field, paper", "P2P, here", "P2M, paper", "here"], body)) if body else ""
 
 
@@ -572,8 +583,9 @@ Written by `make.py --gpu` ([measure_gpu.py](measure_gpu.py)). {machines}
 Milliseconds are host wall clock of one evaluation by a kept plan, from host arrays with new positions to a field on the host, copies
 included; medians. "Scaled": a direct sum that was measured at fewer targets. Errors are relative L2 errors at 300 targets against
 direct sums in double precision. On a GPU each pair of cells has the terms that the tolerance needs, so cases are set beside the papers
-by error and not by order. Seconds of passes are of the plan's report; up to 400,000 points their shares are
-[sampled](../../docs/gpu.md#what-runs-there)."""
+by error and not by order. Seconds of passes are of the plan's report; up to 400,000 sources and targets
+their shares are [sampled](../../docs/gpu.md#what-runs-there), and the near field runs beside the other passes: P2P is what is left of
+it after them, and its rates are left out."""
 
 
 def write(parts: dict[str, Part], folder: Path) -> dict[str, str]:

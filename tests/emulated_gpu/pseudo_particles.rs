@@ -59,7 +59,8 @@ fn every_tolerance<T: Scalar>(tolerances: &[f64]) {
             let mut plan = Plan::<T>::new(&gpu, &as_arrays::<T>(&o));
             fill(&mut plan, &c);
             let error = relative_l2(&field(&mut plan, &c), &want.main);
-            let (r, what) = (plan.report(), format!("{kind:?} {} {tolerance:.0e}: {error:.1e} {}", T::NAME, plan.recipe()));
+            let (r, what) =
+                (plan.report(), format!("{kind:?} {} {tolerance:.0e}: {error:.1e} {}", T::NAME, plan.recipe()));
             assert!(r.method == WFMM_METHOD_FMM && r.order > before && r.depth >= 3, "{what}");
             assert!(error <= *tolerance, "{what}");
             assert!(error >= 1e-4 * tolerance, "too good for expansions: {what}");
@@ -116,7 +117,8 @@ fn the_report_tells_of_their_order() {
     with_gpu("pseudo_particles::the_report_tells_of_their_order", &[], || {
         for session in [Session::gpu(), Session::auto()] {
             let c = case("cube", Kind::Both, 1500, 1200, 1.0);
-            let mut plan = Plan::<f64>::new(&session, &wfmm_plan_options { order: 7, leaf_capacity: 12, ..by_default(1e-1) });
+            let mut plan =
+                Plan::<f64>::new(&session, &wfmm_plan_options { order: 7, leaf_capacity: 12, ..by_default(1e-1) });
             fill(&mut plan, &c);
             field(&mut plan, &c);
             let (r, recipe) = (plan.report(), plan.recipe());

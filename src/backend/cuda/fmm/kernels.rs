@@ -1,9 +1,9 @@
 //! The kernels of one recipe, and the shared memory that they ask for.
 
 use super::at_targets::M2pKernels;
+use super::check::CheckKernels;
 use super::pseudo::PseudoKernels;
 use super::recipe::Far;
-use super::check::CheckKernels;
 use super::{Kind, P2P_BLOCKS, Recipe, m2l_small, trees};
 use crate::backend::cuda::context::{Context, Function};
 use crate::backend::cuda::direct::CudaReal;

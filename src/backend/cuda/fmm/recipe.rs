@@ -47,7 +47,8 @@ const BUDGET_CORES: [f64; 2] = [3.0, 1.8];
 /// budget asks for. On the emulated GPU, CUBE of 6e3 and 3e4 at 1e-2 to 1e-5, the FMM had 0.12 to 0.24 of its tolerance; the treecode with
 /// the same budgets 0.3 to 0.4, with charges, whose constant the budget leaves out, 0.6 to more than 1; with these 0.1 to 0.25.
 const AT_TARGETS: [f64; 2] = [0.6, 0.25];
-/// Where the highest order misses its budget, but not by this factor, it is taken and the check of every field decides.
+/// Where the highest order misses its budget, it is taken as long as it does not miss that of sources without cores by this factor, and
+/// the check of every field decides: cores that are small against the distances of the points smooth little of the field.
 const WIDEST: f64 = 1.5;
 
 /// Error that the interpolation of one source's correction may have, in tolerances: errors of many sources differ in sign.
@@ -148,8 +149,9 @@ pub struct Recipe {
     pub two_floats: bool,
     /// Points that a leaf of a uniform cloud should have, if the root may be stretched for it.
     pub full: Option<f64>,
-    /// Budget of the far field in tolerances.
+    /// Budget of the far field in tolerances; whether it is more than such sources should have.
     pub budget: f64,
+    pub widened: bool,
     /// Half of the sources are the images of the others about a plane: a uniform cloud on it is then twice as long across it, with as
     /// many sources in a leaf.
     pub mirrored: bool,
@@ -206,7 +208,7 @@ impl Recipe {
         let cores = regularization != Regularization::None;
         let asked = tolerance(options, is_f64);
         let part = if options.method == Method::Treecode { AT_TARGETS[usize::from(kind == Kind::Charge)] } else { 1.0 };
-        let usual = part * budget(kind, cores, gradient, asked);
+        let [usual, plain] = [cores, false].map(|cores| part * budget(kind, cores, gradient, asked));
         let safety = (most / usual).min(1.0);
         let tolerance = safety * asked;
         let pseudo = options.expansion == Expansion::PseudoParticles;
@@ -218,7 +220,8 @@ impl Recipe {
         let (mut truncation, mut far) = make(budget);
         // Near what the highest order leaves nothing could be dropped.
         let reaches = 1.25 * truncation.floor / asked;
-        if !truncation.reached && reaches <= most.min(WIDEST * usual) {
+        let widened = !truncation.reached && reaches <= most.min(WIDEST * plain);
+        if widened {
             budget = reaches;
             (truncation, far) = make(budget);
         }
@@ -265,6 +268,7 @@ impl Recipe {
             two_floats,
             full,
             budget,
+            widened,
             mirrored: options.plane.is_some(),
             shallow: true,
         }
@@ -404,7 +408,9 @@ impl Recipe {
         };
         let (name, far) = match &self.far {
             Far::AtTargets(degrees) => ("Treecode", degrees.describe()),
-            Far::Pseudo(order) => ("FMM", format!("{} pseudo-particles a cell (order {order}),", pseudo::count(*order))),
+            Far::Pseudo(order) => {
+                ("FMM", format!("{} pseudo-particles a cell (order {order}),", pseudo::count(*order)))
+            }
             Far::Harmonics => (
                 "FMM",
                 format!(
@@ -588,14 +594,23 @@ mod tests {
         }
     }
 
-    /// Single precision ends at order 11: budgets that miss it by little are widened, unless a field was found to need them.
+    /// Budgets that the highest order misses are widened up to those of sources without cores, unless a field was found to need them.
     #[test]
-    fn budgets_that_nearly_reach_are_widened() {
-        let recipe = |most| Recipe::new(Kind::Particle, &options(1e-4), true, false, most);
-        assert!(recipe(f64::INFINITY).truncation.reached && recipe(f64::INFINITY).budget > BUDGET_CORES[1]);
-        assert!(!recipe(BUDGET_CORES[1]).truncation.reached);
-        let options = options(1e-6);
-        assert!(!Recipe::new(Kind::Particle, &options, true, false, f64::INFINITY).truncation.reached);
+    fn budgets_that_are_not_reached_are_widened() {
+        let recipe = |tolerance, most| Recipe::new(Kind::Particle, &options(tolerance), false, true, most);
+        let usual = recipe(1e-5, f64::INFINITY);
+        assert!(usual.truncation.reached && !usual.widened && usual.budget == BUDGET_CORES[0]);
+        for tolerance in [1e-6, 2e-7] {
+            let wider = recipe(tolerance, f64::INFINITY);
+            assert!(wider.truncation.reached && wider.widened && wider.truncation.order == 16, "{tolerance}");
+            assert!(
+                wider.budget > BUDGET_CORES[0] && wider.budget < WIDEST * BUDGET_TIGHT,
+                "{tolerance}: {}",
+                wider.budget
+            );
+            assert!(!recipe(tolerance, 0.9 * wider.budget).truncation.reached);
+        }
+        assert!(!recipe(1e-8, f64::INFINITY).truncation.reached);
     }
 
     /// Single precision below 1e-4 has orders up to 16, for which there are kernels of two to five slots.
@@ -611,8 +626,7 @@ mod tests {
             assert!(!recipe(core, kind, 1e-4).two_floats);
             for tolerance in [9.9e-5, 3e-5, 1e-5, 3e-6, 1e-6] {
                 let recipe = recipe(core, kind, tolerance);
-                let reaches = tolerance > 2e-6 || core == Regularization::None;
-                assert!(recipe.two_floats && recipe.two_parts && recipe.truncation.reached == reaches, "{tolerance}");
+                assert!(recipe.two_floats && recipe.two_parts && recipe.truncation.reached, "{tolerance}");
                 assert!((2..=5).contains(&recipe.truncation.slots), "{tolerance}");
             }
         }

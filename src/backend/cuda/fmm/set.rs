@@ -3,9 +3,9 @@
 
 use super::check::{self, Check, Numbers, Part};
 use super::layout::NEAR_IMAGES;
+use super::recipe::Far;
 use super::times::TIMED;
 use super::verdict::Verdict;
-use super::recipe::Far;
 use super::{Asked, FmmSum, Kind, Ranks, Recipe, pseudo, recipe};
 use crate::backend::Field;
 use crate::backend::cuda::context::Context;
@@ -99,11 +99,12 @@ impl Problem<'_> {
         self.options.expansion == Expansion::PseudoParticles
     }
 
-    /// Where no FMM serves, which leaves this error. Pseudo-particles are asked for to be compared: no other sum takes their place.
+    /// Where no FMM serves, which leaves this error: one in double precision may. Pseudo-particles are asked for to be compared, and no
+    /// other sum takes their place.
     fn without_fmm<T: CudaReal>(&self, error: f64) -> Result<Outcome> {
         match self.is_pseudo() {
-            true if T::IS_F64 => Err(missed_by_pseudo_particles(self.options.tolerance, error)),
-            true => Ok(Outcome::NotInSingle),
+            _ if !T::IS_F64 => Ok(Outcome::NotInSingle),
+            true => Err(missed_by_pseudo_particles(self.options.tolerance, error)),
             false => Ok(Outcome::Direct),
         }
     }
@@ -282,7 +283,7 @@ impl<T: CudaReal> FmmSet<T> {
                 return Ok(Outcome::Done);
             }
             self.missed += 1;
-            let Some(next) = next else { return self.give_up(problem, tolerance) };
+            let Some(next) = next else { return self.give_up(problem, &wanted, tolerance) };
             wanted = next;
             before = error;
             self.tightened += 1;
@@ -326,10 +327,11 @@ impl<T: CudaReal> FmmSet<T> {
         Ok(self.error)
     }
 
-    /// No recipe holds the tolerance.
-    fn give_up(&mut self, problem: &Problem<'_>, tolerance: f64) -> Result<Outcome> {
+    /// No recipe holds the tolerance. A budget that was wider than such sources should have is not tried again.
+    fn give_up(&mut self, problem: &Problem<'_>, wanted: &[Recipe], tolerance: f64) -> Result<Outcome> {
         let error = self.error;
-        self.need(problem, f64::INFINITY);
+        let widened = wanted.iter().filter(|recipe| recipe.widened).map(|recipe| recipe.budget);
+        self.need(problem, 0.9 * widened.fold(f64::INFINITY, f64::min));
         self.last.clear();
         if !T::IS_F64 {
             log::info!("the FMM in single precision misses its tolerance of {tolerance:.1e} by {error:.1e}");
