@@ -270,10 +270,10 @@
 #define WFMM_EXPANSION_HARMONICS 0
 
 /**
- * Strengths of particles on a sphere around each cell. Slower than harmonics; for comparison. By the FMM on
- * the CPU, with orders up to 16. WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create with the treecode or a
- * period, by prepare, evaluate and check on a session with WFMM_BACKEND_CUDA or a distributed one, and by
- * evaluate where the tolerance is missed.
+ * Strengths of particles on a sphere around each cell. Slower than harmonics; for comparison. By the FMM, with
+ * orders up to 16 (in single precision on a GPU 11). WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create with
+ * the treecode or a period, by prepare, evaluate and check on a distributed session, and by evaluate where the
+ * tolerance is missed.
  */
 #define WFMM_EXPANSION_PSEUDO_PARTICLES 1
 

@@ -10,7 +10,7 @@
 #include "fmm.cuh"
 using namespace fmm;
 
-constexpr int kThreads = 128, kMostOrder = 16;
+constexpr int kMostThreads = 256, kMostOrder = 16;
 // Radii of the spheres: that of the cell, and twice that for local expansions, whose particles have harmonics beyond their order: at a
 // target these fall as the power of its distance to the radius.
 constexpr double kInner = 0.8660254037844386, kOuter = 2 * kInner;
@@ -24,6 +24,9 @@ struct Sphere {
 };
 __device__ inline Sphere sphere_of(const double *points, u32 order) { return {points, (int)order, (int)(order * (2 * order - 1))}; }
 
+// A block's: about as many as the sphere has points, or half of that.
+__device__ inline int threads() { return (int)blockDim.x; }
+
 // Everything that a level's cells were not made without.
 __device__ inline bool has_trees(const Fmm &f) { return !(f.state->flags & (kCellsOverflow | kDepthOverflow | kOutside)); }
 
@@ -31,26 +34,26 @@ template <class T, int C> struct Pseudo {
     // Which degrees of a source count: those of its position inside the sphere, or outside.
     enum Side { kInside, kOutside };
     struct Chunk {
-        T x[3][kThreads], t[kThreads], q[C][kThreads]; // directions, ratios to the radius, strengths
+        T x[3][kMostThreads], t[kMostThreads], q[C][kMostThreads]; // directions, ratios to the radius, strengths
         T rise[kMostOrder], fall[kMostOrder];          // P_n+1 from P_n and P_n-1
     };
 
     static __device__ void begin(Chunk &s) {
-        for (int n = threadIdx.x + 1; n < kMostOrder; n += kThreads) { s.rise[n] = (T)(2 * n - 1) / n; s.fall[n] = (T)(n - 1) / n; }
+        for (int n = threadIdx.x + 1; n < kMostOrder; n += threads()) { s.rise[n] = (T)(2 * n - 1) / n; s.fall[n] = (T)(n - 1) / n; }
     }
 
     // Strengths of a sphere of radius `s` around a cell, of `count` sources, to `C` rows of `terms`; `load(j, x, q)` has source j. With `add`
     // those that are there already are kept. All threads.
     template <Side SIDE, class Load> static __device__ void sum(Chunk &chunk, const Sphere &sphere, T s, int count, bool add, T *to, const Load &load) {
-        for (int first = 0; first < sphere.terms; first += kThreads) {
+        for (int first = 0; first < sphere.terms; first += threads()) {
             const int i = min(first + (int)threadIdx.x, sphere.terms - 1);
             T y[3], own[C] = {};
             sphere.at(i, (T)1, y);
-            for (int base = 0; base < count; base += kThreads) {
+            for (int base = 0; base < count; base += threads()) {
                 __syncthreads();
                 if (const int j = base + (int)threadIdx.x; j < count) put<SIDE>(chunk, s, j, load);
                 __syncthreads();
-                const int some = min(kThreads, count - base);
+                const int some = min(threads(), count - base);
 #pragma unroll 2
                 for (int j = 0; j < some; j++) {
                     const T t = chunk.t[j], u = t * (chunk.x[0][j] * y[0] + chunk.x[1][j] * y[1] + chunk.x[2][j] * y[2]), t2 = t * t;
@@ -258,7 +261,7 @@ template <class T, int C> struct Pseudo {
     }
     template <int MAIN, int REST> static __device__ void l2p(const Fmm &f, const T *local, const Sphere &sphere) {
         constexpr int F = MAIN + REST;
-        __shared__ T s_x[3][kThreads], s_q[C][kThreads];
+        __shared__ T s_x[3][kMostThreads], s_q[C][kMostThreads];
         if (!has_trees(f)) return;
         const Tree &t = f.tree[1];
         const u32 cells = f.state->level_begin[1][kLevels];
@@ -267,13 +270,13 @@ template <class T, int C> struct Pseudo {
             if (!info_leaf(t.info[c])) continue;
             const Place place(t, root, c);
             const T *from = of(local, sphere, c), origin[3] = {0, 0, 0}, unit = MAIN == 1 ? place.inverse : place.inverse * place.inverse;
-            for (u32 first = t.begin[c]; first < t.end[c]; first += kThreads) {
+            for (u32 first = t.begin[c]; first < t.end[c]; first += threads()) {
                 const u32 i = min(first + threadIdx.x, t.end[c] - 1);
                 T x[3], out[F] = {};
                 place.relative(t, i, x);
                 for (int d = 0; d < 3; d++) x[d] *= place.inverse;
-                for (int base = 0; base < sphere.terms; base += kThreads) {
-                    const int some = min(kThreads, sphere.terms - base);
+                for (int base = 0; base < sphere.terms; base += threads()) {
+                    const int some = min(threads(), sphere.terms - base);
                     __syncthreads();
                     if ((int)threadIdx.x < some) {
                         T y[3], q[C];
@@ -297,8 +300,8 @@ template <class T, int C> struct Pseudo {
     }
 };
 
-// Launch: 128 threads, any number of blocks. `multipole`, `local`: [cells of the tree][components][terms]; `sphere`: [terms][4].
-#define KERNEL extern "C" __global__ void __launch_bounds__(kThreads)
+// Launch: a multiple of 32 threads up to 256, any number of blocks. `multipole`, `local`: [cells of the tree][components][terms]; `sphere`: [terms][4].
+#define KERNEL extern "C" __global__ void __launch_bounds__(kMostThreads, 2)
 #define PSEUDO(name, T, C) \
     KERNEL fmm_pseudo_p2m_##name(const __grid_constant__ Fmm f, void *multipole, const double *sphere, u32 order) { Pseudo<T, C>::p2m(f, (T *)multipole, sphere_of(sphere, order)); } \
     KERNEL fmm_pseudo_m2m_##name(const __grid_constant__ Fmm f, void *multipole, const double *sphere, u32 order, int level) { Pseudo<T, C>::m2m(f, (T *)multipole, sphere_of(sphere, order), level); } \

@@ -21,7 +21,7 @@ class Regularization(IntEnum):
 
 
 class Method(IntEnum):
-    """How sums are computed; `AUTO` takes the one that is expected to be faster. `TREECODE` is of the CPU."""
+    """How sums are computed; `AUTO` takes the one that is expected to be faster."""
 
     AUTO = 0
     DIRECT = 1

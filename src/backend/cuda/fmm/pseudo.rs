@@ -47,6 +47,7 @@ pub struct PseudoKernels {
     l2p: Function,
     pub write: Function,
     order: u32,
+    threads: u32,
 }
 
 impl PseudoKernels {
@@ -61,13 +62,22 @@ impl PseudoKernels {
             l2p: get("l2p", far)?,
             write: write_kernel(context, far, t)?,
             order: order as u32,
+            threads: threads(order),
         })
     }
 }
 
-const THREADS: u32 = 128;
+/// Threads of a block at most: `kMostThreads` of the kernels.
+const MOST_THREADS: usize = 256;
 /// Blocks a multiprocessor at most.
 const BLOCKS: u32 = 16;
+
+/// Threads of a block, which leave few idle: a thread has one point of the sphere, or two.
+fn threads(order: usize) -> u32 {
+    let terms = count(order);
+    let each = terms.div_ceil(terms.div_ceil(MOST_THREADS));
+    each.next_multiple_of(32) as u32
+}
 
 impl Passes<'_> {
     fn blocks(&self, cells: u32) -> u32 {
@@ -79,7 +89,7 @@ impl Passes<'_> {
         // SAFETY: `f` describes arrays of the arenas with the lengths that fmm.cuh asks for, `laid` has room for the particles of all
         // cells; launch shapes as in fmm_pseudo.cu. So it is below.
         unsafe {
-            launch!(stream, k.p2m, [self.blocks(cells), 1, 1], THREADS, 0; laid.f, laid.pseudo[0], laid.sphere, k.order)
+            launch!(stream, k.p2m, [self.blocks(cells), 1, 1], k.threads, 0; laid.f, laid.pseudo[0], laid.sphere, k.order)
         }
     }
 
@@ -89,7 +99,7 @@ impl Passes<'_> {
         for level in (laid.f.top..laid.f.max_level).rev() {
             // SAFETY: as above.
             unsafe {
-                launch!(stream, k.m2m, [self.blocks(cells), 1, 1], THREADS, 0; laid.f, laid.pseudo[0], laid.sphere, k.order, level)?;
+                launch!(stream, k.m2m, [self.blocks(cells), 1, 1], k.threads, 0; laid.f, laid.pseudo[0], laid.sphere, k.order, level)?;
             }
         }
         Ok(())
@@ -99,7 +109,7 @@ impl Passes<'_> {
         let laid = self.laid;
         // SAFETY: as above.
         unsafe {
-            launch!(stream, k.m2l, [self.blocks(cells), 1, 1], THREADS, 0; laid.f, laid.pseudo[0], laid.pseudo[1], laid.sphere, k.order)
+            launch!(stream, k.m2l, [self.blocks(cells), 1, 1], k.threads, 0; laid.f, laid.pseudo[0], laid.pseudo[1], laid.sphere, k.order)
         }
     }
 
@@ -108,7 +118,7 @@ impl Passes<'_> {
         for level in laid.f.top + 1..=laid.f.max_level {
             // SAFETY: as above.
             unsafe {
-                launch!(stream, k.l2l, [self.blocks(cells), 1, 1], THREADS, 0; laid.f, laid.pseudo[1], laid.sphere, k.order, level)?;
+                launch!(stream, k.l2l, [self.blocks(cells), 1, 1], k.threads, 0; laid.f, laid.pseudo[1], laid.sphere, k.order, level)?;
             }
         }
         Ok(())
@@ -119,7 +129,7 @@ impl Passes<'_> {
         let laid = self.laid;
         // SAFETY: as above.
         unsafe {
-            launch!(stream, k.l2p, [self.blocks(cells), 1, 1], THREADS, 0; laid.f, laid.pseudo[1], laid.sphere, k.order)
+            launch!(stream, k.l2p, [self.blocks(cells), 1, 1], k.threads, 0; laid.f, laid.pseudo[1], laid.sphere, k.order)
         }
     }
 }
@@ -141,6 +151,13 @@ mod tests {
         assert_eq!(order_for(1e-3, 14, 16).0, 14);
         let (order, floor) = order_for(1e-9, 2, 16);
         assert!(order == 16 && floor > 1e-9);
+    }
+
+    #[test]
+    fn few_threads_are_idle() {
+        for (order, wanted) in [(2, 32), (5, 64), (7, 96), (9, 160), (11, 256), (12, 160), (16, 256)] {
+            assert_eq!(threads(order), wanted, "{order}");
+        }
     }
 
     #[test]
