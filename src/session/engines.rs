@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::backend::Engine;
 use crate::backend::cpu::distributed::DistributedEngine;
 use crate::backend::cpu::precision::PrecisionEngine;
-use crate::backend::cuda::{CudaEngine, DevicesEngine, RanksEngine, Seat, periodic};
+use crate::backend::cuda::{CudaEngine, DevicesEngine, RanksEngine, Seat};
 use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
 use crate::options::{Expansion, Method, PlanOptions, Precision};
@@ -22,7 +22,6 @@ pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precisio
     if options.expansion == Expansion::PseudoParticles {
         check_cpu(session, "WFMM_EXPANSION_PSEUDO_PARTICLES", "WFMM_EXPANSION_HARMONICS")?;
     }
-    check_periods(session, options)?;
     if let Some(communicator) = session.communicator() {
         return ranks_engine(session, communicator, options, precision);
     }
@@ -72,11 +71,9 @@ fn ranks_engine(
     cuda()
 }
 
-/// Whether the sums are the CPU's wherever the session may choose: a GPU has no pseudo-particles, and of periodic domains boxes with
-/// three equal periods.
+/// Whether the sums are the CPU's wherever the session may choose: a GPU has no pseudo-particles.
 pub fn is_for_cpu(options: &PlanOptions) -> bool {
-    let is_periodic = options.period.is_some_and(|period| !periodic::takes(period));
-    is_periodic || options.expansion == Expansion::PseudoParticles
+    options.expansion == Expansion::PseudoParticles
 }
 
 /// Refuses what only the CPU of one process could serve; `others`: what the session has in its place.
@@ -87,20 +84,6 @@ fn check_cpu(session: &Session, what: &str, others: &str) -> Result<()> {
         return Error::fail(WFMM_ERR_UNSUPPORTED, format!("{what} is not built for CUDA: {hint}"));
     }
     Ok(())
-}
-
-/// Refuses what a GPU that is asked for by name does not compute of periodic domains.
-pub fn check_periods(session: &Session, options: &PlanOptions) -> Result<()> {
-    match options.period {
-        Some(period) if !periodic::takes(period) && matches!(session.device(), Device::Cuda { auto: false, .. }) => {
-            let message = format!(
-                "period = {period:?} on a CUDA session: only boxes with three equal periods are built for CUDA; use \
-                 WFMM_BACKEND_AUTO or WFMM_BACKEND_CPU for tubes, slabs and other boxes"
-            );
-            Error::fail(WFMM_ERR_UNSUPPORTED, message)
-        }
-        _ => Ok(()),
-    }
 }
 
 fn cpu_engine(pool: &Arc<rayon::ThreadPool>, options: &PlanOptions, precision: Precision) -> Box<dyn Engine> {

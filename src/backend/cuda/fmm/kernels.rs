@@ -43,7 +43,7 @@ pub(super) struct Kernels {
     pub l2p: Function,
     /// Of a treecode.
     pub m2p: Option<M2pKernels>,
-    /// Of a periodic box: what images that are not near do at all targets.
+    /// Of a periodic domain: what images that are not near do at all targets.
     pub far: Option<Function>,
     pub check: CheckKernels,
 }
@@ -168,7 +168,7 @@ impl Kernels {
                 Some(_) => Some(M2pKernels::find(context, far, t)?),
                 None => None,
             },
-            far: match recipe.periodic {
+            far: match recipe.far {
                 true => Some(context.function("periodic", &format!("periodic_near_{far}_{t}"))?),
                 false => None,
             },
