@@ -221,27 +221,25 @@ template <int MAIN, int REST> __device__ void add_to_exact(const Fmm &f, const C
     for (int i = 0; i < MAIN + REST; i++) to[i] += f.normalization * v[i];
 }
 
-// The same at all targets, beside the near field. `copies` 2: near sources of a leaf may be summed in parts, which lie behind the field and
-// are read in its place; the first of them gets it as well. Launch: any; a thread a sorted target.
-template <class T, int MAIN, int REST> __device__ void add_to_near(const Fmm &f, int copies) {
+// The same at all targets, beside the near field. Launch: any; x: a thread a sorted target; y: 2 where near sources of a leaf may be summed
+// in parts, which lie behind the field and are read in its place (the first of them gets it as well), else 1.
+template <class T, int MAIN, int REST> __device__ void add_to_near(const Fmm &f) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= f.tree[1].n || f.state->flags) return;
     const double scale = f.state->root.scale;
     double v[MAIN + REST] = {};
     far_field<MAIN + REST>(f.far_rows, f.far_order, f.far_used, (const double *)f.tree[1].x + 3 * (size_t)f.tree[1].order[i], v);
+    T *to = (T *)f.field + ((size_t)blockIdx.y * f.tree[1].n + i) * f.fields;
     const double unit = 1 / (f.kind == kParticle ? scale * scale : scale);
-    for (int copy = 0; copy < copies; copy++) {
-        T *to = (T *)f.field + ((size_t)copy * f.tree[1].n + i) * f.fields;
-        for (int k = 0; k < MAIN; k++) to[k] += (T)(unit * v[k]);
-        for (int k = 0; k < REST; k++) to[MAIN + k] += (T)(unit / scale * v[MAIN + k]);
-    }
+    for (int k = 0; k < MAIN; k++) to[k] += (T)(unit * v[k]);
+    for (int k = 0; k < REST; k++) to[MAIN + k] += (T)(unit / scale * v[MAIN + k]);
 }
 
 #define FIELDS(name, MAIN, REST) \
     extern "C" __global__ void __launch_bounds__(128) periodic_add_##name(const double *rows, int order, const double *position, const u32 *picked, long long n, double factor, Reals main, Reals rest) { add_to_field<MAIN, REST>(rows, order, position, picked, n, factor, main, rest); } \
     extern "C" __global__ void __launch_bounds__(128) periodic_exact_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c) { add_to_exact<MAIN, REST>(f, c); } \
-    extern "C" __global__ void __launch_bounds__(128) periodic_near_##name##_f32(const __grid_constant__ Fmm f, int copies) { add_to_near<float, MAIN, REST>(f, copies); } \
-    extern "C" __global__ void __launch_bounds__(128) periodic_near_##name##_f64(const __grid_constant__ Fmm f, int copies) { add_to_near<double, MAIN, REST>(f, copies); }
+    extern "C" __global__ void __launch_bounds__(128) periodic_near_##name##_f32(const __grid_constant__ Fmm f) { add_to_near<float, MAIN, REST>(f); } \
+    extern "C" __global__ void __launch_bounds__(128) periodic_near_##name##_f64(const __grid_constant__ Fmm f) { add_to_near<double, MAIN, REST>(f); }
 FIELDS(velocity, 3, 0)
 FIELDS(gradient, 3, 9)
 FIELDS(potential, 1, 0)

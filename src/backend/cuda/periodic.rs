@@ -194,7 +194,9 @@ impl Periodic {
     /// What the recipe says of a domain whose near images are sources.
     pub fn describe(&self) -> Option<String> {
         let Taken { images, order } = self.taken?;
-        Some(format!("Sources and near images: {images} times the sources; all other images by expansions of order {order}."))
+        Some(format!(
+            "Sources and near images: {images} times the sources; all other images by expansions of order {order}."
+        ))
     }
 
     /// Boxes around the sources of a field and around the targets; waits.
@@ -250,14 +252,7 @@ impl Periodic {
         Ok(())
     }
 
-    fn points(
-        &mut self,
-        slot: usize,
-        from: RealsArg,
-        n: usize,
-        domain: &Domain,
-        stream: &Stream,
-    ) -> Result<RealsArg> {
+    fn points(&mut self, slot: usize, from: RealsArg, n: usize, domain: &Domain, stream: &Stream) -> Result<RealsArg> {
         if n == 0 {
             return Ok(from);
         }
@@ -265,9 +260,7 @@ impl Periodic {
         let to = self.positions[slot].address();
         let kernel = self.context.function("periodic", "periodic_positions")?;
         // SAFETY: arguments as in periodic.cu; the caller's array has n rows, as he said, and so has the room.
-        unsafe {
-            launch!(stream, kernel, grid(3 * n), BLOCK as u32, 0; from, to, 3 * n as i64, *domain)?
-        };
+        unsafe { launch!(stream, kernel, grid(3 * n), BLOCK as u32, 0; from, to, 3 * n as i64, *domain)? };
         Ok(RealsArg { address: to, is_f64: 1 })
     }
 
