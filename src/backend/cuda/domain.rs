@@ -177,10 +177,14 @@ impl Nearness {
         let cores = if contents.reach > 0.0 { a + b + contents.reach } else { 0.0 };
         let near = (b + a / ratio).max(a + b / ratio).max(cores);
         let shape = Shape { period: domain.period, near };
-        let count = shape.near_count();
         let is_finite = near.is_finite() && domain.step.is_finite();
-        if !(is_finite && count <= MOST_NEAR && count * contents.sources as f64 <= MOST_COPIES) {
-            return Err(too_many(domain.period, 2.0 * near, count, contents.sources));
+        let refused = |count: f64| Err(too_many(domain.period, 2.0 * near, count, contents.sources));
+        if !is_finite || shape.near_count() > MOST_NEAR {
+            return refused(shape.near_count());
+        }
+        let count = shape.near_vectors().len() as f64;
+        if count * contents.sources as f64 > MOST_COPIES {
+            return refused(count);
         }
         let out = shape.nearest_left_out();
         let extent = a.max(b);
