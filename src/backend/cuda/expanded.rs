@@ -40,7 +40,7 @@ impl Expanded {
         self.shifts.upload(&flat, stream)?;
         let mut with = *inputs;
         if let Some(far) = &mut with.far {
-            far.images = None;
+            (far.images, far.copies) = (None, images);
         }
         let s = &mut with.segments;
         if s.n > 0 {

@@ -47,6 +47,8 @@ pub struct Far {
     pub used: u32,
     /// Near images that are not among the sources: those of a cube.
     pub images: Option<Images>,
+    /// How many times the sources are there: themselves and their near images.
+    pub copies: usize,
     /// Whether the near field may be summed by a tree.
     pub has_tree: bool,
 }
@@ -180,6 +182,7 @@ impl Periodic {
             order: order as u32,
             used: used as u32,
             images: extents.is_none().then_some(images),
+            copies: 1,
             has_tree: nearness.has_tree,
         });
         self.taken = None;

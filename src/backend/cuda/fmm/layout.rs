@@ -156,7 +156,9 @@ impl<T: CudaReal> FmmSum<T> {
         f.out_gradient = output.gradient.address;
         f.default_core = sources.default_core;
         f.normalization = options.normalization;
-        [f.core_range, f.walk_range] = recipe.ranges(sources.n);
+        // Images do not cancel each other as other elements do.
+        let own = sources.n / inputs.far.map_or(1, |far| far.copies);
+        [f.core_range, f.walk_range] = recipe.ranges(own);
         (f.stretch, f.least_level) = (shape.stretch, shape.least_level);
         f.box_side = T::BOX;
         (f.images, f.top) = (1, 2);
