@@ -3,7 +3,7 @@
 //! `make campaign` runs it. Arguments: `seed=`, `problems=`, `first=` number of the first, `only=` number of the one that is
 //! repeated, `match=TEXT,TEXT` those whose description contains all of these, `above=X` and `below=X` those of such tolerances, `minn=` and `maxn=` sizes, `seconds=` after which no problem is
 //! begun (30 seconds later those that are not done are given up), `threads=` problems at a time, `backend=cpu|cuda`,
-//! `reference=cpu|cuda` who sums directly, `periodic=` how many of a hundred are periodic (10; on a GPU boxes with three equal periods),
+//! `reference=cpu|cuda` who sums directly, `periodic=` how many of a hundred are periodic (10), `cubes=1` with three equal periods, as on GPUs until 2026-11-26,
 //! `pseudo=` how many of the FMM's are by pseudo-particles (3), `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
 //! Ends with a failure where a tolerance was missed.
 
@@ -46,6 +46,7 @@ struct Request {
     end: u64,
     sizes: (usize, usize),
     periodic: u64,
+    cubes: bool,
     pseudo: u64,
     texts: Vec<String>,
     tolerances: [f64; 2],
@@ -71,6 +72,7 @@ fn request() -> Request {
         end: first + count,
         sizes: (number("minn", 1).max(1) as usize, number("maxn", 200_000).max(1) as usize),
         periodic: number("periodic", 10),
+        cubes: number("cubes", 0) > 0,
         pseudo: number("pseudo", 3),
         texts: argument("match").map_or(vec![], |texts| texts.split(',').map(str::to_owned).collect()),
         tolerances: [support::arguments::number("above", 0.0), support::arguments::number("below", f64::INFINITY)],
@@ -92,10 +94,8 @@ impl Request {
             }
             let mut p =
                 Problem::draw(self.seed, index, self.sizes).in_periods(self.periodic).by_pseudo_particles(self.pseudo);
-            // Of periodic domains a GPU has boxes with three equal periods.
-            if self.cuda.is_some() {
-                let period = p.period.iter().copied().fold(0.0, f64::max);
-                p.period = [period; 3];
+            if self.cubes {
+                p.period = [p.period.into_iter().fold(0.0, f64::max); 3];
             }
             let description = p.description(p.sources, p.targets);
             let is_wanted = self.texts.iter().all(|text| description.contains(text.as_str()));
@@ -172,10 +172,11 @@ fn main() {
         println!("not done in time: {p}");
     }
     println!(
-        "{:.0} s; again: seed={} minn={least} maxn={most} periodic={} pseudo={} only=NUMBER",
+        "{:.0} s; again: seed={} minn={least} maxn={most} periodic={} cubes={} pseudo={} only=NUMBER",
         begin.elapsed().as_secs_f64(),
         w.seed,
         w.periodic,
+        u8::from(w.cubes),
         w.pseudo
     );
     if let Some(file) = argument("file") {

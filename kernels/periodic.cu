@@ -1,11 +1,20 @@
-// Boxes with three equal periods: positions brought into the box, multipoles of the whole box, and the field of all images that are not near.
+// Periodic domains: positions brought into the domain, near images as sources of their own, multipoles of all sources, and the field of all
+// images that are not near.
 //
-// The box is centred at zero. Positions and the period are multiples of a step, 2^-49 of the power of two above the period, so that
-// sums of them are exact: a target on an image of a source is at distance zero. `rounding`: the period as given less its multiple of the step.
+// The middle of the domain is at zero. Positions and periods are multiples of a step, 2^-49 of the power of two above the largest side, so
+// that sums of them are exact: a target on an image of a source is at distance zero.
 #include "fmm_check.cuh"
 #include "positions.cuh"
 #include "periodic.cuh"
 using namespace fmm;
+
+// What positions are moved by: `Domain` of src/backend/cuda/periodic.rs.
+struct Domain {
+    double period[3];   // a multiple of the step; 0: open
+    double rounding[3]; // the period as given less that
+    double middle[3];   // a multiple of the step
+    double step;
+};
 
 // v as a multiple of the step, a power of two.
 WFMM_DEVICE double stepped(double v, double step) { return fabs(v) < 0x1p52 * step ? rint(v / step) * step : v; }
@@ -13,32 +22,39 @@ WFMM_DEVICE double stepped(double v, double step) { return fabs(v) < 0x1p52 * st
 // From so many periods on a move counts the rounding of each of them.
 constexpr double kManyPeriods = 64;
 
+// A coordinate of the caller's along axis c, from the middle.
+WFMM_DEVICE double from_middle(double x, int c, const Domain &d) { return stepped(x, d.step) - d.middle[c]; }
+
+// Periods along axis c by which x from the middle is outside.
+WFMM_DEVICE double periods_outside(double x, int c, const Domain &d) { return d.period[c] > 0 ? rint(x / d.period[c]) : 0; }
+
 // x, a multiple of the step, so many periods farther. The rounding counts by the position's own distance, so that a target and the end
 // of a segment that are one position are whole periods apart wherever the segment is taken.
-WFMM_DEVICE double moved(double x, double by, double period, double step, double rounding) {
-    const double own = -rint(x / period), inside = fma(by, period, x);
-    return fabs(own) < kManyPeriods ? inside : inside + stepped(own * rounding, step);
+WFMM_DEVICE double moved(double x, double by, int c, const Domain &d) {
+    const double own = -periods_outside(x, c, d), inside = fma(by, d.period[c], x);
+    return fabs(own) < kManyPeriods ? inside : inside + stepped(own * d.rounding[c], d.step);
 }
 
-// Launch: any; n numbers.
-WFMM_KERNEL periodic_positions(Reals from, double *to, long long n, double period, double step, double rounding) {
+// Launch: any; n numbers, three a position.
+WFMM_KERNEL periodic_positions(Reals from, double *to, long long n, const __grid_constant__ Domain d) {
     const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i >= n) return;
-    const double x = stepped(read(from, i), step);
-    to[i] = moved(x, -rint(x / period), period, step, rounding);
+    const int c = (int)(i % 3);
+    const double x = from_middle(read(from, i), c, d);
+    to[i] = moved(x, -periods_outside(x, c, d), c, d);
 }
 
 // Segments, with two points of their own each, are moved by their middle and stay whole. `longest`: bits of the largest length.
 // Launch: any; n segments.
-WFMM_KERNEL periodic_segments(Reals points, const int *connectivity, long long ld, int base, double *to, int *ends, long long n, double period, double step, double rounding, unsigned long long *longest) {
+WFMM_KERNEL periodic_segments(Reals points, const int *connectivity, long long ld, int base, double *to, int *ends, long long n, const __grid_constant__ Domain d, unsigned long long *longest) {
     const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i >= n) return;
     const long long a = 3ll * (connectivity[ld * i] - base), b = 3ll * (connectivity[ld * i + 1] - base);
     double length2 = 0;
     for (int c = 0; c < 3; c++) {
-        const double x = stepped(read(points, a + c), step), y = stepped(read(points, b + c), step);
-        const double by = -rint((0.5 * x + 0.5 * y) / period);
-        to[6 * i + c] = moved(x, by, period, step, rounding); to[6 * i + 3 + c] = moved(y, by, period, step, rounding);
+        const double x = from_middle(read(points, a + c), c, d), y = from_middle(read(points, b + c), c, d);
+        const double by = -periods_outside(0.5 * x + 0.5 * y, c, d);
+        to[6 * i + c] = moved(x, by, c, d); to[6 * i + 3 + c] = moved(y, by, c, d);
         length2 += (y - x) * (y - x);
     }
     ends[2 * i] = (int)(2 * i); ends[2 * i + 1] = (int)(2 * i + 1);
@@ -46,15 +62,20 @@ WFMM_KERNEL periodic_segments(Reals points, const int *connectivity, long long l
     if (length < INFINITY && length > 0) atomicMax(longest, (unsigned long long)__double_as_longlong(length));
 }
 
-// Bits of the largest of n numbers that are not negative. Launch: any.
-WFMM_KERNEL periodic_largest(Reals from, long long n, unsigned long long *largest) {
-    double most = 0;
+// Bits of the largest of n numbers that are not negative, and behind them the complement of those of the least. Launch: any.
+WFMM_KERNEL periodic_extremes(Reals from, long long n, unsigned long long *extremes) {
+    double most = 0, least = INFINITY;
     for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += (long long)gridDim.x * blockDim.x) {
         const double v = read(from, i);
-        if (v < INFINITY) most = fmax(most, v);
+        if (v < INFINITY) { most = fmax(most, v); least = fmin(least, fmax(v, 0.0)); }
     }
-    for (int d = 16; d; d >>= 1) most = fmax(most, __shfl_xor_sync(~0u, most, d));
-    if ((threadIdx.x & 31) == 0 && most > 0) atomicMax(largest, (unsigned long long)__double_as_longlong(most));
+    for (int d = 16; d; d >>= 1) {
+        most = fmax(most, __shfl_xor_sync(~0u, most, d));
+        least = fmin(least, __shfl_xor_sync(~0u, least, d));
+    }
+    if ((threadIdx.x & 31) != 0) return;
+    if (most > 0) atomicMax(extremes, (unsigned long long)__double_as_longlong(most));
+    atomicMax(extremes + 1, ~(unsigned long long)__double_as_longlong(least));
 }
 
 // Rows of `width` numbers and after them their images, each moved by a vector (the first one's is zero). Launch: any; n rows.
@@ -75,19 +96,19 @@ WFMM_KERNEL periodic_ends(int *to, long long n) {
     if (k < n) to[k] = (int)k;
 }
 
-// Multipoles about zero, in units of the period: Σ q R_lm of `C` components, and of charges Σ q |x|² behind them.
+// Multipoles about zero in a unit of length: Σ q R_lm of `C` components, and of charges Σ q |x|² and Σ |q| behind them.
 constexpr int kMomentThreads = 128, kTogether = 8, kMostOrder = 32;
 constexpr int kMostPairs = kMostOrder * (kMostOrder + 1) / 2;
 
 // What the sources are: points with `C` strengths, or (SEGMENTS) nodes along segments [n][2][3].
-template <int C, bool SEGMENTS> __device__ void moments(const double *position, const Reals &strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
+template <int C, bool SEGMENTS> __device__ void moments(const double *position, const Reals &strength, const double *gauss, int nodes, long long n, int order, double per_unit, const double *steps, double *partial) {
     constexpr int kShare = kMomentThreads / (2 * kTogether); // threads of a sum
     // Rows are so far apart that half a warp reads from different banks.
     __shared__ double s_value[2 * kTogether][kMomentThreads + 8], s_strength[C][kMomentThreads], s_sum[kMostPairs * 2 * C];
-    __shared__ double s_square[kMomentThreads / 32];
+    __shared__ double s_square[kMomentThreads / 32], s_size[kMomentThreads / 32];
     const int tid = threadIdx.x, pairs = far_column(order, order), numbers = 2 * C * pairs;
     for (int k = tid; k < numbers; k += kMomentThreads) s_sum[k] = 0;
-    double square = 0;
+    double square = 0, size = 0;
     for (long long first = blockIdx.x * (long long)kMomentThreads; first < n * nodes; first += (long long)gridDim.x * kMomentThreads) {
         const long long at = first + tid;
         double x[3] = {0, 0, 0}, q[C] = {};
@@ -98,18 +119,19 @@ template <int C, bool SEGMENTS> __device__ void moments(const double *position, 
                 const double w = 0.5 * gauss[16 + node] * read(strength, i);
                 for (int c = 0; c < 3; c++) {
                     const double a = position[6 * i + c], b = position[6 * i + 3 + c];
-                    x[c] = (0.5 * (a + b) + 0.5 * gauss[node] * (b - a)) * per_period;
+                    x[c] = (0.5 * (a + b) + 0.5 * gauss[node] * (b - a)) * per_unit;
                     q[c] = w * (b - a);
                 }
                 // A segment without length has no field, whatever its circulation.
                 if (q[0] == 0 && q[1] == 0 && q[2] == 0) for (int c = 0; c < 3; c++) x[c] = 0;
             } else {
-                for (int c = 0; c < 3; c++) x[c] = position[3 * i + c] * per_period;
+                for (int c = 0; c < 3; c++) x[c] = position[3 * i + c] * per_unit;
                 for (int c = 0; c < C; c++) q[c] = read(strength, C * i + c);
             }
         }
         const double r2 = x[0] * x[0] + x[1] * x[1] + x[2] * x[2];
         square += q[0] * r2;
+        size += fabs(q[0]);
         __syncthreads();
         for (int c = 0; c < C; c++) s_strength[c][tid] = q[c];
         double dc = 1, ds = 0;
@@ -145,22 +167,26 @@ template <int C, bool SEGMENTS> __device__ void moments(const double *position, 
             ds = k * (x[0] * ds + x[1] * dc); dc = next;
         }
     }
-    for (int d = 16; d; d >>= 1) square += __shfl_xor_sync(~0u, square, d);
-    if (tid % 32 == 0) s_square[tid / 32] = square;
+    for (int d = 16; d; d >>= 1) { square += __shfl_xor_sync(~0u, square, d); size += __shfl_xor_sync(~0u, size, d); }
+    if (tid % 32 == 0) { s_square[tid / 32] = square; s_size[tid / 32] = size; }
     __syncthreads();
-    double *out = partial + (size_t)blockIdx.x * (numbers + 1);
+    double *out = partial + (size_t)blockIdx.x * (numbers + 2);
     for (int k = tid; k < numbers; k += kMomentThreads) out[k] = s_sum[k];
-    if (tid == 0) { double all = 0; for (int w = 0; w < kMomentThreads / 32; w++) all += s_square[w]; out[numbers] = all; }
+    if (tid == 0) {
+        double squares = 0, sizes = 0;
+        for (int w = 0; w < kMomentThreads / 32; w++) { squares += s_square[w]; sizes += s_size[w]; }
+        out[numbers] = squares; out[numbers + 1] = sizes;
+    }
 }
 // Launch: 128 threads, a row of `partial` a block.
-extern "C" __global__ void __launch_bounds__(kMomentThreads) periodic_moments_charges(const double *position, Reals strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
-    moments<1, false>(position, strength, gauss, nodes, n, order, per_period, steps, partial);
+extern "C" __global__ void __launch_bounds__(kMomentThreads) periodic_moments_charges(const double *position, Reals strength, const double *gauss, int nodes, long long n, int order, double per_unit, const double *steps, double *partial) {
+    moments<1, false>(position, strength, gauss, nodes, n, order, per_unit, steps, partial);
 }
-extern "C" __global__ void __launch_bounds__(kMomentThreads) periodic_moments_particles(const double *position, Reals strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
-    moments<3, false>(position, strength, gauss, nodes, n, order, per_period, steps, partial);
+extern "C" __global__ void __launch_bounds__(kMomentThreads) periodic_moments_particles(const double *position, Reals strength, const double *gauss, int nodes, long long n, int order, double per_unit, const double *steps, double *partial) {
+    moments<3, false>(position, strength, gauss, nodes, n, order, per_unit, steps, partial);
 }
-extern "C" __global__ void __launch_bounds__(kMomentThreads) periodic_moments_segments(const double *position, Reals strength, const double *gauss, int nodes, long long n, int order, double per_period, const double *steps, double *partial) {
-    moments<3, true>(position, strength, gauss, nodes, n, order, per_period, steps, partial);
+extern "C" __global__ void __launch_bounds__(kMomentThreads) periodic_moments_segments(const double *position, Reals strength, const double *gauss, int nodes, long long n, int order, double per_unit, const double *steps, double *partial) {
+    moments<3, true>(position, strength, gauss, nodes, n, order, per_unit, steps, partial);
 }
 // The sums of all blocks, in order. Launch: any; so many numbers.
 WFMM_KERNEL periodic_add_rows(const double *partial, int rows, int numbers, double *to) {
@@ -176,12 +202,12 @@ __device__ inline void add_number(const Reals &to, size_t at, double v) {
     else { float *x = (float *)to.address + at; *x = (float)(*x + v); }
 }
 
-// Adds the images' field at n positions. Launch: any.
-template <int MAIN, int REST> __device__ void add_to_field(const double *rows, int order, const double *position, long long n, double per_period, double factor, const Reals &main, const Reals &rest) {
+// Adds the images' field at n positions, or at those with the numbers `picked`. Launch: any.
+template <int MAIN, int REST> __device__ void add_to_field(const double *rows, int order, const double *position, const u32 *picked, long long n, double factor, const Reals &main, const Reals &rest) {
     const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i >= n) return;
     double v[MAIN + REST] = {};
-    far_field<MAIN + REST>(rows, order, order, position[3 * i] * per_period, position[3 * i + 1] * per_period, position[3 * i + 2] * per_period, v);
+    far_field<MAIN + REST>(rows, order, order, position + 3 * (picked ? (long long)picked[i] : i), v);
     for (int k = 0; k < MAIN; k++) add_number(main, (size_t)i * MAIN + k, factor * v[k]);
     for (int k = 0; k < REST; k++) add_number(rest, (size_t)i * REST + k, factor * v[MAIN + k]);
 }
@@ -190,27 +216,27 @@ template <int MAIN, int REST> __device__ void add_to_field(const double *rows, i
 template <int MAIN, int REST> __device__ void add_to_exact(const Fmm &f, const Check &c) {
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= c.samples) return;
-    const double *x = (const double *)f.tree[1].x + 3 * (size_t)c.at[k], per_period = 1 / f.period;
     double v[MAIN + REST] = {}, *to = c.exact + ((size_t)c.slot * c.samples + k) * 12;
-    far_field<MAIN + REST>(f.far_rows, f.far_order, f.far_order, x[0] * per_period, x[1] * per_period, x[2] * per_period, v);
+    far_field<MAIN + REST>(f.far_rows, f.far_order, f.far_order, (const double *)f.tree[1].x + 3 * (size_t)c.at[k], v);
     for (int i = 0; i < MAIN + REST; i++) to[i] += f.normalization * v[i];
 }
 
-// The same at all targets, beside the near field. Launch: any; a thread a sorted target.
+// The same at all targets, beside the near field. Launch: any; x: a thread a sorted target; y: 2 where near sources of a leaf may be summed
+// in parts, which lie behind the field and are read in its place (the first of them gets it as well), else 1.
 template <class T, int MAIN, int REST> __device__ void add_to_near(const Fmm &f) {
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= f.tree[1].n || f.state->flags) return;
-    const double *x = (const double *)f.tree[1].x + 3 * (size_t)f.tree[1].order[i], per_period = 1 / f.period, scale = f.state->root.scale;
+    const double scale = f.state->root.scale;
     double v[MAIN + REST] = {};
-    far_field<MAIN + REST>(f.far_rows, f.far_order, f.far_used, x[0] * per_period, x[1] * per_period, x[2] * per_period, v);
-    T *to = (T *)f.field + (size_t)i * f.fields;
+    far_field<MAIN + REST>(f.far_rows, f.far_order, f.far_used, (const double *)f.tree[1].x + 3 * (size_t)f.tree[1].order[i], v);
+    T *to = (T *)f.field + ((size_t)blockIdx.y * f.tree[1].n + i) * f.fields;
     const double unit = 1 / (f.kind == kParticle ? scale * scale : scale);
     for (int k = 0; k < MAIN; k++) to[k] += (T)(unit * v[k]);
     for (int k = 0; k < REST; k++) to[MAIN + k] += (T)(unit / scale * v[MAIN + k]);
 }
 
 #define FIELDS(name, MAIN, REST) \
-    extern "C" __global__ void __launch_bounds__(128) periodic_add_##name(const double *rows, int order, const double *position, long long n, double per_period, double factor, Reals main, Reals rest) { add_to_field<MAIN, REST>(rows, order, position, n, per_period, factor, main, rest); } \
+    extern "C" __global__ void __launch_bounds__(128) periodic_add_##name(const double *rows, int order, const double *position, const u32 *picked, long long n, double factor, Reals main, Reals rest) { add_to_field<MAIN, REST>(rows, order, position, picked, n, factor, main, rest); } \
     extern "C" __global__ void __launch_bounds__(128) periodic_exact_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c) { add_to_exact<MAIN, REST>(f, c); } \
     extern "C" __global__ void __launch_bounds__(128) periodic_near_##name##_f32(const __grid_constant__ Fmm f) { add_to_near<float, MAIN, REST>(f); } \
     extern "C" __global__ void __launch_bounds__(128) periodic_near_##name##_f64(const __grid_constant__ Fmm f) { add_to_near<double, MAIN, REST>(f); }

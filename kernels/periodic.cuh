@@ -1,4 +1,4 @@
-// The field of all periodic images that are not near, at one point: expansions about the middle of the box, which is zero.
+// The field of all periodic images that are not near, at one point: expansions about the middle of the domain, which is zero.
 //
 // Harmonics here are r^l P_lm(cos θ) e^{imφ} / (l + m)!, column by column of equal m; a degree follows from two before it.
 #pragma once
@@ -6,12 +6,13 @@
 // Offset of column m of an expansion of n degrees.
 WFMM_DEVICE int far_column(int n, int m) { return m * n - m * (m - 1) / 2; }
 
-// Numbers before those of the pairs (l, m): the factor of |x|² in the first field, which no harmonic has.
+// Numbers before those of the pairs (l, m): the factor of |x|² in the first field, which no harmonic has, and the unit of length as a divisor.
 constexpr int kFarHead = 2;
 
-// F fields at a point, in periods, added to `out`. rows: the head, then of each pair the two factors of the recurrence and the
+// F fields at a point, added to `out`. rows: the head, then of each pair the two factors of the recurrence and the
 // coefficients of cosine and sine of every field; `order` degrees, of which `used` are taken.
-template <int F> WFMM_DEVICE void far_field(const double *rows, int order, int used, double x, double y, double z, double *out) {
+template <int F> WFMM_DEVICE void far_field(const double *rows, int order, int used, const double *at, double *out) {
+    const double per_unit = rows[1], x = at[0] * per_unit, y = at[1] * per_unit, z = at[2] * per_unit;
     const double r2 = x * x + y * y + z * z;
     out[0] += rows[0] * r2;
     const double *column = rows + kFarHead;

@@ -9,6 +9,9 @@ mod support;
 #[path = "emulated_gpu/harness.rs"]
 mod harness;
 
+#[path = "emulated_gpu/domains.rs"]
+mod domains;
+
 #[path = "emulated_gpu/double_arrays.rs"]
 mod double_arrays;
 

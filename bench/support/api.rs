@@ -176,6 +176,9 @@ impl<T: Scalar> Plan<T> {
     pub fn try_velocity(&mut self, u: &mut [T]) -> wfmm_status {
         T::velocity(self.handle, u, null_mut())
     }
+    pub fn try_potential(&mut self, phi: &mut [T]) -> wfmm_status {
+        T::potential(self.handle, phi, null_mut())
+    }
 
     pub fn segments(&mut self, points: &[T], ends: &[i32], circulation: &[T], core: Option<&[T]>) {
         must(T::segments(self.handle, points, ends, circulation, core.map_or(null(), <[T]>::as_ptr)));

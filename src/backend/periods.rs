@@ -1,6 +1,6 @@
 //! What both back ends do alike in periodic domains.
 
-use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
+use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
 
 /// Distances in mean periods up to which cores of images are looked at, with one, two and three periods.
 pub const CORES_LOOKED_AT: [f64; 3] = [400.0, 14.0, 5.5];
@@ -26,6 +26,21 @@ pub fn check_gaussians(core: f64, period: [f64; 3], length: f64) -> Result<()> {
         (-2.0 * (std::f64::consts::PI * core / longest).powi(2)).exp()
     );
     Error::fail(WFMM_ERR_UNSUPPORTED, message)
+}
+
+/// Charges whose sum is this part of the sum of their sizes are taken to balance each other.
+const NEUTRAL: f64 = 1e-6;
+
+/// Refuses charges that have no potential: those of a tube or a slab that do not balance each other.
+pub fn check_net(sum: f64, sizes: f64, period: [f64; 3]) -> Result<()> {
+    if period.iter().all(|&p| p > 0.0) || f64::abs(sum) <= NEUTRAL * sizes {
+        return Ok(());
+    }
+    let message = format!(
+        "charge: a sum of {sum:e} in a domain that is periodic along one or two axes has no potential, which would be \
+         infinite; accepted: charges whose sum is zero, or a third period, whose uniform background balances them"
+    );
+    Error::fail(WFMM_ERR_VALUE, message)
 }
 
 /// `CORES_LOOKED_AT` in the unit of the periods; 0 without any.

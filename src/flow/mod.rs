@@ -46,7 +46,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_VALUE};
 use crate::options::{PlanOptions, wfmm_plan_options};
 use crate::report::Report;
-use crate::session::{Session, check_periods};
+use crate::session::Session;
 
 use dust::Medium;
 use options::{ElementKind, FlowOptions, wfmm_flow_options};
@@ -78,7 +78,6 @@ impl Flow {
             if plan_options.period.is_some() {
                 session.not_distributed("a periodic domain (period)")?;
             }
-            check_periods(&session, &plan_options)?;
             let options = FlowOptions::checked(&motion, &plan_options)?;
             if options.core_limit > 0.0 {
                 session.not_distributed("narrowing cores (core_limit)")?;
@@ -88,7 +87,7 @@ impl Flow {
         session.same(&options.fields())?;
         let given = (sums, motion);
         let sums = Sums::create(session.clone(), &plan_options)?;
-        let (store, largest_displacement, velocities) = (Store::new(&session, &plan_options), 0.0, None);
+        let (store, largest_displacement, velocities) = (Store::new(&session), 0.0, None);
         let spread = Spread::default();
         Ok(Self { session, given, plan_options, options, store, sums, largest_displacement, velocities, spread })
     }

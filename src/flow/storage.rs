@@ -25,8 +25,8 @@ use super::step::InHost;
 use super::sums::Sums;
 use crate::backend::cuda::Context;
 use crate::error::Result;
-use crate::options::{PlanOptions, Plane};
-use crate::session::{Device, GivenUp, Session, WORTH_PAIRS, is_for_cpu, takes_over};
+use crate::options::Plane;
+use crate::session::{Device, GivenUp, Session, WORTH_PAIRS, takes_over};
 
 /// All kinds.
 pub const ALL: [ElementKind; 5] = [
@@ -93,11 +93,10 @@ pub struct Store {
 
 impl Store {
     /// The arrays of a distributed session stay in host memory; on GPUs it computes the sums only.
-    pub fn new(session: &Session, sums: &PlanOptions) -> Self {
+    pub fn new(session: &Session) -> Self {
         let gpu = match session.device() {
             Device::Cpu => None,
             Device::Cuda { .. } if session.communicator().is_some() => None,
-            Device::Cuda { auto: true, .. } if is_for_cpu(sums) => None,
             Device::Cuda { context, auto } => {
                 Some(Gpu { context: context.clone(), auto: *auto, given_up: GivenUp::default(), resident: None })
             }

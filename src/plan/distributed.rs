@@ -12,7 +12,7 @@ use crate::backend::Field;
 use crate::distributed::Communicator;
 use crate::error::{Error, Result, WFMM_ERR_STATE, WFMM_ERR_VALUE};
 use crate::options::PlanOptions;
-use crate::session::{Session, check_periods};
+use crate::session::Session;
 
 /// What a rank wants of a gradient that has no targets.
 const NO_TARGETS: f64 = -1.0;
@@ -26,7 +26,6 @@ impl Plan {
                 session.not_distributed("a periodic domain (period)")?;
             }
         }
-        check_periods(&session, &options)?;
         Ok(Self::new(session, options))
     }
 

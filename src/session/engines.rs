@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::backend::Engine;
 use crate::backend::cpu::distributed::DistributedEngine;
 use crate::backend::cpu::precision::PrecisionEngine;
-use crate::backend::cuda::{CudaEngine, DevicesEngine, RanksEngine, Seat, periodic};
+use crate::backend::cuda::{CudaEngine, DevicesEngine, RanksEngine, Seat};
 use crate::distributed::Communicator;
-use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
+use crate::error::Result;
 use crate::options::{Expansion, Method, PlanOptions, Precision};
 
 use super::fallback::Fallback;
@@ -22,12 +22,10 @@ pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precisio
     if options.expansion == Expansion::PseudoParticles {
         session.not_distributed("WFMM_EXPANSION_PSEUDO_PARTICLES")?;
     }
-    check_periods(session, options)?;
     if let Some(communicator) = session.communicator() {
         return ranks_engine(session, communicator, options, precision);
     }
     match session.device() {
-        _ if is_for_cpu(options) => Ok(cpu_engine(pool, options, precision)),
         Device::Cpu => Ok(cpu_engine(pool, options, precision)),
         Device::Cuda { context, auto } => {
             let first = Seat { context: context.clone(), pool: pool.clone() };
@@ -70,25 +68,6 @@ fn ranks_engine(
         return Ok(Box::new(Fallback::new(Box::new(cuda), Box::new(cpu)).of_ranks(communicator)));
     }
     cuda()
-}
-
-/// Whether the sums are the CPU's wherever the session may choose: a GPU has of periodic domains boxes with three equal periods.
-pub fn is_for_cpu(options: &PlanOptions) -> bool {
-    options.period.is_some_and(|period| !periodic::takes(period))
-}
-
-/// Refuses what a GPU that is asked for by name does not compute of periodic domains.
-pub fn check_periods(session: &Session, options: &PlanOptions) -> Result<()> {
-    match options.period {
-        Some(period) if !periodic::takes(period) && matches!(session.device(), Device::Cuda { auto: false, .. }) => {
-            let message = format!(
-                "period = {period:?} on a CUDA session: only boxes with three equal periods are built for CUDA; use \
-                 WFMM_BACKEND_AUTO or WFMM_BACKEND_CPU for tubes, slabs and other boxes"
-            );
-            Error::fail(WFMM_ERR_UNSUPPORTED, message)
-        }
-        _ => Ok(()),
-    }
 }
 
 fn cpu_engine(pool: &Arc<rayon::ThreadPool>, options: &PlanOptions, precision: Precision) -> Box<dyn Engine> {

@@ -22,7 +22,7 @@ use crate::logging::{self, warn_once};
 use crate::memory;
 use crate::options::{BackendKind, Memory, SessionOptions};
 
-pub use engines::{check_periods, is_for_cpu, make_engine};
+pub use engines::make_engine;
 pub use fallback::{GivenUp, WORTH_PAIRS, takes_over};
 
 /// What does the work. `auto`: the CPU may take over.

@@ -231,13 +231,18 @@ fn a_reproducible_checkpoint_goes_on_bit_for_bit() {
     });
 }
 
-/// In a periodic box, which elements leave: arrays of the flow are not brought back into it.
+/// In a periodic domain, which elements leave: arrays of the flow are not brought back into it.
 #[test]
-fn a_flow_in_a_periodic_box_is_as_on_the_cpu() {
-    with_gpu("flows::a_flow_in_a_periodic_box_is_as_on_the_cpu", &[], || {
+fn a_flow_in_a_periodic_domain_is_as_on_the_cpu() {
+    with_gpu("flows::a_flow_in_a_periodic_domain_is_as_on_the_cpu", &[], || {
         // Strengths follow gradients, which are promised to thirty tolerances of the sums.
-        for (method, tolerance) in [(WFMM_METHOD_DIRECT, 1e-9), (WFMM_METHOD_FMM, 3e-3)] {
-            let plan = wfmm_plan_options { period: [2.0; 3], ..sums(method, false) };
+        for (period, method, tolerance) in [
+            ([2.0; 3], WFMM_METHOD_DIRECT, 1e-9),
+            ([2.0; 3], WFMM_METHOD_FMM, 3e-3),
+            ([2.0, 0.0, 3.0], WFMM_METHOD_DIRECT, 3e-3),
+            ([2.0, 0.0, 0.0], WFMM_METHOD_FMM, 3e-3),
+        ] {
+            let plan = wfmm_plan_options { period, ..sums(method, false) };
             let [mut gpu, mut cpu] = pair(plan, motion(WFMM_INTEGRATOR_RK3, WFMM_STRETCHING_TRANSPOSE));
             for f in [&mut gpu, &mut cpu] {
                 add_particles(f, if method == WFMM_METHOD_FMM { 700 } else { 40 }, 1);
@@ -246,7 +251,7 @@ fn a_flow_in_a_periodic_box_is_as_on_the_cpu() {
                 f.advance(0.1, if full() { 3 } else { 2 }).unwrap();
             }
             assert_eq!((gpu.report().backend, gpu.report().method), (WFMM_BACKEND_CUDA, method));
-            same(&mut gpu, &mut cpu, tolerance, &format!("method {method}"));
+            same(&mut gpu, &mut cpu, tolerance, &format!("{period:?} method {method}"));
         }
     });
 }
@@ -505,22 +510,24 @@ fn a_plane_takes_device_arrays() {
     });
 }
 
-/// Sums that a GPU has not, those of periodic images, are the CPU's under AUTO: so is the state. On a session made for CUDA they are
-/// refused when the flow is made.
+/// Sums that a GPU has not, those by pseudo-particles, are the CPU's under AUTO: so is the state. On a session made for CUDA they are
+/// refused.
 #[test]
 fn sums_of_the_cpu_keep_the_state_in_host_memory() {
     with_gpu("flows::sums_of_the_cpu_keep_the_state_in_host_memory", &[], || {
         let o = motion(WFMM_INTEGRATOR_RK3, WFMM_STRETCHING_CLASSICAL);
-        let periodic = wfmm_plan_options { period: [3.0, 0.0, 3.0], ..sums(WFMM_METHOD_DIRECT, false) };
-        let on = |b| Flow::new(session(b), periodic, o).unwrap();
-        let (mut auto, mut cpu) = (on(BackendKind::Auto), on(BackendKind::Cpu));
-        for f in [&mut auto, &mut cpu] {
-            add_particles(f, 500, 1);
-            f.advance(1e-3, 2).unwrap();
-        }
-        same(&mut auto, &mut cpu, 1e-4, "periodic");
-        let e = Flow::new(session(BackendKind::Cuda), periodic, o).err().expect("no periods on a GPU");
-        assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("period"), "{e}");
+        let sums = sums(WFMM_METHOD_FMM, false);
+        let pseudo = wfmm_plan_options { expansion: WFMM_EXPANSION_PSEUDO_PARTICLES, tolerance: 1e-3, ..sums };
+        let moved = |b| {
+            let mut flow = Flow::new(session(b), pseudo, o)?;
+            add_particles(&mut flow, 500, 1);
+            flow.advance(1e-3, 2).map(|()| flow)
+        };
+        let (mut auto, mut cpu) = (moved(BackendKind::Auto).unwrap(), moved(BackendKind::Cpu).unwrap());
+        assert_eq!(auto.report().backend, WFMM_BACKEND_CPU);
+        same(&mut auto, &mut cpu, 1e-4, "pseudo-particles");
+        let e = moved(BackendKind::Cuda).err().expect("no pseudo-particles on a GPU");
+        assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("PSEUDO_PARTICLES"), "{e}");
     });
 }
 

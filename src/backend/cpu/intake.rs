@@ -11,14 +11,11 @@ use super::near::Digits;
 use super::sources::{ChargeSources, Particle, Segment, VortexSources};
 use super::tree::{Corners, bounds_of, joined};
 use crate::backend::periods;
-use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_VALUE};
+use crate::error::{Error, Result, WFMM_ERR_MEMORY};
 use crate::inputs::{Inputs, Ints, Reals, SegmentInput};
 use crate::memory;
 use crate::simd::Real;
 use rayon::prelude::*;
-
-/// Charges whose sum is this part of their sizes are taken to balance each other.
-const NEUTRAL: f64 = 1e-6;
 
 /// A set of sources that knows its part of the inputs.
 pub trait Intake<T: Real, const C: usize>: SourceSet<T, C> {
@@ -121,14 +118,7 @@ impl<T: Real> Intake<T, 1> for ChargeSources<T> {
 
     fn check_net(&self, periods: &Periods) -> Result<()> {
         let (sum, size) = self.charge.iter().fold((0.0, 0.0), |a, q| (a.0 + q, a.1 + q.abs()));
-        if periods.period.iter().all(|&p| p > 0.0) || f64::abs(sum) <= NEUTRAL * size {
-            return Ok(());
-        }
-        let message = format!(
-            "charge: a sum of {sum:e} in a domain that is periodic along one or two axes has no potential, which would be \
-             infinite; accepted: charges whose sum is zero, or a third period, whose uniform background balances them"
-        );
-        Error::fail(WFMM_ERR_VALUE, message)
+        periods::check_net(sum, size, periods.period)
     }
 }
 

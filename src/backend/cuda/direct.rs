@@ -123,7 +123,7 @@ pub struct DirectSum<T: CudaReal> {
     /// Field and gradient at sampled targets.
     sampled: Buffer<f64>,
     held: Held,
-    /// In a periodic box.
+    /// In a cube.
     expanded: Expanded,
     /// Of single precision.
     probe: Option<PrecisionProbe>,
@@ -238,17 +238,19 @@ impl<T: CudaReal> DirectSum<T> {
         task: Task<'_>,
         exact: Option<&mut DirectSum<f64>>,
     ) -> Result<Option<PrecisionFallback>> {
-        let Task { inputs, options, field, output, stream, .. } = task;
-        let Some(far) = inputs.far else { return self.sum_sources(task, exact) };
-        let inside = self.expanded.make(inputs, far, stream)?;
-        let fallback = self.sum_sources(Task { inputs: &inside, ..task }, exact)?;
+        let Some(far) = task.inputs.far else { return self.sum_sources(task, exact) };
+        let with_images = match far.images {
+            Some(images) => self.expanded.make(task.inputs, &images.vectors(), task.stream)?,
+            None => *task.inputs,
+        };
+        let fallback = self.sum_sources(Task { inputs: &with_images, ..task }, exact)?;
         if fallback.is_none() {
-            add_far(inputs, far, options, output, field, stream)?;
+            add_far(task, far, None)?;
         }
         Ok(fallback)
     }
 
-    /// The sum over all sources, without images.
+    /// The sum over all sources, without images that are not among them.
     fn sum_sources(&mut self, task: Task<'_>, exact: Option<&mut DirectSum<f64>>) -> Result<Option<PrecisionFallback>> {
         let Task { inputs, options, field, mut output, stream, .. } = task;
         let kinds = self.begin(task)?;
@@ -355,6 +357,10 @@ impl<T: CudaReal> DirectSum<T> {
             self.gather(kind, inputs, options, stream)?;
             self.sum(kind, inputs, (n, Order::Picked), options, output, stream)?;
             output.add = true;
+        }
+        // The error is compared with the whole field.
+        if let Some(far) = inputs.far {
+            add_far(Task { output, ..task }, far, Some((self.order.address(), n)))?;
         }
         let mut values = memory::filled(0.0, numbers);
         self.sampled.download(&mut values, stream)?;

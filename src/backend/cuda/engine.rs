@@ -105,8 +105,8 @@ impl<T: CudaReal> CudaEngine<T> {
         Ok(DeviceInputs { borrowed: device.borrowed && !self.owns_arrays, ..device })
     }
 
-    /// The inputs in the box of a periodic domain.
-    fn enter_box(&mut self, inputs: DeviceInputs, field: Field) -> Result<DeviceInputs> {
+    /// The inputs in a periodic domain.
+    fn enter_domain(&mut self, inputs: DeviceInputs, field: Field) -> Result<DeviceInputs> {
         let Some(periodic) = &mut self.periodic else { return Ok(inputs) };
         periodic.enter(&inputs, &self.options, field, T::IS_F64, &self.stream)
     }
@@ -216,7 +216,7 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
             add: self.options.accumulate && !to_host,
         };
         self.begin.record(&self.stream)?;
-        let device = self.enter_box(device, field)?;
+        let device = self.enter_domain(device, field)?;
         let (context, options, stream, ranks) = (&self.context, &self.options, &self.stream, &self.ranks);
         self.sums.start(Task { context, inputs: &device, options, field, output, stream, ranks })?;
         self.end.record(&self.stream)?;
@@ -267,7 +267,11 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
         if self.report.seconds[Pass::Total as usize] == 0.0 {
             return "Nothing was chosen yet: on a GPU the first evaluation chooses.".into();
         }
-        self.sums.describe(&self.context.info.name)
+        let sums = self.sums.describe(&self.context.info.name);
+        match self.periodic.as_ref().and_then(Periodic::describe) {
+            Some(images) => format!("{sums} {images}"),
+            None => sums,
+        }
     }
 
     fn report(&self) -> Report {
@@ -279,7 +283,7 @@ impl<T: CudaReal> CudaEngine<T> {
     /// The direct sum into host memory, whatever the options' method.
     fn direct_only(&mut self, inputs: &Inputs, field: Field, to: &mut [f64]) -> Result<()> {
         let device = self.take_over(inputs)?;
-        let device = self.enter_box(device, field)?;
+        let device = self.enter_domain(device, field)?;
         self.main.reserve(size_of_val(to))?;
         let main = RealsArg { address: self.main.address(), is_f64: 1 };
         let output = Output { main, gradient: RealsArg::default(), add: false };

@@ -1,15 +1,14 @@
-//! Near images of a periodic box as sources of their own, for a direct sum.
+//! Near images of a periodic domain as sources of their own: for a direct sum, and outside of cubes for every sum.
 //!
-//! Enters: inputs in the box (`periodic`). Leaves: inputs with so many times the sources, and the same targets.
+//! Enters: inputs in the domain (`periodic`), the images' vectors. Leaves: inputs with so many times the sources, and the same targets.
 
 use super::args::RealsArg;
 use super::context::Context;
 use super::gather::DeviceInputs;
 use super::memory::Buffer;
-use super::periodic::{BLOCK, Far, grid};
+use super::periodic::{BLOCK, grid};
 use super::stream::{Stream, launch};
 use crate::error::Result;
-use crate::math::lattice::Shape;
 use crate::memory;
 use std::sync::Arc;
 
@@ -33,15 +32,16 @@ impl Expanded {
         self.shifts.bytes() + self.ends.bytes() + self.numbers.iter().map(Buffer::bytes).sum::<u64>()
     }
 
-    /// Images as sources of their own; the same targets.
-    pub fn make(&mut self, inputs: &DeviceInputs, far: Far, stream: &Stream) -> Result<DeviceInputs> {
-        let shape = Shape { period: [far.period; 3], near: far.near * far.period };
-        let shifts = shape.near_vectors();
+    /// Sources moved by each of these vectors, the first of which is zero; the same targets.
+    pub fn make(&mut self, inputs: &DeviceInputs, shifts: &[[f64; 3]], stream: &Stream) -> Result<DeviceInputs> {
         let images = shifts.len();
         let mut flat = vec![];
         memory::extend(&mut flat, shifts.iter().flatten().copied());
         self.shifts.upload(&flat, stream)?;
-        let mut with = DeviceInputs { far: None, ..*inputs };
+        let mut with = *inputs;
+        if let Some(far) = &mut with.far {
+            (far.images, far.copies) = (None, images);
+        }
         let s = &mut with.segments;
         if s.n > 0 {
             s.points = self.positions(0, s.points.address, 2 * s.n, images, stream)?;

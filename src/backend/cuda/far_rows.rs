@@ -1,4 +1,4 @@
-//! From the multipoles of a periodic box to the fields of all images that are not near, as rows of kernels/periodic.cuh.
+//! From the multipoles of a periodic domain to the fields of all images that are not near, as rows of kernels/periodic.cuh.
 //!
 //! Kernels have harmonics without norms, column by column; the lattice operator has those of `math::harmonics`.
 
@@ -52,31 +52,32 @@ impl Factors {
         Self { order, pairs, steps, norms, slopes }
     }
 
-    /// Rows of the fields, from the sums that the kernel left: multipoles about the middle, [pair][cos, sin][component], lengths
-    /// in periods, and behind them of charges their second moment.
-    pub fn rows(&self, shape: Shape, moments: &[f64], charges: bool, gradient: bool) -> Vec<f64> {
-        let (n, period) = (self.order * self.order, shape.period[0]);
+    /// Rows of the fields, from the sums that the kernel left: multipoles about the middle, [pair][cos, sin][component], in a unit of
+    /// length, and behind them of charges their second moment and the sum of their sizes.
+    pub fn rows(&self, shape: Shape, moments: &[f64], unit: f64, charges: bool, gradient: bool) -> Vec<f64> {
+        let n = self.order * self.order;
         let components = if charges { 1 } else { 3 };
         let multipoles: Vec<Vec<f64>> =
             memory::collect((0..components).map(|c| self.component(moments, c, components)));
         let lattice = LatticeSums::of(shape, self.order);
-        let background = shape.background();
+        // Of a box; tubes and slabs have none.
+        let background = if shape.dimensions() == 3 { shape.background() } else { 0.0 };
         let mut locals: Vec<Vec<f64>> = vec![];
         for multipole in &multipoles {
             let mut local = memory::filled(0.0, n);
-            lattice.apply(self.order, multipole, period, &mut local, period);
+            lattice.apply(self.order, multipole, unit, &mut local, unit);
             // Of the background's |x - X|² the product x·X.
-            (1..n.min(4)).for_each(|i| local[i] -= 2.0 * background * period * period * multipole[i]);
+            (1..n.min(4)).for_each(|i| local[i] -= 2.0 * background * unit * unit * multipole[i]);
             locals.push(local);
         }
         let net: Vec<f64> = memory::collect(multipoles.iter().map(|m| m[0]));
         let fields = if charges {
-            self.forces(&locals[0], net[0], moments[moments.len() - 1], [background, period], gradient)
+            self.forces(&locals[0], net[0], moments[moments.len() - 2], [background, unit], gradient)
         } else {
-            self.velocities(&locals, &net, [background, period], gradient)
+            self.velocities(&locals, &net, [background, unit], gradient)
         };
-        let square = if charges { background * net[0] * period * period } else { 0.0 };
-        self.packed(&fields, square)
+        let square = if charges { background * net[0] * unit * unit } else { 0.0 };
+        self.packed(&fields, square, 1.0 / unit)
     }
 
     /// A component's multipoles with norms, in the layout of `math::harmonics`.
@@ -97,42 +98,42 @@ impl Factors {
     }
 
     /// The potential, and its gradient.
-    fn forces(&self, local: &[f64], net: f64, moment: f64, [f, period]: [f64; 2], gradient: bool) -> Vec<Vec<f64>> {
+    fn forces(&self, local: &[f64], net: f64, moment: f64, [f, unit]: [f64; 2], gradient: bool) -> Vec<Vec<f64>> {
         let mut fields = vec![memory::copy(local)];
-        fields[0][0] += f * moment * period * period;
+        fields[0][0] += f * moment * unit * unit;
         for axis in (0..3).filter(|_| gradient) {
             let mut row = memory::filled(0.0, local.len());
-            self.derive(&mut row, local, axis, 1.0 / period);
-            row[linear(axis)] += 2.0 * f * net * period;
+            self.derive(&mut row, local, axis, 1.0 / unit);
+            row[linear(axis)] += 2.0 * f * net * unit;
             fields.push(row);
         }
         fields
     }
 
     /// The velocity, the curl of the potential, and its gradient.
-    fn velocities(&self, a: &[Vec<f64>], net: &[f64], [f, period]: [f64; 2], gradient: bool) -> Vec<Vec<f64>> {
+    fn velocities(&self, a: &[Vec<f64>], net: &[f64], [f, unit]: [f64; 2], gradient: bool) -> Vec<Vec<f64>> {
         let mut fields = vec![];
         for i in 0..3 {
             let (j, k) = ((i + 1) % 3, (i + 2) % 3);
             let mut row = memory::filled(0.0, a[0].len());
-            self.derive(&mut row, &a[k], j, 1.0 / period);
-            self.derive(&mut row, &a[j], k, -1.0 / period);
+            self.derive(&mut row, &a[k], j, 1.0 / unit);
+            self.derive(&mut row, &a[j], k, -1.0 / unit);
             // Of the background's f |x|² a: 2 f x × a.
-            row[linear(j)] += 2.0 * f * net[k] * period;
-            row[linear(k)] -= 2.0 * f * net[j] * period;
+            row[linear(j)] += 2.0 * f * net[k] * unit;
+            row[linear(k)] -= 2.0 * f * net[j] * unit;
             fields.push(row);
         }
         for d in (0..9).filter(|_| gradient) {
             let mut row = memory::filled(0.0, a[0].len());
-            self.derive(&mut row, &fields[d / 3], d % 3, 1.0 / period);
+            self.derive(&mut row, &fields[d / 3], d % 3, 1.0 / unit);
             fields.push(row);
         }
         fields
     }
 
-    fn packed(&self, fields: &[Vec<f64>], square: f64) -> Vec<f64> {
+    fn packed(&self, fields: &[Vec<f64>], square: f64, per_unit: f64) -> Vec<f64> {
         let mut rows = memory::with_room(HEAD + self.pairs.len() * (2 + 2 * fields.len()));
-        memory::extend(&mut rows, [square, 0.0]);
+        memory::extend(&mut rows, [square, per_unit]);
         for (k, &(l, m)) in self.pairs.iter().enumerate() {
             memory::extend(&mut rows, self.steps[2 * k..2 * k + 2].iter().copied());
             for field in fields {

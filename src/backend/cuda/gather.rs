@@ -66,9 +66,9 @@ pub struct DeviceInputs {
     pub target_positions: u64,
     /// Some array is the caller's own, in device memory.
     pub borrowed: bool,
-    /// Of a periodic box, whose positions the arrays have then.
+    /// Of a periodic domain, in which the arrays' positions are then.
     pub far: Option<Far>,
-    /// What positions in a periodic box are multiples of; zero in an open domain.
+    /// What positions in a periodic domain are multiples of; zero in an open one.
     pub step: f64,
 }
 

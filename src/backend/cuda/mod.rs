@@ -9,8 +9,9 @@
 //!   stream             queues, events, graphs, launches
 //!   staging gather     the caller's arrays to the device and back
 //!   held               a field until it has passed its check
-//!   periodic far_rows  boxes with three periods: positions brought in, images that are not near
-//!   expanded           near images as sources, for the direct sum
+//!   domain             periodic domains: their middle, which images are near
+//!   periodic far_rows  positions brought in, images that are not near
+//!   expanded           near images as sources: of cubes for the direct sum, of other domains for all sums
 //!   direct             every pair
 //!   precision_probe    whether single precision is enough for it
 //!   fmm                the fast multipole method
@@ -28,6 +29,7 @@ pub mod array;
 mod context;
 pub mod direct;
 pub mod distributed;
+mod domain;
 mod driver;
 pub mod engine;
 mod expanded;

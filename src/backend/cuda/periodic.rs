@@ -1,96 +1,87 @@
-//! Boxes with three equal periods on the device: inputs in the box, and the field of all images that are not near.
+//! Periodic domains on the device: inputs in the domain, near images, and the field of all images that are not near.
 //!
-//! Enters: inputs in device memory. Leaves: inputs whose positions are in the box around zero, with `Far`: which images are near
-//! (summed as sources, by the direct sum or the tree), and the expansions of all others about the middle of the box, from the
-//! multipoles of all sources there by the lattice operator (`math::lattice`). With them comes the uniform background that
-//! balances a net strength. Two words, and the multipoles, cross to the host and back before a sum begins.
+//! Enters: inputs in device memory. Leaves: inputs whose positions are in the domain around zero, with `Far`: the expansions of all images
+//! that are not near about the middle of the domain, from the multipoles of all sources there by the lattice operator
+//! (`math::lattice`). With them comes the uniform background that balances a net strength in a box. Near images of a box with three equal
+//! periods are left to the sum: the tree, or the direct sum. In all other domains (`domain`) they are sources of their own among the
+//! inputs that leave, so that any sum of an open domain serves. A few words, the extents, and the multipoles cross to the host and back
+//! before a sum begins.
 
 use super::args::RealsArg;
 use super::context::Context;
-use super::direct::Output;
-use super::far_rows::{Factors, MOST_ORDER};
+use super::direct::Task;
+use super::domain::{Contents, Corners, Domain, Extents, Nearness, is_cube};
+use super::expanded::Expanded;
+use super::far_rows::Factors;
 use super::fmm::recipe;
 use super::gather::DeviceInputs;
 use super::memory::{Buffer, copy_out};
 use super::stream::{Stream, launch};
 use crate::backend::{Field, periods};
-use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
+use crate::error::Result;
 use crate::math::lattice::Shape;
 use crate::math::regularization::{core_reach, is_for_particles, offset_shortfall, shortfall};
 use crate::memory;
 use crate::options::{PlanOptions, Regularization};
 use std::sync::Arc;
 
-/// Positions and periods are multiples of the power of two above the period times this.
-const STEP: f64 = 1.0 / (1u64 << 49) as f64;
-/// Near images, in periods from the box: those of the tree's cells; what the direct sum takes where cores or segments are larger.
-const NEAR: [f64; 7] = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
-/// Largest ratio of the radii of two boxes to the distance of the nearest image that is not near.
-const WIDEST: f64 = 0.83;
-/// Effective radii of sources and of targets that fill a box, together, in periods. Random ones, whose near field is most of the whole, have
-/// errors of 3e-8 at order 17 and 1e-10 at 24 beside images √5 periods away; smooth ones need four degrees more.
-const EFFECTIVE_RADII: f64 = 1.01;
-/// Errors in tolerances of the expansions of a check, of those of a field, and the largest that a box may have.
-const SHARES: [f64; 3] = [0.02, 0.2, 0.1];
-/// Distance in periods up to which cores of images are looked at.
-const CORES_LOOKED_AT: f64 = periods::CORES_LOOKED_AT[2];
 /// What cores of segments far away add to the mean square of a field, in (c/r)².
 const LINE: f64 = 0.15;
 /// Blocks of the multipoles, threads of a block.
 const MOMENT_BLOCKS: usize = 4;
 const MOMENT_THREADS: usize = 128;
 pub const BLOCK: usize = 256;
+/// Numbers of `Periodic::extremes`.
+const EXTREMES: usize = 5;
 
-/// What sums need to know of a periodic box.
+/// Rows of extents, that is blocks, an array, and numbers of each: kernels/gather.cu.
+const EXTENT_ROWS: usize = 128;
+const EXTENT: usize = 7;
+
+/// What sums need to know of a periodic domain.
 #[derive(Debug, Clone, Copy)]
 pub struct Far {
-    /// Of the box around zero, a multiple of the step.
-    pub period: f64,
-    /// Near images, in periods.
-    pub near: f64,
     /// Rows of kernels/periodic.cuh: address, degrees, degrees that are enough for the tolerance.
     pub rows: u64,
     pub order: u32,
     pub used: u32,
+    /// Near images that are not among the sources: those of a cube.
+    pub images: Option<Images>,
+    /// How many times the sources are there: themselves and their near images.
+    pub copies: usize,
+    /// Whether the near field may be summed by a tree.
+    pub has_tree: bool,
 }
 
-impl Far {
-    /// Whether the near images are those of the tree's cells.
-    pub fn has_tree(&self) -> bool {
-        self.near <= NEAR[0]
-    }
-}
-
-/// Whether a domain is one that this back end computes.
-pub fn takes(period: [f64; 3]) -> bool {
-    period[0] > 0.0 && period == [period[0]; 3]
-}
-
-/// Order of expansions of the whole box that leaves such an error, for a `ratio` of the effective radii of sources and targets to
-/// the distance of the nearest image that is not near.
-fn order_for(error: f64, ratio: f64) -> f64 {
-    error.log10() / ratio.log10() - 1.0
-}
-
-/// The same as a number of degrees that there are.
-fn degrees_for(error: f64, ratio: f64) -> usize {
-    (order_for(error, ratio).ceil() as usize).clamp(8, MOST_ORDER)
-}
-
-/// Near images, in periods, the ratio of `order_for`, and the longest segment, in periods.
+/// Near images of a box with three equal periods around zero.
 #[derive(Debug, Clone, Copy)]
-struct Reach {
+pub struct Images {
+    /// A multiple of the step.
+    pub period: f64,
+    /// How far they go.
     near: f64,
-    ratio: f64,
-    longest: f64,
 }
 
-impl Reach {
-    /// With segments up to `longest` periods.
-    fn of(near: f64, longest: f64) -> Self {
-        let shape = Shape { period: [1.0; 3], near };
-        Self { near, ratio: (EFFECTIVE_RADII + 0.5 * longest) / shape.nearest_left_out(), longest }
+impl Images {
+    /// All of them, the sources themselves first.
+    pub fn vectors(&self) -> Vec<[f64; 3]> {
+        Shape { period: [self.period; 3], near: self.near }.near_vectors()
     }
+}
+
+/// What the kernels that bring the inputs in find, lengths of the caller's; cores of segments and of particles.
+#[derive(Debug, Default)]
+struct Found {
+    longest: f64,
+    largest_cores: [f64; 2],
+    least_core: f64,
+}
+
+/// What the last field took.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    images: usize,
+    order: usize,
 }
 
 /// See the head of this file.
@@ -100,13 +91,18 @@ pub struct Periodic {
     /// Positions of segments, particles, charges and targets.
     positions: [Buffer<f64>; 4],
     ends: Buffer<i32>,
+    /// Bits of the longest segment; of the cores of segments and of particles the largest and the complement of the least.
     extremes: Buffer<u64>,
+    extents: Buffer<f64>,
+    /// Near images, where they are sources.
+    expanded: Expanded,
     gauss: Buffer<f64>,
     steps: Buffer<f64>,
     partial: Buffer<f64>,
     moments: Buffer<f64>,
     rows: Buffer<f64>,
     factors: Option<Factors>,
+    taken: Option<Taken>,
 }
 
 /// Sources of one kind: kernel, where they are and how strong, nodes of each.
@@ -130,22 +126,25 @@ impl Periodic {
             positions: [new(), new(), new(), new()],
             ends: Buffer::new(context),
             extremes: Buffer::new(context),
+            extents: new(),
+            expanded: Expanded::new(context),
             gauss: new(),
             steps: new(),
             partial: new(),
             moments: new(),
             rows: new(),
             factors: None,
+            taken: None,
         }
     }
 
     pub fn bytes(&self) -> u64 {
-        let numbers = [&self.gauss, &self.steps, &self.partial, &self.moments, &self.rows];
+        let numbers = [&self.extents, &self.gauss, &self.steps, &self.partial, &self.moments, &self.rows];
         let positions = self.positions.iter().chain(numbers).map(Buffer::bytes).sum::<u64>();
-        positions + self.ends.bytes() + self.extremes.bytes()
+        positions + self.ends.bytes() + self.extremes.bytes() + self.expanded.bytes()
     }
 
-    /// The inputs of a field in the box, with its images.
+    /// The inputs of a field in the domain, with its images.
     pub fn enter(
         &mut self,
         inputs: &DeviceInputs,
@@ -154,51 +153,109 @@ impl Periodic {
         is_f64: bool,
         stream: &Stream,
     ) -> Result<DeviceInputs> {
-        let Some([given, ..]) = options.period else { return Ok(*inputs) };
-        let step = STEP * given.log2().floor().exp2() * 2.0;
-        let period = (given / step).round() * step;
-        let mut inside = DeviceInputs { step, ..*inputs };
-        self.extremes.clear(3, stream)?;
-        self.bring_in(&mut inside, field, [period, step, given - period], stream)?;
+        let Some(given) = options.period else { return Ok(*inputs) };
+        let extents = if is_cube(given) { None } else { Some(self.extents(inputs, field, stream)?) };
+        let domain = extents.map_or_else(|| Domain::cube(given[0]), |e| Domain::around(given, &e.sources));
+        let mut inside = DeviceInputs { step: domain.step, ..*inputs };
+        self.extremes.clear(EXTREMES, stream)?;
+        self.bring_in(&mut inside, field, &domain, stream)?;
         let tolerance = recipe::tolerance(options, is_f64);
-        let Reach { near, ratio, longest } = self.reach(&inside, options, field, tolerance, period, stream)?;
-        let [order, used, _] = SHARES.map(|share| degrees_for(share * tolerance, ratio));
-        let sources = self.sources(&inside, field, nodes_for(longest, order, tolerance), stream)?;
-        let moments = self.multipoles(&sources, order, period, stream)?;
-        let shape = Shape { period: [period; 3], near: near * period };
+        let contents = self.contents(&inside, options, field, tolerance, &domain, stream)?;
+        let nearness = match &extents {
+            None => Nearness::in_cube(domain.period[0], &contents, tolerance)?,
+            Some(extents) => Nearness::in_domain(&domain, extents, &contents, tolerance)?,
+        };
+        let [order, used] = nearness.orders(tolerance);
+        let sources = self.sources(&inside, field, nodes_for(nearness.longest, order, tolerance), stream)?;
+        let moments = self.multipoles(&sources, order, nearness.unit, stream)?;
         let charges = matches!(field, Field::Potential { .. });
+        if charges {
+            periods::check_net(moments[0], moments[moments.len() - 1], domain.period)?;
+        }
         let gradient = matches!(field, Field::Velocity { gradient: true } | Field::Potential { gradient: true });
         let factors = self.factors.as_ref().expect("made by `multipoles`");
-        let rows = factors.rows(shape.canonical(), &moments, charges, gradient);
+        let rows = factors.rows(nearness.shape.canonical(), &moments, nearness.unit, charges, gradient);
         self.rows.upload(&rows, stream)?;
-        inside.far = Some(Far { period, near, rows: self.rows.address(), order: order as u32, used: used as u32 });
+        let images = Images { period: domain.period[0], near: nearness.shape.near };
+        inside.far = Some(Far {
+            rows: self.rows.address(),
+            order: order as u32,
+            used: used as u32,
+            images: extents.is_none().then_some(images),
+            copies: 1,
+            has_tree: nearness.has_tree,
+        });
+        self.taken = None;
+        if extents.is_some() {
+            let vectors = nearness.shape.near_vectors();
+            self.taken = Some(Taken { images: vectors.len(), order });
+            return self.expanded.make(&inside, &vectors, stream);
+        }
         Ok(inside)
     }
 
-    /// Positions of what the field is of, in the box; nothing of the other kinds.
-    fn bring_in(&mut self, inside: &mut DeviceInputs, field: Field, box_of: [f64; 3], stream: &Stream) -> Result<()> {
+    /// What the recipe says of a domain whose near images are sources.
+    pub fn describe(&self) -> Option<String> {
+        let Taken { images, order } = self.taken?;
+        Some(format!(
+            "Sources and near images: {images} times the sources; all other images by expansions of order {order}."
+        ))
+    }
+
+    /// Boxes around the sources of a field and around the targets; waits.
+    fn extents(&mut self, inputs: &DeviceInputs, field: Field, stream: &Stream) -> Result<Extents> {
+        let (s, p, c, t) = (&inputs.segments, &inputs.particles, &inputs.charges, &inputs.targets);
+        let none = (0u64, 0i64, 0i32);
+        let targets = (t.position, t.n, none);
+        let clouds = match field {
+            Field::Velocity { .. } => {
+                let ends = (s.connectivity, s.ld as i64, s.index_base);
+                [targets, (s.points, s.n, ends), (p.position, p.n, none)]
+            }
+            Field::Potential { .. } => [targets, (c.position, c.n, none), (RealsArg::default(), 0, none)],
+        };
+        self.extents.reserve(clouds.len() * EXTENT_ROWS * EXTENT)?;
+        let kernel = self.context.function("gather", "extent")?;
+        let (mut rows, mut of_targets) = (0, 0);
+        for (k, (position, n, (connectivity, ld, base))) in clouds.into_iter().enumerate() {
+            let blocks = n.div_ceil(1024).min(EXTENT_ROWS);
+            if blocks > 0 {
+                let (out, no_core) = (self.extents.at(EXTENT * rows), (RealsArg::default(), 0.0));
+                // SAFETY: arguments as in gather.cu; there is room for EXTENT_ROWS rows of each of the clouds.
+                unsafe {
+                    launch!(stream, kernel, [blocks as u32, 1, 1], 256, 0; position, n as i64, out, connectivity, ld, base, no_core.0, no_core.1)?
+                };
+            }
+            rows += blocks;
+            of_targets = if k == 0 { blocks } else { of_targets };
+        }
+        let mut found = memory::filled(0.0, EXTENT * rows);
+        self.extents.download(&mut found, stream)?;
+        let mut extents = Extents { sources: Corners::NONE, targets: Corners::NONE };
+        for (k, row) in found.chunks(EXTENT).enumerate() {
+            let to = if k < of_targets { &mut extents.targets } else { &mut extents.sources };
+            to.join(&row[..3], &row[3..6]);
+        }
+        Ok(extents)
+    }
+
+    /// Positions of what the field is of, in the domain; nothing of the other kinds.
+    fn bring_in(&mut self, inside: &mut DeviceInputs, field: Field, domain: &Domain, stream: &Stream) -> Result<()> {
         if let Field::Velocity { .. } = field {
             inside.charges = Default::default();
-            self.segments(inside, box_of, stream)?;
+            self.segments(inside, domain, stream)?;
             let p = &mut inside.particles;
-            p.position = self.points(1, p.position, p.n, box_of, stream)?;
-            self.note_core(p.core, p.default_core, p.n, 2, stream)?;
+            p.position = self.points(1, p.position, p.n, domain, stream)?;
+            self.note_cores(p.core, p.default_core, p.n, 3, stream)?;
         } else {
             (inside.segments, inside.particles) = (Default::default(), Default::default());
-            inside.charges.position = self.points(2, inside.charges.position, inside.charges.n, box_of, stream)?;
+            inside.charges.position = self.points(2, inside.charges.position, inside.charges.n, domain, stream)?;
         }
-        inside.targets.position = self.points(3, inside.targets.position, inside.targets.n, box_of, stream)?;
+        inside.targets.position = self.points(3, inside.targets.position, inside.targets.n, domain, stream)?;
         Ok(())
     }
 
-    fn points(
-        &mut self,
-        slot: usize,
-        from: RealsArg,
-        n: usize,
-        [period, step, rounding]: [f64; 3],
-        stream: &Stream,
-    ) -> Result<RealsArg> {
+    fn points(&mut self, slot: usize, from: RealsArg, n: usize, domain: &Domain, stream: &Stream) -> Result<RealsArg> {
         if n == 0 {
             return Ok(from);
         }
@@ -206,18 +263,11 @@ impl Periodic {
         let to = self.positions[slot].address();
         let kernel = self.context.function("periodic", "periodic_positions")?;
         // SAFETY: arguments as in periodic.cu; the caller's array has n rows, as he said, and so has the room.
-        unsafe {
-            launch!(stream, kernel, grid(3 * n), BLOCK as u32, 0; from, to, 3 * n as i64, period, step, rounding)?
-        };
+        unsafe { launch!(stream, kernel, grid(3 * n), BLOCK as u32, 0; from, to, 3 * n as i64, *domain)? };
         Ok(RealsArg { address: to, is_f64: 1 })
     }
 
-    fn segments(
-        &mut self,
-        inside: &mut DeviceInputs,
-        [period, step, rounding]: [f64; 3],
-        stream: &Stream,
-    ) -> Result<()> {
+    fn segments(&mut self, inside: &mut DeviceInputs, domain: &Domain, stream: &Stream) -> Result<()> {
         let s = &mut inside.segments;
         if s.n == 0 {
             return Ok(());
@@ -228,45 +278,53 @@ impl Periodic {
         let (to, ends, longest) = (self.positions[0].address(), self.ends.address(), self.extremes.address());
         // SAFETY: arguments as in periodic.cu; the caller's arrays have n segments, as he said, and so has the room.
         unsafe {
-            launch!(stream, kernel, grid(s.n), BLOCK as u32, 0; s.points, s.connectivity, s.ld as i64, s.index_base, to, ends, s.n as i64, period, step, rounding, longest)?
+            launch!(stream, kernel, grid(s.n), BLOCK as u32, 0; s.points, s.connectivity, s.ld as i64, s.index_base, to, ends, s.n as i64, *domain, longest)?
         };
         s.points = RealsArg { address: to, is_f64: 1 };
         (s.connectivity, s.ld, s.index_base) = (ends, 2, 0);
         let (core, default, n) = (s.core, s.default_core, s.n);
-        self.note_core(core, default, n, 1, stream)
+        self.note_cores(core, default, n, 1, stream)
     }
 
-    /// The largest core of a kind goes to index `at` of the extremes.
-    fn note_core(&mut self, core: RealsArg, default: f64, n: usize, at: usize, stream: &Stream) -> Result<()> {
+    /// The largest core of a kind goes to index `at` of the extremes, and what says the least behind it.
+    fn note_cores(&mut self, core: RealsArg, default: f64, n: usize, at: usize, stream: &Stream) -> Result<()> {
         let to = self.extremes.at(at);
         if n == 0 || core.address == 0 {
             let bits = if n == 0 { 0 } else { default.max(0.0).to_bits() };
-            return super::memory::copy_in(to, &[bits], stream);
+            return super::memory::copy_in(to, &[bits, !bits], stream);
         }
-        let kernel = self.context.function("periodic", "periodic_largest")?;
+        let kernel = self.context.function("periodic", "periodic_extremes")?;
         // SAFETY: arguments as in periodic.cu; the caller's array has n numbers, as he said.
         unsafe { launch!(stream, kernel, [64, 1, 1], BLOCK as u32, 0; core, n as i64, to) }
     }
 
-    /// How far near images go, in periods, or why there are too many of them. Waits.
-    fn reach(
+    /// What the kernels found; waits where they looked.
+    fn found(&self, field: Field, stream: &Stream) -> Result<Found> {
+        if let Field::Potential { .. } = field {
+            return Ok(Found::default());
+        }
+        let mut bits = [0u64; EXTREMES];
+        self.extremes.download(&mut bits, stream)?;
+        let [longest, of_segments, least_of_segments, of_particles, _] = bits;
+        let largest_cores = [of_segments, of_particles].map(f64::from_bits);
+        Ok(Found { longest: f64::from_bits(longest), largest_cores, least_core: f64::from_bits(!least_of_segments) })
+    }
+
+    /// What decides which images are near, or why cores are too wide for any. Waits.
+    fn contents(
         &self,
         inside: &DeviceInputs,
         options: &PlanOptions,
         field: Field,
         tolerance: f64,
-        period: f64,
+        domain: &Domain,
         stream: &Stream,
-    ) -> Result<Reach> {
-        let mut bits = [0u64; 3];
-        if matches!(field, Field::Velocity { .. }) {
-            self.extremes.download(&mut bits, stream)?;
-        }
-        let [longest, of_segments, of_particles] = bits.map(|b| f64::from_bits(b) / period);
+    ) -> Result<Contents> {
+        let Found { longest, largest_cores: [of_segments, of_particles], least_core } = self.found(field, stream)?;
         if options.particle_regularization == Regularization::GaussErf && inside.particles.n > 0 {
-            periods::check_gaussians(of_particles, [1.0; 3], period)?;
+            periods::check_gaussians(of_particles, domain.period, 1.0)?;
         }
-        let mut reach = 0.0;
+        let (looked_at, mut reach) = (periods::cores_looked_at(domain.period), 0.0);
         for (reg, n, core) in [
             (options.segment_regularization, inside.segments.n, of_segments),
             (options.particle_regularization, inside.particles.n, of_particles),
@@ -274,22 +332,17 @@ impl Periodic {
             if n == 0 || reg == Regularization::None || core == 0.0 {
                 continue;
             }
-            let missing = core_shortfall(reg, core, longest);
+            let missing = core_shortfall(reg, core, longest, looked_at);
             if missing > tolerance {
-                return Err(periods::too_wide(core * period, CORES_LOOKED_AT * period, missing, tolerance));
+                return Err(periods::too_wide(core, looked_at, missing, tolerance));
             }
             let farther = if is_for_particles(reg) { 1.0 } else { recipe::range_factor(n) };
-            reach = (farther * core_extent(reg, core, longest, tolerance)).min(CORES_LOOKED_AT).max(reach);
+            reach = (farther * core_extent(reg, core, longest, tolerance)).min(looked_at).max(reach);
         }
-        let needed = reach + 0.5 * longest;
-        let serves = |reach: &Reach| {
-            let shape = Shape { period: [1.0; 3], near: reach.near };
-            let converges = 3f64.sqrt() + 0.5 * longest <= WIDEST * shape.nearest_left_out();
-            let is_reached = order_for(SHARES[2] * tolerance, reach.ratio) <= MOST_ORDER as f64;
-            separation(reach.near) >= needed && converges && is_reached
-        };
-        let mut reaches = NEAR.into_iter().map(|near| Reach::of(near, longest));
-        reaches.find(serves).ok_or_else(|| too_long(longest * period, period))
+        let bare = options.segment_regularization == Regularization::None;
+        let least_core = (inside.segments.n > 0).then_some(if bare { 0.0 } else { least_core });
+        let sources = inside.segments.n + inside.particles.n + inside.charges.n;
+        Ok(Contents { sources, longest_segment: longest, least_core, reach })
     }
 
     /// What multipoles are of, segments at so many nodes each, which go to the device.
@@ -311,28 +364,28 @@ impl Periodic {
         Ok(sources)
     }
 
-    /// Multipoles of all sources about zero, in units of the period; waits.
-    fn multipoles(&mut self, sources: &[Strong], order: usize, period: f64, stream: &Stream) -> Result<Vec<f64>> {
+    /// Multipoles of all sources about zero, in a unit of length; waits.
+    fn multipoles(&mut self, sources: &[Strong], order: usize, unit: f64, stream: &Stream) -> Result<Vec<f64>> {
         if self.factors.as_ref().is_none_or(|f| f.order != order) {
             let factors = Factors::new(order);
             self.steps.upload(&factors.steps, stream)?;
             self.factors = Some(factors);
         }
         let components = if sources.iter().any(|s| s.kernel == "charges") { 1 } else { 3 };
-        let numbers = order * (order + 1) * components + 1;
+        let numbers = order * (order + 1) * components + 2;
         let most = MOMENT_BLOCKS * self.context.info.multiprocessors.max(1) as usize;
         let blocks = |s: &Strong| (s.n * s.nodes).div_ceil(MOMENT_THREADS).clamp(1, most);
         let rows: usize = sources.iter().map(blocks).sum();
         self.partial.reserve(rows * numbers)?;
         self.moments.reserve(numbers)?;
-        let (mut row, per_period) = (0, 1.0 / period);
+        let (mut row, per_unit) = (0, 1.0 / unit);
         let (gauss, steps) = (self.gauss.address(), self.steps.address());
         for s in sources {
             let kernel = self.context.function("periodic", &format!("periodic_moments_{}", s.kernel))?;
             let (to, grid) = (self.partial.at(row * numbers), [blocks(s) as u32, 1, 1]);
             // SAFETY: arguments as in periodic.cu; `partial` has a row for each block.
             unsafe {
-                launch!(stream, kernel, grid, MOMENT_THREADS as u32, 0; s.position, s.strength, gauss, s.nodes as i32, s.n as i64, order as i32, per_period, steps, to)?
+                launch!(stream, kernel, grid, MOMENT_THREADS as u32, 0; s.position, s.strength, gauss, s.nodes as i32, s.n as i64, order as i32, per_unit, steps, to)?
             };
             row += blocks(s);
         }
@@ -347,24 +400,18 @@ impl Periodic {
     }
 }
 
-/// Adds what images that are not near do to a field that has been written.
-pub fn add_far(
-    inputs: &DeviceInputs,
-    far: Far,
-    options: &PlanOptions,
-    output: Output,
-    field: Field,
-    stream: &Stream,
-) -> Result<()> {
-    let (n, position) = (inputs.targets.n, inputs.targets.position.address);
+/// Adds what images that are not near do to a field that has been written, at all targets or at those with the numbers `picked`.
+pub fn add_far(task: Task<'_>, far: Far, picked: Option<(u64, usize)>) -> Result<()> {
+    let Task { inputs, options, field, output, stream, .. } = task;
+    let (numbers, n) = picked.unwrap_or((0, inputs.targets.n));
     if n == 0 {
         return Ok(());
     }
     let kernel = stream.context().function("periodic", &format!("periodic_add_{}", field_name(field)))?;
-    let (per_period, factor, order) = (1.0 / far.period, options.normalization, far.order as i32);
+    let (position, factor, order) = (inputs.targets.position.address, options.normalization, far.order as i32);
     // SAFETY: arguments as in periodic.cu; positions were brought in, and the outputs have n rows, as the caller said.
     unsafe {
-        launch!(stream, kernel, [n.div_ceil(128) as u32, 1, 1], 128, 0; far.rows, order, position, n as i64, per_period, factor, output.main, output.gradient)
+        launch!(stream, kernel, [n.div_ceil(128) as u32, 1, 1], 128, 0; far.rows, order, position, numbers, n as i64, factor, output.main, output.gradient)
     }
 }
 
@@ -378,11 +425,11 @@ pub fn field_name(field: Field) -> &'static str {
     }
 }
 
-/// What a core takes of a field where cores are looked at no more; lengths in periods.
-fn core_shortfall(reg: Regularization, core: f64, longest: f64) -> f64 {
+/// What a core takes of a field at the distance up to which cores are looked at.
+fn core_shortfall(reg: Regularization, core: f64, longest: f64, looked_at: f64) -> f64 {
     match reg {
-        Regularization::Offset => offset_shortfall(CORES_LOOKED_AT, core, longest),
-        _ => shortfall(reg, CORES_LOOKED_AT / core),
+        Regularization::Offset => offset_shortfall(looked_at, core, longest),
+        _ => shortfall(reg, looked_at / core),
     }
 }
 
@@ -396,24 +443,7 @@ fn core_extent(reg: Regularization, core: f64, longest: f64, tolerance: f64) -> 
     }
 }
 
-/// Least distance in periods between two boxes of which one is not near.
-fn separation(near: f64) -> f64 {
-    let most = near as i64 + 1;
-    let mut least = f64::INFINITY;
-    for x in 0..=most {
-        for y in 0..=x {
-            for z in 0..=y {
-                if (x * x + y * y + z * z) as f64 > near * near {
-                    let apart: f64 = [x, y, z].iter().map(|v| ((v - 1).max(0) as f64).powi(2)).sum();
-                    least = least.min(apart.sqrt());
-                }
-            }
-        }
-    }
-    least
-}
-
-/// Gauss–Legendre nodes along segments of at most this length, in periods, for harmonics below `order`.
+/// Gauss–Legendre nodes along segments of at most this length, in sides of a cube of sources, for harmonics below `order`.
 fn nodes_for(longest: f64, order: usize, tolerance: f64) -> usize {
     let all = order.div_ceil(2);
     let x = 0.5 * longest * order as f64 / 0.8;
@@ -426,14 +456,4 @@ fn nodes_for(longest: f64, order: usize, tolerance: f64) -> usize {
         }
     }
     all
-}
-
-fn too_long(longest: f64, period: f64) -> Error {
-    Error::new(
-        WFMM_ERR_UNSUPPORTED,
-        format!(
-            "segments of a length of {longest:.3e} in a periodic domain, period = {period:e}: too many images are near; accepted on \
-             CUDA: segments of a few periods, or a session with WFMM_BACKEND_CPU"
-        ),
-    )
 }

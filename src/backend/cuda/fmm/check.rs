@@ -64,7 +64,7 @@ pub struct CheckKernels {
     sum: Function,
     verdict: Function,
     largest_far: Function,
-    /// Of a periodic box: adds what images that are not near do.
+    /// Of a periodic domain: adds what images that are not near do.
     far: Option<Function>,
     grids: Option<GridKernels>,
 }
@@ -90,7 +90,7 @@ impl CheckKernels {
             sum: get(format!("add_rows_{kind}{gradient}"))?,
             verdict: get(format!("verdict_{field}"))?,
             largest_far: get("largest_far".to_owned())?,
-            far: match recipe.periodic {
+            far: match recipe.has_images {
                 true => Some(context.function("periodic", &format!("periodic_exact_{field}"))?),
                 false => None,
             },

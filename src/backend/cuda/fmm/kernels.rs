@@ -53,7 +53,7 @@ pub(super) struct Kernels {
     pub l2p: Function,
     /// In place of those of harmonics.
     pub others: Others,
-    /// Of a periodic box: what images that are not near do at all targets.
+    /// Of a periodic domain: what images that are not near do at all targets.
     pub far: Option<Function>,
     pub check: CheckKernels,
 }
@@ -179,7 +179,7 @@ impl Kernels {
                 Far::Pseudo(order) => Others::Pseudo(PseudoKernels::find(context, order, elements, far, t)?),
                 Far::Harmonics => Others::None,
             },
-            far: match recipe.periodic {
+            far: match recipe.has_images {
                 true => Some(context.function("periodic", &format!("periodic_near_{far}_{t}"))?),
                 false => None,
             },

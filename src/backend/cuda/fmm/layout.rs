@@ -7,7 +7,7 @@ use super::pseudo;
 use super::recipe::{Far, SMOOTH_TARGETS};
 use super::reuse::Shape;
 use super::verdict::SQUARES;
-use super::{FmmSum, Kind, Sources};
+use super::{FmmSum, Kind, Recipe, Sources};
 use crate::backend::cuda::direct::{CudaReal, Output};
 use crate::backend::cuda::gather::DeviceInputs;
 use crate::error::Result;
@@ -25,10 +25,12 @@ struct Arenas {
 const MOST_PARTS: usize = 16;
 const PART_ROWS: usize = 163_840;
 
-/// Parts of the near sources whose sums at `targets` targets lie behind the field; one part alone goes to the field itself.
-fn near_parts(targets: usize) -> usize {
-    let parts = MOST_PARTS.min(PART_ROWS / targets.max(1));
-    if parts > 1 { parts } else { 0 }
+impl Recipe {
+    /// Parts of the near sources whose sums at `targets` targets lie behind the field; one part alone goes to the field itself.
+    pub(super) fn near_parts(&self, targets: usize) -> usize {
+        let parts = MOST_PARTS.min(PART_ROWS / targets.max(1));
+        if self.has_cores() || self.periodic || parts < 2 { 0 } else { parts }
+    }
 }
 
 /// Most targets that share nodes: fewer where the groups would be too few for the chip.
@@ -170,13 +172,17 @@ impl<T: CudaReal> FmmSum<T> {
         f.out_gradient = output.gradient.address;
         f.default_core = sources.default_core;
         f.normalization = options.normalization;
-        [f.core_range, f.walk_range] = recipe.ranges(sources.n);
+        // Images do not cancel each other as other elements do.
+        let own = sources.n / inputs.far.map_or(1, |far| far.copies);
+        [f.core_range, f.walk_range] = recipe.ranges(own);
         (f.stretch, f.least_level) = (shape.stretch, shape.least_level);
         f.box_side = T::BOX;
         (f.images, f.top) = (1, 2);
         if let Some(far) = inputs.far {
-            (f.period, f.images, f.top) = (far.period, NEAR_IMAGES, 1);
             (f.far_order, f.far_used) = (far.order, far.used);
+            if let Some(images) = far.images {
+                (f.period, f.images, f.top) = (images.period, NEAR_IMAGES, 1);
+            }
         }
         f.max_level = shape.max_level;
         f.sort_passes = shape.sort_passes();
@@ -255,8 +261,7 @@ impl<T: CudaReal> FmmSum<T> {
         f.near = arena.take(self.cell_capacity[1] * 33, 4);
         f.tile_cell = arena.take(self.cell_capacity[1], 4);
         let n = inputs.targets.n;
-        let parts = if recipe.has_cores() || recipe.periodic { 0 } else { near_parts(n) };
-        f.field = arena.take((1 + parts) * n * recipe.fields(), real);
+        f.field = arena.take((1 + recipe.near_parts(n)) * n * recipe.fields(), real);
         if recipe.smooth.is_some() {
             f.smooth_list = arena.take(4 * inputs.targets.n, 4);
             f.smooth_count = arena.take(self.cell_capacity[1], 4);

@@ -535,8 +535,9 @@ impl Passes<'_> {
             check.join(stream)?;
         }
         if let Some(far) = k.far.filter(|_| f.far_rows != 0) {
+            let copies = if self.recipe.near_parts(f.tree[1].n as usize) > 0 { 2 } else { 1 };
             // SAFETY: as above.
-            unsafe { launch!(stream, far, [f.tree[1].n.div_ceil(128), 1, 1], 128, 0; f)? };
+            unsafe { launch!(stream, far, [f.tree[1].n.div_ceil(128), copies, 1], 128, 0; f)? };
         }
         mark(Pass::P2p)?;
         match &k.others {

@@ -7,6 +7,7 @@ use super::reach::CULL_GRADIENT;
 use super::shifts::Parts;
 use super::trees;
 use super::truncation::Truncation;
+use crate::backend::cuda::domain::is_cube;
 use crate::math::regularization::{core_reach, core_reach_gradient};
 use crate::options::{Expansion, Method, PlanOptions, Regularization};
 
@@ -128,7 +129,9 @@ pub struct Recipe {
     pub capacity: [usize; 2],
     /// Within so many cores the regularized kernel is used.
     pub core_range: f64,
-    /// In a box with three periods.
+    /// In a periodic domain: there are images that are not near.
+    pub has_images: bool,
+    /// In a box with three equal periods, which is the root cube.
     pub periodic: bool,
     /// There, nodes of a cell along an axis for the exact sums of the check.
     pub grid_nodes: Option<u32>,
@@ -245,6 +248,7 @@ impl Recipe {
             }
         };
         // Along a wake the deficits of a filament's segments mostly cancel.
+        let cube = options.period.filter(|&period| is_cube(period));
         let core_range = reach(if kind == Kind::Segment { 4.0 * tolerance } else { tolerance });
         Self {
             kind,
@@ -255,8 +259,9 @@ impl Recipe {
             far,
             capacity: [leaf, leaf],
             core_range,
-            periodic: options.period.is_some(),
-            grid_nodes: options.period.and_then(|_| grids::nodes(kind, regularization, tolerance)),
+            has_images: options.period.is_some(),
+            periodic: cube.is_some(),
+            grid_nodes: cube.and_then(|_| grids::nodes(kind, regularization, tolerance)),
             // The core of a segment acts along its whole line: (ρ/r)(1 - F) over all directions is in the mean square
             // about half of (c/r)², here less than four tolerances too.
             walk_range: if kind == Kind::Segment { core_range.max(0.34 / tolerance.sqrt()) } else { core_range },

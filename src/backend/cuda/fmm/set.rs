@@ -109,9 +109,9 @@ impl Problem<'_> {
         }
     }
 
-    /// The sources and their near images in a periodic box, all of which a direct sum takes.
+    /// The sources and those of their near images in a periodic domain that are no sources themselves: a direct sum takes all of them.
     fn images(&self) -> usize {
-        self.inputs.far.map_or(1, |_| NEAR_IMAGES as usize)
+        self.inputs.far.and_then(|far| far.images).map_or(1, |_| NEAR_IMAGES as usize)
     }
 }
 
@@ -197,7 +197,7 @@ impl<T: CudaReal> FmmSet<T> {
         let kinds = kinds(inputs, field);
         let possible =
             inputs.targets.n > 0 && !kinds.is_empty() && kinds.iter().all(|(kind, _)| has_fmm(*kind, options));
-        if !possible || options.method == Method::Direct || inputs.far.is_some_and(|far| !far.has_tree()) {
+        if !possible || options.method == Method::Direct || inputs.far.is_some_and(|far| !far.has_tree) {
             return Ok(Outcome::Direct);
         }
         let gradient = output.gradient.address != 0;
