@@ -144,9 +144,26 @@ pub fn samples(n: Numbers) -> usize {
     n.targets.min(1 << own.ilog2())
 }
 
-/// Targets that are sampled where those are inconclusive, beside those of the largest fields.
-pub fn samples_again(n: Numbers) -> usize {
-    n.targets.min((SPARE / (n.sources * n.images * n.ranks).max(1)).clamp(AGAIN * samples(n).min(BLOCK), MOST_SAMPLES))
+/// Targets of the samples of one field. The second and the last come with those of the largest fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sample {
+    First,
+    /// Where the first one is inconclusive.
+    Second,
+    /// Before another sum takes the place of this one: it costs hundreds of times as much.
+    Last,
+}
+
+impl Sample {
+    pub fn targets(self, n: Numbers) -> usize {
+        let second =
+            || (SPARE / (n.sources * n.images * n.ranks).max(1)).clamp(AGAIN * samples(n).min(BLOCK), MOST_SAMPLES);
+        match self {
+            Self::First => samples(n),
+            Self::Second => n.targets.min(second()),
+            Self::Last => n.targets.min(MOST_SAMPLES),
+        }
+    }
 }
 
 /// Targets of the largest far fields that are compared: expansions are worst there, and the few of them are in no sample. None where
@@ -164,8 +181,7 @@ fn far_targets(n: Numbers) -> usize {
 pub struct Look {
     /// Times that the field was computed before.
     pub round: u32,
-    /// The first sample was inconclusive.
-    pub again: bool,
+    pub sample: Sample,
 }
 
 /// Most targets of a check.
@@ -227,8 +243,7 @@ impl Check {
 
     /// `size`: where L2P leaves sums of squares.
     pub fn arg(&self, part: Part, numbers: Numbers, look: Look, (head, size): (u64, u64)) -> CheckArg {
-        let first = samples(numbers);
-        let again = CERTAIN + samples_again(numbers);
+        let certain = if look.sample == Sample::First { 0 } else { CERTAIN };
         CheckArg {
             partial: self.partial.address(),
             exact: self.exact.address(),
@@ -237,11 +252,11 @@ impl Check {
             head,
             sum: self.sum.address(),
             size,
-            samples: if look.again { again } else { first } as u32,
+            samples: (certain + look.sample.targets(numbers)) as u32,
             slot: part.slot as u32,
             kinds: if part.slot + 1 == part.of { part.of as u32 } else { 0 },
-            certain: if look.again { CERTAIN as u32 } else { 0 },
-            seed: 2 * look.round + u32::from(look.again),
+            certain: certain as u32,
+            seed: 3 * look.round + look.sample as u32,
             pad: 0,
         }
     }
@@ -254,7 +269,7 @@ impl Check {
             at: self.at.address() + (size_of::<u32>() * MOST) as u64,
             samples: far,
             certain: far,
-            ..self.arg(part, numbers, Look { round: 0, again: false }, (head, size))
+            ..self.arg(part, numbers, Look { round: 0, sample: Sample::First }, (head, size))
         }
     }
 

@@ -215,7 +215,8 @@ impl Recipe {
         let safety = (most / usual).min(1.0);
         let tolerance = safety * asked;
         let pseudo = options.expansion == Expansion::PseudoParticles;
-        let two_floats = !is_f64 && asked < TWO_FLOATS && kind != Kind::Charge && options.period.is_none() && !pseudo;
+        let cube = options.period.filter(|&period| is_cube(period));
+        let two_floats = !is_f64 && asked < TWO_FLOATS && kind != Kind::Charge && cube.is_none() && !pseudo;
         let highest = if is_f64 || two_floats { 16 } else { 11 };
         let least = (options.order.max(0) as usize).min(highest);
         let mut budget = usual * safety;
@@ -248,7 +249,6 @@ impl Recipe {
             }
         };
         // Along a wake the deficits of a filament's segments mostly cancel.
-        let cube = options.period.filter(|&period| is_cube(period));
         let core_range = reach(if kind == Kind::Segment { 4.0 * tolerance } else { tolerance });
         Self {
             kind,
