@@ -66,7 +66,7 @@ static void sums(wfmm_session *cpu, wfmm_session *gpu, const struct clouds *c, i
                 const wfmm_status status = evaluate(p, which, u, g);
                 const double e = distance(u, v, main * M), slope = distance(g, h, 3 * main * M);
                 double checked = 1;
-                wfmm_plan_check_f64(p, 200, 3, &checked);
+                wfmm_plan_check_f64(p, M, 3, &checked);
                 wfmm_plan_report(p, &r);
                 snprintf(line, sizeof line, "%s%s%s %s at %.0e: error %.1e, gradient %.1e, check %.1e, method %d, precision %d, order %d, depth %d, retries %lld, %.2f ms", domain_names[domain], names[which], cores ? " with cores" : "",
                          f64 ? "f64" : "f32", tolerance, e, slope, checked, r.method, r.precision, r.order, r.depth, (long long)r.retries, 1e3 * r.seconds[WFMM_PASS_TOTAL]);

@@ -154,6 +154,10 @@ pub enum Sample {
     Last,
 }
 
+/// Targets of a field for each batch of the last sample, whose sums take a tenth of a direct sum's time at most, and batches.
+const TARGETS_OF_BATCH: usize = 80_000;
+const MOST_BATCHES: usize = 8;
+
 impl Sample {
     pub fn targets(self, n: Numbers) -> usize {
         let second =
@@ -163,6 +167,11 @@ impl Sample {
             Self::Second => n.targets.min(second()),
             Self::Last => n.targets.min(MOST_SAMPLES),
         }
+    }
+
+    /// Samples of so many targets that are taken one after the other.
+    pub fn batches(self, n: Numbers) -> usize {
+        if self == Self::Last { (n.targets / TARGETS_OF_BATCH).clamp(1, MOST_BATCHES) } else { 1 }
     }
 }
 
@@ -182,6 +191,7 @@ pub struct Look {
     /// Times that the field was computed before.
     pub round: u32,
     pub sample: Sample,
+    pub batch: u32,
 }
 
 /// Most targets of a check.
@@ -256,7 +266,7 @@ impl Check {
             slot: part.slot as u32,
             kinds: if part.slot + 1 == part.of { part.of as u32 } else { 0 },
             certain: certain as u32,
-            seed: 3 * look.round + look.sample as u32,
+            seed: 16 * look.round + look.sample as u32 + look.batch,
             pad: 0,
         }
     }
@@ -269,7 +279,7 @@ impl Check {
             at: self.at.address() + (size_of::<u32>() * MOST) as u64,
             samples: far,
             certain: far,
-            ..self.arg(part, numbers, Look { round: 0, sample: Sample::First }, (head, size))
+            ..self.arg(part, numbers, Look { round: 0, sample: Sample::First, batch: 0 }, (head, size))
         }
     }
 

@@ -266,7 +266,7 @@ impl<T: CudaReal> FmmSum<T> {
                 continue;
             }
             let head = self.head.as_ref().as_ptr() as u64;
-            let checked = check.arg(part, numbers, Look { round, sample: Sample::First }, (head, laid.size));
+            let checked = check.arg(part, numbers, Look { round, sample: Sample::First, batch: 0 }, (head, laid.size));
             let far = check.far_arg(part, numbers, (head, laid.size));
             self.last = laid;
             let queued = (laid.f, before.map(|(_, laid)| laid.f), work, checked);
@@ -300,10 +300,10 @@ impl<T: CudaReal> FmmSum<T> {
     }
 
     /// More targets of the last field are summed directly, and of the last kind of source compared; the others' sums are there by then.
-    fn look_again(&mut self, asked: Asked<'_>, sample: Sample, last: Laid, stream: &Stream) -> Result<()> {
-        let Asked { check, part, numbers, round, .. } = asked;
+    fn look_again(&mut self, asked: Asked<'_>, look: Look, last: Laid, stream: &Stream) -> Result<()> {
+        let Asked { check, part, numbers, .. } = asked;
         let head = self.head.as_ref().as_ptr() as u64;
-        let checked = check.arg(part, numbers, Look { round, sample }, (head, last.size));
+        let checked = check.arg(part, numbers, look, (head, last.size));
         let far = check.far_arg(part, numbers, (head, last.size));
         if part.slot == 0 {
             check.largest(&last.f, &checked, stream)?;

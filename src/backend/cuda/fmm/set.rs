@@ -1,7 +1,8 @@
 //! The FMMs of one engine: one for each kind of source, the choice between FMM and direct sum, retries where a field misses its
 //! tolerance.
 
-use super::check::{self, Check, Numbers, Part, Sample};
+use super::args::SampleSums;
+use super::check::{self, Check, Look, Numbers, Part, Sample};
 use super::layout::NEAR_IMAGES;
 use super::recipe::Far;
 use super::times::TIMED;
@@ -39,8 +40,8 @@ const WORTH: f64 = 0.5;
 const AIMS: [f64; 2] = [0.4, 0.8];
 
 /// The estimate of an error has three standard errors in it. Those of the expansions at corners of cells are so much larger than the others that
-/// from 128 targets it was up to twice the error: of a field with up to so many tolerances more targets decide, before it is given up.
-const HOPEFUL: f64 = 2.0;
+/// from 500 targets it was up to twice the error: of a field with up to so many tolerances more targets decide, before it is given up.
+const HOPEFUL: f64 = 3.0;
 
 /// A field whose sampled error is more than this part of the tolerance is computed again where a better recipe exists. The errors of a
 /// few targets beside strong sources can be most of the whole, and the sample need not have one of them: of 43,000 random problems of
@@ -322,12 +323,17 @@ impl<T: CudaReal> FmmSet<T> {
             return Ok(self.error);
         }
         let left = self.sums[last].last();
-        for slot in 0..of {
-            let asked = Asked { check, part: Part { slot, of }, numbers, round, before: None };
-            self.sums[self.last[slot]].look_again(asked, sample, left, problem.stream)?;
+        let mut found = SampleSums::default();
+        for batch in 0..sample.batches(numbers) {
+            for slot in 0..of {
+                let asked = Asked { check, part: Part { slot, of }, numbers, round, before: None };
+                let look = Look { round, sample, batch: batch as u32 };
+                self.sums[self.last[slot]].look_again(asked, look, left, problem.stream)?;
+            }
+            found = self.sums[last].account.found.with_samples_of(&found);
         }
-        let sampled = [sample.targets(numbers), all];
-        let (found, [sampled, of_all]) = problem.ranks.found(&self.sums[last].account.found, sampled)?;
+        let sampled = [sample.batches(numbers) * sample.targets(numbers), all];
+        let (found, [sampled, of_all]) = problem.ranks.found(&found, sampled)?;
         self.error = Verdict::new(&found, sampled, of_all, most, true).error;
         Ok(self.error)
     }

@@ -10,6 +10,21 @@ use crate::backend::verdict::{GRADIENT_TOLERANCES, LARGEST_NORM, STANDARD_ERRORS
 /// Bytes of `Squares` of kernels/fmm_check.cuh.
 pub const SQUARES: usize = 40;
 
+impl SampleSums {
+    /// With the samples of another look at the same field.
+    pub fn with_samples_of(self, other: &Self) -> Self {
+        let sum = |a: [f64; 2], b: [f64; 2]| [a[0] + b[0], a[1] + b[1]];
+        Self {
+            wrong: sum(self.wrong, other.wrong),
+            fourth: sum(self.fourth, other.fourth),
+            exact: sum(self.exact, other.exact),
+            n: self.n + other.n,
+            lost: self.lost + other.lost,
+            ..self
+        }
+    }
+}
+
 /// The answer for one field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verdict {
@@ -100,6 +115,16 @@ mod tests {
             n: n as f64,
             ..SampleSums::default()
         }
+    }
+
+    /// Looks at one field are one look at as many targets.
+    #[test]
+    fn samples_add_up() {
+        let (some, others) = (found(100, |k| 1e-5 * k as f64), found(28, |k| 1e-5 * (100 + k) as f64));
+        let [both, all] = [some.with_samples_of(&others), found(128, |k| 1e-5 * k as f64)];
+        let error = |found: &SampleSums| Verdict::new(found, 128, 1000, 1.0, true).error;
+        assert!((error(&both) / error(&all) - 1.0).abs() < 1e-12 && both.targets == all.targets);
+        assert_eq!(some.with_samples_of(&SampleSums::default()).wrong, some.wrong);
     }
 
     #[test]
