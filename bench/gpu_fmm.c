@@ -61,14 +61,14 @@ struct work {
     int64_t n, m;
     double core;
     int gradient, f64; /* 2: the library's choice for double arrays */
-    double tolerance, period;
+    double tolerance, period[3];
 };
 static const int precisions[] = {WFMM_PRECISION_F32, WFMM_PRECISION_F64, WFMM_PRECISION_ARRAYS};
 static const char *const precision_names[] = {"f32", "f64", "arrays"};
 
 static void time_case(wfmm_session *s, struct work w) {
     struct problem p = make(w.kind, w.regularization, 0, w.n, w.m, w.core);
-    p.period = w.period;
+    memcpy(p.period, w.period, sizeof p.period);
     if (w.core > 0) for (int64_t i = 0; i < w.n; i++) p.core[i] = w.core;
     double *u = malloc(3 * w.m * 8), *g = w.gradient ? malloc(9 * w.m * 8) : NULL;
     struct spread calls, sets, device;
@@ -103,15 +103,17 @@ static struct work cube(const char *name, int64_t n, int64_t m, int f64, double 
     return (struct work){name, targets_in_cube, PARTICLES, WFMM_REG_NONE, n, m, 0, 0, f64, tolerance};
 }
 
-/* The same cube in free space and as a periodic box. */
+/* The same cube in free space and in periodic domains. */
 static void periodic(wfmm_session *s, double most) {
+    static const struct { const char *name; double period[3]; } domains[] = {
+        {"open", {0, 0, 0}}, {"box", {1, 1, 1}}, {"tube", {1, 0, 0}}, {"slab", {1, 1, 0}}, {"uneven box", {1, 1, 1.25}}};
     for (int f64 = 0; f64 < 2; f64++)
-        for (double n = 1e4; n <= most; n *= 10) {
-            struct work w = cube("open", (int64_t)n, (int64_t)n, f64, f64 ? 1e-6 : 1e-4);
-            time_case(s, w);
-            w.name = "periodic"; w.period = 1;
-            time_case(s, w);
-        }
+        for (double n = 1e4; n <= most; n *= 10)
+            for (size_t k = 0; k < sizeof domains / sizeof *domains; k++) {
+                struct work w = cube(domains[k].name, (int64_t)n, (int64_t)n, f64, f64 ? 1e-6 : 1e-4);
+                memcpy(w.period, domains[k].period, sizeof w.period);
+                time_case(s, w);
+            }
 }
 
 static void time_dust(wfmm_session *s, int f64) {

@@ -48,7 +48,7 @@ static const char *const shapes[] = {"cube", "rings", "clusters", "layer", "line
 struct problem {
     enum kind kind;
     int regularization, order; /* order 0: what the library chooses */
-    double period;             /* of a box; 0: open */
+    double period[3];          /* 0: open */
     int64_t n, m;
     double *points, *strength, *core, *target;
     int32_t *ends;
@@ -117,7 +117,7 @@ static inline wfmm_plan *plan_of(wfmm_session *s, const struct problem *p, int m
     wfmm_plan *plan = NULL;
     must(wfmm_plan_options_init(&o, sizeof o), "plan options");
     o.method = method; o.precision = precision; o.tolerance = tolerance; o.order = p->order;
-    o.period[0] = o.period[1] = o.period[2] = p->period;
+    memcpy(o.period, p->period, sizeof o.period);
     if (p->kind == SEGMENTS) o.segment_regularization = p->regularization;
     if (p->kind == PARTICLES) o.particle_regularization = p->regularization;
     must(wfmm_plan_create(s, &o, &plan), "plan");

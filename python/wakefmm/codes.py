@@ -38,7 +38,7 @@ class Precision(IntEnum):
 
 
 class Expansion(IntEnum):
-    """What far fields are expanded in; `PSEUDO_PARTICLES` is slower and there to be compared, on the CPU."""
+    """What far fields are expanded in; `PSEUDO_PARTICLES` is slower and there to be compared."""
 
     HARMONICS = 0
     PSEUDO_PARTICLES = 1
