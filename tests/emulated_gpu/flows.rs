@@ -510,24 +510,22 @@ fn a_plane_takes_device_arrays() {
     });
 }
 
-/// Sums that a GPU has not, those by pseudo-particles, are the CPU's under AUTO: so is the state. On a session made for CUDA they are
-/// refused.
+/// Steps by pseudo-particles of the device are those of the CPU's.
 #[test]
-fn sums_of_the_cpu_keep_the_state_in_host_memory() {
-    with_gpu("flows::sums_of_the_cpu_keep_the_state_in_host_memory", &[], || {
+fn a_flow_by_pseudo_particles_is_right() {
+    with_gpu("flows::a_flow_by_pseudo_particles_is_right", &[], || {
         let o = motion(WFMM_INTEGRATOR_RK3, WFMM_STRETCHING_CLASSICAL);
-        let sums = sums(WFMM_METHOD_FMM, false);
-        let pseudo = wfmm_plan_options { expansion: WFMM_EXPANSION_PSEUDO_PARTICLES, tolerance: 1e-3, ..sums };
+        let expansion = WFMM_EXPANSION_PSEUDO_PARTICLES;
+        let pseudo = wfmm_plan_options { expansion, tolerance: 1e-3, ..sums(WFMM_METHOD_FMM, false) };
         let moved = |b| {
-            let mut flow = Flow::new(session(b), pseudo, o)?;
+            let mut flow = Flow::new(session(b), pseudo, o).unwrap();
             add_particles(&mut flow, 500, 1);
-            flow.advance(1e-3, 2).map(|()| flow)
+            flow.advance(1e-3, 2).unwrap();
+            flow
         };
-        let (mut auto, mut cpu) = (moved(BackendKind::Auto).unwrap(), moved(BackendKind::Cpu).unwrap());
-        assert_eq!(auto.report().backend, WFMM_BACKEND_CPU);
-        same(&mut auto, &mut cpu, 1e-4, "pseudo-particles");
-        let e = moved(BackendKind::Cuda).err().expect("no pseudo-particles on a GPU");
-        assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("PSEUDO_PARTICLES"), "{e}");
+        let (mut gpu, mut cpu) = (moved(BackendKind::Cuda), moved(BackendKind::Cpu));
+        assert_eq!((gpu.report().backend, gpu.report().method), (WFMM_BACKEND_CUDA, WFMM_METHOD_FMM));
+        same(&mut gpu, &mut cpu, 1e-4, "pseudo-particles");
     });
 }
 
