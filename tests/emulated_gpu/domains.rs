@@ -2,6 +2,7 @@
 
 use crate::evaluate;
 use crate::harness::with_gpu;
+use crate::periodic::{self, elements};
 use crate::support::accuracy::{fill, relative_l2};
 use crate::support::api::{Plan, Scalar, Session, flat, last_error};
 use crate::support::cases::{Case, Kind, Vec3};
@@ -23,37 +24,13 @@ fn plan_options(method: i32, tolerance: f64, period: Vec3) -> wfmm_plan_options 
 /// Elements anywhere in the domain, some of them and of the targets periods away, with a net strength; charges that balance each other
 /// where they must.
 fn case(kind: Kind, period: Vec3, n: usize, m: usize, core: f64, length: f64) -> Case {
-    let mut r = Random::new(n as u64 + 3);
-    let mut position = |out: f64| -> Vec3 {
+    let in_domain = |r: &mut Random, out: f64| {
         std::array::from_fn(|i| match period[i] {
             OPEN => FROM + SIZE * r.unit(),
             p => p * r.between(-out, 1.0 + out),
         })
     };
-    let positions: Vec<Vec3> = (0..n).map(|k| position(if k % 16 == 0 { 1.7 } else { 0.0 })).collect();
-    let targets = (0..m).map(|k| position(if k % 8 == 0 { 2.5 } else { 0.0 })).collect();
-    let mut c = Case { targets, ..Case::default() };
-    for (k, x) in positions.into_iter().enumerate() {
-        let a = r.signed();
-        match (kind, k % 2) {
-            (Kind::Charges, _) => {
-                c.charge_position.push(x);
-                c.charge.push(a[0] + 0.3);
-            }
-            (Kind::Segments, _) | (Kind::Both, 0) => {
-                let at = c.points.len() as i32;
-                c.points.extend([x, std::array::from_fn(|i| x[i] + length * a[i])]);
-                c.ends.extend([at, at + 1]);
-                c.circulation.push(r.between(-0.8, 1.0));
-                c.segment_core.push(core * r.between(0.5, 1.0));
-            }
-            _ => {
-                c.position.push(x);
-                c.strength.push(a.map(|v| v + 0.2));
-                c.particle_core.push(core * r.between(0.5, 1.0));
-            }
-        }
-    }
+    let mut c = elements(kind, [n, m], [core, length], &mut Random::new(n as u64 + 3), in_domain);
     if period.contains(&OPEN) && !c.charge.is_empty() {
         let mean = c.charge.iter().sum::<f64>() / n as f64;
         c.charge.iter_mut().for_each(|q| *q -= mean);
@@ -61,16 +38,9 @@ fn case(kind: Kind, period: Vec3, n: usize, m: usize, core: f64, length: f64) ->
     c
 }
 
-/// Against the CPU at a smaller tolerance; the method that was taken.
+/// As in a box.
 fn held<T: Scalar>(c: &Case, o: &wfmm_plan_options, exact: f64, what: &str) -> i32 {
-    let oracle = wfmm_plan_options { method: WFMM_METHOD_FMM, tolerance: exact, ..*o };
-    let want = evaluate::<f64>(&Session::cpu(2), c, &oracle).0;
-    let (got, outcome) = evaluate::<T>(&Session::gpu(), c, o);
-    let (main, gradient) = (relative_l2(&got.main, &want.main), relative_l2(&got.gradient, &want.gradient));
-    let what = format!("{what} {:?} at {:.0e}: {main:.1e} {gradient:.1e} {}", o.period, o.tolerance, outcome.recipe);
-    println!("{what}");
-    assert!(main <= o.tolerance && gradient <= 30.0 * o.tolerance, "{what}");
-    outcome.method
+    periodic::held::<T>(c, o, exact, &format!("{what} {:?}", o.period))
 }
 
 #[test]

@@ -17,12 +17,17 @@ fn plan_options(method: i32, tolerance: f64) -> wfmm_plan_options {
     wfmm_plan_options { method, tolerance, period: [PERIOD; 3], ..Default::default() }
 }
 
-/// Elements anywhere in a box that is not around zero, some of them and of the targets outside of it, with a net strength.
-fn case(kind: Kind, n: usize, m: usize, core: f64, length: f64) -> Case {
-    let mut r = Random::new(n as u64 + 5);
-    let mut position = |out: f64| -> Vec3 { std::array::from_fn(|_| PERIOD * r.between(-out, 1.0 + out)) };
-    let positions: Vec<Vec3> = (0..n).map(|k| position(if k % 16 == 0 { 1.7 } else { 0.0 })).collect();
-    let targets = (0..m).map(|k| position(if k % 8 == 0 { 2.5 } else { 0.0 })).collect();
+/// Elements and targets at positions that `position` draws, the farther from the domain the larger its number: some of both are outside.
+/// Strengths have a net one.
+pub fn elements(
+    kind: Kind,
+    [n, m]: [usize; 2],
+    [core, length]: [f64; 2],
+    r: &mut Random,
+    position: impl Fn(&mut Random, f64) -> Vec3,
+) -> Case {
+    let positions: Vec<Vec3> = (0..n).map(|k| position(r, if k % 16 == 0 { 1.7 } else { 0.0 })).collect();
+    let targets = (0..m).map(|k| position(r, if k % 8 == 0 { 2.5 } else { 0.0 })).collect();
     let mut c = Case { targets, ..Case::default() };
     for (k, x) in positions.into_iter().enumerate() {
         let a = r.signed();
@@ -48,13 +53,20 @@ fn case(kind: Kind, n: usize, m: usize, core: f64, length: f64) -> Case {
     c
 }
 
+/// In a box that is not around zero.
+fn case(kind: Kind, n: usize, m: usize, core: f64, length: f64) -> Case {
+    let in_box = |r: &mut Random, out: f64| std::array::from_fn(|_| PERIOD * r.between(-out, 1.0 + out));
+    elements(kind, [n, m], [core, length], &mut Random::new(n as u64 + 5), in_box)
+}
+
 fn close(got: &Field, want: &Field, tolerance: f64, what: &str) {
     let (main, gradient) = (relative_l2(&got.main, &want.main), relative_l2(&got.gradient, &want.gradient));
     println!("{what}: {main:.1e} {gradient:.1e}");
     assert!(main <= tolerance && gradient <= 30.0 * tolerance, "{what}: {main:.1e} {gradient:.1e}");
 }
 
-fn held<T: Scalar>(c: &Case, o: &wfmm_plan_options, exact: f64, what: &str) -> i32 {
+/// Against the CPU at a smaller tolerance; the method that was taken.
+pub fn held<T: Scalar>(c: &Case, o: &wfmm_plan_options, exact: f64, what: &str) -> i32 {
     let oracle = wfmm_plan_options { method: WFMM_METHOD_FMM, tolerance: exact, ..*o };
     let want = evaluate::<f64>(&Session::cpu(2), c, &oracle).0;
     let (got, outcome) = evaluate::<T>(&Session::gpu(), c, o);
