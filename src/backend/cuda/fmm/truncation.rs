@@ -75,17 +75,29 @@ fn shells(orbits: &[Orbit]) -> (Vec<(f64, f64)>, Vec<Vec<f64>>) {
     (shells, powers)
 }
 
+/// The squared error of all levels where blocks are left out that `is_kept` has not, at the distance with these powers.
+fn lost(
+    gains: &[Vec<f64>],
+    (shells, powers): (&[(f64, f64)], &[Vec<f64>]),
+    is_kept: impl Fn(usize, usize, &[f64]) -> bool,
+) -> f64 {
+    let mut sum = 0.0;
+    for (shell, power) in shells.iter().zip(powers) {
+        for a in 0..DEGREES {
+            for b in 0..DEGREES {
+                if !is_kept(a, b, power) {
+                    sum += shell.1 * gains[a][b] * power[a + b];
+                }
+            }
+        }
+    }
+    COARSER * sum
+}
+
 /// The error of an order of which all blocks are kept at all distances, in the unit of a budget.
 pub fn left_out(order: usize) -> f64 {
     let (gains, (shells, powers)) = (gains(), shells(&orbits()));
-    let mut sum = 0.0;
-    for (shell, power) in shells.iter().zip(&powers) {
-        let beyond = |a: usize, b: usize| a >= order || b >= order;
-        for (a, b) in (0..DEGREES).flat_map(|a| (0..DEGREES).map(move |b| (a, b))).filter(|&(a, b)| beyond(a, b)) {
-            sum += shell.1 * gains[a][b] * power[a + b];
-        }
-    }
-    (COARSER * sum).sqrt()
+    lost(&gains, (&shells, &powers), |a, b, _| a < order && b < order).sqrt()
 }
 
 impl Truncation {
@@ -97,19 +109,8 @@ impl Truncation {
         let keep = |tau: f64, a: usize, b: usize, power: &[f64]| {
             (b == 0 && a <= 1) || gains[a][b] * power[a + b] > tau * ((2 * a + 1) * (2 * b + 1)) as f64
         };
-        let lost = |tau: f64| {
-            let mut sum = 0.0;
-            for (shell, power) in shells.iter().zip(&powers) {
-                for a in 0..DEGREES {
-                    for b in 0..DEGREES {
-                        if a >= most || b >= most || !keep(tau, a, b, power) {
-                            sum += shell.1 * gains[a][b] * power[a + b];
-                        }
-                    }
-                }
-            }
-            COARSER * sum
-        };
+        let lost =
+            |tau: f64| lost(&gains, (&shells, &powers), |a, b, power| a < most && b < most && keep(tau, a, b, power));
         let (mut low, mut high) = (1e-40f64, 1.0f64);
         let floor = lost(low).sqrt();
         for _ in 0..100 {
