@@ -8,7 +8,7 @@
 #include "periodic.cuh"
 using namespace fmm;
 
-// What positions are moved by: `Domain` of src/backend/cuda/periodic.rs.
+// What positions are moved by: `Domain` of src/backend/cuda/domain.rs.
 struct Domain {
     double period[3];   // a multiple of the step; 0: open
     double rounding[3]; // the period as given less that
