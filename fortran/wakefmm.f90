@@ -18,7 +18,7 @@
 !>   type(wfmm_plan_options) :: options           ! every component has its default; index_base = 1
 !>   real(8) :: points(3, np), circulation(n), core(n), x(3, m), u(3, m)
 !>   integer :: ends(2, n)                        ! numbers of first and last point, counted from 1
-!>   options%tolerance = 1e-5
+!>   options%tolerance = 1d-5
 !>   call wfmm_plan_create(plan, options=options)
 !>   do step = 1, steps
 !>     call wfmm_plan_set_segments(plan, points, ends, circulation, core_radius=core)
@@ -359,13 +359,13 @@ module wakefmm
   integer, parameter :: WFMM_EXPANSION_PSEUDO_PARTICLES = 1
   !> Precision of the computation.
   !> That of the arrays: double if one of the arrays is double, else single, but double at tolerances below 1e-4 on a CPU
-  !> (of particles alone below 1e-6). An FMM of double arrays (on the CPU also a treecode) computes velocities in single
-  !> precision where that keeps the tolerance (1e-4 or more, of particles alone and on a GPU 1e-6 or more) and is faster,
-  !> unless WFMM_FLAG_REPRODUCIBLE is set; precision of the report says so.
+  !> (unless an FMM or treecode sums velocities of particles alone). An FMM of double arrays (on the CPU also a
+  !> treecode) computes velocities in single precision where that keeps the tolerance (1e-4 or more, of particles
+  !> alone and on a GPU 1e-6 or more) and is faster, unless WFMM_FLAG_REPRODUCIBLE is set; precision of the report says so.
   integer, parameter :: WFMM_PRECISION_ARRAYS = 0
   !> Single. Where its range or digits are not enough (a point far away, cores much larger than the extent of the
-  !> elements, on a CPU a tolerance below 1e-4, of particles alone below 1e-6) the computation is done in double. A warning
-  !> and precision of the report say so.
+  !> elements, on a CPU a tolerance below 1e-4, unless an FMM or treecode sums velocities of particles alone) the computation
+  !> is done in double. A warning and precision of the report say so.
   integer, parameter :: WFMM_PRECISION_F32 = 1
   !> Double.
   integer, parameter :: WFMM_PRECISION_F64 = 2

@@ -281,16 +281,16 @@
  * Precision of the computation.
  * 
  * That of the arrays: double if one of the arrays is double, else single, but double at tolerances below 1e-4 on a CPU
- * (of particles alone below 1e-6). An FMM of double arrays (on the CPU also a treecode) computes velocities in single
- * precision where that keeps the tolerance (1e-4 or more, of particles alone and on a GPU 1e-6 or more) and is faster,
- * unless WFMM_FLAG_REPRODUCIBLE is set; precision of the report says so.
+ * (unless an FMM or treecode sums velocities of particles alone). An FMM of double arrays (on the CPU also a
+ * treecode) computes velocities in single precision where that keeps the tolerance (1e-4 or more, of particles
+ * alone and on a GPU 1e-6 or more) and is faster, unless WFMM_FLAG_REPRODUCIBLE is set; precision of the report says so.
  */
 #define WFMM_PRECISION_ARRAYS 0
 
 /**
  * Single. Where its range or digits are not enough (a point far away, cores much larger than the extent of the
- * elements, on a CPU a tolerance below 1e-4, of particles alone below 1e-6) the computation is done in double. A warning
- * and precision of the report say so.
+ * elements, on a CPU a tolerance below 1e-4, unless an FMM or treecode sums velocities of particles alone) the computation
+ * is done in double. A warning and precision of the report say so.
  */
 #define WFMM_PRECISION_F32 1
 
@@ -1276,8 +1276,8 @@ wfmm_status wfmm_session_destroy(struct wfmm_session **session);
 
 /**
  * Makes a session that spans processes. All ranks of communicator make it together. Calls with its plans are collective, but for
- * recipe, report, counts and destroy: each rank hands over its own sources and targets, however many and wherever they are, and
- * gets the velocities of its own targets. An error on one rank is the same status on all, with the rank in the message. options may be NULL.
+ * recipe, report, counts, workspace, set_stream and destroy: each rank hands over its own sources and targets, however many and
+ * wherever they are, and gets the velocities of its own targets. An error on one rank is the same status on all, with the rank in the message. options may be NULL.
  * With GPUs each rank takes one of its node, node_rank modulo their number, unless device names one; with
  * WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. WFMM_ERR_UNSUPPORTED: periods, the treecode,
  * pseudo-particles, core_limit, asynchronous evaluations, several devices of a rank.

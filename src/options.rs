@@ -68,13 +68,13 @@ codes! {
     /// Precision of the computation.
     enum Precision {
         /// That of the arrays: double if one of the arrays is double, else single, but double at tolerances below 1e-4 on a CPU
-        /// (of particles alone below 1e-6). An FMM of double arrays (on the CPU also a treecode) computes velocities in single
-        /// precision where that keeps the tolerance (1e-4 or more, of particles alone and on a GPU 1e-6 or more) and is faster,
-        /// unless WFMM_FLAG_REPRODUCIBLE is set; `precision` of the report says so.
+        /// (unless an FMM or treecode sums velocities of particles alone). An FMM of double arrays (on the CPU also a
+        /// treecode) computes velocities in single precision where that keeps the tolerance (1e-4 or more, of particles
+        /// alone and on a GPU 1e-6 or more) and is faster, unless WFMM_FLAG_REPRODUCIBLE is set; `precision` of the report says so.
         Arrays = 0 => WFMM_PRECISION_ARRAYS,
         /// Single. Where its range or digits are not enough (a point far away, cores much larger than the extent of the
-        /// elements, on a CPU a tolerance below 1e-4, of particles alone below 1e-6) the computation is done in double. A warning
-        /// and `precision` of the report say so.
+        /// elements, on a CPU a tolerance below 1e-4, unless an FMM or treecode sums velocities of particles alone) the computation
+        /// is done in double. A warning and `precision` of the report say so.
         F32 = 1 => WFMM_PRECISION_F32,
         /// Double.
         F64 = 2 => WFMM_PRECISION_F64,

@@ -181,8 +181,8 @@ impl Exchange for Table {
 
 api! {
     /// Makes a session that spans processes. All ranks of `communicator` make it together. Calls with its plans are collective, but for
-    /// recipe, report, counts and destroy: each rank hands over its own sources and targets, however many and wherever they are, and
-    /// gets the velocities of its own targets. An error on one rank is the same status on all, with the rank in the message. `options` may be NULL.
+    /// recipe, report, counts, workspace, set_stream and destroy: each rank hands over its own sources and targets, however many and
+    /// wherever they are, and gets the velocities of its own targets. An error on one rank is the same status on all, with the rank in the message. `options` may be NULL.
     /// With GPUs each rank takes one of its node, `node_rank` modulo their number, unless `device` names one; with
     /// WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. WFMM_ERR_UNSUPPORTED: periods, the treecode,
     /// pseudo-particles, `core_limit`, asynchronous evaluations, several devices of a rank.
