@@ -35,6 +35,7 @@ struct Root {
     double origin[3]; // subtracted first
     double scale;     // power of two, multiplied second
     double side;      // of the root cube, after scaling: in [extent, 2 extent), Real::extent of common.cuh; less where segments are longer
+    double period;    // of a periodic box, after scaling; 0: open
 };
 
 // A segment as its tree takes it, or one of `parts` pieces of a long one (fmm_segments.cu).
@@ -186,6 +187,14 @@ constexpr bool kPeriodic = false;
 #endif
 __device__ inline u32 in_image(u32 packed) { return kPeriodic ? packed & kInImage : packed; }
 
+// The root cube of a periodic box is the box, or wider by a third: then three cells of level 2 are as wide as the box, and there are no
+// expansions above. So the number of cells along its side is 2^k or 3 * 2^k, which leaves the points of a leaf less to chance.
+__device__ inline bool in_thirds(const Fmm &f) { return f.period > 0 && f.stretch > 1; }
+// Cells of a level along the side of a periodic box, from level `top` on.
+__device__ inline int cells_along(const Fmm &f, int level) { return in_thirds(f) ? 3 << level >> 2 : 1 << level; }
+// Level of the largest cells whose parents' neighbours M2L goes through: cells of thirds have no parents, and fmm_m2l_box.cu.
+__device__ inline u32 m2l_top(const Fmm &f) { return f.top + in_thirds(f); }
+
 __device__ inline int info_level(u32 info) { return info & 31; }
 __device__ inline bool info_leaf(u32 info) { return info >> 5 & 1; }
 __device__ inline int info_octant(u32 info) { return info >> 6 & 7; }
@@ -199,9 +208,9 @@ template <class T> struct SortedPoint {
     static __device__ const Vec4<T> *low(const Tree &t) { return (const Vec4<T> *)t.point + t.n; }
     // Relative to `from`, in the points' numbers; `low` of f32 alone.
     static __device__ __forceinline__ T relative(T high, T low, T from) { return sizeof(T) == 8 ? high - from : (high - from) + low; }
-    // Moves a coordinate so many sides of the root cube; in f32 what its first number cannot hold goes to the second.
-    static __device__ inline void move(const Root &root, int sides, T &high, T &low) {
-        const double by = sides * root.side;
+    // Moves a coordinate so many periods; in f32 what its first number cannot hold goes to the second.
+    static __device__ inline void move(const Root &root, int periods, T &high, T &low) {
+        const double by = periods * root.period;
         if (sizeof(T) == 8) { high += (T)by; return; }
         const T first = (T)by, sum = high + first, part = sum - high;
         low += ((high - (sum - part)) + (first - part)) + (T)(by - (double)first);

@@ -146,6 +146,8 @@ struct Fmm {
     unsigned smooth_targets;
     /// The field of all images but the near ones, as kernels/periodic.cuh evaluates it, or null.
     ConstPointer<double> far_rows;
+    /// Of a periodic box: M2L between its largest cells, see fmm_operators.cu.
+    ConstPointer<void> box_operators;
     /// Period of the box around zero, in the caller's unit; 0: open.
     double period;
     /// Degrees that `far_rows` has, and those that a target of the field takes.

@@ -1,7 +1,7 @@
 // Exact sums at sampled targets in a periodic box with many sources: near a target pair by pair, as fmm_check.cu has them, far away from
 // equivalent sources on the Chebyshev nodes of cells (Fong & Darve, J. Comput. Phys. 228, 2009, 8712-8725).
 //
-// A cell of level l is a cube with side 2^-l of the box. For a target that is two sides away from it the kernel, as a function of the
+// A cell of level l is a cube with side 2^-l of the tree's root cube. For a target that is two sides away from it the kernel, as a function of the
 // source's position, is a polynomial of degree q - 1 along each axis up to about 9.9^-q; its values at q^3 Chebyshev nodes are
 // enough, and node k takes Σ S_k(x_i) times the strength of source i. Cells share the order of the source tree, and nothing else of its
 // expansions: what those have wrong is seen.
@@ -16,7 +16,7 @@
 #include "fmm_grid_args.cuh"
 using namespace fmm;
 
-constexpr int kMostNodes = GRID_NODES, kMostPerThread = (kMostNodes * kMostNodes * kMostNodes + 255) / 256, kBatch = 64;
+constexpr int kMostNodes = GRID_NODES, kBatch = 64;
 constexpr u32 kSlice = GRID_SLICE;
 
 __device__ inline u32 cells_of(int level) { return 1u << 3 * level; }
@@ -25,10 +25,10 @@ __device__ inline u32 first_cell(int level) { return (cells_of(level) - 8) / 7; 
 
 // Sides of the cells, and what their sources reach beyond them.
 struct Cubes {
-    double side, over;
-    __device__ Cubes(const Fmm &f) : side(f.state->root.side), over(f.kind == kSegment ? 0.5 * unordered(f.state->longest) * f.state->root.scale : 0) {}
+    double side, period, over;
+    __device__ Cubes(const Fmm &f) : side(f.state->root.side), period(f.state->root.period), over(f.kind == kSegment ? 0.5 * unordered(f.state->longest) * f.state->root.scale : 0) {}
     __device__ double half(int level) const { return 0.5 * side / (double)(1u << level) + over; }
-    __device__ double centre(int level, int at) const { return ((at + 0.5) / (double)(1u << level) - 0.5) * side; }
+    __device__ double centre(int level, int at) const { return (at + 0.5) / (double)(1u << level) * side - 0.5 * period; }
 };
 
 // Where segments are cut the sorted ones are pieces of them: then cells have no sources, and the samples take all pairs.
@@ -64,46 +64,80 @@ extern "C" __global__ void __launch_bounds__(1024) fmm_grid_cells(const __grid_c
 // A point source of C strengths.
 template <int C> struct Point { double x[3], q[C]; };
 
-// Strengths at the nodes of a cube, of points that `point(i)` gives for i < n. By 256 threads.
+// Coefficients of S_k(x) = Σ_j c_kj T_j(x), 1 at node k of the q Chebyshev nodes and 0 at all others; zero beyond q. By 256 threads.
+__device__ inline void make_coefficients(int q, double (*c)[kMostNodes]) {
+    for (u32 i = threadIdx.x; i < kMostNodes * kMostNodes; i += 256) {
+        const int k = i / kMostNodes, j = i % kMostNodes;
+        c[k][j] = k < q && j < q ? (j ? 2 * cospi(j * (k + 0.5) / q) : 1.0) / q : 0;
+    }
+}
+__device__ __forceinline__ void chebyshev(double x, double (&t)[kMostNodes]) {
+    t[0] = 1; t[1] = x;
+#pragma unroll
+    for (int j = 2; j < kMostNodes; j++) t[j] = fma(2 * x, t[j - 1], -t[j - 2]);
+}
+__device__ __forceinline__ double weight(const double *c, const double (&t)[kMostNodes]) {
+    double sum = 0;
+#pragma unroll
+    for (int j = 0; j < kMostNodes; j++) sum = fma(c[j], t[j], sum);
+    return sum;
+}
+
+// Strengths at the nodes of a cube, of points that `point(i)` gives for i < n. By 256 threads: a thread has a column of nodes along z, and
+// where there are fewer columns than threads, groups of threads share out the points.
 template <int C, class Points> __device__ void to_nodes(int nodes, const double *centre, double half, u32 n, Points point, double *out) {
-    __shared__ double s_chebyshev[kMostNodes][kMostNodes], s_weight[3][kMostNodes][kBatch + 1], s_strength[C][kBatch];
-    const u32 tid = threadIdx.x, all = nodes * nodes * nodes;
-    for (u32 k = tid; k < (u32)(nodes * nodes); k += 256) s_chebyshev[k / nodes][k % nodes] = cospi((k % nodes) * (k / nodes + 0.5) / nodes);
-    double sum[kMostPerThread][C] = {};
+    __shared__ double s_coefficient[kMostNodes][kMostNodes], s_x[3][kBatch], s_weight[3][kMostNodes][kBatch + 1], s_strength[C][kBatch];
+    const u32 tid = threadIdx.x, columns = nodes * nodes, groups = 256 / columns, column = tid % columns, group = tid / columns;
+    const double per_half = 1 / half;
+    make_coefficients(nodes, s_coefficient);
+    double sum[kMostNodes][C] = {};
+    Point<C> next{};
+    if (tid < min((u32)kBatch, n)) next = point(tid);
     for (u32 first = 0; first < n; first += kBatch) {
         const u32 here = min(n - first, (u32)kBatch);
         __syncthreads();
-        // A thread has one coordinate of a point: S_k(x) = 1/q + 2/q Σ T_j(x_k) T_j(x), by Clenshaw's recurrence.
-        if (const u32 at = tid % kBatch, axis = tid / kBatch; axis < 3 && at < here) {
-            const Point<C> p = point(first + at);
-            const double x = (p.x[axis] - centre[axis]) / half;
-            for (int k = 0; k < nodes; k++) {
-                double b = 0, before = 0;
-                for (int j = nodes - 1; j; j--) {
-                    const double next = fma(2 * x, b, s_chebyshev[k][j] - before);
-                    before = b; b = next;
-                }
-                s_weight[axis][k][at] = (1 + 2 * fma(x, b, -before)) / nodes;
-            }
-            if (axis == 0) for (int c = 0; c < C; c++) s_strength[c][at] = p.q[c];
+        if (tid < here) {
+#pragma unroll
+            for (int d = 0; d < 3; d++) s_x[d][tid] = (next.x[d] - centre[d]) * per_half;
+#pragma unroll
+            for (int c = 0; c < C; c++) s_strength[c][tid] = next.q[c];
         }
         __syncthreads();
+        // The next batch is on its way while this one is summed.
+        if (tid < kBatch && first + kBatch + tid < n) next = point(first + kBatch + tid);
+        if (const u32 at = tid % kBatch, axis = tid / kBatch; axis < 3 && at < here) {
+            double t[kMostNodes];
+            chebyshev(s_x[axis][at], t);
+            for (int k = 0; k < nodes; k++) s_weight[axis][k][at] = weight(s_coefficient[k], t);
+        }
+        __syncthreads();
+        const double *wx = s_weight[0][column % nodes], *wy = s_weight[1][column / nodes];
+        for (u32 i = group; group < groups && i < here; i += groups) {
+            const double w = wx[i] * wy[i];
+            double part[C];
 #pragma unroll
-        for (int t = 0; t < kMostPerThread; t++) {
-            const u32 k = tid + 256 * t;
-            if (k >= all) continue;
-            const double *wx = s_weight[0][k % nodes], *wy = s_weight[1][k / nodes % nodes], *wz = s_weight[2][k / nodes / nodes];
-            for (u32 i = 0; i < here; i++) {
-                const double w = wx[i] * wy[i] * wz[i];
+            for (int c = 0; c < C; c++) part[c] = w * s_strength[c][i];
 #pragma unroll
-                for (int c = 0; c < C; c++) sum[t][c] = fma(w, s_strength[c][i], sum[t][c]);
+            for (int z = 0; z < kMostNodes; z++) {
+                if (z >= nodes) break;
+                const double wz = s_weight[2][z][i];
+#pragma unroll
+                for (int c = 0; c < C; c++) sum[z][c] = fma(wz, part[c], sum[z][c]);
             }
         }
     }
+    for (u32 g = 0; g < groups; g++) {
+        if (group == g)
 #pragma unroll
-    for (int t = 0; t < kMostPerThread; t++) {
-        const u32 k = tid + 256 * t;
-        for (int c = 0; c < C && k < all; c++) out[(size_t)c * all + k] = sum[t][c];
+            for (int z = 0; z < kMostNodes; z++) {
+                if (z >= nodes) break;
+#pragma unroll
+                for (int c = 0; c < C; c++) {
+                    double &to = out[((size_t)c * nodes + z) * columns + column];
+                    to = g ? to + sum[z][c] : sum[z][c];
+                }
+            }
+        __syncthreads();
     }
 }
 
@@ -144,8 +178,8 @@ template <int C> __device__ __forceinline__ void slices(const Fmm &f, const Grid
     const auto point = [&](u32 i) { Point<C> p; read_point(f, root, first * per + i, p); return p; };
     to_nodes<C>(g.nodes, centre, cubes.half(g.level), n * per, point, g.slices + (size_t)slice * C * g.nodes * g.nodes * g.nodes);
 }
-extern "C" __global__ void __launch_bounds__(256) fmm_grid_slices_charges(const __grid_constant__ Fmm f, const __grid_constant__ Grid g) { slices<1>(f, g); }
-extern "C" __global__ void __launch_bounds__(256) fmm_grid_slices_vortices(const __grid_constant__ Fmm f, const __grid_constant__ Grid g) { slices<3>(f, g); }
+extern "C" __global__ void __launch_bounds__(256, 2) fmm_grid_slices_charges(const __grid_constant__ Fmm f, const __grid_constant__ Grid g) { slices<1>(f, g); }
+extern "C" __global__ void __launch_bounds__(256, 2) fmm_grid_slices_vortices(const __grid_constant__ Fmm f, const __grid_constant__ Grid g) { slices<3>(f, g); }
 
 // Launch: 256 threads, a block a cell.
 extern "C" __global__ void __launch_bounds__(256) fmm_grid_sum(const __grid_constant__ Grid g, int components) {
@@ -158,25 +192,54 @@ extern "C" __global__ void __launch_bounds__(256) fmm_grid_sum(const __grid_cons
     }
 }
 
-// Launch: 256 threads, a block a cell of the level.
-template <int C> __device__ __forceinline__ void up(const Fmm &f, const Grid &g, int level) {
+// Strengths at a cell's nodes, of those at its children's nodes: along one axis after the other, since nodes of both are products of axes.
+// Launch: 256 threads; x: the cells of the level, y: components.
+extern "C" __global__ void __launch_bounds__(256) fmm_grid_up(const __grid_constant__ Fmm f, const __grid_constant__ Grid g, int level) {
+    constexpr int kAll = kMostNodes * kMostNodes * kMostNodes, kEach = (kAll + 255) / 256;
+    __shared__ double s_coefficient[kMostNodes][kMostNodes], s_weight[2][kMostNodes][kMostNodes], s_from[kAll], s_to[kAll];
     const Cubes cubes(f);
-    const u32 q = g.nodes, all = q * q * q, cell = blockIdx.x;
-    int at[3];
-    unmorton(cell, at);
-    const double centre[3] = {cubes.centre(level, at[0]), cubes.centre(level, at[1]), cubes.centre(level, at[2])}, below = cubes.half(level + 1);
-    const double *from = g.strength + (size_t)(first_cell(level + 1) + 8 * cell) * C * all;
-    const auto point = [&](u32 i) {
-        const u32 octant = i / all, k = i % all, node[3] = {k % q, k / q % q, k / q / q};
-        Point<C> p;
-        for (int d = 0; d < 3; d++) p.x[d] = cubes.centre(level + 1, 2 * at[d] + (octant >> d & 1)) + below * cospi((node[d] + 0.5) / q);
-        for (int c = 0; c < C; c++) p.q[c] = from[((size_t)octant * C + c) * all + k];
-        return p;
-    };
-    to_nodes<C>(q, centre, cubes.half(level), 8 * all, point, g.strength + (size_t)(first_cell(level) + cell) * C * all);
+    const u32 q = g.nodes, all = q * q * q, cell = blockIdx.x, tid = threadIdx.x;
+    const double half = cubes.half(level), below = cubes.half(level + 1), aside = 0.25 * cubes.side / (double)(1u << level);
+    make_coefficients(q, s_coefficient);
+    __syncthreads();
+    // Of the nodes of the children on either side of the middle.
+    for (u32 i = tid; i < 2 * q; i += 256) {
+        const u32 side = i / q, node = i % q;
+        double t[kMostNodes];
+        chebyshev(((side ? aside : -aside) + below * cospi((node + 0.5) / q)) / half, t);
+        for (u32 k = 0; k < q; k++) s_weight[side][k][node] = weight(s_coefficient[k], t);
+    }
+    double sum[kEach] = {};
+    for (u32 octant = 0; octant < 8; octant++) {
+        const double *from = g.strength + ((size_t)(first_cell(level + 1) + 8 * cell + octant) * gridDim.y + blockIdx.y) * all;
+        __syncthreads();
+        for (u32 k = tid; k < all; k += 256) s_from[k] = from[k];
+        __syncthreads();
+        // Along x and y; apart: nodes from one along the axis to the next.
+        for (u32 axis = 0, apart = 1; axis < 2; axis++, apart *= q) {
+            const double *in = axis ? s_to : s_from;
+            double *out = axis ? s_from : s_to;
+            for (u32 k = tid; k < all; k += 256) {
+                const u32 to = k / apart % q;
+                const double *w = s_weight[octant >> axis & 1][to], *row = in + (k - to * apart);
+                double x = 0;
+                for (u32 j = 0; j < q; j++) x = fma(w[j], row[j * apart], x);
+                out[k] = x;
+            }
+            __syncthreads();
+        }
+#pragma unroll
+        for (int e = 0; e < kEach; e++) {
+            const u32 k = tid + 256 * e;
+            if (k >= all) break;
+            const double *w = s_weight[octant >> 2][k / (q * q)], *row = s_from + k % (q * q);
+            for (u32 j = 0; j < q; j++) sum[e] = fma(w[j], row[j * q * q], sum[e]);
+        }
+    }
+    double *to = g.strength + ((size_t)(first_cell(level) + cell) * gridDim.y + blockIdx.y) * all;
+#pragma unroll
+    for (int e = 0; e < kEach; e++) if (tid + 256 * e < all) to[tid + 256 * e] = sum[e];
 }
-extern "C" __global__ void __launch_bounds__(256) fmm_grid_up_charges(const __grid_constant__ Fmm f, const __grid_constant__ Grid g, int level) { up<1>(f, g, level); }
-extern "C" __global__ void __launch_bounds__(256) fmm_grid_up_vortices(const __grid_constant__ Fmm f, const __grid_constant__ Grid g, int level) { up<3>(f, g, level); }
 
 // Equivalent sources are points without a core, whatever the source.
 template <bool GRADIENT> struct Charges {
@@ -233,10 +296,10 @@ __device__ inline void append(u32 *list, u32 &count, u32 most, bool wanted, u32 
 }
 
 // Where an image is that is numbered as `beside` numbers cells.
-__device__ inline void image_at(u32 item, double side, double *by) {
+__device__ inline void image_at(u32 item, double period, double *by) {
     int n[3];
     beside((int)(item >> kImageBits), n);
-    for (int d = 0; d < 3; d++) by[d] = n[d] * side;
+    for (int d = 0; d < 3; d++) by[d] = n[d] * period;
 }
 
 // Launch: 256 threads; x: the targets, y: parts of the sum, each a row of `partial`.
@@ -273,7 +336,7 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
             int way[3];
             double by[3], gap2 = 0;
             unmorton(cell, way);
-            image_at(item, cubes.side, by);
+            image_at(item, cubes.period, by);
             for (int d = 0; d < 3; d++) {
                 const double gap = fmax(fabs(y[d] - by[d] - cubes.centre(level, way[d])) - half, 0.0);
                 gap2 += gap * gap;
@@ -289,7 +352,7 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
             int way[3];
             double by[3], strength[K::C];
             unmorton(cell, way);
-            image_at(item, cubes.side, by);
+            image_at(item, cubes.period, by);
             const double *from = g.strength + (size_t)(first_cell(level) + cell) * K::C * all + k;
             for (int i = 0; i < K::C; i++) strength[i] = from[(size_t)i * all];
             const Vec<double> node{by[0] + cubes.centre(level, way[0]) + half * s_node[k % q], by[1] + cubes.centre(level, way[1]) + half * s_node[k / q % q], by[2] + cubes.centre(level, way[2]) + half * s_node[k / q / q]};
@@ -310,7 +373,7 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
         __syncthreads();
         for (u32 e = 0; e < near; e++) {
             double by[3];
-            image_at(cells[e], cubes.side, by);
+            image_at(cells[e], cubes.period, by);
             const u32 begin = s_begin[e], end = s_end[e];
             for (u32 i = begin + 32 * ((me + workers - dealt % workers) % workers) + lane; i < end; i += 32 * workers) {
                 read(f, root, f.tree[0].order[i], s);

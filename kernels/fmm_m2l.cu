@@ -56,7 +56,7 @@ template <class T, int NT, int SPLIT, int MT, int GROUPS> struct M2l {
         l.part = ticket % w.parts;
         l.more = tile < w.tiles;
         if (!l.more) return;
-        int low = 8 * (int)f.top, high = kBins;
+        int low = 8 * (int)m2l_top(f), high = kBins;
         while (high - low > 1) { const int m = (low + high) / 2; if (w.bin_tiles[m] <= tile) low = m; else high = m; }
         const u32 begin = (tile - w.bin_tiles[low]) * cells, n = (low + 1 < kBins ? w.bin_first[low + 1] : f.state->level_begin[1][kLevels]) - w.bin_first[low];
         l.tile = {low / 8, low % 8, (int)(w.bin_first[low] + begin), (int)min(n - begin, cells)};
@@ -520,7 +520,7 @@ template <class T> __device__ void add_parts(const Fmm &f) {
     if (parts < 2) return;
     const size_t n = (size_t)f.state->level_begin[1][kLevels] * f.components * f.stride;
     T *local = (T *)f.local;
-    for (size_t k = (size_t)f.state->level_begin[1][f.top] * f.components * f.stride + blockIdx.x * 256 + threadIdx.x; k < n; k += (size_t)gridDim.x * 256) {
+    for (size_t k = (size_t)f.state->level_begin[1][m2l_top(f)] * f.components * f.stride + blockIdx.x * 256 + threadIdx.x; k < n; k += (size_t)gridDim.x * 256) {
         T x = local[k];
         for (u32 p = 1; p < parts; p++) x += local[p * n + k];
         local[k] = x;

@@ -371,10 +371,10 @@ template <class T, class P> struct Near : View<T, P> {
                 const int number = threadIdx.x + (threadIdx.x >= kOwnImage);
                 int n[3];
                 beside(number, n);
-                const T side = (T)f.state->root.side, reach = range * (T)f.cell_core[0];
+                const T side = (T)f.state->root.side, period = (T)f.state->root.period, reach = range * (T)f.cell_core[0];
                 T d2 = 0;
                 for (int k = 0; k < 3; k++) {
-                    const T at = origin[k] + n[k] * side, slack = side * T(1e-5), d = max(max(at - box[3 + k], box[k] - at - side) - slack, (T)0);
+                    const T at = origin[k] + n[k] * period, slack = side * T(1e-5), d = max(max(at - box[3 + k], box[k] - at - side) - slack, (T)0);
                     d2 += d * d;
                 }
                 const u32 ballot = __ballot_sync(~0u, s.depth && d2 < reach * reach);
@@ -396,7 +396,7 @@ template <class T, class P> struct Near : View<T, P> {
                 const T side = cell_geometry(src, f.state->root, child, centre), half = side * (T)0.50001;
                 T d2 = 0;
                 for (int k = 0; k < 3; k++) {
-                    const T at = kPeriodic ? centre[k] + origin[k] + n[k] * (T)f.state->root.side : centre[k] + origin[k], d = max(max(box[k] - at - half, at - half - box[3 + k]), (T)0);
+                    const T at = kPeriodic ? centre[k] + origin[k] + n[k] * (T)f.state->root.period : centre[k] + origin[k], d = max(max(box[k] - at - half, at - half - box[3 + k]), (T)0);
                     d2 += d * d;
                 }
                 const T reach = range * (T)f.cell_core[child];
@@ -409,7 +409,7 @@ template <class T, class P> struct Near : View<T, P> {
                     if (!inner) {
                         int other[3];
                         unmorton(src.cell_key[child], other);
-                        if (kPeriodic) for (int k = 0; k < 3; k++) other[k] += n[k] * (1 << info_level(info));
+                        if (kPeriodic) for (int k = 0; k < 3; k++) other[k] += n[k] * cells_along(f, info_level(info));
                         leaf_found = WHICH == kGroupSources || !near_leaf(other, info_level(info), at, level);
                     }
                 }
@@ -450,7 +450,7 @@ template <class T, class P> struct Near : View<T, P> {
                 if (kPeriodic) {
                     int n[3];
                     image_vector(packed >> kImageBits, n);
-                    for (int k = 0; k < 3; k++) other[k] += n[k] * (1 << ls);
+                    for (int k = 0; k < 3; k++) other[k] += n[k] * cells_along(f, ls);
                     if (sizeof(T) == 4) low = SortedPoint<T>::low(t)[i];
                     this->move_to_image(packed, a, b, low);
                 }

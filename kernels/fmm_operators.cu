@@ -10,9 +10,15 @@
 #include "fmm_mma.cuh"
 using namespace fmm;
 
-constexpr int kMaxDegree = 40;
+constexpr int kMaxDegree = 40, kHarmonicsMost = (kMaxDegree + 1) * (kMaxDegree + 2) / 2;
 
 struct Complex { double c, s; };
+
+// By all threads of a block of 256.
+__device__ inline void clear(Complex *h) {
+    for (int k = threadIdx.x; k < kHarmonicsMost; k += 256) h[k] = {0, 0};
+    __syncthreads();
+}
 
 // H of negative m: H_{l,-m} = (-1)^m conj(H_lm).
 __device__ inline Complex at(const Complex *h, int l, int m) {
@@ -23,19 +29,21 @@ __device__ inline Complex at(const Complex *h, int l, int m) {
     return v;
 }
 
-__device__ void irregular(Complex *h, double x, double y, double z, int degree) {
+// Adds I_lm of one m and all degrees to `h`.
+__device__ void add_irregular(Complex *h, int m, double x, double y, double z, int degree) {
     const double r2 = x * x + y * y + z * z;
     Complex d{1 / sqrt(r2), 0};
-    for (int m = 0; m <= degree; m++) {
-        Complex p{0, 0}, q = d;
-        for (int l = m; l <= degree; l++) {
-            h[l * (l + 1) / 2 + m] = q;
-            const double u = (2 * l + 1) * z / r2, v = (double)(l * l - m * m) / r2;
-            const Complex next{u * q.c - v * p.c, u * q.s - v * p.s};
-            p = q; q = next;
-        }
-        const double k = (2 * m + 1) / r2;
+    for (int i = 0; i < m; i++) {
+        const double k = (2 * i + 1) / r2;
         d = {k * (x * d.c - y * d.s), k * (x * d.s + y * d.c)};
+    }
+    Complex p{0, 0}, q = d;
+    for (int l = m; l <= degree; l++) {
+        Complex &sum = h[l * (l + 1) / 2 + m];
+        sum = {sum.c + q.c, sum.s + q.s};
+        const double u = (2 * l + 1) * z / r2, v = (double)(l * l - m * m) / r2;
+        const Complex next{u * q.c - v * p.c, u * q.s - v * p.s};
+        p = q; q = next;
     }
 }
 
@@ -100,15 +108,14 @@ __device__ inline void put(void *out, u32 parts, size_t fragment, int lane, int 
 // M2L of the orbits (for target - source with no negative component), then M2M and L2L of octant 7.
 // Launch: a block of 256 threads for each of kMaxOrbits + 2 operators.
 extern "C" __global__ void __launch_bounds__(256) fmm_operators(const __grid_constant__ Fmm f, void *out, u32 tiles, u32 parts) {
-    __shared__ Complex h[(kMaxDegree + 1) * (kMaxDegree + 2) / 2];
+    __shared__ Complex h[kHarmonicsMost];
     const int op = (int)blockIdx.x - kMaxOrbits, count = f.order * f.order;
     const bool m2l = op < 0;
     if (m2l && blockIdx.x >= f.m2l[kOrbitCount]) return;
-    if (threadIdx.x == 0) {
-        const u32 orbit = m2l ? f.m2l[blockIdx.x] : 0;
-        if (m2l) irregular(h, orbit & 15, orbit >> 4 & 15, orbit >> 8 & 15, 2 * f.order - 2);
-        else regular(h, 0.25, 0.25, 0.25, f.order - 1);
-    }
+    clear(h);
+    const u32 orbit = m2l ? f.m2l[blockIdx.x] : 0, degree = 2 * f.order - 2;
+    if (m2l && threadIdx.x <= degree) add_irregular(h, threadIdx.x, orbit & 15, orbit >> 4 & 15, orbit >> 8 & 15, degree);
+    if (!m2l && threadIdx.x == 0) regular(h, 0.25, 0.25, 0.25, f.order - 1);
     __syncthreads();
     const bool up = op == 0;
     for (u32 j = 0; j < (m2l ? 64 : up ? f.op[kSortedTiles] : 8 * tiles); j++) {
@@ -134,3 +141,23 @@ extern "C" __global__ void __launch_bounds__(256) fmm_operators(const __grid_con
         }
     }
 }
+
+// M2L between the 27 cells of level 2 of a periodic box in thirds, for source - target with no negative component: of all near images
+// of the box those that are not near the target cell. out: [27][order²][order²] T, rows of `to`.
+// Launch: a block of 256 threads for each of the 27.
+template <class T> __device__ void make_box_operator(const Fmm &f, T *out) {
+    __shared__ Complex h[kHarmonicsMost];
+    const int o = blockIdx.x, count = f.order * f.order, degree = 2 * f.order - 2;
+    clear(h);
+    if ((int)threadIdx.x <= degree)
+        for (int image = 0; image < kBeside; image++) {
+            int n[3];
+            beside(image, n);
+            const int x = o % 3 + 3 * n[0], y = o / 3 % 3 + 3 * n[1], z = o / 9 + 3 * n[2];
+            if (!is_near(x, y, z)) add_irregular(h, threadIdx.x, -x, -y, -z, degree);
+        }
+    __syncthreads();
+    for (int w = threadIdx.x; w < count * count; w += 256) out[(size_t)o * count * count + w] = (T)m2l_entry(h, w / count, w % count);
+}
+extern "C" __global__ void __launch_bounds__(256) fmm_box_operators_f32(const __grid_constant__ Fmm f, float *out) { make_box_operator(f, out); }
+extern "C" __global__ void __launch_bounds__(256) fmm_box_operators_f64(const __grid_constant__ Fmm f, double *out) { make_box_operator(f, out); }

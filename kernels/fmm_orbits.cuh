@@ -93,7 +93,7 @@ struct Work {
     u32 tiles, parts;
 };
 
-// Tiles and cells before each (level, octant), from level `top` on; how many parts a tile's sums are taken in.
+// Tiles and cells before each (level, octant), from level `m2l_top` on; how many parts a tile's sums are taken in.
 __device__ inline void count_tiles(const Fmm &f, Work &w) {
     if (threadIdx.x < 32) {
         constexpr int kEach = (kBins + 31) / 32;
@@ -102,7 +102,7 @@ __device__ inline void count_tiles(const Fmm &f, Work &w) {
             const int b = threadIdx.x * kEach + k;
             n[k] = b < kBins ? f.state->bin_count[b] : 0;
             cells += n[k];
-            if (b >= 8 * (int)f.top) tiles += (n[k] + f.m2l_cells - 1) / f.m2l_cells;
+            if (b >= 8 * (int)m2l_top(f)) tiles += (n[k] + f.m2l_cells - 1) / f.m2l_cells;
         }
         u32 tiles_to = tiles, cells_to = cells;
         for (int d = 1; d < 32; d <<= 1) {
@@ -116,7 +116,7 @@ __device__ inline void count_tiles(const Fmm &f, Work &w) {
             if (b >= kBins) break;
             w.bin_tiles[b] = tiles_to; w.bin_first[b] = cells_to;
             cells_to += n[k];
-            if (b >= 8 * (int)f.top) tiles_to += (n[k] + f.m2l_cells - 1) / f.m2l_cells;
+            if (b >= 8 * (int)m2l_top(f)) tiles_to += (n[k] + f.m2l_cells - 1) / f.m2l_cells;
         }
         if (threadIdx.x == 0) {
             // Few tiles do not fill the chip: then the orbits of one are shared out, to a part for each block at most.

@@ -23,7 +23,7 @@ __device__ inline Vec<double> callers_position(const Root &root, const void *x, 
 __device__ inline Vec<double> image_offset(const Root &root, u32 packed) {
     int n[3];
     image_vector(packed >> kImageBits, n);
-    return {n[0] * root.side, n[1] * root.side, n[2] * root.side};
+    return {n[0] * root.period, n[1] * root.period, n[2] * root.period};
 }
 __device__ inline Vec<double> plus(Vec<double> a, Vec<double> b) { return {a.x + b.x, a.y + b.y, a.z + b.z}; }
 // From sorted source `source` to the caller's target `to`, from the caller's numbers.
@@ -57,7 +57,7 @@ __device__ inline SegmentPair<double> exact_pair(const Fmm &f, u32 source, u32 t
     const Segment<double> part{cut(a.x, b.x, from), cut(a.y, b.y, from), cut(a.z, b.z, from), 0, cut(a.x, b.x, to_share), cut(a.y, b.y, to_share), cut(a.z, b.z, to_share), 0};
     const double share = to_share - from;
     const SegmentPair<double> pair = SegmentPair<double>::exact(callers_position(root, t.x, t.x_is_f64, to), part, a, b, share);
-    return kPeriodic ? unless_on_line(pair, share * share * square(b - a), root.side * kStepOfSide) : pair;
+    return kPeriodic ? unless_on_line(pair, share * share * square(b - a), root.period * kStepOfSide) : pair;
 }
 
 // The bits that any lane has.
@@ -144,12 +144,12 @@ struct Ranges {
         return true;
     }
 
-    // The image that offset `o` beside a cell is in.
-    static __device__ u32 image_beside(u64 key, int level, int o) {
+    // The image that offset `o` beside a cell is in; cells of the root's thirds and below have `along` of them along a side.
+    static __device__ u32 image_beside(u64 key, int along, int o) {
         int x[3], d[3];
         unmorton(key, x);
         beside(o, d);
-        for (int k = 0; k < 3; k++) d[k] = (x[k] + d[k]) >> level;
+        for (int k = 0; k < 3; k++) d[k] = (x[k] + d[k] + 2 * along) / along - 2;
         return image_of(d);
     }
 
@@ -163,7 +163,7 @@ struct Ranges {
             bool take = false;
             if (k < kBeside * (level + 1)) {
                 const u32 other = f.near[(size_t)ancestor[k / kBeside] * kBeside + k % kBeside];
-                if (kPeriodic) of_image = image_beside(f.tree[1].cell_key[ancestor[k / kBeside]], level - k / kBeside, k % kBeside);
+                if (kPeriodic) of_image = image_beside(f.tree[1].cell_key[ancestor[k / kBeside]], max(cells_along(f, level - k / kBeside), 1), k % kBeside);
                 const u32 at = other == kNone ? 0 : other, info = src.info[at]; // all asked for at once
                 from = src.begin[at]; to = src.end[at];
                 take = other != kNone && (k < kBeside || info_leaf(info));

@@ -46,7 +46,7 @@ __device__ inline void move(Segment<double> &s, const double *by) {
 }
 
 // Of the positions in the frame's lengths, at most twice as large as that of the host; zero in an open domain.
-__device__ inline double step_of(const Fmm &f) { return f.images > 1 ? f.state->root.side * kStepOfSide : 0; }
+__device__ inline double step_of(const Fmm &f) { return f.images > 1 ? f.state->root.period * kStepOfSide : 0; }
 
 // Source `i` of all images, or none.
 template <class Source> __device__ inline void fetch(const Fmm &f, const Root &root, u32 i, bool wanted, Source &s) {
@@ -55,7 +55,7 @@ template <class Source> __device__ inline void fetch(const Fmm &f, const Root &r
     const u32 image = i / f.n_in;
     int n[3];
     beside((int)image, n);
-    const double by[3] = {n[0] * root.side, n[1] * root.side, n[2] * root.side};
+    const double by[3] = {n[0] * root.period, n[1] * root.period, n[2] * root.period};
     read(f, root, i - image * f.n_in, s);
     move(s, by);
 }

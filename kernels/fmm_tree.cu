@@ -339,7 +339,11 @@ extern "C" __global__ void __launch_bounds__(256) fmm_lists(const __grid_constan
     const u32 *source_begin = f.state->level_begin[0];
     const u32 cells = f.state->level_begin[1][kLevels];
     for (u64 w = blockIdx.x * 256 + threadIdx.x; w < (u64)cells * kBeside; w += gridDim.x * 256) {
-        f.near[w] = find_beside(s, t, source_begin, (u32)(w / kBeside), (int)(w % kBeside), f.period > 0);
+        const u32 c = (u32)(w / kBeside);
+        const int o = (int)(w % kBeside), level = info_level(t.info[c]);
+        // Above cells of thirds nothing is beside anything.
+        const bool none = in_thirds(f) && level < (int)f.top;
+        f.near[w] = none ? kNone : find_beside(s, t, source_begin, c, o, f.period > 0 ? cells_along(f, level) : 0);
     }
     __shared__ u32 base[kBins], count[kBins], from[kBins];
     for (int k = threadIdx.x; k < kBins; k += 256) {

@@ -14,8 +14,9 @@ __device__ inline Root make_root(const Fmm &f, const double *low, const double *
     if (f.period > 0) {
         // The periodic box, whatever is in it.
         Root r;
-        r.scale = power(-exponent(f.period)) * f.box_side;
-        r.side = f.period * r.scale;
+        r.scale = power(-exponent(f.period * f.stretch)) * f.box_side;
+        r.period = f.period * r.scale;
+        r.side = r.period * f.stretch;
         for (int k = 0; k < 3; k++) r.origin[k] = -0.5 * f.period;
         return r;
     }
@@ -28,6 +29,7 @@ __device__ inline Root make_root(const Fmm &f, const double *low, const double *
     const double unit = power(shift), per_unit = power(-shift);
     extent = fmax(extent * unit, 1e-290); longest *= unit;
     Root r;
+    r.period = 0;
     const int e = exponent(extent) - 10;
     double side = 0;
     for (int k = 0; k < 3; k++) {
@@ -45,7 +47,9 @@ __device__ inline Root make_root(const Fmm &f, const double *low, const double *
 // Cells of the deepest level.
 struct Cells {
     double to_cells, last;
-    __device__ Cells(const Root &r, u32 max_level) : to_cells((double)(1ull << max_level) / r.side), last((double)((1ull << max_level) - 1)) {}
+    // Along a side there are fewer in a periodic box that is narrower than its root cube.
+    __device__ Cells(const Root &r, u32 max_level)
+        : to_cells((double)(1ull << max_level) / r.side), last((r.period > 0 && r.period < r.side ? (double)(3ull << max_level >> 2) : (double)(1ull << max_level)) - 1) {}
     // Cell of the caller's point x along each axis.
     __device__ void of(const Root &r, const double *x, u32 *c) const {
         for (int k = 0; k < 3; k++) c[k] = (u32)fmin(fmax((x[k] - r.origin[k]) * r.scale * to_cells, 0.0), last);
@@ -75,7 +79,8 @@ __device__ inline double width_of_cores(const Fmm &f, double least_core, double 
 __device__ inline int deepest_leaf(const Fmm &f, double least_core, double most_core, const Root &root) {
     if (f.kind == kCharge) return f.max_level;
     const double longest = f.kind == kSegment ? 2 * unordered(f.state->longest_piece) : 0;
-    return deepest_level(f, fmax(longest, width_of_cores(f, least_core, most_core)), root);
+    const int level = deepest_level(f, fmax(longest, width_of_cores(f, least_core, most_core)), root);
+    return in_thirds(f) ? max(level, (int)f.top) : level;
 }
 
 // First index in [low, high) of a sorted array whose value is not below `v`.
@@ -129,15 +134,17 @@ template <class T> struct Sorted {
     }
 };
 
-// Source cell at offset `o` beside target cell c, at its level, or kNone.
-__device__ inline u32 find_beside(const Tree &s, const Tree &t, const u32 *source_begin, u32 c, int o, bool wraps = false) {
+// Source cell at offset `o` beside target cell c, at its level, or kNone. `along`: cells along the side of a periodic box at that level; in
+// it an image of a cell is the cell, seen from elsewhere.
+__device__ inline u32 find_beside(const Tree &s, const Tree &t, const u32 *source_begin, u32 c, int o, int along = 0) {
     const int level = info_level(t.info[c]), side = 1 << level;
     int x[3], d[3];
     unmorton(t.cell_key[c], x);
     beside(o, d);
-    for (int k = 0; k < 3; k++) x[k] += d[k];
-    // In a periodic box an image of a cell is the cell, seen from elsewhere.
-    if (wraps) for (int k = 0; k < 3; k++) x[k] &= side - 1;
+    for (int k = 0; k < 3; k++) {
+        x[k] += d[k];
+        if (along) x[k] = (x[k] + 2 * along) % along;
+    }
     if (x[0] < 0 || x[1] < 0 || x[2] < 0 || x[0] >= side || x[1] >= side || x[2] >= side) return kNone;
     const u64 key = morton(x[0], x[1], x[2]);
     const u32 end = source_begin[level + 1], k = lower_bound(s.cell_key, source_begin[level], end, key);

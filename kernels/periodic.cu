@@ -202,37 +202,52 @@ __device__ inline void add_number(const Reals &to, size_t at, double v) {
     else { float *x = (float *)to.address + at; *x = (float)(*x + v); }
 }
 
+__device__ inline void read_position(const double *from, long long i, double *x) {
+    for (int d = 0; d < 3; d++) x[d] = from[3 * i + d];
+}
+
 // Adds the images' field at n positions, or at those with the numbers `picked`. Launch: any.
 template <int MAIN, int REST> __device__ void add_to_field(const double *rows, int order, const double *position, const u32 *picked, long long n, double factor, const Reals &main, const Reals &rest) {
     const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i >= n) return;
-    double v[MAIN + REST] = {};
-    far_field<MAIN + REST>(rows, order, order, position + 3 * (picked ? (long long)picked[i] : i), v);
-    for (int k = 0; k < MAIN; k++) add_number(main, (size_t)i * MAIN + k, factor * v[k]);
-    for (int k = 0; k < REST; k++) add_number(rest, (size_t)i * REST + k, factor * v[MAIN + k]);
+    double v[1][MAIN + REST] = {}, x[1][3];
+    read_position(position, picked ? (long long)picked[i] : i, x[0]);
+    far_field(rows, order, order, x, v);
+    for (int k = 0; k < MAIN; k++) add_number(main, (size_t)i * MAIN + k, factor * v[0][k]);
+    for (int k = 0; k < REST; k++) add_number(rest, (size_t)i * REST + k, factor * v[0][MAIN + k]);
 }
 
 // The same at the sampled targets of a check. Launch: 128 threads, a thread a target.
 template <int MAIN, int REST> __device__ void add_to_exact(const Fmm &f, const Check &c) {
     const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= c.samples) return;
-    double v[MAIN + REST] = {}, *to = c.exact + ((size_t)c.slot * c.samples + k) * 12;
-    far_field<MAIN + REST>(f.far_rows, f.far_order, f.far_order, (const double *)f.tree[1].x + 3 * (size_t)c.at[k], v);
-    for (int i = 0; i < MAIN + REST; i++) to[i] += f.normalization * v[i];
+    double v[1][MAIN + REST] = {}, x[1][3], *to = c.exact + ((size_t)c.slot * c.samples + k) * 12;
+    read_position((const double *)f.tree[1].x, c.at[k], x[0]);
+    far_field(f.far_rows, f.far_order, f.far_order, x, v);
+    for (int i = 0; i < MAIN + REST; i++) to[i] += f.normalization * v[0][i];
 }
 
-// The same at all targets, beside the near field. Launch: any; x: a thread a sorted target; y: 2 where near sources of a leaf may be summed
-// in parts, which lie behind the field and are read in its place (the first of them gets it as well), else 1.
+// The same at all targets, beside the near field. Launch: any; x: threads for half of the sorted targets; y: 2 where near sources of a leaf
+// may be summed in parts, which lie behind the field and are read in its place (the first of them gets it as well), else 1.
 template <class T, int MAIN, int REST> __device__ void add_to_near(const Fmm &f) {
-    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= f.tree[1].n || f.state->flags) return;
-    const double scale = f.state->root.scale;
-    double v[MAIN + REST] = {};
-    far_field<MAIN + REST>(f.far_rows, f.far_order, f.far_used, (const double *)f.tree[1].x + 3 * (size_t)f.tree[1].order[i], v);
-    T *to = (T *)f.field + ((size_t)blockIdx.y * f.tree[1].n + i) * f.fields;
-    const double unit = 1 / (f.kind == kParticle ? scale * scale : scale);
-    for (int k = 0; k < MAIN; k++) to[k] += (T)(unit * v[k]);
-    for (int k = 0; k < REST; k++) to[MAIN + k] += (T)(unit / scale * v[MAIN + k]);
+    // With gradients a second target has no registers.
+    constexpr int F = MAIN + REST, K = F < 12 ? 2 : 1;
+    if (f.state->flags) return;
+    const u32 n = f.tree[1].n, threads = gridDim.x * blockDim.x;
+    const double scale = f.state->root.scale, unit = 1 / (f.kind == kParticle ? scale * scale : scale);
+    for (u32 first = blockIdx.x * blockDim.x + threadIdx.x; first < n; first += K * threads) {
+        double v[K][F] = {}, x[K][3];
+        for (int k = 0; k < K; k++) read_position((const double *)f.tree[1].x, f.tree[1].order[min(first + k * threads, n - 1)], x[k]);
+        far_field(f.far_rows, f.far_order, f.far_used, x, v);
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            const u32 i = first + k * threads;
+            if (i >= n) break;
+            T *to = (T *)f.field + ((size_t)blockIdx.y * n + i) * f.fields;
+            for (int c = 0; c < MAIN; c++) to[c] += (T)(unit * v[k][c]);
+            for (int c = 0; c < REST; c++) to[MAIN + c] += (T)(unit / scale * v[k][MAIN + c]);
+        }
+    }
 }
 
 #define FIELDS(name, MAIN, REST) \

@@ -156,6 +156,40 @@ fn trees_in_a_box() {
     });
 }
 
+/// Boxes whose sides are six leaves, two of each of three cells, which M2L at the top translates between: with all elements everywhere, in a
+/// layer, so that most of these cells are empty, and crowded towards an edge, with leaves of several levels.
+#[test]
+fn boxes_in_thirds() {
+    with_gpu("periodic::boxes_in_thirds", &[], || {
+        let cases = [
+            (Kind::Particles, [0.0, 0.0], [1.0; 3], 1.0),
+            (Kind::Charges, [0.0, 0.0], [1.0, 1.0, 0.2], 1.0),
+            (Kind::Particles, [0.02, 0.0], [1.0; 3], 3.0),
+            (Kind::Segments, [0.01, 0.03], [0.5, 1.0, 1.0], 2.0),
+        ];
+        for (k, (kind, [core, length], sides, power)) in cases.into_iter().enumerate() {
+            let place = |r: &mut Random, out: f64| {
+                std::array::from_fn(|i| {
+                    PERIOD * (sides[i] * r.between(0.0, 1.0).powf(power) + out * r.between(-1.0, 1.0))
+                })
+            };
+            let c = elements(kind, [9000, 1500], [core, length], &mut Random::new(k as u64 + 40), place).rounded();
+            let o = wfmm_plan_options {
+                particle_regularization: if core > 0.0 { WFMM_REG_GAUSS_ERF } else { WFMM_REG_NONE },
+                segment_regularization: WFMM_REG_VATISTAS,
+                ..plan_options(WFMM_METHOD_FMM, 1e-4)
+            };
+            if takes(k, 2) {
+                assert_eq!(held::<f64>(&c, &o, 1e-8, &format!("{kind:?} {k}")), WFMM_METHOD_FMM);
+            }
+            let o = wfmm_plan_options { tolerance: 1e-3, ..o };
+            if takes(k + 1, 2) {
+                assert_eq!(held::<f32>(&c, &o, 1e-8, &format!("{kind:?} {k} single")), WFMM_METHOD_FMM);
+            }
+        }
+    });
+}
+
 /// Cores that are wider than leaves, and segments that stick out of the box.
 #[test]
 fn trees_with_cores_in_a_box() {

@@ -60,6 +60,8 @@ pub struct Images {
     pub period: f64,
     /// How far they go.
     near: f64,
+    /// Whether a third of the period is wide enough for a cell: twice the longest segment.
+    pub may_be_thirds: bool,
 }
 
 impl Images {
@@ -176,7 +178,8 @@ impl Periodic {
         let factors = self.factors.as_ref().expect("made by `multipoles`");
         let rows = factors.rows(nearness.shape.canonical(), &moments, nearness.unit, charges, gradient);
         self.rows.upload(&rows, stream)?;
-        let images = Images { period: domain.period[0], near: nearness.shape.near };
+        let (period, near) = (domain.period[0], nearness.shape.near);
+        let images = Images { period, near, may_be_thirds: 6.0 * contents.longest_segment <= period };
         inside.far = Some(Far {
             rows: self.rows.address(),
             order: order as u32,

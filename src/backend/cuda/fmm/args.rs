@@ -124,6 +124,8 @@ pub struct FmmArg {
     pub smooth_targets: u32,
     /// The field of all images but the near ones, as kernels/periodic.cuh evaluates it, or null.
     pub far_rows: ConstPointer<f64>,
+    /// Of a periodic box: M2L between its largest cells, see fmm_operators.cu.
+    pub box_operators: ConstPointer<c_void>,
     /// Period of the box around zero, in the caller's unit; 0: open.
     pub period: f64,
     /// Degrees that `far_rows` has, and those that a target of the field takes.

@@ -194,6 +194,9 @@ pub struct Look {
     pub batch: u32,
 }
 
+/// Blocks of the second sample and of the last, beside which nothing runs, for each of the first.
+const MORE_BLOCKS: usize = 4;
+
 /// Most targets of a check.
 const MOST: usize = CERTAIN + MOST_SAMPLES;
 
@@ -234,7 +237,7 @@ impl Check {
             held: Held::new(context),
             blocks,
         };
-        check.partial.reserve(room(blocks) * TERMS)?;
+        check.partial.reserve(room(MORE_BLOCKS * blocks) * TERMS)?;
         check.exact.reserve(KINDS * (MOST + FAR[1]) * NUMBERS)?;
         check.at.reserve(MOST + FAR[1])?;
         check.sum.reserve(JUDGES * SQUARES)?;
@@ -318,7 +321,9 @@ impl Check {
     pub(super) fn sum(&self, kernels: &CheckKernels, laid: &Laid, c: &CheckArg, stream: &Stream) -> Result<()> {
         let f = &laid.f;
         let sources = f.n_in as usize * f.images as usize;
-        let Shares { blocks: [x, y], groups } = Shares::new(sources, c.samples as usize, self.blocks);
+        let is_again = c.certain > 0 && c.samples > c.certain;
+        let most = if is_again { MORE_BLOCKS * self.blocks } else { self.blocks };
+        let Shares { blocks: [x, y], groups } = Shares::new(sources, c.samples as usize, most);
         // SAFETY: arguments as in fmm_check.cu; `partial` has room for that many rows.
         unsafe {
             let rows = match (kernels.grids, &laid.grids) {

@@ -15,11 +15,11 @@ use crate::options::Regularization;
 /// Error of a cell's field with q nodes, of the next cells that are not summed pair by pair: this to the power of -q.
 const DECAY: f64 = 9.9;
 /// Error in tolerances that this may have.
-const SHARE: f64 = 3e-3;
+const SHARE: f64 = 0.02;
 /// More nodes of charges: the potentials of a net charge in all images, which the background balances, are larger than what is left.
 const MORE_FOR_CHARGES: u32 = 3;
 /// Sources of a cell of the deepest level, in nodes.
-const SOURCES_A_NODE: usize = 2;
+const SOURCES_A_NODE: usize = 1;
 /// Fewest sources of a multiprocessor: the launches, one after another, take longer than all pairs otherwise. Measured on one H200,
 /// 2026-11-23, periodic CUBE in f32 at 1e-4, ms with all pairs and with cells: 1e4 0.51 and 1.05, 1e5 1.04 and 1.29, 1e6 7.63 and 6.00.
 const LEAST_SOURCES: usize = 3000;
@@ -44,10 +44,12 @@ pub fn nodes(kind: Kind, regularization: Regularization, tolerance: f64) -> Opti
     (short && nodes <= GRID_NODES).then_some(nodes)
 }
 
-/// Level of the smallest cells; none where sources are too few, or in a tree without levels.
-fn level(sources: usize, least: usize, nodes: u32, max_level: u32) -> Option<u32> {
+/// Level of the smallest cells; none where sources are too few, or in a tree without levels. The box is the part `1 / stretch` of each side
+/// of the root cube.
+fn level(sources: usize, least: usize, nodes: u32, max_level: u32, stretch: f64) -> Option<u32> {
     let full = SOURCES_A_NODE * (nodes as usize).pow(3);
-    let level = (sources / full).max(1).ilog2() / 3;
+    let in_root = sources as f64 * stretch.powi(3);
+    let level = (in_root / full as f64).max(1.0).log(8.0) as u32;
     Some(level.min(DEEPEST).min(max_level)).filter(|level| *level > 0 && sources >= least)
 }
 
@@ -62,11 +64,11 @@ impl Recipe {
         &self,
         arena: &mut Arena,
         sources: usize,
-        max_level: u32,
+        (max_level, stretch): (u32, f64),
         multiprocessors: usize,
     ) -> Option<GridArg> {
         let nodes = self.grid_nodes?;
-        let level = level(sources, LEAST_SOURCES * multiprocessors, nodes, max_level)?;
+        let level = level(sources, LEAST_SOURCES * multiprocessors, nodes, max_level, stretch)?;
         let numbers = self.components() * (nodes as usize).pow(3);
         let deepest = 1usize << (3 * level);
         let slices = deepest + sources / GRID_SLICE as usize;
@@ -106,7 +108,7 @@ impl GridKernels {
             cells: get("cells".to_owned())?,
             slices: get(format!("slices_{elements}"))?,
             sum: get("sum".to_owned())?,
-            up: get(format!("up_{elements}"))?,
+            up: get("up".to_owned())?,
             sample: get(format!("sample_{sources}{gradient}_f64"))?,
         })
     }
@@ -120,7 +122,7 @@ impl GridKernels {
             launch!(stream, self.slices, [g.most_slices, 1, 1], 256, 0; *f, *g)?;
             launch!(stream, self.sum, [1 << (3 * g.level), 1, 1], 256, 0; *g, components)?;
             for level in (1..g.level).rev() {
-                launch!(stream, self.up, [1 << (3 * level), 1, 1], 256, 0; *f, *g, level as i32)?;
+                launch!(stream, self.up, [1 << (3 * level), f.components, 1], 256, 0; *f, *g, level as i32)?;
             }
             launch!(stream, self.sample, [c.samples, ROWS, 1], 256, 0; *f, *c, *g)
         }
@@ -134,8 +136,8 @@ mod tests {
     #[test]
     fn tighter_tolerances_take_more_nodes_until_all_pairs_are_summed() {
         let of = |kind, tolerance| nodes(kind, Regularization::None, tolerance);
-        assert_eq!([1e-3, 1e-4, 1e-6].map(|t| of(Kind::Particle, t)), [Some(6), Some(7), Some(9)]);
-        assert_eq!([1e-3, 1e-4, 1e-6].map(|t| of(Kind::Charge, t)), [Some(9), Some(10), None]);
+        assert_eq!([1e-3, 1e-4, 1e-6].map(|t| of(Kind::Particle, t)), [Some(5), Some(6), Some(8)]);
+        assert_eq!([1e-3, 1e-4, 1e-6].map(|t| of(Kind::Charge, t)), [Some(8), Some(9), None]);
         assert_eq!(of(Kind::Segment, 1e-10), None);
         assert_eq!(nodes(Kind::Particle, Regularization::Rosenhead, 1e-3), None);
         assert_eq!(nodes(Kind::Segment, Regularization::Vatistas, 1e-3), None);
@@ -143,10 +145,11 @@ mod tests {
 
     #[test]
     fn cells_have_more_sources_than_nodes() {
-        let of = |sources, max_level| level(sources, 1, 7, max_level);
-        assert_eq!([of(5_000, 9), of(6_000, 9), of(1_000_000, 9)], [None, Some(1), Some(3)]);
+        let of = |sources, max_level| level(sources, 1, 7, max_level, 1.0);
+        assert_eq!([of(2_700, 9), of(3_000, 9), of(1_000_000, 9)], [None, Some(1), Some(3)]);
+        assert_eq!(level(1_000_000, 1, 7, 9, 4.0 / 3.0), Some(4));
         assert_eq!([of(1_000_000, 2), of(1 << 30, 9)], [Some(2), Some(4)]);
-        assert_eq!(level(100_000, 132 * LEAST_SOURCES, 7, 9), None);
+        assert_eq!(level(100_000, 132 * LEAST_SOURCES, 7, 9, 1.0), None);
         assert_eq!([cells(1), cells(2), cells(3)], [8, 72, 584]);
     }
 }

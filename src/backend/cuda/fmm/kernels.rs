@@ -44,6 +44,8 @@ pub(super) struct Kernels {
     pub add_parts: Function,
     /// M2L where cells are few.
     pub m2l_small: Option<Function>,
+    /// M2L between the largest cells of a periodic box in thirds.
+    pub m2l_box: Option<Function>,
     pub smooth: Option<Function>,
     /// How far corrections count for gradients.
     pub reach: Option<Function>,
@@ -153,6 +155,10 @@ impl Kernels {
             m2l_small: match m2l_small::classes_of_two(recipe.truncation.order).filter(|_| !recipe.two_floats) {
                 Some(classes) => Some(context.function("fmm_m2l", &format!("fmm_m2l_small_{t}{parts}_{classes}"))?),
                 None => None,
+            },
+            m2l_box: match recipe.periodic {
+                true => Some(context.function("fmm_m2l_box", &format!("fmm_m2l_box_{t}"))?),
+                false => None,
             },
             smooth: match recipe.smooth {
                 Some(_) => {

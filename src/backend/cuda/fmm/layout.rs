@@ -38,6 +38,11 @@ fn smooth_targets(targets: usize) -> u32 {
     SMOOTH_TARGETS.min((targets / 256).max(500) as u32)
 }
 
+/// Whether three of the largest cells are as wide as the periodic box: `in_thirds` of kernels/fmm.cuh.
+pub(super) fn in_thirds(f: &FmmArg) -> bool {
+    f.period > 0.0 && f.stretch > 1.0
+}
+
 /// The sources and their near images in a periodic box: `kBeside`.
 pub(super) const NEAR_IMAGES: u32 = 33;
 
@@ -84,7 +89,7 @@ impl<T: CudaReal> FmmSum<T> {
         self.place_fields(&mut measure.sources);
         self.place_pseudo(&mut measure);
         self.place_reach(&mut measure.sources);
-        self.recipe.place_grids(&mut measure.sources, sources.n, shape.max_level, multiprocessors);
+        self.recipe.place_grids(&mut measure.sources, sources.n, (shape.max_level, shape.stretch), multiprocessors);
         self.place_sizes(&mut measure.targets);
         self.memory.status.reserve(measure.status.used)?;
         let lost = [
@@ -101,7 +106,8 @@ impl<T: CudaReal> FmmSum<T> {
         let fields = self.place_fields(&mut arenas.sources);
         let pseudo = self.place_pseudo(&mut arenas);
         let reach = self.place_reach(&mut arenas.sources);
-        let grids = self.recipe.place_grids(&mut arenas.sources, sources.n, shape.max_level, multiprocessors);
+        let grids =
+            self.recipe.place_grids(&mut arenas.sources, sources.n, (shape.max_level, shape.stretch), multiprocessors);
         let size = self.place_sizes(&mut arenas.targets);
         self.fill(&mut f, sources, inputs, options, output, shape);
         Ok(Laid {
@@ -165,6 +171,7 @@ impl<T: CudaReal> FmmSum<T> {
         f.connectivity = inputs.segments.connectivity;
         f.points = inputs.segments.points.address;
         f.operators = self.operators.address();
+        f.box_operators = self.box_operators.address();
         f.op = self.op.address();
         f.m2l = self.m2l.address();
         f.gauss = self.gauss.address();
@@ -181,7 +188,9 @@ impl<T: CudaReal> FmmSum<T> {
         if let Some(far) = inputs.far {
             (f.far_order, f.far_used) = (far.order, far.used);
             if let Some(images) = far.images {
-                (f.period, f.images, f.top) = (images.period, NEAR_IMAGES, 1);
+                (f.period, f.images) = (images.period, NEAR_IMAGES);
+                // Of a box in thirds those that three are side by side of.
+                f.top = if in_thirds(&f) { 2 } else { 1 };
             }
         }
         f.max_level = shape.max_level;

@@ -77,6 +77,10 @@ const P2P_BLOCKS: [u32; 2] = [4, 3];
 const P2P_STATIC: usize = 5 * 1024;
 /// Targets up to which there may be fewer leaves than blocks of the near field that run at a time.
 const SPLIT_TARGETS: u32 = 20_000;
+/// Tables of fmm_m2l_box.cu.
+const BOX_OPERATORS: usize = 27;
+/// Warps of a block there, each of a row: `kWarpsOfRows`.
+const BOX_ROWS: u32 = 4;
 /// Retries of one evaluation: cells and depth of two trees, each enlarged to what the device said it needs.
 const RETRIES: usize = 12;
 
@@ -101,6 +105,7 @@ pub struct FmmSum<T: CudaReal> {
     op: Buffer<u32>,
     m2l: Buffer<u32>,
     operators: Buffer<u8>,
+    box_operators: Buffer<u8>,
     gauss: Buffer<f64>,
     degrees: Buffer<u32>,
     sphere: Buffer<f64>,
@@ -171,6 +176,7 @@ impl<T: CudaReal> FmmSum<T> {
             op: Buffer::new(context),
             m2l: Buffer::new(context),
             operators: Buffer::new(context),
+            box_operators: Buffer::new(context),
             gauss: Buffer::new(context),
             degrees: Buffer::new(context),
             sphere: Buffer::new(context),
@@ -210,6 +216,7 @@ impl<T: CudaReal> FmmSum<T> {
         self.op.bytes()
             + self.m2l.bytes()
             + self.operators.bytes()
+            + self.box_operators.bytes()
             + self.gauss.bytes()
             + self.degrees.bytes()
             + self.sphere.bytes()
@@ -237,6 +244,13 @@ impl<T: CudaReal> FmmSum<T> {
         let (to, tiles) = (self.operators.address(), truncation.tiles as u32);
         // SAFETY: arguments as in fmm_operators.cu; the table has room for all fragments.
         unsafe { launch!(stream, kernel, [truncation::OPERATORS as u32, 1, 1], 256, 0; f, to, tiles, parts)? };
+        if self.recipe.periodic {
+            self.box_operators.reserve(BOX_OPERATORS * truncation.order.pow(4) * self.recipe.real_bytes())?;
+            let kernel = self.context.function("fmm_operators", &format!("fmm_box_operators_{}", T::SUFFIX))?;
+            let to = self.box_operators.address();
+            // SAFETY: as above.
+            unsafe { launch!(stream, kernel, [BOX_OPERATORS as u32, 1, 1], 256, 0; f, to)? };
+        }
         stream.synchronize()
     }
 
@@ -255,7 +269,7 @@ impl<T: CudaReal> FmmSum<T> {
         let mut spent = 0.0;
         for _ in 0..RETRIES {
             let (work, kept) = self.reusable.work(self.recipe.kind, inputs);
-            let shape = kept.unwrap_or_else(|| self.shape(sources.n, inputs.targets.n));
+            let shape = kept.unwrap_or_else(|| self.shape(sources.n, inputs));
             self.reusable.forget();
             let mut laid = self.lay_out(&sources, inputs, options, output, &shape)?;
             // Images that are not near are those of all kinds together.
@@ -380,15 +394,16 @@ impl<T: CudaReal> FmmSum<T> {
         let leaf = self.recipe.capacities(n_sources, n_targets)[1];
         let full = (most as f64 / leaf as f64).max(1.0).log(8.0).ceil() as u32;
         let first = if !self.recipe.periodic && trees::is_small(most, self.context.info.shared_memory as usize) {
-            full.max(self.recipe.stretch(n_sources, n_targets).1 + 1).min(trees::SMALL_LEVELS)
+            full.max(self.recipe.stretch(n_sources, n_targets, false).1 + 1).min(trees::SMALL_LEVELS)
         } else {
             (full + 2).clamp(3, DEEPEST)
         };
         self.max_level = first.max(self.deepened);
     }
 
-    fn shape(&self, n_sources: usize, n_targets: usize) -> Shape {
-        let (stretch, least_level) = self.recipe.stretch(n_sources, n_targets);
+    fn shape(&self, n_sources: usize, inputs: &DeviceInputs) -> Shape {
+        let thirds = inputs.far.and_then(|far| far.images).is_none_or(|images| images.may_be_thirds);
+        let (stretch, least_level) = self.recipe.stretch(n_sources, inputs.targets.n, thirds);
         Shape { max_level: self.max_level, stretch, least_level }
     }
 
@@ -465,7 +480,7 @@ impl Passes<'_> {
             }
         };
         let beside = replay::is_small(&f);
-        // Cells that M2L translates between are of level 2 at least: below there is something to shift.
+        // Below the largest cells there is something to shift.
         let shifted = f.max_level > f.top;
         // No more blocks than cells, and than parents of level 2 where there are no others.
         let cells = if f.max_level < 4 { ((8 << (3 * f.max_level)) - 1) / 7 } else { u32::MAX };
@@ -537,7 +552,7 @@ impl Passes<'_> {
         if let Some(far) = k.far.filter(|_| f.far_rows != 0) {
             let copies = if self.recipe.near_parts(f.tree[1].n as usize) > 0 { 2 } else { 1 };
             // SAFETY: as above.
-            unsafe { launch!(stream, far, [f.tree[1].n.div_ceil(128), copies, 1], 128, 0; f)? };
+            unsafe { launch!(stream, far, [f.tree[1].n.div_ceil(256), copies, 1], 128, 0; f)? };
         }
         mark(Pass::P2p)?;
         match &k.others {
@@ -569,7 +584,11 @@ impl Passes<'_> {
         let shifts = self.recipe.shifts(shared);
         // SAFETY: as in `enqueue`.
         unsafe {
-            match k.m2l_small.filter(|_| f.top == 2 && m2l_small::takes(self.recipe, f.max_level)) {
+            if let Some(kernel) = k.m2l_box.filter(|_| layout::in_thirds(&f)) {
+                let blocks = (f.stride * f.components).div_ceil(BOX_ROWS);
+                launch!(stream, kernel, [blocks, 1, 1], 32 * BOX_ROWS, 0; f)?;
+            }
+            match k.m2l_small.filter(|_| f.period == 0.0 && m2l_small::takes(self.recipe, f.max_level)) {
                 Some(kernel) => {
                     let blocks = m2l_small::blocks(f.max_level, self.recipe.components());
                     if blocks > 0 {

@@ -275,7 +275,7 @@ impl Recipe {
             budget,
             widened,
             mirrored: options.plane.is_some(),
-            shallow: true,
+            shallow: cube.is_none(),
         }
     }
 
@@ -287,8 +287,9 @@ impl Recipe {
 
     /// By how much the root cube exceeds the bounding box, so that the leaves of a uniform cloud of `n` points are full, and the
     /// coarsest level of leaves. A cloud that is a little wider than a power of two of leaves gets slightly larger ones:
-    /// a thin layer of half empty cells all around would cost more.
-    pub fn stretch(&self, n_sources: usize, n_targets: usize) -> (f64, u32) {
+    /// a thin layer of half empty cells all around would cost more. A periodic box is its root cube, or where its side may be divided
+    /// into `thirds`, three quarters of it.
+    pub fn stretch(&self, n_sources: usize, n_targets: usize, thirds: bool) -> (f64, u32) {
         if self.many_targets(n_sources, n_targets) {
             return (1.0, 0);
         }
@@ -298,11 +299,15 @@ impl Recipe {
         let own = if self.mirrored { n_sources.div_ceil(2) } else { n_sources };
         let n = own.max(n_targets);
         let full = self.full.map_or(self.capacity[0] as f64 / 2.0, |full| self.growth(n_targets) * full);
+        if self.periodic && self.full.is_some() {
+            let cells = along_box(n, full);
+            let stretch = if thirds && cells % 3 == 0 { IN_THIRDS } else { 1.0 };
+            return (stretch, (cells as f64 * stretch).log2().round().max(1.0) as u32 - 1);
+        }
         let cells = (n as f64 / full).max(1.0).cbrt();
         let cells = if self.full.is_some() { whole(cells) } else { cells };
         let level = (cells.log2() - 0.1).ceil().max(0.0);
-        // The root cube of a periodic box is the box.
-        let stretch = if self.full.is_some() && !self.periodic { (level.exp2() / cells).max(1.0) } else { 1.0 };
+        let stretch = if self.full.is_some() { (level.exp2() / cells).max(1.0) } else { 1.0 };
         (stretch, (level as u32).saturating_sub(1))
     }
 
@@ -333,7 +338,8 @@ impl Recipe {
             return [sources, (n_targets / LEAVES_OF_MANY_TARGETS).clamp(least, most)];
         }
         if let Some(full) = self.full.filter(|_| self.periodic) {
-            let even = evenly(n_sources.max(n_targets), self.growth(n_targets) * full);
+            let n = n_sources.max(n_targets);
+            let even = n as f64 / (along_box(n, self.growth(n_targets) * full) as f64).powi(3);
             return [((CAPACITY * even) as usize).clamp(8, MOST_CAPACITY); 2];
         }
         self.capacity.map(|n| (self.growth(n_targets) * n as f64) as usize)
@@ -445,7 +451,7 @@ impl Recipe {
                 );
             }
             if self.periodic && self.full.is_some() {
-                text += " In a periodic box leaves have a third to three times as many, by its number of points.";
+                text += " In a periodic box leaves have half to twice as many, by its number of points.";
             }
             if self.growth(usize::MAX) > 1.0 {
                 let (from, times) = (TARGETS_A_POINT * LEAF_CORES, MOST_LEAF_CORES / LEAF_CORES);
@@ -493,17 +499,34 @@ fn whole(cells: f64) -> f64 {
         return if cells <= 1.1 { 1.0 } else { 2.0 };
     }
     let below = 2.0 * (cells / 2.0).floor();
-    let most = if below < 8.0 { 1.09 * below } else { (below * (below + 2.0)).sqrt() };
+    let most = if below < FEW_LEAVES { SLIGHTLY * below } else { (below * (below + 2.0)).sqrt() };
     if cells <= most { below } else { below + 2.0 }
 }
 
-/// Points of a leaf of a periodic box that `n` fill evenly. Cells along a side are a power of two there: of the two numbers of points
-/// beside `full` the nearer in their ratio, since M2L takes as much more with fewer points as the near field with more. One H200,
+/// Below so many leaves along a side the next number is taken unless the smaller one is nearly reached.
+const FEW_LEAVES: f64 = 8.0;
+const SLIGHTLY: f64 = 1.09;
+
+/// The root cube of a periodic box over its side, where that is three cells of level 2.
+const IN_THIRDS: f64 = 4.0 / 3.0;
+
+/// Points of a leaf of a periodic box where those of a cloud have one: all cells have all neighbours there, and M2L takes longer.
+const IN_BOX: f64 = 1.3;
+
+/// Leaves along the side of a periodic box that `n` points fill evenly: 2^k or 3 · 2^k, k > 0. Of those beside the number for leaves of
+/// `IN_BOX` times `full` points the larger where there are few, as of a cloud (`whole`), else the nearer in its ratio, since M2L takes as much more with fewer points as the near field with more. One H200,
 /// 2026-11-23, particles on a lattice with cores of 0.7 spacings and gradients, f32, ms with 64 and with 8 points a leaf: 128³ at 1e-4 35 and
 /// 86, at 1e-3 30 and 48; 256³ moved by a third of a spacing at 1e-3 255 and, with leaves of both kinds, 373.
-fn evenly(n: usize, full: f64) -> f64 {
-    let levels = (n as f64 / full).max(1.0).log(8.0).round();
-    n as f64 / levels.exp2().powi(3)
+fn along_box(n: usize, full: f64) -> usize {
+    let cells = (n as f64 / (IN_BOX * full)).max(1.0).cbrt();
+    let power = cells.log2().floor().exp2();
+    let [below, above] = match power >= 4.0 {
+        false => [power, 2.0 * power],
+        true if cells < 1.5 * power => [power, 1.5 * power],
+        true => [1.5 * power, 2.0 * power],
+    };
+    let most = if below < FEW_LEAVES { SLIGHTLY * below } else { (below * above).sqrt() };
+    if cells <= most { below as usize } else { above as usize }
 }
 
 /// Points a leaf where M2L, which falls with them, and the near field, which grows, take least together: a fit to the
@@ -593,7 +616,7 @@ mod tests {
         }
         let recipe = Recipe::new(Kind::Particle, &options(1e-3), false, true, f64::INFINITY);
         for n in [1, 10, 5000, 1_000_000] {
-            let (stretch, least) = recipe.stretch(n, n);
+            let (stretch, least) = recipe.stretch(n, n, false);
             assert!((1.0..=2.0).contains(&stretch), "{n}: {stretch}");
             assert!(least <= 4);
         }
@@ -648,10 +671,19 @@ mod tests {
         let box_of = Recipe { periodic: true, ..open };
         assert_eq!(box_of.capacities(1 << 21, 1 << 21), [134; 2]);
         assert_eq!(box_of.capacities(1 << 24, 1 << 20), [134; 2]);
-        assert_eq!(box_of.capacities(1_000_000, 1_000_000), [64; 2]);
-        for n in [1, 30, 84, 86, 5000, 400_000, 3_000_000] {
-            let even = evenly(n, LEAF_CORES);
-            assert!(even <= 2.83 * LEAF_CORES && (n < 30 || even >= LEAF_CORES / 2.83), "{n}: {even}");
+        assert_eq!(box_of.stretch(1 << 21, 1 << 21, true), (1.0, 4));
+        let wider = Recipe { full: Some(50.0), ..box_of };
+        assert_eq!(wider.capacities(1_000_000, 1_000_000), [151; 2]);
+        assert_eq!(wider.stretch(1_000_000, 1_000_000, true), (IN_THIRDS, 4));
+        assert_eq!(wider.stretch(1_000_000, 1_000_000, false), (1.0, 4));
+        for (n, cells) in
+            [(1, 1), (400, 2), (3000, 4), (10_000, 6), (30_000, 8), (100_000, 12), (3_000_000, 32), (10_000_000, 48)]
+        {
+            assert_eq!(along_box(n, 50.0), cells, "{n}");
+        }
+        for n in (4000..1_000_000).step_by(997) {
+            let even = n as f64 / (along_box(n, 50.0) as f64).powi(3);
+            assert!((24.0..130.0).contains(&even), "{n}: {even}");
         }
     }
 
@@ -664,7 +696,7 @@ mod tests {
             let plane = PlanOptions { plane: Some(crate::options::Plane { axis: 2, position: 0.0 }), ..o };
             let mirrored = Recipe::new(kind, &plane, false, true, f64::INFINITY);
             for (n, m) in [(1_000_000, 1_000_000), (300_000, 200_000), (100_000, 300_000)] {
-                assert_eq!(mirrored.stretch(2 * n, m), free.stretch(n, m), "{kind:?} {n}");
+                assert_eq!(mirrored.stretch(2 * n, m, false), free.stretch(n, m, false), "{kind:?} {n}");
                 assert_eq!(mirrored.capacities(2 * n, m), free.capacities(n, m), "{kind:?} {n}");
             }
         }
@@ -681,8 +713,8 @@ mod tests {
         };
         for is_f64 in [false, true] {
             let mut recipe = plain(is_f64);
-            assert_eq!((recipe.stretch(5000, 5000), recipe.capacities(5000, 5000)), ((1.0, 1), [156; 2]));
-            assert!(recipe.capacities(20_000, 20_000)[0] < 100 && recipe.stretch(20_000, 20_000).1 > 1);
+            assert_eq!((recipe.stretch(5000, 5000, false), recipe.capacities(5000, 5000)), ((1.0, 1), [156; 2]));
+            assert!(recipe.capacities(20_000, 20_000)[0] < 100 && recipe.stretch(20_000, 20_000, false).1 > 1);
             recipe.shallow = false;
             assert_eq!(recipe.capacities(5000, 5000), recipe.capacity);
         }

@@ -95,7 +95,7 @@ impl Passes<'_> {
         let most = f.tree[0].n.max(f.tree[1].n);
         let whole = self.work.sources && self.work.targets && self.work.upward;
         if whole
-            && f.top == 2
+            && f.period == 0.0
             && f.max_level <= SMALL_LEVELS
             && is_small(most as usize, self.context.info.shared_memory as usize)
         {
