@@ -159,13 +159,7 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
     }
 
     /// Everything that is made before an evaluation.
-    fn make_ready(
-        &mut self,
-        peers: &Peers,
-        method: Method,
-        request: Request,
-        inputs: Option<(&Inputs, &PlanOptions)>,
-    ) {
+    fn make_ready(&mut self, peers: &Peers, method: Method, request: Request, inputs: Option<(&Inputs, &PlanOptions)>) {
         self.prepare(peers, method, request, inputs);
         if self.direct {
             self.make_images(peers, request);
@@ -558,11 +552,7 @@ impl Engine for DistributedEngine {
 }
 
 /// Inputs for a trial of single precision. Not with periods: `range` looks at no pair through a face of the domain.
-fn for_single<'a>(
-    options: &'a PlanOptions,
-    inputs: &'a Inputs,
-    field: Field,
-) -> Option<(&'a Inputs, &'a PlanOptions)> {
+fn for_single<'a>(options: &'a PlanOptions, inputs: &'a Inputs, field: Field) -> Option<(&'a Inputs, &'a PlanOptions)> {
     (options.period.is_none() && single_serves(options, field)).then_some((inputs, options))
 }
 

@@ -145,8 +145,7 @@ impl Trees {
         let peers = &self.peers;
         self.images.set_moment(|from| peers.total(sources.square_moment(from)));
         let radius = self.target.cells.first().map_or(0.0, |c| c.radius);
-        self.distant =
-            self.periods.and_then(|p| Distant::new(sources, &self.source, p, radius, tolerance, peers));
+        self.distant = self.periods.and_then(|p| Distant::new(sources, &self.source, p, radius, tolerance, peers));
     }
 
     /// The exact field of the own sources at some points, `[row][point]`.
