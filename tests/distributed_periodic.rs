@@ -127,8 +127,8 @@ fn it_does_not_matter_how_elements_are_split() {
 /// Ranks at both ends of a long tube, whose cells are far from each other and near through the face of the domain.
 #[test]
 fn cells_that_are_near_through_a_face_are_opened() {
-    let period = [OPEN, OPEN, 8.0];
-    let mut c = cored(Kind::Particles, 3000, 2000, period, true, 0.01);
+    let period = [OPEN, OPEN, 32.0];
+    let mut c = cored(Kind::Particles, 12_000, 4000, period, true, 0.01);
     c.targets.iter_mut().for_each(|x| *x = [x[0].clamp(0.0, 1.0), x[1].clamp(0.0, 1.0), x[2]]);
     let o = in_domain(WFMM_METHOD_FMM, 1e-4, period);
     let want = reference(&c, VELOCITY, &o);
