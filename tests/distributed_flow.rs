@@ -225,8 +225,8 @@ fn paths_in_periodic_domains_are_those_of_one_rank() {
         let all = on_all(ranks, |rank, end| {
             let mut flow = flow_in(end, WFMM_INTEGRATOR_RK4, period, 1e-8);
             fill(&mut flow, &host(rank, ranks)).unwrap();
-            flow.set_free_stream([3.0, 0.0, 0.0]).unwrap();
-            flow.advance(0.05, 4).unwrap();
+            flow.set_free_stream([20.0, 0.0, 0.0]).unwrap();
+            flow.advance(0.005, 4).unwrap();
             PATHS.map(|(kind, quantity)| rows(&mut flow, kind, quantity))
         });
         (0..PATHS.len()).map(move |k| {
