@@ -873,8 +873,9 @@ typedef struct wfmm_plan_options {
      * a box. The field is that of all images of all elements. Positions outside of a period are moved back into it,
      * segments by their middles. In a box a uniform background balances a net strength, and the mean of velocity and
      * potential is zero. In tubes and slabs images are summed symmetrically; charges must add to zero, else
-     * WFMM_ERR_VALUE. WFMM_ERR_UNSUPPORTED is returned on a distributed session, for a period along the normal of a
-     * ground plane, for an extent of very many periods, for cores that reach through many periods, and with
+     * WFMM_ERR_VALUE. On a distributed session all ranks compute on their CPUs. WFMM_ERR_UNSUPPORTED is returned by
+     * wfmm_plan_create with WFMM_BACKEND_CUDA on a distributed session and for a period along the normal of a ground
+     * plane; for an extent of very many periods, for cores that reach through many periods, and with
      * WFMM_BACKEND_CUDA where sources with the near images of a tube, slab or box of unequal sides are too many.
      */
     double period[3];

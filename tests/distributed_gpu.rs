@@ -504,6 +504,24 @@ fn a_treecode_of_ranks_is_refused() {
     });
 }
 
+/// Periodic domains are for the processors of the ranks: AUTO takes them, however large the problem, and CUDA refuses.
+#[test]
+fn periodic_domains_are_computed_on_the_cpus_of_all_ranks() {
+    with_gpu("periodic_domains_are_computed_on_the_cpus_of_all_ranks", &[], || {
+        let o = wfmm_plan_options { period: [1.0; 3], ..plan_options(WFMM_METHOD_FMM, 1e-4) };
+        on_all(2, |_, end| {
+            let session = Session::distributed(&GPU, end).unwrap();
+            let e = Plan::create(session, PlanOptions::checked(&o).unwrap()).err().unwrap();
+            assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("period"), "{}", e.message);
+        });
+        let c = case("cube", Kind::Particles, 1000, 1000, 1.0);
+        let (u, _, plan, _) = together_on(&AUTO, &c, 2, SPLITS[1].1, &o, PLAIN);
+        let want = exact_of(&c, PLAIN, &wfmm_plan_options { tolerance: 1e-6, ..o }).0;
+        assert!(relative_l2(&u, &want) < 1e-4, "{}", plan.recipe());
+        assert_eq!(plan.report().backend, WFMM_BACKEND_CPU, "{}", plan.recipe());
+    });
+}
+
 /// Plans of one process on several devices: the field is that of one device, whatever changes and wherever the result goes.
 #[test]
 fn devices_of_one_process_compute_together() {

@@ -6,7 +6,7 @@ mod support;
 use support::accuracy::{evaluate, fill, relative_l2};
 use support::api::{Plan, Session, flat, last_error};
 use support::cases::{Case, Kind, Vec3};
-use support::periodic::{Images, field_at};
+use support::periodic::{Images, cored, field_at};
 use support::random::Random;
 use support::tier::{full, takes, values};
 use wakefmm::error::*;
@@ -18,41 +18,8 @@ fn plan_options(method: i32, tolerance: f64, period: Vec3) -> wfmm_plan_options 
     wfmm_plan_options { method, tolerance, period, ..Default::default() }
 }
 
-/// Elements in a box, and some beyond its sides; targets likewise. Of charges the sum is zero unless `net`.
 fn case(kind: Kind, n: usize, m: usize, period: Vec3, net: bool) -> Case {
     cored(kind, n, m, period, net, 0.01)
-}
-
-fn cored(kind: Kind, n: usize, m: usize, period: Vec3, net: bool, core: f64) -> Case {
-    let mut r = Random::new(n as u64 + 77);
-    let size = period.map(|p| if p > 0.0 { p } else { 1.0 });
-    let mut position = |out: f64| -> Vec3 { std::array::from_fn(|i| size[i] * r.between(-out, 1.0 + out)) };
-    let positions: Vec<Vec3> = (0..n).map(|k| position(if k % 16 == 0 { 0.7 } else { 0.0 })).collect();
-    let targets = (0..m).map(|k| position(if k % 8 == 0 { 1.5 } else { 0.0 })).collect();
-    let mut c = Case { targets, ..Case::default() };
-    let core = core * size.iter().copied().fold(f64::INFINITY, f64::min);
-    for (k, x) in positions.into_iter().enumerate() {
-        let a = r.signed();
-        match kind {
-            Kind::Charges => {
-                c.charge_position.push(x);
-                c.charge.push(if net { a[0] + 0.3 } else { (1 + k % 2) as f64 - 1.5 });
-            }
-            Kind::Segments => {
-                let at = c.points.len() as i32;
-                c.points.extend([x, std::array::from_fn(|i| x[i] + 0.04 * size[i] * a[i])]);
-                c.ends.extend([at, at + 1]);
-                c.circulation.push(r.between(-1.0, 1.0));
-                c.segment_core.push(core);
-            }
-            _ => {
-                c.position.push(x);
-                c.strength.push(if net { a.map(|v| v + 0.2) } else { a });
-                c.particle_core.push(core);
-            }
-        }
-    }
-    c
 }
 
 /// Relative errors of the field and its gradient at every `step`-th target.

@@ -1,7 +1,8 @@
 //! Sums over all periodic images, by other means than the library: Ewald's sum with three periods; with one and two, blocks of
 //! images whose limit is extrapolated. Images near the box are explicit elements, with their cores, summed by the oracle.
 
-use super::cases::{Case, Vec3};
+use super::cases::{Case, Kind, Vec3};
+use super::random::Random;
 use std::f64::consts::PI;
 use wakefmm::math::biot_savart::{self, Induced};
 use wakefmm::math::regularization::Part;
@@ -282,4 +283,38 @@ pub fn field_at(case: &Case, images: &Images, regularizations: (i32, i32), x: Ve
         add(&mut u, &mut g, smooth(a, *p));
     }
     (u, g)
+}
+
+/// Elements in a box, and some beyond its sides; targets likewise. Of charges the sum is zero unless `net`. Cores are in units of the
+/// shortest period.
+pub fn cored(kind: Kind, n: usize, m: usize, period: Vec3, net: bool, core: f64) -> Case {
+    let mut r = Random::new(n as u64 + 77);
+    let size = period.map(|p| if p > 0.0 { p } else { 1.0 });
+    let mut position = |out: f64| -> Vec3 { std::array::from_fn(|i| size[i] * r.between(-out, 1.0 + out)) };
+    let positions: Vec<Vec3> = (0..n).map(|k| position(if k % 16 == 0 { 0.7 } else { 0.0 })).collect();
+    let targets = (0..m).map(|k| position(if k % 8 == 0 { 1.5 } else { 0.0 })).collect();
+    let mut c = Case { targets, ..Case::default() };
+    let core = core * size.iter().copied().fold(f64::INFINITY, f64::min);
+    for (k, x) in positions.into_iter().enumerate() {
+        let a = r.signed();
+        match kind {
+            Kind::Charges => {
+                c.charge_position.push(x);
+                c.charge.push(if net { a[0] + 0.3 } else { (1 + k % 2) as f64 - 1.5 });
+            }
+            Kind::Segments => {
+                let at = c.points.len() as i32;
+                c.points.extend([x, std::array::from_fn(|i| x[i] + 0.04 * size[i] * a[i])]);
+                c.ends.extend([at, at + 1]);
+                c.circulation.push(r.between(-1.0, 1.0));
+                c.segment_core.push(core);
+            }
+            _ => {
+                c.position.push(x);
+                c.strength.push(if net { a.map(|v| v + 0.2) } else { a });
+                c.particle_core.push(core);
+            }
+        }
+    }
+    c
 }

@@ -75,9 +75,6 @@ impl Flow {
     pub fn new(session: Arc<Session>, sums: wfmm_plan_options, motion: wfmm_flow_options) -> Result<Self> {
         let (plan_options, options) = session.together("wfmm_flow_create", || {
             let plan_options = PlanOptions::checked(&sums)?;
-            if plan_options.period.is_some() {
-                session.not_distributed("a periodic domain (period)")?;
-            }
             let options = FlowOptions::checked(&motion, &plan_options)?;
             if options.core_limit > 0.0 {
                 session.not_distributed("narrowing cores (core_limit)")?;

@@ -22,8 +22,8 @@ impl Plan {
     pub fn create(session: Arc<Session>, options: PlanOptions) -> Result<Self> {
         if let Some(communicator) = session.communicator() {
             communicator.same("", &fields(&options))?;
-            if options.period.is_some() {
-                session.not_distributed("a periodic domain (period)")?;
+            if options.period.is_some() && session.is_on_gpus_only() {
+                session.not_distributed("WFMM_BACKEND_CUDA with a periodic domain (period)")?;
             }
         }
         Ok(Self::new(session, options))
@@ -91,8 +91,12 @@ impl Plan {
         self.with_engine(|engine, inputs| engine.check(inputs, field, samples, seed))
     }
 
-    /// Whether some rank has arrays in double precision, so that all compute in the same one.
+    /// Whether some rank has arrays in double precision, so that all compute in the same one; and how wide cores are that the recipe of
+    /// a periodic domain names.
     fn agree_on_precision(&mut self, double_output: bool) -> Result<()> {
+        if self.options.period.is_some() {
+            self.core_anywhere = self.session.largest(&[self.largest_segment_core()])?[0];
+        }
         self.double_output |= double_output;
         if !self.session.computes_on_ranks_cpus() {
             self.double_anywhere = self.session.any(self.double_output || self.inputs_are_double())?;

@@ -51,6 +51,8 @@ pub struct Plan {
     double_output: bool,
     /// Of a distributed session: some rank has arrays in double precision.
     double_anywhere: bool,
+    /// With periods, on a distributed session: the largest core radius of segments on any rank.
+    core_anywhere: f64,
     engine: Option<(Precision, Box<dyn Engine>)>,
     last_field: Option<Field>,
     logged: bool,
@@ -72,6 +74,7 @@ impl Plan {
             stream: 0,
             double_output: false,
             double_anywhere: false,
+            core_anywhere: 0.0,
             engine: None,
             last_field: None,
             logged: false,

@@ -55,11 +55,10 @@ impl Plan {
     /// not read.
     fn missing_on_lines(&self) -> Option<String> {
         let distance = periods::cores_looked_at(self.options.period?);
-        let s = self.inputs.segments.as_ref().filter(|s| s.n > 0)?;
         if [Regularization::None, Regularization::Offset].contains(&self.options.segment_regularization) {
             return None;
         }
-        let core = s.core.as_ref().map_or(s.default_core, largest);
+        let core = self.largest_segment_core().max(self.core_anywhere);
         let missing = periods::missing_on_lines(core, distance);
         (missing > self.options.tolerance).then(|| {
             format!(
@@ -67,6 +66,12 @@ impl Plan {
                  periods may miss {missing:.1e} of the field of the line; core_radius is up to {core:.3e}"
             )
         })
+    }
+
+    /// The largest radius of this rank's segments.
+    pub(super) fn largest_segment_core(&self) -> f64 {
+        let segments = self.inputs.segments.as_ref().filter(|s| s.n > 0);
+        segments.map_or(0.0, |s| s.core.as_ref().map_or(s.default_core, largest))
     }
 
     /// The same kinds as bits: 1 segments, 2 particles.

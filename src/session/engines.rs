@@ -51,11 +51,14 @@ fn ranks_engine(
 ) -> Result<Box<dyn Engine>> {
     let (pool, options, ranks) = (session.pool().clone(), options.clone(), communicator.clone());
     let (cpu_options, cpu_pool, cpu_ranks) = (options.clone(), pool.clone(), ranks.clone());
-    // In double precision, whatever was asked for: it holds every tolerance.
+    // In double precision, whatever was asked for: it holds every tolerance. It alone has periodic images.
     let cpu = move || -> Box<dyn Engine> {
         Box::new(DistributedEngine::new(cpu_options.clone(), cpu_pool.clone(), cpu_ranks.clone()))
     };
     let Device::Cuda { context, auto } = session.device() else { return Ok(cpu()) };
+    if options.period.is_some() && *auto {
+        return Ok(cpu());
+    }
     let context = context.clone();
     let cuda = move || -> Result<Box<dyn Engine>> {
         let (options, context, pool) = (options.clone(), context.clone(), pool.clone());

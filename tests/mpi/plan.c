@@ -117,6 +117,43 @@ static void fields(wfmm_session *session, int32_t method, double tolerance) {
     for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) free(blocks[k]);
 }
 
+/* A box with unequal periods: elements of all ranks, in it and beyond its sides, against one process at a smaller tolerance. */
+static void periodic(wfmm_session *session, int32_t method, double tolerance) {
+    int n = size == 1 ? 2000 : rank == 0 ? 0 : 1000 + 200 * rank, m = size > 1 && rank == size - 1 ? 0 : 300 + 50 * rank;
+    double *x = random_numbers(3 * n, 50 + (uint64_t)rank, -0.5, 1.5), *a = random_numbers(3 * n, 60 + (uint64_t)rank, -1, 1);
+    double *y = random_numbers(3 * m, 70 + (uint64_t)rank, -0.5, 1.5);
+    int all;
+    double *xs = gathered(x, 3 * n, &all), *as = gathered(a, 3 * n, &all);
+    double *u = malloc((size_t)(3 * m + 1) * sizeof *u), *want = malloc((size_t)(3 * m + 1) * sizeof *want), e = -1;
+    wfmm_session_options one;
+    OK(wfmm_session_options_init(&one, sizeof one));
+    one.backend = WFMM_BACKEND_CPU;
+    one.threads = 1;
+    wfmm_session *alone = NULL;
+    OK(wfmm_session_create(&one, &alone));
+    for (int k = 0; k < 2; k++) {
+        wfmm_plan_options o;
+        OK(wfmm_plan_options_init(&o, sizeof o));
+        o.method = k ? method : WFMM_METHOD_FMM;
+        o.tolerance = k ? tolerance : 1e-3 * tolerance;
+        o.period[0] = 1;
+        o.period[1] = 1.4;
+        o.period[2] = 0.8;
+        wfmm_plan *plan = NULL;
+        OK(wfmm_plan_create(k ? session : alone, &o, &plan));
+        OK(wfmm_plan_set_particles_f64(plan, k ? n : all / 3, k ? x : xs, k ? a : as, NULL, WFMM_MEMORY_HOST));
+        OK(wfmm_plan_set_targets_f64(plan, m, y, WFMM_MEMORY_HOST));
+        if (k || m) OK(wfmm_plan_evaluate_f64(plan, m ? (k ? u : want) : NULL, NULL, WFMM_MEMORY_HOST));
+        if (k) OK(wfmm_plan_check_f64(plan, 300, 1, &e));
+        OK(wfmm_plan_destroy(&plan));
+    }
+    CHECK(difference(u, want, 3 * m) <= tolerance);
+    CHECK(e > 0 && e <= tolerance);
+    OK(wfmm_session_destroy(&alone));
+    void *blocks[] = {x, a, y, xs, as, u, want};
+    for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) free(blocks[k]);
+}
+
 int main(int argc, char **argv) {
     int level;
     wfmm_session_options o;
@@ -140,6 +177,8 @@ int main(int argc, char **argv) {
         OK(wfmm_mpi_session_create(MPI_COMM_WORLD, &o, &session));
         fields(session, WFMM_METHOD_DIRECT, 1e-10);
         fields(session, WFMM_METHOD_FMM, 1e-5);
+        periodic(session, WFMM_METHOD_DIRECT, 1e-5);
+        periodic(session, WFMM_METHOD_FMM, 1e-4);
         wfmm_plan_options p;
         OK(wfmm_plan_options_init(&p, sizeof p));
         p.tolerance = rank == size - 1 ? 1e-6 : 1e-4;

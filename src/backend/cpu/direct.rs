@@ -7,6 +7,7 @@ use super::near;
 use super::tree::{Root, Tree, bounds};
 use crate::backend::draw::stratified;
 use crate::backend::verdict::{GRADIENT_TOLERANCES, Verdict, unit_of};
+use crate::distributed::Peers;
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::simd::Real;
@@ -24,7 +25,7 @@ const SEED: u64 = 0x6a09_e667_f3bc_c908;
 /// Targets that a thread takes at a time in the direct sum.
 const TARGET_BLOCK: usize = 256;
 
-/// Periodic images of all sources.
+/// Periodic images of all sources, on many ranks of this one's.
 pub struct Remote(Distant);
 
 /// Leaves of the tree that images are summed by.
@@ -37,33 +38,73 @@ impl Remote {
         targets: &[[f64; 3]],
         request: Request,
     ) -> Option<Self> {
-        let periods = request.periods.filter(|_| !sources.is_empty() && !targets.is_empty())?;
-        let unit = unit_of(sources.largest_strength());
+        Self::of_ranks(&Peers::default(), sources, targets, request)
+    }
+
+    /// The same on many ranks, some of which have sources and some targets: the images of this rank's sources at the targets of any rank.
+    /// Nothing where this rank has none, too.
+    pub fn of_ranks<T: Real, const C: usize>(
+        peers: &Peers,
+        sources: &mut dyn SourceSet<T, C>,
+        targets: &[[f64; 3]],
+        request: Request,
+    ) -> Option<Self> {
+        let periods = request.periods?;
+        if !(peers.any(!sources.is_empty()) && peers.any(!targets.is_empty())) {
+            return None;
+        }
+        let unit = unit_of(peers.max(sources.largest_strength()));
         let (positions, half) = sources.positions();
         let corners = bounds(positions, half);
         let (mut tree, _) = Tree::build(positions, half, Root::around(&[corners]), LEAF, None);
         tree.center_root(periods.center, periods.radius(corners));
         sources.sort(&tree);
         sources.survey(unit);
-        let radius = periods.radius(bounds(targets, &[]));
-        let mut images = Distant::new(sources, &tree, periods, radius, request.tolerance);
-        if sources.has_cores() {
-            let picked = stratified(targets.len(), CORE_SAMPLES, SEED).into_iter().map(|k| targets[k]);
-            let picked: Vec<[f64; 3]> = memory::collect(picked);
+        let radius = if targets.is_empty() { 0.0 } else { periods.radius(bounds(targets, &[])) };
+        let mut images = Distant::new(sources, &tree, periods, radius, request.tolerance, peers);
+        if peers.any(sources.has_cores()) {
+            let picked = picked(peers, targets);
             let (main, n) = (rows(C, false), picked.len());
-            let (own, others) = (sources.exact(&picked, true), images.field(sources, &picked, true));
-            let square = |i: usize| ((own[i] + others[i]) / unit).powi(2);
+            let mut field = memory::filled(0.0, rows(C, true) * n);
+            if let Some(images) = &images {
+                let (own, others) = (sources.exact(&picked, true), images.field(sources, &picked, true));
+                (0..field.len()).for_each(|i| field[i] = own[i] + others[i]);
+            }
+            peers.sum(&mut field);
+            let square = |i: usize| (field[i] / unit).powi(2);
             let size =
                 |rows: Range<usize>| (rows.flat_map(|r| r * n..(r + 1) * n).map(square).sum::<f64>() / n as f64).sqrt();
             let sizes = [size(0..main), GRADIENT_TOLERANCES * size(main..rows(C, true))];
-            images.set_core_budget(sources, sizes.map(|u| request.tolerance * u), &[], true);
+            if let Some(images) = &mut images {
+                images.set_core_budget(sources, sizes.map(|u| request.tolerance * u), &[], true);
+            }
         }
-        Some(Self(images))
+        images.map(Self)
+    }
+
+    /// `[row][point]`
+    pub fn field<T: Real, const C: usize>(
+        &self,
+        sources: &dyn SourceSet<T, C>,
+        points: &[[f64; 3]],
+        gradient: bool,
+    ) -> Vec<f64> {
+        self.0.field(sources, points, gradient)
     }
 
     pub fn bytes(&self) -> usize {
         self.0.bytes()
     }
+}
+
+/// Some of all ranks' targets, which tell how large the field is.
+fn picked(peers: &Peers, targets: &[[f64; 3]]) -> Vec<[f64; 3]> {
+    let counts = peers.gather(&[targets.len() as f64]).0;
+    let before = |rank: usize| counts[..rank].iter().map(|&n| n as usize).sum::<usize>();
+    let first = before(peers.rank());
+    let all = stratified(before(counts.len()), CORE_SAMPLES, SEED).into_iter();
+    let mine: Vec<f64> = all.filter_map(|k| targets.get(k.checked_sub(first)?)).flatten().copied().collect();
+    memory::copy(peers.gather(&mine).0.as_chunks::<3>().0)
 }
 
 /// The direct sum of sources and their images.
@@ -98,7 +139,7 @@ impl<T: Real, const C: usize> Sum<'_, T, C> {
     }
 
     fn with_images(&self, mut field: Vec<f64>, targets: &[[f64; 3]], gradient: bool) -> Vec<f64> {
-        if let Some(Remote(images)) = self.images {
+        if let Some(images) = self.images {
             let more = images.field(self.sources, targets, gradient);
             field.iter_mut().zip(&more).for_each(|(f, v)| *f += v);
         }

@@ -11,6 +11,7 @@ use super::intake::{Intake, Unit, device_memory, targets_of};
 use super::sources::{ChargeSources, VortexSources, largest};
 use super::tree::bounds;
 use crate::backend::draw::drawn;
+use crate::backend::periods;
 use crate::backend::verdict::{missed_by_pseudo_particles, unit_of};
 use crate::backend::{Engine, Field};
 use crate::error::Result;
@@ -58,7 +59,7 @@ impl<T: Real, const C: usize, S> Side<T, C, S> {
 }
 
 /// Periodic images in a check are summed for this part of the tolerance.
-const CHECK_SHARE: f64 = 0.1;
+pub const CHECK_SHARE: f64 = 0.1;
 
 /// What became of a field by FMM or treecode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -245,7 +246,8 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         let radii = [bounds(positions, half), bounds(&self.targets, &[])].map(|b| periods.radius(b));
         periods.check(radii, 1.0 / self.unit.scale)?;
         self.sources.check_cores(&periods, options.tolerance, 1.0 / self.unit.scale)?;
-        self.sources.check_net(&periods)
+        let [sum, sizes] = self.sources.net();
+        periods::check_net(sum, sizes, periods.period)
     }
 
     fn prepare(&mut self, changes: Changes, request: Request, method: Method) {

@@ -8,6 +8,7 @@
 use super::lists::{Admission, Image};
 use super::tree::{Cell, Tree};
 use crate::backend::periods;
+use crate::distributed::Peers;
 use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
 use crate::math::lattice::{LatticeSums, Shape};
 use crate::memory;
@@ -82,6 +83,10 @@ impl Default for Images {
 pub struct FarImages {
     shape: Shape,
     center: [f64; 3],
+    /// Of sources and of targets, around the middle.
+    radii: [f64; 2],
+    /// Unit of the sources' multipoles.
+    scale: f64,
     /// Sum of charges times their squared distances from the middle.
     pub moment: f64,
 }
@@ -90,25 +95,53 @@ impl Images {
     /// For a tree's roots; `reach`: how far cores matter.
     pub fn of_roots(periods: Option<Periods>, source: &Tree, target: &Tree, reach: f64) -> Self {
         match (periods, source.cells.first(), target.cells.first()) {
-            (Some(periods), Some(s), Some(t)) => Self::of(periods, [s.radius, t.radius], CLOSEST_RATIO, reach),
+            (Some(periods), Some(s), Some(t)) => Self::of(periods, [s.radius, t.radius], s.scale, CLOSEST_RATIO, reach),
             _ => Self::default(),
         }
     }
 
-    /// For sources and targets within `radii` of the middle.
-    pub fn of(periods: Periods, radii: [f64; 2], ratio: f64, reach: f64) -> Self {
+    /// For sources and targets within `radii` of the middle; `scale`: the unit of the sources' multipoles.
+    pub fn of(periods: Periods, radii: [f64; 2], scale: f64, ratio: f64, reach: f64) -> Self {
         let shape = periods.shape(radii, ratio, reach).canonical();
         let mut shifts = shape.near_vectors();
         shifts.truncate(Image::MAX as usize);
-        Self { shifts, far: Some(FarImages { shape, center: periods.center, moment: 0.0 }) }
+        Self { shifts, far: Some(FarImages { shape, center: periods.center, radii, scale, moment: 0.0 }) }
     }
 
-    /// The order that the nearest of the far images needs.
-    pub fn order(&self, admission: &Admission<'_>, source: &Tree, target: &Tree) -> usize {
-        let (Some(far), Some(s), Some(t)) = (&self.far, source.cells.first(), target.cells.first()) else { return 0 };
-        let mut center = s.center;
+    /// For the own roots of many ranks, which have the middle of the box for their centre; `reach` is that of this rank. Images and
+    /// the unit of the roots' multipoles are the same on all ranks.
+    pub fn of_ranks(peers: &Peers, periods: Periods, source: &mut Tree, target: &Tree, reach: f64) -> Self {
+        let radius = |root: Option<&Cell>| root.map_or(0.0, |c| c.radius);
+        let scale = source.cells.first().map_or(0.0, |c| c.scale);
+        let mut most = [radius(source.cells.first()), radius(target.cells.first()), reach, scale];
+        peers.largest(&mut most);
+        let [of_sources, of_targets, reach, scale] = most;
+        if let Some(root) = source.cells.first_mut() {
+            root.scale = scale;
+        }
+        Self::of(periods, [of_sources, of_targets], scale, CLOSEST_RATIO, reach)
+    }
+
+    /// The order that the nearest of the far images needs; cell 0 of `admission` stands for all sources.
+    pub fn order(&self, admission: &Admission<'_>, targets: usize) -> usize {
+        let Some(far) = &self.far else { return 0 };
+        let end = targets.min(u32::MAX as usize) as u32;
+        let ball = |center: [f64; 3], radius: f64| Cell {
+            begin: 0,
+            end,
+            first_child: 0,
+            children: 0,
+            parent: u32::MAX,
+            absent: 0,
+            center,
+            radius,
+            spread: radius,
+            scale: radius,
+        };
+        let [source, target] = far.radii;
+        let mut center = far.center;
         center[0] += far.shape.nearest_left_out();
-        usize::from(admission.order_of_far(0, s, &Cell { center, ..*t }, admission.highest))
+        usize::from(admission.order_of_far(0, &ball(far.center, source), &ball(center, target), admission.highest))
     }
 
     /// Takes over a moment of the charges that harmonics do not have.
@@ -124,14 +157,16 @@ impl Images {
 }
 
 impl FarImages {
-    /// Adds the far images to the local expansions of the root, whose `[source, target]` scales are given; `C` components.
-    pub fn add<T: Real, const C: usize>(&self, order: usize, multipole: &[T], local: &mut [T], scales: [f64; 2]) {
+    /// Adds the far images, from the multipoles of all sources, to the local expansions of the root, whose unit is `scale`; `C`
+    /// components.
+    pub fn add<T: Real, const C: usize>(&self, order: usize, multipole: &[f64], local: &mut [T], scale: f64) {
+        let scales = [self.scale, scale];
         let sums = LatticeSums::of(self.shape, order);
         let n = order * order;
         let mut found = memory::filled(0.0, n);
         for c in 0..C {
-            let of: Vec<f64> = memory::collect(multipole[c * n..(c + 1) * n].iter().map(|v| v.f64()));
-            sums.apply(order, &of, scales[0], &mut found, scales[1]);
+            let of = &multipole[c * n..(c + 1) * n];
+            sums.apply(order, of, scales[0], &mut found, scales[1]);
             if self.shape.dimensions() == 3 {
                 // Of the background's |x - X|² the product x·X; the squares are added at the targets.
                 let f = -2.0 * self.shape.background() * scales[0] * scales[1];

@@ -33,9 +33,10 @@ pub trait Intake<T: Real, const C: usize>: SourceSet<T, C> {
     fn check_cores(&self, _periods: &Periods, _tolerance: f64, _length: f64) -> Result<()> {
         Ok(())
     }
-    /// Refuses strengths that have no sum over all images.
-    fn check_net(&self, _periods: &Periods) -> Result<()> {
-        Ok(())
+    /// The sum of the strengths and that of their sizes, which decide whether there is a sum over all images; zero where there is one
+    /// for any strengths.
+    fn net(&self) -> [f64; 2] {
+        [0.0; 2]
     }
 }
 
@@ -116,9 +117,8 @@ impl<T: Real> Intake<T, 1> for ChargeSources<T> {
         self.refresh();
     }
 
-    fn check_net(&self, periods: &Periods) -> Result<()> {
-        let (sum, size) = self.charge.iter().fold((0.0, 0.0), |a, q| (a.0 + q, a.1 + q.abs()));
-        periods::check_net(sum, size, periods.period)
+    fn net(&self) -> [f64; 2] {
+        self.charge.iter().fold([0.0; 2], |[sum, size], q| [sum + q, size + q.abs()])
     }
 }
 
@@ -157,19 +157,24 @@ impl Unit {
         period: Option<[f64; 3]>,
     ) -> Self {
         let splits = !T::IS_F64 && arrays.iter().any(|a| matches!(a, Reals::HostF64(_)));
-        let Some(period) = period else { return Self::around(corners::<T, C, S>(inputs), splits) };
-        let (low, high) = joined(S::boxes(inputs));
-        let center = std::array::from_fn(|i| if low[i] <= high[i] { 0.5 * low[i] + 0.5 * high[i] } else { 0.0 });
-        let (mut low, mut high) = corners::<T, C, S>(inputs);
+        let all = corners::<T, C, S>(inputs);
+        let Some(period) = period else { return Self::around(all, splits) };
+        // Images are not at positions of the caller: in single precision all positions are sums of two numbers.
+        Self::in_box(period, corners_of_sources::<T, C, S>(inputs), all, !T::IS_F64, STEPS[usize::from(!T::IS_F64)])
+    }
+
+    /// For a periodic box around the middle of the sources; corners are of the sources, and of sources and targets.
+    fn in_box(period: [f64; 3], sources: Corners, (mut low, mut high): Corners, splits: bool, step: f64) -> Self {
+        let middle = |(low, high): (f64, f64)| if low <= high { 0.5 * low + 0.5 * high } else { 0.0 };
+        let center = std::array::from_fn(|i| middle((sources.0[i], sources.1[i])));
         for i in (0..3).filter(|&i| period[i] > 0.0) {
             (low[i], high[i]) = (center[i] - 0.5 * period[i], center[i] + 0.5 * period[i]);
         }
-        // Images are not at positions of the caller: in single precision all positions are sums of two numbers.
-        let unit = Self::around((low, high), !T::IS_F64);
+        let unit = Self::around((low, high), splits);
         // Coordinates far from zero have fewer digits after the point.
         let reach = (0..3).flat_map(|i| [low[i] - unit.origin[i], high[i] - unit.origin[i]]).map(f64::abs);
         let reach = (reach.fold(0.0, f64::max) * unit.scale).max(1.0);
-        let step = STEPS[usize::from(!T::IS_F64)] * reach.log2().ceil().exp2();
+        let step = step * reach.log2().ceil().exp2();
         Self { periods: Some(Periods { period, center }), step, ..unit }
     }
 
@@ -192,9 +197,14 @@ impl Unit {
         Unit { scale, origin, periods: None, step: 0.0, splits }
     }
 
-    /// For everything between these corners, on ranks whose positions travel in double precision: sets in single precision split them.
-    pub fn of_ranks(corners: Corners) -> Self {
-        Self { splits: false, ..Self::around(corners, true) }
+    /// For ranks whose positions travel in double precision: sets in single precision split them. Corners are those of all ranks, of
+    /// the sources, and of sources and targets.
+    pub fn of_ranks([sources, all]: [Corners; 2], period: Option<[f64; 3]>) -> Self {
+        let unit = match period {
+            None => Self::around(all, true),
+            Some(period) => Self::in_box(period, sources, all, true, STEPS[0]),
+        };
+        Self { splits: false, ..unit }
     }
 
     /// Whether this one serves as well as `new`, which would cost the upward pass. In single precision the segments' kernels
@@ -248,7 +258,12 @@ impl Unit {
     }
 }
 
-/// Corners of the box around a side's sources and targets; of nothing, infinities.
+/// Corners of the box around a side's sources; of nothing, infinities.
+pub fn corners_of_sources<T: Real, const C: usize, S: Intake<T, C>>(inputs: &Inputs) -> Corners {
+    joined(S::boxes(inputs))
+}
+
+/// The same around sources and targets.
 pub fn corners<T: Real, const C: usize, S: Intake<T, C>>(inputs: &Inputs) -> Corners {
     let mut boxes = S::boxes(inputs);
     boxes.extend(inputs.targets.iter().filter(|t| t.n > 0).map(|t| boxed(&t.position, t.n)));

@@ -233,6 +233,9 @@ impl<T: Real> VortexSources<T> {
 }
 
 impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
+    fn own(&self) -> &dyn SourceSet<T, 3> {
+        self
+    }
     fn is_empty(&self) -> bool {
         self.positions.is_empty()
     }
@@ -524,6 +527,9 @@ impl<T: Real> ChargeSources<T> {
 }
 
 impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
+    fn own(&self) -> &dyn SourceSet<T, 1> {
+        self
+    }
     fn is_empty(&self) -> bool {
         self.positions.is_empty()
     }

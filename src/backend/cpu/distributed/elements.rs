@@ -32,9 +32,9 @@ fn triple(r: &Record, at: usize) -> [f64; 3] {
     std::array::from_fn(|i| r[at + i])
 }
 
-/// Of positions in double precision.
-fn digits<T: Real>() -> Digits {
-    Digits { splits: !T::IS_F64, step: 0.0 }
+/// Of positions in double precision, which are multiples of `step` if it is not zero.
+fn digits<T: Real>(step: f64) -> Digits {
+    Digits { splits: !T::IS_F64, step }
 }
 
 impl<T: Real> Elements<T, 3> for VortexSources<T> {
@@ -83,7 +83,7 @@ impl<T: Real> Elements<T, 3> for VortexSources<T> {
             }
         }
         let mut set = Self::new(of_segments, of_particles);
-        VortexSources::set_elements(&mut set, segments, particles, digits::<T>());
+        VortexSources::set_elements(&mut set, segments, particles, digits::<T>(self.digits.step));
         (set, numbers)
     }
 
@@ -118,7 +118,7 @@ impl<T: Real> Elements<T, 1> for ChargeSources<T> {
             &mut set,
             positions,
             memory::collect(records.iter().map(|r| r[3])),
-            digits::<T>().splits,
+            digits::<T>(0.0).splits,
         );
         (set, memory::collect(0..records.len() as u32))
     }

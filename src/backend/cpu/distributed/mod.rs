@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   elements    records that travel between ranks
-//!   ring        the direct sum: blocks of sources go round
+//!   ring        the direct sum: blocks of targets go round
 //!   partition   sources and targets along a space-filling curve, and the way back
 //!   shares      how much of the curve each rank gets: by number, or by the work of the evaluation before
 //!   study       what many ranks would exchange and do, one after the other in one process
@@ -21,17 +21,19 @@ mod sources;
 pub mod study;
 
 use super::account::Account;
-use super::engine::{Output, STORED_TOGETHER};
+use super::direct::Remote;
+use super::engine::{CHECK_SHARE, Output, STORED_TOGETHER};
 use super::fmm::{Fmm, Recipe, Request, Sink, SourceSet, rows};
-use super::intake::{Unit, corners, targets_of};
+use super::images::Periods;
+use super::intake::{Unit, corners, corners_of_sources, targets_of};
 use super::precision::TRIED_FROM;
 use super::range;
 use super::sources::{ChargeSources, VortexSources};
-use super::tree::{Root, bounds};
+use super::tree::{Corners, Root, bounds};
 use crate::backend::draw::drawn;
 use crate::backend::precision::{PrecisionFallback, PrecisionHistory, single_serves};
 use crate::backend::verdict::unit_of;
-use crate::backend::{Engine, Field};
+use crate::backend::{self, Engine, Field};
 use crate::distributed::{Communicator, Peers};
 use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};
@@ -68,6 +70,8 @@ struct Side<const C: usize, S: Elements<f64, C>> {
     /// The field that is next, or was last, is of `single`; and why others were not.
     by_single: bool,
     history: PrecisionHistory,
+    /// What the direct sum keeps: the request that the periodic images are for; none where there are no periods, or no own sources.
+    images: Option<(Request, Option<Remote>)>,
     /// The request that the direct sum was found faster for.
     declined: Option<Request>,
     /// Elements stay on the ranks that their callers have them on.
@@ -99,6 +103,7 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
             single: None,
             by_single: false,
             history: PrecisionHistory::default(),
+            images: None,
             declined: None,
             keeps_host,
             costs: None,
@@ -106,28 +111,71 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
     }
 
     /// Takes over the inputs where they have changed on any rank: sets are collective, so the counters agree.
-    fn update(&mut self, peers: &Peers, inputs: &Inputs) -> Result<()> {
+    fn update(&mut self, peers: &Peers, inputs: &Inputs, options: &PlanOptions) -> Result<()> {
         let [positions, strengths] = S::counters(inputs);
         let seen = [positions, strengths, inputs.target_positions];
         if self.seen == Some(seen) {
             return Ok(());
         }
-        (self.seen, self.part, self.single, self.declined) = (None, None, None, None);
+        (self.seen, self.part, self.single, self.declined, self.images) = (None, None, None, None, None);
         S::arrays(inputs)?;
-        let (low, high) = corners::<f64, C, S>(inputs);
-        let mut extent = [-low[0], -low[1], -low[2], high[0], high[1], high[2]];
-        peers.largest(&mut extent);
-        let [x, y, z, ..] = extent;
-        let (low, high) = ([-x, -y, -z], [extent[3], extent[4], extent[5]]);
-        self.unit = Unit::of_ranks((low, high));
+        let boxes = [corners_of_sources::<f64, C, S>(inputs), corners::<f64, C, S>(inputs)];
+        let boxes = boxes.map(|own| around_all(peers, own));
+        self.unit = Unit::of_ranks(boxes, options.period);
+        let (low, high) = boxes[1];
         let size = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
         (self.low, self.size) = (self.unit.inside(low), size * self.unit.scale);
         self.targets = targets_of(inputs, self.unit);
         self.sources.take_positions(inputs, self.unit);
         let mut counts = [self.sources.positions().0.len() as f64, self.targets.len() as f64];
         peers.sum(&mut counts);
-        (self.counts, self.seen) = (counts, Some(seen));
+        self.counts = counts;
+        if let Some(periods) = self.unit.periods().filter(|_| !counts.contains(&0.0)) {
+            self.check_periods(peers, periods, options.tolerance)?;
+        }
+        self.seen = Some(seen);
         Ok(())
+    }
+
+    /// Refuses what has no sum over all images, or none that could be made, of all ranks' sources and targets.
+    fn check_periods(&self, peers: &Peers, periods: Periods, tolerance: f64) -> Result<()> {
+        let (positions, half) = self.sources.positions();
+        let radius = |x: &[[f64; 3]], half: &[[f64; 3]]| match x.is_empty() {
+            true => 0.0,
+            false => periods.radius(bounds(x, half)),
+        };
+        let mut radii = [radius(positions, half), radius(&self.targets, &[])];
+        peers.largest(&mut radii);
+        let mut net = self.sources.net();
+        peers.sum(&mut net);
+        let length = 1.0 / self.unit.scale;
+        periods.check(radii, length)?;
+        backend::periods::check_net(net[0], net[1], periods.period)?;
+        self.sources.check_cores(&periods, tolerance, length)
+    }
+
+    fn request(&self, options: &PlanOptions, gradient: bool) -> Request {
+        Request::of(options, gradient, self.unit.periods())
+    }
+
+    /// Everything that is made before an evaluation.
+    fn make_ready(&mut self, peers: &Peers, method: Method, request: Request, inputs: Option<(&Inputs, &PlanOptions)>) {
+        self.prepare(peers, method, request, inputs);
+        if self.direct {
+            self.make_images(peers, request);
+        }
+    }
+
+    /// Periodic images for the direct sum, or the caller's order where there are none, unless they are current.
+    fn make_images(&mut self, peers: &Peers, request: Request) {
+        if self.counts.contains(&0.0) || self.images.as_ref().is_some_and(|(of, _)| *of == request) {
+            return;
+        }
+        let images = Remote::of_ranks(peers, &mut self.sources, &self.targets, request);
+        if images.is_none() {
+            self.sources.keep_order();
+        }
+        self.images = Some((request, images));
     }
 
     /// Partition, trees and lists for the FMM, unless they are current or the sum is to be direct. `inputs`: where single precision
@@ -246,7 +294,9 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
             warn_once!("the FMM missed its tolerance on a sample of targets after two retries: summing directly");
             (self.direct, self.declined, self.part) = (true, Some(request), None);
         }
-        ring::direct(peers, &self.sources, &self.targets, request.gradient)
+        self.make_images(peers, request);
+        let images = self.images.as_ref().and_then(|(_, images)| images.as_ref());
+        ring::direct(peers, &self.sources, images, &self.targets, request.gradient)
     }
 
     /// The field of the part that was prepared; nothing where it misses its tolerance.
@@ -274,22 +324,29 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
     fn bytes(&self) -> u64 {
         let double = self.part.as_ref().map_or(0, |(_, part)| part.bytes());
         let single = self.single.as_ref().map_or(0, |(_, part)| part.bytes());
-        self.sources.bytes() + self.targets.capacity() as u64 * 24 + double + single
+        let images = self.images.iter().filter_map(|(_, images)| images.as_ref()).map(Remote::bytes).sum::<usize>();
+        self.sources.bytes() + self.targets.capacity() as u64 * 24 + double + single + images as u64
     }
 
     /// Squares of the differences from the direct sum, and of that sum, at `samples` targets of all ranks.
-    fn compare(&self, peers: &Peers, values: &Values, samples: usize, seed: u64) -> f64 {
+    fn compare(&mut self, peers: &Peers, values: &Values, request: Request, samples: usize, seed: u64) -> f64 {
         let (k, m) = (values.main.len() / self.targets.len().max(1), self.targets.len());
         let first: usize = peers.gather(&[m as f64]).0[..peers.rank()].iter().map(|&n| n as usize).sum();
         let mine: Vec<usize> = drawn(self.counts[1] as usize, samples, seed)
             .filter_map(|t| t.checked_sub(first).filter(|&t| t < m))
             .collect();
-        let positions: Vec<f64> = mine.iter().flat_map(|&t| self.targets[t]).collect();
-        let (all, counts) = peers.gather(&positions);
+        let positions: Vec<[f64; 3]> = mine.iter().map(|&t| self.targets[t]).collect();
+        let (all, counts) = peers.gather(positions.as_flattened());
         let before: usize = counts[..peers.rank()].iter().sum::<usize>() / 3;
         let points = all.as_chunks::<3>().0;
         let mut exact = self.sources.exact(points, false);
         memory::resize(&mut exact, points.len() * rows(C, false), 0.0);
+        // Images more exactly than any sum of the engine's own. They sort the sources as those do.
+        let request = Request { tolerance: CHECK_SHARE * request.tolerance, gradient: false, ..request };
+        if let Some(images) = Remote::of_ranks(peers, &mut self.sources, &positions, request) {
+            let more = images.field(&self.sources, points, false);
+            exact.iter_mut().zip(&more).for_each(|(e, v)| *e += v);
+        }
         peers.sum(&mut exact);
         let unit = unit_of(exact.iter().fold(0.0, |a, v| f64::max(a, v.abs())));
         let mut sums = [0.0; 2];
@@ -366,17 +423,19 @@ impl DistributedEngine {
     /// The field at this rank's targets in the caller's unit.
     fn field(&mut self, inputs: &Inputs, field: Field) -> Result<Values> {
         let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
-        let (method, request) = (self.options.method, Request::of(&self.options, field.has_gradient(), None));
-        let single = single_serves(&self.options, field).then_some((inputs, &self.options));
+        let (options, gradient) = (self.options.clone(), field.has_gradient());
+        let single = for_single(&options, inputs, field);
         let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
         let (mut values, scale) = communicator.run(&pool, &peers, "wfmm_plan_evaluate", || match field {
             Field::Velocity { .. } => {
-                vortex.update(&peers, inputs)?;
-                Ok((vortex.field(&peers, method, request, single), vortex.unit.scale))
+                vortex.update(&peers, inputs, &options)?;
+                let request = vortex.request(&options, gradient);
+                Ok((vortex.field(&peers, options.method, request, single), vortex.unit.scale))
             }
             Field::Potential { .. } => {
-                coulomb.update(&peers, inputs)?;
-                Ok((coulomb.field(&peers, method, request, single), coulomb.unit.scale))
+                coulomb.update(&peers, inputs, &options)?;
+                let request = coulomb.request(&options, gradient);
+                Ok((coulomb.field(&peers, options.method, request, single), coulomb.unit.scale))
             }
         })?;
         let factor = self.options.normalization * scale;
@@ -416,18 +475,20 @@ impl DistributedEngine {
 impl Engine for DistributedEngine {
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
         let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
-        let (method, request) = (self.options.method, Request::of(&self.options, field.has_gradient(), None));
-        let single = single_serves(&self.options, field).then_some((inputs, &self.options));
+        let (options, gradient) = (self.options.clone(), field.has_gradient());
+        let single = for_single(&options, inputs, field);
         let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
         communicator.run(&pool, &peers, "wfmm_plan_prepare", || match field {
             Field::Velocity { .. } => {
-                vortex.update(&peers, inputs)?;
-                vortex.prepare(&peers, method, request, single);
+                vortex.update(&peers, inputs, &options)?;
+                let request = vortex.request(&options, gradient);
+                vortex.make_ready(&peers, options.method, request, single);
                 Ok(())
             }
             Field::Potential { .. } => {
-                coulomb.update(&peers, inputs)?;
-                coulomb.prepare(&peers, method, request, single);
+                coulomb.update(&peers, inputs, &options)?;
+                let request = coulomb.request(&options, gradient);
+                coulomb.make_ready(&peers, options.method, request, single);
                 Ok(())
             }
         })?;
@@ -462,19 +523,21 @@ impl Engine for DistributedEngine {
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
         let (pool, communicator, peers) = (self.pool.clone(), self.communicator.clone(), self.peers.clone());
-        let (method, request) = (self.options.method, Request::of(&self.options, false, None));
-        let single = single_serves(&self.options, field).then_some((inputs, &self.options));
+        let options = self.options.clone();
+        let single = for_single(&options, inputs, field);
         let (vortex, coulomb) = (&mut self.vortex, &mut self.coulomb);
         communicator.run(&pool, &peers, "wfmm_plan_check", || match field {
             Field::Velocity { .. } => {
-                vortex.update(&peers, inputs)?;
-                let values = vortex.field(&peers, method, request, single);
-                Ok(vortex.compare(&peers, &values, samples, seed))
+                vortex.update(&peers, inputs, &options)?;
+                let request = vortex.request(&options, false);
+                let values = vortex.field(&peers, options.method, request, single);
+                Ok(vortex.compare(&peers, &values, request, samples, seed))
             }
             Field::Potential { .. } => {
-                coulomb.update(&peers, inputs)?;
-                let values = coulomb.field(&peers, method, request, single);
-                Ok(coulomb.compare(&peers, &values, samples, seed))
+                coulomb.update(&peers, inputs, &options)?;
+                let request = coulomb.request(&options, false);
+                let values = coulomb.field(&peers, options.method, request, single);
+                Ok(coulomb.compare(&peers, &values, request, samples, seed))
             }
         })
     }
@@ -486,6 +549,19 @@ impl Engine for DistributedEngine {
     fn report(&self) -> Report {
         Report { host_bytes: self.vortex.bytes() + self.coulomb.bytes(), ..self.report.clone() }
     }
+}
+
+/// Inputs for a trial of single precision. Not with periods: `range` looks at no pair through a face of the domain.
+fn for_single<'a>(options: &'a PlanOptions, inputs: &'a Inputs, field: Field) -> Option<(&'a Inputs, &'a PlanOptions)> {
+    (options.period.is_none() && single_serves(options, field)).then_some((inputs, options))
+}
+
+/// The box around those of all ranks; of nothing, infinities.
+fn around_all(peers: &Peers, (low, high): Corners) -> Corners {
+    let mut extent = [-low[0], -low[1], -low[2], high[0], high[1], high[2]];
+    peers.largest(&mut extent);
+    let [x, y, z, high @ ..] = extent;
+    ([-x, -y, -z], high)
 }
 
 fn write(mut to: Output<'_, f64>, values: &[f64], add: bool) {

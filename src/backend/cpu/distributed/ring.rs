@@ -1,10 +1,10 @@
-//! The direct sum over all ranks: blocks of sources go round in a ring.
+//! The direct sum over all ranks: blocks of targets go round in a ring.
 //!
-//! Enters: each rank's own sources and targets. Leaves: the field of all sources at the own targets. A rank holds one block of
-//! another rank at a time.
+//! Enters: each rank's own sources, with their periodic images, and targets. Leaves: the field of all sources at the own targets. A
+//! rank holds one block of targets at a time, with what the ranks before it have summed there, and adds what its own sources do.
 
 use super::elements::Elements;
-use crate::backend::cpu::direct::Sum;
+use crate::backend::cpu::direct::{Remote, Sum};
 use crate::backend::cpu::fmm::{Sink, rows};
 use crate::distributed::Peers;
 use crate::memory;
@@ -31,30 +31,49 @@ impl Values {
     }
 }
 
-/// See the head of this file.
+/// Targets of one rank on their way.
+struct Block {
+    points: Vec<[f64; 3]>,
+    values: Values,
+}
+
+impl Block {
+    fn into_numbers(self) -> Vec<f64> {
+        let Self { points, values } = self;
+        let mut all = memory::with_room(3 * points.len() + values.main.len() + values.gradient.len());
+        all.extend_from_slice(points.as_flattened());
+        all.extend_from_slice(&values.main);
+        all.extend_from_slice(&values.gradient);
+        all
+    }
+
+    fn of_numbers(all: &[f64], components: usize, gradient: bool) -> Self {
+        let count = all.len() / (3 + rows(components, gradient));
+        let (points, values) = all.split_at(3 * count);
+        let (main, gradient) = values.split_at(rows(components, false) * count);
+        let values = Values { main: memory::copy(main), gradient: memory::copy(gradient) };
+        Self { points: memory::copy(points.as_chunks::<3>().0), values }
+    }
+}
+
+/// See the head of this file; the sources are in the order of their images, or in their own where there are none.
 pub fn direct<const C: usize, S: Elements<f64, C>>(
     peers: &Peers,
     sources: &S,
+    images: Option<&Remote>,
     targets: &[[f64; 3]],
     gradient: bool,
 ) -> Values {
     let (rank, size) = (peers.rank(), peers.size());
-    let mut values = Values::zero(C, targets.len(), gradient);
-    let mut block = sources.records();
-    for step in 0..size {
-        if step > 0 {
-            let mut to: Vec<Vec<f64>> = vec![vec![]; size];
-            to[(rank + 1) % size] = memory::copy(block.as_flattened());
-            drop(block);
-            let got = peers.share(to);
-            block = memory::copy(got[(rank + size - 1) % size].as_chunks::<8>().0);
+    let mut block = Block { points: memory::copy(targets), values: Values::zero(C, targets.len(), gradient) };
+    for _ in 0..size {
+        if !sources.is_empty() && !block.points.is_empty() {
+            Sum { sources, images }.write(&block.points, gradient, &mut block.values.sink());
         }
-        if block.is_empty() || targets.is_empty() {
-            continue;
-        }
-        let (mut set, _) = sources.of_records(&block);
-        set.keep_order();
-        Sum { sources: &set, images: None }.write(targets, gradient, &mut values.sink());
+        let mut to: Vec<Vec<f64>> = vec![vec![]; size];
+        to[(rank + 1) % size] = block.into_numbers();
+        block = Block::of_numbers(&peers.share(to)[(rank + size - 1) % size], C, gradient);
     }
-    values
+    // Once round, the own ones are here again.
+    block.values
 }

@@ -63,8 +63,8 @@ impl<T: Real, const C: usize, S: Elements<T, C>> SourceSet<T, C> for Shared<S> {
     fn core_test(&self, budget: [f64; 2], together: [f64; 2]) -> Box<dyn CoreTest + '_> {
         self.joined().core_test(budget, together)
     }
-    fn own_core_test(&self, budget: [f64; 2], together: [f64; 2]) -> Box<dyn CoreTest + '_> {
-        self.own.core_test(budget, together)
+    fn own(&self) -> &dyn SourceSet<T, C> {
+        &self.own
     }
     fn keep_order(&mut self) {
         self.own.keep_order();

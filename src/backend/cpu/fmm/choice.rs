@@ -575,7 +575,7 @@ impl<T: Real> Choice<T> {
         let (far, near, correction) = lists::count(&trees.target, &self.lists);
         let used = self.lists.par_iter().filter_map(|l| l.far.first()).map(|f| f.order as usize).max().unwrap_or(2);
         let admission = admission::<T>(self.scheme, C, trees, statistics, request);
-        let used = used.max(trees.images.order(&admission, &trees.source, &trees.target));
+        let used = used.max(trees.images.order(&admission, trees.all_targets));
         let used = trees.peers.max(used as f64) as usize;
         let threads = rayon::current_num_threads() as f64;
         let far_of = |(l, t): (&CellLists, &Cell)| -> f64 {
@@ -591,7 +591,7 @@ impl<T: Real> Choice<T> {
         let direct = near as f64 * cost.pair + correction as f64 * cost.correction;
         let passes = self.far_seconds + direct + points + cells;
         let one_sampled = counts[0] * cost.exact + images;
-        let all_pairs = trees.direct_pairs() * request.direct_pair(cost) + counts[1] * images;
+        let all_pairs = trees.direct_pairs() * request.direct_pair(cost) + trees.all_targets as f64 * images;
         // Of all ranks: the number is the same on each, and does not depend on how they share the work.
         let mut whole = [passes, all_pairs, one_sampled];
         trees.peers.sum(&mut whole);

@@ -12,6 +12,7 @@ use crate::backend::cpu::lists::CoreTest;
 use crate::backend::cpu::operators::Operators;
 use crate::backend::cpu::passes::{self, LeafSources, Work};
 use crate::backend::cpu::tree::{Cell, Tree};
+use crate::distributed::Peers;
 use crate::math::accuracy::{Cut, ErrorTable, Geometry};
 use crate::math::harmonics::MAX_ORDER;
 use crate::math::regularization::Part;
@@ -86,14 +87,21 @@ pub fn seconds(tolerance: f64, gradient: bool) -> f64 {
 }
 
 impl Distant {
-    /// `tree`: of the sources, in its order; `radius`: of all targets, from the middle of the box.
+    /// `tree`: of this rank's sources, in its order; `radius`: of its targets, from the middle of the box. Nothing on a rank without
+    /// sources. Where a part of the charges is not balanced by others, their images have a sum with the same near ones on all ranks.
     pub fn new<T: Real, const C: usize>(
         sources: &dyn SourceSet<T, C>,
         tree: &Tree,
         periods: Periods,
         radius: f64,
         tolerance: f64,
-    ) -> Self {
+        peers: &Peers,
+    ) -> Option<Self> {
+        let extent = sources.core_extent(CORE_SHARE * tolerance);
+        let mut most = [tree.cells.first().map_or(0.0, |c| c.radius), radius, extent];
+        peers.largest(&mut most);
+        let [of_sources, radius, reach] = most;
+        let root = *tree.cells.first()?;
         let mut tree = Tree { cells: memory::copy(&tree.cells), levels: memory::copy(&tree.levels), ..Tree::default() };
         tree.prune((sources.positions().0.len() / LEAVES).max(SMALLEST_LEAF));
         let order = order_for(tolerance);
@@ -105,17 +113,15 @@ impl Distant {
             leaf.widen(&own);
         });
         passes::m2m::<f64, C>(&up, &tree, &mut multipoles);
-        let root = tree.cells[0];
-        let mut images =
-            Images::of(periods, [root.radius, radius], BOX_RATIO, sources.core_extent(CORE_SHARE * tolerance));
+        let mut images = Images::of(periods, [of_sources, radius], root.scale, BOX_RATIO, reach);
         images.set_moment(|from| sources.square_moment(from));
         let unit = radius.max(root.scale);
         let mut local = memory::filled(0.0, C * order * order);
         if let Some(far) = &images.far {
-            far.add::<f64, C>(order, &multipoles[..C * order * order], &mut local, [root.scale, unit]);
+            far.add::<f64, C>(order, &multipoles[..C * order * order], &mut local, unit);
         }
         let cores = sources.cell_cores(&tree);
-        Self { tree, multipoles, order, ops, images, local, unit, cores, core_budget: None }
+        Some(Self { tree, multipoles, order, ops, images, local, unit, cores, core_budget: None })
     }
 
     /// The field of all images at these points, `[row][point]`; cores in far cells count once `set_core_budget` was told

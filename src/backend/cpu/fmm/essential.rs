@@ -11,7 +11,7 @@ use super::choice::admission_of;
 use super::statistics::Statistics;
 use super::trees::Trees;
 use super::{Request, SourceSet};
-use crate::backend::cpu::lists::{Admission, CoreTest, Scheme, SourceCell};
+use crate::backend::cpu::lists::{Admission, CoreTest, Image, Scheme, SourceCell};
 use crate::backend::cpu::tree::{Cell, Tree};
 use crate::distributed::Peers;
 use crate::memory;
@@ -33,13 +33,15 @@ pub struct Own {
     /// By rank: cells of the joined tree whose multipoles go there, and those that come from there.
     gives: Vec<Vec<u32>>,
     takes: Vec<Vec<u32>>,
+    /// The own root in the joined tree; nothing without sources.
+    root: Option<usize>,
     /// Sources and closed cells of other ranks that are here; the most of any rank.
     pub guests: [usize; 2],
 }
 
 impl Own {
     pub fn new(tree: Tree, cells: Vec<SourceCell>) -> Self {
-        Self { tree, cells, gives: vec![], takes: vec![], guests: [0; 2] }
+        Self { tree, cells, gives: vec![], takes: vec![], root: None, guests: [0; 2] }
     }
 
     /// Multipoles of closed cells, `size` numbers each, to and from all ranks.
@@ -58,6 +60,22 @@ impl Own {
                 to.iter_mut().zip(from).for_each(|(t, &v)| *t = T::of(v));
             }
         }
+    }
+
+    /// The own root's number in the joined tree.
+    pub fn root(&self) -> Option<usize> {
+        self.root
+    }
+
+    /// What the sources of all ranks amount to around the middle of a periodic box: strengths as if they were alike.
+    fn of_all(&self, peers: &Peers) -> SourceCell {
+        let root = self.cells.first();
+        let mut sums = root.map_or([0.0; 2], |c| [c.strength, c.sum]);
+        peers.sum(&mut sums);
+        let mut most = root.map_or([0.0, 0.0, f64::NEG_INFINITY], |c| [c.spread, c.peak, -c.alike]);
+        peers.largest(&mut most);
+        let [spread, peak, alike] = most;
+        SourceCell { strength: sums[0], spread, peak, sum: sums[1], alike: -alike }
     }
 
     pub fn bytes(&self) -> usize {
@@ -105,6 +123,8 @@ pub struct Walk<'a> {
     tree: &'a Tree,
     admission: Admission<'a>,
     cores: Box<dyn CoreTest + 'a>,
+    /// What periodic images of the sources are moved by; the first by nothing.
+    shifts: &'a [[f64; 3]],
     /// Numbers of a multipole, about.
     multipole: usize,
 }
@@ -116,22 +136,26 @@ pub fn boxes_in(words: &[f64]) -> Vec<TargetBox> {
 }
 
 impl<'a> Walk<'a> {
-    /// Of a rank's own tree.
+    /// Of a rank's own tree, each cell of which is there once for each of `shifts`.
     pub fn new<T: Real, const C: usize>(
         sources: &'a dyn SourceSet<T, C>,
         own: &'a Own,
         statistics: &Statistics,
         request: Request,
+        shifts: &'a [[f64; 3]],
     ) -> Self {
         let admission = admission_of::<T>(Scheme::Fmm, C, &own.tree, &own.cells, statistics, request);
         let multipole = C * admission.highest * admission.highest / 2;
-        let cores = sources.own_core_test(statistics.budget.core, statistics.budget.cores_of_cell());
-        Self { tree: &own.tree, admission, cores, multipole }
+        let cores = sources.own().core_test(statistics.budget.core, statistics.budget.cores_of_cell());
+        Self { tree: &own.tree, admission, cores, shifts, multipole }
     }
 
-    fn must_open(&self, s: u32, b: &TargetBox) -> bool {
+    fn must_open(&self, s: u32, b: &TargetBox, image: Image) -> bool {
         let c = &self.tree.cells[s as usize];
-        let away: [f64; 3] = std::array::from_fn(|i| b.center[i] - c.center[i]);
+        // Sources that are moved one way are seen from targets that are moved the other.
+        let shift = self.shifts[image as usize];
+        let seen: [f64; 3] = std::array::from_fn(|i| b.center[i] - shift[i]);
+        let away: [f64; 3] = std::array::from_fn(|i| seen[i] - c.center[i]);
         let d = away.iter().map(|v| v * v).sum::<f64>().sqrt();
         // The target cell that it will meet there, as near as one can be.
         let radius = b.leaf.max(c.radius).min(b.radius);
@@ -145,7 +169,7 @@ impl<'a> Walk<'a> {
             Cell { children: 0, first_child: 0, begin: 0, end: count, parent: u32::MAX, absent: 0, scale: 1.0, ..*c };
         let center = std::array::from_fn(|i| c.center[i] + away[i] * (nearest / d));
         let close = Cell { center, radius, spread: radius, ..blank };
-        let whole = Cell { center: b.center, radius: b.radius, spread: b.radius, ..blank };
+        let whole = Cell { center: seen, radius: b.radius, spread: b.radius, ..blank };
         self.admission.order(s, c, &close).is_none() || self.cores.matters(s, c, &whole)
     }
 
@@ -155,13 +179,18 @@ impl<'a> Walk<'a> {
         if boxes.is_empty() || self.tree.cells.is_empty() {
             return found;
         }
-        let all: Vec<u32> = (0..boxes.len() as u32).collect();
+        let mut all: Vec<(u32, Image)> = memory::with_room(boxes.len() * self.shifts.len());
+        for image in 0..self.shifts.len() as Image {
+            all.extend((0..boxes.len() as u32).map(|b| (b, image)));
+        }
         let mut level = vec![(0u32, all)];
         while !level.is_empty() {
             let mut next = vec![];
             for (s, given) in level {
                 let c = &self.tree.cells[s as usize];
-                let left: Vec<u32> = given.into_iter().filter(|&b| self.must_open(s, &boxes[b as usize])).collect();
+                let open = |&(b, image): &(u32, Image)| self.must_open(s, &boxes[b as usize], image);
+                let mut left: Vec<(u32, Image)> = vec![];
+                memory::extend(&mut left, given.into_iter().filter(open));
                 let cheaper_as_sources = c.len() * 8 <= self.multipole;
                 let fate = match (left.is_empty(), c.is_leaf()) {
                     (true, false) => Fate::Closed,
@@ -273,7 +302,7 @@ pub fn join<T: Real, const C: usize>(
     let records = sources.own_records();
     let (boxes, counts) = peers.gather(&boxes_of(&trees.target));
     let (to, sent) = {
-        let walk = Walk::new(&*sources, &own, statistics, request);
+        let walk = Walk::new(&*sources, &own, statistics, request, &trees.images.shifts);
         let first = |r: usize| counts[..r].iter().sum::<usize>();
         let of_rank = |r: usize| {
             let theirs = boxes_in(&boxes[first(r)..first(r) + counts[r]]);
@@ -286,7 +315,11 @@ pub fn join<T: Real, const C: usize>(
     let mut branches: Vec<Branch> = peers.share(to).iter().map(|words| Branch::of_message(words)).collect();
     let mine = memory::collect(own.tree.cells.iter().copied().zip(own.cells.iter().copied()));
     branches[rank] = Branch::new(mine, records);
-    let Joined { mut tree, cells, indices } = graft(&branches);
+    let Joined { mut tree, mut cells, indices } = graft(&branches);
+    own.root = indices[rank].first().map(|&c| c as usize);
+    if request.periods.is_some() {
+        cells[0] = own.of_all(&peers);
+    }
     let closed = |branch: usize| {
         let of = branches[branch].cells.iter().enumerate().filter(|(_, (c, _))| c.is_leaf() && !c.is_whole());
         of.map(|(k, _)| indices[branch][k]).collect::<Vec<u32>>()

@@ -21,6 +21,8 @@ use std::time::Instant;
 pub struct Expansions<T> {
     multipoles: Vec<T>,
     locals: Vec<T>,
+    /// Where there are periodic images: the multipoles of all sources, on many ranks of all of theirs.
+    root: Vec<f64>,
     /// Order of the present multipoles; 0: there are none, or of other sources.
     upward_order: usize,
     /// Version of the lists that all local expansions belong to.
@@ -32,8 +34,8 @@ pub struct Expansions<T> {
 
 impl<T> Default for Expansions<T> {
     fn default() -> Self {
-        let (multipoles, locals) = (vec![], vec![]);
-        Self { multipoles, locals, upward_order: 0, downward_version: None, rows: Rows::default(), series: None }
+        let (multipoles, locals, root) = (vec![], vec![], vec![]);
+        Self { multipoles, locals, root, upward_order: 0, downward_version: None, rows: Rows::default(), series: None }
     }
 }
 
@@ -82,8 +84,20 @@ impl<T: Real> Expansions<T> {
             own.exchange(&trees.peers, &mut self.multipoles, C * ops.order * ops.order);
             passes::m2m::<T, C>(ops, &trees.source, &mut self.multipoles);
         }
+        if trees.images.far.is_some() {
+            self.root = self.of_all_sources(trees, C * ops.order * ops.order);
+        }
         seconds[Pass::M2m as usize] += start.elapsed().as_secs_f64();
         self.upward_order = ops.order;
+    }
+
+    /// The `size` numbers of the root's multipoles.
+    fn of_all_sources(&self, trees: &Trees, size: usize) -> Vec<f64> {
+        let of = |cell: usize| memory::collect(self.multipoles[cell * size..][..size].iter().map(|v| v.f64()));
+        let Some(own) = &trees.own else { return of(0) };
+        let mut root = own.root().map_or_else(|| memory::filled(0.0, size), of);
+        trees.peers.sum(&mut root);
+        root
     }
 
     /// What the multipoles are at targets, unless it is current; nothing where the scheme is another.
@@ -143,10 +157,9 @@ impl<T: Real> Expansions<T> {
             &self.multipoles,
             &mut self.locals,
         );
-        let size = C * ops.order * ops.order;
-        if let (Some(far), false) = (&trees.images.far, trees.target.cells.is_empty()) {
-            let scales = [&trees.source, &trees.target].map(|t| t.cells[0].scale);
-            far.add::<T, C>(ops.order, &self.multipoles[..size], &mut self.locals[..size], scales);
+        if let (Some(far), Some(root)) = (&trees.images.far, trees.target.cells.first()) {
+            let size = C * ops.order * ops.order;
+            far.add::<T, C>(ops.order, &self.root, &mut self.locals[..size], root.scale);
         }
         seconds[Pass::M2l as usize] += start.elapsed().as_secs_f64();
         let start = Instant::now();
@@ -159,9 +172,9 @@ impl<T: Real> Expansions<T> {
         &self.locals[cell * size..(cell + 1) * size]
     }
 
-    /// Sum of all strengths; component k of an expansion of `size` numbers is at k `size`.
+    /// Sum of all strengths, where there are periodic images; component k of an expansion of `size` numbers is at k `size`.
     pub fn net<const C: usize>(&self, size: usize) -> [f64; C] {
-        std::array::from_fn(|k| self.multipoles[k * size].f64())
+        std::array::from_fn(|k| self.root[k * size])
     }
 
     pub fn bytes(&self) -> usize {

@@ -105,10 +105,8 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     fn own_records(&self) -> Vec<[f64; 8]> {
         vec![]
     }
-    /// `core_test` for cells of this rank's own tree.
-    fn own_core_test(&self, budget: [f64; 2], together: [f64; 2]) -> Box<dyn CoreTest + '_> {
-        self.core_test(budget, together)
-    }
+    /// This rank's own sources, in the order of its own tree: the same set, but where it was joined with those of others.
+    fn own(&self) -> &dyn SourceSet<T, C>;
     /// Takes these records for all sources but those of exact sums; `tree` gets their permutation.
     fn join(&mut self, _records: &[[f64; 8]], _tree: &mut Tree, _unit: f64) {}
 }

@@ -8,6 +8,7 @@ use super::essential::{self, Own};
 use super::statistics::Statistics;
 use super::trees::Trees;
 use super::{Cost, Fmm, Prepared, Recipe, Request, SORT_SECONDS, SourceSet};
+use crate::backend::periods;
 use crate::distributed::Peers;
 use crate::options::Method;
 use crate::report::Pass;
@@ -65,13 +66,16 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             (greatest(cost.pair), greatest(cost.exact), greatest(cost.correction));
         // As many threads on every rank as on the one that has fewest.
         let threads = peers.min(rayon::current_num_threads() as f64) * peers.size() as f64;
-        let direct = counts[0] * counts[1] * request.direct_pair(&cost) / threads;
+        // Every rank sums the images of its own sources at all targets.
+        let images = counts[1] * peers.size() as f64 * choice::image_seconds(request);
+        let direct = (counts[0] * counts[1] * request.direct_pair(&cost) + images) / threads;
         self.recipe.direct = direct;
         if may_decline && direct < SORT_SECONDS * (counts[0] + counts[1]) / threads {
             return false;
         }
         let leaves = Leaves::grown(&cost, counts.map(|n| n as usize), request);
-        let mut trees = Trees::grow(sources.positions(), targets, leaves, request, 0.0);
+        let reach = sources.own().core_extent(periods::CORES_OF_IMAGES * request.tolerance);
+        let mut trees = Trees::grow(sources.positions(), targets, leaves, request, reach);
         sources.sort(&trees.source);
         trees.join(peers);
         self.seconds[Pass::Tree as usize] = start.elapsed().as_secs_f64();

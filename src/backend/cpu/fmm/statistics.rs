@@ -67,7 +67,7 @@ impl Statistics {
         let unit = unit_of(largest);
         sources.survey(unit);
         let source_cells = sources.source_cells(&trees.source, unit, trees.moment);
-        trees.look_far(sources, request.tolerance);
+        trees.look_far(sources.own(), request.tolerance);
         let mut sample = Sample::of_groups(sources, trees, request.gradient);
         let squares = sample.squares(&sample.exact, unit);
         let norms = [0, 1].map(|k| trimmed_mean(&squares[k], &sample.groups));
@@ -78,8 +78,13 @@ impl Statistics {
             _ => f64::INFINITY,
         };
         let allowed = [allowed(0), allowed(1)];
-        if let Some(distant) = &mut trees.distant {
-            let more = distant.set_core_budget(sources, allowed, &sample.points, request.gradient);
+        if request.periods.is_some() {
+            let own = sources.own();
+            let mut more = match &mut trees.distant {
+                Some(distant) => distant.set_core_budget(own, allowed, &sample.points, request.gradient),
+                None => memory::filled(0.0, sample.exact.len()),
+            };
+            trees.peers.sum(&mut more);
             sample.exact.iter_mut().zip(&more).for_each(|(e, v)| *e += v);
         }
         let trees = &*trees;

@@ -102,8 +102,11 @@ impl Trees {
         Self { target, points, capacities, keeps_sources: true, is_pruned: false, all_targets, images, ..self }
     }
 
-    /// Joins the other ranks: targets are counted in their order.
+    /// Joins the other ranks: targets are counted in their order, and all see the same periodic images.
     pub fn join(&mut self, peers: &Peers) {
+        if let Some(p) = self.periods.filter(|_| peers.are_many()) {
+            self.images = Images::of_ranks(peers, p, &mut self.source, &self.target, self.reach);
+        }
         let counts = peers.gather(&[self.points.len() as f64]).0;
         self.all_sources = peers.total(self.source.permutation.len() as f64);
         let before = |n: usize| counts[..n].iter().map(|&n| n as usize).sum();
@@ -137,16 +140,15 @@ impl Trees {
         kept
     }
 
-    /// Makes the exact sums of images, for the present sources.
+    /// Makes the exact sums of images of the own sources, as they are at present.
     pub fn look_far<T: Real, const C: usize>(&mut self, sources: &dyn SourceSet<T, C>, tolerance: f64) {
-        self.images.set_moment(|from| sources.square_moment(from));
-        self.distant = self.periods.filter(|_| !self.source.cells.is_empty() && !self.points.is_empty()).map(|p| {
-            let radius = self.target.cells[0].radius;
-            Distant::new(sources, &self.source, p, radius, tolerance)
-        });
+        let peers = &self.peers;
+        self.images.set_moment(|from| peers.total(sources.square_moment(from)));
+        let radius = self.target.cells.first().map_or(0.0, |c| c.radius);
+        self.distant = self.periods.and_then(|p| Distant::new(sources, &self.source, p, radius, tolerance, peers));
     }
 
-    /// The exact field at some points, `[row][point]`.
+    /// The exact field of the own sources at some points, `[row][point]`.
     pub fn exact<T: Real, const C: usize>(
         &self,
         sources: &dyn SourceSet<T, C>,
@@ -155,7 +157,7 @@ impl Trees {
     ) -> Vec<f64> {
         let mut field = sources.exact(points, gradient);
         if let Some(distant) = &self.distant {
-            let images = distant.field(sources, points, gradient);
+            let images = distant.field(sources.own(), points, gradient);
             field.iter_mut().zip(&images).for_each(|(f, v)| *f += v);
         }
         field

@@ -100,7 +100,7 @@ impl<const C: usize> Problem<C> {
         let whole = 8.0 * self.multipole() as f64;
         // Every rank walks its tree against the boxes of the others: what goes to those in `some`, and from them to all.
         let of_sender = |(s, rank): (usize, &Rank<S>)| {
-            let walk = Walk::new(&rank.sources, &rank.own, &self.statistics, self.request);
+            let walk = Walk::new(&rank.sources, &rank.own, &self.statistics, self.request, &[[0.0; 3]]);
             let records = rank.sources.own_records();
             let to = |r: usize| {
                 let cells = if r == s { vec![] } else { walk.cells(&ranks[r].boxes) };
