@@ -190,7 +190,7 @@ impl<T: CudaReal> FmmSum<T> {
             if let Some(images) = far.images {
                 (f.period, f.images) = (images.period, NEAR_IMAGES);
                 // Of a box in thirds those that three are side by side of.
-                f.top = if in_thirds(&f) { 2 } else { 1 };
+                f.top = if in_thirds(f) { 2 } else { 1 };
             }
         }
         f.max_level = shape.max_level;

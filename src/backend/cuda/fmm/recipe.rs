@@ -301,7 +301,7 @@ impl Recipe {
         let full = self.full.map_or(self.capacity[0] as f64 / 2.0, |full| self.growth(n_targets) * full);
         if self.periodic && self.full.is_some() {
             let cells = along_box(n, full);
-            let stretch = if thirds && cells % 3 == 0 { IN_THIRDS } else { 1.0 };
+            let stretch = if thirds && cells.is_multiple_of(3) { IN_THIRDS } else { 1.0 };
             return (stretch, (cells as f64 * stretch).log2().round().max(1.0) as u32 - 1);
         }
         let cells = (n as f64 / full).max(1.0).cbrt();
