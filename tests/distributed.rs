@@ -10,8 +10,6 @@ use ranks::support::cases::{Case, Kind, case};
 use ranks::*;
 use wakefmm::backend::Field;
 use wakefmm::options::*;
-use wakefmm::plan::arrays::Array;
-use wakefmm::plan::sources::Strengths;
 
 #[test]
 fn direct_sums_are_those_of_one_process_however_elements_are_split() {
@@ -179,10 +177,7 @@ fn strengths_targets_and_sources_change_from_call_to_call() {
             fill(&mut plan, &mine).unwrap();
             for factor in [1.0, -2.0] {
                 if factor != 1.0 {
-                    let strength: Vec<f64> = flat(&mine.strength).iter().map(|a| factor * a).collect();
-                    let n = mine.strength.len();
-                    let strength = (n > 0).then_some((n, Array::Host(&strength[..])));
-                    plan.set_strengths(Strengths { circulation: None, strength, charge: None }).unwrap();
+                    set_multiples(&mut plan, &mine, factor);
                 }
                 // Twice: the second time everything is there.
                 for _ in 0..2 {

@@ -153,9 +153,7 @@ fn large_arrays_change(common: bool) {
             }
             fill(&mut plan, &mine).unwrap();
             for factor in [1.0, -2.0] {
-                let strength: Vec<f64> = flat(&mine.strength).iter().map(|x| factor * x).collect();
-                let strength = Some((mine.strength.len(), Array::Host(&strength[..])));
-                plan.set_strengths(Strengths { circulation: None, strength, charge: None }).unwrap();
+                set_multiples(&mut plan, &mine, factor);
                 let u = field_of(&mut plan, PLAIN, numbers.len()).unwrap().0;
                 let want: Vec<f64> =
                     numbers.iter().flat_map(|&t| want[3 * t..3 * t + 3].iter().map(|x| factor * x)).collect();
@@ -185,9 +183,7 @@ fn changes_are_seen(name: &str, environment: &[(&str, &str)], common: bool) {
                 fill(&mut plan, &mine).unwrap();
                 for factor in [1.0, -2.0] {
                     if factor != 1.0 {
-                        let strength: Vec<f64> = flat(&mine.strength).iter().map(|x| factor * x).collect();
-                        let strength = Some((mine.strength.len(), Array::Host(&strength[..])));
-                        plan.set_strengths(Strengths { circulation: None, strength, charge: None }).unwrap();
+                        set_multiples(&mut plan, &mine, factor);
                     }
                     plan.prepare().unwrap();
                     for round in 0..2 {

@@ -14,8 +14,6 @@ use wakefmm::distributed::Communicator;
 use wakefmm::error::*;
 use wakefmm::options::*;
 use wakefmm::plan::Plan;
-use wakefmm::plan::arrays::Array;
-use wakefmm::plan::sources::Strengths;
 use wakefmm::session::Session;
 
 const OPEN: f64 = 0.0;
@@ -190,10 +188,7 @@ fn strengths_targets_and_sources_change_from_call_to_call() {
                 plan.prepare().unwrap();
                 for factor in [1.0, -2.0] {
                     if factor != 1.0 {
-                        let strength: Vec<f64> = flat(&mine.strength).iter().map(|a| factor * a).collect();
-                        let n = mine.strength.len();
-                        let strength = (n > 0).then_some((n, Array::Host(&strength[..])));
-                        plan.set_strengths(Strengths { circulation: None, strength, charge: None }).unwrap();
+                        set_multiples(&mut plan, &mine, factor);
                     }
                     // Twice: the second time everything is there. In between a check, which sorts the sources.
                     for _ in 0..2 {

@@ -18,7 +18,7 @@ use wakefmm::error::*;
 use wakefmm::options::*;
 use wakefmm::plan::Plan;
 use wakefmm::plan::arrays::{Array, ArrayMut};
-use wakefmm::plan::sources::{Particles, Segments};
+use wakefmm::plan::sources::{Particles, Segments, Strengths};
 use wakefmm::session::Session;
 
 pub const LIMIT: Duration = Duration::from_secs(240);
@@ -92,6 +92,14 @@ pub fn fill(plan: &mut Plan, c: &Case) -> Result<()> {
     plan.set_charges((n > 0).then_some((n, Array::Host(&flat(&c.charge_position)[..]), Array::Host(&c.charge))))?;
     let n = c.targets.len();
     plan.set_targets((n > 0).then_some((n, Array::Host(&flat(&c.targets)[..]))))
+}
+
+/// Gives the particles of a plan so many times the strengths of `c`.
+pub fn set_multiples(plan: &mut Plan, c: &Case, factor: f64) {
+    let strength: Vec<f64> = flat(&c.strength).iter().map(|a| factor * a).collect();
+    let n = c.strength.len();
+    let strength = (n > 0).then_some((n, Array::Host(&strength[..])));
+    plan.set_strengths(Strengths { circulation: None, strength, charge: None }).unwrap();
 }
 
 pub fn field_of(plan: &mut Plan, field: Field, m: usize) -> Result<(Vec<f64>, Vec<f64>)> {
