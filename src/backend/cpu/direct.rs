@@ -61,35 +61,23 @@ impl Remote {
         sources.sort(&tree);
         sources.survey(unit);
         let radius = if targets.is_empty() { 0.0 } else { periods.radius(bounds(targets, &[])) };
-        let mut images = Distant::new(sources, &tree, periods, radius, request.tolerance, peers);
+        let mut images = Distant::new(sources, &tree, periods, radius, request.tolerance, peers).map(Self);
         if peers.any(sources.has_cores()) {
             let picked = picked(peers, targets);
             let (main, n) = (rows(C, false), picked.len());
-            let mut field = memory::filled(0.0, rows(C, true) * n);
-            if let Some(images) = &images {
-                let (own, others) = (sources.exact(&picked, true), images.field(sources, &picked, true));
-                (0..field.len()).for_each(|i| field[i] = own[i] + others[i]);
-            }
+            // A rank without images has no sources.
+            let sum = |images| Sum { sources: &*sources, images: Some(images) }.exact(&picked, true);
+            let mut field = images.as_ref().map_or_else(|| memory::filled(0.0, rows(C, true) * n), sum);
             peers.sum(&mut field);
             let square = |i: usize| (field[i] / unit).powi(2);
             let size =
                 |rows: Range<usize>| (rows.flat_map(|r| r * n..(r + 1) * n).map(square).sum::<f64>() / n as f64).sqrt();
             let sizes = [size(0..main), GRADIENT_TOLERANCES * size(main..rows(C, true))];
-            if let Some(images) = &mut images {
+            if let Some(Self(images)) = &mut images {
                 images.set_core_budget(sources, sizes.map(|u| request.tolerance * u), &[], true);
             }
         }
-        images.map(Self)
-    }
-
-    /// `[row][point]`
-    pub fn field<T: Real, const C: usize>(
-        &self,
-        sources: &dyn SourceSet<T, C>,
-        points: &[[f64; 3]],
-        gradient: bool,
-    ) -> Vec<f64> {
-        self.0.field(sources, points, gradient)
+        images
     }
 
     pub fn bytes(&self) -> usize {
@@ -134,12 +122,13 @@ impl<T: Real, const C: usize> Sum<'_, T, C> {
         self.with_images(memory::collect(sum.into_iter().map(|v| v.f64())), targets, gradient)
     }
 
-    fn exact(&self, targets: &[[f64; 3]], gradient: bool) -> Vec<f64> {
+    /// `[row][target]`, each target by itself in double precision.
+    pub fn exact(&self, targets: &[[f64; 3]], gradient: bool) -> Vec<f64> {
         self.with_images(self.sources.exact(targets, gradient), targets, gradient)
     }
 
     fn with_images(&self, mut field: Vec<f64>, targets: &[[f64; 3]], gradient: bool) -> Vec<f64> {
-        if let Some(images) = self.images {
+        if let Some(Remote(images)) = self.images {
             let more = images.field(self.sources, targets, gradient);
             field.iter_mut().zip(&more).for_each(|(f, v)| *f += v);
         }

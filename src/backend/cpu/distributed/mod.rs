@@ -21,7 +21,7 @@ mod sources;
 pub mod study;
 
 use super::account::Account;
-use super::direct::Remote;
+use super::direct::{Remote, Sum};
 use super::engine::{CHECK_SHARE, Output, STORED_TOGETHER};
 use super::fmm::{Fmm, Recipe, Request, Sink, SourceSet, rows};
 use super::images::Periods;
@@ -339,14 +339,11 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         let (all, counts) = peers.gather(positions.as_flattened());
         let before: usize = counts[..peers.rank()].iter().sum::<usize>() / 3;
         let points = all.as_chunks::<3>().0;
-        let mut exact = self.sources.exact(points, false);
-        memory::resize(&mut exact, points.len() * rows(C, false), 0.0);
         // Images more exactly than any sum of the engine's own. They sort the sources as those do.
         let request = Request { tolerance: CHECK_SHARE * request.tolerance, gradient: false, ..request };
-        if let Some(images) = Remote::of_ranks(peers, &mut self.sources, &positions, request) {
-            let more = images.field(&self.sources, points, false);
-            exact.iter_mut().zip(&more).for_each(|(e, v)| *e += v);
-        }
+        let images = Remote::of_ranks(peers, &mut self.sources, &positions, request);
+        let mut exact = Sum { sources: &self.sources, images: images.as_ref() }.exact(points, false);
+        memory::resize(&mut exact, points.len() * rows(C, false), 0.0);
         peers.sum(&mut exact);
         let unit = unit_of(exact.iter().fold(0.0, |a, v| f64::max(a, v.abs())));
         let mut sums = [0.0; 2];
