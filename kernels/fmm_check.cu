@@ -281,11 +281,3 @@ BOTH(SAMPLE_SEGMENTS, vatistas, VATISTAS)
 BOTH(SAMPLE_SEGMENTS, scully, SCULLY)
 SAMPLE_CHARGES(_f64, false)
 SAMPLE_CHARGES(_gradient_f64, true)
-
-// Adds a field to the caller's. Launch: any.
-extern "C" __global__ void fmm_add(void *to, const void *from, u32 is_f64, size_t n) {
-    for (size_t k = blockIdx.x * (size_t)blockDim.x + threadIdx.x; k < n; k += gridDim.x * (size_t)blockDim.x) {
-        if (is_f64) ((double *)to)[k] += ((const double *)from)[k];
-        else ((float *)to)[k] += ((const float *)from)[k];
-    }
-}

@@ -247,3 +247,16 @@ WFMM_KERNEL largest(Reals field, long long n, int numbers, unsigned* found) {
     }
     if (threadIdx.x == 0) found[blockIdx.x] = s_at[0];
 }
+
+// Puts or adds a field that was held in double precision. Launch: any.
+WFMM_KERNEL hand_over(Reals to, const double* from, int add, long long n) {
+    for (long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x; k < n; k += gridDim.x * (long long)blockDim.x) {
+        if (to.is_f64) {
+            double& x = ((double*)to.address)[k];
+            x = add ? x + from[k] : from[k];
+        } else {
+            float& x = ((float*)to.address)[k];
+            x = (float)(add ? x + from[k] : from[k]);
+        }
+    }
+}

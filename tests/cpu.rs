@@ -8,7 +8,7 @@ mod support;
 
 use support::accuracy::{fill, name_of, options, oracle_difference, reference, regularizations, relative_l2};
 use support::api::{Plan, Scalar, Session, flat, last_error, list};
-use support::cases::{Case, DISTRIBUTIONS, Kind, Vec3, case};
+use support::cases::{self, Case, DISTRIBUTIONS, Kind, Vec3, case};
 use wakefmm::error::{WFMM_ERR_TOLERANCE, WFMM_ERR_VALUE};
 use wakefmm::options::*;
 use wakefmm::report::*;
@@ -74,6 +74,20 @@ fn what_was_declined_leaves_nothing_old_behind() {
     let got = velocity(&mut plan, large.targets.len());
     assert_ne!(plan.report().method, WFMM_METHOD_DIRECT, "{}", plan.recipe());
     close(&got, &exact(&session, &large), 1e-4);
+}
+
+/// Single arrays round what is returned, not parts of it that cancel.
+#[test]
+fn kinds_that_cancel_are_added_before_they_are_rounded() {
+    let (session, c) = (Session::cpu(1), cases::cancelling(300, 200));
+    let want = reference(&session, &c, WFMM_REG_NONE, WFMM_REG_NONE);
+    for method in METHODS {
+        let o = options(method, 1e-3, WFMM_REG_NONE, WFMM_REG_NONE, 0);
+        let (got, outcome) = support::accuracy::evaluate::<f32>(&session, &c, &o);
+        println!("{}", outcome.recipe);
+        close(&got.main, &want.main, 1e-3);
+        close(&got.gradient, &want.gradient, 0.03);
+    }
 }
 
 #[test]

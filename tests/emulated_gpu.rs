@@ -61,7 +61,7 @@ use harness::with_gpu;
 use small_trees::trees_of;
 use support::accuracy::{Field, Outcome, fill, name_of, options, reference, regularizations, relative_l2};
 use support::api::{Plan, Scalar, Session, flat};
-use support::cases::{Case, DISTRIBUTIONS, Kind, case};
+use support::cases::{self, Case, DISTRIBUTIONS, Kind, case};
 use support::random::Random;
 use support::tier::{full, takes, values};
 use wakefmm::options::*;

@@ -207,6 +207,26 @@ pub fn case(name: &str, kind: Kind, n: usize, m: usize, unit: f64) -> Case {
     c
 }
 
+/// Short segments, each with a particle at its middle that takes its field away but for a part of a million. All numbers are exact in
+/// single precision.
+pub fn cancelling(n: usize, m: usize) -> Case {
+    let (mut c, mut r, half) = (Case::default(), Random::new(n as u64), 2f64.powi(-10));
+    let mut on_grid = |from: f64| -> Vec3 { std::array::from_fn(|_| from + (256.0 * r.unit()).floor() / 256.0) };
+    for k in 0..n {
+        let along: Vec3 = std::array::from_fn(|i| if i == k % 3 { half } else { 0.0 });
+        let at = on_grid(0.0);
+        c.points.extend([-1.0, 1.0].map(|side| -> Vec3 { std::array::from_fn(|i| at[i] + side * along[i]) }));
+        c.ends.extend([2 * k as i32, 2 * k as i32 + 1]);
+        c.circulation.push(1.0);
+        c.segment_core.push(0.0);
+        c.position.push(at);
+        c.strength.push(along.map(|t| -2.0 * t));
+        c.particle_core.push(0.0);
+    }
+    c.targets = (0..m).map(|_| on_grid(2.0)).collect();
+    c
+}
+
 fn particle(c: &mut Case, e: Element) {
     c.position.push(e.at);
     c.strength.push(e.along.map(|t| t * e.strength * e.length));

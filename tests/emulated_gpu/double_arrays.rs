@@ -44,3 +44,17 @@ fn direct_sums_are_in_double() {
         close(&got, &want, 1e-13, "direct");
     });
 }
+
+/// Single arrays round what is returned, not parts of it that cancel.
+#[test]
+fn kinds_that_cancel_are_added_before_they_are_rounded() {
+    with_gpu("double_arrays::kinds_that_cancel_are_added_before_they_are_rounded", &[], || {
+        let (cpu, gpu, c) = (Session::cpu(1), Session::gpu(), cases::cancelling(300, 200));
+        let want = reference(&cpu, &c, WFMM_REG_NONE, WFMM_REG_NONE);
+        for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
+            let o = options(method, 1e-3, WFMM_REG_NONE, WFMM_REG_NONE, 0);
+            let (got, outcome) = support::accuracy::evaluate::<f32>(&gpu, &c, &o);
+            close(&got, &want, 1e-3, &outcome.recipe);
+        }
+    });
+}

@@ -96,6 +96,17 @@ fn direct_sums_in_a_box() {
     });
 }
 
+/// Near images give charges of one sign a potential that others all but take away: single arrays must not round it in between.
+#[test]
+fn near_images_are_not_rounded() {
+    with_gpu("periodic::near_images_are_not_rounded", &[], || {
+        let mut c = case(Kind::Charges, 200, 150, 0.0, 0.0).rounded();
+        c.charge.iter_mut().for_each(|q| *q = q.abs());
+        let o = wfmm_plan_options { precision: WFMM_PRECISION_F64, ..plan_options(WFMM_METHOD_DIRECT, 1e-6) };
+        held::<f32>(&c, &o, 1e-11, "charges of one sign");
+    });
+}
+
 #[test]
 fn gaussians_that_fill_a_box_are_refused_by_name() {
     with_gpu("periodic::gaussians_that_fill_a_box_are_refused_by_name", &[], || {

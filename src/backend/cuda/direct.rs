@@ -238,6 +238,20 @@ impl<T: CudaReal> DirectSum<T> {
         task: Task<'_>,
         exact: Option<&mut DirectSum<f64>>,
     ) -> Result<Option<PrecisionFallback>> {
+        let Task { inputs, options, field, output, stream, .. } = task;
+        let (n, main) = (inputs.targets.n, field.widths().0);
+        let parts = kinds(inputs, options, field).len() + usize::from(inputs.far.is_some());
+        let held = exact.is_some() && output.add || Held::keeps_parts(output, parts);
+        let place = if held { self.held.place(output, main, n)? } else { output };
+        let fallback = self.sum_all(Task { output: place, ..task }, exact)?;
+        if held && fallback.is_none() {
+            self.held.hand_over(output, main, n, stream)?;
+        }
+        Ok(fallback)
+    }
+
+    /// The sum in one place, of sources and of periodic images.
+    fn sum_all(&mut self, task: Task<'_>, exact: Option<&mut DirectSum<f64>>) -> Result<Option<PrecisionFallback>> {
         let Some(far) = task.inputs.far else { return self.sum_sources(task, exact) };
         let with_images = match far.images {
             Some(images) => self.expanded.make(task.inputs, &images.vectors(), task.stream)?,
@@ -261,11 +275,7 @@ impl<T: CudaReal> DirectSum<T> {
         if exact.is_some() && kinds.iter().any(|kind| jumps(kind, slopes, inputs)) {
             return Ok(Some(PrecisionFallback::Jump));
         }
-        let (n, main) = (inputs.targets.n, if matches!(field, Field::Velocity { .. }) { 3 } else { 1 });
-        let held = exact.is_some() && output.add;
-        if held {
-            output = self.held.place(output, main, n)?;
-        }
+        let n = inputs.targets.n;
         let ordered = kinds.iter().any(|kind| has_cut(kind.regularization)) && inputs.targets.n >= ORDERED_FROM;
         let order = if ordered { Order::Sorted } else { Order::Given };
         self.reserve(&kinds, n, slopes)?;
@@ -284,9 +294,6 @@ impl<T: CudaReal> DirectSum<T> {
             && !self.holds(&kinds, task, output, exact)?
         {
             return Ok(Some(PrecisionFallback::Tolerance));
-        }
-        if held {
-            self.held.add(output, task.output, main, n, stream)?;
         }
         Ok(None)
     }
@@ -547,7 +554,7 @@ impl<T: CudaReal> DirectSum<T> {
 
     /// The field of no sources.
     fn clear(&self, n: usize, field: Field, output: Output, stream: &Stream) -> Result<()> {
-        let main = if matches!(field, Field::Velocity { .. }) { 3 } else { 1 };
+        let main = field.widths().0;
         let bytes = |arg: RealsArg, numbers: usize| numbers * if arg.is_f64 != 0 { 8 } else { 4 };
         super::memory::clear_at(output.main.address, bytes(output.main, main * n), stream)?;
         if output.gradient.address != 0 {

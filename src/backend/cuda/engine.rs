@@ -229,7 +229,7 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
         let Some(all) = inputs.targets.as_ref().filter(|all| all.n > 0 && samples > 0) else { return Ok(0.0) };
         let chosen = choose(all.n, samples, seed);
-        let width = if matches!(field, Field::Velocity { .. }) { 3 } else { 1 };
+        let width = field.widths().0;
         let main_field = match field {
             Field::Velocity { .. } => Field::Velocity { gradient: false },
             Field::Potential { .. } => Field::Potential { gradient: false },

@@ -1,6 +1,7 @@
-//! A field that is kept from the caller until it has passed its check: one that is added cannot be computed again in place.
+//! A field that is kept from the caller, in double precision: one that is added, until it has passed its check, since it cannot be
+//! computed again in place; and one that single arrays would round part by part, until it is whole, since its parts may cancel.
 //!
-//! Enters: where the field is to go. Leaves: where it is put meanwhile; then it is added there.
+//! Enters: where the field is to go. Leaves: where it is put meanwhile; then it is put or added there.
 
 use super::args::RealsArg;
 use super::context::Context;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 
 #[derive(Debug)]
 pub struct Held {
-    main: Buffer<u8>,
-    gradient: Buffer<u8>,
+    main: Buffer<f64>,
+    gradient: Buffer<f64>,
 }
 
 impl Held {
@@ -25,14 +26,19 @@ impl Held {
         self.main.bytes() + self.gradient.bytes()
     }
 
-    /// Where a field of `n` targets, `main` numbers each, is put that will be added to `output`.
+    /// Whether single arrays would round a field of so many parts, which are added one after another.
+    pub fn keeps_parts(output: Output, parts: usize) -> bool {
+        parts > 1 && output.main.is_f64 == 0
+    }
+
+    /// Where a field of `n` targets, `main` numbers each, is put that will go to `output`.
     pub fn place(&mut self, output: Output, main: usize, n: usize) -> Result<Output> {
-        let place = |buffer: &mut Buffer<u8>, arg: RealsArg, numbers: usize| -> Result<RealsArg> {
+        let place = |buffer: &mut Buffer<f64>, arg: RealsArg, numbers: usize| -> Result<RealsArg> {
             if arg.address == 0 {
                 return Ok(arg);
             }
-            buffer.reserve(numbers * if arg.is_f64 != 0 { 8 } else { 4 })?;
-            Ok(RealsArg { address: buffer.address(), ..arg })
+            buffer.reserve(numbers)?;
+            Ok(RealsArg { address: buffer.address(), is_f64: 1 })
         };
         Ok(Output {
             main: place(&mut self.main, output.main, main * n)?,
@@ -41,20 +47,20 @@ impl Held {
         })
     }
 
-    /// Starts adding what was put at `held`.
-    pub fn add(&self, held: Output, output: Output, main: usize, n: usize, stream: &Stream) -> Result<()> {
-        let kernel = stream.context().function("fmm_check", "fmm_add")?;
+    /// Starts putting what was placed to `output`, or adding it there.
+    pub fn hand_over(&self, output: Output, main: usize, n: usize, stream: &Stream) -> Result<()> {
+        let kernel = stream.context().function("gather", "hand_over")?;
         let most = 16 * stream.context().info.multiprocessors.max(1) as usize;
-        for (from, to, numbers) in [(held.main, output.main, main * n), (held.gradient, output.gradient, 3 * main * n)]
+        for (from, to, numbers) in
+            [(&self.main, output.main, main * n), (&self.gradient, output.gradient, 3 * main * n)]
         {
-            if to.address == 0 {
+            if to.address == 0 || numbers == 0 {
                 continue;
             }
             let blocks = numbers.div_ceil(256).min(most) as u32;
-            let is_f64 = u32::from(to.is_f64 != 0);
-            // SAFETY: arguments as in fmm_check.cu; both arrays have so many numbers.
+            // SAFETY: arguments as in gather.cu; both arrays have so many numbers.
             unsafe {
-                launch!(stream, kernel, [blocks, 1, 1], 256, 0; to.address, from.address, is_f64, numbers as u64)?
+                launch!(stream, kernel, [blocks, 1, 1], 256, 0; to, from.address(), output.add as i32, numbers as i64)?
             };
         }
         Ok(())

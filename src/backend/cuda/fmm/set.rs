@@ -12,6 +12,7 @@ use crate::backend::Field;
 use crate::backend::cuda::context::Context;
 use crate::backend::cuda::direct::{CudaReal, Output, Task};
 use crate::backend::cuda::gather::DeviceInputs;
+use crate::backend::cuda::held::Held;
 use crate::backend::cuda::stream::Stream;
 use crate::backend::verdict::{ROUNDING, missed_by_pseudo_particles};
 use crate::error::Result;
@@ -217,13 +218,13 @@ impl<T: CudaReal> FmmSet<T> {
             return problem.without_fmm::<T>(floor / wanted[0].budget);
         }
         let mut check = self.check.take().map_or_else(|| Check::new(context, stream), Ok)?;
-        let (main, n) = (if matches!(field, Field::Velocity { .. }) { 3 } else { 1 }, inputs.targets.n);
-        // A field that is added cannot be computed again in place.
-        let held = if output.add { check.held.place(output, main, n) } else { Ok(output) };
-        let outcome = held.and_then(|held| {
-            let outcome = self.hold_tolerance(&problem, wanted, held, &check)?;
-            if outcome == Outcome::Done && output.add {
-                check.held.add(held, output, main, n, stream)?;
+        let (main, n) = (field.widths().0, inputs.targets.n);
+        let held = output.add || Held::keeps_parts(output, wanted.len());
+        let place = if held { check.held.place(output, main, n) } else { Ok(output) };
+        let outcome = place.and_then(|place| {
+            let outcome = self.hold_tolerance(&problem, wanted, place, &check)?;
+            if outcome == Outcome::Done && held {
+                check.held.hand_over(output, main, n, stream)?;
             }
             Ok(outcome)
         });
