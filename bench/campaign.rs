@@ -4,7 +4,8 @@
 //! repeated, `match=TEXT,TEXT` those whose description contains all of these, `above=X` and `below=X` those of such tolerances, `minn=` and `maxn=` sizes, `seconds=` after which no problem is
 //! begun (30 seconds later those that are not done are given up), `threads=` problems at a time, `backend=cpu|cuda`,
 //! `reference=cpu|cuda` who sums directly, `periodic=` how many of a hundred are periodic (10), `cubes=1` with three equal periods, as on GPUs until 2026-11-26,
-//! `pseudo=` how many of the FMM's are by pseudo-particles (3), `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
+//! `pseudo=` how many of the FMM's are by pseudo-particles (3), `pairs=` in how many neighbours have opposite strengths (3; 0 until
+//! 2026-11-26), `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
 //! Ends with a failure where a tolerance was missed.
 
 mod campaign {
@@ -48,6 +49,7 @@ struct Request {
     periodic: u64,
     cubes: bool,
     pseudo: u64,
+    pairs: u64,
     texts: Vec<String>,
     tolerances: [f64; 2],
     deadline: Instant,
@@ -74,6 +76,7 @@ fn request() -> Request {
         periodic: number("periodic", 10),
         cubes: number("cubes", 0) > 0,
         pseudo: number("pseudo", 3),
+        pairs: number("pairs", 3),
         texts: argument("match").map_or(vec![], |texts| texts.split(',').map(str::to_owned).collect()),
         tolerances: [support::arguments::number("above", 0.0), support::arguments::number("below", f64::INFINITY)],
         deadline: Instant::now() + Duration::from_secs(number("seconds", 1_000_000)),
@@ -92,8 +95,10 @@ impl Request {
             if index >= self.end {
                 return None;
             }
-            let mut p =
-                Problem::draw(self.seed, index, self.sizes).in_periods(self.periodic).by_pseudo_particles(self.pseudo);
+            let mut p = Problem::draw(self.seed, index, self.sizes)
+                .in_periods(self.periodic)
+                .by_pseudo_particles(self.pseudo)
+                .in_pairs(self.pairs);
             if self.cubes {
                 p.period = [p.period.into_iter().fold(0.0, f64::max); 3];
             }
@@ -172,12 +177,13 @@ fn main() {
         println!("not done in time: {p}");
     }
     println!(
-        "{:.0} s; again: seed={} minn={least} maxn={most} periodic={} cubes={} pseudo={} only=NUMBER",
+        "{:.0} s; again: seed={} minn={least} maxn={most} periodic={} cubes={} pseudo={} pairs={} only=NUMBER",
         begin.elapsed().as_secs_f64(),
         w.seed,
         w.periodic,
         u8::from(w.cubes),
-        w.pseudo
+        w.pseudo,
+        w.pairs
     );
     if let Some(file) = argument("file") {
         std::fs::write(&file, tally.csv()).expect("the table can be written");

@@ -116,6 +116,44 @@ impl Rules<'_> {
     }
 }
 
+/// Every second element gets the place of the one before it, `apart` from it, and the opposite strength; of segments and particles each
+/// particle is so paired with a segment.
+fn pair_off(c: &mut Case, apart: f64, r: &mut Random) {
+    let mut beside = |x: Vec3| -> Vec3 {
+        let along = r.direction();
+        std::array::from_fn(|i| x[i] + apart * along[i])
+    };
+    let both = !c.ends.is_empty() && !c.position.is_empty();
+    for k in (1..c.ends.len() / 2).step_by(2).filter(|_| !both) {
+        let (from, to) = (c.points[2 * k - 2], c.points[2 * k - 1]);
+        c.points[2 * k] = beside(from);
+        let moved: Vec3 = std::array::from_fn(|i| c.points[2 * k][i] - from[i]);
+        c.points[2 * k + 1] = std::array::from_fn(|i| to[i] + moved[i]);
+        (c.circulation[k], c.segment_core[k]) = (-c.circulation[k - 1], c.segment_core[k - 1]);
+    }
+    let pairs = if both { c.position.len().min(c.circulation.len()) } else { c.position.len() };
+    for k in (0..pairs).filter(|k| both || k % 2 == 1) {
+        if both {
+            let (from, to, g) = (c.points[2 * k], c.points[2 * k + 1], c.circulation[k]);
+            c.position[k] = beside(std::array::from_fn(|i| 0.5 * (from[i] + to[i])));
+            c.strength[k] = std::array::from_fn(|i| -g * (to[i] - from[i]));
+        } else {
+            c.position[k] = beside(c.position[k - 1]);
+            (c.strength[k], c.particle_core[k]) = (c.strength[k - 1].map(|a| -a), c.particle_core[k - 1]);
+        }
+    }
+    if c.charge.len() > 1 {
+        // One without a partner would be a net charge, which has no sum in periods.
+        let even = c.charge.len() / 2 * 2;
+        c.charge.truncate(even);
+        c.charge_position.truncate(even);
+    }
+    for k in (1..c.charge.len()).step_by(2) {
+        c.charge_position[k] = beside(c.charge_position[k - 1]);
+        c.charge[k] = -c.charge[k - 1];
+    }
+}
+
 /// All numbers of a problem. `stream` other than 0: another problem of the same kind and size.
 pub fn build(p: &Problem, stream: u64) -> Case {
     let mut r = Random::new(p.seed ^ stream.wrapping_mul(0x2545_f491_4f6c_dd1d));
@@ -135,6 +173,9 @@ pub fn build(p: &Problem, stream: u64) -> Case {
     if p.kind == Kind::Both {
         let more = p.shape.cloud(n / 2, false, r);
         rules.particles(&more.points, &mut c, r);
+    }
+    if p.pair > 0.0 {
+        pair_off(&mut c, p.pair * size, r);
     }
     c.targets = targets(&rules, &c, &cloud.points, r);
     to_world(&mut c, p.unit, p.offset * extent * p.unit, r.direction());

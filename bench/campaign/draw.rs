@@ -64,6 +64,8 @@ pub struct Problem {
     /// In units of `unit`; 0: open.
     pub period: [f64; 3],
     pub expansion: i32,
+    /// How far the elements of a pair with opposite strengths are apart, in extents of the cloud; 0: there are no pairs.
+    pub pair: f64,
 }
 
 /// Entry of a list with weights.
@@ -131,6 +133,7 @@ impl Problem {
             history: weighted(r, &HISTORIES),
             period: [0.0; 3],
             expansion: WFMM_EXPANSION_HARMONICS,
+            pair: 0.0,
         };
         // Single precision arrays keep some of the cloud's shape only near the origin.
         if r.unit() < 0.4 {
@@ -179,6 +182,16 @@ impl Problem {
         self.targets = self.targets.min(PSEUDO_SIZE);
         self.tolerance = self.tolerance.max(1e-5);
         self.leaf_capacity = r.log_between(20.0, 200.0) as i32;
+        self
+    }
+
+    /// The same problem, with so many of a hundred in which neighbours have opposite strengths: their field is small beside that of each.
+    pub fn in_pairs(mut self, percent: u64) -> Self {
+        let mut r = Random::new(self.seed ^ 0x1b87_3593);
+        if r.bits() % 100 < percent {
+            self.pair = r.log_between(1e-4, 0.1);
+            self.joined = false;
+        }
         self
     }
 
@@ -251,7 +264,7 @@ impl Problem {
         let period = if self.periods() > 0 { format!(", period {:.3?}", self.period) } else { String::new() };
         format!(
             "#{} {} {:.3?}, {kernel}, N {} M {}, tolerance {:.2e}, arrays {} computed {}, {}, targets {}, cores {} {:.1e}{}, \
-             strengths {}, lengths {}{}, unit {:.1e}, offset {:.1e}, {method}{expansion}, leaf {}, threads {}, plan {}{period}",
+             strengths {}{}, lengths {}{}, unit {:.1e}, offset {:.1e}, {method}{expansion}, leaf {}, threads {}, plan {}{period}",
             self.index,
             self.shape.family,
             self.shape.numbers,
@@ -266,6 +279,7 @@ impl Problem {
             self.core,
             if self.core_option() { " as an option" } else { "" },
             self.strength_rule,
+            if self.pair > 0.0 { format!(" in pairs {:.1e} apart", self.pair) } else { String::new() },
             self.length_rule,
             if self.joined { " joined" } else { "" },
             self.unit,
