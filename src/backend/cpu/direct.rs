@@ -14,8 +14,6 @@ use crate::simd::Real;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Tolerances above this are not looked at: single precision has the digits.
-const LOOSEST: f64 = 1e-3;
 /// One in so many targets is summed in double precision too, and how many at least and at most.
 const SAMPLED: usize = 16;
 const SAMPLES: Range<usize> = 8..64;
@@ -138,7 +136,7 @@ impl<T: Real, const C: usize> Sum<'_, T, C> {
     /// Whether a direct sum in single precision misses the tolerance at a sample of targets: where contributions cancel, or
     /// strengths are nearly parallel to distances, 24 bits of each are too few.
     pub fn lacks_digits(&self, targets: &[[f64; 3]], gradient: bool, tolerance: f64) -> bool {
-        if T::IS_F64 || tolerance > LOOSEST || targets.is_empty() || self.sources.is_empty() {
+        if T::IS_F64 || targets.is_empty() || self.sources.is_empty() {
             return false;
         }
         let count = (targets.len() / SAMPLED).clamp(SAMPLES.start, SAMPLES.end).min(targets.len());
