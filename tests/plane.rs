@@ -21,23 +21,12 @@ fn mirrored(mut x: Vec3, axis: usize) -> Vec3 {
     x
 }
 
-/// Sources on one side of the plane, and with their images. physics.md: for z the image of a segment has mirrored points and
-/// the opposite circulation, that of a particle the strength (-ax, -ay, az).
+/// Sources on one side of the plane, and with their images.
 fn with_images(name: &str, kind: Kind, n: usize, axis: usize) -> (Case, Case) {
     let mut real = case(name, kind, n, 400, 1.0);
     let above = |x: &mut Vec3| x[axis] = POSITION + 0.02 + (x[axis] - POSITION).abs();
     real.points.iter_mut().chain(&mut real.position).chain(&mut real.charge_position).for_each(above);
-    let mut both = real.clone();
-    let points = real.points.len() as i32;
-    both.points.extend(real.points.iter().map(|&x| mirrored(x, axis)));
-    both.ends.extend(real.ends.iter().map(|e| e + points));
-    both.circulation.extend(real.circulation.iter().map(|g| -g));
-    both.segment_core.extend(&real.segment_core);
-    both.position.extend(real.position.iter().map(|&x| mirrored(x, axis)));
-    both.particle_core.extend(&real.particle_core);
-    both.strength.extend(real.strength.iter().map(|a| std::array::from_fn(|i| if i == axis { a[i] } else { -a[i] })));
-    both.charge_position.extend(real.charge_position.iter().map(|&x| mirrored(x, axis)));
-    both.charge.extend(&real.charge);
+    let both = real.with_images(axis, POSITION);
     (real, both)
 }
 

@@ -154,6 +154,16 @@ fn pair_off(c: &mut Case, apart: f64, r: &mut Random) {
     }
 }
 
+/// Axis and position of the ground plane of a problem: below all sources.
+pub fn plane(p: &Problem, c: &Case) -> Option<(usize, f64)> {
+    let (axis, gap) = p.plane?;
+    let along = || c.points.iter().chain(&c.position).chain(&c.charge_position).map(|x| x[axis]);
+    let (low, high) = along().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
+    let extent = if high > low { high - low } else { p.unit };
+    let position = low - gap * extent;
+    Some((axis, if p.rounded() { f64::from(position as f32) } else { position }))
+}
+
 /// All numbers of a problem. `stream` other than 0: another problem of the same kind and size.
 pub fn build(p: &Problem, stream: u64) -> Case {
     let mut r = Random::new(p.seed ^ stream.wrapping_mul(0x2545_f491_4f6c_dd1d));

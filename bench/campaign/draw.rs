@@ -66,6 +66,8 @@ pub struct Problem {
     pub expansion: i32,
     /// How far the elements of a pair with opposite strengths are apart, in extents of the cloud; 0: there are no pairs.
     pub pair: f64,
+    /// Axis across which there is a ground plane, and how far it is from the nearest source, in extents along the axis.
+    pub plane: Option<(usize, f64)>,
 }
 
 /// Entry of a list with weights.
@@ -134,6 +136,7 @@ impl Problem {
             period: [0.0; 3],
             expansion: WFMM_EXPANSION_HARMONICS,
             pair: 0.0,
+            plane: None,
         };
         // Single precision arrays keep some of the cloud's shape only near the origin.
         if r.unit() < 0.4 {
@@ -191,6 +194,15 @@ impl Problem {
         if r.bits() % 100 < percent {
             self.pair = r.log_between(1e-4, 0.1);
             self.joined = false;
+        }
+        self
+    }
+
+    /// The same problem, where it has no periods, with so many of a hundred above a ground plane; targets may be on both sides.
+    pub fn above_planes(mut self, percent: u64) -> Self {
+        let mut r = Random::new(self.seed ^ 0x6a1d_c0de);
+        if r.bits() % 100 < percent && self.periods() == 0 && self.expansion == WFMM_EXPANSION_HARMONICS {
+            self.plane = Some(((r.bits() % 3) as usize, r.log_between(1e-5, 3.0)));
         }
         self
     }
@@ -262,9 +274,10 @@ impl Problem {
         let expansion = if self.expansion == WFMM_EXPANSION_HARMONICS { "" } else { " by pseudo-particles" };
         let method = if self.method == WFMM_METHOD_DIRECT { "direct".to_owned() } else { code(&methods, self.method) };
         let period = if self.periods() > 0 { format!(", period {:.3?}", self.period) } else { String::new() };
+        let plane = self.plane.map_or(String::new(), |(axis, gap)| format!(", plane across {axis} at {gap:.1e}"));
         format!(
             "#{} {} {:.3?}, {kernel}, N {} M {}, tolerance {:.2e}, arrays {} computed {}, {}, targets {}, cores {} {:.1e}{}, \
-             strengths {}{}, lengths {}{}, unit {:.1e}, offset {:.1e}, {method}{expansion}, leaf {}, threads {}, plan {}{period}",
+             strengths {}{}, lengths {}{}, unit {:.1e}, offset {:.1e}, {method}{expansion}, leaf {}, threads {}, plan {}{period}{plane}",
             self.index,
             self.shape.family,
             self.shape.numbers,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use wakefmm::options::*;
 use wakefmm::report::wfmm_report;
 
-use super::build::build;
+use super::build::{build, plane};
 use super::draw::Problem;
 use super::exact::{elements, rows};
 
@@ -39,7 +39,10 @@ impl Machine {
 /// The options of a problem's plan; `core` where its radius is one of them.
 pub fn options(p: &Problem, case: &Case) -> wfmm_plan_options {
     let core = case.segment_core.first().or(case.particle_core.first());
+    let (axis, position) = plane(p, case).map_or((0, 0.0), |(axis, position)| (axis as i32 + 1, position));
     wfmm_plan_options {
+        plane_axis: axis,
+        plane_position: position,
         method: p.method,
         precision: p.precision,
         tolerance: p.tolerance,

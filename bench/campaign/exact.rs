@@ -3,10 +3,12 @@
 use crate::support::accuracy::{Field, fill};
 use crate::support::api::{Plan, Session};
 use crate::support::cases::{Case, Vec3};
+use std::borrow::Cow;
 use wakefmm::math::biot_savart::{charge, cross, norm, particle, segment, sub};
 use wakefmm::math::regularization::Part;
 use wakefmm::options::*;
 
+use super::build::plane;
 use super::draw::Problem;
 use super::evaluate::options;
 use super::ewald::Ewald;
@@ -57,6 +59,8 @@ fn distance_from_line(x: Vec3, p1: Vec3, p2: Vec3) -> f64 {
 pub struct Exact<'a> {
     pub p: &'a Problem,
     pub case: &'a Case,
+    /// The case, with the images of a ground plane.
+    pub all: Cow<'a, Case>,
     ewald: Option<Ewald<'a>>,
 }
 
@@ -65,7 +69,11 @@ impl<'a> Exact<'a> {
         let period = options(p, case).period;
         let codes = [p.segment_regularization, p.particle_regularization];
         let ewald = (p.periods() > 0).then(|| Ewald::new(case, period, codes.map(regularization), p.tolerance));
-        Self { p, case, ewald }
+        let all = match plane(p, case) {
+            Some((axis, position)) => Cow::Owned(case.with_images(axis, position)),
+            None => Cow::Borrowed(case),
+        };
+        Self { p, case, all, ewald }
     }
 
     /// Field and gradient at one point. Sources that have the point within `near` of their line, or of themselves, count as if
@@ -82,7 +90,7 @@ impl<'a> Exact<'a> {
     }
 
     fn pairs(&self, x: Vec3, near: f64) -> Vec<f64> {
-        let (p, case) = (self.p, self.case);
+        let (p, case) = (self.p, &self.all);
         let mut sums = [Sum::default(); 12];
         let (segments, particles) =
             (regularization(p.segment_regularization), regularization(p.particle_regularization));

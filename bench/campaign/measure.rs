@@ -203,7 +203,7 @@ fn reference(machine: &Machine, true_field: &Exact<'_>, got: &Field) -> (Field, 
     if true_field.is_periodic() {
         return (everywhere(), 0.0);
     }
-    let sum = direct(machine.reference(n * m), p, case);
+    let sum = direct(machine.reference(n * m), p, &true_field.all);
     if n * m > PLAIN {
         let apart = trust(true_field, got, &sum);
         return (sum, apart);

@@ -244,6 +244,26 @@ fn segment(c: &mut Case, e: Element) {
 }
 
 impl Case {
+    /// The same sources, and after them their images in a plane across an axis. The image of a segment has mirrored points and the opposite
+    /// circulation, that of a particle keeps the strength along the axis alone, that of a charge has the same sign.
+    pub fn with_images(&self, axis: usize, position: f64) -> Self {
+        let (mut both, points) = (self.clone(), self.points.len() as i32);
+        let mirrored =
+            |x: &Vec3| -> Vec3 { std::array::from_fn(|i| if i == axis { 2.0 * position - x[i] } else { x[i] }) };
+        both.points.extend(self.points.iter().map(mirrored));
+        both.ends.extend(self.ends.iter().map(|e| e + points));
+        both.circulation.extend(self.circulation.iter().map(|g| -g));
+        both.segment_core.extend(&self.segment_core);
+        both.position.extend(self.position.iter().map(mirrored));
+        both.particle_core.extend(&self.particle_core);
+        both.strength.extend(
+            self.strength.iter().map(|a| -> Vec3 { std::array::from_fn(|i| if i == axis { a[i] } else { -a[i] }) }),
+        );
+        both.charge_position.extend(self.charge_position.iter().map(mirrored));
+        both.charge.extend(&self.charge);
+        both
+    }
+
     fn scale(&mut self, unit: f64) {
         for v in
             [&mut self.points, &mut self.position, &mut self.strength, &mut self.charge_position, &mut self.targets]
