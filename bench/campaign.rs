@@ -5,7 +5,7 @@
 //! begun (30 seconds later those that are not done are given up), `threads=` problems at a time, `backend=cpu|cuda`,
 //! `reference=cpu|cuda` who sums directly, `periodic=` how many of a hundred are periodic (10), `cubes=1` with three equal periods, as on GPUs until 2026-11-26,
 //! `pseudo=` how many of the FMM's are by pseudo-particles (3), `pairs=` in how many neighbours have opposite strengths (3), `planes=`
-//! how many are above a ground plane (3), both 0 until 2026-11-26, `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
+//! how many are above a ground plane (3), both 0 until 2026-11-26, `ranks=` how many are dealt out to several ranks on CPUs (0), `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
 //! Ends with a failure where a tolerance was missed.
 
 mod campaign {
@@ -16,6 +16,7 @@ mod campaign {
     pub mod exact;
     pub mod families;
     pub mod measure;
+    pub mod ranks;
     pub mod tally;
 }
 mod support;
@@ -51,6 +52,7 @@ struct Request {
     pseudo: u64,
     pairs: u64,
     planes: u64,
+    ranks: u64,
     texts: Vec<String>,
     tolerances: [f64; 2],
     deadline: Instant,
@@ -79,6 +81,7 @@ fn request() -> Request {
         pseudo: number("pseudo", 3),
         pairs: number("pairs", 3),
         planes: number("planes", 3),
+        ranks: number("ranks", 0),
         texts: argument("match").map_or(vec![], |texts| texts.split(',').map(str::to_owned).collect()),
         tolerances: [support::arguments::number("above", 0.0), support::arguments::number("below", f64::INFINITY)],
         deadline: Instant::now() + Duration::from_secs(number("seconds", 1_000_000)),
@@ -101,7 +104,8 @@ impl Request {
                 .in_periods(self.periodic)
                 .by_pseudo_particles(self.pseudo)
                 .in_pairs(self.pairs)
-                .above_planes(self.planes);
+                .above_planes(self.planes)
+                .on_ranks(self.ranks);
             if self.cubes {
                 p.period = [p.period.into_iter().fold(0.0, f64::max); 3];
             }
@@ -180,14 +184,15 @@ fn main() {
         println!("not done in time: {p}");
     }
     println!(
-        "{:.0} s; again: seed={} minn={least} maxn={most} periodic={} cubes={} pseudo={} pairs={} planes={} only=NUMBER",
+        "{:.0} s; again: seed={} minn={least} maxn={most} periodic={} cubes={} pseudo={} pairs={} planes={} ranks={} only=NUMBER",
         begin.elapsed().as_secs_f64(),
         w.seed,
         w.periodic,
         u8::from(w.cubes),
         w.pseudo,
         w.pairs,
-        w.planes
+        w.planes,
+        w.ranks
     );
     if let Some(file) = argument("file") {
         std::fs::write(&file, tally.csv()).expect("the table can be written");

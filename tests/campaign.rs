@@ -10,6 +10,7 @@ mod campaign {
     pub mod exact;
     pub mod families;
     pub mod measure;
+    pub mod ranks;
     pub mod tally;
 }
 #[path = "../bench/support/mod.rs"]

@@ -8,6 +8,7 @@ use crate::support::random::Random;
 use wakefmm::options::*;
 
 use super::families::{FAMILIES, Shape};
+use super::ranks::SPLITS;
 
 /// Tolerances: from the first down to the one that the precision of computation promises (README, the promise).
 pub const LOOSEST: f64 = 0.031_622_776_601_683_79;
@@ -68,6 +69,8 @@ pub struct Problem {
     pub pair: f64,
     /// Axis across which there is a ground plane, and how far it is from the nearest source, in extents along the axis.
     pub plane: Option<(usize, f64)>,
+    /// Number of ranks that it is dealt out to, and which of `ranks::SPLITS`; none: one process.
+    pub ranks: Option<(usize, usize)>,
 }
 
 /// Entry of a list with weights.
@@ -137,6 +140,7 @@ impl Problem {
             expansion: WFMM_EXPANSION_HARMONICS,
             pair: 0.0,
             plane: None,
+            ranks: None,
         };
         // Single precision arrays keep some of the cloud's shape only near the origin.
         if r.unit() < 0.4 {
@@ -203,6 +207,19 @@ impl Problem {
         let mut r = Random::new(self.seed ^ 0x6a1d_c0de);
         if r.bits() % 100 < percent && self.periods() == 0 && self.expansion == WFMM_EXPANSION_HARMONICS {
             self.plane = Some(((r.bits() % 3) as usize, r.log_between(1e-5, 3.0)));
+        }
+        self
+    }
+
+    /// The same problem, with so many of a hundred dealt out to ranks, by new plans. What ranks do not have, the FMM by harmonics takes.
+    pub fn on_ranks(mut self, percent: u64) -> Self {
+        let mut r = Random::new(self.seed ^ 0x4d01_77aa);
+        if r.bits() % 100 < percent {
+            self.ranks = Some((among(&mut r, &[2, 3, 4, 7]), (r.bits() % SPLITS.len() as u64) as usize));
+            (self.history, self.threads, self.expansion) = (HISTORIES[0].0, 1, WFMM_EXPANSION_HARMONICS);
+            if self.method == WFMM_METHOD_TREECODE {
+                self.method = WFMM_METHOD_FMM;
+            }
         }
         self
     }
@@ -274,10 +291,11 @@ impl Problem {
         let expansion = if self.expansion == WFMM_EXPANSION_HARMONICS { "" } else { " by pseudo-particles" };
         let method = if self.method == WFMM_METHOD_DIRECT { "direct".to_owned() } else { code(&methods, self.method) };
         let period = if self.periods() > 0 { format!(", period {:.3?}", self.period) } else { String::new() };
+        let ranks = self.ranks.map_or(String::new(), |(n, split)| format!(", {n} ranks {}", SPLITS[split].0));
         let plane = self.plane.map_or(String::new(), |(axis, gap)| format!(", plane across {axis} at {gap:.1e}"));
         format!(
             "#{} {} {:.3?}, {kernel}, N {} M {}, tolerance {:.2e}, arrays {} computed {}, {}, targets {}, cores {} {:.1e}{}, \
-             strengths {}{}, lengths {}{}, unit {:.1e}, offset {:.1e}, {method}{expansion}, leaf {}, threads {}, plan {}{period}{plane}",
+             strengths {}{}, lengths {}{}, unit {:.1e}, offset {:.1e}, {method}{expansion}, leaf {}, threads {}, plan {}{period}{plane}{ranks}",
             self.index,
             self.shape.family,
             self.shape.numbers,

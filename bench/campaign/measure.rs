@@ -11,6 +11,7 @@ use super::build::build;
 use super::draw::Problem;
 use super::evaluate::{Machine, evaluate};
 use super::exact::{Exact, direct, elements, rows};
+use super::ranks;
 
 /// Up to so many pairs the plain loop is the reference at all targets.
 const PLAIN: usize = 200_000;
@@ -356,8 +357,12 @@ fn at_core_limit(p: &Problem, case: &Case) -> bool {
 /// Evaluates and compares.
 pub fn run(machine: &Machine, p: &Problem) -> Outcome {
     let case = build(p, 0);
-    let evaluate = if p.single_arrays { evaluate::<f32> } else { evaluate::<f64> };
-    let (got, report, recipe) = evaluate(machine.tested(p), p, &case);
+    let (got, report, recipe) = match (p.ranks.is_some(), p.single_arrays) {
+        (false, false) => evaluate::<f64>(machine.tested(p), p, &case),
+        (false, true) => evaluate::<f32>(machine.tested(p), p, &case),
+        (true, false) => ranks::evaluate::<f64>(p, &case),
+        (true, true) => ranks::evaluate::<f32>(p, &case),
+    };
     let exact = Exact::new(p, &case);
     let (want, direct) = reference(machine, &exact, &got);
     let outcome = Outcome {
