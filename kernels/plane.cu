@@ -3,17 +3,18 @@
 #include "common.cuh"
 
 // Targets [n][3] and after them their images in the plane axis = position, [2n][3].
-template <class T> WFMM_DEVICE void joint(const T* x, int axis, double position, T* out, long long n) {
+template <class T, class U> WFMM_DEVICE void joint(const T* x, int axis, double position, U* out, long long n) {
     const long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (k >= n) return;
     for (int i = 0; i < 3; i++) {
         const T v = x[3 * k + i];
-        out[3 * k + i] = v;
+        out[3 * k + i] = U(v);
         // Not 2 position - x: that would leave the range of numbers too early.
-        out[3 * (n + k) + i] = i == axis ? T(position + (position - double(v))) : v;
+        out[3 * (n + k) + i] = i == axis ? U(position + (position - double(v))) : U(v);
     }
 }
 WFMM_KERNEL plane_joint_f32(const float* x, int axis, double position, float* out, long long n) { joint(x, axis, position, out, n); }
+WFMM_KERNEL plane_joint_widened(const float* x, int axis, double position, double* out, long long n) { joint(x, axis, position, out, n); }
 WFMM_KERNEL plane_joint_f64(const double* x, int axis, double position, double* out, long long n) { joint(x, axis, position, out, n); }
 
 // What the mirror multiplies number i of a row of `width` by: components of vectors, or of tensors row by row.

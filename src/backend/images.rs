@@ -42,6 +42,12 @@ impl Image {
         if matches!(self, Self::Numbers { .. }) { 1 } else { 3 }
     }
 
+    /// Whether single precision rounds images, so that fields which an image nearly takes away would be lost: those of positions, unless
+    /// the plane goes through zero.
+    pub fn needs_double(self, plane: Plane) -> bool {
+        self == Self::Positions && plane.position != 0.0
+    }
+
     /// Number `component` of an element's image.
     fn of(self, plane: Plane, component: usize, x: f64) -> f64 {
         match self {
@@ -174,7 +180,9 @@ impl Doubling for AtPlane<'_> {
     fn reals(&mut self, slot: Slot, image: Image, from: &Reals, _: usize, change: u64) -> Result<Option<Reals>> {
         let Some(address) = from.host_address() else { return Ok(None) };
         let plane = self.plane;
-        Ok(current(&mut self.kept.reals[slot as usize], (change, address), || doubled(plane, image, from)))
+        Ok(current(&mut self.kept.reals[slot as usize], (change, address), || {
+            doubled(plane, image, from, image.needs_double(plane))
+        }))
     }
 
     fn ends(&mut self, s: &SegmentInput, shift: i32, change: u64) -> Result<Option<Ints>> {
@@ -199,23 +207,24 @@ fn current<T: Clone>(kept: &mut Kept<T>, of: (u64, usize), make: impl FnOnce() -
 }
 
 /// An array in host memory and after it that of the images; nothing where one of these leaves the range of numbers. The threads of the
-/// pool that it is called in share the work.
-pub fn doubled(plane: Plane, image: Image, from: &Reals) -> Option<Reals> {
+/// pool that it is called in share the work. `widens`: a single array becomes one in double precision.
+pub fn doubled(plane: Plane, image: Image, from: &Reals, widens: bool) -> Option<Reals> {
     match from {
-        Reals::HostF32(v) => doubled_numbers(plane, image, v).map(f32::host),
-        Reals::HostF64(v) => doubled_numbers(plane, image, v).map(f64::host),
+        Reals::HostF32(v) if widens => doubled_numbers::<f32, f64>(plane, image, v).map(f64::host),
+        Reals::HostF32(v) => doubled_numbers::<f32, f32>(plane, image, v).map(f32::host),
+        Reals::HostF64(v) => doubled_numbers::<f64, f64>(plane, image, v).map(f64::host),
         Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => None,
     }
 }
 
-fn doubled_numbers<T: ArrayReal>(plane: Plane, image: Image, from: &[T]) -> Option<HostArray<T>> {
+fn doubled_numbers<T: ArrayReal, U: ArrayReal>(plane: Plane, image: Image, from: &[T]) -> Option<HostArray<U>> {
     let (n, width) = (from.len(), image.width());
     let number = |at: usize| match at {
-        at if at < n => from[at],
-        at => T::from_f64(image.of(plane, at % width, from[at - n].to_f64())),
+        at if at < n => U::from_f64(from[at].to_f64()),
+        at => U::from_f64(image.of(plane, at % width, from[at - n].to_f64())),
     };
     // Outside of a session's pool threads of everybody would be started.
-    let both: Vec<T> = match rayon::current_thread_index() {
+    let both: Vec<U> = match rayon::current_thread_index() {
         Some(_) => memory::par_collect((0..2 * n).into_par_iter().with_min_len(1 << 14).map(number)),
         None => memory::collect((0..2 * n).map(number)),
     };

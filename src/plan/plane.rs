@@ -221,7 +221,8 @@ impl Plan {
         let lost = || Error::new(WFMM_ERR_NOT_FINITE, "an image of a target leaves the range of numbers");
         targets.position = match &targets.position {
             x @ (Reals::HostF32(_) | Reals::HostF64(_)) => {
-                on_pool(&self.session, x.numbers(), || images::doubled(plane, Image::Positions, x)).ok_or_else(lost)?
+                on_pool(&self.session, x.numbers(), || images::doubled(plane, Image::Positions, x, false))
+                    .ok_or_else(lost)?
             }
             Reals::DeviceF32 { address, .. } => self.joined_on_device(plane, *address, false, targets.n)?,
             Reals::DeviceF64 { address, .. } => self.joined_on_device(plane, *address, true, targets.n)?,

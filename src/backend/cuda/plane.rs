@@ -23,6 +23,7 @@ const BLOCKS: usize = 256;
 #[derive(Debug)]
 struct Kernels {
     joint: [Function; 2],
+    joint_widened: Function,
     combine: [Function; 2],
     kept: [Function; 2],
     turned: [Function; 2],
@@ -65,6 +66,7 @@ impl Kernels {
         };
         Ok(Self {
             joint: find("joint")?,
+            joint_widened: context.function("plane", "plane_joint_widened")?,
             combine: find("combine")?,
             kept: find("kept")?,
             turned: find("turned")?,
@@ -220,14 +222,16 @@ impl Doubling for AtPlane<'_> {
         };
         let (len, stream) = (2 * n * image.width(), self.mirror.stream(self.caller));
         let (kernels, buffer) = (&self.mirror.kernels, &mut self.mirror.sources[slot as usize]);
-        buffer.reserve(len * bytes(is_f64))?;
+        let widens = !is_f64 && image.needs_double(self.plane);
+        buffer.reserve(len * bytes(is_f64 || widens))?;
         let (which, grid, address, count) = (usize::from(is_f64), blocks(n), buffer.address(), n as i64);
         let (axis, position) = (self.plane.axis as i32, self.plane.position);
+        let joint = if widens { kernels.joint_widened } else { kernels.joint[which] };
         // SAFETY: the kernels' arguments; the caller's array has n rows, as he said, and the room twice as many.
         unsafe {
             match image {
                 Image::Positions => {
-                    launch!(stream, kernels.joint[which], grid, BLOCK, 0; from, axis, position, address, count)
+                    launch!(stream, joint, grid, BLOCK, 0; from, axis, position, address, count)
                 }
                 Image::PseudoVectors => {
                     launch!(stream, kernels.turned[which], grid, BLOCK, 0; from, axis, address, count)
@@ -237,7 +241,7 @@ impl Doubling for AtPlane<'_> {
                 }
             }?;
         }
-        Ok(Some(reals(address, len, is_f64)))
+        Ok(Some(reals(address, len, is_f64 || widens)))
     }
 
     fn ends(&mut self, s: &SegmentInput, shift: i32, _: u64) -> Result<Option<Ints>> {
