@@ -96,8 +96,6 @@ fn size(r: &mut Random, (least, most): (usize, usize)) -> usize {
     (r.log_between(least as f64, most as f64 + 1.0) as usize).clamp(least, most)
 }
 
-// A campaign uses all of them, its test some.
-#[allow(dead_code)]
 impl Problem {
     pub fn draw(seed: u64, index: u64, sizes: (usize, usize)) -> Self {
         let mut mix = Random::new(seed.wrapping_mul(0x9e37_79b9_97f4_a7c5) ^ 0x0ca3_9a16);

@@ -244,7 +244,8 @@ fn resolution(p: &Problem, case: &Case) -> f64 {
     let extent = reach[0].max(reach[1]).max(p.unit * p.period.into_iter().fold(0.0, f64::max));
     let step = if p.single() { 2f64.powi(-43) } else { 2f64.powi(-49) };
     let digits = if p.periods() > 0 { digits + step * extent.log2().ceil().exp2() } else { digits };
-    let splits = p.single() && (!p.single_arrays || p.periods() > 0);
+    // Many ranks keep single arrays as double ones.
+    let splits = p.single() && (!p.single_arrays || p.periods() > 0 || p.ranks.is_some());
     if splits { digits + 2f64.powi(-44) * reach[1] } else { digits }
 }
 
