@@ -58,3 +58,22 @@ fn kinds_that_cancel_are_added_before_they_are_rounded() {
         }
     });
 }
+
+/// Single arrays do not round images in a ground plane that take most of the field away: sources just above it, targets far from both.
+#[test]
+fn images_of_single_arrays_keep_their_digits() {
+    with_gpu("double_arrays::images_of_single_arrays_keep_their_digits", &[], || {
+        let (cpu, gpu, position) = (Session::cpu(1), Session::gpu(), 0.3);
+        let mut c = case("cube", Kind::Particles, 300, 200, 1.0);
+        c.position.iter_mut().for_each(|x| x[2] = position + 1e-5 * (1.0 + x[2]));
+        c.strength.iter_mut().for_each(|a| *a = [1.0, 0.0, 0.0]);
+        c.targets.iter_mut().for_each(|x| *x = [x[0] + 6.0, x[1], x[2] + 4.0]);
+        let c = c.rounded();
+        let want = reference(&cpu, &c.with_images(2, position), WFMM_REG_NONE, WFMM_REG_GAUSS_ERF);
+        for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
+            let o = wfmm_plan_options { plane_axis: 3, plane_position: position, ..plan_options(method, 1e-5) };
+            let (got, outcome) = support::accuracy::evaluate::<f32>(&gpu, &c, &o);
+            close(&got, &want, 1e-5, &outcome.recipe);
+        }
+    });
+}
