@@ -1,73 +1,86 @@
-// M2L between the 27 largest cells of a periodic box in thirds (`in_thirds`), which have no parents.
+// M2L between the largest cells of a periodic box, by tables that fmm_operators.cu makes: the 27 of level 2 of a box in thirds
+// (`in_thirds`), which have no parents, or the 8 of level 1.
 //
-// Enters: their multipoles. Leaves: of their local expansions what all sources in the near images of the box do that are not near the
-// cell. A translation is the sum of those from all such images of a source cell, and depends on source - target. By reflections
-// (fmm_m2l.cu) the 27 offsets without a negative component stand for all 125: M(σd) = S_σ M(d) S_σ.
+// Enters: their multipoles. Leaves: of their local expansions what sources in images of the box do. Of thirds these are all images that are not
+// near the cell; of halves those that are not near the box, added to what M2L left of the others. Of charges all images that are not near the
+// box are left out: their background has no local expansion (periodic.cu has them). A translation is the sum of those from all such images of
+// a source cell, and depends on source - target. By reflections (fmm_m2l.cu) the offsets without a negative component stand for all:
+// M(σd) = S_σ M(d) S_σ.
 #include "fmm_harmonics.cuh"
 using namespace fmm;
 
-constexpr int kThirds = 27, kWarpsOfRows = 4;
+constexpr int kWarpsOfRows = 4, kTables = 27 + 8, kBackground = 9; // as fmm_operators.cu has them
 
-// Cells of level 2 by where they are: x + 3 y + 9 z.
-__device__ inline void find_thirds(const Tree &t, const u32 *level_begin, u32 top, u32 *cell) {
-    if (threadIdx.x < kThirds) cell[threadIdx.x] = kNone;
+// The cells by where they are: x + SIDE (y + SIDE z).
+template <int SIDE> __device__ inline void find_cells(const Tree &t, const u32 *level_begin, u32 top, u32 *cell) {
+    if (threadIdx.x < SIDE * SIDE * SIDE) cell[threadIdx.x] = kNone;
     __syncthreads();
     for (u32 c = level_begin[top] + threadIdx.x; c < level_begin[top + 1]; c += 32 * kWarpsOfRows) {
         int x[3];
         unmorton(t.cell_key[c], x);
-        cell[x[0] + 3 * x[1] + 9 * x[2]] = c;
+        cell[x[0] + SIDE * (x[1] + SIDE * x[2])] = c;
     }
 }
 
-// A warp makes one row of one component, of all 27 local expansions; its lanes share out the columns.
+// A warp makes one row of one component, of all local expansions; its lanes share out the columns.
 // Launch: 32 * kWarpsOfRows threads, a warp for each of stride * components.
-template <class T> __device__ void m2l_box(const Fmm &f) {
-    __shared__ u32 s_cell[2][kThirds];
-    for (int k = 0; k < 2; k++) find_thirds(f.tree[k], f.state->level_begin[k], f.top, s_cell[k]);
+template <class T, int SIDE> __device__ void m2l_box(const Fmm &f) {
+    constexpr int kCells = SIDE * SIDE * SIDE, kFirst = SIDE == 3 ? 0 : 27;
+    __shared__ u32 s_cell[2][kCells];
+    for (int k = 0; k < 2; k++) find_cells<SIDE>(f.tree[k], f.state->level_begin[k], f.top, s_cell[k]);
     __syncthreads();
     const u32 item = blockIdx.x * kWarpsOfRows + threadIdx.x / 32, lane = threadIdx.x & 31, components = f.components, count = f.order * f.order;
     const u32 row = item / components, component = item % components;
     if (row >= f.stride) return;
-    T sum[kThirds], from[kThirds];
+    const T *table = (const T *)f.box_operators + (size_t)kFirst * count * count;
+    const T *background = (const T *)f.box_operators + (size_t)kTables * count * count + (size_t)(3 * kFirst + component) * kBackground * kBackground;
+    T sum[kCells], from[kCells];
 #pragma unroll
-    for (int c = 0; c < kThirds; c++) sum[c] = 0;
+    for (int c = 0; c < kCells; c++) sum[c] = 0;
     const int class_of_row = class_of(row);
     // Rows beyond the last coefficient are zero.
     for (u32 first = 0; row < count && first < count; first += 32) {
         const u32 column = first + lane;
-        const bool is = column < count;
+        const bool is = column < count, has_background = components == 3 && row < kBackground && column < kBackground && is;
         const int classes = is ? class_of_row ^ class_of(column) : 0;
 #pragma unroll
-        for (int s = 0; s < kThirds; s++) {
+        for (int s = 0; s < kCells; s++) {
             const u32 cell = s_cell[0][s];
             from[s] = is && cell != kNone ? ((const T *)f.multipole)[((size_t)cell * components + component) * f.stride + column] : T(0);
         }
 #pragma unroll
-        for (int o = 0; o < kThirds; o++) {
-            const int x = o % 3, y = o / 3 % 3, z = o / 9;
+        for (int o = 0; o < kCells; o++) {
+            const int x = o % SIDE, y = o / SIDE % SIDE, z = o / (SIDE * SIDE);
             // Nine entries on their way at a time: more have no registers.
             if (o % 9 == 0) read_later();
-            const T entry = is ? ((const T *)f.box_operators)[((size_t)o * count + row) * count + column] : T(0);
+            T entry = is ? table[((size_t)o * count + row) * count + column] : T(0);
+            if (has_background) entry += background[(3 * o * kBackground + row) * kBackground + column];
 #pragma unroll
             for (int sign = 0; sign < 8; sign++) {
                 if ((sign & 1 && !x) || (sign & 2 && !y) || (sign & 4 && !z)) continue;
                 const T signed_entry = __popc(classes & sign) & 1 ? -entry : entry;
                 const int dx = sign & 1 ? -x : x, dy = sign & 2 ? -y : y, dz = sign & 4 ? -z : z;
 #pragma unroll
-                for (int c = 0; c < kThirds; c++) {
-                    const int sx = c % 3 + dx, sy = c / 3 % 3 + dy, sz = c / 9 + dz;
-                    if (sx < 0 || sx > 2 || sy < 0 || sy > 2 || sz < 0 || sz > 2) continue;
-                    sum[c] += signed_entry * from[sx + 3 * sy + 9 * sz];
+                for (int c = 0; c < kCells; c++) {
+                    const int sx = c % SIDE + dx, sy = c / SIDE % SIDE + dy, sz = c / (SIDE * SIDE) + dz;
+                    if (sx < 0 || sx >= SIDE || sy < 0 || sy >= SIDE || sz < 0 || sz >= SIDE) continue;
+                    sum[c] += signed_entry * from[sx + SIDE * (sy + SIDE * sz)];
                 }
             }
         }
     }
 #pragma unroll
-    for (int c = 0; c < kThirds; c++) {
+    for (int c = 0; c < kCells; c++) {
         for (int d = 16; d; d >>= 1) sum[c] += __shfl_xor_sync(~0u, sum[c], d);
         const u32 cell = s_cell[1][c];
-        if (lane == 0 && cell != kNone) ((T *)f.local)[((size_t)cell * components + component) * f.stride + row] = sum[c];
+        if (lane != 0 || cell == kNone) continue;
+        T &to = ((T *)f.local)[((size_t)cell * components + component) * f.stride + row];
+        to = SIDE == 3 ? sum[c] : to + sum[c];
     }
 }
-extern "C" __global__ void __launch_bounds__(32 * kWarpsOfRows) fmm_m2l_box_f32(const __grid_constant__ Fmm f) { m2l_box<float>(f); }
-extern "C" __global__ void __launch_bounds__(32 * kWarpsOfRows) fmm_m2l_box_f64(const __grid_constant__ Fmm f) { m2l_box<double>(f); }
+#define BOX(name, T, SIDE) \
+    extern "C" __global__ void __launch_bounds__(32 * kWarpsOfRows) fmm_m2l_##name(const __grid_constant__ Fmm f) { m2l_box<T, SIDE>(f); }
+BOX(thirds_f32, float, 3)
+BOX(thirds_f64, double, 3)
+BOX(halves_f32, float, 2)
+BOX(halves_f64, double, 2)

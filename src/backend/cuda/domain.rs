@@ -68,6 +68,8 @@ pub struct Contents {
     pub least_core: Option<f64>,
     /// How far cores count.
     pub reach: f64,
+    /// How wide leaves must be, for cores and lengths of segments.
+    pub widest_leaf: f64,
 }
 
 /// Which images are near, and how the expansions of all others converge.
@@ -157,7 +159,9 @@ impl Nearness {
             let out = Shape { period: [1.0; 3], near }.nearest_left_out();
             let ratio = (EFFECTIVE_RADII + 0.5 * longest) / out;
             let shape = Shape { period: [period; 3], near: near * period };
-            let found = Self { shape, unit: period, longest, has_tree: near <= NEAR[0], ratio, more: -1.0 };
+            // The largest cells are a half of the box wide; elements whose leaf is the whole box have no tree.
+            let has_tree = near <= NEAR[0] && contents.widest_leaf <= 0.5 * period;
+            let found = Self { shape, unit: period, longest, has_tree, ratio, more: -1.0 };
             let converges = 3f64.sqrt() + 0.5 * longest <= WIDEST * out;
             let is_reached = found.order_for(SHARES[2] * tolerance) <= MOST_ORDER as f64;
             if separation(near) >= needed && converges && is_reached {
@@ -257,7 +261,7 @@ mod tests {
     const UNIT: Corners = Corners { low: [0.0; 3], high: [1.0; 3] };
 
     fn contents(sources: usize) -> Contents {
-        Contents { sources, longest_segment: 0.0, least_core: None, reach: 0.0 }
+        Contents { sources, longest_segment: 0.0, least_core: None, reach: 0.0, widest_leaf: 0.0 }
     }
 
     fn near(period: [f64; 3], extents: &Extents, tolerance: f64) -> usize {

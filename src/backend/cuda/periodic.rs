@@ -76,7 +76,7 @@ impl Images {
 struct Found {
     longest: f64,
     largest_cores: [f64; 2],
-    least_core: f64,
+    least_cores: [f64; 2],
 }
 
 /// What the last field took.
@@ -308,9 +308,10 @@ impl Periodic {
         }
         let mut bits = [0u64; EXTREMES];
         self.extremes.download(&mut bits, stream)?;
-        let [longest, of_segments, least_of_segments, of_particles, _] = bits;
+        let [longest, of_segments, least_of_segments, of_particles, least_of_particles] = bits;
         let largest_cores = [of_segments, of_particles].map(f64::from_bits);
-        Ok(Found { longest: f64::from_bits(longest), largest_cores, least_core: f64::from_bits(!least_of_segments) })
+        let least_cores = [least_of_segments, least_of_particles].map(|bits| f64::from_bits(!bits));
+        Ok(Found { longest: f64::from_bits(longest), largest_cores, least_cores })
     }
 
     /// What decides which images are near, or why cores are too wide for any. Waits.
@@ -323,14 +324,16 @@ impl Periodic {
         domain: &Domain,
         stream: &Stream,
     ) -> Result<Contents> {
-        let Found { longest, largest_cores: [of_segments, of_particles], least_core } = self.found(field, stream)?;
+        let Found { longest, largest_cores: [of_segments, of_particles], least_cores: [least_of_segments, least] } =
+            self.found(field, stream)?;
         if options.particle_regularization == Regularization::GaussErf && inside.particles.n > 0 {
             periods::check_gaussians(of_particles, domain.period, 1.0)?;
         }
-        let (looked_at, mut reach) = (periods::cores_looked_at(domain.period), 0.0);
-        for (reg, n, core) in [
-            (options.segment_regularization, inside.segments.n, of_segments),
-            (options.particle_regularization, inside.particles.n, of_particles),
+        let looked_at = periods::cores_looked_at(domain.period);
+        let (mut reach, mut widest_leaf) = (0.0, if inside.segments.n > 0 { 2.0 * longest } else { 0.0 });
+        for (reg, n, core, least) in [
+            (options.segment_regularization, inside.segments.n, of_segments, least_of_segments),
+            (options.particle_regularization, inside.particles.n, of_particles, least),
         ] {
             if n == 0 || reg == Regularization::None || core == 0.0 {
                 continue;
@@ -341,11 +344,13 @@ impl Periodic {
             }
             let farther = if is_for_particles(reg) { 1.0 } else { recipe::range_factor(n) };
             reach = (farther * core_extent(reg, core, longest, tolerance)).min(looked_at).max(reach);
+            // As `width_of_cores` of kernels/fmm_tree.cuh.
+            widest_leaf = (4.0 * least).min((least * core).sqrt()).max(widest_leaf);
         }
         let bare = options.segment_regularization == Regularization::None;
-        let least_core = (inside.segments.n > 0).then_some(if bare { 0.0 } else { least_core });
+        let least_core = (inside.segments.n > 0).then_some(if bare { 0.0 } else { least_of_segments });
         let sources = inside.segments.n + inside.particles.n + inside.charges.n;
-        Ok(Contents { sources, longest_segment: longest, least_core, reach })
+        Ok(Contents { sources, longest_segment: longest, least_core, reach, widest_leaf })
     }
 
     /// What multipoles are of, segments at so many nodes each, which go to the device.

@@ -2,6 +2,7 @@
 
 use super::at_targets::M2pKernels;
 use super::check::CheckKernels;
+use super::in_box::BoxKernels;
 use super::pseudo::PseudoKernels;
 use super::recipe::Far;
 use super::{Kind, P2P_BLOCKS, Recipe, m2l_small, trees};
@@ -44,8 +45,8 @@ pub(super) struct Kernels {
     pub add_parts: Function,
     /// M2L where cells are few.
     pub m2l_small: Option<Function>,
-    /// M2L between the largest cells of a periodic box in thirds.
-    pub m2l_box: Option<Function>,
+    /// M2L between the largest cells of a periodic box.
+    pub m2l_box: Option<BoxKernels>,
     pub smooth: Option<Function>,
     /// How far corrections count for gradients.
     pub reach: Option<Function>,
@@ -55,7 +56,7 @@ pub(super) struct Kernels {
     pub l2p: Function,
     /// In place of those of harmonics.
     pub others: Others,
-    /// Of a periodic domain: what images that are not near do at all targets.
+    /// Of a periodic domain: what images that are not near do at all targets, where local expansions do not have it.
     pub far: Option<Function>,
     pub check: CheckKernels,
 }
@@ -157,7 +158,7 @@ impl Kernels {
                 None => None,
             },
             m2l_box: match recipe.periodic {
-                true => Some(context.function("fmm_m2l_box", &format!("fmm_m2l_box_{t}"))?),
+                true => Some(BoxKernels::find(context, t)?),
                 false => None,
             },
             smooth: match recipe.smooth {
@@ -185,7 +186,7 @@ impl Kernels {
                 Far::Pseudo(order) => Others::Pseudo(PseudoKernels::find(context, order, elements, far, t)?),
                 Far::Harmonics => Others::None,
             },
-            far: match recipe.has_images {
+            far: match recipe.has_images && !recipe.expands_far_images() {
                 true => Some(context.function("periodic", &format!("periodic_near_{far}_{t}"))?),
                 false => None,
             },

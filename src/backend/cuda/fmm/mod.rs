@@ -12,6 +12,7 @@
 //!   pseudo      pseudo-particles: in place of all passes of harmonics
 //!   kernels     which ones a recipe takes               mod         FmmSum: passes, retries
 //!   ranks       one verdict of all ranks of a distributed session
+//!   in_box      M2L between the largest cells of a periodic box
 //!   reach       corrections of segments along their lines, for gradients
 //! ```
 //!
@@ -24,6 +25,7 @@ mod at_targets;
 mod check;
 mod grid_args;
 mod grids;
+mod in_box;
 mod kernels;
 mod layout;
 mod m2l_small;
@@ -77,10 +79,6 @@ const P2P_BLOCKS: [u32; 2] = [4, 3];
 const P2P_STATIC: usize = 5 * 1024;
 /// Targets up to which there may be fewer leaves than blocks of the near field that run at a time.
 const SPLIT_TARGETS: u32 = 20_000;
-/// Tables of fmm_m2l_box.cu.
-const BOX_OPERATORS: usize = 27;
-/// Warps of a block there, each of a row: `kWarpsOfRows`.
-const BOX_ROWS: u32 = 4;
 /// Retries of one evaluation: cells and depth of two trees, each enlarged to what the device said it needs.
 const RETRIES: usize = 12;
 
@@ -106,6 +104,7 @@ pub struct FmmSum<T: CudaReal> {
     m2l: Buffer<u32>,
     operators: Buffer<u8>,
     box_operators: Buffer<u8>,
+    lattice: Buffer<f64>,
     gauss: Buffer<f64>,
     degrees: Buffer<u32>,
     sphere: Buffer<f64>,
@@ -177,6 +176,7 @@ impl<T: CudaReal> FmmSum<T> {
             m2l: Buffer::new(context),
             operators: Buffer::new(context),
             box_operators: Buffer::new(context),
+            lattice: Buffer::new(context),
             gauss: Buffer::new(context),
             degrees: Buffer::new(context),
             sphere: Buffer::new(context),
@@ -217,6 +217,7 @@ impl<T: CudaReal> FmmSum<T> {
             + self.m2l.bytes()
             + self.operators.bytes()
             + self.box_operators.bytes()
+            + self.lattice.bytes()
             + self.gauss.bytes()
             + self.degrees.bytes()
             + self.sphere.bytes()
@@ -245,11 +246,7 @@ impl<T: CudaReal> FmmSum<T> {
         // SAFETY: arguments as in fmm_operators.cu; the table has room for all fragments.
         unsafe { launch!(stream, kernel, [truncation::OPERATORS as u32, 1, 1], 256, 0; f, to, tiles, parts)? };
         if self.recipe.periodic {
-            self.box_operators.reserve(BOX_OPERATORS * truncation.order.pow(4) * self.recipe.real_bytes())?;
-            let kernel = self.context.function("fmm_operators", &format!("fmm_box_operators_{}", T::SUFFIX))?;
-            let to = self.box_operators.address();
-            // SAFETY: as above.
-            unsafe { launch!(stream, kernel, [BOX_OPERATORS as u32, 1, 1], 256, 0; f, to)? };
+            self.make_box_operators(stream)?;
         }
         stream.synchronize()
     }
@@ -272,7 +269,7 @@ impl<T: CudaReal> FmmSum<T> {
             let shape = kept.unwrap_or_else(|| self.shape(sources.n, inputs));
             self.reusable.forget();
             let mut laid = self.lay_out(&sources, inputs, options, output, &shape)?;
-            // Images that are not near are those of all kinds together.
+            // Images that are not near, as the check and charges have them, are those of all kinds together.
             if let Some(far) = inputs.far.filter(|_| part.slot == 0) {
                 laid.f.far_rows = far.rows;
             }
@@ -404,6 +401,8 @@ impl<T: CudaReal> FmmSum<T> {
     fn shape(&self, n_sources: usize, inputs: &DeviceInputs) -> Shape {
         let thirds = inputs.far.and_then(|far| far.images).is_none_or(|images| images.may_be_thirds);
         let (stretch, least_level) = self.recipe.stretch(n_sources, inputs.targets.n, thirds);
+        // The largest cells of a box have the images that are not near.
+        let least_level = least_level.max(u32::from(self.recipe.periodic));
         Shape { max_level: self.max_level, stretch, least_level }
     }
 
@@ -582,12 +581,9 @@ impl Passes<'_> {
         let shared = self.context.info.shared_memory as usize;
         let m2l = self.recipe.m2l(shared, self.kernels.small.is_hopper());
         let shifts = self.recipe.shifts(shared);
+        self.m2l_of_thirds(stream)?;
         // SAFETY: as in `enqueue`.
         unsafe {
-            if let Some(kernel) = k.m2l_box.filter(|_| layout::in_thirds(&f)) {
-                let blocks = (f.stride * f.components).div_ceil(BOX_ROWS);
-                launch!(stream, kernel, [blocks, 1, 1], 32 * BOX_ROWS, 0; f)?;
-            }
             match k.m2l_small.filter(|_| f.period == 0.0 && m2l_small::takes(self.recipe, f.max_level)) {
                 Some(kernel) => {
                     let blocks = m2l_small::blocks(f.max_level, self.recipe.components());
@@ -600,6 +596,7 @@ impl Passes<'_> {
                     launch!(stream, k.add_parts, [2 * sms, 1, 1], 256, 0; f)?;
                 }
             }
+            self.m2l_of_halves(stream)?;
             mark(Pass::M2l)?;
             if f.max_level > f.top {
                 let blocks = (parents * shifts.down).min(4 * sms);
