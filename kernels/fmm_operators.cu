@@ -146,15 +146,11 @@ extern "C" __global__ void __launch_bounds__(256) fmm_operators(const __grid_con
 // source - target with no negative component. Sources are in images of the box: those that are not among the 33 near ones, where `lattice`
 // is given, and of thirds those near ones that are not near the target cell.
 //
-// out: a table for thirds and one for halves, each [offset][order²][order²] T, rows of `to`; then, for thirds and for halves,
-// [offset][component][kBackground][kBackground] T, what the background adds to the first rows and columns.
+// out: a table for thirds and one for halves, each [offset][order²][order²] T, rows of `to`.
 //
 // Images at most kShell periods away are summed one by one. Those beyond have the sums of their irregular harmonics about a lattice point, in
 // periods, up to kLatticeDegree, only those of even degree and even m, which are real: I_lm(3R - o) = sum conj(R_l'm'(o)) I_{l+l',m+m'}(3R).
-//
-// A uniform background balances the net strength: a source at y has the potential f |x - y|², f = 2π/(3V), which is not harmonic. For
-// component c of a vector potential f (|x - y|² - 3 (x - y)_c²) is, and has the same curl.
-constexpr int kShell = 4, kLatticeDegree = 62, kBackground = 9;
+constexpr int kShell = 4, kLatticeDegree = 62;
 
 __device__ inline double lattice_sum(const double *lattice, int l, int m) {
     const int half = l / 2, k = m < 0 ? -m : m;
@@ -189,26 +185,9 @@ __device__ void add_far_images(Complex *h, Complex *r, const double *lattice, in
     __syncthreads();
 }
 
-// Entry of M2L of the background of component c.
-__device__ double background_entry(int side, const int *o, int c, int to, int from) {
-    constexpr double kPi = 3.14159265358979323846;
-    const double f = 2 * kPi / (3.0 * side * side * side);
-    Complex h[15] = {};
-    double g = 0, slope[3];
-    for (int k = 0; k < 3; k++) {
-        const double part = k == c ? -2 : 1;
-        g += part * f * o[k] * o[k];
-        slope[k] = 2 * part * f * o[k];
-    }
-    h[0] = {g, 0};
-    h[1] = {slope[2], 0}; h[2] = {slope[0], slope[1]};
-    h[3] = {c == 2 ? -4 * f : 2 * f, 0}; h[5] = {c == 2 ? 0 : c == 1 ? 6 * f : -6 * f, 0};
-    return m2l_entry(h, to, from);
-}
-
 // Launch: a block of 256 threads for each offset, of thirds, then of halves.
 template <class T> __device__ void make_box_operator(const Fmm &f, const double *lattice, T *out) {
-    constexpr int kThirds = 27, kHalves = 8, kPart = kBackground * kBackground;
+    constexpr int kThirds = 27;
     __shared__ Complex h[kHarmonicsMost], r[(kLatticeDegree + 1) * (kLatticeDegree + 2) / 2];
     const bool thirds = blockIdx.x < kThirds;
     const int side = thirds ? 3 : 2, number = thirds ? blockIdx.x : blockIdx.x - kThirds, count = f.order * f.order, degree = 2 * f.order - 2;
@@ -225,9 +204,6 @@ template <class T> __device__ void make_box_operator(const Fmm &f, const double 
     __syncthreads();
     T *to = out + (size_t)blockIdx.x * count * count;
     for (int w = threadIdx.x; w < count * count; w += 256) to[w] = (T)m2l_entry(h, w / count, w % count);
-    to = out + (size_t)(kThirds + kHalves) * count * count + (size_t)blockIdx.x * 3 * kPart;
-    for (int w = threadIdx.x; w < 3 * kPart; w += 256)
-        to[w] = lattice ? (T)background_entry(side, o, w / kPart, w % kPart / kBackground, w % kBackground) : T(0);
 }
 extern "C" __global__ void __launch_bounds__(256) fmm_box_operators_f32(const __grid_constant__ Fmm f, const double *lattice, float *out) { make_box_operator(f, lattice, out); }
 extern "C" __global__ void __launch_bounds__(256) fmm_box_operators_f64(const __grid_constant__ Fmm f, const double *lattice, double *out) { make_box_operator(f, lattice, out); }

@@ -11,8 +11,6 @@ use crate::math::lattice::{LatticeSums, Shape};
 
 /// Offsets between cells of thirds and of halves: blocks of the kernel.
 const OFFSETS: usize = 27 + 8;
-/// Numbers beside a table: components, rows and columns that the background changes.
-const BACKGROUND: usize = 3 * 9 * 9;
 /// Images at most so many periods away are summed one by one (`kShell`), the harmonics of the others have degrees below twice this order
 /// (`kLatticeDegree`).
 const SHELL: f64 = 4.0;
@@ -45,7 +43,7 @@ impl<T: CudaReal> FmmSum<T> {
     /// Of a periodic box; waits.
     pub(super) fn make_box_operators(&mut self, stream: &Stream) -> Result<()> {
         let order = self.recipe.truncation.order;
-        self.box_operators.reserve(OFFSETS * (order.pow(4) + BACKGROUND) * self.recipe.real_bytes())?;
+        self.box_operators.reserve(OFFSETS * order.pow(4) * self.recipe.real_bytes())?;
         let mut lattice = 0;
         if self.recipe.expands_far_images() {
             let sums = LatticeSums::of(Shape { period: [1.0; 3], near: SHELL }, LATTICE_ORDER);
