@@ -11,12 +11,13 @@
 //   fmm_grid_sum        of all slices of a cell
 //   fmm_grid_up         of a level from the level below
 //   fmm_grid_sample_*   the field at the targets
+#include "fmm_mma.cuh"
 #include "fmm_sample.cuh"
 #include "fmm_tree.cuh"
 #include "fmm_grid_args.cuh"
 using namespace fmm;
 
-constexpr int kMostNodes = GRID_NODES, kBatch = 64;
+constexpr int kMostNodes = GRID_NODES;
 constexpr u32 kSlice = GRID_SLICE;
 
 __device__ inline u32 cells_of(int level) { return 1u << 3 * level; }
@@ -64,81 +65,112 @@ extern "C" __global__ void __launch_bounds__(1024) fmm_grid_cells(const __grid_c
 // A point source of C strengths.
 template <int C> struct Point { double x[3], q[C]; };
 
-// Coefficients of S_k(x) = Σ_j c_kj T_j(x), 1 at node k of the q Chebyshev nodes and 0 at all others; zero beyond q. By 256 threads.
+// Coefficients of S_k(x) = Σ_j c_kj T_j(x), 1 at node k of the q Chebyshev nodes and 0 at all others; zero beyond q. By a block.
 __device__ inline void make_coefficients(int q, double (*c)[kMostNodes]) {
-    for (u32 i = threadIdx.x; i < kMostNodes * kMostNodes; i += 256) {
+    for (u32 i = threadIdx.x; i < kMostNodes * kMostNodes; i += blockDim.x) {
         const int k = i / kMostNodes, j = i % kMostNodes;
         c[k][j] = k < q && j < q ? (j ? 2 * cospi(j * (k + 0.5) / q) : 1.0) / q : 0;
     }
 }
-__device__ __forceinline__ void chebyshev(double x, double (&t)[kMostNodes]) {
+template <int N> __device__ __forceinline__ void chebyshev(double x, double (&t)[N]) {
     t[0] = 1; t[1] = x;
 #pragma unroll
-    for (int j = 2; j < kMostNodes; j++) t[j] = fma(2 * x, t[j - 1], -t[j - 2]);
+    for (int j = 2; j < N; j++) t[j] = fma(2 * x, t[j - 1], -t[j - 2]);
 }
-__device__ __forceinline__ double weight(const double *c, const double (&t)[kMostNodes]) {
+template <int N> __device__ __forceinline__ double weight(const double *c, const double (&t)[N]) {
     double sum = 0;
 #pragma unroll
-    for (int j = 0; j < kMostNodes; j++) sum = fma(c[j], t[j], sum);
+    for (int j = 0; j < N; j++) sum = fma(c[j], t[j], sum);
     return sum;
 }
 
-// Strengths at the nodes of a cube, of points that `point(i)` gives for i < n. By 256 threads: a thread has a column of nodes along z, and
-// where there are fewer columns than threads, groups of threads share out the points.
-template <int C, class Points> __device__ void to_nodes(int nodes, const double *centre, double half, u32 n, Points point, double *out) {
-    __shared__ double s_coefficient[kMostNodes][kMostNodes], s_x[3][kBatch], s_weight[3][kMostNodes][kBatch + 1], s_strength[C][kBatch];
-    const u32 tid = threadIdx.x, columns = nodes * nodes, groups = 256 / columns, column = tid % columns, group = tid / columns;
-    const double per_half = 1 / half;
+// Strengths at the nodes of a cube, of points that `point(i)` gives for i < n; MOST nodes along an axis at most.
+//
+// With the weights of a point along the axes these are products of matrices, summed over the points: rows are the nodes of a plane, x first,
+// columns the components of the nodes along z. Each of the block's warps sums some of the points, 32 at a time; of many rows two warps have
+// a half each.
+constexpr int kWarps = 4, kBatch = 32, kApart = 36; // kApart: numbers from one row of weights to the next, so that fragments come from different banks
+
+template <int C, int MOST, class Points> __device__ void to_nodes(int nodes, const double *centre, double half, u32 n, Points point, double *out) {
+    constexpr int kShares = MOST > 8 ? 2 : 1, kGroups = kWarps / kShares, kRowTiles = (MOST * MOST + 16 * kShares - 1) / (16 * kShares), kColumnTiles = (MOST * C + 7) / 8, kRows = 3 * MOST + C;
+    __shared__ double s_coefficient[kMostNodes][kMostNodes], s_memory[kWarps * kRows * kApart];
+    static_assert(C * MOST * MOST * MOST <= kWarps * kRows * kApart, "the sums of a warp, in the end");
+    const int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, g = lane >> 2, t = lane & 3, plane = nodes * nodes, share = warp % kShares, group = warp / kShares;
+    double *weights = s_memory + warp * kRows * kApart; // along x, y and z, MOST rows each; then the strengths
     make_coefficients(nodes, s_coefficient);
-    double sum[kMostNodes][C] = {};
+    // Rows of weights that are a row's or a column's of this lane, or -1.
+    int of_row[kRowTiles][2][2], of_column[kColumnTiles][2];
+#pragma unroll
+    for (int k = 0; k < 2 * kRowTiles; k++) {
+        const int row = 16 * (k / 2 * kShares + share) + 8 * (k % 2) + g;
+        of_row[k / 2][k % 2][0] = row < plane ? row % nodes * kApart : -1;
+        of_row[k / 2][k % 2][1] = (MOST + row / nodes) * kApart;
+    }
+#pragma unroll
+    for (int k = 0; k < kColumnTiles; k++) {
+        const int column = 8 * k + g;
+        of_column[k][0] = column < nodes * C ? (2 * MOST + column / C) * kApart : -1;
+        of_column[k][1] = (3 * MOST + column % C) * kApart;
+    }
+    __syncthreads();
+    double sum[kRowTiles][kColumnTiles][4] = {};
+    const double per_half = 1 / half;
+    u32 first = group * kBatch;
     Point<C> next{};
-    if (tid < min((u32)kBatch, n)) next = point(tid);
-    for (u32 first = 0; first < n; first += kBatch) {
-        const u32 here = min(n - first, (u32)kBatch);
-        __syncthreads();
-        if (tid < here) {
+    if (first + lane < n) next = point(first + lane);
+    for (; first < n; first += kGroups * kBatch) {
+        const bool is = first + lane < n;
+        const Point<C> p = next;
+        // The next points are on their way while these are summed.
+        if (const u32 i = first + kGroups * kBatch + lane; i < n) next = point(i);
+        __syncwarp();
 #pragma unroll
-            for (int d = 0; d < 3; d++) s_x[d][tid] = (next.x[d] - centre[d]) * per_half;
-#pragma unroll
-            for (int c = 0; c < C; c++) s_strength[c][tid] = next.q[c];
+        for (int d = 0; d < 3; d++) {
+            double values[MOST];
+            chebyshev(is ? (p.x[d] - centre[d]) * per_half : 0, values);
+            for (int k = 0; k < nodes; k++) weights[(d * MOST + k) * kApart + lane] = weight(s_coefficient[k], values);
         }
-        __syncthreads();
-        // The next batch is on its way while this one is summed.
-        if (tid < kBatch && first + kBatch + tid < n) next = point(first + kBatch + tid);
-        if (const u32 at = tid % kBatch, axis = tid / kBatch; axis < 3 && at < here) {
-            double t[kMostNodes];
-            chebyshev(s_x[axis][at], t);
-            for (int k = 0; k < nodes; k++) s_weight[axis][k][at] = weight(s_coefficient[k], t);
-        }
-        __syncthreads();
-        const double *wx = s_weight[0][column % nodes], *wy = s_weight[1][column / nodes];
-        for (u32 i = group; group < groups && i < here; i += groups) {
-            const double w = wx[i] * wy[i];
-            double part[C];
 #pragma unroll
-            for (int c = 0; c < C; c++) part[c] = w * s_strength[c][i];
+        for (int c = 0; c < C; c++) weights[(3 * MOST + c) * kApart + lane] = is ? p.q[c] : 0;
+        __syncwarp();
+#pragma unroll 1
+        for (int k = 0; k < kBatch; k += 8) {
+            double b[kColumnTiles][2];
 #pragma unroll
-            for (int z = 0; z < kMostNodes; z++) {
-                if (z >= nodes) break;
-                const double wz = s_weight[2][z][i];
+            for (int j = 0; j < kColumnTiles; j++)
 #pragma unroll
-                for (int c = 0; c < C; c++) sum[z][c] = fma(wz, part[c], sum[z][c]);
-            }
-        }
-    }
-    for (u32 g = 0; g < groups; g++) {
-        if (group == g)
-#pragma unroll
-            for (int z = 0; z < kMostNodes; z++) {
-                if (z >= nodes) break;
-#pragma unroll
-                for (int c = 0; c < C; c++) {
-                    double &to = out[((size_t)c * nodes + z) * columns + column];
-                    to = g ? to + sum[z][c] : sum[z][c];
+                for (int e = 0; e < 2; e++) {
+                    const double *w = weights + k + t + 4 * e;
+                    b[j][e] = of_column[j][0] < 0 ? 0 : w[of_column[j][0]] * w[of_column[j][1]];
                 }
+#pragma unroll
+            for (int i = 0; i < kRowTiles; i++) {
+                double a[4];
+#pragma unroll
+                for (int e = 0; e < 4; e++) {
+                    const double *w = weights + k + t + 4 * (e / 2);
+                    const int *of = of_row[i][e % 2];
+                    a[e] = of[0] < 0 ? 0 : w[of[0]] * w[of[1]];
+                }
+#pragma unroll
+                for (int j = 0; j < kColumnTiles; j++) mma(sum[i][j], a, b[j]);
             }
-        __syncthreads();
+        }
     }
+    // The groups' sums, one after another.
+    for (int other = 0; other < kGroups; other++) {
+        __syncthreads();
+        if (group != other) continue;
+#pragma unroll
+        for (int k = 0; k < 4 * kRowTiles * kColumnTiles; k++) {
+            const int e = k % 4, i = k / 4 / kColumnTiles, j = k / 4 % kColumnTiles, row = 16 * (i * kShares + share) + 8 * (e / 2) + g, column = 8 * j + 2 * t + e % 2;
+            if (row >= plane || column >= nodes * C) continue;
+            double &to = s_memory[(column % C * nodes + column / C) * plane + row];
+            to = other ? to + sum[i][j][e] : sum[i][j][e];
+        }
+    }
+    __syncthreads();
+    for (int k = tid; k < C * nodes * plane; k += 32 * kWarps) out[k] = s_memory[k];
 }
 
 // Source `i` of the sorted ones, its node `node` of a segment's.
@@ -163,8 +195,8 @@ __device__ inline void read_point(const Fmm &f, const Root &root, u32 i, Point<3
     p = {{fma(at, l[0], s.x1), fma(at, l[1], s.y1), fma(at, l[2], s.z1)}, {w * l[0], w * l[1], w * l[2]}};
 }
 
-// Launch: 256 threads, a block for each slice there may be.
-template <int C> __device__ __forceinline__ void slices(const Fmm &f, const Grid &g) {
+// Launch: 128 threads, a block for each slice there may be. MOST: of 6, 8 and 10 the first that is not below the number of nodes.
+template <int C, int MOST> __device__ __forceinline__ void slices(const Fmm &f, const Grid &g) {
     const u32 cells = cells_of(g.level), slice = blockIdx.x;
     if (slice >= g.slice[cells]) return;
     u32 low = 0, high = cells;
@@ -176,10 +208,16 @@ template <int C> __device__ __forceinline__ void slices(const Fmm &f, const Grid
     const double centre[3] = {cubes.centre(g.level, at[0]), cubes.centre(g.level, at[1]), cubes.centre(g.level, at[2])};
     const u32 per = f.kind == kSegment ? f.gauss_points : 1, first = g.begin[low] + (slice - g.slice[low]) * kSlice, n = min(g.begin[low + 1] - first, kSlice);
     const auto point = [&](u32 i) { Point<C> p; read_point(f, root, first * per + i, p); return p; };
-    to_nodes<C>(g.nodes, centre, cubes.half(g.level), n * per, point, g.slices + (size_t)slice * C * g.nodes * g.nodes * g.nodes);
+    to_nodes<C, MOST>(g.nodes, centre, cubes.half(g.level), n * per, point, g.slices + (size_t)slice * C * g.nodes * g.nodes * g.nodes);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) fmm_grid_slices_charges(const __grid_constant__ Fmm f, const __grid_constant__ Grid g) { slices<1>(f, g); }
-extern "C" __global__ void __launch_bounds__(256, 2) fmm_grid_slices_vortices(const __grid_constant__ Fmm f, const __grid_constant__ Grid g) { slices<3>(f, g); }
+#define SLICES(name, C, MOST) \
+    extern "C" __global__ void __launch_bounds__(32 * kWarps, MOST > 6 ? 2 : 3) fmm_grid_slices_##name##_##MOST(const __grid_constant__ Fmm f, const __grid_constant__ Grid g) { slices<C, MOST>(f, g); }
+SLICES(charges, 1, 6)
+SLICES(charges, 1, 8)
+SLICES(charges, 1, 10)
+SLICES(vortices, 3, 6)
+SLICES(vortices, 3, 8)
+SLICES(vortices, 3, 10)
 
 // Launch: 256 threads, a block a cell.
 extern "C" __global__ void __launch_bounds__(256) fmm_grid_sum(const __grid_constant__ Grid g, int components) {
@@ -279,7 +317,7 @@ template <bool GRADIENT> struct Segments {
 
 // Cells are near where they are less than so many of their half sides away, or where cores may count: so many times as far as the
 // passes take them into account.
-constexpr double kApart = 4, kCoreRange = 1.5;
+constexpr double kNear = 4, kCoreRange = 1.5;
 constexpr u32 kMostNear = 512, kMostTried = 8 * kMostNear;
 
 // Puts those of the 256 threads' items that are wanted behind the `count` that there are, in the order of the threads.
@@ -326,7 +364,7 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
     u32 near = 0, dealt = 0;
     int level = 1;
     for (; !cut; level++) {
-        const double half = cubes.half(level), apart = fmax(kApart * half, reach);
+        const double half = cubes.half(level), apart = fmax(kNear * half, reach);
         const u32 *parents = s_near[level & 1], tried = level == 1 ? 8 * f.images : 8 * near, shift = 3 * (g.level - level);
         u32 nearer = 0, farther = 0, *children = s_near[~level & 1];
         for (u32 first = 0; first < tried; first += 256) {
@@ -362,7 +400,7 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
         near = nearer;
         __syncthreads();
         // Smaller cells are of use as long as they, and not cores or the lengths of segments, decide what is near.
-        if (level == (int)g.level || reach > kApart * cubes.half(level + 1) || 3 * cubes.over > cubes.half(level + 1)) break;
+        if (level == (int)g.level || reach > kNear * cubes.half(level + 1) || 3 * cubes.over > cubes.half(level + 1)) break;
     }
     if (!cut) {
         const u32 shift = 3 * (g.level - level), *cells = s_near[~level & 1];

@@ -95,7 +95,7 @@ impl CheckKernels {
                 false => None,
             },
             grids: match recipe.grid_nodes {
-                Some(_) => Some(GridKernels::find(context, recipe)?),
+                Some(nodes) => Some(GridKernels::find(context, recipe, nodes)?),
                 None => None,
             },
         })

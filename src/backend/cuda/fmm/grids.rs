@@ -25,6 +25,8 @@ const SOURCES_A_NODE: usize = 1;
 const LEAST_SOURCES: usize = 3000;
 /// Deepest level of the cells.
 const DEEPEST: u32 = 4;
+/// Nodes along an axis that there are kernels for.
+const MOST_NODES: [u32; 3] = [6, 8, GRID_NODES];
 /// Rows of sums: blocks of a target.
 pub const ROWS: u32 = 16;
 
@@ -95,7 +97,8 @@ pub struct GridKernels {
 }
 
 impl GridKernels {
-    pub fn find(context: &Context, recipe: &Recipe) -> Result<Self> {
+    pub fn find(context: &Context, recipe: &Recipe, nodes: u32) -> Result<Self> {
+        let most = MOST_NODES.into_iter().find(|most| *most >= nodes).unwrap_or(GRID_NODES);
         let get = |name: String| context.function("fmm_check_grids", &format!("fmm_grid_{name}"));
         let elements = if recipe.kind == Kind::Charge { "charges" } else { "vortices" };
         let sources = match recipe.kind {
@@ -106,7 +109,7 @@ impl GridKernels {
         let gradient = if recipe.gradient { "_gradient" } else { "" };
         Ok(Self {
             cells: get("cells".to_owned())?,
-            slices: get(format!("slices_{elements}"))?,
+            slices: get(format!("slices_{elements}_{most}"))?,
             sum: get("sum".to_owned())?,
             up: get("up".to_owned())?,
             sample: get(format!("sample_{sources}{gradient}_f64"))?,
@@ -119,7 +122,7 @@ impl GridKernels {
         // SAFETY: arguments and shapes as in fmm_check_grids.cu; the arrays were laid out for these sources.
         unsafe {
             launch!(stream, self.cells, [1, 1, 1], 1024, 0; *f, *g)?;
-            launch!(stream, self.slices, [g.most_slices, 1, 1], 256, 0; *f, *g)?;
+            launch!(stream, self.slices, [g.most_slices, 1, 1], 128, 0; *f, *g)?;
             launch!(stream, self.sum, [1 << (3 * g.level), 1, 1], 256, 0; *g, components)?;
             for level in (1..g.level).rev() {
                 launch!(stream, self.up, [1 << (3 * level), f.components, 1], 256, 0; *f, *g, level as i32)?;
