@@ -197,6 +197,107 @@ WFMM_KERNEL periodic_add_rows(const double *partial, int rows, int numbers, doub
     to[k] = sum;
 }
 
+// A coefficient of an expansion: of cosine and of sine.
+struct Pair { double c, s; };
+
+// Coefficients of the derivative of Σ (c a_lm + s b_lm) along an axis, from those that `at(l, m)` gives, zero where there are none:
+// ∂x R_lm = (R_{l-1,m-1} - R_{l-1,m+1}) / 2, ∂y R_lm = i (R_{l-1,m-1} + R_{l-1,m+1}) / 2, ∂z R_lm = R_{l-1,m}.
+template <class At> __device__ inline Pair slope(const At &at, int axis, int l, int m) {
+    if (axis == 2) return at(l + 1, m);
+    const Pair above = at(l + 1, m + 1), below = m > 0 ? at(l + 1, m - 1) : Pair{0, 0};
+    // Column 0 stands for itself, each other for two.
+    const double first = m == 1 ? 1 : 0.5;
+    if (axis == 0) return {0.5 * above.c - first * below.c, m > 0 ? 0.5 * (above.s - below.s) : 0};
+    return {0.5 * (above.s + below.s), m > 0 ? -0.5 * above.c - first * below.c : 0};
+}
+
+// The coefficient of (l, m) that `x` times the coordinate along an axis has.
+__device__ inline Pair linear(double x, int axis, int l, int m) {
+    if (l != 1 || m != (axis != 2)) return {0, 0};
+    return axis == 2 ? Pair{x, 0} : axis == 0 ? Pair{2 * x, 0} : Pair{0, 2 * x};
+}
+
+// Rows of the field of all images that are not near (periodic.cuh), from the multipoles M of all sources about the middle. The images' potential is
+// a local expansion about the same point: B_lm = (-1)^l Σ conj(M_nq) λ_{l+n,m+q}. `lattice`: λ of even degree and even m, that of l, m at
+// l/2 (l/2 + 1)/2 + m/2. The background that balances a net strength has the potential f |x - y|² of a source at y.
+// Launch: one block.
+WFMM_KERNEL periodic_rows(const double *moments, int order, const double *lattice, const double *steps, double unit, double f, int charges, int gradient, double *rows) {
+    __shared__ Pair s_local[3][kMostPairs];
+    const int components = charges ? 1 : 3, pairs = far_column(order, order);
+    const auto moment = [&](int n, int q, int c) {
+        const double *at = moments + 2 * (far_column(order, q) + n - q) * components + c;
+        return Pair{at[0], at[components]};
+    };
+    const auto degree = [&](int k, int &l, int &m) {
+        m = 0;
+        while (k >= far_column(order, m + 1)) m++;
+        l = m + k - far_column(order, m);
+    };
+    const double background = -2 * f * unit * unit;
+    for (int k = threadIdx.x; k < pairs * components; k += blockDim.x) {
+        const int c = k / pairs;
+        int l, m;
+        degree(k % pairs, l, m);
+        Pair sum{0, 0};
+        for (int n = l % 2; n < order; n += 2) {
+            const int half = (n + l) / 2;
+            const double *row = lattice + half * (half + 1) / 2;
+            for (int q = -n + (n + m) % 2; q <= n; q += 2) {
+                const Pair v = moment(n, abs(q), c);
+                const double w = row[abs(m + q) / 2] * (q < 0 && q % 2 ? -1 : 1);
+                // conj(M) of q; M of -q is (-1)^q conj(M) of q.
+                sum.c = fma(w, v.c, sum.c);
+                sum.s = fma(q < 0 ? w : -w, v.s, sum.s);
+            }
+        }
+        const double factor = (l % 2 ? -1 : 1) * (m ? 2 : 1);
+        Pair to{factor * sum.c, m ? factor * sum.s : 0};
+        // Of the background's |x - y|² the product of both.
+        if (l == 1) {
+            const Pair v = moment(1, m, c);
+            to = {to.c + background * (m ? 4 : 1) * v.c, m ? to.s + background * 4 * v.s : 0};
+        }
+        if (charges && l == 0) to.c += f * unit * unit * moments[2 * pairs];
+        s_local[c][k % pairs] = to;
+    }
+    __syncthreads();
+    const auto local = [&](int c, int l, int m) { return l < order && m <= l ? s_local[c][far_column(order, m) + l - m] : Pair{0, 0}; };
+    const auto net = [&](int c) { return 2 * f * moments[c] * unit; };
+    const auto potential = [&](int l, int m) { return local(0, l, m); };
+    // The curl; the background's f |x|² a has the curl 2 f x × a.
+    const auto velocity = [&](int i, int l, int m) {
+        const int j = (i + 1) % 3, k = (i + 2) % 3;
+        if (l >= order || m > l) return Pair{0, 0};
+        const Pair a = slope([&](int l, int m) { return local(k, l, m); }, j, l, m), b = slope([&](int l, int m) { return local(j, l, m); }, k, l, m);
+        const Pair x = linear(net(k), j, l, m), y = linear(net(j), k, l, m);
+        return Pair{(a.c - b.c) / unit + x.c - y.c, (a.s - b.s) / unit + x.s - y.s};
+    };
+    const int main = charges ? 1 : 3, fields = main * (gradient && !charges ? 4 : 1) + (gradient && charges ? 3 : 0), width = 2 + 2 * fields;
+    if (threadIdx.x == 0) {
+        rows[0] = charges ? f * moments[0] * unit * unit : 0;
+        rows[1] = 1 / unit;
+    }
+    for (int k = threadIdx.x; k < pairs * (1 + fields); k += blockDim.x) {
+        const int pair = k % pairs, field = k / pairs - 1;
+        int l, m;
+        degree(pair, l, m);
+        Pair v;
+        if (field < 0) v = {steps[2 * pair], steps[2 * pair + 1]};
+        else if (charges && field == 0) v = potential(l, m);
+        else if (charges) {
+            const Pair a = slope(potential, field - 1, l, m), x = linear(net(0), field - 1, l, m);
+            v = {a.c / unit + x.c, a.s / unit + x.s};
+        }
+        else if (field < 3) v = velocity(field, l, m);
+        else {
+            v = slope([&](int l, int m) { return velocity((field - 3) / 3, l, m); }, (field - 3) % 3, l, m);
+            v = {v.c / unit, v.s / unit};
+        }
+        double *to = rows + kFarHead + pair * width + 2 * (field + 1);
+        to[0] = v.c; to[1] = v.s;
+    }
+}
+
 __device__ inline void add_number(const Reals &to, size_t at, double v) {
     if (to.is_f64) ((double *)to.address)[at] += v;
     else { float *x = (float *)to.address + at; *x = (float)(*x + v); }

@@ -225,11 +225,14 @@ impl LatticeSums {
     }
 
     /// Sums of the complex irregular harmonics (l-m)! P_lm(cos θ) e^{imφ} / r^(l+1) of even l below 2·order and even m, which are real: that of
-    /// l, m at l/2 (l/2 + 1)/2 + m/2, in units of the shortest period.
-    pub fn irregular(&self, order: usize) -> Vec<f64> {
+    /// l, m at l/2 (l/2 + 1)/2 + m/2. Of a potential between positions that are multiples of `unit`.
+    pub fn irregular(&self, order: usize, unit: f64) -> Vec<f64> {
         let mut sums = memory::with_room(order * (order + 1) / 2);
         let rows = self.weights(order, &Norms::new(2 * order));
-        rows.iter().for_each(|row| memory::extend(&mut sums, row.iter().copied()));
+        for (half, row) in rows.iter().enumerate() {
+            let scale = (unit / self.unit).powi(2 * half as i32) / self.unit;
+            memory::extend(&mut sums, row.iter().map(|v| scale * v));
+        }
         sums
     }
 

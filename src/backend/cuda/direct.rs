@@ -253,6 +253,7 @@ impl<T: CudaReal> DirectSum<T> {
     /// The sum in one place, of sources and of periodic images.
     fn sum_all(&mut self, task: Task<'_>, exact: Option<&mut DirectSum<f64>>) -> Result<Option<PrecisionFallback>> {
         let Some(far) = task.inputs.far else { return self.sum_sources(task, exact) };
+        far.make_rows(task.stream)?;
         let with_images = match far.images {
             Some(images) => self.expanded.make(task.inputs, &images.vectors(), task.stream)?,
             None => *task.inputs,

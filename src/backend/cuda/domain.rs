@@ -127,6 +127,11 @@ impl Domain {
         Self::new(given, std::array::from_fn(|i| sources.middle(i)), (0..3).map(side).fold(0.0, f64::max))
     }
 
+    /// Whether it has three periods.
+    pub fn is_box(&self) -> bool {
+        self.period.iter().all(|&p| p > 0.0)
+    }
+
     fn new(given: [f64; 3], middle: [f64; 3], largest: f64) -> Self {
         let step = STEP * largest.log2().floor().exp2() * 2.0;
         let stepped = |v: f64| (v / step).round() * step;

@@ -1,152 +1,134 @@
-//! From the multipoles of a periodic domain to the fields of all images that are not near, as rows of kernels/periodic.cuh.
-//!
-//! Kernels have harmonics without norms, column by column; the lattice operator has those of `math::harmonics`.
+//! From the sources of a periodic domain to the field of all images that are not near, as rows of kernels/periodic.cuh: the kernels of
+//! kernels/periodic.cu that sum multipoles about the middle and apply the lattice operator to them.
 
-use crate::math::harmonics::{derivative, index};
-use crate::math::lattice::{LatticeSums, Shape};
+use super::args::RealsArg;
+use super::memory::copy_out;
+use super::periodic::{BLOCK, grid};
+use super::stream::{Stream, launch};
+use crate::error::Result;
 use crate::memory;
 
 /// Highest order of the kernels: `kMostOrder` of kernels/periodic.cu.
 pub const MOST_ORDER: usize = 32;
-/// Numbers before the pairs: `kFarHead`.
+/// Blocks of the multipoles a multiprocessor, threads of a block; threads of the block that makes the rows.
+const MOMENT_BLOCKS: usize = 4;
+const MOMENT_THREADS: usize = 128;
+const ROW_THREADS: u32 = 512;
+/// Numbers before the pairs (l, m) of rows: `kFarHead`.
 const HEAD: usize = 2;
 
-/// What follows from an order alone.
-#[derive(Debug)]
-pub struct Factors {
+/// Sources of one kind: kernel, how many, where they are and how strong, nodes of each.
+#[derive(Debug, Clone, Copy)]
+pub struct Strong {
+    pub kernel: &'static str,
+    pub n: usize,
+    pub position: u64,
+    pub strength: RealsArg,
+    pub nodes: usize,
+}
+
+/// Two factors of the recurrence of the harmonics for each pair (l, m), column by column.
+pub fn steps(order: usize) -> Vec<f64> {
+    let step = |l: usize, m: usize| {
+        let per = 1.0 / (((l + 1) * (l + 1) - m * m) as f64);
+        [(2 * l + 1) as f64 * per, per]
+    };
+    let mut steps = vec![];
+    memory::extend(&mut steps, (0..order).flat_map(|m| (m..order).flat_map(move |l| step(l, m))));
+    steps
+}
+
+/// Blocks of the multipoles of some sources.
+fn blocks(sources: &Strong, multiprocessors: usize) -> usize {
+    (sources.n * sources.nodes).div_ceil(MOMENT_THREADS).clamp(1, MOMENT_BLOCKS * multiprocessors.max(1))
+}
+
+/// What the kernels take, and where they leave it: arrays of the device.
+#[derive(Debug, Clone, Copy)]
+pub struct FarRows {
     pub order: usize,
-    /// Pairs (l, m), column by column.
-    pairs: Vec<(usize, usize)>,
-    /// Two factors of the recurrence a pair.
-    pub steps: Vec<f64>,
-    /// √((2-δ_m0)(l-m)!(l+m)!) of a pair: harmonics with norms over those without.
-    norms: Vec<f64>,
-    /// Along each axis ∂R_k = Σ w R_i as (k, i, w).
-    slopes: [Vec<(usize, usize, f64)>; 3],
+    /// Of length.
+    pub unit: f64,
+    /// The background's potential is this times |x|² and the net strength.
+    pub background: f64,
+    pub charges: bool,
+    pub gradient: bool,
+    /// Nodes along segments; `steps`; lattice sums of complex harmonics in the unit.
+    pub gauss: u64,
+    pub steps: u64,
+    pub lattice: u64,
+    pub partial: u64,
+    pub moments: u64,
+    pub rows: u64,
 }
 
-impl Factors {
-    pub fn new(order: usize) -> Self {
-        let mut pairs = vec![];
-        memory::extend(&mut pairs, (0..order).flat_map(|m| (m..order).map(move |l| (l, m))));
-        let step = |&(l, m): &(usize, usize)| {
-            let per = 1.0 / (((l + 1) * (l + 1) - m * m) as f64);
-            [(2 * l + 1) as f64 * per, per]
+impl FarRows {
+    fn components(&self) -> usize {
+        if self.charges { 1 } else { 3 }
+    }
+
+    /// Numbers of the multipoles about the middle, [pair][cos, sin][component], and behind them of charges their second moment and the sum of
+    /// their sizes.
+    pub fn numbers(&self) -> usize {
+        self.order * (self.order + 1) * self.components() + 2
+    }
+
+    /// Numbers of the rows.
+    pub fn row_numbers(&self) -> usize {
+        let fields = match (self.charges, self.gradient) {
+            (false, false) => 3,
+            (false, true) => 12,
+            (true, false) => 1,
+            (true, true) => 4,
         };
-        let norm = |&(l, m): &(usize, usize)| {
-            let factorial = |n: usize| (2..=n).map(|k| k as f64).product::<f64>();
-            ((if m > 0 { 2.0 } else { 1.0 }) * factorial(l - m)).sqrt() * factorial(l + m).sqrt()
-        };
-        let slopes = std::array::from_fn(|axis| {
-            let mut of = vec![];
-            for &(l, m) in &pairs {
-                for sin in [false, true].into_iter().filter(|sin| m > 0 || !sin) {
-                    let weights = derivative(l, m, sin, axis).into_iter();
-                    memory::extend(&mut of, weights.map(|(i, w)| (index(l, m, sin), i, w)));
-                }
-            }
-            of
-        });
-        let (mut steps, norms) = (vec![], memory::collect(pairs.iter().map(norm)));
-        memory::extend(&mut steps, pairs.iter().flat_map(step));
-        Self { order, pairs, steps, norms, slopes }
+        HEAD + self.order * (self.order + 1) / 2 * (2 + 2 * fields)
     }
 
-    /// Rows of the fields, from the sums that the kernel left: multipoles about the middle, [pair][cos, sin][component], in a unit of
-    /// length, and behind them of charges their second moment and the sum of their sizes.
-    pub fn rows(&self, shape: Shape, moments: &[f64], unit: f64, charges: bool, gradient: bool) -> Vec<f64> {
-        let n = self.order * self.order;
-        let components = if charges { 1 } else { 3 };
-        let multipoles: Vec<Vec<f64>> =
-            memory::collect((0..components).map(|c| self.component(moments, c, components)));
-        let lattice = LatticeSums::of(shape, self.order);
-        // Of a box; tubes and slabs have none.
-        let background = if shape.dimensions() == 3 { shape.background() } else { 0.0 };
-        let mut locals: Vec<Vec<f64>> = vec![];
-        for multipole in &multipoles {
-            let mut local = memory::filled(0.0, n);
-            lattice.apply(self.order, multipole, unit, &mut local, unit);
-            // Of the background's |x - X|² the product x·X.
-            (1..n.min(4)).for_each(|i| local[i] -= 2.0 * background * unit * unit * multipole[i]);
-            locals.push(local);
+    /// Numbers that `partial` must have.
+    pub fn partial_numbers(&self, sources: &[Strong], multiprocessors: usize) -> usize {
+        sources.iter().map(|s| blocks(s, multiprocessors)).sum::<usize>() * self.numbers()
+    }
+
+    /// Starts the sums over the sources, of which `partial` has room for all.
+    pub fn sum(&self, sources: &[Strong], stream: &Stream) -> Result<()> {
+        let (context, numbers) = (stream.context(), self.numbers());
+        let (mut row, per_unit) = (0, 1.0 / self.unit);
+        for s in sources {
+            let kernel = context.function("periodic", &format!("periodic_moments_{}", s.kernel))?;
+            let blocks = blocks(s, context.info.multiprocessors as usize);
+            let to = self.partial + (size_of::<f64>() * row * numbers) as u64;
+            // SAFETY: arguments as in periodic.cu; `partial` has a row for each block.
+            unsafe {
+                launch!(stream, kernel, [blocks as u32, 1, 1], MOMENT_THREADS as u32, 0; s.position, s.strength, self.gauss, s.nodes as i32, s.n as i64, self.order as i32, per_unit, self.steps, to)?
+            };
+            row += blocks;
         }
-        let net: Vec<f64> = memory::collect(multipoles.iter().map(|m| m[0]));
-        let fields = if charges {
-            self.forces(&locals[0], net[0], moments[moments.len() - 2], [background, unit], gradient)
-        } else {
-            self.velocities(&locals, &net, [background, unit], gradient)
-        };
-        let square = if charges { background * net[0] * unit * unit } else { 0.0 };
-        self.packed(&fields, square, 1.0 / unit)
+        let add = context.function("periodic", "periodic_add_rows")?;
+        // SAFETY: as above.
+        unsafe { launch!(stream, add, grid(numbers), BLOCK as u32, 0; self.partial, row as i32, numbers as i32, self.moments) }
     }
 
-    /// A component's multipoles with norms, in the layout of `math::harmonics`.
-    fn component(&self, moments: &[f64], c: usize, components: usize) -> Vec<f64> {
-        let mut multipole = memory::filled(0.0, self.order * self.order);
-        for (k, &(l, m)) in self.pairs.iter().enumerate() {
-            multipole[index(l, m, false)] = self.norms[k] * moments[2 * k * components + c];
-            if m > 0 {
-                multipole[index(l, m, true)] = self.norms[k] * moments[(2 * k + 1) * components + c];
-            }
+    /// Starts the rows of what was summed.
+    fn expand(&self, stream: &Stream) -> Result<()> {
+        let kernel = stream.context().function("periodic", "periodic_rows")?;
+        let (charges, gradient) = (i32::from(self.charges), i32::from(self.gradient));
+        // SAFETY: as above; the rows have room for all pairs.
+        unsafe {
+            launch!(stream, kernel, [1, 1, 1], ROW_THREADS, 0; self.moments, self.order as i32, self.lattice, self.steps, self.unit, self.background, charges, gradient, self.rows)
         }
-        multipole
     }
 
-    /// Adds a derivative of an expansion times `sign`.
-    fn derive(&self, to: &mut [f64], from: &[f64], axis: usize, sign: f64) {
-        self.slopes[axis].iter().for_each(|&(k, i, w)| to[i] += sign * w * from[k]);
+    /// Starts the rows of these sources.
+    pub fn make(&self, sources: &[Strong], stream: &Stream) -> Result<()> {
+        self.sum(sources, stream)?;
+        self.expand(stream)
     }
 
-    /// The potential, and its gradient.
-    fn forces(&self, local: &[f64], net: f64, moment: f64, [f, unit]: [f64; 2], gradient: bool) -> Vec<Vec<f64>> {
-        let mut fields = vec![memory::copy(local)];
-        fields[0][0] += f * moment * unit * unit;
-        for axis in (0..3).filter(|_| gradient) {
-            let mut row = memory::filled(0.0, local.len());
-            self.derive(&mut row, local, axis, 1.0 / unit);
-            row[linear(axis)] += 2.0 * f * net * unit;
-            fields.push(row);
-        }
-        fields
+    /// Net charge and the sum of sizes; waits. Of charges that were summed.
+    pub fn net(&self, stream: &Stream) -> Result<[f64; 2]> {
+        let mut moments = memory::filled(0.0, self.numbers());
+        copy_out(self.moments, &mut moments, stream)?;
+        stream.synchronize()?;
+        Ok([moments[0], moments[moments.len() - 1]])
     }
-
-    /// The velocity, the curl of the potential, and its gradient.
-    fn velocities(&self, a: &[Vec<f64>], net: &[f64], [f, unit]: [f64; 2], gradient: bool) -> Vec<Vec<f64>> {
-        let mut fields = vec![];
-        for i in 0..3 {
-            let (j, k) = ((i + 1) % 3, (i + 2) % 3);
-            let mut row = memory::filled(0.0, a[0].len());
-            self.derive(&mut row, &a[k], j, 1.0 / unit);
-            self.derive(&mut row, &a[j], k, -1.0 / unit);
-            // Of the background's f |x|² a: 2 f x × a.
-            row[linear(j)] += 2.0 * f * net[k] * unit;
-            row[linear(k)] -= 2.0 * f * net[j] * unit;
-            fields.push(row);
-        }
-        for d in (0..9).filter(|_| gradient) {
-            let mut row = memory::filled(0.0, a[0].len());
-            self.derive(&mut row, &fields[d / 3], d % 3, 1.0 / unit);
-            fields.push(row);
-        }
-        fields
-    }
-
-    fn packed(&self, fields: &[Vec<f64>], square: f64, per_unit: f64) -> Vec<f64> {
-        let mut rows = memory::with_room(HEAD + self.pairs.len() * (2 + 2 * fields.len()));
-        memory::extend(&mut rows, [square, per_unit]);
-        for (k, &(l, m)) in self.pairs.iter().enumerate() {
-            memory::extend(&mut rows, self.steps[2 * k..2 * k + 2].iter().copied());
-            for field in fields {
-                let sin = if m > 0 { field[index(l, m, true)] } else { 0.0 };
-                let both = [self.norms[k] * field[index(l, m, false)], self.norms[k] * sin];
-                memory::extend(&mut rows, both);
-            }
-        }
-        rows
-    }
-}
-
-/// The harmonic that is the coordinate along an axis.
-fn linear(axis: usize) -> usize {
-    index(1, usize::from(axis != 2), axis == 1)
 }

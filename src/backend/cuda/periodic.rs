@@ -1,7 +1,7 @@
 //! Periodic domains on the device: inputs in the domain, near images, and the field of all images that are not near.
 //!
 //! Enters: inputs in device memory. Leaves: inputs whose positions are in the domain around zero, with `Far`: the expansions of all images
-//! that are not near about the middle of the domain, from the multipoles of all sources there by the lattice operator
+//! that are not near about the middle of the domain (`far_rows`), from the multipoles of all sources there by the lattice operator
 //! (`math::lattice`). With them comes the uniform background that balances a net strength in a box. Near images of a box with three equal
 //! periods are left to the sum: the tree, or the direct sum. In all other domains (`domain`) they are sources of their own among the
 //! inputs that leave, so that any sum of an open domain serves. A few words, the extents, and the multipoles cross to the host and back
@@ -12,14 +12,14 @@ use super::context::Context;
 use super::direct::Task;
 use super::domain::{Contents, Corners, Domain, Extents, Nearness, is_cube};
 use super::expanded::Expanded;
-use super::far_rows::Factors;
+use super::far_rows::{self, FarRows, Strong};
 use super::fmm::recipe;
 use super::gather::DeviceInputs;
-use super::memory::{Buffer, copy_out};
+use super::memory::Buffer;
 use super::stream::{Stream, launch};
 use crate::backend::{Field, periods};
 use crate::error::Result;
-use crate::math::lattice::Shape;
+use crate::math::lattice::{LatticeSums, Shape};
 use crate::math::regularization::{core_reach, is_for_particles, offset_shortfall, shortfall};
 use crate::memory;
 use crate::options::{PlanOptions, Regularization};
@@ -27,9 +27,6 @@ use std::sync::Arc;
 
 /// What cores of segments far away add to the mean square of a field, in (c/r)².
 const LINE: f64 = 0.15;
-/// Blocks of the multipoles, threads of a block.
-const MOMENT_BLOCKS: usize = 4;
-const MOMENT_THREADS: usize = 128;
 pub const BLOCK: usize = 256;
 /// Numbers of `Periodic::extremes`.
 const EXTREMES: usize = 5;
@@ -41,16 +38,25 @@ const EXTENT: usize = 7;
 /// What sums need to know of a periodic domain.
 #[derive(Debug, Clone, Copy)]
 pub struct Far {
-    /// Rows of kernels/periodic.cuh: address, degrees, degrees that are enough for the tolerance.
-    pub rows: u64,
-    pub order: u32,
+    /// The rows of kernels/periodic.cuh, and degrees of them that are enough for the tolerance.
+    pub rows: FarRows,
     pub used: u32,
+    /// What they are of.
+    sources: [Option<Strong>; 2],
     /// Near images that are not among the sources: those of a cube.
     pub images: Option<Images>,
     /// How many times the sources are there: themselves and their near images.
     pub copies: usize,
     /// Whether the near field may be summed by a tree.
     pub has_tree: bool,
+}
+
+impl Far {
+    /// Starts the rows of all sources.
+    pub fn make_rows(&self, stream: &Stream) -> Result<()> {
+        let sources: Vec<_> = self.sources.iter().flatten().copied().collect();
+        self.rows.make(&sources, stream)
+    }
 }
 
 /// Near images of a box with three equal periods around zero.
@@ -100,20 +106,13 @@ pub struct Periodic {
     expanded: Expanded,
     gauss: Buffer<f64>,
     steps: Buffer<f64>,
+    lattice: Buffer<f64>,
     partial: Buffer<f64>,
     moments: Buffer<f64>,
     rows: Buffer<f64>,
-    factors: Option<Factors>,
+    /// Order, images and unit that `steps` and `lattice` are of.
+    expanded_by: Option<(usize, Shape, f64)>,
     taken: Option<Taken>,
-}
-
-/// Sources of one kind: kernel, where they are and how strong, nodes of each.
-struct Strong {
-    kernel: &'static str,
-    n: usize,
-    position: u64,
-    strength: RealsArg,
-    nodes: usize,
 }
 
 pub fn grid(n: usize) -> [u32; 3] {
@@ -132,16 +131,18 @@ impl Periodic {
             expanded: Expanded::new(context),
             gauss: new(),
             steps: new(),
+            lattice: new(),
             partial: new(),
             moments: new(),
             rows: new(),
-            factors: None,
+            expanded_by: None,
             taken: None,
         }
     }
 
     pub fn bytes(&self) -> u64 {
-        let numbers = [&self.extents, &self.gauss, &self.steps, &self.partial, &self.moments, &self.rows];
+        let numbers =
+            [&self.extents, &self.gauss, &self.steps, &self.lattice, &self.partial, &self.moments, &self.rows];
         let positions = self.positions.iter().chain(numbers).map(Buffer::bytes).sum::<u64>();
         positions + self.ends.bytes() + self.extremes.bytes() + self.expanded.bytes()
     }
@@ -169,21 +170,18 @@ impl Periodic {
         };
         let [order, used] = nearness.orders(tolerance);
         let sources = self.sources(&inside, field, nodes_for(nearness.longest, order, tolerance), stream)?;
-        let moments = self.multipoles(&sources, order, nearness.unit, stream)?;
-        let charges = matches!(field, Field::Potential { .. });
-        if charges {
-            periods::check_net(moments[0], moments[moments.len() - 1], domain.period)?;
+        let rows = self.rows(&sources, field, order, &nearness, stream)?;
+        if rows.charges && !domain.is_box() {
+            rows.sum(&sources, stream)?;
+            let [net, sizes] = rows.net(stream)?;
+            periods::check_net(net, sizes, domain.period)?;
         }
-        let gradient = matches!(field, Field::Velocity { gradient: true } | Field::Potential { gradient: true });
-        let factors = self.factors.as_ref().expect("made by `multipoles`");
-        let rows = factors.rows(nearness.shape.canonical(), &moments, nearness.unit, charges, gradient);
-        self.rows.upload(&rows, stream)?;
         let (period, near) = (domain.period[0], nearness.shape.near);
         let images = Images { period, near, may_be_thirds: 6.0 * contents.longest_segment <= period };
         inside.far = Some(Far {
-            rows: self.rows.address(),
-            order: order as u32,
+            rows,
             used: used as u32,
+            sources: std::array::from_fn(|k| sources.get(k).copied()),
             images: extents.is_none().then_some(images),
             copies: 1,
             has_tree: nearness.has_tree,
@@ -372,39 +370,42 @@ impl Periodic {
         Ok(sources)
     }
 
-    /// Multipoles of all sources about zero, in a unit of length; waits.
-    fn multipoles(&mut self, sources: &[Strong], order: usize, unit: f64, stream: &Stream) -> Result<Vec<f64>> {
-        if self.factors.as_ref().is_none_or(|f| f.order != order) {
-            let factors = Factors::new(order);
-            self.steps.upload(&factors.steps, stream)?;
-            self.factors = Some(factors);
+    /// Rows of the images that are not near, and what their kernels take.
+    fn rows(
+        &mut self,
+        sources: &[Strong],
+        field: Field,
+        order: usize,
+        nearness: &Nearness,
+        stream: &Stream,
+    ) -> Result<FarRows> {
+        let (shape, unit) = (nearness.shape.canonical(), nearness.unit);
+        if self.expanded_by != Some((order, shape, unit)) {
+            self.expanded_by = None;
+            self.steps.upload(&far_rows::steps(order), stream)?;
+            self.lattice.upload(&LatticeSums::of(shape, order).irregular(order, unit), stream)?;
+            self.expanded_by = Some((order, shape, unit));
         }
-        let components = if sources.iter().any(|s| s.kernel == "charges") { 1 } else { 3 };
-        let numbers = order * (order + 1) * components + 2;
-        let most = MOMENT_BLOCKS * self.context.info.multiprocessors.max(1) as usize;
-        let blocks = |s: &Strong| (s.n * s.nodes).div_ceil(MOMENT_THREADS).clamp(1, most);
-        let rows: usize = sources.iter().map(blocks).sum();
-        self.partial.reserve(rows * numbers)?;
-        self.moments.reserve(numbers)?;
-        let (mut row, per_unit) = (0, 1.0 / unit);
-        let (gauss, steps) = (self.gauss.address(), self.steps.address());
-        for s in sources {
-            let kernel = self.context.function("periodic", &format!("periodic_moments_{}", s.kernel))?;
-            let (to, grid) = (self.partial.at(row * numbers), [blocks(s) as u32, 1, 1]);
-            // SAFETY: arguments as in periodic.cu; `partial` has a row for each block.
-            unsafe {
-                launch!(stream, kernel, grid, MOMENT_THREADS as u32, 0; s.position, s.strength, gauss, s.nodes as i32, s.n as i64, order as i32, per_unit, steps, to)?
-            };
-            row += blocks(s);
-        }
-        let add = self.context.function("periodic", "periodic_add_rows")?;
-        let (from, to) = (self.partial.address(), self.moments.address());
-        // SAFETY: as above.
-        unsafe { launch!(stream, add, grid(numbers), BLOCK as u32, 0; from, rows as i32, numbers as i32, to)? };
-        let mut moments = memory::filled(0.0, numbers);
-        copy_out(to, &mut moments, stream)?;
-        stream.synchronize()?;
-        Ok(moments)
+        let mut rows = FarRows {
+            order,
+            unit,
+            // Of a box; tubes and slabs have none.
+            background: if shape.dimensions() == 3 { shape.background() } else { 0.0 },
+            charges: matches!(field, Field::Potential { .. }),
+            gradient: matches!(field, Field::Velocity { gradient: true } | Field::Potential { gradient: true }),
+            gauss: self.gauss.address(),
+            steps: self.steps.address(),
+            lattice: self.lattice.address(),
+            partial: 0,
+            moments: 0,
+            rows: 0,
+        };
+        self.partial.reserve(rows.partial_numbers(sources, self.context.info.multiprocessors as usize))?;
+        self.moments.reserve(rows.numbers())?;
+        self.rows.reserve(rows.row_numbers())?;
+        (rows.partial, rows.moments, rows.rows) =
+            (self.partial.address(), self.moments.address(), self.rows.address());
+        Ok(rows)
     }
 }
 
@@ -416,10 +417,10 @@ pub fn add_far(task: Task<'_>, far: Far, picked: Option<(u64, usize)>) -> Result
         return Ok(());
     }
     let kernel = stream.context().function("periodic", &format!("periodic_add_{}", field_name(field)))?;
-    let (position, factor, order) = (inputs.targets.position.address, options.normalization, far.order as i32);
+    let (position, factor, order) = (inputs.targets.position.address, options.normalization, far.rows.order as i32);
     // SAFETY: arguments as in periodic.cu; positions were brought in, and the outputs have n rows, as the caller said.
     unsafe {
-        launch!(stream, kernel, [n.div_ceil(128) as u32, 1, 1], 128, 0; far.rows, order, position, numbers, n as i64, factor, output.main, output.gradient)
+        launch!(stream, kernel, [n.div_ceil(128) as u32, 1, 1], 128, 0; far.rows.rows, order, position, numbers, n as i64, factor, output.main, output.gradient)
     }
 }
 

@@ -47,7 +47,7 @@ impl<T: CudaReal> FmmSum<T> {
         let mut lattice = 0;
         if self.recipe.expands_far_images() {
             let sums = LatticeSums::of(Shape { period: [1.0; 3], near: SHELL }, LATTICE_ORDER);
-            self.lattice.upload(&sums.irregular(LATTICE_ORDER), stream)?;
+            self.lattice.upload(&sums.irregular(LATTICE_ORDER, 1.0), stream)?;
             lattice = self.lattice.address();
         }
         let kernel = self.context.function("fmm_operators", &format!("fmm_box_operators_{}", T::SUFFIX))?;

@@ -186,7 +186,7 @@ impl<T: CudaReal> FmmSum<T> {
         f.box_side = T::BOX;
         (f.images, f.top) = (1, 2);
         if let Some(far) = inputs.far {
-            (f.far_order, f.far_used) = (far.order, far.used);
+            (f.far_order, f.far_used) = (far.rows.order as u32, far.used);
             if let Some(images) = far.images {
                 (f.period, f.images) = (images.period, NEAR_IMAGES);
                 // Of a box in thirds those that three are side by side of.

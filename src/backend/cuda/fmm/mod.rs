@@ -271,7 +271,7 @@ impl<T: CudaReal> FmmSum<T> {
             let mut laid = self.lay_out(&sources, inputs, options, output, &shape)?;
             // Images that are not near, as the check and charges have them, are those of all kinds together.
             if let Some(far) = inputs.far.filter(|_| part.slot == 0) {
-                laid.f.far_rows = far.rows;
+                laid.f.far_rows = far.rows.rows;
             }
             if laid.lost[0] && !work.sources || laid.lost[1] && !work.targets {
                 continue;
