@@ -11,6 +11,7 @@
 //   fmm_grid_sum        of all slices of a cell
 //   fmm_grid_up         of a level from the level below
 //   fmm_grid_sample_*   the field at the targets
+//   fmm_grid_points     the equivalent sources of the cells that fill the box, for the images that are not near
 #include "fmm_mma.cuh"
 #include "fmm_sample.cuh"
 #include "fmm_tree.cuh"
@@ -277,6 +278,19 @@ extern "C" __global__ void __launch_bounds__(256) fmm_grid_up(const __grid_const
     double *to = g.strength + ((size_t)(first_cell(level) + cell) * gridDim.y + blockIdx.y) * all;
 #pragma unroll
     for (int e = 0; e < kEach; e++) if (tid + 256 * e < all) to[tid + 256 * e] = sum[e];
+}
+
+// In the host's lengths, from the middle of the box. Launch: any; n threads for n points.
+extern "C" __global__ void fmm_grid_points(const __grid_constant__ Fmm f, const __grid_constant__ Grid g) {
+    const u32 q = g.nodes, all = q * q * q, i = blockIdx.x * blockDim.x + threadIdx.x, cell = i / all, k = i % all, components = f.components;
+    if (cell >= cells_of(g.box_level)) return;
+    const Cubes cubes(f);
+    const int node[3] = {(int)(k % q), (int)(k / q % q), (int)(k / (q * q))};
+    int at[3];
+    unmorton(cell, at);
+    for (int d = 0; d < 3; d++) g.point[3 * (size_t)i + d] = (cubes.centre(g.box_level, at[d]) + cubes.half(g.box_level) * cospi((node[d] + 0.5) / q)) / f.state->root.scale;
+    const double *strength = g.strength + (size_t)(first_cell(g.box_level) + cell) * components * all;
+    for (u32 c = 0; c < components; c++) g.point_strength[(size_t)i * components + c] = strength[c * all + k];
 }
 
 // Equivalent sources are points without a core, whatever the source.

@@ -25,7 +25,11 @@ struct Grid {
     /// Along an axis.
     unsigned nodes;
     unsigned most_slices;
-    unsigned pad;
+    /// Level of the largest cells that fill the box, of which all are here; 0: of those in it not all are.
+    unsigned box_level;
+    /// [8^box_level · nodes³][3] and [..][components] The equivalent sources of these cells, as the host has sources.
+    Pointer<double> point;
+    Pointer<double> point_strength;
 };
 
 }  // namespace fmm

@@ -44,7 +44,7 @@ fn blocks(sources: &Strong, multiprocessors: usize) -> usize {
 }
 
 /// What the kernels take, and where they leave it: arrays of the device.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FarRows {
     pub order: usize,
     /// Of length.
@@ -105,7 +105,9 @@ impl FarRows {
         }
         let add = context.function("periodic", "periodic_add_rows")?;
         // SAFETY: as above.
-        unsafe { launch!(stream, add, grid(numbers), BLOCK as u32, 0; self.partial, row as i32, numbers as i32, self.moments) }
+        unsafe {
+            launch!(stream, add, grid(numbers), BLOCK as u32, 0; self.partial, row as i32, numbers as i32, self.moments)
+        }
     }
 
     /// Starts the rows of what was summed.

@@ -403,8 +403,7 @@ impl Periodic {
         self.partial.reserve(rows.partial_numbers(sources, self.context.info.multiprocessors as usize))?;
         self.moments.reserve(rows.numbers())?;
         self.rows.reserve(rows.row_numbers())?;
-        (rows.partial, rows.moments, rows.rows) =
-            (self.partial.address(), self.moments.address(), self.rows.address());
+        (rows.partial, rows.moments, rows.rows) = (self.partial.address(), self.moments.address(), self.rows.address());
         Ok(rows)
     }
 }

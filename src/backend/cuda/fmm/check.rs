@@ -329,6 +329,9 @@ impl Check {
             let rows = match (kernels.grids, &laid.grids) {
                 (Some(kernels), Some(g)) => {
                     kernels.sum(f, c, g, stream)?;
+                    if let Some(rows) = &laid.rows {
+                        kernels.make_rows(f, g, rows, stream)?;
+                    }
                     grids::ROWS
                 }
                 _ => {

@@ -17,7 +17,11 @@ pub struct GridArg {
     /// Along an axis.
     pub nodes: u32,
     pub most_slices: u32,
-    pub pad: u32,
+    /// Level of the largest cells that fill the box, of which all are here; 0: of those in it not all are.
+    pub box_level: u32,
+    /// [8^box_level · nodes³][3] and [..][components] The equivalent sources of these cells, as the host has sources.
+    pub point: Pointer<f64>,
+    pub point_strength: Pointer<f64>,
 }
 
 /// Most nodes of a cell along an axis, and sources of a slice.

@@ -6,8 +6,10 @@
 use super::args::{Arena, CheckArg, FmmArg};
 use super::grid_args::{GRID_NODES, GRID_SLICE, GridArg};
 use super::{Kind, Recipe};
+use crate::backend::cuda::args::RealsArg;
 use crate::backend::cuda::context::{Context, Function};
 use crate::backend::cuda::direct::name_of;
+use crate::backend::cuda::far_rows::{FarRows, Strong};
 use crate::backend::cuda::stream::{Stream, launch};
 use crate::error::Result;
 use crate::options::Regularization;
@@ -74,6 +76,10 @@ impl Recipe {
         let numbers = self.components() * (nodes as usize).pow(3);
         let deepest = 1usize << (3 * level);
         let slices = deepest + sources / GRID_SLICE as usize;
+        let filled = if stretch > 1.0 { 2 } else { 1 };
+        // Segments may be in pieces, which are not in the cells.
+        let box_level = if level >= filled && self.kind != Kind::Segment { filled } else { 0 };
+        let points = if box_level > 0 { (nodes as usize).pow(3) << (3 * box_level) } else { 0 };
         Some(GridArg {
             strength: arena.take(cells(level) * numbers, 8),
             slices: arena.take(slices * numbers, 8),
@@ -82,7 +88,9 @@ impl Recipe {
             level,
             nodes,
             most_slices: slices as u32,
-            pad: 0,
+            box_level,
+            point: arena.take(3 * points, 8),
+            point_strength: arena.take(self.components() * points, 8),
         })
     }
 }
@@ -94,6 +102,7 @@ pub struct GridKernels {
     sum: Function,
     up: Function,
     sample: Function,
+    points: Function,
 }
 
 impl GridKernels {
@@ -113,7 +122,18 @@ impl GridKernels {
             sum: get("sum".to_owned())?,
             up: get("up".to_owned())?,
             sample: get(format!("sample_{sources}{gradient}_f64"))?,
+            points: get("points".to_owned())?,
         })
+    }
+
+    /// Starts the rows of the images that are not near, from the equivalent sources of the cells that fill the box.
+    pub fn make_rows(&self, f: &FmmArg, g: &GridArg, rows: &FarRows, stream: &Stream) -> Result<()> {
+        let n = (g.nodes as usize).pow(3) << (3 * g.box_level);
+        // SAFETY: as in `sum`, whose kernels were queued.
+        unsafe { launch!(stream, self.points, [n.div_ceil(256) as u32, 1, 1], 256, 0; *f, *g)? };
+        let kernel = if rows.charges { "charges" } else { "particles" };
+        let strength = RealsArg { address: g.point_strength, is_f64: 1 };
+        rows.make(&[Strong { kernel, n, position: g.point, strength, nodes: 1 }], stream)
     }
 
     /// Starts the sums at the targets of a check, `ROWS` rows.

@@ -9,6 +9,7 @@ use super::reuse::Shape;
 use super::verdict::SQUARES;
 use super::{FmmSum, Kind, Recipe, Sources};
 use crate::backend::cuda::direct::{CudaReal, Output};
+use crate::backend::cuda::far_rows::FarRows;
 use crate::backend::cuda::gather::DeviceInputs;
 use crate::error::Result;
 use crate::options::PlanOptions;
@@ -67,6 +68,8 @@ pub(super) struct Laid {
     pub sphere: u64,
     /// Of a periodic box.
     pub grids: Option<GridArg>,
+    /// Rows of images that are not near which are made of the grids.
+    pub rows: Option<FarRows>,
 }
 
 /// Warps of a block of L2P, and its blocks a multiprocessor.
@@ -119,6 +122,7 @@ impl<T: CudaReal> FmmSum<T> {
             reach,
             fields,
             grids,
+            rows: None,
             degrees: self.degrees.address(),
             pseudo,
             sphere: self.sphere.address(),

@@ -263,7 +263,7 @@ impl<T: CudaReal> FmmSum<T> {
         let Asked { check, part, numbers, round, before } = asked;
         let sources = self.sources(inputs);
         self.bound(sources.n, inputs.targets.n);
-        let mut spent = 0.0;
+        let (mut spent, mut has_rows) = (0.0, false);
         for _ in 0..RETRIES {
             let (work, kept) = self.reusable.work(self.recipe.kind, inputs);
             let shape = kept.unwrap_or_else(|| self.shape(sources.n, inputs));
@@ -272,6 +272,12 @@ impl<T: CudaReal> FmmSum<T> {
             // Images that are not near, as the check and charges have them, are those of all kinds together.
             if let Some(far) = inputs.far.filter(|_| part.slot == 0) {
                 laid.f.far_rows = far.rows.rows;
+                let has_points = laid.grids.is_some_and(|grids| grids.box_level > 0);
+                laid.rows = (part.of == 1 && has_points).then_some(far.rows);
+                if laid.rows.is_none() && !has_rows {
+                    far.make_rows(stream)?;
+                    has_rows = true;
+                }
             }
             if laid.lost[0] && !work.sources || laid.lost[1] && !work.targets {
                 continue;
@@ -280,7 +286,7 @@ impl<T: CudaReal> FmmSum<T> {
             let checked = check.arg(part, numbers, Look { round, sample: Sample::First, batch: 0 }, (head, laid.size));
             let far = check.far_arg(part, numbers, (head, laid.size));
             self.last = laid;
-            let queued = (laid.f, before.map(|(_, laid)| laid.f), work, checked);
+            let queued = (laid.f, before.map(|(_, laid)| laid.f), work, checked, laid.rows);
             let (small, again) = (replay::is_small(&laid.f), self.replay.is_last(&queued));
             let noted = self.clock.times.wants(work, [sources.n, inputs.targets.n], small, again);
             self.clock.begin.record(stream)?;

@@ -4,6 +4,7 @@
 use super::args::{CheckArg, FmmArg};
 use super::reuse::Work;
 use crate::backend::cuda::context::Context;
+use crate::backend::cuda::far_rows::FarRows;
 use crate::backend::cuda::stream::{Event, Graph, Stream};
 use crate::error::Result;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ pub fn is_small(f: &FmmArg) -> bool {
     f.tree[0].n + f.tree[1].n <= SMALL
 }
 
-/// What one evaluation queues: for this kind of source, and for one before it.
-type Queued = (FmmArg, Option<FmmArg>, Work, CheckArg);
+/// What one evaluation queues: for this kind of source, for one before it, and for images that are not near.
+type Queued = (FmmArg, Option<FmmArg>, Work, CheckArg, Option<FarRows>);
 
 /// The last evaluation, and its graphs once it was repeated: without and with notes of the passes.
 #[derive(Debug)]

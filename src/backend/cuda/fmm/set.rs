@@ -217,9 +217,6 @@ impl<T: CudaReal> FmmSet<T> {
             let floor = wanted.iter().map(|recipe| recipe.truncation.floor).fold(0.0, f64::max);
             return problem.without_fmm::<T>(floor / wanted[0].budget);
         }
-        if let Some(far) = inputs.far {
-            far.make_rows(stream)?;
-        }
         let mut check = self.check.take().map_or_else(|| Check::new(context, stream), Ok)?;
         let (main, n) = (field.widths().0, inputs.targets.n);
         let held = output.add || Held::keeps_parts(output, wanted.len());
