@@ -217,51 +217,55 @@ __device__ inline Pair linear(double x, int axis, int l, int m) {
     return axis == 2 ? Pair{x, 0} : axis == 0 ? Pair{2 * x, 0} : Pair{0, 2 * x};
 }
 
-// Rows of the field of all images that are not near (periodic.cuh), from the multipoles M of all sources about the middle. The images' potential is
-// a local expansion about the same point: B_lm = (-1)^l Σ conj(M_nq) λ_{l+n,m+q}. `lattice`: λ of even degree and even m, that of l, m at
-// l/2 (l/2 + 1)/2 + m/2. The background that balances a net strength has the potential f |x - y|² of a source at y.
-// Launch: one block.
-WFMM_KERNEL periodic_rows(const double *moments, int order, const double *lattice, const double *steps, double unit, double f, int charges, int gradient, double *rows) {
-    __shared__ Pair s_local[3][kMostPairs];
-    const int components = charges ? 1 : 3, pairs = far_column(order, order);
-    const auto moment = [&](int n, int q, int c) {
+// The pair (l, m) that is number k, column by column.
+__device__ inline void pair_at(int order, int k, int &l, int &m) {
+    m = 0;
+    while (k >= far_column(order, m + 1)) m++;
+    l = m + k - far_column(order, m);
+}
+
+// The potential of all images that are not near, a local expansion about the middle, from the multipoles M of all sources about the same point:
+// B_lm = (-1)^l Σ conj(M_nq) λ_{l+n,m+q}. `lattice`: λ of even degree and even m, that of l, m at l/2 (l/2 + 1)/2 + m/2. The background that
+// balances a net strength has the potential f |x - y|² of a source at y, of which the part with |x|² is left to the rows.
+// Launch: any; a thread for each pair of each component.
+WFMM_KERNEL periodic_local(const double *moments, int order, const double *lattice, double unit, double f, int charges, double *local) {
+    const int components = charges ? 1 : 3, pairs = far_column(order, order), k = blockIdx.x * blockDim.x + threadIdx.x, c = k / pairs;
+    if (c >= components) return;
+    const auto moment = [&](int n, int q) {
         const double *at = moments + 2 * (far_column(order, q) + n - q) * components + c;
         return Pair{at[0], at[components]};
     };
-    const auto degree = [&](int k, int &l, int &m) {
-        m = 0;
-        while (k >= far_column(order, m + 1)) m++;
-        l = m + k - far_column(order, m);
-    };
-    const double background = -2 * f * unit * unit;
-    for (int k = threadIdx.x; k < pairs * components; k += blockDim.x) {
-        const int c = k / pairs;
-        int l, m;
-        degree(k % pairs, l, m);
-        Pair sum{0, 0};
-        for (int n = l % 2; n < order; n += 2) {
-            const int half = (n + l) / 2;
-            const double *row = lattice + half * (half + 1) / 2;
-            for (int q = -n + (n + m) % 2; q <= n; q += 2) {
-                const Pair v = moment(n, abs(q), c);
-                const double w = row[abs(m + q) / 2] * (q < 0 && q % 2 ? -1 : 1);
-                // conj(M) of q; M of -q is (-1)^q conj(M) of q.
-                sum.c = fma(w, v.c, sum.c);
-                sum.s = fma(q < 0 ? w : -w, v.s, sum.s);
-            }
+    int l, m;
+    pair_at(order, k % pairs, l, m);
+    Pair sum{0, 0};
+    for (int n = l % 2; n < order; n += 2) {
+        const int half = (n + l) / 2;
+        const double *row = lattice + half * (half + 1) / 2;
+        for (int q = -n + (n + m) % 2; q <= n; q += 2) {
+            const Pair v = moment(n, abs(q));
+            const double w = row[abs(m + q) / 2] * (q < 0 && q % 2 ? -1 : 1);
+            // conj(M) of q; M of -q is (-1)^q conj(M) of q.
+            sum.c = fma(w, v.c, sum.c);
+            sum.s = fma(q < 0 ? w : -w, v.s, sum.s);
         }
-        const double factor = (l % 2 ? -1 : 1) * (m ? 2 : 1);
-        Pair to{factor * sum.c, m ? factor * sum.s : 0};
-        // Of the background's |x - y|² the product of both.
-        if (l == 1) {
-            const Pair v = moment(1, m, c);
-            to = {to.c + background * (m ? 4 : 1) * v.c, m ? to.s + background * 4 * v.s : 0};
-        }
-        if (charges && l == 0) to.c += f * unit * unit * moments[2 * pairs];
-        s_local[c][k % pairs] = to;
     }
-    __syncthreads();
-    const auto local = [&](int c, int l, int m) { return l < order && m <= l ? s_local[c][far_column(order, m) + l - m] : Pair{0, 0}; };
+    const double factor = (l % 2 ? -1 : 1) * (m ? 2 : 1), background = -2 * f * unit * unit;
+    Pair to{factor * sum.c, m ? factor * sum.s : 0};
+    // Of the background's |x - y|² the product of both, and |y|².
+    if (l == 1) {
+        const Pair v = moment(1, m);
+        to = {to.c + background * (m ? 4 : 1) * v.c, m ? to.s + background * 4 * v.s : 0};
+    }
+    if (charges && l == 0) to.c += f * unit * unit * moments[2 * pairs];
+    ((Pair *)local)[k] = to;
+}
+
+// Rows of the field of the same images (periodic.cuh). Launch: any; a thread for each pair, and for each pair and field.
+WFMM_KERNEL periodic_rows(const double *moments, const double *from, int order, const double *steps, double unit, double f, int charges, int gradient, double *rows) {
+    const int pairs = far_column(order, order), main = charges ? 1 : 3, fields = main * (gradient && !charges ? 4 : 1) + (gradient && charges ? 3 : 0), width = 2 + 2 * fields;
+    const int k = blockIdx.x * blockDim.x + threadIdx.x, pair = k % pairs, field = k / pairs - 1;
+    if (field >= fields) return;
+    const auto local = [&](int c, int l, int m) { return l < order && m <= l ? ((const Pair *)from)[c * pairs + far_column(order, m) + l - m] : Pair{0, 0}; };
     const auto net = [&](int c) { return 2 * f * moments[c] * unit; };
     const auto potential = [&](int l, int m) { return local(0, l, m); };
     // The curl; the background's f |x|² a has the curl 2 f x × a.
@@ -272,30 +276,25 @@ WFMM_KERNEL periodic_rows(const double *moments, int order, const double *lattic
         const Pair x = linear(net(k), j, l, m), y = linear(net(j), k, l, m);
         return Pair{(a.c - b.c) / unit + x.c - y.c, (a.s - b.s) / unit + x.s - y.s};
     };
-    const int main = charges ? 1 : 3, fields = main * (gradient && !charges ? 4 : 1) + (gradient && charges ? 3 : 0), width = 2 + 2 * fields;
-    if (threadIdx.x == 0) {
-        rows[0] = charges ? f * moments[0] * unit * unit : 0;
-        rows[1] = 1 / unit;
+    int l, m;
+    pair_at(order, pair, l, m);
+    Pair v;
+    if (field < 0) v = {steps[2 * pair], steps[2 * pair + 1]};
+    else if (charges && field == 0) v = potential(l, m);
+    else if (charges) {
+        const Pair a = slope(potential, field - 1, l, m), x = linear(net(0), field - 1, l, m);
+        v = {a.c / unit + x.c, a.s / unit + x.s};
     }
-    for (int k = threadIdx.x; k < pairs * (1 + fields); k += blockDim.x) {
-        const int pair = k % pairs, field = k / pairs - 1;
-        int l, m;
-        degree(pair, l, m);
-        Pair v;
-        if (field < 0) v = {steps[2 * pair], steps[2 * pair + 1]};
-        else if (charges && field == 0) v = potential(l, m);
-        else if (charges) {
-            const Pair a = slope(potential, field - 1, l, m), x = linear(net(0), field - 1, l, m);
-            v = {a.c / unit + x.c, a.s / unit + x.s};
-        }
-        else if (field < 3) v = velocity(field, l, m);
-        else {
-            v = slope([&](int l, int m) { return velocity((field - 3) / 3, l, m); }, (field - 3) % 3, l, m);
-            v = {v.c / unit, v.s / unit};
-        }
-        double *to = rows + kFarHead + pair * width + 2 * (field + 1);
-        to[0] = v.c; to[1] = v.s;
+    else if (field < 3) v = velocity(field, l, m);
+    else {
+        v = slope([&](int l, int m) { return velocity((field - 3) / 3, l, m); }, (field - 3) % 3, l, m);
+        v = {v.c / unit, v.s / unit};
     }
+    double *to = rows + kFarHead + pair * width + 2 * (field + 1);
+    to[0] = v.c; to[1] = v.s;
+    if (k > 0) return;
+    rows[0] = charges ? f * moments[0] * unit * unit : 0;
+    rows[1] = 1 / unit;
 }
 
 __device__ inline void add_number(const Reals &to, size_t at, double v) {
@@ -318,14 +317,18 @@ template <int MAIN, int REST> __device__ void add_to_field(const double *rows, i
     for (int k = 0; k < REST; k++) add_number(rest, (size_t)i * REST + k, factor * v[0][MAIN + k]);
 }
 
-// The same at the sampled targets of a check. Launch: 128 threads, a thread a target.
+// The same at the sampled targets of a check. Launch: a warp a target; a lane has a column of harmonics.
 template <int MAIN, int REST> __device__ void add_to_exact(const Fmm &f, const Check &c) {
-    const u32 k = blockIdx.x * blockDim.x + threadIdx.x;
+    static_assert(kMostOrder <= 32, "a column a lane");
+    const u32 k = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
     if (k >= c.samples) return;
-    double v[1][MAIN + REST] = {}, x[1][3], *to = c.exact + ((size_t)c.slot * c.samples + k) * 12;
-    read_position((const double *)f.tree[1].x, c.at[k], x[0]);
-    far_field(f.far_rows, f.far_order, f.far_order, x, v);
-    for (int i = 0; i < MAIN + REST; i++) to[i] += f.normalization * v[0][i];
+    double v[MAIN + REST], x[3], *to = c.exact + ((size_t)c.slot * c.samples + k) * 12;
+    read_position((const double *)f.tree[1].x, c.at[k], x);
+    far_field_of_column(f.far_rows, f.far_order, lane, x, v);
+    for (int i = 0; i < MAIN + REST; i++) {
+        for (int d = 16; d; d >>= 1) v[i] += __shfl_xor_sync(~0u, v[i], d);
+        if (lane == 0) to[i] += f.normalization * v[i];
+    }
 }
 
 // The same at all targets, beside the near field. Launch: any; x: threads for half of the sorted targets; y: 2 where near sources of a leaf

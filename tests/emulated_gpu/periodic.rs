@@ -164,7 +164,19 @@ fn trees_in_a_box() {
                 }
             }
         }
+        let c = case(Kind::Particles, 4000, 1500, 0.0, 0.0).rounded();
+        far_images_are_exact(&c);
     });
+}
+
+/// With expansions of the highest order, to half of the tolerance.
+fn far_images_are_exact(c: &Case) {
+    let none = WFMM_REG_NONE;
+    let o = wfmm_plan_options { particle_regularization: none, order: 16, ..plan_options(WFMM_METHOD_FMM, 4e-7) };
+    let want = evaluate::<f64>(&Session::cpu(2), c, &wfmm_plan_options { tolerance: 1e-11, ..o }).0;
+    let (got, outcome) = evaluate::<f64>(&Session::gpu(), c, &o);
+    let error = relative_l2(&got.main, &want.main);
+    assert!(error < 2e-7 && outcome.method == WFMM_METHOD_FMM, "{error:.1e}: {}", outcome.recipe);
 }
 
 /// Boxes whose sides are six leaves, two of each of three cells, which M2L at the top translates between: with all elements everywhere, in a
@@ -192,6 +204,9 @@ fn boxes_in_thirds() {
             };
             if takes(k, 2) {
                 assert_eq!(held::<f64>(&c, &o, 1e-8, &format!("{kind:?} {k}")), WFMM_METHOD_FMM);
+            }
+            if k == 0 {
+                far_images_are_exact(&c);
             }
             let o = wfmm_plan_options { tolerance: 1e-3, ..o };
             if takes(k + 1, 2) {

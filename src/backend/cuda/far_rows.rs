@@ -10,10 +10,10 @@ use crate::memory;
 
 /// Highest order of the kernels: `kMostOrder` of kernels/periodic.cu.
 pub const MOST_ORDER: usize = 32;
-/// Blocks of the multipoles a multiprocessor, threads of a block; threads of the block that makes the rows.
+/// Blocks of the multipoles a multiprocessor, threads of a block; threads of a block of the rows.
 const MOMENT_BLOCKS: usize = 4;
 const MOMENT_THREADS: usize = 128;
-const ROW_THREADS: u32 = 512;
+const ROW_THREADS: usize = 128;
 /// Numbers before the pairs (l, m) of rows: `kFarHead`.
 const HEAD: usize = 2;
 
@@ -69,19 +69,28 @@ impl FarRows {
 
     /// Numbers of the multipoles about the middle, [pair][cos, sin][component], and behind them of charges their second moment and the sum of
     /// their sizes.
-    pub fn numbers(&self) -> usize {
-        self.order * (self.order + 1) * self.components() + 2
+    fn numbers(&self) -> usize {
+        2 * self.pairs() * self.components() + 2
     }
 
-    /// Numbers of the rows.
-    pub fn row_numbers(&self) -> usize {
-        let fields = match (self.charges, self.gradient) {
+    /// Pairs (l, m).
+    fn pairs(&self) -> usize {
+        self.order * (self.order + 1) / 2
+    }
+
+    /// Numbers at a target.
+    fn fields(&self) -> usize {
+        match (self.charges, self.gradient) {
             (false, false) => 3,
             (false, true) => 12,
             (true, false) => 1,
             (true, true) => 4,
-        };
-        HEAD + self.order * (self.order + 1) / 2 * (2 + 2 * fields)
+        }
+    }
+
+    /// Numbers of the multipoles, of the expansion behind them and of the rows.
+    pub fn room(&self) -> [usize; 2] {
+        [self.numbers() + 2 * self.pairs() * self.components(), HEAD + self.pairs() * (2 + 2 * self.fields())]
     }
 
     /// Numbers that `partial` must have.
@@ -112,11 +121,16 @@ impl FarRows {
 
     /// Starts the rows of what was summed.
     fn expand(&self, stream: &Stream) -> Result<()> {
-        let kernel = stream.context().function("periodic", "periodic_rows")?;
-        let (charges, gradient) = (i32::from(self.charges), i32::from(self.gradient));
-        // SAFETY: as above; the rows have room for all pairs.
+        let get = |name: &str| stream.context().function("periodic", name);
+        let Self { order, unit, background: f, moments, lattice, steps, rows, .. } = *self;
+        let (charges, gradient, order) = (i32::from(self.charges), i32::from(self.gradient), order as i32);
+        let local = moments + (size_of::<f64>() * self.numbers()) as u64;
+        let pairs = self.pairs();
+        let blocks = |n: usize| [n.div_ceil(ROW_THREADS) as u32, 1, 1];
+        // SAFETY: as above; there is room for the expansion behind the multipoles, and in the rows for all pairs.
         unsafe {
-            launch!(stream, kernel, [1, 1, 1], ROW_THREADS, 0; self.moments, self.order as i32, self.lattice, self.steps, self.unit, self.background, charges, gradient, self.rows)
+            launch!(stream, get("periodic_local")?, blocks(pairs * self.components()), ROW_THREADS as u32, 0; moments, order, lattice, unit, f, charges, local)?;
+            launch!(stream, get("periodic_rows")?, blocks(pairs * (1 + self.fields())), ROW_THREADS as u32, 0; moments, local, order, steps, unit, f, charges, gradient, rows)
         }
     }
 

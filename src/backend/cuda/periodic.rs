@@ -401,8 +401,9 @@ impl Periodic {
             rows: 0,
         };
         self.partial.reserve(rows.partial_numbers(sources, self.context.info.multiprocessors as usize))?;
-        self.moments.reserve(rows.numbers())?;
-        self.rows.reserve(rows.row_numbers())?;
+        let [moments, of_rows] = rows.room();
+        self.moments.reserve(moments)?;
+        self.rows.reserve(of_rows)?;
         (rows.partial, rows.moments, rows.rows) = (self.partial.address(), self.moments.address(), self.rows.address());
         Ok(rows)
     }

@@ -341,7 +341,7 @@ impl Check {
             };
             launch!(stream, kernels.sum, [groups, 1, 1], 32 * ROW_WARPS, 0; *f, *c, rows)?;
             match kernels.far.filter(|_| f.far_rows != 0) {
-                Some(far) => launch!(stream, far, [c.samples.div_ceil(128), 1, 1], 128, 0; *f, *c),
+                Some(far) => launch!(stream, far, [c.samples.div_ceil(4), 1, 1], 128, 0; *f, *c),
                 None => Ok(()),
             }
         }
