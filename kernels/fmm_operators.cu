@@ -150,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(256) fmm_operators(const __grid_con
 //
 // Images at most kShell periods away are summed one by one. Those beyond have the sums of their irregular harmonics about a lattice point, in
 // periods, up to kLatticeDegree, only those of even degree and even m, which are real: I_lm(3R - o) = sum conj(R_l'm'(o)) I_{l+l',m+m'}(3R).
-constexpr int kShell = 4, kLatticeDegree = 62;
+constexpr int kShell = 4, kLatticeDegree = 46;
 
 __device__ inline double lattice_sum(const double *lattice, int l, int m) {
     const int half = l / 2, k = m < 0 ? -m : m;

@@ -11,10 +11,12 @@ use crate::math::lattice::{LatticeSums, Shape};
 
 /// Offsets between cells of thirds and of halves: blocks of the kernel.
 const OFFSETS: usize = 27 + 8;
+/// Images at most so many periods away are near: `is_near` of kernels/fmm.cuh.
+const NEAR: f64 = 2.0;
 /// Images at most so many periods away are summed one by one (`kShell`), the harmonics of the others have degrees below twice this order
 /// (`kLatticeDegree`).
 const SHELL: f64 = 4.0;
-const LATTICE_ORDER: usize = 32;
+const LATTICE_ORDER: usize = 24;
 /// Warps of a block, each of a row: `kWarpsOfRows`.
 const ROWS: u32 = 4;
 
@@ -46,7 +48,8 @@ impl<T: CudaReal> FmmSum<T> {
         self.box_operators.reserve(OFFSETS * order.pow(4) * self.recipe.real_bytes())?;
         let mut lattice = 0;
         if self.recipe.expands_far_images() {
-            let sums = LatticeSums::of(Shape { period: [1.0; 3], near: SHELL }, LATTICE_ORDER);
+            let shape = Shape { period: [1.0; 3], near: NEAR };
+            let sums = LatticeSums::of(shape, LATTICE_ORDER).without(shape, SHELL);
             self.lattice.upload(&sums.irregular(LATTICE_ORDER, 1.0), stream)?;
             lattice = self.lattice.address();
         }
