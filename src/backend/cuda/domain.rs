@@ -12,7 +12,7 @@ use super::far_rows::MOST_ORDER;
 /// Positions and periods are multiples of the power of two above the largest side times this.
 const STEP: f64 = 1.0 / (1u64 << 49) as f64;
 /// Near images of a cube, in periods from it: those of the tree's cells; what the direct sum takes where cores or segments are larger.
-const NEAR: [f64; 7] = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+pub const NEAR: [f64; 7] = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
 /// Largest ratio of the radii of two cubes to the distance of the nearest image that is not near.
 const WIDEST: f64 = 0.83;
 /// Effective radii of sources and of targets that fill a cube, together, in periods. Random ones, whose near field is most of the whole, have
@@ -125,11 +125,6 @@ impl Domain {
     pub fn around(given: [f64; 3], sources: &Corners) -> Self {
         let side = |i: usize| if given[i] > 0.0 { given[i] } else { sources.side(i) };
         Self::new(given, std::array::from_fn(|i| sources.middle(i)), (0..3).map(side).fold(0.0, f64::max))
-    }
-
-    /// Whether it has three periods.
-    pub fn is_box(&self) -> bool {
-        self.period.iter().all(|&p| p > 0.0)
     }
 
     fn new(given: [f64; 3], middle: [f64; 3], largest: f64) -> Self {

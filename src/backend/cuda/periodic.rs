@@ -171,7 +171,7 @@ impl Periodic {
         let [order, used] = nearness.orders(tolerance);
         let sources = self.sources(&inside, field, nodes_for(nearness.longest, order, tolerance), stream)?;
         let rows = self.rows(&sources, field, order, &nearness, stream)?;
-        if rows.charges && !domain.is_box() {
+        if rows.charges && nearness.shape.dimensions() < 3 {
             rows.sum(&sources, stream)?;
             let [net, sizes] = rows.net(stream)?;
             periods::check_net(net, sizes, domain.period)?;

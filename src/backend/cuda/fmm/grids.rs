@@ -5,6 +5,7 @@
 
 use super::args::{Arena, CheckArg, FmmArg};
 use super::grid_args::{GRID_NODES, GRID_SLICE, GridArg};
+use super::layout::largest_cells;
 use super::{Kind, Recipe};
 use crate::backend::cuda::args::RealsArg;
 use crate::backend::cuda::context::{Context, Function};
@@ -76,7 +77,7 @@ impl Recipe {
         let numbers = self.components() * (nodes as usize).pow(3);
         let deepest = 1usize << (3 * level);
         let slices = deepest + sources / GRID_SLICE as usize;
-        let filled = if stretch > 1.0 { 2 } else { 1 };
+        let filled = largest_cells(stretch);
         // Segments may be in pieces, which are not in the cells.
         let box_level = if level >= filled && self.kind != Kind::Segment { filled } else { 0 };
         let points = if box_level > 0 { (nodes as usize).pow(3) << (3 * box_level) } else { 0 };

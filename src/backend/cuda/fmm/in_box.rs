@@ -5,14 +5,13 @@ use super::layout::in_thirds;
 use super::{FmmSum, Kind, Passes, Recipe};
 use crate::backend::cuda::context::{Context, Function};
 use crate::backend::cuda::direct::CudaReal;
+use crate::backend::cuda::domain::NEAR;
 use crate::backend::cuda::stream::{Stream, launch};
 use crate::error::Result;
 use crate::math::lattice::{LatticeSums, Shape};
 
 /// Offsets between cells of thirds and of halves: blocks of the kernel.
 const OFFSETS: usize = 27 + 8;
-/// Images at most so many periods away are near: `is_near` of kernels/fmm.cuh.
-const NEAR: f64 = 2.0;
 /// Images at most so many periods away are summed one by one (`kShell`), the harmonics of the others have degrees below twice this order
 /// (`kLatticeDegree`).
 const SHELL: f64 = 4.0;
@@ -42,13 +41,13 @@ impl Recipe {
 }
 
 impl<T: CudaReal> FmmSum<T> {
-    /// Of a periodic box; waits.
+    /// Of a periodic box; the caller waits.
     pub(super) fn make_box_operators(&mut self, stream: &Stream) -> Result<()> {
         let order = self.recipe.truncation.order;
         self.box_operators.reserve(OFFSETS * order.pow(4) * self.recipe.real_bytes())?;
         let mut lattice = 0;
         if self.recipe.expands_far_images() {
-            let shape = Shape { period: [1.0; 3], near: NEAR };
+            let shape = Shape { period: [1.0; 3], near: NEAR[0] };
             let sums = LatticeSums::of(shape, LATTICE_ORDER).without(shape, SHELL);
             self.lattice.upload(&sums.irregular(LATTICE_ORDER, 1.0), stream)?;
             lattice = self.lattice.address();
@@ -56,8 +55,7 @@ impl<T: CudaReal> FmmSum<T> {
         let kernel = self.context.function("fmm_operators", &format!("fmm_box_operators_{}", T::SUFFIX))?;
         let (f, to) = (FmmArg { order: order as u32, ..FmmArg::default() }, self.box_operators.address());
         // SAFETY: arguments as in fmm_operators.cu; the tables have room for all offsets.
-        unsafe { launch!(stream, kernel, [OFFSETS as u32, 1, 1], 256, 0; f, lattice, to)? };
-        stream.synchronize()
+        unsafe { launch!(stream, kernel, [OFFSETS as u32, 1, 1], 256, 0; f, lattice, to) }
     }
 }
 

@@ -44,6 +44,11 @@ pub(super) fn in_thirds(f: &FmmArg) -> bool {
     f.period > 0.0 && f.stretch > 1.0
 }
 
+/// Level of the largest cells that fill a periodic box, by the side of its root cube over its own.
+pub(super) fn largest_cells(stretch: f64) -> u32 {
+    if stretch > 1.0 { 2 } else { 1 }
+}
+
 /// The sources and their near images in a periodic box: `kBeside`.
 pub(super) const NEAR_IMAGES: u32 = 33;
 
@@ -194,7 +199,7 @@ impl<T: CudaReal> FmmSum<T> {
             if let Some(images) = far.images {
                 (f.period, f.images) = (images.period, NEAR_IMAGES);
                 // Of a box in thirds those that three are side by side of.
-                f.top = if in_thirds(f) { 2 } else { 1 };
+                f.top = largest_cells(f.stretch);
             }
         }
         f.max_level = shape.max_level;
