@@ -31,8 +31,6 @@ const AXIS: [f64; 3] = [0.648_217_935_1, 0.578_094_612_7, 0.495_593_742_2];
 const STEPS: usize = 256;
 /// Positions that a thread takes at a time.
 const CHUNK: usize = 4096;
-/// Positions from which threads share the sorting.
-const SHARED_FROM: usize = 1 << 17;
 
 /// What of `inputs` single precision cannot hold, for this field.
 pub fn fallback(inputs: &Inputs, field: Field, options: &PlanOptions) -> Option<PrecisionFallback> {
@@ -255,11 +253,7 @@ impl Axis {
             ((along * 2f64.powi(63)) as u64 & !self.mask) | k as u64
         };
         let mut keys: Vec<u64> = memory::par_collect((0..n).into_par_iter().with_min_len(CHUNK).map(key));
-        if n < SHARED_FROM {
-            keys = sorted_by_pieces(keys);
-        } else {
-            sort::sort(&mut keys);
-        }
+        sort::sort(&mut keys);
         keys.dedup_by(|a, b| (*a ^ *b) <= self.mask && position(self.number(*a)) == position(self.number(*b)));
         keys
     }
@@ -272,32 +266,6 @@ impl Axis {
     fn window(&self, h: f64) -> u64 {
         (h / self.size * 2f64.powi(63)) as u64 + self.mask + (1 << 14)
     }
-}
-
-/// Sorted by pieces of the axis first, as many as there are keys: that is faster than comparing where they spread.
-fn sorted_by_pieces(keys: Vec<u64>) -> Vec<u64> {
-    let bits = keys.len().next_power_of_two().trailing_zeros().max(1);
-    let piece = |key: u64| (key >> (64 - bits)) as usize;
-    let mut ends = memory::filled(0u32, 1 << bits);
-    keys.iter().for_each(|&k| ends[piece(k)] += 1);
-    let mut total = 0;
-    for end in &mut ends {
-        (*end, total) = (total, total + *end);
-    }
-    let mut sorted = memory::filled(0, keys.len());
-    for &k in &keys {
-        let end = &mut ends[piece(k)];
-        sorted[*end as usize] = k;
-        *end += 1;
-    }
-    let mut begin = 0;
-    for end in ends.iter().map(|&e| e as usize) {
-        if end > begin + 1 {
-            sorted[begin..end].sort_unstable();
-        }
-        begin = end;
-    }
-    sorted
 }
 
 #[cfg(test)]

@@ -1,27 +1,51 @@
 //! Sorting by all threads of the pool.
 //!
-//! Enters: elements of which no two are equal. Leaves: the same, sorted; the order does not depend on threads. A sample of the elements
-//! divides their range into buckets of about equal numbers. Blocks of elements are divided among the buckets, then every bucket is
-//! collected from all blocks and sorted. (rayon's unstable sort divides its first pieces by one thread each.)
+//! Enters: elements with keys, of which no two are equal. Leaves: the same, sorted; the order does not depend on threads. A sample of the
+//! elements divides their range into buckets of about equal numbers, as keys are often much denser in some places than in others. Blocks of
+//! elements are divided among the buckets; every bucket is collected from all blocks, by equal pieces of its range.
 
 use crate::memory;
 use rayon::prelude::*;
 
-/// Fewer elements are sorted by rayon.
+/// Fewer elements are sorted by one thread.
 const FROM: usize = 20_000;
 const BUCKETS_A_THREAD: usize = 8;
 const BLOCKS_A_THREAD: usize = 4;
 const MOST_BUCKETS: usize = 256;
+/// Elements of a bucket that fit into a core's caches.
+const CACHED: usize = 1 << 16;
 /// Elements of the sample for each bucket.
 const SAMPLE: usize = 32;
+/// Elements of a piece of a bucket, if they are even.
+const OF_PIECE: usize = 2;
+/// So many are sorted by insertion.
+const FEW: usize = 12;
+
+/// An element and what comes first in its order.
+pub trait Keyed: Ord + Copy + Send + Sync {
+    fn key(&self) -> u64;
+}
+
+impl Keyed for u64 {
+    fn key(&self) -> u64 {
+        *self
+    }
+}
+
+impl Keyed for (u64, u32) {
+    fn key(&self) -> u64 {
+        self.0
+    }
+}
 
 /// See the head of this file.
-pub fn sort<K: Ord + Copy + Send + Sync>(keys: &mut [K]) {
+pub fn sort<K: Keyed>(keys: &mut [K]) {
     let threads = rayon::current_num_threads();
-    if threads == 1 || keys.len() < FROM {
-        return keys.par_sort_unstable();
+    if keys.len() < FROM {
+        let from = memory::copy(keys);
+        return by_pieces(&[&from], keys);
     }
-    let buckets = (BUCKETS_A_THREAD * threads).min(MOST_BUCKETS);
+    let buckets = (BUCKETS_A_THREAD * threads).max(keys.len() / CACHED).min(MOST_BUCKETS);
     let least = least_of_buckets(keys, buckets);
     let block = keys.len().div_ceil(BLOCKS_A_THREAD * threads);
     let mut grouped = memory::par_collect(keys.par_iter().copied());
@@ -38,14 +62,54 @@ pub fn sort<K: Ord + Copy + Send + Sync>(keys: &mut [K]) {
         rest = other;
     }
     parts.into_par_iter().enumerate().with_max_len(1).for_each(|(bucket, part)| {
-        let mut at = 0;
-        for (k, from) in grouped.chunks(block).enumerate() {
-            let from = &from[begin(k, bucket)..ends[k][bucket] as usize];
-            part[at..at + from.len()].copy_from_slice(from);
-            at += from.len();
-        }
-        part.sort_unstable();
+        let mut from = memory::with_room(ends.len());
+        from.extend(grouped.chunks(block).enumerate().map(|(k, b)| &b[begin(k, bucket)..ends[k][bucket] as usize]));
+        by_pieces(&from, part);
     });
+}
+
+/// Collects the elements of all of `from` in `to`, sorted: by pieces of the range of their keys first, about as many as there are
+/// elements, which is faster than comparing where they are even.
+fn by_pieces<K: Keyed>(from: &[&[K]], to: &mut [K]) {
+    let all = || from.iter().copied().flatten();
+    let (low, high) = all().fold((u64::MAX, 0), |(low, high), k| (low.min(k.key()), high.max(k.key())));
+    let bits = (to.len() / OF_PIECE).max(2).next_power_of_two().trailing_zeros();
+    let shift = (u64::BITS - high.saturating_sub(low).leading_zeros()).saturating_sub(bits);
+    let piece = |k: &K| ((k.key() - low) >> shift) as usize;
+    let mut ends = memory::filled(0u32, 1 << bits);
+    all().for_each(|k| ends[piece(k)] += 1);
+    let mut total = 0;
+    for end in &mut ends {
+        (*end, total) = (total, total + *end);
+    }
+    // Each entry moves from the piece's begin to its end.
+    all().for_each(|k| {
+        let end = &mut ends[piece(k)];
+        to[*end as usize] = *k;
+        *end += 1;
+    });
+    let mut begin = 0;
+    for end in ends {
+        let piece = &mut to[begin as usize..end as usize];
+        if piece.len() > FEW {
+            piece.sort_unstable()
+        } else {
+            insert(piece)
+        }
+        begin = end;
+    }
+}
+
+/// Sorts a few elements.
+fn insert<K: Ord + Copy>(keys: &mut [K]) {
+    for k in 1..keys.len() {
+        let (key, mut at) = (keys[k], k);
+        while at > 0 && key < keys[at - 1] {
+            keys[at] = keys[at - 1];
+            at -= 1;
+        }
+        keys[at] = key;
+    }
 }
 
 /// The least element of every bucket but the first.
@@ -89,6 +153,9 @@ mod tests {
         let of = |keys: &mut dyn FnMut() -> u64, n: u32| (0..n).map(|k| (keys(), k)).collect::<Vec<_>>();
         let mut problems: Vec<_> = [0, 1, 19_999, 20_000, 100_001].map(|n| of(&mut next, n)).into();
         problems.push(of(&mut || 7, 50_000));
+        problems.push(of(&mut || 7, 100));
+        problems.push(vec![(u64::MAX, 1), (0, 0)]);
+        problems.push(of(&mut || next() % 2 * 0xffff_ffff_ffff_0000 + next() % 256, 50_000));
         problems.push(of(&mut || next() % 3, 50_000));
         problems.push((0..50_000).map(|k| (50_000 - k as u64, k)).collect());
         for threads in [1, 2, 3, 40] {

@@ -180,9 +180,14 @@ impl<T: Real> VortexSources<T> {
     fn particle_run(&self, r: &Range<u32>) -> Range<u32> {
         r.start - self.before[r.start as usize]..r.end - self.before[r.end as usize]
     }
-    /// Combined numbers of a cell's members.
-    fn members<'a>(&'a self, cell: &Cell) -> &'a [u32] {
-        &self.permutation[cell.begin as usize..cell.end as usize]
+    /// The sorted segments and the sorted particles of a cell.
+    fn members(&self, cell: &Cell) -> [Range<u32>; 2] {
+        let all = cell.begin..cell.end;
+        match (self.segments.is_empty(), self.particles.is_empty()) {
+            (true, _) => [0..0, all],
+            (_, true) => [all, 0..0],
+            _ => [self.segment_run(&all), self.particle_run(&all)],
+        }
     }
 
     /// Element with combined number k, strengths divided by `unit`.
@@ -200,14 +205,6 @@ impl<T: Real> VortexSources<T> {
                 let strength = norm(p.strength.map(|v| v / unit));
                 CoreElement { middle: p.x, half: [0.0; 3], strength, core: p.core, is_segment: false }
             }
-        }
-    }
-
-    /// Vector strength of the element with combined number k.
-    fn strength_of(&self, k: u32) -> [f64; 3] {
-        match self.segments.get(k as usize) {
-            Some(s) => self.half[k as usize].map(|h| 2.0 * s.circulation * h),
-            None => self.particles[k as usize - self.segments.len()].strength,
         }
     }
 
@@ -323,21 +320,17 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
 
     fn fill(&self, cell: &Cell, to: &mut LeafSources<T, 3>) {
         let unit = 1.0 / cell.scale;
-        for &k in self.members(cell) {
-            let strength = self.strength_of(k).map(T::of);
-            let from = |x: [f64; 3], i: usize| x[i] - cell.center[i];
-            match self.segments.get(k as usize) {
-                // By its ends: a middle is seldom a number, and its rounding is much in a small cell far from zero.
-                Some(s) => {
-                    let middle = |i: usize| T::of(0.5 * (from(s.p1, i) + from(s.p2, i)) * unit);
-                    let half = self.half[k as usize].map(|h| T::of(h * unit));
-                    to.push_line(std::array::from_fn(middle), half, strength);
-                }
-                None => {
-                    let x = self.positions[k as usize];
-                    to.push_point(std::array::from_fn(|i| T::of(from(x, i) * unit)), strength);
-                }
-            }
+        let from = |x: [f64; 3], i: usize| x[i] - cell.center[i];
+        let [segments, particles] = self.members(cell);
+        for k in segments {
+            // By its ends: a middle is seldom a number, and its rounding is much in a small cell far from zero.
+            let (s, [p1, p2]) = self.near_segments.list.at(k as usize);
+            let middle = |i: usize| T::of(0.5 * (from(p1, i) + from(p2, i)) * unit);
+            to.push_line(std::array::from_fn(middle), s.half().map(|h| T::of(h * unit)), s.strength().map(T::of));
+        }
+        for k in particles {
+            let (p, [x]) = self.near_particles.list.at(k as usize);
+            to.push_point(std::array::from_fn(|i| T::of(from(x, i) * unit)), p.strength);
         }
     }
 
@@ -348,12 +341,30 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
     }
 
     fn source_cells(&self, tree: &Tree, unit: f64, moment: i32) -> Vec<SourceCell> {
-        effective_sources(tree, moment, |sorted| {
-            let k = self.permutation[sorted];
-            let (x, h) = (self.positions[k as usize], self.half.get(k as usize).copied().unwrap_or([0.0; 3]));
-            let ends = [1.0, -1.0].map(|s| std::array::from_fn(|i| x[i] + s * h[i]));
-            (self.strength_of(k).map(|v| v / unit), ends)
-        })
+        let (segments, particles) = (&self.near_segments.list, &self.near_particles.list);
+        let particle = |k: usize| {
+            let (p, [x]) = particles.at(k);
+            (p.strength.map(|v| v.f64() / unit), x)
+        };
+        let segment = |k: usize| {
+            let (s, ends) = segments.at(k);
+            (s.strength().map(|v| v / unit), ends)
+        };
+        match (self.segments.is_empty(), self.particles.is_empty()) {
+            (true, _) => effective_sources(tree, moment, |k| {
+                let (strength, x) = particle(k);
+                (strength, [x])
+            }),
+            (_, true) => effective_sources(tree, moment, segment),
+            _ => effective_sources(tree, moment, |k| {
+                let before = self.before[k];
+                if self.before[k + 1] > before {
+                    return segment(before as usize);
+                }
+                let (strength, x) = particle(k - before as usize);
+                (strength, [x; 2])
+            }),
+        }
     }
 
     fn near(&self, part: Part, ranges: &[Range<u32>], targets: &near::Points<T>, out: &mut [&mut [T]]) {
@@ -445,11 +456,11 @@ const COHERENT_SHARE: f64 = 0.125;
 const SPREAD_SAMPLE: usize = 256;
 
 /// What each cell's sources amount to in a truncation error. The strength is the largest of the norm of their sum, the root
-/// of the sum of squares, and a share of the sum of absolute values; `element` gives vector strength and both ends.
-fn effective_sources(
+/// of the sum of squares, and a share of the sum of absolute values; `element` gives vector strength and ends of a sorted element.
+fn effective_sources<const E: usize>(
     tree: &Tree,
     moment: i32,
-    element: impl Fn(usize) -> ([f64; 3], [[f64; 3]; 2]) + Sync,
+    element: impl Fn(usize) -> ([f64; 3], [[f64; 3]; E]) + Sync,
 ) -> Vec<SourceCell> {
     let of_cell = |c: &Cell| {
         // Sum, sum of squares and of absolute values, largest.
@@ -559,12 +570,9 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
             + self.near.list.bytes()
     }
     fn fill(&self, cell: &Cell, to: &mut LeafSources<T, 1>) {
-        for &k in &self.permutation[cell.begin as usize..cell.end as usize] {
-            let x = self.positions[k as usize];
-            to.push_point(
-                std::array::from_fn(|i| T::of((x[i] - cell.center[i]) / cell.scale)),
-                [T::of(self.charge[k as usize])],
-            );
+        for k in cell.begin..cell.end {
+            let (q, [x]) = self.near.list.at(k as usize);
+            to.push_point(std::array::from_fn(|i| T::of((x[i] - cell.center[i]) / cell.scale)), [q.charge]);
         }
     }
     fn largest_strength(&self) -> f64 {
@@ -575,9 +583,9 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
         self.positions.iter().zip(&self.charge).map(one).sum()
     }
     fn source_cells(&self, tree: &Tree, unit: f64, moment: i32) -> Vec<SourceCell> {
-        effective_sources(tree, moment, |sorted| {
-            let k = self.permutation[sorted] as usize;
-            ([self.charge[k] / unit, 0.0, 0.0], [self.positions[k]; 2])
+        effective_sources(tree, moment, |k| {
+            let (q, places) = self.near.list.at(k);
+            ([q.charge.f64() / unit, 0.0, 0.0], places)
         })
     }
     fn exact(&self, points: &[[f64; 3]], gradient: bool) -> Vec<f64> {

@@ -48,7 +48,7 @@ const LEAF_SIZES: usize = 6;
 /// What a leaf of sources and one of targets cost among even ones, besides near cells: M2L, of which few have the typical order, and
 /// everything else; from the leaves that were best on CUBE of 1e5 and 1e6 at 1e-3, 1e-6 and 1e-9.
 const CELLS_NEAR: f64 = 27.0;
-const CELLS_SEEN: f64 = 60.0;
+const CELLS_SEEN: f64 = 40.0;
 const LEAF_SECONDS: f64 = 5e-5;
 /// A scheme that takes so many times what another does, with the leaves of that one, is not looked at with others.
 const FAR_BEHIND: f64 = 1.2;

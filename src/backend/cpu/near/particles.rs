@@ -56,9 +56,7 @@ impl ParticleLaw for Singular {
     const REGULARIZATION: Regularization = Regularization::None;
     #[inline(always)]
     fn profile<S: Simd, T: Real>(s: S, r2: Lane<S, T>, _: Lane<S, T>) -> (Lane<S, T>, Lane<S, T>) {
-        let y = r2.max(tiny(s)).rsqrt();
-        let y2 = y * y;
-        let y3 = y2 * y;
+        let [y3, y2] = r2.max(tiny(s)).inverses();
         (y3, y3 * constant(s, -3.0 * down::<T>()) * y2)
     }
 }

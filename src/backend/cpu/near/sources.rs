@@ -102,6 +102,11 @@ impl<T: Real, P: Copy + Sync + 'static, const M: usize> Record<T, P> for Split<P
     }
 }
 
+/// What has `M` positions, in the precision of the kernels.
+pub trait Placed<T, const M: usize> {
+    fn places(&self) -> [[T; 3]; M];
+}
+
 /// Records of one kind: all alone, or all split.
 #[derive(Debug, Clone)]
 pub struct Records<P, T, const M: usize> {
@@ -143,6 +148,20 @@ impl<P, T: Real, const M: usize> Records<P, T, M> {
     pub fn are_split(&self) -> bool {
         self.splits
     }
+    /// Record k, and its positions with all digits that are kept.
+    #[inline]
+    pub fn at(&self, k: usize) -> (&P, [[f64; 3]; M])
+    where
+        P: Placed<T, M>,
+    {
+        let Some(split) = self.split.get(k) else {
+            let whole = &self.alone[k];
+            return (whole, whole.places().map(|x| x.map(T::f64)));
+        };
+        let places = split.whole.places();
+        let digit = |j: usize, i: usize| places[j][i].f64() + split.low[j][i].f64();
+        (&split.whole, std::array::from_fn(|j| std::array::from_fn(|i| digit(j, i))))
+    }
     pub fn bytes(&self) -> u64 {
         (self.alone.capacity() * size_of::<P>() + self.split.capacity() * size_of::<Split<P, T, M>>()) as u64
     }
@@ -162,6 +181,13 @@ pub struct Particle<T> {
     pub core: T,
     /// What the regularization needs of the core radius.
     pub k: T,
+}
+
+impl<T: Copy> Placed<T, 1> for Particle<T> {
+    #[inline]
+    fn places(&self) -> [[T; 3]; 1] {
+        [self.position]
+    }
 }
 
 impl<T: Real> Particle<T> {
@@ -200,9 +226,27 @@ pub struct Segment<T> {
     pub lift: T,
 }
 
+impl<T: Copy> Placed<T, 2> for Segment<T> {
+    #[inline]
+    fn places(&self) -> [[T; 3]; 2] {
+        [self.p1, self.p2]
+    }
+}
+
 impl<T: Real> Segment<T> {
     pub fn circulation(&self) -> f64 {
         self.gamma.f64() * self.unit.f64()
+    }
+    /// Γ ℓ
+    #[inline]
+    pub fn strength(&self) -> [f64; 3] {
+        self.along.map(|l| l.f64() * self.gamma.f64())
+    }
+    /// ℓ/2; zero without length.
+    #[inline]
+    pub fn half(&self) -> [f64; 3] {
+        let scale = if self.unit > T::ZERO { 0.5 / self.unit.f64() } else { 0.0 };
+        self.along.map(|l| l.f64() * scale)
     }
 
     /// `step`: see `Digits`.
@@ -257,6 +301,13 @@ const ON_LINE: f64 = 2.0;
 pub struct Charge<T> {
     pub position: [T; 3],
     pub charge: T,
+}
+
+impl<T: Copy> Placed<T, 1> for Charge<T> {
+    #[inline]
+    fn places(&self) -> [[T; 3]; 1] {
+        [self.position]
+    }
 }
 
 impl<T: Real> Charge<T> {
