@@ -10,7 +10,9 @@ mod harness;
 mod ranks;
 
 use harness::with_gpu;
+use ranks::domains::*;
 use ranks::support::cases::{Case, Kind, case};
+use ranks::support::periodic::cored;
 use ranks::support::tier::takes;
 use ranks::*;
 use wakefmm::backend::Field;
@@ -487,34 +489,129 @@ fn devices_are_chosen_by_the_rank_of_the_node() {
     });
 }
 
-/// Ranks refuse the treecode, which devices of one process have.
+/// A treecode and pseudo-particles on ranks of GPUs; where ranks may have to compute on their CPUs they are refused.
 #[test]
-fn a_treecode_of_ranks_is_refused() {
-    with_gpu("a_treecode_of_ranks_is_refused", &[], || {
-        on_all(2, |_, end| {
-            let mut plan = plan_on(&GPU, end, &plan_options(WFMM_METHOD_TREECODE, 1e-4));
-            fill(&mut plan, &case("cube", Kind::Particles, 60, 40, 1.0)).unwrap();
-            let e = field_of(&mut plan, PLAIN, 40).unwrap_err();
-            assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("TREECODE"), "{}", e.message);
+fn every_method_of_one_gpu_is_one_of_many() {
+    with_gpu("every_method_of_one_gpu_is_one_of_many", &[], || {
+        let wake = case("helical wake", Kind::Both, 400, 350, 1.0);
+        let methods = [
+            ("TREECODE", plan_options(WFMM_METHOD_TREECODE, 1e-4)),
+            (
+                "PSEUDO",
+                wfmm_plan_options { expansion: WFMM_EXPANSION_PSEUDO_PARTICLES, ..plan_options(WFMM_METHOD_FMM, 1e-3) },
+            ),
+        ];
+        for (k, (name, o)) in methods.into_iter().enumerate() {
+            for (ranks, split) in [(2, SPLITS[2 - k].1), (3, SPLITS[3 + k].1)] {
+                let ([main, gradient, found], plan) = errors(&wake, ranks, split, &o, VELOCITY);
+                let what = format!("{name}, {ranks} ranks: {main:.1e} {gradient:.1e} {found:.1e} {}", plan.recipe());
+                assert!(main <= o.tolerance && gradient <= 30.0 * o.tolerance && found <= o.tolerance, "{what}");
+                assert_eq!(plan.report().backend, WFMM_BACKEND_CUDA, "{what}");
+                let word = ["by the treecode", "pseudo-particles a cell"][k];
+                assert!(plan.recipe().contains(word) || plan.report().method == o.method, "{what}");
+            }
+            on_all(2, |_, end| {
+                let mut plan = plan_on(&AUTO, end, &o);
+                fill(&mut plan, &case("cube", Kind::Particles, 60, 40, 1.0)).unwrap();
+                let e = field_of(&mut plan, PLAIN, 40).unwrap_err();
+                assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains(name), "{}", e.message);
+            });
+        }
+    });
+}
+
+/// Field and gradient in a periodic domain, by CUDA, against one process' direct sum on a CPU.
+fn holds_in(
+    c: &Case,
+    what: &str,
+    on: &SessionOptions,
+    ranks: usize,
+    split: Split,
+    o: &wfmm_plan_options,
+    field: Field,
+) {
+    let exact = wfmm_plan_options { method: WFMM_METHOD_DIRECT, tolerance: (1e-2 * o.tolerance).max(2e-11), ..*o };
+    let want = exact_of(c, field, &exact);
+    let (u, g, plan, found) = together_on(on, c, ranks, split, o, field);
+    let errors = [relative_l2(&u, &want.0), if g.is_empty() { 0.0 } else { relative_l2(&g, &want.1) }];
+    let what = format!("{what}, {ranks} ranks: {errors:?}, check {found:.1e}: {}", plan.recipe());
+    assert!(errors[0] <= o.tolerance && errors[1] <= 30.0 * o.tolerance && found <= o.tolerance, "{what}");
+    assert_eq!(plan.report().backend, WFMM_BACKEND_CUDA, "{what}");
+}
+
+/// Ranks whose targets are in one place see the images that all see: the recipe is the same on each.
+#[test]
+fn periodic_domains_are_those_of_one_process() {
+    with_gpu("periodic_domains_are_those_of_one_process", &[], || {
+        let mut turn = 0;
+        for (name, period) in DOMAINS.into_iter().take(4) {
+            for (method, tolerance) in [(WFMM_METHOD_FMM, 1e-3), (WFMM_METHOD_DIRECT, 1e-7)] {
+                let (wake, q) = (wake(150, 120, period), charged(150, 120, period));
+                for (kind, c, field) in [("vortices", wake, VELOCITY), ("charges", q, POTENTIAL)] {
+                    let o = in_domain(method, tolerance, period);
+                    let o = wfmm_plan_options { segment_regularization: WFMM_REG_LAMB_OSEEN, ..o };
+                    let what = format!("{name}, {kind}, {}", SPLITS[turn % 5].0);
+                    holds_in(&c, &what, &GPU, [2, 3, 4][turn % 3], SPLITS[turn % 5].1, &o, field);
+                    turn += 1;
+                }
+            }
+        }
+        // A plane beside a slab: all are mirrored.
+        let c = cored(Kind::Particles, 200, 150, [1.0, 1.0, OPEN], false, 0.01);
+        let o = in_domain(WFMM_METHOD_FMM, 1e-3, [1.0, 1.0, OPEN]);
+        let above = wfmm_plan_options { plane_axis: 3, plane_position: -0.1, ..o };
+        holds_in(&c, "slab above a plane", &GPU, 2, SPLITS[3].1, &above, VELOCITY);
+    });
+}
+
+/// AUTO computes them on GPUs as well, and what has no sum is refused on all ranks.
+#[test]
+fn periodic_domains_are_for_gpus_where_all_ranks_have_one() {
+    with_gpu("periodic_domains_are_for_gpus_where_all_ranks_have_one", &[], || {
+        let o = in_domain(WFMM_METHOD_FMM, 1e-3, [1.0; 3]);
+        let c = cored(Kind::Particles, 1000, 1000, [1.0; 3], true, 0.01);
+        holds_in(&c, "cube", &AUTO, 2, SPLITS[1].1, &o, PLAIN);
+        let mut q = charged(60, 40, [1.0, OPEN, OPEN]);
+        q.charge[0] += 1.0;
+        on_all(2, |rank, end| {
+            let mut plan = plan_on(&GPU, end, &in_domain(WFMM_METHOD_FMM, 1e-4, [1.0, OPEN, OPEN]));
+            let (mine, numbers) = part(&q, SPLITS[0].1, rank, 2);
+            fill(&mut plan, &mine).unwrap();
+            let field = Field::Potential { gradient: false };
+            let e = field_of(&mut plan, field, numbers.len()).unwrap_err();
+            assert!(e.status == WFMM_ERR_VALUE && e.message.contains("charge"), "{}", e.message);
         });
     });
 }
 
-/// Periodic domains are for the processors of the ranks: AUTO takes them, however large the problem, and CUDA refuses.
+/// Devices of one process, in a domain and by pseudo-particles.
 #[test]
-fn periodic_domains_are_computed_on_the_cpus_of_all_ranks() {
-    with_gpu("periodic_domains_are_computed_on_the_cpus_of_all_ranks", &[], || {
-        let o = wfmm_plan_options { period: [1.0; 3], ..plan_options(WFMM_METHOD_FMM, 1e-4) };
-        on_all(2, |_, end| {
-            let session = Session::distributed(&GPU, end).unwrap();
-            let e = Plan::create(session, PlanOptions::checked(&o).unwrap()).err().unwrap();
-            assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("period"), "{}", e.message);
-        });
-        let c = case("cube", Kind::Particles, 1000, 1000, 1.0);
-        let (u, _, plan, _) = together_on(&AUTO, &c, 2, SPLITS[1].1, &o, PLAIN);
-        let want = exact_of(&c, PLAIN, &wfmm_plan_options { tolerance: 1e-6, ..o }).0;
-        assert!(relative_l2(&u, &want) < 1e-4, "{}", plan.recipe());
-        assert_eq!(plan.report().backend, WFMM_BACKEND_CPU, "{}", plan.recipe());
+fn devices_of_one_process_have_domains_and_pseudo_particles() {
+    let name = "devices_of_one_process_have_domains_and_pseudo_particles";
+    with_gpu(name, &[("FAKE_CUDA", "two")], || {
+        let on = Session::new(&SessionOptions { devices: vec![0, 1, 0], ..GPU }).unwrap();
+        let pseudo =
+            wfmm_plan_options { expansion: WFMM_EXPANSION_PSEUDO_PARTICLES, ..plan_options(WFMM_METHOD_FMM, 1e-3) };
+        let open = case("cube", Kind::Particles, 600, 500, 1.0);
+        for (c, o) in [
+            (
+                cored(Kind::Particles, 300, 250, DOMAINS[1].1, true, 0.01),
+                in_domain(WFMM_METHOD_FMM, 1e-3, DOMAINS[1].1),
+            ),
+            (cored(Kind::Particles, 700, 500, [1.0; 3], true, 0.01), in_domain(WFMM_METHOD_FMM, 1e-3, [1.0; 3])),
+            (open, pseudo),
+        ] {
+            let exact = wfmm_plan_options { method: WFMM_METHOD_DIRECT, tolerance: 1e-6, expansion: 0, ..o };
+            let want = exact_of(&c, VELOCITY, &exact);
+            let mut plan = Plan::create(on.clone(), PlanOptions::checked(&o).unwrap()).unwrap();
+            fill(&mut plan, &c).unwrap();
+            let (u, g) = field_of(&mut plan, VELOCITY, c.targets.len()).unwrap();
+            let (errors, recipe) = ([relative_l2(&u, &want.0), relative_l2(&g, &want.1) / 30.0], plan.recipe());
+            assert!(errors.iter().all(|&e| e <= 1e-3) && recipe.contains("On 3 devices"), "{errors:?} {recipe}");
+            let found = plan.check(100_000, 3).unwrap();
+            // Without a gradient the field is another one.
+            assert!(found <= 1e-3 && found >= 0.02 * errors[0], "{found:.2e} {errors:?} {recipe}");
+        }
     });
 }
 

@@ -6,6 +6,7 @@
 
 mod ranks;
 
+use ranks::domains::*;
 use ranks::support::cases::{Case, Kind, Vec3};
 use ranks::support::periodic::{Images, cored, field_at};
 use ranks::*;
@@ -16,34 +17,7 @@ use wakefmm::options::*;
 use wakefmm::plan::Plan;
 use wakefmm::session::Session;
 
-const OPEN: f64 = 0.0;
-const DOMAINS: [(&str, Vec3); 5] = [
-    ("tube", [OPEN, OPEN, 1.0]),
-    ("slab", [1.0, 1.2, OPEN]),
-    ("box", [1.0, 1.4, 0.8]),
-    ("cube", [1.0; 3]),
-    ("small tube", [0.3, OPEN, OPEN]),
-];
 const METHODS: [(&str, i32); 2] = [("direct", WFMM_METHOD_DIRECT), ("FMM", WFMM_METHOD_FMM)];
-
-fn in_domain(method: i32, tolerance: f64, period: Vec3) -> wfmm_plan_options {
-    wfmm_plan_options { period, ..plan_options(method, tolerance) }
-}
-
-/// Particles and segments with cores, with a net strength.
-fn wake(n: usize, m: usize, period: Vec3) -> Case {
-    let c = cored(Kind::Particles, n, m, period, true, 0.01);
-    let s = cored(Kind::Segments, n / 2, 0, period, true, 0.01);
-    Case { points: s.points, ends: s.ends, circulation: s.circulation, segment_core: s.segment_core, ..c }
-}
-
-/// Charges whose sum is zero where it must be, and others on each rank.
-fn charged(n: usize, m: usize, period: Vec3) -> Case {
-    let mut c = cored(Kind::Charges, n, m, period, period.iter().all(|&p| p > 0.0), 0.0);
-    // Those of one sign first: a rank's own do not balance each other.
-    c.charge.sort_by(f64::total_cmp);
-    c
-}
 
 /// The field of one process that is exact beside `tolerance`.
 fn reference(c: &Case, field: Field, o: &wfmm_plan_options) -> (Vec<f64>, Vec<f64>) {

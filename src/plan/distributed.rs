@@ -22,9 +22,6 @@ impl Plan {
     pub fn create(session: Arc<Session>, options: PlanOptions) -> Result<Self> {
         if let Some(communicator) = session.communicator() {
             communicator.same("", &fields(&options))?;
-            if options.period.is_some() && session.is_on_gpus_only() {
-                session.not_distributed("WFMM_BACKEND_CUDA with a periodic domain (period)")?;
-            }
         }
         Ok(Self::new(session, options))
     }

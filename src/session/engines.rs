@@ -16,11 +16,14 @@ use super::{Device, Session};
 /// `precision` is F32 or F64: the plan has already resolved ARRAYS.
 pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precision) -> Result<Box<dyn Engine>> {
     let pool = session.pool();
-    if options.method == Method::Treecode {
-        session.not_distributed("WFMM_METHOD_TREECODE")?;
-    }
-    if options.expansion == Expansion::PseudoParticles {
-        session.not_distributed("WFMM_EXPANSION_PSEUDO_PARTICLES")?;
+    // Ranks on GPUs have all sources; those on CPUs exchange the multipoles of the FMM.
+    if !session.is_on_gpus_only() {
+        if options.method == Method::Treecode {
+            session.not_distributed("WFMM_METHOD_TREECODE without WFMM_BACKEND_CUDA")?;
+        }
+        if options.expansion == Expansion::PseudoParticles {
+            session.not_distributed("WFMM_EXPANSION_PSEUDO_PARTICLES without WFMM_BACKEND_CUDA")?;
+        }
     }
     if let Some(communicator) = session.communicator() {
         return ranks_engine(session, communicator, options, precision);
@@ -51,14 +54,11 @@ fn ranks_engine(
 ) -> Result<Box<dyn Engine>> {
     let (pool, options, ranks) = (session.pool().clone(), options.clone(), communicator.clone());
     let (cpu_options, cpu_pool, cpu_ranks) = (options.clone(), pool.clone(), ranks.clone());
-    // In double precision, whatever was asked for: it holds every tolerance. It alone has periodic images.
+    // In double precision, whatever was asked for: it holds every tolerance.
     let cpu = move || -> Box<dyn Engine> {
         Box::new(DistributedEngine::new(cpu_options.clone(), cpu_pool.clone(), cpu_ranks.clone()))
     };
     let Device::Cuda { context, auto } = session.device() else { return Ok(cpu()) };
-    if options.period.is_some() && *auto {
-        return Ok(cpu());
-    }
     let context = context.clone();
     let cuda = move || -> Result<Box<dyn Engine>> {
         let (options, context, pool) = (options.clone(), context.clone(), pool.clone());
@@ -80,9 +80,6 @@ fn cpu_engine(pool: &Arc<rayon::ThreadPool>, options: &PlanOptions, precision: P
 /// Of one device, or of several that compute together.
 fn cuda_engine(seats: &[Seat], options: &PlanOptions, precision: Precision) -> Result<Box<dyn Engine>> {
     let options = options.clone();
-    // Periodic images and pseudo-particles are one device's.
-    let is_for_one = options.period.is_some() || options.expansion == Expansion::PseudoParticles;
-    let seats = if is_for_one { &seats[..1] } else { seats };
     let [Seat { context, pool }] = seats else {
         return Ok(match precision {
             Precision::F32 => Box::new(DevicesEngine::<f32>::new(&options, seats)?),

@@ -7,6 +7,8 @@
 #[path = "../../bench/support/mod.rs"]
 pub mod support;
 
+pub mod domains;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -9,7 +9,7 @@ use super::direct::{CudaReal, Output, Task};
 use super::fmm::Ranks;
 use super::gather::{DeviceInputs, Gather, Reader};
 use super::memory::Buffer;
-use super::periodic::Periodic;
+use super::periodic::{Entry, Periodic};
 use super::staging::Staging;
 use super::stream::{Event, Stream};
 use super::sums::Sums;
@@ -108,7 +108,8 @@ impl<T: CudaReal> CudaEngine<T> {
     /// The inputs in a periodic domain.
     fn enter_domain(&mut self, inputs: DeviceInputs, field: Field) -> Result<DeviceInputs> {
         let Some(periodic) = &mut self.periodic else { return Ok(inputs) };
-        periodic.enter(&inputs, &self.options, field, T::IS_F64, &self.stream)
+        let (options, stream, ranks) = (&self.options, &self.stream, &self.ranks);
+        periodic.enter(&Entry { inputs: &inputs, options, field, is_f64: T::IS_F64, stream, ranks })
     }
 
     /// Waits for all that was queued.

@@ -13,7 +13,7 @@ use super::direct::Task;
 use super::domain::{Contents, Corners, Domain, Extents, Nearness, is_cube};
 use super::expanded::Expanded;
 use super::far_rows::{self, FarRows, Strong};
-use super::fmm::recipe;
+use super::fmm::{Ranks, recipe};
 use super::gather::DeviceInputs;
 use super::memory::Buffer;
 use super::stream::{Stream, launch};
@@ -92,6 +92,17 @@ struct Taken {
     order: usize,
 }
 
+/// What enters a domain.
+#[derive(Clone, Copy)]
+pub struct Entry<'a> {
+    pub inputs: &'a DeviceInputs,
+    pub options: &'a PlanOptions,
+    pub field: Field,
+    pub is_f64: bool,
+    pub stream: &'a Stream,
+    pub ranks: &'a Ranks,
+}
+
 /// See the head of this file.
 #[derive(Debug)]
 pub struct Periodic {
@@ -147,17 +158,18 @@ impl Periodic {
         positions + self.ends.bytes() + self.extremes.bytes() + self.expanded.bytes()
     }
 
-    /// The inputs of a field in the domain, with its images.
-    pub fn enter(
-        &mut self,
-        inputs: &DeviceInputs,
-        options: &PlanOptions,
-        field: Field,
-        is_f64: bool,
-        stream: &Stream,
-    ) -> Result<DeviceInputs> {
+    /// The inputs of a field in the domain, with its images. What is chosen depends on the sources and on the box around the targets of
+    /// all ranks: it is the same on each of them.
+    pub fn enter(&mut self, task: &Entry<'_>) -> Result<DeviceInputs> {
+        let Entry { inputs, options, field, is_f64, stream, ranks } = *task;
         let Some(given) = options.period else { return Ok(*inputs) };
-        let extents = if is_cube(given) { None } else { Some(self.extents(inputs, field, stream)?) };
+        let extents = match is_cube(given) {
+            true => None,
+            false => {
+                let found = self.extents(inputs, field, stream)?;
+                Some(Extents { targets: ranks.around(found.targets)?, ..found })
+            }
+        };
         let domain = extents.map_or_else(|| Domain::cube(given[0]), |e| Domain::around(given, &e.sources));
         let mut inside = DeviceInputs { step: domain.step, ..*inputs };
         self.extremes.clear(EXTREMES, stream)?;

@@ -5,6 +5,7 @@
 //! as many targets as there are for one. Alone, nothing is exchanged.
 
 use super::args::SampleSums;
+use crate::backend::cuda::domain::Corners;
 use crate::backend::precision::PrecisionFallback;
 use crate::distributed::Communicator;
 use crate::error::Result;
@@ -46,6 +47,14 @@ impl Ranks {
         let Some((communicator, _)) = &self.many else { return Ok(mine) };
         let all = communicator.largest(&mine.map(|yes| f64::from(u8::from(yes))))?;
         Ok(std::array::from_fn(|k| all[k] > 0.0))
+    }
+
+    /// The box around those of all ranks.
+    pub fn around(&self, mine: Corners) -> Result<Corners> {
+        let Some((communicator, _)) = &self.many else { return Ok(mine) };
+        let [low, high] = [mine.low.map(|v| -v), mine.high];
+        let all = communicator.largest(&[low, high].concat())?;
+        Ok(Corners { low: std::array::from_fn(|i| -all[i]), high: std::array::from_fn(|i| all[3 + i]) })
     }
 
     /// Why single precision serves not all ranks.
