@@ -1,6 +1,6 @@
 /* Seconds of a step (new positions, then an evaluation) and of an evaluation alone over the ranks of MPI, each with a GPU of its node.
- * Enters: case (cube: particles without cores in single precision; vpm: with cores and gradients at the particles), number of sources,
- * tolerance, repetitions. Leaves: on rank 0 one line, "step evaluation error", medians over the repetitions of the slowest rank and
+ * Enters: case (cube: particles without cores in single precision; box: the same in a periodic cube; vpm: with cores and gradients at
+ * the particles), number of sources, tolerance, repetitions. Leaves: on rank 0 one line, "step evaluation error", medians over the repetitions of the slowest rank and
  * the error at sampled targets of all ranks. Every rank has a slab. bench/gpu_mpi.sh runs it with one rank and with more. */
 #include "mpi/ranks.h"
 
@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
     wfmm_plan *plan = NULL;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank), MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (argc < 5) return fprintf(stderr, "gpu_mpi cube|vpm N TOLERANCE REPETITIONS\n"), 2;
+    if (argc < 5) return fprintf(stderr, "gpu_mpi cube|box|vpm N TOLERANCE REPETITIONS\n"), 2;
     const int vpm = !strcmp(argv[1], "vpm"), repetitions = atoi(argv[4]);
     const int64_t all = atoll(argv[2]), n = all * (rank + 1) / size - all * rank / size;
     state = (uint64_t)rank << 40;
@@ -36,6 +36,7 @@ int main(int argc, char **argv) {
     wfmm_plan_options_init(&o, sizeof o);
     so.backend = WFMM_BACKEND_CUDA;
     o.tolerance = atof(argv[3]), o.method = WFMM_METHOD_FMM, o.precision = WFMM_PRECISION_F32;
+    for (int k = 0; k < 3; k++) o.period[k] = strcmp(argv[1], "box") ? 0 : 1;
     if (!vpm) o.particle_regularization = WFMM_REG_NONE;
     must(size > 1 ? wfmm_mpi_session_create(MPI_COMM_WORLD, &so, &session) : wfmm_session_create(&so, &session));
     must(wfmm_plan_create(session, &o, &plan));

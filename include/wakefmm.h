@@ -257,8 +257,8 @@
 
 /**
  * Multipoles evaluated at the targets, without local expansions. A GPU sums directly what has no FMM there. On a
- * distributed session prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. So does wfmm_plan_create with a
- * period.
+ * distributed session without WFMM_BACKEND_CUDA prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. So does
+ * wfmm_plan_create with a period.
  */
 #define WFMM_METHOD_TREECODE 3
 
@@ -272,8 +272,8 @@
 /**
  * Strengths of particles on a sphere around each cell. Slower than harmonics; for comparison. By the FMM, with
  * orders up to 16 (in single precision on a GPU 11). WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create with
- * the treecode or a period, by prepare, evaluate and check on a distributed session, and by evaluate where the
- * tolerance is missed.
+ * the treecode or a period, by prepare, evaluate and check on a distributed session without WFMM_BACKEND_CUDA, and
+ * by evaluate where the tolerance is missed.
  */
 #define WFMM_EXPANSION_PSEUDO_PARTICLES 1
 
@@ -873,9 +873,8 @@ typedef struct wfmm_plan_options {
      * a box. The field is that of all images of all elements. Positions outside of a period are moved back into it,
      * segments by their middles. In a box a uniform background balances a net strength, and the mean of velocity and
      * potential is zero. In tubes and slabs images are summed symmetrically; charges must add to zero, else
-     * WFMM_ERR_VALUE. On a distributed session all ranks compute on their CPUs. WFMM_ERR_UNSUPPORTED is returned by
-     * wfmm_plan_create with WFMM_BACKEND_CUDA on a distributed session and for a period along the normal of a ground
-     * plane; for an extent of very many periods, for cores that reach through many periods, and with
+     * WFMM_ERR_VALUE. WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create for a period along the normal of a ground
+     * plane; by evaluate for an extent of very many periods, for cores that reach through many periods, and with
      * WFMM_BACKEND_CUDA where sources with the near images of a tube, slab or box of unequal sides are too many.
      */
     double period[3];
@@ -1280,8 +1279,8 @@ wfmm_status wfmm_session_destroy(struct wfmm_session **session);
  * recipe, report, counts, workspace, set_stream and destroy: each rank hands over its own sources and targets, however many and
  * wherever they are, and gets the velocities of its own targets. An error on one rank is the same status on all, with the rank in the message. options may be NULL.
  * With GPUs each rank takes one of its node, node_rank modulo their number, unless device names one; with
- * WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. WFMM_ERR_UNSUPPORTED: periods, the treecode,
- * pseudo-particles, core_limit, asynchronous evaluations, several devices of a rank.
+ * WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. WFMM_ERR_UNSUPPORTED: the treecode and
+ * pseudo-particles without WFMM_BACKEND_CUDA, core_limit, asynchronous evaluations, several devices of a rank.
  * Thread rule: one thread at a time. Errors: as of wfmm_session_create; WFMM_ERR_NULL (a function), _VALUE (rank, size);
  * WFMM_ERR_COMMUNICATION where a function of the communicator fails.
  * Example: wfmm_session *s = NULL; if (wfmm_session_create_distributed(NULL, &ranks, &s)) return 1;

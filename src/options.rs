@@ -49,8 +49,8 @@ codes! {
         /// its orders do not reach. `method` of the report has what was done.
         Fmm = 2 => WFMM_METHOD_FMM,
         /// Multipoles evaluated at the targets, without local expansions. A GPU sums directly what has no FMM there. On a
-        /// distributed session prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. So does wfmm_plan_create with a
-        /// period.
+        /// distributed session without WFMM_BACKEND_CUDA prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. So does
+        /// wfmm_plan_create with a period.
         Treecode = 3 => WFMM_METHOD_TREECODE,
     }
 
@@ -60,8 +60,8 @@ codes! {
         Harmonics = 0 => WFMM_EXPANSION_HARMONICS,
         /// Strengths of particles on a sphere around each cell. Slower than harmonics; for comparison. By the FMM, with
         /// orders up to 16 (in single precision on a GPU 11). WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create with
-        /// the treecode or a period, by prepare, evaluate and check on a distributed session, and by evaluate where the
-        /// tolerance is missed.
+        /// the treecode or a period, by prepare, evaluate and check on a distributed session without WFMM_BACKEND_CUDA, and
+        /// by evaluate where the tolerance is missed.
         PseudoParticles = 1 => WFMM_EXPANSION_PSEUDO_PARTICLES,
     }
 
@@ -236,9 +236,8 @@ pub struct wfmm_plan_options {
     /// a box. The field is that of all images of all elements. Positions outside of a period are moved back into it,
     /// segments by their middles. In a box a uniform background balances a net strength, and the mean of velocity and
     /// potential is zero. In tubes and slabs images are summed symmetrically; charges must add to zero, else
-    /// WFMM_ERR_VALUE. On a distributed session all ranks compute on their CPUs. WFMM_ERR_UNSUPPORTED is returned by
-    /// wfmm_plan_create with WFMM_BACKEND_CUDA on a distributed session and for a period along the normal of a ground
-    /// plane; for an extent of very many periods, for cores that reach through many periods, and with
+    /// WFMM_ERR_VALUE. WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create for a period along the normal of a ground
+    /// plane; by evaluate for an extent of very many periods, for cores that reach through many periods, and with
     /// WFMM_BACKEND_CUDA where sources with the near images of a tube, slab or box of unequal sides are too many.
     pub period: [f64; 3],
 }
