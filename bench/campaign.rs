@@ -5,7 +5,7 @@
 //! begun (30 seconds later those that are not done are given up), `threads=` problems at a time, `backend=cpu|cuda`,
 //! `reference=cpu|cuda` who sums directly, `periodic=` how many of a hundred are periodic (10), `cubes=1` with three equal periods, as on GPUs until 2026-11-26,
 //! `pseudo=` how many of the FMM's are by pseudo-particles (3), `pairs=` in how many neighbours have opposite strengths (3), `planes=`
-//! how many are above a ground plane (3), both 0 until 2026-11-26, `ranks=` how many are dealt out to several ranks on CPUs (0), `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
+//! how many are above a ground plane (3), both 0 until 2026-11-26, `ranks=` how many are dealt out to several ranks, on CPUs or sharing the GPU (0), `file=` a line a problem as CSV. A problem follows from seed, number and sizes.
 //! Ends with a failure where a tolerance was missed.
 
 mod campaign {
@@ -105,7 +105,7 @@ impl Request {
                 .by_pseudo_particles(self.pseudo)
                 .in_pairs(self.pairs)
                 .above_planes(self.planes)
-                .on_ranks(self.ranks);
+                .on_ranks(self.ranks, self.cuda.is_some());
             if self.cubes {
                 p.period = [p.period.into_iter().fold(0.0, f64::max); 3];
             }

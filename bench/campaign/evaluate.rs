@@ -31,6 +31,11 @@ impl Machine {
         self.cuda.as_deref().unwrap_or(&self.cpu[p.threads as usize - 1])
     }
 
+    /// Of the problems that are dealt out to ranks.
+    pub fn backend(&self) -> BackendKind {
+        if self.cuda.is_some() { BackendKind::Cuda } else { BackendKind::Cpu }
+    }
+
     pub fn reference(&self, pairs: usize) -> &Session {
         self.cuda_reference.as_deref().filter(|_| pairs > FOR_CPU).unwrap_or(&self.cpu[0])
     }

@@ -361,8 +361,8 @@ pub fn run(machine: &Machine, p: &Problem) -> Outcome {
     let (got, report, recipe) = match (p.ranks.is_some(), p.single_arrays) {
         (false, false) => evaluate::<f64>(machine.tested(p), p, &case),
         (false, true) => evaluate::<f32>(machine.tested(p), p, &case),
-        (true, false) => ranks::evaluate::<f64>(p, &case),
-        (true, true) => ranks::evaluate::<f32>(p, &case),
+        (true, false) => ranks::evaluate::<f64>(machine.backend(), p, &case),
+        (true, true) => ranks::evaluate::<f32>(machine.backend(), p, &case),
     };
     let exact = Exact::new(p, &case);
     let (want, direct) = reference(machine, &exact, &got);

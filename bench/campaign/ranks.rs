@@ -1,4 +1,4 @@
-//! A problem dealt out to ranks, which are threads of this process, on CPUs: the field at all targets in the order of the whole.
+//! A problem dealt out to ranks, which are threads of this process: the field at all targets in the order of the whole.
 
 use crate::support::accuracy::Field;
 use crate::support::api::{Scalar, flat, list};
@@ -68,13 +68,14 @@ struct Share<T> {
 }
 
 fn evaluate_part<T: Scalar + HostReal>(
+    backend: BackendKind,
     end: Communicator,
     p: &Problem,
     case: &Case,
     (mine, numbers): (Case, Vec<usize>),
 ) -> Result<Share<T>, String> {
     let own = |e: wakefmm::error::Error| e.message;
-    let on = SessionOptions { backend: BackendKind::Cpu, device: None, devices: vec![], threads: 1 };
+    let on = SessionOptions { backend, device: None, devices: vec![], threads: 1 };
     let session = Session::distributed(&on, end).map_err(own)?;
     let asked = PlanOptions::checked(&options(p, case)).map_err(own)?;
     let mut plan = Plan::create(session, asked).map_err(own)?;
@@ -117,12 +118,12 @@ fn evaluate_part<T: Scalar + HostReal>(
 }
 
 /// The field of all ranks, report and recipe of the first.
-pub fn evaluate<T: Scalar + HostReal>(p: &Problem, case: &Case) -> (Field, wfmm_report, String) {
+pub fn evaluate<T: Scalar + HostReal>(backend: BackendKind, p: &Problem, case: &Case) -> (Field, wfmm_report, String) {
     let (ranks, split) = p.ranks.expect("a problem of many ranks");
     let shares: Vec<Result<Share<T>, String>> = std::thread::scope(|scope| {
         let one = |(rank, end): (usize, Arc<threads::ThreadExchange>)| {
             let mine = part(case, SPLITS[split].1, rank, ranks);
-            scope.spawn(move || evaluate_part(Communicator::new(end), p, case, mine))
+            scope.spawn(move || evaluate_part(backend, Communicator::new(end), p, case, mine))
         };
         let all: Vec<_> = threads::group(ranks).into_iter().enumerate().map(one).collect();
         all.into_iter().map(|rank| rank.join().expect("no rank panics")).collect()
