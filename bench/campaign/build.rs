@@ -85,9 +85,11 @@ impl Rules<'_> {
         c.charge_position = points.iter().map(|p| p.at).collect();
         c.charge = points.iter().map(|p| self.strength(p, r)).collect();
         if matches!(self.p.periods(), 1 | 2) {
-            // A net charge has no sum.
-            let mean = c.charge.iter().sum::<f64>() / c.charge.len() as f64;
-            c.charge.iter_mut().for_each(|q| *q -= mean);
+            // A net charge has no sum. Charges that are alike keep a rest of the mean's rounding, which the second turn takes.
+            for _ in 0..2 {
+                let mean = c.charge.iter().sum::<f64>() / c.charge.len() as f64;
+                c.charge.iter_mut().for_each(|q| *q -= mean);
+            }
             // With all charges at one point, there is no field but what rounding leaves.
             if points.iter().all(|p| p.at == points[0].at) {
                 c.charge_position[0] = std::array::from_fn(|i| points[0].at[i] + self.size * self.direction[i]);
