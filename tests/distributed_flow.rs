@@ -2,6 +2,9 @@
 //!
 //! Enters: rings, particles, tracers and dust dealt out over a group of threads. Leaves: each element's path by its identity.
 
+#[cfg(target_os = "linux")]
+#[path = "emulated_gpu/harness.rs"]
+mod harness;
 mod ranks;
 
 use ranks::*;
@@ -181,11 +184,11 @@ fn ends(ranks: usize, integrator: i32) -> (Vec<Rows>, wfmm_diagnostics_of) {
 type wfmm_diagnostics_of = Vec<f64>;
 
 fn flow_of(end: Communicator, integrator: i32) -> Flow {
-    flow_in(end, integrator, [0.0; 3], 1e-6)
+    flow_in(&session_options(), end, integrator, [0.0; 3], 1e-6)
 }
 
-fn flow_in(end: Communicator, integrator: i32, period: [f64; 3], tolerance: f64) -> Flow {
-    let session = Session::distributed(&session_options(), end).unwrap();
+fn flow_in(on: &SessionOptions, end: Communicator, integrator: i32, period: [f64; 3], tolerance: f64) -> Flow {
+    let session = Session::distributed(on, end).unwrap();
     let (sums, motion) = options(integrator);
     Flow::new(session, wfmm_plan_options { period, tolerance, ..sums }, motion).unwrap()
 }
@@ -217,37 +220,58 @@ fn paths_are_those_of_one_rank_and_identities_are_one_series() {
     }
 }
 
+/// Where all elements are after `steps` in a domain, and what else they have, kind by kind in the order of identities.
+fn paths_in(on: &SessionOptions, ranks: usize, period: [f64; 3], (steps, tolerance): (i64, f64)) -> Vec<Vec<f64>> {
+    let all = on_all(ranks, |rank, end| {
+        let mut flow = flow_in(on, end, WFMM_INTEGRATOR_RK4, period, tolerance);
+        fill(&mut flow, &host(rank, ranks)).unwrap();
+        flow.set_free_stream([20.0, 0.0, 0.0]).unwrap();
+        flow.advance(0.005, steps).unwrap();
+        PATHS.map(|(kind, quantity)| rows(&mut flow, kind, quantity))
+    });
+    let of_kind = |k: usize| {
+        let mut rows: Rows = all.iter().flat_map(|paths| paths[k].clone()).collect();
+        rows.sort_by_key(|r| r.0);
+        rows.iter().flat_map(|r| r.1).collect()
+    };
+    (0..PATHS.len()).map(of_kind).collect()
+}
+
+/// The largest difference of two kinds of rows, over the largest number.
+fn apart(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let size = b.iter().filter(|v| v.is_finite()).fold(1e-3f64, |m, v| m.max(v.abs()));
+    a.iter().zip(b).filter(|(x, _)| x.is_finite()).fold(0.0f64, |m, (x, y)| m.max((x - y).abs() / size))
+}
+
+const SLAB: [f64; 3] = [0.9, 0.8, 0.0];
+
 /// Elements that leave the domain, on any rank, go on.
 #[test]
 fn paths_in_periodic_domains_are_those_of_one_rank() {
-    let period = [0.9, 0.8, 0.0];
-    let paths = |ranks: usize, period: [f64; 3]| {
-        let all = on_all(ranks, |rank, end| {
-            let mut flow = flow_in(end, WFMM_INTEGRATOR_RK4, period, 1e-6);
-            fill(&mut flow, &host(rank, ranks)).unwrap();
-            flow.set_free_stream([20.0, 0.0, 0.0]).unwrap();
-            flow.advance(0.005, 4).unwrap();
-            PATHS.map(|(kind, quantity)| rows(&mut flow, kind, quantity))
-        });
-        (0..PATHS.len()).map(move |k| {
-            let mut rows: Rows = all.iter().flat_map(|paths| paths[k].clone()).collect();
-            rows.sort_by_key(|r| r.0);
-            rows.iter().flat_map(|r| r.1).collect::<Vec<f64>>()
-        })
-    };
-    let apart = |a: &[f64], b: &[f64]| {
-        assert_eq!(a.len(), b.len());
-        let size = b.iter().filter(|v| v.is_finite()).fold(1e-3f64, |m, v| m.max(v.abs()));
-        a.iter().zip(b).filter(|(x, _)| x.is_finite()).fold(0.0f64, |m, (x, y)| m.max((x - y).abs() / size))
-    };
-    let (one, open): (Vec<_>, Vec<_>) = (paths(1, period).collect(), paths(1, [0.0; 3]).collect());
+    let paths = |ranks: usize, period: [f64; 3]| paths_in(&session_options(), ranks, period, (4, 1e-6));
+    let (one, open) = (paths(1, SLAB), paths(1, [0.0; 3]));
     assert!(one.iter().zip(&open).any(|(a, b)| a.len() == b.len() && apart(a, b) > 1e-3), "images act");
     for ranks in [2, 4] {
-        for (k, (got, want)) in paths(ranks, period).zip(&one).enumerate() {
-            let difference = apart(&got, want);
+        for (k, (got, want)) in paths(ranks, SLAB).iter().zip(&one).enumerate() {
+            let difference = apart(got, want);
             assert!(difference < 1e-7, "{ranks} ranks, {:?}: {difference:e}", PATHS[k]);
         }
     }
+}
+
+/// The same on a GPU, which both ranks share, beside one rank on a CPU.
+#[cfg(target_os = "linux")]
+#[test]
+fn paths_in_periodic_domains_on_gpus_are_those_of_a_cpu() {
+    harness::with_gpu("paths_in_periodic_domains_on_gpus_are_those_of_a_cpu", &[], || {
+        let gpu = SessionOptions { backend: BackendKind::Cuda, ..session_options() };
+        let one = paths_in(&session_options(), 1, SLAB, (1, 1e-4));
+        for (k, (got, want)) in paths_in(&gpu, 2, SLAB, (1, 1e-4)).iter().zip(&one).enumerate() {
+            let difference = apart(got, want);
+            assert!(difference < 1e-6, "{:?}: {difference:e}", PATHS[k]);
+        }
+    });
 }
 
 #[test]
