@@ -18,8 +18,6 @@ const CACHED: usize = 1 << 16;
 const SAMPLE: usize = 32;
 /// Elements of a piece of a bucket, if they are even.
 const OF_PIECE: usize = 2;
-/// So many are sorted by insertion.
-const FEW: usize = 12;
 
 /// An element and what comes first in its order.
 pub trait Keyed: Ord + Copy + Send + Sync {
@@ -90,25 +88,10 @@ fn by_pieces<K: Keyed>(from: &[&[K]], to: &mut [K]) {
     });
     let mut begin = 0;
     for end in ends {
-        let piece = &mut to[begin as usize..end as usize];
-        if piece.len() > FEW {
-            piece.sort_unstable()
-        } else {
-            insert(piece)
+        if end > begin + 1 {
+            to[begin as usize..end as usize].sort_unstable();
         }
         begin = end;
-    }
-}
-
-/// Sorts a few elements.
-fn insert<K: Ord + Copy>(keys: &mut [K]) {
-    for k in 1..keys.len() {
-        let (key, mut at) = (keys[k], k);
-        while at > 0 && key < keys[at - 1] {
-            keys[at] = keys[at - 1];
-            at -= 1;
-        }
-        keys[at] = key;
     }
 }
 
