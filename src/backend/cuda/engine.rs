@@ -9,7 +9,7 @@ use super::direct::{CudaReal, Output, Task};
 use super::fmm::Ranks;
 use super::gather::{DeviceInputs, Gather, Reader};
 use super::memory::Buffer;
-use super::periodic::{Entry, Periodic};
+use super::periodic::Periodic;
 use super::staging::Staging;
 use super::stream::{Event, Stream};
 use super::sums::Sums;
@@ -105,13 +105,6 @@ impl<T: CudaReal> CudaEngine<T> {
         Ok(DeviceInputs { borrowed: device.borrowed && !self.owns_arrays, ..device })
     }
 
-    /// The inputs in a periodic domain.
-    fn enter_domain(&mut self, inputs: DeviceInputs, field: Field) -> Result<DeviceInputs> {
-        let Some(periodic) = &mut self.periodic else { return Ok(inputs) };
-        let (options, stream, ranks) = (&self.options, &self.stream, &self.ranks);
-        periodic.enter(&Entry { inputs: &inputs, options, field, is_f64: T::IS_F64, stream, ranks })
-    }
-
     /// Waits for all that was queued.
     fn settle(&mut self) -> Result<()> {
         self.stream.synchronize()?;
@@ -178,6 +171,11 @@ impl<T: CudaReal> CudaEngine<T> {
     }
 }
 
+/// The inputs of a task in its periodic domain, if it has one.
+fn inside<T: CudaReal>(periodic: &mut Option<Periodic>, task: Task<'_>) -> Result<DeviceInputs> {
+    periodic.as_mut().map_or(Ok(*task.inputs), |periodic| periodic.enter(task, T::IS_F64))
+}
+
 fn on_host(to: &RealsMut<'_>) -> bool {
     matches!(to, RealsMut::HostF32(_) | RealsMut::HostF64(_))
 }
@@ -217,9 +215,10 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
             add: self.options.accumulate && !to_host,
         };
         self.begin.record(&self.stream)?;
-        let device = self.enter_domain(device, field)?;
         let (context, options, stream, ranks) = (&self.context, &self.options, &self.stream, &self.ranks);
-        self.sums.start(Task { context, inputs: &device, options, field, output, stream, ranks })?;
+        let task = Task { context, inputs: &device, options, field, output, stream, ranks };
+        let device = inside::<T>(&mut self.periodic, task)?;
+        self.sums.start(Task { inputs: &device, ..task })?;
         self.end.record(&self.stream)?;
         self.fetch(output.main.address, main)?;
         let gradient = gradient.map(|to| (output.gradient.address, to));
@@ -284,12 +283,13 @@ impl<T: CudaReal> CudaEngine<T> {
     /// The direct sum into host memory, whatever the options' method.
     fn direct_only(&mut self, inputs: &Inputs, field: Field, to: &mut [f64]) -> Result<()> {
         let device = self.take_over(inputs)?;
-        let device = self.enter_domain(device, field)?;
         self.main.reserve(size_of_val(to))?;
         let main = RealsArg { address: self.main.address(), is_f64: 1 };
         let output = Output { main, gradient: RealsArg::default(), add: false };
         let (context, options, stream, ranks) = (&self.context, &self.options, &self.stream, &self.ranks);
-        self.sums.start_direct(Task { context, inputs: &device, options, field, output, stream, ranks })?;
+        let task = Task { context, inputs: &device, options, field, output, stream, ranks };
+        let device = inside::<T>(&mut self.periodic, task)?;
+        self.sums.start_direct(Task { inputs: &device, ..task })?;
         self.fetch(main.address, RealsMut::HostF64(to))
     }
 

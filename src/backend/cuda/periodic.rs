@@ -13,7 +13,7 @@ use super::direct::Task;
 use super::domain::{Contents, Corners, Domain, Extents, Nearness, is_cube};
 use super::expanded::Expanded;
 use super::far_rows::{self, FarRows, Strong};
-use super::fmm::{Ranks, recipe};
+use super::fmm::recipe;
 use super::gather::DeviceInputs;
 use super::memory::Buffer;
 use super::stream::{Stream, launch};
@@ -92,17 +92,6 @@ struct Taken {
     order: usize,
 }
 
-/// What enters a domain.
-#[derive(Clone, Copy)]
-pub struct Entry<'a> {
-    pub inputs: &'a DeviceInputs,
-    pub options: &'a PlanOptions,
-    pub field: Field,
-    pub is_f64: bool,
-    pub stream: &'a Stream,
-    pub ranks: &'a Ranks,
-}
-
 /// See the head of this file.
 #[derive(Debug)]
 pub struct Periodic {
@@ -160,8 +149,8 @@ impl Periodic {
 
     /// The inputs of a field in the domain, with its images. What is chosen depends on the sources and on the box around the targets of
     /// all ranks: it is the same on each of them.
-    pub fn enter(&mut self, task: &Entry<'_>) -> Result<DeviceInputs> {
-        let Entry { inputs, options, field, is_f64, stream, ranks } = *task;
+    pub fn enter(&mut self, task: Task<'_>, is_f64: bool) -> Result<DeviceInputs> {
+        let Task { inputs, options, field, stream, ranks, .. } = task;
         let Some(given) = options.period else { return Ok(*inputs) };
         let extents = match is_cube(given) {
             true => None,
