@@ -1,11 +1,13 @@
 //! Periodic domains for tests of many ranks.
 //!
-//! Enters: numbers of elements. Leaves: tubes, slabs and boxes, and what is in them and beyond their sides.
+//! Enters: numbers of elements. Leaves: tubes, slabs and boxes, what is in them and beyond their sides, and what their fields must keep.
 
-use super::plan_options;
 use super::support::cases::{Case, Kind, Vec3};
 use super::support::periodic::cored;
+use super::{Split, exact_of, plan_options, relative_l2, together_on};
+use wakefmm::backend::Field;
 use wakefmm::options::*;
+use wakefmm::plan::Plan;
 
 pub const OPEN: f64 = 0.0;
 pub const DOMAINS: [(&str, Vec3); 5] = [
@@ -15,6 +17,7 @@ pub const DOMAINS: [(&str, Vec3); 5] = [
     ("cube", [1.0; 3]),
     ("small tube", [0.3, OPEN, OPEN]),
 ];
+
 pub fn in_domain(method: i32, tolerance: f64, period: Vec3) -> wfmm_plan_options {
     wfmm_plan_options { period, ..plan_options(method, tolerance) }
 }
@@ -32,4 +35,35 @@ pub fn charged(n: usize, m: usize, period: Vec3) -> Case {
     // Those of one sign first: a rank's own do not balance each other.
     c.charge.sort_by(f64::total_cmp);
     c
+}
+
+/// The field of one process that is exact beside `tolerance`.
+pub fn reference(c: &Case, field: Field, o: &wfmm_plan_options) -> (Vec<f64>, Vec<f64>) {
+    let tolerance = (1e-2 * o.tolerance).max(2e-11);
+    exact_of(c, field, &wfmm_plan_options { method: WFMM_METHOD_DIRECT, tolerance, ..*o })
+}
+
+/// Field and gradient of ranks within the tolerance, and a check that tells the true error.
+pub fn keeps(
+    on: &SessionOptions,
+    c: &Case,
+    what: &str,
+    ranks: usize,
+    split: (&str, Split),
+    o: &wfmm_plan_options,
+    field: Field,
+    want: &(Vec<f64>, Vec<f64>),
+) -> Plan {
+    let (u, g, plan, found) = together_on(on, c, ranks, split.1, o, field);
+    let errors = (relative_l2(&u, &want.0), if g.is_empty() { 0.0 } else { relative_l2(&g, &want.1) });
+    let what = format!(
+        "{what}, {ranks} ranks, {}, {:.0e}: {:.1e} and {:.1e}, check {found:.1e}",
+        split.0, o.tolerance, errors.0, errors.1
+    );
+    println!("{what}; {}", plan.recipe());
+    assert!(errors.0 <= o.tolerance && errors.1 <= 30.0 * o.tolerance, "{what}: {}", plan.recipe());
+    assert!(found <= o.tolerance, "{what}");
+    // The check evaluates the field without a gradient, by other lists.
+    assert!(found >= 0.02 * errors.0 - 0.02 * o.tolerance, "{what}");
+    plan
 }
