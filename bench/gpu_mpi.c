@@ -1,7 +1,8 @@
 /* Seconds of a step (new positions, then an evaluation) and of an evaluation alone over the ranks of MPI, each with a GPU of its node.
  * Enters: case (cube: particles without cores in single precision; box: the same in a periodic cube; vpm: with cores and gradients at
- * the particles), number of sources, tolerance, repetitions. Leaves: on rank 0 one line, "step evaluation error", medians over the repetitions of the slowest rank and
- * the error at sampled targets of all ranks. Every rank has a slab. bench/gpu_mpi.sh runs it with one rank and with more. */
+ * the particles), number of sources, tolerance, repetitions. Leaves: on rank 0 one line, "step evaluation error", medians over the
+ * repetitions of the slowest rank and the error at sampled targets of all ranks. Every rank has a slab. bench/gpu_mpi.sh runs it with one
+ * rank and with more. */
 #include "mpi/ranks.h"
 
 static float uniform(void) { return (float)(bits() >> 40) * 0x1p-24f; }

@@ -409,7 +409,6 @@ struct Bench {
             repeat(narrow, in_single, w, reference, k > 0, of_single);
             std::vector<double> u(w.target.size());
             rest();
-            const Reference again(session, w); // idle cores have slowed down; the other library, too, follows such a sum
             const double t = ours.velocity(w, u);
             if (k == 0) continue;
             of_ours.seconds.push_back(t);
