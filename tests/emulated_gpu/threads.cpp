@@ -194,16 +194,25 @@ void begin_block(unsigned slot, Index index) {
 
 template <class T> struct Fragments { T *c; const T *a, *b; };
 
-double multiply_row(double c, const double *a, const double (*b)[8], int j) {
-    for (int k = 0; k < 8; k++) c = std::fma(a[k], b[k][j], c);
-    return c;
+// Eight results of one row.
+void multiply_row(double *c, const double *a, const double (*b)[8]) {
+    for (int k = 0; k < 8; k++)
+        for (int j = 0; j < 8; j++) c[j] = std::fma(a[k], b[k][j], c[j]);
 }
-// In single precision the units' sum has more digits than its result, which is truncated.
-float multiply_row(float c, const float *a, const float (*b)[8], int j) {
-    double sum = c;
-    for (int k = 0; k < 8; k++) sum += (double)a[k] * b[k][j];
-    const float near = (float)sum;
-    return std::fabs(near) > std::fabs(sum) ? std::nextafterf(near, 0.0f) : near;
+// In single precision the units' sum has more digits than its result, which is truncated: where the nearest number is farther from
+// zero, the one before it.
+void multiply_row(float *c, const float *a, const float (*b)[8]) {
+    double sum[8];
+    for (int j = 0; j < 8; j++) sum[j] = c[j];
+    for (int k = 0; k < 8; k++)
+        for (int j = 0; j < 8; j++) sum[j] += (double)a[k] * b[k][j];
+    for (int j = 0; j < 8; j++) {
+        const float near = (float)sum[j];
+        int bits;
+        memcpy(&bits, &near, sizeof bits);
+        bits -= std::fabs((double)near) > std::fabs(sum[j]);
+        memcpy(&c[j], &bits, sizeof bits);
+    }
 }
 
 template <class T> void multiply_warp(void *const *all, unsigned) {
@@ -215,8 +224,7 @@ template <class T> void multiply_warp(void *const *all, unsigned) {
         for (int k = 0; k < 2; k++) b[t + 4 * k][g] = f.b[k];
         for (int n = 0; n < 4; n++) c[g + 8 * (n >> 1)][2 * t + (n & 1)] = f.c[n];
     }
-    for (int i = 0; i < 16; i++)
-        for (int j = 0; j < 8; j++) c[i][j] = multiply_row(c[i][j], a[i], b, j);
+    for (int i = 0; i < 16; i++) multiply_row(c[i], a[i], b);
     for (int lane = 0; lane < 32; lane++)
         for (int n = 0; n < 4; n++) ((const Fragments<T> *)all[lane])->c[n] = c[lane / 4 + 8 * (n >> 1)][lane % 4 * 2 + (n & 1)];
 }

@@ -3,11 +3,10 @@
 
 use super::args::{Arena, CUT_BLOCK, CUTS, FmmArg, PIECES, STATE_BYTES, TreeArg};
 use super::grid_args::GridArg;
-use super::pseudo;
 use super::recipe::{Far, SMOOTH_TARGETS};
 use super::reuse::Shape;
 use super::verdict::SQUARES;
-use super::{FmmSum, Kind, Recipe, Sources};
+use super::{FmmSum, Kind, Recipe, Sources, m2l_small, pseudo};
 use crate::backend::cuda::direct::{CudaReal, Output};
 use crate::backend::cuda::far_rows::FarRows;
 use crate::backend::cuda::gather::DeviceInputs;
@@ -33,6 +32,9 @@ impl Recipe {
         if self.has_cores() || self.periodic || parts < 2 { 0 } else { parts }
     }
 }
+
+/// Cells of the parts that a tile's sums of M2L are taken in, at most: `kSplitCells`.
+const SPLIT_CELLS: usize = 32_768;
 
 /// Most targets that share nodes: fewer where the groups would be too few for the chip.
 fn smooth_targets(targets: usize) -> u32 {
@@ -134,12 +136,24 @@ impl<T: CudaReal> FmmSum<T> {
         })
     }
 
-    /// Sums of squares of every batch's warps: a batch has some leaves, fewer where the blocks would not all have four batches.
+    /// Sums of squares of every batch's warps: a batch has some leaves, fewer where the blocks would not all have four batches. The
+    /// last kernels of treecode and pseudo-particles have fewer warps.
     fn place_sizes(&self, arena: &mut Arena) -> u64 {
         let leaves = self.recipe.l2p(self.context.info.shared_memory as usize).0 as usize;
         let blocks = L2P_BLOCKS as usize * self.context.info.multiprocessors as usize;
-        let batches = self.cell_capacity[1].div_ceil(leaves).max(4 * blocks).min(self.cell_capacity[1]);
+        let batches = self.cell_capacity[1].div_ceil(leaves).max(4 * blocks);
         arena.take(L2P_WARPS * batches, SQUARES)
+    }
+
+    /// Numbers of the local expansions: of all cells, or where few tiles of M2L do not fill the chip, of the parts of their sums,
+    /// which follow one another, with the cells above level 2.
+    fn local_numbers(&self, max_level: u32) -> usize {
+        let info = &self.context.info;
+        let expansion = self.recipe.components() * self.recipe.stride();
+        let tile = self.recipe.m2l(info.shared_memory as usize, self.kernels.small.is_hopper()).cells;
+        let parts = (info.multiprocessors as usize * tile).min(SPLIT_CELLS) + 1024;
+        let cells = self.cell_capacity[1].max(parts);
+        (cells * expansion).max(m2l_small::numbers(&self.recipe, max_level, expansion))
     }
 
     fn place_reach(&self, arena: &mut Arena) -> u64 {
@@ -273,7 +287,7 @@ impl<T: CudaReal> FmmSum<T> {
         // Beside local expansions of harmonics there is the far field at each target.
         let local = match recipe.far {
             Far::AtTargets(_) | Far::Pseudo(_) => inputs.targets.n * recipe.kind.results(recipe.gradient),
-            Far::Harmonics => self.cell_capacity[1] * expansion,
+            Far::Harmonics => self.local_numbers(shape.max_level),
         };
         f.local = arena.take(local, real);
         f.near = arena.take(self.cell_capacity[1] * 33, 4);

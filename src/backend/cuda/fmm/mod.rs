@@ -387,11 +387,11 @@ impl<T: CudaReal> FmmSum<T> {
         if small { segments } else { 2 * segments }
     }
 
-    /// First guesses of the bounds: cells of a cloud that fills its box; the levels that it needs, and where the kernels for
-    /// small problems, which gain by each that is spared, do not make the trees, two more.
+    /// First guesses of the bounds: cells of a cloud that fills its box, and some thousands more for one that does not; the levels
+    /// that it needs, and where the kernels for small problems, which gain by each that is spared, do not make the trees, two more.
     fn bound(&mut self, n_sources: usize, n_targets: usize) {
         for (k, n) in [n_sources, n_targets].into_iter().enumerate() {
-            self.cell_capacity[k] = self.cell_capacity[k].max(n / 10 + 4 * 8192 + 4096);
+            self.cell_capacity[k] = self.cell_capacity[k].max(n / 10 + n.min(4096) + 64);
         }
         let most = n_sources.max(n_targets);
         let leaf = self.recipe.capacities(n_sources, n_targets)[1];
