@@ -564,7 +564,8 @@ module wakefmm
     integer(c_int32_t) :: precision = 0
     !> Truncation order of the expansions, at most WFMM_ORDER_MAX. 0, the default: derived from the tolerance. On the
     !> CPU every expansion has this order, and pairs of cells that need a higher one are summed directly. On a GPU it is
-    !> a lower bound; the order is at most 16, in single precision at tolerances of 1e-4 and above at most 11.
+    !> a lower bound, and the order is at most 16. In single precision it is at most 11, except for harmonics of
+    !> vortices at tolerances below 1e-4 outside of boxes with three equal periods.
     integer(c_int32_t) :: order = 0
     !> Largest number of elements in a leaf of the tree; 0, the default: chosen by the library. On a GPU values below 8
     !> count as 8, above 512 as 512.
@@ -588,7 +589,8 @@ module wakefmm
     integer(c_int64_t) :: flags = 0
     !> Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources
     !> are included, with their cores. Images of charges have the same sign. Targets below the plane get the mirrored
-    !> field. With a plane, velocity and gradient must both be in host memory, or both in device memory.
+    !> field. With a plane, velocity and gradient must both be in host memory, or both in device memory; on distributed
+    !> sessions targets and outputs must be in host memory.
     integer(c_int32_t) :: plane_axis = 0
     !> WFMM_EXPANSION_*; default HARMONICS.
     integer(c_int32_t) :: expansion = 0
@@ -599,8 +601,10 @@ module wakefmm
     !> segments by their middles. In a box a uniform background balances a net strength, and the mean of velocity and
     !> potential is zero. In tubes and slabs images are summed symmetrically; charges must add to zero, else
     !> WFMM_ERR_VALUE. WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create for a period along the normal of a ground
-    !> plane; by evaluate for an extent of very many periods, for cores that reach through many periods, and with
-    !> WFMM_BACKEND_CUDA where sources with the near images of a tube, slab or box of unequal sides are too many.
+    !> plane; by evaluate for an extent of very many periods, for cores that reach through many periods, for particles
+    !> of GAUSS_ERF in a box with cores above half of its longest period, and with WFMM_BACKEND_CUDA where sources with
+    !> the near images of a tube, slab or box of unequal sides are too many, or for segments several periods long in a
+    !> box with equal sides.
     real(c_double) :: period(3) = 0e0_c_double
   end type
 
@@ -628,7 +632,9 @@ module wakefmm
     integer(c_int64_t) :: host_bytes = 0
     !> Device memory of the plan in bytes.
     integer(c_int64_t) :: device_bytes = 0
-    !> Relative L2 error of the fast multipole method, or the treecode, at sampled targets; 0 after a direct sum.
+    !> Error of the fast multipole method, or the treecode, found at the sampled targets: the larger of the relative L2
+    !> error of the velocity (potential) and a thirtieth of the gradient's; on a GPU with three standard errors added. 0
+    !> after a direct sum.
     real(c_double) :: estimated_error = 0
     !> Wall-clock seconds of each pass, indexed by WFMM_PASS_*. On the CPU a pass whose result was kept has 0. On a GPU
     !> small evaluations are timed as a whole, since timers between the passes would slow them; one in sixteen is timed

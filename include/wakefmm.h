@@ -815,7 +815,8 @@ typedef struct wfmm_plan_options {
     /**
      * Truncation order of the expansions, at most WFMM_ORDER_MAX. 0, the default: derived from the tolerance. On the
      * CPU every expansion has this order, and pairs of cells that need a higher one are summed directly. On a GPU it
-     * is a lower bound; the order is at most 16, in single precision at tolerances of 1e-4 and above at most 11.
+     * is a lower bound, and the order is at most 16. In single precision it is at most 11, except for harmonics of
+     * vortices at tolerances below 1e-4 outside of boxes with three equal periods.
      */
     int32_t order;
     /**
@@ -857,7 +858,8 @@ typedef struct wfmm_plan_options {
     /**
      * Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources
      * are included, with their cores. Images of charges have the same sign. Targets below the plane get the mirrored
-     * field. With a plane, velocity and gradient must both be in host memory, or both in device memory.
+     * field. With a plane, velocity and gradient must both be in host memory, or both in device memory; on distributed
+     * sessions targets and outputs must be in host memory.
      */
     int32_t plane_axis;
     /**
@@ -874,8 +876,10 @@ typedef struct wfmm_plan_options {
      * segments by their middles. In a box a uniform background balances a net strength, and the mean of velocity and
      * potential is zero. In tubes and slabs images are summed symmetrically; charges must add to zero, else
      * WFMM_ERR_VALUE. WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create for a period along the normal of a ground
-     * plane; by evaluate for an extent of very many periods, for cores that reach through many periods, and with
-     * WFMM_BACKEND_CUDA where sources with the near images of a tube, slab or box of unequal sides are too many.
+     * plane; by evaluate for an extent of very many periods, for cores that reach through many periods, for particles of
+     * GAUSS_ERF in a box with cores above half of its longest period, and with WFMM_BACKEND_CUDA where sources with the
+     * near images of a tube, slab or box of unequal sides are too many, or for segments several periods long in a box
+     * with equal sides.
      */
     double period[3];
 } wfmm_plan_options;
@@ -929,7 +933,9 @@ typedef struct wfmm_report {
      */
     uint64_t device_bytes;
     /**
-     * Relative L2 error of the fast multipole method, or the treecode, at sampled targets; 0 after a direct sum.
+     * Error of the fast multipole method, or the treecode, found at the sampled targets: the larger of the relative L2
+     * error of the velocity (potential) and a thirtieth of the gradient's; on a GPU with three standard errors added. 0
+     * after a direct sum.
      */
     double estimated_error;
     /**
@@ -1313,8 +1319,8 @@ wfmm_status wfmm_plan_create(struct wfmm_session *session,
  * Does in advance the part of the next evaluation that needs no output arrays. On the CPU these are trees, lists
  * and orders, on a GPU the copies of the arrays. Optional: wfmm_plan_evaluate_* includes it.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
- * set), _TOLERANCE; 100..199 where the device or its memory is missing; WFMM_ERR_OUT_OF_MEMORY where host memory ran
- * out.
+ * set), _VALUE (charges that do not add up to zero in a tube or slab), _TOLERANCE; 100..199 where a resource is
+ * missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
  * Example: wfmm_plan_prepare(p);
  */
 wfmm_status wfmm_plan_prepare(struct wfmm_plan *plan);
@@ -1458,8 +1464,8 @@ wfmm_status wfmm_plan_set_charges_f64(struct wfmm_plan *plan,
                                       int32_t memory);
 
 /**
- * Sets new strengths at the same positions; trees and lists are kept. A NULL array keeps the present strengths, and its
- * count is ignored; every other count must be the one that was set.
+ * Sets new strengths at the same positions; trees and lists are kept (not on distributed sessions of CPUs). A NULL
+ * array keeps the present strengths, and its count is ignored; every other count must be the one that was set.
  * circulation: [n_segments]. strength: [n_particles][3]. charge: [n_charges]. Ownership as in the sets.
  * Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
@@ -1475,8 +1481,8 @@ wfmm_status wfmm_plan_set_strengths_f32(struct wfmm_plan *plan,
                                         int32_t memory);
 
 /**
- * Sets new strengths at the same positions; trees and lists are kept. A NULL array keeps the present strengths, and its
- * count is ignored; every other count must be the one that was set.
+ * Sets new strengths at the same positions; trees and lists are kept (not on distributed sessions of CPUs). A NULL
+ * array keeps the present strengths, and its count is ignored; every other count must be the one that was set.
  * circulation: [n_segments]. strength: [n_particles][3]. charge: [n_charges]. Ownership as in the sets.
  * Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
@@ -1492,7 +1498,8 @@ wfmm_status wfmm_plan_set_strengths_f64(struct wfmm_plan *plan,
                                         int32_t memory);
 
 /**
- * Sets the targets; n = 0: none. The sources and their expansions are kept.
+ * Sets the targets; n = 0: none. The sources and their expansions are kept (expansions not on distributed sessions of
+ * CPUs).
  * position: [n][3], length. Ownership as for particles.
  * Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
@@ -1501,7 +1508,8 @@ wfmm_status wfmm_plan_set_strengths_f64(struct wfmm_plan *plan,
 wfmm_status wfmm_plan_set_targets_f32(struct wfmm_plan *plan, int64_t n, const float *position, int32_t memory);
 
 /**
- * Sets the targets; n = 0: none. The sources and their expansions are kept.
+ * Sets the targets; n = 0: none. The sources and their expansions are kept (expansions not on distributed sessions of
+ * CPUs).
  * position: [n][3], length. Ownership as for particles.
  * Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
  * _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
@@ -1517,9 +1525,9 @@ wfmm_status wfmm_plan_set_targets_f64(struct wfmm_plan *plan, int64_t n, const d
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
  * Precision of the computation: that of the options; for ARRAYS see WFMM_PRECISION_ARRAYS.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
- * set), _CONSTANT (memory), _VALUE (charges that do not add up to zero in a tube or slab), _OVERLAP, _MEMORY,
- * _TOLERANCE; 100..199 where a resource is missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY
- * where host memory ran out.
+ * set), _CONSTANT (memory), _VALUE (charges that do not add up to zero in a tube or slab), _COUNT (more than
+ * 536,870,911 targets or elements of a kind in a direct sum on a GPU), _OVERLAP, _MEMORY, _TOLERANCE; 100..199 where
+ * a resource is missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
  * Example: wfmm_plan_evaluate_f64(p, u, NULL, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_plan_evaluate_f32(struct wfmm_plan *plan, float *velocity, float *gradient, int32_t memory);
@@ -1532,9 +1540,9 @@ wfmm_status wfmm_plan_evaluate_f32(struct wfmm_plan *plan, float *velocity, floa
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
  * Precision of the computation: that of the options; for ARRAYS see WFMM_PRECISION_ARRAYS.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
- * set), _CONSTANT (memory), _VALUE (charges that do not add up to zero in a tube or slab), _OVERLAP, _MEMORY,
- * _TOLERANCE; 100..199 where a resource is missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY
- * where host memory ran out.
+ * set), _CONSTANT (memory), _VALUE (charges that do not add up to zero in a tube or slab), _COUNT (more than
+ * 536,870,911 targets or elements of a kind in a direct sum on a GPU), _OVERLAP, _MEMORY, _TOLERANCE; 100..199 where
+ * a resource is missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
  * Example: wfmm_plan_evaluate_f64(p, u, NULL, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_plan_evaluate_f64(struct wfmm_plan *plan, double *velocity, double *gradient, int32_t memory);
@@ -1564,8 +1572,9 @@ wfmm_status wfmm_plan_evaluate_potential_f64(struct wfmm_plan *plan,
  * out_relative_l2: the relative L2 error. seed chooses the targets; n_samples >= n_targets: all targets. Gradients
  * are not compared. The field is computed again for this; on a GPU at all targets, and report and recipe are then those
  * of that evaluation.
- * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1), _TOLERANCE;
- * 100..199 where the device or its memory is missing; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1, or as in
+ * evaluate), _VALUE (charges that do not add up to zero in a tube or slab), _TOLERANCE; 100..199 where a resource is
+ * missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
  * Example: double e; wfmm_plan_check_f64(p, 1000, 1, &e);
  */
 wfmm_status wfmm_plan_check_f32(struct wfmm_plan *plan, int64_t n_samples, uint64_t seed, float *out_relative_l2);
@@ -1576,8 +1585,9 @@ wfmm_status wfmm_plan_check_f32(struct wfmm_plan *plan, int64_t n_samples, uint6
  * out_relative_l2: the relative L2 error. seed chooses the targets; n_samples >= n_targets: all targets. Gradients
  * are not compared. The field is computed again for this; on a GPU at all targets, and report and recipe are then those
  * of that evaluation.
- * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1), _TOLERANCE;
- * 100..199 where the device or its memory is missing; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1, or as in
+ * evaluate), _VALUE (charges that do not add up to zero in a tube or slab), _TOLERANCE; 100..199 where a resource is
+ * missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
  * Example: double e; wfmm_plan_check_f64(p, 1000, 1, &e);
  */
 wfmm_status wfmm_plan_check_f64(struct wfmm_plan *plan, int64_t n_samples, uint64_t seed, double *out_relative_l2);
@@ -1724,8 +1734,9 @@ wfmm_status wfmm_flow_options_init(struct wfmm_flow_options *options, size_t siz
 
 /**
  * Makes a flow without elements at time 0. session may be NULL: a default session; plan_options are those of its sums,
- * options those of its motion; both may be NULL: defaults. The state is kept in double precision where the session computes;
- * precision and device of the sums are those of options and session. The caller owns *out and ends it with wfmm_flow_destroy.
+ * options those of its motion; both may be NULL: defaults. The state is kept in double precision where the session computes
+ * (on distributed sessions in host memory); precision and device of the sums are those of options and session. The
+ * caller owns *out and ends it with wfmm_flow_destroy.
  * Thread rule: any thread; the flow itself serves one thread at a time.
  * Errors: WFMM_ERR_NULL, _HANDLE, _CONSTANT, _VALUE, _NOT_FINITE, _TOLERANCE, _TOO_NEW, _STRUCT_SIZE; WFMM_ERR_THREADS,
  * _HOST_MEMORY, _UNSUPPORTED; WFMM_ERR_FORKED where the session was made before fork().

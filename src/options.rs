@@ -202,7 +202,8 @@ pub struct wfmm_plan_options {
     pub precision: i32,
     /// Truncation order of the expansions, at most WFMM_ORDER_MAX. 0, the default: derived from the tolerance. On the
     /// CPU every expansion has this order, and pairs of cells that need a higher one are summed directly. On a GPU it
-    /// is a lower bound; the order is at most 16, in single precision at tolerances of 1e-4 and above at most 11.
+    /// is a lower bound, and the order is at most 16. In single precision it is at most 11, except for harmonics of
+    /// vortices at tolerances below 1e-4 outside of boxes with three equal periods.
     pub order: i32,
     /// Largest number of elements in a leaf of the tree; 0, the default: chosen by the library. On a GPU values below 8
     /// count as 8, above 512 as 512.
@@ -226,7 +227,8 @@ pub struct wfmm_plan_options {
     pub flags: u64,
     /// Axis normal to an impermeable ground plane: 1 x, 2 y, 3 z; 0, the default: no plane. The images of all sources
     /// are included, with their cores. Images of charges have the same sign. Targets below the plane get the mirrored
-    /// field. With a plane, velocity and gradient must both be in host memory, or both in device memory.
+    /// field. With a plane, velocity and gradient must both be in host memory, or both in device memory; on distributed
+    /// sessions targets and outputs must be in host memory.
     pub plane_axis: i32,
     /// `WFMM_EXPANSION_*`; default HARMONICS.
     pub expansion: i32,
@@ -237,8 +239,10 @@ pub struct wfmm_plan_options {
     /// segments by their middles. In a box a uniform background balances a net strength, and the mean of velocity and
     /// potential is zero. In tubes and slabs images are summed symmetrically; charges must add to zero, else
     /// WFMM_ERR_VALUE. WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create for a period along the normal of a ground
-    /// plane; by evaluate for an extent of very many periods, for cores that reach through many periods, and with
-    /// WFMM_BACKEND_CUDA where sources with the near images of a tube, slab or box of unequal sides are too many.
+    /// plane; by evaluate for an extent of very many periods, for cores that reach through many periods, for particles of
+    /// GAUSS_ERF in a box with cores above half of its longest period, and with WFMM_BACKEND_CUDA where sources with the
+    /// near images of a tube, slab or box of unequal sides are too many, or for segments several periods long in a box
+    /// with equal sides.
     pub period: [f64; 3],
 }
 

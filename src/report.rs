@@ -85,7 +85,9 @@ pub struct wfmm_report {
     pub host_bytes: u64,
     /// Device memory of the plan in bytes.
     pub device_bytes: u64,
-    /// Relative L2 error of the fast multipole method, or the treecode, at sampled targets; 0 after a direct sum.
+    /// Error of the fast multipole method, or the treecode, found at the sampled targets: the larger of the relative L2
+    /// error of the velocity (potential) and a thirtieth of the gradient's; on a GPU with three standard errors added. 0
+    /// after a direct sum.
     pub estimated_error: f64,
     /// Wall-clock seconds of each pass, indexed by `WFMM_PASS_*`. On the CPU a pass whose result was kept has 0. On a GPU
     /// small evaluations are timed as a whole, since timers between the passes would slow them; one in sixteen is timed pass

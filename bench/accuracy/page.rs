@@ -18,9 +18,9 @@ An entry is the worst over the regularizations and leaf sizes of its section. Wi
 
 - **Reference**: the direct sum in double precision of the same regularized kernel.
 - **Cores**: from 2e-4 to 2e-2 of the box, one in ten zero. Those of the wake grow a hundredfold with age.
-- **f64**: double precision arrays, in the precision that [the library chooses](tuning.md#single-precision). **f32**: single precision arrays; below 1e-4 (particles alone: 1e-6) the CPU computes them in double precision. Both hold the same numbers.
+- **f64**: double precision arrays, in the precision that [the library chooses](tuning.md#single-precision). **f32**: single precision arrays; below 1e-4 the CPU computes them in double precision (in runs after 2026-11-26 particles alone in single where [that suffices](tuning.md#single-precision)). Both hold the same numbers.
 - **f64 in f32**: double precision arrays with all their digits, computed with `WFMM_PRECISION_F32`; targets on middles have the numbers of the other columns.
-- **GPU**: what [has no FMM there](gpu.md#smallest-tolerances-of-the-fmm) is summed directly: tolerances below 2e-7, with cores below 3e-6, and `WFMM_REG_OFFSET`.
+- **GPU**: what [has no FMM there](gpu.md#smallest-tolerances-of-the-fmm) is summed directly: tolerances below 2e-7, with cores below 2e-7 to 3e-6 (in runs up to 2026-11-25 below 3e-6), and `WFMM_REG_OFFSET`.
 - **V3**, **V4**: the levels of x86-64 with AVX2 and with AVX-512.
 ";
 

@@ -96,7 +96,7 @@ def load(part: str) -> tuple[str, list[dict[str, float]]]:
 
 PAGE = """# Figures and tables of papers
 
-Written by `python3 examples/papers/make.py` ([make.py](make.py)); numbers of the last run: {files}.
+Written by `python3 examples/papers/make.py` ([make.py](make.py)), which needs `pip install ./python matplotlib` and cargo; numbers of the last run: {files}.
 Seconds here are processor seconds of one core where nothing else is said, those of the papers are of their machines: they are shown beside each other, not compared. Slopes,
 crossovers, ratios and errors can be compared.
 

@@ -84,7 +84,8 @@ def table(energy: dict[str, np.ndarray]) -> str:
 
 PAGE = """# Decaying isotropic turbulence
 
-Written by `python3 examples/turbulence/turbulence.py{command}` ([turbulence.py]({up}turbulence.py)); needs the Python package, NumPy and matplotlib. Numbers of the last run:
+Written by `python3 examples/turbulence/turbulence.py{command}` ([turbulence.py]({up}turbulence.py)); needs `pip install ./python matplotlib array-api-compat`,
+with `--device cuda` PyTorch too.{gpus} Numbers of the last run:
 [energy.csv](measured/energy.csv), [spectrum.csv](measured/spectrum.csv), [invariant.csv](measured/invariant.csv), [slice.csv](measured/slice.csv), [run.json](measured/run.json).
 
 The case is that of Yokota et al. (2009), Section 5, who had 256³ particles and Re_λ ≈ 100 on 64 GPUs. Here {lattice}³ particles in [-π, π]³ with three periods, at the Reynolds number that
@@ -181,6 +182,7 @@ def draw(folder: Path) -> None:
         "sum": energy["step_seconds"][-1] / (last["evaluations"] - last["remeshings"]),
         "comparison": PAPER + ours,
         "half": numbers["lattice"] // 2,
+        "gpus": " This run had two GPUs; without `--spectral-device` one is enough." if numbers.get("spectral_device") else "",
         "correlation": np.corrcoef(middle["spectral"], middle["particles"])[0, 1],
         "table": table(energy),
         "spectrum": spectrum_words(spectrum),

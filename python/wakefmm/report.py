@@ -14,8 +14,9 @@ class Report:
 
     order: highest order of the expansions, 0 for a direct sum. depth: levels of the tree below its root. near_pairs: element
     pairs that were summed one by one, core_pairs of them core corrections. host_bytes, device_bytes: memory. estimated_error:
-    relative L2 error found on a sample of targets. retries: times that a field missed its tolerance there and was computed
-    again. singular: kinds of elements with a regularization but no core radius, 1 segments, 2 particles, 3 both. seconds: by `Pass`.
+    relative L2 error found on a sample of targets, of the gradient a thirtieth. retries: times that a field missed its
+    tolerance there and was computed again. singular: kinds of elements with a regularization but no core radius, 1 segments,
+    2 particles, 3 both. seconds: by `Pass`.
     """
 
     backend: Backend

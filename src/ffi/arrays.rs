@@ -92,8 +92,8 @@ twins! {
         })
     }
 
-    /// Sets new strengths at the same positions; trees and lists are kept. A NULL array keeps the present strengths, and its
-    /// count is ignored; every other count must be the one that was set.
+    /// Sets new strengths at the same positions; trees and lists are kept (not on distributed sessions of CPUs). A NULL
+    /// array keeps the present strengths, and its count is ignored; every other count must be the one that was set.
     /// `circulation`: `[n_segments]`. `strength`: `[n_particles][3]`. `charge`: `[n_charges]`. Ownership as in the sets.
     /// Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
     /// _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
@@ -129,7 +129,8 @@ twins! {
         })
     }
 
-    /// Sets the targets; n = 0: none. The sources and their expansions are kept.
+    /// Sets the targets; n = 0: none. The sources and their expansions are kept (expansions not on distributed sessions of
+    /// CPUs).
     /// `position`: `[n][3]`, length. Ownership as for particles.
     /// Thread rule: one thread at a time. Errors, which leave the plan as it was: WFMM_ERR_NULL, _HANDLE, _BUSY, _COUNT,
     /// _CONSTANT (memory), _NOT_FINITE, _MEMORY; WFMM_ERR_HOST_MEMORY.
@@ -161,9 +162,9 @@ twins! {
     /// No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
     /// Precision of the computation: that of the options; for ARRAYS see WFMM_PRECISION_ARRAYS.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
-    /// set), _CONSTANT (memory), _VALUE (charges that do not add up to zero in a tube or slab), _OVERLAP, _MEMORY,
-    /// _TOLERANCE; 100..199 where a resource is missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY
-    /// where host memory ran out.
+    /// set), _CONSTANT (memory), _VALUE (charges that do not add up to zero in a tube or slab), _COUNT (more than
+    /// 536,870,911 targets or elements of a kind in a direct sum on a GPU), _OVERLAP, _MEMORY, _TOLERANCE; 100..199 where
+    /// a resource is missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
     /// Example: `wfmm_plan_evaluate_f64(p, u, NULL, WFMM_MEMORY_HOST);`
     fn wfmm_plan_evaluate_f32 | wfmm_plan_evaluate_f64(
         plan: *mut wfmm_plan,
@@ -208,8 +209,9 @@ twins! {
     /// `out_relative_l2`: the relative L2 error. `seed` chooses the targets; `n_samples` >= n_targets: all targets. Gradients
     /// are not compared. The field is computed again for this; on a GPU at all targets, and report and recipe are then those
     /// of that evaluation.
-    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1), _TOLERANCE;
-    /// 100..199 where the device or its memory is missing; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1, or as in
+    /// evaluate), _VALUE (charges that do not add up to zero in a tube or slab), _TOLERANCE; 100..199 where a resource is
+    /// missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
     /// Example: `double e; wfmm_plan_check_f64(p, 1000, 1, &e);`
     fn wfmm_plan_check_f32 | wfmm_plan_check_f64(
         plan: *mut wfmm_plan,

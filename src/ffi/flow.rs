@@ -100,8 +100,9 @@ api! {
     }
 
     /// Makes a flow without elements at time 0. `session` may be NULL: a default session; `plan_options` are those of its sums,
-    /// `options` those of its motion; both may be NULL: defaults. The state is kept in double precision where the session computes;
-    /// precision and device of the sums are those of options and session. The caller owns `*out` and ends it with `wfmm_flow_destroy`.
+    /// `options` those of its motion; both may be NULL: defaults. The state is kept in double precision where the session computes
+    /// (on distributed sessions in host memory); precision and device of the sums are those of options and session. The
+    /// caller owns `*out` and ends it with `wfmm_flow_destroy`.
     /// Thread rule: any thread; the flow itself serves one thread at a time.
     /// Errors: WFMM_ERR_NULL, _HANDLE, _CONSTANT, _VALUE, _NOT_FINITE, _TOLERANCE, _TOO_NEW, _STRUCT_SIZE; WFMM_ERR_THREADS,
     /// _HOST_MEMORY, _UNSUPPORTED; WFMM_ERR_FORKED where the session was made before `fork()`.

@@ -50,8 +50,8 @@ api! {
     /// Does in advance the part of the next evaluation that needs no output arrays. On the CPU these are trees, lists
     /// and orders, on a GPU the copies of the arrays. Optional: `wfmm_plan_evaluate_*` includes it.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
-    /// set), _TOLERANCE; 100..199 where the device or its memory is missing; WFMM_ERR_OUT_OF_MEMORY where host memory ran
-    /// out.
+    /// set), _VALUE (charges that do not add up to zero in a tube or slab), _TOLERANCE; 100..199 where a resource is
+    /// missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
     /// Example: `wfmm_plan_prepare(p);`
     fn wfmm_plan_prepare(plan: *mut wfmm_plan) {
         with_plan(plan, Plan::prepare)
