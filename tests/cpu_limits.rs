@@ -145,6 +145,35 @@ fn scaled<T: Scalar>(session: &Session, method: i32, exponent: i32) {
     }
 }
 
+/// Strengths that single precision has no numbers for, in double arrays, where single precision is asked for: set at first and later.
+#[test]
+fn strengths_beyond_single_precision_are_summed_in_double() {
+    let session = Session::cpu(2);
+    for (kind, n) in [(Kind::Particles, 300), (Kind::Segments, 300), (Kind::Charges, 300), (Kind::Particles, 3000)] {
+        let base = case("cube", kind, n, n, 1.0);
+        let want = reference(&session, &base, WFMM_REG_VATISTAS, GAUSS).main;
+        for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
+            let o = wfmm_plan_options { precision: WFMM_PRECISION_F32, ..plan_options(method, 1e-3) };
+            let mut plan = Plan::<f64>::new(&session, &o);
+            fill(&mut plan, &base);
+            for size in [1.0, 1e-170, 1e-40, 1e40, 1e160] {
+                let circulation: Vec<f64> = base.circulation.iter().map(|g| g * size).collect();
+                let strength: Vec<f64> = base.strength.iter().flatten().map(|a| a * size).collect();
+                let charge: Vec<f64> = base.charge.iter().map(|q| q * size).collect();
+                plan.strengths(&circulation, &strength, &charge);
+                let mut got = vec![0.0; want.len()];
+                match kind {
+                    Kind::Charges => plan.potential(&mut got, None),
+                    _ => plan.velocity(&mut got, None),
+                }
+                got.iter_mut().for_each(|u| *u /= size);
+                let e = relative_l2(&got, &want);
+                assert!(e <= 1e-3, "{kind:?} {n} {method} {size:e}: {e:.1e}; {}", plan.recipe());
+            }
+        }
+    }
+}
+
 #[test]
 fn gradients_hold_in_any_unit_of_length() {
     let session = Session::cpu(2);

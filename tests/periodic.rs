@@ -358,6 +358,16 @@ fn what_cannot_be_summed_is_refused() {
             "{status} {message}"
         );
     }
+    // Periods that the rounding of positions would change, or make none.
+    let mut far = case(Kind::Particles, 30, 10, [1.0; 3], true);
+    far.targets.push([0.5, 1e16, 0.5]);
+    let near = case(Kind::Particles, 30, 10, [1.0; 3], true);
+    for (c, period) in [(&far, [1.0, OPEN, OPEN]), (&near, [3e-16, OPEN, OPEN]), (&near, [1.0, 1e14, OPEN])] {
+        for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
+            let (status, message) = refused(c, &plan_options(method, 1e-4, period));
+            assert!(status == WFMM_ERR_UNSUPPORTED && message.contains("period = ["), "{status} {message}");
+        }
+    }
     let along = wfmm_plan_options { plane_axis: 1, ..plan_options(0, 1e-4, [1.0, 1.0, OPEN]) };
     assert_eq!(Plan::<f64>::try_new(&session, &along).err(), Some(WFMM_ERR_UNSUPPORTED));
     assert!(last_error().contains("period[0] = 1"));

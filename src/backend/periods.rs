@@ -28,6 +28,22 @@ pub fn check_gaussians(core: f64, period: [f64; 3], length: f64) -> Result<()> {
     Error::fail(WFMM_ERR_UNSUPPORTED, message)
 }
 
+/// Steps that a period has at least: positions and periods are rounded to them.
+const LEAST_STEPS: f64 = (1u64 << 26) as f64;
+
+/// Refuses periods that the rounding to steps would change: those far shorter than another period or than the extent along an open
+/// axis. `step` in the unit of the periods, which are as given.
+pub fn check_steps(given: [f64; 3], step: f64) -> Result<()> {
+    if given.iter().all(|&p| p == 0.0 || p >= LEAST_STEPS * step) {
+        return Ok(());
+    }
+    let message = format!(
+        "period = {given:?}: positions are rounded to {step:.1e} here, a part of the longest period or extent; accepted: periods of at \
+         least {LEAST_STEPS:.1e} times that"
+    );
+    Error::fail(WFMM_ERR_UNSUPPORTED, message)
+}
+
 /// Charges whose sum is this part of the sum of their sizes are taken to balance each other.
 const NEUTRAL: f64 = 1e-6;
 

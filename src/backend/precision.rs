@@ -53,6 +53,7 @@ fn serves_from(tolerance: f64, options: &PlanOptions, field: Field) -> bool {
 pub enum PrecisionFallback {
     Distance,
     Core,
+    Strength,
     /// A tolerance too small for it on a CPU.
     Digits,
     /// Found in a field that was computed.
@@ -69,6 +70,7 @@ impl PrecisionFallback {
         match self {
             Self::Distance => warn_once!("double precision in place of single: {self}"),
             Self::Core => warn_once!("double precision in place of single: {self}"),
+            Self::Strength => warn_once!("double precision in place of single: {self}"),
             Self::Digits => warn_once!("double precision in place of single: {self}"),
             Self::Tolerance => warn_once!("double precision in place of single: {self}"),
             Self::Jump => warn_once!("double precision in place of single: {self}"),
@@ -82,6 +84,7 @@ impl fmt::Display for PrecisionFallback {
         f.write_str(match self {
             Self::Distance => "a target and a source are too near for the extent of all of them (is a point far away?)",
             Self::Core => "core radii are too large or too small for the extent of sources and targets",
+            Self::Strength => "strengths are too large or too small for the extent of sources and targets",
             Self::Digits => "at a tolerance below 1e-4 rounding in single precision may exceed it",
             Self::Tolerance => "single precision misses the tolerance at a sample of targets (is a point far away?)",
             Self::Jump => {

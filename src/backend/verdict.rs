@@ -21,6 +21,24 @@ pub fn unit_of(largest: f64) -> f64 {
     if largest > 0.0 { largest } else { 1.0 }
 }
 
+/// Sums of the squares of differences and of exact values, both divided by `unit`, over pairs of what was found and what is exact.
+pub fn squares(pairs: impl Iterator<Item = (f64, f64)>, unit: f64) -> [f64; 2] {
+    pairs.fold([0.0; 2], |[wrong, size], (found, exact)| {
+        let (found, exact) = (found / unit, exact / unit);
+        [wrong + (found - exact).powi(2), size + exact * exact]
+    })
+}
+
+/// The relative L2 error that these sums are of; infinity where a value is no number, or where the exact values are zero and others were
+/// found.
+pub fn relative([wrong, size]: [f64; 2]) -> f64 {
+    if wrong == 0.0 {
+        return 0.0;
+    }
+    let error = (wrong / size).sqrt();
+    if error.is_nan() { f64::INFINITY } else { error }
+}
+
 /// Pseudo-particles are asked for to be compared: no other sum takes their place.
 pub fn missed_by_pseudo_particles(tolerance: f64, found: f64) -> Error {
     let message = format!(
@@ -102,6 +120,18 @@ pub fn with_largest(parts: [Squares<'_>; 2], n: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn relative_errors_of_any_size_and_of_no_number() {
+        for scale in [1.0, 1e-200, 1e200] {
+            let pairs = [(1.01, 1.0), (2.0, 2.0)].map(|(found, exact)| (found * scale, exact * scale));
+            let error = relative(squares(pairs.into_iter(), unit_of(2.0 * scale)));
+            assert!((error / (0.01 / 5f64.sqrt()) - 1.0).abs() < 1e-9, "{error}");
+        }
+        let of = |found: f64, exact: f64| relative(squares([(found, exact)].into_iter(), unit_of(exact)));
+        assert_eq!((of(0.0, 0.0), of(1.0, 0.0)), (0.0, f64::INFINITY));
+        assert_eq!((of(f64::NAN, 1.0), of(f64::INFINITY, 1.0)), (f64::INFINITY, f64::INFINITY));
+    }
 
     #[test]
     fn the_error_is_that_of_the_mean_square() {

@@ -17,7 +17,9 @@ use super::arrays::{ArrayMut, HostReal, SHARED_FROM, check_finite, on_pool};
 use crate::backend::Field;
 use crate::backend::cuda::RealsArg;
 use crate::backend::cuda::plane::{Half, Mirror, Rows};
+use crate::backend::draw::drawn;
 use crate::backend::images::{self, Image};
+use crate::backend::verdict::{self, relative, unit_of};
 use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_NOT_FINITE};
 use crate::inputs::{ArrayReal, Inputs, Reals, RealsMut, TargetInput};
 use crate::memory;
@@ -343,8 +345,9 @@ impl Plan {
         let (first, all) = self.session.numbered(n)?;
         let session = self.session.clone();
         let (inputs, got, mut exact) = session.together("wfmm_plan_check", || {
-            let mut picked = sample(all, samples, seed);
-            picked.retain(|k| (first..first + n).contains(k));
+            let here = first..first + n;
+            let mut picked = memory::collect(drawn(all, samples, seed));
+            picked.retain(|k| here.contains(k));
             let rows = |of: &[f64], width: usize| -> Vec<f64> {
                 let halves = picked.iter().map(|k| k - first).chain(picked.iter().map(|k| k - first + n));
                 halves.flat_map(|k| of[k * width..(k + 1) * width].iter().copied()).collect()
@@ -379,36 +382,15 @@ impl Plan {
     /// Over all ranks.
     fn relative_l2(&self, got: &[f64], want: &[f64]) -> Result<f64> {
         let largest = want.iter().chain(got).fold(0.0f64, |m, v| m.max(v.abs()));
-        let largest = self.session.largest(&[largest])?[0];
-        if largest == 0.0 {
-            return Ok(0.0);
-        }
-        let square = |v: f64| (v / largest) * (v / largest);
-        let wrong: f64 = got.iter().zip(want).map(|(g, w)| square(g - w)).sum();
-        let size: f64 = want.iter().map(|&w| square(w)).sum();
-        let all = self.session.total(&[wrong, size])?;
-        Ok(if all[1] > 0.0 { (all[0] / all[1]).sqrt() } else { f64::INFINITY })
+        let unit = unit_of(self.session.largest(&[largest])?[0]);
+        let sums = verdict::squares(got.iter().copied().zip(want.iter().copied()), unit);
+        let sums = self.session.total(&sums)?;
+        Ok(relative([sums[0], sums[1]]))
     }
 }
 
 fn widened(x: &[f32]) -> Vec<f64> {
     memory::collect(x.iter().map(|&v| v as f64))
-}
-
-/// Numbers of `samples` targets out of `n`, all of them where there are no more.
-fn sample(n: usize, samples: usize, seed: u64) -> Vec<usize> {
-    if samples >= n {
-        return memory::collect(0..n);
-    }
-    let mut state = seed;
-    let mut draw = || {
-        // splitmix64
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n as u64) as usize
-    };
-    memory::collect((0..samples).map(|_| draw()))
 }
 
 /// Outputs of an evaluation with a plane, all on one side of the bus; on the device by their addresses.

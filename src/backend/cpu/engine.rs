@@ -12,7 +12,7 @@ use super::sources::{ChargeSources, VortexSources, largest};
 use super::tree::bounds;
 use crate::backend::draw::drawn;
 use crate::backend::periods;
-use crate::backend::verdict::{missed_by_pseudo_particles, unit_of};
+use crate::backend::verdict::{missed_by_pseudo_particles, relative, squares, unit_of};
 use crate::backend::{Engine, Field};
 use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};
@@ -242,6 +242,7 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
         if self.sources.is_empty() || self.targets.is_empty() {
             return Ok(());
         }
+        self.unit.check_periods()?;
         let (positions, half) = self.sources.positions();
         let radii = [bounds(positions, half), bounds(&self.targets, &[])].map(|b| periods.radius(b));
         periods.check(radii, 1.0 / self.unit.scale)?;
@@ -460,15 +461,7 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
     Sum { sources: exact, images: images.as_ref() }.write(&points, false, &mut sink);
     let r = rows(C, false);
     let unit = unit_of(largest(&want));
-    let (mut wrong, mut size) = (0.0, 0.0);
-    for k in 0..count {
-        for i in 0..r {
-            let w = want[k * r + i] / unit;
-            wrong += (got[i * count + k] / unit - w).powi(2);
-            size += w * w;
-        }
-    }
-    if wrong == 0.0 { 0.0 } else { (wrong / size).sqrt() }
+    relative(squares((0..r * count).map(|at| (got[at % r * count + at / r], want[at])), unit))
 }
 
 fn account<T: Real, const C: usize, S: SourceSet<T, C>>(side: &Side<T, C, S>) -> Account {

@@ -178,6 +178,11 @@ impl Unit {
         Self { periods: Some(Periods { period, center }), step, ..unit }
     }
 
+    /// Refuses periods that are not kept by the steps of positions.
+    pub fn check_periods(&self) -> Result<()> {
+        self.periods.map_or(Ok(()), |p| periods::check_steps(p.period, self.step / self.scale))
+    }
+
     /// The periods in this unit.
     pub fn periods(&self) -> Option<Periods> {
         let inside = |x: [f64; 3]| std::array::from_fn(|i| (x[i] - self.origin[i]) * self.scale);

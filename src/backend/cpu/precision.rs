@@ -32,6 +32,8 @@ pub struct PrecisionEngine {
     double: Option<Box<CpuEngine<f64>>>,
     vortex: PrecisionHistory,
     coulomb: PrecisionHistory,
+    /// Whether strengths of vortices and of charges need double precision, by the counters of sources, strengths and targets.
+    strengths: [Option<([u64; 3], bool)>; 2],
     /// Of the last field: whether it is of single precision, why not, and whether an FMM in it missed the tolerance just before.
     by_single: bool,
     fallback: Option<PrecisionFallback>,
@@ -57,6 +59,7 @@ impl PrecisionEngine {
             double: None,
             vortex: PrecisionHistory::default(),
             coulomb: PrecisionHistory::default(),
+            strengths: [None; 2],
             by_single: false,
             fallback: None,
             missed: false,
@@ -68,6 +71,7 @@ impl PrecisionEngine {
         let holds = self.asked_for_single && single_holds_on_cpu(self.options.tolerance);
         let single = if holds { Who::Single } else { Who::TrySingle };
         match holds || self.may_try_single(inputs, field) {
+            true if self.strengths_need_double(inputs, field) => Who::Double(Some(PrecisionFallback::Strength)),
             true => self.look(inputs, field).map_or(single, |found| Who::Double(Some(found))),
             false => Who::Double(self.asked_for_single.then_some(PrecisionFallback::Digits)),
         }
@@ -91,6 +95,19 @@ impl PrecisionEngine {
         }
         let found = self.pool.install(|| range::fallback(inputs, field, &self.options));
         self.history(field).keep(found);
+        found
+    }
+
+    fn strengths_need_double(&mut self, inputs: &Inputs, field: Field) -> bool {
+        let (kind, sources, strengths) = match field {
+            Field::Velocity { .. } => (0, inputs.vortex_positions, inputs.vortex_strengths),
+            Field::Potential { .. } => (1, inputs.charge_positions, inputs.charge_strengths),
+        };
+        let of = [sources, strengths, inputs.target_positions];
+        let known = self.strengths[kind].filter(|(known, _)| *known == of).map(|(_, found)| found);
+        let look = || range::strengths_need_double(inputs, field, &self.options, range::size_of(inputs, field));
+        let found = known.unwrap_or_else(|| self.pool.install(look));
+        self.strengths[kind] = Some((of, found));
         found
     }
 

@@ -1,4 +1,4 @@
-//! Whether single precision can hold a problem, from its positions and cores alone.
+//! Whether single precision can hold a problem, from its positions, cores and strengths alone.
 //!
 //! Enters: a plan's inputs in host memory. Leaves: what of them leaves the range or the digits of single precision, if
 //! anything does. The kernels work in units of the box, and the powers of a distance or a core in them must stay numbers:
@@ -15,6 +15,7 @@ use crate::inputs::{Inputs, Ints, Reals, SegmentInput};
 use crate::memory;
 use crate::options::{PlanOptions, Regularization};
 use rayon::prelude::*;
+use std::ops::RangeInclusive;
 
 /// Least distance in units of the box. Segments: h = (1/|r1| + 1/|r2|)/e beside the line, at 2^-24 of the distance, is a
 /// number down to 2^-26. Positions that are sums of two numbers are known to 2^-48. Powers of the distance to particles and
@@ -25,6 +26,10 @@ const NEAREST_PARTICLE: f64 = 1.0 / (1u64 << 30) as f64;
 const LARGEST_CORE: f64 = 256.0;
 /// Least core of OFFSET: c²ℓ² and its inverse stay numbers.
 const LEAST_OFFSET_CORE: f64 = 1.0 / (1u64 << 24) as f64;
+/// Where the largest strength in the unit of the box may be, and the field that it has at the size of the box with its gradient: far
+/// inside the range of single precision, since close pairs have more and parts of expansions less.
+const STRENGTHS: RangeInclusive<f64> = power(-60)..=power(50);
+const FIELDS: RangeInclusive<f64> = power(-80)..=power(90);
 /// No longer than one; its components have no common measure.
 const AXIS: [f64; 3] = [0.648_217_935_1, 0.578_094_612_7, 0.495_593_742_2];
 /// Pairs near along the axis but not in space, per target; with more the question stays open, and the answer is no.
@@ -49,6 +54,41 @@ pub fn fallback(inputs: &Inputs, field: Field, options: &PlanOptions) -> Option<
     let nearest = if !positions.ends.is_empty() || positions.double { NEAREST } else { NEAREST_PARTICLE };
     (!(1.0 / size).is_normal() || positions.nearer_than(nearest * size, low, size))
         .then_some(PrecisionFallback::Distance)
+}
+
+/// Whether strengths and the fields that they make are out of the range of single precision, in a box of this size.
+pub fn strengths_need_double(inputs: &Inputs, field: Field, options: &PlanOptions, size: f64) -> bool {
+    let per_length = if size > 0.0 { 1.0 / size } else { 1.0 };
+    let largest = |of: Option<(&Reals, usize)>| of.map_or(0.0, |(a, n)| largest(a, n));
+    let inside = match field {
+        Field::Velocity { .. } => {
+            let circulation = largest(inputs.segments.as_ref().map(|s| (&s.circulation, s.n)));
+            let strength = largest(inputs.particles.as_ref().map(|p| (&p.strength, 3 * p.n)));
+            circulation.max(strength * per_length)
+        }
+        Field::Potential { .. } => largest(inputs.charges.as_ref().map(|c| (&c.charge, c.n))),
+    };
+    let main = inside * per_length * options.normalization.abs();
+    let fits = STRENGTHS.contains(&inside) && [main, main * per_length].iter().all(|v| FIELDS.contains(v));
+    inside * options.normalization != 0.0 && !fits
+}
+
+/// Of arrays on the host; 0 of others.
+fn largest(a: &Reals, n: usize) -> f64 {
+    if !matches!(a, Reals::HostF32(_) | Reals::HostF64(_)) {
+        return 0.0;
+    }
+    (0..n).into_par_iter().with_min_len(CHUNK).map(|k| number(a, k).abs()).reduce(|| 0.0, f64::max)
+}
+
+const fn power(exponent: i64) -> f64 {
+    f64::from_bits(((1023 + exponent) as u64) << 52)
+}
+
+/// Largest side of the box around sources and targets; 0 where they are not on the host.
+pub fn size_of(inputs: &Inputs, field: Field) -> f64 {
+    let positions = Positions::new(inputs, field);
+    if positions.on_host && positions.sources() > 0 && positions.targets > 0 { positions.extent().1 } else { 0.0 }
 }
 
 /// Whether single precision cannot tell some source from some target of these, in a box of this lower corner and size.

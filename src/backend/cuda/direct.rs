@@ -7,7 +7,7 @@ use super::args::{CallerPositionsArg, Frame, ProbeArg, RealsArg};
 use super::context::{Context, Function};
 use super::expanded::Expanded;
 use super::fmm::{Ranks, recipe};
-use super::gather::{DeviceInputs, too_many};
+use super::gather::{DeviceInputs, check_counts};
 use super::held::Held;
 use super::memory::{Buffer, Plain};
 use super::periodic::add_far;
@@ -302,17 +302,7 @@ impl<T: CudaReal> DirectSum<T> {
     /// Makes the frame. Leaves: what is to be summed.
     fn begin(&mut self, task: Task<'_>) -> Result<Vec<Kind>> {
         let Task { inputs, options, field, stream, .. } = task;
-        let most = i32::MAX as usize / 4;
-        for (what, n) in [
-            ("targets", inputs.targets.n),
-            ("segments", inputs.segments.n),
-            ("particles", inputs.particles.n),
-            ("charges", inputs.charges.n),
-        ] {
-            if n > most {
-                return Err(too_many(what, n, most));
-            }
-        }
+        check_counts(inputs, 1)?;
         self.make_frame(inputs, options, field, stream)?;
         Ok(kinds(inputs, options, field))
     }

@@ -27,6 +27,8 @@ const LEAST_ORDER: usize = 8;
 /// Most near images, as on the CPU, and most sources with them.
 const MOST_NEAR: f64 = 30_000.0;
 const MOST_COPIES: f64 = (1u64 << 27) as f64;
+/// Most sources that a tree of a cube numbers beside their images: `kImageBits`.
+const MOST_NUMBERED: usize = 1 << 26;
 /// By a tree, targets up to two steps from the line of a segment are not told from those on it: cores must be so wide that the field that
 /// they then get is this part of the tolerance.
 const ON_LINE: f64 = 0.1;
@@ -63,6 +65,8 @@ pub struct Extents {
 pub struct Contents {
     /// All of them.
     pub sources: usize,
+    /// What a tree numbers at most: sources and pieces of segments.
+    pub numbered: usize,
     pub longest_segment: f64,
     /// The least core of segments, where there are any.
     pub least_core: Option<f64>,
@@ -160,7 +164,8 @@ impl Nearness {
             let ratio = (EFFECTIVE_RADII + 0.5 * longest) / out;
             let shape = Shape { period: [period; 3], near: near * period };
             // The largest cells are a half of the box wide; elements whose leaf is the whole box have no tree.
-            let has_tree = near <= NEAR[0] && contents.widest_leaf <= 0.5 * period;
+            let has_tree =
+                near <= NEAR[0] && contents.widest_leaf <= 0.5 * period && contents.numbered <= MOST_NUMBERED;
             let found = Self { shape, unit: period, longest, has_tree, ratio, more: -1.0 };
             let converges = 3f64.sqrt() + 0.5 * longest <= WIDEST * out;
             let is_reached = found.order_for(SHARES[2] * tolerance) <= MOST_ORDER as f64;
@@ -261,7 +266,7 @@ mod tests {
     const UNIT: Corners = Corners { low: [0.0; 3], high: [1.0; 3] };
 
     fn contents(sources: usize) -> Contents {
-        Contents { sources, longest_segment: 0.0, least_core: None, reach: 0.0, widest_leaf: 0.0 }
+        Contents { sources, numbered: sources, longest_segment: 0.0, least_core: None, reach: 0.0, widest_leaf: 0.0 }
     }
 
     fn near(period: [f64; 3], extents: &Extents, tolerance: f64) -> usize {
@@ -309,6 +314,14 @@ mod tests {
         for (least_core, has_tree) in [(None, true), (Some(0.0), false), (Some(0.01), true)] {
             let contents = Contents { least_core, ..contents(10) };
             assert_eq!(Nearness::in_domain(&domain, &extents, &contents, 1e-4).unwrap().has_tree, has_tree);
+        }
+    }
+
+    #[test]
+    fn images_are_numbered_beside_their_sources() {
+        for (numbered, has_tree) in [(1 << 26, true), ((1 << 26) + 1, false)] {
+            let contents = Contents { numbered, ..contents(1 << 25) };
+            assert_eq!(Nearness::in_cube(1.0, &contents, 1e-4).unwrap().has_tree, has_tree);
         }
     }
 

@@ -13,7 +13,9 @@ use super::periodic::Periodic;
 use super::staging::Staging;
 use super::stream::{Event, Stream};
 use super::sums::Sums;
+use crate::backend::draw::stratified;
 use crate::backend::images::Slot;
+use crate::backend::verdict::{relative, squares, unit_of};
 use crate::backend::{Engine, Field};
 use crate::error::{Error, Result, WFMM_ERR_MEMORY};
 use crate::inputs::{Inputs, Reals, RealsMut, TargetInput};
@@ -228,7 +230,7 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
         let Some(all) = inputs.targets.as_ref().filter(|all| all.n > 0 && samples > 0) else { return Ok(0.0) };
-        let chosen = choose(all.n, samples, seed);
+        let chosen = stratified(all.n, samples, seed);
         let width = field.widths().0;
         let main_field = match field {
             Field::Velocity { .. } => Field::Velocity { gradient: false },
@@ -248,15 +250,9 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
         let mut exact_engine = CudaEngine::<f64>::new(options, self.context.clone(), self.pool.clone())?;
         let mut exact = memory::filled(0.0f64, width * chosen.len());
         exact_engine.direct_only(&exact_inputs, main_field, &mut exact)?;
-        let (mut difference, mut norm) = (0.0, 0.0);
-        for (i, k) in chosen.iter().enumerate() {
-            for c in 0..width {
-                let want = exact[width * i + c];
-                difference += (values[width * k + c] - want).powi(2);
-                norm += want * want;
-            }
-        }
-        Ok(if norm > 0.0 { (difference / norm).sqrt() } else { difference.sqrt() })
+        let unit = unit_of(exact.iter().fold(0.0, |a, v| f64::max(a, v.abs())));
+        let found = chosen.iter().flat_map(|k| &values[width * k..][..width]);
+        Ok(relative(squares(found.copied().zip(exact.iter().copied()), unit)))
     }
 
     fn order_after(&mut self, stream: u64) {
@@ -311,38 +307,5 @@ impl<T: CudaReal> CudaEngine<T> {
                 pick(&|i| v[i])
             }
         })
-    }
-}
-
-/// `samples` different numbers below `n`, the same for the same seed: one from each of `samples` equal parts.
-fn choose(n: usize, samples: usize, seed: u64) -> Vec<usize> {
-    let samples = samples.min(n);
-    let mut state = seed;
-    memory::collect((0..samples).map(|i| {
-        let (low, high) = (i as u128 * n as u128 / samples as u128, (i + 1) as u128 * n as u128 / samples as u128);
-        low as usize + ((split_mix(&mut state) as u128 * (high - low)) >> 64) as usize
-    }))
-}
-
-/// SplitMix64.
-fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn samples_differ_and_repeat() {
-        for (n, samples) in [(1, 5), (10, 10), (1000, 7), (1 << 40, 100)] {
-            let chosen = choose(n, samples, 3);
-            assert_eq!(chosen, choose(n, samples, 3));
-            assert!(chosen.windows(2).all(|w| w[0] < w[1]) && chosen.iter().all(|k| *k < n));
-        }
     }
 }

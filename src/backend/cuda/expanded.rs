@@ -4,7 +4,7 @@
 
 use super::args::RealsArg;
 use super::context::Context;
-use super::gather::DeviceInputs;
+use super::gather::{DeviceInputs, check_counts};
 use super::memory::Buffer;
 use super::periodic::{BLOCK, grid};
 use super::stream::{Stream, launch};
@@ -35,6 +35,7 @@ impl Expanded {
     /// Sources moved by each of these vectors, the first of which is zero; the same targets.
     pub fn make(&mut self, inputs: &DeviceInputs, shifts: &[[f64; 3]], stream: &Stream) -> Result<DeviceInputs> {
         let images = shifts.len();
+        check_counts(inputs, images)?;
         let mut flat = vec![];
         memory::extend(&mut flat, shifts.iter().flatten().copied());
         self.shifts.upload(&flat, stream)?;

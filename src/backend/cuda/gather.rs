@@ -10,7 +10,7 @@ use super::periodic::Far;
 use super::staging::Staging;
 use super::stream::{Event, Stream};
 use crate::backend::images::Slot;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
 use crate::inputs::{HostArray, Inputs, Ints, Reals};
 use std::ops::Range;
 use std::sync::Arc;
@@ -383,7 +383,16 @@ impl Upload<'_> {
     }
 }
 
-/// More elements than 32-bit numbers of the kernels can count.
-pub fn too_many(what: &str, n: usize, most: usize) -> Error {
-    Error::new(crate::error::WFMM_ERR_COUNT, format!("{n} {what}; the CUDA back end takes at most {most}"))
+/// Refuses more targets, or elements of a kind with `images` of each, than the direct sum numbers.
+pub fn check_counts(inputs: &DeviceInputs, images: usize) -> Result<()> {
+    const MOST: usize = i32::MAX as usize / 4;
+    let counts = [
+        ("targets", inputs.targets.n),
+        ("segments", inputs.segments.n.saturating_mul(images)),
+        ("particles", inputs.particles.n.saturating_mul(images)),
+        ("charges", inputs.charges.n.saturating_mul(images)),
+    ];
+    let Some((what, n)) = counts.into_iter().find(|(_, n)| *n > MOST) else { return Ok(()) };
+    let with = if images > 1 { " with their images" } else { "" };
+    Error::fail(WFMM_ERR_UNSUPPORTED, format!("{n} {what}{with}; a direct sum on CUDA takes at most {MOST}"))
 }

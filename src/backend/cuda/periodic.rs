@@ -160,6 +160,7 @@ impl Periodic {
             }
         };
         let domain = extents.map_or_else(|| Domain::cube(given[0]), |e| Domain::around(given, &e.sources));
+        periods::check_steps(given, domain.step)?;
         let mut inside = DeviceInputs { step: domain.step, ..*inputs };
         self.extremes.clear(EXTREMES, stream)?;
         self.bring_in(&mut inside, field, &domain, stream)?;
@@ -348,8 +349,10 @@ impl Periodic {
         }
         let bare = options.segment_regularization == Regularization::None;
         let least_core = (inside.segments.n > 0).then_some(if bare { 0.0 } else { least_of_segments });
-        let sources = inside.segments.n + inside.particles.n + inside.charges.n;
-        Ok(Contents { sources, longest_segment: longest, least_core, reach, widest_leaf })
+        let (segments, others) = (inside.segments.n, inside.particles.n + inside.charges.n);
+        // Segments may be cut in two, on average.
+        let (sources, numbered) = (segments + others, 2 * segments + others);
+        Ok(Contents { sources, numbered, longest_segment: longest, least_core, reach, widest_leaf })
     }
 
     /// What multipoles are of, segments at so many nodes each, which go to the device.

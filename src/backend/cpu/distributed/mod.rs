@@ -32,7 +32,7 @@ use super::sources::{ChargeSources, VortexSources};
 use super::tree::{Corners, Root, bounds};
 use crate::backend::draw::drawn;
 use crate::backend::precision::{PrecisionFallback, PrecisionHistory, single_serves};
-use crate::backend::verdict::unit_of;
+use crate::backend::verdict::{relative, squares, unit_of};
 use crate::backend::{self, Engine, Field};
 use crate::distributed::{Communicator, Peers};
 use crate::error::Result;
@@ -149,6 +149,7 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         let mut net = self.sources.net();
         peers.sum(&mut net);
         let length = 1.0 / self.unit.scale;
+        self.unit.check_periods()?;
         periods.check(radii, length)?;
         backend::periods::check_net(net[0], net[1], periods.period)?;
         self.sources.check_cores(&periods, tolerance, length)
@@ -346,16 +347,11 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         memory::resize(&mut exact, points.len() * rows(C, false), 0.0);
         peers.sum(&mut exact);
         let unit = unit_of(exact.iter().fold(0.0, |a, v| f64::max(a, v.abs())));
-        let mut sums = [0.0; 2];
-        for (at, &t) in mine.iter().enumerate() {
-            for row in 0..k {
-                let want = exact[row * points.len() + before + at] / unit;
-                sums[0] += (values.main[t * k + row] / unit - want).powi(2);
-                sums[1] += want * want;
-            }
-        }
+        let row = |(at, &t): (usize, &usize)| (0..k).map(move |row| (t * k + row, row * points.len() + before + at));
+        let pairs = mine.iter().enumerate().flat_map(row);
+        let mut sums = squares(pairs.map(|(got, want)| (values.main[got], exact[want])), unit);
         peers.sum(&mut sums);
-        if sums[0] == 0.0 { 0.0 } else { (sums[0] / sums[1]).sqrt() }
+        relative(sums)
     }
 }
 

@@ -27,7 +27,7 @@ use super::engine::CudaEngine;
 use super::fmm::Ranks;
 use crate::backend::draw::drawn;
 use crate::backend::images::Slot;
-use crate::backend::verdict::unit_of;
+use crate::backend::verdict::{relative, squares, unit_of};
 use crate::backend::{Engine, Field};
 use crate::distributed::Communicator;
 use crate::error::{Error, Result};
@@ -256,15 +256,10 @@ impl<T: CudaReal> RanksEngine<T> {
         };
         let largest = exact.iter().fold(0.0, |a, v| f64::max(a, v.abs()));
         let unit = unit_of(self.line.communicator.largest(&[largest])?[0]);
-        let mut sums = [0.0; 2];
-        for (row, &t) in exact.chunks_exact(width).zip(&mine) {
-            for (want, got) in row.iter().zip(&values[t * width..]) {
-                sums[0] += ((got - want) / unit).powi(2);
-                sums[1] += (want / unit).powi(2);
-            }
-        }
+        let found = mine.iter().flat_map(|&t| &values[t * width..][..width]);
+        let sums = squares(found.copied().zip(exact.iter().copied()), unit);
         let sums = self.line.communicator.total(&sums)?;
-        Ok(if sums[0] == 0.0 { 0.0 } else { (sums[0] / sums[1]).sqrt() })
+        Ok(relative([sums[0], sums[1]]))
     }
 
     /// Direct sums of all sources in double precision at some of the own targets; no other rank takes part.

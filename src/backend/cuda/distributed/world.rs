@@ -513,7 +513,7 @@ impl World {
     }
 
     /// A rank without targets gets another one's, so that every rank takes part in every decision; nobody asks for the field there. Whether
-    /// this one got it.
+    /// any rank got one: what is known of targets is counted alike on all ranks.
     fn lend_a_target<T: Wire>(&mut self, line: &mut Line, table: &Table) -> Result<bool> {
         let mine = self.inputs.targets.as_ref().map_or(0, |t| t.n);
         let counts: Vec<usize> = if self.deal.is_moved() {
@@ -532,9 +532,8 @@ impl World {
         if self.inputs.targets.as_ref().is_none_or(|t| t.n == 0) {
             let x: Vec<T> = all[3 * lender..3 * lender + 3].iter().map(|&x| T::from_f64(x)).collect();
             self.inputs.targets = Some(TargetInput { n: 1, position: T::host(x.into()) });
-            return Ok(true);
         }
-        Ok(false)
+        Ok(true)
     }
 }
 
