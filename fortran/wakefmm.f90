@@ -797,7 +797,7 @@ module wakefmm
   !> Functions by which the processes (ranks) of a distributed session communicate; libwakefmm_mpi has those for MPI.
   type, bind(c) :: wfmm_communicator
     !> Size of this struct as the caller knows it.
-    integer(c_int32_t) :: struct_size = 56
+    integer(c_int32_t) :: struct_size = 64
     !> This process, 0 to size - 1.
     integer(c_int32_t) :: rank = 0
     !> Number of processes.
@@ -815,6 +815,10 @@ module wakefmm
     type(c_funptr) :: alltoallv = c_null_funptr
     !> Waits until every rank is there.
     type(c_funptr) :: barrier = c_null_funptr
+    !> Told once on each rank that the session and its plans and flows have ended, or that the session was not made; or
+    !> NULL. Ranks are told at different times, on any thread: it must not communicate. Not called for a communicator
+    !> that is refused itself.
+    type(c_funptr) :: release = c_null_funptr
   end type
 
   interface wfmm_flow_add_dust

@@ -743,11 +743,11 @@ typedef struct wfmm_session_options {
 } wfmm_session_options;
 
 /**
- * Functions by which the processes (ranks) of a distributed session communicate; libwakefmm_mpi has those for MPI. Set struct_size
- * to sizeof. Each function is called on all ranks in the same order, on the thread that calls the library, and returns 0. Another
- * number is WFMM_ERR_COMMUNICATION on every rank that can still be reached, in this call of the library or the next. A function that
- * fails on some ranks must not leave the others waiting in it. Functions and user must stay until the last plan of the session has
- * ended.
+ * Functions by which the processes (ranks) of a distributed session communicate; libwakefmm_mpi has those for MPI. Set it to zero,
+ * then struct_size to sizeof. Each function but release is called on all ranks in the same order, on the thread that calls the
+ * library, and returns 0. Another number is WFMM_ERR_COMMUNICATION on every rank that can still be reached, in this call of the
+ * library or the next. A function that fails on some ranks must not leave the others waiting in it. Functions and user must stay
+ * until the session and its last plan or flow have ended.
  */
 typedef struct wfmm_communicator {
     /**
@@ -794,6 +794,11 @@ typedef struct wfmm_communicator {
      * Waits until every rank is there.
      */
     int32_t (*barrier)(void *user);
+    /**
+     * Told once on each rank that the session and its plans and flows have ended, or that the session was not made; or NULL. Ranks
+     * are told at different times, on any thread: it must not communicate. Not called for a communicator that is refused itself.
+     */
+    void (*release)(void *user);
 } wfmm_communicator;
 
 /**

@@ -13,10 +13,11 @@ use wakefmm::backend::Field;
 use wakefmm::distributed::{Communicator, Exchange, Reduction, Shares, threads};
 use wakefmm::error::*;
 use wakefmm::flow::Flow;
-use wakefmm::flow::options::{WFMM_INTEGRATOR_AB2, wfmm_flow_options};
+use wakefmm::flow::options::{ElementKind, Quantity, WFMM_INTEGRATOR_AB2, wfmm_flow_options};
+use wakefmm::flow::picture::camera::{Camera, WFMM_COLOR_AGE, wfmm_camera};
 use wakefmm::options::*;
 use wakefmm::plan::Plan;
-use wakefmm::plan::arrays::Array;
+use wakefmm::plan::arrays::{Array, ArrayMut};
 use wakefmm::plan::sources::Particles;
 use wakefmm::session::Session;
 
@@ -63,6 +64,16 @@ fn options_requests_and_calls_that_differ_are_found_and_named() {
         assert_eq!(e.status, WFMM_ERR_VALUE);
         assert!(e.message.starts_with("rank 2: tolerance = 0.00001, but 0.0001 on rank 0"), "{}", e.message);
     }
+    // Pseudo-particles, which ranks on CPUs refuse, on one rank alone.
+    let errors = on_all(2, |rank, end| {
+        let session = Session::distributed(&session_options(), end).unwrap();
+        let o = wfmm_plan_options { expansion: rank as i32, ..plan_options(0, 1e-4) };
+        Plan::create(session, PlanOptions::checked(&o).unwrap()).err().unwrap()
+    });
+    for e in errors {
+        assert_eq!(e.status, WFMM_ERR_VALUE);
+        assert!(e.message.starts_with("rank 1: expansion = 1, but 0 on rank 0"), "{}", e.message);
+    }
     // A gradient on one rank alone, then different calls, then a plan that goes on.
     let c = case("cube", Kind::Particles, 60, 40, 1.0);
     on_all(2, |rank, end| {
@@ -74,6 +85,43 @@ fn options_requests_and_calls_that_differ_are_found_and_named() {
         let e = if rank == 0 { plan.check(10, 1).unwrap_err() } else { plan.set_particles::<f64>(None).unwrap_err() };
         assert!(e.status == WFMM_ERR_STATE && e.message.contains("rank 1 is in another call"), "{}", e.message);
         assert!(field_of(&mut plan, Field::Velocity { gradient: false }, mine.targets.len()).is_ok());
+    });
+}
+
+/// Some quantities are an evaluation, and what a camera colors by decides what is exchanged: nobody may wait for others there.
+#[test]
+fn what_ranks_ask_of_a_flow_is_the_same_on_all() {
+    let c = case("cube", Kind::Particles, 60, 40, 1.0);
+    on_all(3, |rank, end| {
+        let session = Session::distributed(&session_options(), end).unwrap();
+        let mut flow =
+            Flow::new(session, plan_options(WFMM_METHOD_DIRECT, 1e-4), wfmm_flow_options::default()).unwrap();
+        let (mine, _) = part(&c, SPLITS[2].1, rank, 3);
+        let (n, x, a) = (mine.position.len(), flat(&mine.position), flat(&mine.strength));
+        let (position, strength) = (Array::Host(&x[..]), Array::Host(&a[..]));
+        flow.put_particles(Some(Particles { n, position, strength, core: None }), true).unwrap();
+        let differs =
+            |e: Error, text: &str| assert!(e.status == WFMM_ERR_VALUE && e.message.starts_with(text), "{e:?}");
+
+        let mut values = vec![0.0; 3 * n];
+        let quantity = if rank == 1 { Quantity::Position } else { Quantity::Velocity };
+        let e = flow.get::<f64>(ElementKind::Particles, quantity, ArrayMut::Host(&mut values), None).unwrap_err();
+        differs(e, "rank 1: quantity = 0, but 3 on rank 0");
+        let e = flow.get_selected::<f64>(ElementKind::Particles, quantity, &[], ArrayMut::Host(&mut [])).unwrap_err();
+        differs(e, "rank 1: quantity = 0, but 3 on rank 0");
+        let kind = if rank == 2 { ElementKind::Dust } else { ElementKind::Tracers };
+        let e = flow.get::<f64>(kind, Quantity::Velocity, ArrayMut::Host(&mut []), None).unwrap_err();
+        differs(e, "rank 2: kind = 4, but 3 on rank 0");
+        flow.get::<f64>(ElementKind::Particles, Quantity::Velocity, ArrayMut::Host(&mut values), None).unwrap();
+
+        let camera = |c: wfmm_camera| Camera::checked(&c, 20, 10).unwrap();
+        let color = if rank == 2 { WFMM_COLOR_AGE } else { 0 };
+        let e = flow.picture(&camera(wfmm_camera { color, ..Default::default() })).unwrap_err();
+        differs(e, "rank 2: color = 2, but 0 on rank 0");
+        let target = [0.0, 0.25 * rank as f64, 0.0];
+        let e = flow.picture(&camera(wfmm_camera { target, ..Default::default() })).unwrap_err();
+        differs(e, "rank 1: target[1] = 0.25, but 0 on rank 0");
+        flow.picture(&camera(wfmm_camera::default())).unwrap();
     });
 }
 

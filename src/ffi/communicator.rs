@@ -13,11 +13,11 @@ use super::handles::SESSIONS;
 use super::session::session_options;
 use super::{structs, wfmm_session};
 
-/// Functions by which the processes (ranks) of a distributed session communicate; libwakefmm_mpi has those for MPI. Set `struct_size`
-/// to `sizeof`. Each function is called on all ranks in the same order, on the thread that calls the library, and returns 0. Another
-/// number is WFMM_ERR_COMMUNICATION on every rank that can still be reached, in this call of the library or the next. A function that
-/// fails on some ranks must not leave the others waiting in it. Functions and `user` must stay until the last plan of the session has
-/// ended.
+/// Functions by which the processes (ranks) of a distributed session communicate; libwakefmm_mpi has those for MPI. Set it to zero,
+/// then `struct_size` to `sizeof`. Each function but `release` is called on all ranks in the same order, on the thread that calls the
+/// library, and returns 0. Another number is WFMM_ERR_COMMUNICATION on every rank that can still be reached, in this call of the
+/// library or the next. A function that fails on some ranks must not leave the others waiting in it. Functions and `user` must stay
+/// until the session and its last plan or flow have ended.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 #[allow(non_camel_case_types)]
@@ -54,6 +54,9 @@ pub struct wfmm_communicator {
     >,
     /// Waits until every rank is there.
     pub barrier: Option<unsafe extern "C" fn(user: *mut c_void) -> i32>,
+    /// Told once on each rank that the session and its plans and flows have ended, or that the session was not made; or NULL. Ranks
+    /// are told at different times, on any thread: it must not communicate. Not called for a communicator that is refused itself.
+    pub release: Option<unsafe extern "C" fn(user: *mut c_void)>,
 }
 
 impl Default for wfmm_communicator {
@@ -68,6 +71,7 @@ impl Default for wfmm_communicator {
             allgather: None,
             alltoallv: None,
             barrier: None,
+            release: None,
         }
     }
 }
@@ -91,6 +95,7 @@ struct Table {
         i32,
     ) -> i32,
     barrier: unsafe extern "C" fn(*mut c_void) -> i32,
+    release: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
 // The host vouches for `user` on every thread that calls the library; a plan serves one thread at a time.
@@ -116,6 +121,7 @@ impl Table {
             allgather: c.allgather.ok_or_else(|| missing("allgather"))?,
             alltoallv: c.alltoallv.ok_or_else(|| missing("alltoallv"))?,
             barrier: c.barrier.ok_or_else(|| missing("barrier"))?,
+            release: c.release,
         })
     }
 
@@ -123,6 +129,15 @@ impl Table {
         let (pointer, n) = (values.as_mut_ptr().cast(), values.len() as i64);
         // n values of the type that `kind` says; the host vouches for its function.
         unsafe { (self.allreduce)(self.user, pointer, n, kind, reduction as i32) }
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        if let Some(release) = self.release {
+            // The host vouches for its function; nobody else has the table any more.
+            unsafe { release(self.user) }
+        }
     }
 }
 

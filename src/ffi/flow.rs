@@ -268,12 +268,16 @@ api! {
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE, and those of an evaluation.
     /// Example: `wfmm_flow_diagnostics(f, &d); printf("%g\n", d.linear_impulse[2]);`
     fn wfmm_flow_diagnostics(flow: *mut wfmm_flow, diagnostics: *mut wfmm_diagnostics) {
-        not_null("diagnostics", diagnostics)?;
-        // The size word is the only part that the caller has filled in.
-        let size = unsafe { diagnostics.cast::<u32>().read() } as usize;
-        structs::check_size("diagnostics", size)?;
-        let value = with_flow(flow, Flow::diagnostics)?;
-        unsafe { structs::write("diagnostics", diagnostics, size, value) }
+        with_flow(flow, |flow| {
+            let size = flow.session().together("wfmm_flow_diagnostics", || {
+                not_null("diagnostics", diagnostics)?;
+                // The size word is the only part that the caller has filled in.
+                let size = unsafe { diagnostics.cast::<u32>().read() } as usize;
+                structs::check_size("diagnostics", size).map(|()| size)
+            })?;
+            let value = flow.diagnostics()?;
+            unsafe { structs::write("diagnostics", diagnostics, size, value) }
+        })
     }
 
     /// Writes the whole flow to a file, which `wfmm_flow_load` reads: an `.npz` container of NumPy's arrays, its members are in the

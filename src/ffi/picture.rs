@@ -47,7 +47,6 @@ api! {
                     if png_path.is_null() { None } else { Some(unsafe { path_of("png_path", png_path) }?) };
                 enough_memory().map(|()| (camera, rgba, path))
             })?;
-            session.same(&[("width", f64::from(width)), ("height", f64::from(height))])?;
             let rgba = match rgba {
                 Some(rgba) if path.is_none() && session.communicator().is_none() => return flow.picture_to(&camera, rgba),
                 rgba => rgba,

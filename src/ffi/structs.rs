@@ -112,7 +112,7 @@ mod tests {
         assert_eq!((size_of::<wfmm_flow_options>(), wfmm_flow_options::WIDE_FROM), (16 + 8 * 16, 16));
         assert_eq!((size_of::<wfmm_diagnostics>(), wfmm_diagnostics::WIDE_FROM), (8 + 8 * 19, 8));
         assert_eq!((size_of::<wfmm_camera>(), wfmm_camera::WIDE_FROM), (24 + 8 * 22, 24));
-        assert_eq!((size_of::<wfmm_communicator>(), wfmm_communicator::WIDE_FROM), (16 + 8 * 5, 16));
+        assert_eq!((size_of::<wfmm_communicator>(), wfmm_communicator::WIDE_FROM), (16 + 8 * 6, 16));
         assert_eq!((size_of::<wfmm_report>(), wfmm_report::WIDE_FROM), (24 + 8 * (6 + 16 + 3), 24));
     }
 

@@ -164,22 +164,36 @@ pub struct FlowOptions {
 impl FlowOptions {
     /// By name, as numbers: what all ranks must say alike.
     pub fn fields(&self) -> [(&'static str, f64); 14] {
-        let [x, y, z] = self.gravity;
+        // Every field by name: a new one does not compile before it is compared or left out on purpose.
+        let Self {
+            integrator,
+            stretching,
+            spreading,
+            viscosity,
+            squire,
+            core_limit,
+            split_length,
+            gravity: [x, y, z],
+            fluid_density,
+            fluid_viscosity,
+            restitution,
+            friction,
+        } = *self;
         [
-            ("integrator", f64::from(self.integrator as i32)),
-            ("stretching", f64::from(self.stretching as i32)),
-            ("spreading", f64::from(self.spreading as i32)),
-            ("viscosity", self.viscosity),
-            ("squire", self.squire),
-            ("core_limit", self.core_limit),
-            ("split_length", self.split_length),
+            ("integrator", f64::from(integrator as i32)),
+            ("stretching", f64::from(stretching as i32)),
+            ("spreading", f64::from(spreading as i32)),
+            ("viscosity", viscosity),
+            ("squire", squire),
+            ("core_limit", core_limit),
+            ("split_length", split_length),
             ("gravity[0]", x),
             ("gravity[1]", y),
             ("gravity[2]", z),
-            ("fluid_density", self.fluid_density),
-            ("fluid_viscosity", self.fluid_viscosity),
-            ("restitution", self.restitution),
-            ("friction", self.friction),
+            ("fluid_density", fluid_density),
+            ("fluid_viscosity", fluid_viscosity),
+            ("restitution", restitution),
+            ("friction", friction),
         ]
     }
 

@@ -42,7 +42,8 @@ impl Quantity {
 }
 
 impl Flow {
-    /// A quantity of all elements (or points) of a kind; `values` and `identity` have room for `capacity` rows.
+    /// A quantity of all elements (or points) of a kind; `values` and `identity` have room for `capacity` rows. Of many ranks all ask
+    /// for the same.
     pub fn get<T: HostReal>(
         &mut self,
         kind: ElementKind,
@@ -50,13 +51,14 @@ impl Flow {
         values: ArrayMut<'_, T>,
         identity: Option<ArrayMut<'_, i64>>,
     ) -> Result<()> {
+        self.all_ask_for(kind, quantity)?;
         self.make_ready(kind, quantity)?;
         let (numbers, ids) = self.quantity(kind, quantity)?;
         values.fill(&self.session, "values", numbers.iter().map(|v| T::from_f64(*v)))?;
         identity.map_or(Ok(()), |to| to.fill(&self.session, "identity", ids.iter().copied()))
     }
 
-    /// A quantity of the elements (or points) of a kind with these identities; `values` has a row for each. Collective.
+    /// A quantity of the elements (or points) of a kind with these identities; `values` has a row for each. As `get`.
     pub fn get_selected<T: HostReal>(
         &mut self,
         kind: ElementKind,
@@ -65,6 +67,7 @@ impl Flow {
         values: ArrayMut<'_, T>,
     ) -> Result<()> {
         let session = self.session.clone();
+        self.all_ask_for(kind, quantity)?;
         self.rows(kind, quantity, usize::MAX)?;
         let rows = session.together("wfmm_flow_get_selected", || {
             let state = self.store.known();
@@ -77,6 +80,11 @@ impl Flow {
         let width = quantity.width();
         let chosen = rows.iter().flat_map(|row| &numbers[width * row..][..width]);
         values.fill(&self.session, "values", chosen.map(|v| T::from_f64(*v)))
+    }
+
+    /// Only some quantities of some kinds are an evaluation, in which all ranks take part or none.
+    fn all_ask_for(&self, kind: ElementKind, quantity: Quantity) -> Result<()> {
+        self.session.same(&[("kind", f64::from(kind as i32)), ("quantity", f64::from(quantity as i32))])
     }
 
     /// Brings what `quantity` reads to the host; velocities are computed.

@@ -126,26 +126,46 @@ fn common(communicator: &Communicator, field: Field, targets: usize) -> Result<F
     Ok(if potential == 0.0 { Field::Velocity { gradient } } else { Field::Potential { gradient } })
 }
 
-/// Options by name, as numbers.
+/// Options by name, as numbers. Point numbers are each rank's own: `index_base` may differ.
 fn fields(o: &PlanOptions) -> Vec<(&'static str, f64)> {
+    // Every field by name: a new one does not compile before it is compared or left out on purpose.
+    let PlanOptions {
+        method,
+        precision,
+        order,
+        leaf_capacity,
+        segment_regularization,
+        particle_regularization,
+        index_base: _,
+        tolerance,
+        normalization,
+        core_radius,
+        accumulate,
+        reproducible,
+        host_partition,
+        plane,
+        expansion,
+        period,
+    } = *o;
     let yes = |b: bool| f64::from(u8::from(b));
     vec![
-        ("method", f64::from(o.method as i32)),
-        ("precision", f64::from(o.precision as i32)),
-        ("order", f64::from(o.order)),
-        ("leaf_capacity", f64::from(o.leaf_capacity)),
-        ("segment_regularization", f64::from(o.segment_regularization as i32)),
-        ("particle_regularization", f64::from(o.particle_regularization as i32)),
-        ("tolerance", o.tolerance),
-        ("normalization", o.normalization),
-        ("core_radius", o.core_radius),
-        ("WFMM_FLAG_ACCUMULATE", yes(o.accumulate)),
-        ("WFMM_FLAG_REPRODUCIBLE", yes(o.reproducible)),
-        ("WFMM_FLAG_HOST_PARTITION", yes(o.host_partition)),
-        ("plane_axis", o.plane.map_or(0.0, |p| p.axis as f64 + 1.0)),
-        ("plane_position", o.plane.map_or(0.0, |p| p.position)),
-        ("period[0]", o.period.map_or(0.0, |p| p[0])),
-        ("period[1]", o.period.map_or(0.0, |p| p[1])),
-        ("period[2]", o.period.map_or(0.0, |p| p[2])),
+        ("method", f64::from(method as i32)),
+        ("precision", f64::from(precision as i32)),
+        ("order", f64::from(order)),
+        ("leaf_capacity", f64::from(leaf_capacity)),
+        ("segment_regularization", f64::from(segment_regularization as i32)),
+        ("particle_regularization", f64::from(particle_regularization as i32)),
+        ("tolerance", tolerance),
+        ("normalization", normalization),
+        ("core_radius", core_radius),
+        ("WFMM_FLAG_ACCUMULATE", yes(accumulate)),
+        ("WFMM_FLAG_REPRODUCIBLE", yes(reproducible)),
+        ("WFMM_FLAG_HOST_PARTITION", yes(host_partition)),
+        ("plane_axis", plane.map_or(0.0, |p| p.axis as f64 + 1.0)),
+        ("plane_position", plane.map_or(0.0, |p| p.position)),
+        ("expansion", f64::from(expansion as i32)),
+        ("period[0]", period.map_or(0.0, |p| p[0])),
+        ("period[1]", period.map_or(0.0, |p| p[1])),
+        ("period[2]", period.map_or(0.0, |p| p[2])),
     ]
 }

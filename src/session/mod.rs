@@ -81,7 +81,9 @@ impl Session {
                 format!("n_devices = {n} on a distributed session: start as many processes, each has one device"),
             ),
         })?;
-        let fields = [("size", communicator.size() as f64), ("backend", f64::from(options.backend as i32))];
+        // Devices and threads are each rank's own. Every option by name: a new one does not compile before it is compared or left out.
+        let SessionOptions { backend, device: _, devices: _, threads: _ } = options;
+        let fields = [("size", communicator.size() as f64), ("backend", f64::from(*backend as i32))];
         communicator.same("", &fields)?;
         let device = communicator.together(call, || choose_device(options, Some(communicator.node_rank())))?;
         let lacks = communicator.largest(&[f64::from(u8::from(matches!(device, Device::Cpu)))])?[0] > 0.0;

@@ -43,6 +43,7 @@ int main(void) {
     AT(wfmm_communicator, allgather);
     AT(wfmm_communicator, alltoallv);
     AT(wfmm_communicator, barrier);
+    AT(wfmm_communicator, release);
     SIZE(wfmm_report);
     AT(wfmm_report, struct_size);
     AT(wfmm_report, backend);

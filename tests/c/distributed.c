@@ -1,4 +1,6 @@
 /* Distributed sessions without MPI: a communicator of one rank in a few lines, wrong ones, and functions that fail. */
+#include <stddef.h>
+
 #include "check.h"
 
 static int calls_left = 1 << 30;
@@ -30,6 +32,13 @@ static int32_t barrier(void *user) {
     return code();
 }
 
+static int released = 0;
+
+static void release(void *user) {
+    (void)user;
+    released++;
+}
+
 static wfmm_communicator one_rank(void) {
     wfmm_communicator c;
     memset(&c, 0, sizeof c);
@@ -39,6 +48,7 @@ static wfmm_communicator one_rank(void) {
     c.allgather = allgather;
     c.alltoallv = alltoallv;
     c.barrier = barrier;
+    c.release = release;
     return c;
 }
 
@@ -49,6 +59,7 @@ static void wrong_arguments(void) {
     OK(wfmm_session_options_init(&o, sizeof o));
     EXPECT(wfmm_session_create_distributed(NULL, NULL, &s), WFMM_ERR_NULL, "communicator is NULL");
     EXPECT(wfmm_session_create_distributed(NULL, &c, NULL), WFMM_ERR_NULL, "out is NULL");
+    CHECK(released == 1);
     c.struct_size = 0;
     EXPECT(wfmm_session_create_distributed(NULL, &c, &s), WFMM_ERR_STRUCT_SIZE, "struct_size = 0");
     c = one_rank();
@@ -60,9 +71,11 @@ static void wrong_arguments(void) {
     c = one_rank();
     c.alltoallv = NULL;
     EXPECT(wfmm_session_create_distributed(NULL, &c, &s), WFMM_ERR_NULL, "alltoallv is NULL");
+    CHECK(released == 1);
     c = one_rank();
     o.threads = -3;
     EXPECT(wfmm_session_create_distributed(&o, &c, &s), WFMM_ERR_VALUE, "threads = -3");
+    CHECK(released == 2);
     o.threads = 1;
     o.backend = WFMM_BACKEND_CUDA;
     if (wfmm_session_create_distributed(&o, &c, &s) == WFMM_OK) {
@@ -71,6 +84,30 @@ static void wrong_arguments(void) {
         EXPECT(wfmm_session_create_distributed(&o, &c, &s), WFMM_ERR_DRIVER, "rank 0: backend = WFMM_BACKEND_CUDA");
     }
     CHECK(s == NULL);
+    /* Callers from before there was `release`. */
+    c.struct_size = offsetof(wfmm_communicator, release);
+    o.backend = WFMM_BACKEND_CPU;
+    const int before = released;
+    OK(wfmm_session_create_distributed(&o, &c, &s));
+    OK(wfmm_session_destroy(&s));
+    CHECK(released == before);
+}
+
+/* The communicator is released when the last of session, plans and flows has ended. */
+static void ends(void) {
+    wfmm_communicator c = one_rank();
+    wfmm_session *s = NULL;
+    wfmm_plan *plan = NULL;
+    wfmm_flow *flow = NULL;
+    const int before = released;
+    OK(wfmm_session_create_distributed(NULL, &c, &s));
+    OK(wfmm_plan_create(s, NULL, &plan));
+    OK(wfmm_flow_create(s, NULL, NULL, &flow));
+    OK(wfmm_session_destroy(&s));
+    OK(wfmm_plan_destroy(&plan));
+    CHECK(released == before);
+    OK(wfmm_flow_destroy(&flow));
+    CHECK(released == before + 1);
 }
 
 int main(void) {
@@ -83,6 +120,7 @@ int main(void) {
         a[k] = sin(7.0 * k);
     }
     wrong_arguments();
+    ends();
     wfmm_session_options o;
     OK(wfmm_session_options_init(&o, sizeof o));
     o.threads = 2;

@@ -32,6 +32,15 @@ verdict "a thread level that is too low" $?
 "$MPICC" -std=gnu11 -Wall -Wextra -g -O1 -Iinclude -Isrc/mpi tests/mpi/memory.c -o "$build/memory" -L"$build" -L"$library" \
     -lwakefmm_mpi -lwakefmm -lm -Wl,-rpath,"$build:$library" && run -n 3 "$build/memory"
 verdict "memory that runs out on one of 3 ranks" $?
+for program in collective sessions; do
+    "$MPICC" -std=c11 -Wall -Wextra -Werror -g -O1 -Iinclude -Isrc/mpi tests/mpi/$program.c -o "$build/$program" -L"$build" -L"$library" \
+        -lwakefmm_mpi -lwakefmm -lm -lpthread -Wl,-rpath,"$build:$library"
+    verdict "$program.c is compiled" $?
+    for ranks in 1 3; do
+        run -n $ranks "$build/$program"
+        verdict "$program on $ranks ranks" $?
+    done
+done
 # Strangers' projects against an installation, by pkg-config and by CMake.
 prefix=$build/prefix
 rm -rf "$prefix" "$build/cmake"

@@ -133,6 +133,7 @@ pub struct Camera {
     fit: bool,
     near: f64,
     view: View,
+    given: wfmm_camera,
 }
 
 /// What a projection needs.
@@ -219,6 +220,7 @@ impl Camera {
             fit: c.fit == 1,
             near,
             view: View::at(c)?,
+            given: *c,
         };
         let half = within("field_of_view", c.field_of_view, 1e-3, 179.0)?.to_radians() / 2.0;
         let length = within("view_height", c.view_height, f64::MIN_POSITIVE, f64::MAX)?;
@@ -228,6 +230,62 @@ impl Camera {
             if camera.view.parallel { height as f64 / length } else { 0.5 * height as f64 / half.tan() };
         camera.view.near = if near > 0.0 { near } else { 1e-3 * camera.view.reference };
         Ok(camera)
+    }
+
+    /// By name, as numbers: what all ranks must say alike.
+    pub fn fields(&self) -> Vec<(&'static str, f64)> {
+        // Every field by name: a new one does not compile before it is compared or left out on purpose.
+        let wfmm_camera {
+            struct_size: _,
+            projection,
+            color,
+            blending,
+            kinds,
+            fit,
+            eye,
+            target,
+            up,
+            field_of_view,
+            view_height,
+            near_distance,
+            point_size,
+            line_width,
+            opacity,
+            color_range: [slowest, fastest],
+            background: [red, green, blue, alpha],
+            grid,
+        } = self.given;
+        vec![
+            ("width", self.width as f64),
+            ("height", self.height as f64),
+            ("projection", f64::from(projection)),
+            ("color", f64::from(color)),
+            ("blending", f64::from(blending)),
+            ("kinds", f64::from(kinds)),
+            ("fit", f64::from(fit)),
+            ("eye[0]", eye[0]),
+            ("eye[1]", eye[1]),
+            ("eye[2]", eye[2]),
+            ("target[0]", target[0]),
+            ("target[1]", target[1]),
+            ("target[2]", target[2]),
+            ("up[0]", up[0]),
+            ("up[1]", up[1]),
+            ("up[2]", up[2]),
+            ("field_of_view", field_of_view),
+            ("view_height", view_height),
+            ("near_distance", near_distance),
+            ("point_size", point_size),
+            ("line_width", line_width),
+            ("opacity", opacity),
+            ("color_range[0]", slowest),
+            ("color_range[1]", fastest),
+            ("background[0]", red),
+            ("background[1]", green),
+            ("background[2]", blue),
+            ("background[3]", alpha),
+            ("grid", grid),
+        ]
     }
 
     pub fn draws(&self, kind: ElementKind) -> bool {

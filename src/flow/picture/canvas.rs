@@ -190,7 +190,8 @@ impl Canvas {
         if session.rank().1 == 1 {
             return Ok(());
         }
-        for cells in [&self.front, &self.behind] {
+        // Nothing is behind lines where no rank has any.
+        for cells in [&self.front, &self.behind].into_iter().filter(|cells| !cells.is_empty()) {
             // Sums below 2^53 are exact.
             let all = session.total(&memory::collect(cells.iter().map(|cell| cell.load(Relaxed) as f64)))?;
             cells.iter().zip(all).for_each(|(cell, sum)| cell.store(sum as u64, Relaxed));

@@ -91,9 +91,10 @@ impl Layer<'_> {
 }
 
 impl Flow {
-    /// A picture: rows from the top, four bytes a pixel.
+    /// A picture: rows from the top, four bytes a pixel. Of many ranks all have the same camera.
     pub fn picture(&mut self, camera: &Camera) -> Result<Vec<u8>> {
-        let mut picture = memory::filled(0u8, 4 * camera.width * camera.height);
+        let bytes = 4 * camera.width * camera.height;
+        let mut picture = self.session().together("wfmm_flow_picture", || Ok(memory::filled(0u8, bytes)))?;
         self.picture_to(camera, &mut picture)?;
         Ok(picture)
     }
@@ -114,6 +115,7 @@ impl Flow {
     fn picture_in_host_memory(&mut self, camera: &Camera) -> Result<Vec<u8>> {
         let call = "wfmm_flow_picture";
         let session = self.session().clone();
+        session.same(&camera.fields())?;
         let moves = |kind| kind != ElementKind::Dust && camera.draws(kind);
         if session.any(camera.coloring == Coloring::Speed && ALL.into_iter().any(moves))? {
             self.find_velocities(call)?;
