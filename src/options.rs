@@ -133,10 +133,10 @@ pub const WFMM_TOLERANCE_MIN_F64: f64 = 5e-12;
 
 /// Larger tolerances count as this: a velocity field with a larger error is of no use.
 pub const TOLERANCE_MAX: f64 = 0.1;
-/// The same of pseudo-particles.
-const PSEUDO_ORDER_MAX: i32 = 16;
 /// The highest order of expansions that may be requested.
 pub const WFMM_ORDER_MAX: i32 = 40;
+/// The same of pseudo-particles.
+const PSEUDO_ORDER_MAX: i32 = 16;
 /// Periods beyond these are taken for mistakes: their cubes would leave the range of numbers.
 const SHORTEST_PERIOD: f64 = 1e-100;
 const LONGEST_PERIOD: f64 = 1e100;
@@ -427,8 +427,21 @@ pub fn check_tolerance(tolerance: f64, precision: Precision) -> Result<()> {
     )
 }
 
+impl Regularization {
+    /// Whether particles may have it; all others are of segments.
+    pub fn is_for_particles(self) -> bool {
+        use Regularization::*;
+        matches!(self, None | GaussErf | Exponential | Compact | Rosenhead | Winckelmans | Polynomial)
+    }
+
+    /// Whether segments may.
+    pub fn is_for_segments(self) -> bool {
+        self == Regularization::None || !self.is_for_particles()
+    }
+}
+
 fn segment_regularization(number: i32) -> Result<Regularization> {
-    let found = Regularization::from_code(number).filter(|r| *r as i32 <= WFMM_REG_OFFSET);
+    let found = Regularization::from_code(number).filter(|r| r.is_for_segments());
     code(
         "segment_regularization",
         number,
@@ -438,8 +451,7 @@ fn segment_regularization(number: i32) -> Result<Regularization> {
 }
 
 fn particle_regularization(number: i32) -> Result<Regularization> {
-    let found =
-        Regularization::from_code(number).filter(|r| *r == Regularization::None || *r as i32 >= WFMM_REG_GAUSS_ERF);
+    let found = Regularization::from_code(number).filter(|r| r.is_for_particles());
     let accepted =
         "WFMM_REG_NONE (0), _GAUSS_ERF, _EXPONENTIAL, _COMPACT, _ROSENHEAD, _WINCKELMANS or _POLYNOMIAL (6 to 11)";
     code("particle_regularization", number, found, accepted)

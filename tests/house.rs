@@ -1,4 +1,4 @@
-//! The rules of the house that a compiler does not know: which way imports go, where `unsafe` may be, what is exported.
+//! The rules of the house that a compiler does not know: which way imports go, where `unsafe` may be.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -46,7 +46,7 @@ fn kernels(name: &str) -> Kernels {
     }
 }
 
-/// Lengths as the kernels get them: single precision wants boxes much wider than one (`Real::box`).
+/// Lengths as the kernels get them: single precision wants boxes much wider than one (`Real::extent`).
 const SIDE: f64 = 4096.0;
 
 struct Random(u64);

@@ -221,20 +221,9 @@ pub fn segment_shortfalls(reg: Regularization, t: f64) -> (f64, f64) {
     }
 }
 
-/// Whether the core acts through a particle's distance r (or a segment's distance ρ otherwise).
-pub fn is_for_particles(reg: Regularization) -> bool {
-    use Regularization::*;
-    matches!(reg, None | GaussErf | Exponential | Compact | Rosenhead | Winckelmans | Polynomial)
-}
-
-pub fn is_for_segments(reg: Regularization) -> bool {
-    use Regularization::*;
-    matches!(reg, None | Rankine | LambOseen | Vatistas | Scully | Offset)
-}
-
 /// The relative error of the velocity where a core is left out: 1 - g at r/c, or 1 - F at ρ/c.
 pub fn shortfall(reg: Regularization, ratio: f64) -> f64 {
-    if is_for_particles(reg) { particle_shortfalls(reg, ratio).0 } else { segment_shortfalls(reg, ratio).0 }
+    if reg.is_for_particles() { particle_shortfalls(reg, ratio).0 } else { segment_shortfalls(reg, ratio).0 }
 }
 
 /// Smallest κ with `shortfall` ≤ `tol` for every distance beyond κ cores. Grows as `tol` falls.
@@ -247,7 +236,7 @@ pub fn core_reach_gradient(reg: Regularization, tol: f64) -> f64 {
     reach(
         tol,
         |q| {
-            if is_for_particles(reg) { particle_shortfalls(reg, q).1 } else { 0.5 * segment_shortfalls(reg, q).1 }
+            if reg.is_for_particles() { particle_shortfalls(reg, q).1 } else { 0.5 * segment_shortfalls(reg, q).1 }
         },
     )
 }

@@ -74,7 +74,7 @@ impl Plan {
         segments.map_or(0.0, |s| s.core.as_ref().map_or(s.default_core, largest))
     }
 
-    /// The same kinds as bits: 1 segments, 2 particles.
+    /// Kinds whose kernel is singular, as bits: 1 segments, 2 particles.
     pub(super) fn singular_kinds(&self) -> i64 {
         self.singular().iter().map(|(elements, ..)| if *elements == "segments" { 1 } else { 2 }).sum()
     }

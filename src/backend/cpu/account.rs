@@ -4,7 +4,7 @@
 
 use super::fmm::Recipe;
 use super::lists::Scheme;
-use crate::options::Method;
+use crate::options::{Method, WFMM_BACKEND_CPU};
 use crate::report::{PASS_COUNT, Pass, Report};
 
 /// One side of the engine as it is now.
@@ -61,7 +61,7 @@ impl Account {
 
     /// The report of an evaluation that took `total` seconds; memory is the engine's to add.
     pub fn numbers(&self, precision: i32, total: f64) -> Report {
-        let mut report = Report { backend: 1, precision, near_pairs: self.pairs as i64, ..Report::default() };
+        let mut report = Report { backend: WFMM_BACKEND_CPU, precision, near_pairs: self.pairs as i64, ..Report::default() };
         if self.direct {
             report.method = Method::Direct as i32;
             report.seconds[Pass::P2p as usize] = total;

@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};
 use crate::logging::warn_once;
 use crate::memory;
-use crate::options::{Method, PlanOptions};
+use crate::options::{Method, PlanOptions, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
 use crate::report::Report;
 use crate::simd::{Real, isa_name};
 use rayon::prelude::*;
@@ -144,7 +144,8 @@ impl<T: Real> CpuEngine<T> {
             Field::Velocity { .. } => account(&self.vortex),
             Field::Potential { .. } => account(&self.coulomb),
         };
-        let (name, precision) = if T::IS_F64 || account.in_double { ("f64", 2) } else { ("f32", 1) };
+        let in_double = T::IS_F64 || account.in_double;
+        let (name, precision) = if in_double { ("f64", WFMM_PRECISION_F64) } else { ("f32", WFMM_PRECISION_F32) };
         let kind = format!("{name} on {} threads ({})", self.pool.current_num_threads(), isa_name());
         self.recipe = account.in_words(&kind, self.options.tolerance, evaluation.is_some());
         if let Some(seconds) = evaluation {

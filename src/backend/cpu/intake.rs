@@ -280,7 +280,7 @@ pub fn targets_of(inputs: &Inputs, unit: Unit) -> Vec<[f64; 3]> {
     inputs.targets.as_ref().map_or(vec![], |t| positions_of(&t.position, t.n, unit))
 }
 
-/// The CPU cannot read device memory; 104: the resource is not here.
+/// The CPU cannot read device memory.
 pub fn device_memory() -> Error {
     Error::new(
         WFMM_ERR_MEMORY,

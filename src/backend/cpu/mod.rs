@@ -18,7 +18,6 @@ pub mod passes;
 pub mod precision;
 pub mod pseudo;
 mod range;
-pub mod reference;
 mod sort;
 pub mod sources;
 pub mod tree;

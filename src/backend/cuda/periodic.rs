@@ -20,7 +20,7 @@ use super::stream::{Stream, launch};
 use crate::backend::{Field, periods};
 use crate::error::Result;
 use crate::math::lattice::{LatticeSums, Shape};
-use crate::math::regularization::{core_reach, is_for_particles, offset_shortfall, shortfall};
+use crate::math::regularization::{core_reach, offset_shortfall, shortfall};
 use crate::memory;
 use crate::options::{PlanOptions, Regularization};
 use std::sync::Arc;
@@ -342,7 +342,7 @@ impl Periodic {
             if missing > tolerance {
                 return Err(periods::too_wide(core, looked_at, missing, tolerance));
             }
-            let farther = if is_for_particles(reg) { 1.0 } else { recipe::range_factor(n) };
+            let farther = if reg.is_for_particles() { 1.0 } else { recipe::range_factor(n) };
             reach = (farther * core_extent(reg, core, longest, tolerance)).min(looked_at).max(reach);
             // As `width_of_cores` of kernels/fmm_tree.cuh.
             widest_leaf = (4.0 * least).min((least * core).sqrt()).max(widest_leaf);
@@ -451,7 +451,7 @@ fn core_shortfall(reg: Regularization, core: f64, longest: f64, looked_at: f64) 
 fn core_extent(reg: Regularization, core: f64, longest: f64, tolerance: f64) -> f64 {
     match reg {
         Regularization::Offset => (core * longest).sqrt() / (2.0 * tolerance).sqrt().sqrt(),
-        _ if is_for_particles(reg) => core * core_reach(reg, periods::CORES_OF_IMAGES * tolerance),
+        _ if reg.is_for_particles() => core * core_reach(reg, periods::CORES_OF_IMAGES * tolerance),
         _ => core * core_reach(reg, tolerance).max((LINE / tolerance).sqrt()),
     }
 }

@@ -1,7 +1,7 @@
 //! What a core takes from the singular field at most, by the distance in cores.
 
 use super::{CoreElement, Largest};
-use crate::math::regularization::{self, is_for_particles};
+use crate::math::regularization;
 use crate::memory;
 use crate::options::Regularization;
 
@@ -52,7 +52,7 @@ pub struct CoreBounds {
 
 impl CoreBounds {
     pub fn new(segment: Regularization, particle: Regularization) -> Self {
-        debug_assert!(is_for_particles(particle));
+        debug_assert!(particle.is_for_particles());
         let none = Regularization::None;
         Self {
             particle: (particle != none).then(|| {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Trees        both octrees, sorted targets                                             trees
-//!   Statistics        strengths of cells, exact field at a sample, budget of errors            statistics
+//!   Statistics   strengths of cells, exact field at a sample, budget of errors            statistics
 //!   Choice       leaf capacities, interaction lists, truncation orders, predicted cost    choice   (Recipe: as plain data)
 //!   Expansions   multipoles, and local expansions or (treecode) rows of M2P               expansions
 //!   field        expansions and near sources at the targets                               field

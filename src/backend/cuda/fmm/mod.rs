@@ -1,19 +1,27 @@
 //! The fast multipole method on the device: the order of the passes, their buffers, and what happens when one was too small.
 //!
 //! ```text
-//!   recipe      orders, leaf sizes, core ranges        truncation   which operator blocks are kept
-//!   args layout the kernels' arguments, where they lie reuse       what the last evaluation left
-//!   shifts      the same for M2M and L2L                 set         FMM or direct, all kinds of source
-//!   replay      graphs of small evaluations              trees       launches of both trees and the lists
-//!   check       the error at a few targets               times       seconds of the passes
-//!   m2l_small   M2L where cells are few                 verdict     whether what was found there is good enough
-//!   grids       its exact sums in periodic boxes
+//!   set         FMM or direct sum, for all kinds of source
+//!   recipe      orders, leaf sizes, ranges of cores
+//!   truncation  which blocks of the M2L operators are kept
+//!   shifts      which of those of M2M and L2L
+//!   kernels     which kernels a recipe takes
+//!   args        arguments of the kernels
+//!   layout      where their arrays lie
+//!   mod         FmmSum: the order of the passes, attempts
+//!   trees       launches of both trees and the lists
+//!   m2l_small   M2L where cells are few
+//!   in_box      M2L between the largest cells of a periodic box
 //!   at_targets  the treecode: in place of M2L, L2L and L2P
 //!   pseudo      pseudo-particles: in place of all passes of harmonics
-//!   kernels     which ones a recipe takes               mod         FmmSum: passes, retries
-//!   ranks       one verdict of all ranks of a distributed session
-//!   in_box      M2L between the largest cells of a periodic box
 //!   reach       corrections of segments along their lines, for gradients
+//!   check       exact sums at a few targets
+//!   grids       these sums in periodic boxes
+//!   verdict     whether the error found there is small enough
+//!   ranks       one verdict of all ranks of a distributed session
+//!   reuse       what the last evaluation left for the next
+//!   replay      graphs of small evaluations
+//!   times       seconds of the passes
 //! ```
 //!
 //! Enters: inputs in device memory. Leaves: the field, written or added in the caller's precision. Counts stay on the
