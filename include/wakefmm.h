@@ -881,10 +881,10 @@ typedef struct wfmm_plan_options {
      * segments by their middles. In a box a uniform background balances a net strength, and the mean of velocity and
      * potential is zero. In tubes and slabs images are summed symmetrically; charges must add to zero, else
      * WFMM_ERR_VALUE. WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create for a period along the normal of a ground
-     * plane; by evaluate for an extent of very many periods, for cores that reach through many periods, for particles of
-     * GAUSS_ERF in a box with cores above half of its longest period, and with WFMM_BACKEND_CUDA where sources with the
-     * near images of a tube, slab or box of unequal sides are too many, or for segments several periods long in a box
-     * with equal sides.
+     * plane, and for a period more than 1e6 times as long as another; by evaluate for an extent of very many periods, for
+     * cores that reach through many periods, for particles of GAUSS_ERF in a box with cores above half of its longest
+     * period, and with WFMM_BACKEND_CUDA where sources with the near images of a tube, slab or box of unequal sides are
+     * too many, or for segments several periods long in a box with equal sides.
      */
     double period[3];
 } wfmm_plan_options;

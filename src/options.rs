@@ -140,6 +140,9 @@ const PSEUDO_ORDER_MAX: i32 = 16;
 /// Periods beyond these are taken for mistakes: their cubes would leave the range of numbers.
 const SHORTEST_PERIOD: f64 = 1e-100;
 const LONGEST_PERIOD: f64 = 1e100;
+/// Largest ratio of two periods. The sums over all images (`math::lattice`) take up to half a second there, and positions are rounded to some
+/// 1e-9 of the shorter period.
+const MOST_UNEQUAL: f64 = 1e6;
 /// More threads than this are taken for a mistake.
 pub const THREADS_MAX: i32 = 4096;
 /// So are more devices.
@@ -239,10 +242,10 @@ pub struct wfmm_plan_options {
     /// segments by their middles. In a box a uniform background balances a net strength, and the mean of velocity and
     /// potential is zero. In tubes and slabs images are summed symmetrically; charges must add to zero, else
     /// WFMM_ERR_VALUE. WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create for a period along the normal of a ground
-    /// plane; by evaluate for an extent of very many periods, for cores that reach through many periods, for particles of
-    /// GAUSS_ERF in a box with cores above half of its longest period, and with WFMM_BACKEND_CUDA where sources with the
-    /// near images of a tube, slab or box of unequal sides are too many, or for segments several periods long in a box
-    /// with equal sides.
+    /// plane, and for a period more than 1e6 times as long as another; by evaluate for an extent of very many periods, for
+    /// cores that reach through many periods, for particles of GAUSS_ERF in a box with cores above half of its longest
+    /// period, and with WFMM_BACKEND_CUDA where sources with the near images of a tube, slab or box of unequal sides are
+    /// too many, or for segments several periods long in a box with equal sides.
     pub period: [f64; 3],
 }
 
@@ -510,7 +513,22 @@ fn period(o: &wfmm_plan_options) -> Result<Option<[f64; 3]>> {
             return Error::fail(WFMM_ERR_UNSUPPORTED, message);
         }
     }
+    check_ratio(o.period)?;
     Ok(o.period.iter().any(|&p| p > 0.0).then_some(o.period))
+}
+
+fn check_ratio(period: [f64; 3]) -> Result<()> {
+    let periods = period.into_iter().filter(|&p| p > 0.0);
+    let (shortest, longest) = periods.fold((f64::INFINITY, 0.0), |(a, b), p| (f64::min(a, p), f64::max(b, p)));
+    if longest <= MOST_UNEQUAL * shortest {
+        return Ok(());
+    }
+    let message = format!(
+        "period = {period:?}: the longest period is {:.3e} times the shortest; accepted: at most {MOST_UNEQUAL:e} times, or 0 (open) in place \
+         of the longest",
+        longest / shortest
+    );
+    Error::fail(WFMM_ERR_UNSUPPORTED, message)
 }
 
 fn tolerance(t: f64) -> Result<f64> {
@@ -597,6 +615,15 @@ mod tests {
         assert!(status == WFMM_ERR_NOT_FINITE && message.contains("period[0] = NaN"), "{message}");
         let (status, message) = ask(wfmm_plan_options { period: [0.0, 0.0, 2.0], plane_axis: 3, ..o }).unwrap_err();
         assert!(status == WFMM_ERR_UNSUPPORTED && message.contains("period[2] = 2"), "{message}");
+        let boxed = |period| ask(wfmm_plan_options { plane_axis: 0, period, ..o });
+        for period in [[1.0, 1.0, 1e6], [1e-3, 0.0, 1e3], [0.0, 1e99, 0.0], [0.0, 0.0, 1e-99]] {
+            assert_eq!(boxed(period).unwrap().period, Some(period));
+        }
+        for period in [[1.0, 1.1e6, 1.0], [1e-3, 0.0, 1.1e3], [1e-99, 1.0, 1e99]] {
+            let (status, message) = boxed(period).unwrap_err();
+            let words = [format!("{period:?}"), "1e6 times".into()];
+            assert!(status == WFMM_ERR_UNSUPPORTED && words.iter().all(|w| message.contains(w)), "{message}");
+        }
         let treecode = wfmm_plan_options { method: WFMM_METHOD_TREECODE, plane_axis: 0, ..o };
         assert!(ask(treecode).is_ok());
         let (status, message) = ask(wfmm_plan_options { period: [0.0, 2.0, 0.0], ..treecode }).unwrap_err();

@@ -61,7 +61,8 @@ impl Account {
 
     /// The report of an evaluation that took `total` seconds; memory is the engine's to add.
     pub fn numbers(&self, precision: i32, total: f64) -> Report {
-        let mut report = Report { backend: WFMM_BACKEND_CPU, precision, near_pairs: self.pairs as i64, ..Report::default() };
+        let mut report =
+            Report { backend: WFMM_BACKEND_CPU, precision, near_pairs: self.pairs as i64, ..Report::default() };
         if self.direct {
             report.method = Method::Direct as i32;
             report.seconds[Pass::P2p as usize] = total;
