@@ -1530,9 +1530,9 @@ wfmm_status wfmm_plan_set_targets_f64(struct wfmm_plan *plan, int64_t n, const d
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
  * Precision of the computation: that of the options; for ARRAYS see WFMM_PRECISION_ARRAYS.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
- * set), _CONSTANT (memory), _VALUE (charges that do not add up to zero in a tube or slab), _COUNT (more than
- * 536,870,911 targets or elements of a kind in a direct sum on a GPU), _OVERLAP, _MEMORY, _TOLERANCE; 100..199 where
- * a resource is missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
+ * set), _CONSTANT (memory), _VALUE (charges that do not add up to zero in a tube or slab), _OVERLAP, _MEMORY,
+ * _TOLERANCE; 100..199 where a resource is missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY where host
+ * memory ran out.
  * Example: wfmm_plan_evaluate_f64(p, u, NULL, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_plan_evaluate_f32(struct wfmm_plan *plan, float *velocity, float *gradient, int32_t memory);
@@ -1545,9 +1545,9 @@ wfmm_status wfmm_plan_evaluate_f32(struct wfmm_plan *plan, float *velocity, floa
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
  * Precision of the computation: that of the options; for ARRAYS see WFMM_PRECISION_ARRAYS.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
- * set), _CONSTANT (memory), _VALUE (charges that do not add up to zero in a tube or slab), _COUNT (more than
- * 536,870,911 targets or elements of a kind in a direct sum on a GPU), _OVERLAP, _MEMORY, _TOLERANCE; 100..199 where
- * a resource is missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
+ * set), _CONSTANT (memory), _VALUE (charges that do not add up to zero in a tube or slab), _OVERLAP, _MEMORY,
+ * _TOLERANCE; 100..199 where a resource is missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY where host
+ * memory ran out.
  * Example: wfmm_plan_evaluate_f64(p, u, NULL, WFMM_MEMORY_HOST);
  */
 wfmm_status wfmm_plan_evaluate_f64(struct wfmm_plan *plan, double *velocity, double *gradient, int32_t memory);
@@ -1577,8 +1577,8 @@ wfmm_status wfmm_plan_evaluate_potential_f64(struct wfmm_plan *plan,
  * out_relative_l2: the relative L2 error. seed chooses the targets; n_samples >= n_targets: all targets. Gradients
  * are not compared. The field is computed again for this; on a GPU at all targets, and report and recipe are then those
  * of that evaluation.
- * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1, or as in
- * evaluate), _VALUE (charges that do not add up to zero in a tube or slab), _TOLERANCE; 100..199 where a resource is
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1),
+ * _VALUE (charges that do not add up to zero in a tube or slab), _TOLERANCE; 100..199 where a resource is
  * missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
  * Example: double e; wfmm_plan_check_f64(p, 1000, 1, &e);
  */
@@ -1590,8 +1590,8 @@ wfmm_status wfmm_plan_check_f32(struct wfmm_plan *plan, int64_t n_samples, uint6
  * out_relative_l2: the relative L2 error. seed chooses the targets; n_samples >= n_targets: all targets. Gradients
  * are not compared. The field is computed again for this; on a GPU at all targets, and report and recipe are then those
  * of that evaluation.
- * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1, or as in
- * evaluate), _VALUE (charges that do not add up to zero in a tube or slab), _TOLERANCE; 100..199 where a resource is
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE, _COUNT (n_samples < 1),
+ * _VALUE (charges that do not add up to zero in a tube or slab), _TOLERANCE; 100..199 where a resource is
  * missing or a combination is not supported; WFMM_ERR_OUT_OF_MEMORY where host memory ran out.
  * Example: double e; wfmm_plan_check_f64(p, 1000, 1, &e);
  */
