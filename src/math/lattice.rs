@@ -14,7 +14,7 @@ mod blocks;
 mod ewald;
 mod gamma;
 
-use super::harmonics::{index, regular};
+use super::harmonics::index;
 use crate::memory;
 use once_cell::sync::Lazy;
 use parking_lot::Mutex;
@@ -150,21 +150,6 @@ impl LatticeSums {
         Arc::new(made.scaled(unit))
     }
 
-    /// Of a shape's sums those without images up to the limit `near`, which is farther away. The error is relative to the images that are taken
-    /// away, so high degrees have few digits.
-    pub fn without(&self, shape: Shape, near: f64) -> Self {
-        let mut sums = memory::copy(&self.sums);
-        let mut scratch = memory::filled(0.0, self.degrees * self.degrees);
-        let wide = Shape { near, ..shape };
-        for_octant(wide.most_periods(), |n| {
-            let r = shape.vector(n);
-            if wide.is_near(r) && !shape.is_near(r) {
-                add(r.map(|v| v / self.unit), -mirrors(n), self.degrees, &mut scratch, &mut sums);
-            }
-        });
-        Self { degrees: self.degrees, sums, unit: self.unit }
-    }
-
     /// Of a lattice that is `unit` times as large.
     fn scaled(&self, unit: f64) -> Self {
         Self { degrees: self.degrees, sums: memory::copy(&self.sums), unit }
@@ -260,40 +245,16 @@ impl Norms {
     }
 }
 
-/// Adds S_i(R) times `weight` to the sums of degrees below `degrees`; R in the octant.
-fn add(r: [f64; 3], weight: f64, degrees: usize, scratch: &mut [f64], sums: &mut [f64]) {
-    let inverse = 1.0 / square(r);
-    regular(degrees, r.map(|v| v * inverse), scratch);
-    let f = weight * inverse.sqrt();
-    for k in (0..degrees).step_by(2) {
-        for m in (0..=k).step_by(2) {
-            sums[slot(k, m)] += f * scratch[index(k, m, false)];
-        }
-    }
-}
-
 /// 2 for every coordinate that is not zero: how many vectors of the lattice differ in signs only.
 fn mirrors(n: [i64; 3]) -> f64 {
     n.iter().map(|&v| if v == 0 { 1.0 } else { 2.0 }).product()
-}
-
-/// All of an octant but the origin.
-fn for_octant(most: [i64; 3], mut f: impl FnMut([i64; 3])) {
-    for x in 0..=most[0] {
-        for y in 0..=most[1] {
-            for z in 0..=most[2] {
-                if x + y + z > 0 {
-                    f([x, y, z]);
-                }
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::blocks::{block_sums, difference};
     use super::*;
+    use crate::math::harmonics::regular;
 
     /// The limit of a canonical shape is a length that may be rounded down: its vectors are near all the same, or they would be
     /// among neither the near ones nor those beyond.
@@ -379,18 +340,6 @@ mod tests {
             total += 1.0 / (0..3).map(|i| (d[i] - v[i]).powi(2)).sum::<f64>().sqrt();
         }
         total + if shape.dimensions() == 3 { shape.background() * square(d) } else { 0.0 }
-    }
-
-    #[test]
-    fn images_may_be_taken_away_later() {
-        let [near, far] = [2.0, 4.0].map(|near| Shape { period: [1.0; 3], near });
-        let (direct, later) = (LatticeSums::of(far, 8), LatticeSums::of(near, 8).without(near, 4.0));
-        for k in (0..15).step_by(2) {
-            for m in (0..=k).step_by(2) {
-                let (a, b) = (direct.sum(k, m), later.sum(k, m));
-                assert!((a - b).abs() < 1e-12, "{k} {m}: {a} {b}");
-            }
-        }
     }
 
     #[test]

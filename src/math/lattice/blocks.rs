@@ -4,7 +4,8 @@
 //! of the width: a sum over whole cells outside is an integral and its Euler–Maclaurin terms, and each scales as a whole.
 //! What the powers leave is found by elimination.
 
-use super::{Shape, add, for_octant, mirrors, slot, square};
+use super::{Shape, mirrors, slot, square};
+use crate::math::harmonics::{index, regular};
 use crate::memory;
 use rayon::prelude::*;
 use std::f64::consts::PI;
@@ -167,4 +168,29 @@ pub fn difference(shape: Shape, degrees: Range<usize>, a: &[f64], b: &[f64]) -> 
         all.map(|i| (a[i] - b[i]).abs()).fold(0.0, f64::max) / size
     };
     degrees.filter(|k| k % 2 == 0).map(of_degree).fold(0.0, f64::max)
+}
+
+/// Adds S_i(R) times `weight` to the sums of degrees below `degrees`; R in the octant.
+fn add(r: [f64; 3], weight: f64, degrees: usize, scratch: &mut [f64], sums: &mut [f64]) {
+    let inverse = 1.0 / square(r);
+    regular(degrees, r.map(|v| v * inverse), scratch);
+    let f = weight * inverse.sqrt();
+    for k in (0..degrees).step_by(2) {
+        for m in (0..=k).step_by(2) {
+            sums[slot(k, m)] += f * scratch[index(k, m, false)];
+        }
+    }
+}
+
+/// All of an octant but the origin.
+fn for_octant(most: [i64; 3], mut f: impl FnMut([i64; 3])) {
+    for x in 0..=most[0] {
+        for y in 0..=most[1] {
+            for z in 0..=most[2] {
+                if x + y + z > 0 {
+                    f([x, y, z]);
+                }
+            }
+        }
+    }
 }

@@ -5,7 +5,6 @@ use super::layout::in_thirds;
 use super::{FmmSum, Kind, Passes, Recipe};
 use crate::backend::cuda::context::{Context, Function};
 use crate::backend::cuda::direct::CudaReal;
-use crate::backend::cuda::domain::NEAR;
 use crate::backend::cuda::stream::{Stream, launch};
 use crate::error::Result;
 use crate::math::lattice::{LatticeSums, Shape};
@@ -47,8 +46,7 @@ impl<T: CudaReal> FmmSum<T> {
         self.box_operators.reserve(OFFSETS * order.pow(4) * self.recipe.real_bytes())?;
         let mut lattice = 0;
         if self.recipe.expands_far_images() {
-            let shape = Shape { period: [1.0; 3], near: NEAR[0] };
-            let sums = LatticeSums::of(shape, LATTICE_ORDER).without(shape, SHELL);
+            let sums = LatticeSums::of(Shape { period: [1.0; 3], near: SHELL }, LATTICE_ORDER);
             self.lattice.upload(&sums.irregular(LATTICE_ORDER, 1.0), stream)?;
             lattice = self.lattice.address();
         }
