@@ -29,7 +29,7 @@ pub fn check_gaussians(core: f64, period: [f64; 3], length: f64) -> Result<()> {
 }
 
 /// Steps that a period has at least: positions and periods are rounded to them.
-const LEAST_STEPS: f64 = (1u64 << 26) as f64;
+const LEAST_STEPS: f64 = (1u64 << 22) as f64;
 
 /// Refuses periods that the rounding to steps would change: those far shorter than another period or than the extent along an open
 /// axis. `step` in the unit of the periods, which are as given.
