@@ -437,18 +437,18 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
     }
     let picked: Vec<u32> = memory::collect(drawn(m, samples, seed).map(|k| k as u32));
     let count = picked.len();
-    let (points, got): (Vec<[f64; 3]>, Vec<f64>) = if side.direct {
-        let points = memory::collect(picked.iter().map(|&k| side.targets[k as usize]));
-        let mut out = memory::filled(T::ZERO, rows(C, false) * count);
-        let mut sink = Sink { main: &mut out, gradient: None, main_factor: 1.0, per_length: 1.0, accumulate: false };
-        side.sum(&points, false, &mut sink);
-        let r = rows(C, false);
-        (points, memory::collect((0..r * count).map(|i| out[(i % count) * r + i / count].f64())))
-    } else {
-        side.fmm.ready(&side.sources);
-        let points = memory::collect(picked.iter().map(|&k| side.fmm.target(k)));
-        let field = side.fmm.field_at(&side.sources, &picked, false);
-        (points, memory::collect(field.iter().map(|v| v.f64())))
+    let by_fmm = if side.direct { None } else { side.fmm.at(&mut side.sources, &picked) };
+    let (points, got): (Vec<[f64; 3]>, Vec<f64>) = match by_fmm {
+        Some((points, field)) => (points, memory::collect(field.iter().map(|v| v.f64()))),
+        None => {
+            let points = memory::collect(picked.iter().map(|&k| side.targets[k as usize]));
+            let mut out = memory::filled(T::ZERO, rows(C, false) * count);
+            let mut sink =
+                Sink { main: &mut out, gradient: None, main_factor: 1.0, per_length: 1.0, accumulate: false };
+            side.sum(&points, false, &mut sink);
+            let r = rows(C, false);
+            (points, memory::collect((0..r * count).map(|i| out[(i % count) * r + i / count].f64())))
+        }
     };
     let mut want = memory::filled(0.0, rows(C, false) * count);
     let mut sink = Sink { main: &mut want, gradient: None, main_factor: 1.0, per_length: 1.0, accumulate: false };

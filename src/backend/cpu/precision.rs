@@ -71,8 +71,11 @@ impl PrecisionEngine {
         let holds = self.asked_for_single && single_holds_on_cpu(self.options.tolerance);
         let single = if holds { Who::Single } else { Who::TrySingle };
         match holds || self.may_try_single(inputs, field) {
-            true if self.strengths_need_double(inputs, field) => Who::Double(Some(PrecisionFallback::Strength)),
-            true => self.look(inputs, field).map_or(single, |found| Who::Double(Some(found))),
+            true => match self.look(inputs, field) {
+                Some(found) => Who::Double(Some(found)),
+                None if self.strengths_need_double(inputs, field) => Who::Double(Some(PrecisionFallback::Strength)),
+                None => single,
+            },
             false => Who::Double(self.asked_for_single.then_some(PrecisionFallback::Digits)),
         }
     }

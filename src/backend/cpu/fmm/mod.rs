@@ -7,6 +7,7 @@
 //!   Expansions   multipoles, and local expansions or (treecode) rows of M2P               expansions
 //!   field        expansions and near sources at the targets                               field
 //!   verdict      an independent sample against exact sums                                 sample, backend::verdict
+//!   Run          all from the expansions on, again where the field misses                 run
 //! ```
 //!
 //! On many ranks (`shared`) the source tree has beside this rank's own cells those of others that are essential here
@@ -23,6 +24,7 @@ mod distant;
 mod essential;
 mod expansions;
 mod field;
+mod run;
 mod sample;
 mod shared;
 mod statistics;
@@ -40,7 +42,6 @@ use super::passes::LeafSources;
 use super::pseudo;
 use super::tree::{Cell, Tree};
 use crate::backend::periods;
-use crate::backend::verdict::Verdict;
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::report::{PASS_COUNT, Pass};
@@ -49,7 +50,7 @@ use choice::{Choice, Leaves};
 pub use choice::{Recipe, Request};
 pub use distant::Distant;
 use expansions::Expansions;
-use field::Evaluation;
+use run::Run;
 use statistics::Statistics;
 use std::ops::Range;
 use std::time::Instant;
@@ -169,8 +170,6 @@ pub struct Sink<'a, T> {
 
 /// Sorting alone costs more than the direct sum below so many seconds of it a point.
 const SORT_SECONDS: f64 = 2.5e-7;
-/// A retry aims at this part of the tolerance.
-const RETRY_AIM: f64 = 0.3;
 
 impl<T: Real, const C: usize> Fmm<T, C> {
     /// Trees, lists and orders for `sources` and the targets last given. Returns false where the direct sum would be
@@ -262,16 +261,15 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     /// The field at all targets, judged on a sample; tightened and repeated where it misses. False: it still misses, and
     /// what was written is not to be used.
     pub fn evaluate(&mut self, sources: &mut dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) -> bool {
+        let Some(mut run) = self.run(sources) else { return false };
         if !sink.accumulate {
-            return self.judged(sources, sink);
+            return run.judged(sink);
         }
         // What is added must be good before it is added.
         let mut main = memory::filled(T::ZERO, sink.main.len());
         let mut gradient = sink.gradient.as_ref().map(|g| memory::filled(T::ZERO, g.len()));
-        let good = self.judged(
-            sources,
-            &mut Sink { main: &mut main, gradient: gradient.as_deref_mut(), accumulate: false, ..*sink },
-        );
+        let good =
+            run.judged(&mut Sink { main: &mut main, gradient: gradient.as_deref_mut(), accumulate: false, ..*sink });
         if good {
             let add = |to: &mut [T], from: &[T]| to.iter_mut().zip(from).for_each(|(t, &f)| *t += f);
             add(sink.main, &main);
@@ -282,182 +280,14 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         good
     }
 
-    fn judged(&mut self, sources: &mut dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) -> bool {
-        for retry in 0.. {
-            self.upward(sources);
-            if retry == 0 {
-                self.calibrate(sources);
-                self.upward(sources);
-            }
-            self.downward(Subset::ALL);
-            self.at_targets();
-            let verdict = self.write_and_judge(sources, sink);
-            let p = self.prepared.as_mut().expect("prepared");
-            self.recipe.sampled_error = verdict.error;
-            self.recipe.retries = retry;
-            if verdict.holds(p.request.tolerance) {
-                return true;
-            }
-            // Numbers that are none cannot be judged, nor would more digits mend them.
-            if retry == p.request.retries() || !verdict.error.is_finite() {
-                return false;
-            }
-            log::debug!("sampled error {:.2e} misses {:.2e}: tightening", verdict.error, p.request.tolerance);
-            let factor = (RETRY_AIM * p.request.tolerance / verdict.upper).min(RETRY_AIM);
-            p.statistics.budget = p.statistics.budget.scaled(factor, factor);
-            self.list_again(sources);
-        }
-        unreachable!("the loop returns")
+    /// Positions of some sorted targets and the field there, `[row][k]`, without gradient; nothing where nothing is prepared.
+    pub fn at(&mut self, sources: &mut dyn SourceSet<T, C>, targets: &[u32]) -> Option<(Vec<[f64; 3]>, Vec<T>)> {
+        self.run(sources).map(|mut run| run.at(targets))
     }
 
-    /// Lists for a budget that became smaller: cells of other ranks that served until now may have to be opened.
-    fn list_again(&mut self, sources: &mut dyn SourceSet<T, C>) {
-        let p = self.prepared.as_mut().expect("prepared");
-        if p.trees.peers.are_many() {
-            essential::join(sources, &mut p.trees, &mut p.statistics, p.request);
-            self.expansions.forget_sources();
-        }
-        p.choice.build_lists(sources, &p.trees, &p.statistics, &p.cost, p.request);
-        self.recipe = p.choice.recipe.clone();
-    }
-
-    /// Orders, or lists, follow what errors the sampled targets really have: the model must hold for sources of any kind.
-    fn calibrate(&mut self, sources: &mut dyn SourceSet<T, C>) {
-        let p = self.prepared.as_mut().expect("prepared");
-        if p.choice.calibrated || p.request.order > 0 || p.choice.recipe.far_pairs == 0 {
-            return;
-        }
-        p.choice.calibrated = true;
-        let (tolerance, in_single) = (p.request.tolerance, p.choice.close > 0.0);
-        // The error of pseudo-particles is not that of the model: no more of it is allowed than the model says.
-        let most = if p.request.is_pseudo() { 1.0 } else { choice::MOST_LOOSENED };
-        let Some(mut error) = self.calibration_error(sources) else { return };
-        let aim = choice::CALIBRATION_AIM * tolerance;
-        let factor = |error: f64| (aim / error.max(f64::MIN_POSITIVE)).clamp(0.03, most);
-        let tightened_below = if in_single { choice::TIGHTENED_BELOW_IN_SINGLE } else { choice::TIGHTENED_BELOW };
-        if self.raises_orders(factor(error), tightened_below) {
-            self.order_again(factor(error), choice::ORDERS_RAISED);
-            self.upward(sources);
-            error = self.calibration_error(sources).expect("as before");
-            // Cores that were left out may have the rest of the error; in single precision rounding has it.
-            if error <= choice::RAISED_AIM * tolerance || in_single {
-                return;
-            }
-        }
-        let factor = factor(error);
-        if factor < tightened_below {
-            let p = self.prepared.as_mut().expect("prepared");
-            p.statistics.budget = p.statistics.budget.scaled(factor, factor.max(0.3));
-            self.list_again(sources);
-        } else if factor > choice::LOOSENED_ABOVE {
-            self.order_again(factor, 0);
-        }
-    }
-
-    /// Whether orders alone can mend an error that is one over `factor` times what is aimed at: lists, and the cores that matter in
-    /// far pairs, take longer to find than higher orders.
-    fn raises_orders(&self, factor: f64, tightened_below: f64) -> bool {
-        let p = self.prepared.as_ref().expect("prepared");
-        let is_moderate = (choice::LEAST_BY_ORDERS..tightened_below).contains(&factor);
-        is_moderate && p.choice.scheme == Scheme::Fmm && !p.request.is_pseudo()
-    }
-
-    /// Other orders for the present lists, up to `raised` above the highest of them.
-    fn order_again(&mut self, factor: f64, raised: usize) {
-        let p = self.prepared.as_mut().expect("prepared");
-        p.statistics.budget = p.statistics.budget.scaled(factor, 1.0);
-        p.choice.assign_orders::<C>(&p.trees, &p.statistics, &p.cost, p.request, raised);
-        self.recipe = p.choice.recipe.clone();
-    }
-
-    /// The error at the sample that calibrates, with present lists and orders; none where it is not worth while.
-    fn calibration_error(&mut self, sources: &dyn SourceSet<T, C>) -> Option<f64> {
-        let p = self.prepared.as_ref().expect("prepared");
-        match p.choice.scheme {
-            Scheme::Fmm => {
-                let chains = p.statistics.sample.chains(&p.trees);
-                if !p.trees.peers.any(chains.is_some()) {
-                    return None;
-                }
-                self.downward(Subset(chains.as_deref()));
-            }
-            Scheme::Treecode if p.statistics.sample.is_most(&p.trees) => return None,
-            Scheme::Treecode => self.at_targets(),
-        }
-        let p = self.prepared.as_ref().expect("prepared");
-        let e = Evaluation::new(sources, &p.trees, &p.choice, &self.expansions);
-        let field = e.at(&p.statistics.sample.targets, p.request.gradient);
-        let field = p.statistics.sample.whole(&p.trees, memory::collect(field.iter().map(|v| v.f64())));
-        let error = p.statistics.calibration_error(&field);
-        log::debug!("calibration: sampled error {error:.2e} at order {}", p.choice.recipe.order);
-        Some(error)
-    }
-
-    /// The field at all targets, and what an independent sample says of it.
-    fn write_and_judge(&mut self, sources: &dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) -> Verdict {
-        let p = self.prepared.as_mut().expect("prepared");
-        let judges = p.choice.recipe.judges;
-        let judge = memory::copy(&p.statistics.judge(sources, &p.trees, p.request, judges).targets);
-        let start = Instant::now();
-        let e = Evaluation::new(sources, &p.trees, &p.choice, &self.expansions);
-        let mut written = e.everywhere(p.request.gradient, sink, &judge);
-        let spent = start.elapsed().as_secs_f64();
-        // The two are one loop over the leaves; divided by the model.
-        let near = p.choice.near_seconds(&p.cost, spent);
-        self.seconds[Pass::P2p as usize] = near;
-        match p.choice.scheme {
-            Scheme::Fmm => self.seconds[Pass::L2p as usize] = spent - near,
-            Scheme::Treecode => self.seconds[Pass::M2p as usize] += spent - near,
-        }
-        written.norms = written.of_all(&p.trees);
-        written.targets = p.trees.all_targets as u64;
-        written.judged = p.statistics.judge(sources, &p.trees, p.request, judges).whole(&p.trees, written.judged);
-        let verdict = p.statistics.verdict(&written);
-        if verdict.holds(p.request.tolerance) || !verdict.is_inconclusive(p.request.tolerance) {
-            return verdict;
-        }
-        // Few targets leave it open: more of them decide.
-        let judge = p.statistics.more_judges(sources, &p.trees, p.request, 2 * judges);
-        let field =
-            Evaluation::new(sources, &p.trees, &p.choice, &self.expansions).at(&judge.targets, p.request.gradient);
-        let judged = judge.whole(&p.trees, memory::collect(field.iter().map(|v| v.f64())));
-        p.statistics.verdict(&field::Written { judged, ..written })
-    }
-
-    /// Expansions up to date, for single targets.
-    pub fn ready(&mut self, sources: &dyn SourceSet<T, C>) {
-        self.upward(sources);
-        self.downward(Subset::ALL);
-        self.at_targets();
-    }
-
-    pub fn target(&self, sorted: u32) -> [f64; 3] {
-        self.prepared.as_ref().expect("prepared").trees.points[sorted as usize]
-    }
-
-    /// The field at some sorted targets, `[row][k]`, once it is `ready`: the rows that were asked for, of those prepared.
-    pub fn field_at(&self, sources: &dyn SourceSet<T, C>, targets: &[u32], gradient: bool) -> Vec<T> {
-        let p = self.prepared.as_ref().expect("prepared");
-        // Rows of M2P come all together; local expansions are differentiated as wanted.
-        let all = gradient || (p.choice.scheme == Scheme::Treecode && p.request.gradient);
-        let mut field = Evaluation::new(sources, &p.trees, &p.choice, &self.expansions).at(targets, all);
-        field.truncate(rows(C, gradient) * targets.len());
-        field
-    }
-
-    fn upward(&mut self, sources: &dyn SourceSet<T, C>) {
-        let p = self.prepared.as_ref().expect("prepared");
-        self.expansions.upward::<C>(sources, &p.trees, &p.choice, &mut self.seconds);
-    }
-
-    fn downward(&mut self, subset: Subset<'_>) {
-        let p = self.prepared.as_ref().expect("prepared");
-        self.expansions.downward::<C>(&p.trees, &p.choice, subset, &mut self.seconds);
-    }
-
-    fn at_targets(&mut self) {
-        let p = self.prepared.as_ref().expect("prepared");
-        self.expansions.at_targets::<C>(&p.trees, &p.choice, p.request.gradient, &mut self.seconds);
+    fn run<'a>(&'a mut self, sources: &'a mut dyn SourceSet<T, C>) -> Option<Run<'a, T, C>> {
+        let Self { prepared, expansions, recipe, seconds } = self;
+        prepared.as_mut().map(|prepared| Run { prepared, expansions, recipe, seconds, sources })
     }
 
     pub fn bytes(&self) -> u64 {
