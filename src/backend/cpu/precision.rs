@@ -108,7 +108,7 @@ impl PrecisionEngine {
         };
         let of = [sources, strengths, inputs.target_positions];
         let known = self.strengths[kind].filter(|(known, _)| *known == of).map(|(_, found)| found);
-        let look = || range::strengths_need_double(inputs, field, &self.options, range::size_of(inputs, field));
+        let look = || range::strengths_need_double(inputs, field, &self.options);
         let found = known.unwrap_or_else(|| self.pool.install(look));
         self.strengths[kind] = Some((of, found));
         found

@@ -56,8 +56,13 @@ pub fn fallback(inputs: &Inputs, field: Field, options: &PlanOptions) -> Option<
         .then_some(PrecisionFallback::Distance)
 }
 
-/// Whether strengths and the fields that they make are out of the range of single precision, in a box of this size.
-pub fn strengths_need_double(inputs: &Inputs, field: Field, options: &PlanOptions, size: f64) -> bool {
+/// Whether strengths and the fields that they make are out of the range of single precision.
+pub fn strengths_need_double(inputs: &Inputs, field: Field, options: &PlanOptions) -> bool {
+    let positions = Positions::new(inputs, field);
+    if !positions.on_host || positions.sources() == 0 || positions.targets == 0 {
+        return false;
+    }
+    let (_, size) = positions.extent();
     let per_length = if size > 0.0 { 1.0 / size } else { 1.0 };
     let largest = |of: Option<(&Reals, usize)>| of.map_or(0.0, |(a, n)| largest(a, n));
     let inside = match field {
@@ -83,12 +88,6 @@ fn largest(a: &Reals, n: usize) -> f64 {
 
 const fn power(exponent: i64) -> f64 {
     f64::from_bits(((1023 + exponent) as u64) << 52)
-}
-
-/// Largest side of the box around sources and targets; 0 where they are not on the host.
-pub fn size_of(inputs: &Inputs, field: Field) -> f64 {
-    let positions = Positions::new(inputs, field);
-    if positions.on_host && positions.sources() > 0 && positions.targets > 0 { positions.extent().1 } else { 0.0 }
 }
 
 /// Whether single precision cannot tell some source from some target of these, in a box of this lower corner and size.

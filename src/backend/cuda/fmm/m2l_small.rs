@@ -6,6 +6,8 @@ use super::recipe::Recipe;
 
 /// Highest order of its expansions.
 const MOST_ORDER: usize = 10;
+/// Most cells of its trees: `kSmallTileCells`.
+const MOST_CELLS: usize = 1024;
 /// Binary logarithm of the blocks that share a tile where level 2 is the deepest; on a deeper one there are tiles enough.
 const SHARE: u32 = 3;
 
@@ -32,11 +34,11 @@ pub fn blocks(max_level: u32, components: usize) -> u32 {
     (2..=max_level).map(|level| tiles(level, components) << share).sum()
 }
 
-/// Numbers of the local expansions' array that the kernel may write to: expansions of its most cells (`kSmallTileCells`), and after
+/// Numbers of the local expansions' array that the kernel may write to: expansions of its most cells, and after
 /// them the sums of all blocks. None where it does not take the tree.
 pub fn numbers(recipe: &Recipe, max_level: u32, expansion: usize) -> usize {
     let two = classes_of_two(recipe.truncation.order).filter(|_| takes(recipe, max_level));
-    two.map_or(0, |two| 1024 * expansion + blocks(max_level, recipe.components()) as usize * 128 * (8 + two))
+    two.map_or(0, |two| MOST_CELLS * expansion + blocks(max_level, recipe.components()) as usize * 128 * (8 + two))
 }
 
 /// As many warps as have the registers.
