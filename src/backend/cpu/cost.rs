@@ -16,6 +16,7 @@ use once_cell::sync::Lazy;
 use parking_lot::Mutex;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,39 +25,39 @@ const TYPICAL_M2P: [f64; 2] = [2e-8, 3e-10];
 
 type Cache<K> = Lazy<Mutex<HashMap<K, Arc<dyn Any + Send + Sync>>>>;
 
+/// What is kept under `key`, made where there is nothing yet. Made without the lock: a thread that waits for its pool in `make` may take up
+/// the work of another plan, which asks here too. What was there first stays.
+fn kept<K: Eq + Hash, V: Send + Sync + 'static>(cache: &Cache<K>, key: K, make: impl FnOnce() -> V) -> Arc<V> {
+    let found = cache.lock().get(&key).cloned();
+    let entry = found.unwrap_or_else(|| {
+        let made = Arc::new(make());
+        cache.lock().entry(key).or_insert(made).clone()
+    });
+    entry.downcast().expect("keyed by its type")
+}
+
 /// The constants of one order, shared by all plans.
 pub fn operators<T: Real>(order: usize) -> Arc<Operators<T>> {
     static CACHE: Cache<(TypeId, usize)> = Lazy::new(Default::default);
-    let mut cache = CACHE.lock();
-    let entry = cache.entry((TypeId::of::<T>(), order)).or_insert_with(|| Arc::new(Operators::<T>::new(order)));
-    entry.clone().downcast().expect("keyed by its type")
+    kept(&CACHE, (TypeId::of::<T>(), order), || Operators::<T>::new(order))
 }
 
 /// Seconds of one thread for one M2L of `C` components at each order, 0 ..= MAX_ORDER.
 pub fn m2l<T: Real, const C: usize>() -> Vec<f64> {
     static CACHE: Cache<(TypeId, usize)> = Lazy::new(Default::default);
-    let mut cache = CACHE.lock();
-    let entry = cache.entry((TypeId::of::<T>(), C)).or_insert_with(|| Arc::new(measure_m2l::<T, C>()));
-    entry.clone().downcast::<Vec<f64>>().expect("keyed by its type").to_vec()
+    kept(&CACHE, (TypeId::of::<T>(), C), measure_m2l::<T, C>).to_vec()
 }
 
 /// The constants of M2P for multipoles of one order, shared by all plans.
 pub fn series<T: Real>(order: usize, components: usize, gradient: bool) -> Arc<Series<T>> {
     static CACHE: Cache<(TypeId, usize, usize, bool)> = Lazy::new(Default::default);
-    let mut cache = CACHE.lock();
-    let entry = cache
-        .entry((TypeId::of::<T>(), order, components, gradient))
-        .or_insert_with(|| Arc::new(Series::<T>::new(order, components, gradient)));
-    entry.clone().downcast().expect("keyed by its type")
+    kept(&CACHE, (TypeId::of::<T>(), order, components, gradient), || Series::<T>::new(order, components, gradient))
 }
 
 /// Seconds of one thread for one M2P of each order at a register of targets, 0 ..= MAX_ORDER.
 pub fn m2p<T: Real, const C: usize>(gradient: bool) -> Vec<f64> {
     static CACHE: Cache<(TypeId, usize, bool)> = Lazy::new(Default::default);
-    let mut cache = CACHE.lock();
-    let entry =
-        cache.entry((TypeId::of::<T>(), C, gradient)).or_insert_with(|| Arc::new(measure_m2p::<T, C>(gradient)));
-    entry.clone().downcast::<Vec<f64>>().expect("keyed by its type").to_vec()
+    kept(&CACHE, (TypeId::of::<T>(), C, gradient), || measure_m2p::<T, C>(gradient)).to_vec()
 }
 
 /// Costs that do not depend on the machine: those of a core with AVX-512, rounded. For results that must not either.
@@ -84,11 +85,7 @@ pub enum Law {
 pub fn pair<T: Real>(law: Law, part: Part, gradient: bool, splits: bool) -> f64 {
     static CACHE: Cache<(TypeId, Law, Part, [bool; 2])> = Lazy::new(Default::default);
     let splits = splits && !T::IS_F64;
-    let mut cache = CACHE.lock();
-    let entry = cache
-        .entry((TypeId::of::<T>(), law, part, [gradient, splits]))
-        .or_insert_with(|| Arc::new(measure_pair::<T>(law, part, gradient, splits)));
-    *entry.clone().downcast().expect("keyed by its type")
+    *kept(&CACHE, (TypeId::of::<T>(), law, part, [gradient, splits]), || measure_pair::<T>(law, part, gradient, splits))
 }
 
 /// Times a block of 256 sources and 128 targets, with cores of a tenth of the block.
@@ -225,6 +222,14 @@ fn fit(x: [f64; 3], y: [f64; 3], of: impl Fn(f64) -> [f64; 3]) -> [f64; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is made may ask for other things of the same kind, as work of another plan does that a waiting thread takes up.
+    #[test]
+    fn what_is_made_may_ask_for_more() {
+        static CACHE: Cache<u32> = Lazy::new(Default::default);
+        let two = kept(&CACHE, 2, || 2 * *kept(&CACHE, 1, || 1));
+        assert_eq!([*two, *kept(&CACHE, 2, || 5), *kept(&CACHE, 1, || 5)], [2, 2, 1]);
+    }
 
     /// An M2P at a register of targets costs more with the order, with gradients, and less than an M2L of the same order.
     #[test]
