@@ -27,6 +27,9 @@ mod flow_arrays;
 #[path = "emulated_gpu/flows.rs"]
 mod flows;
 
+#[path = "emulated_gpu/kept.rs"]
+mod kept;
+
 #[path = "emulated_gpu/narrower_cores.rs"]
 mod narrower_cores;
 

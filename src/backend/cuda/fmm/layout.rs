@@ -242,7 +242,7 @@ impl<T: CudaReal> FmmSum<T> {
         let expansion = recipe.components() * recipe.stride();
         let mut f = FmmArg { state: self.memory.state.address(), ..FmmArg::default() };
         let capacities = recipe.capacities(sources.n, inputs.targets.n);
-        for (k, n) in [sources.room, inputs.targets.n].into_iter().enumerate() {
+        for (k, n) in [shape.room, inputs.targets.n].into_iter().enumerate() {
             let sort_status = arenas.status.take(shape.sort_passes() as usize * n.div_ceil(2048) * 256, 4);
             let arena = if k == 0 { &mut arenas.sources } else { &mut arenas.targets };
             let cells = self.cell_capacity[k];
@@ -273,14 +273,14 @@ impl<T: CudaReal> FmmSum<T> {
             (inputs.targets.position.address, u32::from(inputs.targets.position.is_f64 != 0));
         let arena = &mut arenas.sources;
         if recipe.kind == Kind::Segment {
-            f.piece = arena.take(7 * sources.room, 8);
-            (f.tree[0].x, f.tree[0].x_is_f64) = (arena.take(3 * sources.room, 8), 1);
-            if sources.room > sources.n {
+            f.piece = arena.take(7 * shape.room, 8);
+            (f.tree[0].x, f.tree[0].x_is_f64) = (arena.take(3 * shape.room, 8), 1);
+            if shape.room > sources.n {
                 f.cut_count = arena.take(CUTS * sources.n.div_ceil(CUT_BLOCK), 4);
                 f.tree[0].n_device = f.state + PIECES;
             }
         }
-        f.strength = arena.take(4 * sources.room, real);
+        f.strength = arena.take(4 * shape.room, real);
         f.cell_core = arena.take(2 * self.cell_capacity[0], 8);
         f.multipole = arena.take(self.cell_capacity[0] * expansion, real);
         let arena = &mut arenas.targets;

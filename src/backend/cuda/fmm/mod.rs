@@ -166,8 +166,6 @@ pub struct Asked<'a> {
 /// Where the caller's arrays of one kind are.
 struct Sources {
     n: usize,
-    /// Points that their tree may have: more than elements where long segments are cut.
-    room: usize,
     position: RealsArg,
     strength: RealsArg,
     core: RealsArg,
@@ -270,6 +268,9 @@ impl<T: CudaReal> FmmSum<T> {
     ) -> Result<bool> {
         let Asked { check, part, numbers, round, before } = asked;
         let sources = self.sources(inputs);
+        if options.reproducible && !self.reusable.is_of(self.recipe.kind, inputs) {
+            self.forget_history();
+        }
         self.bound(sources.n, inputs.targets.n);
         let (mut spent, mut has_rows) = (0.0, false);
         for _ in 0..RETRIES {
@@ -358,7 +359,6 @@ impl<T: CudaReal> FmmSum<T> {
         match self.recipe.kind {
             Kind::Charge => Sources {
                 n: inputs.charges.n,
-                room: inputs.charges.n,
                 position: inputs.charges.position,
                 strength: inputs.charges.charge,
                 core: none,
@@ -368,7 +368,6 @@ impl<T: CudaReal> FmmSum<T> {
                 let p = &inputs.particles;
                 Sources {
                     n: p.n,
-                    room: p.n,
                     position: p.position,
                     strength: p.strength,
                     core: p.core,
@@ -379,7 +378,6 @@ impl<T: CudaReal> FmmSum<T> {
                 let s = &inputs.segments;
                 Sources {
                     n: s.n,
-                    room: self.room(s.n, inputs.targets.n),
                     position: s.points,
                     strength: s.circulation,
                     core: s.core,
@@ -389,10 +387,17 @@ impl<T: CudaReal> FmmSum<T> {
         }
     }
 
-    /// Room for pieces as many as segments, but in small problems, whose trees take segments whole.
-    fn room(&self, segments: usize, targets: usize) -> usize {
-        let small = trees::is_small(segments.max(targets), self.context.info.shared_memory as usize);
-        if small { segments } else { 2 * segments }
+    /// Sources that the tree may have: segments may be cut, but in small problems, whose trees take them whole.
+    fn room(&self, n_sources: usize, n_targets: usize) -> usize {
+        let small = trees::is_small(n_sources.max(n_targets), self.context.info.shared_memory as usize);
+        if self.recipe.kind != Kind::Segment || small { n_sources } else { 2 * n_sources }
+    }
+
+    /// What other inputs taught must not matter: trees and root cube, how deep they were.
+    fn forget_history(&mut self) {
+        self.reusable.clear();
+        self.deepened = 0;
+        self.recipe.shallow = !self.recipe.periodic;
     }
 
     /// First guesses of the bounds: cells of a cloud that fills its box, and some thousands more for one that does not; the levels
@@ -417,7 +422,7 @@ impl<T: CudaReal> FmmSum<T> {
         let (stretch, least_level) = self.recipe.stretch(n_sources, inputs.targets.n, thirds);
         // The largest cells of a box have the images that are not near.
         let least_level = least_level.max(u32::from(self.recipe.periodic));
-        Shape { max_level: self.max_level, stretch, least_level }
+        Shape { max_level: self.max_level, stretch, least_level, room: self.room(n_sources, inputs.targets.n) }
     }
 
     /// Takes what the device found out; true if the bounds were enough. What was `kept` had the shape of other targets: all that

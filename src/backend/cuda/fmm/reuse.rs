@@ -23,12 +23,14 @@ impl Work {
     pub const WHOLE: Self = Self { sources: true, targets: true, upward: true };
 }
 
-/// What both trees must agree on.
+/// What both trees must agree on, and what kept trees were laid out by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
     pub max_level: u32,
     pub stretch: f64,
     pub least_level: u32,
+    /// Sources that there is room for: segments and, where they may be cut, their pieces.
+    pub room: usize,
 }
 
 impl Shape {
@@ -66,6 +68,11 @@ pub struct Reusable {
 }
 
 impl Reusable {
+    /// Whether the inputs are those of the last evaluation, as far as they tell.
+    pub fn is_of(&self, kind: Kind, inputs: &DeviceInputs) -> bool {
+        !inputs.borrowed && self.kept.is_some_and(|(seen, _)| seen == Seen::of(kind, inputs))
+    }
+
     /// The parts that must be computed, and the shape of the trees where it is kept.
     pub fn work(&mut self, kind: Kind, inputs: &DeviceInputs) -> (Work, Option<Shape>) {
         let now = Seen::of(kind, inputs);
@@ -87,6 +94,11 @@ impl Reusable {
         self.kept = None;
     }
 
+    /// As new.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
     /// The old cube did not hold the targets.
     pub fn was_outside(&mut self) {
         self.rebuilds_left = REBUILDS_AFTER_OUTSIDE;
@@ -97,7 +109,7 @@ impl Reusable {
 mod tests {
     use super::*;
 
-    const SHAPE: Shape = Shape { max_level: 5, stretch: 1.0, least_level: 2 };
+    const SHAPE: Shape = Shape { max_level: 5, stretch: 1.0, least_level: 2, room: 10 };
 
     fn inputs(positions: u64, strengths: u64, targets: u64) -> DeviceInputs {
         DeviceInputs {
@@ -148,5 +160,18 @@ mod tests {
         assert!(!reusable.work(Kind::Particle, &inputs(1, 1, 2)).0.sources);
         reusable.forget();
         assert_eq!(reusable.work(Kind::Particle, &inputs(1, 1, 1)).0, Work::WHOLE);
+    }
+
+    #[test]
+    fn the_same_inputs_are_known_but_for_device_arrays() {
+        let mut reusable = Reusable::default();
+        let (old, mut lent) = (inputs(1, 1, 1), inputs(1, 1, 1));
+        assert!(!reusable.is_of(Kind::Particle, &old));
+        reusable.keep(Kind::Particle, &old, SHAPE);
+        assert!(reusable.is_of(Kind::Particle, &old) && !reusable.is_of(Kind::Particle, &inputs(1, 2, 1)));
+        lent.borrowed = true;
+        assert!(!reusable.is_of(Kind::Particle, &lent));
+        reusable.clear();
+        assert!(!reusable.is_of(Kind::Particle, &old));
     }
 }
