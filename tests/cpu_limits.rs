@@ -250,3 +250,50 @@ fn targets_that_leave_the_box_are_in_the_range_of_single_precision() {
         assert!(e <= 1e-4, "{e:.1e}, {}", plan.recipe());
     }
 }
+
+/// Few targets are summed directly, since they are few or since single precision has too few digits for one of them. The sources of that
+/// sum are told to the far field of a later one.
+#[test]
+fn a_direct_sum_in_between_leaves_no_older_trees() {
+    let (session, mut r) = (Session::cpu(2), Random::new(11));
+    let mut points = |n: usize| (0..n).map(|_| std::array::from_fn(|_| r.unit())).collect::<Vec<[f64; 3]>>();
+    let (first, second, strength, mut targets) = (points(40_000), points(36_000), points(40_000), points(40_000));
+    let beside = |sources: &[[f64; 3]]| std::array::from_fn(|i| sources[0][i] + if i == 0 { 1e-9 } else { 0.0 });
+    let mut plan = Plan::<f64>::new(&session, &plan_options(WFMM_METHOD_AUTO, 1e-3));
+    let mut field = |plan: &mut Plan<f64>, targets: &[[f64; 3]]| {
+        let mut u = vec![0.0; 3 * targets.len()];
+        plan.targets(&flat(targets));
+        plan.velocity(&mut u, None);
+        u
+    };
+    plan.particles(&flat(&first), &flat(&strength), None);
+    targets[0] = beside(&first);
+    field(&mut plan, &targets);
+    plan.particles(&flat(&second), &flat(&strength[..second.len()]), None);
+    field(&mut plan, &targets[100..225]);
+    targets[0] = beside(&second);
+    let got = field(&mut plan, &targets);
+    assert_eq!(plan.report().method, WFMM_METHOD_FMM, "{}", plan.recipe());
+    let mut fresh = Plan::<f64>::new(&session, &plan_options(WFMM_METHOD_DIRECT, 1e-3));
+    fresh.particles(&flat(&second), &flat(&strength[..second.len()]), None);
+    let e = relative_l2(&got, &field(&mut fresh, &targets));
+    assert!(e <= 1e-3, "{e:.1e}: {}", plan.recipe());
+}
+
+#[test]
+fn nothing_to_sum_has_an_empty_report_and_charges_alone_are_checked() {
+    let (session, c) = (Session::cpu(1), case("cube", Kind::Particles, 3000, 3000, 1.0));
+    let mut plan = Plan::<f64>::new(&session, &plan_options(WFMM_METHOD_FMM, 1e-3));
+    fill(&mut plan, &c);
+    let mut u = vec![1.0; 9000];
+    plan.velocity(&mut u, None);
+    assert!(plan.report().near_pairs > 0 && plan.report().estimated_error > 0.0);
+    plan.particles(&[], &[], None);
+    plan.velocity(&mut u, None);
+    let report = plan.report();
+    assert!(u.iter().all(|&u| u == 0.0) && report.host_bytes > 0);
+    assert_eq!((report.method, report.near_pairs, report.estimated_error), (0, 0, 0.0));
+    let charges: Vec<f64> = c.strength.iter().map(|a| a[0]).collect();
+    plan.charges(&flat(&c.position), &charges);
+    assert!(plan.check(100, 1) > 0.0, "the potential of charges, with particles of which there are none");
+}

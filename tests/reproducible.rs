@@ -58,3 +58,31 @@ fn the_flag_keeps_the_tolerance() {
     let error = relative_l2(&value(WFMM_METHOD_FMM, WFMM_FLAG_REPRODUCIBLE), &value(WFMM_METHOD_DIRECT, 0));
     assert!(error > 0.0 && error <= 1e-4, "{error:e}");
 }
+
+/// Neither the precision nor the gradient of an evaluation before: an engine of double precision, and sources sorted for an FMM that was not worth it.
+#[test]
+fn what_was_asked_for_before_does_not_show() {
+    let session = Session::cpu(2);
+    for (method, n) in
+        [(WFMM_METHOD_FMM, 3000), (WFMM_METHOD_DIRECT, 300), (WFMM_METHOD_AUTO, 250), (WFMM_METHOD_AUTO, 400)]
+    {
+        let c = case("cube", Kind::Particles, n, n, 1.0).rounded();
+        let single = |plan: &mut Plan<f32>, gradient: bool| {
+            let (mut u, mut g) = (vec![0.0; 3 * n], vec![0.0; 9 * n]);
+            plan.velocity(&mut u, gradient.then_some(&mut g));
+            u
+        };
+        let of_arrays = wfmm_plan_options { precision: WFMM_PRECISION_ARRAYS, tolerance: 1e-3, ..reproducible(method) };
+        let make = || {
+            let mut plan = Plan::<f32>::new(&session, &of_arrays);
+            fill(&mut plan, &c);
+            plan
+        };
+        let want = single(&mut make(), false);
+        let mut used = make();
+        single(&mut used, true);
+        assert!(single(&mut used, false) == want, "{n}, method {method}: an earlier gradient shows");
+        used.velocity_in_double(&mut vec![0.0; 3 * n]);
+        assert!(single(&mut used, false) == want, "{n}, method {method}: an earlier precision shows");
+    }
+}

@@ -201,6 +201,10 @@ impl<T: Scalar> Plan<T> {
     pub fn velocity(&mut self, u: &mut [T], gradient: Option<&mut [T]>) {
         must(T::velocity(self.handle, u, gradient.map_or(null_mut(), <[T]>::as_mut_ptr)));
     }
+    /// To a double array, whatever the inputs are.
+    pub fn velocity_in_double(&mut self, u: &mut [f64]) {
+        must(f64::velocity(self.handle, u, null_mut()));
+    }
     pub fn potential(&mut self, phi: &mut [T], gradient: Option<&mut [T]>) {
         must(T::potential(self.handle, phi, gradient.map_or(null_mut(), <[T]>::as_mut_ptr)));
     }

@@ -34,6 +34,13 @@ impl Field {
         let (Self::Velocity { gradient } | Self::Potential { gradient }) = self;
         gradient
     }
+
+    pub fn without_gradient(self) -> Self {
+        match self {
+            Self::Velocity { .. } => Self::Velocity { gradient: false },
+            Self::Potential { .. } => Self::Potential { gradient: false },
+        }
+    }
 }
 
 /// One plan's state on one back end, in one computing precision. Engines are made by `plan` with checked options.

@@ -94,7 +94,7 @@ impl Plan {
         if self.options.period.is_some() {
             self.core_anywhere = self.session.largest(&[self.largest_segment_core()])?[0];
         }
-        self.double_output |= double_output;
+        self.double_output = double_output || self.double_output && !self.options.reproducible;
         if !self.session.computes_on_ranks_cpus() {
             self.double_anywhere = self.session.any(self.double_output || self.inputs_are_double())?;
         }

@@ -55,6 +55,8 @@ pub struct Plan {
     core_anywhere: f64,
     engine: Option<(Precision, Box<dyn Engine>)>,
     last_field: Option<Field>,
+    /// The last field had no sources or no targets, and no engine was asked.
+    was_nothing: bool,
     logged: bool,
     /// The warning about cores was given.
     warned: bool,
@@ -77,6 +79,7 @@ impl Plan {
             core_anywhere: 0.0,
             engine: None,
             last_field: None,
+            was_nothing: false,
             logged: false,
             warned: false,
             tightening: 1.0,
@@ -139,10 +142,12 @@ impl Plan {
             return self.evaluate_distributed(field, main, gradient);
         }
         self.ready(field)?;
-        self.double_output |= T::DOUBLE;
+        // An engine of double precision serves later single arrays too, but where earlier calls must not matter.
+        self.double_output = T::DOUBLE || self.double_output && !self.options.reproducible;
         self.check_tolerance()?;
         let nothing = self.counts().targets == 0;
-        if nothing || (self.no_sources(field) && self.zero_field(&mut main, &mut gradient)) {
+        self.was_nothing = nothing || (self.no_sources(field) && self.zero_field(&mut main, &mut gradient));
+        if self.was_nothing {
             self.last_field = Some(field);
             return Ok(());
         }
@@ -160,7 +165,11 @@ impl Plan {
     /// Relative L2 error of the last field (before any: the velocity, or of charges alone the potential) against the direct
     /// sum.
     pub fn check(&mut self, samples: usize, seed: u64) -> Result<f64> {
-        let first = if self.given.vortices {
+        let counts = self.counts();
+        // Ranks have different counts, but were all told of the same kinds.
+        let charges_alone =
+            self.session.communicator().is_none() && counts.segments + counts.particles == 0 && counts.charges > 0;
+        let first = if self.given.vortices && !charges_alone {
             Field::Velocity { gradient: false }
         } else {
             Field::Potential { gradient: false }
@@ -191,6 +200,10 @@ impl Plan {
 
     pub fn report(&self) -> Report {
         let mut report = self.engine.as_ref().map_or_else(Report::default, |(_, engine)| engine.report());
+        if self.was_nothing {
+            let Report { host_bytes, device_bytes, .. } = report;
+            report = Report { host_bytes, device_bytes, ..Report::default() };
+        }
         report.host_bytes += self.input_bytes() + self.mirrored.host_bytes();
         report.device_bytes += self.mirrored.device_bytes();
         report.singular = self.singular_kinds();

@@ -84,15 +84,15 @@ impl Fallback {
         Ok((all[0] > 0.0, all[1] * all[2] / ranks.size() as f64))
     }
 
-    /// Runs `work` on the engine for this problem, and after a failure of the GPU on the CPU.
+    /// Runs `work` on the engine for this problem, and after a failure of the GPU on the CPU. `large`: whatever the size is.
     fn run<R>(
         &mut self,
         inputs: &Inputs,
-        on_device: bool,
+        [on_device, large]: [bool; 2],
         mut work: impl FnMut(&mut dyn Engine) -> Result<R>,
     ) -> Result<R> {
         let (on_device, pairs) = self.size(inputs, on_device)?;
-        if self.given_up.serves() && (on_device || pairs >= WORTH_PAIRS) {
+        if self.given_up.serves() && (on_device || large || pairs >= WORTH_PAIRS) {
             match self.cuda().and_then(&mut work) {
                 Err(error) if takes_over(&error) && !on_device => {
                     self.cuda = None;
@@ -160,7 +160,7 @@ fn any_on_device(inputs: &Inputs) -> bool {
 
 impl Engine for Fallback {
     fn prepare(&mut self, inputs: &Inputs, field: Field) -> Result<()> {
-        self.run(inputs, false, |engine| engine.prepare(inputs, field))
+        self.run(inputs, [false; 2], |engine| engine.prepare(inputs, field))
     }
 
     fn evaluate(
@@ -172,13 +172,15 @@ impl Engine for Fallback {
     ) -> Result<()> {
         let on_device = |to: &RealsMut<'_>| matches!(to, RealsMut::DeviceF32 { .. } | RealsMut::DeviceF64 { .. });
         let any = on_device(&main) || gradient.as_ref().is_some_and(on_device);
-        self.run(inputs, any, |engine| {
+        self.run(inputs, [any, false], |engine| {
             engine.evaluate(inputs, field, main.again(), gradient.as_mut().map(RealsMut::again))
         })
     }
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
-        self.run(inputs, false, |engine| engine.check(inputs, field, samples, seed))
+        // The engine of the last field, which may have been on the GPU for its outputs' sake.
+        let stays = self.cuda.is_some() && !self.last_on_cpu;
+        self.run(inputs, [false, stays], |engine| engine.check(inputs, field, samples, seed))
     }
 
     fn bring(&mut self, inputs: &Inputs) {

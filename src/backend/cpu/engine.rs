@@ -119,12 +119,12 @@ impl<T: Real> CpuEngine<T> {
             let method = self.options.method;
             match field {
                 Field::Velocity { gradient } => {
-                    let changes = self.vortex.update(inputs, &self.options)?;
+                    let changes = self.vortex.update(inputs, &self.options, gradient)?;
                     let request = self.request(gradient, self.vortex.unit);
                     self.vortex.prepare(changes, request, method);
                 }
                 Field::Potential { gradient } => {
-                    let changes = self.coulomb.update(inputs, &self.options)?;
+                    let changes = self.coulomb.update(inputs, &self.options, gradient)?;
                     let request = self.request(gradient, self.coulomb.unit);
                     self.coulomb.prepare(changes, request, method);
                 }
@@ -202,14 +202,16 @@ impl<T: Real> CpuEngine<T> {
 }
 
 impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
-    /// Takes over what changed in the inputs since the last call; where reproducible, any change makes everything anew.
-    fn update(&mut self, inputs: &Inputs, options: &PlanOptions) -> Result<Changes> {
+    /// Takes over what changed in the inputs since the last call; where reproducible, any change makes everything anew, of what is asked
+    /// for too.
+    fn update(&mut self, inputs: &Inputs, options: &PlanOptions, gradient: bool) -> Result<Changes> {
         let [positions, strengths] = S::counters(inputs);
         let seen = [positions, strengths, inputs.target_positions];
         let arrays = S::arrays(inputs)?;
         let differs = |k: usize| self.seen.is_none_or(|old| old[k] != seen[k]);
         let mut changes = Changes { sources: differs(0), strengths: differs(1), targets: differs(2) };
-        if options.reproducible && changes != Changes::default() {
+        let asked_otherwise = self.request.is_some_and(|request| request.gradient != gradient);
+        if options.reproducible && (asked_otherwise || changes != Changes::default()) {
             changes = Changes { sources: true, strengths: true, targets: true };
         }
         if changes.targets || changes.sources {
@@ -253,11 +255,16 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
     }
 
     fn prepare(&mut self, changes: Changes, request: Request, method: Method) {
-        if self.sources.is_empty() || self.targets.is_empty() {
+        let again = changes != Changes::default() || self.request != Some(request);
+        let nothing = self.sources.is_empty() || self.targets.is_empty();
+        // What a far field is not told of it must not keep: a later sum may have the plan's method again.
+        if again && (nothing || method == Method::Direct) {
+            self.fmm.forget();
+        }
+        if nothing {
             self.direct = true;
             return;
         }
-        let again = changes != Changes::default() || self.request != Some(request);
         self.request = Some(request);
         self.images = self.images.take().filter(|_| !again);
         match method {
@@ -314,8 +321,7 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
             if let Some(request) = self.request.filter(|_| self.images.is_none()) {
                 self.make_images(request);
             }
-            let sum = Sum { sources: &self.sources, images: self.images.as_ref() };
-            self.in_double = sum.lacks_digits(&self.targets, gradient, tolerance);
+            self.in_double = self.lacks_digits(gradient, tolerance);
             self.sum(&self.targets, gradient, sink);
         }
         Ok(by_fmm)
@@ -323,7 +329,13 @@ impl<T: Real, const C: usize, S: Intake<T, C>> Side<T, C, S> {
 }
 
 impl<T: Real, const C: usize, S: SourceSet<T, C>> Side<T, C, S> {
-    /// The direct sum in the precision that the last evaluation needed.
+    /// Whether the direct sum in this precision has too few digits.
+    fn lacks_digits(&self, gradient: bool, tolerance: f64) -> bool {
+        let sum = Sum { sources: &self.sources, images: self.images.as_ref() };
+        sum.lacks_digits(&self.targets, gradient, tolerance)
+    }
+
+    /// The direct sum in the precision that `in_double` says.
     fn sum(&self, targets: &[[f64; 3]], gradient: bool, sink: &mut Sink<'_, T>) {
         let sum = Sum { sources: &self.sources, images: self.images.as_ref() };
         if self.in_double { sum.write_in_double(targets, gradient, sink) } else { sum.write(targets, gradient, sink) }
@@ -441,6 +453,9 @@ fn check<T: Real, const C: usize, S: SourceSet<T, C>, X: SourceSet<f64, C>>(
     let (points, got): (Vec<[f64; 3]>, Vec<f64>) = match by_fmm {
         Some((points, field)) => (points, memory::collect(field.iter().map(|v| v.f64()))),
         None => {
+            if let Some(request) = side.request {
+                side.in_double = side.lacks_digits(request.gradient, request.tolerance);
+            }
             let points = memory::collect(picked.iter().map(|&k| side.targets[k as usize]));
             let mut out = memory::filled(T::ZERO, rows(C, false) * count);
             let mut sink =

@@ -231,15 +231,13 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
         let Some(all) = inputs.targets.as_ref().filter(|all| all.n > 0 && samples > 0) else { return Ok(0.0) };
         let chosen = stratified(all.n, samples, seed);
-        let width = field.widths().0;
-        let main_field = match field {
-            Field::Velocity { .. } => Field::Velocity { gradient: false },
-            Field::Potential { .. } => Field::Potential { gradient: false },
-        };
-        // What this engine gives, at all targets, and of it the samples.
+        let (width, slopes) = field.widths();
+        // What this engine gives, at all targets, and of it the samples; with the gradient, if that was asked for: orders depend on it.
         let mut values = memory::filled(0.0f64, width * all.n);
+        let mut gradient = memory::filled(0.0f64, if field.has_gradient() { slopes * all.n } else { 0 });
+        let to = field.has_gradient().then_some(RealsMut::HostF64(&mut gradient));
         let accumulate = std::mem::replace(&mut self.options.accumulate, false);
-        let given = self.evaluate(inputs, main_field, RealsMut::HostF64(&mut values), None);
+        let given = self.evaluate(inputs, field, RealsMut::HostF64(&mut values), to);
         self.options.accumulate = accumulate;
         given?;
         // The exact sum at copies of those targets, in double precision.
@@ -249,7 +247,7 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
         let options = PlanOptions { accumulate: false, ..self.options.clone() };
         let mut exact_engine = CudaEngine::<f64>::new(options, self.context.clone(), self.pool.clone())?;
         let mut exact = memory::filled(0.0f64, width * chosen.len());
-        exact_engine.direct_only(&exact_inputs, main_field, &mut exact)?;
+        exact_engine.direct_only(&exact_inputs, field.without_gradient(), &mut exact)?;
         let unit = unit_of(exact.iter().fold(0.0, |a, v| f64::max(a, v.abs())));
         let found = chosen.iter().flat_map(|k| &values[width * k..][..width]);
         Ok(relative(squares(found.copied().zip(exact.iter().copied()), unit)))

@@ -261,20 +261,24 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     /// The field at all targets, judged on a sample; tightened and repeated where it misses. False: it still misses, and
     /// what was written is not to be used.
     pub fn evaluate(&mut self, sources: &mut dyn SourceSet<T, C>, sink: &mut Sink<'_, T>) -> bool {
+        let is_pseudo = self.prepared.as_ref().is_some_and(|p| p.request.is_pseudo());
         let Some(mut run) = self.run(sources) else { return false };
-        if !sink.accumulate {
+        if !sink.accumulate && !is_pseudo {
             return run.judged(sink);
         }
-        // What is added must be good before it is added.
+        // What is added must be good before it is added, and what no direct sum takes the place of before it is written.
         let mut main = memory::filled(T::ZERO, sink.main.len());
         let mut gradient = sink.gradient.as_ref().map(|g| memory::filled(T::ZERO, g.len()));
         let good =
             run.judged(&mut Sink { main: &mut main, gradient: gradient.as_deref_mut(), accumulate: false, ..*sink });
         if good {
-            let add = |to: &mut [T], from: &[T]| to.iter_mut().zip(from).for_each(|(t, &f)| *t += f);
-            add(sink.main, &main);
+            let accumulate = sink.accumulate;
+            let put = |to: &mut [T], from: &[T]| {
+                to.iter_mut().zip(from).for_each(|(t, &f)| *t = if accumulate { *t + f } else { f });
+            };
+            put(sink.main, &main);
             if let (Some(to), Some(from)) = (&mut sink.gradient, &gradient) {
-                add(to, from);
+                put(to, from);
             }
         }
         good
