@@ -24,22 +24,23 @@ WFMM_DEVICE double mirrored(int axis, int width, int i) {
     return turned ? -1.0 : 1.0;
 }
 
-// Rows of a field at n targets from the field at them and at their images, written or added.
-template <class T> WFMM_DEVICE void combine(const T* both, int axis, int width, T* to, int add, long long n) {
+// Rows of a field at n targets from the field at them and at their images, written or added. In single precision halves that nearly cancel
+// would be rounded before they are added.
+template <class T> WFMM_DEVICE void combine(const double* both, int axis, int width, T* to, int add, long long n) {
     const long long at = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (at >= n * width) return;
-    const double sum = double(both[at]) + mirrored(axis, width, (int)(at % width)) * double(both[n * width + at]);
+    const double sum = both[at] + mirrored(axis, width, (int)(at % width)) * both[n * width + at];
     to[at] = T(add ? double(to[at]) + sum : sum);
 }
-WFMM_KERNEL plane_combine_f32(const float* both, int axis, int width, float* to, int add, long long n) { combine(both, axis, width, to, add, n); }
+WFMM_KERNEL plane_combine_f32(const double* both, int axis, int width, float* to, int add, long long n) { combine(both, axis, width, to, add, n); }
 WFMM_KERNEL plane_combine_f64(const double* both, int axis, int width, double* to, int add, long long n) { combine(both, axis, width, to, add, n); }
 
 // Squares of the sum of both halves and of the halves by themselves, a pair of numbers a block. Block 256; always the same order.
-template <class T> WFMM_DEVICE void kept(const T* both, int axis, int width, double* rows, long long n) {
+WFMM_KERNEL plane_kept(const double* both, int axis, int width, double* rows, long long n) {
     __shared__ double s_sum[256], s_parts[256];
     double sum = 0, parts = 0;
     for (long long at = blockIdx.x * 256ll + threadIdx.x; at < n * width; at += gridDim.x * 256ll) {
-        const double a = both[at], b = mirrored(axis, width, (int)(at % width)) * double(both[n * width + at]);
+        const double a = both[at], b = mirrored(axis, width, (int)(at % width)) * both[n * width + at];
         sum += (a + b) * (a + b);
         parts += a * a + b * b;
     }
@@ -55,8 +56,6 @@ template <class T> WFMM_DEVICE void kept(const T* both, int axis, int width, dou
     }
     if (threadIdx.x == 0) { rows[2 * blockIdx.x] = s_sum[0]; rows[2 * blockIdx.x + 1] = s_parts[0]; }
 }
-WFMM_KERNEL plane_kept_f32(const float* both, int axis, int width, double* rows, long long n) { kept(both, axis, width, rows, n); }
-WFMM_KERNEL plane_kept_f64(const double* both, int axis, int width, double* rows, long long n) { kept(both, axis, width, rows, n); }
 
 // Sources and after them their images, twice as many: positions are mirrored, strengths are pseudo-vectors, -R a; circulations
 // change their sign, since the ends of a segment keep their order.

@@ -206,6 +206,7 @@ impl Plan {
         }
         report.host_bytes += self.input_bytes() + self.mirrored.host_bytes();
         report.device_bytes += self.mirrored.device_bytes();
+        report.estimated_error = self.mirrored.error_of(report.estimated_error);
         report.singular = self.singular_kinds();
         report
     }
@@ -246,6 +247,7 @@ impl Plan {
 
     fn precision(&self) -> Precision {
         match self.options.precision {
+            _ if self.mirrored.in_double() => Precision::F64,
             // The same on all ranks, whatever arrays each has.
             _ if self.session.computes_on_ranks_cpus() => Precision::F64,
             Precision::Arrays if self.double_anywhere => Precision::F64,

@@ -20,17 +20,20 @@ use crate::backend::cuda::plane::{Half, Mirror, Rows};
 use crate::backend::draw::drawn;
 use crate::backend::images::{self, Image};
 use crate::backend::verdict::{self, relative, unit_of};
-use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_NOT_FINITE};
+use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_NOT_FINITE, WFMM_ERR_UNSUPPORTED};
 use crate::inputs::{ArrayReal, Inputs, Reals, RealsMut, TargetInput};
 use crate::memory;
 use crate::options::{
-    Method, PlanOptions, Plane, Precision, WFMM_METHOD_DIRECT, WFMM_TOLERANCE_MIN_F32, WFMM_TOLERANCE_MIN_F64,
+    Expansion, Method, PlanOptions, Plane, Precision, WFMM_METHOD_DIRECT, WFMM_TOLERANCE_MIN_F32,
+    WFMM_TOLERANCE_MIN_F64,
 };
 use crate::session::{Session, make_engine};
 
-/// The engine holds the field of both halves to the tolerance. Where the halves cancel, what remains needs a tighter one; the
-/// most that is asked for. Beyond, rounding is what remains.
+/// The engine holds the field of both halves to the tolerance. Where the halves cancel, what remains needs a tighter one, down to this part
+/// of it; the halves of what cancels more are summed directly.
 const TIGHTEST: f64 = 1.0 / 64.0;
+/// Where no more is left of the halves their rounding shows.
+const SMALL: f64 = 0.5;
 /// A little tighter than the last field needed, so that the next one does not miss again.
 const SPARE: f64 = 0.7;
 
@@ -52,6 +55,12 @@ pub struct Mirrored {
     sources: images::OnHost,
     /// The engine was made for images of the sources.
     images: bool,
+    /// Single precision is too coarse for both halves, which nearly cancel.
+    in_double: bool,
+    /// Expansions are too coarse for them.
+    direct: bool,
+    /// Norm of the last field, relative to that of its halves.
+    kept: Option<f64>,
 }
 
 /// Sources for a target from which mirrored targets cost less than images of the sources.
@@ -77,6 +86,21 @@ impl Mirrored {
     pub fn by_images(&self) -> bool {
         self.images
     }
+
+    /// Whether the engine must compute in double precision.
+    pub fn in_double(&self) -> bool {
+        self.in_double && !self.images
+    }
+
+    /// The error of a field whose halves have this one.
+    pub fn error_of(&self, halves: f64) -> f64 {
+        self.kept.filter(|&kept| kept > 0.0 && !self.images).map_or(halves, |kept| halves / kept)
+    }
+
+    /// What earlier fields needed must not show.
+    fn forget(&mut self) {
+        (self.in_double, self.direct, self.kept) = (false, false, None);
+    }
 }
 
 /// What the mirror multiplies each number of a row by: components of vectors, or of tensors row by row.
@@ -89,12 +113,12 @@ fn signs(plane: Plane, width: usize) -> [f64; 9] {
 }
 
 /// The sum of a field `[x; Rx]` and its mirrored half, written or added to `to`.
-fn combine<T: HostReal>(signs: [f64; 9], width: usize, joint: &[T], to: &mut [T], add: bool) {
+fn combine<T: HostReal>(signs: [f64; 9], width: usize, joint: &[f64], to: &mut [T], add: bool) {
     let (here, there) = joint.split_at(joint.len() / 2);
-    let row = |((to, here), there): ((&mut [T], &[T]), &[T])| {
+    let row = |((to, here), there): ((&mut [T], &[f64]), &[f64])| {
         for i in 0..width {
             let old = if add { to[i].to_f64() } else { 0.0 };
-            to[i] = T::from_f64(old + (here[i].to_f64() + signs[i] * there[i].to_f64()));
+            to[i] = T::from_f64(old + (here[i] + signs[i] * there[i]));
         }
     };
     if to.len() < SHARED_FROM {
@@ -105,22 +129,22 @@ fn combine<T: HostReal>(signs: [f64; 9], width: usize, joint: &[T], to: &mut [T]
     }
 }
 
-/// Squares of the sum of both halves, and of the halves by themselves.
-fn squares<T: HostReal>(signs: [f64; 9], width: usize, joint: &[T]) -> [f64; 2] {
+/// Squares of the sum of both halves, and of the halves by themselves, in units.
+fn squares(signs: [f64; 9], width: usize, joint: &[f64], unit: f64) -> [f64; 2] {
     let (here, there) = joint.split_at(joint.len() / 2);
     let (mut sum, mut parts) = (0.0, 0.0);
     for (at, (a, b)) in here.iter().zip(there).enumerate() {
-        let (a, b) = (a.to_f64(), signs[at % width] * b.to_f64());
+        let (a, b) = (a / unit, signs[at % width] * b / unit);
         sum += (a + b) * (a + b);
         parts += a * a + b * b;
     }
     [sum, parts]
 }
 
-/// Norm of the sum of both halves, relative to that of the halves by themselves.
-fn kept(squares: &[f64]) -> f64 {
-    let (sum, parts) = (squares[0], squares[1]);
-    if parts > 0.0 && sum.is_finite() { (sum / parts).sqrt() } else { 1.0 }
+/// Norm of the sum of both halves, relative to that of the halves by themselves: the smaller one of field and gradient.
+fn kept(field: [f64; 2], gradient: Option<[f64; 2]>) -> f64 {
+    let of = |[sum, parts]: [f64; 2]| if parts > 0.0 && sum.is_finite() { (sum / parts).sqrt() } else { 1.0 };
+    of(field).min(gradient.map_or(1.0, of))
 }
 
 impl Plan {
@@ -130,8 +154,9 @@ impl Plan {
         if self.options.plane.is_none() || self.mirrored.images {
             return self.options.clone();
         }
-        let tolerance = self.options.tolerance * self.tightening;
-        PlanOptions { accumulate: false, plane: None, tolerance: tolerance.max(self.least()), ..self.options.clone() }
+        let tolerance = (self.options.tolerance * self.tightening).max(self.least());
+        let method = if self.mirrored.direct { Method::Direct } else { self.options.method };
+        PlanOptions { accumulate: false, plane: None, tolerance, method, ..self.options.clone() }
     }
 
     /// The smallest tolerance that the precision holds, but never more than what was asked for.
@@ -168,7 +193,7 @@ impl Plan {
         gradient: Option<&mut [T]>,
     ) -> Result<()> {
         let (width, wide) = field.widths();
-        let (u, g) = self.joint_field::<T>(plane, field)?;
+        let (u, g) = self.joint_field(plane, field)?;
         let add = self.options.accumulate;
         let pool = self.session.pool().clone();
         pool.install(|| {
@@ -223,7 +248,8 @@ impl Plan {
         let lost = || Error::new(WFMM_ERR_NOT_FINITE, "an image of a target leaves the range of numbers");
         targets.position = match &targets.position {
             x @ (Reals::HostF32(_) | Reals::HostF64(_)) => {
-                on_pool(&self.session, x.numbers(), || images::doubled(plane, Image::Positions, x, false))
+                let wide = Image::Positions.needs_double(plane);
+                on_pool(&self.session, x.numbers(), || images::doubled(plane, Image::Positions, x, wide))
                     .ok_or_else(lost)?
             }
             Reals::DeviceF32 { address, .. } => self.joined_on_device(plane, *address, false, targets.n)?,
@@ -267,16 +293,21 @@ impl Plan {
         let (rows, slopes) = (Rows { n, width }, Rows { n, width: wide });
         let (add, caller) = (self.options.accumulate, self.stream);
         self.tighten(|plan| {
-            let main = mirror.halves(Half::Main, rows, T::DOUBLE)?;
+            let main = mirror.halves(Half::Main, rows)?;
             let gradient = match field.has_gradient() {
-                true => Some(mirror.halves(Half::Gradient, slopes, T::DOUBLE)?),
+                true => Some(mirror.halves(Half::Gradient, slopes)?),
                 false => None,
             };
             let method = plan.run(|engine| {
                 engine.evaluate(inputs, field, main, gradient)?;
                 Ok(engine.report().method)
             })?;
-            Ok((method, mirror.kept(plane, rows, T::DOUBLE, caller)?))
+            let of_field = mirror.squares(plane, Half::Main, rows, caller)?;
+            let of_gradient = match field.has_gradient() {
+                true => Some(mirror.squares(plane, Half::Gradient, slopes, caller)?),
+                false => None,
+            };
+            Ok((method, kept(of_field, of_gradient)))
         })?;
         let to = |address| RealsArg { address, is_f64: i64::from(T::DOUBLE) };
         mirror.combine(plane, Half::Main, rows, to(main), add, caller)?;
@@ -288,59 +319,70 @@ impl Plan {
 
     /// Evaluates (the method, and what of both halves is left of their sum) until the tolerance holds for what is left.
     fn tighten(&mut self, mut evaluate: impl FnMut(&mut Self) -> Result<(i32, f64)>) -> Result<()> {
-        if self.options.reproducible && self.tightening != 1.0 {
-            // What earlier fields needed must not show in this one.
+        let is_new = self.tightening == 1.0 && !self.mirrored.in_double && !self.mirrored.direct;
+        if self.options.reproducible && !is_new {
             self.tightening = 1.0;
+            self.mirrored.forget();
             self.engine = None;
         }
         loop {
             let (method, kept) = evaluate(self)?;
-            let needed = kept.clamp(TIGHTEST, 1.0);
-            let enough = method == WFMM_METHOD_DIRECT || self.tightening <= needed;
-            if enough || self.options.tolerance * self.tightening <= self.least() {
+            self.mirrored.kept = Some(kept);
+            let (asked, is_direct) = (self.options.tolerance, method == WFMM_METHOD_DIRECT || self.mirrored.direct);
+            let holds = is_direct || self.tightening <= kept;
+            let at_least = asked * self.tightening <= self.least();
+            let in_single = self.precision() == Precision::F32 && asked * SPARE * kept < WFMM_TOLERANCE_MIN_F32;
+            if in_single && (kept < SMALL || !holds && !at_least) {
+                self.mirrored.in_double = true;
+            } else if holds || at_least && kept >= SMALL {
                 return Ok(());
+            } else if at_least || kept < TIGHTEST {
+                if self.options.expansion == Expansion::PseudoParticles {
+                    return Err(cancelling(kept));
+                }
+                self.mirrored.direct = true;
+            } else {
+                self.tightening = (SPARE * kept).max(TIGHTEST);
             }
-            self.tightening = (SPARE * needed).max(TIGHTEST);
             self.engine = None;
         }
     }
 
-    /// The field and its gradient (empty where it is not wanted) at all targets and their images. Of many ranks all tighten together.
-    fn joint_field<T: HostReal>(&mut self, plane: Plane, field: Field) -> Result<(Vec<T>, Vec<T>)> {
+    /// The field and its gradient (empty where it is not wanted) at all targets and their images, in double precision: halves that nearly
+    /// cancel must not be rounded before they are added. Of many ranks all tighten together.
+    fn joint_field(&mut self, plane: Plane, field: Field) -> Result<(Vec<f64>, Vec<f64>)> {
         let ((width, wide), n) = (field.widths(), self.counts().targets);
         let session = self.session.clone();
         let (inputs, mut u, mut g) = session.together("wfmm_plan_evaluate", || {
             let slopes = if field.has_gradient() { 2 * n * wide } else { 0 };
-            let (u, g) = (memory::filled(T::default(), 2 * n * width), memory::filled(T::default(), slopes));
+            let (u, g) = (memory::filled(0.0f64, 2 * n * width), memory::filled(0.0f64, slopes));
             Ok((self.with_both_halves(plane)?, u, g))
         })?;
         self.tighten(|plan| {
-            let slopes = field.has_gradient().then(|| T::host_mut(&mut g));
-            let main = T::host_mut(&mut u);
+            let slopes = field.has_gradient().then(|| f64::host_mut(&mut g));
+            let main = f64::host_mut(&mut u);
             let method = plan.run(|engine| {
                 engine.evaluate(&inputs, field, main, slopes)?;
                 Ok(engine.report().method)
             })?;
-            let squares = plan.session.total(&squares(signs(plane, width), width, &u))?;
-            Ok((method, kept(&squares)))
+            let largest = [&u, &g].map(|v| v.iter().fold(0.0, |m, v| f64::max(m, v.abs())));
+            let largest = plan.session.largest(&largest)?;
+            let [of_field, of_gradient] = [(width, &u, largest[0]), (wide, &g, largest[1])]
+                .map(|(width, v, largest)| squares(signs(plane, width), width, v, unit_of(largest)));
+            let all = plan.session.total(&[of_field, of_gradient].concat())?;
+            Ok((method, kept([all[0], all[1]], field.has_gradient().then_some([all[2], all[3]]))))
         })?;
         Ok((u, g))
     }
 
     /// `check` with a plane: the sum of both halves on a sample, against direct sums in double precision.
     pub(super) fn check_mirrored(&mut self, plane: Plane, field: Field, samples: usize, seed: u64) -> Result<f64> {
-        let field = match field {
-            Field::Velocity { .. } => Field::Velocity { gradient: false },
-            Field::Potential { .. } => Field::Potential { gradient: false },
-        };
         if let Some(inputs) = self.with_images(plane)? {
             return self.run(|engine| engine.check(&inputs, field, samples, seed));
         }
+        let field = field.without_gradient();
         let (width, n) = (field.widths().0, self.counts().targets);
-        let got = match self.precision() {
-            Precision::F32 => widened(&self.joint_field::<f32>(plane, field)?.0),
-            _ => self.joint_field::<f64>(plane, field)?.0,
-        };
+        let got = self.joint_field(plane, field)?.0;
         // Of the targets of all ranks those that are here.
         let (first, all) = self.session.numbered(n)?;
         let session = self.session.clone();
@@ -387,6 +429,15 @@ impl Plan {
         let sums = self.session.total(&sums)?;
         Ok(relative([sums[0], sums[1]]))
     }
+}
+
+/// Pseudo-particles give way to no other sum.
+fn cancelling(kept: f64) -> Error {
+    let message = format!(
+        "expansion = WFMM_EXPANSION_PSEUDO_PARTICLES with a ground plane: sources and images leave {kept:.1e} of the field of each; accepted: \
+         a larger tolerance, or WFMM_EXPANSION_HARMONICS"
+    );
+    Error::new(WFMM_ERR_UNSUPPORTED, message)
 }
 
 fn widened(x: &[f32]) -> Vec<f64> {

@@ -1,7 +1,7 @@
 //! The kernels of kernels/plane.cu: images of sources in device memory, or mirrored targets and both halves of a field.
 //!
 //! Enters: a caller's device arrays, on his stream. Leaves: arrays with their images; or the joint arrays that the engine reads
-//! and writes, and from them the field. The numbers `kept` comes of are always added in the same order.
+//! and writes, and from them the field. The numbers `squares` comes of are always added in the same order.
 
 use super::args::RealsArg;
 use super::context::{Context, Function};
@@ -25,7 +25,7 @@ struct Kernels {
     joint: [Function; 2],
     joint_widened: Function,
     combine: [Function; 2],
-    kept: [Function; 2],
+    kept: Function,
     turned: [Function; 2],
     again: [Function; 2],
     ends: Function,
@@ -37,8 +37,8 @@ pub struct Mirror {
     context: Arc<Context>,
     kernels: Kernels,
     targets: Buffer<u8>,
-    main: Buffer<u8>,
-    gradient: Buffer<u8>,
+    main: Buffer<f64>,
+    gradient: Buffer<f64>,
     squares: Buffer<f64>,
     sources: [Buffer<u8>; SLOTS],
     ends: Buffer<i32>,
@@ -68,7 +68,7 @@ impl Kernels {
             joint: find("joint")?,
             joint_widened: context.function("plane", "plane_joint_widened")?,
             combine: find("combine")?,
-            kept: find("kept")?,
+            kept: context.function("plane", "plane_kept")?,
             turned: find("turned")?,
             again: find("again")?,
             ends: context.function("plane", "plane_ends")?,
@@ -118,9 +118,10 @@ impl Mirror {
 
     /// Starts writing n targets and after them their images, on the caller's stream; where they will be.
     pub fn join(&mut self, plane: Plane, from: RealsArg, n: usize, caller: u64) -> Result<Reals> {
-        let is_f64 = from.is_f64 != 0;
+        let (given, widens) = (from.is_f64 != 0, Image::Positions.needs_double(plane));
+        let is_f64 = given || widens;
         self.targets.reserve(6 * n * bytes(is_f64))?;
-        let kernel = self.kernels.joint[usize::from(is_f64)];
+        let kernel = if is_f64 && !given { self.kernels.joint_widened } else { self.kernels.joint[usize::from(given)] };
         let (axis, position, to, count) = (plane.axis as i32, plane.position, self.targets.address(), n as i64);
         let (stream, from, len) = (self.stream(caller), from.address, 6 * n);
         // SAFETY: the kernel's arguments; the caller's array has n rows, as he said, and the room both times.
@@ -129,15 +130,14 @@ impl Mirror {
     }
 
     /// Room for both halves of a field.
-    pub fn halves(&mut self, which: Half, rows: Rows, is_f64: bool) -> Result<RealsMut<'static>> {
+    pub fn halves(&mut self, which: Half, rows: Rows) -> Result<RealsMut<'static>> {
         let len = 2 * rows.n * rows.width;
         let buffer = self.buffer_mut(which);
-        buffer.reserve(len * bytes(is_f64))?;
-        let address = buffer.address();
-        Ok(if is_f64 { RealsMut::DeviceF64 { address, len } } else { RealsMut::DeviceF32 { address, len } })
+        buffer.reserve(len)?;
+        Ok(RealsMut::DeviceF64 { address: buffer.address(), len })
     }
 
-    fn buffer_mut(&mut self, which: Half) -> &mut Buffer<u8> {
+    fn buffer_mut(&mut self, which: Half) -> &mut Buffer<f64> {
         match which {
             Half::Main => &mut self.main,
             Half::Gradient => &mut self.gradient,
@@ -155,33 +155,31 @@ impl Mirror {
         caller: u64,
     ) -> Result<()> {
         let (stream, is_f64) = (self.stream(caller), to.is_f64 != 0);
-        let from = self.checked(which, rows, is_f64);
+        let from = self.checked(which, rows);
         let (kernel, axis, width) = (self.kernels.combine[usize::from(is_f64)], plane.axis as i32, rows.width as i32);
         let (to, add, n) = (to.address, i32::from(add), rows.n as i64);
         // SAFETY: the kernel's arguments; the caller's array has n rows, as he said, and the room both halves.
         unsafe { launch!(stream, kernel, blocks(rows.n * rows.width), BLOCK, 0; from, axis, width, to, add, n) }
     }
 
-    fn checked(&mut self, which: Half, rows: Rows, is_f64: bool) -> u64 {
+    fn checked(&mut self, which: Half, rows: Rows) -> u64 {
         let buffer = self.buffer_mut(which);
-        assert!(buffer.capacity() >= 2 * rows.n * rows.width * bytes(is_f64), "room was made");
+        assert!(buffer.capacity() >= 2 * rows.n * rows.width, "room was made");
         buffer.address()
     }
 
-    /// Norm of the sum of both halves of the main field, relative to that of the halves by themselves. Waits.
-    pub fn kept(&mut self, plane: Plane, rows: Rows, is_f64: bool, caller: u64) -> Result<f64> {
+    /// Squares of the sum of both halves, and of the halves by themselves. Waits.
+    pub fn squares(&mut self, plane: Plane, which: Half, rows: Rows, caller: u64) -> Result<[f64; 2]> {
         let stream = self.stream(caller);
-        let from = self.checked(Half::Main, rows, is_f64);
+        let from = self.checked(which, rows);
         self.squares.reserve(2 * BLOCKS)?;
-        let (kernel, axis, width) = (self.kernels.kept[usize::from(is_f64)], plane.axis as i32, rows.width as i32);
+        let (kernel, axis, width) = (self.kernels.kept, plane.axis as i32, rows.width as i32);
         let (to, n) = (self.squares.address(), rows.n as i64);
         // SAFETY: as in `combine`; two numbers a block.
         unsafe { launch!(stream, kernel, [BLOCKS as u32, 1, 1], BLOCK, 0; from, axis, width, to, n)? };
         let mut squares = [0.0; 2 * BLOCKS];
         self.squares.download(&mut squares, &stream)?;
-        let sum: f64 = squares.iter().step_by(2).sum();
-        let parts: f64 = squares.iter().skip(1).step_by(2).sum();
-        Ok(if parts > 0.0 && sum.is_finite() { (sum / parts).sqrt() } else { 1.0 })
+        Ok([0, 1].map(|k| squares.iter().skip(k).step_by(2).sum()))
     }
 
     /// Waits for what was started on the caller's stream.
@@ -189,7 +187,7 @@ impl Mirror {
         self.stream(caller).synchronize()
     }
 
-    /// Joint targets in host memory, in double precision.
+    /// Joint targets in host memory, in double precision; `is_f64`: what they are in device memory.
     pub fn targets(&self, n: usize, is_f64: bool, caller: u64) -> Result<Vec<f64>> {
         assert!(self.targets.capacity() >= 6 * n * bytes(is_f64), "room was made");
         let (stream, from) = (self.stream(caller), self.targets.address());
