@@ -156,6 +156,9 @@ impl Resident {
             return sums.plan.set_segments::<f64>(None);
         }
         let n_points = points(state)?;
+        let lines = &self.lines;
+        let lengths = [lines.ends.span().len() / 2, lines.circulation.span().len(), lines.next_core.span().len()];
+        assert_eq!(lengths, [n; 3], "`bring` has brought all segments");
         self.stage_cores(start, y, false)?;
         let (shape, motion) = (self.shape, &self.motion);
         let (moved, bound) = (shape.part(y.span(), Part::PointPosition), self.lines.bound_points.span());

@@ -296,6 +296,60 @@ fn what_comes_and_goes_is_as_on_the_cpu() {
     });
 }
 
+/// All of a kind go while others stay: what the device had of it is not used again.
+#[test]
+fn a_kind_that_is_gone_leaves_the_others_as_on_the_cpu() {
+    with_gpu("flows::a_kind_that_is_gone_leaves_the_others_as_on_the_cpu", &[], || {
+        let edits: [(&str, fn(&mut Flow)); 8] = [
+            ("filaments set", |f| f.put_filaments::<f64>(None, true).unwrap()),
+            ("filaments removed", |f| f.remove(ElementKind::Filaments, Gone::Masked(&[1; 24])).unwrap()),
+            ("bound segments set", |f| f.set_bound_segments::<f64>(None).unwrap()),
+            ("dust set", |f| f.put_dust::<f64>(None, true).unwrap()),
+            ("dust removed", |f| f.remove(ElementKind::Dust, Gone::Masked(&[1; 50])).unwrap()),
+            ("particles set", |f| f.put_particles::<f64>(None, true).unwrap()),
+            ("particles removed", |f| f.remove(ElementKind::Particles, Gone::Masked(&[1; 40])).unwrap()),
+            ("tracers removed", |f| f.remove(ElementKind::Tracers, Gone::Masked(&[1; 30])).unwrap()),
+        ];
+        for (what, edit) in edits {
+            let o = motion(WFMM_INTEGRATOR_AB2, WFMM_STRETCHING_MIXED);
+            let [mut gpu, mut cpu] = pair(sums(WFMM_METHOD_DIRECT, false), o);
+            for f in [&mut gpu, &mut cpu] {
+                everything(f);
+                f.advance(0.02, 2).unwrap();
+                edit(f);
+                f.advance(0.02, 2).unwrap();
+            }
+            same(&mut gpu, &mut cpu, 1e-9, what);
+        }
+    });
+}
+
+/// Points of filaments that no segment has move with the fluid, and the host sees it.
+#[test]
+fn points_without_a_segment_are_brought_back() {
+    with_gpu("flows::points_without_a_segment_are_brought_back", &[], || {
+        let o = motion(WFMM_INTEGRATOR_RK3, WFMM_STRETCHING_NONE);
+        let [mut gpu, mut cpu] = pair(sums(WFMM_METHOD_DIRECT, false), o);
+        for f in [&mut gpu, &mut cpu] {
+            let segments = Segments {
+                n_points: 3,
+                points: Host(&[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 5.0, 5.0, 5.0][..]),
+                n: 1,
+                ld: 2,
+                connectivity: Host(&[0, 1][..]),
+                circulation: Host(&[1.0][..]),
+                core: None,
+            };
+            f.put_filaments(Some(segments), true).unwrap();
+            f.remove(ElementKind::Filaments, Gone::Identities(&[0])).unwrap();
+            assert_eq!(f.counts(ElementKind::Filaments), (0, 1));
+            f.set_free_stream([1.0, 0.0, 0.0]).unwrap();
+            f.advance(0.1, 10).unwrap();
+        }
+        same(&mut gpu, &mut cpu, 1e-12, "a point alone");
+    });
+}
+
 /// What crossed the bus so far, as the driver wrote it down: bytes of each copy.
 pub fn copies() -> Vec<f64> {
     let log = std::fs::read_to_string(std::env::var("FAKE_CUDA_LOG").unwrap()).unwrap_or_default();
