@@ -350,6 +350,34 @@ fn points_without_a_segment_are_brought_back() {
     });
 }
 
+/// Where the response time is long, dust flies as without a fluid, to rounding.
+#[test]
+fn dust_that_hardly_feels_the_fluid_flies_freely() {
+    with_gpu("flows::dust_that_hardly_feels_the_fluid_flies_freely", &[], || {
+        for fluid_viscosity in [1e-17, 1e-20, 1e-30] {
+            let o = motion(WFMM_INTEGRATOR_RK4, WFMM_STRETCHING_NONE);
+            let o = wfmm_flow_options { fluid_viscosity, fluid_density: 0.0, ..o };
+            let [mut gpu, mut cpu] = pair(sums(WFMM_METHOD_DIRECT, false), o);
+            for f in [&mut gpu, &mut cpu] {
+                let dust = DustArrays {
+                    position: Host(&[0.0; 3][..]),
+                    velocity: Some(Host(&[1.0, 0.0, 0.0][..])),
+                    diameter: Host(&[1e-3][..]),
+                    density: Host(&[2650.0][..]),
+                };
+                f.put_dust(Some(dust), true).unwrap();
+                f.advance(1e-2, 100).unwrap();
+                let found = all(f).into_iter().filter(|(name, ..)| name.contains("DUST")).collect::<Vec<_>>();
+                let of = |quantity: &str| &found.iter().find(|(name, ..)| name.contains(quantity)).unwrap().1;
+                let apart = [(of("POSITION"), [1.0, 0.0, -0.25]), (of("VELOCITY"), [1.0, 0.0, -0.5])]
+                    .map(|(got, want)| got.iter().zip(want).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs())));
+                assert!(apart.iter().all(|apart| *apart < 1e-12), "viscosity {fluid_viscosity}: {apart:?}");
+            }
+            same(&mut gpu, &mut cpu, 1e-12, "free flight");
+        }
+    });
+}
+
 /// What crossed the bus so far, as the driver wrote it down: bytes of each copy.
 pub fn copies() -> Vec<f64> {
     let log = std::fs::read_to_string(std::env::var("FAKE_CUDA_LOG").unwrap()).unwrap_or_default();
