@@ -305,6 +305,11 @@ impl Resident {
         self.held[kind as usize] == Some(state.counts(kind))
     }
 
+    /// Whether the device has what there is of a kind, or had when the last step began.
+    pub(super) fn holds(&self, kind: ElementKind) -> bool {
+        self.held[kind as usize].is_some()
+    }
+
     /// Elements and points of a kind that need not be brought.
     fn held(&self, kind: ElementKind) -> (usize, usize) {
         self.held[kind as usize].unwrap_or_default()

@@ -57,20 +57,17 @@ pub fn narrow(held: Held<'_>, tools: &Tools<'_>, limit2: f64) -> Result<Option<N
     // Rates of the old strengths are none of the new ones'.
     let rate = history.as_ref().map(|h| memory::filled(f64::NAN, h.rate.part(Part::ParticleStrength).len()));
     let largest = largest(&new2);
-    let before = exchange(state, history, Before { strength, core2: new2, rate });
+    let mut before = Before { strength, core2: new2, rate };
+    exchange(state, history, &mut before);
     Ok(Some(Narrowed { before: Carried::InHost(before), fit, largest }))
 }
 
-/// Puts new numbers in place of the old ones, which it returns.
-pub fn exchange(state: &mut State, history: &mut Option<History>, new: Before) -> Before {
-    let put = |to: &mut Vec<f64>, new: Vec<f64>| std::mem::replace(to, new);
-    Before {
-        strength: put(state.moving.part_mut(Part::ParticleStrength), new.strength),
-        core2: put(state.moving.part_mut(Part::ParticleCore2), new.core2),
-        rate: history
-            .as_mut()
-            .zip(new.rate)
-            .map(|(history, rate)| put(history.rate.part_mut(Part::ParticleStrength), rate)),
+/// Puts new numbers in place of the old ones, and the other way round.
+pub fn exchange(state: &mut State, history: &mut Option<History>, numbers: &mut Before) {
+    std::mem::swap(state.moving.part_mut(Part::ParticleStrength), &mut numbers.strength);
+    std::mem::swap(state.moving.part_mut(Part::ParticleCore2), &mut numbers.core2);
+    if let Some((history, rate)) = history.as_mut().zip(numbers.rate.as_mut()) {
+        std::mem::swap(history.rate.part_mut(Part::ParticleStrength), rate);
     }
 }
 

@@ -10,7 +10,7 @@ use super::Flow;
 use super::device_narrow;
 use super::narrow;
 use super::step::spreading;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::math::biot_savart::Vec3;
 
 /// Iterations of the solver end at this residual, after so many, or after so many that do not help.
@@ -114,11 +114,11 @@ pub struct Before {
 }
 
 impl Flow {
-    /// Before a step of dt: narrower cores where they are due. Leaves what was there before.
-    pub(super) fn reinterpolate(&mut self, dt: f64) -> Result<Option<Before>> {
+    /// Before a step of dt: narrower cores where they are due. What was there before is kept until the step has succeeded.
+    pub(super) fn reinterpolate(&mut self, dt: f64) -> Result<()> {
         let limit2 = self.options.core_limit * self.options.core_limit;
         if limit2 == 0.0 {
-            return Ok(None);
+            return Ok(());
         }
         let (growth, known, unfit) = (spreading(&self.options) * dt, self.spread.largest, self.spread.unfit);
         let (store, mut tools) = self.tools();
@@ -128,11 +128,11 @@ impl Flow {
         };
         if largest <= limit2.max(LATER * unfit) {
             self.spread.largest = Some(largest + growth);
-            return Ok(None);
+            return Ok(());
         }
         let Some(Narrowed { before, fit, largest: now }) = store.narrow(&mut tools, limit2)? else {
             (self.spread.largest, self.spread.unfit) = (Some(largest + growth), largest);
-            return Ok(None);
+            return Ok(());
         };
         let spread = Spread {
             largest: Some(now + growth),
@@ -144,13 +144,19 @@ impl Flow {
         };
         let spread = std::mem::replace(&mut self.spread, spread);
         self.velocities = None;
-        Ok(Some(Before { carried: before, spread }))
+        self.before = Some(Before { carried: before, spread });
+        Ok(())
     }
 
-    /// After a step that failed: as it was.
-    pub(super) fn take_back(&mut self, before: Before) -> Result<()> {
-        self.store.take_back(before.carried)?;
-        self.spread = Spread { largest: None, ..before.spread };
+    /// After a step that did not succeed: as it was before it. An error of this one leaves the flow unusable.
+    pub(super) fn take_back(&mut self) -> Result<()> {
+        // It was grown by the step.
+        self.spread.largest = None;
+        if let Some(before) = &mut self.before {
+            self.store.take_back(&mut before.carried).map_err(Error::after_writing)?;
+            self.spread = Spread { largest: None, ..before.spread };
+            self.before = None;
+        }
         Ok(())
     }
 }

@@ -234,13 +234,17 @@ impl Store {
         Ok(narrowed)
     }
 
-    /// Puts back what was there before cores were narrowed.
-    pub fn take_back(&mut self, before: Carried) -> Result<()> {
+    /// Puts back what was there before cores were narrowed; needs no memory where that is still where it was.
+    pub fn take_back(&mut self, before: &mut Carried) -> Result<()> {
         let before = match before {
             Carried::InHost(before) => before,
             Carried::OnDevice(before) => {
                 let resident = self.gpu.as_mut().and_then(|gpu| gpu.resident.as_mut());
-                resident.expect("it has narrowed them").brought_back(&before)?
+                let resident = resident.expect("it has narrowed them");
+                if resident.put_back(before) {
+                    return Ok(());
+                }
+                &mut resident.brought_back(before)?
             }
         };
         let Held { state, history } = self.edit(ElementKind::Particles)?;
