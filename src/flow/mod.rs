@@ -70,6 +70,8 @@ pub struct Flow {
     spread: Spread,
     /// What a step that narrowed cores puts back unless it succeeds.
     before: Option<Before>,
+    /// The step at which it was loaded.
+    loaded_at: Option<i64>,
 }
 
 impl Flow {
@@ -87,8 +89,19 @@ impl Flow {
         let given = (sums, motion);
         let sums = Sums::create(session.clone(), &plan_options)?;
         let (store, largest_displacement, velocities) = (Store::new(&session), 0.0, None);
-        let (spread, before) = (Spread::default(), None);
-        Ok(Self { session, given, plan_options, options, store, sums, largest_displacement, velocities, spread, before })
+        Ok(Self {
+            session,
+            given,
+            plan_options,
+            options,
+            store,
+            sums,
+            largest_displacement,
+            velocities,
+            spread: Spread::default(),
+            before: None,
+            loaded_at: None,
+        })
     }
 
     pub fn session(&self) -> &Arc<Session> {
@@ -121,7 +134,12 @@ impl Flow {
         Ok(())
     }
 
+    /// Rates under another callback are no history. That of a flow which was loaded is the one that it had.
     pub fn set_callback(&mut self, callback: Option<Callback>) {
+        let both_none = callback.is_none() && self.sums.callback.is_none();
+        if !both_none && self.loaded_at != Some(self.time().1) {
+            self.store.begin_anew();
+        }
         self.sums.callback = callback;
         self.velocities = None;
     }

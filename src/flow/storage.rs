@@ -145,6 +145,11 @@ impl Store {
         (self.state, self.history) = (state, history);
     }
 
+    /// Steps from now on have no last one; a device forgets its rates in the next.
+    pub fn begin_anew(&mut self) {
+        self.history = None;
+    }
+
     /// Bytes of device memory.
     pub fn device_bytes(&self) -> u64 {
         self.resident().map_or(0, Resident::bytes)

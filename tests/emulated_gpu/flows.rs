@@ -378,6 +378,28 @@ fn dust_that_hardly_feels_the_fluid_flies_freely() {
     });
 }
 
+/// The rates of the last step take a new free stream along, and are forgotten where the callback is another.
+#[test]
+fn a_new_free_stream_or_callback_is_as_on_the_cpu() {
+    with_gpu("flows::a_new_free_stream_or_callback_is_as_on_the_cpu", &[], || {
+        let o = motion(WFMM_INTEGRATOR_AB2, WFMM_STRETCHING_MIXED);
+        let [mut gpu, mut cpu] = pair(sums(WFMM_METHOD_DIRECT, false), o);
+        let edits: [fn(&mut Flow); 4] = [
+            everything,
+            |f| f.set_free_stream([-0.3, 0.2, 0.5]).unwrap(),
+            |f| f.set_callback(Some(Box::new(|_, _| 0))),
+            |f| f.set_callback(None),
+        ];
+        for (k, edit) in edits.into_iter().enumerate() {
+            for f in [&mut gpu, &mut cpu] {
+                edit(f);
+                f.advance(0.02, 2).unwrap();
+            }
+            same(&mut gpu, &mut cpu, 1e-9, &format!("edit {k}"));
+        }
+    });
+}
+
 /// What crossed the bus so far, as the driver wrote it down: bytes of each copy.
 pub fn copies() -> Vec<f64> {
     let log = std::fs::read_to_string(std::env::var("FAKE_CUDA_LOG").unwrap()).unwrap_or_default();
