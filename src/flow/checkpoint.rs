@@ -130,6 +130,7 @@ impl Flow {
         w.put("plan_options_reals", 0, &plan_reals(p))?;
         w.put("flow_options_integers", 0, &[o.integrator, o.stretching, o.spreading].map(i64::from))?;
         w.put("flow_options_reals", 0, &flow_reals(o))?;
+        w.put("unfit_core_radius_squared", 0, &[self.spread.unfit])?;
         let part = |part| state.moving.part(part);
         w.put("particle_position", 3, part(Part::ParticlePosition))?;
         w.put("particle_strength", 3, part(Part::ParticleStrength))?;
@@ -179,6 +180,7 @@ impl Flow {
         session.same(&[("time", state.time), ("step", state.step as f64), ("sum of next identities", next)])?;
         fit_history(&state, &mut history);
         flow.loaded_at = Some(state.step);
+        flow.spread.unfit = saved.unfit;
         flow.store.set(state, history);
         Ok(flow)
     }
@@ -190,6 +192,8 @@ struct Saved {
     history: Option<History>,
     free_stream: [f64; 3],
     largest_displacement: f64,
+    /// The largest squared core that was not narrowed.
+    unfit: f64,
 }
 
 impl Saved {
@@ -214,6 +218,8 @@ impl Saved {
         let state = read_state(&mut r)?;
         let free_stream: Vec3 = r.exactly("free_stream")?;
         let [largest_displacement] = r.exactly("largest_displacement")?;
+        // Files of before have no such member.
+        let [unfit] = if r.has("unfit_core_radius_squared") { r.exactly("unfit_core_radius_squared")? } else { [0.0] };
         let mut history = None;
         let dt: Vec<f64> = r.get("history_dt", 0)?;
         if let Some(&dt) = dt.first() {
@@ -226,7 +232,7 @@ impl Saved {
                 if r.has("history_free_stream") { r.exactly("history_free_stream")? } else { free_stream };
             history = Some(History { rate, dt, free_stream: of_rate });
         }
-        Ok((p, o, Self { state, history, free_stream, largest_displacement }))
+        Ok((p, o, Self { state, history, free_stream, largest_displacement, unfit }))
     }
 }
 

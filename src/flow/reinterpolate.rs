@@ -31,13 +31,20 @@ const LATER: f64 = 1.2;
 pub struct Spread {
     /// The largest core radius squared, where it is known.
     pub largest: Option<f64>,
-    /// The largest that did not fit.
-    unfit: f64,
+    /// The largest that did not fit, 0 without one.
+    pub unfit: f64,
     pub times: i64,
     /// Of the vorticity at the particles, relative; of total strength and impulse what was missing, relative.
     pub residual: f64,
     pub strength: f64,
     pub impulse: f64,
+}
+
+impl Spread {
+    /// Other particles are there now.
+    pub fn forget_cores(&mut self) {
+        (self.largest, self.unfit) = (None, 0.0);
+    }
 }
 
 /// The cores of sums: as they are, or narrower.
