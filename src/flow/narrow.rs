@@ -194,12 +194,16 @@ mod tests {
     fn what_is_lost_is_given_back() {
         let number = |k: usize| ((k * 7919 + 13) % 1009) as f64 / 1009.0 - 0.5;
         let list = |seed: usize| (0..60).map(|k| number(k + seed)).collect::<Vec<f64>>();
-        let (x, old) = (list(0), list(100));
-        let mut new: Vec<f64> = old.iter().zip(list(200)).map(|(a, b)| a + 0.01 * b).collect();
-        let (total, impulse) = lost(&x, &old, &mut new, true);
-        assert!(total > 1e-4 && impulse > 1e-4, "{total} {impulse}");
-        let (total, impulse) = lost(&x, &old, &mut new, false);
-        assert!(total < 1e-13 && impulse < 1e-13, "{total} {impulse}");
+        let old = list(100);
+        // In any unit of length.
+        for unit in [1.0, 1e-9, 1e-7, 1e7, 1e9] {
+            let x: Vec<f64> = list(0).iter().map(|x| unit * x).collect();
+            let mut new: Vec<f64> = old.iter().zip(list(200)).map(|(a, b)| a + 0.01 * b).collect();
+            let (total, impulse) = lost(&x, &old, &mut new, true);
+            assert!(total > 1e-4 && impulse > 1e-4, "{total} {impulse}");
+            let (total, impulse) = lost(&x, &old, &mut new, false);
+            assert!(total < 1e-13 && impulse < 1e-13, "{unit}: {total} {impulse}");
+        }
         // All on a line: the moment along it is not theirs to have.
         let line: Vec<f64> = (0..20).flat_map(|k| [k as f64, 0.0, 0.0]).collect();
         let mut new: Vec<f64> = old.iter().map(|a| 1.01 * a).collect();

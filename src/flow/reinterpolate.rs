@@ -221,8 +221,25 @@ impl Lost {
             row[..6].copy_from_slice(&of);
             row[6] = self.sums[i];
         }
-        particles.give_back(a, self.middle, eliminated(equations))
+        particles.give_back(a, self.middle, balanced(equations))
     }
+}
+
+/// The same with lengths in units of the particles' radius of gyration: all pivots are of one dimension, that of a strength.
+fn balanced(mut equations: [[f64; 7]; 6]) -> [f64; 6] {
+    let trace = |from: usize, m: &[[f64; 7]; 6]| (from..from + 3).map(|i| m[i][i]).sum::<f64>();
+    let length = (trace(3, &equations) / trace(0, &equations)).sqrt();
+    // All at one point: moments are zero in every unit.
+    let length = if length > 0.0 && length.is_finite() { length } else { 1.0 };
+    for (i, row) in equations.iter_mut().enumerate() {
+        row[3..6].iter_mut().for_each(|of_turn| *of_turn /= length);
+        if i >= 3 {
+            row.iter_mut().for_each(|moment| *moment /= length);
+        }
+    }
+    let mut factors = eliminated(equations);
+    factors[3..].iter_mut().for_each(|turn| *turn /= length);
+    factors
 }
 
 /// The solution of six equations, right sides in the last column; zero for what they do not determine.
