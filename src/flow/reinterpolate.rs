@@ -295,13 +295,14 @@ fn solve<I: Interpolation>(system: &mut I, b: &I::Vector, guess: I::Vector) -> R
         system.combine(&mut x, 1.0, omega, &r)?;
         system.combine(&mut r, 1.0, -omega, &t)?;
         let residual = system.product(&r, &r)?.sqrt() / size;
-        if !residual.is_finite() || rho == 0.0 || omega == 0.0 {
-            break;
-        }
         since += 1;
         if residual < least {
             (least, since) = (residual, 0);
             best = system.copy(&x)?;
+        }
+        // Omega is zero where the first half of the step has left nothing.
+        if !residual.is_finite() || rho == 0.0 || omega == 0.0 {
+            break;
         }
     }
     Ok((best, least))
@@ -357,6 +358,14 @@ mod tests {
         fn give_back(&mut self, _: &mut Vec3, _: Vec3, _: [f64; 6]) -> Result<()> {
             unreachable!("there are no particles")
         }
+    }
+
+    /// The first half step finds it, and leaves nothing for the second.
+    #[test]
+    fn the_solver_keeps_what_half_a_step_has_found() {
+        let mut system = Matrix([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]);
+        let (got, residual) = solve(&mut system, &[2.0, -4.0, 8.0], [0.0; 3]).unwrap();
+        assert_eq!((got, residual), ([1.0, -2.0, 4.0], 0.0));
     }
 
     #[test]
