@@ -228,8 +228,7 @@ impl Saved {
                 *rate.part_mut(part) = r.get(&format!("history_{}", part as usize), if width == 3 { 3 } else { 0 })?;
             }
             // Files of before have no such member.
-            let of_rate =
-                if r.has("history_free_stream") { r.exactly("history_free_stream")? } else { free_stream };
+            let of_rate = if r.has("history_free_stream") { r.exactly("history_free_stream")? } else { free_stream };
             history = Some(History { rate, dt, free_stream: of_rate });
         }
         Ok((p, o, Self { state, history, free_stream, largest_displacement, unfit }))

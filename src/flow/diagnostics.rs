@@ -75,7 +75,8 @@ pub struct wfmm_diagnostics {
     pub largest_displacement: f64,
     /// How often cores above core_limit were narrowed since the flow was made or loaded.
     pub reinterpolations: i64,
-    /// Of the last time: root mean square of the change of vorticity at the particles, relative to that of the vorticity.
+    /// Of the last time: root mean square of the change of vorticity at the particles, relative to that of the vorticity; of the
+    /// strengths that the particles have now, with what was added to them.
     pub reinterpolation_residual: f64,
     /// Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was added to
     /// the strengths again, except with a ground plane.
