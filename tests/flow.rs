@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use flows::get;
 use wakefmm::error::*;
+use wakefmm::flow::diagnostics::{WFMM_REASON_KNOWN, WFMM_REASON_PERIODIC};
 use wakefmm::flow::edit::DustArrays;
 use wakefmm::flow::options::*;
 use wakefmm::flow::state::Gone;
@@ -596,6 +597,34 @@ fn histories_outlast_a_new_free_stream_and_a_load() {
     assert_eq!(evaluations(&mut f), 1, "after a load");
     f.set_callback(counting());
     assert_eq!([evaluations(&mut f), evaluations(&mut f)], [2, 1], "a new callback");
+}
+
+#[test]
+fn velocities_are_those_of_the_callback_now() {
+    let speed = Arc::new(AtomicI64::new(1));
+    let mut f = flow(&direct(), &with(WFMM_INTEGRATOR_RK4));
+    f.put_tracers(Some(Host(&[0.0; 3][..])), true).unwrap();
+    f.set_callback(uniform(&speed));
+    for now in [1, 2] {
+        speed.store(now, Ordering::Relaxed);
+        assert_eq!(get(&mut f, ElementKind::Tracers, Quantity::Velocity), [now as f64, 0.0, 0.0]);
+        assert_eq!(f.diagnostics().unwrap().largest_velocity, now as f64);
+    }
+}
+
+/// Sums over pairs are those of free space: they are none of a domain with images. Sums over elements stay.
+#[test]
+fn energy_in_a_periodic_domain_is_not_known() {
+    let periodic = wfmm_plan_options { period: [2.0, 0.0, 0.0], ..Default::default() };
+    let [open, tube] = [wfmm_plan_options::default(), periodic].map(|plan| {
+        let mut f = flow(&plan, &with(WFMM_INTEGRATOR_RK4));
+        let (points, strength) = particle_ring(20, 0.5, 0.3, 1.0);
+        add_particles(&mut f, &points, &strength, 0.1);
+        f.diagnostics().unwrap()
+    });
+    assert_eq!((open.reason, tube.reason), (WFMM_REASON_KNOWN, WFMM_REASON_PERIODIC));
+    assert!(tube.energy.is_nan() && tube.enstrophy.is_nan() && tube.divergence.is_nan() && open.energy > 0.0);
+    assert_eq!((tube.linear_impulse, tube.angular_impulse), (open.linear_impulse, open.angular_impulse));
 }
 
 /// Writes a checkpoint's bytes again with another version.

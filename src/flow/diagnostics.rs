@@ -37,6 +37,8 @@ codes! {
         TooMany = 3 => WFMM_REASON_TOO_MANY,
         /// A particle has no core: its energy and enstrophy are infinite.
         Singular = 4 => WFMM_REASON_SINGULAR,
+        /// The domain is periodic; the sums over pairs are those of free space.
+        Periodic = 5 => WFMM_REASON_PERIODIC,
     }
 }
 
@@ -124,7 +126,9 @@ impl Flow {
         let segments = session.any(has(ElementKind::Filaments) || has(ElementKind::BoundSegments))?;
         let singular = session.any(state.moving.part(Part::ParticleCore2).contains(&0.0))?;
         let n = session.numbered(state.particle_id.len())?.1;
-        Ok(if segments {
+        Ok(if self.plan_options.period.is_some() {
+            Reason::Periodic
+        } else if segments {
             Reason::Segments
         } else if n > 0 && self.plan_options.particle_regularization != Regularization::GaussErf {
             Reason::Kernel
