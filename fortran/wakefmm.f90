@@ -234,6 +234,7 @@ module wakefmm
   public :: WFMM_REASON_SEGMENTS
   public :: WFMM_REASON_TOO_MANY
   public :: WFMM_REASON_SINGULAR
+  public :: WFMM_REASON_PERIODIC
   public :: WFMM_PROJECTION_PERSPECTIVE
   public :: WFMM_PROJECTION_ORTHOGRAPHIC
   public :: WFMM_COLOR_KIND
@@ -465,8 +466,8 @@ module wakefmm
   !> How a flow steps in time.
   !> Order 1, one evaluation a step.
   integer, parameter :: WFMM_INTEGRATOR_EULER = 0
-  !> Adams-Bashforth, order 2, one evaluation a step; two where an element was added since the last step. The step size
-  !> may vary.
+  !> Adams-Bashforth, order 2, one evaluation a step; two where an element was added or the velocity callback was set since the
+  !> last step, or where the step is more than 100 times as long. The step size may vary.
   integer, parameter :: WFMM_INTEGRATOR_AB2 = 1
   !> Low-storage Runge-Kutta, order 3, three evaluations a step.
   integer, parameter :: WFMM_INTEGRATOR_RK3 = 2
@@ -497,6 +498,8 @@ module wakefmm
   integer, parameter :: WFMM_REASON_TOO_MANY = 3
   !> A particle has no core: its energy and enstrophy are infinite.
   integer, parameter :: WFMM_REASON_SINGULAR = 4
+  !> The domain is periodic; the sums over pairs are those of free space.
+  integer, parameter :: WFMM_REASON_PERIODIC = 5
   !> How a camera maps space to a picture.
   !> What is farther is smaller; the default.
   integer, parameter :: WFMM_PROJECTION_PERSPECTIVE = 0
@@ -722,7 +725,7 @@ module wakefmm
     !> How often cores above core_limit were narrowed since the flow was made or loaded.
     integer(c_int64_t) :: reinterpolations = 0
     !> Of the last time: root mean square of the change of vorticity at the particles, relative to that of the
-    !> vorticity.
+    !> vorticity; of the strengths that the particles have now, with what was added to them.
     real(c_double) :: reinterpolation_residual = 0
     !> Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was added to
     !> the strengths again, except with a ground plane.

@@ -529,8 +529,8 @@
 #define WFMM_INTEGRATOR_EULER 0
 
 /**
- * Adams-Bashforth, order 2, one evaluation a step; two where an element was added since the last step. The step size
- * may vary.
+ * Adams-Bashforth, order 2, one evaluation a step; two where an element was added or the velocity callback was set since the
+ * last step, or where the step is more than 100 times as long. The step size may vary.
  */
 #define WFMM_INTEGRATOR_AB2 1
 
@@ -604,6 +604,11 @@
  * A particle has no core: its energy and enstrophy are infinite.
  */
 #define WFMM_REASON_SINGULAR 4
+
+/**
+ * The domain is periodic; the sums over pairs are those of free space.
+ */
+#define WFMM_REASON_PERIODIC 5
 
 /**
  * How a camera maps space to a picture.
@@ -1109,7 +1114,8 @@ typedef struct wfmm_diagnostics {
      */
     int64_t reinterpolations;
     /**
-     * Of the last time: root mean square of the change of vorticity at the particles, relative to that of the vorticity.
+     * Of the last time: root mean square of the change of vorticity at the particles, relative to that of the vorticity; of the
+     * strengths that the particles have now, with what was added to them.
      */
     double reinterpolation_residual;
     /**
@@ -1776,7 +1782,8 @@ wfmm_status wfmm_flow_remove_mask(struct wfmm_flow *flow,
                                   int32_t memory);
 
 /**
- * Sets the velocity far away, which is added everywhere; default 0. velocity: [3], length/time, host memory.
+ * Sets the velocity far away, which is added everywhere; default 0. It acts from the next step on, also in what
+ * WFMM_INTEGRATOR_AB2 takes along from the last one. velocity: [3], length/time, host memory.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _NOT_FINITE.
  * Example: const double wind[3] = {5, 0, 0}; wfmm_flow_set_free_stream(f, wind);
  */
@@ -1785,7 +1792,8 @@ wfmm_status wfmm_flow_set_free_stream(struct wfmm_flow *flow, const double *velo
 /**
  * Sets a function of the host that adds its own velocity at all points of every evaluation; see wfmm_velocity_fn. A NULL
  * function removes it. It is called on the thread that calls the flow; calls of this flow from inside it return
- * WFMM_ERR_BUSY.
+ * WFMM_ERR_BUSY. After this call WFMM_INTEGRATOR_AB2 begins anew, but for the first call after wfmm_flow_load and before a
+ * step: this function counts as the one that the saved flow had.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
  * Example: wfmm_flow_set_velocity_callback(f, add_gust, &gust);
  */

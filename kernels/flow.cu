@@ -146,13 +146,30 @@ WFMM_DEVICE bool rests(const Medium& m, Parcel p) {
     return m.axis >= 0 && at(p.position, (int)m.axis) <= m.ground && p.velocity.x == 0 && p.velocity.y == 0 && p.velocity.z == 0;
 }
 
+// phi1 = (1 - exp(-z))/z and phi2 = (z - 1 + exp(-z))/z^2 in `force`, z times them in `drag`.
+struct Shares {
+    double drag[2], force[2];
+};
+
+WFMM_DEVICE Shares shares(double z) {
+    if (z < 0.1) {
+        double sum = 1;
+        for (int k = 11; k >= 3; k--) sum = 1.0 - z / k * sum;
+        const double phi2 = 0.5 * sum, phi1 = 1.0 - z * phi2;
+        return {{z * phi1, z * phi2}, {phi1, phi2}};
+    }
+    const double lost = -expm1(-z), phi1 = lost / z;
+    return {{lost, 1.0 - phi1}, {phi1, (1.0 - phi1) / z}};
+}
+
 // The solution after h for constant wind and drag factor.
 WFMM_DEVICE Parcel exact(const Medium& m, Parcel p, Vec<double> wind, double h, double factor) {
-    const double tau = p.density * p.diameter * p.diameter / (18.0 * m.viscosity * factor), up = lift(m, p), lost = expm1(-h / tau);
+    const double tau = p.density * p.diameter * p.diameter / (18.0 * m.viscosity * factor), up = lift(m, p);
+    const Shares s = shares(h / tau);
     for (int i = 0; i < 3; i++) {
-        const double last = at(wind, i) + tau * up * m.gravity[i], excess = at(p.velocity, i) - last;
-        at(p.velocity, i) = last + excess * (1.0 + lost);
-        at(p.position, i) += last * h - excess * tau * lost;
+        const double v = at(p.velocity, i), slip = at(wind, i) - v, gain = h * up * m.gravity[i];
+        at(p.velocity, i) = v + slip * s.drag[0] + gain * s.force[0];
+        at(p.position, i) += h * (v + slip * s.drag[1] + gain * s.force[1]);
     }
     return p;
 }

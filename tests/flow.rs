@@ -8,13 +8,15 @@ use std::f64::consts::{PI, TAU};
 use std::io::{Cursor, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use flows::get;
 use wakefmm::error::*;
+use wakefmm::flow::diagnostics::{WFMM_REASON_KNOWN, WFMM_REASON_PERIODIC};
 use wakefmm::flow::edit::DustArrays;
 use wakefmm::flow::options::*;
 use wakefmm::flow::state::Gone;
-use wakefmm::flow::{At, Flow};
+use wakefmm::flow::{At, Callback, Flow};
 use wakefmm::options::*;
 use wakefmm::plan::arrays::Array::Host;
 use wakefmm::plan::arrays::ArrayMut;
@@ -515,6 +517,114 @@ fn elements_come_and_go_between_steps() {
             assert_eq!(a[3 * id..3 * id + 3], b[3 * row..3 * row + 3], "{integrator}, {id}");
         }
     }
+}
+
+/// Air that has one velocity everywhere, which the host may change.
+fn uniform(speed: &Arc<AtomicI64>) -> Option<Callback> {
+    let speed = speed.clone();
+    Some(Box::new(move |_, at| {
+        let At::Host { velocity: u, .. } = at else { return 1 };
+        u.iter_mut().step_by(3).for_each(|u| *u += speed.load(Ordering::Relaxed) as f64);
+        0
+    }))
+}
+
+/// A free stream or a callback acts from the step on before which it was set, in all that moves.
+#[test]
+fn a_new_free_stream_or_callback_has_no_past() {
+    let path = std::env::temp_dir().join(format!("wakefmm-stream-{}.npz", std::process::id()));
+    let at = |f: &mut Flow, want: f64, what: &str| {
+        for kind in [ElementKind::Particles, ElementKind::Filaments, ElementKind::Tracers] {
+            let x = get(f, kind, Quantity::Position)[0];
+            assert!((x - want).abs() < 1e-13, "{what}: {kind:?} is at {x}, not at {want}");
+        }
+    };
+    for integrator in [WFMM_INTEGRATOR_EULER, WFMM_INTEGRATOR_AB2, WFMM_INTEGRATOR_RK3, WFMM_INTEGRATOR_RK4] {
+        let mut f = flow(&direct(), &with(integrator));
+        add_particles(&mut f, &[0.0; 3], &[0.0; 3], 0.1);
+        add_line(&mut f, &[0.0, 0.0, 0.0, 0.0, 0.0, 1.0], &[0, 1], 0.0, 0.1);
+        f.put_tracers(Some(Host(&[0.0; 3][..])), true).unwrap();
+        f.advance(0.1, 2).unwrap();
+        f.set_free_stream([1.0, 0.0, 0.0]).unwrap();
+        f.advance(0.1, 1).unwrap();
+        at(&mut f, 0.1, "wind");
+        // Of a stream that no step has seen nothing is left.
+        f.set_free_stream([1e200, 0.0, 0.0]).unwrap();
+        f.set_free_stream([0.0; 3]).unwrap();
+        f.save(&path).unwrap();
+        f.advance(0.1, 1).unwrap();
+        at(&mut f, 0.1, "a calm");
+        let mut again = Flow::load(session(), &path).unwrap();
+        again.advance(0.1, 1).unwrap();
+        at(&mut again, 0.1, "a calm after a load");
+        f.set_callback(uniform(&Arc::new(AtomicI64::new(1))));
+        f.advance(0.1, 1).unwrap();
+        at(&mut f, 0.2, "a callback");
+        f.set_callback(None);
+        f.advance(0.1, 1).unwrap();
+        at(&mut f, 0.2, "no callback");
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// A free stream that changes costs Adams-Bashforth no evaluation and no order; a callback after a load is the one of before.
+#[test]
+fn histories_outlast_a_new_free_stream_and_a_load() {
+    let path = std::env::temp_dir().join(format!("wakefmm-history-{}.npz", std::process::id()));
+    let calls = Arc::new(AtomicI64::new(0));
+    let counting = || -> Option<Callback> {
+        let calls = calls.clone();
+        Some(Box::new(move |_, _| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            0
+        }))
+    };
+    let mut f = flow(&direct(), &with(WFMM_INTEGRATOR_AB2));
+    f.put_tracers(Some(Host(&[0.0; 3][..])), true).unwrap();
+    f.set_callback(counting());
+    let evaluations = |f: &mut Flow| {
+        let before = calls.load(Ordering::Relaxed);
+        f.advance(0.1, 1).unwrap();
+        calls.load(Ordering::Relaxed) - before
+    };
+    assert_eq!([evaluations(&mut f), evaluations(&mut f)], [2, 1]);
+    f.set_free_stream([1.0, 0.0, 0.0]).unwrap();
+    assert_eq!(evaluations(&mut f), 1, "a new stream");
+    f.save(&path).unwrap();
+    f = Flow::load(session(), &path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    f.set_callback(counting());
+    assert_eq!(evaluations(&mut f), 1, "after a load");
+    f.set_callback(counting());
+    assert_eq!([evaluations(&mut f), evaluations(&mut f)], [2, 1], "a new callback");
+}
+
+#[test]
+fn velocities_are_those_of_the_callback_now() {
+    let speed = Arc::new(AtomicI64::new(1));
+    let mut f = flow(&direct(), &with(WFMM_INTEGRATOR_RK4));
+    f.put_tracers(Some(Host(&[0.0; 3][..])), true).unwrap();
+    f.set_callback(uniform(&speed));
+    for now in [1, 2] {
+        speed.store(now, Ordering::Relaxed);
+        assert_eq!(get(&mut f, ElementKind::Tracers, Quantity::Velocity), [now as f64, 0.0, 0.0]);
+        assert_eq!(f.diagnostics().unwrap().largest_velocity, now as f64);
+    }
+}
+
+/// Sums over pairs are those of free space: they are none of a domain with images. Sums over elements stay.
+#[test]
+fn energy_in_a_periodic_domain_is_not_known() {
+    let periodic = wfmm_plan_options { period: [2.0, 0.0, 0.0], ..Default::default() };
+    let [open, tube] = [wfmm_plan_options::default(), periodic].map(|plan| {
+        let mut f = flow(&plan, &with(WFMM_INTEGRATOR_RK4));
+        let (points, strength) = particle_ring(20, 0.5, 0.3, 1.0);
+        add_particles(&mut f, &points, &strength, 0.1);
+        f.diagnostics().unwrap()
+    });
+    assert_eq!((open.reason, tube.reason), (WFMM_REASON_KNOWN, WFMM_REASON_PERIODIC));
+    assert!(tube.energy.is_nan() && tube.enstrophy.is_nan() && tube.divergence.is_nan() && open.energy > 0.0);
+    assert_eq!((tube.linear_impulse, tube.angular_impulse), (open.linear_impulse, open.angular_impulse));
 }
 
 /// Writes a checkpoint's bytes again with another version.

@@ -5,7 +5,9 @@
 mod flows;
 
 use std::f64::consts::PI;
+use std::io::Read;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use flows::saved;
 use wakefmm::error::*;
@@ -114,7 +116,7 @@ fn the_field_before_and_after_agrees() {
         d.reinterpolation_residual
     );
     assert_eq!(d.reinterpolations, 1);
-    assert!(d.reinterpolation_residual < 1e-5 && d.reinterpolation_strength < 2e-2 && d.reinterpolation_impulse < 2e-2);
+    assert!(d.reinterpolation_residual < 5e-4 && d.reinterpolation_strength < 2e-2 && d.reinterpolation_impulse < 2e-2);
     assert!(omega < 4e-3 && u < 4e-3 && strength < 1e-9 && impulse < 1e-9, "{omega} {u} {strength} {impulse}");
 }
 
@@ -203,14 +205,17 @@ fn after_a_step_that_fails_all_goes_on_as_without_it() {
     let [tried, straight] = [true, false].map(|fails| {
         let plan = wfmm_plan_options { method: WFMM_METHOD_DIRECT, ..Default::default() };
         let mut flow = Flow::new(session(), plan, o).unwrap();
+        let answer = Arc::new(AtomicI32::new(0));
+        let answers = answer.clone();
+        flow.set_callback(Some(Box::new(move |_, _| answers.load(Ordering::Relaxed))));
         put(&mut flow, &x, &a, &vec![0.5; x.len() / 3]);
         flow.advance(0.13, 2).unwrap();
         if fails {
             // Cores are due: they are narrowed before the step fails.
             let before = saved(&mut flow, "wide-cores");
-            flow.set_callback(Some(Box::new(|_, _| 7)));
+            answer.store(7, Ordering::Relaxed);
             assert!(flow.advance(0.13, 1).is_err());
-            flow.set_callback(None);
+            answer.store(0, Ordering::Relaxed);
             assert_eq!(flow.diagnostics().unwrap().reinterpolations, 0);
             assert!(saved(&mut flow, "wide-cores") == before);
         }
@@ -219,4 +224,59 @@ fn after_a_step_that_fails_all_goes_on_as_without_it() {
         [Quantity::Position, Quantity::Strength, Quantity::CoreRadius].map(|q| get(&mut flow, q))
     });
     assert!(tried == straight);
+}
+
+/// The residual is that of the strengths which particles get. Where the tails beyond them had so much that giving it back makes
+/// another vorticity, they stay as they are.
+#[test]
+fn the_residual_is_that_of_the_new_strengths() {
+    let plan = wfmm_plan_options { method: WFMM_METHOD_DIRECT, ..Default::default() };
+    let change = |x: &[f64], a: &[f64], core: f64, limit: f64| {
+        let mut flow = Flow::new(session(), plan, spreading(limit, 1e-300)).unwrap();
+        put(&mut flow, x, a, &vec![core; x.len() / 3]);
+        let field =
+            |flow: &mut Flow| x.chunks_exact(3).flat_map(|p| vorticity(flow, [p[0], p[1], p[2]])).collect::<Vec<_>>();
+        let before = field(&mut flow);
+        flow.advance(1e-12, 1).unwrap();
+        let d = flow.diagnostics().unwrap();
+        (d.reinterpolations, d.reinterpolation_residual, difference(&field(&mut flow), &before))
+    };
+    let (x, a) = cloud(4, 0.4, 0.08, 0.0);
+    let (times, said, found) = change(&x, &a, 0.56, 0.55);
+    println!("residual {said:.2e}, found {found:.2e}");
+    assert!(times == 1 && said > 1e-5 && (said / found - 1.0).abs() < 1e-3, "{times} {said:.3e} {found:.3e}");
+    // One alone, and a row of such as hardly touch: 65 % and 60 % of the strength is in the tails.
+    let row: Vec<f64> = (0..8).flat_map(|k| [f64::from(k), 0.0, 0.0]).collect();
+    let along: Vec<f64> = (0..8).flat_map(|_| [0.0, 0.0, 1.0]).collect();
+    assert_eq!(change(&[0.1, 0.2, 0.3], &[1.0, 0.0, 0.0], 0.2, 0.15), (0, 0.0, 0.0));
+    assert_eq!(change(&row, &along, 0.5, 0.49), (0, 0.0, 0.0));
+}
+
+/// What did not fit is not tried again at once: in a flow that goes on and in its checkpoint, but not for other particles.
+#[test]
+fn what_did_not_fit_is_remembered_of_the_same_particles() {
+    let path = std::env::temp_dir().join(format!("wakefmm-unfit-{}.npz", std::process::id()));
+    let plan = wfmm_plan_options { method: WFMM_METHOD_DIRECT, ..Default::default() };
+    let (x, a) = cloud(4, 0.4, 0.0, 0.0);
+    let cores = vec![0.56; x.len() / 3];
+    let mut flow = Flow::new(session(), plan, spreading(0.55, 1e-3)).unwrap();
+    put(&mut flow, &[0.0; 3], &[1.0, 0.0, 0.0], &[8.0]);
+    flow.advance(1e-3, 1).unwrap();
+    assert_eq!(flow.diagnostics().unwrap().reinterpolations, 0);
+    let members = |flow: &mut Flow| {
+        flow.save(&path).unwrap();
+        let mut file = zip::ZipArchive::new(std::fs::File::open(&path).unwrap()).unwrap();
+        let mut bytes = vec![];
+        file.by_name("unfit_core_radius_squared.npy").unwrap().read_to_end(&mut bytes).unwrap();
+        f64::from_le_bytes(bytes[bytes.len() - 8..].try_into().unwrap())
+    };
+    let unfit = members(&mut flow);
+    let mut again = Flow::load(session(), &path).unwrap();
+    assert!((unfit - 64.0).abs() < 1e-12 && members(&mut again) == unfit, "{unfit}");
+    for flow in [&mut flow, &mut again] {
+        put(flow, &x, &a, &cores);
+        flow.advance(1e-3, 1).unwrap();
+        assert_eq!(flow.diagnostics().unwrap().reinterpolations, 1, "other particles");
+    }
+    std::fs::remove_file(&path).unwrap();
 }

@@ -151,3 +151,4 @@ class Reason(IntEnum):
     SEGMENTS = 2
     TOO_MANY = 3
     SINGULAR = 4
+    PERIODIC = 5

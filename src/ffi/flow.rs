@@ -165,7 +165,8 @@ api! {
         })
     }
 
-    /// Sets the velocity far away, which is added everywhere; default 0. `velocity`: `[3]`, length/time, host memory.
+    /// Sets the velocity far away, which is added everywhere; default 0. It acts from the next step on, also in what
+    /// WFMM_INTEGRATOR_AB2 takes along from the last one. `velocity`: `[3]`, length/time, host memory.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _NOT_FINITE.
     /// Example: `const double wind[3] = {5, 0, 0}; wfmm_flow_set_free_stream(f, wind);`
     fn wfmm_flow_set_free_stream(flow: *mut wfmm_flow, #[shape(3)] velocity: *const f64) {
@@ -180,7 +181,8 @@ api! {
 
     /// Sets a function of the host that adds its own velocity at all points of every evaluation; see `wfmm_velocity_fn`. A NULL
     /// function removes it. It is called on the thread that calls the flow; calls of this flow from inside it return
-    /// WFMM_ERR_BUSY.
+    /// WFMM_ERR_BUSY. After this call WFMM_INTEGRATOR_AB2 begins anew, but for the first call after wfmm_flow_load and before a
+    /// step: this function counts as the one that the saved flow had.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
     /// Example: `wfmm_flow_set_velocity_callback(f, add_gust, &gust);`
     fn wfmm_flow_set_velocity_callback(

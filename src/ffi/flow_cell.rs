@@ -1,7 +1,7 @@
 //! A flow behind its handle: one thread at a time, and what a failure leaves.
 //!
-//! The state of a flow changes only after all that can fail. So where memory ran out inside a call the flow goes on, with
-//! status 101 and new sums; a panic or a negative status leaves it unusable.
+//! The state of a flow changes only after all that can fail, or is put back. So where memory ran out inside a call the flow goes
+//! on, with status 101 and new sums; a panic or a negative status leaves it unusable.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,9 @@ use parking_lot::Mutex;
 
 use super::handles::Table;
 use super::wfmm_flow;
-use crate::error::{Error, Result, WFMM_ERR_BUSY, WFMM_ERR_HOST_MEMORY, WFMM_ERR_UNUSABLE, stopped};
+use crate::error::{
+    Error, Result, WFMM_ERR_BUSY, WFMM_ERR_HOST_MEMORY, WFMM_ERR_OUT_OF_MEMORY, WFMM_ERR_UNUSABLE, stopped,
+};
 use crate::flow::Flow;
 use crate::session::Session;
 use std::sync::Arc;
@@ -39,12 +41,14 @@ impl FlowCell {
             return Error::fail(WFMM_ERR_UNUSABLE, message);
         }
         self.session.alive()?;
-        let mut result = catch_unwind(AssertUnwindSafe(|| work(&mut flow)))
-            .unwrap_or_else(|unwound| Err(stopped(&*unwound, WFMM_ERR_HOST_MEMORY)));
-        if result.as_ref().is_err_and(|e| e.status == WFMM_ERR_HOST_MEMORY)
-            && let Err(unwound) = catch_unwind(AssertUnwindSafe(|| flow.renew_sums()))
-        {
-            result = Err(stopped(&*unwound, crate::error::WFMM_ERR_OUT_OF_MEMORY));
+        let done = catch_unwind(AssertUnwindSafe(|| work(&mut flow)));
+        let stopped_midway = done.is_err();
+        let mut result = done.unwrap_or_else(|unwound| Err(stopped(&*unwound, WFMM_ERR_HOST_MEMORY)));
+        if result.as_ref().is_err_and(|e| e.status == WFMM_ERR_HOST_MEMORY || stopped_midway && e.status > 0) {
+            let recovered = catch_unwind(AssertUnwindSafe(|| flow.recover()));
+            if let Err(error) = recovered.unwrap_or_else(|unwound| Err(stopped(&*unwound, WFMM_ERR_OUT_OF_MEMORY))) {
+                result = Err(error);
+            }
         }
         if result.as_ref().is_err_and(|e| e.status < 0) {
             self.unusable.store(true, Ordering::Release);

@@ -20,6 +20,7 @@ use super::step::fit_history;
 use super::storage::ALL;
 use super::vector::{PARTS, Part, Vector};
 use crate::error::{Error, Result, WFMM_ERR_FILE, WFMM_ERR_TOO_NEW};
+use crate::math::biot_savart::Vec3;
 use crate::memory;
 use crate::options::wfmm_plan_options;
 use crate::session::Session;
@@ -60,6 +61,10 @@ struct Reader<'p> {
 }
 
 impl Reader<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.zip.index_for_name(&format!("{name}.npy")).is_some()
+    }
+
     fn get<T: Number>(&mut self, name: &str, width: usize) -> Result<Vec<T>> {
         let mut member = match self.zip.by_name(&format!("{name}.npy")) {
             Ok(member) => member,
@@ -125,6 +130,7 @@ impl Flow {
         w.put("plan_options_reals", 0, &plan_reals(p))?;
         w.put("flow_options_integers", 0, &[o.integrator, o.stretching, o.spreading].map(i64::from))?;
         w.put("flow_options_reals", 0, &flow_reals(o))?;
+        w.put("unfit_core_radius_squared", 0, &[self.spread.unfit])?;
         let part = |part| state.moving.part(part);
         w.put("particle_position", 3, part(Part::ParticlePosition))?;
         w.put("particle_strength", 3, part(Part::ParticleStrength))?;
@@ -146,6 +152,9 @@ impl Flow {
         w.put("next_point_id", 0, &next_point)?;
         let dt: Vec<f64> = history.iter().map(|h| h.dt).collect();
         w.put("history_dt", 0, &dt)?;
+        if let Some(history) = history {
+            w.put("history_free_stream", 0, &history.free_stream)?;
+        }
         for (part, width) in PARTS.into_iter().filter(|_| history.is_some()) {
             let rate = history.map_or(&[][..], |h| h.rate.part(part));
             w.put(&format!("history_{}", part as usize), if width == 3 { 3 } else { 0 }, rate)?;
@@ -170,6 +179,8 @@ impl Flow {
         let next = next.iter().chain(&next_point).map(|&n| n as f64).sum();
         session.same(&[("time", state.time), ("step", state.step as f64), ("sum of next identities", next)])?;
         fit_history(&state, &mut history);
+        flow.loaded_at = Some(state.step);
+        flow.spread.unfit = saved.unfit;
         flow.store.set(state, history);
         Ok(flow)
     }
@@ -181,6 +192,8 @@ struct Saved {
     history: Option<History>,
     free_stream: [f64; 3],
     largest_displacement: f64,
+    /// The largest squared core that was not narrowed.
+    unfit: f64,
 }
 
 impl Saved {
@@ -195,8 +208,7 @@ impl Saved {
             return Error::fail(WFMM_ERR_TOO_NEW, message);
         }
         // Files of before have no such member: they are of one rank.
-        let of =
-            if r.zip.index_for_name("rank_and_ranks.npy").is_some() { r.exactly("rank_and_ranks")? } else { [0, 1] };
+        let of = if r.has("rank_and_ranks") { r.exactly("rank_and_ranks")? } else { [0, 1] };
         let (rank, ranks) = session.rank();
         if of != [rank as i64, ranks as i64] {
             let message = format!("of rank {} of {}; this is rank {rank} of {ranks}", of[0], of[1]);
@@ -204,8 +216,10 @@ impl Saved {
         }
         let (p, o) = (read_plan(&mut r)?, read_flow(&mut r)?);
         let state = read_state(&mut r)?;
-        let free_stream = r.exactly("free_stream")?;
+        let free_stream: Vec3 = r.exactly("free_stream")?;
         let [largest_displacement] = r.exactly("largest_displacement")?;
+        // Files of before have no such member.
+        let [unfit] = if r.has("unfit_core_radius_squared") { r.exactly("unfit_core_radius_squared")? } else { [0.0] };
         let mut history = None;
         let dt: Vec<f64> = r.get("history_dt", 0)?;
         if let Some(&dt) = dt.first() {
@@ -213,9 +227,11 @@ impl Saved {
             for (part, width) in PARTS {
                 *rate.part_mut(part) = r.get(&format!("history_{}", part as usize), if width == 3 { 3 } else { 0 })?;
             }
-            history = Some(History { rate, dt });
+            // Files of before have no such member.
+            let of_rate = if r.has("history_free_stream") { r.exactly("history_free_stream")? } else { free_stream };
+            history = Some(History { rate, dt, free_stream: of_rate });
         }
-        Ok((p, o, Self { state, history, free_stream, largest_displacement }))
+        Ok((p, o, Self { state, history, free_stream, largest_displacement, unfit }))
     }
 }
 

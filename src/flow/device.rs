@@ -184,8 +184,8 @@ pub struct Resident {
     pub(super) dust: DeviceDust,
     pub(super) lines: DeviceLines,
     pub(super) exchange: Exchange,
-    /// Elements and points of each kind that are here, from the first on.
-    held: [(usize, usize); ALL.len()],
+    /// Elements and points of each kind that are here, from the first on; nothing where the host has replaced them, be it by none.
+    held: [Option<(usize, usize)>; ALL.len()],
     /// Whether those are newer than the host's.
     newer: [bool; ALL.len()],
     /// The callback gets host arrays.
@@ -288,7 +288,7 @@ impl Resident {
     /// The host has other numbers of these kinds now.
     pub fn replaced(&mut self, kinds: &[ElementKind]) {
         for kind in kinds {
-            self.held[*kind as usize] = (0, 0);
+            self.held[*kind as usize] = None;
             self.newer[*kind as usize] = false;
             if let Some(pictures) = &mut self.pictures {
                 pictures.forget(*kind);
@@ -298,13 +298,28 @@ impl Resident {
 
     /// Whether all elements of a state are here.
     pub fn has_all(&self, state: &State) -> bool {
-        ALL.into_iter().all(|kind| self.held[kind as usize] == state.counts(kind))
+        ALL.into_iter().all(|kind| self.has(state, kind))
+    }
+
+    fn has(&self, state: &State, kind: ElementKind) -> bool {
+        self.held[kind as usize] == Some(state.counts(kind))
+    }
+
+    /// Whether the device has what there is of a kind, or had when the last step began.
+    pub(super) fn holds(&self, kind: ElementKind) -> bool {
+        self.held[kind as usize].is_some()
+    }
+
+    /// Elements and points of a kind that need not be brought.
+    fn held(&self, kind: ElementKind) -> (usize, usize) {
+        self.held[kind as usize].unwrap_or_default()
     }
 
     /// A step has changed everything that moves.
     pub(super) fn stepped(&mut self) {
         for kind in ALL {
-            self.newer[kind as usize] = kind != ElementKind::BoundSegments && self.held[kind as usize].0 > 0;
+            // Points of filaments may be there without a segment.
+            self.newer[kind as usize] = kind != ElementKind::BoundSegments && self.held(kind) != (0, 0);
         }
     }
 
@@ -316,7 +331,7 @@ impl Resident {
     /// Rows of a part that are here.
     fn rows(&self, part: Part) -> usize {
         let (kind, is_points) = owner(part);
-        let (elements, points) = self.held[kind as usize];
+        let (elements, points) = self.held(kind);
         if is_points { points } else { elements }
     }
 
@@ -341,14 +356,11 @@ impl Resident {
             None => None,
         };
         self.bring_dust(state)?;
-        if [ElementKind::Filaments, ElementKind::BoundSegments]
-            .into_iter()
-            .any(|kind| self.held[kind as usize] != state.counts(kind))
-        {
+        if ![ElementKind::Filaments, ElementKind::BoundSegments].into_iter().all(|kind| self.has(state, kind)) {
             self.bring_lines(state)?;
         }
         (self.y, self.history, self.shape) = (Arc::new(y), history, shape);
-        ALL.into_iter().for_each(|kind| self.held[kind as usize] = state.counts(kind));
+        ALL.into_iter().for_each(|kind| self.held[kind as usize] = Some(state.counts(kind)));
         Ok(())
     }
 
@@ -406,7 +418,7 @@ impl Resident {
         }
         (self.y, self.history, self.shape) = (Arc::new(y), rate.map(Arc::new), shape);
         self.replaced(&[ElementKind::Particles]);
-        self.held[ElementKind::Particles as usize] = (n, n);
+        self.held[ElementKind::Particles as usize] = Some((n, n));
         self.changed(ElementKind::Particles);
         Ok(true)
     }
@@ -431,10 +443,10 @@ impl Resident {
     }
 
     fn bring_dust(&mut self, state: &State) -> Result<()> {
-        let (held, n) = (self.held[ElementKind::Dust as usize].0, state.dust.id.len());
-        if held == n {
+        if self.has(state, ElementKind::Dust) {
             return Ok(());
         }
+        let (held, n) = (self.held(ElementKind::Dust).0, state.dust.id.len());
         let (here, dust) = (&mut self.dust, &state.dust);
         let arrays = [
             (&mut here.position, &dust.position, 3),
@@ -451,7 +463,7 @@ impl Resident {
 
     /// Segments and bound points anew; core radii of those that are here stay.
     fn bring_lines(&mut self, state: &State) -> Result<()> {
-        let held = self.held[ElementKind::Filaments as usize].0;
+        let held = self.held(ElementKind::Filaments).0;
         let (moving, bound) = (&state.filaments, &state.bound);
         let base = moving.point_id.len();
         let ends = joined_ends(state, base);
@@ -501,7 +513,7 @@ impl Resident {
                     self.motion.download(from, &mut to[..len])?;
                 }
             }
-            let n = self.held[kind as usize].0;
+            let n = self.held(kind).0;
             match kind {
                 ElementKind::Filaments => {
                     self.motion.download(self.lines.core.span().part(0, n), &mut state.filaments.core[..n])?;

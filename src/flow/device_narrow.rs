@@ -67,6 +67,16 @@ impl Resident {
         Ok(copy)
     }
 
+    /// What was there before in the place of what is. False, and nothing is done: the device has given its arrays back.
+    pub(super) fn put_back(&mut self, before: &Before) -> bool {
+        let is_here = self.shape == before.shape && self.holds(ElementKind::Particles);
+        if is_here {
+            (self.y, self.history) = (before.y.clone(), before.history.clone());
+            self.changed(ElementKind::Particles);
+        }
+        is_here
+    }
+
     /// What was there before, in host memory.
     pub(super) fn brought_back(&mut self, before: &Before) -> Result<narrow::Before> {
         let mut take = |of: &DeviceVector, part: Part| {

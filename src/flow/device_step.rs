@@ -20,6 +20,7 @@ use crate::backend::Field;
 use crate::backend::cuda::array::{DeviceVector, Span, SpanMut};
 use crate::backend::cuda::motion::Lines;
 use crate::error::{Error, Result, WFMM_ERR_NOT_FINITE};
+use crate::math::biot_savart::Vec3;
 use crate::memory;
 use crate::plan::arrays::{Array, ArrayMut};
 use crate::plan::sources::{Particles, Segments};
@@ -51,14 +52,14 @@ impl Storage for Resident {
         let Held { state, history } = held;
         self.bring(state, history.as_ref())?;
         let last = self.history.clone();
-        let last_dt = history.as_ref().map_or(0.0, |h| h.dt);
         let start = self.begin()?;
         let method = tools.options.integrator;
+        let free_stream = tools.sums.free_stream;
         let mut stage = Stage { here: self, state, tools, start: start.clone(), dt };
-        let last = last.as_ref().map(|rate| (&**rate, last_dt));
+        let last = last.as_deref().zip(history.as_ref()).map(|(rate, h)| h.last(rate, free_stream));
         let (y, rate) = integrate::step(method, &mut stage, &start, dt, last)?;
         let new = self.finish(state, tools, dt, (y, rate))?;
-        Ok(self.commit(state, history, new, dt))
+        Ok(self.commit(state, history, new, (dt, free_stream)))
     }
 
     fn velocity(
@@ -156,6 +157,9 @@ impl Resident {
             return sums.plan.set_segments::<f64>(None);
         }
         let n_points = points(state)?;
+        let lines = &self.lines;
+        let lengths = [lines.ends.span().len() / 2, lines.circulation.span().len(), lines.next_core.span().len()];
+        assert_eq!(lengths, [n; 3], "`bring` has brought all segments");
         self.stage_cores(start, y, false)?;
         let (shape, motion) = (self.shape, &self.motion);
         let (moved, bound) = (shape.part(y.span(), Part::PointPosition), self.lines.bound_points.span());
@@ -328,14 +332,20 @@ impl Resident {
     }
 
     /// Everything succeeded: what the step left takes the old state's place.
-    fn commit(&mut self, state: &mut State, history: &mut Option<History>, new: Outcome, dt: f64) -> f64 {
+    fn commit(
+        &mut self,
+        state: &mut State,
+        history: &mut Option<History>,
+        new: Outcome,
+        (dt, free_stream): (f64, Vec3),
+    ) -> f64 {
         self.y = Arc::new(new.y);
         std::mem::swap(&mut self.lines.core, &mut self.lines.next_core);
         self.dust.turn();
         self.history = new.rate.map(Arc::new);
         match (history.as_mut(), &self.history) {
-            (Some(history), Some(_)) => history.dt = dt,
-            (None, Some(_)) => *history = Some(History { rate: Vector::default(), dt }),
+            (Some(history), Some(_)) => (history.dt, history.free_stream) = (dt, free_stream),
+            (None, Some(_)) => *history = Some(History { rate: Vector::default(), dt, free_stream }),
             (_, None) => *history = None,
         }
         self.stepped();
@@ -450,6 +460,11 @@ impl System for Stage<'_, '_> {
 
     fn combine(&mut self, y: &mut DeviceVector, a: f64, b: f64, x: &DeviceVector) -> Result<()> {
         self.here.motion.combine(y.span_mut(), a, b, x.span())
+    }
+
+    fn shift(&mut self, y: &mut DeviceVector, way: Vec3) -> Result<()> {
+        let targets = self.here.shape.targets();
+        self.here.motion.add_stream(y.span_mut().part(0, targets), way)
     }
 
     fn has_nan(&mut self, y: &DeviceVector) -> Result<bool> {

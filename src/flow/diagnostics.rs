@@ -37,6 +37,8 @@ codes! {
         TooMany = 3 => WFMM_REASON_TOO_MANY,
         /// A particle has no core: its energy and enstrophy are infinite.
         Singular = 4 => WFMM_REASON_SINGULAR,
+        /// The domain is periodic; the sums over pairs are those of free space.
+        Periodic = 5 => WFMM_REASON_PERIODIC,
     }
 }
 
@@ -75,7 +77,8 @@ pub struct wfmm_diagnostics {
     pub largest_displacement: f64,
     /// How often cores above core_limit were narrowed since the flow was made or loaded.
     pub reinterpolations: i64,
-    /// Of the last time: root mean square of the change of vorticity at the particles, relative to that of the vorticity.
+    /// Of the last time: root mean square of the change of vorticity at the particles, relative to that of the vorticity; of the
+    /// strengths that the particles have now, with what was added to them.
     pub reinterpolation_residual: f64,
     /// Of the last time: what the particles' total strength lacked, relative to the sum of magnitudes. It was added to
     /// the strengths again, except with a ground plane.
@@ -123,7 +126,9 @@ impl Flow {
         let segments = session.any(has(ElementKind::Filaments) || has(ElementKind::BoundSegments))?;
         let singular = session.any(state.moving.part(Part::ParticleCore2).contains(&0.0))?;
         let n = session.numbered(state.particle_id.len())?.1;
-        Ok(if segments {
+        Ok(if self.plan_options.period.is_some() {
+            Reason::Periodic
+        } else if segments {
             Reason::Segments
         } else if n > 0 && self.plan_options.particle_regularization != Regularization::GaussErf {
             Reason::Kernel

@@ -2,7 +2,8 @@
 //!
 //! Enters: a parcel, the fluid's velocity over a time h. Leaves: its new position and velocity. dV/dt = f (U - V)/tau +
 //! g (1 - rho/rho_p), tau = rho_p d²/(18 mu), f by Schiller & Naumann (1933). With U and f constant the solution is exact, so
-//! a small tau asks for no small step; f is taken at the middle of the step, and so is U by the integrator: order 2.
+//! a small tau asks for no small step; f is taken at the middle of the step, and so is U by the integrator: order 2, but for the
+//! velocity where tau is much shorter than h. It is then U in the middle, half a step old: order 1.
 
 use super::options::FlowOptions;
 use crate::backend::cuda::args::MediumArg;
@@ -35,6 +36,29 @@ pub struct Parcel {
 /// Drag relative to Stokes'.
 fn drag_factor(re: f64) -> f64 {
     if re < NEWTON.0 { 1.0 + 0.15 * re.powf(0.687) } else { NEWTON.1 / 24.0 * re }
+}
+
+/// phi1 = (1 - exp(-z))/z and phi2 = (z - 1 + exp(-z))/z², which are 1 and 1/2 without drag.
+struct Shares {
+    /// z phi1 and z phi2.
+    drag: [f64; 2],
+    /// phi1 and phi2.
+    force: [f64; 2],
+}
+
+impl Shares {
+    fn new(z: f64) -> Self {
+        if z < 0.1 {
+            // The series of phi2: 1/2 - z/6 + z²/24 - ...
+            let phi2 = 0.5 * (3..=11).rev().fold(1.0, |sum, k| 1.0 - z / f64::from(k) * sum);
+            let phi1 = 1.0 - z * phi2;
+            return Self { drag: [z * phi1, z * phi2], force: [phi1, phi2] };
+        }
+        // Finite for an infinite z, too.
+        let lost = -(-z).exp_m1();
+        let phi1 = lost / z;
+        Self { drag: [lost, 1.0 - phi1], force: [phi1, (1.0 - phi1) / z] }
+    }
 }
 
 impl Medium {
@@ -72,18 +96,17 @@ impl Medium {
         self.exact(p, wind, h, drag_factor(reynolds(guess.velocity)))
     }
 
-    /// The solution for constant wind and drag factor.
+    /// The solution for constant wind and drag factor. With z = h/tau it is V + (U - V) z phi1 + g h phi1 and
+    /// x + h (V + (U - V) z phi2 + g h phi2): no term grows with tau.
     fn exact(&self, p: &Parcel, wind: Vec3, h: f64, factor: f64) -> Parcel {
         let tau = p.density * p.diameter * p.diameter / (18.0 * self.viscosity * factor);
         let lift = self.lift(p);
-        // exp(-h/tau) - 1: exact where h/tau is small.
-        let decay = (-h / tau).exp_m1();
+        let Shares { drag: [drag1, drag2], force: [force1, force2] } = Shares::new(h / tau);
         let mut next = *p;
         for i in 0..3 {
-            let last = wind[i] + tau * lift * self.gravity[i];
-            let excess = p.velocity[i] - last;
-            next.velocity[i] = last + excess * (1.0 + decay);
-            next.position[i] = p.position[i] + last * h - excess * tau * decay;
+            let (slip, gain) = (wind[i] - p.velocity[i], h * lift * self.gravity[i]);
+            next.velocity[i] = p.velocity[i] + slip * drag1 + gain * force1;
+            next.position[i] = p.position[i] + h * (p.velocity[i] + slip * drag2 + gain * force2);
         }
         next
     }
@@ -172,6 +195,38 @@ mod tests {
         assert!((free.position[2] - (10.0 - 0.5 * 9.81)).abs() < 1e-5 && (free.velocity[2] + 9.81).abs() < 1e-5);
         let thick = medium(1e3, 0.0, false).advance(&parcel(10.0, 0.0), [3.0, 0.0, 0.0], 1.0);
         assert!((thick.velocity[0] - 3.0).abs() < 1e-9 && (thick.position[0] - 3.0).abs() < 1e-8);
+    }
+
+    /// To rounding, whatever the response time.
+    #[test]
+    fn no_response_time_costs_digits() {
+        for viscosity in [1e-12, 1e-15, 1e-18, 1e-22, 1e-30, 1e-300] {
+            let (m, mut p) = (medium(viscosity, 0.0, false), parcel(10.0, 0.0));
+            (0..100).for_each(|_| p = m.advance(&p, [3.0, 0.0, 0.0], 0.01));
+            let apart = [p.velocity[0] - 1.0, p.velocity[2] + 9.81, p.position[0] - 1.0, p.position[2] - 10.0 + 4.905];
+            // Drag that is left: of the first, 7e-7 of a second's.
+            let most = (2.0 * viscosity / 1.5e-6).max(1e-13);
+            assert!(apart.iter().all(|apart| apart.abs() < 10.0 * most), "{viscosity:e}: {apart:?}");
+        }
+        let m = medium(1e300, 0.0, false);
+        let p = m.advance(&parcel(10.0, 0.0), [3.0, 0.0, 0.0], 1e30);
+        assert!(
+            p.velocity[0] == 3.0 && (p.position[0] / 3e30 - 1.0).abs() < 1e-15 && p.velocity[2].abs() < 1e-13,
+            "{p:?}"
+        );
+    }
+
+    /// Against the closed forms where these are good to a few digits less than all, and where the series ends.
+    #[test]
+    fn shares_are_those_of_the_closed_forms() {
+        for z in [0.01, 0.05, 0.0999999, 0.1, 0.5, 3.0, 40.0] {
+            let Shares { drag, force } = Shares::new(z);
+            let (phi1, phi2) = ((1.0 - (-z).exp()) / z, (z - 1.0 + (-z).exp()) / (z * z));
+            let apart = [force[0] / phi1, force[1] / phi2, drag[0] / (z * phi1), drag[1] / (z * phi2)];
+            assert!(apart.iter().all(|ratio| (ratio - 1.0).abs() < 1e-11), "{z}: {apart:?}");
+        }
+        let [before, after] = [0.1 * (1.0 - 1e-15), 0.1].map(Shares::new);
+        assert!((before.force[1] / after.force[1] - 1.0).abs() < 1e-14);
     }
 
     #[test]

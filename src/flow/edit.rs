@@ -34,7 +34,7 @@ impl Flow {
         if let Some(given) = particles.as_ref().filter(|_| set).and_then(|p| self.on_device(p)) {
             let (store, mut tools) = self.tools();
             if store.set_particles(&mut tools, given)? {
-                self.changed();
+                self.changed(ElementKind::Particles);
                 return Ok(());
             }
         }
@@ -104,7 +104,7 @@ impl Flow {
         fit_history(state, history);
         state.keep(kind, &remaining);
         keep_history(history, kind, &remaining);
-        self.changed();
+        self.changed(kind);
         Ok(())
     }
 
@@ -132,14 +132,16 @@ impl Flow {
         }
         state.skip_identities(kind, all - first - n, all_points - first_point - points);
         fit_history(state, history);
-        self.changed();
+        self.changed(kind);
         Ok(())
     }
 
-    /// Forgets what was found of other elements.
-    fn changed(&mut self) {
+    /// Forgets what was found of other elements of a kind.
+    fn changed(&mut self, kind: ElementKind) {
         self.velocities = None;
-        self.spread.largest = None;
+        if kind == ElementKind::Particles {
+            self.spread.forget_cores();
+        }
     }
 
     /// Room first: afterwards nothing fails. What `set` replaces is still there meanwhile.

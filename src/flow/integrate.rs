@@ -7,12 +7,31 @@
 use super::options::Integrator;
 use super::vector::Vector;
 use crate::error::Result;
+use crate::math::biot_savart::{Vec3, sub};
 
 /// The rate at the last step's beginning, for Adams-Bashforth. NaN where an element is new.
 #[derive(Debug)]
 pub struct History {
     pub rate: Vector,
     pub dt: f64,
+    /// The one that the rate contains.
+    pub free_stream: Vec3,
+}
+
+impl History {
+    /// How the last step enters one under a free stream, with its rate where that lies.
+    pub fn last<'a, V>(&self, rate: &'a V, free_stream: Vec3) -> Last<'a, V> {
+        Last { rate, dt: self.dt, gust: sub(free_stream, self.free_stream) }
+    }
+}
+
+/// The last step as the next one takes it.
+#[derive(Debug)]
+pub struct Last<'a, V> {
+    pub rate: &'a V,
+    pub dt: f64,
+    /// What has come to the free stream since then: the rate takes it along.
+    pub gust: Vec3,
 }
 
 /// What moves, and the arithmetic of its vectors.
@@ -33,6 +52,9 @@ pub trait System {
     /// y = a y + b x.
     fn combine(&mut self, y: &mut Self::Vector, a: f64, b: f64, x: &Self::Vector) -> Result<()>;
 
+    /// Adds `way` to every position, that of the fluid around dust too.
+    fn shift(&mut self, y: &mut Self::Vector, way: Vec3) -> Result<()>;
+
     /// Whether one of its numbers is none: the mark of what has no history.
     fn has_nan(&mut self, y: &Self::Vector) -> Result<bool>;
 
@@ -47,14 +69,17 @@ pub trait System {
 const RK3: [(f64, f64, f64); 3] =
     [(0.0, 1.0 / 3.0, 0.0), (-5.0 / 9.0, 15.0 / 16.0, 1.0 / 3.0), (-153.0 / 128.0, 8.0 / 15.0, 0.75)];
 
-/// y after dt, and for the next step of Adams-Bashforth the rate at this one's beginning. `last`: that of the last step, and its
-/// dt; NaN where an element is new.
+/// A step this many times as long as the last one begins anew: beyond, the rate's rounding and errors of the sums, which the ratio
+/// of the steps multiplies, exceed what the rate is good for.
+const LONGEST: f64 = 100.0;
+
+/// y after dt, and for the next step of Adams-Bashforth the rate at this one's beginning.
 pub fn step<S: System>(
     method: Integrator,
     system: &mut S,
     y: &S::Vector,
     dt: f64,
-    last: Option<(&S::Vector, f64)>,
+    last: Option<Last<'_, S::Vector>>,
 ) -> Result<(S::Vector, Option<S::Vector>)> {
     match method {
         Integrator::Euler => {
@@ -72,17 +97,21 @@ fn adams_bashforth<S: System>(
     system: &mut S,
     y: &S::Vector,
     dt: f64,
-    last: Option<(&S::Vector, f64)>,
+    last: Option<Last<'_, S::Vector>>,
 ) -> Result<(S::Vector, Option<S::Vector>)> {
     let f = system.rate(y, 0.0)?;
+    let last = last.filter(|last| dt <= LONGEST * last.dt);
     let begins = system.anywhere(last.is_none())?;
-    let Some((rate, last_dt)) = last.filter(|_| !begins) else {
+    let Some(Last { rate, dt: last_dt, gust }) = last.filter(|_| !begins) else {
         let middle = middle(system, y, dt, &f)?;
         return Ok((system.plus(y, dt, &middle)?, Some(f)));
     };
     let half = 0.5 * dt / last_dt;
     // NaN where there was no last rate.
     let mut after = system.plus_both(y, [dt * (1.0 + half), -dt * half], [&f, rate])?;
+    if gust != [0.0; 3] {
+        system.shift(&mut after, gust.map(|u| -dt * half * u))?;
+    }
     let gaps = system.has_nan(&after)?;
     if system.anywhere(gaps)? {
         let middle = middle(system, y, dt, &f)?;
@@ -158,6 +187,11 @@ mod tests {
             Ok(())
         }
 
+        fn shift(&mut self, y: &mut Point, way: Vec3) -> Result<()> {
+            *y = std::array::from_fn(|i| y[i] + way[i]);
+            Ok(())
+        }
+
         fn has_nan(&mut self, y: &Point) -> Result<bool> {
             Ok(y.iter().any(|y| y.is_nan()))
         }
@@ -184,7 +218,8 @@ mod tests {
             });
             let before: Option<(Point, f64)> = last;
             let rate;
-            (y, rate) = step(method, &mut system, &y, dt, before.as_ref().map(|(rate, dt)| (rate, *dt))).unwrap();
+            let before = before.as_ref().map(|(rate, dt)| Last { rate, dt: *dt, gust: [0.0; 3] });
+            (y, rate) = step(method, &mut system, &y, dt, before).unwrap();
             last = rate.map(|rate| (rate, dt));
             t += dt;
         }
@@ -209,9 +244,32 @@ mod tests {
             calls += 1;
             [1.0 + fraction; 3]
         });
-        let y =
-            step(Integrator::Ab2, &mut system, &[1.0, 0.0, 0.0], 0.1, Some((&[f64::NAN, 1.0, 1.0], 0.1))).unwrap().0;
+        let last = Last { rate: &[f64::NAN, 1.0, 1.0], dt: 0.1, gust: [0.0; 3] };
+        let y = step(Integrator::Ab2, &mut system, &[1.0, 0.0, 0.0], 0.1, Some(last)).unwrap().0;
         let apart = y.iter().zip([1.0 + 0.1 * 1.5, 0.1, 0.1]).map(|(y, want)| (y - want).abs()).fold(0.0, f64::max);
         assert!(calls == 2 && apart < 1e-15, "{calls} {y:?}");
+    }
+
+    /// The last rate counts up to a hundredfold step.
+    #[test]
+    fn a_much_longer_step_begins_anew() {
+        for (last_dt, wanted) in [(1e-3, 1), (0.9e-3, 2), (1e-9, 2)] {
+            let mut calls = 0;
+            let mut system = Points(|_: &Point, _: f64| {
+                calls += 1;
+                [1.0; 3]
+            });
+            let last = Last { rate: &[1.0; 3], dt: last_dt, gust: [0.0; 3] };
+            step(Integrator::Ab2, &mut system, &[0.0; 3], 0.1, Some(last)).unwrap();
+            assert_eq!(calls, wanted, "after a step of {last_dt}");
+        }
+    }
+
+    #[test]
+    fn the_last_rate_takes_the_free_stream_along() {
+        let mut system = Points(|_: &Point, _: f64| [3.0, 0.0, 0.0]);
+        let last = Last { rate: &[1.0, 0.0, 0.0], dt: 0.2, gust: [2.0, 0.0, 0.0] };
+        let y = step(Integrator::Ab2, &mut system, &[0.0; 3], 0.1, Some(last)).unwrap().0;
+        assert!((y[0] - 0.3).abs() < 1e-15, "{y:?}");
     }
 }

@@ -50,7 +50,7 @@ use crate::session::Session;
 
 use dust::Medium;
 use options::{ElementKind, FlowOptions, wfmm_flow_options};
-use reinterpolate::Spread;
+use reinterpolate::{Before, Spread};
 use storage::{Store, Tools};
 use sums::Sums;
 
@@ -68,6 +68,10 @@ pub struct Flow {
     /// Of the present state, where somebody asked for them: at moving points, at bound points.
     velocities: Option<[Vec<f64>; 2]>,
     spread: Spread,
+    /// What a step that narrowed cores puts back unless it succeeds.
+    before: Option<Before>,
+    /// The step at which it was loaded.
+    loaded_at: Option<i64>,
 }
 
 impl Flow {
@@ -85,8 +89,19 @@ impl Flow {
         let given = (sums, motion);
         let sums = Sums::create(session.clone(), &plan_options)?;
         let (store, largest_displacement, velocities) = (Store::new(&session), 0.0, None);
-        let spread = Spread::default();
-        Ok(Self { session, given, plan_options, options, store, sums, largest_displacement, velocities, spread })
+        Ok(Self {
+            session,
+            given,
+            plan_options,
+            options,
+            store,
+            sums,
+            largest_displacement,
+            velocities,
+            spread: Spread::default(),
+            before: None,
+            loaded_at: None,
+        })
     }
 
     pub fn session(&self) -> &Arc<Session> {
@@ -97,13 +112,14 @@ impl Flow {
         &self.plan_options
     }
 
-    /// After work that unwound: the state is as it was, trees and fields may not be.
-    pub fn renew_sums(&mut self) {
+    /// After work that unwound: what it changed of the state is put back; trees and fields may be anything.
+    pub fn recover(&mut self) -> Result<()> {
         let mut sums = Sums::new(self.session.clone(), &self.plan_options);
         sums.free_stream = self.sums.free_stream;
         sums.callback = self.sums.callback.take();
         self.sums = sums;
         self.velocities = None;
+        self.take_back()
     }
 
     pub fn set_free_stream(&mut self, velocity: [f64; 3]) -> Result<()> {
@@ -118,7 +134,12 @@ impl Flow {
         Ok(())
     }
 
+    /// Rates under another callback are no history. That of a flow which was loaded is the one that it had.
     pub fn set_callback(&mut self, callback: Option<Callback>) {
+        let both_none = callback.is_none() && self.sums.callback.is_none();
+        if !both_none && self.loaded_at != Some(self.time().1) {
+            self.store.begin_anew();
+        }
         self.sums.callback = callback;
         self.velocities = None;
     }
@@ -139,15 +160,14 @@ impl Flow {
     }
 
     fn step(&mut self, dt: f64) -> Result<()> {
-        let before = self.reinterpolate(dt)?;
+        self.reinterpolate(dt)?;
         let (store, mut tools) = self.tools();
         let way = store.step(&mut tools, dt);
         if way.is_err() {
-            self.spread.largest = None;
-            before.map_or(Ok(()), |old| self.take_back(old))?;
+            self.take_back()?;
         }
         self.largest_displacement = way?;
-        self.velocities = None;
+        (self.velocities, self.before) = (None, None);
         Ok(())
     }
 

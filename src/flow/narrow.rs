@@ -57,20 +57,17 @@ pub fn narrow(held: Held<'_>, tools: &Tools<'_>, limit2: f64) -> Result<Option<N
     // Rates of the old strengths are none of the new ones'.
     let rate = history.as_ref().map(|h| memory::filled(f64::NAN, h.rate.part(Part::ParticleStrength).len()));
     let largest = largest(&new2);
-    let before = exchange(state, history, Before { strength, core2: new2, rate });
+    let mut before = Before { strength, core2: new2, rate };
+    exchange(state, history, &mut before);
     Ok(Some(Narrowed { before: Carried::InHost(before), fit, largest }))
 }
 
-/// Puts new numbers in place of the old ones, which it returns.
-pub fn exchange(state: &mut State, history: &mut Option<History>, new: Before) -> Before {
-    let put = |to: &mut Vec<f64>, new: Vec<f64>| std::mem::replace(to, new);
-    Before {
-        strength: put(state.moving.part_mut(Part::ParticleStrength), new.strength),
-        core2: put(state.moving.part_mut(Part::ParticleCore2), new.core2),
-        rate: history
-            .as_mut()
-            .zip(new.rate)
-            .map(|(history, rate)| put(history.rate.part_mut(Part::ParticleStrength), rate)),
+/// Puts new numbers in place of the old ones, and the other way round.
+pub fn exchange(state: &mut State, history: &mut Option<History>, numbers: &mut Before) {
+    std::mem::swap(state.moving.part_mut(Part::ParticleStrength), &mut numbers.strength);
+    std::mem::swap(state.moving.part_mut(Part::ParticleCore2), &mut numbers.core2);
+    if let Some((history, rate)) = history.as_mut().zip(numbers.rate.as_mut()) {
+        std::mem::swap(history.rate.part_mut(Part::ParticleStrength), rate);
     }
 }
 
@@ -197,12 +194,16 @@ mod tests {
     fn what_is_lost_is_given_back() {
         let number = |k: usize| ((k * 7919 + 13) % 1009) as f64 / 1009.0 - 0.5;
         let list = |seed: usize| (0..60).map(|k| number(k + seed)).collect::<Vec<f64>>();
-        let (x, old) = (list(0), list(100));
-        let mut new: Vec<f64> = old.iter().zip(list(200)).map(|(a, b)| a + 0.01 * b).collect();
-        let (total, impulse) = lost(&x, &old, &mut new, true);
-        assert!(total > 1e-4 && impulse > 1e-4, "{total} {impulse}");
-        let (total, impulse) = lost(&x, &old, &mut new, false);
-        assert!(total < 1e-13 && impulse < 1e-13, "{total} {impulse}");
+        let old = list(100);
+        // In any unit of length.
+        for unit in [1.0, 1e-9, 1e-7, 1e7, 1e9] {
+            let x: Vec<f64> = list(0).iter().map(|x| unit * x).collect();
+            let mut new: Vec<f64> = old.iter().zip(list(200)).map(|(a, b)| a + 0.01 * b).collect();
+            let (total, impulse) = lost(&x, &old, &mut new, true);
+            assert!(total > 1e-4 && impulse > 1e-4, "{total} {impulse}");
+            let (total, impulse) = lost(&x, &old, &mut new, false);
+            assert!(total < 1e-13 && impulse < 1e-13, "{unit}: {total} {impulse}");
+        }
         // All on a line: the moment along it is not theirs to have.
         let line: Vec<f64> = (0..20).flat_map(|k| [k as f64, 0.0, 0.0]).collect();
         let mut new: Vec<f64> = old.iter().map(|a| 1.01 * a).collect();

@@ -175,8 +175,8 @@ impl Flow {
     pub(super) fn find_velocities(&mut self, call: &str) -> Result<()> {
         let session = self.session.clone();
         let found = session.collective(call, || {
-            // Where one rank does not know them all find them.
-            if !session.any(self.velocities.is_none())? {
+            // Where one rank does not know them all find them. A callback may give other velocities at each call.
+            if !session.any(self.velocities.is_none() || self.sums.callback.is_some())? {
                 return Ok(None);
             }
             let (state, _) =

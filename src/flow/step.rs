@@ -16,7 +16,7 @@ use super::storage::{Held, Storage, Tools};
 use super::sums::{Sums, joined};
 use super::vector::{Part, Vector};
 use crate::error::{Error, Result, WFMM_ERR_NOT_FINITE};
-use crate::math::biot_savart::{norm, sub};
+use crate::math::biot_savart::{Vec3, norm, sub};
 use crate::memory;
 use crate::session::Session;
 
@@ -60,7 +60,8 @@ fn outcome(state: &mut State, history: Option<&History>, tools: &mut Tools<'_>, 
     let (options, medium, session) = (tools.options, tools.medium, tools.session);
     let stretched = options.stretching != Stretching::None && session.any(!state.particle_id.is_empty())?;
     let mut stage = Stage { state, sums: tools.sums, options, medium, session, start: &start, dt, stretched };
-    let last = history.map(|h| (&h.rate, h.dt));
+    let free_stream = stage.sums.free_stream;
+    let last = history.map(|h| h.last(&h.rate, free_stream));
     let (y, rate) = integrate::step(options.integrator, &mut stage, &start, dt, last)?;
     let dust = dust_at(session, medium, &state.dust, y.part(Part::DustDrift), dt);
     let dust = memory::collect(dust.into_iter().map(|p| medium.land(p, dt)));
@@ -70,7 +71,7 @@ fn outcome(state: &mut State, history: Option<&History>, tools: &mut Tools<'_>, 
         return out_of_range(dt);
     }
     let split = filaments::split(&state.filaments, &core, y.part(Part::PointPosition), options.split_length);
-    let history = rate.map(|rate| History { rate, dt });
+    let history = rate.map(|rate| History { rate, dt, free_stream });
     let mut outcome = Outcome { y, dust, core, split, history, dt, skipped: [[0; 2]; 2] };
     if options.split_length > 0.0 {
         outcome.number(session)?;
@@ -245,6 +246,13 @@ impl System for Stage<'_> {
 
     fn combine(&mut self, y: &mut Vector, a: f64, b: f64, x: &Vector) -> Result<()> {
         y.combine(self.session.pool(), a, b, x);
+        Ok(())
+    }
+
+    fn shift(&mut self, y: &mut Vector, way: Vec3) -> Result<()> {
+        for part in [Part::ParticlePosition, Part::PointPosition, Part::TracerPosition, Part::DustDrift] {
+            y.part_mut(part).chunks_exact_mut(3).for_each(|x| x.iter_mut().zip(way).for_each(|(x, way)| *x += way));
+        }
         Ok(())
     }
 

@@ -145,6 +145,11 @@ impl Store {
         (self.state, self.history) = (state, history);
     }
 
+    /// Steps from now on have no last one; a device forgets its rates in the next.
+    pub fn begin_anew(&mut self) {
+        self.history = None;
+    }
+
     /// Bytes of device memory.
     pub fn device_bytes(&self) -> u64 {
         self.resident().map_or(0, Resident::bytes)
@@ -234,13 +239,17 @@ impl Store {
         Ok(narrowed)
     }
 
-    /// Puts back what was there before cores were narrowed.
-    pub fn take_back(&mut self, before: Carried) -> Result<()> {
+    /// Puts back what was there before cores were narrowed; needs no memory where that is still where it was.
+    pub fn take_back(&mut self, before: &mut Carried) -> Result<()> {
         let before = match before {
             Carried::InHost(before) => before,
             Carried::OnDevice(before) => {
                 let resident = self.gpu.as_mut().and_then(|gpu| gpu.resident.as_mut());
-                resident.expect("it has narrowed them").brought_back(&before)?
+                let resident = resident.expect("it has narrowed them");
+                if resident.put_back(before) {
+                    return Ok(());
+                }
+                &mut resident.brought_back(before)?
             }
         };
         let Held { state, history } = self.edit(ElementKind::Particles)?;

@@ -296,6 +296,110 @@ fn what_comes_and_goes_is_as_on_the_cpu() {
     });
 }
 
+/// All of a kind go while others stay: what the device had of it is not used again.
+#[test]
+fn a_kind_that_is_gone_leaves_the_others_as_on_the_cpu() {
+    with_gpu("flows::a_kind_that_is_gone_leaves_the_others_as_on_the_cpu", &[], || {
+        let edits: [(&str, fn(&mut Flow)); 8] = [
+            ("filaments set", |f| f.put_filaments::<f64>(None, true).unwrap()),
+            ("filaments removed", |f| f.remove(ElementKind::Filaments, Gone::Masked(&[1; 24])).unwrap()),
+            ("bound segments set", |f| f.set_bound_segments::<f64>(None).unwrap()),
+            ("dust set", |f| f.put_dust::<f64>(None, true).unwrap()),
+            ("dust removed", |f| f.remove(ElementKind::Dust, Gone::Masked(&[1; 50])).unwrap()),
+            ("particles set", |f| f.put_particles::<f64>(None, true).unwrap()),
+            ("particles removed", |f| f.remove(ElementKind::Particles, Gone::Masked(&[1; 40])).unwrap()),
+            ("tracers removed", |f| f.remove(ElementKind::Tracers, Gone::Masked(&[1; 30])).unwrap()),
+        ];
+        for (what, edit) in edits {
+            let o = motion(WFMM_INTEGRATOR_AB2, WFMM_STRETCHING_MIXED);
+            let [mut gpu, mut cpu] = pair(sums(WFMM_METHOD_DIRECT, false), o);
+            for f in [&mut gpu, &mut cpu] {
+                everything(f);
+                f.advance(0.02, 2).unwrap();
+                edit(f);
+                f.advance(0.02, 2).unwrap();
+            }
+            same(&mut gpu, &mut cpu, 1e-9, what);
+        }
+    });
+}
+
+/// Points of filaments that no segment has move with the fluid, and the host sees it.
+#[test]
+fn points_without_a_segment_are_brought_back() {
+    with_gpu("flows::points_without_a_segment_are_brought_back", &[], || {
+        let o = motion(WFMM_INTEGRATOR_RK3, WFMM_STRETCHING_NONE);
+        let [mut gpu, mut cpu] = pair(sums(WFMM_METHOD_DIRECT, false), o);
+        for f in [&mut gpu, &mut cpu] {
+            let segments = Segments {
+                n_points: 3,
+                points: Host(&[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 5.0, 5.0, 5.0][..]),
+                n: 1,
+                ld: 2,
+                connectivity: Host(&[0, 1][..]),
+                circulation: Host(&[1.0][..]),
+                core: None,
+            };
+            f.put_filaments(Some(segments), true).unwrap();
+            f.remove(ElementKind::Filaments, Gone::Identities(&[0])).unwrap();
+            assert_eq!(f.counts(ElementKind::Filaments), (0, 1));
+            f.set_free_stream([1.0, 0.0, 0.0]).unwrap();
+            f.advance(0.1, 10).unwrap();
+        }
+        same(&mut gpu, &mut cpu, 1e-12, "a point alone");
+    });
+}
+
+/// Where the response time is long, dust flies as without a fluid, to rounding.
+#[test]
+fn dust_that_hardly_feels_the_fluid_flies_freely() {
+    with_gpu("flows::dust_that_hardly_feels_the_fluid_flies_freely", &[], || {
+        for fluid_viscosity in [1e-17, 1e-20, 1e-30] {
+            let o = motion(WFMM_INTEGRATOR_RK4, WFMM_STRETCHING_NONE);
+            let o = wfmm_flow_options { fluid_viscosity, fluid_density: 0.0, ..o };
+            let [mut gpu, mut cpu] = pair(sums(WFMM_METHOD_DIRECT, false), o);
+            for f in [&mut gpu, &mut cpu] {
+                let dust = DustArrays {
+                    position: Host(&[0.0; 3][..]),
+                    velocity: Some(Host(&[1.0, 0.0, 0.0][..])),
+                    diameter: Host(&[1e-3][..]),
+                    density: Host(&[2650.0][..]),
+                };
+                f.put_dust(Some(dust), true).unwrap();
+                f.advance(1e-2, 100).unwrap();
+                let found = all(f).into_iter().filter(|(name, ..)| name.contains("DUST")).collect::<Vec<_>>();
+                let of = |quantity: &str| &found.iter().find(|(name, ..)| name.contains(quantity)).unwrap().1;
+                let apart = [(of("POSITION"), [1.0, 0.0, -0.25]), (of("VELOCITY"), [1.0, 0.0, -0.5])]
+                    .map(|(got, want)| got.iter().zip(want).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs())));
+                assert!(apart.iter().all(|apart| *apart < 1e-12), "viscosity {fluid_viscosity}: {apart:?}");
+            }
+            same(&mut gpu, &mut cpu, 1e-12, "free flight");
+        }
+    });
+}
+
+/// The rates of the last step take a new free stream along, and are forgotten where the callback is another.
+#[test]
+fn a_new_free_stream_or_callback_is_as_on_the_cpu() {
+    with_gpu("flows::a_new_free_stream_or_callback_is_as_on_the_cpu", &[], || {
+        let o = motion(WFMM_INTEGRATOR_AB2, WFMM_STRETCHING_MIXED);
+        let [mut gpu, mut cpu] = pair(sums(WFMM_METHOD_DIRECT, false), o);
+        let edits: [fn(&mut Flow); 4] = [
+            everything,
+            |f| f.set_free_stream([-0.3, 0.2, 0.5]).unwrap(),
+            |f| f.set_callback(Some(Box::new(|_, _| 0))),
+            |f| f.set_callback(None),
+        ];
+        for (k, edit) in edits.into_iter().enumerate() {
+            for f in [&mut gpu, &mut cpu] {
+                edit(f);
+                f.advance(0.02, 2).unwrap();
+            }
+            same(&mut gpu, &mut cpu, 1e-9, &format!("edit {k}"));
+        }
+    });
+}
+
 /// What crossed the bus so far, as the driver wrote it down: bytes of each copy.
 pub fn copies() -> Vec<f64> {
     let log = std::fs::read_to_string(std::env::var("FAKE_CUDA_LOG").unwrap()).unwrap_or_default();
