@@ -260,7 +260,7 @@ fn a_direct_sum_in_between_leaves_no_older_trees() {
     let (first, second, strength, mut targets) = (points(40_000), points(36_000), points(40_000), points(40_000));
     let beside = |sources: &[[f64; 3]]| std::array::from_fn(|i| sources[0][i] + if i == 0 { 1e-9 } else { 0.0 });
     let mut plan = Plan::<f64>::new(&session, &plan_options(WFMM_METHOD_AUTO, 1e-3));
-    let mut field = |plan: &mut Plan<f64>, targets: &[[f64; 3]]| {
+    let field = |plan: &mut Plan<f64>, targets: &[[f64; 3]]| {
         let mut u = vec![0.0; 3 * targets.len()];
         plan.targets(&flat(targets));
         plan.velocity(&mut u, None);

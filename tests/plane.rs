@@ -7,6 +7,7 @@ mod support;
 use support::accuracy::{Field, evaluate, fill, options, reference, relative_l2};
 use support::api::{Plan, Scalar, Session, flat};
 use support::cases::{Case, Kind, Vec3, case};
+use support::random::Random;
 use wakefmm::options::*;
 
 const POSITION: f64 = 0.375;
@@ -93,6 +94,71 @@ fn the_tolerance_is_of_what_the_images_leave() {
     let got = evaluate::<f64>(&session, &real, &plan_options(WFMM_METHOD_FMM, 1e-3, 2)).0;
     let error = relative_l2(&got.main, &want.main);
     assert!(error <= 1e-3, "{error:.1e}");
+}
+
+/// Fields by FMM and direct sum above a plane at z = `position`, in arrays of type T, against explicit images.
+fn near_a_plane<T: Scalar>(session: &Session, c: &Case, position: f64, tolerance: f64) {
+    let want = reference(session, &c.with_images(2, position), WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
+    for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM, WFMM_METHOD_TREECODE] {
+        let of = options(method, tolerance, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 0);
+        let o = wfmm_plan_options { plane_axis: 3, plane_position: position, ..of };
+        let (got, outcome) = evaluate::<T>(session, c, &o);
+        let (u, g) = errors(&got, &want);
+        let what = format!("plane at {position}, tolerance {tolerance:e}: {}", outcome.recipe);
+        assert!(u <= tolerance && g <= 30.0 * tolerance, "{u:.1e} {g:.1e}, {what}");
+    }
+}
+
+/// Particles just above a plane, which are targets too: what images leave of a field has the digits of single arrays, wherever the plane is.
+#[test]
+fn single_arrays_beside_a_plane_keep_their_digits() {
+    let (session, mut r) = (Session::cpu(2), Random::new(17));
+    for (position, height, is_flat) in [(100.25, 1e-2, false), (0.375, 1e-3, false), (0.0, 1e-5, true)] {
+        let mut c = Case::default();
+        for _ in 0..300 {
+            c.position.push([r.unit(), r.unit(), position + height * r.log_between(0.1, 10.0)]);
+            c.strength.push([r.unit() - 0.5, r.unit() - 0.5, if is_flat { 0.0 } else { r.unit() - 0.5 }]);
+        }
+        c.particle_core = vec![0.0; 300];
+        c.targets = c.position.clone();
+        near_a_plane::<f32>(&session, &c.rounded(), position, 5e-6);
+    }
+}
+
+/// Strong segments in the plane, whose images take their whole field away.
+#[test]
+fn what_lies_in_the_plane_leaves_nothing() {
+    let (session, mut r) = (Session::cpu(2), Random::new(3));
+    let mut c = Case::default();
+    for k in 0..600 {
+        let is_in_plane = k < 30;
+        let (mut x, d) = (r.in_cube(), r.signed());
+        x[2] = if is_in_plane { 0.0 } else { 0.3 + 0.5 * x[2] };
+        let mut y: Vec3 = std::array::from_fn(|i| x[i] + 0.1 * d[i]);
+        y[2] = if is_in_plane { 0.0 } else { y[2] };
+        c.points.extend([x, y]);
+        c.ends.extend([2 * k, 2 * k + 1]);
+        c.circulation.push((r.unit() - 0.5) * if is_in_plane { 1e7 } else { 1.0 });
+        c.targets.push(r.in_cube());
+    }
+    c.segment_core = vec![0.01; 600];
+    near_a_plane::<f64>(&session, &c, 0.0, 1e-3);
+}
+
+/// In wide cores the gradients of both halves cancel more than the velocities do.
+#[test]
+fn gradients_count_where_they_cancel_more() {
+    let (session, mut r) = (Session::cpu(2), Random::new(5));
+    let mut c = Case::default();
+    for k in 0..400 {
+        c.position.push([k as f64 * 0.125, 0.25, 0.5]);
+        c.strength.push(r.signed());
+    }
+    c.targets = c.position.clone();
+    for (core, tolerance) in [(100.0, 1e-3), (1000.0, 1e-5)] {
+        c.particle_core = vec![core; 400];
+        near_a_plane::<f64>(&session, &c, 0.0, tolerance);
+    }
 }
 
 #[test]

@@ -151,11 +151,14 @@ impl Statistics {
         let judge = self.judge.as_ref().expect("asked for by the caller");
         let squares = judge.squared_errors(written.judged.iter().copied(), self.unit);
         let exact = judge.squares(&judge.exact, self.unit);
+        let all = judge.count() as u64 == written.targets;
         let norm = |k: usize| {
+            if all {
+                return mean(&exact[k]);
+            }
             let sampled = self.whole_norms[k].max(mean(&exact[k]));
             (written.norms[k] / (self.unit * self.unit)).min(LARGEST_NORM * sampled)
         };
-        let all = judge.count() as u64 == written.targets;
         Verdict::of([&squares[0], &squares[1]], [norm(0), norm(1)], all)
     }
 }
