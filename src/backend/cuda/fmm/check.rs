@@ -15,6 +15,7 @@ use crate::backend::cuda::held::Held;
 use crate::backend::cuda::memory::Buffer;
 use crate::backend::cuda::stream::{Event, Stream, launch};
 use crate::error::Result;
+use crate::memory;
 use std::sync::Arc;
 
 /// Largest number of kinds of source in a field, and of values at a target, as in kernels/fmm_check.cu.
@@ -359,6 +360,16 @@ impl Check {
         let blocks = (f.tree[1].n as usize / WORTH).clamp(1, JUDGES) as u32;
         // SAFETY: as above; the head is page-locked memory, which the device writes where it is.
         unsafe { launch!(stream, kernels.verdict, [blocks, 1, 1], 256, 0; *f, *c, *far) }
+    }
+
+    /// Whether any of the first `main` numbers of the exact fields at sampled targets, of so many kinds of source, is not zero. Waits.
+    pub fn has_values(&self, kinds: usize, samples: usize, main: usize, stream: &Stream) -> Result<bool> {
+        if samples == 0 {
+            return Ok(false);
+        }
+        let mut exact = memory::filled(0.0, kinds * samples * NUMBERS);
+        self.exact.download(&mut exact, stream)?;
+        Ok(exact.chunks(NUMBERS).any(|row| row[..main].iter().any(|&v| v != 0.0)))
     }
 
     /// Starts the choice of the targets of the largest fields.

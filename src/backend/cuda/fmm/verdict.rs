@@ -11,6 +11,11 @@ use crate::backend::verdict::{GRADIENT_TOLERANCES, LARGEST_NORM, STANDARD_ERRORS
 pub const SQUARES: usize = 40;
 
 impl SampleSums {
+    /// Whether all fields are zero, or so small that their squares are.
+    pub fn is_of_nothing(&self) -> bool {
+        self.n > 0.0 && self.exact == [0.0; 2] && self.written == [0.0; 2]
+    }
+
     /// With the samples of another look at the same field.
     pub fn with_samples_of(self, other: &Self) -> Self {
         let sum = |a: [f64; 2], b: [f64; 2]| [a[0] + b[0], a[1] + b[1]];
