@@ -24,8 +24,8 @@ WFMM_DEVICE double mirrored(int axis, int width, int i) {
     return turned ? -1.0 : 1.0;
 }
 
-// Rows of a field at n targets from the field at them and at their images, written or added. In single precision halves that nearly cancel
-// would be rounded before they are added.
+// Rows of a field at n targets from the field at them and at their images, written or added. Both halves are
+// in double precision: in single they would be rounded before they cancel.
 template <class T> WFMM_DEVICE void combine(const double* both, int axis, int width, T* to, int add, long long n) {
     const long long at = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (at >= n * width) return;

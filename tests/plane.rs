@@ -234,3 +234,36 @@ fn a_plan_with_a_plane_answers_as_any_other() {
     let exact = reference(&session, &both, options(0, 1e-4, 3, 6, 0).segment_regularization, WFMM_REG_GAUSS_ERF).main;
     assert!((relative_l2(&u, &exact)) <= 1e-4);
 }
+
+/// A field whose halves nearly cancel takes a direct sum; later ones of the same plan do not.
+#[test]
+fn what_one_field_needs_others_do_not() {
+    let (session, mut r) = (Session::cpu(2), Random::new(23));
+    let mut c = Case::default();
+    for _ in 0..4000 {
+        c.position.push([r.unit(), r.unit(), POSITION + 1e-4 * r.unit()]);
+        c.strength.push([r.unit() - 0.5, r.unit() - 0.5, 0.0]);
+    }
+    c.particle_core = vec![0.0; 4000];
+    for flags in [0, WFMM_FLAG_REPRODUCIBLE] {
+        let o = wfmm_plan_options { method: WFMM_METHOD_FMM, flags, ..plan_options(WFMM_METHOD_FMM, 1e-3, 2) };
+        let mut plan = Plan::<f64>::new(&session, &o);
+        fill(&mut plan, &c);
+        let mut field = |height: f64, strength: [f64; 3]| {
+            let targets: Vec<Vec3> = (0..4000).map(|_| [r.unit(), r.unit(), POSITION + height]).collect();
+            let all = vec![strength; 4000];
+            let of = Case { targets, strength: all, ..c.clone() };
+            fill(&mut plan, &of);
+            let mut u = vec![0.0; 12_000];
+            plan.velocity(&mut u, None);
+            let want = reference(&session, &of.with_images(2, POSITION), WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
+            let error = relative_l2(&u, &want.main);
+            assert!(error <= 1e-3, "{error:.1e}: {}", plan.recipe());
+            (plan.report().method, plan.recipe())
+        };
+        let (method, recipe) = field(0.5, [1.0, 0.2, 0.0]);
+        assert!(method == WFMM_METHOD_DIRECT && recipe.contains("nearly cancel"), "{recipe}");
+        let (method, recipe) = field(0.5, [0.1, 0.2, 1.0]);
+        assert!(method == WFMM_METHOD_FMM && !recipe.contains("nearly cancel"), "{recipe}");
+    }
+}

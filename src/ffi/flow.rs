@@ -181,7 +181,7 @@ api! {
 
     /// Sets a function of the host that adds its own velocity at all points of every evaluation; see `wfmm_velocity_fn`. A NULL
     /// function removes it. It is called on the thread that calls the flow; calls of this flow from inside it return
-    /// WFMM_ERR_BUSY. After this call WFMM_INTEGRATOR_AB2 begins anew, but for the first call after wfmm_flow_load and before a
+    /// WFMM_ERR_BUSY. After this call WFMM_INTEGRATOR_AB2 begins anew, but for calls after wfmm_flow_load and before a
     /// step: this function counts as the one that the saved flow had.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
     /// Example: `wfmm_flow_set_velocity_callback(f, add_gust, &gust);`

@@ -112,7 +112,7 @@ impl Flow {
         &self.plan_options
     }
 
-    /// After work that unwound: what it changed of the state is put back; trees and fields may be anything.
+    /// After work that unwound or ran out of memory: what it changed of the state is put back; trees and fields may be anything.
     pub fn recover(&mut self) -> Result<()> {
         let mut sums = Sums::new(self.session.clone(), &self.plan_options);
         sums.free_stream = self.sums.free_stream;

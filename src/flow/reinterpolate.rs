@@ -19,8 +19,8 @@ const ITERATIONS: usize = 100;
 const MOST_WITHOUT_GAIN: usize = 12;
 /// The residual from which the particles stay as they are.
 const UNFIT: f64 = 1e-3;
-/// The residual of the strengths that particles get, with what is given back of tails: from the first a warning says so, from the
-/// second the particles stay as they are. 2e-4 where vorticity ends inside the particles, 1e-2 where a hundredth of it is left at their
+/// Of the strengths that particles get, with what is given back of tails: the residual from which a warning says so, and that from which the
+/// particles stay as they are. It is 2e-4 where vorticity ends inside the particles, 1e-2 where a hundredth of it is left at their
 /// edge, 0.14 where it has spread beyond them; 1.5 of a row of particles that hardly touch.
 const DOUBTFUL: f64 = 1e-2;
 const DISTORTED: f64 = 0.3;
@@ -181,7 +181,7 @@ pub fn narrower<I: Interpolation>(particles: &mut I, has_plane: bool) -> Result<
     let (middle, n) = particles.middle()?;
     let lost = Lost::new(particles, &found, middle)?;
     let (strength, impulse) = lost.parts();
-    if fitted > UNFIT {
+    if fitted.is_nan() || fitted > UNFIT {
         log::warn!("cores of {n} particles are not narrowed: residual {fitted:.1e}, {UNFIT:.0e} is needed");
         return Ok(None);
     }
@@ -193,7 +193,7 @@ pub fn narrower<I: Interpolation>(particles: &mut I, has_plane: bool) -> Result<
     let said = format!(
         "residual {residual:.1e}; of the solution {fitted:.1e}, with strength {strength:.1e} and impulse {impulse:.1e} missing"
     );
-    if residual > DISTORTED {
+    if residual.is_nan() || residual > DISTORTED {
         log::warn!("cores of {n} particles are not narrowed: {said}, {DISTORTED} is accepted");
         return Ok(None);
     }

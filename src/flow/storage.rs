@@ -145,7 +145,7 @@ impl Store {
         (self.state, self.history) = (state, history);
     }
 
-    /// Steps from now on have no last one; a device forgets its rates in the next.
+    /// Steps from now on have no last one; a device forgets its rates in the next step.
     pub fn begin_anew(&mut self) {
         self.history = None;
     }

@@ -42,7 +42,7 @@ impl Plan {
             Ok([self.given.vortices, self.given.charges].map(|yes| f64::from(u8::from(yes))))
         })?;
         let wanted = communicator.largest(&fields)?;
-        self.agree_on_precision(false)?;
+        self.agree_on_precision(None)?;
         let inputs = communicator.together("wfmm_plan_prepare", || self.for_engine())?;
         if wanted[0] > 0.0 {
             self.run(|engine| engine.prepare(&inputs, Field::Velocity { gradient: false }))?;
@@ -62,7 +62,7 @@ impl Plan {
         let communicator = self.collective()?;
         communicator.together("wfmm_plan_evaluate", || self.ready(field))?;
         let field = common(&communicator, field, self.counts().targets)?;
-        self.agree_on_precision(T::DOUBLE && self.counts().targets > 0)?;
+        self.agree_on_precision(Some(T::DOUBLE && self.counts().targets > 0))?;
         if let Some(plane) = self.options.plane {
             let (main, gradient) = communicator.together("wfmm_plan_evaluate", || side(main, gradient)?.on_host())?;
             self.halves_into_host(plane, field, main, gradient)?;
@@ -81,7 +81,7 @@ impl Plan {
         let halves = [(seed >> 32) as f64, (seed & 0xffff_ffff) as f64];
         communicator
             .same("", &[("n_samples", samples as f64), ("seed / 2^32", halves[0]), ("seed modulo 2^32", halves[1])])?;
-        self.agree_on_precision(false)?;
+        self.agree_on_precision(None)?;
         if let Some(plane) = self.options.plane {
             return self.check_mirrored(plane, field, samples, seed);
         }
@@ -89,12 +89,14 @@ impl Plan {
     }
 
     /// Whether some rank has arrays in double precision, so that all compute in the same one; and how wide cores are that the recipe of
-    /// a periodic domain names.
-    fn agree_on_precision(&mut self, double_output: bool) -> Result<()> {
+    /// a periodic domain names. `double_output`: of an evaluation.
+    fn agree_on_precision(&mut self, double_output: Option<bool>) -> Result<()> {
         if self.options.period.is_some() {
             self.core_anywhere = self.session.largest(&[self.largest_segment_core()])?[0];
         }
-        self.double_output = double_output || self.double_output && !self.options.reproducible;
+        if let Some(double) = double_output {
+            self.double_output = double || self.double_output && !self.options.reproducible;
+        }
         if !self.session.computes_on_ranks_cpus() {
             self.double_anywhere = self.session.any(self.double_output || self.inputs_are_double())?;
         }

@@ -47,7 +47,7 @@ pub struct Plan {
     given: Given,
     /// The caller's CUDA stream; 0: the default stream.
     stream: u64,
-    /// A double output array was handed over since the last `set_*`.
+    /// A double output array was handed over since the last `set_*`; with WFMM_FLAG_REPRODUCIBLE in the last evaluation.
     double_output: bool,
     /// Of a distributed session: some rank has arrays in double precision.
     double_anywhere: bool,
@@ -60,8 +60,6 @@ pub struct Plan {
     logged: bool,
     /// The warning about cores was given.
     warned: bool,
-    /// With a ground plane: the factor of the tolerance that the engine is made with.
-    tightening: f64,
     /// With a ground plane: images of the sources, and how they are summed.
     mirrored: plane::Mirrored,
 }
@@ -82,7 +80,6 @@ impl Plan {
             was_nothing: false,
             logged: false,
             warned: false,
-            tightening: 1.0,
             mirrored: plane::Mirrored::default(),
         }
     }
@@ -180,7 +177,7 @@ impl Plan {
         }
         self.ready(field)?;
         self.check_tolerance()?;
-        let targets = self.counts().targets;
+        let targets = counts.targets;
         if targets == 0 || self.no_sources(field) {
             return Ok(0.0);
         }

@@ -38,6 +38,9 @@ impl Plan {
                 true => " The sources and their images in the ground plane are summed together.",
                 false => " Targets and their mirror images in the ground plane are evaluated together.",
             };
+            if self.mirrored.in_double() || self.mirrored.is_direct() {
+                text += " Their fields nearly cancel: single precision or expansions would be too coarse.";
+            }
         }
         if self.options.tolerance >= TOLERANCE_MAX {
             text += &format!(" The tolerance is {TOLERANCE_MAX}, the largest that is used.");

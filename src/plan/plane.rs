@@ -27,15 +27,67 @@ use crate::options::{
     Expansion, Method, PlanOptions, Plane, Precision, WFMM_METHOD_DIRECT, WFMM_TOLERANCE_MIN_F32,
     WFMM_TOLERANCE_MIN_F64,
 };
+use crate::report::Report;
 use crate::session::{Session, make_engine};
 
 /// The engine holds the field of both halves to the tolerance. Where the halves cancel, what remains needs a tighter one, down to this part
 /// of it; the halves of what cancels more are summed directly.
 const TIGHTEST: f64 = 1.0 / 64.0;
-/// Where no more is left of the halves their rounding shows.
-const SMALL: f64 = 0.5;
 /// A little tighter than the last field needed, so that the next one does not miss again.
 const SPARE: f64 = 0.7;
+/// Where no more is left of the halves the rounding of single precision shows.
+const SMALL: f64 = 0.5;
+
+/// What sums of both halves need so that the tolerance holds for what is left of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Needs {
+    /// Of the tolerance.
+    factor: f64,
+    in_double: bool,
+    direct: bool,
+}
+
+impl Default for Needs {
+    fn default() -> Self {
+        Self { factor: 1.0, in_double: false, direct: false }
+    }
+}
+
+/// What became of a field by both halves.
+#[derive(Debug, Clone, Copy)]
+struct Halves {
+    /// Norm of their sum, relative to that of the halves by themselves.
+    kept: f64,
+    by_direct_sum: bool,
+    in_single: bool,
+    /// Estimate of the error of the halves.
+    error: f64,
+}
+
+impl Needs {
+    /// What the next attempt needs; nothing where this one serves.
+    fn after(self, found: Halves, tolerance: f64) -> Option<Self> {
+        let kept = found.kept;
+        let holds = found.by_direct_sum || self.direct || self.factor <= kept || found.error <= tolerance * kept;
+        let needed = SPARE * kept * tolerance;
+        let rounded = found.in_single && needed < WFMM_TOLERANCE_MIN_F32 && (!holds || kept < SMALL);
+        let next = match holds {
+            true => Self { in_double: self.in_double || rounded, ..self },
+            false => Self {
+                factor: self.factor.min((SPARE * kept).max(TIGHTEST)),
+                in_double: self.in_double || rounded,
+                direct: kept < TIGHTEST || needed < WFMM_TOLERANCE_MIN_F64,
+            },
+        };
+        Some(next).filter(|next| *next != self)
+    }
+
+    /// Where to begin with other inputs: a factor that was much smaller than this field needed is given up.
+    fn for_others(self, kept: f64) -> Self {
+        let enough = (SPARE * kept).min(1.0);
+        Self { factor: if enough > 2.0 * self.factor { enough } else { self.factor }, ..Self::default() }
+    }
+}
 
 /// Names the first target whose image is no number.
 pub fn check_images<T: HostReal>(plane: Plane, x: &[T]) -> Result<()> {
@@ -55,11 +107,9 @@ pub struct Mirrored {
     sources: images::OnHost,
     /// The engine was made for images of the sources.
     images: bool,
-    /// Single precision is too coarse for both halves, which nearly cancel.
-    in_double: bool,
-    /// Expansions are too coarse for them.
-    direct: bool,
-    /// Norm of the last field, relative to that of its halves.
+    needs: Needs,
+    /// Of the last field: changes of the inputs and what was asked for, and its `Halves::kept`.
+    seen: Option<([u64; 5], Field)>,
     kept: Option<f64>,
 }
 
@@ -89,17 +139,17 @@ impl Mirrored {
 
     /// Whether the engine must compute in double precision.
     pub fn in_double(&self) -> bool {
-        self.in_double && !self.images
+        self.needs.in_double && !self.images
+    }
+
+    /// Whether the engine must sum directly.
+    pub fn is_direct(&self) -> bool {
+        self.needs.direct && !self.images
     }
 
     /// The error of a field whose halves have this one.
     pub fn error_of(&self, halves: f64) -> f64 {
         self.kept.filter(|&kept| kept > 0.0 && !self.images).map_or(halves, |kept| halves / kept)
-    }
-
-    /// What earlier fields needed must not show.
-    fn forget(&mut self) {
-        (self.in_double, self.direct, self.kept) = (false, false, None);
     }
 }
 
@@ -129,16 +179,31 @@ fn combine<T: HostReal>(signs: [f64; 9], width: usize, joint: &[f64], to: &mut [
     }
 }
 
-/// Squares of the sum of both halves, and of the halves by themselves, in units.
+/// Rows of a field whose squares are added together.
+const ROWS_TOGETHER: usize = 4096;
+
+/// Squares of the sum of both halves, and of the halves by themselves, in units; always added in the same order.
 fn squares(signs: [f64; 9], width: usize, joint: &[f64], unit: f64) -> [f64; 2] {
     let (here, there) = joint.split_at(joint.len() / 2);
-    let (mut sum, mut parts) = (0.0, 0.0);
-    for (at, (a, b)) in here.iter().zip(there).enumerate() {
-        let (a, b) = (a / unit, signs[at % width] * b / unit);
-        sum += (a + b) * (a + b);
-        parts += a * a + b * b;
-    }
-    [sum, parts]
+    let many = |(here, there): (&[f64], &[f64])| {
+        let (mut sum, mut parts) = (0.0, 0.0);
+        for (here, there) in here.chunks_exact(width).zip(there.chunks_exact(width)) {
+            for i in 0..width {
+                let (a, b) = (here[i] / unit, signs[i] * there[i] / unit);
+                sum += (a + b) * (a + b);
+                parts += a * a + b * b;
+            }
+        }
+        [sum, parts]
+    };
+    let numbers = width * ROWS_TOGETHER;
+    let all: Vec<[f64; 2]> = memory::par_collect(here.par_chunks(numbers).zip(there.par_chunks(numbers)).map(many));
+    all.iter().fold([0.0; 2], |s, v| [s[0] + v[0], s[1] + v[1]])
+}
+
+/// Whether squares have left the range of numbers, or nearly.
+fn out_of_range([sum, parts]: [f64; 2]) -> bool {
+    !(sum.is_finite() && parts.is_finite()) || parts < 1e-200
 }
 
 /// Norm of the sum of both halves, relative to that of the halves by themselves: the smaller one of field and gradient.
@@ -154,8 +219,8 @@ impl Plan {
         if self.options.plane.is_none() || self.mirrored.images {
             return self.options.clone();
         }
-        let tolerance = (self.options.tolerance * self.tightening).max(self.least());
-        let method = if self.mirrored.direct { Method::Direct } else { self.options.method };
+        let tolerance = (self.options.tolerance * self.mirrored.needs.factor).max(self.least());
+        let method = if self.mirrored.needs.direct { Method::Direct } else { self.options.method };
         PlanOptions { accumulate: false, plane: None, tolerance, method, ..self.options.clone() }
     }
 
@@ -292,22 +357,22 @@ impl Plan {
         let ((width, wide), n) = (field.widths(), self.counts().targets);
         let (rows, slopes) = (Rows { n, width }, Rows { n, width: wide });
         let (add, caller) = (self.options.accumulate, self.stream);
-        self.tighten(|plan| {
+        self.tighten(field, |plan| {
             let main = mirror.halves(Half::Main, rows)?;
             let gradient = match field.has_gradient() {
                 true => Some(mirror.halves(Half::Gradient, slopes)?),
                 false => None,
             };
-            let method = plan.run(|engine| {
+            let report = plan.run(|engine| {
                 engine.evaluate(inputs, field, main, gradient)?;
-                Ok(engine.report().method)
+                Ok(engine.report())
             })?;
             let of_field = mirror.squares(plane, Half::Main, rows, caller)?;
             let of_gradient = match field.has_gradient() {
                 true => Some(mirror.squares(plane, Half::Gradient, slopes, caller)?),
                 false => None,
             };
-            Ok((method, kept(of_field, of_gradient)))
+            Ok((report, kept(of_field, of_gradient)))
         })?;
         let to = |address| RealsArg { address, is_f64: i64::from(T::DOUBLE) };
         mirror.combine(plane, Half::Main, rows, to(main), add, caller)?;
@@ -317,39 +382,51 @@ impl Plan {
         mirror.settle(caller)
     }
 
-    /// Evaluates (the method, and what of both halves is left of their sum) until the tolerance holds for what is left.
-    fn tighten(&mut self, mut evaluate: impl FnMut(&mut Self) -> Result<(i32, f64)>) -> Result<()> {
-        let is_new = self.tightening == 1.0 && !self.mirrored.in_double && !self.mirrored.direct;
-        if self.options.reproducible && !is_new {
-            self.tightening = 1.0;
-            self.mirrored.forget();
-            self.engine = None;
-        }
+    /// Evaluates until the tolerance holds for what is left of both halves. Of many ranks all need the same.
+    fn tighten(&mut self, field: Field, mut evaluate: impl FnMut(&mut Self) -> Result<(Report, f64)>) -> Result<()> {
+        let i = &self.inputs;
+        let changes =
+            [i.vortex_positions, i.vortex_strengths, i.charge_positions, i.charge_strengths, i.target_positions];
+        let now = Some((changes, field));
+        let is_new = self.session.any(self.mirrored.seen != now)?;
+        let needs = match (is_new, self.options.reproducible) {
+            (false, _) => self.mirrored.needs,
+            (true, true) => Needs::default(),
+            (true, false) => self.mirrored.needs.for_others(self.mirrored.kept.unwrap_or(0.0)),
+        };
+        self.mirrored.seen = None;
+        self.need(needs);
         loop {
-            let (method, kept) = evaluate(self)?;
+            let (report, kept) = evaluate(self)?;
             self.mirrored.kept = Some(kept);
-            let (asked, is_direct) = (self.options.tolerance, method == WFMM_METHOD_DIRECT || self.mirrored.direct);
-            let holds = is_direct || self.tightening <= kept;
-            let at_least = asked * self.tightening <= self.least();
-            let in_single = self.precision() == Precision::F32 && asked * SPARE * kept < WFMM_TOLERANCE_MIN_F32;
-            if in_single && (kept < SMALL || !holds && !at_least) {
-                self.mirrored.in_double = true;
-            } else if holds || at_least && kept >= SMALL {
+            let found = Halves {
+                kept,
+                by_direct_sum: report.method == WFMM_METHOD_DIRECT,
+                in_single: self.precision() == Precision::F32,
+                error: report.estimated_error,
+            };
+            let Some(next) = self.mirrored.needs.after(found, self.options.tolerance) else {
+                self.mirrored.seen = now;
                 return Ok(());
-            } else if at_least || kept < TIGHTEST {
-                if self.options.expansion == Expansion::PseudoParticles {
-                    return Err(cancelling(kept));
-                }
-                self.mirrored.direct = true;
-            } else {
-                self.tightening = (SPARE * kept).max(TIGHTEST);
+            };
+            if next.direct && self.options.expansion == Expansion::PseudoParticles {
+                return Err(cancelling(kept));
             }
+            log::info!("the fields of sources and images leave {kept:.1e} of each: computed again, {next:?}");
+            self.need(next);
+        }
+    }
+
+    /// An engine of other options is made anew.
+    fn need(&mut self, needs: Needs) {
+        if self.mirrored.needs != needs {
+            self.mirrored.needs = needs;
             self.engine = None;
         }
     }
 
     /// The field and its gradient (empty where it is not wanted) at all targets and their images, in double precision: halves that nearly
-    /// cancel must not be rounded before they are added. Of many ranks all tighten together.
+    /// cancel must not be rounded before they are added.
     fn joint_field(&mut self, plane: Plane, field: Field) -> Result<(Vec<f64>, Vec<f64>)> {
         let ((width, wide), n) = (field.widths(), self.counts().targets);
         let session = self.session.clone();
@@ -358,21 +435,34 @@ impl Plan {
             let (u, g) = (memory::filled(0.0f64, 2 * n * width), memory::filled(0.0f64, slopes));
             Ok((self.with_both_halves(plane)?, u, g))
         })?;
-        self.tighten(|plan| {
+        self.tighten(field, |plan| {
             let slopes = field.has_gradient().then(|| f64::host_mut(&mut g));
             let main = f64::host_mut(&mut u);
-            let method = plan.run(|engine| {
+            let report = plan.run(|engine| {
                 engine.evaluate(&inputs, field, main, slopes)?;
-                Ok(engine.report().method)
+                Ok(engine.report())
             })?;
-            let largest = [&u, &g].map(|v| v.iter().fold(0.0, |m, v| f64::max(m, v.abs())));
-            let largest = plan.session.largest(&largest)?;
-            let [of_field, of_gradient] = [(width, &u, largest[0]), (wide, &g, largest[1])]
-                .map(|(width, v, largest)| squares(signs(plane, width), width, v, unit_of(largest)));
-            let all = plan.session.total(&[of_field, of_gradient].concat())?;
-            Ok((method, kept([all[0], all[1]], field.has_gradient().then_some([all[2], all[3]]))))
+            let of_field = plan.squares_of(plane, width, &u)?;
+            let of_gradient = field.has_gradient().then(|| plan.squares_of(plane, wide, &g)).transpose()?;
+            Ok((report, kept(of_field, of_gradient)))
         })?;
         Ok((u, g))
+    }
+
+    /// `squares` over all ranks.
+    fn squares_of(&self, plane: Plane, width: usize, joint: &[f64]) -> Result<[f64; 2]> {
+        let pool = self.session.pool();
+        let of = |unit: f64| {
+            let mine = pool.install(|| squares(signs(plane, width), width, joint, unit));
+            let all = self.session.total(&mine)?;
+            Ok([all[0], all[1]])
+        };
+        let found = of(1.0)?;
+        if !out_of_range(found) {
+            return Ok(found);
+        }
+        let largest = joint.iter().fold(0.0, |m, v| f64::max(m, v.abs()));
+        of(unit_of(self.session.largest(&[largest])?[0]))
     }
 
     /// `check` with a plane: the sum of both halves on a sample, against direct sums in double precision.
@@ -380,7 +470,6 @@ impl Plan {
         if let Some(inputs) = self.with_images(plane)? {
             return self.run(|engine| engine.check(&inputs, field, samples, seed));
         }
-        let field = field.without_gradient();
         let (width, n) = (field.widths().0, self.counts().targets);
         let got = self.joint_field(plane, field)?.0;
         // Of the targets of all ranks those that are here.
@@ -411,7 +500,7 @@ impl Plan {
         })?;
         let options = PlanOptions { method: Method::Direct, ..self.engine_options() };
         let mut direct = make_engine(&self.session, &options, Precision::F64)?;
-        direct.evaluate(&inputs, field, f64::host_mut(&mut exact), None)?;
+        direct.evaluate(&inputs, field.without_gradient(), f64::host_mut(&mut exact), None)?;
         let both = |joint: &[f64]| {
             let mut sum = memory::filled(0.0, joint.len() / 2);
             combine(signs(plane, width), width, joint, &mut sum, false);
@@ -435,7 +524,7 @@ impl Plan {
 fn cancelling(kept: f64) -> Error {
     let message = format!(
         "expansion = WFMM_EXPANSION_PSEUDO_PARTICLES with a ground plane: sources and images leave {kept:.1e} of the field of each; accepted: \
-         a larger tolerance, or WFMM_EXPANSION_HARMONICS"
+         WFMM_EXPANSION_HARMONICS"
     );
     Error::new(WFMM_ERR_UNSUPPORTED, message)
 }
@@ -487,5 +576,71 @@ impl<'a, T: HostReal> Side<'a, T> {
                 "outputs of a distributed session with a ground plane must be in host memory",
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FMM: Halves = Halves { kept: 1.0, by_direct_sum: false, in_single: false, error: 1e-4 };
+
+    /// What a field needs in the end that keeps so much of its halves, whose error is what was asked for, and attempts.
+    fn needed(kept: f64, in_single: bool, tolerance: f64) -> (Needs, usize) {
+        let (mut needs, mut attempts) = (Needs::default(), 1);
+        let found = |needs: Needs| {
+            let error = if needs.direct { 0.0 } else { tolerance * needs.factor };
+            Halves { kept, by_direct_sum: needs.direct, in_single: in_single && !needs.in_double, error }
+        };
+        while let Some(next) = needs.after(found(needs), tolerance) {
+            (needs, attempts) = (next, attempts + 1);
+        }
+        (needs, attempts)
+    }
+
+    #[test]
+    fn halves_that_cancel_need_more() {
+        let of = |factor, in_double, direct| Needs { factor, in_double, direct };
+        assert_eq!(needed(1.2, true, 1e-4), (of(1.0, false, false), 1));
+        assert_eq!(needed(0.5, true, 1e-4), (of(0.35, false, false), 2));
+        assert_eq!(needed(0.1, true, 1e-5), (of(SPARE * 0.1, true, false), 2));
+        assert_eq!(needed(1e-3, true, 1e-4), (of(TIGHTEST, true, true), 2));
+        assert_eq!(needed(1e-3, false, 1e-4), (of(TIGHTEST, false, true), 2));
+        assert_eq!(needed(0.6, false, 1e-13), (of(SPARE * 0.6, false, true), 2));
+        assert_eq!(needed(0.0, true, 1e-2), (of(TIGHTEST, true, true), 2));
+    }
+
+    #[test]
+    fn halves_that_are_right_by_far_need_nothing() {
+        let needs = Needs::default();
+        assert_eq!(needs.after(Halves { kept: 0.3, error: 1e-5, ..FMM }, 1e-4), None);
+        assert!(needs.after(Halves { kept: 0.3, error: 1e-4, ..FMM }, 1e-4).is_some());
+        assert_eq!(needs.after(Halves { kept: 1e-9, by_direct_sum: true, error: 0.0, ..FMM }, 1e-4), None);
+        // Rounding of a direct sum in single precision.
+        let single = Halves { kept: 1e-3, by_direct_sum: true, in_single: true, error: 0.0 };
+        assert_eq!(needs.after(single, 1e-4), Some(Needs { in_double: true, ..needs }));
+    }
+
+    #[test]
+    fn other_inputs_begin_with_what_the_last_ones_needed_but_no_more() {
+        let of = |factor| Needs { factor, in_double: true, direct: true };
+        assert_eq!(of(0.1).for_others(0.15), Needs { factor: 0.1, ..Needs::default() });
+        assert_eq!(of(TIGHTEST).for_others(2.0), Needs::default());
+        assert_eq!(of(TIGHTEST).for_others(1e-5), Needs { factor: TIGHTEST, ..Needs::default() });
+    }
+
+    #[test]
+    fn squares_are_of_both_halves() {
+        let signs = [1.0, 1.0, -1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+        let joint: Vec<f64> = (0..60_000).map(|k| f64::from(k % 7) - 3.0).collect();
+        let (here, there) = joint.split_at(30_000);
+        let (mut sum, mut parts) = (0.0, 0.0);
+        for (k, (a, b)) in here.iter().zip(there).enumerate() {
+            let b = signs[k % 3] * b;
+            sum += (a + b) * (a + b);
+            parts += a * a + b * b;
+        }
+        assert_eq!(squares(signs, 3, &joint, 1.0), [sum, parts]);
+        assert!(out_of_range(squares(signs, 3, &joint.iter().map(|v| v * 1e-170).collect::<Vec<_>>(), 1.0)));
     }
 }

@@ -84,15 +84,15 @@ impl Fallback {
         Ok((all[0] > 0.0, all[1] * all[2] / ranks.size() as f64))
     }
 
-    /// Runs `work` on the engine for this problem, and after a failure of the GPU on the CPU. `large`: whatever the size is.
+    /// Runs `work` on the engine for this problem, and after a failure of the GPU on the CPU. `stays`: whatever the size is.
     fn run<R>(
         &mut self,
         inputs: &Inputs,
-        [on_device, large]: [bool; 2],
+        [on_device, stays]: [bool; 2],
         mut work: impl FnMut(&mut dyn Engine) -> Result<R>,
     ) -> Result<R> {
         let (on_device, pairs) = self.size(inputs, on_device)?;
-        if self.given_up.serves() && (on_device || large || pairs >= WORTH_PAIRS) {
+        if self.given_up.serves() && (on_device || stays || pairs >= WORTH_PAIRS) {
             match self.cuda().and_then(&mut work) {
                 Err(error) if takes_over(&error) && !on_device => {
                     self.cuda = None;

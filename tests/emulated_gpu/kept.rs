@@ -1,4 +1,4 @@
-//! What a plan keeps on the GPU from one evaluation to the next.
+//! What a plan keeps on the GPU from one evaluation to the next, and what it needs where sources and images in a plane nearly cancel.
 
 use super::*;
 
@@ -52,6 +52,39 @@ fn earlier_problems_do_not_show_where_bits_must_repeat() {
             used.targets(&flat(&c.targets));
             assert!(velocity(&mut used, c.targets.len()) == want, "{kind:?}: other targets show");
             assert!(velocity(&mut used, c.targets.len()) == want, "{kind:?}: the second of two shows");
+        }
+    });
+}
+
+/// Few targets beside a plane, which are mirrored in place of the sources, in single arrays; then targets far from it by the same plan.
+#[test]
+fn targets_beside_a_plane_have_the_digits_of_single_arrays() {
+    with_gpu("kept::targets_beside_a_plane_have_the_digits_of_single_arrays", &[], || {
+        let (cpu, gpu, mut r) = (Session::cpu(1), Session::gpu(), Random::new(17));
+        let position = 100.25;
+        let mut above = |least: f64, most: f64| [r.unit(), r.unit(), position + r.log_between(least, most)];
+        let mut c = Case::default();
+        for k in 0..1200 {
+            c.position.push(above(1e-4, 1e-3));
+            c.strength.push([f64::from(k % 7) - 3.0, f64::from(k % 5) - 2.0, 0.0]);
+        }
+        c.particle_core = vec![0.0; c.position.len()];
+        let of = options(WFMM_METHOD_FMM, 1e-4, WFMM_REG_NONE, WFMM_REG_NONE, 0);
+        let mut plan = Plan::<f32>::new(&gpu, &wfmm_plan_options { plane_axis: 3, plane_position: position, ..of });
+        for (least, most) in [(0.05, 0.2), (0.5, 2.0)] {
+            c.targets = (0..100).map(|_| above(least, most)).collect();
+            let c = c.clone().rounded();
+            let want = reference(&cpu, &c.with_images(2, position), WFMM_REG_NONE, WFMM_REG_NONE);
+            fill(&mut plan, &c);
+            let mut u = vec![0.0; 300];
+            plan.velocity(&mut u, None);
+            let error = relative_l2(&u.iter().map(|&u| f64::from(u)).collect::<Vec<_>>(), &want.main);
+            assert!(
+                plan.recipe().contains("mirror images in the ground plane are evaluated together"),
+                "{}",
+                plan.recipe()
+            );
+            assert!(error <= 1e-4, "{error:.1e}: {}", plan.recipe());
         }
     });
 }
