@@ -380,7 +380,8 @@ fn a_missed_tolerance_is_computed_again_and_in_the_end_directly() {
     assert_eq!(did, [[2, 1, 0]; 2], "one try each: {text}");
     assert!(good.starts_with("2 ") && good.ends_with("error 1e-5") && again == good && !text.contains("tightening"));
     let (first, second, did, text) = run("miss1");
-    assert_eq!(did, [[4, 2, 0], [2, 1, 0]], "the second field begins with what the first one needed: {text}");
+    // What was tightened is compared at a larger sample as well.
+    assert_eq!(did, [[5, 2, 0], [2, 1, 0]], "the second field begins with what the first one needed: {text}");
     assert!(first == second && order(&first) > order(&good), "{good}, then {first}");
     assert!(text.contains("first recipe") && text.contains("after tightening 1 times"), "{text}");
     let (first, second, did, text) = run("miss9");
