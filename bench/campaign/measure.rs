@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wakefmm::options::{WFMM_REG_NONE, WFMM_REG_OFFSET};
 
-use super::build::build;
+use super::build::{build, plane};
 use super::draw::Problem;
 use super::evaluate::{Machine, evaluate};
 use super::exact::{Exact, direct, elements, rows};
@@ -244,8 +244,9 @@ fn resolution(p: &Problem, case: &Case) -> f64 {
     let extent = reach[0].max(reach[1]).max(p.unit * p.period.into_iter().fold(0.0, f64::max));
     let step = if p.single() { 2f64.powi(-43) } else { 2f64.powi(-49) };
     let digits = if p.periods() > 0 { digits + step * extent.log2().ceil().exp2() } else { digits };
-    // Many ranks keep single arrays as double ones.
-    let splits = p.single() && (!p.single_arrays || p.periods() > 0 || p.ranks.is_some());
+    // Many ranks keep single arrays as double ones, and so are targets whose images in a plane have more digits.
+    let has_longer_images = plane(p, case).is_some_and(|(_, position)| position != 0.0);
+    let splits = p.single() && (!p.single_arrays || p.periods() > 0 || p.ranks.is_some() || has_longer_images);
     if splits { digits + 2f64.powi(-44) * reach[1] } else { digits }
 }
 
