@@ -95,7 +95,7 @@ impl Plan {
             self.core_anywhere = self.session.largest(&[self.largest_segment_core()])?[0];
         }
         if let Some(double) = double_output {
-            self.double_output = double || self.double_output && !self.options.reproducible;
+            self.note_output(double);
         }
         if !self.session.computes_on_ranks_cpus() {
             self.double_anywhere = self.session.any(self.double_output || self.inputs_are_double())?;

@@ -139,8 +139,7 @@ impl Plan {
             return self.evaluate_distributed(field, main, gradient);
         }
         self.ready(field)?;
-        // An engine of double precision serves later single arrays too, but where earlier calls must not matter.
-        self.double_output = T::DOUBLE || self.double_output && !self.options.reproducible;
+        self.note_output(T::DOUBLE);
         self.check_tolerance()?;
         let nothing = self.counts().targets == 0;
         self.was_nothing = nothing || (self.no_sources(field) && self.zero_field(&mut main, &mut gradient));
@@ -240,6 +239,11 @@ impl Plan {
             return true;
         }
         main.zero_on_host() && gradient.as_mut().is_none_or(ArrayMut::zero_on_host)
+    }
+
+    /// An engine of double precision serves later single arrays too, but where earlier calls must not matter.
+    fn note_output(&mut self, is_double: bool) {
+        self.double_output = is_double || self.double_output && !self.options.reproducible;
     }
 
     fn precision(&self) -> Precision {

@@ -71,14 +71,11 @@ impl Needs {
         let holds = found.by_direct_sum || self.direct || self.factor <= kept || found.error <= tolerance * kept;
         let needed = SPARE * kept * tolerance;
         let rounded = found.in_single && needed < WFMM_TOLERANCE_MIN_F32 && (!holds || kept < SMALL);
-        let next = match holds {
-            true => Self { in_double: self.in_double || rounded, ..self },
-            false => Self {
-                factor: self.factor.min((SPARE * kept).max(TIGHTEST)),
-                in_double: self.in_double || rounded,
-                direct: kept < TIGHTEST || needed < WFMM_TOLERANCE_MIN_F64,
-            },
-        };
+        let mut next = Self { in_double: self.in_double || rounded, ..self };
+        if !holds {
+            next.factor = self.factor.min((SPARE * kept).max(TIGHTEST));
+            next.direct = kept < TIGHTEST || needed < WFMM_TOLERANCE_MIN_F64;
+        }
         Some(next).filter(|next| *next != self)
     }
 

@@ -74,6 +74,11 @@ impl Kernels {
             ends: context.function("plane", "plane_ends")?,
         })
     }
+
+    /// What writes positions and their images.
+    fn joint(&self, from_f64: bool, to_f64: bool) -> Function {
+        if to_f64 && !from_f64 { self.joint_widened } else { self.joint[usize::from(from_f64)] }
+    }
 }
 
 fn bytes(is_f64: bool) -> usize {
@@ -118,10 +123,10 @@ impl Mirror {
 
     /// Starts writing n targets and after them their images, on the caller's stream; where they will be.
     pub fn join(&mut self, plane: Plane, from: RealsArg, n: usize, caller: u64) -> Result<Reals> {
-        let (given, widens) = (from.is_f64 != 0, Image::Positions.needs_double(plane));
-        let is_f64 = given || widens;
+        let given = from.is_f64 != 0;
+        let is_f64 = given || Image::Positions.needs_double(plane);
         self.targets.reserve(6 * n * bytes(is_f64))?;
-        let kernel = if is_f64 && !given { self.kernels.joint_widened } else { self.kernels.joint[usize::from(given)] };
+        let kernel = self.kernels.joint(given, is_f64);
         let (axis, position, to, count) = (plane.axis as i32, plane.position, self.targets.address(), n as i64);
         let (stream, from, len) = (self.stream(caller), from.address, 6 * n);
         // SAFETY: the kernel's arguments; the caller's array has n rows, as he said, and the room both times.
@@ -220,16 +225,15 @@ impl Doubling for AtPlane<'_> {
         };
         let (len, stream) = (2 * n * image.width(), self.mirror.stream(self.caller));
         let (kernels, buffer) = (&self.mirror.kernels, &mut self.mirror.sources[slot as usize]);
-        let widens = !is_f64 && image.needs_double(self.plane);
-        buffer.reserve(len * bytes(is_f64 || widens))?;
+        let images_are_f64 = is_f64 || image.needs_double(self.plane);
+        buffer.reserve(len * bytes(images_are_f64))?;
         let (which, grid, address, count) = (usize::from(is_f64), blocks(n), buffer.address(), n as i64);
         let (axis, position) = (self.plane.axis as i32, self.plane.position);
-        let joint = if widens { kernels.joint_widened } else { kernels.joint[which] };
         // SAFETY: the kernels' arguments; the caller's array has n rows, as he said, and the room twice as many.
         unsafe {
             match image {
                 Image::Positions => {
-                    launch!(stream, joint, grid, BLOCK, 0; from, axis, position, address, count)
+                    launch!(stream, kernels.joint(is_f64, images_are_f64), grid, BLOCK, 0; from, axis, position, address, count)
                 }
                 Image::PseudoVectors => {
                     launch!(stream, kernels.turned[which], grid, BLOCK, 0; from, axis, address, count)
@@ -239,7 +243,7 @@ impl Doubling for AtPlane<'_> {
                 }
             }?;
         }
-        Ok(Some(reals(address, len, is_f64 || widens)))
+        Ok(Some(reals(address, len, images_are_f64)))
     }
 
     fn ends(&mut self, s: &SegmentInput, shift: i32, _: u64) -> Result<Option<Ints>> {

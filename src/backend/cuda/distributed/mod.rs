@@ -311,10 +311,7 @@ impl<T: CudaReal> Engine for RanksEngine<T> {
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
         const CALL: &str = "wfmm_plan_check";
         let communicator = self.line.communicator.clone();
-        let field = match field {
-            Field::Velocity { .. } => Field::Velocity { gradient: false },
-            Field::Potential { .. } => Field::Potential { gradient: false },
-        };
+        let field = field.without_gradient();
         communicator.collective(CALL, || self.compare(CALL, inputs, field, samples, seed))
     }
 

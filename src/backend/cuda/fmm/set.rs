@@ -307,7 +307,7 @@ impl<T: CudaReal> FmmSet<T> {
         let sampled = [check::samples(numbers), numbers.targets];
         let (found, [sampled, of_all]) = problem.ranks.found(&self.sums[last].account.found, sampled)?;
         if found.is_of_nothing() {
-            let main = if problem.kinds.iter().any(|(kind, _)| *kind == Kind::Charge) { 1 } else { 3 };
+            let main = problem.kinds[0].0.results(false);
             let has_values = check.has_values(problem.kinds.len(), check::samples(numbers), main, problem.stream)?;
             if let [true] = problem.ranks.any([has_values])? {
                 self.error = f64::INFINITY;
