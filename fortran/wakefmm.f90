@@ -27,8 +27,10 @@
 !>   end do
 !>   call wfmm_plan_destroy(plan)
 !>
-!> Arrays are (3, n): a column is a point or a vector. Counts are taken from the shapes. Give the count where an array is
-!> longer than what it holds: n=, n_points=, n_targets=. Its tail is never read or written.
+!> Arrays are (3, n): a column is a point or a vector. Counts are taken from the shapes, which must agree: arrays of one set
+!> have the same last extent. Give the count where arrays are longer than what they hold: n=, n_points=, n_targets=, default
+!> integers. Their tails are never read. Outputs may be longer than what is written. Counts that come out
+!> (wfmm_plan_counts, wfmm_flow_counts) are integer(c_int64_t), whose kind has room for any.
 !> gradient(j, i, k) = du_i/dx_j at target k (the transpose of C's g[k][i][j], in Fortran's order of storage); for
 !> the potential gradient(:, k).
 !> With ierr= a call returns a status, WFMM_OK = 0 or WFMM_ERR_*, and wfmm_last_error() says what was wrong. Without
@@ -38,8 +40,9 @@
 !> New strengths, same positions: wfmm_plan_set_circulation(plan, circulation(:)), wfmm_plan_set_strength(plan, strength(:,:)),
 !> wfmm_plan_set_charge(plan, charge(:)). The generic wfmm_plan_set_strengths takes the first two only: a one-dimensional
 !> array is a circulation, never a charge.
-!> The arrays of wfmm_plan_evaluate_async must be contiguous and be target or asynchronous where they are declared, and
-!> stay until wfmm_plan_wait: a temporary would be gone.
+!> The arrays of wfmm_plan_evaluate_async must be contiguous (else WFMM_ERR_SHAPE) and be target or asynchronous where they
+!> are declared, and stay until wfmm_plan_wait.
+!> A session that is handed over must exist: one that was not made, or was destroyed, is WFMM_ERR_HANDLE, never the default.
 !> The seconds of a report are indexed by WFMM_PASS_*: report%seconds(WFMM_PASS_TREE).
 !> A plan serves one thread at a time; threads may have a plan each.
 !> Elements that move: type(wfmm_flow), wfmm_flow_create, wfmm_flow_set_*, wfmm_flow_advance(flow, dt, steps), wfmm_flow_get. The
@@ -53,7 +56,7 @@ module wakefmm
   private
 
   public :: wfmm_abi_version, wfmm_status_name, wfmm_last_error, WFMM_MODULE_ABI_VERSION
-  public :: wfmm_error_handler, wfmm_error_handler_set
+  public :: wfmm_error_handler, wfmm_error_handler_set, wfmm_finish
   public :: wfmm_session_options
   public :: wfmm_plan_options
   public :: wfmm_report
@@ -1284,8 +1287,8 @@ module wakefmm
       name="wfmm_plan_evaluate_async_f32") result(outcome)
       import
       type(c_ptr), value :: plan
-      real(c_float), intent(inout), asynchronous :: velocity(*)
-      real(c_float), intent(inout), asynchronous, optional :: gradient(*)
+      type(c_ptr), value :: velocity
+      type(c_ptr), value :: gradient
       integer(c_int32_t), value :: memory
       integer(c_int32_t) :: outcome
     end function
@@ -1294,8 +1297,8 @@ module wakefmm
       name="wfmm_plan_evaluate_async_f64") result(outcome)
       import
       type(c_ptr), value :: plan
-      real(c_double), intent(inout), asynchronous :: velocity(*)
-      real(c_double), intent(inout), asynchronous, optional :: gradient(*)
+      type(c_ptr), value :: velocity
+      type(c_ptr), value :: gradient
       integer(c_int32_t), value :: memory
       integer(c_int32_t) :: outcome
     end function
@@ -1918,8 +1921,9 @@ contains
     if (present(handler)) error_handler => handler
   end subroutine
 
-  !> Hands the status over, or calls the error handler, or prints the message and stops.
-  subroutine finish(status, ierr)
+  !> Ends a call as every procedure here does: hands the status over in ierr, or, where that is absent and the status an
+  !> error, calls the error handler, or prints the message and stops. For modules that build on this one.
+  subroutine wfmm_finish(status, ierr)
     integer(c_int32_t), intent(in) :: status
     integer, intent(out), optional :: ierr
 
@@ -1933,10 +1937,11 @@ contains
     end if
   end subroutine
 
-  !> Complains where an array is smaller than its count: all extents must match but the last, which may be larger.
-  subroutine need(name, have, want, status)
+  !> Complains where an array has not the extents that are needed; the last one may be larger where may_be_longer.
+  subroutine need(name, have, want, may_be_longer, status)
     character(len=*), intent(in) :: name
     integer(c_int64_t), intent(in) :: have(:), want(:)
+    logical, intent(in) :: may_be_longer
     integer(c_int32_t), intent(inout) :: status
     character(len=:), allocatable :: message
     integer :: last
@@ -1944,10 +1949,41 @@ contains
     last = size(have)
     ! A negative count is the library's to refuse.
     if (status /= WFMM_OK .or. want(last) <= 0) return
-    if (all(have(:last - 1) == want(:last - 1)) .and. have(last) >= want(last)) return
-    message = name//' has shape ('//list(have)//'); at least ('//list(want)//') is needed, all extents but the last exactly'
+    if (all(have == want)) return
+    if (may_be_longer .and. all(have(:last - 1) == want(:last - 1)) .and. have(last) > want(last)) return
+    message = name//' has shape ('//list(have)//'); ('//list(want)//') is needed'
+    if (may_be_longer) message = message//', or a larger last extent'
+    call complain(message, WFMM_ERR_SHAPE, status)
+  end subroutine
+
+  !> Complains where an array that is written after the call has returned is not contiguous: it would be a temporary.
+  subroutine need_contiguous(name, is_so, status)
+    character(len=*), intent(in) :: name
+    logical, intent(in) :: is_so
+    integer(c_int32_t), intent(inout) :: status
+
+    if (status /= WFMM_OK .or. is_so) return
+    call complain(name//' is not contiguous, and it is written after the call has returned', WFMM_ERR_SHAPE, status)
+  end subroutine
+
+  !> Complains of an object that is handed over and was not made, or no longer exists.
+  subroutine need_handle(name, handle, status)
+    character(len=*), intent(in) :: name
+    type(c_ptr), intent(in) :: handle
+    integer(c_int32_t), intent(inout) :: status
+
+    if (status /= WFMM_OK .or. c_associated(handle)) return
+    call complain(name//' was not made, or was destroyed; leave it out for the default', WFMM_ERR_HANDLE, status)
+  end subroutine
+
+  !> Sets the message of an error that is found here, and its status.
+  subroutine complain(message, error, status)
+    character(len=*), intent(in) :: message
+    integer, intent(in) :: error
+    integer(c_int32_t), intent(inout) :: status
+
     status = c_wfmm_last_error_set(message, len(message, c_size_t))
-    status = WFMM_ERR_SHAPE
+    status = int(error, c_int32_t)
   end subroutine
 
   !> Point numbers of 32 bits for the first n columns of an array of 64; complains where that may not be in host memory.
@@ -1963,13 +1999,11 @@ contains
     allocate (narrowed(rows, max(merge(n, 0_c_int64_t, status == WFMM_OK), 0_c_int64_t)), source=-1_c_int32_t, stat=failed)
     if (status /= WFMM_OK) return
     if (failed /= 0) then
-      message = 'no memory for a copy of '//name
-      status = WFMM_ERR_HOST_MEMORY
+      call complain('no memory for a copy of '//name, WFMM_ERR_HOST_MEMORY, status)
     else if (memory /= WFMM_MEMORY_HOST) then
       message = name//' of 64-bit integers with memory = '//list([int(memory, c_int64_t)])//'; accepted: WFMM_MEMORY_HOST (0)'
-      status = WFMM_ERR_MEMORY
+      call complain(message, WFMM_ERR_MEMORY, status)
     end if
-    if (status /= WFMM_OK) failed = int(c_wfmm_last_error_set(message, len(message, c_size_t)))
   end subroutine
 
   !> Converts the first n columns of point numbers to 32 bits; complains where one needs more.
@@ -1989,8 +2023,7 @@ contains
     do k = 1, size(narrowed, 2, c_int64_t)
       if (any(wide(:ends, k) > huge(0_c_int32_t) .or. wide(:ends, k) < -huge(0_c_int32_t))) then
         message = name//'(:,'//list([k])//') = '//list(wide(:ends, k))//'; point numbers of 32 bits are accepted'
-        status = c_wfmm_last_error_set(message, len(message, c_size_t))
-        status = WFMM_ERR_INDEX
+        call complain(message, WFMM_ERR_INDEX, status)
         return
       end if
       narrowed(:ends, k) = int(wide(:ends, k), c_int32_t)
@@ -2023,8 +2056,7 @@ contains
     if (wanted == width) return
     message = 'values has rank 2; (n) is needed for a quantity of one number a row'
     if (wanted == 3) message = 'values has rank 1; (3, n) is needed for a quantity of three numbers a row'
-    status = c_wfmm_last_error_set(message, len(message, c_size_t))
-    status = WFMM_ERR_SHAPE
+    call complain(message, WFMM_ERR_SHAPE, status)
   end subroutine
 
   !> Numbers between commas.
@@ -2052,7 +2084,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_version(major, minor, patch)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets how much is logged (WFMM_LOG_*) and where: to a callback, or to standard error without one.
@@ -2071,7 +2103,7 @@ contains
     c_user = c_null_ptr
     if (present(user)) c_user = user
     status = c_wfmm_log_set(int(level, c_int32_t), c_callback, c_user)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Fills options with the defaults.
@@ -2083,7 +2115,7 @@ contains
     status = WFMM_OK
     status = c_wfmm_session_options_init(options, int(options%struct_size, c_size_t))
     if (status == WFMM_OK) options = wfmm_session_options()
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Makes a session.
@@ -2097,7 +2129,7 @@ contains
     status = WFMM_OK
     if (present(options)) c_options = options
     status = c_wfmm_session_create(c_options, session%handle)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Describes in one line what the session computes on.
@@ -2113,7 +2145,7 @@ contains
     status = c_wfmm_session_describe(session%handle, c_text, int(TEXT_LENGTH, c_size_t), length)
     text = ''
     if (status == WFMM_OK) text = from_c(c_text, length)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Ends a session; plans that use it go on.
@@ -2124,7 +2156,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_session_destroy(session%handle)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Makes a session that spans processes.
@@ -2139,7 +2171,7 @@ contains
     status = WFMM_OK
     if (present(options)) c_options = options
     status = c_wfmm_session_create_distributed(c_options, communicator, session%handle)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Fills options with the defaults.
@@ -2151,7 +2183,7 @@ contains
     status = WFMM_OK
     status = c_wfmm_plan_options_init(options, int(options%struct_size, c_size_t))
     if (status == WFMM_OK) options = wfmm_plan_options()
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Makes a plan without sources and targets.
@@ -2168,8 +2200,9 @@ contains
     c_session = c_null_ptr
     if (present(session)) c_session = session%handle
     if (present(options)) c_options = options
-    status = c_wfmm_plan_create(c_session, c_options, plan%handle)
-    call finish(status, ierr)
+    if (present(session)) call need_handle("session", c_session, status)
+    if (status == WFMM_OK) status = c_wfmm_plan_create(c_session, c_options, plan%handle)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Does in advance the part of the next evaluation that needs no output arrays.
@@ -2180,7 +2213,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_plan_prepare(plan%handle)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Returns the numbers of elements of the plan.
@@ -2195,7 +2228,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_plan_counts(plan%handle, n_segments, n_particles, n_charges, n_targets)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Returns the memory that the plan uses now, in bytes: its copies of the arrays, trees, lists and expansions.
@@ -2208,7 +2241,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_plan_workspace(plan%handle, host_bytes, device_bytes)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Describes in a paragraph what was chosen (method, order, leaf size, precision) and why.
@@ -2224,7 +2257,7 @@ contains
     status = c_wfmm_plan_recipe(plan%handle, c_text, int(TEXT_LENGTH, c_size_t), length)
     text = ''
     if (status == WFMM_OK) text = from_c(c_text, length)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Fills a report of the last evaluation: order, depth, cells, pairs, bytes, seconds per pass.
@@ -2236,7 +2269,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_plan_report(plan%handle, report)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Ends a plan; device arrays are no longer borrowed.
@@ -2247,7 +2280,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_plan_destroy(plan%handle)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the straight vortex segments; n = 0 removes them.
@@ -2276,13 +2309,13 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_segments_f32(plan%handle, c_n_points, points, c_n, c_ld, &
       connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the straight vortex segments; n = 0 removes them. With point numbers of 64 bits, which are converted: the
@@ -2313,14 +2346,14 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
     call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_segments_f32(plan%handle, c_n_points, points, c_n, c_ld, &
       c_connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the straight vortex segments; n = 0 removes them.
@@ -2349,13 +2382,13 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_segments_f64(plan%handle, c_n_points, points, c_n, c_ld, &
       connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the straight vortex segments; n = 0 removes them. With point numbers of 64 bits, which are converted: the
@@ -2386,14 +2419,14 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
     call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_segments_f64(plan%handle, c_n_points, points, c_n, c_ld, &
       c_connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the vortex particles; n = 0 removes them.
@@ -2414,12 +2447,12 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
-    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_particles_f32(plan%handle, c_n, position, strength, &
       core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the vortex particles; n = 0 removes them.
@@ -2440,12 +2473,12 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
-    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_particles_f64(plan%handle, c_n, position, strength, &
       core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the charges of the potential s sum(q/r), s the normalization; n = 0 removes them.
@@ -2465,10 +2498,10 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
-    call need("charge", shape(charge, c_int64_t), [c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    call need("charge", shape(charge, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_charges_f32(plan%handle, c_n, position, charge, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the charges of the potential s sum(q/r), s the normalization; n = 0 removes them.
@@ -2488,10 +2521,10 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
-    call need("charge", shape(charge, c_int64_t), [c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    call need("charge", shape(charge, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_charges_f64(plan%handle, c_n, position, charge, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets new circulations of the segments at the same positions; trees and lists are kept.
@@ -2510,10 +2543,10 @@ contains
     if (present(n_segments)) c_n_segments = int(n_segments, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("circulation", shape(circulation, c_int64_t), [c_n_segments], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n_segments], present(n_segments), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_strengths_f32(plan=plan%handle, n_segments=c_n_segments, &
       circulation=circulation, n_particles=0_c_int64_t, n_charges=0_c_int64_t, memory=c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets new strengths of the particles at the same positions; trees and lists are kept.
@@ -2532,10 +2565,10 @@ contains
     if (present(n_particles)) c_n_particles = int(n_particles, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n_particles], status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n_particles], present(n_particles), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_strengths_f32(plan=plan%handle, n_segments=0_c_int64_t, &
       n_particles=c_n_particles, strength=strength, n_charges=0_c_int64_t, memory=c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets new charges at the same positions; trees and lists are kept.
@@ -2554,10 +2587,10 @@ contains
     if (present(n_charges)) c_n_charges = int(n_charges, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("charge", shape(charge, c_int64_t), [c_n_charges], status)
+    call need("charge", shape(charge, c_int64_t), [c_n_charges], present(n_charges), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_strengths_f32(plan=plan%handle, n_segments=0_c_int64_t, &
       n_particles=0_c_int64_t, n_charges=c_n_charges, charge=charge, memory=c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets new circulations of the segments at the same positions; trees and lists are kept.
@@ -2576,10 +2609,10 @@ contains
     if (present(n_segments)) c_n_segments = int(n_segments, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("circulation", shape(circulation, c_int64_t), [c_n_segments], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n_segments], present(n_segments), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_strengths_f64(plan=plan%handle, n_segments=c_n_segments, &
       circulation=circulation, n_particles=0_c_int64_t, n_charges=0_c_int64_t, memory=c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets new strengths of the particles at the same positions; trees and lists are kept.
@@ -2598,10 +2631,10 @@ contains
     if (present(n_particles)) c_n_particles = int(n_particles, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n_particles], status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n_particles], present(n_particles), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_strengths_f64(plan=plan%handle, n_segments=0_c_int64_t, &
       n_particles=c_n_particles, strength=strength, n_charges=0_c_int64_t, memory=c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets new charges at the same positions; trees and lists are kept.
@@ -2620,10 +2653,10 @@ contains
     if (present(n_charges)) c_n_charges = int(n_charges, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("charge", shape(charge, c_int64_t), [c_n_charges], status)
+    call need("charge", shape(charge, c_int64_t), [c_n_charges], present(n_charges), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_strengths_f64(plan=plan%handle, n_segments=0_c_int64_t, &
       n_particles=0_c_int64_t, n_charges=c_n_charges, charge=charge, memory=c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the targets; n = 0: none.
@@ -2642,9 +2675,9 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_targets_f32(plan%handle, c_n, position, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the targets; n = 0: none.
@@ -2663,9 +2696,9 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_plan_set_targets_f64(plan%handle, c_n, position, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Computes the velocity that segments and particles induce at the targets, and optionally its gradient.
@@ -2684,11 +2717,11 @@ contains
     status = c_wfmm_plan_counts(plan%handle, n_targets=c_n_targets)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], .true., status)
     if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
-      c_n_targets], status)
+      c_n_targets], .true., status)
     if (status == WFMM_OK) status = c_wfmm_plan_evaluate_f32(plan%handle, velocity, gradient, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Computes the velocity that segments and particles induce at the targets, and optionally its gradient.
@@ -2707,11 +2740,11 @@ contains
     status = c_wfmm_plan_counts(plan%handle, n_targets=c_n_targets)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], .true., status)
     if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
-      c_n_targets], status)
+      c_n_targets], .true., status)
     if (status == WFMM_OK) status = c_wfmm_plan_evaluate_f64(plan%handle, velocity, gradient, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Computes the potential of the charges at the targets, and optionally its gradient.
@@ -2730,10 +2763,11 @@ contains
     status = c_wfmm_plan_counts(plan%handle, n_targets=c_n_targets)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("potential", shape(potential, c_int64_t), [c_n_targets], status)
-    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("potential", shape(potential, c_int64_t), [c_n_targets], .true., status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, c_n_targets], .true., &
+      status)
     if (status == WFMM_OK) status = c_wfmm_plan_evaluate_potential_f32(plan%handle, potential, gradient, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Computes the potential of the charges at the targets, and optionally its gradient.
@@ -2752,10 +2786,11 @@ contains
     status = c_wfmm_plan_counts(plan%handle, n_targets=c_n_targets)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("potential", shape(potential, c_int64_t), [c_n_targets], status)
-    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("potential", shape(potential, c_int64_t), [c_n_targets], .true., status)
+    if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, c_n_targets], .true., &
+      status)
     if (status == WFMM_OK) status = c_wfmm_plan_evaluate_potential_f64(plan%handle, potential, gradient, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Measures the error of the field that was evaluated last at n_samples targets against the direct sum in double
@@ -2770,7 +2805,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_plan_check_f32(plan%handle, int(n_samples, c_int64_t), int(seed, c_int64_t), out_relative_l2)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Measures the error of the field that was evaluated last at n_samples targets against the direct sum in double
@@ -2785,55 +2820,75 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_plan_check_f64(plan%handle, int(n_samples, c_int64_t), int(seed, c_int64_t), out_relative_l2)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
-  !> Starts the evaluation that wfmm_plan_evaluate_* makes, and returns at once. The arrays must be contiguous and be
-  !> target or asynchronous where they are declared: a temporary would be gone.
+  !> Starts the evaluation that wfmm_plan_evaluate_* makes, and returns at once. The arrays must be contiguous, else the
+  !> status is WFMM_ERR_SHAPE, and be target or asynchronous where they are declared.
   subroutine wfmm_plan_evaluate_async_f32(plan, velocity, gradient, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
-    real(c_float), intent(inout), contiguous, asynchronous :: velocity(:,:)
-    real(c_float), intent(inout), contiguous, asynchronous, optional :: gradient(:,:,:)
+    real(c_float), intent(inout), target, asynchronous :: velocity(:,:)
+    real(c_float), intent(inout), target, asynchronous, optional :: gradient(:,:,:)
     integer, intent(in), optional :: memory
     integer, intent(out), optional :: ierr
     integer(c_int32_t) :: status
     integer(c_int64_t) :: c_n_targets
+    type(c_ptr) :: c_velocity
+    type(c_ptr) :: c_gradient
     integer(c_int32_t) :: c_memory
 
     status = WFMM_OK
     c_n_targets = 0
     status = c_wfmm_plan_counts(plan%handle, n_targets=c_n_targets)
+    c_velocity = c_null_ptr
+    if (size(velocity) > 0) c_velocity = c_loc(velocity(1,1))
+    c_gradient = c_null_ptr
+    if (present(gradient)) then
+      if (size(gradient) > 0) c_gradient = c_loc(gradient(1,1,1))
+    end if
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], .true., status)
+    call need_contiguous("velocity", is_contiguous(velocity), status)
     if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
-      c_n_targets], status)
-    if (status == WFMM_OK) status = c_wfmm_plan_evaluate_async_f32(plan%handle, velocity, gradient, c_memory)
-    call finish(status, ierr)
+      c_n_targets], .true., status)
+    if (present(gradient)) call need_contiguous("gradient", is_contiguous(gradient), status)
+    if (status == WFMM_OK) status = c_wfmm_plan_evaluate_async_f32(plan%handle, c_velocity, c_gradient, c_memory)
+    call wfmm_finish(status, ierr)
   end subroutine
 
-  !> Starts the evaluation that wfmm_plan_evaluate_* makes, and returns at once. The arrays must be contiguous and be
-  !> target or asynchronous where they are declared: a temporary would be gone.
+  !> Starts the evaluation that wfmm_plan_evaluate_* makes, and returns at once. The arrays must be contiguous, else the
+  !> status is WFMM_ERR_SHAPE, and be target or asynchronous where they are declared.
   subroutine wfmm_plan_evaluate_async_f64(plan, velocity, gradient, memory, ierr)
     type(wfmm_plan), intent(in) :: plan
-    real(c_double), intent(inout), contiguous, asynchronous :: velocity(:,:)
-    real(c_double), intent(inout), contiguous, asynchronous, optional :: gradient(:,:,:)
+    real(c_double), intent(inout), target, asynchronous :: velocity(:,:)
+    real(c_double), intent(inout), target, asynchronous, optional :: gradient(:,:,:)
     integer, intent(in), optional :: memory
     integer, intent(out), optional :: ierr
     integer(c_int32_t) :: status
     integer(c_int64_t) :: c_n_targets
+    type(c_ptr) :: c_velocity
+    type(c_ptr) :: c_gradient
     integer(c_int32_t) :: c_memory
 
     status = WFMM_OK
     c_n_targets = 0
     status = c_wfmm_plan_counts(plan%handle, n_targets=c_n_targets)
+    c_velocity = c_null_ptr
+    if (size(velocity) > 0) c_velocity = c_loc(velocity(1,1))
+    c_gradient = c_null_ptr
+    if (present(gradient)) then
+      if (size(gradient) > 0) c_gradient = c_loc(gradient(1,1,1))
+    end if
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], .true., status)
+    call need_contiguous("velocity", is_contiguous(velocity), status)
     if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
-      c_n_targets], status)
-    if (status == WFMM_OK) status = c_wfmm_plan_evaluate_async_f64(plan%handle, velocity, gradient, c_memory)
-    call finish(status, ierr)
+      c_n_targets], .true., status)
+    if (present(gradient)) call need_contiguous("gradient", is_contiguous(gradient), status)
+    if (status == WFMM_OK) status = c_wfmm_plan_evaluate_async_f64(plan%handle, c_velocity, c_gradient, c_memory)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Waits for the evaluation that wfmm_plan_evaluate_async_* started and returns its status; 0 where none is under way.
@@ -2844,7 +2899,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_plan_wait(plan%handle)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the CUDA stream (cudaStream_t, CUstream) on which the caller computes this plan's device arrays: an evaluation
@@ -2860,7 +2915,7 @@ contains
     c_stream = c_null_ptr
     if (present(stream)) c_stream = stream
     status = c_wfmm_plan_set_stream(plan%handle, c_stream)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Page-locks the caller's memory at array, bytes long, so that results are copied from the device straight into it.
@@ -2873,7 +2928,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_session_register(session%handle, array, bytes)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Unlocks memory that wfmm_session_register has locked.
@@ -2885,7 +2940,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_session_unregister(session%handle, array)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Computes the velocity of straight vortex segments at the targets in one call; all arrays in host memory.
@@ -2919,17 +2974,17 @@ contains
     c_n_targets = size(target, 2, c_int64_t)
     if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
     if (present(options)) c_options = options
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
-    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
-    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], present(n_targets), status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], .true., status)
     if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
-      c_n_targets], status)
+      c_n_targets], .true., status)
     if (status == WFMM_OK) status = c_wfmm_induce_segments_f32(c_n_points, points, c_n, c_ld, connectivity, &
       circulation, core_radius, c_n_targets, target, c_options, velocity, gradient)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Computes the velocity of straight vortex segments at the targets in one call; all arrays in host memory. With point
@@ -2965,18 +3020,18 @@ contains
     c_n_targets = size(target, 2, c_int64_t)
     if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
     if (present(options)) c_options = options
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
     call narrow("connectivity", connectivity, c_n, int(WFMM_MEMORY_HOST, c_int32_t), c_connectivity, status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
-    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
-    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], present(n_targets), status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], .true., status)
     if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
-      c_n_targets], status)
+      c_n_targets], .true., status)
     if (status == WFMM_OK) status = c_wfmm_induce_segments_f32(c_n_points, points, c_n, c_ld, c_connectivity, &
       circulation, core_radius, c_n_targets, target, c_options, velocity, gradient)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Computes the velocity of straight vortex segments at the targets in one call; all arrays in host memory.
@@ -3010,17 +3065,17 @@ contains
     c_n_targets = size(target, 2, c_int64_t)
     if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
     if (present(options)) c_options = options
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
-    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
-    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], present(n_targets), status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], .true., status)
     if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
-      c_n_targets], status)
+      c_n_targets], .true., status)
     if (status == WFMM_OK) status = c_wfmm_induce_segments_f64(c_n_points, points, c_n, c_ld, connectivity, &
       circulation, core_radius, c_n_targets, target, c_options, velocity, gradient)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Computes the velocity of straight vortex segments at the targets in one call; all arrays in host memory. With point
@@ -3056,18 +3111,18 @@ contains
     c_n_targets = size(target, 2, c_int64_t)
     if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
     if (present(options)) c_options = options
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
     call narrow("connectivity", connectivity, c_n, int(WFMM_MEMORY_HOST, c_int32_t), c_connectivity, status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
-    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
-    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], present(n_targets), status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], .true., status)
     if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
-      c_n_targets], status)
+      c_n_targets], .true., status)
     if (status == WFMM_OK) status = c_wfmm_induce_segments_f64(c_n_points, points, c_n, c_ld, c_connectivity, &
       circulation, core_radius, c_n_targets, target, c_options, velocity, gradient)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Computes the velocity of vortex particles at the targets in one call; all arrays in host memory.
@@ -3094,16 +3149,16 @@ contains
     c_n_targets = size(target, 2, c_int64_t)
     if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
     if (present(options)) c_options = options
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
-    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
-    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
-    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], present(n_targets), status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], .true., status)
     if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
-      c_n_targets], status)
+      c_n_targets], .true., status)
     if (status == WFMM_OK) status = c_wfmm_induce_particles_f32(c_n, position, strength, core_radius, c_n_targets, &
       target, c_options, velocity, gradient)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Computes the velocity of vortex particles at the targets in one call; all arrays in host memory.
@@ -3130,16 +3185,16 @@ contains
     c_n_targets = size(target, 2, c_int64_t)
     if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
     if (present(options)) c_options = options
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
-    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
-    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
-    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], present(n_targets), status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], .true., status)
     if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
-      c_n_targets], status)
+      c_n_targets], .true., status)
     if (status == WFMM_OK) status = c_wfmm_induce_particles_f64(c_n, position, strength, core_radius, c_n_targets, &
       target, c_options, velocity, gradient)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Fills options with the defaults.
@@ -3151,7 +3206,7 @@ contains
     status = WFMM_OK
     status = c_wfmm_flow_options_init(options, int(options%struct_size, c_size_t))
     if (status == WFMM_OK) options = wfmm_flow_options()
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Makes a flow without elements at time 0.
@@ -3171,8 +3226,9 @@ contains
     if (present(session)) c_session = session%handle
     if (present(plan_options)) c_plan_options = plan_options
     if (present(options)) c_options = options
-    status = c_wfmm_flow_create(c_session, c_plan_options, c_options, flow%handle)
-    call finish(status, ierr)
+    if (present(session)) call need_handle("session", c_session, status)
+    if (status == WFMM_OK) status = c_wfmm_flow_create(c_session, c_plan_options, c_options, flow%handle)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Removes elements of a kind by identity; the others keep their order.
@@ -3192,9 +3248,9 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("identity", shape(identity, c_int64_t), [c_n], status)
+    call need("identity", shape(identity, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_remove(flow%handle, int(kind, c_int32_t), c_n, identity, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Removes the elements of a kind that a mask names; the others keep their order.
@@ -3214,9 +3270,9 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("mask", shape(mask, c_int64_t), [c_n], status)
+    call need("mask", shape(mask, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_remove_mask(flow%handle, int(kind, c_int32_t), c_n, mask, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the velocity far away, which is added everywhere; default 0.
@@ -3227,9 +3283,9 @@ contains
     integer(c_int32_t) :: status
 
     status = WFMM_OK
-    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t], status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t], .true., status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_free_stream(flow%handle, velocity)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets a function of the host that adds its own velocity at all points of every evaluation; see wfmm_velocity_fn.
@@ -3248,7 +3304,7 @@ contains
     c_user = c_null_ptr
     if (present(user)) c_user = user
     status = c_wfmm_flow_set_velocity_callback(flow%handle, c_callback, c_user)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Moves everything by steps steps of dt each.
@@ -3261,7 +3317,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_flow_advance(flow%handle, dt, int(steps, c_int64_t))
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Returns the time of the flow and the number of steps.
@@ -3274,7 +3330,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_flow_time(flow%handle, time, step)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Returns the numbers of elements of a kind and of their points.
@@ -3288,7 +3344,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_flow_counts(flow%handle, int(kind, c_int32_t), elements, points)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Returns the point numbers of filaments or bound segments, which wfmm_flow_remove and splitting change.
@@ -3308,10 +3364,10 @@ contains
     if (present(capacity)) c_capacity = int(capacity, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("connectivity", shape(connectivity, c_int64_t), [2_c_int64_t, c_capacity], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [2_c_int64_t, c_capacity], .true., status)
     if (status == WFMM_OK) status = c_wfmm_flow_get_connectivity(flow%handle, int(kind, c_int32_t), c_capacity, &
       connectivity, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Returns the point numbers of filaments or bound segments, which wfmm_flow_remove and splitting change. With point
@@ -3333,12 +3389,12 @@ contains
     if (present(capacity)) c_capacity = int(capacity, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("connectivity", shape(connectivity, c_int64_t), [2_c_int64_t, c_capacity], status)
+    call need("connectivity", shape(connectivity, c_int64_t), [2_c_int64_t, c_capacity], .true., status)
     call room("connectivity", 2_c_int64_t, c_capacity, c_memory, c_connectivity, status)
     if (status == WFMM_OK) status = c_wfmm_flow_get_connectivity(flow%handle, int(kind, c_int32_t), c_capacity, &
       c_connectivity, c_memory)
     call widen(c_connectivity, connectivity, status)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Fills diagnostics with zeros and its size.
@@ -3349,7 +3405,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_diagnostics_init(diagnostics, int(diagnostics%struct_size, c_size_t))
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Computes invariants and norms of the present state, on a distributed session of all ranks' elements together:
@@ -3362,7 +3418,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_flow_diagnostics(flow%handle, diagnostics)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Writes the whole flow to a file, which wfmm_flow_load reads: an .npz container of NumPy's arrays, its members are
@@ -3375,7 +3431,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_flow_save(flow%handle, trim(path)//c_null_char)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Makes a flow from a file of wfmm_flow_save, with its options.
@@ -3390,8 +3446,9 @@ contains
     status = WFMM_OK
     c_session = c_null_ptr
     if (present(session)) c_session = session%handle
-    status = c_wfmm_flow_load(c_session, trim(path)//c_null_char, flow%handle)
-    call finish(status, ierr)
+    if (present(session)) call need_handle("session", c_session, status)
+    if (status == WFMM_OK) status = c_wfmm_flow_load(c_session, trim(path)//c_null_char, flow%handle)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Fills a report of the last evaluation of the flow's sums, as wfmm_plan_report; host_bytes includes the state.
@@ -3403,7 +3460,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_flow_report(flow%handle, report)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Ends a flow.
@@ -3414,7 +3471,7 @@ contains
 
     status = WFMM_OK
     status = c_wfmm_flow_destroy(flow%handle)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the vortex particles, in place of those that were there; n = 0 removes them.
@@ -3435,12 +3492,12 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
-    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_particles_f32(flow%handle, c_n, position, strength, &
       core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the vortex particles, in place of those that were there; n = 0 removes them.
@@ -3461,12 +3518,12 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
-    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_particles_f64(flow%handle, c_n, position, strength, &
       core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Appends vortex particles.
@@ -3487,12 +3544,12 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
-    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_add_particles_f32(flow%handle, c_n, position, strength, &
       core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Appends vortex particles.
@@ -3513,12 +3570,12 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
-    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    call need("strength", shape(strength, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_add_particles_f64(flow%handle, c_n, position, strength, &
       core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the vortex filaments: segments whose points move; n = 0 removes them.
@@ -3547,13 +3604,13 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_filaments_f32(flow%handle, c_n_points, points, c_n, c_ld, &
       connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the vortex filaments: segments whose points move; n = 0 removes them. With point numbers of 64 bits, which are
@@ -3584,14 +3641,14 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
     call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_filaments_f32(flow%handle, c_n_points, points, c_n, c_ld, &
       c_connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the vortex filaments: segments whose points move; n = 0 removes them.
@@ -3620,13 +3677,13 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_filaments_f64(flow%handle, c_n_points, points, c_n, c_ld, &
       connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the vortex filaments: segments whose points move; n = 0 removes them. With point numbers of 64 bits, which are
@@ -3657,14 +3714,14 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
     call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_filaments_f64(flow%handle, c_n_points, points, c_n, c_ld, &
       c_connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Appends vortex filaments with points of their own.
@@ -3693,13 +3750,13 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_add_filaments_f32(flow%handle, c_n_points, points, c_n, c_ld, &
       connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Appends vortex filaments with points of their own. With point numbers of 64 bits, which are converted: the arrays
@@ -3730,14 +3787,14 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
     call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_add_filaments_f32(flow%handle, c_n_points, points, c_n, c_ld, &
       c_connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Appends vortex filaments with points of their own.
@@ -3766,13 +3823,13 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_add_filaments_f64(flow%handle, c_n_points, points, c_n, c_ld, &
       connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Appends vortex filaments with points of their own. With point numbers of 64 bits, which are converted: the arrays
@@ -3803,14 +3860,14 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
     call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_add_filaments_f64(flow%handle, c_n_points, points, c_n, c_ld, &
       c_connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the segments that induce and do not move; n = 0 removes them.
@@ -3839,13 +3896,13 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_bound_segments_f32(flow%handle, c_n_points, points, c_n, c_ld, &
       connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the segments that induce and do not move; n = 0 removes them. With point numbers of 64 bits, which are
@@ -3876,14 +3933,14 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
     call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_bound_segments_f32(flow%handle, c_n_points, points, c_n, c_ld, &
       c_connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the segments that induce and do not move; n = 0 removes them.
@@ -3912,13 +3969,13 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_bound_segments_f64(flow%handle, c_n_points, points, c_n, c_ld, &
       connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the segments that induce and do not move; n = 0 removes them. With point numbers of 64 bits, which are
@@ -3949,14 +4006,14 @@ contains
     c_ld = size(connectivity, 1, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], status)
-    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], status)
+    call need("points", shape(points, c_int64_t), [3_c_int64_t, c_n_points], present(n_points), status)
+    call need("connectivity", shape(connectivity, c_int64_t), [c_ld, c_n], present(n), status)
     call narrow("connectivity", connectivity, c_n, c_memory, c_connectivity, status)
-    call need("circulation", shape(circulation, c_int64_t), [c_n], status)
-    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], status)
+    call need("circulation", shape(circulation, c_int64_t), [c_n], present(n), status)
+    if (present(core_radius)) call need("core_radius", shape(core_radius, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_bound_segments_f64(flow%handle, c_n_points, points, c_n, c_ld, &
       c_connectivity, circulation, core_radius, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the points that move with the fluid; n = 0 removes them.
@@ -3975,9 +4032,9 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_tracers_f32(flow%handle, c_n, position, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the points that move with the fluid; n = 0 removes them.
@@ -3996,9 +4053,9 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_tracers_f64(flow%handle, c_n, position, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Appends points that move with the fluid.
@@ -4017,9 +4074,9 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_add_tracers_f32(flow%handle, c_n, position, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Appends points that move with the fluid.
@@ -4038,9 +4095,9 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_add_tracers_f64(flow%handle, c_n, position, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the dust: parcels with inertia; n = 0 removes it.
@@ -4062,13 +4119,13 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
-    if (present(velocity)) call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n], status)
-    call need("diameter", shape(diameter, c_int64_t), [c_n], status)
-    call need("density", shape(density, c_int64_t), [c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    if (present(velocity)) call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    call need("diameter", shape(diameter, c_int64_t), [c_n], present(n), status)
+    call need("density", shape(density, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_dust_f32(flow%handle, c_n, position, velocity, diameter, &
       density, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Sets the dust: parcels with inertia; n = 0 removes it.
@@ -4090,13 +4147,13 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
-    if (present(velocity)) call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n], status)
-    call need("diameter", shape(diameter, c_int64_t), [c_n], status)
-    call need("density", shape(density, c_int64_t), [c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    if (present(velocity)) call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    call need("diameter", shape(diameter, c_int64_t), [c_n], present(n), status)
+    call need("density", shape(density, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_set_dust_f64(flow%handle, c_n, position, velocity, diameter, &
       density, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Appends dust: parcels with inertia.
@@ -4118,13 +4175,13 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
-    if (present(velocity)) call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n], status)
-    call need("diameter", shape(diameter, c_int64_t), [c_n], status)
-    call need("density", shape(density, c_int64_t), [c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    if (present(velocity)) call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    call need("diameter", shape(diameter, c_int64_t), [c_n], present(n), status)
+    call need("density", shape(density, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_add_dust_f32(flow%handle, c_n, position, velocity, diameter, &
       density, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Appends dust: parcels with inertia.
@@ -4146,13 +4203,13 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], status)
-    if (present(velocity)) call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n], status)
-    call need("diameter", shape(diameter, c_int64_t), [c_n], status)
-    call need("density", shape(density, c_int64_t), [c_n], status)
+    call need("position", shape(position, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    if (present(velocity)) call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n], present(n), status)
+    call need("diameter", shape(diameter, c_int64_t), [c_n], present(n), status)
+    call need("density", shape(density, c_int64_t), [c_n], present(n), status)
     if (status == WFMM_OK) status = c_wfmm_flow_add_dust_f64(flow%handle, c_n, position, velocity, diameter, &
       density, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Returns a quantity of all elements of a kind, and their identities.
@@ -4174,12 +4231,12 @@ contains
     if (present(capacity)) c_capacity = int(capacity, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("values", shape(values, c_int64_t), [3_c_int64_t, c_capacity], status)
+    call need("values", shape(values, c_int64_t), [3_c_int64_t, c_capacity], .true., status)
     call need_width(quantity, 3, status)
-    if (present(identity)) call need("identity", shape(identity, c_int64_t), [c_capacity], status)
+    if (present(identity)) call need("identity", shape(identity, c_int64_t), [c_capacity], .true., status)
     if (status == WFMM_OK) status = c_wfmm_flow_get_f32(flow%handle, int(kind, c_int32_t), int(quantity, &
       c_int32_t), c_capacity, values, identity, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Returns a quantity of all elements of a kind, and their identities.
@@ -4201,12 +4258,12 @@ contains
     if (present(capacity)) c_capacity = int(capacity, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("values", shape(values, c_int64_t), [c_capacity], status)
+    call need("values", shape(values, c_int64_t), [c_capacity], .true., status)
     call need_width(quantity, 1, status)
-    if (present(identity)) call need("identity", shape(identity, c_int64_t), [c_capacity], status)
+    if (present(identity)) call need("identity", shape(identity, c_int64_t), [c_capacity], .true., status)
     if (status == WFMM_OK) status = c_wfmm_flow_get_f32(flow%handle, int(kind, c_int32_t), int(quantity, &
       c_int32_t), c_capacity, values, identity, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Returns a quantity of all elements of a kind, and their identities.
@@ -4228,12 +4285,12 @@ contains
     if (present(capacity)) c_capacity = int(capacity, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("values", shape(values, c_int64_t), [3_c_int64_t, c_capacity], status)
+    call need("values", shape(values, c_int64_t), [3_c_int64_t, c_capacity], .true., status)
     call need_width(quantity, 3, status)
-    if (present(identity)) call need("identity", shape(identity, c_int64_t), [c_capacity], status)
+    if (present(identity)) call need("identity", shape(identity, c_int64_t), [c_capacity], .true., status)
     if (status == WFMM_OK) status = c_wfmm_flow_get_f64(flow%handle, int(kind, c_int32_t), int(quantity, &
       c_int32_t), c_capacity, values, identity, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Returns a quantity of all elements of a kind, and their identities.
@@ -4255,12 +4312,12 @@ contains
     if (present(capacity)) c_capacity = int(capacity, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("values", shape(values, c_int64_t), [c_capacity], status)
+    call need("values", shape(values, c_int64_t), [c_capacity], .true., status)
     call need_width(quantity, 1, status)
-    if (present(identity)) call need("identity", shape(identity, c_int64_t), [c_capacity], status)
+    if (present(identity)) call need("identity", shape(identity, c_int64_t), [c_capacity], .true., status)
     if (status == WFMM_OK) status = c_wfmm_flow_get_f64(flow%handle, int(kind, c_int32_t), int(quantity, &
       c_int32_t), c_capacity, values, identity, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Returns a quantity of the elements of a kind with these identities.
@@ -4282,12 +4339,12 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("identity", shape(identity, c_int64_t), [c_n], status)
-    call need("values", shape(values, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("identity", shape(identity, c_int64_t), [c_n], present(n), status)
+    call need("values", shape(values, c_int64_t), [3_c_int64_t, c_n], .true., status)
     call need_width(quantity, 3, status)
     if (status == WFMM_OK) status = c_wfmm_flow_get_selected_f32(flow%handle, int(kind, c_int32_t), int(quantity, &
       c_int32_t), c_n, identity, values, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Returns a quantity of the elements of a kind with these identities.
@@ -4309,12 +4366,12 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("identity", shape(identity, c_int64_t), [c_n], status)
-    call need("values", shape(values, c_int64_t), [c_n], status)
+    call need("identity", shape(identity, c_int64_t), [c_n], present(n), status)
+    call need("values", shape(values, c_int64_t), [c_n], .true., status)
     call need_width(quantity, 1, status)
     if (status == WFMM_OK) status = c_wfmm_flow_get_selected_f32(flow%handle, int(kind, c_int32_t), int(quantity, &
       c_int32_t), c_n, identity, values, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Returns a quantity of the elements of a kind with these identities.
@@ -4336,12 +4393,12 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("identity", shape(identity, c_int64_t), [c_n], status)
-    call need("values", shape(values, c_int64_t), [3_c_int64_t, c_n], status)
+    call need("identity", shape(identity, c_int64_t), [c_n], present(n), status)
+    call need("values", shape(values, c_int64_t), [3_c_int64_t, c_n], .true., status)
     call need_width(quantity, 3, status)
     if (status == WFMM_OK) status = c_wfmm_flow_get_selected_f64(flow%handle, int(kind, c_int32_t), int(quantity, &
       c_int32_t), c_n, identity, values, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Returns a quantity of the elements of a kind with these identities.
@@ -4363,12 +4420,12 @@ contains
     if (present(n)) c_n = int(n, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("identity", shape(identity, c_int64_t), [c_n], status)
-    call need("values", shape(values, c_int64_t), [c_n], status)
+    call need("identity", shape(identity, c_int64_t), [c_n], present(n), status)
+    call need("values", shape(values, c_int64_t), [c_n], .true., status)
     call need_width(quantity, 1, status)
     if (status == WFMM_OK) status = c_wfmm_flow_get_selected_f64(flow%handle, int(kind, c_int32_t), int(quantity, &
       c_int32_t), c_n, identity, values, c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Computes the velocity of the fluid at any points at the present time.
@@ -4389,13 +4446,13 @@ contains
     if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
-    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], present(n_targets), status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], .true., status)
     if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
-      c_n_targets], status)
+      c_n_targets], .true., status)
     if (status == WFMM_OK) status = c_wfmm_flow_velocity_f32(flow%handle, c_n_targets, target, velocity, gradient, &
       c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Computes the velocity of the fluid at any points at the present time.
@@ -4416,13 +4473,13 @@ contains
     if (present(n_targets)) c_n_targets = int(n_targets, c_int64_t)
     c_memory = WFMM_MEMORY_HOST
     if (present(memory)) c_memory = int(memory, c_int32_t)
-    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], status)
-    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], status)
+    call need("target", shape(target, c_int64_t), [3_c_int64_t, c_n_targets], present(n_targets), status)
+    call need("velocity", shape(velocity, c_int64_t), [3_c_int64_t, c_n_targets], .true., status)
     if (present(gradient)) call need("gradient", shape(gradient, c_int64_t), [3_c_int64_t, 3_c_int64_t, &
-      c_n_targets], status)
+      c_n_targets], .true., status)
     if (status == WFMM_OK) status = c_wfmm_flow_velocity_f64(flow%handle, c_n_targets, target, velocity, gradient, &
       c_memory)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Fills camera with the defaults.
@@ -4434,7 +4491,7 @@ contains
     status = WFMM_OK
     status = c_wfmm_camera_init(camera, int(camera%struct_size, c_size_t))
     if (status == WFMM_OK) camera = wfmm_camera()
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 
   !> Draws the flow as a camera sees it: segments as lines that hide what is behind them, tracers, dust and particles as
@@ -4455,9 +4512,9 @@ contains
     if (present(camera)) c_camera = camera
     if (present(png_path)) c_png_path = trim(png_path)//c_null_char
     if (present(rgba)) call need("rgba", shape(rgba, c_int64_t), [4_c_int64_t, int(width, c_int64_t), int(height, &
-      c_int64_t)], status)
+      c_int64_t)], .true., status)
     if (status == WFMM_OK) status = c_wfmm_flow_picture(flow%handle, c_camera, int(width, c_int32_t), int(height, &
       c_int32_t), rgba, c_png_path)
-    call finish(status, ierr)
+    call wfmm_finish(status, ierr)
   end subroutine
 end module wakefmm

@@ -9,7 +9,6 @@
 !>   call wfmm_plan_set_particles(plan, x, alpha)               ! sources and targets, all calls are collective
 module wakefmm_mpi
   use, intrinsic :: iso_c_binding
-  use, intrinsic :: iso_fortran_env, only: error_unit
 #ifndef WAKEFMM_NO_MPI_F08
   use mpi_f08, only: MPI_Comm
 #endif
@@ -49,11 +48,8 @@ contains
     status = c_communicator(int(communicator, c_int), table)
     if (status == WFMM_OK) then
       call wfmm_session_create_distributed(table, session, options, ierr)
-    else if (present(ierr)) then
-      ierr = int(status)
     else
-      write (error_unit, '(a)') 'wakefmm: '//wfmm_last_error()//' ['//wfmm_status_name(int(status))//']'
-      error stop 1
+      call wfmm_finish(status, ierr)
     end if
   end subroutine
 
@@ -64,7 +60,7 @@ contains
     type(wfmm_session_options), intent(in), optional :: options
     integer, intent(out), optional :: ierr
 
-    call session_of_integer(communicator%MPI_VAL, session, options, ierr)
+    call session_of_integer(int(communicator%MPI_VAL), session, options, ierr)
   end subroutine
 #endif
 end module wakefmm_mpi

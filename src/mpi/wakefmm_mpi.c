@@ -382,7 +382,9 @@ wfmm_status wfmm_mpi_communicator(MPI_Comm communicator, wfmm_communicator *out)
 }
 
 wfmm_status wfmm_mpi_communicator_f(MPI_Fint communicator, wfmm_communicator *out) {
-    return wfmm_mpi_communicator(MPI_Comm_f2c(communicator), out);
+    /* Before MPI_Init and after MPI_Finalize the conversion itself would end the process. */
+    const wfmm_status status = mpi_is_ready();
+    return status ? status : wfmm_mpi_communicator(MPI_Comm_f2c(communicator), out);
 }
 
 wfmm_status wfmm_mpi_session_create(MPI_Comm communicator, const wfmm_session_options *options, wfmm_session **out) {

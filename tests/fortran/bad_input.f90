@@ -13,7 +13,7 @@ program bad_input
   real(dp), parameter :: GAMMAS(2) = [1._dp, 2._dp], CORES(2) = [0.5_dp, 0.1_dp], Q(2) = [1._dp, -1._dp]
   real(dp), parameter :: A(3, 2) = reshape([1._dp, 2._dp, 3._dp, 4._dp, 5._dp, 6._dp], [3, 2])
   real(dp), parameter :: X(3, 2) = reshape([0.05_dp, 0._dp, -0.5_dp, 2._dp, 1._dp, 0._dp], [3, 2])
-  integer, parameter :: ENDS(2, 2) = reshape([1, 2, 2, 3], [2, 2])
+  integer, parameter :: ENDS(2, 2) = reshape([1, 2, 2, 3], [2, 2]), ENDS_OF_THREE(3, 2) = reshape([1, 2, 3, 2, 3, 1], [3, 2])
   type(wfmm_plan) :: plan
   real(dp) :: before(3, 2), potential_before(2)
   integer :: ierr
@@ -68,6 +68,15 @@ contains
     call refused(WFMM_ERR_SHAPE, 'circulation')
     call wfmm_plan_set_segments(plan, POINTS, ENDS, GAMMAS, CORES(1:1), ierr=ierr)
     call refused(WFMM_ERR_SHAPE, 'core_radius')
+    ! Longer than their count, which nobody gave: rows for columns, and arrays of two sets.
+    call wfmm_plan_set_segments(plan, POINTS, ENDS_OF_THREE, [1._dp, 2._dp, 3._dp], ierr=ierr)
+    call refused(WFMM_ERR_SHAPE, 'circulation has shape (3); (2) is needed')
+    call wfmm_plan_set_segments(plan, POINTS, ENDS, [1._dp, 2._dp, 3._dp], ierr=ierr)
+    call refused(WFMM_ERR_SHAPE, 'circulation has shape (3); (2) is needed')
+    call wfmm_plan_set_particles(plan, POINTS(:, 1:1), A, ierr=ierr)
+    call refused(WFMM_ERR_SHAPE, 'strength has shape (3,2); (3,1) is needed')
+    call wfmm_plan_set_particles(plan, POINTS(:, 1:2), reshape(A, [3, 3], [0._dp]), CORES, n=2, ierr=ierr)
+    call refused(WFMM_OK, '')
     call wfmm_plan_set_particles(plan, X, A(:, 1:1), ierr=ierr)
     call refused(WFMM_ERR_SHAPE, 'strength')
     call wfmm_plan_set_particles(plan, X, A, n=-1, ierr=ierr)

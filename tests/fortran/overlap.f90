@@ -8,6 +8,7 @@ program overlap
   integer, parameter :: dp = c_double, N = 1000
   real(dp), target :: position(3, N), strength(3, N), velocity(3, N), wanted(3, N), slopes(3, 3, N)
   real(dp), asynchronous :: gradient(3, 3, N)
+  real(dp), target :: transposed(6, 3, N), wider(3, N + 4) = 0
   type(wfmm_session) :: session
   type(wfmm_session_options) :: so
   type(wfmm_plan_options) :: o
@@ -49,7 +50,20 @@ program overlap
   call wfmm_plan_set_stream(plan)
   call wfmm_plan_evaluate_async(plan, velocity, memory=9, ierr=ierr)
   call expect(ierr, WFMM_ERR_CONSTANT, 'memory')
+  ! A temporary would be gone when the field is written.
+  call wfmm_plan_evaluate_async(plan, slopes(1, :, :), ierr=ierr)
+  call expect(ierr, WFMM_ERR_SHAPE, 'velocity is not contiguous')
+  call wfmm_plan_evaluate_async(plan, velocity, transposed(1:6:2, :, :), ierr=ierr)
+  call expect(ierr, WFMM_ERR_SHAPE, 'gradient is not contiguous')
+  call wfmm_plan_wait(plan, ierr=ierr)
+  call expect(ierr, WFMM_OK, '')
+  call wfmm_plan_evaluate_async(plan, wider(:, 3:N + 2))
+  call wfmm_plan_wait(plan)
+  call check(all(wider(:, 3:N + 2) == wanted) .and. all(wider(:, :2) == 0), 'velocities in columns of a wider array')
   call wfmm_plan_destroy(plan)
+  ! A session that no longer exists is not the default one.
   call wfmm_session_destroy(session)
+  call wfmm_plan_create(plan, session=session, options=o, ierr=ierr)
+  call expect(ierr, WFMM_ERR_HANDLE, 'session was not made, or was destroyed')
   call finish('overlap')
 end program overlap

@@ -27,8 +27,8 @@ const VARIED: ([&str; 2], &str) = (["wfmm_flow_get", "wfmm_flow_get_selected"], 
 
 /// Its arrays are written after it has returned.
 const ASYNCHRONOUS: &str = "wfmm_plan_evaluate_async";
-const ASYNCHRONOUS_NOTE: &str = "The arrays must be contiguous and be target or asynchronous where they are declared: a \
-    temporary would be gone.";
+const ASYNCHRONOUS_NOTE: &str = "The arrays must be contiguous, else the status is WFMM_ERR_SHAPE, and be target or asynchronous \
+    where they are declared.";
 
 /// What a comment of the module must not say: NULL is an argument that is absent here.
 const WORDS_OF_C: [&str; 4] = ["NULL", "sizeof", " *", "]["];
@@ -193,7 +193,9 @@ fn is_struct(ty: &str) -> bool {
 /// Declaration in the `bind(C)` layer.
 fn c_declaration(f: &Function, a: &Argument) -> String {
     let optional = if a.optional { ", optional" } else { "" };
-    let optional = if a.shape.is_empty() { optional.to_owned() } else { format!("{}{optional}", asynchronous(f)) };
+    if is_asynchronous(f) && !a.shape.is_empty() {
+        return format!("type(c_ptr), value :: {}", a.name);
+    }
     let array = if a.shape.is_empty() { "" } else { "(*)" };
     let (ty, rest) = match a.ty.as_str() {
         "i32" | "wfmm_status" => ("integer(c_int32_t)", ", value".to_owned()),
@@ -226,9 +228,8 @@ fn c_declaration(f: &Function, a: &Argument) -> String {
     format!("{ty}{rest} :: {}{array}", a.name)
 }
 
-/// The attribute of its arrays.
-fn asynchronous(f: &Function) -> &'static str {
-    if f.generic.as_deref() == Some(ASYNCHRONOUS) { ", asynchronous" } else { "" }
+fn is_asynchronous(f: &Function) -> bool {
+    f.generic.as_deref() == Some(ASYNCHRONOUS)
 }
 
 /// Of a description, the sentence that says what something is or does.
@@ -332,7 +333,7 @@ impl Procedure<'_> {
         let guard = if parts.checks.is_empty() { "" } else { "if (status == WFMM_OK) " };
         out += &wrap(&format!("    {guard}status = c_{}({})", self.function.name, self.actual(&parts)));
         parts.after.iter().for_each(|line| out += &wrap(&format!("    {line}")));
-        out += "    call finish(status, ierr)\n";
+        out += "    call wfmm_finish(status, ierr)\n";
         out + "  end subroutine\n"
     }
 
@@ -369,6 +370,8 @@ impl Procedure<'_> {
                 parts.locals.push(format!("type(c_ptr) :: c_{name}"));
                 parts.counts.push(format!("c_{name} = c_null_ptr"));
                 parts.counts.push(format!("if (present({name})) c_{name} = {name}%handle"));
+                // Absent is NULL, the default; one that was not made, or no longer exists, is not.
+                parts.checks.push(format!("if (present({name})) call need_handle(\"{name}\", c_{name}, status)"));
             }
             Role::Array => self.array(a, &name, optional, parts),
             Role::Count | Role::Extent if !self.is_counted(a) => parts.actual.push("0_c_int64_t".into()),
@@ -505,9 +508,11 @@ impl Procedure<'_> {
         };
         let intent = if a.ty.starts_with("*mut") { "inout" } else { "in" };
         let rank = vec![":"; self.shape(a).len()].join(",");
-        let attributes = format!("{}{optional}", asynchronous(self.function));
-        let line = format!("{ty}, intent({intent}), contiguous{attributes} :: {name}({rank})");
-        let actual = if wide { format!("c_{name}") } else { name.to_owned() };
+        let is_asynchronous = is_asynchronous(self.function);
+        // Contiguous: the compiler makes a temporary of what is not, which must not be where the array is written later.
+        let attributes = if is_asynchronous { "target, asynchronous" } else { "contiguous" };
+        let line = format!("{ty}, intent({intent}), {attributes}{optional} :: {name}({rank})");
+        let actual = if wide || is_asynchronous { format!("c_{name}") } else { name.to_owned() };
         if optional.is_empty() {
             parts.required(name, line, actual)
         } else {
@@ -515,14 +520,37 @@ impl Procedure<'_> {
         }
         let extents: Vec<String> = self.shape(a).iter().map(|e| self.extent(e, parts)).collect();
         let present = if optional.is_empty() { String::new() } else { format!("if (present({name})) ") };
-        let check = format!("call need(\"{name}\", shape({name}, c_int64_t), [{}], status)", extents.join(", "));
+        let may_be_longer = self.may_be_longer(a, intent);
+        let needed = extents.join(", ");
+        let check = format!("call need(\"{name}\", shape({name}, c_int64_t), [{needed}], {may_be_longer}, status)");
         parts.checks.push(format!("{present}{check}"));
+        if is_asynchronous {
+            parts.checks.push(format!("{present}call need_contiguous(\"{name}\", is_contiguous({name}), status)"));
+            parts.locals.push(format!("type(c_ptr) :: c_{name}"));
+            parts.counts.push(format!("c_{name} = c_null_ptr"));
+            let first = vec!["1"; self.shape(a).len()].join(",");
+            let condition = |text: &str| format!("if ({text}) c_{name} = c_loc({name}({first}))");
+            if optional.is_empty() {
+                parts.counts.push(condition(&format!("size({name}) > 0")));
+            } else {
+                parts.counts.push(format!("if (present({name})) then"));
+                parts.counts.push(format!("  {}", condition(&format!("size({name}) > 0"))));
+                parts.counts.push("end if".into());
+            }
+        }
         if wide {
             self.narrow(a, name, &extents, parts);
         }
         if let Some(width) = self.width.filter(|_| a.name == VARIED.1) {
             parts.checks.push(format!("call need_width(quantity, {width}, status)"));
         }
+    }
+
+    /// Whether an array may be longer than its count, as a Fortran expression: outputs may, inputs where the caller gives the count.
+    fn may_be_longer(&self, a: &Argument, intent: &str) -> String {
+        let count = self.shape(a).last().filter(|_| intent == "in");
+        let count = count.filter(|e| self.function.arguments.iter().any(|o| o.name == **e && o.ty == "i64"));
+        count.map_or(".true.".into(), |e| format!("present({e})"))
     }
 
     /// Converts point numbers of 64 bits to the 32 of C, or back where the function writes them.

@@ -4,7 +4,7 @@
 
 const HEAD: &str = "# Fortran procedures\n\n\
     Generated from `fortran/wakefmm.f90` by `make generate`. `real` is `real(c_float)` or `real(c_double)`, all arrays of one call alike. \
-    Point numbers are 32- or 64-bit integers. Statuses, constants and counts are default integers. With `ierr` a call returns a status; \
+    Point numbers are 32- or 64-bit integers. Statuses, constants and counts that are handed over are default integers, counts that come out `integer(c_int64_t)`. With `ierr` a call returns a status; \
     without it an error prints a message and stops, or calls the error handler. What arguments mean, with units: the function of the \
     same name in `wakefmm.h`.\n";
 

@@ -5,12 +5,20 @@ program plan_over_ranks
   use wakefmm
   use wakefmm_mpi
   implicit none
-  integer :: level, rank, ranks, failed, all_failed
+  type(wfmm_session) :: none
+  integer :: level, rank, ranks, failed, all_failed, ierr, told = 0
 
   failed = 0
+  rank = -1
+  call wfmm_mpi_session_create(MPI_COMM_WORLD%MPI_VAL, none, ierr=ierr)
+  call check(ierr == WFMM_ERR_STATE, 'a session before MPI_Init is refused')
   call MPI_Init_thread(MPI_THREAD_FUNNELED, level)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks)
+  call wfmm_error_handler_set(note)
+  call wfmm_mpi_session_create(MPI_COMM_NULL, none)
+  call check(told == WFMM_ERR_NULL, 'the error handler hears of a missing communicator')
+  call wfmm_error_handler_set()
   call one(.true.)
   call one(.false.)
   call MPI_Allreduce(failed, all_failed, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
@@ -19,6 +27,14 @@ program plan_over_ranks
   if (failed > 0) error stop 1
 
 contains
+
+  subroutine note(status, message)
+    integer, intent(in) :: status
+    character(len=*), intent(in) :: message
+
+    told = status
+    if (index(message, 'MPI_COMM_NULL') == 0) told = WFMM_OK
+  end subroutine
 
   subroutine check(good, what)
     logical, intent(in) :: good

@@ -72,6 +72,10 @@ if command -v "$MPIFC" >/dev/null; then
         "$MPIFC" $strict tests/mpi/plan.f90 "$build/wakefmm.o" "$build/wakefmm_mpi.o" -o "$build/plan_f" -L"$build" -L"$library" \
             -lwakefmm_mpi -lwakefmm -Wl,-rpath,"$build:$library"
     verdict "Fortran is compiled" $?
+    mkdir -p "$build/long"
+    long() { "$MPIFC" $strict -fdefault-integer-8 -J"$build/long" -I"$build/long" -c "$1" -o "$build/long/module.o"; }
+    long fortran/wakefmm.f90 && long src/mpi/wakefmm_mpi.F90
+    verdict "Fortran is compiled with -fdefault-integer-8" $?
     for ranks in 2 4; do
         run -n $ranks "$build/plan_f"
         verdict "Fortran on $ranks ranks" $?
