@@ -45,26 +45,59 @@ inline void check(wfmm_status status) {
     throw error(status, text);
 }
 
+namespace detail {
+
+/// The numbers of which an item consists, as far as its type tells: double of double, double[3] and std::array<double, 3>.
+/// Of a struct that does not tell: the struct.
+template <class Item, class = void>
+struct number {
+    using type = Item;
+};
+template <class Item, std::size_t Length>
+struct number<Item[Length]> : number<Item> {};
+template <class Item>
+struct number<Item, std::void_t<typename Item::value_type>> : number<typename Item::value_type> {};
+
+/// Whether Item has the bits of T: T itself, or another name of an integer of its size and sign.
+template <class T, class Item>
+inline constexpr bool same_bits = std::is_same_v<T, Item> ||
+                                  (std::is_integral_v<T> && std::is_integral_v<Item> && sizeof(T) == sizeof(Item) &&
+                                   std::is_signed_v<T> == std::is_signed_v<Item>);
+
+/// Whether Item is Width numbers T: an array of them, or a struct of their size.
+template <class T, std::size_t Width, class Item, class Number = std::remove_cv_t<typename number<Item>::type>>
+inline constexpr bool is_row = std::is_trivially_copyable_v<Item> && std::is_standard_layout_v<Item> &&
+                               sizeof(Item) == Width * sizeof(T) && alignof(Item) == alignof(T) &&
+                               (same_bits<T, Number> || !std::is_scalar_v<Number>);
+
+/// What data() of a container points at. Where T is written a temporary counts as const: one that owns its numbers has only
+/// const ones then, a view of the numbers of others has not.
+template <class T, class Container>
+using item = std::remove_pointer_t<decltype(std::declval<std::conditional_t<
+    std::is_const_v<T> || std::is_lvalue_reference_v<Container>, Container &, const Container &>>().data())>;
+
+} // namespace detail
+
 /// Rows of Width numbers, one after the other, that belong to someone else: a std::span with a second extent.
-/// From a container of numbers, of arrays of Width numbers or of structs of Width numbers, or from pointer and rows.
+/// From a container of numbers, of arrays of Width numbers or of structs of Width numbers, or from pointer and rows. Other numbers
+/// than T are refused; what a struct consists of is the caller's to know. So are outputs in a temporary that owns its numbers.
 template <class T, std::size_t Width>
 class rows {
+    using value = std::remove_const_t<T>;
+
 public:
     constexpr rows() noexcept = default;
     constexpr rows(std::nullptr_t) noexcept {}
     constexpr rows(T *data, std::size_t count) noexcept : data_(data), count_(count) {}
 
-    template <class Container, class Item = std::remove_pointer_t<decltype(std::declval<Container &>().data())>,
-              class = std::enable_if_t<!std::is_same_v<std::decay_t<Container>, rows> &&
-                                       (std::is_const_v<T> || !std::is_const_v<Item>)>>
-    rows(Container &&container)
-        : data_(reinterpret_cast<T *>(container.data())), count_(container.size() * sizeof(Item) / (Width * sizeof(T))) {
-        using Plain = std::remove_const_t<Item>;
-        constexpr bool numbers = std::is_same_v<Plain, std::remove_const_t<T>>;
-        static_assert(numbers || (std::is_trivially_copyable_v<Plain> && std::is_standard_layout_v<Plain> &&
-                                  sizeof(Plain) == Width * sizeof(T) && alignof(Plain) == alignof(T)),
-                      "a row is made of Width numbers of the plan's type");
-        if (container.size() * sizeof(Item) % (Width * sizeof(T)) != 0)
+    template <class Container, class Item = detail::item<T, Container>, class Plain = std::remove_const_t<Item>,
+              class = decltype(std::declval<Container &>().size()),
+              class = std::enable_if_t<(std::is_const_v<T> || !std::is_const_v<Item>) &&
+                                       (detail::same_bits<value, Plain> || detail::is_row<value, Width, Plain>)>>
+    rows(Container &&container) : data_(reinterpret_cast<T *>(container.data())) {
+        const std::size_t numbers = static_cast<std::size_t>(container.size()) * (sizeof(Item) / sizeof(T));
+        count_ = numbers / Width;
+        if (numbers % Width != 0)
             throw error(WFMM_ERR_SHAPE, "an array does not hold whole rows of " + std::to_string(Width) + " numbers");
     }
 
@@ -249,7 +282,8 @@ public:
         check(api::evaluate(handle_, velocity.data(), detail::or_null(gradient), memory));
     }
     /// Starts an evaluation and returns. The arrays must stay where they are until wait(), which writes them; in between the
-    /// plan is busy.
+    /// plan is busy. Declare them before the plan: what is declared last ends first, also where an exception ends a scope, and
+    /// the plan's end waits for the evaluation.
     void evaluate_async(rows<Real, 3> velocity, rows<Real, 9> gradient = {}, std::int32_t memory = WFMM_MEMORY_HOST) {
         detail::same_count("velocity", velocity, targets_);
         detail::same_count("gradient", gradient, targets_, true);

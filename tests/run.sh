@@ -42,6 +42,13 @@ if command -v c++ >/dev/null && { [ -z "$checker" ] || [ "${WAKEFMM_TESTS:-short
             -Wl,-rpath,"$library" && timeout 600 $checker "$build/cpp_$name"
         verdict "C++ $name" $?
     done
+    if [ -z "$programs" ]; then
+        warnings="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wold-style-cast -Werror"
+        for standard in c++17 c++20; do
+            c++ -std=$standard $warnings -Iinclude -fsyntax-only tests/cpp/rows.cpp
+            verdict "C++ wrapper in $standard without a warning" $?
+        done
+    fi
 fi
 # Flows whose motion is known, each of which leaves 1 where it is missed.
 example() {
