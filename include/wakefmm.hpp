@@ -13,6 +13,10 @@
 #ifndef WAKEFMM_HPP
 #define WAKEFMM_HPP
 
+#if __cplusplus < 201703L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 201703L)
+#error "wakefmm.hpp needs C++17 or newer: compile with -std=c++17 (MSVC: /std:c++17)"
+#endif
+
 #include "wakefmm.h"
 
 #include <cstddef>
@@ -37,12 +41,27 @@ private:
     wfmm_status status_;
 };
 
+namespace detail {
+
+/// Text whose length the library tells: asked for twice.
+template <class Call>
+wfmm_status get_text(std::string &line, Call call) {
+    std::size_t length = 0;
+    if (const wfmm_status status = call(nullptr, 0, &length); status != WFMM_OK) return status;
+    line.resize(length + 1);
+    const wfmm_status status = call(line.data(), line.size(), nullptr);
+    line.resize(length);
+    return status;
+}
+
+} // namespace detail
+
 /// Throws where a status of the C API is not WFMM_OK.
 inline void check(wfmm_status status) {
     if (status == WFMM_OK) return;
-    char text[1024] = "";
-    wfmm_last_error(text, sizeof text, nullptr);
-    throw error(status, text);
+    std::string message;
+    detail::get_text(message, wfmm_last_error);
+    throw error(status, message);
 }
 
 namespace detail {
@@ -157,14 +176,13 @@ auto or_null(const A &array) {
     return array.count() == 0 ? nullptr : array.data();
 }
 
-/// Text whose length the library tells: asked for twice.
+/// Text of an object.
 template <class Function, class Object>
 std::string text(Function function, const Object *object) {
-    std::size_t length = 0;
-    wakefmm::check(function(object, nullptr, 0, &length));
-    std::string line(length + 1, '\0');
-    wakefmm::check(function(object, line.data(), line.size(), nullptr));
-    line.resize(length);
+    std::string line;
+    wakefmm::check(get_text(line, [=](char *to, std::size_t capacity, std::size_t *length) {
+        return function(object, to, capacity, length);
+    }));
     return line;
 }
 
@@ -209,6 +227,26 @@ private:
     wfmm_session *handle_ = nullptr;
 };
 
+namespace detail {
+
+/// The handle of a session for a plan or flow. One that was moved from has none, and NULL would be the default session.
+inline wfmm_session *live(const session &on) {
+    if (on.get()) return on.get();
+    throw error(WFMM_ERR_HANDLE, "the session has no handle: it was moved from, or made of a null pointer");
+}
+
+} // namespace detail
+
+/// Numbers of elements of a plan.
+struct plan_counts {
+    std::int64_t segments = 0, particles = 0, charges = 0, targets = 0;
+};
+
+/// Memory of a plan, in bytes.
+struct plan_workspace {
+    std::uint64_t host = 0, device = 0;
+};
+
 /// Sources, targets, tree and results, for arrays of Real. One thread at a time.
 /// memory says where all arrays of a call are: WFMM_MEMORY_HOST, _DEVICE or _AUTO. Host arrays are copied; device arrays are
 /// borrowed until the next set_* or the plan's end.
@@ -224,18 +262,16 @@ public:
     /// On the default session.
     explicit plan(const plan_options &options = {}) { check(wfmm_plan_create(nullptr, &options, &handle_)); }
     explicit plan(const session &on, const plan_options &options = {}) {
-        check(wfmm_plan_create(on.get(), &options, &handle_));
+        check(wfmm_plan_create(detail::live(on), &options, &handle_));
     }
     /// Waits for an evaluation that is still under way: it writes into arrays of the caller.
     ~plan() {
         if (handle_) wfmm_plan_wait(handle_);
         wfmm_plan_destroy(&handle_);
     }
-    plan(plan &&other) noexcept
-        : handle_(std::exchange(other.handle_, nullptr)), targets_(std::exchange(other.targets_, 0)) {}
+    plan(plan &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
     plan &operator=(plan &&other) noexcept {
         std::swap(handle_, other.handle_);
-        std::swap(targets_, other.targets_);
         return *this;
     }
 
@@ -271,23 +307,18 @@ public:
     }
     void set_targets(vectors position, std::int32_t memory = WFMM_MEMORY_HOST) {
         check(api::set_targets(handle_, position.count(), position.data(), memory));
-        targets_ = position.count();
     }
 
     void prepare() { check(wfmm_plan_prepare(handle_)); }
     /// gradient row k: du_i/dx_j of target k at index 3 i + j.
     void evaluate(rows<Real, 3> velocity, rows<Real, 9> gradient = {}, std::int32_t memory = WFMM_MEMORY_HOST) {
-        detail::same_count("velocity", velocity, targets_);
-        detail::same_count("gradient", gradient, targets_, true);
-        check(api::evaluate(handle_, velocity.data(), detail::or_null(gradient), memory));
+        field(api::evaluate, "velocity", velocity, gradient, memory);
     }
     /// Starts an evaluation and returns. The arrays must stay where they are until wait(), which writes them; in between the
     /// plan is busy. Declare them before the plan: what is declared last ends first, also where an exception ends a scope, and
     /// the plan's end waits for the evaluation.
     void evaluate_async(rows<Real, 3> velocity, rows<Real, 9> gradient = {}, std::int32_t memory = WFMM_MEMORY_HOST) {
-        detail::same_count("velocity", velocity, targets_);
-        detail::same_count("gradient", gradient, targets_, true);
-        check(api::evaluate_async(handle_, velocity.data(), detail::or_null(gradient), memory));
+        field(api::evaluate_async, "velocity", velocity, gradient, memory);
     }
     /// Waits for what evaluate_async started; throws what went wrong there.
     void wait() { check(wfmm_plan_wait(handle_)); }
@@ -295,9 +326,7 @@ public:
     void set_stream(void *stream) { check(wfmm_plan_set_stream(handle_, stream)); }
     void evaluate_potential(rows<Real, 1> potential, rows<Real, 3> gradient = {},
                             std::int32_t memory = WFMM_MEMORY_HOST) {
-        detail::same_count("potential", potential, targets_);
-        detail::same_count("gradient", gradient, targets_, true);
-        check(api::evaluate_potential(handle_, potential.data(), detail::or_null(gradient), memory));
+        field(api::evaluate_potential, "potential", potential, gradient, memory);
     }
     /// Relative L2 error of the last field on a sample of the targets, against the direct sum.
     Real error_of(std::int64_t samples, std::uint64_t seed = 1) {
@@ -306,6 +335,16 @@ public:
         return relative;
     }
 
+    plan_counts counts() const {
+        plan_counts n;
+        check(wfmm_plan_counts(handle_, &n.segments, &n.particles, &n.charges, &n.targets));
+        return n;
+    }
+    plan_workspace workspace() const {
+        plan_workspace bytes;
+        check(wfmm_plan_workspace(handle_, &bytes.host, &bytes.device));
+        return bytes;
+    }
     std::string recipe() const { return detail::text(wfmm_plan_recipe, handle_); }
     wfmm_report report() const {
         wfmm_report r{};
@@ -319,8 +358,16 @@ private:
     // Inside the class `check` is the free function.
     static void check(wfmm_status status) { wakefmm::check(status); }
 
+    template <class Function, std::size_t Width>
+    void field(Function call, const char *name, rows<Real, Width> values, rows<Real, 3 * Width> gradient,
+               std::int32_t memory) {
+        const std::int64_t targets = counts().targets;
+        detail::same_count(name, values, targets);
+        detail::same_count("gradient", gradient, targets, true);
+        check(call(handle_, values.data(), detail::or_null(gradient), memory));
+    }
+
     wfmm_plan *handle_ = nullptr;
-    std::int64_t targets_ = 0;
 };
 
 /// Elements that move step by step, for arrays of Real in host memory; the state is in double. One thread at a time.
@@ -339,11 +386,11 @@ public:
         check(wfmm_flow_create(nullptr, &sums, &options, &handle_));
     }
     explicit flow(const session &on, const flow_options &options = {}, const plan_options &sums = {}) {
-        check(wfmm_flow_create(on.get(), &sums, &options, &handle_));
+        check(wfmm_flow_create(detail::live(on), &sums, &options, &handle_));
     }
     /// From a checkpoint, on the default session.
     static flow load(const char *path) { return flow(path, nullptr); }
-    static flow load(const session &on, const char *path) { return flow(path, on.get()); }
+    static flow load(const session &on, const char *path) { return flow(path, detail::live(on)); }
     ~flow() { wfmm_flow_destroy(&handle_); }
     flow(flow &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
     flow &operator=(flow &&other) noexcept {

@@ -48,6 +48,8 @@ if command -v c++ >/dev/null && { [ -z "$checker" ] || [ "${WAKEFMM_TESTS:-short
             c++ -std=$standard $warnings -Iinclude -fsyntax-only tests/cpp/rows.cpp
             verdict "C++ wrapper in $standard without a warning" $?
         done
+        echo '#include "wakefmm.hpp"' | c++ -std=c++14 -x c++ -Iinclude -fsyntax-only - 2>&1 | grep -q "error.*needs C++17"
+        verdict "C++ wrapper names the standard that it needs" $?
     fi
 fi
 # Flows whose motion is known, each of which leaves 1 where it is missed.

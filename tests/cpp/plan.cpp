@@ -1,9 +1,11 @@
-// The C++ wrapper of a plan: evaluations beside the host's own work, the memory argument, streams and page-locked arrays. Without
-// a GPU only host memory is accepted.
+// The C++ wrapper of a plan: evaluations beside the host's own work, the memory argument, streams and page-locked arrays, sessions.
+// Without a GPU only host memory is accepted.
 #include "wakefmm.hpp"
 
 #include <array>
 #include <cstdio>
+#include <cstring>
+#include <string>
 #include <vector>
 
 static int failures = 0;
@@ -84,9 +86,55 @@ static void beside_own_work() {
     CHECK(u == wanted);
 }
 
+// Lengths are compared with what the plan has, also where it was set through the C API.
+static void counts_of_the_plan() {
+    std::vector<double> x(300), u(300, -7);
+    for (std::size_t k = 0; k < x.size(); ++k) x[k] = double(37 * k % 101);
+    wakefmm::session_options on;
+    on.backend = WFMM_BACKEND_CPU;
+    wakefmm::plan<double> plan{wakefmm::session(on)};
+    plan.set_particles(x, x);
+    plan.set_targets(wakefmm::rows<const double, 3>(x.data(), 10));
+    CHECK(wfmm_plan_set_targets_f64(plan.get(), 100, x.data(), WFMM_MEMORY_HOST) == WFMM_OK);
+    CHECK(status_of([&] { plan.evaluate(wakefmm::rows<double, 3>(u.data(), 10)); }) == WFMM_ERR_SHAPE && u[30] == -7);
+    plan.evaluate(u);
+    CHECK(u[299] != -7);
+    plan.set_charges(x, std::vector<double>(100, 1));
+    const wakefmm::plan_counts n = plan.counts();
+    CHECK(n.segments == 0 && n.particles == 100 && n.charges == 100 && n.targets == 100);
+    CHECK(plan.workspace().host >= 6 * 300 * sizeof(double) && plan.workspace().device == 0);
+}
+
+// A session that was moved from, or never was, is not the default session.
+static void sessions_without_a_handle() {
+    wakefmm::session moved, none(static_cast<wfmm_session *>(nullptr));
+    const wakefmm::session kept(std::move(moved));
+    for (const auto *on : {&moved, &none}) {
+        CHECK(status_of([&] { wakefmm::plan<double> plan(*on); }) == WFMM_ERR_HANDLE);
+        CHECK(status_of([&] { wakefmm::flow<float> flow(*on); }) == WFMM_ERR_HANDLE);
+        CHECK(status_of([&] { wakefmm::flow<float>::load(*on, "nowhere.npz"); }) == WFMM_ERR_HANDLE);
+    }
+    CHECK(status_of([&] { wakefmm::plan<double> plan(kept); }) == WFMM_OK);
+}
+
+// A message is as long as the library's.
+static void long_message() {
+    try {
+        wakefmm::flow<double>::load((std::string(1500, 'x') + "/end").c_str());
+        CHECK(false);
+    } catch (const wakefmm::error &e) {
+        std::size_t length = 0;
+        CHECK(wfmm_last_error(nullptr, 0, &length) == WFMM_OK && length > 1500 && std::strlen(e.what()) == length);
+        CHECK(std::strstr(e.what(), "x/end"));
+    }
+}
+
 int main() {
     beside_own_work<float>();
     beside_own_work<double>();
+    counts_of_the_plan();
+    sessions_without_a_handle();
+    long_message();
     std::printf("plan (C++): %d failed\n", failures);
     return failures != 0;
 }
