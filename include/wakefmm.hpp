@@ -9,7 +9,7 @@
 // Arrays in device memory: rows of pointer and count, and the last argument WFMM_MEMORY_DEVICE:
 //   plan.set_targets(wakefmm::rows<const float, 3>(on_device, n), WFMM_MEMORY_DEVICE);
 //
-// Nothing is allocated here, except for texts: of an error that is thrown, of recipe() and of describe().
+// Nothing is allocated here, except for texts (of errors that are thrown, recipe(), describe()), pictures and a velocity function.
 #ifndef WAKEFMM_HPP
 #define WAKEFMM_HPP
 
@@ -21,6 +21,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -128,6 +131,10 @@ private:
     std::size_t count_ = 0;
 };
 
+/// Adds to velocity at the points of a flow; memory, stream and the returned number as of wfmm_velocity_fn.
+using velocity_function = std::function<std::int32_t(double time, rows<const double, 3> position, rows<double, 3> velocity,
+                                                     std::int32_t memory, void *stream)>;
+
 namespace detail {
 
 template <class Real>
@@ -185,6 +192,24 @@ std::string text(Function function, const Object *object) {
     }));
     return line;
 }
+
+/// A velocity function and what it has thrown: no exception passes through C.
+struct velocity_guard {
+    velocity_function function;
+    std::exception_ptr thrown = nullptr;
+
+    static std::int32_t add(double time, std::int64_t n, const double *position, double *velocity, std::int32_t memory,
+                            void *stream, void *user) noexcept {
+        auto &guard = *static_cast<velocity_guard *>(user);
+        const auto count = static_cast<std::size_t>(n);
+        try {
+            return guard.function(time, {position, count}, {velocity, count}, memory, stream);
+        } catch (...) {
+            guard.thrown = std::current_exception();
+            return WFMM_ERR_CALLBACK;
+        }
+    }
+};
 
 } // namespace detail
 
@@ -392,9 +417,10 @@ public:
     static flow load(const char *path) { return flow(path, nullptr); }
     static flow load(const session &on, const char *path) { return flow(path, detail::live(on)); }
     ~flow() { wfmm_flow_destroy(&handle_); }
-    flow(flow &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    flow(flow &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)), guard_(std::move(other.guard_)) {}
     flow &operator=(flow &&other) noexcept {
         std::swap(handle_, other.handle_);
+        std::swap(guard_, other.guard_);
         return *this;
     }
 
@@ -433,6 +459,15 @@ public:
     /// No exception may leave the function: it is called from C.
     void set_velocity_callback(wfmm_velocity_fn callback, void *user = nullptr) {
         check(wfmm_flow_set_velocity_callback(handle_, callback, user));
+        guard_.reset();
+    }
+    /// The flow keeps the function. What it throws stops the step, and is thrown again by the member that needed the velocity.
+    void set_velocity_callback(velocity_function function) {
+        if (!function) return set_velocity_callback(nullptr);
+        auto guard = std::make_unique<detail::velocity_guard>();
+        guard->function = std::move(function);
+        check(wfmm_flow_set_velocity_callback(handle_, &detail::velocity_guard::add, guard.get()));
+        guard_ = std::move(guard);
     }
     void advance(double dt, std::int64_t steps = 1) { check(wfmm_flow_advance(handle_, dt, steps)); }
 
@@ -507,8 +542,12 @@ public:
 
 private:
     flow(const char *path, wfmm_session *on) { check(wfmm_flow_load(on, path, &handle_)); }
-    // Inside the class `check` is the free function.
-    static void check(wfmm_status status) { wakefmm::check(status); }
+    // Inside the class `check` is the free function, but for what the velocity function has thrown.
+    void check(wfmm_status status) const {
+        if (status != WFMM_OK && guard_ && guard_->thrown)
+            std::rethrow_exception(std::exchange(guard_->thrown, nullptr));
+        wakefmm::check(status);
+    }
 
     template <class Function>
     void particles(Function put, vectors x, vectors strength, scalars core) {
@@ -543,6 +582,7 @@ private:
     }
 
     wfmm_flow *handle_ = nullptr;
+    std::unique_ptr<detail::velocity_guard> guard_;
 };
 
 } // namespace wakefmm

@@ -1,10 +1,14 @@
-// The C++ wrapper of a flow: containers of numbers and of structs, both precisions, errors as exceptions, moves.
+// The C++ wrapper of a flow: containers of numbers and of structs, both precisions, errors as exceptions, moves, functions that
+// add velocity.
 #include "wakefmm.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 static int failures = 0;
@@ -92,7 +96,104 @@ static void ring_and_dust() {
     }
 }
 
+static std::int32_t add_one(double, std::int64_t n, const double *, double *velocity, std::int32_t, void *, void *) {
+    for (std::int64_t k = 0; k < n; k++) velocity[3 * k] += 1;
+    return 0;
+}
+
+// What a velocity function throws comes out of the member that needed the velocity; the function lives and moves with the flow.
+static void velocity_functions() {
+    struct mine : std::runtime_error {
+        using std::runtime_error::runtime_error;
+    };
+    const std::string long_name(100, 'x');
+    std::vector<double> x(30), u(30);
+    auto throws = [&](auto call) {
+        try {
+            call();
+        } catch (const mine &e) {
+            return e.what() == long_name;
+        }
+        return false;
+    };
+    auto keeper = std::make_shared<int>(0);
+    {
+        wakefmm::flow<double> first;
+        first.set_tracers(x);
+        bool fails = false;
+        first.set_velocity_callback([&fails, keeper, long_name](double, auto position, auto velocity, std::int32_t memory, void *) {
+            if (fails) throw mine(long_name);
+            if (memory != WFMM_MEMORY_HOST || position.count() != velocity.count()) return 3;
+            for (std::int64_t k = 0; k < velocity.count(); k++) velocity.data()[3 * k] += 2;
+            return 0;
+        });
+        wakefmm::flow<double> flow(std::move(first)), other;
+        flow.advance(0.5);
+        flow.get(WFMM_KIND_TRACERS, WFMM_QUANTITY_POSITION, wakefmm::rows<double, 3>(u));
+        CHECK(std::abs(u[0] - 1) < 1e-12 && u[1] == 0);
+
+        fails = true;
+        wakefmm::camera camera;
+        camera.color = WFMM_COLOR_SPEED;
+        CHECK(throws([&] { flow.advance(0.5, 3); }) && flow.steps() == 1);
+        CHECK(throws([&] { flow.get(WFMM_KIND_TRACERS, WFMM_QUANTITY_VELOCITY, wakefmm::rows<double, 3>(u)); }));
+        const wakefmm::rows<double, 3> one(u.data(), 1);
+        CHECK(throws([&] { flow.get_selected(WFMM_KIND_TRACERS, WFMM_QUANTITY_VELOCITY, std::vector<std::int64_t>{1}, one); }));
+        CHECK(throws([&] { flow.velocity(x, u); }));
+        CHECK(throws([&] { flow.diagnostics(); }));
+        CHECK(throws([&] { flow.picture(32, 32, camera); }));
+        CHECK(throws([&] { flow.write_picture("never.png", 32, 32, camera); }));
+        // An error of the library afterwards is its own.
+        try {
+            flow.advance(-1);
+            CHECK(false);
+        } catch (const wakefmm::error &e) {
+            CHECK(e.status() == WFMM_ERR_VALUE);
+        }
+        fails = false;
+        flow.advance(0.5);
+        other = std::move(flow);
+        other.advance(0.5);
+        CHECK(other.steps() == 3 && keeper.use_count() == 2);
+
+        // A number stops the step as it does in C, and a call of the flow from inside is an error that comes out too.
+        other.set_velocity_callback([](double, auto, auto, std::int32_t, void *) { return 3; });
+        CHECK(keeper.use_count() == 1);
+        other.set_velocity_callback([&other](double, auto, auto, std::int32_t, void *) {
+            other.set_velocity_callback(nullptr);
+            return 0;
+        });
+        try {
+            other.advance(0.5);
+            CHECK(false);
+        } catch (const wakefmm::error &e) {
+            CHECK(e.status() == WFMM_ERR_BUSY);
+        }
+        other.set_velocity_callback([](double, auto, auto, std::int32_t, void *) { return 3; });
+        try {
+            other.advance(0.5);
+            CHECK(false);
+        } catch (const wakefmm::error &e) {
+            CHECK(e.status() == 3);
+        }
+        // A function of C in its place, and none.
+        other.set_velocity_callback([keeper](double, auto, auto, std::int32_t, void *) { return 0; });
+        other.set_velocity_callback(add_one);
+        CHECK(keeper.use_count() == 1);
+        other.velocity(x, u);
+        CHECK(u[0] == 1);
+        other.set_velocity_callback([keeper](double, auto, auto, std::int32_t, void *) { return 3; });
+        other.set_velocity_callback(wakefmm::velocity_function());
+        CHECK(keeper.use_count() == 1);
+        other.velocity(x, u);
+        CHECK(u[0] == 0);
+        other.set_velocity_callback([keeper](double, auto, auto, std::int32_t, void *) { return 0; });
+    }
+    CHECK(keeper.use_count() == 1);
+}
+
 int main() {
+    velocity_functions();
     ring_and_dust<float>();
     ring_and_dust<double>();
     std::printf("flow (C++): %d failed\n", failures);
