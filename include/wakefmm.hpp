@@ -19,6 +19,7 @@
 
 #include "wakefmm.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -131,6 +132,28 @@ private:
     std::size_t count_ = 0;
 };
 
+/// The points of segments: rows of point numbers, of which the first two are the ends. Two in a row in a container; others
+/// as rows<const std::int32_t, 4>.
+class connectivity {
+public:
+    constexpr connectivity() noexcept = default;
+    template <std::size_t Width>
+    constexpr connectivity(rows<const std::int32_t, Width> ends) noexcept
+        : data_(ends.data()), count_(ends.count()), width_(Width) {
+        static_assert(Width >= 2, "a segment has two ends");
+    }
+    template <class Ends, class = std::enable_if_t<std::is_constructible_v<rows<const std::int32_t, 2>, Ends>>>
+    connectivity(Ends &&ends) : connectivity(rows<const std::int32_t, 2>(std::forward<Ends>(ends))) {}
+
+    constexpr const std::int32_t *data() const noexcept { return data_; }
+    constexpr std::int64_t count() const noexcept { return count_; }
+    constexpr std::int64_t width() const noexcept { return width_; }
+
+private:
+    const std::int32_t *data_ = nullptr;
+    std::int64_t count_ = 0, width_ = 2;
+};
+
 /// Adds to velocity at the points of a flow; memory, stream and the returned number as of wfmm_velocity_fn.
 using velocity_function = std::function<std::int32_t(double time, rows<const double, 3> position, rows<double, 3> velocity,
                                                      std::int32_t memory, void *stream)>;
@@ -152,6 +175,8 @@ struct api;
         static constexpr auto evaluate_async = &wfmm_plan_evaluate_async_##suffix;                                     \
         static constexpr auto evaluate_potential = &wfmm_plan_evaluate_potential_##suffix;                             \
         static constexpr auto check = &wfmm_plan_check_##suffix;                                                       \
+        static constexpr auto induce_segments = &wfmm_induce_segments_##suffix;                                        \
+        static constexpr auto induce_particles = &wfmm_induce_particles_##suffix;                                      \
         static constexpr auto flow_set_particles = &wfmm_flow_set_particles_##suffix;                                  \
         static constexpr auto flow_add_particles = &wfmm_flow_add_particles_##suffix;                                  \
         static constexpr auto flow_set_filaments = &wfmm_flow_set_filaments_##suffix;                                  \
@@ -161,7 +186,7 @@ struct api;
         static constexpr auto flow_add_tracers = &wfmm_flow_add_tracers_##suffix;                                      \
         static constexpr auto flow_set_dust = &wfmm_flow_set_dust_##suffix;                                            \
         static constexpr auto flow_add_dust = &wfmm_flow_add_dust_##suffix;                                            \
-        static constexpr auto flow_get_selected = &wfmm_flow_get_selected_##suffix;                                      \
+        static constexpr auto flow_get_selected = &wfmm_flow_get_selected_##suffix;                                    \
         static constexpr auto flow_get = &wfmm_flow_get_##suffix;                                                      \
         static constexpr auto flow_velocity = &wfmm_flow_velocity_##suffix;                                            \
     };
@@ -213,6 +238,19 @@ struct velocity_guard {
 
 } // namespace detail
 
+/// Major, minor and patch number of the loaded library.
+inline std::array<std::int32_t, 3> version() {
+    std::array<std::int32_t, 3> numbers{};
+    check(wfmm_version(&numbers[0], &numbers[1], &numbers[2]));
+    return numbers;
+}
+/// Of the loaded library; WFMM_ABI_VERSION is that of the header.
+inline std::uint32_t abi_version() noexcept { return wfmm_abi_version(); }
+/// Without a callback: to standard error. No exception may leave the callback.
+inline void log_set(std::int32_t level, wfmm_log_fn callback = nullptr, void *user = nullptr) {
+    check(wfmm_log_set(level, callback, user));
+}
+
 struct session_options : wfmm_session_options {
     session_options() { check(wfmm_session_options_init(this, sizeof(wfmm_session_options))); }
 };
@@ -229,10 +267,19 @@ struct camera : wfmm_camera {
     camera() { check(wfmm_camera_init(this, sizeof(wfmm_camera))); }
 };
 
+/// How processes communicate: the caller sets all but struct_size.
+struct communicator : wfmm_communicator {
+    communicator() noexcept : wfmm_communicator{} { struct_size = sizeof(wfmm_communicator); }
+};
+
 /// Back end, device and threads; may be shared by threads and outlived by its plans.
 class session {
 public:
     explicit session(const session_options &options = {}) { check(wfmm_session_create(&options, &handle_)); }
+    /// Of several processes. The functions of ranks and its user stay until the session and its last plan or flow have ended.
+    explicit session(const wfmm_communicator &ranks, const session_options &options = {}) {
+        check(wfmm_session_create_distributed(&options, &ranks, &handle_));
+    }
     /// Takes over a session that a C function has made, such as wfmm_mpi_session_create.
     explicit session(wfmm_session *made) noexcept : handle_(made) {}
     ~session() { wfmm_session_destroy(&handle_); }
@@ -300,19 +347,18 @@ public:
         return *this;
     }
 
-    /// Width: numbers per row of the connectivity, of which the first two are the points of a segment.
-    template <std::size_t Width = 2>
-    void set_segments(vectors points, rows<const std::int32_t, Width> ends, scalars circulation, scalars core = {},
+    void set_segments(vectors points, connectivity ends, scalars circulation, scalars core = {},
                       std::int32_t memory = WFMM_MEMORY_HOST) {
         detail::same_count("circulation", circulation, ends.count());
         detail::same_count("core", core, ends.count(), true);
-        check(api::set_segments(handle_, points.count(), points.data(), ends.count(), Width, ends.data(),
+        check(api::set_segments(handle_, points.count(), points.data(), ends.count(), ends.width(), ends.data(),
                                 circulation.data(), detail::or_null(core), memory));
     }
-    template <class Ends, class = std::enable_if_t<!std::is_convertible_v<Ends, std::nullptr_t>>>
-    void set_segments(vectors points, const Ends &ends, scalars circulation, scalars core = {},
+    /// Of a container with Width numbers a row too: set_segments<4>(points, ends, circulation).
+    template <std::size_t Width>
+    void set_segments(vectors points, rows<const std::int32_t, Width> ends, scalars circulation, scalars core = {},
                       std::int32_t memory = WFMM_MEMORY_HOST) {
-        set_segments<2>(points, rows<const std::int32_t, 2>(ends), circulation, core, memory);
+        set_segments(points, connectivity(ends), circulation, core, memory);
     }
     void set_particles(vectors position, vectors strength, scalars core = {}, std::int32_t memory = WFMM_MEMORY_HOST) {
         detail::same_count("strength", strength, position.count());
@@ -395,6 +441,35 @@ private:
     wfmm_plan *handle_ = nullptr;
 };
 
+/// Velocity of segments at the targets in one call, for arrays of Real in host memory:
+/// induce_segments<double>(points, ends, circulation, {}, x, u).
+template <class Real>
+void induce_segments(rows<const Real, 3> points, connectivity ends, rows<const Real, 1> circulation,
+                     rows<const Real, 1> core, rows<const Real, 3> target, rows<Real, 3> velocity,
+                     rows<Real, 9> gradient = {}, const plan_options &options = {}) {
+    detail::same_count("circulation", circulation, ends.count());
+    detail::same_count("core", core, ends.count(), true);
+    detail::same_count("velocity", velocity, target.count());
+    detail::same_count("gradient", gradient, target.count(), true);
+    check(detail::api<Real>::induce_segments(points.count(), points.data(), ends.count(), ends.width(), ends.data(),
+                                             circulation.data(), detail::or_null(core), target.count(), target.data(),
+                                             &options, velocity.data(), detail::or_null(gradient)));
+}
+
+/// Velocity of particles at the targets in one call, for arrays of Real in host memory.
+template <class Real>
+void induce_particles(rows<const Real, 3> position, rows<const Real, 3> strength, rows<const Real, 1> core,
+                      rows<const Real, 3> target, rows<Real, 3> velocity, rows<Real, 9> gradient = {},
+                      const plan_options &options = {}) {
+    detail::same_count("strength", strength, position.count());
+    detail::same_count("core", core, position.count(), true);
+    detail::same_count("velocity", velocity, target.count());
+    detail::same_count("gradient", gradient, target.count(), true);
+    check(detail::api<Real>::induce_particles(position.count(), position.data(), strength.data(), detail::or_null(core),
+                                              target.count(), target.data(), &options, velocity.data(),
+                                              detail::or_null(gradient)));
+}
+
 /// Elements that move step by step, for arrays of Real in host memory; the state is in double. One thread at a time.
 template <class Real>
 class flow {
@@ -404,7 +479,6 @@ class flow {
 public:
     using scalars = rows<const Real, 1>;
     using vectors = rows<const Real, 3>;
-    using pairs = rows<const std::int32_t, 2>;
 
     /// On the default session.
     explicit flow(const flow_options &options = {}, const plan_options &sums = {}) {
@@ -426,13 +500,13 @@ public:
 
     void set_particles(vectors x, vectors strength, scalars core = {}) { particles(api::flow_set_particles, x, strength, core); }
     void add_particles(vectors x, vectors strength, scalars core = {}) { particles(api::flow_add_particles, x, strength, core); }
-    void set_filaments(vectors points, pairs ends, scalars circulation, scalars core = {}) {
+    void set_filaments(vectors points, connectivity ends, scalars circulation, scalars core = {}) {
         segments(api::flow_set_filaments, points, ends, circulation, core);
     }
-    void add_filaments(vectors points, pairs ends, scalars circulation, scalars core = {}) {
+    void add_filaments(vectors points, connectivity ends, scalars circulation, scalars core = {}) {
         segments(api::flow_add_filaments, points, ends, circulation, core);
     }
-    void set_bound_segments(vectors points, pairs ends, scalars circulation, scalars core = {}) {
+    void set_bound_segments(vectors points, connectivity ends, scalars circulation, scalars core = {}) {
         segments(api::flow_set_bound_segments, points, ends, circulation, core);
     }
     void set_tracers(vectors x) { check(api::flow_set_tracers(handle_, x.count(), x.data(), WFMM_MEMORY_HOST)); }
@@ -556,11 +630,11 @@ private:
         check(put(handle_, x.count(), x.data(), strength.data(), detail::or_null(core), WFMM_MEMORY_HOST));
     }
     template <class Function>
-    void segments(Function put, vectors points, pairs ends, scalars circulation, scalars core) {
+    void segments(Function put, vectors points, connectivity ends, scalars circulation, scalars core) {
         detail::same_count("circulation", circulation, ends.count());
         detail::same_count("core", core, ends.count(), true);
-        check(put(handle_, points.count(), points.data(), ends.count(), 2, ends.data(), circulation.data(),
-                  detail::or_null(core), WFMM_MEMORY_HOST));
+        check(put(handle_, points.count(), points.data(), ends.count(), ends.width(), ends.data(),
+                  circulation.data(), detail::or_null(core), WFMM_MEMORY_HOST));
     }
     template <class Function>
     void dust(Function put, vectors x, scalars diameter, scalars density, vectors velocity) {

@@ -192,8 +192,24 @@ static void velocity_functions() {
     CHECK(keeper.use_count() == 1);
 }
 
+// Rows of point numbers that are longer than two.
+static void wide_connectivity() {
+    const std::vector<double> points{0, 0, 0, 1, 0, 0, 1, 1, 0}, gamma{1, 2};
+    const std::vector<std::int32_t> wide{0, 1, 70, 71, 1, 2, 72, 73};
+    const wakefmm::rows<const std::int32_t, 4> ends(wide);
+    wakefmm::flow<double> flow;
+    flow.set_filaments(points, ends, gamma);
+    flow.add_filaments(points, ends, gamma);
+    flow.set_bound_segments(points, ends, gamma);
+    std::vector<std::array<std::int32_t, 2>> found(4);
+    flow.get_connectivity(WFMM_KIND_FILAMENTS, found);
+    CHECK(found[1] == (std::array<std::int32_t, 2>{1, 2}) && found[3] == (std::array<std::int32_t, 2>{4, 5}));
+    CHECK(flow.elements(WFMM_KIND_BOUND_SEGMENTS) == 2);
+}
+
 int main() {
     velocity_functions();
+    wide_connectivity();
     ring_and_dust<float>();
     ring_and_dust<double>();
     std::printf("flow (C++): %d failed\n", failures);

@@ -1,8 +1,9 @@
-// The C++ wrapper of a plan: evaluations beside the host's own work, the memory argument, streams and page-locked arrays, sessions.
-// Without a GPU only host memory is accepted.
+// The C++ wrapper of a plan: evaluations beside the host's own work, the memory argument, streams and page-locked arrays, sessions,
+// sums in one call. Without a GPU only host memory is accepted.
 #include "wakefmm.hpp"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -129,12 +130,104 @@ static void long_message() {
     }
 }
 
+template <class Real>
+static void in_one_call() {
+    const std::vector<std::array<Real, 3>> points{{0, 0, 0}, {1, 0, 0}, {1, 1, 0}}, targets{{0, 0, 1}, {2, 1, 0}};
+    const std::vector<std::array<std::int32_t, 2>> ends{{1, 2}, {2, 3}};
+    const std::vector<std::int32_t> wide{1, 2, 70, 2, 3, 71};
+    const std::vector<Real> gamma{1, 2}, core{Real(0.1), Real(0.2), Real(0.3)};
+    std::vector<std::array<Real, 3>> u(2), wanted(2);
+    std::vector<Real> g(18), slopes(18);
+    wakefmm::plan_options options;
+    options.index_base = 1;
+
+    wakefmm::plan<Real> plan(options);
+    plan.set_segments(points, ends, gamma);
+    plan.set_targets(targets);
+    plan.evaluate(wanted, slopes);
+    wakefmm::induce_segments<Real>(points, ends, gamma, {}, targets, u, g, options);
+    CHECK(u == wanted && g == slopes && u[0][1] != 0);
+    const wakefmm::rows<const std::int32_t, 3> of_three(wide);
+    wakefmm::induce_segments<Real>(points, of_three, gamma, {}, targets, u, {}, options);
+    CHECK(u == wanted);
+    plan.set_segments(points, of_three, gamma);
+    plan.evaluate(u);
+    CHECK(u == wanted);
+    plan.template set_segments<3>(points, wide, gamma);
+    plan.evaluate(u);
+    CHECK(u == wanted);
+
+    plan.set_segments(nullptr, nullptr, nullptr);
+    plan.set_particles(points, points, core);
+    plan.evaluate(wanted);
+    wakefmm::induce_particles<Real>(points, points, core, targets, u);
+    CHECK(u == wanted && u[1] != (std::array<Real, 3>{}));
+    CHECK(status_of([&] { wakefmm::induce_particles<Real>(points, targets, core, targets, u); }) == WFMM_ERR_SHAPE);
+    CHECK(status_of([&] { wakefmm::induce_segments<Real>(points, ends, core, {}, targets, u); }) == WFMM_ERR_SHAPE);
+}
+
+// A distributed session of one process.
+static void one_process() {
+    wakefmm::communicator alone;
+    alone.size = 1;
+    static bool released = false;
+    alone.allreduce = [](void *, void *, std::int64_t, std::int32_t, std::int32_t) { return std::int32_t(0); };
+    alone.allgather = [](void *, const void *mine, std::int64_t bytes, void *all) {
+        std::memcpy(all, mine, std::size_t(bytes));
+        return std::int32_t(0);
+    };
+    alone.alltoallv = [](void *, const void *send, const std::int64_t *bytes, const std::int64_t *from, void *receive,
+                         const std::int64_t *, const std::int64_t *to, std::int32_t) {
+        std::memcpy(static_cast<char *>(receive) + to[0], static_cast<const char *>(send) + from[0], std::size_t(bytes[0]));
+        return std::int32_t(0);
+    };
+    alone.barrier = [](void *) { return std::int32_t(0); };
+    alone.release = [](void *) { released = true; };
+    {
+        wakefmm::session_options options;
+        options.backend = WFMM_BACKEND_CPU;
+        const wakefmm::session session(alone, options);
+        wakefmm::plan<double> plan(session);
+        const std::vector<double> x{0, 0, 0}, a{0, 0, 1}, at{1, 0, 0};
+        std::vector<double> u(3);
+        plan.set_particles(x, a);
+        plan.set_targets(at);
+        plan.evaluate(u);
+        CHECK(std::abs(u[1] - 0.25 / std::acos(-1.0)) < 1e-4);
+    }
+    CHECK(released);
+    alone.size = 0;
+    CHECK(status_of([&] { wakefmm::session session(alone); }) == WFMM_ERR_VALUE);
+}
+
+static void library() {
+    CHECK(wakefmm::version() == (std::array<std::int32_t, 3>{WFMM_VERSION_MAJOR, WFMM_VERSION_MINOR, WFMM_VERSION_PATCH}));
+    CHECK(wakefmm::abi_version() == WFMM_ABI_VERSION);
+    std::string lines;
+    auto keep = [](std::int32_t, const char *message, void *user) { *static_cast<std::string *>(user) += message; };
+    wakefmm::log_set(WFMM_LOG_DEBUG, keep, &lines);
+    {
+        wakefmm::plan<double> plan;
+        std::vector<double> u(3);
+        plan.set_particles(u, u);
+        plan.set_targets(u);
+        plan.evaluate(u);
+    }
+    wakefmm::log_set(WFMM_LOG_OFF);
+    CHECK(!lines.empty());
+    CHECK(status_of([] { wakefmm::log_set(99); }) == WFMM_ERR_CONSTANT);
+}
+
 int main() {
     beside_own_work<float>();
     beside_own_work<double>();
     counts_of_the_plan();
     sessions_without_a_handle();
     long_message();
+    in_one_call<float>();
+    in_one_call<double>();
+    one_process();
+    library();
     std::printf("plan (C++): %d failed\n", failures);
     return failures != 0;
 }

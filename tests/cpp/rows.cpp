@@ -56,6 +56,11 @@ static_assert(refuses<double, 3, std::array<double, 2>> && refuses<double, 3, po
 static_assert(of<std::int64_t, 1, long> && of<std::int64_t, 1, long long> && of<std::int32_t, 2, std::array<int, 2>>);
 static_assert(refuses<std::int64_t, 1, double> && refuses<std::int64_t, 1, std::uint64_t> && refuses<std::int64_t, 1, std::int32_t>);
 static_assert(refuses<std::int32_t, 2, std::array<float, 2>> && refuses<std::int32_t, 1, std::uint32_t>);
+template <class Ends>
+constexpr bool connects = std::is_constructible_v<wakefmm::connectivity, Ends>;
+static_assert(connects<std::vector<int> &> && connects<const std::vector<std::array<int, 2>> &> && connects<std::nullptr_t>);
+static_assert(connects<wakefmm::rows<const std::int32_t, 2>> && connects<wakefmm::rows<const std::int32_t, 4> &>);
+static_assert(!connects<std::vector<long> &> && !connects<std::vector<std::array<float, 2>>>);
 
 // Results are not written into a temporary that owns its numbers, nor into const ones; views may be temporaries.
 static_assert(!takes<double, 3, std::vector<double>> && !takes<double, 3, std::array<double, 3>>);
