@@ -10,7 +10,12 @@ NumPy arrays go in and come out; arrays of PyTorch or CuPy in the memory of a CU
 """
 
 from .codes import (
+    ORDER_MAX,
+    TOLERANCE_MIN_F32,
+    TOLERANCE_MIN_F64,
     Backend,
+    Blending,
+    Color,
     Expansion,
     Flag,
     Integrator,
@@ -20,10 +25,12 @@ from .codes import (
     Pass,
     Plane,
     Precision,
+    Projection,
     Quantity,
     Reason,
     Regularization,
     Spreading,
+    Status,
     Stretching,
 )
 from .errors import CallError, Error, ResourceError, UnusableError
@@ -38,8 +45,13 @@ from .session import Session
 __version__ = ".".join(map(str, version()))
 
 __all__ = [
+    "ORDER_MAX",
+    "TOLERANCE_MIN_F32",
+    "TOLERANCE_MIN_F64",
     "Backend",
+    "Blending",
     "CallError",
+    "Color",
     "Diagnostics",
     "Error",
     "Expansion",
@@ -55,6 +67,7 @@ __all__ = [
     "PlanOptions",
     "Plane",
     "Precision",
+    "Projection",
     "Quantity",
     "Reason",
     "Regularization",
@@ -63,6 +76,7 @@ __all__ = [
     "Session",
     "SessionOptions",
     "Spreading",
+    "Status",
     "Stretching",
     "UnusableError",
     "VelocityFunction",

@@ -1,6 +1,12 @@
-"""Constants of the C interface as enumerations; a test holds every number against the library's header."""
+"""Constants of the C interface, most as enumerations; a test holds every number against the library's header."""
 
 from enum import IntEnum, IntFlag
+
+#: The highest order of expansions that may be requested.
+ORDER_MAX = 40
+#: The smallest tolerances that single and double precision are promised to hold.
+TOLERANCE_MIN_F32 = 5e-6
+TOLERANCE_MIN_F64 = 5e-12
 
 
 class Regularization(IntEnum):
@@ -30,7 +36,14 @@ class Method(IntEnum):
 
 
 class Precision(IntEnum):
-    """Precision of the computation; `ARRAYS`: the library chooses for double arrays, single arrays are computed in single (on a CPU below 1e-4, of particles alone below 1e-6, in double)."""
+    """Precision of the computation; `Report.precision` is what was used.
+
+    `ARRAYS`: single where all arrays are float32, but double on a CPU below a tolerance of 1e-4, unless velocities of
+    particles alone are computed by an FMM or treecode. Double where an array is float64; there an FMM, on a CPU also a
+    treecode, may compute velocities in single where that keeps the tolerance and is faster, never with `Flag.REPRODUCIBLE`.
+    `F32`: single, or double where the range or the digits of single precision do not suffice. `F64`: double. A tolerance
+    below `TOLERANCE_MIN_F32` is refused for `F32`, and for `ARRAYS` where all arrays are float32.
+    """
 
     ARRAYS = 0
     F32 = 1
@@ -152,3 +165,60 @@ class Reason(IntEnum):
     TOO_MANY = 3
     SINGULAR = 4
     PERIODIC = 5
+
+
+class Projection(IntEnum):
+    """How a camera maps space to a picture."""
+
+    PERSPECTIVE = 0
+    ORTHOGRAPHIC = 1
+
+
+class Color(IntEnum):
+    """What the colors of a picture say."""
+
+    KIND = 0
+    SPEED = 1
+    AGE = 2
+    DENSITY = 3
+
+
+class Blending(IntEnum):
+    """How points of a picture act on what is behind them."""
+
+    OPACITY = 0
+    ADDITIVE = 1
+
+
+class Status(IntEnum):
+    """`Error.status`; a newer library may return others."""
+
+    NULL = 1
+    HANDLE = 2
+    COUNT = 3
+    CONSTANT = 4
+    VALUE = 5
+    NOT_FINITE = 6
+    INDEX = 7
+    STATE = 8
+    BUSY = 9
+    TOO_NEW = 10
+    STRUCT_SIZE = 11
+    TOLERANCE = 12
+    OVERLAP = 13
+    MEMORY = 14
+    SHAPE = 15
+    CALLBACK = 16
+    FILE = 17
+    NO_DEVICE = 100
+    HOST_MEMORY = 101
+    DEVICE_MEMORY = 102
+    THREADS = 103
+    DRIVER = 104
+    UNSUPPORTED = 105
+    COMMUNICATION = 106
+    INTERNAL = -1
+    UNUSABLE = -2
+    DEVICE_LOST = -3
+    FORKED = -4
+    OUT_OF_MEMORY = -5

@@ -1,6 +1,6 @@
 """What the last evaluation did, and the invariants of a flow."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from ._native import ffi
@@ -60,6 +60,9 @@ class Diagnostics:
     total_strength, linear_impulse, angular_impulse: three components each. energy: half the integral of u^2 of the particles,
     enstrophy: the integral of |curl u|^2. divergence: share of the carried vorticity that is not free of divergence.
     largest_velocity: the largest speed of what moves. largest_displacement: the longest way in the last step.
+    reinterpolations: how often cores above `core_limit` were narrowed; of the last time reinterpolation_residual: the change of
+    the vorticity at the particles, root mean square relative to the vorticity, reinterpolation_strength and
+    reinterpolation_impulse: what total strength and impulse lacked, relative to sums of magnitudes.
     """
 
     reason: Reason
@@ -72,15 +75,15 @@ class Diagnostics:
     divergence: float
     largest_velocity: float
     largest_displacement: float
+    reinterpolations: int
+    reinterpolation_residual: float
+    reinterpolation_strength: float
+    reinterpolation_impulse: float
 
 
 def to_diagnostics(c: Any) -> Diagnostics:
     """The data class of a filled wfmm_diagnostics."""
-    numbers = ("time", "energy", "enstrophy", "divergence", "largest_velocity", "largest_displacement")
-    return Diagnostics(
-        reason=Reason(c.reason),
-        total_strength=tuple(c.total_strength),
-        linear_impulse=tuple(c.linear_impulse),
-        angular_impulse=tuple(c.angular_impulse),
-        **{name: getattr(c, name) for name in numbers},
-    )
+    vectors = ("total_strength", "linear_impulse", "angular_impulse")
+    found = {f.name: getattr(c, f.name) for f in fields(Diagnostics)}
+    found |= {name: tuple(found[name]) for name in vectors} | {"reason": Reason(c.reason)}
+    return Diagnostics(**found)
