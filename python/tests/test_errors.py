@@ -79,6 +79,35 @@ def test_shapes_and_types(arrays, match):
         Plan().set_particles(*arrays)
 
 
+@pytest.mark.parametrize(
+    "arrays, message",
+    [
+        ((X, X[:5]), "strength has shape (5, 3); (n, 3) is needed, with n = 10 of position"),
+        ((X.T, X.T), "position has shape (3, 10); (n, 3) is needed"),
+        ((X.ravel(), X), "position has shape (30,); (n, 3) is needed"),
+    ],
+)
+def test_a_shape_is_explained(arrays, message):
+    with pytest.raises(ValueError) as caught:
+        Plan().set_particles(*arrays)
+    assert str(caught.value) == message
+
+
+def test_masked_values_are_refused():
+    masked = np.ma.masked_greater(X, 0.5)
+    plan = filled()
+    with pytest.raises(ValueError, match="strength has masked values"):
+        plan.set_particles(X, masked)
+    with pytest.raises(ValueError, match="out has masked values"):
+        plan.evaluate(out=masked)
+    with pytest.raises(ValueError, match="target has masked values"):
+        wakefmm.induce_particles(X, X, masked)
+    # Nothing is lost without a mask, or where none of it is set.
+    plan.set_particles(X, np.ma.masked_array(X))
+    plan.set_particles(X, np.ma.masked_array(X, mask=np.zeros(X.shape, bool)))
+    assert np.array_equal(plan.evaluate(), filled().evaluate())
+
+
 def test_outputs():
     plan = filled()
     with pytest.raises(ValueError, match="out has shape"):

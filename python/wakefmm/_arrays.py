@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._dlpack import View, borrow, is_on_device
 from ._native import ffi, lib
@@ -41,6 +42,7 @@ class Batch:
         self.dtype = self._real_type()
         self.suffix, self._pointer = _SUFFIXES[self.dtype]
         self.extent: dict[str, int] = {}
+        self._extent_of: dict[str, str] = {}
         for name, view in self._views.items():
             self._check_shape(name, view)
         self.keep = {name: view.owner for name, view in self._views.items()} if self.on_device else {}
@@ -58,9 +60,14 @@ class Batch:
         if len(view.shape) != len(shape):
             raise ValueError(f"{name} has shape {view.shape}; ({say}) is needed")
         for extent, symbol in zip(view.shape, shape):
-            needed = symbol if isinstance(symbol, int) else self.extent.setdefault(symbol, extent)
-            if extent != needed:
-                raise ValueError(f"{name} has shape {view.shape}; ({say}) with {symbol} = {needed} is needed")
+            if isinstance(symbol, int):
+                if extent != symbol:
+                    raise ValueError(f"{name} has shape {view.shape}; ({say}) is needed")
+            elif extent != self.extent.setdefault(symbol, extent):
+                known = f"{symbol} = {self.extent[symbol]} of {self._extent_of[symbol]}"
+                raise ValueError(f"{name} has shape {view.shape}; ({say}) is needed, with {known}")
+            else:
+                self._extent_of.setdefault(symbol, name)
 
     def pointer(self, name: str) -> Any:
         """The address for C; NULL where nothing was given."""
@@ -82,14 +89,20 @@ def _device(wanted: Wanted, name: str, stream: int | None) -> View:
 
 
 def _host(given: Mapping[str, Wanted], dtype: "np.dtype[Any] | None") -> dict[str, View]:
-    arrays = {name: _as_numpy(w.value) for name, w in given.items()}
+    arrays = {name: _as_numpy(w.value, name) for name, w in given.items()}
     reals = [a.dtype for name, a in arrays.items() if not given[name].integer]
     single = bool(reals) and all(t == np.float32 for t in reals)
     real = dtype or np.dtype(np.float32 if single else np.float64)
     return {name: _view(_converted(a, given[name].integer, real, name)) for name, a in arrays.items()}
 
 
-def _as_numpy(value: Any) -> "np.ndarray[Any, Any]":
+def _refuse_masked(value: Any, name: str) -> None:
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"{name} has masked values; an array without them is needed")
+
+
+def _as_numpy(value: Any, name: str) -> "np.ndarray[Any, Any]":
+    _refuse_masked(value, name)
     if not isinstance(value, np.ndarray) and not hasattr(value, "__array__") and hasattr(value, "__dlpack__"):
         return np.from_dlpack(value)
     return np.asarray(value)
@@ -103,9 +116,43 @@ def _converted(array: "np.ndarray[Any, Any]", integer: bool, real: "np.dtype[Any
         if array.size and (array.min() < limits.min or array.max() > limits.max):
             raise ValueError(f"{name}: point numbers beyond {limits.max}")
         return np.ascontiguousarray(array, dtype=np.int32)
+    _require_real(array, name)
+    return np.ascontiguousarray(array, dtype=real)
+
+
+def _require_real(array: "np.ndarray[Any, Any]", name: str) -> None:
     if array.dtype.kind not in "iuf" and array.size:
         raise TypeError(f"{name} has type {array.dtype}; real numbers are needed")
-    return np.ascontiguousarray(array, dtype=real)
+
+
+def components(value: Any, name: str, n: int = 3) -> tuple[float, ...]:
+    """`n` real numbers as a tuple."""
+    array = _as_numpy(value, name)
+    _require_real(array, name)
+    if array.shape != (n,):
+        raise ValueError(f"{name} has shape {array.shape}; ({n},) is needed")
+    return tuple(float(number) for number in array)
+
+
+def identities(value: Any, name: str, takes_a_mask: str) -> NDArray[np.int64]:
+    """Identities of elements, `(n,)`. A boolean array would be read as the numbers 0 and 1: `takes_a_mask` says what it is for."""
+    array = _as_numpy(value, name)
+    if array.dtype.kind == "b":
+        raise TypeError(f"{name} has type bool; integers are needed. {takes_a_mask} takes a mask")
+    if array.dtype.kind not in "iu" and array.size:
+        raise TypeError(f"{name} has type {array.dtype}; integers are needed")
+    limit = np.iinfo(np.int64).max
+    if array.size and array.max() > limit:
+        raise ValueError(f"{name}: numbers beyond {limit}")
+    return np.ascontiguousarray(array, dtype=np.int64).ravel()
+
+
+def mask_bytes(value: Any, name: str) -> NDArray[np.uint8]:
+    """A mask, `(n,)` booleans or integers, as bytes 0 and 1."""
+    array = _as_numpy(value, name)
+    if array.dtype.kind not in "biu" and array.size:
+        raise TypeError(f"{name} has type {array.dtype}; booleans or integers are needed")
+    return np.ascontiguousarray(array.ravel() != 0, dtype=np.uint8)
 
 
 def _view(array: "np.ndarray[Any, Any]") -> View:
@@ -120,6 +167,7 @@ def output(value: Any, name: str, shape: tuple[int, ...], stream: int | None = N
     else:
         if not isinstance(value, np.ndarray):
             raise TypeError(f"{name}: a NumPy array or an array in device memory is needed, not {type(value).__name__}")
+        _refuse_masked(value, name)
         if not value.flags.c_contiguous:
             raise ValueError(f"{name}: a C-contiguous array is needed")
         view, read_only = _view(value), not value.flags.writeable

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _arrays
 from ._arrays import Batch, Wanted, output, suffix_of
 from ._native import ffi, lib
 from .codes import Kind, Quantity
@@ -131,22 +132,20 @@ class Flow(Handle):
 
     def remove(self, kind: int, identity: Input) -> None:
         """Removes elements of a kind by identity, `(n,)` integers as `get` returns them."""
-        numbers = np.ascontiguousarray(identity, dtype=np.int64).ravel()
+        numbers = _arrays.identities(identity, "identity", "remove_mask")
         pointer = ffi.cast("int64_t *", numbers.ctypes.data)
         check(lib.wfmm_flow_remove(self._c, kind, numbers.size, pointer, lib.WFMM_MEMORY_HOST))
 
     def remove_mask(self, kind: int, mask: Input) -> None:
-        """Removes the elements of a kind where mask, `(n,)` booleans in the order of `get`, is true."""
-        flags = np.ascontiguousarray(np.asarray(mask, dtype=bool).ravel(), dtype=np.uint8)
+        """Removes the elements of a kind where mask, `(n,)` booleans or integers in the order of `get`, is true or not 0."""
+        flags = _arrays.mask_bytes(mask, "mask")
         pointer = ffi.cast("uint8_t *", flags.ctypes.data)
         check(lib.wfmm_flow_remove_mask(self._c, kind, flags.size, pointer, lib.WFMM_MEMORY_HOST))
 
     def set_free_stream(self, velocity: Input) -> None:
         """Sets the velocity far away, three components, length/time."""
-        vector = np.ascontiguousarray(velocity, dtype=np.float64)
-        if vector.shape != (3,):
-            raise ValueError(f"velocity has shape {vector.shape}; (3,) is needed")
-        check(lib.wfmm_flow_set_free_stream(self._c, ffi.cast("double *", vector.ctypes.data)))
+        vector = ffi.new("double[3]", _arrays.components(velocity, "velocity"))
+        check(lib.wfmm_flow_set_free_stream(self._c, vector))
 
     def set_velocity_function(self, function: VelocityFunction | None) -> None:
         """Sets a function that adds its own velocity at all points of every evaluation; None removes it.
