@@ -5,6 +5,7 @@ import pytest
 import reference
 import wakefmm
 from wakefmm import Flow, FlowOptions, Integrator, Kind, PlanOptions, Quantity
+from wakefmm._native import ffi, lib
 
 RNG = np.random.default_rng(4)
 X, A = RNG.random((20, 3)), RNG.normal(size=(20, 3))
@@ -70,6 +71,59 @@ def test_the_velocity_function():
     flow.set_velocity_function(None)
     flow.advance(0.1)
     assert np.array_equal(flow.get(Kind.TRACERS, Quantity.POSITION)[0], moved)
+
+
+def test_a_velocity_function_may_keep_its_arrays():
+    flow = Flow(options=FlowOptions(integrator=Integrator.EULER))
+    flow.set_tracers(X)
+    flow.set_free_stream([1, 0, 0])
+    kept = []
+
+    def gust(time, position, velocity):
+        velocity[:, 1] += 2
+        kept.append((position, velocity))
+
+    flow.set_velocity_function(gust)
+    flow.advance(0.1, 2)
+    position, velocity = kept[0]
+    kept[1][1][:] = 100
+    assert np.array_equal(position, X) and not position.flags.writeable
+    assert np.array_equal(velocity, np.tile([1.0, 2, 0], (20, 1)))
+    assert np.array_equal(kept[1][0], X + 0.1 * velocity)
+    assert np.allclose(flow.get(Kind.TRACERS, Quantity.POSITION)[0], X + 0.2 * velocity)
+    assert position.flags.owndata and velocity.flags.owndata, "a view of the library's memory"
+
+    def moves(time, position, velocity):
+        position *= 0.5
+
+    again = Flow()
+    again.set_tracers(X)
+    again.set_velocity_function(moves)
+    with pytest.raises(ValueError, match="read-only"):
+        again.advance(0.1)
+
+
+def test_device_arrays_of_a_velocity_function_end_with_it():
+    flow = Flow()
+    kept = []
+
+    def gust(time, position, velocity):
+        kept.append((position, velocity))
+        assert velocity.__cuda_array_interface__["shape"] == (20, 3) and velocity.stream == 7
+        if time > 0:
+            raise KeyError("gust")
+
+    flow.set_velocity_function(gust)
+    # As the library calls it on a GPU. Nothing is read at these addresses.
+    address = [ffi.cast("double *", 8), ffi.cast("double *", 16)]
+    for time in (0, 1):
+        status = flow._callback(time, 20, *address, lib.WFMM_MEMORY_DEVICE, ffi.cast("void *", 7), ffi.NULL)
+        assert status == (lib.WFMM_ERR_CALLBACK if time else 0)
+    for rows in (*kept[0], *kept[1]):
+        with pytest.raises(ValueError, match="is over"):
+            rows.__cuda_array_interface__
+        with pytest.raises(ValueError, match="is over"):
+            flow.set_tracers(rows)
 
 
 def test_velocity_and_gradient():

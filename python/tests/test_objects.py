@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import wakefmm
 from wakefmm import Plan, PlanOptions, Session, SessionOptions, _dlpack, codes
-from wakefmm._native import lib
+from wakefmm._native import ffi, lib
 from wakefmm.options import FlowOptions, defaults
 
 X = np.random.default_rng(3).random((2000, 3))
@@ -94,6 +94,63 @@ def test_a_plan_outlives_its_session():
     assert plan.evaluate().shape == (5, 3)
     with pytest.raises(ValueError, match="session is closed"):
         session.describe()
+
+
+def test_a_plan_that_evaluates_stays_open():
+    plan = Plan()
+    plan.set_particles(X, X)
+    plan.set_targets(X)
+    seen = []
+
+    def close(level, message):
+        try:
+            plan.close()
+        except wakefmm.CallError as error:
+            seen.append((error.status, plan.closed, repr(plan)))
+
+    # The log function is called inside of evaluate.
+    wakefmm.set_log(wakefmm.LogLevel.INFO, close)
+    plan.evaluate()
+    wakefmm.set_log(wakefmm.LogLevel.OFF)
+    assert seen and set(seen) == {(wakefmm.Status.BUSY, False, "Plan(busy)")}
+    handle = plan._address
+    plan.close()
+    assert plan.closed and handle[0] == ffi.NULL
+
+
+def test_a_flow_that_its_velocity_function_closes_still_ends_with_its_object():
+    flow = wakefmm.Flow(PlanOptions(core_radius=0.1))
+    flow.set_tracers(X[:3])
+    seen = []
+
+    def close(time, position, velocity):
+        with pytest.raises(wakefmm.CallError, match="using this flow"):
+            flow.close()
+        seen.append((flow.closed, repr(flow)))
+
+    flow.set_velocity_function(close)
+    flow.advance(0.1)
+    assert set(seen) == {(False, "Flow(busy)")} and flow.step == 1
+    handle = flow._address
+    del flow
+    gc.collect()
+    assert handle[0] == ffi.NULL
+
+
+def test_a_plan_that_evaluates_meanwhile_is_busy():
+    plan = Plan()
+    plan.set_particles(X, X)
+    plan.set_targets(X[:5])
+    go_on = threading.Event()
+    # The evaluation waits where it logs.
+    wakefmm.set_log(wakefmm.LogLevel.INFO, lambda level, message: go_on.wait(60))
+    plan.evaluate_async()
+    seen = repr(plan)
+    go_on.set()
+    plan.wait()
+    wakefmm.set_log(wakefmm.LogLevel.OFF)
+    assert seen == "Plan(busy)"
+    assert repr(plan) == "Plan(0 segments, 2000 particles, 0 charges, 5 targets)"
 
 
 def test_threads_have_plans_of_their_own():

@@ -17,33 +17,74 @@ from .plan import Input
 from .report import Diagnostics, Report, read_report, to_diagnostics
 from .session import Handle, Session, handle_of
 
-#: `function(time, position, velocity)`: adds its own velocity to `velocity`, `(n, 3)`, at `position`, `(n, 3)`. NumPy arrays, or
-#: `DeviceRows` where the session was made for CUDA.
+#: `function(time, position, velocity)`: adds its own velocity to `velocity`, `(n, 3)`, at `position`, `(n, 3)`, which is read-only.
+#: NumPy arrays, or `DeviceRows` where the session was made for CUDA.
 VelocityFunction = Callable[[float, Any, Any], None]
 
 _THREE_A_ROW = (Quantity.POSITION, Quantity.STRENGTH, Quantity.VELOCITY)
 _A_ROW_A_POINT = (Quantity.POSITION, Quantity.VELOCITY)
 
 
-def _destroy(handle: Any) -> None:
-    lib.wfmm_flow_destroy(handle)
+
+def _destroy(handle: Any) -> int:
+    return int(lib.wfmm_flow_destroy(handle))
 
 
 class DeviceRows:
     """float64 numbers `(n, 3)` of a flow in device memory, during a call of the velocity function.
 
     `cupy.asarray(rows)` or `torch.as_tensor(rows, device="cuda")` is a view. Work on it belongs on `stream`, a `cudaStream_t`.
+    After the call no more views can be made, and those that were made must not be used: copy what is to be kept.
     """
 
     def __init__(self, address: int, n: int, stream: int) -> None:
         self.stream = stream
-        self.__cuda_array_interface__ = {
+        self._interface: dict[str, Any] | None = {
             "shape": (n, 3),
             "typestr": "<f8",
             "data": (address, False),
             "version": 3,
             "stream": stream,
         }
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self._interface is None:
+            raise ValueError("the call of the velocity function is over, and its arrays with it; copy what is to be kept")
+        return self._interface
+
+    def _end(self) -> None:
+        self._interface = None
+
+
+def _add_on_device(add: VelocityFunction, time: float, n: int, position: Any, velocity: Any, stream: Any) -> None:
+    number = int(ffi.cast("uintptr_t", stream))
+    both = [DeviceRows(int(ffi.cast("uintptr_t", a)), n, number) for a in (position, velocity)]
+    try:
+        add(time, *both)
+    finally:
+        for rows in both:
+            rows._end()
+
+
+def _add_on_host(add: VelocityFunction, time: float, n: int, position: Any, velocity: Any) -> None:
+    """The library's memory ends with the flow: the function gets copies, which it may keep."""
+    x, u = (np.frombuffer(ffi.buffer(a, 24 * n), np.float64).reshape(n, 3) for a in (position, velocity))
+    copy_of_x, copy_of_u = x.copy(), u.copy()
+    copy_of_x.flags.writeable = False
+    add(time, copy_of_x, copy_of_u)
+    u[:] = copy_of_u
+
+
+def _values(out: Any, n: int, quantity: int) -> tuple[Any, str, Any]:
+    """The array of a quantity, the ending of the function that writes it and its address."""
+    shape = (n, 3) if quantity in _THREE_A_ROW else (n,)
+    values = np.empty(shape) if out is None else out
+    view = output(values, "out", shape)
+    if view.on_device:
+        raise ValueError("out: an array in host memory is needed")
+    suffix, pointer = suffix_of(view)
+    return values, suffix, ffi.cast(pointer, view.address)
 
 
 class Flow(Handle):
@@ -80,8 +121,8 @@ class Flow(Handle):
     def __enter__(self) -> "Flow":
         return self
 
-    def __repr__(self) -> str:
-        return "Flow(closed)" if self.closed else f"Flow(time={self.time}, step={self.step})"
+    def _summary(self) -> str:
+        return f"time={self.time}, step={self.step}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the whole flow to an .npz file of NumPy arrays, which `load` reads."""
@@ -151,7 +192,8 @@ class Flow(Handle):
         """Sets a function that adds its own velocity at all points of every evaluation; None removes it.
 
         An exception in it stops the step, which is then as if it had not begun, and is raised by the call that moved the flow.
-        On a session made for CUDA both arrays are `DeviceRows`, else NumPy arrays.
+        On a session made for CUDA both arrays are `DeviceRows`, which end with the call. Else they are NumPy arrays that the
+        function may keep: position a read-only copy, velocity a copy that is read when the function returns.
         """
         if function is None:
             check(lib.wfmm_flow_set_velocity_callback(self._c, ffi.NULL, ffi.NULL))
@@ -161,12 +203,10 @@ class Flow(Handle):
 
         def forward(time: float, n: int, position: Any, velocity: Any, memory: int, stream: Any, _user: Any) -> int:
             try:
-                both = (position, velocity)
                 if memory == lib.WFMM_MEMORY_DEVICE:
-                    number = int(ffi.cast("uintptr_t", stream))
-                    add(time, *(DeviceRows(int(ffi.cast("uintptr_t", a)), n, number) for a in both))
+                    _add_on_device(add, time, n, position, velocity, stream)
                 else:
-                    add(time, *(np.frombuffer(ffi.buffer(a, 24 * n), np.float64).reshape(n, 3) for a in both))
+                    _add_on_host(add, time, n, position, velocity)
             except BaseException as error:
                 self._raised = error
                 return int(lib.WFMM_ERR_CALLBACK)

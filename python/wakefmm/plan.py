@@ -21,9 +21,9 @@ Input = ArrayLike | Any
 _STRENGTH_OF = {"circulation": "segments", "strength": "particles", "charge": "charges"}
 
 
-def _destroy(handle: Any) -> None:
+def _destroy(handle: Any) -> int:
     lib.wfmm_plan_wait(handle[0])
-    lib.wfmm_plan_destroy(handle)
+    return int(lib.wfmm_plan_destroy(handle))
 
 
 class Plan(Handle):
@@ -48,10 +48,8 @@ class Plan(Handle):
     def __enter__(self) -> "Plan":
         return self
 
-    def __repr__(self) -> str:
-        if self.closed:
-            return "Plan(closed)"
-        return "Plan(" + ", ".join(f"{n} {what}" for what, n in self.counts().items()) + ")"
+    def _summary(self) -> str:
+        return ", ".join(f"{n} {what}" for what, n in self.counts().items())
 
     def set_segments(
         self, points: Input, connectivity: Input, circulation: Input, *, core_radius: Input | None = None

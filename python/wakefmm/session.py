@@ -1,27 +1,28 @@
 """Sessions: back end, device and threads."""
 
 import weakref
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from ._native import ffi, lib
-from .errors import check, text
+from .codes import Status
+from .errors import Error, check, text
 from .options import SessionOptions, to_c
 
 
-def end(handle: Any, destroy: Any) -> None:
-    """Destroys what a handle's address holds; a handle that is gone already stays so."""
-    destroy(handle)
-
-
 class Handle:
-    """A handle of the library that ends with its object, with `close` or at the end of a `with` block."""
+    """A handle of the library that ends with its object, with `close` or at the end of a `with` block.
 
-    def __init__(self, handle: Any, destroy: Any) -> None:
+    destroy: ends what a handle's address holds, and returns a status.
+    """
+
+    def __init__(self, handle: Any, destroy: Callable[[Any], int]) -> None:
         self._address = handle
-        self._finalizer = weakref.finalize(self, end, handle, destroy)
+        self._destroy = destroy
+        self._finalizer = weakref.finalize(self, destroy, handle)
 
     @property
     def closed(self) -> bool:
@@ -35,8 +36,29 @@ class Handle:
         return self._address[0]
 
     def close(self) -> None:
-        """Frees what the object holds; a second call does nothing."""
-        self._finalizer()
+        """Frees what the object holds; a second call does nothing.
+
+        While another thread or a velocity function uses the object this is a `CallError`, WFMM_ERR_BUSY, and it stays open.
+        """
+        # Of two threads that close at the same time only one gets something here.
+        if self._finalizer.detach() is None:
+            return
+        status = self._destroy(self._address)
+        if status != 0:
+            self._finalizer = weakref.finalize(self, self._destroy, self._address)
+        check(status)
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        if self.closed:
+            return f"{name}(closed)"
+        try:
+            return f"{name}({self._summary()})"
+        except Error as error:
+            return f"{name}({'busy' if error.status == Status.BUSY else error.name})"
+
+    def _summary(self) -> str:
+        raise NotImplementedError
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
@@ -57,8 +79,8 @@ class Session(Handle):
     def __enter__(self) -> "Session":
         return self
 
-    def __repr__(self) -> str:
-        return "Session(closed)" if self.closed else f"Session({self.describe()})"
+    def _summary(self) -> str:
+        return self.describe()
 
     def describe(self) -> str:
         """What the session computes on, in one line."""
