@@ -33,6 +33,7 @@ from .codes import (
     Status,
     Stretching,
 )
+from .communicator import Communicator
 from .errors import CallError, Error, ResourceError, UnusableError
 from .flow import Flow, VelocityFunction
 from .induce import induce_particles, induce_segments
@@ -52,6 +53,7 @@ __all__ = [
     "Blending",
     "CallError",
     "Color",
+    "Communicator",
     "Diagnostics",
     "Error",
     "Expansion",

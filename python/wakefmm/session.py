@@ -9,6 +9,7 @@ import numpy as np
 
 from ._native import ffi, lib
 from .codes import Status
+from .communicator import communicator_to_c, forget_communicator
 from .errors import Error, check, text
 from .options import SessionOptions, to_c
 
@@ -73,8 +74,29 @@ class Session(Handle):
     def __init__(self, options: SessionOptions | None = None) -> None:
         handle = ffi.new("wfmm_session **")
         check(lib.wfmm_session_create(to_c(options), handle))
+        self._begin(handle, options)
+
+    def _begin(self, handle: Any, options: SessionOptions | None) -> None:
         super().__init__(handle, lib.wfmm_session_destroy)
         self.options = options or SessionOptions()
+
+    @classmethod
+    def distributed(cls, communicator: Any, options: SessionOptions | None = None) -> "Session":
+        """A session of several processes (ranks): each hands over its own sources and targets, and gets fields at its targets.
+
+        communicator: one of mpi4py, or a `Communicator`. All ranks make the session together, and calls of its plans and flows are
+        collective. Messages go through the communicator itself: hand over a duplicate, `comm.Dup()`, where others use it, too, and
+        free it after the session and its last plan or flow.
+        """
+        handle = ffi.new("wfmm_session **")
+        ranks = communicator_to_c(communicator)
+        status = lib.wfmm_session_create_distributed(to_c(options), ranks, handle)
+        if status != 0:
+            forget_communicator(ranks)
+        check(status)
+        session = cls.__new__(cls)
+        session._begin(handle, options)
+        return session
 
     def __enter__(self) -> "Session":
         return self
