@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import wakefmm
-from wakefmm import CallError, Plan, PlanOptions
+from wakefmm import Camera, CallError, FlowOptions, Plan, PlanOptions
 
 X = np.random.default_rng(2).random((10, 3))
 
@@ -37,6 +37,28 @@ def test_options(options, name):
 def test_options_of_another_type():
     with pytest.raises(TypeError, match="order"):
         Plan(PlanOptions(order="six"))
+
+
+@pytest.mark.parametrize(
+    "make, match",
+    [
+        (lambda: PlanOptions(period=(1.0,)), r"period has shape \(1,\); \(3,\)"),
+        (lambda: PlanOptions(period=np.ones(4)), "period"),
+        (lambda: PlanOptions(period=("x", "y", "z")), "period has type"),
+        (lambda: FlowOptions(gravity=-9.81), r"gravity has shape \(\); \(3,\)"),
+        (lambda: FlowOptions(gravity=[0, -9.81]), "gravity"),
+        (lambda: Camera(background=(0, 0, 0)), r"background has shape \(3,\); \(4,\)"),
+    ],
+)
+def test_lengths_of_options(make, match):
+    with pytest.raises((ValueError, TypeError), match=match):
+        make()
+
+
+def test_options_from_arrays():
+    options = PlanOptions(period=np.array([1, 2, 4], np.float32))
+    assert options == PlanOptions(period=(1.0, 2.0, 4.0)) and hash(options) and Plan(options)
+    assert FlowOptions(gravity=[0, 0, -9.81]).gravity == (0, 0, -9.81)
 
 
 def test_a_nan_is_named_and_changes_nothing():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import reference
 import wakefmm
-from wakefmm import Flow, FlowOptions, Integrator, Kind, PlanOptions, Quantity
+from wakefmm import Camera, Flow, FlowOptions, Integrator, Kind, PlanOptions, Projection, Quantity, Spreading
 from wakefmm._native import ffi, lib
 
 RNG = np.random.default_rng(4)
@@ -159,6 +159,90 @@ def test_elements_come_and_go():
     assert 22 not in flow.get(Kind.DUST, Quantity.DENSITY)[1] and flow.counts(Kind.DUST) == (22, 22)
     flow.advance(0.01)
     assert (flow.get(Kind.DUST, Quantity.VELOCITY)[0][:19, 2] < 0).all()
+
+
+@pytest.mark.parametrize("identity", [[1.9], np.array([1.0]), ["1"], [None], np.array([2**63], np.uint64)])
+def test_identities_are_integers(identity):
+    flow = Flow()
+    flow.set_tracers(X)
+    for call in (flow.remove, lambda kind, i: flow.get_selected(kind, Quantity.POSITION, i)):
+        with pytest.raises((TypeError, ValueError), match="identity"):
+            call(Kind.TRACERS, identity)
+    assert flow.counts(Kind.TRACERS) == (20, 20)
+
+
+def test_a_mask_is_no_identity():
+    flow = Flow()
+    flow.set_tracers(X)
+    mask = np.arange(20) > 17
+    with pytest.raises(TypeError, match="remove_mask takes a mask"):
+        flow.remove(Kind.TRACERS, mask)
+    with pytest.raises(TypeError, match=r"values\[mask\] of get"):
+        flow.get_selected(Kind.TRACERS, Quantity.POSITION, mask)
+    for wrong in (np.where(mask, np.nan, 0), mask.astype(float), mask.astype(str)):
+        with pytest.raises(TypeError, match="mask"):
+            flow.remove_mask(Kind.TRACERS, wrong)
+    with pytest.raises(ValueError, match="masked values"):
+        flow.remove_mask(Kind.TRACERS, np.ma.masked_array(mask, mask=mask))
+    assert flow.counts(Kind.TRACERS) == (20, 20)
+    flow.remove_mask(Kind.TRACERS, mask)
+    flow.remove_mask(Kind.TRACERS, np.eye(18, dtype=np.int16)[4] * 256)
+    assert list(flow.get(Kind.TRACERS, Quantity.POSITION)[1]) == [0, 1, 2, 3, *range(5, 18)]
+    for identity, dtype in enumerate((np.uint8, np.int32, np.uint64)):
+        flow.remove(Kind.TRACERS, np.array([identity], dtype))
+    flow.remove(Kind.TRACERS, [])
+    flow.remove_mask(Kind.BOUND_SEGMENTS, [])
+    assert flow.get_selected(Kind.TRACERS, Quantity.POSITION, []).shape == (0, 3)
+    assert list(flow.get(Kind.TRACERS, Quantity.POSITION)[1]) == [3, *range(5, 18)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_get_writes_into_arrays(dtype):
+    flow = Flow()
+    flow.set_particles(X, A, core_radius=CORE)
+    for quantity, exact in ((Quantity.POSITION, X), (Quantity.STRENGTH, A), (Quantity.CORE_RADIUS, CORE)):
+        out = np.full(exact.shape, np.nan, dtype)
+        values, identity = flow.get(Kind.PARTICLES, quantity, out=out)
+        assert values is out and np.array_equal(out, exact.astype(dtype)) and list(identity) == list(range(20))
+        some = np.empty(exact[:2].shape, dtype)
+        assert flow.get_selected(Kind.PARTICLES, quantity, [5, 3], out=some) is some
+        assert np.array_equal(some, exact[[5, 3]].astype(dtype))
+    with pytest.raises(ValueError, match="out has shape"):
+        flow.get(Kind.PARTICLES, Quantity.POSITION, out=np.empty(20, dtype))
+    with pytest.raises(TypeError, match="int64"):
+        flow.get(Kind.PARTICLES, Quantity.POSITION, out=np.empty((20, 3), np.int64))
+
+
+def test_pictures(tmp_path):
+    flow = Flow()
+    flow.set_particles(X, A, core_radius=CORE)
+    flow.set_bound_segments(X[:2], [[0, 1]], [1.0])
+    rgba = flow.picture(64, 48, path=tmp_path / "wake.png")
+    assert rgba.shape == (48, 64, 4) and rgba.dtype == np.uint8 and len(np.unique(rgba.reshape(-1, 4), axis=0)) > 10
+    assert (tmp_path / "wake.png").read_bytes().startswith(b"\x89PNG")
+    assert np.array_equal(flow.picture(64, 48, Camera()), rgba)
+    nothing = flow.picture(8, 4, Camera(kinds=1 << Kind.DUST, background=np.array([1, 0, 0, 1])))
+    assert (nothing == [255, 0, 0, 255]).all()
+    beside = Camera(fit=False, eye=(0.5, -2, 0.5), target=(0.5, 0.5, 0.5), projection=Projection.ORTHOGRAPHIC, view_height=2)
+    assert not np.array_equal(flow.picture(64, 48, beside), rgba)
+    with pytest.raises(wakefmm.CallError) as caught:
+        flow.picture(64, 48, Camera(color=9))
+    assert caught.value.status == wakefmm.Status.CONSTANT
+
+
+def test_diagnostics_of_narrower_cores():
+    lattice = np.stack(np.meshgrid(*[np.arange(-3.0, 4)] * 3), -1).reshape(-1, 3)
+    strength = np.cross([0, 0, 1], lattice) * np.exp(-(lattice**2).sum(1) / 2.5)[:, None]
+    options = FlowOptions(integrator=Integrator.EULER, spreading=Spreading.CORES, viscosity=0.01, core_limit=1.001)
+    flow = Flow(PlanOptions(method=wakefmm.Method.DIRECT), options)
+    flow.set_particles(lattice, strength, core_radius=np.ones(343))
+    # Cores are narrowed before a step that begins with one above the limit.
+    flow.advance(0.2)
+    assert flow.diagnostics().reinterpolations == 0
+    flow.advance(0.2)
+    found = flow.diagnostics()
+    assert found.reinterpolations == 1 and 0 < found.reinterpolation_residual < 0.3
+    assert 0 < found.reinterpolation_strength < 1e-6 and 0 < found.reinterpolation_impulse < 0.3
 
 
 def test_diagnostics():

@@ -10,7 +10,7 @@ import pytest
 import wakefmm
 from wakefmm import Plan, PlanOptions, Session, SessionOptions, _dlpack, codes
 from wakefmm._native import ffi, lib
-from wakefmm.options import FlowOptions, defaults
+from wakefmm.options import Camera, FlowOptions, defaults
 
 X = np.random.default_rng(3).random((2000, 3))
 
@@ -29,9 +29,27 @@ FAMILIES = {
     "STRETCHING": codes.Stretching,
     "SPREADING": codes.Spreading,
     "REASON": codes.Reason,
+    "PROJECTION": codes.Projection,
+    "COLOR": codes.Color,
+    "BLENDING": codes.Blending,
+    "ERR": codes.Status,
 }
-#: Constants that are no members: lengths.
-NOT_THERE = {"WFMM_PASS_COUNT"}
+#: Constants that the package's users do not need: arrays tell where they are, a length, the version of the interface.
+NOT_THERE = {"WFMM_PASS_COUNT", "WFMM_OK", "WFMM_ABI_VERSION", "WFMM_VERSION_MAJOR", "WFMM_VERSION_MINOR", "WFMM_VERSION_PATCH"} | {
+    f"WFMM_MEMORY_{name}" for name in ("HOST", "DEVICE", "AUTO")
+}
+
+#: Structs of the header, their classes and what has no field there: sizes, what must be 0, lengths of arrays, addresses.
+STRUCTS = {
+    "wfmm_session_options": (SessionOptions, {"struct_size", "flags", "n_devices", "reserved"}),
+    "wfmm_plan_options": (PlanOptions, {"struct_size"}),
+    "wfmm_flow_options": (FlowOptions, {"struct_size", "flags", "reserved"}),
+    "wfmm_camera": (Camera, {"struct_size"}),
+    "wfmm_report": (wakefmm.Report, {"struct_size"}),
+    "wfmm_diagnostics": (wakefmm.Diagnostics, {"struct_size"}),
+    "wfmm_communicator": (wakefmm.Communicator, {"struct_size", "user", "release"}),
+}
+HANDLES = {"wfmm_session", "wfmm_plan", "wfmm_flow"}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -42,7 +60,55 @@ def test_constants_are_those_of_the_header(family):
     assert members == header and header
 
 
-@pytest.mark.parametrize("kind", [SessionOptions, PlanOptions, FlowOptions])
+def test_no_constant_of_the_header_is_missing():
+    there = {f"WFMM_{family}_{member.name}" for family, members in FAMILIES.items() for member in members} | {"WFMM_ORDER_MAX"}
+    assert {n for n in dir(lib) if n.startswith("WFMM_")} - NOT_THERE <= there
+    # Axes have no names in the header, and FLAG_NONE is Python's.
+    assert wakefmm.ORDER_MAX == lib.WFMM_ORDER_MAX
+
+
+def test_tolerances_are_those_of_the_library():
+    arrays = X[:9].astype(np.float32)
+
+    def computes(tolerance, precision, of):
+        plan = Plan(PlanOptions(tolerance=tolerance, precision=precision, core_radius=0.1))
+        plan.set_particles(of, of)
+        plan.set_targets(of)
+        return plan.evaluate().dtype == of.dtype
+
+    assert computes(wakefmm.TOLERANCE_MIN_F32, codes.Precision.ARRAYS, arrays)
+    assert computes(wakefmm.TOLERANCE_MIN_F64, codes.Precision.F64, arrays)
+    assert computes(wakefmm.TOLERANCE_MIN_F64, codes.Precision.ARRAYS, X[:9])
+    for tolerance, precision, of in [
+        (0.99 * wakefmm.TOLERANCE_MIN_F32, codes.Precision.ARRAYS, arrays),
+        (0.99 * wakefmm.TOLERANCE_MIN_F32, codes.Precision.F32, X[:9]),
+        (0.99 * wakefmm.TOLERANCE_MIN_F64, codes.Precision.F64, X[:9]),
+    ]:
+        with pytest.raises(wakefmm.CallError) as caught:
+            computes(tolerance, precision, of)
+        assert caught.value.status == wakefmm.Status.TOLERANCE
+
+
+def test_every_struct_of_the_header_has_a_class():
+    typedefs, structs, unions = ffi.list_types()
+    found = {name for name in (*typedefs, *structs, *unions) if ffi.typeof(_type_of(name)).kind in ("struct", "union")}
+    assert found == set(STRUCTS) | HANDLES
+
+
+def _type_of(name):
+    typedefs, structs, _ = ffi.list_types()
+    return name if name in typedefs else f"struct {name}" if name in structs else f"union {name}"
+
+
+@pytest.mark.parametrize("name", STRUCTS)
+def test_fields_are_those_of_the_header(name):
+    kind, not_there = STRUCTS[name]
+    fields = {n for n in (*getattr(kind, "__annotations__", ()), *vars(kind)) if not n.startswith("_")}
+    header = {n for n, _ in ffi.typeof(name).fields}
+    assert not_there <= header and fields == header - not_there
+
+
+@pytest.mark.parametrize("kind", [SessionOptions, PlanOptions, FlowOptions, Camera])
 def test_defaults_are_those_of_the_library(kind):
     struct = defaults(kind)
     for name, value in vars(kind()).items():

@@ -35,10 +35,10 @@ from .codes import (
 )
 from .communicator import Communicator
 from .errors import CallError, Error, ResourceError, UnusableError
-from .flow import Flow, VelocityFunction
+from .flow import DeviceRows, Flow, VelocityFunction
 from .induce import induce_particles, induce_segments
 from .library import set_log, version
-from .options import FlowOptions, PlanOptions, SessionOptions
+from .options import Camera, FlowOptions, PlanOptions, SessionOptions
 from .plan import Plan
 from .report import Diagnostics, Report
 from .session import Session
@@ -52,8 +52,10 @@ __all__ = [
     "Backend",
     "Blending",
     "CallError",
+    "Camera",
     "Color",
     "Communicator",
+    "DeviceRows",
     "Diagnostics",
     "Error",
     "Expansion",

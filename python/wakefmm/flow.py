@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from ._arrays import Batch, Wanted, output, suffix_of
 from ._native import ffi, lib
 from .codes import Kind, Quantity
 from .errors import check
-from .options import FlowOptions, PlanOptions, to_c
+from .options import Camera, FlowOptions, PlanOptions, to_c
 from .plan import Input
 from .report import Diagnostics, Report, read_report, to_diagnostics
 from .session import Handle, Session, handle_of
@@ -24,6 +24,7 @@ VelocityFunction = Callable[[float, Any, Any], None]
 _THREE_A_ROW = (Quantity.POSITION, Quantity.STRENGTH, Quantity.VELOCITY)
 _A_ROW_A_POINT = (Quantity.POSITION, Quantity.VELOCITY)
 
+Real = TypeVar("Real", np.float32, np.float64)
 
 
 def _destroy(handle: Any) -> int:
@@ -236,25 +237,39 @@ class Flow(Handle):
         check(lib.wfmm_flow_counts(self._c, kind, n, n + 1))
         return n[0], n[1]
 
-    def get(self, kind: int, quantity: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    @overload
+    def get(self, kind: int, quantity: int, *, out: None = None) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
+    @overload
+    def get(self, kind: int, quantity: int, *, out: NDArray[Real]) -> tuple[NDArray[Real], NDArray[np.int64]]: ...
+    def get(self, kind: int, quantity: int, *, out: Any = None) -> tuple[Any, NDArray[np.int64]]:
         """A quantity of all elements of a kind, `(n, 3)` or `(n,)`, and their identities, `(n,)`.
 
-        Positions and velocities of filaments and bound segments have a row a point, all else a row an element.
+        Positions and velocities of filaments and bound segments have a row a point, all else a row an element. out: a NumPy array
+        of float32 or float64 to write instead of a new one.
         """
         elements, points = self.counts(kind)
         n = points if quantity in _A_ROW_A_POINT else elements
-        values = np.empty((n, 3) if quantity in _THREE_A_ROW else n)
+        values, suffix, pointer = _values(out, n, quantity)
         identity = np.empty(n, dtype=np.int64)
-        pointers = ffi.cast("double *", values.ctypes.data), ffi.cast("int64_t *", identity.ctypes.data)
-        self._check(lib.wfmm_flow_get_f64(self._c, kind, quantity, n, *pointers, lib.WFMM_MEMORY_HOST))
+        pointers = pointer, ffi.cast("int64_t *", identity.ctypes.data)
+        function = getattr(lib, "wfmm_flow_get" + suffix)
+        self._check(function(self._c, kind, quantity, n, *pointers, lib.WFMM_MEMORY_HOST))
         return values, identity
 
-    def get_selected(self, kind: int, quantity: int, identity: Input) -> NDArray[np.float64]:
-        """A quantity of the elements (or points) of a kind with these identities, `(n,)` integers: `(n, 3)` or `(n,)`."""
-        numbers = np.ascontiguousarray(identity, dtype=np.int64).ravel()
-        values = np.empty((numbers.size, 3) if quantity in _THREE_A_ROW else numbers.size)
-        pointers = ffi.cast("int64_t *", numbers.ctypes.data), ffi.cast("double *", values.ctypes.data)
-        self._check(lib.wfmm_flow_get_selected_f64(self._c, kind, quantity, numbers.size, *pointers, lib.WFMM_MEMORY_HOST))
+    @overload
+    def get_selected(self, kind: int, quantity: int, identity: Input, *, out: None = None) -> NDArray[np.float64]: ...
+    @overload
+    def get_selected(self, kind: int, quantity: int, identity: Input, *, out: NDArray[Real]) -> NDArray[Real]: ...
+    def get_selected(self, kind: int, quantity: int, identity: Input, *, out: Any = None) -> Any:
+        """A quantity of the elements (or points) of a kind with these identities, `(n,)` integers: `(n, 3)` or `(n,)`.
+
+        out: as in `get`. Rows that a mask names are `values[mask]` of what `get` returns.
+        """
+        numbers = _arrays.identities(identity, "identity", "values[mask] of get")
+        values, suffix, pointer = _values(out, numbers.size, quantity)
+        pointers = ffi.cast("int64_t *", numbers.ctypes.data), pointer
+        function = getattr(lib, "wfmm_flow_get_selected" + suffix)
+        self._check(function(self._c, kind, quantity, numbers.size, *pointers, lib.WFMM_MEMORY_HOST))
         return values
 
     def connectivity(self, kind: int) -> NDArray[np.int32]:
@@ -294,6 +309,19 @@ class Flow(Handle):
         check(lib.wfmm_diagnostics_init(c, ffi.sizeof("wfmm_diagnostics")))
         self._check(lib.wfmm_flow_diagnostics(self._c, c))
         return to_diagnostics(c)
+
+    def picture(
+        self, width: int, height: int, camera: Camera | None = None, *, path: str | os.PathLike[str] | None = None
+    ) -> NDArray[np.uint8]:
+        """What a camera sees, `(height, width, 4)`: red, green, blue, alpha, rows from the top. path: a PNG file to write, too.
+
+        camera: None shows everything from the side. On a distributed session every rank gets the picture of all elements.
+        """
+        rgba = np.empty((height, width, 4), dtype=np.uint8)
+        name = ffi.NULL if path is None else os.fsencode(path)
+        pixels = ffi.cast("uint8_t *", rgba.ctypes.data)
+        self._check(lib.wfmm_flow_picture(self._c, to_c(camera), width, height, pixels, name))
+        return rgba
 
     def report(self) -> Report:
         """What the last evaluation of the flow's sums did."""

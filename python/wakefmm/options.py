@@ -1,24 +1,39 @@
 """Options of sessions, plans and flows: the C structs with their defaults as data classes."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from numpy.typing import NDArray
+
+from ._arrays import components
 from ._native import ffi, lib
 from .codes import (
     Backend,
+    Blending,
+    Color,
     Expansion,
     Flag,
     Integrator,
     Method,
     Plane,
     Precision,
+    Projection,
     Regularization,
     Spreading,
     Stretching,
 )
 from .errors import check
+
+#: A few real numbers, which the options keep as a tuple.
+Components = Sequence[float] | NDArray[Any]
+
+
+def _to_tuples(options: object, **lengths: int) -> None:
+    for name, n in lengths.items():
+        object.__setattr__(options, name, components(getattr(options, name), name, n))
 
 
 @dataclass(frozen=True)
@@ -62,8 +77,11 @@ class PlanOptions:
     flags: int = Flag.NONE
     plane_axis: int = Plane.NONE
     plane_position: float = 0.0
-    period: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    period: Components = (0.0, 0.0, 0.0)
     expansion: int = Expansion.HARMONICS
+
+    def __post_init__(self) -> None:
+        _to_tuples(self, period=3)
 
 
 @dataclass(frozen=True)
@@ -83,12 +101,50 @@ class FlowOptions:
     viscosity: float = 0.0
     squire: float = 0.0
     split_length: float = 0.0
-    gravity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    gravity: Components = (0.0, 0.0, 0.0)
     fluid_density: float = 0.0
     fluid_viscosity: float = 0.0
     restitution: float = 0.0
     friction: float = 0.0
     core_limit: float = 0.0
+
+    def __post_init__(self) -> None:
+        _to_tuples(self, gravity=3)
+
+
+@dataclass(frozen=True)
+class Camera:
+    """Where a picture of a flow is taken from and how its elements look.
+
+    projection: `Projection`. color: `Color`. blending: `Blending` of points. kinds: what is drawn, the sum of `1 << Kind`. fit:
+    eye and target give the direction only, and the camera stands where all that is drawn fits in. eye: where it is. target: the
+    point in the middle. up: a direction that points upwards in the picture. field_of_view: of a perspective, degrees between
+    the lower and the upper edge. view_height: of an orthographic picture without fit, the length between them. near_distance:
+    what is closer is not drawn, 0: a thousandth of the way to the target. point_size, line_width: pixels. opacity: of a point,
+    0: chosen. color_range: speeds at the ends of the scale, equal: those that are drawn. background: red, green, blue, alpha, 0
+    to 1. grid: distance of the lines on the ground plane, 0: none.
+    """
+
+    projection: int = Projection.PERSPECTIVE
+    color: int = Color.KIND
+    blending: int = Blending.OPACITY
+    kinds: int = 31
+    fit: bool = True
+    eye: Components = (2.0, -3.0, 1.5)
+    target: Components = (0.0, 0.0, 0.0)
+    up: Components = (0.0, 0.0, 1.0)
+    field_of_view: float = 40.0
+    view_height: float = 1.0
+    near_distance: float = 0.0
+    point_size: float = 1.5
+    line_width: float = 2.0
+    opacity: float = 0.0
+    color_range: Components = (0.0, 0.0)
+    background: Components = (0.04, 0.06, 0.1, 1.0)
+    grid: float = 0.0
+
+    def __post_init__(self) -> None:
+        _to_tuples(self, eye=3, target=3, up=3, color_range=2, background=4)
 
 
 # Arrays that structs of options point to, as long as these are alive.
@@ -98,6 +154,7 @@ _STRUCTS = {
     SessionOptions: ("wfmm_session_options", "wfmm_session_options_init"),
     PlanOptions: ("wfmm_plan_options", "wfmm_plan_options_init"),
     FlowOptions: ("wfmm_flow_options", "wfmm_flow_options_init"),
+    Camera: ("wfmm_camera", "wfmm_camera_init"),
 }
 
 
@@ -109,7 +166,7 @@ def defaults(kind: type[Any]) -> Any:
     return filled
 
 
-def to_c(options: SessionOptions | PlanOptions | FlowOptions | None) -> Any:
+def to_c(options: SessionOptions | PlanOptions | FlowOptions | Camera | None) -> Any:
     """The C struct of `options`; NULL, the defaults, for None."""
     if options is None:
         return ffi.NULL
