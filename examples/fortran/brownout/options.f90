@@ -1,9 +1,10 @@
 !> What the user may choose. In: the command line. Out: one `run_options`.
 module options
   use kinds, only: wp
+  use numbers, only: read_number
   implicit none (type, external)
   private
-  public :: run_options, default_names, read_command_line, check_options
+  public :: run_options, default_names, read_command_line, set_option, check_options
 
   type :: run_options
     character(:), allocatable :: mode             !< run, bench, compare, selftest, help
@@ -90,44 +91,44 @@ contains
     type(run_options), intent(inout) :: run
     character(*), intent(in) :: name, text
     character(:), allocatable, intent(inout) :: problem
-    integer :: ios
+    logical :: good
 
-    ios = 0
+    good = .true.
     select case (name)
     case ('--case');              run%flight = text
     case ('--method');            run%method = text
     case ('--precision');         run%precision = text
     case ('--output');            run%output = text
-    case ('--tolerance');         read (text, *, iostat=ios) run%tolerance
-    case ('--height');            read (text, *, iostat=ios) run%height
-    case ('--blades');            read (text, *, iostat=ios) run%blades
-    case ('--segments-per-turn'); read (text, *, iostat=ios) run%segments_per_turn
-    case ('--wake-turns');        read (text, *, iostat=ios) run%wake_turns
-    case ('--revolutions');       read (text, *, iostat=ios) run%revolutions
-    case ('--steps');             read (text, *, iostat=ios) run%steps
-    case ('--particles');         read (text, *, iostat=ios) run%particles
-    case ('--segments');          read (text, *, iostat=ios) run%segments
-    case ('--repeats');           read (text, *, iostat=ios) run%repeats
+    case ('--tolerance');         call read_number(text, run%tolerance, good)
+    case ('--height');            call read_number(text, run%height, good)
+    case ('--blades');            call read_number(text, run%blades, good)
+    case ('--segments-per-turn'); call read_number(text, run%segments_per_turn, good)
+    case ('--wake-turns');        call read_number(text, run%wake_turns, good)
+    case ('--revolutions');       call read_number(text, run%revolutions, good)
+    case ('--steps');             call read_number(text, run%steps, good)
+    case ('--particles');         call read_number(text, run%particles, good)
+    case ('--segments');          call read_number(text, run%segments, good)
+    case ('--repeats');           call read_number(text, run%repeats, good)
     case ('--loop');              call set_yes_or_no(run%loop, name, text, problem)
     case ('--reproducible');      call set_yes_or_no(run%reproducible, name, text, problem)
     case ('--integrator');        run%integrator = text
-    case ('--squire');            read (text, *, iostat=ios) run%squire
-    case ('--split');             read (text, *, iostat=ios) run%split
-    case ('--supply');            read (text, *, iostat=ios) run%supply
-    case ('--pressure');          read (text, *, iostat=ios) run%pressure
-    case ('--restitution');       read (text, *, iostat=ios) run%restitution
-    case ('--friction');          read (text, *, iostat=ios) run%friction
-    case ('--cell');              read (text, *, iostat=ios) run%cell
+    case ('--squire');            call read_number(text, run%squire, good)
+    case ('--split');             call read_number(text, run%split, good)
+    case ('--supply');            call read_number(text, run%supply, good)
+    case ('--pressure');          call read_number(text, run%pressure, good)
+    case ('--restitution');       call read_number(text, run%restitution, good)
+    case ('--friction');          call read_number(text, run%friction, good)
+    case ('--cell');              call read_number(text, run%cell, good)
     case ('--restart');           run%restart = text
     case ('--checkpoint');        run%checkpoint = text
-    case ('--checkpoint-every');  read (text, *, iostat=ios) run%checkpoint_every
-    case ('--frames');            read (text, *, iostat=ios) run%frames
-    case ('--seed');              read (text, *, iostat=ios) run%seed
-    case ('--threads');           read (text, *, iostat=ios) run%threads
+    case ('--checkpoint-every');  call read_number(text, run%checkpoint_every, good)
+    case ('--frames');            call read_number(text, run%frames, good)
+    case ('--seed');              call read_number(text, run%seed, good)
+    case ('--threads');           call read_number(text, run%threads, good)
     case default
       problem = 'unknown option '//name
     end select
-    if (ios /= 0 .or. (problem == '' .and. text == '')) problem = name//" cannot be '"//text//"'"
+    if (.not. good .or. (problem == '' .and. text == '')) problem = name//" cannot be '"//text//"'"
   end subroutine set_option
 
   subroutine set_yes_or_no(flag, name, text, problem)
@@ -149,14 +150,18 @@ contains
       '--method is flow, fmm, direct or loop'
     if (.not. any(run%precision == [character(6) :: 'double', 'single'])) problem = '--precision is double or single'
     if (min(run%blades, run%repeats) < 1) problem = 'counts must be positive'
+    if (run%segments < 8) problem = '--segments must be 8 or more'
     if (run%segments_per_turn < 8) problem = '--segments-per-turn must be 8 or more'
     if (min(run%steps, run%frames, run%threads) < 0) problem = 'counts must not be negative'
     if (min(run%checkpoint_every, run%revolutions, run%wake_turns, run%particles) < 0) problem = 'counts must not be negative'
-    if (run%height <= 0) run%height = merge(wheels_height, hover_height, run%flight == 'landing')
+    if (run%height >= 0 .and. run%height <= 0) run%height = merge(wheels_height, hover_height, run%flight == 'landing')
     if (run%revolutions == 0) run%revolutions = merge(landing_revolutions, hover_revolutions, run%flight == 'landing')
     if (run%particles == 0) run%particles = merge(landing_particles, hover_particles, run%flight == 'landing')
     if (run%wake_turns == 0) run%wake_turns = merge(landing_turns, hover_turns, run%flight == 'landing')
-    if (run%steps == 0) run%steps = run%revolutions*run%segments_per_turn
+    if (real(run%revolutions, wp)*run%segments_per_turn > huge(run%steps)) problem = '--revolutions: too many steps'
+    if (run%steps == 0 .and. problem == '') run%steps = run%revolutions*run%segments_per_turn
+    if (real(run%blades, wp)*run%segments_per_turn*run%wake_turns > 1.0e8_wp) problem = &
+      '--blades, --segments-per-turn and --wake-turns: too many segments'
     if (run%height <= 0.2_wp) problem = '--height is in rotor radii and more than 0.2'
     if (.not. any(run%integrator == [character(5) :: 'rk3', 'rk4', 'ab2', 'euler'])) problem = &
       '--integrator is rk3, rk4, ab2 or euler'
@@ -165,8 +170,9 @@ contains
     if (.not. (min(run%restitution, run%friction) >= 0 .and. max(run%restitution, run%friction) <= 1)) problem = &
       '--restitution and --friction are between 0 and 1'
     if (.not. min(run%pressure, run%squire) >= 0) problem = '--pressure and --squire must not be negative'
-    if (run%method /= 'flow' .and. (run%restart /= '' .or. run%checkpoint_every > 0)) problem = &
-      'checkpoints are of --method flow'
+    if ((run%method /= 'flow' .or. run%mode /= 'run') .and. (run%restart /= '' .or. run%checkpoint_every > 0)) problem = &
+      'checkpoints are of a run by --method flow'
+    if (run%checkpoint /= '' .and. run%checkpoint_every == 0) problem = '--checkpoint needs --checkpoint-every'
     if (run%checkpoint == '') run%checkpoint = run%output//'/checkpoint.npz'
     if (.not. run%tolerance > 0) problem = '--tolerance must be positive'
   end subroutine check_options

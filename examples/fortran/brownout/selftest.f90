@@ -2,6 +2,7 @@
 module selftest
   use kinds, only: wp, pi, gravity
   use checks, only: expect
+  use selftest_options, only: check_command_line
   use selftest_dust, only: check_dust
   use selftest_runs, only: check_runs
   use segments, only: segment_set
@@ -26,6 +27,7 @@ contains
     call check_fall(failures)
     call check_lift_off(failures)
     call check_methods(failures)
+    call check_command_line(failures)
     call check_dust(failures)
     call check_runs(failures)
     if (failures > 0) error stop 'brownout: a self-test failed'
