@@ -7,6 +7,7 @@ program brownout
   use run_mode, only: run_case
   use bench, only: run_bench, run_compare
   use selftest, only: run_selftest
+  use library_errors, only: catch_library_errors
   implicit none (type, external)
   type(run_options) :: run
   character(:), allocatable :: problem
@@ -16,6 +17,7 @@ program brownout
     write (error_unit, '(a)') 'brownout: '//problem//'; see brownout --help'
     stop 2, quiet=.true.
   end if
+  call catch_library_errors()
   select case (run%mode)
   case ('help');     call print_help()
   case ('bench');    call run_bench(run)
