@@ -3,6 +3,7 @@
 module cloud
   use kinds, only: wp
   use dust, only: dust_t, grain_density
+  use files, only: fail
   implicit none (type, external)
   private
   public :: cloud_t, extinction_per_mass
@@ -27,16 +28,20 @@ module cloud
 
 contains
 
-  !> A box from `lower`, at least as large as `extent`.
+  !> A box from `lower`, to rounding at least as large as `extent`.
   subroutine create(self, lower, extent, cell)
     class(cloud_t), intent(inout) :: self
     real(wp), intent(in) :: lower(3), extent(3), cell
+    real(wp), parameter :: rounding = 1.0e-12_wp       !< 66 m are 120 cells of 0.55 m, although 66/0.55 is more
+    integer :: status
 
+    if (product(extent/cell) > huge(1)) call fail('--cell is too small: more than two thousand million cells')
     self%lower = lower
     self%cell = cell
-    self%n = max(1, nint(extent/cell))
-    allocate (self%concentration(self%n(1), self%n(2), self%n(3)), source=0.0_wp)
-    allocate (self%extinction, source=self%concentration)
+    self%n = max(1, ceiling((1 - rounding)*extent/cell))
+    allocate (self%concentration(self%n(1), self%n(2), self%n(3)), self%extinction(self%n(1), self%n(2), self%n(3)), stat=status)
+    if (status /= 0) call fail('--cell is too small: no memory for the grid')
+    call self%clear()
   end subroutine create
 
   !> m²/kg of grains of a diameter: Q (π d²/4)/(ρp π d³/6).

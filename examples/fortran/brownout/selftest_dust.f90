@@ -23,6 +23,7 @@ contains
     call check_ejection(failures)
     call check_uniform_cloud(failures)
     call check_puff(failures)
+    call check_box(failures)
   end subroutine check_dust
 
   !> At 13°, the angle that Lu and Shao average to, their bracket is 0.24 + 1.37 (U/10) √(ρp/p), and the share
@@ -155,4 +156,24 @@ contains
     call expect(failures, 'a beam through a Gaussian puff', &
                 cloud%optical_depth([-5.9_wp, 0.0_wp, 0.0_wp], [5.9_wp, 0.0_wp, 0.0_wp])/exact - 1, 5.0e-4_wp)
   end subroutine check_puff
+
+  !> Cells cover what was asked for, and where they divide it no more.
+  subroutine check_box(failures)
+    integer, intent(inout) :: failures
+    real(wp), parameter :: extent(3) = [66.0_wp, 66.0_wp, 11.0_wp], cells(*) = [0.5_wp, 0.7_wp, 0.55_wp, 0.1_wp, 3.0_wp, 100.0_wp]
+    type(cloud_t) :: cloud
+    real(wp) :: missing, more
+    integer :: k
+
+    missing = 0
+    more = 0
+    do k = 1, size(cells)
+      if (allocated(cloud%concentration)) deallocate (cloud%concentration, cloud%extinction)
+      call cloud%create([0.0_wp, 0.0_wp, 0.0_wp], extent, cells(k))
+      missing = max(missing, maxval(extent - cloud%n*cloud%cell))
+      more = max(more, maxval((cloud%n - 1)*cloud%cell/extent))
+    end do
+    call expect(failures, 'the box is smaller than asked for, m', missing, 1.0e-10_wp)
+    call expect(failures, 'it would do with fewer cells', max(0.0_wp, more - 1 + 1.0e-10_wp), 0.0_wp)
+  end subroutine check_box
 end module selftest_dust
