@@ -9,7 +9,7 @@ module progress
   public :: progress_t, wall_clock
 
   type :: progress_t
-    integer  :: steps = 0
+    integer  :: steps = 0, told = 0                    !< of the run; since `start`
     real(wp) :: started = 0, shown = 0, seconds_per_step = 0, last_step = 0
     logical  :: watched = .true.
   contains
@@ -53,7 +53,8 @@ contains
     character(160) :: line
 
     now = wall_clock()
-    share = max(1.0_wp/step, 0.1_wp)
+    self%told = self%told + 1
+    share = max(1.0_wp/self%told, 0.1_wp)
     self%seconds_per_step = (1 - share)*self%seconds_per_step + share*(now - self%last_step)
     self%last_step = now
     if (now - self%shown < merge(0.25_wp, 10.0_wp, self%watched) .and. step < self%steps) return

@@ -6,7 +6,8 @@ module run_mode
   use progress, only: progress_t, wall_clock
   use picture, only: draw_pictures
   use checkpoint, only: save_checkpoint, load_checkpoint
-  use vtk, only: write_wake, write_dust, write_cloud, write_collection
+  use frames, only: frames_t
+  use files, only: output_file, make_folder
   implicit none (type, external)
   private
   public :: run_case
@@ -16,99 +17,89 @@ contains
   subroutine run_case(run)
     type(run_options), intent(in) :: run
     type(simulation_t) :: sim
+    type(frames_t) :: frames
     type(progress_t) :: progress
     real(wp) :: started
-    integer :: k, every, table
+    integer :: k
 
     call make_folder(run%output)
     call sim%create(run)
-    if (run%restart /= '') call load_checkpoint(run%restart, run, sim)
-    call open_table(run, sim%steps, table)
+    if (run%restart /= '') call load_checkpoint(run%restart, run, sim, frames)
+    call frames%plan(run)
+    call start_table(run, sim%steps)
     started = wall_clock()
     call progress%start(run%steps)
-    every = max(1, run%steps/max(run%frames, 1))
     do k = sim%steps + 1, run%steps
       call sim%step()
-      write (table, '(i0,4(",",g0.6),2(",",i0))') k, sim%time, sim%sight%optical_depth, sim%sight%visual_range, &
-        sim%sight%mass, count(sim%dust%airborne), sim%segments%n
-      if (run%frames > 0 .and. mod(k, every) == 0) call write_snapshot(run%output, k/every, sim)
+      call add_to_table(run, sim)
+      if (run%frames > 0 .and. frames%due(k)) call frames%add(run%output, sim)
       if (run%checkpoint_every > 0) then
-        if (mod(k, run%checkpoint_every) == 0) call save_checkpoint(run%checkpoint, run, sim)
+        if (mod(k, run%checkpoint_every) == 0) call save_checkpoint(run%checkpoint, run, sim, frames)
       end if
       call progress%tell(k, state(sim))
     end do
-    close (table)
-    if (run%frames > 0) call write_collections(run, every*sim%dt, run%steps/every)
+    call frames%collect(run%output)
     call draw_pictures(run%output//'/brownout.png', run%output//'/above.png', sim)
     call report(run, sim, wall_clock() - started)
     call sim%finish()
   end subroutine run_case
 
-  subroutine make_folder(folder)
-    character(*), intent(in) :: folder
-    integer :: status
-
-    call execute_command_line("mkdir -p '"//folder//"'", exitstat=status)
-    if (status /= 0) error stop 'brownout: cannot make the output folder'
-  end subroutine make_folder
-
-  !> A line a step. A run that goes on keeps the lines up to the step that it goes on from.
-  subroutine open_table(run, done, table)
+  !> A run that goes on keeps the lines up to the step that it goes on from.
+  subroutine start_table(run, done)
     type(run_options), intent(in) :: run
     integer, intent(in) :: done                        !< steps
-    integer, intent(out) :: table
-    integer :: ios, no_number, number
-    logical :: exists
+    type(output_file) :: table
+    character(*), parameter :: columns = &
+      'step,time_s,optical_depth,visual_range_m,dust_in_the_air_kg,parcels_up,segments'//new_line('a')
+    character(:), allocatable :: before
+    integer :: unit, ios, bytes, number, kept, length
+
+    before = ''
+    kept = 0
+    if (run%restart /= '') then
+      open (newunit=unit, file=run%output//'/run.csv', access='stream', form='unformatted', status='old', action='read', iostat=ios)
+      if (ios == 0) then
+        inquire (unit, size=bytes)
+        before = repeat(' ', bytes)
+        read (unit, iostat=ios) before
+        close (unit)
+        if (index(before, columns) /= 1) before = ''
+        kept = min(len(before), len(columns))
+      end if
+    end if
+    do
+      length = index(before(kept + 1:), new_line('a'))
+      if (length == 0) exit
+      read (before(kept + 1:kept + length - 1), *, iostat=ios) number
+      if (ios /= 0 .or. number > done) exit
+      kept = kept + length
+    end do
+    call table%create(run%output//'/run.csv')
+    call table%put(columns//before(len(columns) + 1:kept))
+    call table%close()
+  end subroutine start_table
+
+  !> A line a step, on disk before the next one: a checkpoint is of no use without the lines before it.
+  subroutine add_to_table(run, sim)
+    type(run_options), intent(in) :: run
+    type(simulation_t), intent(in) :: sim
+    type(output_file) :: table
     character(200) :: line
 
-    inquire (file=run%output//'/run.csv', exist=exists)
-    if (run%restart == '' .or. .not. exists) then
-      open (newunit=table, file=run%output//'/run.csv', status='replace', action='write')
-      write (table, '(a)') 'step,time_s,optical_depth,visual_range_m,dust_in_the_air_kg,parcels_up,segments'
-      return
-    end if
-    open (newunit=table, file=run%output//'/run.csv', status='old', position='rewind', action='readwrite')
-    do
-      read (table, '(a)', iostat=ios) line
-      if (ios /= 0) exit
-      read (line, *, iostat=no_number) number
-      if (no_number == 0 .and. number > done) exit
-    end do
-    backspace (table)
-  end subroutine open_table
-
-  subroutine write_snapshot(folder, number, sim)
-    character(*), intent(in) :: folder
-    integer, intent(in) :: number
-    type(simulation_t), intent(in) :: sim
-    character(4) :: digits
-
-    write (digits, '(i4.4)') number
-    call write_wake(folder//'/wake_'//digits//'.vtp', sim%wake)
-    call write_dust(folder//'/dust_'//digits//'.vtp', sim%dust)
-    call write_cloud(folder//'/cloud_'//digits//'.vti', sim%cloud)
-  end subroutine write_snapshot
-
-  subroutine write_collections(run, interval, number)
-    type(run_options), intent(in) :: run
-    real(wp), intent(in) :: interval                   !< s, between snapshots
-    integer, intent(in) :: number
-    integer :: k
-
-    associate (times => [(k*interval, k=1, number)])
-      call write_collection(run%output, 'wake', '.vtp', times)
-      call write_collection(run%output, 'dust', '.vtp', times)
-      call write_collection(run%output, 'cloud', '.vti', times)
-    end associate
-  end subroutine write_collections
+    write (line, '(i0,4(",",g0.6),2(",",i0))') sim%steps, sim%time, sim%sight%optical_depth, sim%sight%visual_range, &
+      sim%sight%mass, count(sim%dust%airborne), sim%wake%free_count()
+    call table%append(run%output//'/run.csv')
+    call table%put(trim(line)//new_line('a'))
+    call table%close()
+  end subroutine add_to_table
 
   function state(sim) result(text)
     type(simulation_t), intent(in) :: sim
     character(:), allocatable :: text
     character(80) :: line
 
-    write (line, '(i0,a,i0,a,f0.2)') sim%segments%n, ' segments, ', count(sim%dust%airborne), ' parcels up, optical depth ', &
-      sim%sight%optical_depth
+    write (line, '(i0,a,i0,a,f0.2)') sim%wake%free_count(), ' segments, ', count(sim%dust%airborne), &
+      ' parcels up, optical depth ', sim%sight%optical_depth
     text = trim(line)
   end function state
 
@@ -120,7 +111,7 @@ contains
 
     hub = sim%rotor%hub(sim%time)
     print '(3a,f0.2,a,f0.2,a,f0.2,a,i0,a)', 'end:      ', sim%rotor%flight_path(sim%time), ' at t = ', sim%time, &
-      ' s, rotor at ', hub(3), ' m = ', hub(3)/sim%rotor%radius, ' R, ', sim%segments%n, ' free segments'
+      ' s, rotor at ', hub(3), ' m = ', hub(3)/sim%rotor%radius, ' R, ', sim%wake%free_count(), ' free segments'
     print '(a,i0,a,f0.1,a,f0.2,a)', 'dust:     ', count(sim%dust%airborne), ' parcels in the air; on the grid ', &
       sim%sight%mass, ' kg, at most ', 1000*sim%sight%concentration, ' g/m3'
     if (run%method == 'flow') print '(a,i0,a,i0,a)', '          ', sim%stepper%bombardment%impacts, &

@@ -1,8 +1,10 @@
-!> Checks of the command line: which numbers are numbers and what cannot be.
+!> Checks of the command line: which numbers are numbers, what cannot be, and which options a restart compares.
 module selftest_options
   use kinds, only: wp
   use checks, only: expect
   use options, only: run_options, default_names, set_option, check_options
+  use checkpoint, only: same_run
+  use vtk, only: snapshot_name
   implicit none (type, external)
   private
   public :: check_command_line
@@ -19,6 +21,9 @@ contains
 
     call check_numbers(failures)
     call check_limits(failures)
+    call check_compared(failures)
+    call expect(failures, 'names of snapshots', merge(0.0_wp, 1.0_wp, snapshot_name('wake', 7, '.vtp') == 'wake_0007.vtp' &
+                .and. snapshot_name('cloud', 12345, '.vti') == 'cloud_12345.vti'), 0.0_wp)
   end subroutine check_command_line
 
   subroutine check_numbers(failures)
@@ -65,6 +70,44 @@ contains
       end associate
     end do
   end subroutine check_limits
+
+  !> A restart refuses other physics, and no more than that.
+  subroutine check_compared(failures)
+    integer, intent(inout) :: failures
+    character(*), parameter :: compared(*) = [character(28) :: '--case landing', '--precision single', '--reproducible yes', &
+      '--blades 3', '--segments-per-turn 40', '--wake-turns 3', '--particles 7', '--seed 2', '--integrator rk4', &
+      '--integrator ab2', '--integrator euler', '--height 1.5', '--tolerance 1e-4', '--squire 2e-4', '--split 3', &
+      '--restitution 0.4', '--friction 0.3', '--pressure 0', '--supply 0.02']
+    character(*), parameter :: free(*) = [character(28) :: '--steps 50', '--revolutions 20', '--frames 3', '--threads 1', &
+      '--cell 1', '--output elsewhere', '--checkpoint-every 5', '--restart somewhere']
+    integer :: k, missed
+
+    missed = 0
+    do k = 1, size(compared)
+      if (same(compared(k))) missed = missed + 1
+    end do
+    call expect(failures, 'options that a restart forgets', real(missed, wp), 0.0_wp)
+    missed = 0
+    do k = 1, size(free)
+      if (.not. same(free(k))) missed = missed + 1
+    end do
+    call expect(failures, 'options that a restart need not compare', real(missed, wp), 0.0_wp)
+  end subroutine check_compared
+
+  logical function same(option)
+    character(*), intent(in) :: option
+    type(run_options) :: run, other
+    character(:), allocatable :: problem
+
+    call default_names(run)
+    problem = ''
+    call check_options(run, problem)
+    associate (blank => index(option, ' '))
+      same = accepts(other, option(:blank - 1), trim(option(blank + 1:)))
+    end associate
+    if (.not. same) error stop 'brownout: an option of a self-test'
+    same = all(abs(same_run(run) - same_run(other)) <= 0)
+  end function same
 
   !> Of a command line with this option alone.
   logical function accepts(run, name, text)

@@ -4,6 +4,7 @@ module selftest_runs
   use checks, only: expect
   use options, only: run_options, default_names, check_options
   use simulation, only: simulation_t
+  use frames, only: frames_t
   use checkpoint, only: save_checkpoint, load_checkpoint
   use wake, only: core_radius_at, tip
   implicit none (type, external)
@@ -99,6 +100,7 @@ contains
     integer, parameter :: cut = 21, steps = 40
     type(run_options) :: run
     type(simulation_t) :: whole, first, second
+    type(frames_t) :: frames, kept
     integer :: k
 
     call small_run(run, 'hover')
@@ -109,14 +111,19 @@ contains
       call whole%step()
       if (k <= cut) call first%step()
     end do
-    call save_checkpoint(path, run, first)
+    frames%interval = 7
+    frames%time = [1.25_wp, 2.5_wp, 3.75_wp]
+    call save_checkpoint(path, run, first, frames)
     call first%finish()
     run%restart = path
     call second%create(run)
-    call load_checkpoint(path, run, second)
+    call load_checkpoint(path, run, second, kept)
     do k = cut + 1, steps
       call second%step()
     end do
+    call kept%plan(run)
+    call expect(failures, 'restart: interval of the snapshots', real(kept%interval - 7, wp), 0.0_wp)
+    call expect(failures, 'restart: their times', sum(abs(kept%time - frames%time)), 0.0_wp)
     call expect(failures, 'restart: steps', real(second%steps - whole%steps, wp), 0.0_wp)
     call expect(failures, 'restart: parcels in another state', &
                 real(count(second%dust%airborne .neqv. whole%dust%airborne), wp), 0.0_wp)

@@ -31,6 +31,7 @@ module wake
     procedure :: put_blades
     procedure :: put_free
     procedure :: renew
+    procedure :: free_count
     procedure :: target_count
     procedure :: put_targets
     procedure :: advance
@@ -132,6 +133,13 @@ contains
     self%core(tip, b) = core_radius_at(0.5_wp*self%dt, self%circulation, self%squire)
     self%nodes(b) = tip + m
   end subroutine renew
+
+  !> Free segments.
+  pure integer function free_count(self)
+    class(wake_t), intent(in) :: self
+
+    free_count = sum(self%nodes - tip)
+  end function free_count
 
   !> Free nodes, whose velocity is wanted.
   pure integer function target_count(self)
