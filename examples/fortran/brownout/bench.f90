@@ -34,7 +34,7 @@ contains
     print '(i0,a,i0,a,es8.1,3a)', set%n, ' segments (half of them images) on ', run%particles, ' particles, tolerance ', &
       run%tolerance, ', ', run%precision, ' precision'
     do m = 1, last
-      call induction%create(trim(methods(m)), run%precision, run%tolerance, run%threads)
+      call induction%create(trim(methods(m)), run%precision, run%tolerance, run%threads, run%reproducible)
       first = 0
       if (methods(m) /= 'loop') first = evaluation_seconds(set, target + 1.0e-3_wp*run%repeats)
       ! The last of them at `target` itself, where the methods are compared.

@@ -1,6 +1,6 @@
 !> The air's velocity that the vortices induce, by one of three methods that give the same answer:
 !> libwakefmm's fast multipole method, its direct sum, or the program's own loop.
-!> Every call of the library in this program is here: one plan serves the whole run.
+!> One plan serves the whole run. Of --method flow the calls are in flow_state, flow_wake and flow_step.
 module induced_velocity
   use kinds, only: wp
   use segments, only: segment_set
@@ -9,7 +9,7 @@ module induced_velocity
   use wakefmm, only: wfmm_session, wfmm_session_options, wfmm_session_create, wfmm_session_destroy, &
     wfmm_plan, wfmm_plan_options, wfmm_plan_create, wfmm_plan_destroy, &
     wfmm_plan_set_segments, wfmm_plan_set_targets, wfmm_plan_evaluate, &
-    WFMM_METHOD_FMM, WFMM_METHOD_DIRECT, WFMM_PRECISION_F32, WFMM_PRECISION_F64
+    WFMM_METHOD_FMM, WFMM_METHOD_DIRECT, WFMM_PRECISION_F32, WFMM_PRECISION_F64, WFMM_FLAG_REPRODUCIBLE
   implicit none (type, external)
   private
   public :: induction_t
@@ -29,11 +29,12 @@ contains
 
   !> Tolerance and method are chosen once; every step reuses the plan with new arrays.
   !> Without an `ierr` argument the library stops the program with its message when something is wrong.
-  subroutine create(self, method, precision, tolerance, threads)
+  subroutine create(self, method, precision, tolerance, threads, reproducible)
     class(induction_t), intent(inout) :: self
     character(*), intent(in) :: method, precision
     real(wp), intent(in) :: tolerance
     integer, intent(in) :: threads                     !< 0: all
+    logical, intent(in) :: reproducible
     type(wfmm_session_options) :: where_to
     type(wfmm_plan_options) :: how
 
@@ -48,6 +49,7 @@ contains
     how%tolerance = tolerance
     how%method = merge(WFMM_METHOD_FMM, WFMM_METHOD_DIRECT, method == 'fmm')
     how%precision = merge(WFMM_PRECISION_F32, WFMM_PRECISION_F64, precision == 'single')
+    if (reproducible) how%flags = WFMM_FLAG_REPRODUCIBLE
     call wfmm_plan_create(self%plan, self%session, how)
   end subroutine create
 

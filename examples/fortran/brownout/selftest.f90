@@ -149,7 +149,7 @@ contains
       real(wp), intent(in) :: tolerance
       type(induction_t) :: induction
 
-      call induction%create(method, precision, tolerance, 0)
+      call induction%create(method, precision, tolerance, 0, .false.)
       call induction%evaluate(set, target, u)
       call induction%finish()
     end subroutine evaluate_by

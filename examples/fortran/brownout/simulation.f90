@@ -64,7 +64,7 @@ contains
       call self%stepper%create(run, self%rotor, bed)
       return
     end if
-    call self%induction%create(run%method, run%precision, run%tolerance, run%threads)
+    call self%induction%create(run%method, run%precision, run%tolerance, run%threads, run%reproducible)
     allocate (self%target(3, run%blades*(shed + 1) + run%particles))
     allocate (self%velocity, mold=self%target)
   end subroutine create
