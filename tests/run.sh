@@ -108,6 +108,8 @@ if [ -z "$checker" ]; then
     make -s -C examples/fortran/brownout BUILD="$(pwd)/$build/brownout" LIBRARY="$library" &&
         timeout 600 "$build/brownout/brownout" --selftest
     verdict "brownout self-test" $?
+    sh tests/brownout.sh "$build/brownout/brownout" "$build/brownout_runs"
+    verdict "brownout runs from the command line" $?
 
     # Nothing but wfmm_* leaves the library, and everything that the header declares does.
     nm -D --defined-only "$library/libwakefmm.so" | awk '{ print $3 }' | sed 's/@.*//' | sort >"$build/exported"

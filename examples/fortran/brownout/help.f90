@@ -28,9 +28,10 @@ contains
       '  --cell 0.5                  cells of the concentration in m', &
       '', &
       '  --output brownout-out       folder of pictures, VTK files and run.csv', &
-      '  --frames 10                 VTK snapshots (0: none)', &
+      '  --frames 10                 VTK snapshots, more where steps are no multiple of it (0: none)', &
       '  --checkpoint-every N        steps; --checkpoint FILE: its name (checkpoint.npz in the folder)', &
-      '  --restart FILE              goes on from a checkpoint, with the same options, to --revolutions or --steps', &
+      '  --restart FILE              goes on from a checkpoint, with the same options, to --revolutions or --steps;', &
+      '                              snapshots keep the interval and the numbers of the run before', &
       '  --reproducible yes          the same bits in every run, and after a restart', &
       '  --seed 1  --threads 0       random dust; threads of library and loop (0: all)', &
       '', &
@@ -40,7 +41,7 @@ contains
       '  --tolerance 1e-3            relative error that the FMM may make', &
       '  --bench                     time one evaluation by each method (--segments, --particles);', &
       '                              --repeats 20: the median of so many; --loop no: the library alone', &
-      '  --compare                   the same run by each method; states how far the clouds differ', &
+      '  --compare                   the same run by each method, at --squire 2e-4; states how far the clouds differ', &
       '  --selftest                  physics and library checks']
     integer :: k
 
