@@ -145,7 +145,9 @@ template <> struct SegmentPair<double> {
         g.c = {share * c.x, share * c.y, share * c.z};
         g.c2 = cross_square(g.c);
         g.lacks_digits = false;
-        g.counts = roughly_less(2 * Real<double>::tiny_cross, g.c2);
+        // Between the ends the field of a bare segment has no bound: there what may be nothing but rounding is on the line.
+        const double l2 = fma(-2.0, g.inner, g.n1 + g.n2), unknown = 0x1p-104 * l2 * (l2 + square(x));
+        g.counts = roughly_less(2 * Real<double>::tiny_cross, g.c2) & !(is_negative(g.inner) & roughly_less(g.c2, unknown));
         return g;
     }
 

@@ -197,6 +197,43 @@ fn segments_far_from_zero_keep_the_digits_of_their_ends() {
     assert!(outcome.recipe.starts_with("FMM") && !outcome.recipe.contains("retries"), "{}", outcome.recipe);
 }
 
+/// Targets in the middles of bare segments, as codes with straight elements have them: the middle of two points, rounded, is up to a last
+/// digit off the line, where the field has any size. It counts as on the line, and the other targets keep their tolerance.
+#[test]
+fn rounded_middles_of_bare_segments_are_on_their_lines() {
+    let session = Session::cpu(2);
+    let middles = 300;
+    for (offset, seed) in [(0.0, 1), (1e4, 2)] {
+        let mut c = case("cube", Kind::Segments, 3000, 1500, 1.0);
+        c.segment_core.iter_mut().for_each(|r| *r = 0.0);
+        c.points.iter_mut().chain(&mut c.targets).flatten().for_each(|x| *x += offset);
+        let mut r = Random::new(seed);
+        for _ in 0..middles {
+            let k = (r.unit() * 3000.0) as usize;
+            let [a, b] = [c.points[c.ends[2 * k] as usize], c.points[c.ends[2 * k + 1] as usize]];
+            c.targets.push(std::array::from_fn(|i| 0.5 * (a[i] + b[i])));
+        }
+        let want = reference(&session, &c, 0, 0);
+        let field = |range: std::ops::Range<usize>, v: &[f64]| v[3 * range.start..3 * range.end].to_vec();
+        let (others, at_middles) = (0..1500, 1500..1500 + middles);
+        let size = |v: &[f64]| v.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        let largest = size(&field(at_middles.clone(), &want.main)) / size(&field(others.clone(), &want.main));
+        assert!(largest < 100.0, "offset {offset}: {largest:.1e} times the largest field elsewhere");
+        for (method, precision) in [
+            (WFMM_METHOD_FMM, WFMM_PRECISION_ARRAYS),
+            (WFMM_METHOD_FMM, WFMM_PRECISION_F64),
+            (WFMM_METHOD_TREECODE, WFMM_PRECISION_F64),
+        ] {
+            let o = wfmm_plan_options { precision, ..options(method, 1e-4, 0, 0, 0) };
+            let (got, outcome) = evaluate::<f64>(&session, &c, &o);
+            for part in [others.clone(), at_middles.clone()] {
+                let e = relative_l2(&field(part.clone(), &got.main), &field(part.clone(), &want.main));
+                assert!(e <= 2e-4, "offset {offset}, targets {part:?}: {e:.1e}; {}", outcome.recipe);
+            }
+        }
+    }
+}
+
 /// Straight filaments whose nodes are the targets: each is exactly on the line of all other segments of its filament. An expansion has a
 /// gradient there, which cores take away.
 #[test]

@@ -271,11 +271,8 @@ api! {
     /// Example: `wfmm_flow_diagnostics(f, &d); printf("%g\n", d.linear_impulse[2]);`
     fn wfmm_flow_diagnostics(flow: *mut wfmm_flow, diagnostics: *mut wfmm_diagnostics) {
         with_flow(flow, |flow| {
-            let size = flow.session().together("wfmm_flow_diagnostics", || {
-                not_null("diagnostics", diagnostics)?;
-                // The size word is the only part that the caller has filled in.
-                let size = unsafe { diagnostics.cast::<u32>().read() } as usize;
-                structs::check_size("diagnostics", size).map(|()| size)
+            let size = flow.session().together("wfmm_flow_diagnostics", || unsafe {
+                structs::size_of_callers("diagnostics", diagnostics)
             })?;
             let value = flow.diagnostics()?;
             unsafe { structs::write("diagnostics", diagnostics, size, value) }
@@ -294,7 +291,8 @@ api! {
         })
     }
 
-    /// Makes a flow from a file of `wfmm_flow_save`, with its options. `session` may be NULL: a default session. It
+    /// Makes a flow from a file of `wfmm_flow_save`, with its options (`wfmm_flow_get_options` tells them; `index_base` is that of the
+    /// program that saved it). `session` may be NULL: a default session. It
     /// continues from the saved state; the host sets a velocity callback again. `path`: NUL-terminated.
     /// Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _FILE (missing, cut short, damaged), _TOO_NEW (of a newer
     /// library); those of `wfmm_flow_create`.
@@ -310,16 +308,31 @@ api! {
         Ok(())
     }
 
+    /// Fills in the options that a flow was made with, those of a loaded flow as the file has them. The caller sets `struct_size` of
+    /// each before; NULL: not wanted.
+    /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE.
+    /// Example: `wfmm_plan_options o; o.struct_size = sizeof o; wfmm_flow_get_options(f, &o, NULL); printf("%d\n", o.index_base);`
+    fn wfmm_flow_get_options(
+        flow: *const wfmm_flow, #[optional] plan_options: *mut wfmm_plan_options, #[optional] options: *mut wfmm_flow_options,
+    ) {
+        let (of_sums, of_motion) = with_flow(flow, |flow| Ok(flow.given()))?;
+        if !plan_options.is_null() {
+            unsafe { structs::fill("plan_options", plan_options, of_sums) }?;
+        }
+        if !options.is_null() {
+            unsafe { structs::fill("options", options, of_motion) }?;
+        }
+        Ok(())
+    }
+
     /// Fills a report of the last evaluation of the flow's sums, as `wfmm_plan_report`; `host_bytes` includes the
     /// state.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE.
     /// Example: `wfmm_report r; r.struct_size = sizeof r; wfmm_flow_report(f, &r);`
     fn wfmm_flow_report(flow: *const wfmm_flow, report: *mut wfmm_report) {
         not_null("report", report)?;
-        // The size word is the only part that the caller has filled in.
-        let size = unsafe { report.cast::<u32>().read() } as usize;
         let value = with_flow(flow, |flow| Ok(wfmm_report::from(&flow.report())))?;
-        unsafe { structs::write("report", report, size, value) }
+        unsafe { structs::fill("report", report, value) }
     }
 
     /// Ends a flow. `*flow` becomes NULL; a NULL flow is fine.

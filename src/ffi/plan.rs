@@ -111,10 +111,8 @@ api! {
     /// Example: `wfmm_report r; r.struct_size = sizeof r; wfmm_plan_report(p, &r);`
     fn wfmm_plan_report(plan: *const wfmm_plan, report: *mut wfmm_report) {
         not_null("report", report)?;
-        // The size word is the only part that the caller has filled in.
-        let size = unsafe { report.cast::<u32>().read() } as usize;
         let value = with_plan(plan, |plan| Ok(wfmm_report::from(&plan.report())))?;
-        unsafe { structs::write("report", report, size, value) }
+        unsafe { structs::fill("report", report, value) }
     }
 
     /// Ends a plan; device arrays are no longer borrowed. `*plan` becomes NULL; a NULL plan is fine.

@@ -87,6 +87,24 @@ pub unsafe fn write<T: SelfSized>(name: &str, pointer: *mut T, size: usize, mut 
     Ok(())
 }
 
+/// Writes a struct of whose bytes the caller has set the size only.
+///
+/// # Safety
+/// `pointer` is NULL, or its first word may be read and as many bytes as it says may be written.
+pub unsafe fn fill<T: SelfSized>(name: &str, pointer: *mut T, value: T) -> Result<()> {
+    unsafe { write(name, pointer, size_of_callers(name, pointer)?, value) }
+}
+
+/// The size that the caller has set.
+///
+/// # Safety
+/// `pointer` is NULL, or its first word may be read.
+pub unsafe fn size_of_callers<T: SelfSized>(name: &str, pointer: *const T) -> Result<usize> {
+    not_null(name, pointer)?;
+    let size = unsafe { pointer.cast::<u32>().read() } as usize;
+    check_size(name, size).map(|()| size)
+}
+
 pub fn check_size(name: &str, size: usize) -> Result<()> {
     // No struct of any version comes near 64 KiB; a larger number is memory that was never initialized.
     if (LEAST..=65536).contains(&size) {

@@ -75,6 +75,11 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// The options that it was made with.
+    pub fn given(&self) -> (wfmm_plan_options, wfmm_flow_options) {
+        self.given
+    }
+
     /// A flow without elements; of many ranks all make it together.
     pub fn new(session: Arc<Session>, sums: wfmm_plan_options, motion: wfmm_flow_options) -> Result<Self> {
         let (plan_options, options) = session.together("wfmm_flow_create", || {

@@ -136,12 +136,13 @@ impl SegmentPair {
     fn new(x: Vec3, p1: Vec3, p2: Vec3) -> Option<Self> {
         let (along, v1, v2) = (sub(p2, p1), sub(x, p1), sub(x, p2));
         let c = cross_of_differences(p1, p2, x);
-        let (length2, c2) = (dot(along, along), dot(c, c));
-        if length2 == 0.0 || c2 == 0.0 {
+        let (length2, c2, inner) = (dot(along, along), dot(c, c), dot(v1, v2));
+        let unknown = if inner < 0.0 { rounding_beside(x, length2) * length2 } else { 0.0 };
+        if length2 == 0.0 || c2 <= unknown {
             return None;
         }
         let (r1, r2, length) = (norm(v1), norm(v2), length2.sqrt());
-        let (p, inner) = (r1 * r2, dot(v1, v2));
+        let p = r1 * r2;
         let e = if inner >= 0.0 { p + inner } else { c2 / (p - inner) };
         let d = p * e;
         let t = along.map(|l| l / length);
@@ -192,6 +193,13 @@ impl SegmentPair {
         let along = square * self.b + extra * self.cosines;
         (value * self.h, std::array::from_fn(|j| along * self.t[j] + across * self.rho[j]))
     }
+}
+
+/// Square of the distance from the line of a segment, between its ends, up to which a target counts as on it: that of a last digit of the
+/// target's coordinates or of the segment's length. The middle of two points, rounded, is no farther off, and a bare segment would give
+/// it a field of any size.
+pub fn rounding_beside(x: Vec3, length2: f64) -> f64 {
+    f64::EPSILON * f64::EPSILON * (length2 + dot(x, x))
 }
 
 /// (p2-p1) × (x-p1), exact to the last places even where the three points are nearly on one line:

@@ -218,8 +218,11 @@ fn c_declaration(f: &Function, a: &Argument) -> String {
         ty if is_handle(ty) || ty == "*mut c_void" => ("type(c_ptr)", ", value".into()),
         ty if is_new_handle(ty) => ("type(c_ptr)", ", intent(inout)".into()),
         ty if is_struct(ty) => {
-            let intent =
-                if ty.starts_with("*const") { format!(", intent(in){optional}") } else { ", intent(inout)".into() };
+            let intent = if ty.starts_with("*const") {
+                format!(", intent(in){optional}")
+            } else {
+                format!(", intent(inout){optional}")
+            };
             return format!("type({}){intent} :: {}", pointee(ty), a.name);
         }
         "wfmm_log_fn" | "wfmm_velocity_fn" => ("type(c_funptr)", ", value".into()),
@@ -305,6 +308,11 @@ impl Procedure<'_> {
     /// Extents of an array here.
     fn shape<'s>(&self, a: &'s Argument) -> &'s [String] {
         if self.width == Some(1) && a.name == VARIED.1 { &a.shape[1..] } else { &a.shape }
+    }
+
+    /// Whether the function fills in the defaults of a struct, which differ here in `index_base`.
+    fn has_defaults(&self, a: &Argument) -> bool {
+        self.function.name.ends_with("_init") && pointee(&a.ty) != "wfmm_diagnostics"
     }
 
     fn is_optional(&self, a: &Argument) -> bool {
@@ -415,13 +423,18 @@ impl Procedure<'_> {
                 // Not NULL: defaults of the module differ from those of C in index_base.
                 parts.counts.push(format!("if (present({name})) c_{name} = {name}"));
             }
-            Role::Struct if pointee(&a.ty).ends_with("_options") || pointee(&a.ty) == "wfmm_camera" => {
+            Role::Struct if self.has_defaults(a) => {
                 let ty = pointee(&a.ty);
                 parts.required(&name, format!("type({ty}), intent(out) :: {name}"), name.clone());
                 parts.after.push(format!("if (status == WFMM_OK) {name} = {ty}()"));
             }
             Role::Struct => {
-                parts.required(&name, format!("type({}), intent(inout) :: {name}", pointee(&a.ty)), name.clone())
+                let line = format!("type({}), intent(inout){optional} :: {name}", pointee(&a.ty));
+                if optional.is_empty() {
+                    parts.required(&name, line, name.clone())
+                } else {
+                    parts.optional(&name, line, name.clone())
+                }
             }
             Role::Size => {
                 let of = &self.function.arguments[at - 1];

@@ -73,7 +73,7 @@ impl<T: Real> Intake<T, 3> for VortexSources<T> {
 
     fn take_positions(&mut self, inputs: &Inputs, unit: Unit) {
         let (segments, particles) = vortices(inputs, unit);
-        self.set_elements(segments, particles, Digits { splits: unit.splits, step: unit.step });
+        self.set_elements(segments, particles, unit.digits());
     }
 
     fn take_strengths(&mut self, inputs: &Inputs, unit: Unit) {
@@ -160,17 +160,21 @@ impl Unit {
         let all = corners::<T, C, S>(inputs);
         let Some(period) = period else { return Self::around(all, splits) };
         // Images are not at positions of the caller: in single precision all positions are sums of two numbers.
-        Self::in_box(period, corners_of_sources::<T, C, S>(inputs), all, !T::IS_F64, STEPS[usize::from(!T::IS_F64)])
+        Self {
+            splits: !T::IS_F64,
+            ..Self::in_box(period, corners_of_sources::<T, C, S>(inputs), all, STEPS[usize::from(!T::IS_F64)])
+        }
     }
 
     /// For a periodic box around the middle of the sources; corners are of the sources, and of sources and targets.
-    fn in_box(period: [f64; 3], sources: Corners, (mut low, mut high): Corners, splits: bool, step: f64) -> Self {
+    fn in_box(period: [f64; 3], sources: Corners, (mut low, mut high): Corners, step: f64) -> Self {
         let middle = |(low, high): (f64, f64)| if low <= high { 0.5 * low + 0.5 * high } else { 0.0 };
         let center = std::array::from_fn(|i| middle((sources.0[i], sources.1[i])));
         for i in (0..3).filter(|&i| period[i] > 0.0) {
             (low[i], high[i]) = (center[i] - 0.5 * period[i], center[i] + 0.5 * period[i]);
         }
-        let unit = Self::around((low, high), splits);
+        // With an origin in the middle, in double precision too: rounded to steps, coordinates far from zero would lose digits.
+        let unit = Self::around((low, high), true);
         // Coordinates far from zero have fewer digits after the point.
         let reach = (0..3).flat_map(|i| [low[i] - unit.origin[i], high[i] - unit.origin[i]]).map(f64::abs);
         let reach = (reach.fold(0.0, f64::max) * unit.scale).max(1.0);
@@ -207,7 +211,7 @@ impl Unit {
     pub fn of_ranks([sources, all]: [Corners; 2], period: Option<[f64; 3]>) -> Self {
         let unit = match period {
             None => Self::around(all, true),
-            Some(period) => Self::in_box(period, sources, all, true, STEPS[0]),
+            Some(period) => Self::in_box(period, sources, all, STEPS[0]),
         };
         Self { splits: false, ..unit }
     }
@@ -222,6 +226,12 @@ impl Unit {
             && self.periods == new.periods
             && shift * new.scale <= 0.5
             && (0.5..=widest).contains(&(self.scale / new.scale))
+    }
+
+    /// What is known of positions in this unit: those relative to an origin were rounded where they were far from zero.
+    pub fn digits(&self) -> Digits {
+        let far = self.origin.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        Digits { splits: self.splits, step: self.step.max(0.5 * f64::EPSILON * far * self.scale) }
     }
 
     pub fn inside(&self, x: [f64; 3]) -> [f64; 3] {

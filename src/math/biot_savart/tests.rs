@@ -99,6 +99,27 @@ fn no_value_is_exactly_zero() {
     assert_eq!(charge([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], 5.0), Attraction::default());
 }
 
+/// The middle of two points is on their line however it is rounded; three last digits beside it is not.
+#[test]
+fn a_rounded_middle_is_on_the_line() {
+    let mut seq = Sequence(11);
+    for k in 0..1000 {
+        let offset = [0.0, 1.0, -1e3, 1e6][k % 4];
+        let (p1, p2) = (seq.vector().map(|x| x + offset), seq.vector().map(|x| x + offset));
+        let x: [f64; 3] = std::array::from_fn(|i| 0.5 * (p1[i] + p2[i]));
+        for core in [0.0, 0.2] {
+            for reg in SEGMENTS {
+                assert_eq!(segment(reg, Part::Regularized, x, p1, p2, 1.0, core), Induced::default(), "{reg:?}");
+            }
+        }
+        let l = sub(p2, p1);
+        let across = cross(l, [l[1], l[2], -l[0]]);
+        let off = 3.0 * rounding_beside(x, dot(l, l)).sqrt() / norm(across);
+        let beside = std::array::from_fn(|i| x[i] + off * across[i]);
+        assert!(norm(segment(None, Part::Regularized, beside, p1, p2, 1.0, 0.0).velocity) > 1e6 / (1.0 + offset.abs()));
+    }
+}
+
 /// An expansion has no gap where the line of a segment goes on beyond its ends, nor has what a core takes from it.
 #[test]
 fn corrections_go_on_across_the_extension_of_a_segment() {

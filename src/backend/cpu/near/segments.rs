@@ -86,8 +86,8 @@ fn normal<S: Simd, T: Real>(a: Lane<S, T>, b: Lane<S, T>) -> [Lane<S, T>; 2] {
     difference(a, -b)
 }
 
-/// λ × (x - end) from the points themselves, `end` the nearer one: as exact as the numbers that were handed over. Halves
-/// of split positions are not exact: what is below their last place is zero.
+/// λ × (x - end) from the points themselves, `end` the nearer one: as exact as the numbers that were handed over. Zero where its square
+/// is at most `least`, what may be nothing but rounding.
 #[inline(always)]
 fn cross_beside<S: Simd, T: Real, R: Record<T, Segment<T>>>(
     s: S,
@@ -103,9 +103,6 @@ fn cross_beside<S: Simd, T: Real, R: Record<T, Segment<T>>>(
         difference_of_products(a2, b0, a0, b2),
         difference_of_products(a0, b1, a1, b0),
     ];
-    if !R::SPLIT {
-        return c;
-    }
     let (zero, clear) = (Lane::zero(s), least.lt(dot(c, c)));
     [clear.select(c[0], zero), clear.select(c[1], zero), clear.select(c[2], zero)]
 }
@@ -160,8 +157,15 @@ impl<S: Simd, T: Real> Pair<S, T> {
         let nearest = s1.min(s2);
         let narrow = nearest * constant(s, 4.0 * beside::<T>().powi(2));
         if c2.lt(inner.lt(zero).select(narrow, zero)).any() {
-            let by_distance = nearest * constant(s, 2f64.powi(LEAST_OF_SPLIT_BY_DISTANCE));
-            let least = by_distance.max(constant(s, 2f64.powi(LEAST_OF_SPLIT)));
+            let least = if R::SPLIT {
+                let by_distance = nearest * constant(s, 2f64.powi(LEAST_OF_SPLIT_BY_DISTANCE));
+                by_distance.max(constant(s, 2f64.powi(LEAST_OF_SPLIT)))
+            } else {
+                // See `rounding_beside`: |λ|² 2^-104 (|ℓ|² + |x|²).
+                let (square, digit) = (dot(along, along), constant(s, 2f64.powi(-52)) / Lane::splat(s, source.unit));
+                let unknown = square * (square * digit * digit + dot(x.x, x.x) * constant(s, 2f64.powi(-104)));
+                inner.lt(zero).select(unknown, zero)
+            };
             c = cross_beside(s, record, x, first, least);
             c2 = dot(c, c);
         }
