@@ -35,12 +35,13 @@ impl FlowCell {
 
     /// Runs `work` on the flow unless another thread does, or this one from inside the velocity callback.
     pub fn with<R>(&self, work: impl FnOnce(&mut Flow) -> Result<R>) -> Result<R> {
+        // Before the lock: in the child of a fork() it may be that of a thread which is not there.
+        self.session.alive()?;
         let Some(mut flow) = self.flow.try_lock() else { return Self::busy() };
         if self.unusable.load(Ordering::Acquire) {
             let message = "an earlier failure left this flow unusable; only wfmm_flow_destroy is allowed";
             return Error::fail(WFMM_ERR_UNUSABLE, message);
         }
-        self.session.alive()?;
         let done = catch_unwind(AssertUnwindSafe(|| work(&mut flow)));
         let stopped_midway = done.is_err();
         let mut result = done.unwrap_or_else(|unwound| Err(stopped(&*unwound, WFMM_ERR_HOST_MEMORY)));
@@ -58,7 +59,7 @@ impl FlowCell {
 
     /// Fails while another thread is inside, if it is one of this process.
     pub fn idle(&self) -> Result<()> {
-        if self.flow.is_locked() && self.session.alive().is_ok() { Self::busy() } else { Ok(()) }
+        if self.session.alive().is_ok() && self.flow.is_locked() { Self::busy() } else { Ok(()) }
     }
 
     fn busy<R>() -> Result<R> {

@@ -7,11 +7,10 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
 use once_cell::sync::Lazy;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{ArcMutexGuard, Mutex, RawMutex, RwLock};
 
 use crate::error::{
     Error, Result, WFMM_ERR_BUSY, WFMM_ERR_HANDLE, WFMM_ERR_NULL, WFMM_ERR_OUT_OF_MEMORY, WFMM_ERR_THREADS,
@@ -66,28 +65,70 @@ impl<Handle, T> Table<Handle, T> {
 
 /// A plan, the lock that tells a second caller BUSY, and whether a failure has spoilt it.
 pub struct PlanCell {
-    plan: Mutex<Plan>,
+    /// Locked by the thread that is inside, and by an evaluation on a thread of its own until it has been waited for.
+    plan: Arc<Mutex<Plan>>,
     session: Arc<Session>,
     unusable: AtomicBool,
-    /// An evaluation under way on a thread of its own.
-    pending: Mutex<Option<JoinHandle<Result<()>>>>,
+    /// An evaluation on a thread of its own. Locked while a thread waits for it.
+    pending: Mutex<Option<JoinHandle<Evaluated>>>,
 }
+
+type Entered = ArcMutexGuard<RawMutex, Plan>;
+/// What the thread of an evaluation gives back to the one that waits: the plan, still locked, and the outcome.
+type Evaluated = (Entered, Result<()>);
 
 impl PlanCell {
     pub fn new(plan: Plan) -> Arc<Self> {
-        let session = plan.session().clone();
-        Arc::new(Self { plan: Mutex::new(plan), session, unusable: AtomicBool::new(false), pending: Mutex::default() })
+        let (session, unusable) = (plan.session().clone(), AtomicBool::new(false));
+        Arc::new(Self { plan: Arc::new(Mutex::new(plan)), session, unusable, pending: Mutex::default() })
     }
 
     /// Runs `work` on the plan unless another thread does. A panic or a negative status leaves the plan unusable.
     pub fn with<R>(&self, work: impl FnOnce(&mut Plan) -> Result<R>) -> Result<R> {
-        let Some(mut plan) = self.plan.try_lock() else { return Self::busy() };
+        let mut plan = self.enter()?;
+        self.run(&mut plan, work)
+    }
+
+    /// Starts `work` on a thread of its own. Every other call is BUSY until it has been waited for.
+    pub fn start(self: &Arc<Self>, work: impl FnOnce(&mut Plan) -> Result<()> + Send + 'static) -> Result<()> {
+        let mut plan = self.enter()?;
+        let cell = self.clone();
+        let run = move || {
+            let result = cell.run(&mut plan, work);
+            (plan, result)
+        };
+        let thread = std::thread::Builder::new().name("wakefmm-async".into()).spawn(run);
+        let thread = thread.map_err(|e| Error::new(WFMM_ERR_THREADS, format!("no thread for the evaluation: {e}")))?;
+        *self.pending.lock() = Some(thread);
+        Ok(())
+    }
+
+    /// Waits for the evaluation under way, if there is one; its error is this call's. A second thread that waits is told BUSY.
+    pub fn wait(&self) -> Result<()> {
+        self.session.alive()?;
+        let Some(mut pending) = self.pending.try_lock() else { return self.busy() };
+        let Some(thread) = pending.take() else { return Ok(()) };
+        thread.join().map_or_else(|unwound| Err(stopped(&*unwound, WFMM_ERR_OUT_OF_MEMORY)), |(_plan, result)| result)
+    }
+
+    /// Fails while another thread is inside, if it is one of this process, or an evaluation has not been waited for.
+    pub fn idle(&self) -> Result<()> {
+        if self.session.alive().is_ok() && self.plan.is_locked() { self.busy() } else { Ok(()) }
+    }
+
+    /// The plan for one caller. In the child of a `fork()` the lock may be that of a thread which is not there.
+    fn enter(&self) -> Result<Entered> {
+        self.session.alive()?;
+        let Some(plan) = self.plan.try_lock_arc() else { return self.busy() };
         if self.unusable.load(Ordering::Acquire) {
             let message = "an earlier failure left this plan unusable; only wfmm_plan_destroy is allowed";
             return Error::fail(WFMM_ERR_UNUSABLE, message);
         }
-        plan.session().alive()?;
-        let result = catch_unwind(AssertUnwindSafe(|| work(&mut plan)))
+        Ok(plan)
+    }
+
+    fn run<R>(&self, plan: &mut Plan, work: impl FnOnce(&mut Plan) -> Result<R>) -> Result<R> {
+        let result = catch_unwind(AssertUnwindSafe(|| work(plan)))
             .unwrap_or_else(|unwound| Err(stopped(&*unwound, WFMM_ERR_OUT_OF_MEMORY)));
         if result.as_ref().is_err_and(|e| e.status < 0) {
             self.unusable.store(true, Ordering::Release);
@@ -95,55 +136,24 @@ impl PlanCell {
         result
     }
 
-    /// Starts `work` on a thread of its own. The plan is taken before this returns, so that every other call is BUSY
-    /// until the work is done.
-    pub fn start(self: &Arc<Self>, work: impl FnOnce(&mut Plan) -> Result<()> + Send + 'static) -> Result<()> {
-        let mut pending = self.pending.lock();
-        if pending.is_some() {
-            return Error::fail(WFMM_ERR_BUSY, "an evaluation of this plan is under way; call wfmm_plan_wait first");
-        }
-        let (taken, is_taken) = sync_channel(1);
-        let cell = self.clone();
-        let run = move || {
-            cell.with(|plan| {
-                let _ = taken.send(());
-                work(plan)
-            })
+    fn busy<R>(&self) -> Result<R> {
+        let waits = self.pending.try_lock().is_none_or(|pending| pending.is_some());
+        let message = if waits {
+            "an evaluation of this plan is under way; no other call before wfmm_plan_wait has returned"
+        } else {
+            "another thread is using this plan; one thread at a time, or one plan per thread"
         };
-        let thread = std::thread::Builder::new().name("wakefmm-async".into()).spawn(run);
-        let thread = thread.map_err(|e| Error::new(WFMM_ERR_THREADS, format!("no thread for the evaluation: {e}")))?;
-        if is_taken.recv().is_err() {
-            // The plan was busy or unusable, and the thread has ended.
-            return join(thread);
-        }
-        *pending = Some(thread);
-        Ok(())
-    }
-
-    /// Waits for the evaluation under way, if there is one; its error is this call's.
-    pub fn wait(&self) -> Result<()> {
-        let pending = self.pending.lock().take();
-        if let Err(forked) = self.session.alive() {
-            // The thread is the parent's: here nobody could join it.
-            std::mem::forget(pending);
-            return Err(forked);
-        }
-        pending.map_or(Ok(()), join)
-    }
-
-    /// Fails while another thread is inside, if it is one of this process.
-    pub fn idle(&self) -> Result<()> {
-        if self.plan.is_locked() && self.session.alive().is_ok() { Self::busy() } else { Ok(()) }
-    }
-
-    fn busy<R>() -> Result<R> {
-        let message = "another thread is using this plan; one thread at a time, or one plan per thread";
         Error::fail(WFMM_ERR_BUSY, message)
     }
 }
 
-fn join(thread: JoinHandle<Result<()>>) -> Result<()> {
-    thread.join().unwrap_or_else(|unwound| Err(stopped(&*unwound, WFMM_ERR_OUT_OF_MEMORY)))
+impl Drop for PlanCell {
+    fn drop(&mut self) {
+        if self.session.alive().is_err() {
+            // The thread is the parent's: in the child of a fork() nobody could join it, or let it go.
+            std::mem::forget(self.pending.get_mut().take());
+        }
+    }
 }
 
 /// The live plan behind a handle, for one call.
@@ -153,6 +163,8 @@ pub fn with_plan<R>(handle: *const wfmm_plan, work: impl FnOnce(&mut Plan) -> Re
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+
     use super::*;
     use crate::options::{PlanOptions, wfmm_plan_options};
 
@@ -189,5 +201,36 @@ mod tests {
         let status = cell.with(|_| Ok(inner.with(|_| Ok(())).unwrap_err().status)).unwrap();
         assert_eq!(status, WFMM_ERR_BUSY);
         assert!(cell.idle().is_ok());
+    }
+
+    #[test]
+    fn of_two_threads_that_wait_the_second_is_told_busy() {
+        let (cell, (end, is_to_end)) = (plan(), channel());
+        cell.start(move |_| is_to_end.recv().map_err(|e| Error::new(WFMM_ERR_THREADS, e.to_string()))).unwrap();
+        let waits = cell.clone();
+        let first = std::thread::spawn(move || waits.wait());
+        while !cell.pending.is_locked() {
+            std::thread::yield_now();
+        }
+        assert_eq!(cell.wait().unwrap_err().status, WFMM_ERR_BUSY);
+        end.send(()).unwrap();
+        assert_eq!(first.join().unwrap(), Ok(()));
+        assert_eq!(cell.wait(), Ok(()));
+    }
+
+    #[test]
+    fn an_evaluation_that_is_done_is_busy_until_it_is_waited_for() {
+        let cell = plan();
+        cell.start(|_| Error::fail(WFMM_ERR_THREADS, "its own")).unwrap();
+        while !cell.pending.lock().as_ref().unwrap().is_finished() {
+            std::thread::yield_now();
+        }
+        for busy in [cell.with(|_| Ok(())), cell.start(|_| Ok(())), cell.idle()] {
+            let error = busy.unwrap_err();
+            assert_eq!(error.status, WFMM_ERR_BUSY);
+            assert!(error.message.contains("wfmm_plan_wait"));
+        }
+        assert_eq!(cell.wait().unwrap_err().message, "its own");
+        assert!(cell.with(|_| Ok(())).is_ok() && cell.idle().is_ok() && cell.wait().is_ok());
     }
 }

@@ -125,14 +125,24 @@ __attribute__((unused))
 static void a_forked_child_makes_its_own_session(void) {
     const double x[6] = {0, 0, 0, 1, 0, 0}, a[6] = {0, 0, 1, 0, 0, 1};
     wfmm_session *s = NULL;
-    wfmm_plan *p = NULL;
+    wfmm_plan *p = NULL, *busy = NULL;
+    double v[6];
+    int64_t n;
     OK(wfmm_session_create(NULL, &s));
     OK(wfmm_plan_create(s, NULL, &p));
+    /* a plan that is under way: its lock and its thread are the parent's */
+    OK(wfmm_plan_create(s, NULL, &busy));
+    OK(wfmm_plan_set_particles_f64(busy, 2, x, a, NULL, WFMM_MEMORY_HOST));
+    OK(wfmm_plan_set_targets_f64(busy, 2, x, WFMM_MEMORY_HOST));
+    OK(wfmm_plan_evaluate_async_f64(busy, v, NULL, WFMM_MEMORY_HOST));
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
         double u[6];
         int bad = wfmm_plan_set_targets_f64(p, 2, x, WFMM_MEMORY_HOST) != WFMM_ERR_FORKED;
+        bad += wfmm_plan_counts(busy, NULL, NULL, NULL, &n) != WFMM_ERR_FORKED;
+        bad += wfmm_plan_wait(busy) != WFMM_ERR_FORKED;
+        bad += wfmm_plan_destroy(&busy) != WFMM_OK;
         bad += wfmm_plan_destroy(&p) != WFMM_OK;
         bad += wfmm_session_destroy(&s) != WFMM_OK;
         bad += wfmm_induce_particles_f64(2, x, a, NULL, 2, x, NULL, u, NULL) != WFMM_OK; /* the default session, anew */
@@ -143,6 +153,12 @@ static void a_forked_child_makes_its_own_session(void) {
     alarm(60);
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    EXPECT(wfmm_plan_counts(busy, NULL, NULL, NULL, &n), WFMM_ERR_BUSY, "wfmm_plan_wait");
+    EXPECT(wfmm_plan_destroy(&busy), WFMM_ERR_BUSY, "wfmm_plan_wait");
+    OK(wfmm_plan_wait(busy));
+    OK(wfmm_plan_counts(busy, NULL, NULL, NULL, &n));
+    CHECK(n == 2);
+    OK(wfmm_plan_destroy(&busy));
     OK(wfmm_plan_destroy(&p));
     OK(wfmm_session_destroy(&s));
 }
