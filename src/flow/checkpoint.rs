@@ -4,7 +4,7 @@
 //! members are listed in docs/flow.md. A file appears under its name only when it is whole.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Seek, Write};
+use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::Flow;
+use super::file::NewFile;
 use super::integrate::History;
 use super::npy::{self, Number};
 use super::options::wfmm_flow_options;
@@ -32,12 +33,12 @@ fn broken<R>(path: &Path, why: impl std::fmt::Display) -> Result<R> {
     Error::fail(WFMM_ERR_FILE, format!("{}: {why}", path.display()))
 }
 
-struct Writer<'p, W: Write + Seek> {
+struct Writer<'p> {
     path: &'p Path,
-    zip: ZipWriter<W>,
+    zip: ZipWriter<NewFile>,
 }
 
-impl<W: Write + Seek> Writer<'_, W> {
+impl Writer<'_> {
     /// One member: rows of `width` numbers, or a plain list for 0.
     fn put<T: Number>(&mut self, name: &str, width: usize, values: &[T]) -> Result<()> {
         let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
@@ -80,6 +81,49 @@ impl Reader<'_> {
         values.try_into().or_else(|_| broken(self.path, format!("member {name} has {n} numbers; {N} are needed")))
     }
 
+    /// One number that a computation goes on with: not negative, and finite.
+    fn not_negative(&mut self, name: &str) -> Result<f64> {
+        let [x] = self.exactly(name)?;
+        if (0.0..f64::INFINITY).contains(&x) { Ok(x) } else { self.refuse(name, x, "0 or a positive number") }
+    }
+
+    fn refuse<R>(&self, name: &str, x: impl std::fmt::Display, accepted: &str) -> Result<R> {
+        broken(self.path, format!("member {name} has {x}; accepted: {accepted}"))
+    }
+
+    /// Options of a struct, whose integers have 32 bits.
+    fn options<const N: usize>(&mut self, name: &str, wide: [i64; N]) -> Result<[i32; N]> {
+        match wide.iter().find(|n| i32::try_from(**n).is_err()) {
+            Some(n) => self.refuse(name, n, "numbers of 32 bits"),
+            None => Ok(wide.map(|n| n as i32)),
+        }
+    }
+
+    /// Rates of the last step, if it left any. What was added after it has none, which is NaN.
+    fn history(&mut self, free_stream: Vec3) -> Result<Option<History>> {
+        let dt: Vec<f64> = self.get("history_dt", 0)?;
+        let Some(&dt) = dt.first() else { return Ok(None) };
+        if !(dt > 0.0 && dt.is_finite()) {
+            return self.refuse("history_dt", dt, "a positive number");
+        }
+        let mut rate = Vector::default();
+        for (part, width) in PARTS {
+            let name = format!("history_{}", part as usize);
+            let values: Vec<f64> = self.get(&name, if width == 3 { 3 } else { 0 })?;
+            if let Some(x) = values.iter().find(|x| x.is_infinite()) {
+                return self.refuse(&name, x, "finite numbers, and NaN for none");
+            }
+            *rate.part_mut(part) = values;
+        }
+        // Files of before have no such member.
+        let free_stream =
+            if self.has("history_free_stream") { self.exactly("history_free_stream")? } else { free_stream };
+        match free_stream.iter().find(|x| !x.is_finite()) {
+            Some(x) => self.refuse("history_free_stream", x, "finite numbers"),
+            None => Ok(Some(History { rate, dt, free_stream })),
+        }
+    }
+
     fn lines(&mut self, kind: &str) -> Result<(Lines, Vec<f64>)> {
         let points = self.get(&format!("{kind}_point"), 3)?;
         let ends: Vec<i32> = self.get(&format!("{kind}_ends"), 2)?;
@@ -98,27 +142,18 @@ impl Flow {
     /// Writes the flow; a file that was there is replaced when the new one is whole. Of many ranks each writes its own file,
     /// and none replaces one before all are whole.
     pub fn save(&mut self, path: &Path) -> Result<()> {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(format!(".{}.tmp", std::process::id()));
-        let beside = Path::new(&beside);
         let call = "wfmm_flow_save";
         let session = self.session.clone();
-        let written = session.together(call, || {
+        let file = session.together(call, || {
             self.store.read(&ALL)?;
-            self.write_to(beside, path)
-        });
-        let rename = || std::fs::rename(beside, path).or_else(|e| broken(path, e));
-        let done = written.and_then(|()| session.together(call, rename));
-        if done.is_err() {
-            // What is there is of no use; that it may stay is no second error.
-            let _ = std::fs::remove_file(beside);
-        }
-        done
+            self.write_beside(path)
+        })?;
+        session.together(call, || file.put_in_place().or_else(|e| broken(path, e)))
     }
 
-    fn write_to(&self, beside: &Path, path: &Path) -> Result<()> {
-        let file = File::create(beside).or_else(|e| broken(path, e))?;
-        let mut w = Writer { path, zip: ZipWriter::new(BufWriter::new(file)) };
+    fn write_beside(&self, path: &Path) -> Result<NewFile> {
+        let file = NewFile::beside(path).or_else(|e| broken(path, e))?;
+        let mut w = Writer { path, zip: ZipWriter::new(file) };
         let (state, history) = (self.store.known(), self.store.history());
         w.put("version", 0, &[VERSION])?;
         w.put("time", 0, &[state.time])?;
@@ -159,11 +194,11 @@ impl Flow {
             let rate = history.map_or(&[][..], |h| h.rate.part(part));
             w.put(&format!("history_{}", part as usize), if width == 3 { 3 } else { 0 }, rate)?;
         }
-        let done = w.zip.finish().map_err(std::io::Error::from).and_then(|mut file| {
-            file.flush()?;
-            file.get_ref().sync_all()
+        let whole = w.zip.finish().map_err(std::io::Error::from).and_then(|mut file| {
+            file.complete()?;
+            Ok(file)
         });
-        done.or_else(|e| broken(path, e))
+        whole.or_else(|e| broken(path, e))
     }
 
     /// A flow as `save` left it; the callback is the host's to set again. Of many ranks each reads its own file.
@@ -207,6 +242,9 @@ impl Saved {
             let message = format!("{}: version {version}; this library reads {VERSION}", path.display());
             return Error::fail(WFMM_ERR_TOO_NEW, message);
         }
+        if version < 1 {
+            return r.refuse("version", version, "1 and more");
+        }
         // Files of before have no such member: they are of one rank.
         let of = if r.has("rank_and_ranks") { r.exactly("rank_and_ranks")? } else { [0, 1] };
         let (rank, ranks) = session.rank();
@@ -216,21 +254,14 @@ impl Saved {
         }
         let (p, o) = (read_plan(&mut r)?, read_flow(&mut r)?);
         let state = read_state(&mut r)?;
-        let free_stream: Vec3 = r.exactly("free_stream")?;
-        let [largest_displacement] = r.exactly("largest_displacement")?;
-        // Files of before have no such member.
-        let [unfit] = if r.has("unfit_core_radius_squared") { r.exactly("unfit_core_radius_squared")? } else { [0.0] };
-        let mut history = None;
-        let dt: Vec<f64> = r.get("history_dt", 0)?;
-        if let Some(&dt) = dt.first() {
-            let mut rate = Vector::default();
-            for (part, width) in PARTS {
-                *rate.part_mut(part) = r.get(&format!("history_{}", part as usize), if width == 3 { 3 } else { 0 })?;
-            }
-            // Files of before have no such member.
-            let of_rate = if r.has("history_free_stream") { r.exactly("history_free_stream")? } else { free_stream };
-            history = Some(History { rate, dt, free_stream: of_rate });
+        if o.fluid_viscosity == 0.0 && !state.dust.id.is_empty() {
+            return broken(path, "dust in a fluid without viscosity");
         }
+        let free_stream: Vec3 = r.exactly("free_stream")?;
+        let largest_displacement = r.not_negative("largest_displacement")?;
+        // Files of before have no such member.
+        let unfit = if r.has("unfit_core_radius_squared") { r.not_negative("unfit_core_radius_squared")? } else { 0.0 };
+        let history = r.history(free_stream)?;
         Ok((p, o, Self { state, history, free_stream, largest_displacement, unfit }))
     }
 }
@@ -270,24 +301,27 @@ fn plan_reals(p: &wfmm_plan_options) -> [f64; 7] {
 }
 
 fn read_plan(r: &mut Reader<'_>) -> Result<wfmm_plan_options> {
-    let n: [i64; 10] = r.exactly("plan_options_integers")?;
-    let x: [f64; 7] = r.exactly("plan_options_reals")?;
+    let integers = "plan_options_integers";
+    let [a, b, c, d, e, f, g, flags, h, i] = r.exactly(integers)?;
+    let [method, precision, order, leaf_capacity, segments, particles, index_base, plane_axis, expansion] =
+        r.options(integers, [a, b, c, d, e, f, g, h, i])?;
+    let [tolerance, normalization, core_radius, plane_position, x, y, z] = r.exactly("plan_options_reals")?;
     Ok(wfmm_plan_options {
-        method: n[0] as i32,
-        precision: n[1] as i32,
-        order: n[2] as i32,
-        leaf_capacity: n[3] as i32,
-        segment_regularization: n[4] as i32,
-        particle_regularization: n[5] as i32,
-        index_base: n[6] as i32,
-        flags: n[7] as u64,
-        plane_axis: n[8] as i32,
-        expansion: n[9] as i32,
-        tolerance: x[0],
-        normalization: x[1],
-        core_radius: x[2],
-        plane_position: x[3],
-        period: [x[4], x[5], x[6]],
+        method,
+        precision,
+        order,
+        leaf_capacity,
+        segment_regularization: segments,
+        particle_regularization: particles,
+        index_base,
+        flags: flags as u64,
+        plane_axis,
+        expansion,
+        tolerance,
+        normalization,
+        core_radius,
+        plane_position,
+        period: [x, y, z],
         ..Default::default()
     })
 }
@@ -300,12 +334,14 @@ fn flow_reals(o: &wfmm_flow_options) -> [f64; 11] {
 }
 
 fn read_flow(r: &mut Reader<'_>) -> Result<wfmm_flow_options> {
-    let n: [i64; 3] = r.exactly("flow_options_integers")?;
+    let integers = "flow_options_integers";
+    let wide = r.exactly(integers)?;
+    let [integrator, stretching, spreading] = r.options(integers, wide)?;
     let x: [f64; 11] = r.exactly("flow_options_reals")?;
     Ok(wfmm_flow_options {
-        integrator: n[0] as i32,
-        stretching: n[1] as i32,
-        spreading: n[2] as i32,
+        integrator,
+        stretching,
+        spreading,
         viscosity: x[0],
         squire: x[1],
         core_limit: x[2],
@@ -317,4 +353,96 @@ fn read_flow(r: &mut Reader<'_>) -> Result<wfmm_flow_options> {
         friction: x[10],
         ..Default::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+    use crate::flow::edit::DustArrays;
+    use crate::flow::options::{WFMM_INTEGRATOR_AB2, WFMM_SPREADING_CORES};
+    use crate::options::{BackendKind, SessionOptions};
+    use crate::plan::arrays::Array::Host;
+    use crate::plan::sources::Particles;
+
+    /// A copy of a file with these bytes for number `at` of a member.
+    fn with_number(whole: &Path, copy: &Path, member: &str, at: usize, number: [u8; 8]) {
+        let mut from = ZipArchive::new(File::open(whole).unwrap()).unwrap();
+        let mut to = ZipWriter::new(File::create(copy).unwrap());
+        let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+        for k in 0..from.len() {
+            let mut file = from.by_index(k).unwrap();
+            let (name, mut bytes) = (file.name().unwrap().into_owned(), vec![]);
+            file.read_to_end(&mut bytes).unwrap();
+            if name == format!("{member}.npy") {
+                let data = 10 + u16::from_le_bytes([bytes[8], bytes[9]]) as usize + 8 * at;
+                bytes[data..data + 8].copy_from_slice(&number);
+            }
+            to.start_file(name, stored).unwrap();
+            to.write_all(&bytes).unwrap();
+        }
+        to.finish().unwrap();
+    }
+
+    #[test]
+    fn numbers_that_no_flow_has_are_refused() {
+        let session =
+            Session::new(&SessionOptions { backend: BackendKind::Cpu, device: None, devices: vec![], threads: 1 });
+        let session = session.unwrap();
+        let motion = wfmm_flow_options {
+            integrator: WFMM_INTEGRATOR_AB2,
+            spreading: WFMM_SPREADING_CORES,
+            viscosity: 1e-3,
+            fluid_viscosity: 1e-5,
+            ..Default::default()
+        };
+        let mut flow = Flow::new(session.clone(), wfmm_plan_options::default(), motion).unwrap();
+        let (x, one) = ([0.0, 0.0, 1.0], [1.0]);
+        let core = Some(Host(&one[..]));
+        let particles = Particles { n: 1, position: Host(&x[..]), strength: Host(&x[..]), core };
+        flow.put_particles(Some(particles), true).unwrap();
+        let (position, diameter, density) = (Host(&x[..]), Host(&one[..]), Host(&one[..]));
+        flow.put_dust(Some(DustArrays { position, velocity: None, diameter, density }), true).unwrap();
+        flow.advance(0.1, 2).unwrap();
+        let path = |name: &str| std::env::temp_dir().join(format!("wakefmm-{name}-{}.npz", std::process::id()));
+        let (whole, changed) = (path("numbers"), path("changed"));
+        flow.save(&whole).unwrap();
+        let load = |member: &str, at: usize, number: [u8; 8]| {
+            with_number(&whole, &changed, member, at, number);
+            Flow::load(session.clone(), &changed).map(|_| ())
+        };
+        let wide = (1i64 << 32) + 1;
+        let integers =
+            [("version", 0, -5), ("version", 0, 0), ("step", 0, -1), ("next_id", 0, -1), ("particle_id", 0, -1)];
+        let options = [
+            ("plan_options_integers", 0, wide),
+            ("plan_options_integers", 9, -wide),
+            ("flow_options_integers", 0, wide),
+        ];
+        for (member, at, n) in integers.into_iter().chain(options) {
+            let error = load(member, at, n.to_le_bytes()).unwrap_err();
+            assert_eq!(error.status, WFMM_ERR_FILE, "{member}: {}", error.message);
+        }
+        let (nan, inf) = (f64::NAN, f64::INFINITY);
+        let reals = [
+            ("particle_core_radius_squared", 0, -1.0),
+            ("largest_displacement", 0, nan),
+            ("largest_displacement", 0, -1.0),
+            ("unfit_core_radius_squared", 0, nan),
+            ("unfit_core_radius_squared", 0, inf),
+            ("history_dt", 0, nan),
+            ("history_dt", 0, 0.0),
+            ("history_0", 2, inf),
+            ("history_free_stream", 0, nan),
+            ("flow_options_reals", 8, 0.0),
+        ];
+        for (member, at, x) in reals {
+            let error = load(member, at, x.to_le_bytes()).unwrap_err();
+            assert_eq!(error.status, WFMM_ERR_FILE, "{member}: {}", error.message);
+        }
+        load("history_0", 0, nan.to_le_bytes()).unwrap();
+        load("history_free_stream", 0, 1f64.to_le_bytes()).unwrap();
+        [whole, changed].iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    }
 }

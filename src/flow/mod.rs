@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   edit      set, add, remove                query       get, velocity at points
-//!   diagnostics  invariants and norms         checkpoint, npy   files         picture  what a camera sees
+//!   diagnostics  invariants and norms         checkpoint, npy, file   files   picture  what a camera sees
 //!      │
 //!   storage   where the arrays are: who reads them gets them up to date, who steps works where the session computes
 //!      ├ step                in host memory: rates of all that moves, dust, the new state
@@ -27,6 +27,7 @@ pub mod diagnostics;
 mod dust;
 pub mod edit;
 mod filaments;
+mod file;
 mod gaussians;
 mod integrate;
 mod narrow;

@@ -1,5 +1,10 @@
 /* Flows: elements of every kind come, move and go, and every kind of bad input, after which the flow is as it was.
    Twin: tests/fortran/flow.f90. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -420,6 +425,50 @@ static void a_flow_is_saved_and_goes_on(void) {
     OK(wfmm_flow_destroy(&f));
 }
 
+/* What this save writes on standard error, where no file may be longer than 1000 bytes. */
+static const char *said_by_a_save_that_fails(wfmm_flow *f, const char *path) {
+    static char text[256];
+    struct rlimit old, tight;
+    int ends[2];
+    const int standard_error = dup(2);
+    CHECK(pipe(ends) == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 && dup2(ends[1], 2) == 2);
+    CHECK(getrlimit(RLIMIT_FSIZE, &old) == 0);
+    tight = old, tight.rlim_cur = 1000;
+    void (*const handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    CHECK(setrlimit(RLIMIT_FSIZE, &tight) == 0);
+    const wfmm_status status = wfmm_flow_save(f, path);
+    CHECK(setrlimit(RLIMIT_FSIZE, &old) == 0);
+    signal(SIGXFSZ, handler);
+    CHECK(dup2(standard_error, 2) == 2 && status == WFMM_ERR_FILE && strstr(last_error(), path));
+    const ssize_t length = read(ends[0], text, sizeof text - 1);
+    text[length > 0 ? length : 0] = 0;
+    close(standard_error), close(ends[0]), close(ends[1]);
+    return text;
+}
+
+/* A save that fails leaves the file that was there, says nothing but its status, and leaves no other file. */
+static void a_save_may_fail(void) {
+    wfmm_flow *f = new_flow();
+    char folder[] = "/tmp/wakefmm-save-XXXXXX", path[64], link[64];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/f.npz", folder), snprintf(link, sizeof link, "%s/link", folder);
+    CHECK(symlink("f.npz", link) == 0);
+    OK(wfmm_flow_save(f, link));
+    CHECK(chmod(path, 0640) == 0);
+    OK(wfmm_flow_set_tracers_f64(f, N, ring, H));
+    CHECK(!strcmp(said_by_a_save_that_fails(f, link), ""));
+    wfmm_flow *g = NULL;
+    OK(wfmm_flow_load(NULL, path, &g));
+    OK(wfmm_flow_destroy(&g));
+    OK(wfmm_flow_save(f, link));
+    struct stat there;
+    CHECK(stat(path, &there) == 0 && (there.st_mode & 0777) == 0640);
+    EXPECT(wfmm_flow_save(f, folder), WFMM_ERR_FILE, "no regular file");
+    EXPECT(wfmm_flow_picture(f, NULL, 4, 4, NULL, folder), WFMM_ERR_FILE, "no regular file");
+    CHECK(unlink(link) == 0 && unlink(path) == 0 && rmdir(folder) == 0);
+    OK(wfmm_flow_destroy(&f));
+}
+
 int main(void) {
     fill();
     a_ring_carries_tracers();
@@ -432,5 +481,6 @@ int main(void) {
     bad_arrays();
     a_flow_keeps_its_session();
     a_flow_is_saved_and_goes_on();
+    a_save_may_fail();
     return finish("flow");
 }
