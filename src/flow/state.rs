@@ -342,6 +342,9 @@ impl State {
         if !finite || !positive(&self.dust.diameter) || !positive(&self.dust.density) || !self.time.is_finite() {
             return Some("a number is not finite, or a diameter or density not positive".into());
         }
+        if self.step < 0 || part(Part::ParticleCore2).iter().any(|c| *c < 0.0) {
+            return Some("the step or a squared core radius is negative".into());
+        }
         let ids = [(&self.particle_id, self.next[0]), (&self.tracer_id, self.next[3]), (&self.dust.id, self.next[4])];
         if !ids.into_iter().all(|(ids, next)| ascend(ids, next)) {
             return Some("identities do not ascend".into());
@@ -361,9 +364,9 @@ impl State {
     }
 }
 
-/// Whether identities ascend, below the next one.
+/// Whether identities ascend from 0 or more to less than the next one.
 fn ascend(ids: &[i64], next: i64) -> bool {
-    ids.is_sorted_by(|a, b| a < b) && ids.last().is_none_or(|last| *last < next)
+    ids.is_sorted_by(|a, b| a < b) && *ids.first().unwrap_or(&0) >= 0 && *ids.last().unwrap_or(&-1) < next
 }
 
 impl Lines {
