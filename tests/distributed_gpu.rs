@@ -486,6 +486,10 @@ fn devices_are_chosen_by_the_rank_of_the_node() {
             Session::distributed(&SessionOptions { device: device(rank), ..AUTO }, end).unwrap().describe()
         });
         assert!(all.iter().all(|text| text.contains("each: CPU")), "{all:?}");
+        assert!(
+            all[0].contains("no CUDA: another rank has no GPU") && all[2].contains("no CUDA: device is 5"),
+            "{all:?}"
+        );
     });
 }
 
@@ -783,6 +787,9 @@ fn devices_that_are_not_there_are_named() {
         assert!(e.status == WFMM_ERR_NO_DEVICE && e.message.contains("device is 7; this machine has 2 GPU(s)"), "{e}");
         let text = Session::new(&of(&[0, 7], &AUTO)).unwrap().describe();
         assert!(text.starts_with("CPU"), "{text}");
+        assert!(text.contains("no CUDA: device is 7; this machine has 2 GPU(s)"), "{text}");
+        let one = Session::new(&SessionOptions { device: Some(9), ..AUTO }).unwrap().describe();
+        assert!(one.contains("no CUDA: device is 9; this machine has 2 GPU(s)"), "{one}");
         for e in on_all(2, |_, end| Session::distributed(&of(&[0, 1], &GPU), end).err().unwrap()) {
             assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("n_devices = 2"), "{e}");
         }

@@ -9,7 +9,7 @@ mod threads;
 
 use std::sync::Arc;
 
-use log::info;
+use log::{info, warn};
 use parking_lot::Mutex;
 
 use crate::backend::cuda::plane::Mirror;
@@ -45,6 +45,8 @@ pub struct Session {
     device: Device,
     /// Devices that compute with the first one.
     others: Vec<Seat>,
+    /// Why no GPU computes, where one was looked for.
+    refusal: Option<String>,
     pool: Option<Arc<rayon::ThreadPool>>,
     /// The process whose threads these are.
     process: u32,
@@ -60,11 +62,11 @@ static DEFAULT: Mutex<Option<Arc<Session>>> = Mutex::new(None);
 impl Session {
     pub fn new(options: &SessionOptions) -> Result<Arc<Self>> {
         logging::start();
-        let device = choose_device(options, None)?;
+        let chosen = choose_device(options, None)?;
         let pool = Arc::new(threads::start(options.threads)?);
-        let (device, others) = choose_others(options, device, pool.current_num_threads())?;
+        let Chosen { device, others, refusal } = choose_others(options, chosen, pool.current_num_threads())?;
         let pool = Some(pool);
-        let session = Self { device, others, pool, process: std::process::id(), communicator: None };
+        let session = Self { device, others, refusal, pool, process: std::process::id(), communicator: None };
         info!("session: {}", session.describe());
         Ok(Arc::new(session))
     }
@@ -85,17 +87,20 @@ impl Session {
         let SessionOptions { backend, device: _, devices: _, threads: _ } = options;
         let fields = [("size", communicator.size() as f64), ("backend", f64::from(*backend as i32))];
         communicator.same("", &fields)?;
-        let device = communicator.together(call, || choose_device(options, Some(communicator.node_rank())))?;
-        let lacks = communicator.largest(&[f64::from(u8::from(matches!(device, Device::Cpu)))])?[0] > 0.0;
-        if lacks && matches!(device, Device::Cuda { .. }) {
-            info!("another rank has no GPU: all compute on the CPU");
-        }
-        let device = if lacks { Device::Cpu } else { device };
+        let chosen = communicator.together(call, || choose_device(options, Some(communicator.node_rank())))?;
+        let lacks = communicator.largest(&[f64::from(u8::from(matches!(chosen.device, Device::Cpu)))])?[0] > 0.0;
+        let Chosen { device, others, refusal } = match chosen.device {
+            Device::Cuda { .. } if lacks => {
+                info!("another rank has no GPU: all compute on the CPU");
+                Chosen::cpu(Some("another rank has no GPU".into()))
+            }
+            _ => chosen,
+        };
         if let (Device::Cuda { context, .. }, true) = (&device, communicator.size() > 1) {
             context.share_pages();
         }
         let (process, pool) = (std::process::id(), Some(Arc::new(pool)));
-        let session = Self { device, others: vec![], pool, process, communicator: Some(communicator) };
+        let session = Self { device, others, refusal, pool, process, communicator: Some(communicator) };
         info!("session: {}", session.describe());
         Ok(Arc::new(session))
     }
@@ -304,11 +309,15 @@ impl Session {
     fn describe_one(&self) -> String {
         let cpu = format!("CPU, {} threads, {}", self.pool().current_num_threads(), crate::simd::isa_name());
         match &self.device {
-            Device::Cpu if self.communicator.is_some() => cpu,
-            Device::Cpu => match cuda::probe().refusal {
-                Some(refusal) => format!("{cpu}; no CUDA: {}", refusal.message),
-                None => cpu,
-            },
+            Device::Cpu => {
+                // Where no GPU was looked for, what the driver would have said.
+                let alone = self.communicator.is_none();
+                let of_driver = || cuda::probe().refusal.filter(|_| alone).map(|refusal| refusal.message);
+                match self.refusal.clone().or_else(of_driver) {
+                    Some(refusal) => format!("{cpu}; no CUDA: {refusal}"),
+                    None => cpu,
+                }
+            }
             Device::Cuda { context, auto } => {
                 let (gpu, gib) = (&context.info, context.info.memory as f64 / (1u64 << 30) as f64);
                 let (major, minor) = gpu.capability;
@@ -355,10 +364,24 @@ impl Drop for Session {
     }
 }
 
+/// Where a session computes.
+struct Chosen {
+    device: Device,
+    others: Vec<Seat>,
+    /// Why no GPU computes, where one was looked for.
+    refusal: Option<String>,
+}
+
+impl Chosen {
+    fn cpu(refusal: Option<String>) -> Self {
+        Self { device: Device::Cpu, others: vec![], refusal }
+    }
+}
+
 /// `node_rank`: of several processes of a machine each takes one of its usable GPUs in turn, unless the options name one.
-fn choose_device(options: &SessionOptions, node_rank: Option<usize>) -> Result<Device> {
+fn choose_device(options: &SessionOptions, node_rank: Option<usize>) -> Result<Chosen> {
     if options.backend == BackendKind::Cpu {
-        return Ok(Device::Cpu);
+        return Ok(Chosen::cpu(None));
     }
     let auto = options.backend == BackendKind::Auto;
     let probe = cuda::probe();
@@ -368,15 +391,15 @@ fn choose_device(options: &SessionOptions, node_rank: Option<usize>) -> Result<D
     let ordinal = named.unwrap_or_else(|| node_rank.map_or(-1, in_turn));
     let opened = probe.choose(ordinal).and_then(Context::open);
     match opened {
-        Ok(context) => Ok(Device::Cuda { context, auto }),
+        Ok(context) => Ok(Chosen { device: Device::Cuda { context, auto }, others: vec![], refusal: None }),
         Err(refusal) if auto => {
-            // A machine without a driver is an ordinary one; a GPU that cannot be used is worth a word.
-            if probe.driver == 0 {
-                info!("no GPU: {}", refusal.message);
-            } else {
-                warn_once!("the GPU is not used, the CPU takes over: {}", refusal.message);
+            // A machine without a driver is an ordinary one; a GPU that cannot be used is worth a word, one that was named each time.
+            match named {
+                Some(number) => warn!("device {number} is not used, the CPU computes: {}", refusal.message),
+                None if probe.driver == 0 => info!("no GPU: {}", refusal.message),
+                None => warn_once!("the GPU is not used, the CPU takes over: {}", refusal.message),
             }
-            Ok(Device::Cpu)
+            Ok(Chosen::cpu(Some(refusal.message)))
         }
         Err(refusal) => {
             let hint = "; WFMM_BACKEND_AUTO or _CPU would use the CPU";
@@ -386,19 +409,19 @@ fn choose_device(options: &SessionOptions, node_rank: Option<usize>) -> Result<D
 }
 
 /// Opens the devices that are named after the first one, which is `first`; each gets its part of so many threads.
-fn choose_others(options: &SessionOptions, first: Device, threads: usize) -> Result<(Device, Vec<Seat>)> {
-    let (Device::Cuda { .. }, [_, named @ ..]) = (&first, options.devices.as_slice()) else {
-        return Ok((first, vec![]));
+fn choose_others(options: &SessionOptions, mut first: Chosen, threads: usize) -> Result<Chosen> {
+    let (Device::Cuda { .. }, [_, named @ ..]) = (&first.device, options.devices.as_slice()) else {
+        return Ok(first);
     };
-    let mut seats = vec![];
     for &number in named {
         let one = SessionOptions { device: Some(number), devices: vec![], ..*options };
         // Where this one is missing and the CPU may take over, it does so for all.
-        let Device::Cuda { context, .. } = choose_device(&one, None)? else { return Ok((Device::Cpu, vec![])) };
+        let next = choose_device(&one, None)?;
+        let Device::Cuda { context, .. } = next.device else { return Ok(next) };
         let pool = threads::start((threads / options.devices.len()).max(1))?;
-        seats.push(Seat { context, pool: Arc::new(pool) });
+        first.others.push(Seat { context, pool: Arc::new(pool) });
     }
-    Ok((first, seats))
+    Ok(first)
 }
 
 #[cfg(test)]
