@@ -123,8 +123,26 @@ pub fn stopped(unwound: &(dyn Any + Send), out_of_memory: i32) -> Error {
     }
 }
 
+/// A real number in a message: the very large and the very small with an exponent, in place of hundreds of digits.
+pub fn number<T: Copy + Into<f64> + fmt::Display + fmt::LowerExp>(x: T) -> String {
+    let size = x.into().abs();
+    if size == 0.0 || (1e-4..1e6).contains(&size) { format!("{x}") } else { format!("{x:e}") }
+}
+
 /// What a panic said.
 fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_messages_are_short() {
+        let short = [-1e300, 1e-300, 1e6, 9.99e-5, 0.0, 1e-4, -2.5, 999_999.5, f64::NAN, f64::NEG_INFINITY].map(number);
+        assert_eq!(short, ["-1e300", "1e-300", "1e6", "9.99e-5", "0", "0.0001", "-2.5", "999999.5", "NaN", "-inf"]);
+        assert_eq!([number(0.1f32), number(1e30f32)], ["0.1", "1e30"]);
+    }
 }

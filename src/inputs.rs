@@ -4,7 +4,7 @@
 //! sorts them into its tree. An engine may be dropped and another made from the same `Inputs` (fall back, new precision).
 
 use crate::error::{Error, Result, WFMM_ERR_INDEX};
-use std::fmt::{Debug, Display};
+use std::fmt::{Debug, Display, LowerExp};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -119,7 +119,7 @@ impl RealsMut<'_> {
 }
 
 /// `f32` and `f64` as elements of arrays.
-pub trait ArrayReal: Copy + Default + Send + Sync + Debug + Display + 'static {
+pub trait ArrayReal: Copy + Default + Send + Sync + Debug + Display + LowerExp + Into<f64> + 'static {
     const DOUBLE: bool;
     fn host(values: HostArray<Self>) -> Reals;
     fn device(address: u64, len: usize) -> Reals;

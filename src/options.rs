@@ -5,6 +5,7 @@
 
 use crate::error::{
     Error, Result, WFMM_ERR_CONSTANT, WFMM_ERR_NOT_FINITE, WFMM_ERR_TOLERANCE, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE,
+    number,
 };
 
 codes! {
@@ -478,7 +479,7 @@ fn expansion(o: &wfmm_plan_options) -> Result<Expansion> {
     let with = match o.period.iter().position(|&p| p > 0.0) {
         _ if o.method == WFMM_METHOD_TREECODE => "method = WFMM_METHOD_TREECODE (3)".to_owned(),
         _ if o.order > PSEUDO_ORDER_MAX => format!("order = {}", o.order),
-        Some(axis) => format!("period[{axis}] = {}", o.period[axis]),
+        Some(axis) => format!("period[{axis}] = {}", number(o.period[axis])),
         None => return Ok(found),
     };
     Error::fail(
@@ -494,21 +495,23 @@ fn period(o: &wfmm_plan_options) -> Result<Option<[f64; 3]>> {
     for (axis, period) in o.period.into_iter().enumerate() {
         let name = format!("period[{axis}]");
         if finite(&name, period)? < 0.0 || (period > 0.0 && !(SHORTEST_PERIOD..LONGEST_PERIOD).contains(&period)) {
-            return value_error(&name, period, "0 (open) or a length from 1e-100 to 1e100");
+            return value_error(&name, number(period), "0 (open) or a length from 1e-100 to 1e100");
         }
         if period > 0.0 && o.plane_axis == axis as i32 + 1 {
             let message = format!(
-                "{name} = {period} along the normal of the ground plane, plane_axis = {}: the images of plane and period \
+                "{name} = {} along the normal of the ground plane, plane_axis = {}: the images of plane and period \
                  differ; accepted: 0 (open), or a period along the other axes",
+                number(period),
                 o.plane_axis
             );
             return Error::fail(WFMM_ERR_UNSUPPORTED, message);
         }
         if period > 0.0 && o.method == WFMM_METHOD_TREECODE {
             let message = format!(
-                "method = WFMM_METHOD_TREECODE ({}) with {name} = {period}: the treecode has no periodic images; use \
+                "method = WFMM_METHOD_TREECODE ({}) with {name} = {}: the treecode has no periodic images; use \
                  WFMM_METHOD_AUTO, _DIRECT or _FMM",
-                o.method
+                o.method,
+                number(period)
             );
             return Error::fail(WFMM_ERR_UNSUPPORTED, message);
         }
@@ -533,14 +536,14 @@ fn check_ratio(period: [f64; 3]) -> Result<()> {
 
 fn tolerance(t: f64) -> Result<f64> {
     if finite("tolerance", t)? <= 0.0 {
-        return value_error("tolerance", t, "a positive number");
+        return value_error("tolerance", number(t), "a positive number");
     }
     Ok(t.min(TOLERANCE_MAX))
 }
 
 fn radius(c: f64) -> Result<f64> {
     if finite("core_radius", c)? < 0.0 {
-        return value_error("core_radius", c, "0 or a positive number");
+        return value_error("core_radius", number(c), "0 or a positive number");
     }
     Ok(c)
 }

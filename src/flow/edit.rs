@@ -13,7 +13,7 @@ use super::state::{Given, GivenLines, Gone, Remaining, keep, room};
 use super::step::fit_history;
 use super::storage::Held;
 use super::vector::Part;
-use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_STATE, WFMM_ERR_VALUE};
+use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_STATE, WFMM_ERR_VALUE, number};
 use crate::inputs::check_connectivity;
 use crate::plan::arrays::{Array, HostReal, SHARED_FROM, check_finite, on_pool};
 use crate::plan::sources::{Particles, Segments};
@@ -177,7 +177,7 @@ impl Flow {
             Some(k) => {
                 let message = format!(
                     "core_radius[{k}] = {} (elements counted from 0); 0 or a positive radius is needed",
-                    core[k]
+                    number(core[k])
                 );
                 Error::fail(WFMM_ERR_VALUE, message)
             }
@@ -283,7 +283,7 @@ fn positive<T: HostReal>(session: &Session, name: &str, array: Array<'_, T>) -> 
         None => Ok(values),
         Some(k) => Error::fail(
             WFMM_ERR_VALUE,
-            format!("{name}[{k}] = {} (elements counted from 0); a positive number is needed", values[k]),
+            format!("{name}[{k}] = {} (elements counted from 0); a positive number is needed", number(values[k])),
         ),
     }
 }

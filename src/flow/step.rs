@@ -15,7 +15,7 @@ use super::state::{Dust, State, room, row};
 use super::storage::{Held, Storage, Tools};
 use super::sums::{Sums, joined};
 use super::vector::{Part, Vector};
-use crate::error::{Error, Result, WFMM_ERR_NOT_FINITE};
+use crate::error::{Error, Result, WFMM_ERR_NOT_FINITE, number};
 use crate::math::biot_savart::{Vec3, norm, sub};
 use crate::memory;
 use crate::session::Session;
@@ -82,7 +82,7 @@ fn outcome(state: &mut State, history: Option<&History>, tools: &mut Tools<'_>, 
 
 /// A step of dt that ends in numbers that are none.
 pub fn out_of_range<R>(dt: f64) -> Result<R> {
-    Error::fail(WFMM_ERR_NOT_FINITE, format!("a step of dt = {dt} leaves the range of numbers"))
+    Error::fail(WFMM_ERR_NOT_FINITE, format!("a step of dt = {} leaves the range of numbers", number(dt)))
 }
 
 /// Everything succeeded: the new state takes the old one's place. Room was made, nothing fails.

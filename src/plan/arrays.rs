@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use crate::backend::cuda::Plain;
 use crate::backend::cuda::array::{Span, SpanMut};
 use crate::backend::cuda::staging::past_caches;
-use crate::error::{Error, Result, WFMM_ERR_HOST_MEMORY, WFMM_ERR_NOT_FINITE, WFMM_ERR_VALUE};
+use crate::error::{Error, Result, WFMM_ERR_HOST_MEMORY, WFMM_ERR_NOT_FINITE, WFMM_ERR_VALUE, number};
 use crate::inputs::{ArrayReal, HostArray, Ints, Reals, RealsMut, check_connectivity, is_point};
 use crate::memory;
 use crate::session::Session;
@@ -218,7 +218,8 @@ fn first<T: Copy + Sync>(values: &[T], bad: impl Fn(T) -> bool + Sync) -> Option
 }
 
 /// `name[element][component] = value; …` in C's order, elements counted from 0.
-fn describe(name: &str, components: usize, at: usize, value: impl std::fmt::Display, wanted: &str) -> String {
+fn describe<T: HostReal>(name: &str, components: usize, at: usize, value: T, wanted: &str) -> String {
+    let value = number(value);
     if components == 1 {
         format!("{name}[{at}] = {value} (elements counted from 0); {wanted}")
     } else {

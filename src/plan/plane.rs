@@ -20,7 +20,7 @@ use crate::backend::cuda::plane::{Half, Mirror, Rows};
 use crate::backend::draw::drawn;
 use crate::backend::images::{self, Image};
 use crate::backend::verdict::{self, relative, unit_of};
-use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_NOT_FINITE, WFMM_ERR_UNSUPPORTED};
+use crate::error::{Error, Result, WFMM_ERR_MEMORY, WFMM_ERR_NOT_FINITE, WFMM_ERR_UNSUPPORTED, number};
 use crate::inputs::{ArrayReal, Inputs, Reals, RealsMut, TargetInput};
 use crate::memory;
 use crate::options::{
@@ -91,7 +91,7 @@ pub fn check_images<T: HostReal>(plane: Plane, x: &[T]) -> Result<()> {
     check_finite("position", 3, x)?;
     let lost = |row: &[T]| !T::from_f64(plane.image(row[plane.axis].to_f64())).is_finite();
     let Some(k) = x.chunks_exact(3).position(lost) else { return Ok(()) };
-    let (axis, value) = (plane.axis, x[3 * k + plane.axis]);
+    let (axis, value) = (plane.axis, number(x[3 * k + plane.axis]));
     Error::fail(WFMM_ERR_NOT_FINITE, format!("position[{k}][{axis}] = {value}: its image leaves the range of numbers"))
 }
 

@@ -3,7 +3,7 @@
 //! Enters: a host's camera, the bounds of what is drawn. Leaves: for a point of space its position in pixels, its depth along the line of
 //! sight, and how many pixels a unit of length takes there.
 
-use crate::error::{Error, Result, WFMM_ERR_CONSTANT, WFMM_ERR_VALUE};
+use crate::error::{Error, Result, WFMM_ERR_CONSTANT, WFMM_ERR_VALUE, number};
 use crate::flow::options::ElementKind;
 use crate::math::biot_savart::{Vec3, cross, dot, norm, sub};
 use crate::options::{code, finite, value_error};
@@ -174,7 +174,7 @@ fn within(name: &str, x: f64, low: f64, high: f64) -> Result<f64> {
     if (low..=high).contains(&finite(name, x)?) {
         return Ok(x);
     }
-    value_error(name, x, &format!("{low} to {high}"))
+    value_error(name, number(x), &format!("{low} to {high}"))
 }
 
 fn direction(v: Vec3) -> Option<Vec3> {
