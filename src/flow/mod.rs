@@ -44,13 +44,15 @@ mod vector;
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_VALUE};
+use log::warn;
+
+use crate::error::{Error, Result, WFMM_ERR_COUNT, WFMM_ERR_VALUE, number};
 use crate::options::{PlanOptions, wfmm_plan_options};
 use crate::report::Report;
 use crate::session::Session;
 
 use dust::Medium;
-use options::{ElementKind, FlowOptions, wfmm_flow_options};
+use options::{ElementKind, FlowOptions, Spreading, wfmm_flow_options};
 use reinterpolate::{Before, Spread};
 use storage::{Store, Tools};
 use sums::Sums;
@@ -73,6 +75,8 @@ pub struct Flow {
     before: Option<Before>,
     /// The step at which it was loaded.
     loaded_at: Option<i64>,
+    /// Whether it was told that viscosity does not act on its particles.
+    warned: bool,
 }
 
 impl Flow {
@@ -92,6 +96,7 @@ impl Flow {
             Ok((plan_options, options))
         })?;
         session.same(&options.fields())?;
+        options.without_effect(&plan_options).iter().for_each(|idle| warn!("{idle}"));
         let given = (sums, motion);
         let sums = Sums::create(session.clone(), &plan_options)?;
         let (store, largest_displacement, velocities) = (Store::new(&session), 0.0, None);
@@ -107,6 +112,7 @@ impl Flow {
             spread: Spread::default(),
             before: None,
             loaded_at: None,
+            warned: false,
         })
     }
 
@@ -154,7 +160,7 @@ impl Flow {
     pub fn advance(&mut self, dt: f64, steps: i64) -> Result<()> {
         self.session.together("wfmm_flow_advance", || {
             if crate::options::finite("dt", dt)? <= 0.0 {
-                return Error::fail(WFMM_ERR_VALUE, format!("dt = {dt}; accepted: a positive number"));
+                return Error::fail(WFMM_ERR_VALUE, format!("dt = {}; accepted: a positive number", number(dt)));
             }
             if steps < 0 {
                 return Error::fail(WFMM_ERR_COUNT, format!("steps = {steps}; accepted: 0 and more"));
@@ -162,7 +168,22 @@ impl Flow {
             Ok(())
         })?;
         self.session.same(&[("dt", dt), ("steps", steps as f64)])?;
+        self.warn_of_viscosity();
         (0..steps).try_for_each(|_| self.step(dt))
+    }
+
+    /// Warns once where viscosity was asked for and does not act on the particles that are there.
+    fn warn_of_viscosity(&mut self) {
+        let FlowOptions { viscosity, spreading, .. } = self.options;
+        let idle = viscosity > 0.0 && spreading == Spreading::None && self.counts(ElementKind::Particles).0 > 0;
+        if idle && !self.warned {
+            warn!(
+                "viscosity = {}, but spreading = WFMM_SPREADING_NONE: it does not act on particles. Give WFMM_SPREADING_CORES, or a \
+                 viscosity of 0 where that is meant",
+                number(viscosity)
+            );
+        }
+        self.warned |= idle;
     }
 
     fn step(&mut self, dt: f64) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Options of a flow: the C struct with its defaults, its constants, and the checked form.
 
-use crate::error::{Error, Result, WFMM_ERR_CONSTANT, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
+use crate::error::{Error, Result, WFMM_ERR_CONSTANT, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE, number};
 use crate::options::{PlanOptions, Regularization, code, finite, value_error};
 
 codes! {
@@ -197,6 +197,25 @@ impl FlowOptions {
         ]
     }
 
+    /// What was asked for and has no effect, whatever elements there will be.
+    pub fn without_effect(&self, plan: &PlanOptions) -> Vec<String> {
+        let mut idle = vec![];
+        if self.core_limit > 0.0 && self.viscosity == 0.0 {
+            idle.push(format!(
+                "core_limit = {}, but viscosity = 0: cores do not spread, and only those that are given wider are narrowed",
+                number(self.core_limit)
+            ));
+        }
+        if plan.plane.is_none() {
+            let contact = [("restitution", self.restitution), ("friction", self.friction)];
+            let given = contact.into_iter().filter(|(_, x)| *x > 0.0);
+            idle.extend(given.map(|(name, x)| {
+                format!("{name} = {}, but there is no ground plane for dust to touch: plane_axis = 0", number(x))
+            }));
+        }
+        idle
+    }
+
     /// Checked beside the options of the sums.
     pub fn checked(o: &wfmm_flow_options, plan: &PlanOptions) -> Result<Self> {
         let integrators = "WFMM_INTEGRATOR_EULER, _AB2, _RK3 or _RK4";
@@ -212,18 +231,18 @@ impl FlowOptions {
         if not_negative("core_limit", o.core_limit)? > 0.0 {
             if spreading != Spreading::Cores {
                 let message = "narrower cores are for those that spread: spreading = WFMM_SPREADING_CORES (1)";
-                return Error::fail(WFMM_ERR_VALUE, format!("core_limit = {}: {message}", o.core_limit));
+                return Error::fail(WFMM_ERR_VALUE, format!("core_limit = {}: {message}", number(o.core_limit)));
             }
             if plan.period.is_some() {
                 let message = "cores are not narrowed in a periodic domain; accepted: 0";
-                return Error::fail(WFMM_ERR_UNSUPPORTED, format!("core_limit = {}: {message}", o.core_limit));
+                return Error::fail(WFMM_ERR_UNSUPPORTED, format!("core_limit = {}: {message}", number(o.core_limit)));
             }
         }
         for (k, value) in o.gravity.into_iter().enumerate() {
             finite(&format!("gravity[{k}]"), value)?;
         }
         if let Some(k) = o.reserved.iter().position(|r| *r != 0.0) {
-            return value_error(&format!("reserved[{k}]"), o.reserved[k], "0");
+            return value_error(&format!("reserved[{k}]"), number(o.reserved[k]), "0");
         }
         if o.flags != 0 {
             return Error::fail(
@@ -252,12 +271,12 @@ fn not_negative(name: &str, x: f64) -> Result<f64> {
     if finite(name, x)? >= 0.0 {
         return Ok(x);
     }
-    value_error(name, x, "0 or a positive number")
+    value_error(name, number(x), "0 or a positive number")
 }
 
 fn fraction(name: &str, x: f64) -> Result<f64> {
     if (0.0..=1.0).contains(&finite(name, x)?) {
         return Ok(x);
     }
-    value_error(name, x, "0 to 1")
+    value_error(name, number(x), "0 to 1")
 }
