@@ -3,6 +3,8 @@
 //! Enters: records of crate `log` from anywhere in the library; a warning of one cause comes once. Silent unless `WAKEFMM_LOG` or `wfmm_log_set` says
 //! otherwise. One logger for the process, installed when the first session is made.
 
+use std::io::Write;
+
 use log::{LevelFilter, Log, Metadata, Record};
 use once_cell::sync::Lazy;
 use parking_lot::RwLock;
@@ -82,6 +84,16 @@ pub fn set(level: LogLevel, sink: Option<Sink>) -> bool {
     true
 }
 
+const LEVELS: &str = "off, error, warn, info or debug";
+
 fn level_of_environment() -> LevelFilter {
-    std::env::var("WAKEFMM_LOG").ok().and_then(|level| level.parse().ok()).unwrap_or(LevelFilter::Off)
+    let level = std::env::var_os("WAKEFMM_LOG").unwrap_or_default();
+    let level = level.to_string_lossy();
+    level.trim().parse().unwrap_or_else(|_| {
+        if !level.trim().is_empty() {
+            // There is no log that could say it.
+            let _ = writeln!(std::io::stderr(), "[WARN] WAKEFMM_LOG = {level} is ignored; accepted: {LEVELS}");
+        }
+        LevelFilter::Off
+    })
 }

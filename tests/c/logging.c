@@ -108,6 +108,66 @@ static void a_kernel_without_cores_is_told(void) {
     OK(wfmm_log_set(WFMM_LOG_OFF, NULL, NULL));
 }
 
+/* A session under WFMM_BACKEND_AUTO that names a device which no machine has: each says so, and why is in its description. */
+static void a_device_that_is_missing_is_told(void) {
+    static struct heard h;
+    static const int32_t none[2] = {1 << 20, 1 << 20};
+    char line[1024];
+    OK(wfmm_log_set(WFMM_LOG_WARN, hear, &h));
+    for (int k = 0; k < 3; ++k) {
+        wfmm_session_options o;
+        wfmm_session *session = NULL;
+        OK(wfmm_session_options_init(&o, sizeof o));
+        if (k < 2) o.device = none[0];
+        if (k == 2) o.n_devices = 2, o.devices = none;
+        OK(wfmm_session_create(&o, &session));
+        OK(wfmm_session_describe(session, line, sizeof line, NULL));
+        CHECK(h.lines == k + 1 && strstr(h.last, "device 1048576 is not used") && strstr(line, "no CUDA: "));
+        OK(wfmm_session_destroy(&session));
+    }
+    OK(wfmm_log_set(WFMM_LOG_OFF, NULL, NULL));
+}
+
+/* Options of a flow that have no effect: one warning each. */
+static void idle_options_of_a_flow_are_told(void) {
+    static struct heard h;
+    wfmm_flow_options o;
+    wfmm_flow *flow = NULL;
+    wfmm_plan_options p;
+    double core[N];
+    for (int i = 0; i < N; ++i) core[i] = 0.1;
+    OK(wfmm_plan_options_init(&p, sizeof p));
+    OK(wfmm_log_set(WFMM_LOG_WARN, hear, &h));
+    OK(wfmm_flow_options_init(&o, sizeof o));
+    o.viscosity = 0.5;
+    OK(wfmm_flow_create(NULL, NULL, &o, &flow));
+    OK(wfmm_flow_advance(flow, 0.1, 1));
+    CHECK(h.lines == 0);
+    OK(wfmm_flow_set_particles_f64(flow, N, x, a, core, WFMM_MEMORY_HOST));
+    OK(wfmm_flow_advance(flow, 1e-3, 2));
+    OK(wfmm_flow_advance(flow, 1e-3, 1));
+    CHECK(h.lines == 1 && strstr(h.last, "viscosity = 0.5") && strstr(h.last, "WFMM_SPREADING_NONE"));
+    OK(wfmm_flow_destroy(&flow));
+    o.spreading = WFMM_SPREADING_CORES, o.core_limit = 1e-7;
+    OK(wfmm_flow_create(NULL, NULL, &o, &flow));
+    OK(wfmm_flow_destroy(&flow));
+    CHECK(h.lines == 1);
+    o.viscosity = 0;
+    OK(wfmm_flow_create(NULL, NULL, &o, &flow));
+    OK(wfmm_flow_destroy(&flow));
+    CHECK(h.lines == 2 && strstr(h.last, "core_limit = 1e-7"));
+    OK(wfmm_flow_options_init(&o, sizeof o));
+    o.restitution = 0.5, o.friction = 0.25;
+    OK(wfmm_flow_create(NULL, NULL, &o, &flow));
+    OK(wfmm_flow_destroy(&flow));
+    CHECK(h.lines == 4 && strstr(h.last, "friction = 0.25") && strstr(h.last, "plane"));
+    p.plane_axis = 3;
+    OK(wfmm_flow_create(NULL, &p, &o, &flow));
+    OK(wfmm_flow_destroy(&flow));
+    CHECK(h.lines == 4);
+    OK(wfmm_log_set(WFMM_LOG_OFF, NULL, NULL));
+}
+
 int main(int argc, char **argv) {
     static struct heard first, second;
     const char *said;
@@ -115,7 +175,9 @@ int main(int argc, char **argv) {
 
     CHECK(!strcmp(said_under(argv[0], NULL), ""));
     CHECK(!strcmp(said_under(argv[0], "warn"), ""));
-    CHECK(!strcmp(said_under(argv[0], "nonsense"), ""));
+    CHECK(!strcmp(said_under(argv[0], ""), ""));
+    said = said_under(argv[0], "nonsense");
+    CHECK(times_in(said, "\n") == 1 && strstr(said, "WAKEFMM_LOG = nonsense is ignored"));
     said = said_under(argv[0], "info");
     CHECK(times_in(said, "session:") == 1 && times_in(said, "plan:") == 2);
     CHECK(times_in(said, "Direct sum of") == 1 && times_in(said, "FMM in f64") == 1);
@@ -134,5 +196,7 @@ int main(int argc, char **argv) {
     work();
     CHECK(second.plans == 2);
     a_kernel_without_cores_is_told();
+    a_device_that_is_missing_is_told();
+    idle_options_of_a_flow_are_told();
     return finish("logging");
 }
