@@ -20,7 +20,7 @@ use super::state::{Lines, State};
 use super::step::fit_history;
 use super::storage::ALL;
 use super::vector::{PARTS, Part, Vector};
-use crate::error::{Error, Result, WFMM_ERR_FILE, WFMM_ERR_TOO_NEW};
+use crate::error::{Error, Result, WFMM_ERR_FILE, WFMM_ERR_TOO_NEW, number};
 use crate::math::biot_savart::Vec3;
 use crate::memory;
 use crate::options::wfmm_plan_options;
@@ -84,7 +84,7 @@ impl Reader<'_> {
     /// One number that a computation goes on with: not negative, and finite.
     fn not_negative(&mut self, name: &str) -> Result<f64> {
         let [x] = self.exactly(name)?;
-        if (0.0..f64::INFINITY).contains(&x) { Ok(x) } else { self.refuse(name, x, "0 or a positive number") }
+        if (0.0..f64::INFINITY).contains(&x) { Ok(x) } else { self.refuse(name, number(x), "0 or a positive number") }
     }
 
     fn refuse<R>(&self, name: &str, x: impl std::fmt::Display, accepted: &str) -> Result<R> {
@@ -104,7 +104,7 @@ impl Reader<'_> {
         let dt: Vec<f64> = self.get("history_dt", 0)?;
         let Some(&dt) = dt.first() else { return Ok(None) };
         if !(dt > 0.0 && dt.is_finite()) {
-            return self.refuse("history_dt", dt, "a positive number");
+            return self.refuse("history_dt", number(dt), "a positive number");
         }
         let mut rate = Vector::default();
         for (part, width) in PARTS {

@@ -119,6 +119,36 @@ static void a_small_stack_is_enough(void) {
     CHECK(failed == NULL);
 }
 
+/* A callback, inside which its flow is in use, whose child asks for that flow. */
+static int32_t ask_in_a_child(double time, int64_t n, const double *x, double *u, int32_t memory, void *stream, void *flow) {
+    (void)time, (void)n, (void)x, (void)u, (void)memory, (void)stream;
+    double t;
+    wfmm_flow *f = *(wfmm_flow **)flow;
+    EXPECT(wfmm_flow_time(f, &t, NULL), WFMM_ERR_BUSY, "callback");
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) _exit(wfmm_flow_time(f, &t, NULL) != WFMM_ERR_FORKED || wfmm_flow_destroy(&f) != WFMM_OK);
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return 0;
+}
+
+#ifdef UNDER_CHECKER
+__attribute__((unused))
+#endif
+static void a_flow_in_use_is_told_to_a_forked_child(void) {
+    const double x[3] = {0, 0, 0};
+    wfmm_flow_options o;
+    wfmm_flow *f = NULL;
+    OK(wfmm_flow_options_init(&o, sizeof o));
+    o.integrator = WFMM_INTEGRATOR_EULER;
+    OK(wfmm_flow_create(NULL, NULL, &o, &f));
+    OK(wfmm_flow_set_tracers_f64(f, 1, x, WFMM_MEMORY_HOST));
+    OK(wfmm_flow_set_velocity_callback(f, ask_in_a_child, &f));
+    OK(wfmm_flow_advance(f, 0.1, 1));
+    OK(wfmm_flow_destroy(&f));
+}
+
 #ifdef UNDER_CHECKER
 __attribute__((unused))
 #endif
@@ -217,6 +247,7 @@ int main(void) {
     the_environment_says_how_many();
 #ifndef UNDER_CHECKER /* the child forgets its parent's threads on purpose, which counts as a leak */
     a_forked_child_makes_its_own_session();
+    a_flow_in_use_is_told_to_a_forked_child();
 #endif
     return finish("threads");
 }
