@@ -80,6 +80,7 @@ module wakefmm
   public :: wfmm_flow_diagnostics
   public :: wfmm_flow_get
   public :: wfmm_flow_get_connectivity
+  public :: wfmm_flow_get_options
   public :: wfmm_flow_get_selected
   public :: wfmm_flow_load
   public :: wfmm_flow_options_init
@@ -1513,6 +1514,15 @@ module wakefmm
       type(c_ptr), value :: session
       character(kind=c_char), intent(in) :: path(*)
       type(c_ptr), intent(inout) :: out
+      integer(c_int32_t) :: outcome
+    end function
+
+    function c_wfmm_flow_get_options(flow, plan_options, options) bind(c, &
+      name="wfmm_flow_get_options") result(outcome)
+      import
+      type(c_ptr), value :: flow
+      type(wfmm_plan_options), intent(inout), optional :: plan_options
+      type(wfmm_flow_options), intent(inout), optional :: options
       integer(c_int32_t) :: outcome
     end function
 
@@ -3434,7 +3444,8 @@ contains
     call wfmm_finish(status, ierr)
   end subroutine
 
-  !> Makes a flow from a file of wfmm_flow_save, with its options.
+  !> Makes a flow from a file of wfmm_flow_save, with its options: wfmm_flow_get_options tells them, and index_base is
+  !> that of the program that saved it.
   subroutine wfmm_flow_load(path, flow, session, ierr)
     type(wfmm_session), intent(in), optional :: session
     character(len=*), intent(in) :: path
@@ -3448,6 +3459,19 @@ contains
     if (present(session)) c_session = session%handle
     if (present(session)) call need_handle("session", c_session, status)
     if (status == WFMM_OK) status = c_wfmm_flow_load(c_session, trim(path)//c_null_char, flow%handle)
+    call wfmm_finish(status, ierr)
+  end subroutine
+
+  !> Fills in the options that a flow was made with, those of a loaded flow as the file has them.
+  subroutine wfmm_flow_get_options(flow, plan_options, options, ierr)
+    type(wfmm_flow), intent(in) :: flow
+    type(wfmm_plan_options), intent(inout), optional :: plan_options
+    type(wfmm_flow_options), intent(inout), optional :: options
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+
+    status = WFMM_OK
+    status = c_wfmm_flow_get_options(flow%handle, plan_options, options)
     call wfmm_finish(status, ierr)
   end subroutine
 

@@ -1298,7 +1298,9 @@ wfmm_status wfmm_session_destroy(struct wfmm_session **session);
  * With GPUs each rank takes one of its node, node_rank modulo their number, unless device names one; with
  * WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. WFMM_ERR_UNSUPPORTED: the treecode and
  * pseudo-particles without WFMM_BACKEND_CUDA, core_limit, asynchronous evaluations, several devices of a rank.
- * Thread rule: one thread at a time. Errors: as of wfmm_session_create; WFMM_ERR_NULL (a function), _VALUE (rank, size);
+ * Thread rule: one thread at a time, and one thread at a time for all plans and flows of the session, since each process has one
+ * order of calls: threads that sum at the same time need a session each.
+ * Errors: as of wfmm_session_create; WFMM_ERR_NULL (a function), _VALUE (rank, size);
  * WFMM_ERR_COMMUNICATION where a function of the communicator fails.
  * Example: wfmm_session *s = NULL; if (wfmm_session_create_distributed(NULL, &ranks, &s)) return 1;
  */
@@ -1869,13 +1871,26 @@ wfmm_status wfmm_flow_save(struct wfmm_flow *flow,
                            const char *path);
 
 /**
- * Makes a flow from a file of wfmm_flow_save, with its options. session may be NULL: a default session. It
- * continues from the saved state; the host sets a velocity callback again. path: NUL-terminated.
+ * Makes a flow from a file of wfmm_flow_save, with its options: wfmm_flow_get_options tells them, and index_base is that of
+ * the program that saved it. session may be NULL: a default session. It continues from the saved state; the host sets a
+ * velocity callback again. path: NUL-terminated.
  * Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _FILE (missing, cut short, damaged), _TOO_NEW (of a newer
  * library); those of wfmm_flow_create.
  * Example: wfmm_flow *f = NULL; if (wfmm_flow_load(NULL, "step-1000.npz", &f)) return 1;
  */
-wfmm_status wfmm_flow_load(struct wfmm_session *session, const char *path, struct wfmm_flow **out);
+wfmm_status wfmm_flow_load(struct wfmm_session *session,
+                           const char *path,
+                           struct wfmm_flow **out);
+
+/**
+ * Fills in the options that a flow was made with, those of a loaded flow as the file has them. The caller sets struct_size of
+ * each before; NULL: not wanted.
+ * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STRUCT_SIZE.
+ * Example: wfmm_plan_options o; o.struct_size = sizeof o; wfmm_flow_get_options(f, &o, NULL); printf("%d\n", o.index_base);
+ */
+wfmm_status wfmm_flow_get_options(const struct wfmm_flow *flow,
+                                  struct wfmm_plan_options *plan_options,
+                                  struct wfmm_flow_options *options);
 
 /**
  * Fills a report of the last evaluation of the flow's sums, as wfmm_plan_report; host_bytes includes the

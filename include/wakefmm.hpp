@@ -598,6 +598,12 @@ public:
         check(wfmm_flow_picture(handle_, &from, width, height, nullptr, png_path));
     }
 
+    /// The options that the flow was made with; of a loaded one those of the file.
+    std::pair<plan_options, flow_options> options() const {
+        std::pair<plan_options, flow_options> made_with;
+        check(wfmm_flow_get_options(handle_, &made_with.first, &made_with.second));
+        return made_with;
+    }
     wfmm_diagnostics diagnostics() {
         wfmm_diagnostics d;
         check(wfmm_diagnostics_init(&d, sizeof d));

@@ -145,7 +145,8 @@ template <> struct SegmentPair<double> {
         g.c = {share * c.x, share * c.y, share * c.z};
         g.c2 = cross_square(g.c);
         g.lacks_digits = false;
-        // Between the ends the field of a bare segment has no bound: there what may be nothing but rounding is on the line.
+        // Between the ends the field of a bare segment has no bound: there what may be nothing but rounding is on the line, as
+        // rounding_beside of src/math/biot_savart.rs has it.
         const double l2 = fma(-2.0, g.inner, g.n1 + g.n2), unknown = 0x1p-104 * l2 * (l2 + square(x));
         g.counts = roughly_less(2 * Real<double>::tiny_cross, g.c2) & !(is_negative(g.inner) & roughly_less(g.c2, unknown));
         return g;

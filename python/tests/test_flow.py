@@ -42,6 +42,7 @@ def test_a_checkpoint_goes_on_with_the_same_bits(tmp_path):
         f.advance(0.01, 2)
     points = [f.get(Kind.FILAMENTS, Quantity.POSITION)[0] for f in (flow, again)]
     assert np.array_equal(*points) and again.step == 5
+    assert again.options() == flow.options() == (plan, FlowOptions(integrator=Integrator.AB2, viscosity=1e-3))
     assert np.array_equal(again.connectivity(Kind.FILAMENTS)[:, 1], np.arange(1, 20))
     with pytest.raises(wakefmm.CallError) as caught:
         Flow.load(tmp_path / "nothing.npz")

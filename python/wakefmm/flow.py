@@ -12,7 +12,7 @@ from ._arrays import Batch, Wanted, output, suffix_of
 from ._native import ffi, lib
 from .codes import Kind, Quantity
 from .errors import check
-from .options import Camera, FlowOptions, PlanOptions, to_c
+from .options import Camera, FlowOptions, PlanOptions, defaults, from_c, to_c
 from .plan import Input
 from .report import Diagnostics, Report, read_report, to_diagnostics
 from .session import Handle, Session, handle_of
@@ -302,6 +302,12 @@ class Flow(Handle):
         memory = lib.WFMM_MEMORY_AUTO if anywhere else lib.WFMM_MEMORY_HOST
         self._check(batch.function("wfmm_flow_velocity")(self._c, m, batch.pointer("target"), *pointers[:2], memory))
         return tuple(results) if gradient else results[0]
+
+    def options(self) -> tuple[PlanOptions, FlowOptions]:
+        """The options that the flow was made with; of a loaded one those of the file."""
+        plan, motion = defaults(PlanOptions), defaults(FlowOptions)
+        self._check(lib.wfmm_flow_get_options(self._c, plan, motion))
+        return from_c(PlanOptions, plan), from_c(FlowOptions, motion)
 
     def diagnostics(self) -> Diagnostics:
         """Invariants and norms of the present state."""

@@ -183,3 +183,9 @@ def to_c(options: SessionOptions | PlanOptions | FlowOptions | Camera | None) ->
         except (TypeError, OverflowError, IndexError) as error:
             raise TypeError(f"{field.name} = {value!r}: {error}") from error
     return filled
+
+
+def from_c(kind: type[PlanOptions] | type[FlowOptions], c: Any) -> Any:
+    """The data class of a filled struct."""
+    found = {f.name: getattr(c, f.name) for f in fields(kind)}
+    return kind(**{name: value if isinstance(value, (int, float)) else tuple(value) for name, value in found.items()})

@@ -201,7 +201,9 @@ api! {
     /// With GPUs each rank takes one of its node, `node_rank` modulo their number, unless `device` names one; with
     /// WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. WFMM_ERR_UNSUPPORTED: the treecode and
     /// pseudo-particles without WFMM_BACKEND_CUDA, `core_limit`, asynchronous evaluations, several devices of a rank.
-    /// Thread rule: one thread at a time. Errors: as of `wfmm_session_create`; WFMM_ERR_NULL (a function), _VALUE (rank, size);
+    /// Thread rule: one thread at a time, and one thread at a time for all plans and flows of the session, since each process has one
+    /// order of calls: threads that sum at the same time need a session each.
+    /// Errors: as of `wfmm_session_create`; WFMM_ERR_NULL (a function), _VALUE (rank, size);
     /// WFMM_ERR_COMMUNICATION where a function of the communicator fails.
     /// Example: `wfmm_session *s = NULL; if (wfmm_session_create_distributed(NULL, &ranks, &s)) return 1;`
     fn wfmm_session_create_distributed(

@@ -291,9 +291,9 @@ api! {
         })
     }
 
-    /// Makes a flow from a file of `wfmm_flow_save`, with its options (`wfmm_flow_get_options` tells them; `index_base` is that of the
-    /// program that saved it). `session` may be NULL: a default session. It
-    /// continues from the saved state; the host sets a velocity callback again. `path`: NUL-terminated.
+    /// Makes a flow from a file of `wfmm_flow_save`, with its options: `wfmm_flow_get_options` tells them, and `index_base` is that of
+    /// the program that saved it. `session` may be NULL: a default session. It continues from the saved state; the host sets a
+    /// velocity callback again. `path`: NUL-terminated.
     /// Thread rule: any thread. Errors: WFMM_ERR_NULL, _HANDLE, _FILE (missing, cut short, damaged), _TOO_NEW (of a newer
     /// library); those of `wfmm_flow_create`.
     /// Example: `wfmm_flow *f = NULL; if (wfmm_flow_load(NULL, "step-1000.npz", &f)) return 1;`

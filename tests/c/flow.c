@@ -404,6 +404,15 @@ static void a_flow_is_saved_and_goes_on(void) {
     OK(wfmm_flow_advance(f, 0.1, 2));
     OK(wfmm_flow_save(f, path));
     OK(wfmm_flow_load(NULL, path, &g));
+    wfmm_plan_options sums, given;
+    wfmm_flow_options motion;
+    sums.struct_size = given.struct_size = sizeof sums;
+    motion.struct_size = sizeof motion;
+    OK(wfmm_flow_get_options(f, &given, NULL));
+    OK(wfmm_flow_get_options(g, &sums, &motion));
+    CHECK(!memcmp(&sums, &given, sizeof sums) && motion.struct_size == sizeof motion);
+    motion.struct_size = 3;
+    EXPECT(wfmm_flow_get_options(g, NULL, &motion), WFMM_ERR_STRUCT_SIZE, "options: struct_size = 3");
     OK(wfmm_flow_advance(f, 0.1, 2));
     OK(wfmm_flow_advance(g, 0.1, 2));
     OK(wfmm_flow_time(g, &t, NULL));

@@ -55,6 +55,7 @@ static void ring_and_dust() {
     CHECK(flow.elements(WFMM_KIND_DUST) == n - 3);
     flow.save("flow_cpp.npz");
     auto again = wakefmm::flow<Real>::load("flow_cpp.npz");
+    CHECK(again.options().first.index_base == 0 && again.options().second.integrator == flow.options().second.integrator);
     CHECK(std::remove("flow_cpp.npz") == 0 && again.time() == flow.time() && again.steps() == flow.steps() && again.steps() > 0);
     std::vector<std::array<std::int32_t, 2>> pairs(n), same(n);
     flow.get_connectivity(WFMM_KIND_FILAMENTS, pairs);

@@ -234,6 +234,8 @@ contains
     character(len=*), parameter :: PATH = '/tmp/wakefmm-flow-fortran.npz'
     type(wfmm_flow) :: flow, again
     real(dp) :: a(3, N), b(3, N)
+    type(wfmm_plan_options) :: sums
+    type(wfmm_flow_options) :: motion
     integer :: ierr, unit
 
     call new_flow(flow)
@@ -246,6 +248,8 @@ contains
     call wfmm_flow_get(flow, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, a)
     call wfmm_flow_get(again, WFMM_KIND_FILAMENTS, WFMM_QUANTITY_POSITION, b)
     call check(all(a == b), 'goes on bit for bit')
+    call wfmm_flow_get_options(again, sums, motion)
+    call check(sums%index_base == 1 .and. motion%integrator == WFMM_INTEGRATOR_RK4, 'options of a loaded flow')
     call wfmm_flow_destroy(again)
     open (newunit=unit, file=PATH)
     close (unit, status='delete')

@@ -39,7 +39,7 @@ use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};
 use crate::logging::warn_once;
 use crate::memory;
-use crate::options::{Method, PlanOptions, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
+use crate::options::{Method, PlanOptions, Precision, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
 use crate::report::{PASS_COUNT, Report};
 use crate::simd::{Real, isa_name};
 use elements::Elements;
@@ -449,6 +449,9 @@ impl DistributedEngine {
         self.recipe = account.in_words(&kind, self.options.tolerance, evaluation.is_some());
         if by_single {
             self.recipe += " Single precision serves the tolerance.";
+        } else if self.options.precision == Precision::F32 {
+            warn_once!("double precision in place of single: ranks on CPUs use single precision where the library chooses it");
+            self.recipe += " Single precision was asked for; ranks on CPUs use it where the library chooses it.";
         }
         if !account.direct && ranks > 1 {
             let [sources, cells] = account.recipe.guests;
