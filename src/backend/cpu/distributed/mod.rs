@@ -450,7 +450,9 @@ impl DistributedEngine {
         if by_single {
             self.recipe += " Single precision serves the tolerance.";
         } else if self.options.precision == Precision::F32 {
-            warn_once!("double precision in place of single: ranks on CPUs use single precision where the library chooses it");
+            warn_once!(
+                "double precision in place of single: ranks on CPUs use single precision where the library chooses it"
+            );
             self.recipe += " Single precision was asked for; ranks on CPUs use it where the library chooses it.";
         }
         if !account.direct && ranks > 1 {
