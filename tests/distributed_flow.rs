@@ -369,6 +369,23 @@ fn checkpoints_are_a_file_a_rank() {
     });
     assert!(errors.iter().all(|e| *e == errors[0] && e[0].0 == WFMM_ERR_FILE && e[1].0 == WFMM_ERR_FILE), "{errors:?}");
     assert!(errors[0][1].1.starts_with("rank 1: "), "{}", errors[0][1].1);
+    // All ranks to one file, which serial programs name; files of two saves.
+    let kept = std::fs::read(path(0)).unwrap();
+    let mistaken = on_all(ranks, |rank, end| {
+        let mut flow = flow_of(end, WFMM_INTEGRATOR_AB2);
+        fill(&mut flow, &host(rank, ranks)).unwrap();
+        flow.advance(0.01, 2).unwrap();
+        let same = flow.save(&path(0)).err().unwrap();
+        flow.save(&folder.join(format!("again-{rank}.npz"))).unwrap();
+        let session = flow.session().clone();
+        let mixed = if rank == 1 { folder.join("again-1.npz") } else { path(rank) };
+        [same, Flow::load(session, &mixed).err().unwrap()].map(|e| (e.status, e.message))
+    });
+    assert!(mistaken.iter().all(|e| *e == mistaken[0] && e[0].0 == WFMM_ERR_FILE && e[1].0 != 0), "{mistaken:?}");
+    assert!(mistaken[0][0].1.contains("saves to this file, too"), "{}", mistaken[0][0].1);
+    assert!(mistaken[0][1].1.contains("number of the save"), "{}", mistaken[0][1].1);
+    assert_eq!(std::fs::read(path(0)).unwrap(), kept);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2 * ranks, "no other file is left");
     let fewer = on_all(2, |rank, end| {
         let session = Session::distributed(&session_options(), end).unwrap();
         Flow::load(session, &path(rank)).err().unwrap().status

@@ -4,9 +4,11 @@
 //! members are listed in docs/flow.md. A file appears under its name only when it is whole.
 
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
@@ -142,17 +144,40 @@ impl Flow {
     /// Writes the flow; a file that was there is replaced when the new one is whole. Of many ranks each writes its own file,
     /// and none replaces one before all are whole.
     pub fn save(&mut self, path: &Path) -> Result<()> {
-        let call = "wfmm_flow_save";
         let session = self.session.clone();
-        let file = session.together(call, || {
+        let file = session.together(SAVE, || {
             self.store.read(&ALL)?;
-            self.write_beside(path)
+            NewFile::beside(path).or_else(|e| broken(path, e))
         })?;
-        session.together(call, || file.put_in_place().or_else(|e| broken(path, e)))
+        let number = self.number_of_save(&file, path)?;
+        let file = session.together(SAVE, || self.write(file, number, path))?;
+        session.together(SAVE, || file.put_in_place().or_else(|e| broken(path, e)))
     }
 
-    fn write_beside(&self, path: &Path) -> Result<NewFile> {
-        let file = NewFile::beside(path).or_else(|e| broken(path, e))?;
+    /// Of several ranks: a number that all files of a save have, and no other save. Two ranks that write to one file are refused.
+    fn number_of_save(&self, file: &NewFile, path: &Path) -> Result<Option<i64>> {
+        let (rank, ranks) = self.session.rank();
+        if ranks == 1 {
+            return Ok(None);
+        }
+        // As real numbers, which the ranks exchange.
+        let real = |number: u64| (number % (1 << 52)) as f64;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        let [process, number] = file.writer();
+        let mine = [hash(file.name()), process, number, now].map(real);
+        let all = self.session.joined(&mine)?;
+        // A rank of another machine may have the same path in a folder of its own.
+        let is_same = |of: &[f64]| of[0] == mine[0] && file.is_beside([of[1] as u64, of[2] as u64]);
+        let other = all.chunks_exact(mine.len()).enumerate().find(|(r, of)| *r != rank && is_same(of));
+        self.session.together(SAVE, || match other {
+            Some((other, _)) => broken(path, format!("rank {other} saves to this file, too; each rank needs its own")),
+            None => Ok(()),
+        })?;
+        let bits: Vec<u64> = memory::collect(all.iter().map(|x| x.to_bits()));
+        Ok(Some(real(hash(bits)) as i64))
+    }
+
+    fn write(&self, file: NewFile, number: Option<i64>, path: &Path) -> Result<NewFile> {
         let mut w = Writer { path, zip: ZipWriter::new(file) };
         let (state, history) = (self.store.known(), self.store.history());
         w.put("version", 0, &[VERSION])?;
@@ -182,6 +207,9 @@ impl Flow {
         w.put("dust_id", 0, &state.dust.id)?;
         let (rank, ranks) = self.session.rank();
         w.put("rank_and_ranks", 0, &[rank as i64, ranks as i64])?;
+        if let Some(number) = number {
+            w.put("number_of_save", 0, &[number])?;
+        }
         let (next, next_point) = state.next_identities();
         w.put("next_id", 0, &next)?;
         w.put("next_point_id", 0, &next_point)?;
@@ -212,7 +240,13 @@ impl Flow {
         session.together("wfmm_flow_load", || state.inconsistency().map_or(Ok(()), |why| broken(path, why)))?;
         let (next, next_point) = state.next_identities();
         let next = next.iter().chain(&next_point).map(|&n| n as f64).sum();
-        session.same(&[("time", state.time), ("step", state.step as f64), ("sum of next identities", next)])?;
+        let step = state.step as f64;
+        session.same(&[
+            ("number of the save", saved.number),
+            ("time", state.time),
+            ("step", step),
+            ("sum of next identities", next),
+        ])?;
         fit_history(&state, &mut history);
         flow.loaded_at = Some(state.step);
         flow.spread.unfit = saved.unfit;
@@ -229,6 +263,16 @@ struct Saved {
     largest_displacement: f64,
     /// The largest squared core that was not narrowed.
     unfit: f64,
+    /// See `number_of_save`.
+    number: f64,
+}
+
+const SAVE: &str = "wfmm_flow_save";
+
+fn hash(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Saved {
@@ -262,7 +306,9 @@ impl Saved {
         // Files of before have no such member.
         let unfit = if r.has("unfit_core_radius_squared") { r.not_negative("unfit_core_radius_squared")? } else { 0.0 };
         let history = r.history(free_stream)?;
-        Ok((p, o, Self { state, history, free_stream, largest_displacement, unfit }))
+        // Nor these.
+        let [number]: [i64; 1] = if r.has("number_of_save") { r.exactly("number_of_save")? } else { [0] };
+        Ok((p, o, Self { state, history, free_stream, largest_displacement, unfit, number: number as f64 }))
     }
 }
 

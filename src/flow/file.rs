@@ -2,6 +2,7 @@
 //!
 //! Enters: a path, then bytes. Leaves: a file beside the one that the path names, which takes its place, or is removed.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -12,9 +13,13 @@ const LINKS_MAX: usize = 40;
 /// Where a file says that it is once it has failed: behind all that was written.
 const BEHIND_ALL: u64 = 1 << 62;
 
+/// The process that writes a file and the file's number there: its name until it is in its place.
+pub type Writer = [u64; 2];
+
 /// A file that is being written. Removed when it is dropped, unless it was put in its place.
 pub struct NewFile {
     file: BufWriter<File>,
+    writer: Writer,
     beside: PathBuf,
     /// What will be replaced, or made.
     target: PathBuf,
@@ -33,8 +38,9 @@ impl NewFile {
             Err(e) if e.kind() == ErrorKind::NotFound => None,
             Err(e) => return Err(e),
         };
-        let (beside, file) = unique(&target)?;
-        let new = Self { file: BufWriter::new(file), beside, target, failed: false, in_place: false };
+        let (writer, file) = unique(&target)?;
+        let beside = temporary(&target, writer);
+        let new = Self { file: BufWriter::new(file), writer, beside, target, failed: false, in_place: false };
         if let Some(permissions) = permissions {
             let file = new.file.get_ref();
             // Where it is the same nothing is asked of a file system that may not know modes.
@@ -43,6 +49,20 @@ impl NewFile {
             }
         }
         Ok(new)
+    }
+
+    pub fn writer(&self) -> Writer {
+        self.writer
+    }
+
+    /// The name that it will have in its folder.
+    pub fn name(&self) -> Option<&OsStr> {
+        self.target.file_name()
+    }
+
+    /// Whether a file of another writer is being written in the same folder.
+    pub fn is_beside(&self, other: Writer) -> bool {
+        other != self.writer && temporary(&self.target, other).exists()
     }
 
     /// Fails unless all that was written is on the disk.
@@ -113,15 +133,19 @@ fn followed(path: &Path) -> PathBuf {
     target
 }
 
-/// A file of a short name that nobody else writes, in the folder of `target`.
-fn unique(target: &Path) -> io::Result<(PathBuf, File)> {
+/// A short name in the folder of `target`.
+fn temporary(target: &Path, [process, number]: Writer) -> PathBuf {
+    target.with_file_name(format!(".wakefmm-{process:x}-{number:x}.tmp"))
+}
+
+/// A file there that nobody else writes.
+fn unique(target: &Path) -> io::Result<(Writer, File)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let beside = target.with_file_name(format!(".wakefmm-{:x}-{number:x}.tmp", std::process::id()));
-        match OpenOptions::new().write(true).create_new(true).open(&beside) {
+        let writer = [u64::from(std::process::id()), NEXT.fetch_add(1, Ordering::Relaxed)];
+        match OpenOptions::new().write(true).create_new(true).open(temporary(target, writer)) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-            opened => return opened.map(|file| (beside, file)),
+            opened => return opened.map(|file| (writer, file)),
         }
     }
 }
@@ -169,7 +193,7 @@ mod tests {
         let (mut a, mut b) = (NewFile::beside(&path).unwrap(), NewFile::beside(&path).unwrap());
         a.write_all(b"first").unwrap();
         b.write_all(b"second, longer").unwrap();
-        assert!(!path.exists());
+        assert!(!path.exists() && a.is_beside(b.writer()) && b.is_beside(a.writer()) && !a.is_beside(a.writer()));
         b.put_in_place().unwrap();
         a.put_in_place().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"first");
