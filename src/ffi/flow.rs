@@ -127,8 +127,9 @@ api! {
         }
         let session = SESSIONS.get(session)?;
         session.alive()?;
+        let _turn = session.turn()?;
         let (out, sums, options) = session.together("wfmm_flow_create", take)?;
-        *out = FLOWS.insert(FlowCell::new(Flow::new(session, sums, options)?));
+        *out = FLOWS.insert(FlowCell::new(Flow::new(session.clone(), sums, options)?));
         Ok(())
     }
 
@@ -300,11 +301,12 @@ api! {
     fn wfmm_flow_load(#[optional] session: *mut wfmm_session, path: *const c_char, out: *mut *mut wfmm_flow) {
         let session = if session.is_null() { Session::default_session()? } else { SESSIONS.get(session)? };
         session.alive()?;
+        let _turn = session.turn()?;
         let (out, path) = session.together("wfmm_flow_load", || {
             let (out, path) = (unsafe { output("out", out) }?, unsafe { path_of("path", path) }?);
             enough_memory().map(|()| (out, path))
         })?;
-        *out = FLOWS.insert(FlowCell::new(Flow::load(session, &path)?));
+        *out = FLOWS.insert(FlowCell::new(Flow::load(session.clone(), &path)?));
         Ok(())
     }
 

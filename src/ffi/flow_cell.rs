@@ -42,6 +42,7 @@ impl FlowCell {
             let message = "an earlier failure left this flow unusable; only wfmm_flow_destroy is allowed";
             return Error::fail(WFMM_ERR_UNUSABLE, message);
         }
+        let _turn = self.session.turn()?;
         let done = catch_unwind(AssertUnwindSafe(|| work(&mut flow)));
         let stopped_midway = done.is_err();
         let mut result = done.unwrap_or_else(|unwound| Err(stopped(&*unwound, WFMM_ERR_HOST_MEMORY)));

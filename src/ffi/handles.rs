@@ -86,6 +86,7 @@ impl PlanCell {
     /// Runs `work` on the plan unless another thread does. A panic or a negative status leaves the plan unusable.
     pub fn with<R>(&self, work: impl FnOnce(&mut Plan) -> Result<R>) -> Result<R> {
         let mut plan = self.enter()?;
+        let _turn = self.session.turn()?;
         self.run(&mut plan, work)
     }
 
@@ -166,7 +167,8 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
-    use crate::options::{PlanOptions, wfmm_plan_options};
+    use crate::distributed::{Communicator, threads};
+    use crate::options::{PlanOptions, SessionOptions, WFMM_BACKEND_CPU, wfmm_plan_options, wfmm_session_options};
 
     fn plan() -> Arc<PlanCell> {
         let options = PlanOptions::checked(&wfmm_plan_options::default()).unwrap();
@@ -201,6 +203,23 @@ mod tests {
         let status = cell.with(|_| Ok(inner.with(|_| Ok(())).unwrap_err().status)).unwrap();
         assert_eq!(status, WFMM_ERR_BUSY);
         assert!(cell.idle().is_ok());
+    }
+
+    #[test]
+    fn threads_take_turns_with_a_distributed_session() {
+        let options =
+            SessionOptions::checked(&wfmm_session_options { backend: WFMM_BACKEND_CPU, ..Default::default() }, &[])
+                .unwrap();
+        let session = Session::distributed(&options, Communicator::new(threads::group(1).remove(0))).unwrap();
+        let of = |session: &Arc<Session>| {
+            PlanCell::new(Plan::new(session.clone(), PlanOptions::checked(&wfmm_plan_options::default()).unwrap()))
+        };
+        let (first, second) = (of(&session), of(&session));
+        let elsewhere = || std::thread::scope(|s| s.spawn(|| second.with(|_| Ok(()))).join().unwrap());
+        let (busy, nested) = first.with(|_| Ok((elsewhere(), second.with(|_| Ok(()))))).unwrap();
+        assert!(
+            busy.unwrap_err().message.contains("this distributed session") && nested.is_ok() && elsewhere().is_ok()
+        );
     }
 
     #[test]

@@ -42,8 +42,9 @@ api! {
         }
         let session = SESSIONS.get(session)?;
         session.alive()?;
+        let _turn = session.turn()?;
         let (out, options) = session.together("wfmm_plan_create", take)?;
-        *out = PLANS.insert(PlanCell::new(Plan::create(session, options)?));
+        *out = PLANS.insert(PlanCell::new(Plan::create(session.clone(), options)?));
         Ok(())
     }
 

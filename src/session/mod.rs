@@ -10,13 +10,14 @@ mod threads;
 use std::sync::Arc;
 
 use log::{info, warn};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
 
 use crate::backend::cuda::plane::Mirror;
 use crate::backend::cuda::{self, Context, Locked, Plain, Seat, Stream};
 use crate::distributed::Communicator;
 use crate::error::{
-    Error, Result, WFMM_ERR_FORKED, WFMM_ERR_HOST_MEMORY, WFMM_ERR_MEMORY, WFMM_ERR_OUT_OF_MEMORY, WFMM_ERR_UNSUPPORTED,
+    Error, Result, WFMM_ERR_BUSY, WFMM_ERR_FORKED, WFMM_ERR_HOST_MEMORY, WFMM_ERR_MEMORY, WFMM_ERR_OUT_OF_MEMORY,
+    WFMM_ERR_UNSUPPORTED,
 };
 use crate::logging::{self, warn_once};
 use crate::memory;
@@ -52,6 +53,8 @@ pub struct Session {
     process: u32,
     /// The other processes of a distributed session.
     communicator: Option<Communicator>,
+    /// Held by the thread that is in a call of a distributed session.
+    turn: ReentrantMutex<()>,
 }
 
 /// Bytes from which a copy goes to page-locked memory: less is in the driver's queue sooner than a second copy is made.
@@ -66,7 +69,15 @@ impl Session {
         let pool = Arc::new(threads::start(options.threads)?);
         let Chosen { device, others, refusal } = choose_others(options, chosen, pool.current_num_threads())?;
         let pool = Some(pool);
-        let session = Self { device, others, refusal, pool, process: std::process::id(), communicator: None };
+        let session = Self {
+            device,
+            others,
+            refusal,
+            pool,
+            process: std::process::id(),
+            communicator: None,
+            turn: ReentrantMutex::new(()),
+        };
         info!("session: {}", session.describe());
         Ok(Arc::new(session))
     }
@@ -100,7 +111,8 @@ impl Session {
             context.share_pages();
         }
         let (process, pool) = (std::process::id(), Some(Arc::new(pool)));
-        let session = Self { device, others, refusal, pool, process, communicator: Some(communicator) };
+        let (communicator, turn) = (Some(communicator), ReentrantMutex::new(()));
+        let session = Self { device, others, refusal, pool, process, communicator, turn };
         info!("session: {}", session.describe());
         Ok(Arc::new(session))
     }
@@ -117,6 +129,16 @@ impl Session {
 
     pub fn communicator(&self) -> Option<&Communicator> {
         self.communicator.as_ref()
+    }
+
+    /// For the time of a call: every process has one order of calls, which a second thread would mix up. The same thread may come again,
+    /// from a callback.
+    pub fn turn(&self) -> Result<Option<ReentrantMutexGuard<'_, ()>>> {
+        if self.communicator.is_none() {
+            return Ok(None);
+        }
+        let message = "another thread is in a call of this distributed session; threads that compute at the same time need a session each";
+        self.turn.try_lock().map_or_else(|| Error::fail(WFMM_ERR_BUSY, message), |turn| Ok(Some(turn)))
     }
 
     /// This rank's part of a collective call, and one outcome for all ranks; just the part where there is one process.
