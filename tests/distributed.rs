@@ -29,6 +29,31 @@ fn direct_sums_are_those_of_one_process_however_elements_are_split() {
     }
 }
 
+/// Whether a kernel is singular is said of the elements of all ranks, on all ranks.
+#[test]
+fn kernels_without_a_radius_anywhere_are_singular_on_every_rank() {
+    let mut c = case("cube", Kind::Segments, 200, 50, 1.0);
+    let o = plan_options(WFMM_METHOD_DIRECT, 1e-4);
+    let singular = |c: &Case, split: Split| {
+        let told = on_all(2, |rank, end| {
+            let mut plan = plan_on(&session_options(), end, &o);
+            let (mine, _) = part(c, split, rank, 2);
+            fill(&mut plan, &mine).unwrap();
+            field_of(&mut plan, VELOCITY, mine.targets.len()).unwrap();
+            (plan.report().singular, plan.recipe().contains("singular"))
+        });
+        assert_eq!(told[0], told[1]);
+        told[0]
+    };
+    // Radii on one rank only.
+    let n = c.segment_core.len();
+    c.segment_core.iter_mut().enumerate().for_each(|(k, r)| *r = if k < n / 2 { 0.1 } else { 0.0 });
+    assert_eq!(singular(&c, SPLITS[0].1), (0, false));
+    // None, and one rank without segments.
+    c.segment_core.iter_mut().for_each(|r| *r = 0.0);
+    assert_eq!(singular(&c, SPLITS[1].1), (1, true));
+}
+
 /// The FMM within its tolerance, in field and gradient, and the error that is told near the true one.
 fn holds(
     c: &Case,

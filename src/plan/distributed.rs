@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::Plan;
 use super::arrays::{ArrayMut, HostReal};
+use super::notes::KindOfElements;
 use super::plane::side;
 use crate::backend::Field;
 use crate::distributed::Communicator;
@@ -88,12 +89,16 @@ impl Plan {
         self.with_engine(|engine, inputs| engine.check(inputs, field, samples, seed))
     }
 
-    /// Whether some rank has arrays in double precision, so that all compute in the same one; and how wide cores are that the recipe of
-    /// a periodic domain names. `double_output`: of an evaluation.
+    /// Whether some rank has arrays in double precision, so that all compute in the same one; which elements have cores, and how wide
+    /// they are, which recipe and report name. `double_output`: of an evaluation.
     fn agree_on_precision(&mut self, double_output: Option<bool>) -> Result<()> {
-        if self.options.period.is_some() {
-            self.core_anywhere = self.session.largest(&[self.largest_segment_core()])?[0];
-        }
+        let flag = |is_so: bool| f64::from(u8::from(is_so));
+        let [s, p] = self.kinds();
+        let core = if self.options.period.is_some() { self.largest_segment_core() } else { 0.0 };
+        let most = self.session.largest(&[core, flag(s.any), flag(s.with_radius), flag(p.any), flag(p.with_radius)])?;
+        let kind = |at: usize| KindOfElements { any: most[at] > 0.0, with_radius: most[at + 1] > 0.0 };
+        (self.core_anywhere, self.kinds_anywhere) = (most[0], Some([kind(1), kind(3)]));
+        self.warn_of_cores();
         if let Some(double) = double_output {
             self.note_output(double);
         }

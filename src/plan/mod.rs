@@ -20,6 +20,7 @@ use crate::inputs::Inputs;
 use crate::options::{PlanOptions, Precision, check_tolerance};
 use crate::report::{Pass, Report};
 use crate::session::{Session, make_engine};
+use notes::KindOfElements;
 
 use arrays::{ArrayMut, HostReal};
 
@@ -51,8 +52,9 @@ pub struct Plan {
     double_output: bool,
     /// Of a distributed session: some rank has arrays in double precision.
     double_anywhere: bool,
-    /// With periods, on a distributed session: the largest core radius of segments on any rank.
+    /// On a distributed session: the largest core radius of segments on any rank, and the elements of all.
     core_anywhere: f64,
+    kinds_anywhere: Option<[KindOfElements; 2]>,
     engine: Option<(Precision, Box<dyn Engine>)>,
     last_field: Option<Field>,
     /// The last field had no sources or no targets, and no engine was asked.
@@ -75,6 +77,7 @@ impl Plan {
             double_output: false,
             double_anywhere: false,
             core_anywhere: 0.0,
+            kinds_anywhere: None,
             engine: None,
             last_field: None,
             was_nothing: false,

@@ -82,23 +82,37 @@ impl Plan {
         self.singular().iter().map(|(elements, ..)| if *elements == "segments" { 1 } else { 2 }).sum()
     }
 
-    /// Kinds of elements whose regularization has no radius to act on, the option and its value. Radii in device memory are not read.
+    /// Kinds of elements whose regularization has no radius to act on, the option and its value; of many ranks those of all together.
     fn singular(&self) -> Vec<(&'static str, &'static str, &'static str)> {
-        let (s, p) = (self.inputs.segments.as_ref(), self.inputs.particles.as_ref());
-        let segments = s.map(|s| (s.n, s.core.as_ref(), s.default_core));
-        let particles = p.map(|p| (p.n, p.core.as_ref(), p.default_core));
         let (of_segments, of_particles) = (self.options.segment_regularization, self.options.particle_regularization);
         let kinds = [
-            ("segments", "segment_regularization", of_segments, segments),
-            ("particles", "particle_regularization", of_particles, particles),
+            ("segments", "segment_regularization", of_segments),
+            ("particles", "particle_regularization", of_particles),
         ];
-        let bare = |(elements, option, chosen, given): (_, _, Regularization, Option<(usize, Option<&Reals>, f64)>)| {
-            let (n, core, default) = given?;
-            let any = n == 0 || core.map_or(default > 0.0, may_be_positive);
-            (!any && chosen != Regularization::None).then(|| (elements, option, chosen.name()))
-        };
-        kinds.into_iter().filter_map(bare).collect()
+        let found = kinds.into_iter().zip(self.kinds_anywhere.unwrap_or_else(|| self.kinds()));
+        let bare = found.filter(|((.., chosen), k)| k.any && !k.with_radius && *chosen != Regularization::None);
+        bare.map(|((elements, option, chosen), _)| (elements, option, chosen.name())).collect()
     }
+
+    /// Segments and particles of this process. Radii in device memory are not read.
+    pub(super) fn kinds(&self) -> [KindOfElements; 2] {
+        let (s, p) = (self.inputs.segments.as_ref(), self.inputs.particles.as_ref());
+        let of = |n: usize, core: &Option<Reals>, default: f64| KindOfElements {
+            any: n > 0,
+            with_radius: n > 0 && core.as_ref().map_or(default > 0.0, may_be_positive),
+        };
+        [
+            s.map_or_else(KindOfElements::default, |s| of(s.n, &s.core, s.default_core)),
+            p.map_or_else(KindOfElements::default, |p| of(p.n, &p.core, p.default_core)),
+        ]
+    }
+}
+
+/// Whether there are elements of a kind, and whether one of them has a core radius.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct KindOfElements {
+    pub any: bool,
+    pub with_radius: bool,
 }
 
 /// Whether a radius is above 0, as far as the host can see.

@@ -204,7 +204,10 @@ impl Plan {
 
     fn vortices_changed(&mut self) {
         self.given.vortices = true;
-        self.warn_of_cores();
+        // Of many ranks once they know of each other's.
+        if self.session.communicator().is_none() {
+            self.warn_of_cores();
+        }
         self.inputs_changed();
     }
 
