@@ -137,7 +137,8 @@ impl SegmentPair {
         let (along, v1, v2) = (sub(p2, p1), sub(x, p1), sub(x, p2));
         let c = cross_of_differences(p1, p2, x);
         let (length2, c2, inner) = (dot(along, along), dot(c, c), dot(v1, v2));
-        let unknown = if inner < 0.0 { rounding_beside(x, length2) * length2 } else { 0.0 };
+        let is_narrow = inner < 0.0 && c2 < NARROW * dot(v1, v1) * dot(v2, v2);
+        let unknown = if is_narrow { rounding_beside(x, length2) * length2 } else { 0.0 };
         if length2 == 0.0 || c2 <= unknown {
             return None;
         }
@@ -195,9 +196,13 @@ impl SegmentPair {
     }
 }
 
-/// Square of the distance from the line of a segment, between its ends, up to which a target counts as on it: that of a last digit of the
-/// target's coordinates or of the segment's length. The middle of two points, rounded, is no farther off, and a bare segment would give
-/// it a field of any size.
+/// Of |C|²/(|r1|²|r2|²), the squared sine of the angle between r1 and r2: below it, between the ends, a target may count as on the line.
+/// Segments of a few last digits of their coordinates have targets at any angle.
+pub const NARROW: f64 = 1.0 / (1u64 << 24) as f64;
+
+/// Square of the distance from the line of a segment up to which such a target counts as on it: that of a last digit of its coordinates
+/// or of the segment's length. The middle of two points, rounded, is no farther off, and a bare segment would give it a field of any
+/// size.
 pub fn rounding_beside(x: Vec3, length2: f64) -> f64 {
     f64::EPSILON * f64::EPSILON * (length2 + dot(x, x))
 }

@@ -118,6 +118,9 @@ fn a_rounded_middle_is_on_the_line() {
         let beside = std::array::from_fn(|i| x[i] + off * across[i]);
         assert!(norm(segment(None, Part::Regularized, beside, p1, p2, 1.0, 0.0).velocity) > 1e6 / (1.0 + offset.abs()));
     }
+    // A segment of sixteen last digits has targets beside it.
+    let (p1, p2, x) = ([1.0; 3], [1.0 + 2f64.powi(-48), 1.0, 1.0], [1.0 + 2f64.powi(-49), 1.0 + 2f64.powi(-52), 1.0]);
+    assert!(norm(segment(None, Part::Regularized, x, p1, p2, 1.0, 0.0).velocity) > 1e15);
 }
 
 /// An expansion has no gap where the line of a segment goes on beyond its ends, nor has what a core takes from it.

@@ -12,6 +12,7 @@ use super::particles::tiny;
 use super::sources::{Record, Segment};
 use super::special::{exp_end, exponential};
 use super::sweep::{PairKernel, Targets};
+use crate::math::biot_savart::NARROW;
 use crate::simd::{Lane, LaneMask, Real, Simd};
 
 #[inline(always)]
@@ -164,7 +165,8 @@ impl<S: Simd, T: Real> Pair<S, T> {
                 // See `rounding_beside`: |λ|² 2^-104 (|ℓ|² + |x|²).
                 let (square, digit) = (dot(along, along), constant(s, 2f64.powi(-52)) / Lane::splat(s, source.unit));
                 let unknown = square * (square * digit * digit + dot(x.x, x.x) * constant(s, 2f64.powi(-104)));
-                inner.lt(zero).select(unknown, zero)
+                let angle = constant(s, NARROW) * Lane::splat(s, source.unit * source.unit) * s1 * s2;
+                inner.lt(zero).select(unknown.min(angle), zero)
             };
             c = cross_beside(s, record, x, first, least);
             c2 = dot(c, c);
