@@ -123,11 +123,14 @@ impl Tally {
             ),
         );
         let left_out: usize = self.all.iter().map(|(_, o)| o.undetermined).sum();
+        let numbers = self.all.iter().filter(|(_, o)| o.undetermined > 0);
+        let numbers: Vec<String> = numbers.map(|(p, o)| format!("#{} {}", p.index, o.undetermined)).collect();
         say(
             &mut t,
             format!(
-                "{left_out} targets of {} problems left out: the last digit of their coordinates decides over their field",
-                count(&|o| o.undetermined > 0)
+                "{left_out} targets of {} problems left out: the last digit of their coordinates decides over their field ({})",
+                numbers.len(),
+                numbers.join(", ")
             ),
         );
         let (velocity, gradient) = (count(&|o| exceeds(o.velocity, 1.0)), count(&|o| exceeds(o.gradient, 1.0)));
