@@ -228,6 +228,33 @@ fn positions_thousands_of_periods_away_are_taken_back() {
 }
 
 /// Cores that reach through several periods, of every kind.
+/// Far from zero the digits that the caller has given are kept: the same points, moved back exactly, have the same field. Close pairs
+/// lose what rounding takes.
+#[test]
+fn domains_far_from_zero_keep_the_digits_of_positions() {
+    let period = [1.0; 3];
+    let (session, n) = (Session::cpu(2), 300);
+    for (far, tolerance) in [(1e3, 1e-10), (1e6, 1e-8)] {
+        let mut r = Random::new(5);
+        let mut position = || -> Vec3 { std::array::from_fn(|_| far + r.unit()) };
+        let mut c = Case { position: (0..n).map(|_| position()).collect(), ..Case::default() };
+        c.targets = (0..n).map(|_| position()).collect();
+        for k in (0..n).step_by(8) {
+            c.targets[k] = c.position[k].map(|x| x + 1e-3);
+        }
+        c.strength = (0..n).map(|_| std::array::from_fn(|_| r.unit() - 0.5)).collect();
+        c.particle_core = vec![0.0; n];
+        let mut near = c.clone();
+        near.position.iter_mut().chain(&mut near.targets).flatten().for_each(|x| *x -= far);
+        let (want, _) = evaluate::<f64>(&session, &near, &plan_options(WFMM_METHOD_DIRECT, 1e-11, period));
+        for method in [WFMM_METHOD_DIRECT, WFMM_METHOD_FMM] {
+            let (got, outcome) = evaluate::<f64>(&session, &c, &plan_options(method, tolerance, period));
+            let e = relative_l2(&got.main, &want.main);
+            assert!(e <= tolerance, "{e:.1e} at {far:.0e} periods: {}", outcome.recipe);
+        }
+    }
+}
+
 #[test]
 fn cores_of_images_count() {
     let period = [1.0, 1.0, OPEN];
