@@ -187,5 +187,7 @@ def to_c(options: SessionOptions | PlanOptions | FlowOptions | Camera | None) ->
 
 def from_c(kind: type[PlanOptions] | type[FlowOptions], c: Any) -> Any:
     """The data class of a filled struct."""
-    found = {f.name: getattr(c, f.name) for f in fields(kind)}
-    return kind(**{name: value if isinstance(value, (int, float)) else tuple(value) for name, value in found.items()})
+    numbers: dict[str, Any] = {f.name: getattr(c, f.name) for f in fields(kind)}
+    for name, value in numbers.items():
+        numbers[name] = value if isinstance(value, (int, float)) else tuple(value)
+    return kind(**numbers)
