@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
 use once_cell::sync::Lazy;
@@ -93,14 +94,18 @@ impl PlanCell {
     /// Starts `work` on a thread of its own. Every other call is BUSY until it has been waited for.
     pub fn start(self: &Arc<Self>, work: impl FnOnce(&mut Plan) -> Result<()> + Send + 'static) -> Result<()> {
         let mut plan = self.enter()?;
-        let cell = self.clone();
+        let (cell, (begun, has_begun)) = (self.clone(), sync_channel(1));
         let run = move || {
+            // There is room for it, and the other end waits.
+            let _ = begun.send(());
             let result = cell.run(&mut plan, work);
             (plan, result)
         };
         let thread = std::thread::Builder::new().name("wakefmm-async".into()).spawn(run);
         let thread = thread.map_err(|e| Error::new(WFMM_ERR_THREADS, format!("no thread for the evaluation: {e}")))?;
         *self.pending.lock() = Some(thread);
+        // A thread that is starting holds locks (of a sanitizer, for one), and nobody would release them in the child of a fork().
+        let _ = has_begun.recv();
         Ok(())
     }
 
