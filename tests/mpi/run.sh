@@ -73,7 +73,7 @@ if command -v "$MPIFC" >/dev/null; then
             -lwakefmm_mpi -lwakefmm -Wl,-rpath,"$build:$library"
     verdict "Fortran is compiled" $?
     mkdir -p "$build/long"
-    long() { "$MPIFC" $strict -fdefault-integer-8 -J"$build/long" -I"$build/long" -c "$1" -o "$build/long/module.o"; }
+    long() { "$MPIFC" -std=f2018 -Wall -Wextra -Werror -fdefault-integer-8 -J"$build/long" -I"$build/long" -c "$1" -o "$build/long/module.o"; }
     long fortran/wakefmm.f90 && long src/mpi/wakefmm_mpi.F90
     verdict "Fortran is compiled with -fdefault-integer-8" $?
     for ranks in 2 4; do
