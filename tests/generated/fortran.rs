@@ -430,11 +430,7 @@ impl Procedure<'_> {
             }
             Role::Struct => {
                 let line = format!("type({}), intent(inout){optional} :: {name}", pointee(&a.ty));
-                if optional.is_empty() {
-                    parts.required(&name, line, name.clone())
-                } else {
-                    parts.optional(&name, line, name.clone())
-                }
+                parts.given(optional.is_empty(), &name, line, name.clone());
             }
             Role::Size => {
                 let of = &self.function.arguments[at - 1];
@@ -458,11 +454,7 @@ impl Procedure<'_> {
                     _ => "integer(c_int64_t)",
                 };
                 let line = format!("{ty}, intent(inout){optional} :: {name}");
-                if optional.is_empty() {
-                    parts.required(&name, line, name.clone())
-                } else {
-                    parts.optional(&name, line, name.clone())
-                }
+                parts.given(optional.is_empty(), &name, line, name.clone());
             }
             Role::Text => {
                 parts.required("text", "character(len=:), allocatable, intent(out) :: text".into(), "c_text".into());
@@ -526,11 +518,7 @@ impl Procedure<'_> {
         let attributes = if is_asynchronous { "target, asynchronous" } else { "contiguous" };
         let line = format!("{ty}, intent({intent}), {attributes}{optional} :: {name}({rank})");
         let actual = if wide || is_asynchronous { format!("c_{name}") } else { name.to_owned() };
-        if optional.is_empty() {
-            parts.required(name, line, actual)
-        } else {
-            parts.optional(name, line, actual)
-        }
+        parts.given(optional.is_empty(), name, line, actual);
         let extents: Vec<String> = self.shape(a).iter().map(|e| self.extent(e, parts)).collect();
         let present = if optional.is_empty() { String::new() } else { format!("if (present({name})) ") };
         let may_be_longer = self.may_be_longer(a, intent);
@@ -542,13 +530,11 @@ impl Procedure<'_> {
             parts.locals.push(format!("type(c_ptr) :: c_{name}"));
             parts.counts.push(format!("c_{name} = c_null_ptr"));
             let first = vec!["1"; self.shape(a).len()].join(",");
-            let condition = |text: &str| format!("if ({text}) c_{name} = c_loc({name}({first}))");
+            let address = format!("if (size({name}) > 0) c_{name} = c_loc({name}({first}))");
             if optional.is_empty() {
-                parts.counts.push(condition(&format!("size({name}) > 0")));
+                parts.counts.push(address);
             } else {
-                parts.counts.push(format!("if (present({name})) then"));
-                parts.counts.push(format!("  {}", condition(&format!("size({name}) > 0"))));
-                parts.counts.push("end if".into());
+                parts.counts.extend([format!("if (present({name})) then"), format!("  {address}"), "end if".into()]);
             }
         }
         if wide {
@@ -627,6 +613,10 @@ impl Parts {
         self.late.push(name.to_owned());
         self.declarations.push(declaration);
         self.actual.push(actual);
+    }
+
+    fn given(&mut self, always: bool, name: &str, declaration: String, actual: String) {
+        if always { self.required(name, declaration, actual) } else { self.optional(name, declaration, actual) }
     }
 
     fn optional(&mut self, name: &str, declaration: String, actual: String) {
