@@ -143,7 +143,7 @@ WFMM_DEVICE double drag_factor(double re) { return re < 1000.0 ? 1.0 + 0.15 * po
 WFMM_DEVICE double lift(const Medium& m, const Parcel& p) { return 1.0 - m.density / p.density; }
 
 WFMM_DEVICE bool rests(const Medium& m, Parcel p) {
-    return m.axis >= 0 && at(p.position, (int)m.axis) <= m.ground && p.velocity.x == 0 && p.velocity.y == 0 && p.velocity.z == 0;
+    return m.axis >= 0 && at(p.position, (int)m.axis) == m.ground && p.velocity.x == 0 && p.velocity.y == 0 && p.velocity.z == 0;
 }
 
 // phi1 = (1 - exp(-z))/z and phi2 = (z - 1 + exp(-z))/z^2 in `force`, z times them in `drag`.
@@ -174,23 +174,43 @@ WFMM_DEVICE Parcel exact(const Medium& m, Parcel p, Vec<double> wind, double h, 
     return p;
 }
 
+// After h in fluid of velocity `wind`; parts of the step are shorter while the drag factor changes by more than a tenth.
+WFMM_DEVICE Parcel advance(const Medium& m, Parcel p, Vec<double> wind, double h) {
+    const double by_slip = m.density * p.diameter / m.viscosity;
+    double left = h, part = h;
+    while (true) {
+        const double first = drag_factor(by_slip * norm(wind - p.velocity));
+        const double middle = drag_factor(by_slip * norm(wind - exact(m, p, wind, 0.5 * part, first).velocity));
+        if (fabs(middle - first) > 0.1 * fmin(middle, first) && part > h * 0x1p-30) {
+            part *= 0.5;
+            continue;
+        }
+        p = exact(m, p, wind, part, middle);
+        if (part >= left) return p;
+        left -= part;
+        part = fmin(left, 2.0 * part);
+    }
+}
+
 // Contact with the ground at the end of a step of dt.
 WFMM_DEVICE Parcel land(const Medium& m, Parcel p, double dt) {
     if (m.axis < 0) return p;
     const int axis = (int)m.axis;
     const double above = at(p.position, axis) - m.ground;
     if (rests(m, p) || above > 0 || (above == 0 && at(p.velocity, axis) >= 0)) return p;
-    const double rest = norm({m.gravity[0], m.gravity[1], m.gravity[2]}) * fabs(lift(m, p)) * dt;
-    at(p.position, axis) = m.ground + m.restitution * (m.ground - at(p.position, axis));
-    for (int i = 0; i < 3; i++) {
-        double& v = at(p.velocity, i);
-        v *= i != axis ? 1.0 - m.friction : v < 0 ? -m.restitution : 1.0;
+    const double up = lift(m, p), rest = norm({m.gravity[0], m.gravity[1], m.gravity[2]}) * fabs(up) * dt;
+    const double speed = -at(p.velocity, axis), pull = -up * m.gravity[axis];
+    for (int i = 0; i < 3; i++) at(p.velocity, i) *= 1.0 - m.friction;
+    double back = -speed, below = 0;
+    if (speed > 0) {
+        const double met = sqrt(fmax(speed * speed + 2.0 * pull * above, 0.0));
+        below = fmin(-2.0 * above / (speed + met), dt);
+        back = m.restitution * met;
     }
-    if (at(p.velocity, axis) <= rest) {
-        at(p.velocity, axis) = 0;
-        at(p.position, axis) = m.ground;
-        if (norm(p.velocity) <= rest) p.velocity = {0, 0, 0};
-    }
+    const bool leaves = !(back <= rest);
+    at(p.position, axis) = m.ground + (leaves ? below * (back - 0.5 * pull * below) : 0.0);
+    at(p.velocity, axis) = leaves ? back - pull * below : 0.0;
+    if (!leaves && norm(p.velocity) <= rest) p.velocity = {0, 0, 0};
     return p;
 }
 
@@ -206,9 +226,7 @@ WFMM_KERNEL flow_dust(const double* position, const double* velocity, const doub
         const Vec<double> old = p.position;
         if (h != 0 && !rests(medium, p)) {
             const Vec<double> wind = {drift[3 * k] / h, drift[3 * k + 1] / h, drift[3 * k + 2] / h};
-            const double by_speed = medium.density * p.diameter / medium.viscosity;
-            const Parcel guess = exact(medium, p, wind, 0.5 * h, drag_factor(by_speed * norm(wind - p.velocity)));
-            p = exact(medium, p, wind, h, drag_factor(by_speed * norm(wind - guess.velocity)));
+            p = advance(medium, p, wind, h);
         }
         if (new_velocity) {
             p = land(medium, p, h);
