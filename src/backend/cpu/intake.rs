@@ -160,13 +160,16 @@ impl Unit {
         let all = corners::<T, C, S>(inputs);
         let Some(period) = period else { return Self::around(all, splits) };
         // Images are not at positions of the caller: in single precision all positions are sums of two numbers.
-        Self {
-            splits: !T::IS_F64,
-            ..Self::in_box(period, corners_of_sources::<T, C, S>(inputs), all, STEPS[usize::from(!T::IS_F64)])
-        }
+        let sources = corners_of_sources::<T, C, S>(inputs);
+        if T::IS_F64 { Self::in_box(period, sources, all, STEPS[0]) } else { Self::in_single(period, sources, all) }
     }
 
-    /// For a periodic box around the middle of the sources; corners are of the sources, and of sources and targets.
+    /// For a periodic box around the middle of the sources, in single precision; corners are of the sources, and of sources and targets.
+    pub fn in_single(period: [f64; 3], sources: Corners, all: Corners) -> Self {
+        Self { splits: true, ..Self::in_box(period, sources, all, STEPS[1]) }
+    }
+
+    /// The same; positions are multiples of `step`.
     fn in_box(period: [f64; 3], sources: Corners, (mut low, mut high): Corners, step: f64) -> Self {
         let middle = |(low, high): (f64, f64)| if low <= high { 0.5 * low + 0.5 * high } else { 0.0 };
         let center = std::array::from_fn(|i| middle((sources.0[i], sources.1[i])));

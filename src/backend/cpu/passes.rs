@@ -87,6 +87,12 @@ impl<T: Real> Work<T> {
             sum: memory::filled(T::ZERO, n * components.max(1)),
         }
     }
+
+    /// For `l2p` alone.
+    pub fn at_targets(order: usize) -> Self {
+        let harmonics = memory::filled(T::ZERO, order * order * WIDEST);
+        Self { scratch: Scratch::new(0, 1), harmonics, ends: [vec![], vec![]], sum: vec![] }
+    }
 }
 
 /// Multipoles of all leaves. `fill` lists the sources of a leaf.
@@ -102,9 +108,19 @@ pub fn p2m<T: Real, const C: usize>(
         |(work, sources), (out, cell)| {
             sources.clear();
             fill(cell, sources);
-            dispatch(P2m { ops, sources, work, out });
+            moments(ops, sources, work, out);
         },
     );
+}
+
+/// The multipole of one leaf.
+pub fn moments<T: Real, const C: usize>(
+    ops: &Operators<T>,
+    sources: &LeafSources<T, C>,
+    work: &mut Work<T>,
+    out: &mut [T],
+) {
+    dispatch(P2m { ops, sources, work, out });
 }
 
 struct P2m<'a, T: Real, const C: usize> {

@@ -114,14 +114,13 @@ impl PrecisionEngine {
         found
     }
 
-    /// Not with periods: `range` looks at no pair through a face of the domain.
     fn may_try_single(&self, inputs: &Inputs, field: Field) -> bool {
         let pairs = inputs.vortices() as f64 * inputs.points() as f64;
         let options = &self.options;
         let by_expansions = options.method != Method::Direct && options.expansion == Expansion::Harmonics;
         let is_of_particles = inputs.segments.as_ref().is_none_or(|s| s.n == 0);
         let serves = single_serves(options, field) || is_of_particles && single_serves_particles(options, field);
-        options.period.is_none() && by_expansions && pairs >= TRIED_FROM && serves
+        by_expansions && pairs >= TRIED_FROM && serves
     }
 
     fn single(&mut self) -> &mut CpuEngine<f32> {

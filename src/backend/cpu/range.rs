@@ -6,9 +6,10 @@
 //! are nearer than h along any axis, too, so a sweep over the positions, sorted along an axis that no lattice is aligned
 //! with, meets every such pair.
 
-use super::intake::{ends_of, number};
+use super::images::Periods;
+use super::intake::{Unit, ends_of, number};
 use super::sort;
-use super::tree::{bounds_of, joined};
+use super::tree::{Corners, bounds_of, joined};
 use crate::backend::Field;
 use crate::backend::precision::PrecisionFallback;
 use crate::inputs::{Inputs, Ints, Reals, SegmentInput};
@@ -39,12 +40,12 @@ const CHUNK: usize = 4096;
 
 /// What of `inputs` single precision cannot hold, for this field.
 pub fn fallback(inputs: &Inputs, field: Field, options: &PlanOptions) -> Option<PrecisionFallback> {
-    let positions = Positions::new(inputs, field);
+    let positions = Positions::new(inputs, field).in_box(options.period);
     if !positions.on_host || positions.sources() == 0 || positions.targets == 0 {
         return None;
     }
     let (low, size) = positions.extent();
-    let unit = if size > 0.0 { 1.0 / size } else { 1.0 };
+    let unit = if size > 0.0 { 1.0 / positions.length(size) } else { 1.0 };
     if matches!(field, Field::Velocity { .. }) && cores_need_double(inputs, options, unit) {
         return Some(PrecisionFallback::Core);
     }
@@ -62,7 +63,10 @@ pub fn strengths_need_double(inputs: &Inputs, field: Field, options: &PlanOption
     if !positions.on_host || positions.sources() == 0 || positions.targets == 0 {
         return false;
     }
-    let (_, size) = positions.extent();
+    let (low, high) = positions.corners();
+    let period = options.period.unwrap_or_default();
+    let side = |i: usize| if period[i] > 0.0 { period[i] } else { high[i] - low[i] };
+    let size = (0..3).map(side).fold(0.0, f64::max);
     let per_length = if size > 0.0 { 1.0 / size } else { 1.0 };
     let largest = |of: Option<(&Reals, usize)>| of.map_or(0.0, |(a, n)| largest(a, n));
     let inside = match field {
@@ -166,6 +170,15 @@ struct Positions<'a> {
     targets: usize,
     on_host: bool,
     double: bool,
+    in_box: Option<InBox>,
+}
+
+/// Positions of sources and targets that were moved into a periodic box, in the engine's unit.
+struct InBox {
+    sources: Vec<[f64; 3]>,
+    targets: Vec<[f64; 3]>,
+    periods: Periods,
+    scale: f64,
 }
 
 impl<'a> Positions<'a> {
@@ -194,7 +207,19 @@ impl<'a> Positions<'a> {
             targets: targets.map_or(0, |t| t.n),
             on_host,
             double: arrays().any(|a| matches!(a, Reals::HostF64(_))),
+            in_box: None,
         }
+    }
+
+    /// With periods, as the engine has them.
+    fn in_box(self, period: Option<[f64; 3]>) -> Self {
+        let Some(period) = period.filter(|_| self.on_host && self.sources() > 0) else { return self };
+        let sources = bounds_of(self.sources(), |k| [self.source(k); 2].into());
+        let unit = Unit::in_single(period, sources, self.corners());
+        let Some(periods) = unit.periods() else { return self };
+        let sources = memory::par_collect((0..self.sources()).into_par_iter().map(|k| unit.inside(self.source(k))));
+        let targets = memory::par_collect((0..self.targets).into_par_iter().map(|k| unit.inside(self.target(k))));
+        Self { in_box: Some(InBox { sources, targets, periods, scale: unit.scale }), ..self }
     }
 
     fn sources(&self) -> usize {
@@ -202,6 +227,9 @@ impl<'a> Positions<'a> {
     }
 
     fn source(&self, k: usize) -> [f64; 3] {
+        if let Some(inside) = &self.in_box {
+            return inside.sources[k];
+        }
         match self.ends.get(k) {
             Some(&node) => self.nodes.at(node as usize),
             None => self.points.at(k - self.ends.len()),
@@ -209,19 +237,56 @@ impl<'a> Positions<'a> {
     }
 
     fn target(&self, k: usize) -> [f64; 3] {
-        self.positions.at(k)
+        self.in_box.as_ref().map_or_else(|| self.positions.at(k), |inside| inside.targets[k])
+    }
+
+    /// In the caller's unit.
+    fn length(&self, inside: f64) -> f64 {
+        self.in_box.as_ref().map_or(inside, |in_box| inside / in_box.scale)
+    }
+
+    /// Of the box around sources and targets.
+    fn corners(&self) -> Corners {
+        let sources = bounds_of(self.sources(), |k| [self.source(k); 2].into());
+        joined([sources, bounds_of(self.targets, |k| [self.target(k); 2].into())])
     }
 
     /// Lower corner and largest side of the box.
     fn extent(&self) -> ([f64; 3], f64) {
-        let sources = bounds_of(self.sources(), |k| [self.source(k); 2].into());
-        let (low, high) = joined([sources, bounds_of(self.targets, |k| [self.target(k); 2].into())]);
+        let (low, high) = self.corners();
         (low, (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max))
     }
 
     fn nearer_than(&self, nearest: f64, low: [f64; 3], size: f64) -> bool {
         let (sources, targets) = (|k: usize| self.source(k), |k: usize| self.target(k));
         nearer_than(nearest, low, size, (self.sources(), sources), (self.targets, targets))
+            || self.in_box.as_ref().is_some_and(|inside| inside.nearer_than(nearest, low, size))
+    }
+}
+
+impl InBox {
+    /// See `nearer_than`: targets, and images of sources beyond the faces of the box.
+    fn nearer_than(&self, nearest: f64, low: [f64; 3], size: f64) -> bool {
+        let Periods { period, center } = self.periods;
+        // Sources are so near to a face then, and targets to its other side.
+        let is_beside = |x: &[f64; 3], i: usize| (x[i] - center[i]).abs() >= 0.5 * period[i] - nearest;
+        let axes = || (0..3).filter(|&i| period[i] > 0.0);
+        let beside =
+            |points: &[[f64; 3]]| memory::filtered(points.iter().copied(), |x| axes().any(|i| is_beside(x, i)));
+        let (mut sources, targets) = (beside(&self.sources), beside(&self.targets));
+        // One axis after the other: images beyond an edge are images of images.
+        for i in axes() {
+            let image = |x: [f64; 3]| {
+                let mut image = x;
+                image[i] -= period[i].copysign(x[i] - center[i]);
+                image
+            };
+            let images: Vec<[f64; 3]> =
+                memory::filtered(sources.iter().copied().filter(|x| is_beside(x, i)).map(image), |_| true);
+            memory::extend(&mut sources, images);
+        }
+        let (low, size) = (low.map(|v| v - nearest), size + 2.0 * nearest);
+        nearer_than(nearest, low, size, (sources.len(), |k| sources[k]), (targets.len(), |k| targets[k]))
     }
 }
 

@@ -208,23 +208,35 @@ impl<T: Real> VortexSources<T> {
         }
     }
 
-    /// Direct sums of elements `range` (combined numbers) in double precision, added to `rows`.
-    fn add_exact(&self, range: Range<usize>, at: &near::Points<f64>, rows: &mut [&mut [f64]]) {
+    /// Direct sums of some elements (combined numbers) in double precision, added to `rows`.
+    fn add_exact(
+        &self,
+        part: Part,
+        elements: impl Iterator<Item = usize> + Clone,
+        at: &near::Points<f64>,
+        rows: &mut [&mut [f64]],
+    ) {
         let n = self.segments.len();
-        let (segments, particles) = (range.start.min(n)..range.end.min(n), range.start.max(n)..range.end.max(n));
-        if !segments.is_empty() {
-            let mut list = near::SegmentSources::<f64>::new(self.segment_regularization, self.digits);
-            list.list.reserve(segments.len());
-            self.segments[segments.clone()].iter().for_each(|s| list.push(s.p1, s.p2, s.circulation, s.core));
-            near::segments(Part::Regularized, &list, &[0..segments.len() as u32], at, 0..at.len(), rows);
+        let mut segments = near::SegmentSources::<f64>::new(self.segment_regularization, self.digits);
+        let mut particles = near::ParticleSources::<f64>::new(self.particle_regularization, false);
+        let of_particles = elements.clone().filter(|&k| k >= n).count();
+        let of_segments = elements.clone().count() - of_particles;
+        segments.list.reserve(of_segments);
+        particles.list.reserve(of_particles);
+        for k in elements {
+            match self.segments.get(k) {
+                Some(s) => segments.push(s.p1, s.p2, s.circulation, s.core),
+                None => {
+                    let p = &self.particles[k - n];
+                    particles.push(p.x, p.strength, p.core);
+                }
+            }
         }
-        if !particles.is_empty() {
-            let mut list = near::ParticleSources::<f64>::new(self.particle_regularization, false);
-            list.list.reserve(particles.len());
-            self.particles[particles.start - n..particles.end - n]
-                .iter()
-                .for_each(|p| list.push(p.x, p.strength, p.core));
-            near::particles(Part::Regularized, &list, &[0..particles.len() as u32], at, 0..at.len(), rows);
+        if of_segments > 0 {
+            near::segments(part, &segments, &[0..of_segments as u32], at, 0..at.len(), rows);
+        }
+        if of_particles > 0 {
+            near::particles(part, &particles, &[0..of_particles as u32], at, 0..at.len(), rows);
         }
     }
 }
@@ -297,8 +309,13 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
 
     fn exact(&self, points: &[[f64; 3]], gradient: bool) -> Vec<f64> {
         exact_in_blocks(self.positions.len(), points, rows(3, gradient), |range, at, out| {
-            self.add_exact(range, at, out)
+            self.add_exact(Part::Regularized, range, at, out)
         })
+    }
+
+    fn exact_of(&self, part: Part, ranges: &[Range<u32>], points: &near::Points<f64>, out: &mut [&mut [f64]]) {
+        let sorted = ranges.iter().flat_map(|r| &self.permutation[r.start as usize..r.end as usize]);
+        self.add_exact(part, sorted.map(|&k| k as usize), points, out);
     }
 
     fn keep_order(&mut self) {
@@ -521,6 +538,20 @@ impl<T: Real> Default for ChargeSources<T> {
 
 impl<T: Real> ChargeSources<T> {
     /// As for vortices.
+    fn add_exact(
+        &self,
+        elements: impl Iterator<Item = usize> + Clone,
+        at: &near::Points<f64>,
+        rows: &mut [&mut [f64]],
+    ) {
+        let mut list = near::ChargeSources::<f64>::new(false);
+        let count = elements.clone().count();
+        list.list.reserve(count);
+        elements.for_each(|k| list.push(self.positions[k], self.charge[k]));
+        near::charges(&list, &[0..count as u32], at, 0..at.len(), rows);
+    }
+
+    /// As for vortices.
     pub fn set_elements(&mut self, positions: Vec<[f64; 3]>, charge: Vec<f64>, splits: bool) {
         (self.positions, self.charge, self.splits) = (positions, charge, splits);
         self.permutation.clear();
@@ -590,11 +621,14 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
     }
     fn exact(&self, points: &[[f64; 3]], gradient: bool) -> Vec<f64> {
         exact_in_blocks(self.positions.len(), points, rows(1, gradient), |range, at, out| {
-            let mut list = near::ChargeSources::<f64>::new(false);
-            list.list.reserve(range.len());
-            range.clone().for_each(|k| list.push(self.positions[k], self.charge[k]));
-            near::charges(&list, &[0..range.len() as u32], at, 0..at.len(), out);
+            self.add_exact(range, at, out);
         })
+    }
+    fn exact_of(&self, part: Part, ranges: &[Range<u32>], points: &near::Points<f64>, out: &mut [&mut [f64]]) {
+        if part != Part::Correction {
+            let sorted = ranges.iter().flat_map(|r| &self.permutation[r.start as usize..r.end as usize]);
+            self.add_exact(sorted.map(|&k| k as usize), points, out);
+        }
     }
     fn near(&self, part: Part, ranges: &[Range<u32>], targets: &near::Points<T>, out: &mut [&mut [T]]) {
         if part != Part::Correction {

@@ -88,6 +88,9 @@ impl<T: Real, const C: usize, S: Elements<T, C>> SourceSet<T, C> for Shared<S> {
     fn near(&self, part: Part, ranges: &[Range<u32>], targets: &near::Points<T>, out: &mut [&mut [T]]) {
         self.joined().near(part, ranges, targets, out);
     }
+    fn exact_of(&self, part: Part, ranges: &[Range<u32>], points: &near::Points<f64>, out: &mut [&mut [f64]]) {
+        self.joined().exact_of(part, ranges, points, out);
+    }
     fn pair_seconds(&self, part: Part, gradient: bool, exact: bool) -> f64 {
         self.own.pair_seconds(part, gradient, exact)
     }

@@ -12,6 +12,7 @@ use crate::backend::cpu::lists::CoreTest;
 use crate::backend::cpu::operators::Operators;
 use crate::backend::cpu::passes::{self, LeafSources, Work};
 use crate::backend::cpu::tree::{Cell, Tree};
+use crate::backend::precision::SINGLE_SERVES;
 use crate::distributed::Peers;
 use crate::math::accuracy::{Cut, ErrorTable, Geometry};
 use crate::math::harmonics::MAX_ORDER;
@@ -26,10 +27,13 @@ const SHARE: f64 = 5e-4;
 /// A multipole is evaluated at points beyond this ratio of radius to distance; images of the whole box beyond the other.
 const RATIO: f64 = 0.5;
 const BOX_RATIO: f64 = 0.28;
+/// Leaves are evaluated beyond this ratio. Where their parents' points are as far away, their orders are lower: of an even cloud, a
+/// leaf's radius is half of its parent's, and so is the distance of their centres.
+const LEAF_RATIO: f64 = 0.35;
 /// Effective radius of a full cell over its radius.
 const FILLED: f64 = 0.8;
 /// Leaves hold a part of all sources, or few.
-const LEAVES: usize = 400;
+const LEAVES: usize = 2500;
 const SMALLEST_LEAF: usize = 64;
 /// Errors that one core, and all of a cell, may leave, in units of the tolerated error of the field.
 const CORE: f64 = 1e-3;
@@ -46,6 +50,8 @@ pub struct Distant {
     /// `[cell][component][order²]`
     multipoles: Vec<f64>,
     order: usize,
+    /// Of each cell: beyond it the multipole is evaluated.
+    ratios: Vec<f64>,
     /// Of an order that has room for two derivatives.
     ops: Arc<Operators<f64>>,
     images: Images,
@@ -75,14 +81,14 @@ struct Asked<'a, T: Real, const C: usize> {
     cores: Option<Box<dyn CoreTest + 'a>>,
 }
 
-fn order_for(tolerance: f64) -> usize {
-    let geometry = Geometry::of(FILLED * RATIO, 0.02, 1.0, RATIO + 0.02).expect("apart");
+fn order_for(tolerance: f64, ratio: f64) -> usize {
+    let geometry = Geometry::of(FILLED * ratio, 0.02, 1.0, ratio + 0.02).expect("apart");
     ErrorTable::of_derivative(1, Cut::Both).order(geometry, (SHARE * tolerance) as f32).clamp(6, MAX_ORDER - 2)
 }
 
 /// Seconds of one thread for the images at one point.
 pub fn seconds(tolerance: f64, gradient: bool) -> f64 {
-    let p = order_for(tolerance) as f64 + 2.0;
+    let p = order_for(tolerance, RATIO) as f64 + 2.0;
     MET * p * p * COEFFICIENT_SECONDS * if gradient { 3.0 } else { 1.0 }
 }
 
@@ -104,14 +110,15 @@ impl Distant {
         let root = *tree.cells.first()?;
         let mut tree = Tree { cells: memory::copy(&tree.cells), levels: memory::copy(&tree.levels), ..Tree::default() };
         tree.prune((sources.positions().0.len() / LEAVES).max(SMALLEST_LEAF));
-        let order = order_for(tolerance);
+        let order = order_for(tolerance, RATIO);
         let (up, ops) = (cost::operators::<f64>(order), cost::operators::<f64>(order + 2));
+        let ratios: Vec<f64> = memory::collect((0..tree.cells.len()).map(|cell| ratio_of(&tree, cell)));
         let mut multipoles = memory::filled(0.0, tree.cells.len() * C * order * order);
-        passes::p2m::<f64, C>(&up, &tree, &mut multipoles, |cell, leaf| {
-            let mut own = LeafSources::<T, C>::default();
-            sources.fill(cell, &mut own);
-            leaf.widen(&own);
-        });
+        // Digits beyond single precision are beyond what these orders leave out.
+        match !T::IS_F64 && tolerance >= SINGLE_SERVES {
+            true => add_leaves::<f32, T, C>(sources, &tree, &ratios, tolerance, &mut multipoles),
+            false => add_leaves::<f64, T, C>(sources, &tree, &ratios, tolerance, &mut multipoles),
+        }
         passes::m2m::<f64, C>(&up, &tree, &mut multipoles);
         let mut images = Images::of(periods, [of_sources, radius], root.scale, BOX_RATIO, reach);
         images.set_moment(|from| sources.square_moment(from));
@@ -121,7 +128,7 @@ impl Distant {
             far.add::<f64, C>(order, &multipoles[..C * order * order], &mut local, unit);
         }
         let cores = sources.cell_cores(&tree);
-        Some(Self { tree, multipoles, order, ops, images, local, unit, cores, core_budget: None })
+        Some(Self { tree, multipoles, order, ratios, ops, images, local, unit, cores, core_budget: None })
     }
 
     /// The field of all images at these points, `[row][point]`; cores in far cells count once `set_core_budget` was told
@@ -179,7 +186,7 @@ impl Distant {
         let mut out = memory::filled(0.0, rows(C, asked.gradient) * asked.count);
         let (mut far, mut near, mut left): (Vec<Seen>, Vec<Seen>, Vec<Seen>) = (vec![], vec![], vec![]);
         for p in at {
-            if !p.far && c.radius > RATIO * distance(c, p.x) {
+            if !p.far && c.radius > self.ratios[cell] * distance(c, p.x) {
                 memory::push(if c.is_leaf() { &mut near } else { &mut left }, p);
                 continue;
             }
@@ -228,7 +235,7 @@ impl Distant {
             (0..3).for_each(|i| x[i].push(y[i] / square));
         }
         let mut values = memory::filled(0.0, rows(C, gradient) * at.len());
-        passes::l2p(&self.ops, &coefficients, &x, &mut Work::new(self.ops.order, C), &mut values, at.len());
+        passes::l2p(&self.ops, &coefficients, &x, &mut Work::at_targets(self.ops.order), &mut values, at.len());
         for (row, values) in values.chunks_exact(at.len()).enumerate() {
             for ((p, v), f) in at.iter().zip(values).zip(&inverse) {
                 out[row * count + p.target as usize] += v * f;
@@ -281,16 +288,56 @@ impl Distant {
         passes::field_rows::<f64, C>(&ops, &self.local, self.unit, gradient, &mut coefficients);
         let x: [Vec<f64>; 3] =
             std::array::from_fn(|i| memory::collect(points.iter().map(|x| (x[i] - root.center[i]) / self.unit)));
-        passes::l2p(&ops, &coefficients, &x, &mut Work::new(self.order, C), out, points.len());
+        passes::l2p(&ops, &coefficients, &x, &mut Work::at_targets(self.order), out, points.len());
         far.add_background::<f64, C>(std::array::from_fn(|c| self.multipoles[c * n]), points, gradient, out);
     }
 
     pub fn bytes(&self) -> usize {
-        self.tree.bytes() + 8 * (self.multipoles.capacity() + self.local.capacity()) + self.cores.bytes()
+        self.tree.bytes()
+            + 8 * (self.multipoles.capacity() + self.local.capacity() + self.ratios.capacity())
+            + self.cores.bytes()
     }
 }
 
-/// Adds the direct sum of ranges of sources at some points.
+/// See `LEAF_RATIO`.
+fn ratio_of(tree: &Tree, cell: usize) -> f64 {
+    let leaf = &tree.cells[cell];
+    let apart = |above: &Cell| above.radius / RATIO - distance(above, leaf.center);
+    let above = |&c: &usize| (c > 0).then(|| tree.cells[c].parent as usize);
+    let mut chain = std::iter::successors(above(&cell), above).map(|c| &tree.cells[c]);
+    let is_small = cell > 0 && chain.all(|above| leaf.radius <= LEAF_RATIO * apart(above));
+    if leaf.is_leaf() && is_small { LEAF_RATIO } else { RATIO }
+}
+
+/// The multipoles of leaves, made in precision `P` with the orders that they need.
+fn add_leaves<P: Real, T: Real, const C: usize>(
+    sources: &dyn SourceSet<T, C>,
+    tree: &Tree,
+    ratios: &[f64],
+    tolerance: f64,
+    multipoles: &mut [f64],
+) {
+    let [wide, small] = [RATIO, LEAF_RATIO].map(|ratio| cost::operators::<P>(order_for(tolerance, ratio)));
+    let all = wide.order * wide.order;
+    let leaves = multipoles.par_chunks_mut(C * all).zip(&tree.cells).zip(ratios).filter(|((_, c), _)| c.is_leaf());
+    leaves.for_each_init(
+        || (LeafSources::default(), LeafSources::default(), Work::new(wide.order, C), memory::filled(P::ZERO, C * all)),
+        |(own, leaf, work, made), ((out, cell), &ratio)| {
+            let ops = if ratio == LEAF_RATIO { &small } else { &wide };
+            let n = ops.order * ops.order;
+            own.clear();
+            leaf.clear();
+            sources.fill(cell, own);
+            leaf.widen(own);
+            passes::moments::<P, C>(ops, leaf, work, &mut made[..C * n]);
+            for (to, from) in out.chunks_exact_mut(all).zip(made.chunks_exact(n)) {
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = from.f64());
+            }
+        },
+    );
+}
+
+/// Adds the direct sum of ranges of sources at some points, in double precision.
 fn add_direct<T: Real, const C: usize>(
     asked: &Asked<'_, T, C>,
     part: Part,
@@ -301,14 +348,14 @@ fn add_direct<T: Real, const C: usize>(
     if ranges.is_empty() {
         return;
     }
-    let mut points = near::Points::<T>::with_capacity(at.len());
+    let mut points = near::Points::<f64>::with_capacity(at.len());
     at.iter().for_each(|p| points.push(p.x));
-    let mut sum = memory::filled(T::ZERO, rows(C, asked.gradient) * at.len());
-    let mut rows: Vec<&mut [T]> = sum.chunks_exact_mut(at.len()).collect();
-    asked.sources.near(part, ranges, &points, &mut rows);
+    let mut sum = memory::filled(0.0, rows(C, asked.gradient) * at.len());
+    let mut rows: Vec<&mut [f64]> = sum.chunks_exact_mut(at.len()).collect();
+    asked.sources.exact_of(part, ranges, &points, &mut rows);
     for (row, values) in sum.chunks_exact(at.len()).enumerate() {
         for (p, v) in at.iter().zip(values) {
-            out[row * asked.count + p.target as usize] += v.f64();
+            out[row * asked.count + p.target as usize] += v;
         }
     }
 }

@@ -100,6 +100,8 @@ pub trait SourceSet<T: Real, const C: usize>: Sync + Send {
     fn exact(&self, points: &[[f64; 3]], gradient: bool) -> Vec<f64>;
     /// Adds the direct sum of the sorted sources in `ranges` to the rows of `out`, one a number wanted at a target.
     fn near(&self, part: Part, ranges: &[Range<u32>], targets: &near::Points<T>, out: &mut [&mut [T]]);
+    /// The same in double precision.
+    fn exact_of(&self, part: Part, ranges: &[Range<u32>], points: &near::Points<f64>, out: &mut [&mut [f64]]);
     /// Seconds of one thread for a direct pair, measured on the kernels; `exact`: in double precision.
     fn pair_seconds(&self, part: Part, gradient: bool, exact: bool) -> f64;
     /// Records of this rank's own sources, in the order of its tree; only sets of many ranks have them.

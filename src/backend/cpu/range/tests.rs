@@ -95,3 +95,37 @@ fn a_far_point_and_a_large_core_exceed_single_precision() {
         assert_eq!(now(&targets, 0.1), Some(PrecisionFallback::Distance), "{far:e}");
     }
 }
+
+#[test]
+fn pairs_are_near_through_the_faces_of_a_periodic_domain() {
+    let field = Field::Velocity { gradient: false };
+    let found = |period: [f64; 3], source: [f64; 3], target: [f64; 3]| {
+        // Around zero, three periods away from it, and in other units.
+        let at = |x: [f64; 3], unit: f64, far: f64| -> Vec<f64> {
+            let others = [[-0.3, 0.2, 0.1], [0.1, -0.4, 0.3], [-0.5, 0.0, 0.0], [0.5, 0.0, 0.0]];
+            let away = period.map(|p| if p > 0.0 { far } else { 0.0 });
+            let moved = |x: [f64; 3]| -> [f64; 3] { std::array::from_fn(|i| unit * (x[i] + away[i])) };
+            others.into_iter().chain([x]).flat_map(moved).collect()
+        };
+        [(1.0, 0.0), (1e-3, 0.0), (1.0, 3.0)].map(|(unit, far)| {
+            let options = PlanOptions {
+                period: (period != [0.0; 3]).then_some(period.map(|p| p * unit)),
+                ..PlanOptions::checked(&wfmm_plan_options::default()).unwrap()
+            };
+            fallback(&inputs(&at(source, unit, far), &at(target, unit, 0.0)[12..]), field, &options)
+        })
+    };
+    let near = [Some(PrecisionFallback::Distance); 3];
+    let (source, target) = ([0.5 - 2e-8, 0.1, 0.2], [-0.5 + 1e-8, 0.1, 0.2]);
+    assert_eq!(found([1.0; 3], source, target), near);
+    assert_eq!(found([1.0; 3], target, source), near);
+    assert_eq!(found([1.0, 0.0, 0.0], source, target), near);
+    assert_eq!(found([1.0; 3], source, [-0.5 + 1e-6, 0.1, 0.2]), [None; 3]);
+    // Through an edge and through a corner.
+    let edge = |x: f64, y: f64, z: f64| [x * (0.5 - 1e-8), y * (0.5 - 1e-8), z * (0.5 - 1e-8)];
+    assert_eq!(found([1.0; 3], edge(1.0, -1.0, 0.3), edge(-1.0, 1.0, 0.3)), near);
+    assert_eq!(found([1.0; 3], edge(1.0, -1.0, -1.0), edge(-1.0, 1.0, 1.0)), near);
+    // At one point, an image away, where the period is a number of steps of positions.
+    let [one, _, far] = found([1.0; 3], [0.5, 0.1, 0.2], [-0.5, 0.1, 0.2]);
+    assert_eq!([one, far], [None; 2]);
+}
