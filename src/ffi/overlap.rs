@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use crate::backend::Field;
+use crate::plan::Plan;
 use crate::session::Session;
 
 use super::boundary::{Arrays, api, not_null, size, twins};
@@ -33,7 +34,7 @@ twins! {
             unsafe { arrays.outputs::<Real>(("velocity", velocity, 3 * n), (gradient, 9 * n)) }
         })?;
         let field = Field::Velocity { gradient: gradient.is_some() };
-        PLANS.get(plan)?.start(move |plan| plan.evaluate(field, velocity, gradient))
+        PLANS.get(plan)?.start(Plan::queue_now, move |plan| plan.evaluate_queued(field, velocity, gradient))
     }
 }
 
@@ -46,8 +47,9 @@ api! {
     }
 
     /// Sets the CUDA stream (`cudaStream_t`, `CUstream`) on which the caller computes this plan's device arrays: an
-    /// evaluation begins after the work that is queued on it at that time. NULL, the default: the default stream. The stream
-    /// must outlive its use by the plan. Without a GPU the call has no effect.
+    /// evaluation begins after the work that is queued on it when `wfmm_plan_evaluate_*` or `wfmm_plan_evaluate_async_*` is called
+    /// (`cudaStreamPerThread`: on that of the calling thread). NULL, the default: the default stream. The stream must outlive its
+    /// use by the plan. Without a GPU the call has no effect.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
     /// Example: `wfmm_plan_set_stream(p, stream);`
     fn wfmm_plan_set_stream(plan: *mut wfmm_plan, #[optional] stream: *mut c_void) {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use log::info;
 
+use crate::backend::cuda::Behind;
 use crate::backend::{Engine, Field};
 use crate::error::{Error, Result, WFMM_ERR_STATE};
 use crate::inputs::Inputs;
@@ -48,6 +49,9 @@ pub struct Plan {
     given: Given,
     /// The caller's CUDA stream; 0: the default stream.
     stream: u64,
+    /// In an evaluation on a thread of its own: a queue behind that stream, in its place.
+    behind: Option<Behind>,
+    queue: Option<u64>,
     /// A double output array was handed over since the last `set_*`; with WFMM_FLAG_REPRODUCIBLE in the last evaluation.
     double_output: bool,
     /// Of a distributed session: some rank has arrays in double precision.
@@ -74,6 +78,8 @@ impl Plan {
             inputs: Inputs::default(),
             given: Given::default(),
             stream: 0,
+            behind: None,
+            queue: None,
             double_output: false,
             double_anywhere: false,
             core_anywhere: 0.0,
@@ -98,6 +104,32 @@ impl Plan {
     /// Device arrays are made by what is queued on this CUDA stream.
     pub fn set_stream(&mut self, stream: u64) {
         self.stream = stream;
+    }
+
+    /// Before an evaluation on another thread: it will begin after what is queued on the caller's stream now.
+    pub fn queue_now(&mut self) -> Result<()> {
+        let Some(context) = self.session.device_context() else { return Ok(()) };
+        let behind = self.behind.take().map_or_else(|| Behind::new(context), Ok)?;
+        self.queue = Some(behind.follow(self.stream)?);
+        self.behind = Some(behind);
+        Ok(())
+    }
+
+    /// That evaluation, on whichever thread.
+    pub fn evaluate_queued<T: HostReal>(
+        &mut self,
+        field: Field,
+        main: ArrayMut<'_, T>,
+        gradient: Option<ArrayMut<'_, T>>,
+    ) -> Result<()> {
+        let result = self.evaluate(field, main, gradient);
+        self.queue = None;
+        result
+    }
+
+    /// The queue whose work makes device arrays.
+    fn stream(&self) -> u64 {
+        self.queue.unwrap_or(self.stream)
     }
 
     pub fn counts(&self) -> Counts {
@@ -279,8 +311,9 @@ impl Plan {
         if self.engine.as_ref().is_none_or(|(p, _)| *p != precision) {
             self.engine = Some((precision, make_engine(&self.session, &self.engine_options(), precision)?));
         }
+        let queue = self.stream();
         let (_, engine) = self.engine.as_mut().expect("made above");
-        engine.order_after(self.stream);
+        engine.order_after(queue);
         let result = work(engine.as_mut());
         if result.is_err() {
             self.engine = None;

@@ -286,7 +286,7 @@ impl Plan {
             return Ok(None);
         }
         if self.sources().any(|reals| reals.host_address().is_none()) {
-            let (inputs, caller) = (self.inputs.clone(), self.stream);
+            let (inputs, caller) = (self.inputs.clone(), self.stream());
             return images::with_images(&inputs, &mut self.mirrored.mirror(&self.session)?.about(plane, caller));
         }
         let Self { session, inputs, mirrored, .. } = self;
@@ -322,7 +322,7 @@ impl Plan {
     }
 
     fn joined_on_device(&mut self, plane: Plane, address: u64, is_f64: bool, n: usize) -> Result<Reals> {
-        let (from, caller) = (RealsArg { address, is_f64: i64::from(is_f64) }, self.stream);
+        let (from, caller) = (RealsArg { address, is_f64: i64::from(is_f64) }, self.stream());
         self.mirrored.mirror(&self.session)?.join(plane, from, n, caller)
     }
 
@@ -353,7 +353,7 @@ impl Plan {
     ) -> Result<()> {
         let ((width, wide), n) = (field.widths(), self.counts().targets);
         let (rows, slopes) = (Rows { n, width }, Rows { n, width: wide });
-        let (add, caller) = (self.options.accumulate, self.stream);
+        let (add, caller) = (self.options.accumulate, self.stream());
         self.tighten(field, |plan| {
             let main = mirror.halves(Half::Main, rows)?;
             let gradient = match field.has_gradient() {
@@ -487,7 +487,7 @@ impl Plan {
                     Reals::HostF64(x) => rows(x, 3),
                     of @ (Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. }) => {
                         let is_f64 = matches!(of, Reals::DeviceF64 { .. });
-                        let stream = self.stream;
+                        let stream = self.stream();
                         rows(&self.mirrored.mirror(&self.session)?.targets(n, is_f64, stream)?, 3)
                     }
                 };

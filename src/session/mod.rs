@@ -283,12 +283,18 @@ impl Session {
         Mirror::new(self.with_memory()?)
     }
 
+    /// The context of the GPU that computes, if one does.
+    pub fn device_context(&self) -> Option<&Arc<Context>> {
+        match &self.device {
+            Device::Cuda { context, .. } => Some(context),
+            Device::Cpu => None,
+        }
+    }
+
     /// The context of a session with device memory.
     fn with_memory(&self) -> Result<&Arc<Context>> {
-        match &self.device {
-            Device::Cuda { context, .. } => Ok(context),
-            Device::Cpu => Error::fail(WFMM_ERR_MEMORY, "this session computes on the CPU and has no device memory"),
-        }
+        let message = "this session computes on the CPU and has no device memory";
+        self.device_context().ok_or_else(|| Error::new(WFMM_ERR_MEMORY, message))
     }
 
     /// Copies a caller's array in device memory, once all work on it that was queued on the default stream is done.

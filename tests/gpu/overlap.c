@@ -91,15 +91,22 @@ static void streams(wfmm_session *s, const double *x, const double *a) {
     cu_in(from, x, bytes); cu_in(da, a, bytes);
     cu_get(&before);
     wfmm_plan *q = plan(s, WFMM_METHOD_FMM);
-    for (int ordered = 0; ordered < 2; ordered++) {
+    /* CU_STREAM_PER_THREAD, which is another queue on every thread. */
+    const handle_t per_thread = (handle_t)2;
+    for (int ordered = 0; ordered < 4; ordered++) {
         /* Positions become right some 100 ms after this: who does not wait for the stream sums the wrong ones. */
-        cu_copy(dx, da, bytes, stream);
-        for (int k = 0; k < 100; k++) cu_clear(hog, (unsigned char)k, much, stream);
-        cu_copy(dx, from, bytes, stream);
-        wfmm_plan_set_stream(q, ordered ? stream : NULL);
-        const int status = fill(q, (double *)dx, (double *)da, WFMM_MEMORY_DEVICE) || wfmm_plan_evaluate_f64(q, v, NULL, WFMM_MEMORY_HOST);
-        if (ordered) expect(status == 0 && !memcmp(u, v, bytes), "evaluations begin after the work of the caller's stream");
-        else expect(status == 0 && memcmp(u, v, bytes), "without set_stream they do not: the case can fail");
+        const handle_t queue = ordered == 3 ? per_thread : stream;
+        cu_copy(dx, da, bytes, queue);
+        for (int k = 0; k < 100; k++) cu_clear(hog, (unsigned char)k, much, queue);
+        cu_copy(dx, from, bytes, queue);
+        wfmm_plan_set_stream(q, ordered ? queue : NULL);
+        int status = fill(q, (double *)dx, (double *)da, WFMM_MEMORY_DEVICE);
+        status |= ordered < 2 ? wfmm_plan_evaluate_f64(q, v, NULL, WFMM_MEMORY_HOST) : wfmm_plan_evaluate_async_f64(q, v, NULL, WFMM_MEMORY_HOST);
+        status |= wfmm_plan_wait(q);
+        if (ordered == 0) expect(status == 0 && memcmp(u, v, bytes), "without set_stream they do not: the case can fail");
+        if (ordered == 1) expect(status == 0 && !memcmp(u, v, bytes), "evaluations begin after the work of the caller's stream");
+        if (ordered == 2) expect(status == 0 && !memcmp(u, v, bytes), "so do those beside the host's work");
+        if (ordered == 3) expect(status == 0 && !memcmp(u, v, bytes), "and after that of the calling thread's own stream");
     }
     cu_get(&after);
     expect(before == after, "the caller's context is current again");

@@ -394,5 +394,5 @@ pub fn check_counts(inputs: &DeviceInputs, images: usize) -> Result<()> {
     ];
     let Some((what, n)) = counts.into_iter().find(|(_, n)| *n > MOST) else { return Ok(()) };
     let with = if images > 1 { " with their images" } else { "" };
-    Error::fail(WFMM_ERR_UNSUPPORTED, format!("{n} {what}{with}; a direct sum on CUDA takes at most {MOST}"))
+    Error::fail(WFMM_ERR_UNSUPPORTED, format!("{n} {what}{with}; a sum on CUDA takes at most {MOST}"))
 }

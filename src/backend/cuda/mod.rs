@@ -63,7 +63,7 @@ pub use memory::{
     Buffer, MemoryKind, Plain, clear_at, copy_in, copy_on_device, copy_out, memory_kind_of, register_host,
     unregister_host,
 };
-pub use stream::{Event, Graph, Stream, launch};
+pub use stream::{Behind, Event, Graph, Stream, launch};
 
 #[cfg(test)]
 mod tests {

@@ -116,6 +116,27 @@ impl Stream {
     }
 }
 
+/// A queue of ours behind the work that the caller had queued on his at some time. It is an ordinary one where his means another
+/// queue on each thread (`cudaStreamPerThread`).
+#[derive(Debug)]
+pub struct Behind {
+    begin: Event,
+    stream: Stream,
+}
+
+impl Behind {
+    pub fn new(context: &Arc<Context>) -> Result<Self> {
+        Ok(Self { begin: Event::new(context)?, stream: Stream::new(context)? })
+    }
+
+    /// Puts it behind all that is queued on the caller's now; its handle.
+    pub fn follow(&self, caller: u64) -> Result<u64> {
+        self.begin.record(&Stream::borrowed(&self.stream.context, caller as *mut c_void))?;
+        self.stream.wait(&self.begin)?;
+        Ok(self.stream.handle())
+    }
+}
+
 impl Drop for Stream {
     fn drop(&mut self) {
         if self.owned

@@ -7,6 +7,7 @@ use super::context::Context;
 use super::direct::{CudaReal, DirectSum, Task};
 use super::fmm::recipe::TWO_FLOATS;
 use super::fmm::{FmmSet, Outcome};
+use super::gather::check_counts;
 use crate::backend::Field;
 use crate::backend::precision::{PrecisionFallback, PrecisionHistory, single_serves_on_gpu};
 use crate::error::Result;
@@ -165,6 +166,8 @@ impl<T: CudaReal> Sums<T> {
             *found = PrecisionHistory::default();
         }
         let known = found.before([sources, task.inputs.target_positions]);
+        // Sorted positions have 30 bits for their numbers.
+        check_counts(task.inputs, 1)?;
         self.by_single = false;
         if T::IS_F64 {
             if let Some(single) = &mut self.single {
