@@ -19,6 +19,7 @@
 # make install    [PREFIX=/usr/local] [DESTDIR=]: library, headers, Fortran module, pkg-config and CMake files
 # make uninstall  with the same PREFIX and DESTDIR
 # make dist       build/wakefmm-X.Y.Z.tar.gz, sources with every crate; builds without a network
+# make notices    LICENSE-THIRD-PARTY, the licenses of the crates in the library, after Cargo.lock has changed
 # make kernels    kernels/fatbin from kernels/*.cu, with the pinned compiler
 # make kernels-check     whether kernels/fatbin is what kernels/*.cu compile to
 # make packaging-check   the recipes of packaging/ by their own tools
