@@ -2,6 +2,10 @@
 
 maturin makes the cffi declarations from a file `header.h` in Cargo's target folder. cffi understands declarations and
 `#define NAME integer`, but no other directive of the preprocessor, so those are left out here.
+
+The library of the package has a soname of its own: a loader takes a second library of the same soname for the first, and a
+process may load an installed libwakefmm, of another version, beside the package. It is built in a folder of its own, `python`
+below Cargo's target folder, so that it does not replace the one that `make install` installs.
 """
 
 import json
@@ -14,6 +18,7 @@ from declarations import declarations
 from maturin import *  # noqa: F403  (the hooks of PEP 517 that need no header)
 
 ROOT = Path(__file__).resolve().parent.parent
+SONAME = "libwakefmm-python.so"
 
 
 def target_folder() -> Path:
@@ -24,19 +29,21 @@ def target_folder() -> Path:
     return Path(json.loads(found.stdout)["target_directory"])
 
 
-def write_header() -> None:
-    folder = target_folder()
+def prepare() -> None:
+    """Environment and header of a build by maturin."""
+    folder = target_folder() / "python"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "header.h").write_text(declarations(), encoding="utf-8")
+    os.environ.update(CARGO_TARGET_DIR=str(folder), WFMM_SONAME=SONAME)
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore[no-untyped-def]
-    write_header()
+    prepare()
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore[no-untyped-def]
-    write_header()
+    prepare()
     return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
 
 

@@ -4,6 +4,7 @@ import gc
 import sys
 import threading
 import weakref
+from importlib import metadata
 
 import numpy as np
 import pytest
@@ -348,3 +349,13 @@ def test_describe_and_version():
         session.register(X)
         session.unregister(X)
     assert session.closed and wakefmm.version() >= (0, 1, 0)
+
+
+def test_the_package_has_its_licenses_and_a_library_of_its_own_name():
+    files = metadata.files("wakefmm") or []
+    names = {file.name for file in files}
+    assert {"LICENSE", "LICENSE-MIT", "LICENSE-APACHE", "LICENSE-THIRD-PARTY"} <= names
+    # A loader takes two libraries of one soname for the same: an installed libwakefmm may be in the process, too.
+    library = next(file for file in files if file.suffix == ".so" and "_native" in file.parts)
+    if sys.platform == "linux":
+        assert b"\0libwakefmm.so.1\0" not in library.read_binary()
