@@ -1,6 +1,6 @@
 #!/bin/sh
-# Strangers' projects against a fresh install: C by pkg-config, C++17 and Fortran by CMake, Fortran by a plain line,
-# static linking, the drop-in routines in both kinds, the hello and the rings.
+# Strangers' projects against a fresh install: C by pkg-config, C++17 and Fortran by CMake, Fortran alone by CMake, a package that
+# is found twice, Fortran by a plain line, static linking, the drop-in routines in both kinds, the hello and the rings.
 # Enters: a folder to work in; the library is built. Leaves: a line for each, the exit status.
 set -u
 cd "$(dirname "$0")/../.."
@@ -83,6 +83,13 @@ if command -v cmake >/dev/null; then
         for program in ring_c particles wake_r4 wake_r8; do
             "$folder/$program" >"$folder/$program.log" 2>&1 || { cat "$folder/$program.log"; false; }
             verdict "CMake, static $static, $program" $?
+        done
+        for project in cmake_fortran cmake_twice; do
+            folder=$work/${project}_$static
+            rm -rf "$folder"
+            cmake -S "$consumers/$project" -B "$folder" -DCMAKE_PREFIX_PATH="$prefix" -DWAKEFMM_USE_STATIC=$static >cmake.log 2>&1 &&
+                cmake --build "$folder" >>cmake.log 2>&1 && "$folder/wake" >>cmake.log 2>&1 || { tail -30 cmake.log; false; }
+            verdict "CMake, static $static, $project" $?
         done
     done
 else
