@@ -470,8 +470,9 @@ module wakefmm
   !> How a flow steps in time.
   !> Order 1, one evaluation a step.
   integer, parameter :: WFMM_INTEGRATOR_EULER = 0
-  !> Adams-Bashforth, order 2, one evaluation a step; two where an element was added or the velocity callback was set since the
-  !> last step, or where the step is more than 100 times as long. The step size may vary.
+  !> Adams-Bashforth, order 2, one evaluation a step; two where elements were added, vortices removed, bound segments set in
+  !> another number or connectivity or the velocity callback set since the last step, or where the step is more than 100 times as
+  !> long. The step size may vary.
   integer, parameter :: WFMM_INTEGRATOR_AB2 = 1
   !> Low-storage Runge-Kutta, order 3, three evaluations a step.
   integer, parameter :: WFMM_INTEGRATOR_RK3 = 2

@@ -529,8 +529,9 @@
 #define WFMM_INTEGRATOR_EULER 0
 
 /**
- * Adams-Bashforth, order 2, one evaluation a step; two where an element was added or the velocity callback was set since the
- * last step, or where the step is more than 100 times as long. The step size may vary.
+ * Adams-Bashforth, order 2, one evaluation a step; two where elements were added, vortices removed, bound segments set in
+ * another number or connectivity or the velocity callback set since the last step, or where the step is more than 100 times as
+ * long. The step size may vary.
  */
 #define WFMM_INTEGRATOR_AB2 1
 

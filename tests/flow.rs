@@ -519,6 +519,138 @@ fn elements_come_and_go_between_steps() {
     }
 }
 
+/// Straight segments of these circulations, each along z through a point of the plane z = 0.
+fn set_bound(f: &mut Flow, at: &[[f64; 2]], circulation: &[f64], core: f64) {
+    let n = at.len();
+    let points: Vec<f64> = at.iter().flat_map(|[x, y]| [*x, *y, -100.0, *x, *y, 100.0]).collect();
+    let ends: Vec<i32> = (0..2 * n as i32).collect();
+    let core = vec![core; n];
+    let segments = Segments {
+        n_points: 2 * n,
+        points: Host(&points),
+        n,
+        ld: 2,
+        connectivity: Host(&ends),
+        circulation: Host(circulation),
+        core: Some(Host(&core)),
+    };
+    f.set_bound_segments(Some(segments)).unwrap();
+}
+
+/// After the first half of the time, the vortices become others.
+fn interrupted(integrator: i32, steps: i64, event: &str) -> Vec<f64> {
+    let mut f = flow(&direct(), &with(integrator));
+    let x: Vec<f64> = (0..18).map(|k| (1.3 * k as f64).sin()).collect();
+    let a: Vec<f64> = (0..18).map(|k| (2.1 * k as f64).cos()).collect();
+    add_particles(&mut f, &x, &a, 0.5);
+    f.put_tracers(Some(Host(&[0.4, -0.3, 0.2, -0.8, 0.1, 0.6][..])), true).unwrap();
+    f.advance(0.5 / steps as f64, steps).unwrap();
+    match event {
+        "none" => {}
+        "add" => add_particles(&mut f, &[0.0, 0.0, 0.3], &[3.0, 4.0, 5.0], 0.5),
+        "remove" => f.remove(ElementKind::Particles, Gone::Identities(&[0, 1])).unwrap(),
+        "set" => {
+            let core = [0.5; 6];
+            let particles = Particles { n: 6, position: Host(&a[..]), strength: Host(&x), core: Some(Host(&core[..])) };
+            f.put_particles(Some(particles), true).unwrap();
+        }
+        "filament" => add_line(&mut f, &[0.0, 0.0, -1.0, 0.0, 0.0, 1.0], &[0, 1], 5.0, 0.5),
+        "bound" => set_bound(&mut f, &[[0.0, 0.0]], &[5.0], 0.5),
+        other => panic!("{other}"),
+    }
+    f.advance(0.5 / steps as f64, steps).unwrap();
+    get(&mut f, ElementKind::Tracers, Quantity::Position)
+}
+
+/// Adams-Bashforth has order 2 however vortices come and go.
+#[test]
+fn other_vortices_leave_the_order() {
+    for event in ["none", "add", "remove", "set", "filament", "bound"] {
+        let exact = interrupted(WFMM_INTEGRATOR_RK4, 200, event);
+        let error = |steps| difference(&interrupted(WFMM_INTEGRATOR_AB2, steps, event), &exact);
+        let (coarse, fine) = (error(80), error(160));
+        let order = (coarse / fine).log2();
+        assert!((1.7..2.4).contains(&order), "{event}: {coarse:.2e}, {fine:.2e}, order {order:.2}");
+    }
+    // A vortex that comes after a short step without one: a rate of before would count fifty times.
+    for first in [1e-3, 1e-2, 0.1] {
+        let mut f = flow(&direct(), &with(WFMM_INTEGRATOR_AB2));
+        f.put_tracers(Some(Host(&[1.0, 0.0, 0.0][..])), true).unwrap();
+        f.advance(first, 1).unwrap();
+        set_bound(&mut f, &[[0.0, 0.0]], &[TAU], 0.01);
+        f.advance(0.1, 1).unwrap();
+        let y = get(&mut f, ElementKind::Tracers, Quantity::Position)[1];
+        assert!((y - 0.1f64.sin()).abs() < 2e-4, "first step {first}: y = {y}, exact {}", 0.1f64.sin());
+    }
+}
+
+/// Bound segments that move and change smoothly keep the history: order 2 with one evaluation a step.
+#[test]
+fn bound_segments_that_move_on_keep_the_history() {
+    let calls = Arc::new(AtomicI64::new(0));
+    let run = |steps: usize| {
+        let (counted, dt) = (calls.clone(), 1.0 / steps as f64);
+        let mut f = flow(&direct(), &with(WFMM_INTEGRATOR_AB2));
+        f.put_tracers(Some(Host(&[1.0, 0.0, 0.0, 0.0, 2.0, 0.0][..])), true).unwrap();
+        f.set_callback(Some(Box::new(move |_, _| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            0
+        })));
+        calls.store(0, Ordering::Relaxed);
+        for n in 0..steps {
+            let t = n as f64 * dt;
+            set_bound(&mut f, &[[0.3 * t.sin(), 0.5 * t]], &[TAU * (1.0 + t)], 0.1);
+            f.advance(dt, 1).unwrap();
+        }
+        (get(&mut f, ElementKind::Tracers, Quantity::Position), calls.load(Ordering::Relaxed))
+    };
+    let (exact, _) = run(2000);
+    let [(coarse, _), (fine, evaluations)] = [run(50), run(100)];
+    assert_eq!(evaluations, 101, "two in the first step");
+    let order = (difference(&coarse, &exact) / difference(&fine, &exact)).log2();
+    assert!((order - 2.0).abs() < 0.25, "order {order}");
+}
+
+/// What makes a step of Adams-Bashforth begin anew, by the number of its evaluations.
+#[test]
+fn steps_begin_anew_where_others_induce() {
+    let calls = Arc::new(AtomicI64::new(0));
+    let counted = calls.clone();
+    let mut f = flow(&direct(), &with(WFMM_INTEGRATOR_AB2));
+    f.put_tracers(Some(Host(&[1.0, 0.0, 0.0, 0.0, 1.0, 0.0][..])), true).unwrap();
+    add_particles(&mut f, &[0.0, 0.0, 2.0, 0.0, 0.0, 3.0], &[0.1; 6], 0.1);
+    add_line(&mut f, &[0.0, 5.0, 0.0, 0.0, 6.0, 0.0], &[0, 1], 1.0, 0.1);
+    set_bound(&mut f, &[[0.0, 0.0]], &[1.0], 0.1);
+    f.set_callback(Some(Box::new(move |_, _| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        0
+    })));
+    let mut evaluations = |what: &str, want: i64, change: &mut dyn FnMut(&mut Flow)| {
+        change(&mut f);
+        let before = calls.load(Ordering::Relaxed);
+        f.advance(0.01, 1).unwrap();
+        assert_eq!(calls.load(Ordering::Relaxed) - before, want, "{what}");
+    };
+    let gone = |kind: ElementKind, id: i64| move |f: &mut Flow| f.remove(kind, Gone::Identities(&[id])).unwrap();
+    evaluations("the first step", 2, &mut |_| {});
+    evaluations("nothing", 1, &mut |_| {});
+    evaluations("bound segments moved", 1, &mut |f| set_bound(f, &[[0.1, 0.0]], &[1.1], 0.1));
+    evaluations("more bound segments", 2, &mut |f| set_bound(f, &[[0.1, 0.0], [1.0, 1.0]], &[1.1, 0.2], 0.1));
+    evaluations("bound segments set after none", 2, &mut |f| {
+        f.set_bound_segments::<f64>(None).unwrap();
+        set_bound(f, &[[0.1, 0.0], [1.0, 1.0]], &[5.0, 3.0], 0.1);
+    });
+    evaluations("a bound segment less", 2, &mut gone(ElementKind::BoundSegments, 5));
+    evaluations("a particle more", 2, &mut |f| add_particles(f, &[0.0, 0.0, 4.0], &[0.1; 3], 0.1));
+    evaluations("a particle less", 2, &mut gone(ElementKind::Particles, 1));
+    evaluations("a filament more", 2, &mut |f| add_line(f, &[0.0, 8.0, 0.0, 0.0, 9.0, 0.0], &[0, 1], 1.0, 0.1));
+    evaluations("a filament less", 2, &mut gone(ElementKind::Filaments, 0));
+    evaluations("no filament gone", 1, &mut |f| f.remove(ElementKind::Filaments, Gone::Identities(&[])).unwrap());
+    evaluations("no particle more", 1, &mut |f| f.put_particles::<f64>(None, false).unwrap());
+    evaluations("a tracer less", 1, &mut gone(ElementKind::Tracers, 0));
+    evaluations("a tracer more", 2, &mut |f| f.put_tracers(Some(Host(&[0.5, 0.5, 0.5][..])), false).unwrap());
+}
+
 /// Air that has one velocity everywhere, which the host may change.
 fn uniform(speed: &Arc<AtomicI64>) -> Option<Callback> {
     let speed = speed.clone();

@@ -15,7 +15,7 @@ use super::picture::device::Pictures;
 use super::state::State;
 use super::storage::{ALL, Held};
 use super::sums::{joined, joined_ends, points};
-use super::vector::{PARTICLES, PARTS, Part};
+use super::vector::{PARTS, Part};
 use crate::backend::cuda::Context;
 use crate::backend::cuda::array::{DeviceArray, DeviceVector, Span, SpanMut, Vectors};
 use crate::backend::cuda::motion::{Motion, Parcels};
@@ -405,18 +405,14 @@ impl Resident {
         })?;
         motion.look(shape.part(y.span(), Part::ParticlePosition))?;
         motion.look(shape.part(y.span(), Part::ParticleStrength))?;
-        // What is new has no history.
-        let rates = |old: &Arc<DeviceVector>| self.with_particles(old, shape, |_, to| motion.fill(to, f64::NAN));
-        let rate = self.history.as_ref().map(rates).transpose()?;
         // Waits: the caller may change his arrays afterwards.
         if motion.found()?.infinite {
             return Ok(false);
         }
         state.renew_particles(n)?;
-        if let Some(history) = history {
-            PARTICLES.into_iter().for_each(|part| history.rate.part_mut(part).clear());
-        }
-        (self.y, self.history, self.shape) = (Arc::new(y), rate.map(Arc::new), shape);
+        // Rates in the field of other particles are no history.
+        *history = None;
+        (self.y, self.history, self.shape) = (Arc::new(y), None, shape);
         self.replaced(&[ElementKind::Particles]);
         self.held[ElementKind::Particles as usize] = Some((n, n));
         self.changed(ElementKind::Particles);

@@ -34,7 +34,7 @@ impl Flow {
         if let Some(given) = particles.as_ref().filter(|_| set).and_then(|p| self.on_device(p)) {
             let (store, mut tools) = self.tools();
             if store.set_particles(&mut tools, given)? {
-                self.changed(ElementKind::Particles);
+                self.changed(ElementKind::Particles, true);
                 return Ok(());
             }
         }
@@ -101,10 +101,11 @@ impl Flow {
             Ok((remaining, store.edit(kind)?))
         })?;
         let Held { state, history } = held;
+        let induced = !matches!(kind, ElementKind::Tracers | ElementKind::Dust) && remaining.elements.contains(&false);
         fit_history(state, history);
         state.keep(kind, &remaining);
         keep_history(history, kind, &remaining);
-        self.changed(kind);
+        self.changed(kind, induced);
         Ok(())
     }
 
@@ -121,6 +122,7 @@ impl Flow {
         let (n, points) = given.as_ref().map_or((0, 0), |given| (elements(given), points(given)));
         let (first, all) = session.numbered(n)?;
         let (first_point, all_points) = session.numbered(points)?;
+        let others_induce = self.others_induce(kind, given.as_ref(), set);
         if set {
             self.clear(kind);
         }
@@ -132,13 +134,32 @@ impl Flow {
         }
         state.skip_identities(kind, all - first - n, all_points - first_point - points);
         fit_history(state, history);
-        self.changed(kind);
+        self.changed(kind, others_induce);
         Ok(())
     }
 
-    /// Forgets what was found of other elements of a kind.
-    fn changed(&mut self, kind: ElementKind) {
+    /// Whether other vortices induce after a `put` than before. Bound segments between the same points are the same ones, which the
+    /// host has moved on: their field is taken to change as smoothly as that of vortices that move by themselves.
+    fn others_induce(&self, kind: ElementKind, given: Option<&Given>, set: bool) -> bool {
+        let known = self.store.known();
+        let more = given.map_or(0, elements);
+        match kind {
+            ElementKind::Particles | ElementKind::Filaments => more > 0 || (set && known.counts(kind).0 > 0),
+            ElementKind::BoundSegments => match given {
+                Some(Given::BoundSegments(lines)) => lines.ends != known.bound.ends,
+                _ => !known.bound.ends.is_empty(),
+            },
+            ElementKind::Tracers | ElementKind::Dust => false,
+        }
+    }
+
+    /// Forgets what was found of other elements of a kind. Rates in the field of other vortices are no history: with them the next
+    /// step would be of order 1, with an error in proportion to its length over that of the last one.
+    fn changed(&mut self, kind: ElementKind, others_induce: bool) {
         self.velocities = None;
+        if others_induce {
+            self.store.begin_anew();
+        }
         if kind == ElementKind::Particles {
             self.spread.forget_cores();
         }
@@ -200,40 +221,23 @@ impl Flow {
     }
 }
 
-/// Room for what the history gets beside new elements.
+/// Room for what the history gets beside new elements; where vortices come it ends.
 fn make_history_room(history: &mut Option<History>, given: &Given) -> Result<()> {
     let Some(history) = history else { return Ok(()) };
-    let n = elements(given);
-    let grows: &[(Part, usize)] = match given {
-        Given::Particles { .. } => {
-            &[(Part::ParticlePosition, 3 * n), (Part::ParticleStrength, 3 * n), (Part::ParticleCore2, n)]
-        }
-        Given::Filaments(lines) => &[(Part::PointPosition, lines.points.len()), (Part::SegmentVolume, n)],
-        Given::BoundSegments(_) => &[],
-        Given::Tracers { .. } => &[(Part::TracerPosition, 3 * n)],
-        Given::Dust { .. } => &[(Part::DustDrift, 3 * n)],
-    };
-    grows.iter().try_for_each(|(part, more)| room(history.rate.part_mut(*part), *more))
+    match given {
+        Given::Tracers { position } => room(history.rate.part_mut(Part::TracerPosition), position.len()),
+        Given::Dust { position, .. } => room(history.rate.part_mut(Part::DustDrift), position.len()),
+        Given::Particles { .. } | Given::Filaments(_) | Given::BoundSegments(_) => Ok(()),
+    }
 }
 
-/// Keeps the history of what stays of a kind.
+/// Keeps the history of what stays of a kind; where vortices go it ends.
 fn keep_history(history: &mut Option<History>, kind: ElementKind, remaining: &Remaining) {
     let Some(history) = history else { return };
-    let (stays, point_stays) = (&remaining.elements[..], &remaining.points[..]);
-    let mut one = |part: Part, width: usize, stays: &[bool]| keep(history.rate.part_mut(part), width, stays);
     match kind {
-        ElementKind::Particles => {
-            one(Part::ParticlePosition, 3, stays);
-            one(Part::ParticleStrength, 3, stays);
-            one(Part::ParticleCore2, 1, stays);
-        }
-        ElementKind::Filaments => {
-            one(Part::PointPosition, 3, point_stays);
-            one(Part::SegmentVolume, 1, stays);
-        }
-        ElementKind::BoundSegments => {}
-        ElementKind::Tracers => one(Part::TracerPosition, 3, stays),
-        ElementKind::Dust => one(Part::DustDrift, 3, stays),
+        ElementKind::Tracers => keep(history.rate.part_mut(Part::TracerPosition), 3, &remaining.elements),
+        ElementKind::Dust => keep(history.rate.part_mut(Part::DustDrift), 3, &remaining.elements),
+        ElementKind::Particles | ElementKind::Filaments | ElementKind::BoundSegments => {}
     }
 }
 

@@ -41,8 +41,9 @@ codes! {
     enum Integrator {
         /// Order 1, one evaluation a step.
         Euler = 0 => WFMM_INTEGRATOR_EULER,
-        /// Adams-Bashforth, order 2, one evaluation a step; two where an element was added or the velocity callback was set since the
-        /// last step, or where the step is more than 100 times as long. The step size may vary.
+        /// Adams-Bashforth, order 2, one evaluation a step; two where elements were added, vortices removed, bound segments set in
+        /// another number or connectivity or the velocity callback set since the last step, or where the step is more than 100 times as
+        /// long. The step size may vary.
         Ab2 = 1 => WFMM_INTEGRATOR_AB2,
         /// Low-storage Runge-Kutta, order 3, three evaluations a step.
         Rk3 = 2 => WFMM_INTEGRATOR_RK3,
