@@ -226,6 +226,36 @@ fn after_a_step_that_fails_all_goes_on_as_without_it() {
     assert!(tried == straight);
 }
 
+/// Cores that reach the limit to rounding: the flow that goes on and the one that was loaded decide alike, from the same number.
+#[test]
+fn a_checkpoint_at_the_limit_goes_on_bit_for_bit() {
+    let path = std::env::temp_dir().join(format!("wakefmm-limit-{}.npz", std::process::id()));
+    let plan = wfmm_plan_options { method: WFMM_METHOD_DIRECT, ..Default::default() };
+    let (x, a) = cloud(2, 0.1, 0.0, 0.0);
+    let mut narrowed = 0;
+    for integrator in [WFMM_INTEGRATOR_EULER, WFMM_INTEGRATOR_AB2, WFMM_INTEGRATOR_RK3, WFMM_INTEGRATOR_RK4] {
+        for (core, steps) in [0.13, 0.1, 0.11].into_iter().flat_map(|core| [3, 5, 7, 10].map(|steps| (core, steps))) {
+            let o = wfmm_flow_options { integrator, ..spreading(2f64.sqrt() * core, 1e-2) };
+            let dt = core * core / (2.0 * o.viscosity * steps as f64);
+            let mut on = Flow::new(session(), plan, o).unwrap();
+            put(&mut on, &x, &a, &vec![core; x.len() / 3]);
+            on.advance(dt, steps).unwrap();
+            on.save(&path).unwrap();
+            let mut again = Flow::load(session(), &path).unwrap();
+            [&mut on, &mut again].into_iter().for_each(|flow| flow.advance(dt, 2).unwrap());
+            let times = [&mut on, &mut again].map(|flow| flow.diagnostics().unwrap().reinterpolations);
+            assert_eq!(times[0], times[1], "{integrator}, core {core}, {steps} steps");
+            assert!(
+                saved(&mut on, "narrowed") == saved(&mut again, "narrowed"),
+                "{integrator}, core {core}, {steps} steps"
+            );
+            narrowed += times[0];
+        }
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert!(narrowed > 0, "{narrowed}");
+}
+
 /// The residual is that of the strengths which particles get. Where the tails beyond them had so much that giving it back makes
 /// another vorticity, they stay as they are.
 #[test]

@@ -30,11 +30,14 @@ const CLOSE: f64 = 0.75;
 const NARROW: f64 = 0.5;
 /// How much cores grow, squared, before what did not fit is tried again.
 const LATER: f64 = 1.2;
+/// The share of a bound from which the largest core itself is compared with it. The sum of its growths, which costs no sweep, differs by
+/// rounding, and a flow that was loaded does not have this sum.
+const DECIDES: f64 = 1.0 - 1e-9;
 
 /// What is known of spreading cores, and what the last interpolation did.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spread {
-    /// The largest core radius squared, where it is known.
+    /// The largest core radius squared to rounding, where it is known.
     pub largest: Option<f64>,
     /// The largest that did not fit, 0 without one.
     pub unfit: f64,
@@ -134,11 +137,12 @@ impl Flow {
         }
         let (growth, known, unfit) = (spreading(&self.options) * dt, self.spread.largest, self.spread.unfit);
         let (store, mut tools) = self.tools();
+        let bound = limit2.max(LATER * unfit);
         let largest = match known {
-            Some(largest) => largest,
-            None => store.largest_core2(&mut tools)?,
+            Some(largest) if largest < DECIDES * bound => largest,
+            _ => store.largest_core2(&mut tools)?,
         };
-        if largest <= limit2.max(LATER * unfit) {
+        if largest <= bound {
             self.spread.largest = Some(largest + growth);
             return Ok(());
         }
