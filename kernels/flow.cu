@@ -117,7 +117,8 @@ WFMM_KERNEL flow_growth(const int* ends, const double* circulation, const double
 }
 
 // Core radii of n segments at a stage of a step that began at points0 with volumes q0. What neither grew nor was strained keeps its
-// bits, a segment without length its core. With `found` the longest of these segments too. Block kSweep.
+// bits, a segment without length its core; one that had none but rounding at points0 has no strain in this step. With `found` the longest of these
+// segments too. Block kSweep.
 WFMM_KERNEL flow_cores(const int* ends, const double* core, const double* points0, const double* q0, const double* points, const double* q, double* out, long long n,
                        StepBits* found) {
     const long long k = thread();
@@ -125,7 +126,7 @@ WFMM_KERNEL flow_cores(const int* ends, const double* core, const double* points
     if (k < n) {
         const double l0 = length_of(ends, points0, k);
         l = length_of(ends, points, k);
-        out[k] = (l == l0 && q[k] == q0[k]) || l == 0 ? core[k] : sqrt(q[k] / l);
+        out[k] = (l == l0 && q[k] == q0[k]) || l == 0 ? core[k] : sqrt(l0 > 1e-9 * l ? q[k] / l : core[k] * core[k] + (q[k] - q0[k]) / l);
     }
     if (found) largest(l, &found->length);
 }

@@ -450,6 +450,32 @@ fn strain_keeps_the_volume_and_long_segments_are_split() {
     assert!((impulse[0] - 0.25 * 1f64.exp()).abs() < 1e-5, "{impulse:?}");
 }
 
+/// Without a length there is no strain: the core of a segment that gets a length in a step is kept, and grows.
+#[test]
+fn a_segment_that_begins_as_a_point_keeps_its_core() {
+    for (integrator, viscosity) in [(0, 0.0), (1, 0.0), (2, 0.0), (3, 0.0), (0, 0.01), (1, 0.01), (2, 0.01), (3, 0.01)]
+    {
+        for length in [0.0, 1e-17, 1e-12] {
+            let o = wfmm_flow_options { viscosity, ..with(integrator) };
+            let mut f = flow(&direct(), &o);
+            f.set_callback(Some(Box::new(|_, at| {
+                let At::Host { velocity: u, .. } = at else { return 1 };
+                u[3] += 1.0;
+                0
+            })));
+            add_line(&mut f, &[0.0, 0.0, 0.0, length, 0.0, 0.0], &[0, 1], 1.0, 0.1);
+            f.advance(0.01, 1).unwrap();
+            let core = get(&mut f, ElementKind::Filaments, Quantity::CoreRadius)[0];
+            let most = (0.01 + 4.0 * 1.25643 * viscosity * 0.01).sqrt();
+            assert!((0.1 - 1e-12..=most + 1e-12).contains(&core), "{integrator}, {length}: {core}, at most {most}");
+            // From then on strain acts: twice the length, half the square.
+            f.advance(0.01, 1).unwrap();
+            let later = get(&mut f, ElementKind::Filaments, Quantity::CoreRadius)[0];
+            assert!(viscosity > 0.0 || (later - core / 2f64.sqrt()).abs() < 1e-6, "{integrator}, {length}: {later}");
+        }
+    }
+}
+
 #[test]
 fn a_step_that_fails_changes_nothing() {
     let mut f = flow(&direct(), &with(WFMM_INTEGRATOR_RK4));

@@ -12,6 +12,9 @@ use crate::memory;
 /// The factor of Lamb and Oseen's vortex that puts the largest velocity at the core radius.
 pub const LAMB: f64 = 1.25643;
 
+/// Of the length of a segment after a step: one that was shorter before it had no length, and gets it in this step.
+const BORN: f64 = 1e-9;
+
 /// c² l of each segment.
 pub fn volumes(lines: &Lines, points: &[f64]) -> Vec<f64> {
     memory::collect((0..lines.id.len()).map(|k| lines.core[k] * lines.core[k] * lines.length(points, k)))
@@ -27,13 +30,17 @@ pub fn growth(lines: &Lines, options: &FlowOptions, points: &[f64]) -> Vec<f64> 
 }
 
 /// Core radii at a stage `y` of a step that began at `start`. What neither grew nor was strained keeps its bits; a segment
-/// without length its core.
+/// without length its core. One that had none but rounding at the start has no strain in this step: its core only grows.
 pub fn cores(lines: &Lines, start: &Vector, y: &Vector) -> Vec<f64> {
     let (before, after) = (start.part(Part::PointPosition), y.part(Part::PointPosition));
     let (q0, q) = (start.part(Part::SegmentVolume), y.part(Part::SegmentVolume));
     memory::collect((0..lines.id.len()).map(|k| {
         let (l0, l) = (lines.length(before, k), lines.length(after, k));
-        if (l == l0 && q[k] == q0[k]) || l == 0.0 { lines.core[k] } else { (q[k] / l).sqrt() }
+        let core = lines.core[k];
+        if (l == l0 && q[k] == q0[k]) || l == 0.0 {
+            return core;
+        }
+        if l0 > BORN * l { (q[k] / l).sqrt() } else { (core * core + (q[k] - q0[k]) / l).sqrt() }
     }))
 }
 
