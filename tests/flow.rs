@@ -476,6 +476,18 @@ fn a_segment_that_begins_as_a_point_keeps_its_core() {
     }
 }
 
+/// Pieces are counted before they are made.
+#[test]
+fn more_pieces_than_numbers_are_refused() {
+    let o = wfmm_flow_options { split_length: 1e-9, ..with(WFMM_INTEGRATOR_EULER) };
+    let mut f = flow(&direct(), &o);
+    add_line(&mut f, &[0.0, 0.0, 0.0, 10.0, 0.0, 0.0], &[0, 1], 1.0, 0.1);
+    let before = bits(&mut f);
+    let e = f.advance(0.1, 1).unwrap_err();
+    assert!(e.status == WFMM_ERR_COUNT && e.message.contains("split_length = 1e-9"), "{}", e.message);
+    assert!(bits(&mut f) == before && f.time() == (0.0, 0) && f.counts(ElementKind::Filaments) == (1, 2));
+}
+
 #[test]
 fn a_step_that_fails_changes_nothing() {
     let mut f = flow(&direct(), &with(WFMM_INTEGRATOR_RK4));

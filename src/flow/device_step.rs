@@ -308,7 +308,7 @@ impl Resident {
         let mut points = self.fetched(y, Part::PointPosition)?;
         let mut core = memory::filled(0.0, n);
         self.motion.download(self.lines.next_core.span().part(0, n), &mut core)?;
-        let Some(split) = filaments::split(&state.filaments, &core, &points, limit) else { return Ok(None) };
+        let Some(split) = filaments::split(&state.filaments, &core, &points, limit)? else { return Ok(None) };
         let mut rates = match rate {
             Some(rate) => Some([self.fetched(rate, Part::PointPosition)?, self.fetched(rate, Part::SegmentVolume)?]),
             None => None,

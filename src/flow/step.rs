@@ -70,7 +70,7 @@ fn outcome(state: &mut State, history: Option<&History>, tools: &mut Tools<'_>, 
     if !finite || !dust.iter().all(|p| norm(p.position).is_finite() && norm(p.velocity).is_finite()) {
         return out_of_range(dt);
     }
-    let split = filaments::split(&state.filaments, &core, y.part(Part::PointPosition), options.split_length);
+    let split = filaments::split(&state.filaments, &core, y.part(Part::PointPosition), options.split_length)?;
     let history = rate.map(|rate| History { rate, dt, free_stream });
     let mut outcome = Outcome { y, dust, core, split, history, dt, skipped: [[0; 2]; 2] };
     if options.split_length > 0.0 {
