@@ -483,7 +483,8 @@ module wakefmm
   integer, parameter :: WFMM_STRETCHING_NONE = 0
   !> da_i/dt = J_ij a_j.
   integer, parameter :: WFMM_STRETCHING_CLASSICAL = 1
-  !> da_i/dt = J_ji a_j: keeps the sum of a.
+  !> da_i/dt = J_ji a_j. Keeps the sum of a among particles of equal core radii, in free space or with periods; with a ground
+  !> plane its normal component. Segments change the sum.
   integer, parameter :: WFMM_STRETCHING_TRANSPOSE = 2
   !> Half of each.
   integer, parameter :: WFMM_STRETCHING_MIXED = 3

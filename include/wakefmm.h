@@ -558,7 +558,8 @@
 #define WFMM_STRETCHING_CLASSICAL 1
 
 /**
- * da_i/dt = J_ji a_j: keeps the sum of a.
+ * da_i/dt = J_ji a_j. Keeps the sum of a among particles of equal core radii, in free space or with periods; with a ground
+ * plane its normal component. Segments change the sum.
  */
 #define WFMM_STRETCHING_TRANSPOSE 2
 

@@ -57,7 +57,8 @@ codes! {
         None = 0 => WFMM_STRETCHING_NONE,
         /// da_i/dt = J_ij a_j.
         Classical = 1 => WFMM_STRETCHING_CLASSICAL,
-        /// da_i/dt = J_ji a_j: keeps the sum of a.
+        /// da_i/dt = J_ji a_j. Keeps the sum of a among particles of equal core radii, in free space or with periods; with a ground
+        /// plane its normal component. Segments change the sum.
         Transpose = 2 => WFMM_STRETCHING_TRANSPOSE,
         /// Half of each.
         Mixed = 3 => WFMM_STRETCHING_MIXED,
