@@ -5,13 +5,15 @@
 mod flows;
 
 use std::f64::consts::{PI, TAU};
+use std::ffi::{CStr, c_char, c_void};
 use std::io::{Cursor, Read, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use flows::get;
 use wakefmm::error::*;
+use wakefmm::ffi::library::wfmm_log_set;
 use wakefmm::flow::diagnostics::{WFMM_REASON_KNOWN, WFMM_REASON_PERIODIC};
 use wakefmm::flow::edit::DustArrays;
 use wakefmm::flow::options::*;
@@ -486,6 +488,61 @@ fn more_pieces_than_numbers_are_refused() {
     let e = f.advance(0.1, 1).unwrap_err();
     assert!(e.status == WFMM_ERR_COUNT && e.message.contains("split_length = 1e-9"), "{}", e.message);
     assert!(bits(&mut f) == before && f.time() == (0.0, 0) && f.counts(ElementKind::Filaments) == (1, 2));
+}
+
+/// Lines of the log, of all tests of this process.
+static LOG: Mutex<Vec<String>> = Mutex::new(vec![]);
+
+unsafe extern "C" fn keep_line(_: i32, line: *const c_char, _: *mut c_void) {
+    let line = unsafe { CStr::from_ptr(line) };
+    LOG.lock().unwrap().push(line.to_string_lossy().into_owned());
+}
+
+/// Lines that say this, since the last look.
+fn logged(what: &str) -> usize {
+    let mut log = LOG.lock().unwrap();
+    let all = log.len();
+    log.retain(|line| !line.contains(what));
+    all - log.len()
+}
+
+/// Vortices that go through the ground plane, and lines across the side of a period, are told of once.
+#[test]
+fn the_log_tells_of_vortices_below_the_plane_and_of_seams() {
+    let session = session();
+    assert_eq!(unsafe { wfmm_log_set(WFMM_LOG_WARN, Some(keep_line), std::ptr::null_mut()) }, 0);
+    let plane = wfmm_plan_options { plane_axis: 3, ..direct() };
+    let sides = "both sides of the ground plane";
+    let mut f = Flow::new(session.clone(), plane, with(WFMM_INTEGRATOR_EULER)).unwrap();
+    // A line that ends in the plane, a particle without strength below it, and one that falls through it.
+    add_line(&mut f, &[3.0, 0.0, 0.0, 3.0, 0.0, 1.0], &[0, 1], 1.0, 0.1);
+    add_particles(&mut f, &[0.0, 0.0, 0.05, 1.0, 0.0, -0.1], &[1e-3, 0.0, 0.0, 0.0, 0.0, 0.0], 0.1);
+    f.set_callback(Some(Box::new(|_, at| {
+        let At::Host { velocity: u, .. } = at else { return 1 };
+        u[2] -= 1.0;
+        0
+    })));
+    f.advance(0.01, 4).unwrap();
+    assert_eq!(logged(sides), 0, "above the plane");
+    f.advance(0.01, 4).unwrap();
+    assert_eq!(logged(sides), 1, "one below it");
+    // All on the other side: a ceiling.
+    let mut f = Flow::new(session.clone(), plane, with(WFMM_INTEGRATOR_EULER)).unwrap();
+    add_particles(&mut f, &[0.0, 0.0, -1.0, 0.0, 0.0, -2.0], &[1.0; 6], 0.1);
+    f.advance(0.01, 1).unwrap();
+    assert_eq!(logged(sides), 0, "below a ceiling");
+    add_particles(&mut f, &[0.0, 0.0, 1.0], &[1.0; 3], 0.1);
+    assert_eq!(logged(sides), 1, "added above it");
+    let seam = "points of filaments are whole periods apart";
+    let tube = wfmm_plan_options { period: [0.0, 0.0, 1.0], ..direct() };
+    let mut f = Flow::new(session, tube, with(WFMM_INTEGRATOR_RK4)).unwrap();
+    add_line(&mut f, &[0.1, 0.2, 0.0, 0.1, 0.2, 0.5, 0.1, 0.2, 0.9], &[0, 1, 1, 2], 1.0, 0.1);
+    assert_eq!(logged(seam), 0, "a line that ends");
+    for _ in 0..2 {
+        add_line(&mut f, &[0.1, 0.3, 0.2, 0.1, 0.4, 0.7, 0.1, 0.3, 1.2], &[0, 1, 1, 2], 1.0, 0.1);
+    }
+    assert_eq!(logged(seam), 1, "a line that goes on");
+    unsafe { wfmm_log_set(WFMM_LOG_OFF, None, std::ptr::null_mut()) };
 }
 
 #[test]

@@ -323,6 +323,11 @@ impl Resident {
         }
     }
 
+    /// Whether numbers of a kind are newer than the host's.
+    pub fn is_newer(&self, kind: ElementKind) -> bool {
+        self.newer[kind as usize]
+    }
+
     /// Numbers of a kind are newer than the host's.
     pub(super) fn changed(&mut self, kind: ElementKind) {
         self.newer[kind as usize] = true;

@@ -94,7 +94,9 @@ impl Flow {
         let session = self.session().clone();
         session.collective("wfmm_flow_diagnostics", || {
             let largest = session.largest(&[largest_velocity, self.largest_displacement])?;
-            let (state, _) = self.store.read(&ALL)?;
+            self.store.read(&ALL)?;
+            self.warn_of_sides();
+            let state = self.store.known();
             let mut d = wfmm_diagnostics {
                 struct_size: size_of::<wfmm_diagnostics>() as u32,
                 time: state.time,

@@ -117,6 +117,9 @@ impl Flow {
             if let Some(given) = &given {
                 self.make_room(kind, given, set)?;
             }
+            if let Some(Given::Filaments(lines)) = &given {
+                self.warn_of_seam(&lines.points);
+            }
             Ok(given)
         })?;
         let (n, points) = given.as_ref().map_or((0, 0), |given| (elements(given), points(given)));
@@ -135,6 +138,7 @@ impl Flow {
         state.skip_identities(kind, all - first - n, all_points - first_point - points);
         fit_history(state, history);
         self.changed(kind, others_induce);
+        self.warn_of_sides();
         Ok(())
     }
 

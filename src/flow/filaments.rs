@@ -8,6 +8,7 @@ use super::options::FlowOptions;
 use super::state::{GivenLines, Lines, row};
 use super::vector::{Part, Vector};
 use crate::error::{Error, Result, WFMM_ERR_COUNT, number};
+use crate::math::biot_savart::{Vec3, sub};
 use crate::memory;
 
 /// The factor of Lamb and Oseen's vortex that puts the largest velocity at the core radius.
@@ -78,6 +79,29 @@ pub fn split(lines: &Lines, core: &[f64], points: &[f64], limit: f64) -> Result<
         }
     }
     Ok((!split.first.is_empty()).then_some(split))
+}
+
+/// Whether points of lines in a periodic domain are whole periods apart: where a line goes on in the next image, its ends are two
+/// points, which move by themselves. To a millionth of the longest period.
+pub fn has_seam(points: &[f64], period: Vec3) -> bool {
+    /// Cells of this part of a period hold one place. Places that were meant to be one lie at its middle rather than on its bound.
+    const SAME: f64 = 1e6;
+    let longest = period.into_iter().fold(0.0, f64::max);
+    let cell = |x: f64, period: f64| match period {
+        0.0 => (x / longest * SAME + 0.5).floor(),
+        period => (x / period * SAME + 0.5).floor().rem_euclid(SAME),
+    };
+    let place = |k: usize| {
+        let x = row(points, k);
+        (std::array::from_fn::<i64, 3, _>(|i| cell(x[i], period[i]) as i64), k)
+    };
+    let mut places = memory::collect((0..points.len() / 3).map(place));
+    places.sort_unstable();
+    let apart = |a: usize, b: usize| {
+        let way = sub(row(points, a), row(points, b));
+        way.iter().zip(period).any(|(way, period)| period > 0.0 && way.abs() > 0.5 * period)
+    };
+    places.chunk_by(|a, b| a.0 == b.0).any(|at| at.iter().any(|other| apart(at[0].1, other.1)))
 }
 
 impl Split {

@@ -56,6 +56,7 @@ use options::{ElementKind, FlowOptions, Spreading, wfmm_flow_options};
 use reinterpolate::{Before, Spread};
 use storage::{Store, Tools};
 use sums::Sums;
+use vector::Part;
 
 pub use sums::{At, Callback};
 
@@ -75,8 +76,18 @@ pub struct Flow {
     before: Option<Before>,
     /// The step at which it was loaded.
     loaded_at: Option<i64>,
-    /// Whether it was told that viscosity does not act on its particles.
-    warned: bool,
+    warned: Warned,
+}
+
+/// What was told, and is not told again.
+#[derive(Debug, Default)]
+struct Warned {
+    /// Viscosity does not act on its particles.
+    viscosity: bool,
+    /// Vortices are on both sides of the ground plane.
+    sides: bool,
+    /// Filaments go on in the next image.
+    seam: bool,
 }
 
 impl Flow {
@@ -112,7 +123,7 @@ impl Flow {
             spread: Spread::default(),
             before: None,
             loaded_at: None,
-            warned: false,
+            warned: Warned::default(),
         })
     }
 
@@ -176,14 +187,57 @@ impl Flow {
     fn warn_of_viscosity(&mut self) {
         let FlowOptions { viscosity, spreading, .. } = self.options;
         let idle = viscosity > 0.0 && spreading == Spreading::None && self.counts(ElementKind::Particles).0 > 0;
-        if idle && !self.warned {
+        if idle && !self.warned.viscosity {
             warn!(
                 "viscosity = {}, but spreading = WFMM_SPREADING_NONE: it does not act on particles. Give WFMM_SPREADING_CORES, or a \
                  viscosity of 0 where that is meant",
                 number(viscosity)
             );
         }
-        self.warned |= idle;
+        self.warned.viscosity |= idle;
+    }
+
+    /// Warns once where vortices are on both sides of the ground plane: one that has gone through it and its image have changed places,
+    /// so that its sense of rotation is reversed on the side of the others. What is closer to it than a millionth of the largest distance
+    /// lies in it.
+    fn warn_of_sides(&mut self) {
+        let Some(plane) = self.plan_options.plane.filter(|_| !self.warned.sides) else { return };
+        let state = self.store.known();
+        let (mut above, mut below) = (0.0f64, 0.0f64);
+        let mut see = |x: &[f64], k: usize| {
+            let height = x[3 * k + plane.axis] - plane.position;
+            (above, below) = (above.max(height), below.max(-height));
+        };
+        if self.store.is_read(ElementKind::Particles) {
+            let (x, a) = (state.moving.part(Part::ParticlePosition), state.moving.part(Part::ParticleStrength));
+            (0..x.len() / 3).filter(|&k| a[3 * k..3 * k + 3] != [0.0; 3]).for_each(|k| see(x, k));
+        }
+        if self.store.is_read(ElementKind::Filaments) {
+            let (x, lines) = (state.moving.part(Part::PointPosition), &state.filaments);
+            let turning = lines.ends.iter().zip(&lines.circulation).filter(|(_, circulation)| **circulation != 0.0);
+            turning.flat_map(|(ends, _)| ends).for_each(|end| see(x, *end as usize));
+        }
+        if above.min(below) > 1e-6 * above.max(below) {
+            warn!(
+                "vortices are on both sides of the ground plane, up to {} above it and {} below it. One that has gone through acts with the \
+                 opposite sense of rotation on the other side: take smaller steps, or remove it",
+                number(above),
+                number(below)
+            );
+            self.warned.sides = true;
+        }
+    }
+
+    /// Warns once where a line of filaments goes on in the next image: its two ends there are points that move by themselves.
+    fn warn_of_seam(&mut self, points: &[f64]) {
+        let Some(period) = self.plan_options.period.filter(|_| !self.warned.seam) else { return };
+        if filaments::has_seam(points, period) {
+            warn!(
+                "points of filaments are whole periods apart: where a line goes on in the next image its two ends there part in long steps. \
+                 Let dt |circulation| stay below 2 pi core_radius^2 (docs/periodic.md)"
+            );
+            self.warned.seam = true;
+        }
     }
 
     fn step(&mut self, dt: f64) -> Result<()> {
@@ -195,6 +249,7 @@ impl Flow {
         }
         self.largest_displacement = way?;
         (self.velocities, self.before) = (None, None);
+        self.warn_of_sides();
         Ok(())
     }
 

@@ -94,6 +94,7 @@ impl Flow {
             self.find_velocities("wfmm_flow_get_*")?;
         } else if !matches!(quantity, Quantity::Circulation | Quantity::Diameter | Quantity::Density) {
             self.store.read(&[kind])?;
+            self.warn_of_sides();
         }
         Ok(())
     }

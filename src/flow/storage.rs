@@ -116,6 +116,11 @@ impl Store {
         Ok((&self.state, self.history.as_ref()))
     }
 
+    /// Whether the host's numbers of a kind are up to date.
+    pub fn is_read(&self, kind: ElementKind) -> bool {
+        !self.resident().is_some_and(|resident| resident.is_newer(kind))
+    }
+
     /// What of the history was read.
     pub fn history(&self) -> Option<&History> {
         self.history.as_ref()
