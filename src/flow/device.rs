@@ -482,11 +482,9 @@ impl Resident {
         motion.upload(here.circulation.span_mut(), &circulation)?;
         here.bound_points.resize(state.bound_points.len())?;
         motion.upload(here.bound_points.span_mut(), &state.bound_points)?;
+        // From here on the new array has the cores of those that are here, whatever fails: an array that finds no room is empty.
         std::mem::swap(&mut here.core, &mut here.next_core);
-        if let Err(error) = here.next_core.resize(n) {
-            std::mem::swap(&mut here.core, &mut here.next_core);
-            return Err(error);
-        }
+        here.next_core.resize(n)?;
         let (first, last) = (moving.id.len(), bound.id.len());
         let from = here.core.span().part(first, last);
         here.next_core.span_mut().part(first, last).copy_from(from, motion.stream())
