@@ -2915,7 +2915,8 @@ contains
   end subroutine
 
   !> Sets the CUDA stream (cudaStream_t, CUstream) on which the caller computes this plan's device arrays: an evaluation
-  !> begins after the work that is queued on it at that time.
+  !> begins after the work that is queued on it when wfmm_plan_evaluate_* or wfmm_plan_evaluate_async_* is called
+  !> (cudaStreamPerThread: on that of the calling thread).
   subroutine wfmm_plan_set_stream(plan, stream, ierr)
     type(wfmm_plan), intent(in) :: plan
     type(c_ptr), intent(in), optional :: stream

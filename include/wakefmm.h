@@ -1536,7 +1536,8 @@ wfmm_status wfmm_plan_set_targets_f64(struct wfmm_plan *plan, int64_t n, const d
  * Computes the velocity that segments and particles induce at the targets, and optionally its gradient.
  * velocity: [n_targets][3], length/time. gradient: [n_targets][3][3], 1/time, g[k][i][j] = du_i/dx_j of target k, or
  * NULL.
- * Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
+ * Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status
+ * (in device memory: before any error).
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
  * Precision of the computation: that of the options; for ARRAYS see WFMM_PRECISION_ARRAYS.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
@@ -1551,7 +1552,8 @@ wfmm_status wfmm_plan_evaluate_f32(struct wfmm_plan *plan, float *velocity, floa
  * Computes the velocity that segments and particles induce at the targets, and optionally its gradient.
  * velocity: [n_targets][3], length/time. gradient: [n_targets][3][3], 1/time, g[k][i][j] = du_i/dx_j of target k, or
  * NULL.
- * Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
+ * Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status
+ * (in device memory: before any error).
  * No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
  * Precision of the computation: that of the options; for ARRAYS see WFMM_PRECISION_ARRAYS.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
@@ -1640,12 +1642,14 @@ wfmm_status wfmm_plan_wait(struct wfmm_plan *plan);
 
 /**
  * Sets the CUDA stream (cudaStream_t, CUstream) on which the caller computes this plan's device arrays: an
- * evaluation begins after the work that is queued on it at that time. NULL, the default: the default stream. The stream
- * must outlive its use by the plan. Without a GPU the call has no effect.
+ * evaluation begins after the work that is queued on it when wfmm_plan_evaluate_* or wfmm_plan_evaluate_async_* is called
+ * (cudaStreamPerThread: on that of the calling thread). NULL, the default: the default stream. The stream must outlive its
+ * use by the plan. Without a GPU the call has no effect.
  * Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY.
  * Example: wfmm_plan_set_stream(p, stream);
  */
-wfmm_status wfmm_plan_set_stream(struct wfmm_plan *plan, void *stream);
+wfmm_status wfmm_plan_set_stream(struct wfmm_plan *plan,
+                                 void *stream);
 
 /**
  * Page-locks the caller's memory at array, bytes long, so that results are copied from the device straight into it.

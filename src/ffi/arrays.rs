@@ -158,7 +158,8 @@ twins! {
     /// Computes the velocity that segments and particles induce at the targets, and optionally its gradient.
     /// `velocity`: `[n_targets][3]`, length/time. `gradient`: `[n_targets][3][3]`, 1/time, `g[k][i][j] = du_i/dx_j` of target k, or
     /// NULL.
-    /// Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status.
+    /// Overwritten, or added to under WFMM_FLAG_ACCUMULATE; written only on success, or in part before a negative status
+    /// (in device memory: before any error).
     /// No targets: nothing is written and the outputs may be NULL; no sources (n = 0): zero.
     /// Precision of the computation: that of the options; for ARRAYS see WFMM_PRECISION_ARRAYS.
     /// Thread rule: one thread at a time. Errors: WFMM_ERR_NULL, _HANDLE, _BUSY, _STATE (sources or targets were never
