@@ -163,10 +163,10 @@ impl Medium {
             below = (-2.0 * above / (speed + met)).min(dt);
             back = self.restitution * met;
         }
-        let leaves = !(back <= rest);
-        p.position[axis] = position + if leaves { below * (back - 0.5 * pull * below) } else { 0.0 };
-        p.velocity[axis] = if leaves { back - pull * below } else { 0.0 };
-        if !leaves && norm(p.velocity) <= rest {
+        let stays = back <= rest;
+        p.position[axis] = position + if stays { 0.0 } else { below * (back - 0.5 * pull * below) };
+        p.velocity[axis] = if stays { 0.0 } else { back - pull * below };
+        if stays && norm(p.velocity) <= rest {
             p.velocity = [0.0; 3];
         }
         p

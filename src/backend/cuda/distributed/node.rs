@@ -31,6 +31,10 @@ impl Part {
     }
 
     pub fn as_bytes(&self) -> &[u8] {
+        // An empty array has no address.
+        if self.bytes == 0 {
+            return &[];
+        }
         // SAFETY: kept, and so many bytes.
         unsafe { std::slice::from_raw_parts(self.address as *const u8, self.bytes) }
     }
