@@ -107,3 +107,41 @@ fn rounded_middles_of_bare_segments_are_on_their_lines() {
         }
     });
 }
+
+/// The same of long segments, which a GPU cuts: a target in the middle is at the ends of two parts, and off the line by the rounding of
+/// coordinates that are larger than its own.
+#[test]
+fn rounded_middles_of_long_segments_are_on_their_lines() {
+    with_gpu("double_arrays::rounded_middles_of_long_segments_are_on_their_lines", &[], || {
+        let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+        let mut c = case("cube", Kind::Segments, 2000, 4000, 1.0);
+        c.segment_core.fill(0.0);
+        let middle = [0.5; 3];
+        c.targets.iter_mut().for_each(|x| *x = std::array::from_fn(|i| x[i] - middle[i]));
+        c.points.iter_mut().for_each(|x| *x = std::array::from_fn(|i| x[i] - middle[i]));
+        for k in 0..150 {
+            let (near, way) = (c.targets[k].map(|v| 0.05 * v), c.targets[k + 150]);
+            let [a, b]: [[f64; 3]; 2] = [-20.0, 20.0].map(|t| std::array::from_fn(|i| near[i] + t * way[i]));
+            let first = c.points.len() as i32;
+            c.points.extend([a, b]);
+            c.ends.extend([first, first + 1]);
+            c.circulation.push(1e-3);
+            c.segment_core.push(0.0);
+            c.targets.push(std::array::from_fn(|i| 0.5 * (a[i] + b[i])));
+        }
+        let want = reference(&cpu, &c, WFMM_REG_NONE, WFMM_REG_NONE);
+        for (method, precision) in [
+            (WFMM_METHOD_FMM, WFMM_PRECISION_F32),
+            (WFMM_METHOD_FMM, WFMM_PRECISION_F64),
+            (WFMM_METHOD_TREECODE, WFMM_PRECISION_F32),
+        ] {
+            let o = wfmm_plan_options { precision, ..options(method, 1e-4, WFMM_REG_NONE, WFMM_REG_NONE, 0) };
+            let mut plan = Plan::<f64>::new(&gpu, &o);
+            fill(&mut plan, &c);
+            let mut u = vec![0.0; 3 * c.targets.len()];
+            plan.velocity(&mut u, None);
+            let (error, report) = (relative_l2(&u, &want.main), plan.report());
+            assert!(error <= 1e-4 && report.method == method, "{error:.1e}: {}", plan.recipe());
+        }
+    });
+}
