@@ -1,11 +1,11 @@
 !> Bombardment: grains that fall with enough speed dig a crater, and what was in it flies. Crater of Lu & Shao (1999).
 !> In: dust before and after a step in which the library has let it bounce. Out: what struck the bed, which parcels fly.
 module bombardment
-  use kinds, only: wp, pi
+  use kinds, only: wp, pi, gravity
   use dust, only: dust_t, grain_density, median_diameter
   implicit none (type, external)
   private
-  public :: bombardment_t, crater_share, digs, struck
+  public :: bombardment_t, crater_share, digs, struck, left_with
 
   real(wp), parameter :: bulk_density = 1000.0_wp      !< kg/m³, of the bed
   real(wp), parameter :: cell = 1.0_wp                 !< m, of the squares in which what was ejected is counted
@@ -66,8 +66,15 @@ contains
     real(wp), intent(in) :: fell                       !< m/s, downwards before the step
     real(wp), intent(in) :: height, rises, dt          !< m, m/s, after it; s
 
-    struck = fell > 0 .and. rises > 0 .and. height <= rises*dt
+    struck = fell > 0 .and. rises > 0 .and. height <= (rises + 0.5_wp*gravity*dt)*dt
   end function struck
+
+  !> Speed with which a parcel left the ground, from its height and its speed a little later.
+  elemental real(wp) function left_with(height, rises)
+    real(wp), intent(in) :: height, rises              !< m, m/s
+
+    left_with = sqrt(rises**2 + 2*gravity*height)
+  end function left_with
 
   !> One parcel before and after a step. The velocity after a bounce tells that before it.
   subroutine strike(self, velocity_before, position, velocity, diameter, dt)
@@ -79,7 +86,8 @@ contains
     if (self%pressure <= 0 .or. self%restitution <= 0 .or. self%friction >= 1) return
     if (.not. struck(-velocity_before(3), position(3), velocity(3), dt)) return
     self%impacts = self%impacts + 1
-    share = crater_share(norm2(velocity(1:2))/(1 - self%friction), velocity(3)/self%restitution, self%pressure)
+    share = crater_share(norm2(velocity(1:2))/(1 - self%friction), left_with(position(3), velocity(3))/self%restitution, &
+                         self%pressure)
     at = self%square(position)
     if (.not. digs(share, diameter) .or. any(at < 1 .or. at > self%cells)) return
     self%owed(at(1), at(2)) = self%owed(at(1), at(2)) + share
