@@ -91,15 +91,9 @@ impl PlanCell {
         self.run(&mut plan, work)
     }
 
-    /// Starts `work` on a thread of its own, after what must be done on the caller's. Every other call is BUSY until it has been waited
-    /// for.
-    pub fn start(
-        self: &Arc<Self>,
-        before: impl FnOnce(&mut Plan) -> Result<()>,
-        work: impl FnOnce(&mut Plan) -> Result<()> + Send + 'static,
-    ) -> Result<()> {
+    /// Starts `work` on a thread of its own. Every other call is BUSY until it has been waited for.
+    pub fn start(self: &Arc<Self>, work: impl FnOnce(&mut Plan) -> Result<()> + Send + 'static) -> Result<()> {
         let mut plan = self.enter()?;
-        self.run(&mut plan, before)?;
         let (cell, (begun, has_begun)) = (self.clone(), sync_channel(1));
         let run = move || {
             // There is room for it, and the other end waits.
@@ -236,8 +230,7 @@ mod tests {
     #[test]
     fn of_two_threads_that_wait_the_second_is_told_busy() {
         let (cell, (end, is_to_end)) = (plan(), channel());
-        cell.start(|_| Ok(()), move |_| is_to_end.recv().map_err(|e| Error::new(WFMM_ERR_THREADS, e.to_string())))
-            .unwrap();
+        cell.start(move |_| is_to_end.recv().map_err(|e| Error::new(WFMM_ERR_THREADS, e.to_string()))).unwrap();
         let waits = cell.clone();
         let first = std::thread::spawn(move || waits.wait());
         while !cell.pending.is_locked() {
@@ -252,11 +245,11 @@ mod tests {
     #[test]
     fn an_evaluation_that_is_done_is_busy_until_it_is_waited_for() {
         let cell = plan();
-        cell.start(|_| Ok(()), |_| Error::fail(WFMM_ERR_THREADS, "its own")).unwrap();
+        cell.start(|_| Error::fail(WFMM_ERR_THREADS, "its own")).unwrap();
         while !cell.pending.lock().as_ref().unwrap().is_finished() {
             std::thread::yield_now();
         }
-        for busy in [cell.with(|_| Ok(())), cell.start(|_| Ok(()), |_| Ok(())), cell.idle()] {
+        for busy in [cell.with(|_| Ok(())), cell.start(|_| Ok(())), cell.idle()] {
             let error = busy.unwrap_err();
             assert_eq!(error.status, WFMM_ERR_BUSY);
             assert!(error.message.contains("wfmm_plan_wait"));

@@ -3,7 +3,6 @@
 use std::ffi::c_void;
 
 use crate::backend::Field;
-use crate::plan::Plan;
 use crate::session::Session;
 
 use super::boundary::{Arrays, api, not_null, size, twins};
@@ -25,16 +24,17 @@ twins! {
         #[shape(3, 3, n_targets)] #[optional] gradient: *mut Real,
         memory: i32,
     ) {
-        let (velocity, gradient) = with_plan(plan, |plan| {
+        let (queue, (velocity, gradient)) = with_plan(plan, |plan| {
             let session = plan.session().clone();
             session.not_distributed("an evaluation beside the host's own work")?;
             let n = plan.counts().targets;
             let arrays = Arrays::new(&session, memory)?;
             // The caller keeps both alive until `wfmm_plan_wait`.
-            unsafe { arrays.outputs::<Real>(("velocity", velocity, 3 * n), (gradient, 9 * n)) }
+            let outputs = unsafe { arrays.outputs::<Real>(("velocity", velocity, 3 * n), (gradient, 9 * n)) }?;
+            Ok((plan.queue_now()?, outputs))
         })?;
         let field = Field::Velocity { gradient: gradient.is_some() };
-        PLANS.get(plan)?.start(Plan::queue_now, move |plan| plan.evaluate_queued(field, velocity, gradient))
+        PLANS.get(plan)?.start(move |plan| plan.evaluate_behind(queue, field, velocity, gradient))
     }
 }
 

@@ -49,7 +49,7 @@ pub struct Plan {
     given: Given,
     /// The caller's CUDA stream; 0: the default stream.
     stream: u64,
-    /// In an evaluation on a thread of its own: a queue behind that stream, in its place.
+    /// A queue behind that stream, and its handle in an evaluation on a thread of its own, where it takes the stream's place.
     behind: Option<Behind>,
     queue: Option<u64>,
     /// A double output array was handed over since the last `set_*`; with WFMM_FLAG_REPRODUCIBLE in the last evaluation.
@@ -106,22 +106,24 @@ impl Plan {
         self.stream = stream;
     }
 
-    /// Before an evaluation on another thread: it will begin after what is queued on the caller's stream now.
-    pub fn queue_now(&mut self) -> Result<()> {
-        let Some(context) = self.session.device_context() else { return Ok(()) };
-        let behind = self.behind.take().map_or_else(|| Behind::new(context), Ok)?;
-        self.queue = Some(behind.follow(self.stream)?);
-        self.behind = Some(behind);
-        Ok(())
+    /// A queue behind what is on the caller's stream now, for an evaluation on another thread; none without a GPU.
+    pub fn queue_now(&mut self) -> Result<Option<u64>> {
+        let Some(context) = self.session.device_context() else { return Ok(None) };
+        if self.behind.is_none() {
+            self.behind = Some(Behind::new(context)?);
+        }
+        self.behind.as_ref().map(|behind| behind.follow(self.stream)).transpose()
     }
 
-    /// That evaluation, on whichever thread.
-    pub fn evaluate_queued<T: HostReal>(
+    /// An evaluation in the order of such a queue.
+    pub fn evaluate_behind<T: HostReal>(
         &mut self,
+        queue: Option<u64>,
         field: Field,
         main: ArrayMut<'_, T>,
         gradient: Option<ArrayMut<'_, T>>,
     ) -> Result<()> {
+        self.queue = queue;
         let result = self.evaluate(field, main, gradient);
         self.queue = None;
         result
