@@ -142,37 +142,6 @@ impl<T: CudaReal> CudaEngine<T> {
         })
     }
 
-    fn compute(
-        &mut self,
-        inputs: &Inputs,
-        field: Field,
-        main: RealsMut<'_>,
-        gradient: Option<RealsMut<'_>>,
-    ) -> Result<()> {
-        let start = Instant::now();
-        let to_host = on_host(&main);
-        if self.options.accumulate && gradient.as_ref().is_some_and(|to| on_host(to) != to_host) {
-            let message = "with WFMM_FLAG_ACCUMULATE both fields must be in host memory, or both in device memory";
-            return Error::fail(WFMM_ERR_MEMORY, message);
-        }
-        let device = self.take_over(inputs)?;
-        let output = Output {
-            main: Self::aim(&main, &mut self.main)?,
-            gradient: gradient.as_ref().map_or(Ok(RealsArg::default()), |to| Self::aim(to, &mut self.gradient))?,
-            add: self.options.accumulate && !to_host,
-        };
-        self.begin.record(&self.stream)?;
-        let (context, options, stream, ranks) = (&self.context, &self.options, &self.stream, &self.ranks);
-        let task = Task { context, inputs: &device, options, field, output, stream, ranks };
-        let device = inside::<T>(&mut self.periodic, task)?;
-        self.sums.start(Task { inputs: &device, ..task })?;
-        self.end.record(&self.stream)?;
-        self.fetch(output.main.address, main)?;
-        let gradient = gradient.map(|to| (output.gradient.address, to));
-        let finished = self.finish(&device, field, gradient, start);
-        finished.map_err(|error| if self.options.accumulate { error.after_writing() } else { error })
-    }
-
     /// The gradient to where the caller wants it, once the main field is there; waits, and notes what was done since `start`.
     fn finish(
         &mut self,
@@ -201,6 +170,13 @@ impl<T: CudaReal> CudaEngine<T> {
             RealsMut::HostF64(values) => self.staging.download(from, values, self.options.accumulate, &self.stream),
             RealsMut::DeviceF32 { .. } | RealsMut::DeviceF64 { .. } => Ok(()),
         }
+    }
+}
+
+/// An engine that has failed is dropped: what it has still queued may write to arrays of the caller's, who has them back then.
+impl<T: CudaReal> Drop for CudaEngine<T> {
+    fn drop(&mut self) {
+        let _ = self.stream.synchronize();
     }
 }
 
@@ -235,12 +211,28 @@ impl<T: CudaReal> Engine for CudaEngine<T> {
         main: RealsMut<'_>,
         gradient: Option<RealsMut<'_>>,
     ) -> Result<()> {
-        let result = self.compute(inputs, field, main, gradient);
-        if result.is_err() {
-            // What is still queued writes to arrays of the caller's, who has them back now.
-            let _ = self.settle();
+        let start = Instant::now();
+        let to_host = on_host(&main);
+        if self.options.accumulate && gradient.as_ref().is_some_and(|to| on_host(to) != to_host) {
+            let message = "with WFMM_FLAG_ACCUMULATE both fields must be in host memory, or both in device memory";
+            return Error::fail(WFMM_ERR_MEMORY, message);
         }
-        result
+        let device = self.take_over(inputs)?;
+        let output = Output {
+            main: Self::aim(&main, &mut self.main)?,
+            gradient: gradient.as_ref().map_or(Ok(RealsArg::default()), |to| Self::aim(to, &mut self.gradient))?,
+            add: self.options.accumulate && !to_host,
+        };
+        self.begin.record(&self.stream)?;
+        let (context, options, stream, ranks) = (&self.context, &self.options, &self.stream, &self.ranks);
+        let task = Task { context, inputs: &device, options, field, output, stream, ranks };
+        let device = inside::<T>(&mut self.periodic, task)?;
+        self.sums.start(Task { inputs: &device, ..task })?;
+        self.end.record(&self.stream)?;
+        self.fetch(output.main.address, main)?;
+        let gradient = gradient.map(|to| (output.gradient.address, to));
+        let finished = self.finish(&device, field, gradient, start);
+        finished.map_err(|error| if self.options.accumulate { error.after_writing() } else { error })
     }
 
     fn check(&mut self, inputs: &Inputs, field: Field, samples: usize, seed: u64) -> Result<f64> {
