@@ -276,13 +276,8 @@ impl InBox {
         let (mut sources, targets) = (beside(&self.sources), beside(&self.targets));
         // One axis after the other: images beyond an edge are images of images.
         for i in axes() {
-            let image = |x: [f64; 3]| {
-                let mut image = x;
-                image[i] -= period[i].copysign(x[i] - center[i]);
-                image
-            };
-            let images: Vec<[f64; 3]> =
-                memory::filtered(sources.iter().copied().filter(|x| is_beside(x, i)).map(image), |_| true);
+            let mut images = memory::filtered(sources.iter().copied(), |x| is_beside(x, i));
+            images.iter_mut().for_each(|x| x[i] -= period[i].copysign(x[i] - center[i]));
             memory::extend(&mut sources, images);
         }
         let (low, size) = (low.map(|v| v - nearest), size + 2.0 * nearest);

@@ -11,6 +11,7 @@ use crate::backend::cpu::images::{Images, Periods};
 use crate::backend::cpu::lists::CoreTest;
 use crate::backend::cpu::operators::Operators;
 use crate::backend::cpu::passes::{self, LeafSources, Work};
+use crate::backend::cpu::shared;
 use crate::backend::cpu::tree::{Cell, Tree};
 use crate::backend::precision::SINGLE_SERVES;
 use crate::distributed::Peers;
@@ -319,8 +320,8 @@ fn add_leaves<P: Real, T: Real, const C: usize>(
 ) {
     let [wide, small] = [RATIO, LEAF_RATIO].map(|ratio| cost::operators::<P>(order_for(tolerance, ratio)));
     let all = wide.order * wide.order;
-    let leaves = multipoles.par_chunks_mut(C * all).zip(&tree.cells).zip(ratios).filter(|((_, c), _)| c.is_leaf());
-    leaves.for_each_init(
+    let cells = shared(multipoles.par_chunks_mut(C * all).zip(&tree.cells).zip(ratios));
+    cells.filter(|((_, c), _)| c.is_leaf()).for_each_init(
         || (LeafSources::default(), LeafSources::default(), Work::new(wide.order, C), memory::filled(P::ZERO, C * all)),
         |(own, leaf, work, made), ((out, cell), &ratio)| {
             let ops = if ratio == LEAF_RATIO { &small } else { &wide };
