@@ -59,26 +59,29 @@ pub struct Split {
 /// Splits segments longer than `limit` into equal pieces; nothing where none is. An error where there would be more segments or points
 /// than an i32 counts.
 pub fn split(lines: &Lines, core: &[f64], points: &[f64], limit: f64) -> Result<Option<Split>> {
-    let more = GivenLines { points: vec![], ends: vec![], circulation: vec![], core: vec![] };
-    let mut split = Split { points: vec![], first: vec![], more };
     if limit <= 0.0 {
         return Ok(None);
     }
     let pieces = |k: usize| (lines.length(points, k) / limit).ceil().max(1.0);
     let more: f64 = (0..lines.id.len()).map(|k| pieces(k) - 1.0).sum();
+    if more == 0.0 {
+        return Ok(None);
+    }
     let all = more + lines.id.len().max(points.len() / 3) as f64;
     if all > f64::from(i32::MAX) {
         let most = i32::MAX;
         let message = format!("split_length = {} cuts segments into", number(limit));
         return Error::fail(WFMM_ERR_COUNT, format!("{message} {} in all; accepted: up to {most}", number(all)));
     }
+    let more = GivenLines { points: vec![], ends: vec![], circulation: vec![], core: vec![] };
+    let mut split = Split { points: vec![], first: vec![], more };
     for k in 0..lines.id.len() {
         let pieces = pieces(k);
         if pieces > 1.0 {
             split.cut(lines, core, points, k, pieces as usize);
         }
     }
-    Ok((!split.first.is_empty()).then_some(split))
+    Ok(Some(split))
 }
 
 /// Whether points of lines in a periodic domain are whole periods apart: where a line goes on in the next image, its ends are two
