@@ -78,33 +78,39 @@ fn images_of_single_arrays_keep_their_digits() {
     });
 }
 
+/// Velocities of bare segments by method and precision keep their tolerances against the CPU, without another method.
+fn bare_segments_hold(c: &Case, sums: &[(i32, i32, f64)], leaf_capacity: i32) {
+    let (cpu, gpu) = (Session::cpu(1), Session::gpu());
+    let want = reference(&cpu, c, WFMM_REG_NONE, WFMM_REG_NONE);
+    for &(method, precision, tolerance) in sums {
+        let o = options(method, tolerance, WFMM_REG_NONE, WFMM_REG_NONE, leaf_capacity);
+        let mut plan = Plan::<f64>::new(&gpu, &wfmm_plan_options { precision, ..o });
+        fill(&mut plan, c);
+        let mut u = vec![0.0; 3 * c.targets.len()];
+        plan.velocity(&mut u, None);
+        let (error, report) = (relative_l2(&u, &want.main), plan.report());
+        assert!(error <= tolerance, "method {method}, precision {precision}: {error:.1e}");
+        assert!(report.estimated_error <= tolerance && report.method == method, "{}", plan.recipe());
+    }
+}
+
 /// The middle of two points, rounded, counts as on their line, in the direct sum, the FMM and its check, as on a CPU.
 #[test]
 fn rounded_middles_of_bare_segments_are_on_their_lines() {
     with_gpu("double_arrays::rounded_middles_of_bare_segments_are_on_their_lines", &[], || {
-        let (cpu, gpu) = (Session::cpu(1), Session::gpu());
         let mut c = case("cube", Kind::Segments, 600, 200, 1.0);
         c.segment_core.fill(0.0);
         for e in c.ends.chunks_exact(2).take(200) {
             let [a, b] = [c.points[e[0] as usize], c.points[e[1] as usize]];
             c.targets.push(std::array::from_fn(|i| 0.5 * (a[i] + b[i])));
         }
-        let want = reference(&cpu, &c, WFMM_REG_NONE, WFMM_REG_NONE);
-        for (method, precision, tolerance) in [
+        let sums = [
             (WFMM_METHOD_DIRECT, WFMM_PRECISION_F64, 1e-10),
             (WFMM_METHOD_DIRECT, WFMM_PRECISION_F32, 1e-4),
             (WFMM_METHOD_FMM, WFMM_PRECISION_F64, 1e-4),
             (WFMM_METHOD_FMM, WFMM_PRECISION_F32, 1e-4),
-        ] {
-            let o = wfmm_plan_options { precision, ..options(method, tolerance, WFMM_REG_NONE, WFMM_REG_NONE, 8) };
-            let mut plan = Plan::<f64>::new(&gpu, &o);
-            fill(&mut plan, &c);
-            let mut u = vec![0.0; 3 * c.targets.len()];
-            plan.velocity(&mut u, None);
-            let (error, report) = (relative_l2(&u, &want.main), plan.report());
-            assert!(error <= tolerance, "method {method}, precision {precision}: {error:.1e}");
-            assert!(report.estimated_error <= tolerance && report.method == method, "{}", plan.recipe());
-        }
+        ];
+        bare_segments_hold(&c, &sums, 8);
     });
 }
 
@@ -113,7 +119,6 @@ fn rounded_middles_of_bare_segments_are_on_their_lines() {
 #[test]
 fn rounded_middles_of_long_segments_are_on_their_lines() {
     with_gpu("double_arrays::rounded_middles_of_long_segments_are_on_their_lines", &[], || {
-        let (cpu, gpu) = (Session::cpu(1), Session::gpu());
         let mut c = case("cube", Kind::Segments, 2000, 4000, 1.0);
         c.segment_core.fill(0.0);
         let middle = [0.5; 3];
@@ -129,19 +134,11 @@ fn rounded_middles_of_long_segments_are_on_their_lines() {
             c.segment_core.push(0.0);
             c.targets.push(std::array::from_fn(|i| 0.5 * (a[i] + b[i])));
         }
-        let want = reference(&cpu, &c, WFMM_REG_NONE, WFMM_REG_NONE);
-        for (method, precision) in [
-            (WFMM_METHOD_FMM, WFMM_PRECISION_F32),
-            (WFMM_METHOD_FMM, WFMM_PRECISION_F64),
-            (WFMM_METHOD_TREECODE, WFMM_PRECISION_F32),
-        ] {
-            let o = wfmm_plan_options { precision, ..options(method, 1e-4, WFMM_REG_NONE, WFMM_REG_NONE, 0) };
-            let mut plan = Plan::<f64>::new(&gpu, &o);
-            fill(&mut plan, &c);
-            let mut u = vec![0.0; 3 * c.targets.len()];
-            plan.velocity(&mut u, None);
-            let (error, report) = (relative_l2(&u, &want.main), plan.report());
-            assert!(error <= 1e-4 && report.method == method, "{error:.1e}: {}", plan.recipe());
-        }
+        let sums = [
+            (WFMM_METHOD_FMM, WFMM_PRECISION_F32, 1e-4),
+            (WFMM_METHOD_FMM, WFMM_PRECISION_F64, 1e-4),
+            (WFMM_METHOD_TREECODE, WFMM_PRECISION_F32, 1e-4),
+        ];
+        bare_segments_hold(&c, &sums, 0);
     });
 }
