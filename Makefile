@@ -31,7 +31,7 @@ tier = $(if $(filter full,$(WAKEFMM_TESTS)),$(2),$(1))
 CARGO   ?= cargo
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/release
 
-.PHONY: all wakes demo landing check test test-rust test-accuracy accuracy accuracy-gpu campaign bench test-foreign test-consumers test-hostile test-faults test-corpus test-python fuzz tsan docs abi \
+.PHONY: all wakes demo landing check test test-rust test-accuracy accuracy accuracy-gpu campaign bench test-foreign test-consumers test-hostile test-faults test-corpus test-python fuzz tsan docs docs-pages docs-rust abi \
     memcheck generate gfortran ci ci-full
 all:
 	$(CARGO) build --release
@@ -151,10 +151,14 @@ tsan:
 	sh tests/sanitize.sh build/tsan
 
 # Links and spelling, the manual as pages (MkDocs) and the Rust side (rustdoc).
-docs:
+docs: docs-pages docs-rust
+
+docs-pages:
 	sh docs/links.sh
 	sh docs/spelling.sh
 	sh docs/build.sh
+
+docs-rust:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps
 
 # Give the machine nothing else to do.

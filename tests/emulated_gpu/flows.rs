@@ -216,7 +216,7 @@ fn a_reproducible_checkpoint_goes_on_bit_for_bit() {
         let plan = wfmm_plan_options { flags: WFMM_FLAG_REPRODUCIBLE, ..sums(WFMM_METHOD_FMM, true) };
         let mut f =
             Flow::new(session(BackendKind::Cuda), plan, motion(WFMM_INTEGRATOR_AB2, WFMM_STRETCHING_MIXED)).unwrap();
-        add_particles(&mut f, 3000, 1);
+        add_particles(&mut f, 1200, 1);
         f.advance(0.01, 2).unwrap();
         f.save(&path).unwrap();
         let mut again = Flow::load(session(BackendKind::Cuda), &path).unwrap();

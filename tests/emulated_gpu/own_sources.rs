@@ -24,10 +24,12 @@ fn each_is_found(settings: &[(&str, &str)], name: &str) {
     let text = with_gpu(&format!("own_sources::{name}"), &settings, || {
         let (cpu, gpu) = (Session::cpu(2), Session::gpu());
         let mut r = Random::new(13);
-        for (kind, core) in
-            [(Kind::Charges, 0), (Kind::Particles, WFMM_REG_NONE), (Kind::Particles, WFMM_REG_GAUSS_ERF)]
-        {
-            for ([n, m], distribution) in SIZES.iter().zip(["cube", "64 clusters", "two thin rings"]) {
+        let kinds = [(Kind::Charges, 0), (Kind::Particles, WFMM_REG_NONE), (Kind::Particles, WFMM_REG_GAUSS_ERF)];
+        for (k, (kind, core)) in kinds.into_iter().enumerate() {
+            for (s, ([n, m], distribution)) in SIZES.iter().zip(["cube", "64 clusters", "two thin rings"]).enumerate() {
+                if !takes(k + s, 2) {
+                    continue;
+                }
                 let (c, own) = some_sources_and_others(case(distribution, kind, *n, *m, 1.0).rounded(), *m, &mut r);
                 let want = reference(&cpu, &c, 0, core);
                 let o = options(WFMM_METHOD_FMM, 1e-2, 0, core, 0);
@@ -52,7 +54,8 @@ fn each_is_found(settings: &[(&str, &str)], name: &str) {
             found += 1;
         }
     }
-    assert!(found >= 3 * SIZES.len(), "{found} near fields\n{text}");
+    let problems = (0..9).filter(|number| takes(number / 3 + number % 3, 2)).count();
+    assert!(found >= problems, "{found} near fields\n{text}");
 }
 
 #[test]
