@@ -357,6 +357,59 @@ fn a_slab_above_a_plane_has_both_images() {
     assert!(u <= 1e-6 && g <= 3e-5, "{u:.1e} {g:.1e}");
 }
 
+/// Three periods beyond a slab the flow is uniform but for the longest waves: the gradient is e^(-6π) of what single images add to it, and
+/// images are summed for a tolerance that is smaller by that.
+#[test]
+fn direct_sums_keep_the_tolerance_of_gradients_far_from_a_slab() {
+    let (mut c, mut r) = (Case::default(), Random::new(29));
+    for _ in 0..60 {
+        c.position.push([r.between(-0.4, 0.4), r.unit(), r.unit()]);
+        c.strength.push(std::array::from_fn(|_| r.between(0.0, 1.0)));
+        c.particle_core.push(0.0);
+    }
+    c.targets.extend((0..50).map(|_| [r.between(3.6, 3.8), r.unit(), r.unit()]));
+    let tau = 2.0 * std::f64::consts::PI;
+    let (mut velocity, mut gradient) = (vec![], vec![]);
+    for x in &c.targets {
+        // First and second derivatives of the potentials of the strengths' components.
+        let (mut first, mut second) = ([[0.0; 3]; 3], [[[0.0; 3]; 3]; 3]);
+        for (a, strength) in c.position.iter().zip(&c.strength) {
+            let d: Vec3 = std::array::from_fn(|i| x[i] - a[i]);
+            let waves = (-4i32..=4).flat_map(|i| (-4i32..=4).map(move |j| [tau * f64::from(i), tau * f64::from(j)]));
+            (0..3).for_each(|l| first[0][l] -= 0.5 * strength[l]);
+            for [ky, kz] in waves.filter(|k| *k != [0.0; 2]) {
+                let k = ky.hypot(kz);
+                let (sin, cos) = (ky * d[1] + kz * d[2]).sin_cos();
+                let f = 0.5 * (-k * d[0]).exp() / k;
+                let slope = [-k * cos, -ky * sin, -kz * sin];
+                let curve = [
+                    [k * k * cos, k * ky * sin, k * kz * sin],
+                    [k * ky * sin, -ky * ky * cos, -ky * kz * cos],
+                    [k * kz * sin, -ky * kz * cos, -kz * kz * cos],
+                ];
+                for l in 0..3 {
+                    for j in 0..3 {
+                        first[j][l] += f * strength[l] * slope[j];
+                        (0..3).for_each(|m| second[j][l][m] += f * strength[l] * curve[j][m]);
+                    }
+                }
+            }
+        }
+        for i in 0..3 {
+            let (j, l) = ((i + 1) % 3, (i + 2) % 3);
+            velocity.push(first[j][l] - first[l][j]);
+            gradient.extend((0..3).map(|m| second[j][l][m] - second[l][j][m]));
+        }
+    }
+    for tolerance in [1e-2, 1e-4, 1e-6] {
+        let none = WFMM_REG_NONE;
+        let o = plan_options(WFMM_METHOD_DIRECT, tolerance, [0.0, 1.0, 1.0]);
+        let (got, _) = evaluate::<f64>(&Session::cpu(2), &c, &wfmm_plan_options { particle_regularization: none, ..o });
+        let (e, slope) = (relative_l2(&got.main, &velocity), relative_l2(&got.gradient, &gradient));
+        assert!(e < tolerance && slope < 30.0 * tolerance, "{tolerance:.0e}: {e:.1e}, gradient {slope:.1e}");
+    }
+}
+
 /// The largest ratio of periods: other layers of images are uniform sheets, which elements without a net strength nearly do not see. On a line
 /// of images the same holds for those of the other two axes.
 #[test]

@@ -26,6 +26,11 @@ const TARGET_BLOCK: usize = 256;
 /// Periodic images of all sources, on many ranks of this one's.
 pub struct Remote(Distant);
 
+/// Where all images together leave less than this part of the field of the sources alone, images are summed for a tolerance that is
+/// smaller by what they leave; so many times at most, and down to the last digits.
+const CANCELS: f64 = 0.03;
+const MOST_TIGHTENED: usize = 3;
+const LEAST_LEFT: f64 = 1e-9;
 /// Leaves of the tree that images are summed by.
 const LEAF: usize = 64;
 
@@ -59,21 +64,37 @@ impl Remote {
         sources.sort(&tree);
         sources.survey(unit);
         let radius = if targets.is_empty() { 0.0 } else { periods.radius(bounds(targets, &[])) };
-        let mut images = Distant::new(sources, &tree, periods, radius, request.tolerance, peers).map(Self);
-        if peers.any(sources.has_cores()) {
-            let picked = picked(peers, targets);
-            let (main, n) = (rows(C, false), picked.len());
-            // A rank without images has no sources.
-            let sum = |images| Sum { sources: &*sources, images: Some(images) }.exact(&picked, true);
-            let mut field = images.as_ref().map_or_else(|| memory::filled(0.0, rows(C, true) * n), sum);
+        let picked = picked(peers, targets);
+        let of = |tolerance: f64| Distant::new(sources, &tree, periods, radius, tolerance, peers).map(Self);
+        // Root mean squares of velocity and gradient, or of potential and its gradient; a rank without images has no sources.
+        let sizes = |images: Option<&Self>| {
+            let sum = Sum { sources: &*sources, images };
+            let mut field = match sources.is_empty() {
+                true => memory::filled(0.0, rows(C, true) * picked.len()),
+                false => sum.exact(&picked, true),
+            };
             peers.sum(&mut field);
-            let square = |i: usize| (field[i] / unit).powi(2);
-            let size =
-                |rows: Range<usize>| (rows.flat_map(|r| r * n..(r + 1) * n).map(square).sum::<f64>() / n as f64).sqrt();
-            let sizes = [size(0..main), GRADIENT_TOLERANCES * size(main..rows(C, true))];
-            if let Some(Self(images)) = &mut images {
-                images.set_core_budget(sources, sizes.map(|u| request.tolerance * u), &[], true);
+            sizes_of(&field, rows(C, false), picked.len(), unit)
+        };
+        let has_cores = peers.any(sources.has_cores());
+        let alone = sizes(None);
+        let asked = if request.gradient { 0..2 } else { 0..1 };
+        let left = |whole: [f64; 2]| asked.clone().fold(1.0, |least, i| f64::min(least, whole[i] / alone[i]));
+        let (mut images, mut share) = (of(request.tolerance), 1.0);
+        let mut whole = sizes(images.as_ref());
+        // What an image may miss is a part of what it contributes. Where all of them leave little, as beyond a slab, that is too much.
+        for _ in 0..MOST_TIGHTENED {
+            let remaining = left(whole).max(LEAST_LEFT);
+            if remaining > CANCELS * share {
+                break;
             }
+            share = remaining;
+            images = of(share * request.tolerance);
+            whole = sizes(images.as_ref());
+        }
+        if let Some(Self(images)) = images.as_mut().filter(|_| has_cores) {
+            let allowed = [whole[0], GRADIENT_TOLERANCES * whole[1]].map(|u| request.tolerance * u);
+            images.set_core_budget(sources, allowed, &[], true);
         }
         images
     }
@@ -81,6 +102,13 @@ impl Remote {
     pub fn bytes(&self) -> usize {
         self.0.bytes()
     }
+}
+
+/// Root mean squares by target of the first `main` rows of a field, `[row][target]`, and of the others, in units of `unit`.
+fn sizes_of(field: &[f64], main: usize, targets: usize, unit: f64) -> [f64; 2] {
+    let size = |values: &[f64]| (values.iter().map(|v| (v / unit).powi(2)).sum::<f64>() / targets as f64).sqrt();
+    let (main, gradient) = field.split_at(main * targets);
+    [size(main), size(gradient)]
 }
 
 /// Some of all ranks' targets, which tell how large the field is.
