@@ -106,6 +106,12 @@ impl Corners {
         }
     }
 
+    /// The largest coordinate, of whatever sign; zero where there is nothing.
+    fn farthest(&self) -> f64 {
+        let there = |i: usize| self.low[i] <= self.high[i];
+        (0..3).filter(|&i| there(i)).map(|i| self.high[i].max(-self.low[i])).fold(0.0, f64::max)
+    }
+
     fn side(&self, axis: usize) -> f64 {
         (self.high[axis] - self.low[axis]).max(0.0)
     }
@@ -117,6 +123,14 @@ impl Corners {
 
 fn norm(v: [f64; 3]) -> f64 {
     v.iter().map(|v| v * v).sum::<f64>().sqrt()
+}
+
+impl Extents {
+    /// Steps to which positions tell whether a target is on a line: two of them are a last digit of the caller's coordinates, which the
+    /// domain may be far smaller than (`rounding_beside` of src/math/biot_savart.rs).
+    pub fn step(&self) -> f64 {
+        0.5 * f64::EPSILON * self.sources.farthest().max(self.targets.farthest())
+    }
 }
 
 impl Domain {

@@ -161,7 +161,8 @@ impl Periodic {
         };
         let domain = extents.map_or_else(|| Domain::cube(given[0]), |e| Domain::around(given, &e.sources));
         periods::check_steps(given, domain.step)?;
-        let mut inside = DeviceInputs { step: domain.step, ..*inputs };
+        let step = extents.as_ref().map_or(domain.step, |e| domain.step.max(e.step()));
+        let mut inside = DeviceInputs { step, ..*inputs };
         self.extremes.clear(EXTREMES, stream)?;
         self.bring_in(&mut inside, field, &domain, stream)?;
         let tolerance = recipe::tolerance(options, is_f64);
