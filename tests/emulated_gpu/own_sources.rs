@@ -54,7 +54,7 @@ fn each_is_found(settings: &[(&str, &str)], name: &str) {
             found += 1;
         }
     }
-    let problems = (0..9).filter(|number| takes(number / 3 + number % 3, 2)).count();
+    let problems = (0..3 * SIZES.len()).filter(|number| takes(number / SIZES.len() + number % SIZES.len(), 2)).count();
     assert!(found >= problems, "{found} near fields\n{text}");
 }
 
