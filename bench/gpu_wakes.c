@@ -4,12 +4,13 @@
  *
  * "arrays" is WFMM_PRECISION_ARRAYS: the arrays are double, the library takes single precision where that serves.
  *
- * Enters: "lattice", "hover", "lengths", "row", all of these by "all", "gradients" or "tight" (of the first two; tolerances below 1e-4), and how many repetitions. Leaves: a
- * table; exit code 1 where a tolerance was missed.
+ * Enters: "lattice", "hover", "lengths", "row", all of these by "all", "gradients" or "tight" (of the first two; tolerances below 1e-4), "rotors" (a square of them, by two
+ * periods), and how many repetitions. Leaves: a table; exit code 1 where a tolerance was missed.
  */
 #include "gpu_workload.h"
 
 static int failures, repetitions = 11;
+static double period[3];
 
 struct wake {
     const char *name;
@@ -49,7 +50,7 @@ static struct wake lattice(int rows) {
 
 /* Four tip vortices of 60 turns that contract and then spread over the ground; targets are their nodes and dust on the ground. */
 static struct wake hover(int64_t each, int64_t dust) {
-    struct wake w = wake_of(each > 10000 ? "HOVER 345600" : "HOVER 34560", 4 * (each + 1), 4 * each, 4 * (each + 1) + dust);
+    struct wake w = wake_of(each > 50000 ? "HOVER 345600" : each > 10000 ? "HOVER 172800" : "HOVER 34560", 4 * (each + 1), 4 * each, 4 * (each + 1) + dust);
     for (int b = 0; b < 4; b++)
         for (int64_t i = 0; i <= each; i++) {
             const int64_t k = b * (each + 1) + i;
@@ -92,6 +93,7 @@ static wfmm_plan *wake_plan(wfmm_session *s, int method, int regularization, int
     wfmm_plan *plan = NULL;
     must(wfmm_plan_options_init(&o, sizeof o), "plan options");
     o.method = method; o.precision = precision; o.tolerance = tolerance; o.segment_regularization = regularization;
+    memcpy(o.period, period, sizeof period);
     must(wfmm_plan_create(s, &o, &plan), "plan");
     return plan;
 }
@@ -218,6 +220,14 @@ int main(int argc, char **argv) {
             for (int k = 0; k < 3; k++) time_wake(s, &w, regs[k], 0, tight, 4);
             drop_wake(&w);
         }
+    if (!strcmp(what, "rotors")) {
+        period[0] = period[1] = 6; /* radii of the rotor */
+        for (int large = 0; large < 2; large++) {
+            struct wake w = large ? hover(43200, 100000) : hover(8640, 20000);
+            for (int k = 0; k < 2; k++) time_wake(s, &w, regs[k], 0, cases, 5);
+            drop_wake(&w);
+        }
+    }
     if (all || !strcmp(what, "row")) row(s);
     must(wfmm_session_destroy(&s), "destroy");
     printf("%d failures\n", failures);

@@ -150,6 +150,8 @@ struct Fmm {
     ConstPointer<void> box_operators;
     /// Period of the box around zero, in the caller's unit; 0: open.
     double period;
+    /// In a periodic domain targets are on a line to within multiples of it (kernels/on_line.cuh), in the caller's unit; 0: open.
+    double step;
     /// Degrees that `far_rows` has, and those that a target of the field takes.
     unsigned far_order;
     unsigned far_used;

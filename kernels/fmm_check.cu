@@ -258,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(256) fmm_largest_far(const __grid_c
 #define SAMPLE_SEGMENTS(name, REG, suffix, GRADIENT)                                                                                          \
     extern "C" __global__ void __launch_bounds__(256, 1) fmm_sample_segments_##name##suffix(const __grid_constant__ Fmm f, const __grid_constant__ Check c) { \
         using Sum = SegmentSum<double, GRADIENT>;                                                                                             \
-        sample<Segment<double>, Sum>(f, c, [step = step_of(f)](Sum &sum, Vec<double> x, const Segment<double> &s) { if (add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s)) add_segment_exactly<REG>(sum, x, s, step); }); \
+        sample<Segment<double>, Sum>(f, c, [step = f.step * f.state->root.scale](Sum &sum, Vec<double> x, const Segment<double> &s) { if (add_segment<REG, REGULARIZED, GRADIENT>(sum, x, s)) add_segment_exactly<REG>(sum, x, s, step); }); \
     }
 #define SAMPLE_CHARGES(suffix, GRADIENT)                                                                                                      \
     extern "C" __global__ void __launch_bounds__(256, 1) fmm_sample_charges##suffix(const __grid_constant__ Fmm f, const __grid_constant__ Check c) { \

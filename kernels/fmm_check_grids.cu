@@ -364,7 +364,7 @@ template <class K> __device__ __forceinline__ void sample_box(const Fmm &f, cons
     if (threadIdx.x == 0 && blockIdx.y == 0 && c.slot == 0) c.at[sample] = at;
     if (threadIdx.x < q) s_node[threadIdx.x] = cospi((threadIdx.x + 0.5) / q);
     const Root root = f.state->root;
-    const double step = step_of(f);
+    const double step = f.step * root.scale;
     const Cubes cubes(f);
     const Vec<double> x = in_frame(root, f.tree[1].x, f.tree[1].x_is_f64, at);
     const double y[3] = {x.x, x.y, x.z}, reach = f.regularization ? kCoreRange * f.core_range * unordered(f.state->most_core) * root.scale : 0;

@@ -56,12 +56,8 @@ __device__ inline SegmentPair<double> exact_pair(const Fmm &f, u32 source, u32 t
     const double from = piece.from(), to_share = piece.to();
     const Segment<double> part{cut(a.x, b.x, from), cut(a.y, b.y, from), cut(a.z, b.z, from), 0, cut(a.x, b.x, to_share), cut(a.y, b.y, to_share), cut(a.z, b.z, to_share), 0};
     const double share = to_share - from;
-    const Vec<double> x = callers_position(root, t.x, t.x_is_f64, to);
-    SegmentPair<double> pair = SegmentPair<double>::exact(x, part, a, b, share);
-    // Where the segment was cut, its parts have ends that are nothing but rounding off its line: the rule is that of the whole.
-    const double l2 = square(b - a), unknown = 0x1p-104 * share * share * l2 * (l2 + square(x));
-    pair.counts &= !(is_negative(dot(x - a, x - b)) & roughly_less(pair.c2, unknown));
-    return kPeriodic ? unless_on_line(pair, share * share * l2, root.period * kStepOfSide) : pair;
+    const SegmentPair<double> pair = SegmentPair<double>::exact(callers_position(root, t.x, t.x_is_f64, to), part, a, b, share);
+    return unless_on_line(pair, share * share * square(b - a), f.step * root.scale);
 }
 
 // The bits that any lane has.

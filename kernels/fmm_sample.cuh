@@ -45,9 +45,6 @@ __device__ inline void move(Segment<double> &s, const double *by) {
     s.x2 += by[0]; s.y2 += by[1]; s.z2 += by[2];
 }
 
-// Of the positions in the frame's lengths, at most twice as large as that of the host; zero in an open domain.
-__device__ inline double step_of(const Fmm &f) { return f.images > 1 ? f.state->root.period * kStepOfSide : 0; }
-
 // Source `i` of all images, or none.
 template <class Source> __device__ inline void fetch(const Fmm &f, const Root &root, u32 i, bool wanted, Source &s) {
     if (!wanted || i >= f.n_in * f.images) { clear(s); return; }

@@ -1,12 +1,10 @@
-// Targets on the lines of segments in a periodic box, whose positions are multiples of a step: a target that is on a line as far as the
+// Targets on the lines of segments in a periodic domain, whose positions are multiples of a step: a target that is on a line as far as the
 // rounding of target and ends tells adds nothing there, as it does in an open domain without rounding.
 #pragma once
 #include "pair.cuh"
 
 // Distance from its line up to which a target is on it, in steps, as ON_LINE of src/backend/cpu/near/sources.rs.
 constexpr double kOnLine = 2;
-// The step beside the period, half of it at least (STEP of src/backend/cuda/periodic.rs).
-constexpr double kStepOfSide = 0x1p-48;
 
 // Leaves out a pair within that distance of the line of a segment of this squared length; c is ℓ × r1 of it. step: zero in an open domain.
 WFMM_DEVICE SegmentPair<double> unless_on_line(SegmentPair<double> pair, double length2, double step) {

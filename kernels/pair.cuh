@@ -138,7 +138,8 @@ template <> struct SegmentPair<double> {
     WFMM_DEVICE bool is_on_line() const { return !counts && abs(high_word(n1) - high_word(n2)) > power >> 10; }
     // C without rounding errors that could be seen.
     static WFMM_DEVICE SegmentPair exact(Vec<double> x, const Segment<double>& s) { return exact(x, s, {s.x1, s.y1, s.z1}, {s.x2, s.y2, s.z2}, 1); }
-    // The same of a part of the segment from a to b, which is `share` of it: rounding may have moved its ends off the line.
+    // The same of a part of the segment from a to b, which is `share` of it. Its ends are rounded, and may be off the line by that: whether
+    // the target is on the line is decided with the whole segment.
     static WFMM_DEVICE SegmentPair exact(Vec<double> x, const Segment<double>& part, Vec<double> a, Vec<double> b, double share) {
         SegmentPair g(x, part, 0);
         const Vec<double> c = cross_of_differences(a, b, x);
@@ -147,8 +148,8 @@ template <> struct SegmentPair<double> {
         g.lacks_digits = false;
         // Between the ends the field of a bare segment has no bound: there what may be nothing but rounding is on the line, as
         // rounding_beside of src/math/biot_savart.rs has it.
-        const double l2 = fma(-2.0, g.inner, g.n1 + g.n2), unknown = 0x1p-104 * l2 * (l2 + square(x));
-        g.counts = roughly_less(2 * Real<double>::tiny_cross, g.c2) & !(is_negative(g.inner) & roughly_less(g.c2, unknown));
+        const double l2 = square(b - a), unknown = 0x1p-104 * (share * share) * l2 * (l2 + square(x));
+        g.counts = roughly_less(2 * Real<double>::tiny_cross, g.c2) & !(is_negative(dot(x - a, x - b)) & roughly_less(g.c2, unknown));
         return g;
     }
 

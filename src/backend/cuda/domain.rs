@@ -29,9 +29,6 @@ const MOST_NEAR: f64 = 30_000.0;
 const MOST_COPIES: f64 = (1u64 << 27) as f64;
 /// Most sources that a tree of a cube numbers beside their images: `kImageBits`.
 const MOST_NUMBERED: usize = 1 << 26;
-/// By a tree, targets up to two steps from the line of a segment are not told from those on it: cores must be so wide that the field that
-/// they then get is this part of the tolerance.
-const ON_LINE: f64 = 0.1;
 
 /// What positions are moved by: `Domain` of kernels/periodic.cu.
 #[repr(C)]
@@ -68,8 +65,6 @@ pub struct Contents {
     /// What a tree numbers at most: sources and pieces of segments.
     pub numbered: usize,
     pub longest_segment: f64,
-    /// The least core of segments, where there are any.
-    pub least_core: Option<f64>,
     /// How far cores count.
     pub reach: f64,
     /// How wide leaves must be, for cores and lengths of segments.
@@ -212,13 +207,11 @@ impl Nearness {
         let out = shape.nearest_left_out();
         let extent = a.max(b);
         let side = domain.period.iter().fold(extent, |s, &p| s.max(p));
-        // Its square is (4 step side) / (part of the tolerance).
-        let widest_line = (4.0 * domain.step * side / (ON_LINE * tolerance)).sqrt();
         Ok(Self {
             shape: shape.canonical(),
             unit: if extent > 0.0 { extent } else { side },
             longest: contents.longest_segment / a.max(domain.step) * 0.5 * 3f64.sqrt(),
-            has_tree: contents.least_core.is_none_or(|core| core >= widest_line),
+            has_tree: true,
             ratio: (a / (out - b)).max(b / (out - a)),
             more: MORE_DEGREES,
         })
@@ -280,7 +273,7 @@ mod tests {
     const UNIT: Corners = Corners { low: [0.0; 3], high: [1.0; 3] };
 
     fn contents(sources: usize) -> Contents {
-        Contents { sources, numbered: sources, longest_segment: 0.0, least_core: None, reach: 0.0, widest_leaf: 0.0 }
+        Contents { sources, numbered: sources, longest_segment: 0.0, reach: 0.0, widest_leaf: 0.0 }
     }
 
     fn near(period: [f64; 3], extents: &Extents, tolerance: f64) -> usize {
@@ -318,17 +311,6 @@ mod tests {
         let extents = Extents { sources: endless, targets: UNIT };
         let domain = Domain::around([0.0, 1.0, 1.0], &extents.sources);
         assert!(Nearness::in_domain(&domain, &extents, &contents(10), 1e-4).is_err());
-    }
-
-    /// Bare segments, of which targets on their lines are to be told, are summed directly.
-    #[test]
-    fn trees_need_cores_of_segments() {
-        let extents = Extents { sources: UNIT, targets: UNIT };
-        let domain = Domain::around([0.0, 1.0, 1.0], &extents.sources);
-        for (least_core, has_tree) in [(None, true), (Some(0.0), false), (Some(0.01), true)] {
-            let contents = Contents { least_core, ..contents(10) };
-            assert_eq!(Nearness::in_domain(&domain, &extents, &contents, 1e-4).unwrap().has_tree, has_tree);
-        }
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub struct DeviceInputs {
     pub borrowed: bool,
     /// Of a periodic domain, in which the arrays' positions are then.
     pub far: Option<Far>,
-    /// What positions in a periodic domain are multiples of; zero in an open one.
+    /// Up to two of them from the line of a segment a target is on it, in a periodic domain; zero in an open one.
     pub step: f64,
 }
 

@@ -152,14 +152,18 @@ impl Periodic {
     pub fn enter(&mut self, task: Task<'_>, is_f64: bool) -> Result<DeviceInputs> {
         let Task { inputs, options, field, stream, ranks, .. } = task;
         let Some(given) = options.period else { return Ok(*inputs) };
-        let extents = match is_cube(given) {
+        let is_cube = is_cube(given);
+        // Of segments it counts how far from zero everything is.
+        let has_segments = matches!(field, Field::Velocity { .. }) && inputs.segments.n > 0;
+        let extents = match is_cube && !has_segments {
             true => None,
             false => {
                 let found = self.extents(inputs, field, stream)?;
                 Some(Extents { targets: ranks.around(found.targets)?, ..found })
             }
         };
-        let domain = extents.map_or_else(|| Domain::cube(given[0]), |e| Domain::around(given, &e.sources));
+        let around = extents.as_ref().filter(|_| !is_cube);
+        let domain = around.map_or_else(|| Domain::cube(given[0]), |e| Domain::around(given, &e.sources));
         periods::check_steps(given, domain.step)?;
         let step = extents.as_ref().map_or(domain.step, |e| domain.step.max(e.step()));
         let mut inside = DeviceInputs { step, ..*inputs };
@@ -167,7 +171,7 @@ impl Periodic {
         self.bring_in(&mut inside, field, &domain, stream)?;
         let tolerance = recipe::tolerance(options, is_f64);
         let contents = self.contents(&inside, options, field, tolerance, &domain, stream)?;
-        let nearness = match &extents {
+        let nearness = match around {
             None => Nearness::in_cube(domain.period[0], &contents, tolerance)?,
             Some(extents) => Nearness::in_domain(&domain, extents, &contents, tolerance)?,
         };
@@ -185,12 +189,12 @@ impl Periodic {
             rows,
             used: used as u32,
             sources: std::array::from_fn(|k| sources.get(k).copied()),
-            images: extents.is_none().then_some(images),
+            images: is_cube.then_some(images),
             copies: 1,
             has_tree: nearness.has_tree,
         });
         self.taken = None;
-        if extents.is_some() {
+        if !is_cube {
             let vectors = nearness.shape.near_vectors();
             self.taken = Some(Taken { images: vectors.len(), order });
             return self.expanded.make(&inside, &vectors, stream);
@@ -348,12 +352,10 @@ impl Periodic {
             // As `width_of_cores` of kernels/fmm_tree.cuh.
             widest_leaf = (4.0 * least).min((least * core).sqrt()).max(widest_leaf);
         }
-        let bare = options.segment_regularization == Regularization::None;
-        let least_core = (inside.segments.n > 0).then_some(if bare { 0.0 } else { least_of_segments });
         let (segments, others) = (inside.segments.n, inside.particles.n + inside.charges.n);
         // Segments may be cut in two, on average.
         let (sources, numbered) = (segments + others, 2 * segments + others);
-        Ok(Contents { sources, numbered, longest_segment: longest, least_core, reach, widest_leaf })
+        Ok(Contents { sources, numbered, longest_segment: longest, reach, widest_leaf })
     }
 
     /// What multipoles are of, segments at so many nodes each, which go to the device.

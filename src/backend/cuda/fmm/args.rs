@@ -128,6 +128,8 @@ pub struct FmmArg {
     pub box_operators: ConstPointer<c_void>,
     /// Period of the box around zero, in the caller's unit; 0: open.
     pub period: f64,
+    /// In a periodic domain targets are on a line to within multiples of it (kernels/on_line.cuh), in the caller's unit; 0: open.
+    pub step: f64,
     /// Degrees that `far_rows` has, and those that a target of the field takes.
     pub far_order: u32,
     pub far_used: u32,

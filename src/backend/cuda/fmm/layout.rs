@@ -208,6 +208,7 @@ impl<T: CudaReal> FmmSum<T> {
         (f.stretch, f.least_level) = (shape.stretch, shape.least_level);
         f.box_side = T::BOX;
         (f.images, f.top) = (1, 2);
+        f.step = inputs.step;
         if let Some(far) = inputs.far {
             (f.far_order, f.far_used) = (far.rows.order as u32, far.used);
             if let Some(images) = far.images {
