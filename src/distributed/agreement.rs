@@ -19,53 +19,66 @@ impl Communicator {
         self.agree(call, result.unwrap_or_else(|unwound| Err(stopped(&*unwound, WFMM_ERR_OUT_OF_MEMORY))))
     }
 
-    /// One outcome for all ranks. An exchange that failed here alone, in an earlier agreement, is told to the others in this one:
-    /// so far this rank has gone on with them, and every call ends with the same status everywhere.
+    /// One outcome for all ranks.
     pub fn agree<R>(&self, call: &str, local: Result<R>) -> Result<R> {
-        let local = match (local, self.untold.lock().take()) {
-            (Ok(_), Some(error)) => Err(error),
-            (local, _) => local,
+        let (value, error) = match local {
+            Ok(value) => (Some(value), None),
+            Err(error) => (None, Some(error)),
         };
-        let status = local.as_ref().map_or_else(|e| e.status, |_| 0);
+        match (self.settle(call, error), value) {
+            (None, Some(value)) => Ok(value),
+            (Some(error), _) => Err(error),
+            // An error is settled with an error.
+            (None, None) => Err(Error::new(WFMM_ERR_STATE, call.to_owned())),
+        }
+    }
+
+    /// What came of a call on this rank, `error` or none, to what came of it on all ranks. An exchange that failed here alone, in an
+    /// earlier agreement, is told to the others in this one: so far this rank has gone on with them, and every call ends with the same
+    /// status everywhere.
+    fn settle(&self, call: &str, error: Option<Error>) -> Option<Error> {
+        let untold = self.untold.lock().take();
+        let local = error.or(untold);
+        let status = local.as_ref().map_or(0, |e| e.status);
         let mut mine = [0; 8];
         mine[..4].copy_from_slice(&status.to_ne_bytes());
         mine[4..].copy_from_slice(&tag(call).to_ne_bytes());
-        let all = match (self.gather(&mine), &local) {
+        let all = match (self.gather(&mine), local.is_some()) {
             (Ok(all), _) => all,
             // There is nobody to tell.
-            (Err(_), Err(_)) => return local.map_err(|e| Error { agreed: true, ..e }),
-            (Err(error), Ok(_)) => {
+            (Err(_), true) => return local.map(|e| Error { agreed: true, ..e }),
+            (Err(error), false) => {
                 *self.untold.lock() = Some(error);
-                return local;
+                return None;
             }
         };
         let word = |rank: usize, at: usize| -> [u8; 4] { std::array::from_fn(|i| all[8 * rank + at + i]) };
         let failed = (0..self.size()).find(|&r| i32::from_ne_bytes(word(r, 0)) != 0);
         let astray = (0..self.size()).find(|&r| word(r, 4) != word(0, 4));
         if failed.is_none() && astray.is_none() {
-            return local;
+            return None;
         }
-        let text = local.as_ref().map_or_else(|e| e.message.clone(), |_| call.to_owned());
+        let text = local.as_ref().map_or_else(|| call.to_owned(), |e| e.message.clone());
         // The status is known without the texts.
         let lost = || memory::filled(0, MESSAGE * self.size());
         let texts = self.gather(&padded(&text)).unwrap_or_else(|_| lost());
         let text = |rank: usize| unpadded(&texts[rank * MESSAGE..(rank + 1) * MESSAGE]);
-        match (failed, astray) {
+        Some(match (failed, astray) {
             (Some(rank), _) => {
                 let status = i32::from_ne_bytes(word(rank, 0));
-                let written = local.err().is_some_and(|e| e.partly_written);
+                let written = local.is_some_and(|e| e.partly_written);
                 let said = text(rank);
                 let message = if said.starts_with("rank ") { said } else { format!("rank {rank}: {said}") };
-                Err(Error { partly_written: written, agreed: true, ..Error::new(status, message) })
+                Error { partly_written: written, agreed: true, ..Error::new(status, message) }
             }
             (None, other) => {
                 let rank = other.unwrap_or(0);
                 let (first, second) = (text(0), text(rank));
                 let message =
                     format!("rank {rank} is in another call ({second}) than rank 0 ({first}): calls are collective");
-                Err(Error { agreed: true, ..Error::new(WFMM_ERR_STATE, message) })
+                Error { agreed: true, ..Error::new(WFMM_ERR_STATE, message) }
             }
-        }
+        })
     }
 
     /// Whether named numbers are the same on all ranks; the first that differs is named with its rank.
