@@ -3,9 +3,7 @@
 maturin makes the cffi declarations from a file `header.h` in Cargo's target folder. cffi understands declarations and
 `#define NAME integer`, but no other directive of the preprocessor, so those are left out here.
 
-The library of the package has a soname of its own: a loader takes a second library of the same soname for the first, and a
-process may load an installed libwakefmm, of another version, beside the package. It is built in a folder of its own, `python`
-below Cargo's target folder, so that it does not replace the one that `make install` installs.
+The library of the package is that of the crate in `native`, which links the one that `make install` installs under a name of its own.
 """
 
 import json
@@ -18,7 +16,6 @@ from declarations import declarations
 from maturin import *  # noqa: F403  (the hooks of PEP 517 that need no header)
 
 ROOT = Path(__file__).resolve().parent.parent
-SONAME = "libwakefmm-python.so"
 
 
 def target_folder() -> Path:
@@ -30,11 +27,10 @@ def target_folder() -> Path:
 
 
 def prepare() -> None:
-    """Environment and header of a build by maturin."""
-    folder = target_folder() / "python"
+    """The header of a build by maturin."""
+    folder = target_folder()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "header.h").write_text(declarations(), encoding="utf-8")
-    os.environ.update(CARGO_TARGET_DIR=str(folder), WFMM_SONAME=SONAME)
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore[no-untyped-def]

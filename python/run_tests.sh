@@ -16,9 +16,8 @@ timeout 300 "$bin/pip" install -q --disable-pip-version-check -r requirements-te
     tail -2 "$work/requirements.log"
     skip "PyPI cannot be reached, or lacks a wheel for this Python"
 }
-# The pinned tools of above build the package: nothing else is fetched. In a folder of its own, since it would replace the library of
-# the other tests, which would be compiled again.
-PATH=$bin:$PATH CARGO_TARGET_DIR=$work/target timeout 900 "$bin/pip" install -q --disable-pip-version-check --no-build-isolation . >"$work/install.log" 2>&1 || {
+# The pinned tools of above build the package: nothing else is fetched. The library that other tests have is linked, not compiled again.
+PATH=$bin:$PATH timeout 900 "$bin/pip" install -q --disable-pip-version-check --no-build-isolation . >"$work/install.log" 2>&1 || {
     tail -20 "$work/install.log"
     exit 1
 }

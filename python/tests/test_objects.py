@@ -359,3 +359,5 @@ def test_the_package_has_its_licenses_and_a_library_of_its_own_name():
     library = next(file for file in files if file.suffix == ".so" and "_native" in file.parts)
     if sys.platform == "linux":
         assert b"\0libwakefmm.so.1\0" not in library.read_binary()
+    # The crate of the package says the version of the library beside it.
+    assert metadata.version("wakefmm") == ".".join(map(str, wakefmm.version()))
