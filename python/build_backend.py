@@ -3,12 +3,15 @@
 maturin makes the cffi declarations from a file `header.h` in Cargo's target folder. cffi understands declarations and
 `#define NAME integer`, but no other directive of the preprocessor, so those are left out here.
 
-The library of the package is that of the crate in `native`, which links the one that `make install` installs under a name of its own.
+The library of the package is that of the crate in `native`, which links what other builds have compiled. It has a soname of its own: a
+loader takes a second library of the same soname for the first, and a process may load an installed libwakefmm, of another version, beside
+the package.
 """
 
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import maturin
@@ -16,6 +19,9 @@ from declarations import declarations
 from maturin import *  # noqa: F403  (the hooks of PEP 517 that need no header)
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+RUSTC_ARGS = ["--", "-Clinker-flavor=gcc", f"-Clinker={ROOT}/python/native/link.sh"] if sys.platform.startswith(("linux", "freebsd")) else []
 
 
 def target_folder() -> Path:
@@ -26,21 +32,20 @@ def target_folder() -> Path:
     return Path(json.loads(found.stdout)["target_directory"])
 
 
-def prepare() -> None:
-    """The header of a build by maturin."""
+def prepare(config_settings):  # type: ignore[no-untyped-def]
+    """Makes the header of a build by maturin; returns the settings of the build."""
     folder = target_folder()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "header.h").write_text(declarations(), encoding="utf-8")
+    return {**(config_settings or {}), "build-args": maturin.get_maturin_pep517_args(config_settings) + RUSTC_ARGS}
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore[no-untyped-def]
-    prepare()
-    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+    return maturin.build_wheel(wheel_directory, prepare(config_settings), metadata_directory)
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore[no-untyped-def]
-    prepare()
-    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+    return maturin.build_editable(wheel_directory, prepare(config_settings), metadata_directory)
 
 
 def build_sdist(sdist_directory, config_settings=None):  # type: ignore[no-untyped-def]
