@@ -65,12 +65,12 @@ test-rust:
 	$(call step,1,"Rust tests of the library and of the emulated GPU")
 	$(CARGO) test --release --lib --tests
 
-# Every distribution, regularization, tolerance and precision, then random problems for a minute (full: for an hour); fails where a
+# Every distribution, regularization, tolerance and precision, then random problems for less than a minute (full: for an hour); fails where a
 # tolerance is missed.
 test-accuracy:
 	$(call step,2,"errors against tolerances in a table and in random problems")
-	$(CARGO) bench --bench accuracy -- n=$(call tier,2500,4000)
-	$(CARGO) bench --bench campaign -- $(call tier,problems=1500 maxn=4000 periodic=3 seconds=60,problems=20000 maxn=5000 periodic=3 seconds=3600)
+	$(CARGO) bench --bench accuracy -- n=$(call tier,1500,4000)
+	$(CARGO) bench --bench campaign -- $(call tier,problems=1500 maxn=4000 periodic=3 seconds=40,problems=20000 maxn=5000 periodic=3 seconds=3600)
 
 # Tables, written down: a section of the page each.
 accuracy:

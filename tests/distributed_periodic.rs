@@ -9,7 +9,7 @@ mod ranks;
 use ranks::domains::*;
 use ranks::support::cases::{Case, Kind, Vec3};
 use ranks::support::periodic::{Images, cored, field_at};
-use ranks::support::tier::values;
+use ranks::support::tier::{full, takes, values};
 use ranks::*;
 use wakefmm::backend::Field;
 use wakefmm::distributed::Communicator;
@@ -59,12 +59,12 @@ fn in_all_domains(method: (&str, i32), n: usize, m: usize, tolerances: &[f64]) {
 
 #[test]
 fn the_fmm_keeps_its_tolerance_in_every_domain() {
-    in_all_domains(METHODS[1], 800, 500, &[1e-3, 1e-6]);
+    in_all_domains(METHODS[1], 800, 500, values(&[1e-5], &[1e-3, 1e-6]));
 }
 
 #[test]
 fn direct_sums_keep_their_tolerance_in_every_domain() {
-    in_all_domains(METHODS[0], 200, 120, &[1e-3, 1e-8]);
+    in_all_domains(METHODS[0], 200, 120, values(&[1e-8], &[1e-3, 1e-8]));
 }
 
 #[test]
@@ -73,11 +73,11 @@ fn it_does_not_matter_how_elements_are_split() {
     let c = wake(1000, 800, period);
     let o = in_domain(WFMM_METHOD_FMM, 1e-4, period);
     let want = reference(&c, VELOCITY, &o);
-    for (k, split) in SPLITS.into_iter().enumerate() {
+    for (k, split) in SPLITS.into_iter().enumerate().filter(|(k, _)| takes(*k, 2)) {
         holds(&c, "box", [2, 3, 5][k % 3], split, &o, VELOCITY, &want);
     }
     let host = wfmm_plan_options { flags: WFMM_FLAG_HOST_PARTITION, ..o };
-    for split in [SPLITS[1], SPLITS[2], SPLITS[4]] {
+    for &split in values(&[SPLITS[1]], &[SPLITS[1], SPLITS[2], SPLITS[4]]) {
         holds(&c, "box, the host's partition", 3, split, &host, VELOCITY, &want);
     }
 }
@@ -114,7 +114,7 @@ fn fields_are_ewalds_sum_and_extrapolated_blocks() {
             let (u, g, ..) = together(&c, 3, SPLITS[k].1, &o, VELOCITY);
             let images = Images::new(period);
             let (mut got, mut want) = ([vec![], vec![]], [vec![], vec![]]);
-            for (t, &x) in c.targets.iter().enumerate().step_by(6) {
+            for (t, &x) in c.targets.iter().enumerate().step_by(if full() { 6 } else { 24 }) {
                 let (field, slopes) = field_at(&c, &images, (o.segment_regularization, o.particle_regularization), x);
                 got[0].extend_from_slice(&u[3 * t..3 * t + 3]);
                 got[1].extend_from_slice(&g[9 * t..9 * t + 9]);
@@ -132,7 +132,7 @@ fn fields_are_ewalds_sum_and_extrapolated_blocks() {
 fn strengths_targets_and_sources_change_from_call_to_call() {
     let (period, ranks, field) = ([1.0, OPEN, 1.0], 3, Field::Velocity { gradient: false });
     let mut c = cored(Kind::Particles, 900, 700, period, false, 0.01);
-    for (_, method) in METHODS {
+    for &(_, method) in values(&METHODS[1..], &METHODS) {
         let o = in_domain(method, 1e-5, period);
         let mut moved = vec![];
         for k in 0..3 {
@@ -230,7 +230,7 @@ fn a_slab_above_a_plane_has_both_images() {
     for (method, tolerance) in [(WFMM_METHOD_DIRECT, 1e-8), (WFMM_METHOD_FMM, 1e-5)] {
         let o = wfmm_plan_options { plane_axis: 3, plane_position: -0.1, ..in_domain(method, tolerance, period) };
         let want = reference(&c, VELOCITY, &o);
-        for ranks in [2, 3] {
+        for &ranks in values(&[3], &[2, 3]) {
             holds(&c, "slab above a plane", ranks, SPLITS[2], &o, VELOCITY, &want);
         }
     }
@@ -244,7 +244,7 @@ fn reproducible_fields_are_the_same_bits_on_as_many_ranks() {
     for (method, apart) in [(WFMM_METHOD_DIRECT, 1e-6), (WFMM_METHOD_FMM, 2e-4)] {
         let o = wfmm_plan_options { flags: WFMM_FLAG_REPRODUCIBLE, ..in_domain(method, 1e-4, period) };
         let one = exact_of(&c, field, &o).0;
-        for ranks in [2, 3] {
+        for &ranks in values(&[3], &[2, 3]) {
             let run = || together(&c, ranks, SPLITS[2].1, &o, field).0;
             let u = run();
             assert!(u.iter().zip(&run()).all(|(a, b)| a.to_bits() == b.to_bits()), "{ranks} ranks: other bits");

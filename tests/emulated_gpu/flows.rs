@@ -609,7 +609,9 @@ fn plane_on_device<T: Number>(tolerance: f64) {
 #[test]
 fn a_plane_takes_device_arrays() {
     with_gpu("flows::a_plane_takes_device_arrays", &[], || {
-        plane_on_device::<f64>(1e-10);
+        if full() {
+            plane_on_device::<f64>(1e-10);
+        }
         plane_on_device::<f32>(1e-3);
     });
 }

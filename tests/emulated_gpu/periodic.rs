@@ -155,7 +155,7 @@ fn trees_in_a_box() {
                     ..plan_options(WFMM_METHOD_FMM, *tolerance)
                 };
                 let what = format!("{kind:?} {n}");
-                if takes(k, 2) {
+                if takes(k, 4) {
                     assert_eq!(held::<f64>(&c, &o, 1e-2 * o.tolerance, &what), WFMM_METHOD_FMM);
                 }
                 let o = wfmm_plan_options { tolerance: 10.0 * tolerance, ..o };
@@ -202,14 +202,14 @@ fn boxes_in_thirds() {
                 segment_regularization: WFMM_REG_VATISTAS,
                 ..plan_options(WFMM_METHOD_FMM, 1e-4)
             };
-            if takes(k, 2) {
+            if takes(k, 4) {
                 assert_eq!(held::<f64>(&c, &o, 1e-2 * o.tolerance, &format!("{kind:?} {k}")), WFMM_METHOD_FMM);
             }
             if k == 0 && full() {
                 far_images_take_half_of_the_tolerance(&c);
             }
             let o = wfmm_plan_options { tolerance: 1e-3, ..o };
-            if takes(k + 1, 2) {
+            if takes(k + 1, 4) {
                 assert_eq!(held::<f32>(&c, &o, 1e-2 * o.tolerance, &format!("{kind:?} {k} single")), WFMM_METHOD_FMM);
             }
         }
@@ -233,7 +233,7 @@ fn trees_with_cores_in_a_box() {
                 ..plan_options(WFMM_METHOD_FMM, 1e-3)
             };
             let c = case(kind, 4000, 1000, core, length).rounded();
-            if takes(k + 2, 4) {
+            if full() {
                 assert_eq!(held::<f64>(&c, &o, 1e-2 * o.tolerance, &format!("{kind:?} {core}")), WFMM_METHOD_FMM);
             }
             if takes(k + 1, 4) {
@@ -395,7 +395,7 @@ fn checks_with_equivalent_sources_find_the_error() {
             (Kind::Charges, 13_000, false),
             (Kind::Particles, 30_000, false),
         ];
-        for &(kind, n, gradient) in values(&cases[..3], &cases) {
+        for &(kind, n, gradient) in values(&cases[1..2], &cases) {
             found(&case(kind, n, 700, 0.004, 0.01).rounded(), 1e-3, gradient, &format!("{kind:?} {n}"));
         }
         let mut c = case(Kind::Particles, 30_000, 700, 0.001, 0.0);

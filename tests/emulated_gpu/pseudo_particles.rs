@@ -15,12 +15,13 @@ fn by_default(tolerance: f64) -> wfmm_plan_options {
 }
 
 /// Every kind of source with every core, with gradients, in leaves of the third level.
-fn every_core<T: Scalar>(tolerance: f64) {
+fn every_core<T: Scalar>(tolerance: f64, turn: usize) {
     let (cpu, gpu) = (Session::cpu(1), Session::gpu());
     for kind in KINDS {
         let c = case("cube", kind, 500, 400, 1.0).rounded();
         let some = values(&regularizations(kind)[..1], &regularizations(kind)).to_vec();
-        for (segments, particles) in if kind == Kind::Both { some } else { regularizations(kind) } {
+        let cores = if kind == Kind::Both { some } else { regularizations(kind) };
+        for (_, (segments, particles)) in cores.into_iter().enumerate().filter(|(number, _)| takes(number + turn, 2)) {
             // These have no FMM.
             if segments == WFMM_REG_OFFSET {
                 continue;
@@ -39,13 +40,13 @@ fn every_core<T: Scalar>(tolerance: f64) {
 #[test]
 fn every_core_in_double_precision() {
     with_gpu("pseudo_particles::every_core_in_double_precision", &[], || {
-        every_core::<f64>(values(&[1e-3], &[1e-4])[0]);
+        every_core::<f64>(values(&[1e-3], &[1e-4])[0], 0);
     });
 }
 
 #[test]
 fn every_core_in_single_precision() {
-    with_gpu("pseudo_particles::every_core_in_single_precision", &[], || every_core::<f32>(1e-3));
+    with_gpu("pseudo_particles::every_core_in_single_precision", &[], || every_core::<f32>(1e-3, 1));
 }
 
 /// Tolerances choose the order; the errors are those of expansions, in leaves of the third level and the fourth.
@@ -107,7 +108,7 @@ fn every_distribution_is_right() {
 #[test]
 fn what_is_kept_between_evaluations_is_right() {
     with_gpu("pseudo_particles::what_is_kept_between_evaluations_is_right", &[], || {
-        for &kind in values(&[Kind::Both], &KINDS) {
+        for &kind in values(&[Kind::Charges], &KINDS) {
             one_plan_through_changes(kind, &by_default(1e-4));
         }
     });

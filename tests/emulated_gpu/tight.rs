@@ -25,7 +25,7 @@ const CLOUDS: [(&str, Kind, i32); 6] = [
 fn single_precision_serves_tight_tolerances() {
     with_gpu("tight::single_precision_serves_tight_tolerances", &[], || {
         let (cpu, gpu) = (Session::cpu(1), Session::gpu());
-        for (_, (name, kind, core)) in CLOUDS.into_iter().enumerate().filter(|(number, _)| takes(*number, 2)) {
+        for (_, (name, kind, core)) in CLOUDS.into_iter().enumerate().filter(|(number, _)| takes(*number, 4)) {
             let c = case(name, kind, 1500, 1500, 1.0);
             let (segments, particles) = if kind == Kind::Segments { (core, 0) } else { (0, core) };
             let want = reference(&cpu, &c, segments, particles);

@@ -83,7 +83,7 @@ fn every_tolerance_in_single_precision() {
 fn every_distribution<T: Scalar>(tolerance: f64, unit: f64) {
     let (cpu, gpu) = (Session::cpu(1), Session::gpu());
     for (k, name) in DISTRIBUTIONS.iter().enumerate() {
-        for (_, kind) in KINDS.into_iter().enumerate().filter(|(number, _)| takes(k + number, 2)) {
+        for (_, kind) in KINDS.into_iter().enumerate().filter(|(number, _)| takes(k + number, 4)) {
             let c = case(name, kind, 500 + 40 * k, 600, unit).rounded();
             let want = reference(&cpu, &c, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
             let o = plan_options(WFMM_METHOD_TREECODE, tolerance);
