@@ -408,7 +408,7 @@ fn less_shared_memory_is_enough() {
             for (_, kind) in kinds.into_iter().enumerate().filter(|(number, _)| takes(k + number, 2)) {
                 let c = case("cube", kind, 300, 250, 1.0).rounded();
                 let want = reference(&cpu, &c, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF);
-                for tolerance in [1e-2, 1e-4] {
+                for &tolerance in values(&[1e-4], &[1e-2, 1e-4]) {
                     let o = options(WFMM_METHOD_FMM, tolerance, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 12);
                     let (got, outcome) = evaluate::<f64>(&gpu, &c, &o);
                     close(&got, &want, tolerance, &format!("{kind:?} {}", outcome.recipe));
@@ -561,7 +561,9 @@ fn bits_in_any_order(name: &str, o: &wfmm_plan_options) -> Vec<String> {
     let first = bits(&[]);
     if !first.is_empty() {
         assert_eq!(first.len(), ordered_kinds().len());
-        assert_eq!(first, bits(&[("EMULATED_ORDER", "last")]), "the last thread first");
+        if full() {
+            assert_eq!(first, bits(&[("EMULATED_ORDER", "last")]), "the last thread first");
+        }
         assert_eq!(first, bits(&[("EMULATED_ORDER", "7")]), "any thread, blocks at the same time");
         assert_eq!(first, bits(&[("FAKE_CUDA", "ampere")]), "no clusters");
     }

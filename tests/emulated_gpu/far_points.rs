@@ -147,7 +147,7 @@ fn small_cores_count_beside_a_point_far_away() {
 #[test]
 fn points_far_away_spoil_no_fmm() {
     with_gpu("far_points::points_far_away_spoil_no_fmm", &[], || {
-        [Kind::Both, Kind::Charges].into_iter().for_each(|kind| far_points(kind, WFMM_METHOD_FMM));
+        values(&[Kind::Both], &[Kind::Both, Kind::Charges]).iter().for_each(|&kind| far_points(kind, WFMM_METHOD_FMM));
     });
 }
 

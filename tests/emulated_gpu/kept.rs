@@ -34,7 +34,7 @@ fn segments_stay_while_their_targets_become_few() {
 fn earlier_problems_do_not_show_where_bits_must_repeat() {
     with_gpu("kept::earlier_problems_do_not_show_where_bits_must_repeat", &[], || {
         let gpu = Session::gpu();
-        for kind in [Kind::Segments, Kind::Particles] {
+        for &kind in values(&[Kind::Segments], &[Kind::Segments, Kind::Particles]) {
             let (c, other) = (case("cube", kind, 2500, 2000, 1.0), case("64 clusters", kind, 4000, 6000, 3.0));
             let o = options(WFMM_METHOD_FMM, 1e-3, WFMM_REG_VATISTAS, WFMM_REG_GAUSS_ERF, 0);
             let o = wfmm_plan_options { flags: WFMM_FLAG_REPRODUCIBLE, ..o };

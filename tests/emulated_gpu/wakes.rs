@@ -161,7 +161,8 @@ fn long_segments_are_cut_and_their_field_is_the_same() {
     with_gpu("wakes::long_segments_are_cut_and_their_field_is_the_same", &settings, || {
         let mut c = short_and_long(10_800, 120).rounded();
         let gpu = Session::gpu();
-        for (regularization, tolerance) in [(WFMM_REG_NONE, 1e-6), (WFMM_REG_VATISTAS, 1e-4)] {
+        let cases = [(WFMM_REG_NONE, 1e-6), (WFMM_REG_VATISTAS, 1e-4)];
+        for &(regularization, tolerance) in values(&cases[..1], &cases) {
             let o = options(WFMM_METHOD_FMM, tolerance, regularization, WFMM_REG_NONE, 0);
             let mut plan = Plan::<f64>::new(&gpu, &as_arrays::<f64>(&o));
             fill(&mut plan, &c);
