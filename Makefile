@@ -65,8 +65,8 @@ test-rust:
 	$(call step,1,"Rust tests of the library and of the emulated GPU")
 	$(CARGO) test --release --lib --tests
 
-# Every distribution, regularization, tolerance and precision, then random problems for less than a minute (full: for an hour); fails where a
-# tolerance is missed.
+# Every distribution, tolerance and precision with some regularizations (full: all), then random problems for less than a minute (full:
+# for an hour); fails where a tolerance is missed.
 test-accuracy:
 	$(call step,2,"errors against tolerances in a table and in random problems")
 	$(CARGO) bench --bench accuracy -- $(call tier,n=1500 regularizations=some,n=4000)

@@ -19,9 +19,9 @@ from declarations import declarations
 from maturin import *  # noqa: F403  (the hooks of PEP 517 that need no header)
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-RUSTC_ARGS = ["--", "-Clinker-flavor=gcc", f"-Clinker={ROOT}/python/native/link.sh"] if sys.platform.startswith(("linux", "freebsd")) else []
+# What rustc is handed for the library alone: the linker that sets the soname.
+RUSTC_ARGS = ["--", "-Clinker-flavor=gcc", f"-Clinker={ROOT}/python/native/link.sh"]
+HAS_SONAME = sys.platform.startswith(("linux", "freebsd"))
 
 
 def target_folder() -> Path:
@@ -32,20 +32,26 @@ def target_folder() -> Path:
     return Path(json.loads(found.stdout)["target_directory"])
 
 
-def prepare(config_settings):  # type: ignore[no-untyped-def]
-    """Makes the header of a build by maturin; returns the settings of the build."""
+def make_header() -> None:
+    """The header of a build by maturin."""
     folder = target_folder()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "header.h").write_text(declarations(), encoding="utf-8")
-    return {**(config_settings or {}), "build-args": maturin.get_maturin_pep517_args(config_settings) + RUSTC_ARGS}
+
+
+def settings(given):  # type: ignore[no-untyped-def]
+    """Settings of a build: maturin's arguments, those that the caller gave first; maturin reads no other setting."""
+    return {"build-args": maturin.get_maturin_pep517_args(given) + (RUSTC_ARGS if HAS_SONAME else [])}
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore[no-untyped-def]
-    return maturin.build_wheel(wheel_directory, prepare(config_settings), metadata_directory)
+    make_header()
+    return maturin.build_wheel(wheel_directory, settings(config_settings), metadata_directory)
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore[no-untyped-def]
-    return maturin.build_editable(wheel_directory, prepare(config_settings), metadata_directory)
+    make_header()
+    return maturin.build_editable(wheel_directory, settings(config_settings), metadata_directory)
 
 
 def build_sdist(sdist_directory, config_settings=None):  # type: ignore[no-untyped-def]
