@@ -74,7 +74,7 @@ fn trees_in_every_domain() {
             (Kind::Particles, 0.1, 0.0),
         ];
         for (k, (kind, core, length)) in kinds.into_iter().enumerate() {
-            for (_, period) in DOMAINS.into_iter().enumerate().filter(|(number, _)| takes(k + number, 7)) {
+            for (_, period) in DOMAINS.into_iter().enumerate().filter(|(number, _)| takes(k + number, 5)) {
                 let c = case(kind, period, 900, 600, core, length).rounded();
                 let bare = if core == 0.0 { WFMM_REG_NONE } else { WFMM_REG_GAUSS_ERF };
                 let o =
