@@ -124,8 +124,8 @@ test-faults: all
 	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -Iinclude tests/faults/no_memory.c -L"$(RELEASE)" -lwakefmm \
 	    -Wl,-rpath,"$(abspath $(RELEASE))" -lm -o build/faults/no_memory
 	timeout 900 build/faults/no_memory
-	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -Iinclude tests/faults/no_memory_flow.c -L"$(RELEASE)" -lwakefmm \
-	    -Wl,-rpath,"$(abspath $(RELEASE))" -lm -o build/faults/no_memory_flow
+	$(CC) -std=gnu11 -Wall -Wextra -g -O1 -DELEMENTS=$(call tier,300,600) -Iinclude tests/faults/no_memory_flow.c \
+	    -L"$(RELEASE)" -lwakefmm -Wl,-rpath,"$(abspath $(RELEASE))" -lm -o build/faults/no_memory_flow
 	timeout 900 build/faults/no_memory_flow
 
 # What fuzzing has found worth keeping, again, with the ordinary library.
@@ -170,7 +170,7 @@ abi: all
 	sh tests/abi/check.sh "$(RELEASE)" build/abi --write
 
 memcheck: all
-	sh tests/memcheck.sh "$(RELEASE)" build/memcheck $(call tier,"flow plan values" "bad_input logging objects overlap",)
+	sh tests/memcheck.sh "$(RELEASE)" build/memcheck $(call tier,"values bad_input flow" "logging objects overlap",)
 
 generate:
 	WFMM_GENERATE=1 $(CARGO) test --test generated

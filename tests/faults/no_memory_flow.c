@@ -8,7 +8,10 @@
 #include <unistd.h>
 #include <wakefmm.h>
 
-enum { N = 600, ROOM = 2 * N, SIDE = 5, CLOUD = SIDE * SIDE * SIDE };
+#ifndef ELEMENTS
+#define ELEMENTS 600
+#endif
+enum { N = ELEMENTS, ROOM = 2 * N, SIDE = 5, CLOUD = SIDE * SIDE * SIDE };
 static double cloud[3 * CLOUD], swirl[3 * CLOUD], wide[CLOUD], x[3 * N], a[3 * N], d[N], rho[N], now[8][3 * ROOM], before[8][3 * ROOM], right[8][3 * ROOM];
 static int32_t ends[2 * N];
 static long failing;

@@ -48,6 +48,7 @@ contains
       call write_dust(folder//'/'//snapshot_name('dust', number, '.vtp'), sim%dust)
       call write_cloud(folder//'/'//snapshot_name('cloud', number, '.vti'), sim%cloud)
     end associate
+    call self%collect(folder)                          ! a run that is ended from outside leaves what it has written
   end subroutine add
 
   subroutine collect(self, folder)

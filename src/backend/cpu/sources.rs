@@ -25,6 +25,8 @@ pub struct VortexSources<T> {
     segment_regularization: Regularization,
     particle_regularization: Regularization,
     pub digits: near::Digits,
+    /// Whether most particles are at sums of two numbers.
+    is_split: bool,
     /// Original order: ends, circulation, core.
     pub segments: Vec<Segment>,
     pub particles: Vec<Particle>,
@@ -67,6 +69,7 @@ impl<T: Real> VortexSources<T> {
             segment_regularization,
             particle_regularization,
             digits: near::Digits::default(),
+            is_split: false,
             segments: vec![],
             particles: vec![],
             positions: vec![],
@@ -91,6 +94,7 @@ impl<T: Real> VortexSources<T> {
     pub fn set_elements(&mut self, segments: Vec<Segment>, particles: Vec<Particle>, digits: near::Digits) {
         self.digits = digits;
         self.set_strengths(segments, particles);
+        self.is_split = digits.splits && near::are_mostly_split::<T>(self.particles.par_iter().map(|p| p.x));
         let middle = |s: &Segment| std::array::from_fn(|i| 0.5 * (s.p1[i] + s.p2[i]));
         let (segments, particles) = (self.segments.par_iter().map(middle), self.particles.par_iter().map(|p| p.x));
         self.positions = memory::par_collect(segments.chain(particles));
@@ -399,8 +403,7 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
     }
 
     fn pair_seconds(&self, part: Part, gradient: bool, exact: bool) -> f64 {
-        let splits = self.digits.splits;
-        let of = |law, part, gradient| match exact {
+        let of = |law, gradient, splits| match exact {
             true => cost::pair::<f64>(law, part, gradient, false),
             false => cost::pair::<T>(law, part, gradient, splits),
         };
@@ -411,10 +414,10 @@ impl<T: Real> SourceSet<T, 3> for VortexSources<T> {
         let particle = soft(self.particle_regularization, self.cored[1]);
         let mut sum = 0.0;
         if n > 0.0 {
-            sum += n * of(Law::Segment(segment), part, gradient);
+            sum += n * of(Law::Segment(segment), gradient, self.digits.splits);
         }
         if m > 0.0 {
-            sum += m * of(Law::Particle(particle), part, gradient);
+            sum += m * of(Law::Particle(particle), gradient, self.is_split);
         }
         sum / (n + m).max(1.0)
     }
@@ -527,12 +530,14 @@ pub struct ChargeSources<T> {
     permutation: Vec<u32>,
     near: near::ChargeSources<T>,
     splits: bool,
+    /// As for vortices.
+    is_split: bool,
 }
 
 impl<T: Real> Default for ChargeSources<T> {
     fn default() -> Self {
         let near = near::ChargeSources::new(false);
-        Self { positions: vec![], charge: vec![], permutation: vec![], near, splits: false }
+        Self { positions: vec![], charge: vec![], permutation: vec![], near, splits: false, is_split: false }
     }
 }
 
@@ -554,6 +559,8 @@ impl<T: Real> ChargeSources<T> {
     /// As for vortices.
     pub fn set_elements(&mut self, positions: Vec<[f64; 3]>, charge: Vec<f64>, splits: bool) {
         (self.positions, self.charge, self.splits) = (positions, charge, splits);
+        let positions = self.positions.par_iter().copied();
+        self.is_split = splits && near::are_mostly_split::<T>(positions);
         self.permutation.clear();
     }
     pub fn refresh(&mut self) {
@@ -638,7 +645,7 @@ impl<T: Real> SourceSet<T, 1> for ChargeSources<T> {
     fn pair_seconds(&self, _: Part, gradient: bool, exact: bool) -> f64 {
         match exact {
             true => cost::pair::<f64>(Law::Charge, Part::Regularized, gradient, false),
-            false => cost::pair::<T>(Law::Charge, Part::Regularized, gradient, self.splits),
+            false => cost::pair::<T>(Law::Charge, Part::Regularized, gradient, self.is_split),
         }
     }
 }

@@ -19,7 +19,9 @@ pub use crate::math::regularization::Part;
 use crate::options::Regularization;
 use crate::simd::{self, Real};
 use sources::Record;
-pub use sources::{Charge, ChargeSources, Digits, Particle, ParticleSources, Points, Segment, SegmentSources};
+pub use sources::{
+    Charge, ChargeSources, Digits, Particle, ParticleSources, Points, Segment, SegmentSources, are_mostly_split,
+};
 use sweep::{Call, PairKernel};
 
 mod charges;
@@ -77,13 +79,17 @@ fn particles_with<T: Real>(
     out: &mut [&mut [T]],
 ) {
     let (reg, list) = (sources.regularization(), &sources.list);
-    let apart = !T::IS_F64 && targets.close > 0.0;
+    let is_alone = list.serve_alone(ranges, targets, t.clone());
     let alone = Call { arch, sources: &list.alone, ranges, targets, t, out };
-    match (list.are_split(), apart) {
-        (false, false) => particle_pairs::<T, _, false>(reg, part, alone),
-        (false, true) => particle_pairs::<T, _, true>(reg, part, alone),
-        (true, false) => particle_pairs::<T, _, false>(reg, part, alone.of(&list.split)),
-        (true, true) => particle_pairs::<T, _, true>(reg, part, alone.of(&list.split)),
+    // A branch by a constant: nothing behind it is compiled for double precision.
+    if T::IS_F64 {
+        return particle_pairs::<T, _, false>(reg, part, alone);
+    }
+    match (is_alone, targets.close > 0.0) {
+        (true, false) => particle_pairs::<T, _, false>(reg, part, alone),
+        (true, true) => particle_pairs::<T, _, true>(reg, part, alone),
+        (false, false) => particle_pairs::<T, _, false>(reg, part, alone.of(&list.split)),
+        (false, true) => particle_pairs::<T, _, true>(reg, part, alone.of(&list.split)),
     }
 }
 
@@ -125,10 +131,12 @@ fn segments_with<T: Real>(
     out: &mut [&mut [T]],
 ) {
     let (reg, list) = (sources.regularization(), &sources.list);
-    if !T::IS_F64 && list.are_split() {
-        segment_pairs(reg, part, Call { arch, sources: &list.split, ranges, targets, t, out })
+    let is_alone = list.serve_alone(ranges, targets, t.clone());
+    let alone = Call { arch, sources: &list.alone, ranges, targets, t, out };
+    if !T::IS_F64 && !is_alone {
+        segment_pairs(reg, part, alone.of(&list.split))
     } else {
-        segment_pairs(reg, part, Call { arch, sources: &list.alone, ranges, targets, t, out })
+        segment_pairs(reg, part, alone)
     }
 }
 
@@ -165,11 +173,9 @@ fn charges_with<T: Real>(
     out: &mut [&mut [T]],
 ) {
     let list = &sources.list;
-    if !T::IS_F64 && list.are_split() {
-        charge_pairs(Call { arch, sources: &list.split, ranges, targets, t, out })
-    } else {
-        charge_pairs(Call { arch, sources: &list.alone, ranges, targets, t, out })
-    }
+    let is_alone = list.serve_alone(ranges, targets, t.clone());
+    let alone = Call { arch, sources: &list.alone, ranges, targets, t, out };
+    if !T::IS_F64 && !is_alone { charge_pairs(alone.of(&list.split)) } else { charge_pairs(alone) }
 }
 
 fn charge_pairs<T: Real, R: Record<T, Charge<T>>>(call: Call<'_, '_, T, R>) {

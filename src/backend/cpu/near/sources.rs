@@ -9,6 +9,7 @@ use crate::memory;
 use crate::options::Regularization;
 use crate::simd::Real;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Targets, by component; all of one length.
 #[derive(Debug, Clone, Default)]
@@ -56,11 +57,21 @@ impl<T: Real> Points<T> {
     pub fn is_empty(&self) -> bool {
         self.x.is_empty()
     }
+    /// Whether one number holds each coordinate of these.
+    pub fn are_whole(&self, t: Range<usize>) -> bool {
+        self.low.iter().all(|low| low.get(t.clone()).is_none_or(|low| low.iter().all(|v| *v == T::ZERO)))
+    }
 }
 
 /// What the rounding of a position to `T` leaves.
 fn lower<T: Real>(p: [f64; 3]) -> [T; 3] {
     p.map(|v| T::of(v - T::of(v).f64()))
+}
+
+/// Whether most of these are sums of two numbers in `T`.
+pub fn are_mostly_split<T: Real>(positions: impl IndexedParallelIterator<Item = [f64; 3]>) -> bool {
+    let n = positions.len();
+    2 * positions.filter(|&x| lower::<T>(x) != [T::ZERO; 3]).count() > n
 }
 
 /// A source as the kernels meet it: alone, or split, with the lower halves of its positions.
@@ -107,18 +118,22 @@ pub trait Placed<T, const M: usize> {
     fn places(&self) -> [[T; 3]; M];
 }
 
-/// Records of one kind: all alone, or all split.
+/// Records of one kind: all alone, or all split. Where one number holds the coordinates of most points, all are there in both ways:
+/// between such sources and such targets the lower halves are zero, and a pair of records that are alone costs less. Not segments, where
+/// split records differ in what counts as on their line.
 #[derive(Debug, Clone)]
 pub struct Records<P, T, const M: usize> {
     pub alone: Vec<P>,
     pub split: Vec<Split<P, T, M>>,
     splits: bool,
+    /// Where both are there: how many records before each, and in all, have a lower half that is not zero.
+    halves: Vec<u32>,
 }
 
 impl<P, T: Real, const M: usize> Records<P, T, M> {
     /// `splits`: positions may have more digits than `T`; in double precision they never do.
     fn new(splits: bool) -> Self {
-        Self { alone: vec![], split: vec![], splits: splits && !T::IS_F64 }
+        Self { alone: vec![], split: vec![], splits: splits && !T::IS_F64, halves: vec![] }
     }
     pub fn reserve(&mut self, n: usize) {
         if self.splits { memory::reserve(&mut self.split, n) } else { memory::reserve(&mut self.alone, n) }
@@ -133,20 +148,46 @@ impl<P, T: Real, const M: usize> Records<P, T, M> {
     /// Record k of n made by `record`, with its positions; by all threads.
     fn fill(&mut self, n: usize, record: impl Fn(usize) -> (P, [[f64; 3]; M]) + Sync)
     where
-        P: Send,
+        P: Copy + Send + Sync,
     {
         let numbers = (0..n).into_par_iter().with_min_len(1024);
-        if self.splits {
-            self.split = memory::par_collect(numbers.map(|k| {
-                let (whole, positions) = record(k);
-                Split { whole, low: positions.map(lower) }
-            }));
-        } else {
+        if !self.splits {
             self.alone = memory::par_collect(numbers.map(|k| record(k).0));
+            return;
         }
+        self.split = memory::par_collect(numbers.map(|k| {
+            let (whole, positions) = record(k);
+            Split { whole, low: positions.map(lower) }
+        }));
+        if M == 1 {
+            self.keep_both();
+        }
+    }
+    fn keep_both(&mut self)
+    where
+        P: Copy + Send + Sync,
+    {
+        let has_half = |r: &Split<P, T, M>| r.low.iter().flatten().any(|v| *v != T::ZERO);
+        let records = self.split.par_iter().with_min_len(1024);
+        if 2 * records.clone().filter(|r| has_half(r)).count() > self.split.len() {
+            return;
+        }
+        self.alone = memory::par_collect(records.map(|r| r.whole));
+        self.halves = memory::with_room(self.split.len() + 1);
+        self.halves.push(0);
+        let mut count = 0;
+        self.halves.extend(self.split.iter().map(|r| {
+            count += u32::from(has_half(r));
+            count
+        }));
     }
     pub fn are_split(&self) -> bool {
         self.splits
+    }
+    /// Whether records that are alone have all digits of the pairs of these sources and targets.
+    pub fn serve_alone(&self, ranges: &[Range<u32>], targets: &Points<T>, t: Range<usize>) -> bool {
+        let are_whole = |r: &Range<u32>| self.halves[r.start as usize] == self.halves[r.end as usize];
+        !self.splits || !self.halves.is_empty() && targets.are_whole(t) && ranges.iter().all(are_whole)
     }
     /// Record k, and its positions with all digits that are kept.
     #[inline]
@@ -163,7 +204,8 @@ impl<P, T: Real, const M: usize> Records<P, T, M> {
         (&split.whole, std::array::from_fn(|j| std::array::from_fn(|i| digit(j, i))))
     }
     pub fn bytes(&self) -> u64 {
-        (self.alone.capacity() * size_of::<P>() + self.split.capacity() * size_of::<Split<P, T, M>>()) as u64
+        let records = self.alone.capacity() * size_of::<P>() + self.split.capacity() * size_of::<Split<P, T, M>>();
+        (records + self.halves.capacity() * size_of::<u32>()) as u64
     }
 }
 

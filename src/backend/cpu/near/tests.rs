@@ -491,3 +491,50 @@ fn close_pairs_are_summed_in_double() {
         }
     }
 }
+
+/// Points most of which one number holds: with records of both ways the fields have the bits of split ones.
+#[test]
+fn whole_coordinates_give_the_bits_of_split_ones() {
+    let mut seq = Sequence(11);
+    let mut place = |is_split: bool| if is_split { seq.vector() } else { seq.vector().map(|x| x as f32 as f64) };
+    let sources: Vec<Vec3> = (0..200).map(|k| place(k / 50 == 3)).collect();
+    let mut points = |is_split: bool| {
+        let mut points = Points::<f32>::with_capacity(37);
+        (0..37).for_each(|_| points.push(place(is_split)));
+        points.close = 1e-2;
+        points
+    };
+    let (whole, split) = (points(false), points(true));
+    let strength = |k: usize| [0.3, -0.2, 0.01 * k as f64];
+    let (mut particles, mut charges) = (ParticleSources::new(GaussErf, true), ChargeSources::new(true));
+    for (k, &x) in sources.iter().enumerate() {
+        particles.push(x, strength(k), 0.1);
+        charges.push(x, 1.0);
+    }
+    let (mut of_particles, mut of_charges) = (particles.clone(), charges.clone());
+    of_particles.fill(200, true, |k| (sources[k], strength(k), 0.1));
+    of_charges.fill(200, |k| (sources[k], 1.0));
+    // Parts of the sources: without those that are split, and with them.
+    let parts = [[0..50, 70..150], [0..50, 140..160]];
+    for (ranges, targets, serve) in [(&parts[0], &whole, true), (&parts[1], &whole, false), (&parts[0], &split, false)]
+    {
+        assert_eq!(of_particles.list.serve_alone(ranges, targets, 0..37), serve);
+        assert_eq!(of_charges.list.serve_alone(ranges, targets, 0..37), serve);
+        assert!(!particles.list.serve_alone(ranges, targets, 0..37));
+        for arch in simd::instruction_sets() {
+            let field = |rows: usize, sum: &dyn Fn(&mut [&mut [f32]])| {
+                let mut out = zeros::<f32>(rows, 37);
+                sum(&mut out.iter_mut().map(|v| &mut v[..]).collect::<Vec<_>>());
+                out
+            };
+            for rows in [3, 12] {
+                let of = |s: &ParticleSources<f32>| {
+                    field(rows, &|out| particles_with(arch, Part::Regularized, s, ranges, targets, 0..37, out))
+                };
+                assert_eq!(of(&of_particles), of(&particles), "{arch:?} particles");
+            }
+            let of = |s: &ChargeSources<f32>| field(4, &|out| charges_with(arch, s, ranges, targets, 0..37, out));
+            assert_eq!(of(&of_charges), of(&charges), "{arch:?} charges");
+        }
+    }
+}
