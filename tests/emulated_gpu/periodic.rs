@@ -203,14 +203,14 @@ fn boxes_in_thirds() {
                 ..plan_options(WFMM_METHOD_FMM, 1e-4)
             };
             if takes(k, 4) {
-                assert_eq!(held::<f64>(&c, &o, 1e-2 * o.tolerance, &format!("{kind:?} {k}")), WFMM_METHOD_FMM);
+                assert_eq!(held::<f64>(&c, &o, 5e-2 * o.tolerance, &format!("{kind:?} {k}")), WFMM_METHOD_FMM);
             }
             if k == 0 && full() {
                 far_images_take_half_of_the_tolerance(&c);
             }
             let o = wfmm_plan_options { tolerance: 1e-3, ..o };
             if takes(k + 1, 4) {
-                assert_eq!(held::<f32>(&c, &o, 1e-2 * o.tolerance, &format!("{kind:?} {k} single")), WFMM_METHOD_FMM);
+                assert_eq!(held::<f32>(&c, &o, 5e-2 * o.tolerance, &format!("{kind:?} {k} single")), WFMM_METHOD_FMM);
             }
         }
     });

@@ -33,16 +33,19 @@ const BOX_RATIO: f64 = 0.28;
 const LEAF_RATIO: f64 = 0.35;
 /// Effective radius of a full cell over its radius.
 const FILLED: f64 = 0.8;
-/// Leaves hold a part of all sources, or few.
-const LEAVES: usize = 2500;
-const SMALLEST_LEAF: usize = 64;
+/// The farther a point is, the fewer degrees it needs: those of the least of these ratios that its own does not exceed.
+const SEEN: [f64; 3] = [RATIO, 0.38, 0.29];
+/// Leaves hold one of so many parts of all sources, or so few: a multipole at a point takes as long as a thousand pairs. With cores, whose
+/// leaves tell where they matter, there are more.
+const LEAVES: [usize; 2] = [300, 2048];
+const CORED_LEAVES: [usize; 2] = [2500, 64];
 /// Errors that one core, and all of a cell, may leave, in units of the tolerated error of the field.
 const CORE: f64 = 1e-3;
 const CORES_OF_CELL: f64 = 3e-3;
 /// Cores of images are looked at where they change a field by more than this part of the tolerance.
 const CORE_SHARE: f64 = 0.1;
-/// Multipoles that a point meets, and seconds a coefficient: for what a direct sum will take.
-const MET: f64 = 500.0;
+/// Multipoles of the largest order that take as long as what a point meets, and seconds a coefficient: for what a direct sum will take.
+const MET: f64 = 150.0;
 const COEFFICIENT_SECONDS: f64 = 1.5e-9;
 
 /// See the head of this file.
@@ -53,8 +56,8 @@ pub struct Distant {
     order: usize,
     /// Of each cell: beyond it the multipole is evaluated.
     ratios: Vec<f64>,
-    /// Of an order that has room for two derivatives.
-    ops: Arc<Operators<f64>>,
+    /// By `SEEN`, of orders that have room for two derivatives.
+    ops: [Arc<Operators<f64>>; SEEN.len()],
     images: Images,
     /// Of the images beyond, around the middle of the box, and its unit.
     local: Vec<f64>,
@@ -110,9 +113,11 @@ impl Distant {
         let [of_sources, radius, reach] = most;
         let root = *tree.cells.first()?;
         let mut tree = Tree { cells: memory::copy(&tree.cells), levels: memory::copy(&tree.levels), ..Tree::default() };
-        tree.prune((sources.positions().0.len() / LEAVES).max(SMALLEST_LEAF));
+        let [parts, few] = if sources.has_cores() { CORED_LEAVES } else { LEAVES };
+        tree.prune((sources.positions().0.len() / parts).max(few));
         let order = order_for(tolerance, RATIO);
-        let (up, ops) = (cost::operators::<f64>(order), cost::operators::<f64>(order + 2));
+        let up = cost::operators::<f64>(order);
+        let ops = SEEN.map(|ratio| cost::operators::<f64>(order_for(tolerance, ratio) + 2));
         let ratios: Vec<f64> = memory::collect((0..tree.cells.len()).map(|cell| ratio_of(&tree, cell)));
         let mut multipoles = memory::filled(0.0, tree.cells.len() * C * order * order);
         // Digits beyond single precision are beyond what these orders leave out.
@@ -222,31 +227,31 @@ impl Distant {
         out
     }
 
-    /// Σ M_i S_i at points around the cell: S(x) = R(x/|x|²)/|x|, so that local expansions' kernels serve.
+    /// Σ M_i S_i at points around the cell.
     fn add_multipole<const C: usize>(&self, cell: usize, at: &[Seen], gradient: bool, count: usize, out: &mut [f64]) {
         let c = &self.tree.cells[cell];
         let size = C * self.order * self.order;
-        let coefficients = self.rows_of::<C>(&self.multipoles[cell * size..(cell + 1) * size], c.scale, gradient);
-        let mut x: [Vec<f64>; 3] = std::array::from_fn(|_| memory::with_room(at.len()));
-        let mut inverse = memory::with_room(at.len());
-        for p in at {
-            let y: [f64; 3] = std::array::from_fn(|i| (p.x[i] - c.center[i]) / c.scale);
-            let square = y.iter().map(|v| v * v).sum::<f64>();
-            inverse.push(1.0 / square.sqrt());
-            (0..3).for_each(|i| x[i].push(y[i] / square));
-        }
-        let mut values = memory::filled(0.0, rows(C, gradient) * at.len());
-        passes::l2p(&self.ops, &coefficients, &x, &mut Work::at_targets(self.ops.order), &mut values, at.len());
-        for (row, values) in values.chunks_exact(at.len()).enumerate() {
-            for ((p, v), f) in at.iter().zip(values).zip(&inverse) {
-                out[row * count + p.target as usize] += v * f;
+        let rows = self.rows_of::<C>(&self.multipoles[cell * size..(cell + 1) * size], c.scale, gradient);
+        let whole = self.ops[0].order.pow(2);
+        let class = |p: &Seen| {
+            let ratio = c.radius / distance(c, p.x);
+            SEEN.iter().rposition(|&most| ratio <= most).unwrap_or(0)
+        };
+        for (k, ops) in self.ops.iter().enumerate() {
+            let seen = memory::filtered(at.iter().copied(), |p| class(p) == k);
+            if seen.is_empty() {
+                continue;
             }
+            let some = ops.order.pow(2);
+            let mut coefficients = memory::with_room(rows.len() / whole * some);
+            rows.chunks_exact(whole).for_each(|row| coefficients.extend_from_slice(&row[..some]));
+            add_seen(ops, c, &coefficients, &seen, count, out);
         }
     }
 
     /// The field of multipoles as scalar multipoles, one row a number wanted: as `passes::field_rows`.
     fn rows_of<const C: usize>(&self, multipole: &[f64], scale: f64, gradient: bool) -> Vec<f64> {
-        let (n, own) = (self.ops.order * self.ops.order, self.order * self.order);
+        let (n, own) = (self.ops[0].order.pow(2), self.order.pow(2));
         let mut rows = memory::filled(0.0, rows(C, gradient) * n);
         let wide = |c: usize| {
             let mut row = memory::filled(0.0, n);
@@ -256,7 +261,7 @@ impl Distant {
         };
         // From ∂R_i = Σ w R_k by Σ R_i(X) S_i(x) = 1/|x - X|: the derivative of S_k is -Σ w S_i.
         let derive = |to: &mut [f64], from: &[f64], axis: usize, sign: f64| {
-            for &(k, i, w) in &self.ops.derivative[axis] {
+            for &(k, i, w) in &self.ops[0].derivative[axis] {
                 to[i as usize] -= sign / scale * w * from[k as usize];
             }
         };
@@ -297,6 +302,25 @@ impl Distant {
         self.tree.bytes()
             + 8 * (self.multipoles.capacity() + self.local.capacity() + self.ratios.capacity())
             + self.cores.bytes()
+    }
+}
+
+/// S(x) = R(x/|x|²)/|x|, so that the kernels of local expansions serve. `coefficients`: `[row][order²]`.
+fn add_seen(ops: &Operators<f64>, c: &Cell, coefficients: &[f64], at: &[Seen], count: usize, out: &mut [f64]) {
+    let mut x: [Vec<f64>; 3] = std::array::from_fn(|_| memory::with_room(at.len()));
+    let mut inverse = memory::with_room(at.len());
+    for p in at {
+        let y: [f64; 3] = std::array::from_fn(|i| (p.x[i] - c.center[i]) / c.scale);
+        let square = y.iter().map(|v| v * v).sum::<f64>();
+        inverse.push(1.0 / square.sqrt());
+        (0..3).for_each(|i| x[i].push(y[i] / square));
+    }
+    let mut values = memory::filled(0.0, coefficients.len() / ops.order.pow(2) * at.len());
+    passes::l2p(ops, coefficients, &x, &mut Work::at_targets(ops.order), &mut values, at.len());
+    for (row, values) in values.chunks_exact(at.len()).enumerate() {
+        for ((p, v), f) in at.iter().zip(values).zip(&inverse) {
+            out[row * count + p.target as usize] += v * f;
+        }
     }
 }
 
