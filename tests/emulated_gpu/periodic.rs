@@ -190,6 +190,8 @@ fn boxes_in_thirds() {
             (Kind::Particles, [0.02, 0.0], [1.0; 3], 3.0),
             (Kind::Segments, [0.01, 0.03], [0.5, 1.0, 1.0], 2.0),
         ];
+        // Of the reference, in tolerances; cores take most of the time of a smaller one.
+        let exact = if full() { 1e-2 } else { 5e-2 };
         for (k, (kind, [core, length], sides, power)) in cases.into_iter().enumerate() {
             let place = |r: &mut Random, out: f64| {
                 std::array::from_fn(|i| {
@@ -203,14 +205,14 @@ fn boxes_in_thirds() {
                 ..plan_options(WFMM_METHOD_FMM, 1e-4)
             };
             if takes(k, 4) {
-                assert_eq!(held::<f64>(&c, &o, 5e-2 * o.tolerance, &format!("{kind:?} {k}")), WFMM_METHOD_FMM);
+                assert_eq!(held::<f64>(&c, &o, exact * o.tolerance, &format!("{kind:?} {k}")), WFMM_METHOD_FMM);
             }
             if k == 0 && full() {
                 far_images_take_half_of_the_tolerance(&c);
             }
             let o = wfmm_plan_options { tolerance: 1e-3, ..o };
             if takes(k + 1, 4) {
-                assert_eq!(held::<f32>(&c, &o, 5e-2 * o.tolerance, &format!("{kind:?} {k} single")), WFMM_METHOD_FMM);
+                assert_eq!(held::<f32>(&c, &o, exact * o.tolerance, &format!("{kind:?} {k} single")), WFMM_METHOD_FMM);
             }
         }
     });
