@@ -181,9 +181,6 @@ impl<P, T: Real, const M: usize> Records<P, T, M> {
             count
         }));
     }
-    pub fn are_split(&self) -> bool {
-        self.splits
-    }
     /// Whether records that are alone have all digits of the pairs of these sources and targets.
     pub fn serve_alone(&self, ranges: &[Range<u32>], targets: &Points<T>, t: Range<usize>) -> bool {
         let are_whole = |r: &Range<u32>| self.halves[r.start as usize] == self.halves[r.end as usize];
