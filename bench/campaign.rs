@@ -105,7 +105,7 @@ impl Request {
                 .by_pseudo_particles(self.pseudo)
                 .in_pairs(self.pairs)
                 .above_planes(self.planes)
-                .on_ranks(self.ranks, self.cuda.is_some());
+                .on_ranks(self.ranks);
             if self.cubes {
                 p.period = [p.period.into_iter().fold(0.0, f64::max); 3];
             }

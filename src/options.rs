@@ -49,9 +49,8 @@ codes! {
         /// The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that
         /// its orders do not reach. `method` of the report has what was done.
         Fmm = 2 => WFMM_METHOD_FMM,
-        /// Multipoles evaluated at the targets, without local expansions. A GPU sums directly what has no FMM there. On a
-        /// distributed session without WFMM_BACKEND_CUDA prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. So does
-        /// wfmm_plan_create with a period.
+        /// Multipoles evaluated at the targets, without local expansions. A GPU sums directly what has no FMM there.
+        /// WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create with a period.
         Treecode = 3 => WFMM_METHOD_TREECODE,
     }
 
@@ -61,8 +60,7 @@ codes! {
         Harmonics = 0 => WFMM_EXPANSION_HARMONICS,
         /// Strengths of particles on a sphere around each cell. Slower than harmonics; for comparison. By the FMM, with
         /// orders up to 16 (in single precision on a GPU 11). WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create with
-        /// the treecode or a period, by prepare, evaluate and check on a distributed session without WFMM_BACKEND_CUDA, and
-        /// by evaluate where the tolerance is missed.
+        /// the treecode or a period, and by evaluate where the tolerance is missed.
         PseudoParticles = 1 => WFMM_EXPANSION_PSEUDO_PARTICLES,
     }
 

@@ -193,8 +193,7 @@ fn periodic_problems_keep_their_tolerance() {
 #[test]
 fn pairs_planes_and_ranks_keep_their_tolerance() {
     let machine = Machine::new(None, None);
-    let changes: [fn(Problem) -> Problem; 3] =
-        [|p| p.in_pairs(100), |p| p.above_planes(100), |p| p.on_ranks(100, false)];
+    let changes: [fn(Problem) -> Problem; 3] = [|p| p.in_pairs(100), |p| p.above_planes(100), |p| p.on_ranks(100)];
     for (k, change) in changes.into_iter().enumerate() {
         for index in 0..40 {
             let p = change(Problem::draw(19 + k as u64, index, (1, 500)));
@@ -205,7 +204,7 @@ fn pairs_planes_and_ranks_keep_their_tolerance() {
     }
     let draw = |k| Problem::draw(19, k, SIZES);
     let plain = |p: Problem| p.pair == 0.0 && p.plane.is_none() && p.ranks.is_none();
-    assert!((0..200).all(|k| plain(draw(k).in_pairs(0).above_planes(0).on_ranks(0, true))));
+    assert!((0..200).all(|k| plain(draw(k).in_pairs(0).above_planes(0).on_ranks(0))));
 }
 
 /// The same of pseudo-particles.

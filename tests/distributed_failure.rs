@@ -64,7 +64,7 @@ fn options_requests_and_calls_that_differ_are_found_and_named() {
         assert_eq!(e.status, WFMM_ERR_VALUE);
         assert!(e.message.starts_with("rank 2: tolerance = 0.00001, but 0.0001 on rank 0"), "{}", e.message);
     }
-    // Pseudo-particles, which ranks on CPUs refuse, on one rank alone.
+    // Pseudo-particles on one rank alone.
     let errors = on_all(2, |rank, end| {
         let session = Session::distributed(&session_options(), end).unwrap();
         let o = wfmm_plan_options { expansion: rank as i32, ..plan_options(0, 1e-4) };
@@ -126,13 +126,7 @@ fn what_ranks_ask_of_a_flow_is_the_same_on_all() {
 }
 
 #[test]
-fn what_is_not_built_is_refused() {
-    on_all(2, |_, end| {
-        let mut plan = plan_of(end, &plan_options(WFMM_METHOD_TREECODE, 1e-4));
-        fill(&mut plan, &case("cube", Kind::Particles, 60, 40, 1.0)).unwrap();
-        let e = field_of(&mut plan, Field::Velocity { gradient: false }, 40).unwrap_err();
-        assert!(e.status == WFMM_ERR_UNSUPPORTED && e.message.contains("TREECODE"), "{}", e.message);
-    });
+fn backends_that_differ_are_found_and_named() {
     let errors = on_all(2, |rank, end| {
         let backend = if rank == 1 { BackendKind::Cuda } else { BackendKind::Auto };
         Session::distributed(&SessionOptions { backend, ..session_options() }, end).err().unwrap()

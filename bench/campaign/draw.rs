@@ -211,17 +211,12 @@ impl Problem {
         self
     }
 
-    /// The same problem, with so many of a hundred dealt out to ranks, by new plans. What ranks on CPUs do not have, the FMM by
-    /// harmonics takes.
-    pub fn on_ranks(mut self, percent: u64, on_gpu: bool) -> Self {
+    /// The same problem, with so many of a hundred dealt out to ranks, by new plans.
+    pub fn on_ranks(mut self, percent: u64) -> Self {
         let mut r = Random::new(self.seed ^ 0x4d01_77aa);
         if r.bits() % 100 < percent {
             self.ranks = Some((among(&mut r, &[2, 3, 4, 7]), (r.bits() % SPLITS.len() as u64) as usize));
             (self.history, self.threads) = (HISTORIES[0].0, 1);
-            if !on_gpu {
-                self.expansion = WFMM_EXPANSION_HARMONICS;
-                self.method = if self.method == WFMM_METHOD_TREECODE { WFMM_METHOD_FMM } else { self.method };
-            }
         }
         self
     }

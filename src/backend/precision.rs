@@ -31,6 +31,11 @@ pub fn single_serves(options: &PlanOptions, field: Field) -> bool {
     options.precision == Precision::Arrays && serves_from(SINGLE_SERVES, options, field)
 }
 
+/// The same on ranks that compute on CPUs, where single precision may also have been asked for.
+pub fn single_serves_on_ranks(options: &PlanOptions, field: Field) -> bool {
+    options.precision != Precision::F64 && serves_from(SINGLE_SERVES, options, field)
+}
+
 /// The same of particles alone, in one process, in arrays of any kind and where single precision is asked for. Not where rounding decides
 /// on which side of a core's edge a target is.
 pub fn single_serves_particles(options: &PlanOptions, field: Field) -> bool {

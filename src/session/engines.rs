@@ -8,7 +8,7 @@ use crate::backend::cpu::precision::PrecisionEngine;
 use crate::backend::cuda::{CudaEngine, DevicesEngine, RanksEngine, Seat};
 use crate::distributed::Communicator;
 use crate::error::Result;
-use crate::options::{Expansion, Method, PlanOptions, Precision};
+use crate::options::{PlanOptions, Precision};
 
 use super::fallback::Fallback;
 use super::{Device, Session};
@@ -16,15 +16,6 @@ use super::{Device, Session};
 /// `precision` is F32 or F64: the plan has already resolved ARRAYS.
 pub fn make_engine(session: &Session, options: &PlanOptions, precision: Precision) -> Result<Box<dyn Engine>> {
     let pool = session.pool();
-    // Ranks on GPUs have all sources; those on CPUs exchange the multipoles of the FMM.
-    if !session.is_on_gpus_only() {
-        if options.method == Method::Treecode {
-            session.not_distributed("WFMM_METHOD_TREECODE without WFMM_BACKEND_CUDA")?;
-        }
-        if options.expansion == Expansion::PseudoParticles {
-            session.not_distributed("WFMM_EXPANSION_PSEUDO_PARTICLES without WFMM_BACKEND_CUDA")?;
-        }
-    }
     if let Some(communicator) = session.communicator() {
         return ranks_engine(session, communicator, options, precision);
     }

@@ -122,11 +122,6 @@ impl Session {
         self.communicator.is_some() && matches!(self.device, Device::Cpu)
     }
 
-    /// Whether a GPU was asked for by name, so that the CPU takes nothing over.
-    pub fn is_on_gpus_only(&self) -> bool {
-        matches!(self.device, Device::Cuda { auto: false, .. })
-    }
-
     pub fn communicator(&self) -> Option<&Communicator> {
         self.communicator.as_ref()
     }

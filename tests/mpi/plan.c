@@ -177,6 +177,7 @@ int main(int argc, char **argv) {
         OK(wfmm_mpi_session_create(MPI_COMM_WORLD, &o, &session));
         fields(session, WFMM_METHOD_DIRECT, 1e-10);
         fields(session, WFMM_METHOD_FMM, 1e-5);
+        fields(session, WFMM_METHOD_TREECODE, 1e-4);
         periodic(session, WFMM_METHOD_DIRECT, 1e-5);
         periodic(session, WFMM_METHOD_FMM, 1e-4);
         wfmm_plan_options p;

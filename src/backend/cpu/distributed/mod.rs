@@ -31,15 +31,15 @@ use super::range;
 use super::sources::{ChargeSources, VortexSources};
 use super::tree::{Corners, Root, bounds};
 use crate::backend::draw::drawn;
-use crate::backend::precision::{PrecisionFallback, PrecisionHistory, single_serves};
-use crate::backend::verdict::{relative, squares, unit_of};
+use crate::backend::precision::{PrecisionFallback, PrecisionHistory, single_serves_on_ranks};
+use crate::backend::verdict::{missed_by_pseudo_particles, relative, squares, unit_of};
 use crate::backend::{self, Engine, Field};
 use crate::distributed::{Communicator, Peers};
 use crate::error::Result;
 use crate::inputs::{Inputs, RealsMut};
 use crate::logging::warn_once;
 use crate::memory;
-use crate::options::{Method, PlanOptions, Precision, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
+use crate::options::{Expansion, Method, PlanOptions, Precision, WFMM_PRECISION_F32, WFMM_PRECISION_F64};
 use crate::report::{PASS_COUNT, Report};
 use crate::simd::{Real, isa_name};
 use elements::Elements;
@@ -275,14 +275,14 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         method: Method,
         request: Request,
         inputs: Option<(&Inputs, &PlanOptions)>,
-    ) -> Values {
+    ) -> Result<Values> {
         self.prepare(peers, method, request, inputs);
         if self.counts.contains(&0.0) {
-            return Values::zero(C, self.targets.len(), request.gradient);
+            return Ok(Values::zero(C, self.targets.len(), request.gradient));
         }
         if self.by_single {
             if let Some(values) = self.by_fmm(peers, request.gradient) {
-                return values;
+                return Ok(values);
             }
             self.single = None;
             self.history.keep(Some(PrecisionFallback::Tolerance));
@@ -290,14 +290,17 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         }
         if !self.direct {
             if let Some(values) = self.by_fmm(peers, request.gradient) {
-                return values;
+                return Ok(values);
             }
-            warn_once!("the FMM missed its tolerance on a sample of targets after two retries: summing directly");
+            if request.is_pseudo() {
+                return Err(missed_by_pseudo_particles(request.tolerance, self.account().recipe.sampled_error));
+            }
+            warn_once!("the far field missed its tolerance on a sample of targets after two retries: summing directly");
             (self.direct, self.declined, self.part) = (true, Some(request), None);
         }
         self.make_images(peers, request);
         let images = self.images.as_ref().and_then(|(_, images)| images.as_ref());
-        ring::direct(peers, &self.sources, images, &self.targets, request.gradient)
+        Ok(ring::direct(peers, &self.sources, images, &self.targets, request.gradient))
     }
 
     /// The field of the part that was prepared; nothing where it misses its tolerance.
@@ -423,12 +426,12 @@ impl DistributedEngine {
             Field::Velocity { .. } => {
                 vortex.update(&peers, inputs, &options)?;
                 let request = vortex.request(&options, gradient);
-                Ok((vortex.field(&peers, options.method, request, single), vortex.unit.scale))
+                Ok((vortex.field(&peers, options.method, request, single)?, vortex.unit.scale))
             }
             Field::Potential { .. } => {
                 coulomb.update(&peers, inputs, &options)?;
                 let request = coulomb.request(&options, gradient);
-                Ok((coulomb.field(&peers, options.method, request, single), coulomb.unit.scale))
+                Ok((coulomb.field(&peers, options.method, request, single)?, coulomb.unit.scale))
             }
         })?;
         let factor = self.options.normalization * scale;
@@ -451,9 +454,9 @@ impl DistributedEngine {
             self.recipe += " Single precision serves the tolerance.";
         } else if self.options.precision == Precision::F32 {
             warn_once!(
-                "double precision in place of single: ranks on CPUs use single precision where the library chooses it"
+                "double precision in place of single: ranks on CPUs use it for velocities by an FMM or a treecode that keep the tolerance"
             );
-            self.recipe += " Single precision was asked for; ranks on CPUs use it where the library chooses it.";
+            self.recipe += " Single precision was asked for; ranks on CPUs use it for velocities by an FMM or a treecode that keep the tolerance.";
         }
         if !account.direct && ranks > 1 {
             let [sources, cells] = account.recipe.guests;
@@ -528,13 +531,13 @@ impl Engine for DistributedEngine {
             Field::Velocity { .. } => {
                 vortex.update(&peers, inputs, &options)?;
                 let request = vortex.request(&options, false);
-                let values = vortex.field(&peers, options.method, request, single);
+                let values = vortex.field(&peers, options.method, request, single)?;
                 Ok(vortex.compare(&peers, &values, request, samples, seed))
             }
             Field::Potential { .. } => {
                 coulomb.update(&peers, inputs, &options)?;
                 let request = coulomb.request(&options, false);
-                let values = coulomb.field(&peers, options.method, request, single);
+                let values = coulomb.field(&peers, options.method, request, single)?;
                 Ok(coulomb.compare(&peers, &values, request, samples, seed))
             }
         })
@@ -549,9 +552,11 @@ impl Engine for DistributedEngine {
     }
 }
 
-/// Inputs for a trial of single precision. Not with periods: `range` looks at no pair through a face of the domain.
+/// Inputs for a trial of single precision. Not by pseudo-particles, and not with periods: `range` looks at no pair through a face of
+/// the domain.
 fn for_single<'a>(options: &'a PlanOptions, inputs: &'a Inputs, field: Field) -> Option<(&'a Inputs, &'a PlanOptions)> {
-    (options.period.is_none() && single_serves(options, field)).then_some((inputs, options))
+    let is_open = options.period.is_none() && options.expansion == Expansion::Harmonics;
+    (is_open && single_serves_on_ranks(options, field)).then_some((inputs, options))
 }
 
 /// The box around those of all ranks; of nothing, infinities.

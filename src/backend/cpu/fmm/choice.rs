@@ -177,8 +177,8 @@ pub struct Recipe {
 }
 
 /// A choice without lists.
-pub fn empty<T: Real>() -> Choice<T> {
-    let (scheme, recipe) = (Scheme::default(), Recipe::default());
+pub fn empty<T: Real>(scheme: Scheme) -> Choice<T> {
+    let recipe = Recipe::default();
     Choice {
         scheme,
         lists: vec![],
@@ -194,12 +194,13 @@ pub fn empty<T: Real>() -> Choice<T> {
 
 /// The factor on the pair budget that the model allows with the present trees.
 pub fn allowed_by_model<T: Real, const C: usize>(
+    scheme: Scheme,
     trees: &Trees,
     statistics: &Statistics,
     cost: &Cost,
     request: Request,
 ) -> f64 {
-    Search::new::<T, C>(Scheme::Fmm, trees, statistics, cost, request).estimate([0; 2]).budget
+    Search::new::<T, C>(scheme, trees, statistics, cost, request).estimate([0; 2]).budget
 }
 
 /// See the head of this file.
@@ -284,12 +285,11 @@ pub fn make<T: Real, const C: usize>(
     let start = Instant::now();
     let mut statistics = Statistics::measure(sources, &mut trees, request);
     let measured = start.elapsed();
-    let mut choice = empty();
+    let (scheme, budget) = choose_leaves::<T, C>(sources, &mut trees, &mut statistics, cost, request);
+    let mut choice = empty(scheme);
     if present > 0 {
         choice.ops = cost::operators(present);
     }
-    let budget;
-    (choice.scheme, budget) = choose_leaves::<T, C>(sources, &mut trees, &mut statistics, cost, request);
     statistics.budget = statistics.budget.scaled(budget, 1.0);
     let searched = start.elapsed();
     choice.build_lists(sources, &trees, &statistics, cost, request);

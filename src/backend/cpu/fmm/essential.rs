@@ -14,6 +14,7 @@ use super::{Request, SourceSet};
 use crate::backend::cpu::lists::{Admission, CoreTest, Image, Scheme, SourceCell};
 use crate::backend::cpu::tree::{Cell, Tree};
 use crate::distributed::Peers;
+use crate::math::sphere::count;
 use crate::memory;
 use crate::simd::Real;
 use rayon::prelude::*;
@@ -120,6 +121,7 @@ pub fn boxes_of(tree: &Tree) -> Vec<f64> {
 
 /// Which of its cells a rank opens for another one.
 pub struct Walk<'a> {
+    scheme: Scheme,
     tree: &'a Tree,
     admission: Admission<'a>,
     cores: Box<dyn CoreTest + 'a>,
@@ -140,14 +142,17 @@ impl<'a> Walk<'a> {
     pub fn new<T: Real, const C: usize>(
         sources: &'a dyn SourceSet<T, C>,
         own: &'a Own,
+        scheme: Scheme,
         statistics: &Statistics,
         request: Request,
         shifts: &'a [[f64; 3]],
     ) -> Self {
-        let admission = admission_of::<T>(Scheme::Fmm, C, &own.tree, &own.cells, statistics, request);
-        let multipole = C * admission.highest * admission.highest / 2;
+        let admission = admission_of::<T>(scheme, C, &own.tree, &own.cells, statistics, request);
+        let highest = admission.highest;
+        let terms = if request.is_pseudo() { count(highest) } else { highest * highest };
+        let multipole = C * terms / 2;
         let cores = sources.own().core_test(statistics.budget.core, statistics.budget.cores_of_cell());
-        Self { tree: &own.tree, admission, cores, shifts, multipole }
+        Self { scheme, tree: &own.tree, admission, cores, shifts, multipole }
     }
 
     fn must_open(&self, s: u32, b: &TargetBox, image: Image) -> bool {
@@ -157,8 +162,8 @@ impl<'a> Walk<'a> {
         let seen: [f64; 3] = std::array::from_fn(|i| b.center[i] - shift[i]);
         let away: [f64; 3] = std::array::from_fn(|i| seen[i] - c.center[i]);
         let d = away.iter().map(|v| v * v).sum::<f64>().sqrt();
-        // The target cell that it will meet there, as near as one can be.
-        let radius = b.leaf.max(c.radius).min(b.radius);
+        // The target cell that it will meet there, as near as one can be: one of its size, or by the treecode a leaf.
+        let radius = if self.scheme == Scheme::Fmm { b.leaf.max(c.radius).min(b.radius) } else { b.leaf };
         let nearest = d - b.radius + radius;
         if nearest <= c.radius + radius {
             return true;
@@ -293,6 +298,7 @@ impl Branch {
 pub fn join<T: Real, const C: usize>(
     sources: &mut dyn SourceSet<T, C>,
     trees: &mut Trees,
+    scheme: Scheme,
     statistics: &mut Statistics,
     request: Request,
 ) {
@@ -302,7 +308,7 @@ pub fn join<T: Real, const C: usize>(
     let records = sources.own_records();
     let (boxes, counts) = peers.gather(&boxes_of(&trees.target));
     let (to, sent) = {
-        let walk = Walk::new(&*sources, &own, statistics, request, &trees.images.shifts);
+        let walk = Walk::new(&*sources, &own, scheme, statistics, request, &trees.images.shifts);
         let first = |r: usize| counts[..r].iter().sum::<usize>();
         let of_rank = |r: usize| {
             let theirs = boxes_in(&boxes[first(r)..first(r) + counts[r]]);

@@ -61,13 +61,13 @@ impl<T: Real> Expansions<T> {
         choice: &Choice<T>,
         seconds: &mut [f64; PASS_COUNT],
     ) {
-        let ops = &choice.ops;
+        let (ops, size) = (&choice.ops, C * choice.terms());
         if self.upward_order == ops.order {
             return;
         }
         self.forget_sources();
         let start = Instant::now();
-        memory::resize(&mut self.multipoles, trees.source.cells.len() * C * choice.terms(), T::ZERO);
+        memory::resize(&mut self.multipoles, trees.source.cells.len() * size, T::ZERO);
         let fill = |cell: &Cell, leaf: &mut LeafSources<T, C>| sources.fill(cell, leaf);
         match &choice.pseudo {
             Some(pseudo) => pseudo.p2m::<T, C>(&trees.source, &mut self.multipoles, fill),
@@ -75,17 +75,18 @@ impl<T: Real> Expansions<T> {
         }
         seconds[Pass::P2m as usize] += start.elapsed().as_secs_f64();
         let start = Instant::now();
-        match &choice.pseudo {
-            Some(pseudo) => pseudo.m2m::<T, C>(&trees.source, &mut self.multipoles),
-            None => passes::m2m::<T, C>(ops, &trees.source, &mut self.multipoles),
-        }
+        let m2m = |multipoles: &mut [T]| match &choice.pseudo {
+            Some(pseudo) => pseudo.m2m::<T, C>(&trees.source, multipoles),
+            None => passes::m2m::<T, C>(ops, &trees.source, multipoles),
+        };
+        m2m(&mut self.multipoles);
         if let Some(own) = &trees.own {
             // Multipoles of cells of other ranks, and then those of the cells above them.
-            own.exchange(&trees.peers, &mut self.multipoles, C * ops.order * ops.order);
-            passes::m2m::<T, C>(ops, &trees.source, &mut self.multipoles);
+            own.exchange(&trees.peers, &mut self.multipoles, size);
+            m2m(&mut self.multipoles);
         }
         if trees.images.far.is_some() {
-            self.root = self.of_all_sources(trees, C * ops.order * ops.order);
+            self.root = self.of_all_sources(trees, size);
         }
         seconds[Pass::M2m as usize] += start.elapsed().as_secs_f64();
         self.upward_order = ops.order;

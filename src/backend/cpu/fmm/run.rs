@@ -59,7 +59,7 @@ impl<T: Real, const C: usize> Run<'_, T, C> {
     fn list_again(&mut self) {
         let p = &mut *self.prepared;
         if p.trees.peers.are_many() {
-            essential::join(self.sources, &mut p.trees, &mut p.statistics, p.request);
+            essential::join(self.sources, &mut p.trees, p.choice.scheme, &mut p.statistics, p.request);
             self.expansions.forget_sources();
         }
         p.choice.build_lists(self.sources, &p.trees, &p.statistics, &p.cost, p.request);

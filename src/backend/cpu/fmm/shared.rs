@@ -10,7 +10,6 @@ use super::trees::Trees;
 use super::{Cost, Fmm, Prepared, Recipe, Request, SORT_SECONDS, SourceSet};
 use crate::backend::periods;
 use crate::distributed::Peers;
-use crate::options::Method;
 use crate::report::Pass;
 use crate::simd::Real;
 use std::time::Instant;
@@ -53,8 +52,6 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         may_decline: bool,
     ) -> bool {
         let start = Instant::now();
-        // The only one that knows cells of other ranks.
-        let request = Request { method: Method::Fmm, ..request };
         self.prepared = None;
         self.expansions.forget_sources();
         let mut counts = [sources.positions().0.len() as f64, targets.len() as f64];
@@ -83,22 +80,22 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let mut statistics = Statistics::measure(sources, &mut trees, request);
         let measured = start.elapsed();
         // By the own sources: what others add at the faces of the ranges is much the same for all sizes.
-        let (_, of_own) = choice::choose_leaves::<T, C>(sources, &mut trees, &mut statistics, &cost, request);
+        let (scheme, of_own) = choice::choose_leaves::<T, C>(sources, &mut trees, &mut statistics, &cost, request);
         let searched = start.elapsed();
         trees.own = Some(Own::new(std::mem::take(&mut trees.source), std::mem::take(&mut statistics.source_cells)));
         // What is essential depends on the budget, and what the model allows on all that is there. The own sources tell most of
         // it, so that the exchange is seldom needed twice.
         let (whole, expected) = (statistics.budget, EXPECTED_BUDGET * of_own.min(1.0));
         statistics.budget = whole.scaled(expected, 1.0);
-        essential::join(sources, &mut trees, &mut statistics, request);
+        essential::join(sources, &mut trees, scheme, &mut statistics, request);
         statistics.budget = whole;
-        let allowed = choice::allowed_by_model::<T, C>(&trees, &statistics, &cost, request);
+        let allowed = choice::allowed_by_model::<T, C>(scheme, &trees, &statistics, &cost, request);
         statistics.budget = whole.scaled(allowed, 1.0);
         if allowed < expected {
-            essential::join(sources, &mut trees, &mut statistics, request);
+            essential::join(sources, &mut trees, scheme, &mut statistics, request);
         }
         let joined = start.elapsed();
-        let mut choice: Choice<T> = choice::empty();
+        let mut choice: Choice<T> = choice::empty(scheme);
         choice.build_lists(sources, &trees, &statistics, &cost, request);
         self.seconds[Pass::Lists as usize] = start.elapsed().as_secs_f64();
         log::debug!(

@@ -10,6 +10,7 @@ use super::statistics::Statistics;
 use super::trees::Trees;
 use super::work::{self, Work};
 use super::{Cost, Request, SourceSet, cost};
+use crate::backend::cpu::lists::Scheme;
 use crate::backend::cpu::tree::Tree;
 use crate::distributed::Peers;
 use crate::memory;
@@ -100,7 +101,7 @@ impl<const C: usize> Problem<C> {
         let whole = 8.0 * self.multipole() as f64;
         // Every rank walks its tree against the boxes of the others: what goes to those in `some`, and from them to all.
         let of_sender = |(s, rank): (usize, &Rank<S>)| {
-            let walk = Walk::new(&rank.sources, &rank.own, &self.statistics, self.request, &[[0.0; 3]]);
+            let walk = Walk::new(&rank.sources, &rank.own, Scheme::Fmm, &self.statistics, self.request, &[[0.0; 3]]);
             let records = rank.sources.own_records();
             let to = |r: usize| {
                 let cells = if r == s { vec![] } else { walk.cells(&ranks[r].boxes) };
@@ -148,7 +149,7 @@ impl<const C: usize> Problem<C> {
         trees.source = joined.tree;
         trees.own = Some(std::mem::replace(&mut rank.own, Own::new(Tree::default(), vec![])));
         let whole = std::mem::replace(&mut self.statistics.source_cells, joined.cells);
-        let mut choice: Choice<f64> = choice::empty();
+        let mut choice: Choice<f64> = choice::empty(Scheme::Fmm);
         choice.build_lists::<C>(&rank.sources, &trees, &self.statistics, &self.cost, self.request);
         self.statistics.source_cells = whole;
         let samples = self.statistics.sample.points.len() + choice.recipe.judges;

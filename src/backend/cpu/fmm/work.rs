@@ -52,7 +52,7 @@ pub fn of_lists<T: Real, const C: usize>(trees: &Trees, choice: &Choice<T>, cost
     let mut share = memory::filled(0.0, tree.cells.len());
     for (c, (cell, list)) in tree.cells.iter().zip(&choice.lists).enumerate() {
         let above = if c == 0 { 0.0 } else { share[cell.parent as usize] };
-        let far: f64 = list.far.iter().map(|f| cost.m2l[f.order as usize]).sum();
+        let far: f64 = list.far.iter().map(|f| cost.far(choice.scheme, f.order as usize, cell.len())).sum();
         share[c] = above + (far + cell_seconds) / cell.len().max(1) as f64;
     }
     let leaf = |&l: &u32| {
