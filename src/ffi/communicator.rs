@@ -199,8 +199,8 @@ api! {
     /// recipe, report, counts, workspace, set_stream and destroy: each rank hands over its own sources and targets, however many and
     /// wherever they are, and gets the velocities of its own targets. An error on one rank is the same status on all, with the rank in the message. `options` may be NULL.
     /// With GPUs each rank takes one of its node, `node_rank` modulo their number, unless `device` names one; with
-    /// WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. WFMM_ERR_UNSUPPORTED: the treecode and
-    /// pseudo-particles without WFMM_BACKEND_CUDA, `core_limit`, asynchronous evaluations, several devices of a rank.
+    /// WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. WFMM_ERR_UNSUPPORTED: asynchronous
+    /// evaluations, several devices of a rank.
     /// Thread rule: one thread at a time, and one thread at a time for all plans and flows of the session, since each process has one
     /// order of calls: threads that sum at the same time need a session each.
     /// Errors: as of `wfmm_session_create`; WFMM_ERR_NULL (a function), _VALUE (rank, size);

@@ -25,6 +25,11 @@ const BITS: u32 = 21;
 /// Points that one thread takes at a time.
 const SHARE: usize = 64;
 
+/// The squared distance beyond which the Gaussian of a squared core is zero.
+pub fn reach2(core2: f64) -> f64 {
+    REACH * REACH * core2
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Source {
     position: Vec3,
@@ -116,7 +121,7 @@ impl Gaussians {
                 position: row(x, k),
                 exponent: -0.5 / c2,
                 factor,
-                cut2: REACH * REACH * c2,
+                cut2: reach2(c2),
                 of: k as u32,
                 image: false,
             };

@@ -10,7 +10,7 @@
 //!      │
 //!   integrate Euler, AB2, RK3, RK4 over either            sums   U at points: one plan, free stream, the host's callback
 //!   reinterpolate  narrower cores before a step      gaussians   the vorticity that particles carry
-//!      ├ narrow               in host memory
+//!      ├ narrow               in host memory            neighbours  particles of many ranks that reach each other
 //!      └ device_narrow        in device memory, the same
 //!   state     every array of every element    vector      what is integrated     dust, filaments  their physics
 //! ```
@@ -31,6 +31,7 @@ mod file;
 mod gaussians;
 mod integrate;
 mod narrow;
+mod neighbours;
 mod npy;
 pub mod options;
 pub mod picture;
@@ -101,9 +102,6 @@ impl Flow {
         let (plan_options, options) = session.together("wfmm_flow_create", || {
             let plan_options = PlanOptions::checked(&sums)?;
             let options = FlowOptions::checked(&motion, &plan_options)?;
-            if options.core_limit > 0.0 {
-                session.not_distributed("narrowing cores (core_limit)")?;
-            }
             Ok((plan_options, options))
         })?;
         session.same(&options.fields())?;

@@ -1,4 +1,4 @@
-//! Narrower cores in host memory: what `Interpolation` asks for.
+//! Narrower cores in host memory, of the particles of all ranks: what `Interpolation` asks for.
 //!
 //! Enters: a state and the limit of its cores. Leaves: strengths and cores of the particles that have one, others are no Gaussians
 //! and stay what they are; and what was there before.
@@ -7,10 +7,12 @@ use rayon::ThreadPool;
 
 use super::gaussians::Gaussians;
 use super::integrate::History;
-use super::reinterpolate::{Carried, Cores, Interpolation, Narrowed, narrower, set_back};
+use super::neighbours::{Member, Neighbours};
+use super::reinterpolate::{Carried, Cores, Fit, Interpolation, Narrowed, narrower, set_back};
 use super::state::{State, row};
 use super::storage::{Held, Tools};
-use super::vector::Part;
+use super::vector::{Part, Vector};
+use crate::distributed::Peers;
 use crate::error::Result;
 use crate::math::biot_savart::{Vec3, cross, norm, sub};
 use crate::memory;
@@ -28,38 +30,53 @@ pub fn largest(core2: &[f64]) -> f64 {
     core2.iter().copied().fold(0.0, f64::max)
 }
 
-/// Narrower cores for the particles of a state; nothing where they do not fit.
+/// Narrower cores for the particles of a state, on many ranks for those of all; nothing where they do not fit.
 pub fn narrow(held: Held<'_>, tools: &Tools<'_>, limit2: f64) -> Result<Option<Narrowed>> {
     let Held { state, history } = held;
-    let moving = &state.moving;
-    let (a, core2) = (moving.part(Part::ParticleStrength), moving.part(Part::ParticleCore2));
-    let members = {
-        let mut members = Vec::new();
-        memory::extend(&mut members, (0..core2.len()).filter(|&k| core2[k] > 0.0));
-        members
+    let rates = history.as_ref().map(|h| h.rate.part(Part::ParticleStrength).len());
+    let (moving, plane, pool) = (&state.moving, tools.plane, tools.session.pool());
+    let found = match tools.session.communicator() {
+        None => narrowed(&Peers::default(), pool, moving, plane, rates, limit2)?,
+        Some(ranks) => {
+            let peers = Peers::of(ranks);
+            ranks.run(pool, &peers, "wfmm_flow_advance", || narrowed(&peers, pool, moving, plane, rates, limit2))?
+        }
     };
-    let rows = |part: Part| {
-        let all = memory::collect(members.iter().map(|&k| row(moving.part(part), k)));
-        memory::copy(all.as_flattened())
+    Ok(found.map(|(mut numbers, fit, largest)| {
+        exchange(state, history, &mut numbers);
+        Narrowed { before: Carried::InHost(numbers), fit, largest }
+    }))
+}
+
+/// What takes the place of the particles' numbers, how well it does, and the largest squared core of all ranks.
+fn narrowed(
+    peers: &Peers,
+    pool: &ThreadPool,
+    moving: &Vector,
+    plane: Option<Plane>,
+    rates: Option<usize>,
+    limit2: f64,
+) -> Result<Option<(Before, Fit, f64)>> {
+    let (x, a) = (moving.part(Part::ParticlePosition), moving.part(Part::ParticleStrength));
+    let core2 = moving.part(Part::ParticleCore2);
+    let mut members = Vec::new();
+    memory::extend(&mut members, (0..core2.len()).filter(|&k| core2[k] > 0.0));
+    let member = |&k: &usize| {
+        let ([x, y, z], [a, b, c]) = (row(x, k), row(a, k));
+        [x, y, z, a, b, c, core2[k]]
     };
-    let (positions, strength) = (rows(Part::ParticlePosition), rows(Part::ParticleStrength));
-    let present = memory::collect(members.iter().map(|&k| core2[k]));
-    let [close, narrow] = set_back(limit2);
-    let narrow = memory::collect(present.iter().map(|&c2| if c2 > close { narrow } else { c2 }));
-    let (pool, plane) = (tools.session.pool(), tools.plane);
-    let mut particles = Members { pool, positions, strength, present, narrow, plane, sums: None };
+    let (mut particles, narrow) = Members::new(peers, pool, memory::collect(members.iter().map(member)), plane, limit2);
     let Some((found, fit)) = narrower(&mut particles, plane.is_some())? else { return Ok(None) };
+    let (found, narrow) = (particles.neighbours.back(found, 3), particles.neighbours.back(narrow, 1));
     let (mut strength, mut new2) = (memory::copy(a), memory::copy(core2));
     for (m, &k) in members.iter().enumerate() {
         strength[3 * k..3 * k + 3].copy_from_slice(&found[3 * m..3 * m + 3]);
-        new2[k] = particles.narrow[m];
+        new2[k] = narrow[m];
     }
     // Rates of the old strengths are none of the new ones'.
-    let rate = history.as_ref().map(|h| memory::filled(f64::NAN, h.rate.part(Part::ParticleStrength).len()));
-    let largest = largest(&new2);
-    let mut before = Before { strength, core2: new2, rate };
-    exchange(state, history, &mut before);
-    Ok(Some(Narrowed { before: Carried::InHost(before), fit, largest }))
+    let rate = rates.map(|len| memory::filled(f64::NAN, len));
+    let largest = peers.max(largest(&new2));
+    Ok(Some((Before { strength, core2: new2, rate }, fit, largest)))
 }
 
 /// Puts new numbers in place of the old ones, and the other way round.
@@ -71,17 +88,58 @@ pub fn exchange(state: &mut State, history: &mut Option<History>, numbers: &mut 
     }
 }
 
-/// The particles that have cores.
+/// The particles that have cores, on many ranks those of a range of a curve.
 struct Members<'a> {
+    peers: &'a Peers,
     pool: &'a ThreadPool,
     positions: Vec<f64>,
     strength: Vec<f64>,
-    /// Squared cores as they are, and narrower.
+    neighbours: Neighbours,
+    /// Positions of these and, behind them, of those of other ranks that reach them; squared cores as they are, and narrower.
+    around: Vec<f64>,
     present: Vec<f64>,
     narrow: Vec<f64>,
     plane: Option<Plane>,
     /// The last sums.
     sums: Option<(Cores, Gaussians)>,
+}
+
+impl<'a> Members<'a> {
+    /// Returned too are the narrower cores of these particles.
+    fn new(
+        peers: &'a Peers,
+        pool: &'a ThreadPool,
+        given: Vec<Member>,
+        plane: Option<Plane>,
+        limit2: f64,
+    ) -> (Self, Vec<f64>) {
+        let (neighbours, here) = Neighbours::new(peers, given, plane);
+        let rows = |first: usize| {
+            let rows: Vec<Vec3> = memory::collect(here.iter().map(|p| std::array::from_fn(|i| p[first + i])));
+            memory::copy(rows.as_flattened())
+        };
+        let (positions, strength) = (rows(0), rows(3));
+        let present = memory::collect(here.iter().map(|p| p[6]));
+        let [close, to] = set_back(limit2);
+        let narrow = memory::collect(present.iter().map(|&c2| if c2 > close { to } else { c2 }));
+        let around = neighbours.with_others::<3>(&positions).into_owned();
+        let all = [&present, &narrow].map(|own| neighbours.with_others::<1>(own).into_owned());
+        let [of_present, of_narrow] = all;
+        let sums = None;
+        let members = Self {
+            peers,
+            pool,
+            positions,
+            strength,
+            neighbours,
+            around,
+            present: of_present,
+            narrow: of_narrow,
+            plane,
+            sums,
+        };
+        (members, narrow)
+    }
 }
 
 impl Interpolation for Members<'_> {
@@ -95,10 +153,10 @@ impl Interpolation for Members<'_> {
         if self.sums.as_ref().is_none_or(|(of, _)| *of != cores) {
             self.sums = None;
             let core2 = if cores == Cores::Present { &self.present } else { &self.narrow };
-            self.sums = Some((cores, Gaussians::new(&self.positions, core2, self.plane)));
+            self.sums = Some((cores, Gaussians::new(&self.around, core2, self.plane)));
         }
         let (_, sums) = self.sums.as_ref().expect("made above");
-        Ok(sums.at(self.pool, &self.positions, a))
+        Ok(sums.at(self.pool, &self.positions, &self.neighbours.with_others::<3>(a)))
     }
 
     fn zero(&mut self) -> Result<Vec<f64>> {
@@ -115,13 +173,15 @@ impl Interpolation for Members<'_> {
     }
 
     fn product(&mut self, a: &Vec<f64>, b: &Vec<f64>) -> Result<f64> {
-        Ok(a.iter().zip(b).map(|(a, b)| a * b).sum())
+        Ok(self.peers.total(a.iter().zip(b).map(|(a, b)| a * b).sum()))
     }
 
     fn middle(&mut self) -> Result<(Vec3, usize)> {
         let n = self.positions.len() / 3;
         let sum = |i: usize| (0..n).map(|k| self.positions[3 * k + i]).sum::<f64>();
-        Ok((std::array::from_fn(|i| sum(i) / n.max(1) as f64), n))
+        let mut sums = [sum(0), sum(1), sum(2), n as f64];
+        self.peers.sum(&mut sums);
+        Ok((std::array::from_fn(|i| sums[i] / sums[3].max(1.0)), sums[3] as usize))
     }
 
     fn lost(&mut self, a: &Vec<f64>, middle: Vec3) -> Result<[f64; 8]> {
@@ -137,6 +197,7 @@ impl Interpolation for Members<'_> {
             sums[6] += norm(b);
             sums[7] += norm(d) * norm(b);
         }
+        self.peers.sum(&mut sums);
         Ok(sums)
     }
 
@@ -153,6 +214,7 @@ impl Interpolation for Members<'_> {
                 }
             }
         }
+        self.peers.sum(matrix.as_flattened_mut());
         Ok(matrix)
     }
 
@@ -179,9 +241,12 @@ mod tests {
     /// What the strengths `new` lack of `old`, relative, and given back to them.
     fn lost(x: &[f64], old: &[f64], new: &mut Vec<f64>, given_back: bool) -> (f64, f64) {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        let (positions, strength) = (memory::copy(x), memory::copy(old));
-        let (present, narrow) = (Vec::new(), Vec::new());
-        let mut particles = Members { pool: &pool, positions, strength, present, narrow, plane: None, sums: None };
+        let member = |k: usize| {
+            let ([x, y, z], [a, b, c]) = (row(x, k), row(old, k));
+            [x, y, z, a, b, c, 1.0]
+        };
+        let (peers, given) = (Peers::default(), (0..x.len() / 3).map(member).collect());
+        let (mut particles, _) = Members::new(&peers, &pool, given, None, 1.0);
         let (middle, _) = particles.middle().unwrap();
         let lost = Lost::new(&mut particles, new, middle).unwrap();
         if given_back {

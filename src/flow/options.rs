@@ -99,8 +99,7 @@ pub struct wfmm_flow_options {
     /// Squire's factor of |circulation| in the growth of filament cores (Squire 1965), a number without unit; default 0.
     pub squire: f64,
     /// Core radius, a length, above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths that
-    /// carry the same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES. WFMM_ERR_UNSUPPORTED with a period and on
-    /// sessions of several processes.
+    /// carry the same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES. WFMM_ERR_UNSUPPORTED with a period.
     pub core_limit: f64,
     /// Length above which filament segments are split into equal pieces after a step; 0, the default: never.
     pub split_length: f64,

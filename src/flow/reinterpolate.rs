@@ -3,7 +3,7 @@
 //! Enters: particles before a step. Leaves: the same positions, cores of limit/√2 where they were close to the limit or above it, and strengths
 //! a' that carry the same vorticity at all particles: Σ_j a'_j ζ'(x_i - x_j) = Σ_j a_j ζ(x_i - x_j) (Barba, Leonard & Allen 2005;
 //! Yokota et al. 2009). Solved by BiCGSTAB with sums over neighbours, without a matrix, wherever the particles lie: in host memory
-//! (narrow.rs) or on a device (device_narrow.rs). Vorticity spreads no farther than there are particles that can carry it; what its tails
+//! (narrow.rs, neighbours.rs on many ranks) or on a device (device_narrow.rs). Vorticity spreads no farther than there are particles that can carry it; what its tails
 //! beyond them had of total strength and impulse is given back to all particles. Not with a plane, through which both may go.
 
 use super::Flow;
@@ -140,7 +140,11 @@ impl Flow {
         let bound = limit2.max(LATER * unfit);
         let largest = match known {
             Some(largest) if largest < DECIDES * bound => largest,
-            _ => store.largest_core2(&mut tools)?,
+            _ => {
+                let largest = store.largest_core2(&mut tools)?;
+                let session = tools.session;
+                session.collective("wfmm_flow_advance", || Ok(session.largest(&[largest])?[0]))?
+            }
         };
         if largest <= bound {
             self.spread.largest = Some(largest + growth);
