@@ -114,11 +114,12 @@ ADD_ROWS(segments_gradient, SegmentSum, 3, 9, true, 1)
 ADD_ROWS(charges, ChargeSum, 1, 0, false, 1)
 ADD_ROWS(charges_gradient, ChargeSum, 1, 3, true, 1)
 
-// How far corrections of segments count for gradients, by source cell: in cores over `walk_range`, in place of `cell_core`. Inside of the
-// cylinder that a core makes of a segment's line a gradient is wrong by as much as it is, at any distance r, at most by 5 Γl/r^3. That
-// counts where it is more than `share` of the sampled targets' mean gradient. Launch: 256 threads, any number of blocks, behind P2M and
-// the sums at the sampled targets.
-extern "C" __global__ void __launch_bounds__(256) fmm_reach(const __grid_constant__ Fmm f, double *to, double share) {
+// How far corrections of segments count along their lines, by source cell: in cores over `walk_range`, in place of `cell_core`, and
+// behind that the cells' products as they are. Inside of the cylinder that a core makes of a segment's line a field is wrong by as much
+// as it is, at any distance r: a velocity by at most Γlc/(2 r^3), a gradient by 5 Γl/r^3, `most` times the product. That counts where it
+// is more than `share` of the sampled targets' mean. Launch: 256 threads, any number of blocks, behind P2M and the sums at the sampled
+// targets.
+extern "C" __global__ void __launch_bounds__(256) fmm_reach(const __grid_constant__ Fmm f, double *to, double share, double most) {
     if (f.state->flags & (kCellsOverflow | kDepthOverflow | kOutside)) return;
     double squares = 0, n = 0;
     for (u32 g = 0; g < f.state->exact_groups; g++) { squares += f.state->exact2[g]; n += f.state->exact_n[g]; }
@@ -126,7 +127,8 @@ extern "C" __global__ void __launch_bounds__(256) fmm_reach(const __grid_constan
     const u32 cells = f.state->level_begin[0][kLevels];
     for (u32 c = blockIdx.x * 256 + threadIdx.x; c < cells; c += gridDim.x * 256) {
         const double core = f.cell_core[c], product = f.cell_core[f.tree[0].cell_capacity + c];
-        to[c] = limit > 0 ? max(core, cbrt(5 * product / limit) / f.walk_range) : core;
+        to[c] = limit > 0 ? max(core, cbrt(most * product / limit) / f.walk_range) : core;
+        to[f.tree[0].cell_capacity + c] = product;
     }
 }
 

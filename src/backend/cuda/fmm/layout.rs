@@ -65,7 +65,7 @@ pub(super) struct Laid {
     pub lost: [bool; 2],
     /// Where L2P leaves sums of squares.
     pub size: u64,
-    /// [source cells] How far corrections count, in place of `FmmArg::cell_core`: see `reach`; 0: not asked.
+    /// [2][source cells] How far corrections count, and the products, in place of `FmmArg::cell_core`: see `reach`; 0: not asked.
     pub reach: u64,
     /// Of a treecode: [source cells] expansions of the fields; degrees by distance.
     pub fields: u64,
@@ -157,7 +157,7 @@ impl<T: CudaReal> FmmSum<T> {
     }
 
     fn place_reach(&self, arena: &mut Arena) -> u64 {
-        if self.recipe.has_reach() { arena.take(self.cell_capacity[0], 8) } else { 0 }
+        if self.recipe.has_reach() { arena.take(2 * self.cell_capacity[0], 8) } else { 0 }
     }
 
     /// Expansions of the fields that a treecode evaluates at the targets.

@@ -14,7 +14,7 @@
 //!   in_box      M2L between the largest cells of a periodic box
 //!   at_targets  the treecode: in place of M2L, L2L and L2P
 //!   pseudo      pseudo-particles: in place of all passes of harmonics
-//!   reach       corrections of segments along their lines, for gradients
+//!   reach       corrections of segments along their lines
 //!   check       exact sums at a few targets
 //!   grids       these sums in periodic boxes
 //!   verdict     whether the error found there is small enough

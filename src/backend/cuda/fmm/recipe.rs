@@ -3,11 +3,12 @@
 use super::at_targets::Degrees;
 use super::grids;
 use super::pseudo;
-use super::reach::CULL_GRADIENT;
+use super::reach::CULL_ALONG_LINES;
 use super::shifts::Parts;
 use super::trees;
 use super::truncation::Truncation;
 use crate::backend::cuda::domain::is_cube;
+use crate::backend::verdict::GRADIENT_TOLERANCES;
 use crate::math::regularization::{core_reach, core_reach_gradient};
 use crate::options::{Expansion, Method, PlanOptions, Regularization};
 
@@ -142,8 +143,9 @@ pub struct Recipe {
     /// Of segments' corrections those are left out that are less than so much of the field's size over the root of the number of
     /// segments; 0: none.
     pub cull: f64,
-    /// Corrections of gradients count beyond `walk_range` where they are more than so much of the gradient's size, see `reach`; 0: not asked.
-    pub cull_gradient: f64,
+    /// Corrections of segments count beyond `walk_range` where they are more than so much of the size of the field, or of its gradient where
+    /// that is asked for, see `reach`; 0: there are none.
+    pub cull_along_lines: f64,
     /// What the interpolation of one of them may be wrong by is so many times that, over the tolerance of the correction by itself.
     pub smooth_share: f64,
     /// f32: the multipoles enter the products as two TF32 numbers each.
@@ -248,6 +250,7 @@ impl Recipe {
                 core_reach_gradient(regularization, 3.0 * tolerance).max(core_reach(regularization, tolerance))
             }
         };
+        let along_lines = CULL_ALONG_LINES * if gradient { GRADIENT_TOLERANCES } else { 1.0 };
         // Along a wake the deficits of a filament's segments mostly cancel.
         let core_range = reach(if kind == Kind::Segment { 4.0 * tolerance } else { tolerance });
         Self {
@@ -267,7 +270,7 @@ impl Recipe {
             walk_range: if kind == Kind::Segment { core_range.max(0.34 / tolerance.sqrt()) } else { core_range },
             smooth: Smooth::new(regularization, tolerance, gradient),
             cull: if kind == Kind::Segment && cores && !gradient { CULL * tolerance } else { 0.0 },
-            cull_gradient: if kind == Kind::Segment && cores && gradient { CULL_GRADIENT * tolerance } else { 0.0 },
+            cull_along_lines: if kind == Kind::Segment && cores { along_lines * tolerance } else { 0.0 },
             smooth_share: 0.5 / (SMOOTH_PART * tolerance),
             two_parts,
             two_floats,

@@ -50,6 +50,10 @@ const HOPEFUL: f64 = 3.0;
 /// problem in a hundred has so much.
 const ACCEPTED: f64 = 0.75;
 
+/// Pairs, as `Problem::numbers` weighs them, whose direct sum takes no longer than a few evaluations: it takes the place of a field with
+/// more of the tolerance than `ACCEPTED` that no recipe improves.
+const FEW_PAIRS: usize = 1 << 29;
+
 /// Depth from which the cells are so small that single precision has few digits left in them, and tolerances to which it has few anyway.
 /// Rounding is then much of the error (`ROUNDING`), and smaller budgets do not help.
 const DEEP: u32 = 11;
@@ -99,6 +103,12 @@ impl Problem<'_> {
     fn sampled(&self) -> Numbers {
         let [sources, targets] = self.numbers();
         Numbers { sources, targets, images: self.images(), ranks: self.ranks.size() }
+    }
+
+    /// Whether a direct sum may take the place of this one at little cost; the same on all ranks.
+    fn is_small(&self) -> bool {
+        let [sources, targets] = self.size();
+        !self.is_pseudo() && sources * targets <= FEW_PAIRS
     }
 
     fn is_pseudo(&self) -> bool {
@@ -286,7 +296,8 @@ impl<T: CudaReal> FmmSet<T> {
             let next = self.tighten(problem, &wanted, tolerance / error, mends);
             // As good as it gets: more targets decide.
             let is_hopeful = next.is_none() && !rounds && error <= HOPEFUL * tolerance;
-            if is_hopeful && self.look_again(problem, check, Sample::Last, most)? <= tolerance {
+            let enough = if problem.is_small() { most } else { tolerance };
+            if is_hopeful && self.look_again(problem, check, Sample::Last, most)? <= enough {
                 return Ok(Outcome::Done);
             }
             self.missed += 1;
@@ -356,10 +367,16 @@ impl<T: CudaReal> FmmSet<T> {
         self.need(problem, 0.9 * widened.fold(f64::INFINITY, f64::min));
         self.last.clear();
         if !T::IS_F64 {
-            log::info!("the FMM in single precision misses its tolerance of {tolerance:.1e} by {error:.1e}");
+            log::info!(
+                "the FMM in single precision has an error of {error:.1e} at sampled targets, the tolerance is {tolerance:.1e}"
+            );
             return Ok(Outcome::NotInSingle);
         }
-        if !problem.is_pseudo() {
+        if error <= tolerance {
+            log::info!(
+                "the FMM has an error of {error:.1e} at sampled targets, close to the tolerance of {tolerance:.1e}: summed directly"
+            );
+        } else if !problem.is_pseudo() {
             log::warn!("the FMM misses its tolerance of {tolerance:.1e} by {error:.1e}: summed directly");
         }
         problem.without_fmm::<T>(error)
