@@ -84,7 +84,8 @@ struct Fmm {
     Pointer<unsigned> cut_count;
     /// [n] Vec4<T>, sorted: strength; or half vector and circulation of a segment.
     Pointer<void> strength;
-    /// [2][source cells] Largest core below the cell, largest product of circulation, length and core.
+    /// [2][source cells] Largest core below the cell; largest product of circulation, length and core, of particles largest strength over
+    /// squared core.
     Pointer<double> cell_core;
     /// [source cells][components][stride] T.
     Pointer<void> multipole;
@@ -208,7 +209,8 @@ struct SampleSums {
     double n_certain;
     /// Compared targets without numbers that should have some.
     double lost;
-    double pad;
+    /// Largest velocity of a particle with a core alone, one core radius from it, as if it had none; 0 for other sources.
+    double strongest;
 };
 
 /// What the host reads of `State`: its beginning, and behind it what the verdict found.

@@ -226,7 +226,9 @@ template <int MAIN, int REST> __device__ __forceinline__ void judge(const Fmm &f
         const volatile Squares &of = c.sum[b];
         all.main += of.main; all.rest += of.rest; all.n += of.n; all.bad += of.bad;
     }
-    *found = {{v[0], v[1]}, {v[2], v[3]}, {v[4], v[5]}, {v[6], v[7]}, {all.main, all.rest}, (double)all.n, (double)all.bad, v[8], v[9], v[10], 0};
+    const bool has_cores = MAIN == 3 && f.kind == kParticle && f.regularization;
+    const double strongest = has_cores ? fabs(f.normalization) * f.cell_core[f.tree[0].cell_capacity] * f.state->root.scale * f.state->root.scale : 0;
+    *found = {{v[0], v[1]}, {v[2], v[3]}, {v[4], v[5]}, {v[6], v[7]}, {all.main, all.rest}, (double)all.n, (double)all.bad, v[8], v[9], v[10], strongest};
 }
 #define VERDICT(name, MAIN, REST) \
     extern "C" __global__ void __launch_bounds__(256) fmm_verdict_##name(const __grid_constant__ Fmm f, const __grid_constant__ Check c, const __grid_constant__ Check far) { judge<MAIN, REST>(f, c, far); }

@@ -64,8 +64,8 @@ template <class T, int P, int NC> struct Shared {
     u32 next;
 };
 
-// One source of a leaf, relative to its centre, into the round's arrays. Returns its core and, of a segment, the product of circulation,
-// length and, where velocities alone are wanted, core.
+// One source of a leaf, relative to its centre, into the round's arrays. Returns its core and a product: of a segment of circulation,
+// length and, where velocities alone are wanted, core; of a particle its strength over the squared core.
 template <class T, int P, int NC> __device__ Pair<T> take(const Fmm &f, Round<T, P, NC> &r, u32 k, bool is, u32 per) {
     const int lane = threadIdx.x & 31;
     T x = 0, y = 0, z = 0, q[3] = {0, 0, 0}, core = 0, product = 0;
@@ -82,6 +82,7 @@ template <class T, int P, int NC> __device__ Pair<T> take(const Fmm &f, Round<T,
             const Vec4<T> v = ((const Vec4<T> *)f.strength)[i];
             core = p.w;
             q[0] = v.x; q[1] = v.y; q[2] = v.z;
+            if (f.kind == kParticle && core > 0) product = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2]) / (core * core);
             if (f.kind == kSegment) {
                 const T at = (T)f.gauss[k % per], w = (T)f.gauss[16 + k % per] * v.w;
                 if (sizeof(T) == 8) { // both ends

@@ -76,13 +76,13 @@ impl Ranks {
 fn told(f: &SampleSums, sampled: [usize; 2]) -> [f64; TOLD] {
     let [a, b] = sampled.map(|n| n as f64);
     let ([w, x], [y, z], [c, d], [e, g], [h, i]) = (f.wrong, f.fourth, f.certain, f.exact, f.written);
-    [w, x, y, z, c, d, e, g, h, i, f.targets, f.bad, f.n, f.n_certain, f.lost, f.pad, a, b]
+    [w, x, y, z, c, d, e, g, h, i, f.targets, f.bad, f.n, f.n_certain, f.lost, f.strongest, a, b]
 }
 
 fn untold(t: &[f64; TOLD]) -> (SampleSums, [f64; 2]) {
-    let [w, x, y, z, c, d, e, g, h, i, targets, bad, n, n_certain, lost, pad, a, b] = *t;
+    let [w, x, y, z, c, d, e, g, h, i, targets, bad, n, n_certain, lost, strongest, a, b] = *t;
     let (wrong, fourth, certain, exact, written) = ([w, x], [y, z], [c, d], [e, g], [h, i]);
-    (SampleSums { wrong, fourth, certain, exact, written, targets, bad, n, n_certain, lost, pad }, [a, b])
+    (SampleSums { wrong, fourth, certain, exact, written, targets, bad, n, n_certain, lost, strongest }, [a, b])
 }
 
 /// One sample for those of all ranks: its mean is the mean over all targets, and the variance of the mean the sum of the
@@ -100,6 +100,7 @@ fn joined(all: &[[f64; TOLD]]) -> (SampleSums, [usize; 2]) {
         bad: sum(&|f, _| f.bad),
         n_certain: sum(&|f, _| f.n_certain),
         lost: sum(&|f, _| f.lost),
+        strongest: ranks.iter().map(|(f, _)| f.strongest).fold(0.0, f64::max),
         n,
         ..SampleSums::default()
     };

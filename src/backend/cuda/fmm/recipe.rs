@@ -138,6 +138,8 @@ pub struct Recipe {
     pub grid_nodes: Option<u32>,
     /// Within so many cores source cells are searched for such elements.
     pub walk_range: f64,
+    /// What cores of particles beyond may change, of what they may as a rule: see `Limits`.
+    pub cores: f64,
     /// Corrections that are smooth enough over many targets are interpolated to them.
     pub smooth: Option<Smooth>,
     /// Of segments' corrections those are left out that are less than so much of the field's size over the root of the number of
@@ -202,9 +204,21 @@ pub struct M2l {
     pub shared: usize,
 }
 
+/// What bounds a recipe once a field was found to need it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// The largest budget, in tolerances.
+    pub budget: f64,
+    /// What cores of particles that are left out may change, of what they may as a rule.
+    pub cores: f64,
+}
+
+impl Limits {
+    pub const NONE: Self = Self { budget: f64::INFINITY, cores: 1.0 };
+}
+
 impl Recipe {
-    /// `most` bounds the budget, in tolerances: infinite until a field missed its tolerance.
-    pub fn new(kind: Kind, options: &PlanOptions, gradient: bool, is_f64: bool, most: f64) -> Self {
+    pub fn new(kind: Kind, options: &PlanOptions, gradient: bool, is_f64: bool, limits: Limits) -> Self {
         let regularization = match kind {
             Kind::Charge => Regularization::None,
             Kind::Particle => options.particle_regularization,
@@ -214,8 +228,10 @@ impl Recipe {
         let asked = tolerance(options, is_f64);
         let part = if options.method == Method::Treecode { AT_TARGETS[usize::from(kind == Kind::Charge)] } else { 1.0 };
         let [usual, plain] = [cores, false].map(|cores| part * budget(kind, cores, gradient, asked));
+        let most = limits.budget;
         let safety = (most / usual).min(1.0);
         let tolerance = safety * asked;
+        let of_cores = tolerance * if kind == Kind::Particle { limits.cores } else { 1.0 };
         let pseudo = options.expansion == Expansion::PseudoParticles;
         let cube = options.period.filter(|&period| is_cube(period));
         let two_floats = !is_f64 && asked < TWO_FLOATS && kind != Kind::Charge && cube.is_none() && !pseudo;
@@ -252,7 +268,7 @@ impl Recipe {
         };
         let along_lines = CULL_ALONG_LINES * if gradient { GRADIENT_TOLERANCES } else { 1.0 };
         // Along a wake the deficits of a filament's segments mostly cancel.
-        let core_range = reach(if kind == Kind::Segment { 4.0 * tolerance } else { tolerance });
+        let core_range = reach(if kind == Kind::Segment { 4.0 * tolerance } else { of_cores });
         Self {
             kind,
             regularization,
@@ -268,7 +284,8 @@ impl Recipe {
             // The core of a segment acts along its whole line: (ρ/r)(1 - F) over all directions is in the mean square
             // about half of (c/r)², here less than four tolerances too.
             walk_range: if kind == Kind::Segment { core_range.max(0.34 / tolerance.sqrt()) } else { core_range },
-            smooth: Smooth::new(regularization, tolerance, gradient),
+            smooth: Smooth::new(regularization, of_cores, gradient),
+            cores: limits.cores,
             cull: if kind == Kind::Segment && cores && !gradient { CULL * tolerance } else { 0.0 },
             cull_along_lines: if kind == Kind::Segment && cores { along_lines * tolerance } else { 0.0 },
             smooth_share: 0.5 / (SMOOTH_PART * tolerance),
@@ -617,7 +634,7 @@ mod tests {
         {
             assert_eq!(whole(cells), want, "{cells}");
         }
-        let recipe = Recipe::new(Kind::Particle, &options(1e-3), false, true, f64::INFINITY);
+        let recipe = Recipe::new(Kind::Particle, &options(1e-3), false, true, Limits::NONE);
         for n in [1, 10, 5000, 1_000_000] {
             let (stretch, least) = recipe.stretch(n, n, false);
             assert!((1.0..=2.0).contains(&stretch), "{n}: {stretch}");
@@ -628,7 +645,9 @@ mod tests {
     /// Budgets that the highest order misses are widened up to those of sources without cores, unless a field was found to need them.
     #[test]
     fn budgets_that_are_not_reached_are_widened() {
-        let recipe = |tolerance, most| Recipe::new(Kind::Particle, &options(tolerance), false, true, most);
+        let recipe = |tolerance, budget| {
+            Recipe::new(Kind::Particle, &options(tolerance), false, true, Limits { budget, ..Limits::NONE })
+        };
         let usual = recipe(1e-5, f64::INFINITY);
         assert!(usual.truncation.reached && !usual.widened && usual.budget == BUDGET_CORES[0]);
         for tolerance in [1e-6, 2e-7] {
@@ -651,7 +670,7 @@ mod tests {
         let recipe = |core: Regularization, kind: Kind, tolerance: f64| {
             let options =
                 PlanOptions { particle_regularization: core, segment_regularization: core, ..options(tolerance) };
-            Recipe::new(kind, &options, false, false, f64::INFINITY)
+            Recipe::new(kind, &options, false, false, Limits::NONE)
         };
         for (core, kind) in cores.into_iter().flat_map(|core| [(core, Kind::Particle), (core, Kind::Segment)]) {
             assert!(!recipe(core, kind, 1e-4).two_floats);
@@ -663,13 +682,13 @@ mod tests {
         }
         assert!(!recipe(Regularization::None, Kind::Charge, 1e-5).two_floats);
         let in_box = PlanOptions { period: Some([1.0; 3]), ..options(1e-5) };
-        assert!(!Recipe::new(Kind::Particle, &in_box, false, false, f64::INFINITY).two_floats);
+        assert!(!Recipe::new(Kind::Particle, &in_box, false, false, Limits::NONE).two_floats);
     }
 
     /// A lattice of 128³ points in a periodic box has 64 of them in each leaf; other numbers have the nearer of two.
     #[test]
     fn periodic_boxes_have_even_leaves() {
-        let open = Recipe::new(Kind::Particle, &options(1e-3), true, false, f64::INFINITY);
+        let open = Recipe::new(Kind::Particle, &options(1e-3), true, false, Limits::NONE);
         assert_eq!(open.capacities(1 << 21, 1 << 21), open.capacity);
         let box_of = Recipe { periodic: true, ..open };
         assert_eq!(box_of.capacities(1 << 21, 1 << 21), [134; 2]);
@@ -695,9 +714,9 @@ mod tests {
     fn images_about_a_plane_leave_the_leaves_as_they_are() {
         for (kind, reg) in [(Kind::Particle, Regularization::None), (Kind::Segment, Regularization::Vatistas)] {
             let o = PlanOptions { particle_regularization: reg, segment_regularization: reg, ..options(1e-4) };
-            let free = Recipe::new(kind, &o, false, true, f64::INFINITY);
+            let free = Recipe::new(kind, &o, false, true, Limits::NONE);
             let plane = PlanOptions { plane: Some(crate::options::Plane { axis: 2, position: 0.0 }), ..o };
-            let mirrored = Recipe::new(kind, &plane, false, true, f64::INFINITY);
+            let mirrored = Recipe::new(kind, &plane, false, true, Limits::NONE);
             for (n, m) in [(1_000_000, 1_000_000), (300_000, 200_000), (100_000, 300_000)] {
                 assert_eq!(mirrored.stretch(2 * n, m, false), free.stretch(n, m, false), "{kind:?} {n}");
                 assert_eq!(mirrored.capacities(2 * n, m), free.capacities(n, m), "{kind:?} {n}");
@@ -707,7 +726,7 @@ mod tests {
 
     #[test]
     fn few_points_have_two_levels() {
-        let recipe = |is_f64| Recipe::new(Kind::Particle, &options(1e-3), false, is_f64, f64::INFINITY);
+        let recipe = |is_f64| Recipe::new(Kind::Particle, &options(1e-3), false, is_f64, Limits::NONE);
         let plain = |is_f64| Recipe {
             regularization: Regularization::None,
             core_range: 0.0,
@@ -740,7 +759,7 @@ mod tests {
                     (Kind::Charge, 65_536),
                 ] {
                     let options = options(tolerance);
-                    let recipe = Recipe::new(kind, &options, true, is_f64, f64::INFINITY);
+                    let recipe = Recipe::new(kind, &options, true, is_f64, Limits::NONE);
                     let m2l = recipe.m2l(shared, shared > 200_000);
                     assert!(m2l.shared + 8192 <= shared, "{tolerance} {kind:?}");
                     assert!(recipe.l2p(shared).1 + 8192 <= shared, "{tolerance} {kind:?}");

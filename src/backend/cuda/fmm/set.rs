@@ -4,7 +4,7 @@
 use super::args::SampleSums;
 use super::check::{self, Check, Look, Numbers, Part, Sample};
 use super::layout::NEAR_IMAGES;
-use super::recipe::Far;
+use super::recipe::{Far, Limits};
 use super::times::TIMED;
 use super::verdict::Verdict;
 use super::{Asked, FmmSum, Kind, Ranks, Recipe, pseudo, recipe};
@@ -53,6 +53,10 @@ const ACCEPTED: f64 = 0.75;
 /// Pairs, as `Problem::numbers` weighs them, whose direct sum takes no longer than a few evaluations: it takes the place of a field with
 /// more of the tolerance than `ACCEPTED` that no recipe improves.
 const FEW_PAIRS: usize = 1 << 29;
+
+/// Largest error that a core which is left out may make at one target, in tolerances of the field's mean size over the root of the number
+/// of targets: it adds the square of this to that of the error.
+const AT_TARGET: f64 = 0.2;
 
 /// Depth from which the cells are so small that single precision has few digits left in them, and tolerances to which it has few anyway.
 /// Rounding is then much of the error (`ROUNDING`), and smaller budgets do not help.
@@ -131,16 +135,16 @@ impl Problem<'_> {
     }
 }
 
-/// The budget that fields of one size needed.
+/// What fields of one size needed.
 #[derive(Debug, Clone, Copy)]
 struct Needed {
     numbers: [usize; 2],
     gradient: bool,
-    budget: f64,
+    limits: Limits,
 }
 
 impl Needed {
-    /// Whether this size is that of the remembered budget.
+    /// Whether this size is that of what is remembered.
     fn serves(&self, problem: &Problem<'_>) -> bool {
         let alike = |a: usize, b: usize| 4 * a.abs_diff(b) <= a;
         let numbers = problem.size();
@@ -148,10 +152,10 @@ impl Needed {
     }
 }
 
-/// A recipe, and the largest budget that it was asked to have.
+/// A recipe, and the limits that it was asked to have.
 #[derive(Debug)]
 struct Made {
-    most: f64,
+    limits: Limits,
     recipe: Recipe,
 }
 
@@ -165,8 +169,11 @@ pub struct FmmSet<T: CudaReal> {
     last: Vec<usize>,
     /// Made with the first sum.
     check: Option<Check>,
-    /// What this plan's fields were found to need: the largest budget of a recipe, in tolerances.
+    /// What this plan's fields were found to need.
     needed: Vec<Needed>,
+    /// Velocity of the strongest particle alone, one core radius from it, over the root of the mean square of the last field; zero where
+    /// every target was compared.
+    strongest: f64,
     /// Times that the last field was computed again.
     tightened: u32,
     /// Fields of the last evaluation that missed their tolerance.
@@ -183,6 +190,7 @@ impl<T: CudaReal> Default for FmmSet<T> {
             last: Vec::new(),
             check: None,
             needed: Vec::new(),
+            strongest: 0.0,
             tightened: 0,
             missed: 0,
             error: 0.0,
@@ -218,8 +226,8 @@ impl<T: CudaReal> FmmSet<T> {
         }
         let gradient = output.gradient.address != 0;
         let problem = Problem { context, inputs, options, stream, kinds, gradient, ranks };
-        let most = self.budget(&problem);
-        let wanted = self.recipes(&problem, most);
+        let limits = self.limits(&problem);
+        let wanted = self.recipes(&problem, limits);
         if declines(&problem, &wanted) {
             return Ok(Outcome::Direct);
         }
@@ -242,27 +250,47 @@ impl<T: CudaReal> FmmSet<T> {
         outcome
     }
 
-    /// The largest budget that a recipe for this may have: infinite until a field missed its tolerance, and where earlier fields must not
-    /// matter.
-    fn budget(&self, problem: &Problem<'_>) -> f64 {
+    /// The limits of a recipe for this: none until a field missed its tolerance, and where earlier fields must not matter.
+    fn limits(&self, problem: &Problem<'_>) -> Limits {
         if problem.options.reproducible {
-            return f64::INFINITY;
+            return Limits::NONE;
         }
-        self.needed.iter().find(|needed| needed.serves(problem)).map_or(f64::INFINITY, |needed| needed.budget)
+        self.needed.iter().find(|needed| needed.serves(problem)).map_or(Limits::NONE, |needed| needed.limits)
     }
 
-    /// Remembers the budget that this field needed; infinite: none.
-    fn need(&mut self, problem: &Problem<'_>, budget: f64) {
+    /// Remembers the limits that this field needed.
+    fn need(&mut self, problem: &Problem<'_>, limits: Limits) {
         self.needed.retain(|needed| !needed.serves(problem));
-        if budget < f64::INFINITY {
-            self.needed.insert(0, Needed { numbers: problem.size(), gradient: problem.gradient, budget });
+        if limits != Limits::NONE {
+            self.needed.insert(0, Needed { numbers: problem.size(), gradient: problem.gradient, limits });
             self.needed.truncate(KNOWN);
         }
     }
 
     /// The recipes of all kinds.
-    fn recipes(&mut self, problem: &Problem<'_>, most: f64) -> Vec<Recipe> {
-        problem.kinds.iter().map(|(kind, _)| self.recipe(*kind, problem, most)).collect()
+    fn recipes(&mut self, problem: &Problem<'_>, limits: Limits) -> Vec<Recipe> {
+        problem.kinds.iter().map(|(kind, _)| self.recipe(*kind, problem, limits)).collect()
+    }
+
+    /// Limits with which no core that is left out of the last field can have more of the tolerance at a single target than `AT_TARGET`
+    /// allows; none where that is so. Cores end where they change the particle's own field by the tolerance, which is too much where
+    /// that field is far larger than the whole, as where neighbours have opposite strengths.
+    fn farther_cores(&self, problem: &Problem<'_>, wanted: &[Recipe]) -> Option<Limits> {
+        let recipe = wanted.iter().find(|recipe| recipe.kind == Kind::Particle && recipe.core_range > 0.0)?;
+        let [_, targets] = problem.size();
+        let allowed = AT_TARGET * (targets as f64).sqrt();
+        let left_out = self.strongest * recipe.cores / recipe.core_range.powi(2);
+        (left_out > allowed && left_out < f64::INFINITY).then(|| {
+            // In steps of two: recipes that are alike are made once.
+            let cores = (0.5 * recipe.cores * allowed / left_out).log2().floor().exp2();
+            Limits { cores, ..self.limits_of(wanted) }
+        })
+    }
+
+    /// Those that recipes were made with.
+    fn limits_of(&self, wanted: &[Recipe]) -> Limits {
+        let made = |recipe: &Recipe| self.recipes.iter().find(|made| made.recipe == *recipe);
+        wanted.first().and_then(made).map_or(Limits::NONE, |made| made.limits)
     }
 
     /// Computes the field until it holds the tolerance at the sampled targets, or no recipe does.
@@ -290,7 +318,16 @@ impl<T: CudaReal> FmmSet<T> {
             let most = tolerance * if rounds { ROUNDING } else { ACCEPTED };
             let error = self.judge(problem, check, most)?;
             if error <= most {
-                return Ok(Outcome::Done);
+                let Some(limits) = self.farther_cores(problem, &wanted) else { return Ok(Outcome::Done) };
+                self.missed += 1;
+                self.need(problem, limits);
+                wanted = self.recipes(problem, limits);
+                if declines(problem, &wanted) {
+                    return problem.without_fmm::<T>(error);
+                }
+                self.tightened += 1;
+                log::info!("cores of strong particles end farther away, and the field is computed again");
+                continue;
             }
             let mends = !rounds && error < WORTH * before;
             let next = self.tighten(problem, &wanted, tolerance / error, mends);
@@ -326,6 +363,8 @@ impl<T: CudaReal> FmmSet<T> {
             }
         }
         let verdict = Verdict::new(&found, sampled, of_all, most, false);
+        let size = (found.written[0] / found.targets.max(1.0)).sqrt();
+        self.strongest = if sampled < of_all && size > 0.0 { found.strongest / size } else { 0.0 };
         self.error = verdict.error;
         // A field that missed before has larger errors than its sources let expect.
         let doubtful = self.tightened > 0 && verdict.error <= most;
@@ -364,7 +403,8 @@ impl<T: CudaReal> FmmSet<T> {
     fn give_up(&mut self, problem: &Problem<'_>, wanted: &[Recipe], tolerance: f64) -> Result<Outcome> {
         let error = self.error;
         let widened = wanted.iter().filter(|recipe| recipe.widened).map(|recipe| recipe.budget);
-        self.need(problem, 0.9 * widened.fold(f64::INFINITY, f64::min));
+        let budget = 0.9 * widened.fold(f64::INFINITY, f64::min);
+        self.need(problem, Limits { budget, ..self.limits_of(wanted) });
         self.last.clear();
         if !T::IS_F64 {
             log::info!(
@@ -393,10 +433,11 @@ impl<T: CudaReal> FmmSet<T> {
             // In steps of the root of two: recipes of budgets that are alike are made once.
             let steps = (2.0 * (largest * (aim * held).min(0.5)).log2()).floor();
             let budget = (0.5 * steps).exp2();
-            let next = self.recipes(problem, budget);
+            let limits = Limits { budget, ..self.limits_of(wanted) };
+            let next = self.recipes(problem, limits);
             let serves = next.iter().all(|recipe| recipe.truncation.reached) && !declines(problem, &next);
             if serves {
-                self.need(problem, budget);
+                self.need(problem, limits);
             }
             serves.then_some(next)
         })
@@ -439,15 +480,16 @@ impl<T: CudaReal> FmmSet<T> {
     }
 
     /// The recipe of a kind; the options of a plan do not change.
-    fn recipe(&mut self, kind: Kind, problem: &Problem<'_>, most: f64) -> Recipe {
-        let alike =
-            |made: &&Made| made.recipe.kind == kind && made.recipe.gradient == problem.gradient && made.most == most;
+    fn recipe(&mut self, kind: Kind, problem: &Problem<'_>, limits: Limits) -> Recipe {
+        let alike = |made: &&Made| {
+            made.recipe.kind == kind && made.recipe.gradient == problem.gradient && made.limits == limits
+        };
         if let Some(made) = self.recipes.iter().find(alike) {
             return made.recipe.clone();
         }
-        let recipe = Recipe::new(kind, problem.options, problem.gradient, T::IS_F64, most);
+        let recipe = Recipe::new(kind, problem.options, problem.gradient, T::IS_F64, limits);
         self.recipes.truncate(4 * KNOWN);
-        self.recipes.insert(0, Made { most, recipe: recipe.clone() });
+        self.recipes.insert(0, Made { limits, recipe: recipe.clone() });
         recipe
     }
 
@@ -544,13 +586,13 @@ mod tests {
             reproducible: false,
             host_partition: false,
         };
-        let recipe = Recipe::new(Kind::Particle, &options, false, true, f64::INFINITY);
+        let recipe = Recipe::new(Kind::Particle, &options, false, true, Limits::NONE);
         assert!(!pays(&recipe, 1000, 1000));
         assert!(pays(&recipe, 1_000_000, 1_000_000));
         // Measured at 1e-3, by whole calls: from some 5,000 points in f64, 7,000 in f32.
         let options = PlanOptions { tolerance: 1e-3, ..options };
         for (is_f64, few, many) in [(true, 4_000, 6_000), (false, 6_000, 9_000)] {
-            let recipe = Recipe::new(Kind::Particle, &options, false, is_f64, f64::INFINITY);
+            let recipe = Recipe::new(Kind::Particle, &options, false, is_f64, Limits::NONE);
             assert!(!pays(&recipe, few, few) && pays(&recipe, many, many));
         }
     }

@@ -25,6 +25,7 @@ impl SampleSums {
             exact: sum(self.exact, other.exact),
             n: self.n + other.n,
             lost: self.lost + other.lost,
+            strongest: self.strongest.max(other.strongest),
             ..self
         }
     }
