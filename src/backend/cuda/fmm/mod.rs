@@ -203,9 +203,9 @@ impl<T: CudaReal> FmmSum<T> {
         Ok(sum)
     }
 
-    /// Whether this is what `recipe` makes; of one plan's recipes of a kind those of the same budget are the same.
+    /// Whether this is what `recipe` makes; of one plan's recipes of a kind those of the same limits are the same.
     pub fn follows(&self, recipe: &Recipe) -> bool {
-        self.recipe.budget == recipe.budget
+        (self.recipe.budget, self.recipe.cores) == (recipe.budget, recipe.cores)
     }
 
     /// The same with another recipe: memory and what was learnt of the trees stay.

@@ -231,7 +231,8 @@ impl Recipe {
         let most = limits.budget;
         let safety = (most / usual).min(1.0);
         let tolerance = safety * asked;
-        let of_cores = tolerance * if kind == Kind::Particle { limits.cores } else { 1.0 };
+        let share = if kind == Kind::Particle { limits.cores } else { 1.0 };
+        let of_cores = share * tolerance;
         let pseudo = options.expansion == Expansion::PseudoParticles;
         let cube = options.period.filter(|&period| is_cube(period));
         let two_floats = !is_f64 && asked < TWO_FLOATS && kind != Kind::Charge && cube.is_none() && !pseudo;
@@ -285,7 +286,7 @@ impl Recipe {
             // about half of (c/r)², here less than four tolerances too.
             walk_range: if kind == Kind::Segment { core_range.max(0.34 / tolerance.sqrt()) } else { core_range },
             smooth: Smooth::new(regularization, of_cores, gradient),
-            cores: limits.cores,
+            cores: share,
             cull: if kind == Kind::Segment && cores && !gradient { CULL * tolerance } else { 0.0 },
             cull_along_lines: if kind == Kind::Segment && cores { along_lines * tolerance } else { 0.0 },
             smooth_share: 0.5 / (SMOOTH_PART * tolerance),
@@ -721,6 +722,19 @@ mod tests {
                 assert_eq!(mirrored.stretch(2 * n, m, false), free.stretch(n, m, false), "{kind:?} {n}");
                 assert_eq!(mirrored.capacities(2 * n, m), free.capacities(n, m), "{kind:?} {n}");
             }
+        }
+    }
+
+    /// Cores of strong particles end farther away; what segments have is not theirs.
+    #[test]
+    fn cores_of_particles_may_have_less() {
+        for regularization in [Regularization::GaussErf, Regularization::Compact, Regularization::Winckelmans] {
+            let o = PlanOptions { particle_regularization: regularization, ..options(1e-3) };
+            let of = |kind, cores| Recipe::new(kind, &o, false, true, Limits { cores, ..Limits::NONE });
+            let [usual, farther] = [1.0, 1e-3].map(|cores| of(Kind::Particle, cores));
+            assert!(farther.core_range > 1.1 * usual.core_range && farther.cores == 1e-3, "{regularization:?}");
+            assert_eq!(farther.truncation, usual.truncation);
+            assert_eq!(of(Kind::Segment, 1e-3), of(Kind::Segment, 1.0));
         }
     }
 
