@@ -350,17 +350,15 @@ module wakefmm
   !> The fast multipole method. A GPU sums directly what has no FMM there: WFMM_REG_OFFSET, and tolerances that
   !> its orders do not reach. method of the report has what was done.
   integer, parameter :: WFMM_METHOD_FMM = 2
-  !> Multipoles evaluated at the targets, without local expansions. A GPU sums directly what has no FMM there. On a
-  !> distributed session without WFMM_BACKEND_CUDA prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. So does
-  !> wfmm_plan_create with a period.
+  !> Multipoles evaluated at the targets, without local expansions. A GPU sums directly what has no FMM there.
+  !> WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create with a period.
   integer, parameter :: WFMM_METHOD_TREECODE = 3
   !> What the far field is expanded in.
   !> Solid harmonics.
   integer, parameter :: WFMM_EXPANSION_HARMONICS = 0
   !> Strengths of particles on a sphere around each cell. Slower than harmonics; for comparison. By the FMM, with
   !> orders up to 16 (in single precision on a GPU 11). WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create with
-  !> the treecode or a period, by prepare, evaluate and check on a distributed session without WFMM_BACKEND_CUDA, and
-  !> by evaluate where the tolerance is missed.
+  !> the treecode or a period, and by evaluate where the tolerance is missed.
   integer, parameter :: WFMM_EXPANSION_PSEUDO_PARTICLES = 1
   !> Precision of the computation.
   !> That of the arrays: double if one of the arrays is double, else single, but double at tolerances below 1e-4 on a CPU
@@ -677,7 +675,7 @@ module wakefmm
     real(c_double) :: squire = 0e0_c_double
     !> Core radius, a length, above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths
     !> that carry the same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES. WFMM_ERR_UNSUPPORTED with a
-    !> period and on sessions of several processes.
+    !> period.
     real(c_double) :: core_limit = 0e0_c_double
     !> Length above which filament segments are split into equal pieces after a step; 0, the default: never.
     real(c_double) :: split_length = 0e0_c_double

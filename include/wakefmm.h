@@ -256,9 +256,8 @@
 #define WFMM_METHOD_FMM 2
 
 /**
- * Multipoles evaluated at the targets, without local expansions. A GPU sums directly what has no FMM there. On a
- * distributed session without WFMM_BACKEND_CUDA prepare, evaluate and check return WFMM_ERR_UNSUPPORTED. So does
- * wfmm_plan_create with a period.
+ * Multipoles evaluated at the targets, without local expansions. A GPU sums directly what has no FMM there.
+ * WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create with a period.
  */
 #define WFMM_METHOD_TREECODE 3
 
@@ -272,8 +271,7 @@
 /**
  * Strengths of particles on a sphere around each cell. Slower than harmonics; for comparison. By the FMM, with
  * orders up to 16 (in single precision on a GPU 11). WFMM_ERR_UNSUPPORTED is returned by wfmm_plan_create with
- * the treecode or a period, by prepare, evaluate and check on a distributed session without WFMM_BACKEND_CUDA, and
- * by evaluate where the tolerance is missed.
+ * the treecode or a period, and by evaluate where the tolerance is missed.
  */
 #define WFMM_EXPANSION_PSEUDO_PARTICLES 1
 
@@ -1004,8 +1002,7 @@ typedef struct wfmm_flow_options {
     double squire;
     /**
      * Core radius, a length, above which particles that spread get narrower cores, of core_limit/sqrt(2), and strengths that
-     * carry the same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES. WFMM_ERR_UNSUPPORTED with a period and on
-     * sessions of several processes.
+     * carry the same vorticity; 0, the default: never. Needs WFMM_SPREADING_CORES. WFMM_ERR_UNSUPPORTED with a period.
      */
     double core_limit;
     /**
@@ -1298,8 +1295,8 @@ wfmm_status wfmm_session_destroy(struct wfmm_session **session);
  * recipe, report, counts, workspace, set_stream and destroy: each rank hands over its own sources and targets, however many and
  * wherever they are, and gets the velocities of its own targets. An error on one rank is the same status on all, with the rank in the message. options may be NULL.
  * With GPUs each rank takes one of its node, node_rank modulo their number, unless device names one; with
- * WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. WFMM_ERR_UNSUPPORTED: the treecode and
- * pseudo-particles without WFMM_BACKEND_CUDA, core_limit, asynchronous evaluations, several devices of a rank.
+ * WFMM_BACKEND_AUTO all ranks compute on the CPU where one of them has none. WFMM_ERR_UNSUPPORTED: asynchronous
+ * evaluations, several devices of a rank.
  * Thread rule: one thread at a time, and one thread at a time for all plans and flows of the session, since each process has one
  * order of calls: threads that sum at the same time need a session each.
  * Errors: as of wfmm_session_create; WFMM_ERR_NULL (a function), _VALUE (rank, size);
