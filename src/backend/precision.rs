@@ -91,7 +91,7 @@ impl fmt::Display for PrecisionFallback {
             Self::Core => "core radii are too large or too small for the extent of sources and targets",
             Self::Strength => "strengths are too large or too small for the extent of sources and targets",
             Self::Digits => "at a tolerance below 1e-4 rounding in single precision may exceed it",
-            Self::Tolerance => "single precision misses the tolerance at a sample of targets (is a point far away?)",
+            Self::Tolerance => "single precision misses the tolerance, or comes close to it, at a sample of targets (is a point far away?)",
             Self::Jump => {
                 "the field of WFMM_REG_POLYNOMIAL jumps at a particle, and its gradient at the edge of a core"
             }

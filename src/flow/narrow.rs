@@ -18,6 +18,8 @@ use crate::math::biot_savart::{Vec3, cross, norm, sub};
 use crate::memory;
 use crate::options::Plane;
 
+const ADVANCE: &str = "wfmm_flow_advance";
+
 /// Strengths and squared core radii of all particles, and rates of strengths where there is a history.
 pub struct Before {
     pub strength: Vec<f64>,
@@ -39,7 +41,8 @@ pub fn narrow(held: Held<'_>, tools: &Tools<'_>, limit2: f64) -> Result<Option<N
         None => narrowed(&Peers::default(), pool, moving, plane, rates, limit2)?,
         Some(ranks) => {
             let peers = Peers::of(ranks);
-            ranks.run(pool, &peers, "wfmm_flow_advance", || narrowed(&peers, pool, moving, plane, rates, limit2))?
+            let work = || narrowed(&peers, pool, moving, plane, rates, limit2);
+            tools.session.collective(ADVANCE, || ranks.run(pool, &peers, ADVANCE, work))?
         }
     };
     Ok(found.map(|(mut numbers, fit, largest)| {

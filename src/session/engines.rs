@@ -45,7 +45,7 @@ fn ranks_engine(
 ) -> Result<Box<dyn Engine>> {
     let (pool, options, ranks) = (session.pool().clone(), options.clone(), communicator.clone());
     let (cpu_options, cpu_pool, cpu_ranks) = (options.clone(), pool.clone(), ranks.clone());
-    // In double precision, whatever was asked for: it holds every tolerance.
+    // Double precision holds every tolerance; single is tried where it serves.
     let cpu = move || -> Box<dyn Engine> {
         Box::new(DistributedEngine::new(cpu_options.clone(), cpu_pool.clone(), cpu_ranks.clone()))
     };

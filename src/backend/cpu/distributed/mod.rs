@@ -9,8 +9,8 @@
 //!   sources     a part's own sources, joined with what it needs of other ranks (fmm/essential)
 //! ```
 //!
-//! Enters: `Inputs` of this rank. Leaves: the field at this rank's targets, in double precision, or by an FMM in single precision
-//! where that serves the tolerance; recipe and report of all ranks together. All functions run on all ranks alike; what decides is the
+//! Enters: `Inputs` of this rank. Leaves: the field at this rank's targets, in double precision, or by an FMM or a treecode in single
+//! precision where that serves the tolerance; recipe and report of all ranks together. All functions run on all ranks alike; what decides is the
 //! same number everywhere.
 
 mod elements;
@@ -64,7 +64,7 @@ struct Side<const C: usize, S: Elements<f64, C>> {
     counts: [f64; 2],
     seen: Option<[u64; 3]>,
     direct: bool,
-    /// What the FMM keeps while nothing changes, in double and in single precision.
+    /// What the far field keeps while nothing changes, in double and in single precision.
     part: Option<(Request, Part<f64, C, S>)>,
     single: Option<(Request, Part<f32, C, S::Single>)>,
     /// The field that is next, or was last, is of `single`; and why others were not.
@@ -76,7 +76,7 @@ struct Side<const C: usize, S: Elements<f64, C>> {
     declined: Option<Request>,
     /// Elements stay on the ranks that their callers have them on.
     keeps_host: bool,
-    /// What the last field by the FMM has cost.
+    /// What the last field by expansions has cost.
     costs: Option<Costs>,
 }
 
@@ -192,7 +192,7 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
             let request = Request { for_double: true, ..request };
             let fallback = self.prepare_single(peers, auto, request, inputs, options);
             self.by_single = fallback.is_none();
-            // Where an FMM in single precision does not pay, one in double does not either.
+            // Where expansions in single precision do not pay, those in double do not either.
             self.direct = fallback == Some(PrecisionFallback::Short);
             if self.by_single || self.direct {
                 return;
@@ -454,9 +454,9 @@ impl DistributedEngine {
             self.recipe += " Single precision serves the tolerance.";
         } else if self.options.precision == Precision::F32 {
             warn_once!(
-                "double precision in place of single: ranks on CPUs use it for velocities by an FMM or a treecode that keep the tolerance"
+                "double precision in place of single: ranks on CPUs use single precision for velocities of 4e6 pairs and more by an FMM or a treecode, where it keeps the tolerance"
             );
-            self.recipe += " Single precision was asked for; ranks on CPUs use it for velocities by an FMM or a treecode that keep the tolerance.";
+            self.recipe += " Single precision was asked for; ranks on CPUs use it for velocities of 4e6 pairs and more by an FMM or a treecode, where it keeps the tolerance.";
         }
         if !account.direct && ranks > 1 {
             let [sources, cells] = account.recipe.guests;

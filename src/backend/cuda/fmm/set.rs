@@ -112,7 +112,7 @@ impl Problem<'_> {
     /// Whether a direct sum may take the place of this one at little cost; the same on all ranks.
     fn is_small(&self) -> bool {
         let [sources, targets] = self.size();
-        !self.is_pseudo() && sources * targets <= FEW_PAIRS
+        !self.is_pseudo() && self.images() * sources * targets <= FEW_PAIRS
     }
 
     fn is_pseudo(&self) -> bool {
@@ -240,7 +240,7 @@ impl<T: CudaReal> FmmSet<T> {
         let held = output.add || problem.is_pseudo() || Held::keeps_parts(output, wanted.len());
         let place = if held { check.held.place(output, main, n) } else { Ok(output) };
         let outcome = place.and_then(|place| {
-            let outcome = self.hold_tolerance(&problem, wanted, place, &check)?;
+            let outcome = self.hold_tolerance(&problem, (limits, wanted), place, &check)?;
             if outcome == Outcome::Done && held {
                 check.held.hand_over(output, main, n, stream)?;
             }
@@ -275,7 +275,7 @@ impl<T: CudaReal> FmmSet<T> {
     /// Limits with which no core that is left out of the last field can have more of the tolerance at a single target than `AT_TARGET`
     /// allows; none where that is so. Cores end where they change the particle's own field by the tolerance, which is too much where
     /// that field is far larger than the whole, as where neighbours have opposite strengths.
-    fn farther_cores(&self, problem: &Problem<'_>, wanted: &[Recipe]) -> Option<Limits> {
+    fn farther_cores(&self, problem: &Problem<'_>, wanted: &[Recipe], limits: Limits) -> Option<Limits> {
         let recipe = wanted.iter().find(|recipe| recipe.kind == Kind::Particle && recipe.core_range > 0.0)?;
         let [_, targets] = problem.size();
         let allowed = AT_TARGET * (targets as f64).sqrt();
@@ -283,26 +283,20 @@ impl<T: CudaReal> FmmSet<T> {
         (left_out > allowed && left_out < f64::INFINITY).then(|| {
             // In steps of two: recipes that are alike are made once.
             let cores = (0.5 * recipe.cores * allowed / left_out).log2().floor().exp2();
-            Limits { cores, ..self.limits_of(wanted) }
+            Limits { cores, ..limits }
         })
-    }
-
-    /// Those that recipes were made with.
-    fn limits_of(&self, wanted: &[Recipe]) -> Limits {
-        let made = |recipe: &Recipe| self.recipes.iter().find(|made| made.recipe == *recipe);
-        wanted.first().and_then(made).map_or(Limits::NONE, |made| made.limits)
     }
 
     /// Computes the field until it holds the tolerance at the sampled targets, or no recipe does.
     fn hold_tolerance(
         &mut self,
         problem: &Problem<'_>,
-        mut wanted: Vec<Recipe>,
+        (mut limits, mut wanted): (Limits, Vec<Recipe>),
         to: Output,
         check: &Check,
     ) -> Result<Outcome> {
         let tolerance = recipe::tolerance(problem.options, T::IS_F64);
-        let mut before = f64::INFINITY;
+        let (mut before, mut tried) = (f64::INFINITY, 0);
         loop {
             let ran = self.run(problem, &wanted, to, check)?;
             let two_floats = wanted.iter().all(|recipe| recipe.two_floats);
@@ -317,31 +311,32 @@ impl<T: CudaReal> FmmSet<T> {
             }
             let most = tolerance * if rounds { ROUNDING } else { ACCEPTED };
             let error = self.judge(problem, check, most)?;
-            if error <= most {
-                let Some(limits) = self.farther_cores(problem, &wanted) else { return Ok(Outcome::Done) };
+            let mut holds = error <= most;
+            let mends = !holds && !rounds && tried < ROUNDS && error < WORTH * before;
+            let next = if mends { self.tighten(problem, &wanted, limits, tolerance / error) } else { None };
+            // As good as it gets: more targets decide.
+            if !holds && next.is_none() && !rounds && error <= HOPEFUL * tolerance {
+                let enough = if problem.is_small() { most } else { tolerance };
+                holds = self.look_again(problem, check, Sample::Last, most)? <= enough;
+            }
+            if holds {
+                let Some(farther) = self.farther_cores(problem, &wanted, limits) else { return Ok(Outcome::Done) };
                 self.missed += 1;
-                self.need(problem, limits);
-                wanted = self.recipes(problem, limits);
+                self.need(problem, farther);
+                (limits, wanted) = (farther, self.recipes(problem, farther));
                 if declines(problem, &wanted) {
+                    self.last.clear();
                     return problem.without_fmm::<T>(error);
                 }
                 self.tightened += 1;
                 log::info!("cores of strong particles end farther away, and the field is computed again");
                 continue;
             }
-            let mends = !rounds && error < WORTH * before;
-            let next = self.tighten(problem, &wanted, tolerance / error, mends);
-            // As good as it gets: more targets decide.
-            let is_hopeful = next.is_none() && !rounds && error <= HOPEFUL * tolerance;
-            let enough = if problem.is_small() { most } else { tolerance };
-            if is_hopeful && self.look_again(problem, check, Sample::Last, most)? <= enough {
-                return Ok(Outcome::Done);
-            }
             self.missed += 1;
-            let Some(next) = next else { return self.give_up(problem, &wanted, tolerance) };
-            wanted = next;
+            let Some(next) = next else { return self.give_up(problem, &wanted, limits, tolerance) };
+            (limits, wanted) = next;
             before = error;
-            self.tightened += 1;
+            (self.tightened, tried) = (self.tightened + 1, tried + 1);
             log::info!(
                 "the FMM has an error of {error:.1e}, the tolerance is {tolerance:.1e}: tightened and computed again"
             );
@@ -400,11 +395,11 @@ impl<T: CudaReal> FmmSet<T> {
     }
 
     /// No recipe holds the tolerance. A budget that was wider than such sources should have is not tried again.
-    fn give_up(&mut self, problem: &Problem<'_>, wanted: &[Recipe], tolerance: f64) -> Result<Outcome> {
+    fn give_up(&mut self, problem: &Problem<'_>, wanted: &[Recipe], limits: Limits, tolerance: f64) -> Result<Outcome> {
         let error = self.error;
         let widened = wanted.iter().filter(|recipe| recipe.widened).map(|recipe| recipe.budget);
         let budget = 0.9 * widened.fold(f64::INFINITY, f64::min);
-        self.need(problem, Limits { budget, ..self.limits_of(wanted) });
+        self.need(problem, Limits { budget, ..limits });
         self.last.clear();
         if !T::IS_F64 {
             log::info!(
@@ -422,24 +417,29 @@ impl<T: CudaReal> FmmSet<T> {
         problem.without_fmm::<T>(error)
     }
 
-    /// Other recipes, after an error of so many tolerances' inverse; none where there are no better ones, or where more
-    /// coefficients mend nothing.
-    fn tighten(&mut self, problem: &Problem<'_>, wanted: &[Recipe], held: f64, mends: bool) -> Option<Vec<Recipe>> {
+    /// Other recipes and their limits, after an error of so many tolerances' inverse; none where there are no better ones.
+    fn tighten(
+        &mut self,
+        problem: &Problem<'_>,
+        wanted: &[Recipe],
+        limits: Limits,
+        held: f64,
+    ) -> Option<(Limits, Vec<Recipe>)> {
         let largest = wanted.iter().map(|recipe| recipe.budget).fold(0.0, f64::max);
-        if self.tightened == ROUNDS || held.is_nan() || held <= 0.0 || !mends {
+        if held.is_nan() || held <= 0.0 {
             return None;
         }
         AIMS.iter().find_map(|aim| {
             // In steps of the root of two: recipes of budgets that are alike are made once.
             let steps = (2.0 * (largest * (aim * held).min(0.5)).log2()).floor();
             let budget = (0.5 * steps).exp2();
-            let limits = Limits { budget, ..self.limits_of(wanted) };
+            let limits = Limits { budget, ..limits };
             let next = self.recipes(problem, limits);
             let serves = next.iter().all(|recipe| recipe.truncation.reached) && !declines(problem, &next);
             if serves {
                 self.need(problem, limits);
             }
-            serves.then_some(next)
+            serves.then_some((limits, next))
         })
     }
 
