@@ -6,6 +6,7 @@ use crate::report::Report;
 
 pub mod cpu;
 pub mod cuda;
+pub mod curve;
 pub mod draw;
 pub mod images;
 pub mod periods;

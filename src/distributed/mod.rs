@@ -7,7 +7,6 @@
 //! all stop there with its status and its message, and nobody waits for a rank that has left.
 
 mod agreement;
-pub mod curve;
 mod peers;
 pub mod threads;
 

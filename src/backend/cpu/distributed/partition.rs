@@ -6,8 +6,8 @@
 use super::elements::{Elements, Record};
 use super::shares::Shares;
 use crate::backend::cpu::tree::{Root, key};
+use crate::backend::curve::{Way, joined, splitters};
 use crate::distributed::Peers;
-use crate::distributed::curve::{Way, joined, splitters};
 use crate::memory;
 use rayon::prelude::*;
 

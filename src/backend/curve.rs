@@ -5,8 +5,8 @@
 
 use rayon::prelude::*;
 
-use super::Peers;
 use crate::backend::draw::stratified;
+use crate::distributed::Peers;
 use crate::memory;
 
 /// Keys that all ranks together tell for each of them: parts are equal to about one over that.
