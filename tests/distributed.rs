@@ -4,8 +4,7 @@
 
 mod ranks;
 
-use std::time::Instant;
-
+use ranks::domains::keeps;
 use ranks::support::cases::{Case, Kind, case};
 use ranks::*;
 use wakefmm::backend::Field;
@@ -68,7 +67,7 @@ fn holds(
     holds_by(c, what, ranks, split, &plan_options(WFMM_METHOD_FMM, tolerance), field, exact);
 }
 
-/// The same with these options; the plan of the first rank.
+/// The same with these options, by the method that is asked for; the plan of the first rank.
 fn holds_by(
     c: &Case,
     what: &str,
@@ -78,26 +77,8 @@ fn holds_by(
     field: Field,
     exact: &(Vec<f64>, Vec<f64>),
 ) -> Plan {
-    let (start, tolerance) = (Instant::now(), o.tolerance);
-    let (u, g, plan, found) = together(c, ranks, split.1, o, field);
-    let errors = (relative_l2(&u, &exact.0), relative_l2(&g, &exact.1));
-    let report = plan.report();
-    println!(
-        "{what}, {ranks} ranks, {}, {tolerance:.0e}: {:.1e} and {:.1e}, told {:.1e}, check {found:.1e}, method {}, order {}, {} far, {} near, {} retries, {:.1?}",
-        split.0,
-        errors.0,
-        errors.1,
-        report.estimated_error,
-        report.method,
-        report.order,
-        report.far_pairs,
-        report.near_pairs,
-        report.retries,
-        start.elapsed()
-    );
-    assert!(errors.0 <= tolerance && errors.1 <= 30.0 * tolerance, "{what}, {ranks} ranks, {}: {errors:?}", split.0);
-    assert!(found <= tolerance, "{what}, {ranks} ranks, {}: check says {found:e}", split.0);
-    assert_eq!(report.method, o.method, "{what}, {ranks} ranks, {}: {}", split.0, plan.recipe());
+    let plan = keeps(&session_options(), c, what, ranks, split, o, field, exact);
+    assert_eq!(plan.report().method, o.method, "{what}, {ranks} ranks, {}: {}", split.0, plan.recipe());
     plan
 }
 

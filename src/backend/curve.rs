@@ -5,6 +5,7 @@
 
 use rayon::prelude::*;
 
+use crate::backend::cpu::tree::Corners;
 use crate::backend::draw::stratified;
 use crate::distributed::Peers;
 use crate::memory;
@@ -20,6 +21,11 @@ pub struct Way {
 }
 
 impl Way {
+    /// To each rank these; one may go to several, and some nowhere.
+    pub fn of(went: Vec<Vec<u32>>) -> Self {
+        Self { went }
+    }
+
     /// Of elements with these keys; `ends` are the first keys of every rank but the first.
     pub fn along(keys: &[u64], ends: &[u64]) -> Self {
         let ranks: Vec<u32> =
@@ -70,6 +76,14 @@ impl Way {
         }
         own
     }
+}
+
+/// The box around those of all ranks; of nothing, infinities.
+pub fn around_all(peers: &Peers, (low, high): Corners) -> Corners {
+    let mut extent = [-low[0], -low[1], -low[2], high[0], high[1], high[2]];
+    peers.largest(&mut extent);
+    let [x, y, z, high @ ..] = extent;
+    ([-x, -y, -z], high)
 }
 
 /// What came from all ranks, in their order.

@@ -9,8 +9,8 @@ use rayon::prelude::*;
 
 use super::gaussians::reach2;
 use super::state::row;
-use crate::backend::cpu::tree::{Corners, Root, bounds, key};
-use crate::backend::curve::{Way, joined, splitters};
+use crate::backend::cpu::tree::{Root, bounds, key};
+use crate::backend::curve::{Way, around_all, joined, splitters};
 use crate::distributed::Peers;
 use crate::math::biot_savart::Vec3;
 use crate::memory;
@@ -27,19 +27,17 @@ pub type Member = [f64; 7];
 /// See the head of this file.
 pub struct Neighbours {
     peers: Peers,
-    /// From the given particles to those of the range; none alone.
-    way: Option<Way>,
-    /// By rank: particles of the range that reach its.
-    copies: Vec<Vec<u32>>,
+    /// From the given particles to those of the range, and from these to ranks whose particles they reach; none alone.
+    ways: Option<[Way; 2]>,
 }
 
 impl Neighbours {
     /// Of this rank's particles; returned are those of the range.
     pub fn new(peers: &Peers, given: Vec<Member>, plane: Option<Plane>) -> (Self, Vec<Member>) {
         if !peers.are_many() {
-            return (Self { peers: peers.clone(), way: None, copies: vec![] }, given);
+            return (Self { peers: peers.clone(), ways: None }, given);
         }
-        let root = common_root(peers, bounds(&positions(&given), &[]));
+        let root = Root::around(&[around_all(peers, bounds(&positions(&given), &[]))]);
         let keys = memory::collect(given.iter().map(|p| key(row(p, 0), root)));
         let ends = splitters(peers, given.len(), |k| (keys[k], 1.0));
         let way = Way::along(&keys, &ends);
@@ -62,20 +60,14 @@ impl Neighbours {
         };
         let of_rank = |rank: usize| if rank == peers.rank() { vec![] } else { acts_on(rank) };
         let copies = memory::par_collect((0..peers.size()).into_par_iter().map(of_rank));
-        (Self { peers: peers.clone(), way: Some(way), copies }, here)
+        (Self { peers: peers.clone(), ways: Some([way, Way::of(copies)]) }, here)
     }
 
     /// `N` numbers of each particle of the range and, behind them, of those of others that reach it.
     pub fn with_others<'a, const N: usize>(&self, own: &'a [f64]) -> Cow<'a, [f64]> {
-        if self.copies.is_empty() {
-            return Cow::Borrowed(own);
-        }
-        let of_rank = |copies: &Vec<u32>| {
-            let mut rows = memory::with_room(N * copies.len());
-            copies.iter().for_each(|&k| rows.extend_from_slice(&own[N * k as usize..][..N]));
-            rows
-        };
-        let came = self.peers.share(self.copies.iter().map(of_rank).collect());
+        let Some([_, copies]) = &self.ways else { return Cow::Borrowed(own) };
+        let rows = own.as_chunks::<N>().0;
+        let came = self.peers.share(copies.packed(|k| rows[k]));
         let mut all = memory::with_room(own.len() + came.iter().map(Vec::len).sum::<usize>());
         all.extend_from_slice(own);
         came.iter().for_each(|rows| all.extend_from_slice(rows));
@@ -84,8 +76,8 @@ impl Neighbours {
 
     /// Numbers of the particles of the range, `rows` each, to where these were given: of the own ones, in their order.
     pub fn back(&self, values: Vec<f64>, rows: usize) -> Vec<f64> {
-        match &self.way {
-            Some(way) => way.back(&self.peers, &values, rows),
+        match &self.ways {
+            Some([way, _]) => way.back(&self.peers, &values, rows),
             None => values,
         }
     }
@@ -93,14 +85,6 @@ impl Neighbours {
 
 fn positions(members: &[Member]) -> Vec<Vec3> {
     memory::collect(members.iter().map(|p| row(p, 0)))
-}
-
-/// Around the positions of all ranks.
-fn common_root(peers: &Peers, (low, high): Corners) -> Root {
-    let mut extent = [-low[0], -low[1], -low[2], high[0], high[1], high[2]];
-    peers.largest(&mut extent);
-    let [x, y, z, high @ ..] = extent;
-    Root::around(&[([-x, -y, -z], high)])
 }
 
 /// Boxes around pieces of the curve with equally many positions: lower and upper corners.

@@ -29,7 +29,8 @@ use super::intake::{Unit, corners, corners_of_sources, targets_of};
 use super::precision::TRIED_FROM;
 use super::range;
 use super::sources::{ChargeSources, VortexSources};
-use super::tree::{Corners, Root, bounds};
+use super::tree::{Root, bounds, bounds_of};
+use crate::backend::curve::around_all;
 use crate::backend::draw::drawn;
 use crate::backend::precision::{PrecisionFallback, PrecisionHistory, single_serves_on_ranks};
 use crate::backend::verdict::{missed_by_pseudo_particles, relative, squares, unit_of};
@@ -246,15 +247,8 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         request: Request,
         auto: bool,
     ) -> Option<Part<T, C, X>> {
-        let (low, high) = bounds(self.sources.positions().0, &[]);
-        let (a, b) = bounds(&self.targets, &[]);
-        let mut extent = [0.0; 6];
-        for i in 0..3 {
-            (extent[i], extent[3 + i]) = (-low[i].min(a[i]), high[i].max(b[i]));
-        }
-        peers.largest(&mut extent);
-        let [x, y, z, top @ ..] = extent;
-        let root = Root::around(&[([-x, -y, -z], top)]);
+        let all = [self.sources.positions().0, &self.targets];
+        let root = Root::around(&[around_all(peers, bounds_of(2, |k| bounds(all[k], &[])))]);
         let shares = match &self.costs {
             _ if self.keeps_host => Shares::Host,
             // Nothing that was kept from other inputs may decide.
@@ -557,14 +551,6 @@ impl Engine for DistributedEngine {
 fn for_single<'a>(options: &'a PlanOptions, inputs: &'a Inputs, field: Field) -> Option<(&'a Inputs, &'a PlanOptions)> {
     let is_open = options.period.is_none() && options.expansion == Expansion::Harmonics;
     (is_open && single_serves_on_ranks(options, field)).then_some((inputs, options))
-}
-
-/// The box around those of all ranks; of nothing, infinities.
-fn around_all(peers: &Peers, (low, high): Corners) -> Corners {
-    let mut extent = [-low[0], -low[1], -low[2], high[0], high[1], high[2]];
-    peers.largest(&mut extent);
-    let [x, y, z, high @ ..] = extent;
-    ([-x, -y, -z], high)
 }
 
 fn write(mut to: Output<'_, f64>, values: &[f64], add: bool) {
