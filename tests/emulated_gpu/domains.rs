@@ -75,7 +75,8 @@ fn trees_in_every_domain() {
         ];
         for (k, (kind, core, length)) in kinds.into_iter().enumerate() {
             for (_, period) in DOMAINS.into_iter().enumerate().filter(|(number, _)| takes(k + number, 5)) {
-                let c = case(kind, period, 900, 600, core, length).rounded();
+                let [n, m] = if full() { [900, 600] } else { [500, 350] };
+                let c = case(kind, period, n, m, core, length).rounded();
                 let bare = if core == 0.0 { WFMM_REG_NONE } else { WFMM_REG_GAUSS_ERF };
                 let o =
                     wfmm_plan_options { particle_regularization: bare, ..plan_options(WFMM_METHOD_FMM, 1e-5, period) };
@@ -130,7 +131,7 @@ fn middles_of_segments_far_from_zero() {
                 if !full() && (from == 0.0 || k > 0 && (core > 0.0) == k.is_multiple_of(2)) {
                     continue;
                 }
-                let mut c = case(Kind::Segments, period, if full() { 400 } else { 200 }, 100, core, 0.05);
+                let mut c = case(Kind::Segments, period, if full() { 400 } else { 120 }, 60, core, 0.05);
                 c.points.iter_mut().for_each(|x| *x = x.map(|v| v + from));
                 c.targets.iter_mut().for_each(|x| *x = x.map(|v| v + from));
                 let middle = |p: &[Vec3]| -> Vec3 { std::array::from_fn(|i| 0.5 * p[0][i] + 0.5 * p[1][i]) };

@@ -145,13 +145,14 @@ fn under_auto_the_cpu_sums_what_the_gpu_refuses() {
 #[test]
 fn trees_in_a_box() {
     with_gpu("periodic::trees_in_a_box", &[], || {
-        let cases = [(Kind::Particles, 4000), (Kind::Charges, 4000), (Kind::Charges, 20_000)];
+        let [few, m] = if full() { [4000, 1500] } else { [2500, 900] };
+        let cases = [(Kind::Particles, few), (Kind::Charges, few), (Kind::Charges, 20_000)];
         for (k, (kind, n)) in cases.into_iter().enumerate() {
-            let c = case(kind, n, 1500, 0.0, 0.0).rounded();
+            let c = case(kind, n, m, 0.0, 0.0).rounded();
             for tolerance in values(&[1e-5], &[1e-3, 1e-5]) {
                 let o = wfmm_plan_options {
                     particle_regularization: WFMM_REG_NONE,
-                    leaf_capacity: if n > 4000 { 20 } else { 0 },
+                    leaf_capacity: if n > few { 20 } else { 0 },
                     ..plan_options(WFMM_METHOD_FMM, *tolerance)
                 };
                 let what = format!("{kind:?} {n}");
@@ -198,7 +199,14 @@ fn boxes_in_thirds() {
                     PERIOD * (sides[i] * r.between(0.0, 1.0).powf(power) + out * r.between(-1.0, 1.0))
                 })
             };
-            let c = elements(kind, [9000, 1500], [core, length], &mut Random::new(k as u64 + 40), place).rounded();
+            let c = elements(
+                kind,
+                if full() { [9000, 1500] } else { [5000, 800] },
+                [core, length],
+                &mut Random::new(k as u64 + 40),
+                place,
+            )
+            .rounded();
             let o = wfmm_plan_options {
                 particle_regularization: if core > 0.0 { WFMM_REG_GAUSS_ERF } else { WFMM_REG_NONE },
                 segment_regularization: WFMM_REG_VATISTAS,
@@ -295,7 +303,7 @@ fn few_segments_with_wide_cores_at_their_own_ends() {
 #[test]
 fn smooth_flows_in_a_box() {
     with_gpu("periodic::smooth_flows_in_a_box", &[], || {
-        let side = 14;
+        let side = if full() { 14 } else { 10 };
         let mut c = Case::default();
         for k in 0..side * side * side {
             let at = [k % side, k / side % side, k / side / side].map(|i| (i as f64 + 0.5) / side as f64);
@@ -400,7 +408,7 @@ fn checks_with_equivalent_sources_find_the_error() {
         for &(kind, n, gradient) in values(&cases[1..2], &cases) {
             found(&case(kind, n, 700, 0.004, 0.01).rounded(), 1e-3, gradient, &format!("{kind:?} {n}"));
         }
-        let mut c = case(Kind::Particles, 30_000, 700, 0.001, 0.0);
+        let mut c = case(Kind::Particles, if full() { 30_000 } else { 15_000 }, 700, 0.001, 0.0);
         c.position.iter_mut().skip(2000).for_each(|x| *x = x.map(|v| 0.1 * v.rem_euclid(PERIOD)));
         c.targets.iter_mut().skip(100).for_each(|x| *x = x.map(|v| 0.12 * v.rem_euclid(PERIOD)));
         found(&c.rounded(), 1e-3, false, "corner");
@@ -424,7 +432,7 @@ fn positions_thousands_of_periods_away_are_taken_back() {
             c.points.iter_mut().enumerate().for_each(|(k, x)| change(x, k / 2));
             c.position.iter_mut().chain(&mut c.targets).enumerate().for_each(|(k, x)| change(x, k));
         };
-        let mut far = case(Kind::Both, 300, 90, 0.05, 0.1);
+        let mut far = case(Kind::Both, 150, 60, 0.05, 0.1);
         all(&mut far, &far_away);
         let mut near = far.clone();
         all(&mut near, &back);

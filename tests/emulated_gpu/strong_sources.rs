@@ -53,15 +53,16 @@ fn targets_in_the_line_of_a_strong_segment_have_its_core() {
         for (k, (seed, regularization)) in [(1, WFMM_REG_VATISTAS), (3, WFMM_REG_LAMB_OSEEN)].into_iter().enumerate() {
             let c = one_strong_segment(seed);
             let want = reference(&cpu, &c, regularization, WFMM_REG_NONE);
-            for method in methods {
+            // By one method with the gradient, by the other without.
+            for method in methods.into_iter().enumerate().filter(|(number, _)| takes(k + number, 2)).map(|m| m.1) {
                 let o = options(method, 1e-4, regularization, WFMM_REG_NONE, 32);
                 let (got, outcome) = evaluate::<f64>(&gpu, &c, &o);
                 let error = relative_l2(&got.gradient, &want.gradient) / 30.0;
                 assert!(outcome.method == method && error <= o.tolerance, "{seed}: {error:.1e} {}", outcome.recipe);
             }
-            let o = options(methods[k], 1e-4, regularization, WFMM_REG_NONE, 32);
+            let o = options(methods[1 - k], 1e-4, regularization, WFMM_REG_NONE, 32);
             let (u, plan) = velocity(&gpu, &c, &o);
-            let (error, same) = (relative_l2(&u, &want.main), plan.report().method == methods[k]);
+            let (error, same) = (relative_l2(&u, &want.main), plan.report().method == methods[1 - k]);
             assert!(same && error <= o.tolerance, "{seed}: {error:.1e} {}", plan.recipe());
         }
     });

@@ -26,7 +26,8 @@ fn single_precision_serves_tight_tolerances() {
     with_gpu("tight::single_precision_serves_tight_tolerances", &[], || {
         let (cpu, gpu) = (Session::cpu(1), Session::gpu());
         for (_, (name, kind, core)) in CLOUDS.into_iter().enumerate().filter(|(number, _)| takes(*number, 4)) {
-            let c = case(name, kind, 1500, 1500, 1.0);
+            let n = if full() { 1500 } else { 1000 };
+            let c = case(name, kind, n, n, 1.0);
             let (segments, particles) = if kind == Kind::Segments { (core, 0) } else { (0, core) };
             let want = reference(&cpu, &c, segments, particles);
             for tolerance in [1e-5, if core == WFMM_REG_NONE { 1e-6 } else { 3e-6 }] {
