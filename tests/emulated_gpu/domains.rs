@@ -147,6 +147,32 @@ fn middles_of_segments_far_from_zero() {
     });
 }
 
+/// Beside a sheet of particles in a slab the flow is uniform but for waves, 1e-8 of it three periods away: what far images miss of their
+/// velocities is small beside those waves.
+#[test]
+fn gradients_beside_a_slab() {
+    with_gpu("domains::gradients_beside_a_slab", &[], || {
+        let period = [0.9, 1.1, OPEN];
+        let mut r = Random::new(9);
+        let mut c = Case::default();
+        for _ in 0..300 {
+            c.position.push([0.9 * r.unit(), 1.1 * r.unit(), 0.1 * r.unit()]);
+            c.strength.push([1.0 + 0.3 * r.unit(), 0.5 * r.unit(), 0.3]);
+            c.particle_core.push(0.0);
+        }
+        let o = |tolerance: f64| wfmm_plan_options {
+            particle_regularization: WFMM_REG_NONE,
+            ..plan_options(WFMM_METHOD_DIRECT, tolerance, period)
+        };
+        for beside in [3.4, -3.3] {
+            c.targets = (0..40).map(|_| [2.0 * r.unit(), 2.0 * r.unit(), beside + 0.2 * r.unit()]).collect();
+            let want = evaluate::<f64>(&Session::cpu(2), &c, &o(1e-6)).0;
+            let (got, outcome) = evaluate::<f64>(&Session::gpu(), &c, &o(1e-4));
+            periodic::close(&got, &want, 1e-4, &format!("{beside}: {}", outcome.recipe));
+        }
+    });
+}
+
 /// Targets on the lines of bare segments, nodes or not, get nothing from them, and a line of one period is infinite.
 #[test]
 fn targets_on_bare_segments() {

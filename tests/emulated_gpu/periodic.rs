@@ -59,7 +59,7 @@ fn case(kind: Kind, n: usize, m: usize, core: f64, length: f64) -> Case {
     elements(kind, [n, m], [core, length], &mut Random::new(n as u64 + 5), in_box)
 }
 
-fn close(got: &Field, want: &Field, tolerance: f64, what: &str) {
+pub fn close(got: &Field, want: &Field, tolerance: f64, what: &str) {
     let (main, gradient) = (relative_l2(&got.main, &want.main), relative_l2(&got.gradient, &want.gradient));
     println!("{what}: {main:.1e} {gradient:.1e}");
     assert!(main <= tolerance && gradient <= 30.0 * tolerance, "{what}: {main:.1e} {gradient:.1e}");

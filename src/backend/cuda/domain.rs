@@ -22,6 +22,9 @@ const EFFECTIVE_RADII: f64 = 1.01;
 const SHARES: [f64; 3] = [0.02, 0.2, 0.1];
 /// Degrees more than geometric convergence asks for, by the largest radii of sources and targets: smooth fields and gradients need them.
 const MORE_DEGREES: f64 = 4.0;
+/// Beside a slab far images are summed for a tolerance that is smaller by what they leave of a gradient there, down to this part, as on the
+/// CPU.
+const LEAST_LEFT: f64 = 1e-9;
 /// Fewest degrees of the far field.
 const LEAST_ORDER: usize = 8;
 /// Most near images, as on the CPU, and most sources with them.
@@ -126,6 +129,20 @@ impl Extents {
     pub fn step(&self) -> f64 {
         0.5 * f64::EPSILON * self.sources.farthest().max(self.targets.farthest())
     }
+
+    /// What all images together leave of the gradient of single ones where all targets are beside a slab: there the flow is uniform but
+    /// for waves, of which the longest decays with the distance by the factor e each P/2π for the larger period P.
+    fn gradient_left(&self, period: [f64; 3]) -> f64 {
+        let mut open = (0..3).filter(|&i| period[i] == 0.0);
+        let (Some(axis), None) = (open.next(), open.next()) else { return 1.0 };
+        let (s, t) = (&self.sources, &self.targets);
+        let beside = (t.low[axis] - s.high[axis]).max(s.low[axis] - t.high[axis]);
+        if !beside.is_finite() || beside <= 0.0 {
+            return 1.0;
+        }
+        let largest = period.into_iter().fold(0.0, f64::max);
+        (-std::f64::consts::TAU * beside / largest).exp().max(LEAST_LEFT)
+    }
 }
 
 impl Domain {
@@ -217,6 +234,23 @@ impl Nearness {
         })
     }
 
+    /// The same, and the tolerance that it is for: where a gradient is asked for, a smaller one beside a slab, unless too many images were near
+    /// then.
+    pub fn for_field(
+        domain: &Domain,
+        extents: &Extents,
+        contents: &Contents,
+        tolerance: f64,
+        gradient: bool,
+    ) -> Result<(Self, f64)> {
+        let of = |tolerance: f64| Ok((Self::in_domain(domain, extents, contents, tolerance)?, tolerance));
+        let left = if gradient { extents.gradient_left(domain.period) } else { 1.0 };
+        match left < 1.0 {
+            true => of(left * tolerance).or_else(|_: Error| of(tolerance)),
+            false => of(tolerance),
+        }
+    }
+
     fn order_for(&self, error: f64) -> f64 {
         error.log10() / self.ratio.log10() + self.more
     }
@@ -295,6 +329,32 @@ mod tests {
         assert_eq!(near([0.0, 1.0, 0.0], &Extents { sources: small, targets: small }, 1e-4), 1);
         let long = Corners { high: [10.0, 1.0, 1.0], ..UNIT };
         assert_eq!(near([0.0, 1.0, 0.0], &Extents { sources: long, targets: long }, 1e-4), 27);
+    }
+
+    #[test]
+    fn beside_a_slab_far_images_are_summed_to_more_digits() {
+        let beside = Corners { low: [0.0, 0.0, 3.0], high: [1.0, 1.0, 3.5] };
+        let left = |period, targets| Extents { sources: UNIT, targets }.gradient_left(period);
+        let e = (-std::f64::consts::TAU * 2.0 / 1.3).exp();
+        for (period, targets, want) in [
+            ([1.3, 1.0, 0.0], beside, e),
+            ([1.3, 1.0, 0.0], Corners { low: [0.0, 0.0, -2.5], high: [1.0, 1.0, -2.0] }, e),
+            ([0.1, 0.1, 0.0], beside, LEAST_LEFT),
+            ([1.3, 1.0, 0.0], Corners { low: [0.0, 0.0, 0.9], ..beside }, 1.0),
+            ([1.3, 1.0, 0.0], Corners::NONE, 1.0),
+            ([1.3, 0.0, 0.0], beside, 1.0),
+            ([1.3, 1.0, 0.8], beside, 1.0),
+        ] {
+            assert!((left(period, targets) / want - 1.0).abs() < 1e-12, "{period:?} {targets:?}");
+        }
+        let extents = Extents { sources: UNIT, targets: beside };
+        let domain = Domain::around([1.3, 1.0, 0.0], &UNIT);
+        let of = |n, gradient| Nearness::for_field(&domain, &extents, &contents(n), 1e-4, gradient).unwrap();
+        assert!(of(100, true).1 < 1e-4 * 1.01 * e && of(100, false).1 == 1e-4);
+        // More sources than there is room for with so many images.
+        let images = |gradient| of(100, gradient).0.shape.near_vectors().len();
+        let between = MOST_COPIES as usize * 2 / (images(true) + images(false));
+        assert_eq!(of(between, true), of(between, false));
     }
 
     #[test]

@@ -171,9 +171,9 @@ impl Periodic {
         self.bring_in(&mut inside, field, &domain, stream)?;
         let tolerance = recipe::tolerance(options, is_f64);
         let contents = self.contents(&inside, options, field, tolerance, &domain, stream)?;
-        let nearness = match around {
-            None => Nearness::in_cube(domain.period[0], &contents, tolerance)?,
-            Some(extents) => Nearness::in_domain(&domain, extents, &contents, tolerance)?,
+        let (nearness, tolerance) = match around {
+            None => (Nearness::in_cube(domain.period[0], &contents, tolerance)?, tolerance),
+            Some(extents) => Nearness::for_field(&domain, extents, &contents, tolerance, field.has_gradient())?,
         };
         let [order, used] = nearness.orders(tolerance);
         let sources = self.sources(&inside, field, nodes_for(nearness.longest, order, tolerance), stream)?;
