@@ -131,7 +131,8 @@ fn middles_of_segments_far_from_zero() {
                 if !full() && (from == 0.0 || k > 0 && (core > 0.0) == k.is_multiple_of(2)) {
                     continue;
                 }
-                let mut c = case(Kind::Segments, period, if full() { 400 } else { 120 }, 60, core, 0.05);
+                let [n, m] = if full() { [400, 100] } else { [120, 60] };
+                let mut c = case(Kind::Segments, period, n, m, core, 0.05);
                 c.points.iter_mut().for_each(|x| *x = x.map(|v| v + from));
                 c.targets.iter_mut().for_each(|x| *x = x.map(|v| v + from));
                 let middle = |p: &[Vec3]| -> Vec3 { std::array::from_fn(|i| 0.5 * p[0][i] + 0.5 * p[1][i]) };

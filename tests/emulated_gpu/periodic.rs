@@ -199,14 +199,8 @@ fn boxes_in_thirds() {
                     PERIOD * (sides[i] * r.between(0.0, 1.0).powf(power) + out * r.between(-1.0, 1.0))
                 })
             };
-            let c = elements(
-                kind,
-                if full() { [9000, 1500] } else { [5000, 800] },
-                [core, length],
-                &mut Random::new(k as u64 + 40),
-                place,
-            )
-            .rounded();
+            let size = if full() { [9000, 1500] } else { [5000, 800] };
+            let c = elements(kind, size, [core, length], &mut Random::new(k as u64 + 40), place).rounded();
             let o = wfmm_plan_options {
                 particle_regularization: if core > 0.0 { WFMM_REG_GAUSS_ERF } else { WFMM_REG_NONE },
                 segment_regularization: WFMM_REG_VATISTAS,
@@ -432,7 +426,8 @@ fn positions_thousands_of_periods_away_are_taken_back() {
             c.points.iter_mut().enumerate().for_each(|(k, x)| change(x, k / 2));
             c.position.iter_mut().chain(&mut c.targets).enumerate().for_each(|(k, x)| change(x, k));
         };
-        let mut far = case(Kind::Both, 150, 60, 0.05, 0.1);
+        let [n, m] = if full() { [300, 90] } else { [150, 60] };
+        let mut far = case(Kind::Both, n, m, 0.05, 0.1);
         all(&mut far, &far_away);
         let mut near = far.clone();
         all(&mut near, &back);
