@@ -5,6 +5,10 @@ use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED, WFMM_ERR_VALUE};
 /// Distances in mean periods up to which cores of images are looked at, with one, two and three periods.
 pub const CORES_LOOKED_AT: [f64; 3] = [400.0, 14.0, 5.5];
 
+/// Where all images leave little of what single ones add, those far away are summed for a tolerance that is smaller by that: down to this
+/// part.
+pub const LEAST_LEFT: f64 = 1e-9;
+
 /// Cores of images are looked at where they change a field by more than this part of the tolerance.
 pub const CORES_OF_IMAGES: f64 = 0.3;
 

@@ -6,6 +6,7 @@ use super::fmm::{Distant, Request, Sink, SourceSet, rows};
 use super::near;
 use super::tree::{Root, Tree, bounds};
 use crate::backend::draw::stratified;
+use crate::backend::periods::LEAST_LEFT;
 use crate::backend::verdict::{GRADIENT_TOLERANCES, Verdict, unit_of};
 use crate::distributed::Peers;
 use crate::math::regularization::Part;
@@ -27,10 +28,9 @@ const TARGET_BLOCK: usize = 256;
 pub struct Remote(Distant);
 
 /// Where all images together leave less than this part of the field of the sources alone, images are summed for a tolerance that is
-/// smaller by what they leave; so many times at most, and down to the last digits.
+/// smaller by what they leave; so many times at most.
 const CANCELS: f64 = 0.03;
 const MOST_TIGHTENED: usize = 3;
-const LEAST_LEFT: f64 = 1e-9;
 /// Leaves of the tree that images are summed by.
 const LEAF: usize = 64;
 

@@ -4,6 +4,7 @@
 //! `Nearness`. In a box with three equal periods near images are those of the tree's cells. In tubes, slabs and other boxes they are
 //! sources of their own, as many as the expansions of all others need to converge.
 
+use crate::backend::periods::LEAST_LEFT;
 use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
 use crate::math::lattice::Shape;
 
@@ -22,9 +23,6 @@ const EFFECTIVE_RADII: f64 = 1.01;
 const SHARES: [f64; 3] = [0.02, 0.2, 0.1];
 /// Degrees more than geometric convergence asks for, by the largest radii of sources and targets: smooth fields and gradients need them.
 const MORE_DEGREES: f64 = 4.0;
-/// Beside a slab far images are summed for a tolerance that is smaller by what they leave of a gradient there, down to this part, as on the
-/// CPU.
-const LEAST_LEFT: f64 = 1e-9;
 /// Fewest degrees of the far field.
 const LEAST_ORDER: usize = 8;
 /// Most near images, as on the CPU, and most sources with them.
@@ -204,7 +202,7 @@ impl Nearness {
 
     /// In any domain: sources within a radius a and targets within b of the middle. Expansions of an image at a distance d then converge
     /// as powers of a/(d - b) and b/(d - a).
-    pub fn in_domain(domain: &Domain, extents: &Extents, contents: &Contents, tolerance: f64) -> Result<Self> {
+    fn in_domain(domain: &Domain, extents: &Extents, contents: &Contents, tolerance: f64) -> Result<Self> {
         let radii = domain.radii(extents, contents.longest_segment);
         // Of no sources there are no images.
         let [a, b] = if contents.sources > 0 { radii } else { [0.0; 2] };
@@ -245,10 +243,7 @@ impl Nearness {
     ) -> Result<(Self, f64)> {
         let of = |tolerance: f64| Ok((Self::in_domain(domain, extents, contents, tolerance)?, tolerance));
         let left = if gradient { extents.gradient_left(domain.period) } else { 1.0 };
-        match left < 1.0 {
-            true => of(left * tolerance).or_else(|_: Error| of(tolerance)),
-            false => of(tolerance),
-        }
+        of(left * tolerance).or_else(|_: Error| of(tolerance))
     }
 
     fn order_for(&self, error: f64) -> f64 {
