@@ -61,7 +61,8 @@ struct State {
     u32 parts;                     // M2L sums of a tile are taken in so many parts
     u64 near_pairs, core_pairs, far_pairs;
     u32 written;                   // sums of squares that L2P leaves
-    u32 pieces, pad[2];            // segments and pieces in the tree
+    u32 pieces;                    // segments and pieces in the tree
+    u64 strongest;                 // bits of the largest velocity, scaled, that one source has where its core ends to count (fmm_p2m.cu)
     u64 upper[3], lower[3];        // ordered bits of max x and of max -x
     u64 ends_upper[3], ends_lower[3]; // the same of the segments alone
     u64 longest, longest_piece;    // ordered bits of the longest segment, and of the longest piece

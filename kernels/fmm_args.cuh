@@ -84,8 +84,7 @@ struct Fmm {
     Pointer<unsigned> cut_count;
     /// [n] Vec4<T>, sorted: strength; or half vector and circulation of a segment.
     Pointer<void> strength;
-    /// [2][source cells] Largest core below the cell; largest product of circulation, length and core, of particles largest strength over
-    /// squared core.
+    /// [2][source cells] Largest core below the cell; of segments the largest product of circulation, length and core.
     Pointer<double> cell_core;
     /// [source cells][components][stride] T.
     Pointer<void> multipole;
@@ -209,7 +208,8 @@ struct SampleSums {
     double n_certain;
     /// Compared targets without numbers that should have some.
     double lost;
-    /// Largest velocity of a particle with a core alone, one core radius from it, as if it had none; 0 for other sources.
+    /// Largest velocity that one source of this kind alone, of segments a whole line of such, has where its core ends to count; 0 without
+    /// cores.
     double strongest;
 };
 

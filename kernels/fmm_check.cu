@@ -196,6 +196,9 @@ template <int MAIN, int REST> __device__ __forceinline__ void judge(const Fmm &f
     if (!is_last(c.ticket, gridDim.x)) return;
     if (threadIdx.x < 12) c.head[threadIdx.x] = ((const u32 *)f.state)[threadIdx.x];
     SampleSums *found = (SampleSums *)(c.head + 12);
+    double strongest = fabs(f.normalization) * __longlong_as_double((long long)f.state->strongest) * f.state->root.scale;
+    if (f.kind == kParticle) strongest *= f.state->root.scale;
+    if (threadIdx.x == 0) found->strongest = strongest;
     if (!compares) return;
     double v[13] = {};
     for (u32 k = threadIdx.x; k < c.samples; k += 256) {
@@ -226,8 +229,6 @@ template <int MAIN, int REST> __device__ __forceinline__ void judge(const Fmm &f
         const volatile Squares &of = c.sum[b];
         all.main += of.main; all.rest += of.rest; all.n += of.n; all.bad += of.bad;
     }
-    const bool has_cores = MAIN == 3 && f.kind == kParticle && f.regularization;
-    const double strongest = has_cores ? fabs(f.normalization) * f.cell_core[f.tree[0].cell_capacity] * f.state->root.scale * f.state->root.scale : 0;
     *found = {{v[0], v[1]}, {v[2], v[3]}, {v[4], v[5]}, {v[6], v[7]}, {all.main, all.rest}, (double)all.n, (double)all.bad, v[8], v[9], v[10], strongest};
 }
 #define VERDICT(name, MAIN, REST) \

@@ -1,5 +1,5 @@
-// Multipoles of the source leaves, and the largest core below every cell. Segments are sampled at Gauss-Legendre nodes, exact for the
-// degrees kept.
+// Multipoles of the source leaves, and what the near field has to know of the cores below every cell. Segments are sampled at
+// Gauss-Legendre nodes, exact for the degrees kept.
 //
 // A warp has a leaf, a block of four where leaves are few. Its lanes are groups; a group takes a source, and its lane j runs down the columns
 // m = j and m = (order or order - 1) - j of the harmonics, one after the other, so that all lanes have the same way and the
@@ -64,11 +64,10 @@ template <class T, int P, int NC> struct Shared {
     u32 next;
 };
 
-// One source of a leaf, relative to its centre, into the round's arrays. Returns its core and a product: of a segment of circulation,
-// length and, where velocities alone are wanted, core; of a particle its strength over the squared core.
-template <class T, int P, int NC> __device__ Pair<T> take(const Fmm &f, Round<T, P, NC> &r, u32 k, bool is, u32 per) {
+// One source of a leaf, relative to its centre, into the round's arrays.
+template <class T, int P, int NC> __device__ void take(const Fmm &f, Round<T, P, NC> &r, u32 k, bool is, u32 per) {
     const int lane = threadIdx.x & 31;
-    T x = 0, y = 0, z = 0, q[3] = {0, 0, 0}, core = 0, product = 0;
+    T x = 0, y = 0, z = 0, q[3] = {0, 0, 0};
     if (is) {
         const u32 i = r.begin + (per == 1 ? k : k / per);
         const Vec4<T> p = ((const Vec4<T> *)f.tree[0].point)[i];
@@ -80,16 +79,13 @@ template <class T, int P, int NC> __device__ Pair<T> take(const Fmm &f, Round<T,
         if (NC == 1) q[0] = p.w;
         else {
             const Vec4<T> v = ((const Vec4<T> *)f.strength)[i];
-            core = p.w;
             q[0] = v.x; q[1] = v.y; q[2] = v.z;
-            if (f.kind == kParticle && core > 0) product = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2]) / (core * core);
             if (f.kind == kSegment) {
                 const T at = (T)f.gauss[k % per], w = (T)f.gauss[16 + k % per] * v.w;
                 if (sizeof(T) == 8) { // both ends
                     q[0] = T(0.5) * (v.x - p.x); q[1] = T(0.5) * (v.y - p.y); q[2] = T(0.5) * (v.z - p.z);
                     x += q[0]; y += q[1]; z += q[2];
                 }
-                if (core > 0) product = T(2) * fabs(v.w) * (f.cull > 0 ? core : T(1)) * sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2]);
                 x += at * q[0]; y += at * q[1]; z += at * q[2];
                 q[0] *= w; q[1] *= w; q[2] *= w;
             }
@@ -106,7 +102,6 @@ template <class T, int P, int NC> __device__ Pair<T> take(const Fmm &f, Round<T,
         const T k = (T)(0.5 / (m + 1)), u = k * x, v = k * y;
         a = {u * a.c - v * a.s, u * a.s + v * a.c};
     }
-    return {core, product};
 }
 
 // Adds the `count` sources of a round to a lane's sums.
@@ -163,6 +158,33 @@ __device__ inline void raise_core(const Fmm &f, double *largest, u32 cell, doubl
         if (atomicMax((u64 *)largest + cell, bits) >= bits) return;
 }
 
+// Of the sources of a leaf, by `members` warps of which this is one: the largest core; of segments the largest product of circulation,
+// length and, where velocities alone are wanted, core; the largest velocity that one of them, of segments a whole line of such, has
+// where its core ends to count.
+template <class T> __device__ void note_cores(const Fmm &f, u32 cell, u32 begin, u32 end, int member, int members) {
+    T core = 0, product = 0, strongest = 0;
+    for (u32 i = begin + member * 32 + (threadIdx.x & 31); i < end; i += members * 32) {
+        const Vec4<T> p = ((const Vec4<T> *)f.tree[0].point)[i], q = ((const Vec4<T> *)f.strength)[i];
+        if (!(p.w > 0)) continue;
+        const bool two_ends = sizeof(T) == 8 && f.kind == kSegment; // of segments the half vector, in f64 both ends
+        const T x = two_ends ? T(0.5) * (q.x - p.x) : q.x, y = two_ends ? T(0.5) * (q.y - p.y) : q.y, z = two_ends ? T(0.5) * (q.z - p.z) : q.z;
+        const T length = sqrt(fma(x, x, fma(y, y, z * z))), range = (T)f.core_range * p.w;
+        core = max(core, p.w);
+        if (f.kind == kSegment) product = max(product, T(2) * fabs(q.w) * (f.cull > 0 ? p.w : T(1)) * length);
+        if (range > 0) strongest = max(strongest, f.kind == kSegment ? T(2) * fabs(q.w) / range : length / (range * range));
+    }
+    for (int d = 16; d; d >>= 1) {
+        core = max(core, __shfl_xor_sync(~0u, core, d));
+        product = max(product, __shfl_xor_sync(~0u, product, d));
+        strongest = max(strongest, __shfl_xor_sync(~0u, strongest, d));
+    }
+    if (threadIdx.x & 31) return;
+    if (core > 0) raise_core(f, f.cell_core, cell, (double)core);
+    if (product > 0) raise_core(f, f.cell_core + f.tree[0].cell_capacity, cell, (double)product);
+    const u64 bits = (u64)__double_as_longlong((double)strongest);
+    if (bits > f.state->strongest) atomicMax(&f.state->strongest, bits);
+}
+
 // What is known of a cell; asked for before it is needed.
 struct Cell {
     u32 info, begin, end;
@@ -202,7 +224,8 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
             if (lane == 3) own.inv = inv;
             if (lane == 4) { own.cell = c; own.begin = cell.begin; }
             const u32 share = (total + members - 1) / members, chunk = min((share + L::groups - 1) / L::groups * L::groups, (u32)L::sources);
-            T sum[NC][2 * L::way], core = 0, product = 0;
+            if (NC == 3 && f.regularization) note_cores<T>(f, c, cell.begin, cell.end, member, members);
+            T sum[NC][2 * L::way];
 #pragma unroll
             for (int d = 0; d < NC; d++)
 #pragma unroll
@@ -210,9 +233,7 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
             for (u32 base = member * chunk; base < total; base += members * chunk) {
                 const u32 k = base + lane, count = min(chunk, total - base);
                 __syncwarp();
-                const Pair<T> of = take<T, P, NC>(f, own, k, lane < count, per);
-                core = max(core, of.c);
-                product = max(product, of.s);
+                take<T, P, NC>(f, own, k, lane < count, per);
                 __syncwarp();
                 add<T, P, NC>(s, own, count, sum);
             }
@@ -232,11 +253,6 @@ template <class T, int P, int NC> __device__ void p2m(const Fmm &f) {
                 if (team) __syncthreads(); else __syncwarp();
                 if (team) put<T, P, NC, kWarps>(s.round, out + first * stride, stride);
                 else put<T, P, NC, 1>(&own, out + first * stride, stride);
-            }
-            if (NC == 3 && f.regularization) {
-                for (int d = 16; d; d >>= 1) { core = max(core, __shfl_xor_sync(~0u, core, d)); product = max(product, __shfl_xor_sync(~0u, product, d)); }
-                if (lane == 0 && core > 0) raise_core(f, f.cell_core, c, (double)core);
-                if (lane == 0 && product > 0) raise_core(f, f.cell_core + t.cell_capacity, c, (double)product);
             }
         } else if (c == 0) { // Nobody reads the root's expansion: M2L takes it for the sources that are not there.
 #pragma unroll 1

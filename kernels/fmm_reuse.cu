@@ -3,14 +3,16 @@
 #include "fmm.cuh"
 using namespace fmm;
 
-// Counters to zero; with `targets` the target tree's as well, and what its kernels overwrite of the sources' goes to `kept`.
+// Counters to zero, with `upward` what P2M raises as well; with `targets` the target tree's as well, and what its kernels overwrite of the
+// sources' goes to `kept`.
 // Launch: one block of 256 threads.
-extern "C" __global__ void __launch_bounds__(256) fmm_renew(const __grid_constant__ Fmm f, State *kept, int targets) {
+extern "C" __global__ void __launch_bounds__(256) fmm_renew(const __grid_constant__ Fmm f, State *kept, int targets, int upward) {
     State &s = *f.state;
     const int i = threadIdx.x;
     if (i == 0) {
         s.flags = 0; s.parts = 0;
         s.near_pairs = s.core_pairs = s.far_pairs = 0;
+        if (upward) s.strongest = 0;
     }
     if (i < 8) s.work_ticket[i] = 0;
     if (i < 128) s.small_m2l_ticket[i] = 0;

@@ -62,8 +62,7 @@ pub struct FmmArg {
     pub cut_count: Pointer<u32>,
     /// [n] Vec4<T>, sorted: strength; or half vector and circulation of a segment.
     pub strength: Pointer<c_void>,
-    /// [2][source cells] Largest core below the cell; largest product of circulation, length and core, of particles largest strength over
-    /// squared core.
+    /// [2][source cells] Largest core below the cell; of segments the largest product of circulation, length and core.
     pub cell_core: Pointer<f64>,
     /// [source cells][components][stride] T.
     pub multipole: Pointer<c_void>,
@@ -191,7 +190,8 @@ pub struct SampleSums {
     pub n_certain: f64,
     /// Compared targets without numbers that should have some.
     pub lost: f64,
-    /// Largest velocity of a particle with a core alone, one core radius from it, as if it had none; 0 for other sources.
+    /// Largest velocity that one source of this kind alone, of segments a whole line of such, has where its core ends to count; 0 without
+    /// cores.
     pub strongest: f64,
 }
 

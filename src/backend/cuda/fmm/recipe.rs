@@ -138,7 +138,7 @@ pub struct Recipe {
     pub grid_nodes: Option<u32>,
     /// Within so many cores source cells are searched for such elements.
     pub walk_range: f64,
-    /// What cores of particles beyond may change, of what they may as a rule: see `Limits`.
+    /// What cores beyond may change, of what they may as a rule: see `Limits`; less for a smaller budget.
     pub cores: f64,
     /// Corrections that are smooth enough over many targets are interpolated to them.
     pub smooth: Option<Smooth>,
@@ -209,7 +209,7 @@ pub struct M2l {
 pub struct Limits {
     /// The largest budget, in tolerances.
     pub budget: f64,
-    /// What cores of particles that are left out may change, of what they may as a rule.
+    /// What cores that are left out may change, of what they may as a rule.
     pub cores: f64,
 }
 
@@ -231,8 +231,7 @@ impl Recipe {
         let most = limits.budget;
         let safety = (most / usual).min(1.0);
         let tolerance = safety * asked;
-        let share = if kind == Kind::Particle { limits.cores } else { 1.0 };
-        let of_cores = share * tolerance;
+        let of_cores = limits.cores * tolerance;
         let pseudo = options.expansion == Expansion::PseudoParticles;
         let cube = options.period.filter(|&period| is_cube(period));
         let two_floats = !is_f64 && asked < TWO_FLOATS && kind != Kind::Charge && cube.is_none() && !pseudo;
@@ -268,8 +267,7 @@ impl Recipe {
             }
         };
         let along_lines = CULL_ALONG_LINES * if gradient { GRADIENT_TOLERANCES } else { 1.0 };
-        // Along a wake the deficits of a filament's segments mostly cancel.
-        let core_range = reach(if kind == Kind::Segment { 4.0 * tolerance } else { of_cores });
+        let core_range = reach(Self::left_beyond(kind) * of_cores);
         Self {
             kind,
             regularization,
@@ -286,7 +284,7 @@ impl Recipe {
             // about half of (c/r)², here less than four tolerances too.
             walk_range: if kind == Kind::Segment { core_range.max(0.34 / tolerance.sqrt()) } else { core_range },
             smooth: Smooth::new(regularization, of_cores, gradient),
-            cores: share,
+            cores: limits.cores * safety,
             cull: if kind == Kind::Segment && cores && !gradient { CULL * tolerance } else { 0.0 },
             cull_along_lines: if kind == Kind::Segment && cores { along_lines * tolerance } else { 0.0 },
             smooth_share: 0.5 / (SMOOTH_PART * tolerance),
@@ -298,6 +296,18 @@ impl Recipe {
             mirrored: options.plane.is_some(),
             shallow: cube.is_none(),
         }
+    }
+
+    /// What a core may change of its source's own field beyond `core_range`, in tolerances: along a wake the deficits of a filament's
+    /// segments mostly cancel.
+    fn left_beyond(kind: Kind) -> f64 {
+        if kind == Kind::Segment { 4.0 } else { 1.0 }
+    }
+
+    /// Tolerances of the whole field that a core which is left out may change, where its source alone has a velocity of so many times
+    /// the whole there.
+    pub fn left_of_cores(&self, velocity: f64) -> f64 {
+        velocity * self.cores * Self::left_beyond(self.kind)
     }
 
     /// `core_range` and `walk_range` for so many sources.
@@ -725,16 +735,23 @@ mod tests {
         }
     }
 
-    /// Cores of strong particles end farther away; what segments have is not theirs.
+    /// Cores of strong sources end farther away, where they change less.
     #[test]
-    fn cores_of_particles_may_have_less() {
-        for regularization in [Regularization::GaussErf, Regularization::Compact, Regularization::Winckelmans] {
-            let o = PlanOptions { particle_regularization: regularization, ..options(1e-3) };
-            let of = |kind, cores| Recipe::new(kind, &o, false, true, Limits { cores, ..Limits::NONE });
-            let [usual, farther] = [1.0, 1e-3].map(|cores| of(Kind::Particle, cores));
-            assert!(farther.core_range > 1.1 * usual.core_range && farther.cores == 1e-3, "{regularization:?}");
+    fn cores_may_have_less() {
+        let particles = [Regularization::GaussErf, Regularization::Compact, Regularization::Winckelmans];
+        let segments = [Regularization::LambOseen, Regularization::Vatistas, Regularization::Scully];
+        let all = particles.map(|r| (Kind::Particle, r)).into_iter().chain(segments.map(|r| (Kind::Segment, r)));
+        for (kind, regularization) in all {
+            let o = PlanOptions {
+                particle_regularization: regularization,
+                segment_regularization: regularization,
+                ..options(1e-3)
+            };
+            let [usual, farther] =
+                [1.0, 1e-3].map(|cores| Recipe::new(kind, &o, false, true, Limits { cores, ..Limits::NONE }));
+            assert!(farther.core_range > 1.1 * usual.core_range, "{regularization:?}");
+            assert!((farther.left_of_cores(5.0) - 1e-3 * usual.left_of_cores(5.0)).abs() < 1e-12, "{regularization:?}");
             assert_eq!(farther.truncation, usual.truncation);
-            assert_eq!(of(Kind::Segment, 1e-3), of(Kind::Segment, 1.0));
         }
     }
 

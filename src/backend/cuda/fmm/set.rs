@@ -171,9 +171,9 @@ pub struct FmmSet<T: CudaReal> {
     check: Option<Check>,
     /// What this plan's fields were found to need.
     needed: Vec<Needed>,
-    /// Velocity of the strongest particle alone, one core radius from it, over the root of the mean square of the last field; zero where
-    /// every target was compared.
-    strongest: f64,
+    /// Largest error that a core which was left out of the last field may make at one target, in tolerances of the field's mean size;
+    /// zero where every target was compared.
+    left_out: f64,
     /// Times that the last field was computed again.
     tightened: u32,
     /// Fields of the last evaluation that missed their tolerance.
@@ -190,7 +190,7 @@ impl<T: CudaReal> Default for FmmSet<T> {
             last: Vec::new(),
             check: None,
             needed: Vec::new(),
-            strongest: 0.0,
+            left_out: 0.0,
             tightened: 0,
             missed: 0,
             error: 0.0,
@@ -273,16 +273,14 @@ impl<T: CudaReal> FmmSet<T> {
     }
 
     /// Limits with which no core that is left out of the last field can have more of the tolerance at a single target than `AT_TARGET`
-    /// allows; none where that is so. Cores end where they change the particle's own field by the tolerance, which is too much where
+    /// allows; none where that is so. Cores end where they change the source's own field by the tolerance, which is too much where
     /// that field is far larger than the whole, as where neighbours have opposite strengths.
-    fn farther_cores(&self, problem: &Problem<'_>, wanted: &[Recipe], limits: Limits) -> Option<Limits> {
-        let recipe = wanted.iter().find(|recipe| recipe.kind == Kind::Particle && recipe.core_range > 0.0)?;
+    fn farther_cores(&self, problem: &Problem<'_>, limits: Limits) -> Option<Limits> {
         let [_, targets] = problem.size();
         let allowed = AT_TARGET * (targets as f64).sqrt();
-        let left_out = self.strongest * recipe.cores / recipe.core_range.powi(2);
-        (left_out > allowed && left_out < f64::INFINITY).then(|| {
+        (self.left_out > allowed && self.left_out < f64::INFINITY).then(|| {
             // In steps of two: recipes that are alike are made once.
-            let cores = (0.5 * recipe.cores * allowed / left_out).log2().floor().exp2();
+            let cores = (0.5 * limits.cores * allowed / self.left_out).log2().floor().exp2();
             Limits { cores, ..limits }
         })
     }
@@ -319,18 +317,22 @@ impl<T: CudaReal> FmmSet<T> {
                 let enough = if problem.is_small() { most } else { tolerance };
                 holds = self.look_again(problem, check, Sample::Last, most)? <= enough;
             }
-            if holds {
-                let Some(farther) = self.farther_cores(problem, &wanted, limits) else { return Ok(Outcome::Done) };
-                self.missed += 1;
-                self.need(problem, farther);
-                (limits, wanted) = (farther, self.recipes(problem, farther));
-                if declines(problem, &wanted) {
-                    self.last.clear();
-                    return problem.without_fmm::<T>(error);
+            if holds || next.is_none() {
+                if let Some(farther) = self.farther_cores(problem, limits) {
+                    self.missed += 1;
+                    self.need(problem, farther);
+                    (limits, wanted) = (farther, self.recipes(problem, farther));
+                    if declines(problem, &wanted) {
+                        self.last.clear();
+                        return problem.without_fmm::<T>(error);
+                    }
+                    self.tightened += 1;
+                    log::info!("cores of strong sources end farther away, and the field is computed again");
+                    continue;
                 }
-                self.tightened += 1;
-                log::info!("cores of strong particles end farther away, and the field is computed again");
-                continue;
+                if holds {
+                    return Ok(Outcome::Done);
+                }
             }
             self.missed += 1;
             let Some(next) = next else { return self.give_up(problem, &wanted, limits, tolerance) };
@@ -348,7 +350,10 @@ impl<T: CudaReal> FmmSet<T> {
         let Some(last) = self.last.last().copied() else { return Ok(0.0) };
         let numbers = problem.sampled();
         let sampled = [check::samples(numbers), numbers.targets];
-        let (found, [sampled, of_all]) = problem.ranks.found(&self.sums[last].account.found, sampled)?;
+        let left_out = |k: &usize| self.sums[*k].recipe.left_of_cores(self.sums[*k].account.found.strongest);
+        let left_out = self.last.iter().map(left_out).fold(0.0, f64::max);
+        let mine = SampleSums { strongest: left_out, ..self.sums[last].account.found };
+        let (found, [sampled, of_all]) = problem.ranks.found(&mine, sampled)?;
         if found.is_of_nothing() {
             let main = problem.kinds[0].0.results(false);
             let has_values = check.has_values(problem.kinds.len(), check::samples(numbers), main, problem.stream)?;
@@ -359,7 +364,7 @@ impl<T: CudaReal> FmmSet<T> {
         }
         let verdict = Verdict::new(&found, sampled, of_all, most, false);
         let size = (found.written[0] / found.targets.max(1.0)).sqrt();
-        self.strongest = if sampled < of_all && size > 0.0 { found.strongest / size } else { 0.0 };
+        self.left_out = if sampled < of_all && size > 0.0 { found.strongest / size } else { 0.0 };
         self.error = verdict.error;
         // A field that missed before has larger errors than its sources let expect.
         let doubtful = self.tightened > 0 && verdict.error <= most;

@@ -179,7 +179,7 @@ impl Passes<'_> {
         // SAFETY: `f` describes arrays of the arenas with the lengths that fmm.cuh asks for; launch shapes as stated there.
         unsafe {
             if !work.sources {
-                launch!(stream, k.renew, [1, 1, 1], 256, 0; f, kept, i32::from(work.targets))?;
+                launch!(stream, k.renew, [1, 1, 1], 256, 0; f, kept, i32::from(work.targets), i32::from(work.upward))?;
             }
             let cuts = f.tree[0].n_device != 0;
             if self.recipe.kind == Kind::Segment && work.upward && !cuts {
