@@ -81,9 +81,13 @@ fn trees_in_every_domain() {
                 let o =
                     wfmm_plan_options { particle_regularization: bare, ..plan_options(WFMM_METHOD_FMM, 1e-5, period) };
                 let what = format!("{kind:?} {core}");
-                assert_eq!(held::<f64>(&c, &o, 1e-2 * o.tolerance, &what), WFMM_METHOD_FMM);
+                if takes(k, 2) {
+                    assert_eq!(held::<f64>(&c, &o, 1e-2 * o.tolerance, &what), WFMM_METHOD_FMM);
+                }
                 let o = wfmm_plan_options { tolerance: 1e-3, ..o };
-                assert_eq!(held::<f32>(&c, &o, 1e-2 * o.tolerance, &format!("{what} single")), WFMM_METHOD_FMM);
+                if takes(k + 1, 2) {
+                    assert_eq!(held::<f32>(&c, &o, 1e-2 * o.tolerance, &format!("{what} single")), WFMM_METHOD_FMM);
+                }
             }
         }
     });
