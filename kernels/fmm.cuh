@@ -62,7 +62,7 @@ struct State {
     u64 near_pairs, core_pairs, far_pairs;
     u32 written;                   // sums of squares that L2P leaves
     u32 pieces;                    // segments and pieces in the tree
-    u64 strongest;                 // bits of the largest velocity, scaled, that one source has where its core ends to count (fmm_p2m.cu)
+    u64 strongest;                 // bits of the largest velocity at the range of a core (fmm_p2m.cu), in scaled lengths, without normalization
     u64 upper[3], lower[3];        // ordered bits of max x and of max -x
     u64 ends_upper[3], ends_lower[3]; // the same of the segments alone
     u64 longest, longest_piece;    // ordered bits of the longest segment, and of the longest piece

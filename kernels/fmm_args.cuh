@@ -208,8 +208,8 @@ struct SampleSums {
     double n_certain;
     /// Compared targets without numbers that should have some.
     double lost;
-    /// Largest velocity that one source of this kind alone, of segments a whole line of such, has where its core ends to count; 0 without
-    /// cores.
+    /// Largest velocity at `core_range` core radii from one source of this kind, from a segment that of an infinite line of its
+    /// circulation; 0 without cores. Of all kinds and ranks together: what `Recipe::left_of_cores` makes of it.
     double strongest;
 };
 

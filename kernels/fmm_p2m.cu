@@ -159,19 +159,19 @@ __device__ inline void raise_core(const Fmm &f, double *largest, u32 cell, doubl
 }
 
 // Of the sources of a leaf, by `members` warps of which this is one: the largest core; of segments the largest product of circulation,
-// length and, where velocities alone are wanted, core; the largest velocity that one of them, of segments a whole line of such, has
-// where its core ends to count.
+// length and, where velocities alone are wanted, core; the largest velocity at `core_range` core radii from one source, from a segment that
+// of an infinite line of its circulation, since the fields of a filament's segments add up.
 template <class T> __device__ void note_cores(const Fmm &f, u32 cell, u32 begin, u32 end, int member, int members) {
-    T core = 0, product = 0, strongest = 0;
+    double core = 0, product = 0, strongest = 0; // strengths are not scaled, and their squares need the range of double
     for (u32 i = begin + member * 32 + (threadIdx.x & 31); i < end; i += members * 32) {
         const Vec4<T> p = ((const Vec4<T> *)f.tree[0].point)[i], q = ((const Vec4<T> *)f.strength)[i];
         if (!(p.w > 0)) continue;
         const bool two_ends = sizeof(T) == 8 && f.kind == kSegment; // of segments the half vector, in f64 both ends
-        const T x = two_ends ? T(0.5) * (q.x - p.x) : q.x, y = two_ends ? T(0.5) * (q.y - p.y) : q.y, z = two_ends ? T(0.5) * (q.z - p.z) : q.z;
-        const T length = sqrt(fma(x, x, fma(y, y, z * z))), range = (T)f.core_range * p.w;
-        core = max(core, p.w);
-        if (f.kind == kSegment) product = max(product, T(2) * fabs(q.w) * (f.cull > 0 ? p.w : T(1)) * length);
-        if (range > 0) strongest = max(strongest, f.kind == kSegment ? T(2) * fabs(q.w) / range : length / (range * range));
+        const double x = two_ends ? 0.5 * (q.x - p.x) : q.x, y = two_ends ? 0.5 * (q.y - p.y) : q.y, z = two_ends ? 0.5 * (q.z - p.z) : q.z;
+        const double length = sqrt(fma(x, x, fma(y, y, z * z))), range = f.core_range * p.w, circulation = 2 * fabs((double)q.w);
+        core = max(core, (double)p.w);
+        if (f.kind == kSegment) product = max(product, circulation * (f.cull > 0 ? (double)p.w : 1.0) * length);
+        if (range > 0 && length > 0) strongest = max(strongest, f.kind == kSegment ? circulation / range : length / (range * range));
     }
     for (int d = 16; d; d >>= 1) {
         core = max(core, __shfl_xor_sync(~0u, core, d));
@@ -179,9 +179,9 @@ template <class T> __device__ void note_cores(const Fmm &f, u32 cell, u32 begin,
         strongest = max(strongest, __shfl_xor_sync(~0u, strongest, d));
     }
     if (threadIdx.x & 31) return;
-    if (core > 0) raise_core(f, f.cell_core, cell, (double)core);
-    if (product > 0) raise_core(f, f.cell_core + f.tree[0].cell_capacity, cell, (double)product);
-    const u64 bits = (u64)__double_as_longlong((double)strongest);
+    if (core > 0) raise_core(f, f.cell_core, cell, core);
+    if (product > 0) raise_core(f, f.cell_core + f.tree[0].cell_capacity, cell, product);
+    const u64 bits = (u64)__double_as_longlong(strongest);
     if (bits > f.state->strongest) atomicMax(&f.state->strongest, bits);
 }
 

@@ -273,7 +273,7 @@ impl<T: CudaReal> DirectSum<T> {
             return Ok(Some(fallback));
         }
         let slopes = output.gradient.address != 0;
-        if exact.is_some() && kinds.iter().any(|kind| jumps(kind, slopes, inputs)) {
+        if exact.is_some() && kinds.iter().any(jumps) {
             return Ok(Some(PrecisionFallback::Jump));
         }
         let n = inputs.targets.n;
@@ -591,10 +591,10 @@ fn has_cut(regularization: &str) -> bool {
     matches!(regularization, "gauss_erf" | "exponential" | "compact" | "polynomial" | "lamb_oseen")
 }
 
-/// Whether a few of the last of 24 bits decide over a field: that of a polynomial core keeps its size and changes its direction at the particle,
-/// near which double arrays lose digits, and its gradient jumps at the edge. No sample has the one target that this matters at.
-fn jumps(kind: &Kind, slopes: bool, inputs: &DeviceInputs) -> bool {
-    kind.regularization == "polynomial" && kind.n > 0 && (slopes || inputs.particles.position.is_f64 != 0)
+/// Whether distances that single precision does not have decide over a field: that of a polynomial core keeps its size and changes its
+/// direction at the particle, however near, and its gradient jumps at the edge. No sample has the one target that this matters at.
+fn jumps(kind: &Kind) -> bool {
+    kind.regularization == "polynomial" && kind.n > 0
 }
 
 /// Targets a thread, as instantiated at the end of kernels/direct.cuh.

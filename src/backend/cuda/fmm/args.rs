@@ -190,8 +190,8 @@ pub struct SampleSums {
     pub n_certain: f64,
     /// Compared targets without numbers that should have some.
     pub lost: f64,
-    /// Largest velocity that one source of this kind alone, of segments a whole line of such, has where its core ends to count; 0 without
-    /// cores.
+    /// Largest velocity at `core_range` core radii from one source of this kind, from a segment that of an infinite line of its
+    /// circulation; 0 without cores. Of all kinds and ranks together: what `Recipe::left_of_cores` makes of it.
     pub strongest: f64,
 }
 

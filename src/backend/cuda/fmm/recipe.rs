@@ -138,7 +138,7 @@ pub struct Recipe {
     pub grid_nodes: Option<u32>,
     /// Within so many cores source cells are searched for such elements.
     pub walk_range: f64,
-    /// What cores beyond may change, of what they may as a rule: see `Limits`; less for a smaller budget.
+    /// What cores may change beyond `core_range`, of what they may as a rule: see `Limits`; less for a smaller budget.
     pub cores: f64,
     /// Corrections that are smooth enough over many targets are interpolated to them.
     pub smooth: Option<Smooth>,
@@ -304,8 +304,7 @@ impl Recipe {
         if kind == Kind::Segment { 4.0 } else { 1.0 }
     }
 
-    /// Tolerances of the whole field that a core which is left out may change, where its source alone has a velocity of so many times
-    /// the whole there.
+    /// What a core may change beyond `core_range`, where its source alone has this velocity, in units of the tolerance.
     pub fn left_of_cores(&self, velocity: f64) -> f64 {
         velocity * self.cores * Self::left_beyond(self.kind)
     }

@@ -206,7 +206,7 @@ impl<T: CudaReal> FmmSet<T> {
     /// Clears what is known of the last field.
     pub fn begin(&mut self) {
         self.last.clear();
-        (self.tightened, self.missed, self.error) = (0, 0, 0.0);
+        (self.tightened, self.missed, self.error, self.left_out) = (0, 0, 0.0, 0.0);
     }
 
     /// Fields of the last evaluation that missed their tolerance and were computed again, here or by another sum.
@@ -273,8 +273,8 @@ impl<T: CudaReal> FmmSet<T> {
     }
 
     /// Limits with which no core that is left out of the last field can have more of the tolerance at a single target than `AT_TARGET`
-    /// allows; none where that is so. Cores end where they change the source's own field by the tolerance, which is too much where
-    /// that field is far larger than the whole, as where neighbours have opposite strengths.
+    /// allows; none where that is so. Cores end where they change the source's own field by the tolerance, segments' by four, which is
+    /// too much where that field is far larger than the whole, as where neighbours have opposite strengths.
     fn farther_cores(&self, problem: &Problem<'_>, limits: Limits) -> Option<Limits> {
         let [_, targets] = problem.size();
         let allowed = AT_TARGET * (targets as f64).sqrt();
@@ -294,7 +294,7 @@ impl<T: CudaReal> FmmSet<T> {
         check: &Check,
     ) -> Result<Outcome> {
         let tolerance = recipe::tolerance(problem.options, T::IS_F64);
-        let (mut before, mut tried) = (f64::INFINITY, 0);
+        let (mut before, mut tried, mut extended) = (f64::INFINITY, 0, 0);
         loop {
             let ran = self.run(problem, &wanted, to, check)?;
             let two_floats = wanted.iter().all(|recipe| recipe.two_floats);
@@ -318,7 +318,11 @@ impl<T: CudaReal> FmmSet<T> {
                 holds = self.look_again(problem, check, Sample::Last, most)? <= enough;
             }
             if holds || next.is_none() {
-                if let Some(farther) = self.farther_cores(problem, limits) {
+                let farther = self.farther_cores(problem, limits);
+                if holds && farther.is_none() {
+                    return Ok(Outcome::Done);
+                }
+                if let Some(farther) = farther.filter(|_| extended < ROUNDS) {
                     self.missed += 1;
                     self.need(problem, farther);
                     (limits, wanted) = (farther, self.recipes(problem, farther));
@@ -326,12 +330,9 @@ impl<T: CudaReal> FmmSet<T> {
                         self.last.clear();
                         return problem.without_fmm::<T>(error);
                     }
-                    self.tightened += 1;
+                    (self.tightened, extended) = (self.tightened + 1, extended + 1);
                     log::info!("cores of strong sources end farther away, and the field is computed again");
                     continue;
-                }
-                if holds {
-                    return Ok(Outcome::Done);
                 }
             }
             self.missed += 1;
@@ -347,6 +348,7 @@ impl<T: CudaReal> FmmSet<T> {
 
     /// The error of the field that was just made; looks again where the first sample is inconclusive.
     fn judge(&mut self, problem: &Problem<'_>, check: &Check, most: f64) -> Result<f64> {
+        self.left_out = 0.0;
         let Some(last) = self.last.last().copied() else { return Ok(0.0) };
         let numbers = problem.sampled();
         let sampled = [check::samples(numbers), numbers.targets];
