@@ -211,11 +211,13 @@ impl<T: CudaReal> FmmSum<T> {
     /// The same with another recipe: memory and what was learnt of the trees stay.
     pub fn remake(&mut self, recipe: Recipe, stream: &Stream) -> Result<()> {
         let shallow = self.recipe.shallow;
-        (self.recipe, self.kernels) = Kernels::ready::<T>(&self.context, recipe)?;
-        self.recipe.shallow = shallow;
+        let (recipe, kernels) = Kernels::ready::<T>(&self.context, recipe)?;
+        // Where cores alone end elsewhere the matrices are the same.
+        let has_operators = self.recipe.has_operators_of(&recipe);
+        (self.recipe, self.kernels) = (Recipe { shallow, ..recipe }, kernels);
         self.reusable.forget();
         self.replay.forget();
-        self.make_operators(stream)
+        if has_operators { Ok(()) } else { self.make_operators(stream) }
     }
 
     pub fn bytes(&self) -> u64 {
