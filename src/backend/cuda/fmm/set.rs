@@ -206,7 +206,7 @@ impl<T: CudaReal> FmmSet<T> {
     /// Clears what is known of the last field.
     pub fn begin(&mut self) {
         self.last.clear();
-        (self.tightened, self.missed, self.error, self.left_out) = (0, 0, 0.0, 0.0);
+        (self.tightened, self.missed, self.error) = (0, 0, 0.0);
     }
 
     /// Fields of the last evaluation that missed their tolerance and were computed again, here or by another sum.
@@ -317,25 +317,22 @@ impl<T: CudaReal> FmmSet<T> {
                 let enough = if problem.is_small() { most } else { tolerance };
                 holds = self.look_again(problem, check, Sample::Last, most)? <= enough;
             }
-            if holds || next.is_none() {
-                let farther = self.farther_cores(problem, limits);
-                if holds && farther.is_none() {
-                    return Ok(Outcome::Done);
-                }
-                if let Some(farther) = farther.filter(|_| extended < ROUNDS) {
-                    self.missed += 1;
-                    self.need(problem, farther);
-                    (limits, wanted) = (farther, self.recipes(problem, farther));
-                    if declines(problem, &wanted) {
-                        self.last.clear();
-                        return problem.without_fmm::<T>(error);
-                    }
-                    (self.tightened, extended) = (self.tightened + 1, extended + 1);
-                    log::info!("cores of strong sources end farther away, and the field is computed again");
-                    continue;
-                }
+            let farther = if holds || next.is_none() { self.farther_cores(problem, limits) } else { None };
+            if holds && farther.is_none() {
+                return Ok(Outcome::Done);
             }
             self.missed += 1;
+            if let Some(farther) = farther.filter(|_| extended < ROUNDS) {
+                self.need(problem, farther);
+                (limits, wanted) = (farther, self.recipes(problem, farther));
+                if declines(problem, &wanted) {
+                    self.last.clear();
+                    return problem.without_fmm::<T>(error);
+                }
+                (self.tightened, extended) = (self.tightened + 1, extended + 1);
+                log::info!("cores of strong sources end farther away, and the field is computed again");
+                continue;
+            }
             let Some(next) = next else { return self.give_up(problem, &wanted, limits, tolerance) };
             (limits, wanted) = next;
             before = error;
