@@ -366,14 +366,15 @@
 
 /**
  * flags of a plan: the same inputs give the same bits, whatever the number of threads, the load of the machine and
- * what the plan or the process did before. This holds for one instruction set and one model of GPU.
+ * what the plan or the process did before. This holds for one instruction set and one model of GPU. On a distributed session
+ * on CPUs fields agree to rounding whatever the number of ranks; by expansions each rank then holds all sources and targets.
  */
 #define WFMM_FLAG_REPRODUCIBLE 2
 
 /**
  * flags of a plan on a distributed session: each rank computes with its own sources and targets, as the host has
  * divided them. Without the flag they are divided anew, by the work of the evaluation before. No effect on other
- * sessions.
+ * sessions, nor with WFMM_FLAG_REPRODUCIBLE on CPUs.
  */
 #define WFMM_FLAG_HOST_PARTITION 4
 

@@ -118,11 +118,12 @@ codes! {
 /// `flags` of a plan: results are added to the output arrays instead of overwriting them.
 pub const WFMM_FLAG_ACCUMULATE: u64 = 1;
 /// `flags` of a plan: the same inputs give the same bits, whatever the number of threads, the load of the machine and
-/// what the plan or the process did before. This holds for one instruction set and one model of GPU.
+/// what the plan or the process did before. This holds for one instruction set and one model of GPU. On a distributed session
+/// on CPUs fields agree to rounding whatever the number of ranks; by expansions each rank then holds all sources and targets.
 pub const WFMM_FLAG_REPRODUCIBLE: u64 = 2;
 /// `flags` of a plan on a distributed session: each rank computes with its own sources and targets, as the host has
 /// divided them. Without the flag they are divided anew, by the work of the evaluation before. No effect on other
-/// sessions.
+/// sessions, nor with WFMM_FLAG_REPRODUCIBLE on CPUs.
 pub const WFMM_FLAG_HOST_PARTITION: u64 = 4;
 
 /// The smallest tolerance that single precision is promised to hold.

@@ -340,22 +340,51 @@ fn halves_that_cancel_are_computed_again_by_all_ranks() {
     }
 }
 
-/// Under the reproducible flag bits depend on the inputs and the number of ranks. Another number has other trees: the direct sum
-/// agrees to rounding, the FMM within the tolerance.
+/// Under the reproducible flag fields do not depend on the number of ranks: where all elements together are in the order of one process,
+/// those of expansions have its bits, and direct sums, which add rank after rank, agree to rounding.
 #[test]
-fn reproducible_fields_are_the_same_bits_on_as_many_ranks() {
-    let c = case("helical wake", Kind::Both, 3000, 2500, 1.0);
-    let field = Field::Velocity { gradient: false };
-    for (method, apart) in [(WFMM_METHOD_DIRECT, 1e-13), (WFMM_METHOD_FMM, 2e-4)] {
-        let o = wfmm_plan_options { flags: WFMM_FLAG_REPRODUCIBLE, ..plan_options(method, 1e-4) };
-        let one = exact_of(&c, field, &o).0;
-        for ranks in [2, 4] {
-            let run = || together(&c, ranks, SPLITS[2].1, &o, field).0;
-            let u = run();
-            assert!(u.iter().zip(&run()).all(|(a, b)| a.to_bits() == b.to_bits()), "{ranks} ranks: other bits");
-            let difference = relative_l2(&u, &one);
-            println!("method {method}: {ranks} ranks beside one: {difference:.1e}");
-            assert!(difference <= apart, "{ranks} ranks: {difference:e}");
+fn reproducible_fields_are_those_of_one_process() {
+    let wake = case("helical wake", Kind::Both, 3000, 2500, 1.0);
+    let charges = charges(2500, 2000);
+    let pseudo =
+        wfmm_plan_options { expansion: WFMM_EXPANSION_PSEUDO_PARTICLES, ..plan_options(WFMM_METHOD_FMM, 1e-2) };
+    let in_box = wfmm_plan_options { period: [3.0, 3.5, 2.5], ..plan_options(WFMM_METHOD_FMM, 1e-3) };
+    let cases = [
+        ("direct", plan_options(WFMM_METHOD_DIRECT, 1e-4), 1e-13),
+        ("FMM", plan_options(WFMM_METHOD_FMM, 1e-4), 0.0),
+        ("FMM, tight", plan_options(WFMM_METHOD_FMM, 1e-9), 0.0),
+        ("treecode", plan_options(WFMM_METHOD_TREECODE, 1e-3), 0.0),
+        ("the library's choice", plan_options(WFMM_METHOD_AUTO, 1e-2), 0.0),
+        ("pseudo-particles", pseudo, 0.0),
+        ("box", in_box, 0.0),
+    ];
+    for (name, o, apart) in cases {
+        let o = wfmm_plan_options { flags: WFMM_FLAG_REPRODUCIBLE, ..o };
+        for (c, field) in [(&wake, VELOCITY), (&charges, POTENTIAL)] {
+            let one = exact_of(c, field, &o);
+            for ranks in [1, 2, 4] {
+                let (u, g, plan, found) = together(c, ranks, SPLITS[0].1, &o, field);
+                let errors = (relative_l2(&u, &one.0), relative_l2(&g, &one.1));
+                let told = format!("{name}, {field:?}, {ranks} ranks: {errors:?}, check {found:e}; {}", plan.recipe());
+                assert!(errors.0 <= apart && errors.1 <= apart && found <= o.tolerance, "{told}");
+                assert_eq!(plan.recipe().contains("as one process would"), apart == 0.0 && ranks > 1, "{told}");
+            }
         }
+    }
+}
+
+/// The same elements in another order, as other ranks have them, are added in another order; the trees are the same.
+#[test]
+fn reproducible_fields_agree_to_rounding_however_elements_are_split() {
+    let c = case("helical wake", Kind::Both, 3000, 2500, 1.0);
+    let o = wfmm_plan_options { flags: WFMM_FLAG_REPRODUCIBLE, ..plan_options(WFMM_METHOD_FMM, 1e-4) };
+    let one = exact_of(&c, VELOCITY, &o);
+    for (name, split) in SPLITS {
+        let run = || together(&c, 4, split, &o, VELOCITY);
+        let (u, g, ..) = run();
+        let errors = (relative_l2(&u, &one.0), relative_l2(&g, &one.1));
+        println!("{name}: {errors:?}");
+        assert!(errors.0 <= 1e-13 && errors.1 <= 1e-12, "{name}: {errors:?}");
+        assert!(u.iter().zip(&run().0).all(|(a, b)| a.to_bits() == b.to_bits()), "{name}: other bits");
     }
 }

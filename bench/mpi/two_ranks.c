@@ -1,5 +1,5 @@
 /* Seconds of one evaluation with new positions, over the processes of MPI or, with one process, on its threads.
-   Enters: case (cube, rings, lattice), number of sources, threads of a process, tolerance, repetitions. Leaves: on process 0 one line,
+   Enters: case (cube, rings, lattice), number of sources, threads of a process, tolerance, repetitions, flags of the plan. Leaves: on process 0 one line,
    "seconds error", the median over the repetitions of the slowest process and the error at 200 targets. bench/mpi/two_ranks.sh runs
    it with one process of two threads and with two processes of one, and makes the table. */
 #include "ranks.h"
@@ -79,7 +79,7 @@ int main(int argc, char **argv) {
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (argc < 6) return fprintf(stderr, "two_ranks CASE N THREADS TOLERANCE REPETITIONS\n"), 2;
+    if (argc < 7) return fprintf(stderr, "two_ranks CASE N THREADS TOLERANCE REPETITIONS FLAGS\n"), 2;
     const int64_t n = atoll(argv[2]);
     const int repetitions = atoi(argv[5]);
     struct cloud c = strcmp(argv[1], "lattice") ? particles(!strcmp(argv[1], "rings"), n) : lattice(n);
@@ -87,7 +87,7 @@ int main(int argc, char **argv) {
     wfmm_session_options_init(&so, sizeof so);
     wfmm_plan_options_init(&o, sizeof o);
     so.backend = WFMM_BACKEND_CPU, so.threads = atoi(argv[3]);
-    o.tolerance = atof(argv[4]), o.method = WFMM_METHOD_FMM;
+    o.tolerance = atof(argv[4]), o.method = WFMM_METHOD_FMM, o.flags = (uint64_t)atoll(argv[6]);
     if (!c.points) o.particle_regularization = WFMM_REG_NONE;
     must(size > 1 ? wfmm_mpi_session_create(MPI_COMM_WORLD, &so, &session) : wfmm_session_create(&so, &session));
     must(wfmm_plan_create(session, &o, &plan));

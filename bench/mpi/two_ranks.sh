@@ -1,6 +1,7 @@
 #!/bin/sh
 # Two processes of one thread against one process of two threads: CUBE, RINGS, LATTICE of 1e5 and 1e6 sources, as a table.
-# Enters: the folder of libwakefmm.so (target/release), a folder for programs. Give the machine nothing else to do.
+# Enters: the folder of libwakefmm.so (target/release), a folder for programs; FLAGS=2: WFMM_FLAG_REPRODUCIBLE. Give the machine nothing
+# else to do.
 set -eu
 cd "$(dirname "$0")/../.."
 library=$(cd "$1" && pwd)
@@ -16,8 +17,8 @@ echo "|---|---|---|---|---|---|"
 for n in ${SIZES:-100000 1000000}; do
     [ "$n" -gt 300000 ] && repetitions=3 || repetitions=7
     for case in ${CASES:-cube rings lattice}; do
-        one=$("$MPIRUN" $more --bind-to none -n 1 "$build/two_ranks" $case "$n" 2 "$tolerance" $repetitions)
-        two=$("$MPIRUN" $more --bind-to core -n 2 "$build/two_ranks" $case "$n" 1 "$tolerance" $repetitions)
+        one=$("$MPIRUN" $more --bind-to none -n 1 "$build/two_ranks" $case "$n" 2 "$tolerance" $repetitions "${FLAGS:-0}")
+        two=$("$MPIRUN" $more --bind-to core -n 2 "$build/two_ranks" $case "$n" 1 "$tolerance" $repetitions "${FLAGS:-0}")
         echo "$case $n $one $two" | awk '{ printf "| %s | %d | %s | %s | %.0f %% | %s, %s |\n", toupper($1), $2, $3, $5, 100 * $3 / $5, $4, $6 }'
     done
 done

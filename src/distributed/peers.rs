@@ -17,6 +17,8 @@ use crate::memory;
 enum Request {
     Reduce(Vec<f64>, Reduction),
     Gather(Vec<u8>),
+    /// What goes to all ranks, and how many bytes each has.
+    Spread(Vec<u8>, Vec<usize>),
     /// What goes to each rank, one after the other, and how many bytes it is.
     Share(Vec<u8>, Vec<i64>),
     Done,
@@ -146,6 +148,19 @@ impl Peers {
         (numbers, counts)
     }
 
+    /// As `gather`, without room for the longest of each: for as many numbers as there are elements.
+    pub fn spread(&self, mine: &[f64]) -> (Vec<f64>, Vec<usize>) {
+        if !self.are_many() {
+            return (memory::copy(mine), vec![mine.len()]);
+        }
+        let counts: Vec<usize> = self.gather(&[mine.len() as f64]).0.iter().map(|&n| n as usize).collect();
+        let bytes = counts.iter().map(|n| 8 * n).collect();
+        let Answer::Bytes(all, _) = self.ask(Request::Spread(super::bytes_of_f64(mine), bytes)) else {
+            return (vec![], vec![]);
+        };
+        (super::f64_of_bytes(&all), counts)
+    }
+
     /// Numbers for each rank; returned are those of each rank for this one.
     pub fn share(&self, to: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
         if !self.are_many() {
@@ -225,6 +240,10 @@ impl Communicator {
                 let mut all = self.together(call, || Ok(memory::filled(0u8, mine.len() * self.size())))?;
                 let code = self.exchange.allgather(&mine, &mut all);
                 self.tell(call, self.passed("allgather", code)).map(|()| Answer::Bytes(all, vec![]))
+            }
+            Request::Spread(mine, counts) => {
+                let mut all = self.together(call, || Ok(memory::filled(0u8, counts.iter().sum())))?;
+                self.spread(call, &mine, &counts, &mut all).map(|()| Answer::Bytes(all, vec![]))
             }
             Request::Share(bytes, counts) => self.serve_share(call, &bytes, &counts),
             Request::Done => Error::fail(WFMM_ERR_INTERNAL, "not a request"),

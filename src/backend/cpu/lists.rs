@@ -586,11 +586,12 @@ fn merge(ranges: &mut Vec<Range<u32>>) {
     *ranges = out;
 }
 
-/// Numbers for the report: far pairs of cells, near and correction pairs of elements.
-pub fn count(targets: &Tree, lists: &[CellLists]) -> (u64, u64, u64) {
+/// Numbers for the report, of the target cells that are `counted`: far pairs of cells, near and correction pairs of elements.
+pub fn count(targets: &Tree, lists: &[CellLists], counted: impl Fn(&Cell) -> bool + Sync) -> (u64, u64, u64) {
     lists
         .par_iter()
         .zip(&targets.cells)
+        .filter(|(_, t)| counted(t))
         .map(|(l, t)| {
             let (n, (near, correction)) = (t.len() as u64, l.elements());
             (l.far.len() as u64, near * n, correction * n)

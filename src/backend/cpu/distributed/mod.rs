@@ -7,6 +7,7 @@
 //!   shares      how much of the curve each rank gets: by number, or by the work of the evaluation before
 //!   study       what many ranks would exchange and do, one after the other in one process
 //!   sources     a part's own sources, joined with what it needs of other ranks (fmm/essential)
+//!   whole       all sources and targets on every rank, for fields that do not depend on the number of ranks
 //! ```
 //!
 //! Enters: `Inputs` of this rank. Leaves: the field at this rank's targets, in double precision, or by an FMM or a treecode in single
@@ -19,6 +20,7 @@ mod ring;
 mod shares;
 mod sources;
 pub mod study;
+mod whole;
 
 use super::account::Account;
 use super::direct::{Remote, Sum};
@@ -51,6 +53,7 @@ use shares::{Costs, Shares};
 use sources::Shared;
 use std::sync::Arc;
 use std::time::Instant;
+use whole::Whole;
 
 /// One kind of sum with all that is kept between calls.
 struct Side<const C: usize, S: Elements<f64, C>> {
@@ -66,7 +69,7 @@ struct Side<const C: usize, S: Elements<f64, C>> {
     seen: Option<[u64; 3]>,
     direct: bool,
     /// What the far field keeps while nothing changes, in double and in single precision.
-    part: Option<(Request, Part<f64, C, S>)>,
+    double: Option<(Request, Double<C, S>)>,
     single: Option<(Request, Part<f32, C, S::Single>)>,
     /// The field that is next, or was last, is of `single`; and why others were not.
     by_single: bool,
@@ -79,6 +82,12 @@ struct Side<const C: usize, S: Elements<f64, C>> {
     keeps_host: bool,
     /// What the last field by expansions has cost.
     costs: Option<Costs>,
+}
+
+/// What makes a field in double precision: `Whole` where it is to be reproducible.
+enum Double<const C: usize, S> {
+    Part(Part<f64, C, S>),
+    Whole(Whole<C, S>),
 }
 
 /// This rank's range of the curve, ready to be evaluated.
@@ -100,7 +109,7 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
             counts: [0.0; 2],
             seen: None,
             direct: true,
-            part: None,
+            double: None,
             single: None,
             by_single: false,
             history: PrecisionHistory::default(),
@@ -118,7 +127,7 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         if self.seen == Some(seen) {
             return Ok(());
         }
-        (self.seen, self.part, self.single, self.declined, self.images) = (None, None, None, None, None);
+        (self.seen, self.double, self.single, self.declined, self.images) = (None, None, None, None, None);
         S::arrays(inputs)?;
         let boxes = [corners_of_sources::<f64, C, S>(inputs), corners::<f64, C, S>(inputs)];
         let boxes = boxes.map(|own| around_all(peers, own));
@@ -200,13 +209,16 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
             }
         }
         self.direct = auto && self.declined == Some(request);
-        if self.direct || self.part.as_ref().is_some_and(|(of, _)| *of == request) {
+        if self.direct || self.double.as_ref().is_some_and(|(of, _)| *of == request) {
             return;
         }
-        let part = self.part_of(&self.sources, peers, request, auto);
-        self.direct = part.is_none();
+        let double = match request.reproducible && Whole::<C, S>::is_possible(peers) {
+            true => Whole::new(peers, &self.sources, &self.targets, request, auto).map(Double::Whole),
+            false => self.part_of(&self.sources, peers, request, auto).map(Double::Part),
+        };
+        self.direct = double.is_none();
         self.declined = self.direct.then_some(request);
-        self.part = part.map(|part| (request, part));
+        self.double = double.map(|double| (request, double));
     }
 
     /// The same in single precision, or why that does not serve.
@@ -270,6 +282,9 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         request: Request,
         inputs: Option<(&Inputs, &PlanOptions)>,
     ) -> Result<Values> {
+        // A pass whose result was kept takes no time, whatever it took before.
+        self.single.iter_mut().for_each(|(_, part)| part.fmm.seconds = Default::default());
+        self.double.iter_mut().for_each(|(_, double)| *double.seconds() = Default::default());
         self.prepare(peers, method, request, inputs);
         if self.counts.contains(&0.0) {
             return Ok(Values::zero(C, self.targets.len(), request.gradient));
@@ -290,7 +305,7 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
                 return Err(missed_by_pseudo_particles(request.tolerance, self.account().recipe.sampled_error));
             }
             warn_once!("the far field missed its tolerance on a sample of targets after two retries: summing directly");
-            (self.direct, self.declined, self.part) = (true, Some(request), None);
+            (self.direct, self.declined, self.double) = (true, Some(request), None);
         }
         self.make_images(peers, request);
         let images = self.images.as_ref().and_then(|(_, images)| images.as_ref());
@@ -300,10 +315,12 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
     /// The field of the part that was prepared; nothing where it misses its tolerance.
     fn by_fmm(&mut self, peers: &Peers, gradient: bool) -> Option<Values> {
         let scale = self.unit.scale;
-        let (values, costs) = match self.by_single {
-            true => self.single.as_mut().and_then(|(_, part)| part.field(peers, gradient, scale)),
-            false => self.part.as_mut().and_then(|(_, part)| part.field(peers, gradient, scale)),
-        }?;
+        let (values, costs) = match (self.by_single, &mut self.single, &mut self.double) {
+            (true, Some((_, part)), _) => part.field(peers, gradient, scale)?,
+            (false, _, Some((_, Double::Part(part)))) => part.field(peers, gradient, scale)?,
+            (false, _, Some((_, Double::Whole(whole)))) => return whole.field(peers, gradient),
+            _ => return None,
+        };
         self.costs = Some(costs);
         Some(values)
     }
@@ -311,16 +328,21 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
     fn account(&self) -> Account {
         let fmm = match self.by_single {
             true => self.single.as_ref().map(|(_, part)| part.told()),
-            false => self.part.as_ref().map(|(_, part)| part.told()),
+            false => self.double.as_ref().map(|(_, double)| double.told()),
         };
         let direct = self.direct || fmm.is_none();
         let (recipe, seconds) = fmm.unwrap_or_default();
         Account { direct, in_double: false, recipe, seconds, pairs: (self.counts[0] * self.counts[1]) as u64 }
     }
 
+    /// Whether every rank has everything for the field in double precision.
+    fn is_whole(&self) -> bool {
+        matches!(self.double, Some((_, Double::Whole(_))))
+    }
+
     /// Memory of this rank.
     fn bytes(&self) -> u64 {
-        let double = self.part.as_ref().map_or(0, |(_, part)| part.bytes());
+        let double = self.double.as_ref().map_or(0, |(_, double)| double.bytes());
         let single = self.single.as_ref().map_or(0, |(_, part)| part.bytes());
         let images = self.images.iter().filter_map(|(_, images)| images.as_ref()).map(Remote::bytes).sum::<usize>();
         self.sources.bytes() + self.targets.capacity() as u64 * 24 + double + single + images as u64
@@ -352,11 +374,34 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
     }
 }
 
+impl<const C: usize, S: Elements<f64, C>> Double<C, S> {
+    /// Recipe and seconds of its passes.
+    fn told(&self) -> (Recipe, [f64; PASS_COUNT]) {
+        match self {
+            Self::Part(part) => part.told(),
+            Self::Whole(whole) => whole.told(),
+        }
+    }
+
+    fn seconds(&mut self) -> &mut [f64; PASS_COUNT] {
+        match self {
+            Self::Part(part) => &mut part.fmm.seconds,
+            Self::Whole(whole) => whole.seconds(),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Part(part) => part.bytes(),
+            Self::Whole(whole) => whole.bytes(),
+        }
+    }
+}
+
 impl<T: Real, const C: usize, S: Elements<T, C>> Part<T, C, S> {
     /// The field at the targets that this rank's caller has, and what it has cost, lengths times `scale`; nothing where it misses its
     /// tolerance.
     fn field(&mut self, peers: &Peers, gradient: bool, scale: f64) -> Option<(Values, Costs)> {
-        self.fmm.seconds = Default::default();
         let (main, all, m) = (rows(C, false), rows(C, gradient), self.partition.targets.len());
         let (mut u, mut g) = (memory::filled(T::ZERO, main * m), memory::filled(T::ZERO, (all - main) * m));
         let to_gradient = gradient.then_some(&mut g[..]);
@@ -436,9 +481,9 @@ impl DistributedEngine {
 
     /// The recipe, and after an evaluation of so many seconds the report; of the numbers those of all ranks.
     fn tell(&mut self, field: Field, evaluation: Option<f64>) {
-        let (account, by_single) = match field {
-            Field::Velocity { .. } => (self.vortex.account(), self.vortex.by_single),
-            Field::Potential { .. } => (self.coulomb.account(), self.coulomb.by_single),
+        let (account, by_single, is_whole) = match field {
+            Field::Velocity { .. } => (self.vortex.account(), self.vortex.by_single, self.vortex.is_whole()),
+            Field::Potential { .. } => (self.coulomb.account(), self.coulomb.by_single, self.coulomb.is_whole()),
         };
         let ranks = self.communicator.size();
         let (name, precision) = if by_single { ("f32", WFMM_PRECISION_F32) } else { ("f64", WFMM_PRECISION_F64) };
@@ -453,13 +498,21 @@ impl DistributedEngine {
             self.recipe += " Single precision was asked for; ranks on CPUs use it for velocities of 4e6 pairs and more by an FMM or a treecode, where it keeps the tolerance.";
         }
         if !account.direct && ranks > 1 {
-            let [sources, cells] = account.recipe.guests;
-            let beside = format!("{sources} sources of others and {cells} multipoles of theirs");
-            let has = if self.options.host_partition { "what its caller has" } else { "a range of a Morton curve" };
             let imbalance = account.recipe.imbalance;
-            self.recipe += &format!(
-                " A rank has {has}, and beside its own sources at most {beside}; the busiest has {imbalance:.2} times the mean work."
-            );
+            let has = match is_whole {
+                true => {
+                    "Every rank has all sources, and evaluates a part of the targets as one process would".to_string()
+                }
+                false => {
+                    let [sources, cells] = account.recipe.guests;
+                    let own =
+                        if self.options.host_partition { "what its caller has" } else { "a range of a Morton curve" };
+                    format!(
+                        "A rank has {own}, and beside its own sources at most {sources} sources of others and {cells} multipoles of theirs"
+                    )
+                }
+            };
+            self.recipe += &format!(" {has}; the busiest has {imbalance:.2} times the mean work.");
         }
         if let Some(seconds) = evaluation {
             self.report = account.numbers(precision, seconds);

@@ -7,7 +7,7 @@ use super::trees::Trees;
 use super::{SourceSet, cost};
 use crate::backend::cpu::cores::NoCores;
 use crate::backend::cpu::images::Periods;
-use crate::backend::cpu::lists::{self, Admission, CellLists, Cost, Far, Rules, Scheme, Seen, SourceCell};
+use crate::backend::cpu::lists::{self, Admission, CellLists, Cost, Far, Rules, Scheme, Seen, SourceCell, Subset};
 use crate::backend::cpu::operators::Operators;
 use crate::backend::cpu::pseudo::{self, Pseudo};
 use crate::backend::cpu::tree::{Cell, Tree};
@@ -187,6 +187,7 @@ pub fn empty<T: Real>(scheme: Scheme) -> Choice<T> {
         recipe,
         close: 0.0,
         far_seconds: 0.0,
+        direct_seconds: 0.0,
         calibrated: false,
         version: 0,
     }
@@ -213,8 +214,9 @@ pub struct Choice<T: Real> {
     pub recipe: Recipe,
     /// See `Statistics::close`.
     pub close: f64,
-    /// Predicted processor seconds of M2L or M2P.
+    /// Predicted processor seconds of this rank's M2L or M2P, and of its direct pairs.
     far_seconds: f64,
+    direct_seconds: f64,
     /// The orders were measured on the present sample.
     pub calibrated: bool,
     /// Another number after every change of lists or orders.
@@ -291,6 +293,7 @@ pub fn make<T: Real, const C: usize>(
         choice.ops = cost::operators(present);
     }
     statistics.budget = statistics.budget.scaled(budget, 1.0);
+    trees.division.divide(&trees.target);
     let searched = start.elapsed();
     choice.build_lists(sources, &trees, &statistics, cost, request);
     log::debug!("measured in {measured:.1?}, leaves and cells by {searched:.1?}, lists by {:.1?}", start.elapsed());
@@ -542,7 +545,15 @@ impl<T: Real> Choice<T> {
             cores: cores.as_ref(),
             shifts: &trees.images.shifts,
         };
-        self.lists = lists::build(&rules, &memory::collect(0..trees.target.cells.len() as u32));
+        let cells = trees.division.cells(&trees.target).map(|mut listed| {
+            // The sample calibrates on every rank.
+            statistics.sample.targets.iter().flat_map(|&t| trees.chain(t)).for_each(|c| listed[c] = true);
+            listed
+        });
+        let cells = memory::filtered(0..trees.target.cells.len() as u32, |&c| Subset(cells.as_deref()).has(c as usize));
+        self.lists = memory::with_room(trees.target.cells.len());
+        self.lists.resize_with(trees.target.cells.len(), CellLists::default);
+        lists::build(&rules, &cells).into_iter().zip(cells).for_each(|(list, c)| self.lists[c as usize] = list);
         self.describe::<C>(trees, statistics, cost, request);
     }
 
@@ -572,24 +583,32 @@ impl<T: Real> Choice<T> {
     fn describe<const C: usize>(&mut self, trees: &Trees, statistics: &Statistics, cost: &Cost, request: Request) {
         self.version += 1;
         self.close = statistics.close;
-        let (far, near, correction) = lists::count(&trees.target, &self.lists);
+        let division = &trees.division;
+        let counted = |t: &Cell| division.is_first_of(t);
+        let (far, near, correction) = lists::count(&trees.target, &self.lists, counted);
         let used = self.lists.par_iter().filter_map(|l| l.far.first()).map(|f| f.order as usize).max().unwrap_or(2);
         let admission = admission::<T>(self.scheme, C, trees, statistics, request);
         let used = used.max(trees.images.order(&admission, trees.all_targets));
-        let used = trees.peers.max(used as f64) as usize;
+        let used = division.max(trees.peers.max(used as f64)) as usize;
         let threads = rayon::current_num_threads() as f64;
         let far_of = |(l, t): (&CellLists, &Cell)| -> f64 {
             l.far.iter().map(|f| cost.far(self.scheme, f.order as usize, t.len())).sum()
         };
         let each: Vec<f64> = memory::par_collect(self.lists.par_iter().zip(&trees.target.cells).map(far_of));
-        self.far_seconds = each.iter().sum();
+        let cells = each.iter().zip(&trees.target.cells).filter(|(_, t)| counted(t));
+        self.far_seconds = cells.map(|(seconds, _)| seconds).sum();
+        self.direct_seconds = near as f64 * cost.pair + correction as f64 * cost.correction;
+        // Of all ranks that have these trees.
+        let mut whole = [far as f64, near as f64, correction as f64, self.far_seconds, self.direct_seconds];
+        division.sum(&mut whole);
+        let [far, near, correction] = [whole[0], whole[1], whole[2]].map(|n| n as u64);
+        let [far_seconds, direct] = [whole[3], whole[4]];
         let counts = [&trees.source, &trees.target].map(|t| t.permutation.len() as f64);
         let points = points_seconds(self.scheme, C, used, counts);
         let cells = [&trees.source, &trees.target].map(|t| t.cells.len() as f64);
         let cells = cells_seconds(self.scheme, cost, C, used, cells);
         let images = image_seconds(request);
-        let direct = near as f64 * cost.pair + correction as f64 * cost.correction;
-        let passes = self.far_seconds + direct + points + cells;
+        let passes = far_seconds + direct + points + cells;
         let one_sampled = counts[0] * cost.exact + images;
         let all_pairs = trees.direct_pairs() * request.direct_pair(cost) + trees.all_targets as f64 * images;
         // Of all ranks: the number is the same on each, and does not depend on how they share the work.
@@ -629,6 +648,7 @@ impl<T: Real> Choice<T> {
             judges,
             predicted: (passes + sampled) / threads,
             direct: all_pairs / threads,
+            imbalance: division.imbalance(self.far_seconds + self.direct_seconds),
             ..Recipe::default()
         };
         self.recipe.join(trees);
@@ -636,21 +656,12 @@ impl<T: Real> Choice<T> {
 
     /// What of `spent` seconds at the targets was for everything that is summed directly, by the model: all that is left of
     /// the FMM's is for L2P, all of the treecode's for M2P.
-    pub fn near_seconds(&self, cost: &Cost, spent: f64) -> f64 {
-        let near = self.direct_seconds(cost);
+    pub fn near_seconds(&self, spent: f64) -> f64 {
+        let [near, far] = [self.direct_seconds, self.far_seconds].map(|s| s / rayon::current_num_threads() as f64);
         match self.scheme {
             Scheme::Fmm => near.min(spent),
-            Scheme::Treecode => {
-                let far = self.far_seconds / rayon::current_num_threads() as f64;
-                spent * near / (near + far).max(f64::MIN_POSITIVE)
-            }
+            Scheme::Treecode => spent * near / (near + far).max(f64::MIN_POSITIVE),
         }
-    }
-
-    fn direct_seconds(&self, cost: &Cost) -> f64 {
-        let r = &self.recipe;
-        (r.near_pairs as f64 * cost.pair + r.correction_pairs as f64 * cost.correction)
-            / rayon::current_num_threads() as f64
     }
 
     /// Numbers a component of an expansion.

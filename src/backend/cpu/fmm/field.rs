@@ -26,7 +26,7 @@ pub struct Evaluation<'a, T: Real, const C: usize> {
 /// What is known of a field that was written to the caller's arrays.
 pub struct Written {
     pub targets: u64,
-    /// Sums of squares of the field and of its gradient over all targets of this rank.
+    /// Sums of squares of the field and of its gradient over all targets that were written.
     pub norms: [f64; 2],
     /// `[row][k]` at the targets that judge.
     pub judged: Vec<f64>,
@@ -109,8 +109,9 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
         passes::l2p(ops, &work.rows, &work.relative, &mut work.passes, &mut work.out, count);
     }
 
-    /// The field at all targets, written to the caller's arrays; `judged`: sorted targets, rising, whose field is kept.
-    pub fn everywhere(&self, gradient: bool, sink: &mut Sink<'_, T>, judged: &[u32]) -> Written {
+    /// The field at all targets of some leaves, written to the caller's arrays; `judged`: sorted targets, rising, whose field is kept, or
+    /// zero where they are in other leaves.
+    pub fn everywhere(&self, gradient: bool, sink: &mut Sink<'_, T>, leaves: &[u32], judged: &[u32]) -> Written {
         let (k_main, k_all) = (rows(C, false), rows(C, gradient));
         let main = Scatter(sink.main.as_mut_ptr(), sink.main.len());
         let grad = sink.gradient.as_mut().map(|g| Scatter(g.as_mut_ptr(), g.len()));
@@ -143,13 +144,13 @@ impl<'a, T: Real, const C: usize> Evaluation<'a, T, C> {
             }
             LeafResult { squares: [square(a), square(b)], first, kept }
         };
-        let leaves: Vec<LeafResult> = memory::par_collect(
-            shared(tree.leaves.par_iter()).map_init(|| LeafWork::new(self.choice.ops.order, C), of_leaf),
+        let results: Vec<LeafResult> = memory::par_collect(
+            shared(leaves.par_iter()).map_init(|| LeafWork::new(self.choice.ops.order, C), of_leaf),
         );
         // One after the other: the sum does not depend on threads.
-        let sums = leaves.iter().fold([0.0; 2], |a, l| [a[0] + l.squares[0], a[1] + l.squares[1]]);
+        let sums = results.iter().fold([0.0; 2], |a, l| [a[0] + l.squares[0], a[1] + l.squares[1]]);
         let mut values = memory::filled(0.0, k_all * judged.len());
-        for leaf in &leaves {
+        for leaf in &results {
             for (k, target) in leaf.kept.chunks_exact(k_all).enumerate() {
                 (0..k_all).for_each(|row| values[row * judged.len() + leaf.first + k] = target[row]);
             }

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! On many ranks (`shared`) the source tree has beside this rank's own cells those of others that are essential here
-//! (`essential`); sample, budget and verdict are of all ranks.
+//! (`essential`); sample, budget and verdict are of all ranks. Where all ranks have the same sources, targets and trees instead, each
+//! evaluates a part of the target leaves (`division`).
 //!
 //! Enters: a set of sources (`SourceSet`) and targets, both in units of the plan's scale. Leaves: the field at the targets.
 //! `C` harmonic components: 3, the vector potential of vortices; 1, charges. The same code serves both.
@@ -21,6 +22,7 @@
 
 mod choice;
 mod distant;
+mod division;
 mod essential;
 mod expansions;
 mod field;
@@ -42,6 +44,7 @@ use super::passes::LeafSources;
 use super::pseudo;
 use super::tree::{Cell, Tree};
 use crate::backend::periods;
+use crate::distributed::Peers;
 use crate::math::regularization::Part;
 use crate::memory;
 use crate::report::{PASS_COUNT, Pass};
@@ -49,6 +52,7 @@ use crate::simd::{Real, lanes};
 use choice::{Choice, Leaves};
 pub use choice::{Recipe, Request};
 pub use distant::Distant;
+use division::Division;
 use expansions::Expansions;
 use run::Run;
 use statistics::Statistics;
@@ -137,6 +141,8 @@ struct Prepared<T: Real, const C: usize> {
 pub struct Fmm<T: Real, const C: usize> {
     prepared: Option<Prepared<T, C>>,
     expansions: Expansions<T>,
+    /// Ranks that all have the same sources and targets.
+    team: Peers,
     pub recipe: Recipe,
     pub seconds: [f64; PASS_COUNT],
 }
@@ -146,6 +152,7 @@ impl<T: Real, const C: usize> Default for Fmm<T, C> {
         Self {
             prepared: None,
             expansions: Expansions::default(),
+            team: Peers::default(),
             recipe: Recipe::default(),
             seconds: [0.0; PASS_COUNT],
         }
@@ -174,6 +181,18 @@ pub struct Sink<'a, T> {
 const SORT_SECONDS: f64 = 2.5e-7;
 
 impl<T: Real, const C: usize> Fmm<T, C> {
+    /// For ranks that all have the same sources and targets.
+    pub fn divided(peers: &Peers) -> Self {
+        Self { team: peers.clone(), ..Self::default() }
+    }
+
+    /// The targets of each of several such ranks, by their numbers; nothing where nothing is prepared.
+    pub fn divided_targets(&self) -> Vec<&[u32]> {
+        let Some(p) = &self.prepared else { return vec![] };
+        let parts = p.trees.division.targets().iter();
+        memory::collect(parts.map(|part| &p.trees.target.permutation[part.clone()]))
+    }
+
     /// Trees, lists and orders for `sources` and the targets last given. Returns false where the direct sum would be
     /// faster and `may_decline`.
     pub fn prepare(
@@ -207,7 +226,8 @@ impl<T: Real, const C: usize> Fmm<T, C> {
             None => {
                 let grown = Leaves::grown(&cost, counts, request);
                 let reach = sources.core_extent(periods::CORES_OF_IMAGES * request.tolerance);
-                let trees = Trees::grow(sources.positions(), targets, grown, request, reach);
+                let mut trees = Trees::grow(sources.positions(), targets, grown, request, reach);
+                trees.division = Division::among(self.team.clone());
                 sources.sort(&trees.source);
                 trees
             }
@@ -219,11 +239,11 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         let (trees, statistics, choice) = choice::make(sources, trees, &cost, request, self.expansions.upward_order());
         self.seconds[Pass::Lists as usize] = start.elapsed().as_secs_f64();
         self.recipe = choice.recipe.clone();
-        self.prepared = Some(Prepared { request, cost, trees, statistics, choice });
-        !(may_decline && self.recipe.predicted > self.recipe.direct) || {
-            self.prepared = None;
-            false
+        if may_decline && self.recipe.predicted > self.recipe.direct {
+            return false;
         }
+        self.prepared = Some(Prepared { request, cost, trees, statistics, choice });
+        true
     }
 
     /// The sources are about to be sorted by somebody else.
@@ -292,7 +312,7 @@ impl<T: Real, const C: usize> Fmm<T, C> {
     }
 
     fn run<'a>(&'a mut self, sources: &'a mut dyn SourceSet<T, C>) -> Option<Run<'a, T, C>> {
-        let Self { prepared, expansions, recipe, seconds } = self;
+        let Self { prepared, expansions, recipe, seconds, .. } = self;
         prepared.as_mut().map(|prepared| Run { prepared, expansions, recipe, seconds, sources })
     }
 

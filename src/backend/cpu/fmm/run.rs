@@ -34,7 +34,8 @@ impl<T: Real, const C: usize> Run<'_, T, C> {
                 self.calibrate();
                 self.upward();
             }
-            self.downward(Subset::ALL);
+            let trees = &self.prepared.trees;
+            self.downward(Subset(trees.division.cells(&trees.target).as_deref()));
             self.at_targets();
             let verdict = self.write_and_judge(sink);
             let p = &mut *self.prepared;
@@ -144,15 +145,17 @@ impl<T: Real, const C: usize> Run<'_, T, C> {
         let judge = memory::copy(&p.statistics.judge(sources, &p.trees, p.request, judges).targets);
         let start = Instant::now();
         let e = Evaluation::new(sources, &p.trees, &p.choice, self.expansions);
-        let mut written = e.everywhere(p.request.gradient, sink, &judge);
+        let mut written = e.everywhere(p.request.gradient, sink, &p.trees.division.leaves(&p.trees.target), &judge);
         let spent = start.elapsed().as_secs_f64();
         // The two are one loop over the leaves; divided by the model.
-        let near = p.choice.near_seconds(&p.cost, spent);
+        let near = p.choice.near_seconds(spent);
         self.seconds[Pass::P2p as usize] = near;
         match p.choice.scheme {
             Scheme::Fmm => self.seconds[Pass::L2p as usize] = spent - near,
             Scheme::Treecode => self.seconds[Pass::M2p as usize] += spent - near,
         }
+        p.trees.division.sum(&mut written.norms);
+        p.trees.division.sum(&mut written.judged);
         written.norms = written.of_all(&p.trees);
         written.targets = p.trees.all_targets as u64;
         written.judged = p.statistics.judge(sources, &p.trees, p.request, judges).whole(&p.trees, written.judged);
@@ -162,9 +165,17 @@ impl<T: Real, const C: usize> Run<'_, T, C> {
         }
         // Few targets leave it open: more of them decide.
         let judge = p.statistics.more_judges(sources, &p.trees, p.request, 2 * judges);
-        let field =
-            Evaluation::new(sources, &p.trees, &p.choice, self.expansions).at(&judge.targets, p.request.gradient);
-        let judged = judge.whole(&p.trees, memory::collect(field.iter().map(|v| v.f64())));
+        let own = p.trees.division.own_of(&judge.targets);
+        let field = Evaluation::new(sources, &p.trees, &p.choice, self.expansions)
+            .at(&judge.targets[own.clone()], p.request.gradient);
+        let count = judge.targets.len();
+        let mut judged = memory::filled(0.0, rows(C, p.request.gradient) * count);
+        for (row, found) in field.chunks_exact(own.len().max(1)).enumerate() {
+            let to = &mut judged[row * count..][own.clone()];
+            to.iter_mut().zip(found).for_each(|(to, v)| *to = v.f64());
+        }
+        p.trees.division.sum(&mut judged);
+        let judged = judge.whole(&p.trees, judged);
         p.statistics.verdict(&field::Written { judged, ..written })
     }
 

@@ -3,6 +3,7 @@
 //! Enters: positions of sources and targets, leaf capacities. Leaves: `Trees`.
 
 use super::choice::{Leaves, order_at};
+use super::division::Division;
 use super::essential::Own;
 use super::{Distant, Request, SourceSet};
 use crate::backend::cpu::images::{Images, Periods};
@@ -32,6 +33,8 @@ pub struct Trees {
     /// The other ranks; then this rank's own source tree, of which `source` has all and of others what is essential here.
     pub peers: Peers,
     pub own: Option<Own>,
+    /// Ranks that have these same trees; those of `peers` have others.
+    pub division: Division,
     /// Targets of all ranks, and of those before this one.
     pub all_targets: usize,
     pub first_target: usize,
@@ -75,6 +78,7 @@ impl Trees {
             keeps_sources: false,
             is_pruned: false,
             peers: Peers::default(),
+            division: Division::default(),
             own: None,
             all_targets: 0,
             first_target: 0,

@@ -1,0 +1,94 @@
+//! The field of one process on many ranks: every rank has all sources and targets and the same trees, and evaluates a part of the targets.
+//!
+//! Enters: each rank's own sources and targets. Leaves: the field at its own targets, made of the same sums in the same order as in one
+//! process that has the elements of all ranks, one rank after the other. For plans whose fields must not depend on the number of ranks; a
+//! rank's memory is that of the whole problem.
+
+use super::elements::Elements;
+use super::ring::Values;
+use crate::backend::cpu::fmm::{Changes, Fmm, Recipe, Request, Sink, rows};
+use crate::distributed::Peers;
+use crate::memory;
+use crate::report::PASS_COUNT;
+use crate::simd::isa_name;
+use std::ops::Range;
+
+/// See the head of this file.
+pub struct Whole<const C: usize, S> {
+    sources: S,
+    fmm: Fmm<f64, C>,
+    /// The targets of each rank among all.
+    targets: Vec<Range<usize>>,
+}
+
+impl<const C: usize, S: Elements<f64, C>> Whole<C, S> {
+    /// Whether all ranks make the same trees and choices: they do with the same instructions.
+    pub fn is_possible(peers: &Peers) -> bool {
+        let own = isa_name().bytes().fold(0.0, |number, byte| 256.0 * number + f64::from(byte));
+        peers.max(own) == peers.min(own)
+    }
+
+    /// Nothing where a direct sum is expected to be faster, which is asked with `auto`.
+    pub fn new(peers: &Peers, own: &S, targets: &[[f64; 3]], request: Request, auto: bool) -> Option<Self> {
+        let (records, _) = peers.spread(own.records().as_flattened());
+        let (mut sources, _) = own.of_records(records.as_chunks().0);
+        drop(records);
+        let (targets, counts) = peers.spread(targets.as_flattened());
+        let mut fmm = Fmm::divided(peers);
+        let changes = Changes { sources: true, strengths: true, targets: true };
+        let serves = fmm.prepare(&mut sources, targets.as_chunks().0, changes, request, auto);
+        let first = |rank: usize| counts[..rank].iter().sum::<usize>() / 3;
+        let targets = memory::collect((0..counts.len()).map(|rank| first(rank)..first(rank + 1)));
+        serves.then_some(Self { sources, fmm, targets })
+    }
+
+    /// The field at this rank's targets; nothing where it misses its tolerance.
+    pub fn field(&mut self, peers: &Peers, gradient: bool) -> Option<Values> {
+        let all = self.targets.last().map_or(0, |t| t.end);
+        let mut values = Values::zero(C, all, gradient);
+        let sink = &mut Sink { accumulate: false, ..values.sink() };
+        if !self.fmm.evaluate(&mut self.sources, sink) {
+            return None;
+        }
+        let (main, all) = (rows(C, false), rows(C, gradient));
+        Some(Values {
+            main: self.back(peers, &values.main, main),
+            gradient: if gradient { self.back(peers, &values.gradient, all - main) } else { vec![] },
+        })
+    }
+
+    /// Values `[target][row]` of all targets, of which each rank has some, to the ranks whose targets they are.
+    fn back(&self, peers: &Peers, values: &[f64], rows: usize) -> Vec<f64> {
+        let parts = self.fmm.divided_targets();
+        let of_rank = |theirs: &Range<usize>| {
+            let mut to = vec![];
+            for target in parts[peers.rank()].iter().map(|&t| t as usize).filter(|t| theirs.contains(t)) {
+                memory::extend(&mut to, values[target * rows..][..rows].iter().copied());
+            }
+            to
+        };
+        let came = peers.share(self.targets.iter().map(of_rank).collect());
+        let mine = &self.targets[peers.rank()];
+        let mut own = memory::filled(0.0, rows * mine.len());
+        for (part, got) in parts.iter().zip(&came) {
+            let targets = part.iter().map(|&t| t as usize).filter(|t| mine.contains(t));
+            for (target, row) in targets.zip(got.chunks_exact(rows)) {
+                own[(target - mine.start) * rows..][..rows].copy_from_slice(row);
+            }
+        }
+        own
+    }
+
+    /// Recipe and seconds of its passes.
+    pub fn told(&self) -> (Recipe, [f64; PASS_COUNT]) {
+        (self.fmm.recipe.clone(), self.fmm.seconds)
+    }
+
+    pub fn seconds(&mut self) -> &mut [f64; PASS_COUNT] {
+        &mut self.fmm.seconds
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.sources.bytes() + self.fmm.bytes()
+    }
+}
