@@ -45,6 +45,11 @@ impl Study {
         Self { problem, like: new(), root, records, targets: sorted, costs: None }
     }
 
+    /// What leaves hold at most.
+    pub fn leaf_capacity(&self) -> usize {
+        self.problem.leaf_capacity()
+    }
+
     /// Shares follow what these ranks have found, from now on.
     pub fn weigh(&mut self, found: &[Figures]) {
         let works: Vec<&Work> = found.iter().map(|f| &f.work).collect();

@@ -12,7 +12,7 @@ use std::ops::Range;
 #[derive(Default)]
 pub struct Division {
     peers: Peers,
-    /// The sorted targets of each rank, of several.
+    /// The sorted targets of each rank; nothing before they were divided.
     targets: Vec<Range<usize>>,
 }
 
@@ -27,12 +27,15 @@ impl Division {
 
     /// Divides the targets of a tree whose leaves are chosen.
     pub fn divide(&mut self, tree: &Tree) {
-        if self.is_of_many() {
-            let mut ends: Vec<usize> =
-                memory::collect(tree.leaves.iter().map(|&leaf| tree.cells[leaf as usize].end as usize));
-            ends.sort_unstable();
-            self.targets = ranges(&ends, self.peers.size());
-        }
+        self.targets = match self.is_of_many() {
+            false => vec![0..tree.permutation.len()],
+            true => {
+                let ends = tree.leaves.iter().map(|&leaf| tree.cells[leaf as usize].end as usize);
+                let mut ends: Vec<usize> = memory::collect(ends);
+                ends.sort_unstable();
+                ranges(&ends, self.peers.size())
+            }
+        };
     }
 
     /// The sorted targets of each rank.

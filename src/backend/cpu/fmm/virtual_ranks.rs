@@ -79,6 +79,11 @@ impl<const C: usize> Problem<C> {
         Self { statistics, cost, request, leaves: Leaves { capacities: trees.capacities, ..grown } }
     }
 
+    /// What leaves hold at most.
+    pub fn leaf_capacity(&self) -> usize {
+        self.leaves.capacities[0]
+    }
+
     /// A rank's own trees.
     pub fn rank<S: SourceSet<f64, C>>(&self, mut sources: S, targets: Vec<[f64; 3]>) -> Rank<S> {
         let trees = Trees::grow(sources.positions(), &targets, self.leaves, self.request, 0.0);
