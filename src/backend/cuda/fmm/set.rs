@@ -50,9 +50,9 @@ const HOPEFUL: f64 = 3.0;
 /// problem in a hundred has so much.
 const ACCEPTED: f64 = 0.75;
 
-/// Pairs, as `Problem::numbers` weighs them, whose direct sum takes no longer than a few evaluations: it takes the place of a field with
-/// more of the tolerance than `ACCEPTED` that no recipe improves.
-const FEW_PAIRS: usize = 1 << 29;
+/// A direct sum that takes no longer than so many evaluations takes the place of a field with more of the tolerance than `ACCEPTED` that
+/// no recipe improves.
+const FEW_EVALUATIONS: f64 = 4.0;
 
 /// Largest error that a core which is left out may make at one target, in tolerances of the field's mean size over the root of the number
 /// of targets: it adds the square of this to that of the error.
@@ -110,9 +110,16 @@ impl Problem<'_> {
     }
 
     /// Whether a direct sum may take the place of this one at little cost; the same on all ranks.
-    fn is_small(&self) -> bool {
-        let [sources, targets] = self.size();
-        !self.is_pseudo() && self.images() * sources * targets <= FEW_PAIRS
+    fn is_cheap_directly(&self, wanted: &[Recipe]) -> bool {
+        let [directly, by_fmm] = self.seconds(wanted).fold([0.0; 2], |a, [direct, fmm]| [a[0] + direct, a[1] + fmm]);
+        !self.is_pseudo() && directly <= FEW_EVALUATIONS * by_fmm
+    }
+
+    /// Expected of each kind, near images included: by the direct sum and by the FMM.
+    fn seconds(&self, wanted: &[Recipe]) -> impl Iterator<Item = [f64; 2]> {
+        let [_, targets] = self.size();
+        let images = self.images();
+        self.kinds.iter().zip(wanted).map(move |((_, n), recipe)| seconds(recipe, images * n, targets))
     }
 
     fn is_pseudo(&self) -> bool {
@@ -314,7 +321,7 @@ impl<T: CudaReal> FmmSet<T> {
             let next = if mends { self.tighten(problem, &wanted, limits, tolerance / error) } else { None };
             // As good as it gets: more targets decide.
             if !holds && next.is_none() && !rounds && error <= HOPEFUL * tolerance {
-                let enough = if problem.is_small() { most } else { tolerance };
+                let enough = if problem.is_cheap_directly(&wanted) { most } else { tolerance };
                 holds = self.look_again(problem, check, Sample::Last, most)? <= enough;
             }
             let farther = if holds || next.is_none() { self.farther_cores(problem, limits) } else { None };
@@ -549,12 +556,11 @@ fn has_fmm(kind: Kind, options: &PlanOptions) -> bool {
 
 /// Whether AUTO takes the direct sum, which it expects to be faster.
 fn declines(problem: &Problem<'_>, wanted: &[Recipe]) -> bool {
-    let [_, targets] = problem.size();
-    let pay = || problem.kinds.iter().zip(wanted).all(|((_, n), recipe)| pays(recipe, problem.images() * n, targets));
-    problem.options.method == Method::Auto && !pay()
+    problem.options.method == Method::Auto && problem.seconds(wanted).any(|[direct, fmm]| direct <= fmm)
 }
 
-fn pays(recipe: &Recipe, sources: usize, targets: usize) -> bool {
+/// What a direct sum and an FMM are expected to take.
+fn seconds(recipe: &Recipe, sources: usize, targets: usize) -> [f64; 2] {
     let (n, m) = (sources as f64, targets as f64);
     let speed = if recipe.is_f64 { 1.0 } else { SINGLE };
     let rate = speed * PAIRS[recipe.kind as usize] * if recipe.gradient { 0.55 } else { 1.0 };
@@ -563,12 +569,17 @@ fn pays(recipe: &Recipe, sources: usize, targets: usize) -> bool {
         _ => FRAGMENT * recipe.truncation.products as f64 * recipe.components() as f64 / 3.0,
     } * m
         / speed;
-    EMPTY_DIRECT + n * m / rate > EMPTY[usize::from(recipe.has_cores())] + POINT * (n + m) + far
+    [EMPTY_DIRECT + n * m / rate, EMPTY[usize::from(recipe.has_cores())] + POINT * (n + m) + far]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn pays(recipe: &Recipe, sources: usize, targets: usize) -> bool {
+        let [direct, fmm] = seconds(recipe, sources, targets);
+        direct > fmm
+    }
 
     #[test]
     fn large_problems_pay_and_small_ones_do_not() {
