@@ -348,7 +348,12 @@ fn reproducible_fields_are_those_of_one_process() {
     let charges = charges(2500, 2000);
     let pseudo =
         wfmm_plan_options { expansion: WFMM_EXPANSION_PSEUDO_PARTICLES, ..plan_options(WFMM_METHOD_FMM, 1e-2) };
+    // Positions far from zero, whose last digits a shift would change.
+    let mut far = case("helical wake", Kind::Both, 3000, 2500, 1.0);
+    let places = [&mut far.points, &mut far.position, &mut far.targets].into_iter().flatten();
+    places.for_each(|x| *x = [x[0] + 1000.1, x[1] - 37.3, x[2] + 0.7]);
     let in_box = wfmm_plan_options { period: [3.0, 3.5, 2.5], ..plan_options(WFMM_METHOD_FMM, 1e-3) };
+    let above_plane = wfmm_plan_options { plane_axis: 3, plane_position: -0.2, ..plan_options(WFMM_METHOD_FMM, 1e-4) };
     let cases = [
         ("direct", plan_options(WFMM_METHOD_DIRECT, 1e-4), 1e-13),
         ("FMM", plan_options(WFMM_METHOD_FMM, 1e-4), 0.0),
@@ -357,10 +362,11 @@ fn reproducible_fields_are_those_of_one_process() {
         ("the library's choice", plan_options(WFMM_METHOD_AUTO, 1e-2), 0.0),
         ("pseudo-particles", pseudo, 0.0),
         ("box", in_box, 0.0),
+        ("plane", above_plane, 0.0),
     ];
     for (name, o, apart) in cases {
         let o = wfmm_plan_options { flags: WFMM_FLAG_REPRODUCIBLE, ..o };
-        for (c, field) in [(&wake, VELOCITY), (&charges, POTENTIAL)] {
+        for (c, field) in [(&wake, VELOCITY), (&far, VELOCITY), (&charges, POTENTIAL)] {
             let one = exact_of(c, field, &o);
             for ranks in [1, 2, 4] {
                 let (u, g, plan, found) = together(c, ranks, SPLITS[0].1, &o, field);

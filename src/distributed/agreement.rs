@@ -112,7 +112,7 @@ impl Communicator {
         Ok(super::f64_of_bytes(&self.gather_all("numbers of each rank", &super::bytes_of_f64(mine))?))
     }
 
-    /// Numbers of all ranks, one rank after the other; not for many of them.
+    /// Numbers of all ranks, one rank after the other; every rank has room for all.
     pub fn joined(&self, mine: &[f64]) -> Result<Vec<f64>> {
         let call = "numbers of all ranks";
         let counts: Vec<i64> = self.each(&[mine.len() as f64])?.iter().map(|&n| 8 * n as i64).collect();

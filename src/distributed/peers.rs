@@ -17,8 +17,8 @@ use crate::memory;
 enum Request {
     Reduce(Vec<f64>, Reduction),
     Gather(Vec<u8>),
-    /// What goes to all ranks, and how many bytes each has.
-    Spread(Vec<u8>, Vec<usize>),
+    /// What goes to all ranks.
+    Join(Vec<f64>),
     /// What goes to each rank, one after the other, and how many bytes it is.
     Share(Vec<u8>, Vec<i64>),
     Done,
@@ -148,17 +148,15 @@ impl Peers {
         (numbers, counts)
     }
 
-    /// As `gather`, without room for the longest of each: for as many numbers as there are elements.
-    pub fn spread(&self, mine: &[f64]) -> (Vec<f64>, Vec<usize>) {
+    /// As `gather`, without room for the longest of each.
+    pub fn join(&self, mine: Vec<f64>) -> (Vec<f64>, Vec<usize>) {
         if !self.are_many() {
-            return (memory::copy(mine), vec![mine.len()]);
+            let count = mine.len();
+            return (mine, vec![count]);
         }
-        let counts: Vec<usize> = self.gather(&[mine.len() as f64]).0.iter().map(|&n| n as usize).collect();
-        let bytes = counts.iter().map(|n| 8 * n).collect();
-        let Answer::Bytes(all, _) = self.ask(Request::Spread(super::bytes_of_f64(mine), bytes)) else {
-            return (vec![], vec![]);
-        };
-        (super::f64_of_bytes(&all), counts)
+        let counts = self.gather(&[mine.len() as f64]).0.iter().map(|&n| n as usize).collect();
+        let Answer::Numbers(all) = self.ask(Request::Join(mine)) else { return (vec![], vec![]) };
+        (all, counts)
     }
 
     /// Numbers for each rank; returned are those of each rank for this one.
@@ -241,10 +239,7 @@ impl Communicator {
                 let code = self.exchange.allgather(&mine, &mut all);
                 self.tell(call, self.passed("allgather", code)).map(|()| Answer::Bytes(all, vec![]))
             }
-            Request::Spread(mine, counts) => {
-                let mut all = self.together(call, || Ok(memory::filled(0u8, counts.iter().sum())))?;
-                self.spread(call, &mine, &counts, &mut all).map(|()| Answer::Bytes(all, vec![]))
-            }
+            Request::Join(mine) => self.joined(&mine).map(Answer::Numbers),
             Request::Share(bytes, counts) => self.serve_share(call, &bytes, &counts),
             Request::Done => Error::fail(WFMM_ERR_INTERNAL, "not a request"),
         }

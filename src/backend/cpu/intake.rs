@@ -210,10 +210,10 @@ impl Unit {
     }
 
     /// For ranks whose positions travel in double precision: sets in single precision split them. Corners are those of all ranks, of
-    /// the sources, and of sources and targets.
-    pub fn of_ranks([sources, all]: [Corners; 2], period: Option<[f64; 3]>) -> Self {
+    /// the sources, and of sources and targets. Where `reproducible`, no set is in single precision, and the unit is that of one process.
+    pub fn of_ranks([sources, all]: [Corners; 2], period: Option<[f64; 3]>, reproducible: bool) -> Self {
         let unit = match period {
-            None => Self::around(all, true),
+            None => Self::around(all, !reproducible),
             Some(period) => Self::in_box(period, sources, all, STEPS[0]),
         };
         Self { splits: false, ..unit }

@@ -131,7 +131,7 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         S::arrays(inputs)?;
         let boxes = [corners_of_sources::<f64, C, S>(inputs), corners::<f64, C, S>(inputs)];
         let boxes = boxes.map(|own| around_all(peers, own));
-        self.unit = Unit::of_ranks(boxes, options.period);
+        self.unit = Unit::of_ranks(boxes, options.period, options.reproducible);
         let (low, high) = boxes[1];
         let size = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
         (self.low, self.size) = (self.unit.inside(low), size * self.unit.scale);
@@ -212,9 +212,11 @@ impl<const C: usize, S: Elements<f64, C>> Side<C, S> {
         if self.direct || self.double.as_ref().is_some_and(|(of, _)| *of == request) {
             return;
         }
-        let double = match request.reproducible && Whole::<C, S>::is_possible(peers) {
-            true => Whole::new(peers, &self.sources, &self.targets, request, auto).map(Double::Whole),
-            false => self.part_of(&self.sources, peers, request, auto).map(Double::Part),
+        let is_possible = request.reproducible && Whole::<C, S>::is_possible(peers, self.counts);
+        let whole = is_possible.then(|| Whole::new(peers, &self.sources, &self.targets, request, auto));
+        let double = match whole.filter(|whole| whole.is_common(peers)) {
+            Some(whole) => whole.serves().then_some(Double::Whole(whole)),
+            None => self.part_of(&self.sources, peers, request, auto).map(Double::Part),
         };
         self.direct = double.is_none();
         self.declined = self.direct.then_some(request);

@@ -22,24 +22,35 @@ pub struct Whole<const C: usize, S> {
 }
 
 impl<const C: usize, S: Elements<f64, C>> Whole<C, S> {
-    /// Whether all ranks make the same trees and choices: they do with the same instructions.
-    pub fn is_possible(peers: &Peers) -> bool {
+    /// Whether one rank can number all sources and targets, of which there are `counts`, and all ranks make the same sums: they do with
+    /// the same instructions.
+    pub fn is_possible(peers: &Peers, counts: [f64; 2]) -> bool {
         let own = isa_name().bytes().fold(0.0, |number, byte| 256.0 * number + f64::from(byte));
+        counts.iter().all(|&n| n <= f64::from(i32::MAX)) && peers.max(own) == peers.min(own)
+    }
+
+    /// Whether all ranks have the same: their processors may round a function otherwise.
+    pub fn is_common(&self, peers: &Peers) -> bool {
+        let own = self.fmm.token();
         peers.max(own) == peers.min(own)
     }
 
-    /// Nothing where a direct sum is expected to be faster, which is asked with `auto`.
-    pub fn new(peers: &Peers, own: &S, targets: &[[f64; 3]], request: Request, auto: bool) -> Option<Self> {
-        let (records, _) = peers.spread(own.records().as_flattened());
+    /// Whether a direct sum is not expected to be faster, which is asked with `auto`.
+    pub fn serves(&self) -> bool {
+        self.fmm.is_prepared()
+    }
+
+    pub fn new(peers: &Peers, own: &S, targets: &[[f64; 3]], request: Request, auto: bool) -> Self {
+        let (records, _) = peers.join(memory::copy(own.records().as_flattened()));
         let (mut sources, _) = own.of_records(records.as_chunks().0);
         drop(records);
-        let (targets, counts) = peers.spread(targets.as_flattened());
+        let (targets, counts) = peers.join(memory::copy(targets.as_flattened()));
         let mut fmm = Fmm::divided(peers);
         let changes = Changes { sources: true, strengths: true, targets: true };
-        let serves = fmm.prepare(&mut sources, targets.as_chunks().0, changes, request, auto);
+        fmm.prepare(&mut sources, targets.as_chunks().0, changes, request, auto);
         let first = |rank: usize| counts[..rank].iter().sum::<usize>() / 3;
         let targets = memory::collect((0..counts.len()).map(|rank| first(rank)..first(rank + 1)));
-        serves.then_some(Self { sources, fmm, targets })
+        Self { sources, fmm, targets }
     }
 
     /// The field at this rank's targets; nothing where it misses its tolerance.

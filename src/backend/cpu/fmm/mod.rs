@@ -193,6 +193,15 @@ impl<T: Real, const C: usize> Fmm<T, C> {
         memory::collect(parts.map(|part| &p.trees.target.permutation[part.clone()]))
     }
 
+    pub fn is_prepared(&self) -> bool {
+        self.prepared.is_some()
+    }
+
+    /// A number that follows from the last digits of what was prepared; zero where nothing is.
+    pub fn token(&self) -> f64 {
+        self.prepared.as_ref().map_or(0.0, |p| 1.0 + (p.statistics.seed() >> 12) as f64)
+    }
+
     /// Trees, lists and orders for `sources` and the targets last given. Returns false where the direct sum would be
     /// faster and `may_decline`.
     pub fn prepare(

@@ -5,6 +5,7 @@
 use super::choice::{self, Recipe};
 use super::expansions::Expansions;
 use super::field::{self, Evaluation};
+use super::sample::among;
 use super::{Prepared, Sink, SourceSet, essential, rows};
 use crate::backend::cpu::lists::{Scheme, Subset};
 use crate::backend::verdict::Verdict;
@@ -168,19 +169,15 @@ impl<T: Real, const C: usize> Run<'_, T, C> {
         let own = p.trees.division.own_of(&judge.targets);
         let field = Evaluation::new(sources, &p.trees, &p.choice, self.expansions)
             .at(&judge.targets[own.clone()], p.request.gradient);
-        let count = judge.targets.len();
-        let mut judged = memory::filled(0.0, rows(C, p.request.gradient) * count);
-        for (row, found) in field.chunks_exact(own.len().max(1)).enumerate() {
-            let to = &mut judged[row * count..][own.clone()];
-            to.iter_mut().zip(found).for_each(|(to, v)| *to = v.f64());
-        }
+        let mut judged = among([rows(C, p.request.gradient), judge.targets.len()], own, &field);
         p.trees.division.sum(&mut judged);
         let judged = judge.whole(&p.trees, judged);
         p.statistics.verdict(&field::Written { judged, ..written })
     }
 
-    /// Positions of some sorted targets and the field there, `[row][k]`, without gradient.
+    /// Positions of some sorted targets and the field there, `[row][k]`, without gradient; not where targets are divided among ranks.
     pub fn at(&mut self, targets: &[u32]) -> (Vec<[f64; 3]>, Vec<T>) {
+        debug_assert!(!self.prepared.trees.division.is_of_many());
         self.upward();
         self.downward(Subset::ALL);
         self.at_targets();

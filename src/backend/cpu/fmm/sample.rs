@@ -7,12 +7,22 @@ use super::{SourceSet, rows};
 use crate::backend::draw::stratified;
 use crate::memory;
 use crate::simd::Real;
+use std::ops::Range;
 
 /// Groups of neighbouring targets that calibrate, and targets in a group: as many as the lanes of a register cost nothing.
 const GROUPS: usize = 14;
 const GROUP: usize = 8;
 /// The calibration is worth while below this part of the target cells (treecode: of the targets).
 const CALIBRATION_PART: f64 = 0.3;
+
+/// `[row][target]` of `rows` rows and `count` targets: `values` of some targets, zero at the others.
+pub fn among<T: Real>([rows, count]: [usize; 2], some: Range<usize>, values: &[T]) -> Vec<f64> {
+    let mut all = memory::filled(0.0, rows * count);
+    for (row, found) in values.chunks_exact(some.len().max(1)).enumerate() {
+        all[row * count..][some.clone()].iter_mut().zip(found).for_each(|(to, v)| *to = v.f64());
+    }
+    all
+}
 
 /// Sampled targets with their exact field.
 pub struct Sample {
@@ -90,11 +100,8 @@ impl Sample {
         if !trees.peers.are_many() {
             return mine;
         }
-        let mut values = memory::filled(0.0, rows(self.components, self.gradient) * self.count());
-        let (count, here) = (self.count(), self.targets.len());
-        for (row, of_row) in mine.chunks_exact(here.max(1)).enumerate() {
-            values[row * count + self.first..][..here].copy_from_slice(of_row);
-        }
+        let here = self.first..self.first + self.targets.len();
+        let mut values = among([rows(self.components, self.gradient), self.count()], here, &mine);
         trees.peers.sum(&mut values);
         values
     }

@@ -141,7 +141,8 @@ impl Statistics {
         self.judge.insert(Sample::of_targets(sources, trees, request.gradient, count, seed))
     }
 
-    fn seed(&self) -> u64 {
+    /// From the exact field at the first of the sample.
+    pub fn seed(&self) -> u64 {
         let bits = self.sample.exact.iter().take(6).map(|v| v.to_bits());
         bits.fold(0x2545_f491_4f6c_dd1d, |h: u64, b| (h ^ b).wrapping_mul(0x0100_0000_01b3).rotate_left(23))
     }
