@@ -1,7 +1,7 @@
 /* Seconds of one evaluation with new positions, over the processes of MPI or, with one process, on its threads.
-   Enters: case (cube, rings, lattice), number of sources, threads of a process, tolerance, repetitions, flags of the plan. Leaves: on process 0 one line,
-   "seconds error", the median over the repetitions of the slowest process and the error at 200 targets. bench/mpi/two_ranks.sh runs
-   it with one process of two threads and with two processes of one, and makes the table. */
+   Enters: case (cube, rings, lattice), number of sources, threads of a process, tolerance, repetitions, flags of the plan. Leaves: on
+   process 0 one line, "seconds error", the median over the repetitions of the slowest process and the error at 200 targets.
+   bench/mpi/two_ranks.sh runs it with one process of two threads and with two processes of one, and makes the table. */
 #include "ranks.h"
 
 static double unit(void) { return (double)(bits() >> 11) / 9007199254740992.0; }

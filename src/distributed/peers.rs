@@ -125,6 +125,11 @@ impl Peers {
         self.max(f64::from(u8::from(yes))) > 0.0
     }
 
+    /// Whether all ranks have the same number.
+    pub fn have_same(&self, value: f64) -> bool {
+        self.max(value) == self.min(value)
+    }
+
     /// Numbers of all ranks in the order of ranks, and how many each has.
     pub fn gather(&self, mine: &[f64]) -> (Vec<f64>, Vec<usize>) {
         if !self.are_many() {
@@ -149,14 +154,11 @@ impl Peers {
     }
 
     /// As `gather`, without room for the longest of each.
-    pub fn join(&self, mine: Vec<f64>) -> (Vec<f64>, Vec<usize>) {
+    pub fn join(&self, mine: Vec<f64>) -> Vec<f64> {
         if !self.are_many() {
-            let count = mine.len();
-            return (mine, vec![count]);
+            return mine;
         }
-        let counts = self.gather(&[mine.len() as f64]).0.iter().map(|&n| n as usize).collect();
-        let Answer::Numbers(all) = self.ask(Request::Join(mine)) else { return (vec![], vec![]) };
-        (all, counts)
+        if let Answer::Numbers(all) = self.ask(Request::Join(mine)) { all } else { vec![] }
     }
 
     /// Numbers for each rank; returned are those of each rank for this one.

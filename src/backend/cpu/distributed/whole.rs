@@ -7,6 +7,7 @@
 use super::elements::Elements;
 use super::ring::Values;
 use crate::backend::cpu::fmm::{Changes, Fmm, Recipe, Request, Sink, rows};
+use crate::backend::curve::Way;
 use crate::distributed::Peers;
 use crate::memory;
 use crate::report::PASS_COUNT;
@@ -26,13 +27,12 @@ impl<const C: usize, S: Elements<f64, C>> Whole<C, S> {
     /// the same instructions.
     pub fn is_possible(peers: &Peers, counts: [f64; 2]) -> bool {
         let own = isa_name().bytes().fold(0.0, |number, byte| 256.0 * number + f64::from(byte));
-        counts.iter().all(|&n| n <= f64::from(i32::MAX)) && peers.max(own) == peers.min(own)
+        counts.iter().all(|&n| n <= f64::from(i32::MAX)) && peers.have_same(own)
     }
 
     /// Whether all ranks have the same: their processors may round a function otherwise.
     pub fn is_common(&self, peers: &Peers) -> bool {
-        let own = self.fmm.token();
-        peers.max(own) == peers.min(own)
+        peers.have_same(self.fmm.token())
     }
 
     /// Whether a direct sum is not expected to be faster, which is asked with `auto`.
@@ -41,14 +41,15 @@ impl<const C: usize, S: Elements<f64, C>> Whole<C, S> {
     }
 
     pub fn new(peers: &Peers, own: &S, targets: &[[f64; 3]], request: Request, auto: bool) -> Self {
-        let (records, _) = peers.join(memory::copy(own.records().as_flattened()));
+        let records = peers.join(own.records().into_flattened());
         let (mut sources, _) = own.of_records(records.as_chunks().0);
         drop(records);
-        let (targets, counts) = peers.join(memory::copy(targets.as_flattened()));
+        let counts = peers.gather(&[targets.len() as f64]).0;
+        let targets = peers.join(memory::copy(targets.as_flattened()));
         let mut fmm = Fmm::divided(peers);
         let changes = Changes { sources: true, strengths: true, targets: true };
         fmm.prepare(&mut sources, targets.as_chunks().0, changes, request, auto);
-        let first = |rank: usize| counts[..rank].iter().sum::<usize>() / 3;
+        let first = |rank: usize| counts[..rank].iter().map(|&n| n as usize).sum::<usize>();
         let targets = memory::collect((0..counts.len()).map(|rank| first(rank)..first(rank + 1)));
         Self { sources, fmm, targets }
     }
@@ -61,33 +62,25 @@ impl<const C: usize, S: Elements<f64, C>> Whole<C, S> {
         if !self.fmm.evaluate(&mut self.sources, sink) {
             return None;
         }
+        let (parts, mine) = (self.fmm.divided_targets(), &self.targets[peers.rank()]);
+        let those_in = |part: &[u32], range: &Range<usize>| {
+            memory::filtered(part.iter().map(|&t| t as usize), |t| range.contains(t))
+        };
+        // Where the own targets are evaluated; and what is evaluated here, rank by rank.
+        let numbers = |part: &&[u32]| memory::collect(those_in(part, mine).iter().map(|t| (t - mine.start) as u32));
+        let way = Way::of(parts.iter().map(numbers).collect());
+        let mut here = vec![];
+        self.targets.iter().for_each(|theirs| memory::extend(&mut here, those_in(parts[peers.rank()], theirs)));
+        let back = |values: &[f64], rows: usize| {
+            let mut packed = memory::with_room(rows * here.len());
+            here.iter().for_each(|target| packed.extend_from_slice(&values[target * rows..][..rows]));
+            way.back(peers, &packed, rows)
+        };
         let (main, all) = (rows(C, false), rows(C, gradient));
         Some(Values {
-            main: self.back(peers, &values.main, main),
-            gradient: if gradient { self.back(peers, &values.gradient, all - main) } else { vec![] },
+            main: back(&values.main, main),
+            gradient: if gradient { back(&values.gradient, all - main) } else { vec![] },
         })
-    }
-
-    /// Values `[target][row]` of all targets, of which each rank has some, to the ranks whose targets they are.
-    fn back(&self, peers: &Peers, values: &[f64], rows: usize) -> Vec<f64> {
-        let parts = self.fmm.divided_targets();
-        let of_rank = |theirs: &Range<usize>| {
-            let mut to = vec![];
-            for target in parts[peers.rank()].iter().map(|&t| t as usize).filter(|t| theirs.contains(t)) {
-                memory::extend(&mut to, values[target * rows..][..rows].iter().copied());
-            }
-            to
-        };
-        let came = peers.share(self.targets.iter().map(of_rank).collect());
-        let mine = &self.targets[peers.rank()];
-        let mut own = memory::filled(0.0, rows * mine.len());
-        for (part, got) in parts.iter().zip(&came) {
-            let targets = part.iter().map(|&t| t as usize).filter(|t| mine.contains(t));
-            for (target, row) in targets.zip(got.chunks_exact(rows)) {
-                own[(target - mine.start) * rows..][..rows].copy_from_slice(row);
-            }
-        }
-        own
     }
 
     /// Recipe and seconds of its passes.

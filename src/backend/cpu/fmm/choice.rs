@@ -7,7 +7,7 @@ use super::trees::Trees;
 use super::{SourceSet, cost};
 use crate::backend::cpu::cores::NoCores;
 use crate::backend::cpu::images::Periods;
-use crate::backend::cpu::lists::{self, Admission, CellLists, Cost, Far, Rules, Scheme, Seen, SourceCell, Subset};
+use crate::backend::cpu::lists::{self, Admission, CellLists, Cost, Far, Rules, Scheme, Seen, SourceCell};
 use crate::backend::cpu::operators::Operators;
 use crate::backend::cpu::pseudo::{self, Pseudo};
 use crate::backend::cpu::tree::{Cell, Tree};
@@ -545,15 +545,19 @@ impl<T: Real> Choice<T> {
             cores: cores.as_ref(),
             shifts: &trees.images.shifts,
         };
-        let cells = trees.division.cells(&trees.target).map(|mut listed| {
-            // The sample calibrates on every rank.
-            statistics.sample.targets.iter().flat_map(|&t| trees.chain(t)).for_each(|c| listed[c] = true);
-            listed
-        });
-        let cells = memory::filtered(0..trees.target.cells.len() as u32, |&c| Subset(cells.as_deref()).has(c as usize));
-        self.lists = memory::with_room(trees.target.cells.len());
-        self.lists.resize_with(trees.target.cells.len(), CellLists::default);
-        lists::build(&rules, &cells).into_iter().zip(cells).for_each(|(list, c)| self.lists[c as usize] = list);
+        let all = 0..trees.target.cells.len() as u32;
+        self.lists = match trees.division.cells(&trees.target) {
+            None => lists::build(&rules, &memory::collect(all)),
+            Some(mut listed) => {
+                // The sample calibrates on every rank.
+                statistics.sample.targets.iter().flat_map(|&t| trees.chain(t)).for_each(|c| listed[c] = true);
+                let cells = memory::filtered(all, |&c| listed[c as usize]);
+                let mut lists = memory::with_room(listed.len());
+                lists.resize_with(listed.len(), CellLists::default);
+                lists::build(&rules, &cells).into_iter().zip(cells).for_each(|(list, c)| lists[c as usize] = list);
+                lists
+            }
+        };
         self.describe::<C>(trees, statistics, cost, request);
     }
 
