@@ -70,7 +70,7 @@ test-rust:
 test-accuracy:
 	$(call step,2,"errors against tolerances in a table and in random problems")
 	$(CARGO) bench --bench accuracy -- $(call tier,n=1500 regularizations=some,n=4000)
-	$(CARGO) bench --bench campaign -- $(call tier,problems=1500 maxn=4000 periodic=3 seconds=25,problems=20000 maxn=5000 periodic=3 seconds=3600)
+	$(CARGO) bench --bench campaign -- $(call tier,problems=1500 maxn=4000 periodic=3 seconds=20,problems=20000 maxn=5000 periodic=3 seconds=3600)
 
 # Tables, written down: a section of the page each.
 accuracy:

@@ -9,6 +9,20 @@ pub const CORES_LOOKED_AT: [f64; 3] = [400.0, 14.0, 5.5];
 /// part.
 pub const LEAST_LEFT: f64 = 1e-9;
 
+/// What rounding leaves of a sum over all images, against what single ones add to it.
+const ROUNDING_OF_IMAGES: f64 = 1e-13;
+
+/// What all images of a slab leave of the gradient of single ones at targets that are `beside` it: there the flow is uniform but for waves,
+/// of which the longest decays with the distance by the factor e each P/2π for the larger period P.
+pub fn gradient_left(beside: f64, period: [f64; 3]) -> f64 {
+    (-std::f64::consts::TAU * beside / period.into_iter().fold(0.0, f64::max)).exp()
+}
+
+/// The part of the gradient there that is rounding.
+pub fn rounding_beside(beside: f64, period: [f64; 3]) -> f64 {
+    ROUNDING_OF_IMAGES / gradient_left(beside, period)
+}
+
 /// Cores of images are looked at where they change a field by more than this part of the tolerance.
 pub const CORES_OF_IMAGES: f64 = 0.3;
 

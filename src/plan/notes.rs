@@ -5,7 +5,8 @@
 use log::warn;
 
 use super::Plan;
-use crate::backend::periods;
+use crate::backend::verdict::GRADIENT_TOLERANCES;
+use crate::backend::{Field, periods};
 use crate::inputs::Reals;
 use crate::options::{Regularization, TOLERANCE_MAX};
 
@@ -51,7 +52,41 @@ impl Plan {
         if let Some(missing) = self.missing_on_lines() {
             text += &format!(" {missing}.");
         }
+        if let Some(missing) = self.missing_beside_slab() {
+            text += &format!(" {missing}.");
+        }
         text
+    }
+
+    /// What rounding may make of the gradient, where that is more than its tolerance: the last one was asked for at targets that are all
+    /// beside a slab, on one side of it. Of one process, with its arrays in host memory.
+    fn missing_beside_slab(&self) -> Option<String> {
+        let period = self.options.period?;
+        let mut open = (0..3).filter(|&i| period[i] == 0.0);
+        let (Some(axis), None) = (open.next(), open.next()) else { return None };
+        let has_gradient =
+            matches!(self.last_field, Some(Field::Velocity { gradient: true } | Field::Potential { gradient: true }));
+        if !has_gradient || self.kinds_anywhere.is_some() {
+            return None;
+        }
+        let of = |all: [Option<&Reals>; 3]| {
+            all.into_iter().flatten().try_fold(NOWHERE, |a, x| Some(both(a, span(x, axis)?)))
+        };
+        let inputs = &self.inputs;
+        let sources = of(match self.last_field {
+            Some(Field::Potential { .. }) => [inputs.charges.as_ref().map(|c| &c.position), None, None],
+            _ => [inputs.segments.as_ref().map(|s| &s.points), inputs.particles.as_ref().map(|p| &p.position), None],
+        })?;
+        let targets = of([inputs.targets.as_ref().map(|t| &t.position), None, None])?;
+        let beside = (targets[0] - sources[1]).max(sources[0] - targets[1]);
+        let missing = periods::rounding_beside(beside, period);
+        let is_missed = beside.is_finite() && beside > 0.0 && missing > GRADIENT_TOLERANCES * self.options.tolerance;
+        is_missed.then(|| {
+            format!(
+                "All targets are at least {beside:.3e} beside the slab, where the gradients of all images cancel: rounding may be {missing:.1e} \
+                 of what is left of them"
+            )
+        })
     }
 
     /// What a line of segments through a periodic domain may miss, where that is more than the tolerance. Radii in device memory are
@@ -133,12 +168,28 @@ fn largest(radii: &Reals) -> f64 {
     }
 }
 
+/// Least and greatest coordinate of no points.
+const NOWHERE: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
+
+fn both(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+    [a[0].min(b[0]), a[1].max(b[1])]
+}
+
+/// Least and greatest coordinate of points along an axis, as far as the host can see.
+fn span(points: &Reals, axis: usize) -> Option<[f64; 2]> {
+    let of = |x: f64| [x, x];
+    match points {
+        Reals::HostF32(x) => Some(x.iter().skip(axis).step_by(3).map(|&x| of(x.into())).fold(NOWHERE, both)),
+        Reals::HostF64(x) => Some(x.iter().skip(axis).step_by(3).map(|&x| of(x)).fold(NOWHERE, both)),
+        Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::arrays::{Array, ArrayMut};
     use super::super::sources::{Particles, Segments};
     use super::*;
-    use crate::backend::Field;
     use crate::options::{
         BackendKind, PlanOptions, SessionOptions, WFMM_REG_NONE, WFMM_REG_SCULLY, WFMM_REG_VATISTAS, wfmm_plan_options,
     };
@@ -186,6 +237,34 @@ mod tests {
         );
         assert!(!recipe(0.2, [1.0; 3]).contains("have no cores"));
         assert!(!recipe(0.3, [1.0, 0.0, 1.0]).contains("have no cores"));
+    }
+
+    /// Beside a slab the gradient falls by 1/535 each period, rounding does not: the recipe says where that is more than the tolerance.
+    #[test]
+    fn gradients_that_cancel_beside_a_slab_are_named() {
+        let recipe = |height: f64, period: [f64; 3], gradient: bool| {
+            let mut plan = plan(wfmm_plan_options { tolerance: 1e-4, period, core_radius: 0.01, ..Default::default() });
+            let (x, at) = ([0.1, 0.2, 0.3, 0.4, 0.2, 0.5], [0.1, 0.2, height, 0.3, 0.1, height + 1.0]);
+            let (position, strength) = (Array::Host(&x[..]), Array::Host(&x[..]));
+            plan.set_particles(Some(Particles { n: 2, position, strength, core: None })).unwrap();
+            plan.set_targets(Some((2, Array::Host(&at[..])))).unwrap();
+            let (mut u, mut slopes) = ([0.0; 6], [0.0; 18]);
+            let wanted = gradient.then(|| ArrayMut::Host(&mut slopes[..]));
+            plan.evaluate(Field::Velocity { gradient }, ArrayMut::Host(&mut u[..]), wanted).unwrap();
+            plan.recipe()
+        };
+        let slab = [1.0, 0.5, 0.0];
+        // exp(8π) 1e-13
+        assert!(recipe(4.5, slab, true).ends_with(
+            " All targets are at least 4.000e0 beside the slab, where the gradients of all images cancel: rounding may be 8.2e-3 of what is \
+             left of them."
+        ));
+        assert!(recipe(-4.9, slab, true).contains("at least 4.200e0 beside the slab"));
+        for other in
+            [recipe(3.9, slab, true), recipe(0.2, slab, true), recipe(4.5, slab, false), recipe(4.5, [1.0; 3], true)]
+        {
+            assert!(!other.contains("beside the slab"), "{other}");
+        }
     }
 
     #[test]

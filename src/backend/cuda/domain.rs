@@ -4,7 +4,7 @@
 //! `Nearness`. In a box with three equal periods near images are those of the tree's cells. In tubes, slabs and other boxes they are
 //! sources of their own, as many as the expansions of all others need to converge.
 
-use crate::backend::periods::LEAST_LEFT;
+use crate::backend::periods::{LEAST_LEFT, gradient_left};
 use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
 use crate::math::lattice::Shape;
 
@@ -128,9 +128,8 @@ impl Extents {
         0.5 * f64::EPSILON * self.sources.farthest().max(self.targets.farthest())
     }
 
-    /// What all images together leave of the gradient of single ones where all targets are beside a slab: there the flow is uniform but
-    /// for waves, of which the longest decays with the distance by the factor e each P/2π for the larger period P.
-    fn gradient_left(&self, period: [f64; 3]) -> f64 {
+    /// What all images leave of the gradient of single ones where all targets are beside a slab; 1: some are not.
+    fn left_beside_slab(&self, period: [f64; 3]) -> f64 {
         let mut open = (0..3).filter(|&i| period[i] == 0.0);
         let (Some(axis), None) = (open.next(), open.next()) else { return 1.0 };
         let (s, t) = (&self.sources, &self.targets);
@@ -138,8 +137,7 @@ impl Extents {
         if !beside.is_finite() || beside <= 0.0 {
             return 1.0;
         }
-        let largest = period.into_iter().fold(0.0, f64::max);
-        (-std::f64::consts::TAU * beside / largest).exp().max(LEAST_LEFT)
+        gradient_left(beside, period).max(LEAST_LEFT)
     }
 }
 
@@ -242,7 +240,7 @@ impl Nearness {
         gradient: bool,
     ) -> Result<(Self, f64)> {
         let of = |tolerance: f64| Ok((Self::in_domain(domain, extents, contents, tolerance)?, tolerance));
-        let left = if gradient { extents.gradient_left(domain.period) } else { 1.0 };
+        let left = if gradient { extents.left_beside_slab(domain.period) } else { 1.0 };
         of(left * tolerance).or_else(|_: Error| of(tolerance))
     }
 
@@ -329,7 +327,7 @@ mod tests {
     #[test]
     fn beside_a_slab_far_images_are_summed_to_more_digits() {
         let beside = Corners { low: [0.0, 0.0, 3.0], high: [1.0, 1.0, 3.5] };
-        let left = |period, targets| Extents { sources: UNIT, targets }.gradient_left(period);
+        let left = |period, targets| Extents { sources: UNIT, targets }.left_beside_slab(period);
         let e = (-std::f64::consts::TAU * 2.0 / 1.3).exp();
         for (period, targets, want) in [
             ([1.3, 1.0, 0.0], beside, e),
