@@ -165,7 +165,7 @@ fn trees_in_a_box() {
                 }
             }
         }
-        let c = case(Kind::Particles, few, m, 0.0, 0.0).rounded();
+        let c = case(Kind::Particles, 4000, 1500, 0.0, 0.0).rounded();
         far_images_take_half_of_the_tolerance(&c);
     });
 }
