@@ -12,6 +12,16 @@ pub const LEAST_LEFT: f64 = 1e-9;
 /// What rounding leaves of a sum over all images, against what single ones add to it.
 const ROUNDING_OF_IMAGES: f64 = 1e-13;
 
+/// How far all targets are beside a slab, on one side of it, of the least and greatest coordinates of sources and of targets along its open
+/// axis, `spans`. None: some are not, there is nothing, or the domain is no slab.
+pub fn beside_slab(period: [f64; 3], spans: impl FnOnce(usize) -> Option<[[f64; 2]; 2]>) -> Option<f64> {
+    let mut open = (0..3).filter(|&i| period[i] == 0.0);
+    let (Some(axis), None) = (open.next(), open.next()) else { return None };
+    let [sources, targets] = spans(axis)?;
+    let beside = (targets[0] - sources[1]).max(sources[0] - targets[1]);
+    (beside.is_finite() && beside > 0.0).then_some(beside)
+}
+
 /// What all images of a slab leave of the gradient of single ones at targets that are `beside` it: there the flow is uniform but for waves,
 /// of which the longest decays with the distance by the factor e each P/2π for the larger period P.
 pub fn gradient_left(beside: f64, period: [f64; 3]) -> f64 {
@@ -19,7 +29,7 @@ pub fn gradient_left(beside: f64, period: [f64; 3]) -> f64 {
 }
 
 /// The part of the gradient there that is rounding.
-pub fn rounding_beside(beside: f64, period: [f64; 3]) -> f64 {
+pub fn gradient_rounded(beside: f64, period: [f64; 3]) -> f64 {
     ROUNDING_OF_IMAGES / gradient_left(beside, period)
 }
 

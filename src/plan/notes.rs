@@ -62,25 +62,21 @@ impl Plan {
     /// beside a slab, on one side of it. Of one process, with its arrays in host memory.
     fn missing_beside_slab(&self) -> Option<String> {
         let period = self.options.period?;
-        let mut open = (0..3).filter(|&i| period[i] == 0.0);
-        let (Some(axis), None) = (open.next(), open.next()) else { return None };
-        let has_gradient =
-            matches!(self.last_field, Some(Field::Velocity { gradient: true } | Field::Potential { gradient: true }));
-        if !has_gradient || self.kinds_anywhere.is_some() {
+        let field = self.last_field.filter(|field| field.has_gradient())?;
+        if self.kinds_anywhere.is_some() {
             return None;
         }
-        let of = |all: [Option<&Reals>; 3]| {
-            all.into_iter().flatten().try_fold(NOWHERE, |a, x| Some(both(a, span(x, axis)?)))
-        };
         let inputs = &self.inputs;
-        let sources = of(match self.last_field {
-            Some(Field::Potential { .. }) => [inputs.charges.as_ref().map(|c| &c.position), None, None],
-            _ => [inputs.segments.as_ref().map(|s| &s.points), inputs.particles.as_ref().map(|p| &p.position), None],
-        })?;
-        let targets = of([inputs.targets.as_ref().map(|t| &t.position), None, None])?;
-        let beside = (targets[0] - sources[1]).max(sources[0] - targets[1]);
-        let missing = periods::rounding_beside(beside, period);
-        let is_missed = beside.is_finite() && beside > 0.0 && missing > GRADIENT_TOLERANCES * self.options.tolerance;
+        let sources = match field {
+            Field::Velocity { .. } => {
+                [inputs.segments.as_ref().map(|s| &s.points), inputs.particles.as_ref().map(|p| &p.position)]
+            }
+            Field::Potential { .. } => [inputs.charges.as_ref().map(|c| &c.position), None],
+        };
+        let targets = [inputs.targets.as_ref().map(|t| &t.position), None];
+        let beside = periods::beside_slab(period, |axis| Some([span(sources, axis)?, span(targets, axis)?]))?;
+        let missing = periods::gradient_rounded(beside, period);
+        let is_missed = missing > GRADIENT_TOLERANCES * self.options.tolerance;
         is_missed.then(|| {
             format!(
                 "All targets are at least {beside:.3e} beside the slab, where the gradients of all images cancel: rounding may be {missing:.1e} \
@@ -168,21 +164,18 @@ fn largest(radii: &Reals) -> f64 {
     }
 }
 
-/// Least and greatest coordinate of no points.
-const NOWHERE: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
-
-fn both(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
-    [a[0].min(b[0]), a[1].max(b[1])]
-}
-
-/// Least and greatest coordinate of points along an axis, as far as the host can see.
-fn span(points: &Reals, axis: usize) -> Option<[f64; 2]> {
-    let of = |x: f64| [x, x];
-    match points {
-        Reals::HostF32(x) => Some(x.iter().skip(axis).step_by(3).map(|&x| of(x.into())).fold(NOWHERE, both)),
-        Reals::HostF64(x) => Some(x.iter().skip(axis).step_by(3).map(|&x| of(x)).fold(NOWHERE, both)),
-        Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => None,
+/// Least and greatest coordinate of points along an axis; none where the host can not see them.
+fn span(points: [Option<&Reals>; 2], axis: usize) -> Option<[f64; 2]> {
+    let mut all = [f64::INFINITY, f64::NEG_INFINITY];
+    let mut take = |x: f64| all = [all[0].min(x), all[1].max(x)];
+    for of in points.into_iter().flatten() {
+        match of {
+            Reals::HostF32(x) => x.iter().skip(axis).step_by(3).for_each(|&x| take(x.into())),
+            Reals::HostF64(x) => x.iter().skip(axis).step_by(3).for_each(|&x| take(x)),
+            Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => return None,
+        }
     }
+    Some(all)
 }
 
 #[cfg(test)]

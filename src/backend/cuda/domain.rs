@@ -4,7 +4,7 @@
 //! `Nearness`. In a box with three equal periods near images are those of the tree's cells. In tubes, slabs and other boxes they are
 //! sources of their own, as many as the expansions of all others need to converge.
 
-use crate::backend::periods::{LEAST_LEFT, gradient_left};
+use crate::backend::periods::{LEAST_LEFT, beside_slab, gradient_left};
 use crate::error::{Error, Result, WFMM_ERR_UNSUPPORTED};
 use crate::math::lattice::Shape;
 
@@ -130,14 +130,8 @@ impl Extents {
 
     /// What all images leave of the gradient of single ones where all targets are beside a slab; 1: some are not.
     fn left_beside_slab(&self, period: [f64; 3]) -> f64 {
-        let mut open = (0..3).filter(|&i| period[i] == 0.0);
-        let (Some(axis), None) = (open.next(), open.next()) else { return 1.0 };
-        let (s, t) = (&self.sources, &self.targets);
-        let beside = (t.low[axis] - s.high[axis]).max(s.low[axis] - t.high[axis]);
-        if !beside.is_finite() || beside <= 0.0 {
-            return 1.0;
-        }
-        gradient_left(beside, period).max(LEAST_LEFT)
+        let spans = |axis: usize| Some([&self.sources, &self.targets].map(|c| [c.low[axis], c.high[axis]]));
+        beside_slab(period, spans).map_or(1.0, |beside| gradient_left(beside, period).max(LEAST_LEFT))
     }
 }
 
