@@ -15,6 +15,7 @@ mod campaign {
     pub mod ewald;
     pub mod exact;
     pub mod families;
+    pub mod limits;
     pub mod measure;
     pub mod ranks;
     pub mod tally;

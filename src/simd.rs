@@ -19,6 +19,16 @@ use crate::inputs::RealsMut;
 use once_cell::sync::Lazy;
 pub use pulp::Simd;
 
+/// The values that `of` gives for 0, 1, …, N-1. Unlike that of the standard library, and `map` of an array, it is never a call of its own.
+#[inline(always)]
+pub fn each<V: Copy, const N: usize>(of: impl Fn(usize) -> V) -> [V; N] {
+    let mut all = [of(0); N];
+    for k in 1..N {
+        all[k] = of(k);
+    }
+    all
+}
+
 /// The two precisions of the computation.
 pub trait Real:
     Copy
@@ -419,7 +429,8 @@ impl<S: Simd, T: Real> Lane<S, T> {
     /// self^(-3/2) and 1/self for normal self > 0.
     #[inline(always)]
     pub fn inverses(self) -> [Self; 2] {
-        T::inverses(self.s, self.v).map(|v| Lane { s: self.s, v })
+        let [a, b] = T::inverses(self.s, self.v);
+        [Lane { s: self.s, v: a }, Lane { s: self.s, v: b }]
     }
     #[inline(always)]
     pub fn lt(self, b: Self) -> LaneMask<S, T> {

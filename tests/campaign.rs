@@ -9,6 +9,7 @@ mod campaign {
     pub mod ewald;
     pub mod exact;
     pub mod families;
+    pub mod limits;
     pub mod measure;
     pub mod ranks;
     pub mod tally;
@@ -22,7 +23,8 @@ use campaign::evaluate::Machine;
 use campaign::ewald::Ewald;
 use campaign::exact::{Exact, elements};
 use campaign::families::FAMILIES;
-use campaign::measure::{judge, run, run_or_fail};
+use campaign::limits::Limit;
+use campaign::measure::{Outcome, judge, run, run_or_fail};
 use campaign::tally::{Tally, line};
 use std::collections::BTreeSet;
 use support::accuracy::relative_l2;
@@ -187,6 +189,25 @@ fn periodic_problems_keep_their_tolerance() {
     assert!(domains.len() == 3 && refused < 10, "{refused} refused");
     assert!(tally.report().contains(&format!("refused periodic sums {refused},")));
     assert!((0..200).all(|k| Problem::draw(13, k, SIZES).in_periods(0).periods() == 0));
+}
+
+/// Where all images cancel beside a slab and the recipe says so, an error of rounding is counted apart, and a larger one is not.
+#[test]
+fn rounding_beside_a_slab_is_counted_apart() {
+    let p = Problem::draw(1247, 14189, (1, 20_000)).in_periods(3).by_pseudo_particles(3).in_pairs(3).above_planes(3);
+    assert!(p.periods() == 2 && p.gradient);
+    let case = build(&p, 0);
+    let exact = Exact::new(&p, &case);
+    let want = exact.field(&[0, 1]);
+    let limit = |velocity: f64, gradient: f64, recipe: &str| {
+        let outcome = Outcome { velocity, gradient, recipe: recipe.into(), ..Outcome::default() };
+        Limit::of_rounding(&exact, &outcome, &want)
+    };
+    let said = "All targets are at least 1e0 beside the slab";
+    assert_eq!(limit(0.5, 1.2, said), Some(Limit::Rounding));
+    for (velocity, gradient, recipe) in [(0.5, 1.2, ""), (0.5, 0.9, said), (0.5, 1000.0, said), (1.2, 1.2, said)] {
+        assert_eq!(limit(velocity, gradient, recipe), None, "{velocity} {gradient} {recipe}");
+    }
 }
 
 /// The same of neighbours with opposite strengths, of ground planes and of several ranks.

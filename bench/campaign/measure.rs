@@ -5,12 +5,12 @@ use crate::support::cases::Case;
 use crate::support::random::Random;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use wakefmm::options::{WFMM_REG_NONE, WFMM_REG_OFFSET};
 
 use super::build::{build, plane};
 use super::draw::Problem;
 use super::evaluate::{Machine, evaluate};
 use super::exact::{Exact, direct, elements, rows};
+use super::limits::Limit;
 use super::ranks;
 
 /// Up to so many pairs the plain loop is the reference at all targets.
@@ -50,15 +50,15 @@ pub struct Outcome {
     pub depth: i32,
     pub precision: i32,
     pub recipe: String,
-    /// Cores of segments reach along their lines beyond the images whose cores count: the limit in docs/periodic.md.
-    pub at_core_limit: bool,
+    /// A limit of docs/periodic.md that the problem is at, and the recipe says so: it is counted apart.
+    pub limit: Option<Limit>,
     /// A call failed: its message.
     pub failure: Option<String>,
 }
 
 impl Outcome {
     pub fn over(&self) -> bool {
-        self.missed() && !self.refused() && !self.at_core_limit
+        self.missed() && !self.refused() && self.limit.is_none()
     }
 
     /// Not within the tolerance, for whatever reason.
@@ -340,22 +340,6 @@ fn excused(exact: &Exact<'_>, got: &Field, want: &Field, mut o: Outcome, limit: 
     o
 }
 
-/// Mean periods up to which cores of images count, with one, two and three periods.
-const CORES_LOOKED_AT: [f64; 3] = [400.0, 14.0, 5.5];
-
-/// Whether (c/r)²/2, what a target inside the core of a long line of segments may miss, is more than the tolerance. The recipe must
-/// say so.
-fn at_core_limit(p: &Problem, case: &Case) -> bool {
-    let lines = ![WFMM_REG_NONE, WFMM_REG_OFFSET].contains(&p.segment_regularization);
-    if p.periods() == 0 || !lines {
-        return false;
-    }
-    let core = case.segment_core.iter().copied().fold(0.0, f64::max);
-    let product: f64 = p.period.into_iter().filter(|&v| v > 0.0).product();
-    let reach = CORES_LOOKED_AT[p.periods() - 1] * p.unit * product.powf(1.0 / p.periods() as f64);
-    0.5 * (core / reach).powi(2) > p.tolerance
-}
-
 /// Evaluates and compares.
 pub fn run(machine: &Machine, p: &Problem) -> Outcome {
     let case = build(p, 0);
@@ -374,12 +358,16 @@ pub fn run(machine: &Machine, p: &Problem) -> Outcome {
         order: report.order,
         depth: report.depth,
         precision: report.precision,
-        at_core_limit: at_core_limit(p, &case) && recipe.contains("have no cores"),
+        limit: Limit::of_cores(p, &case, &recipe),
         recipe,
         ..judge(p, &case, &got, &want)
     };
     // At the limit of cores a problem is counted apart, whichever targets are wrong.
-    if outcome.at_core_limit { outcome } else { excused(&exact, &got, &want, outcome, 1.0) }
+    if outcome.limit.is_some() {
+        return outcome;
+    }
+    let outcome = excused(&exact, &got, &want, outcome, 1.0);
+    Outcome { limit: Limit::of_rounding(&exact, &outcome, &want), ..outcome }
 }
 
 /// The same, where a call may fail.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::draw::Problem;
+use super::limits::Limit;
 use super::measure::{Outcome, exceeds};
 
 /// Errors at one target beyond so many tolerances of the field's mean are counted; they break no promise.
@@ -137,11 +138,12 @@ impl Tally {
         let unseen = count(&|o| o.over() && o.failure.is_none() && o.estimated <= 1.0);
         let failed = count(&|o| o.failure.is_some() && !o.refused());
         let refused = count(&|o| o.refused());
-        let limited = count(&|o| o.missed() && o.at_core_limit);
+        let at = |limit: Limit| count(&|o| o.missed() && o.limit == Some(limit));
+        let (cores, rounding) = (at(Limit::Cores), at(Limit::Rounding));
         say(
             &mut t,
             format!(
-                "{} over ({:.3} %): velocity {velocity}, gradient {gradient}, failed calls {failed}, refused periodic sums {refused}, missed where cores of segments reach too far {limited}; in {unseen} the report's estimate is within the tolerance",
+                "{} over ({:.3} %): velocity {velocity}, gradient {gradient}, failed calls {failed}, refused periodic sums {refused}, missed where cores of segments reach too far {cores}, where images beside a slab cancel to rounding {rounding}; in {unseen} the report's estimate is within the tolerance",
                 self.over(),
                 100.0 * self.over() as f64 / self.count().max(1) as f64
             ),

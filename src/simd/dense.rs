@@ -4,7 +4,7 @@
 //! component. Lengths are checked once at the start of a call, against bounds that the tables store. The loops then use raw pointers:
 //! bounds checks inside them took a third of the time.
 
-use super::{Lane, Real, Simd, transpose};
+use super::{Lane, Real, Simd, each, transpose};
 
 /// Most numbers in a register: f32 with AVX-512.
 pub const WIDEST: usize = 16;
@@ -168,7 +168,7 @@ unsafe fn sums<S: Simd, T: Real, const R: usize, const C: usize>(
     // SAFETY: the caller's promise.
     unsafe {
         for j in 0..columns {
-            let x: [Lane<S, T>; C] = std::array::from_fn(|c| Lane::load_ptr(s, x.add((j * C + c) * w)));
+            let x: [Lane<S, T>; C] = each(|c| Lane::load_ptr(s, x.add((j * C + c) * w)));
             for (r, sum) in sums.iter_mut().enumerate() {
                 let f = Lane::splat(s, *m.add(r * stride + j));
                 for c in 0..C {
@@ -368,8 +368,8 @@ pub fn gather<S: Simd, T: Real, const C: usize>(
     let shortest = from.iter().map(|f| f.len()).min().unwrap_or(0);
     assert!(shortest >= begin + (C - 1) * stride + count);
     let mut rows = [from[0].as_ptr(); WIDEST];
-    for (k, row) in rows.iter_mut().enumerate().take(w).skip(1) {
-        *row = from[k.min(from.len() - 1)].as_ptr();
+    for k in 1..w {
+        rows[k] = from[k.min(from.len() - 1)].as_ptr();
     }
     let zero = Lane::zero(s);
     for c in 0..C {

@@ -15,7 +15,7 @@ use super::lists::Far as FarCell;
 use super::tree::{Cell, Tree};
 use crate::math::harmonics::{self, index};
 use crate::memory;
-use crate::simd::{Kernel, Lane, Real, Simd, dispatch};
+use crate::simd::{Kernel, Lane, Real, Simd, dispatch, each};
 use rayon::prelude::*;
 
 /// Constants for multipoles of one order.
@@ -219,7 +219,7 @@ impl<T: Real, const ROWS: usize, const BLOCK: usize> Kernel for Sweep<'_, T, ROW
                 series: far.series,
                 rows: far.rows.values[cell as usize * far.rows.size..][..far.rows.size].as_chunks::<ROWS>().0,
                 degrees: order as usize + far.rows.added,
-                offset: std::array::from_fn(|i| Lane::splat(s, T::of(far.center[i] - c.center[i]))),
+                offset: each(|i| Lane::splat(s, T::of(far.center[i] - c.center[i]))),
                 scale: Lane::splat(s, T::of(c.scale)),
             };
             let mut k = 0;
@@ -262,11 +262,11 @@ impl<S: Simd, T: Real, const ROWS: usize> OneCell<'_, S, T, ROWS> {
         let (mut square, mut inverse) = ([zero; B], [zero; B]);
         for b in 0..B {
             let load = |i: usize| self.offset[i] + Lane::load_part(s, &targets[i][(k + b) * w..], T::ZERO);
-            let x: [Lane<S, T>; 3] = std::array::from_fn(load);
+            let x: [Lane<S, T>; 3] = each(load);
             inverse[b] = x[0].fma(x[0], x[1].fma(x[1], x[2] * x[2])).rsqrt();
             let over = self.scale * inverse[b];
             let factor = over * inverse[b];
-            at[b] = x.map(|x| x * factor);
+            at[b] = each(|i| x[i] * factor);
             square[b] = over * over;
         }
         let mut sum = [[zero; ROWS]; B];
@@ -289,7 +289,7 @@ impl<S: Simd, T: Real, const ROWS: usize> OneCell<'_, S, T, ROWS> {
                 let [x, y, _] = at[b];
                 (cos[b], sin[b]) = (x.fma(cos[b], -(y * sin[b])), x.fma(sin[b], y * cos[b]));
             }
-            let (mut c, mut v) = (cos.map(|q| [zero, q]), sin.map(|q| [zero, q]));
+            let (mut c, mut v): ([[_; 2]; B], [[_; 2]; B]) = (each(|b| [zero, cos[b]]), each(|b| [zero, sin[b]]));
             for (&step, [of_cos, of_sin]) in steps.iter().zip(rows.as_chunks::<2>().0) {
                 let step = Lane::splat(s, step);
                 for b in 0..B {

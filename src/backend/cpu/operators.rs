@@ -14,7 +14,7 @@ use crate::math::harmonics::{self, index};
 use crate::memory;
 pub use crate::simd::dense::WIDEST;
 use crate::simd::dense::{self, Destinations, Matrix, Part, PlaneRotations, Rotation, RowPairs};
-use crate::simd::{Kernel, Lane, Real, Simd, outline};
+use crate::simd::{Kernel, Lane, Real, Simd, each, outline};
 
 /// What the rotation of one degree needs. Coefficients are numbered inside the degree, except in `by_m`.
 struct Degree<T> {
@@ -252,7 +252,7 @@ impl Batch {
                 g[k][lane] = T::of(v);
             }
         }
-        let [x, y, z, from, to, live] = g.map(|v| Lane::<S, T>::load(s, &v));
+        let [x, y, z, from, to, live] = each(|k| Lane::<S, T>::load(s, &g[k]));
         let (zero, one) = (Lane::zero(s), Lane::splat(s, T::ONE));
         let rho2 = x.fma(x, y * y);
         let r2 = z.fma(z, rho2);
@@ -294,7 +294,7 @@ impl Batch {
         assert!(self.p <= ops.order && ops.order <= scratch.order);
         let Scratch { a, b, x, y, tables, order } = scratch;
         let table = (*order + 1) * WIDEST;
-        let t: [&[T]; TABLES] = std::array::from_fn(|k| &tables[k * table..(k + 1) * table]);
+        let t: [&[T]; TABLES] = each(|k| &tables[k * table..(k + 1) * table]);
         for (n, degree) in ops.degrees[..self.p].iter().enumerate() {
             outline(s, Forward::<T, C> { degree, n, from, stride, t, a, b, x });
         }

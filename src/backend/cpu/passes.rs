@@ -10,7 +10,7 @@ use super::shared;
 use super::tree::{Cell, Tree};
 use crate::memory;
 use crate::simd::dense;
-use crate::simd::{Kernel, Lane, Real, Simd, dispatch};
+use crate::simd::{Kernel, Lane, Real, Simd, dispatch, each};
 use rayon::prelude::*;
 
 /// Sources of one leaf, relative to its centre and in its unit: points, and lines of even strength.
@@ -139,7 +139,7 @@ impl<T: Real, const C: usize> Kernel for P2m<'_, T, C> {
         let Work { harmonics, ends, sum, .. } = self.work;
         let sum = &mut sum[..C * n * w];
         sum.fill(T::ZERO);
-        let load = |x: &[Vec<T>; 3], k: usize| std::array::from_fn(|i| Lane::load_part(s, &x[i][k..], T::ZERO));
+        let load = |x: &[Vec<T>; 3], k: usize| each(|i| Lane::load_part(s, &x[i][k..], T::ZERO));
         let from = self.sources;
         for (k, strength) in from.point_strength.chunks(w).enumerate() {
             self.ops.regular(s, p, load(&from.point, k * w), harmonics);
@@ -170,7 +170,7 @@ fn add_moments<S: Simd, T: Real, const C: usize>(s: S, strength: &[[T; C]], harm
             of[c][lane] = v[c];
         }
     }
-    let of: [Lane<S, T>; C] = std::array::from_fn(|c| Lane::load(s, &of[c]));
+    let of: [Lane<S, T>; C] = each(|c| Lane::load(s, &of[c]));
     for (i, r) in harmonics.chunks_exact(w).enumerate() {
         let r = Lane::load(s, r);
         for c in 0..C {
@@ -324,7 +324,7 @@ impl<T: Real, const C: usize> Kernel for Gather<'_, '_, T, C> {
         for k in (0..self.steps.len()).step_by(w) {
             let steps = &self.steps[k..(k + w).min(self.steps.len())];
             let batch = Batch::new(s, self.kind, (self.order)(k), steps, &mut self.work.scratch);
-            let from: [&[T]; WIDEST] = std::array::from_fn(|lane| (self.from)(k + lane.min(steps.len() - 1)));
+            let from: [&[T]; WIDEST] = each(|lane| (self.from)(k + lane.min(steps.len() - 1)));
             let sum = &mut self.work.sum[..];
             batch.translate::<S, T, C>(s, self.ops, &mut self.work.scratch, n, &from[..steps.len()], sum);
         }
@@ -434,7 +434,7 @@ impl<T: Real> Kernel for L2p<'_, T> {
         let mut y = [T::ZERO; 12 * WIDEST];
         let targets = self.x[0].len();
         for k in (0..targets).step_by(w) {
-            let at = std::array::from_fn(|i| Lane::load_part(s, &self.x[i][k..], T::ZERO));
+            let at = each(|i| Lane::load_part(s, &self.x[i][k..], T::ZERO));
             self.ops.regular(s, p, at, &mut self.work.harmonics);
             dense::product(s, [count, n, n], self.rows, &self.work.harmonics, &mut y);
             for row in 0..count {

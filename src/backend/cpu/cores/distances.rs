@@ -7,7 +7,7 @@
 use super::CoreElement;
 use crate::backend::cpu::tree::{Cell, Tree};
 use crate::memory;
-use crate::simd::{Kernel, Lane, Simd};
+use crate::simd::{Kernel, Lane, Simd, each};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -109,8 +109,8 @@ impl Kernel for Near<'_> {
         let rows = self.all.rows.each_ref().map(|r| &r[self.among.start as usize..]);
         for k in (0..self.among.len()).step_by(w) {
             let row = |i: usize| Lane::load(s, &rows[i][k..]);
-            let d: [Lane<S, f32>; 3] = std::array::from_fn(|i| at[i] - row(MIDDLE + i));
-            let half: [Lane<S, f32>; 3] = std::array::from_fn(|i| row(HALF + i));
+            let d: [Lane<S, f32>; 3] = each(|i| at[i] - row(MIDDLE + i));
+            let half: [Lane<S, f32>; 3] = each(|i| row(HALF + i));
             let dot = |a: &[Lane<S, f32>; 3], b: &[Lane<S, f32>; 3]| a[0].fma(b[0], a[1].fma(b[1], a[2] * b[2]));
             let square = dot(&d, &d);
             let (half_square, along) = (row(HALF_SQUARE), dot(&d, &half) * row(INVERSE_HALF_SQUARE));

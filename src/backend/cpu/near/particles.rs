@@ -9,7 +9,7 @@ use super::sources::{Particle, Record};
 use super::special::{exp_end, exponential, gauss_end, gauss_erf};
 use super::sweep::{Doubles, PairKernel, Targets};
 use crate::options::Regularization;
-use crate::simd::{Lane, Real, Simd};
+use crate::simd::{Lane, Real, Simd, each};
 
 /// Below every squared distance in use, and so that no power of it overflows (f64) or is used unmasked (f32).
 #[inline(always)]
@@ -224,13 +224,13 @@ where
     Particles<L>: PairKernel<f64, Particle<f64>, Particle<f64>, N>,
 {
     let (whole, low) = (source.whole(), source.low(0));
-    let position = std::array::from_fn(|i| whole.position[i].f64() + low[i].f64());
+    let position = each(|i| whole.position[i].f64() + low[i].f64());
     let source = Particle::<f64>::of(L::REGULARIZATION, position, whole.strength.map(T::f64), whole.core.f64());
     let zero = Lane::<S, f64>::zero(s);
     let lanes = Lane::<S, f64>::LANES;
     let mut field = [[0.0; 16]; N];
     for first in (0..Lane::<S, T>::LANES).step_by(lanes) {
-        let x = [0, 1, 2].map(|i| Lane::load(s, &at[i][first..]));
+        let x = each(|i| Lane::load(s, &at[i][first..]));
         let mut x = Targets { x, low: [zero; 3], close: zero, least: zero };
         let mut sums = [zero; N];
         Particles::<L>::add(s, &source, &mut x, &mut sums);
