@@ -191,9 +191,9 @@ fn periodic_problems_keep_their_tolerance() {
     assert!((0..200).all(|k| Problem::draw(13, k, SIZES).in_periods(0).periods() == 0));
 }
 
-/// Where all images cancel beside a slab and the recipe says so, an error of rounding is counted apart, and a larger one is not.
+/// Where all images cancel beside a slab and the recipe says so, a small absolute error is counted apart, and a larger one is not.
 #[test]
-fn rounding_beside_a_slab_is_counted_apart() {
+fn what_cancels_beside_a_slab_is_counted_apart() {
     let p = Problem::draw(1247, 14189, (1, 20_000)).in_periods(3).by_pseudo_particles(3).in_pairs(3).above_planes(3);
     assert!(p.periods() == 2 && p.gradient);
     let case = build(&p, 0);
@@ -201,10 +201,10 @@ fn rounding_beside_a_slab_is_counted_apart() {
     let want = exact.field(&[0, 1]);
     let limit = |velocity: f64, gradient: f64, recipe: &str| {
         let outcome = Outcome { velocity, gradient, recipe: recipe.into(), ..Outcome::default() };
-        Limit::of_rounding(&exact, &outcome, &want)
+        Limit::beside_slab(&exact, &outcome, &want)
     };
     let said = "All targets are at least 1e0 beside the slab";
-    assert_eq!(limit(0.5, 1.2, said), Some(Limit::Rounding));
+    assert_eq!(limit(0.5, 1.2, said), Some(Limit::BesideSlab));
     for (velocity, gradient, recipe) in [(0.5, 1.2, ""), (0.5, 0.9, said), (0.5, 1000.0, said), (1.2, 1.2, said)] {
         assert_eq!(limit(velocity, gradient, recipe), None, "{velocity} {gradient} {recipe}");
     }

@@ -13,14 +13,14 @@ use super::measure::{Outcome, exceeds};
 pub enum Limit {
     /// Cores of segments reach along their lines beyond the images whose cores count.
     Cores,
-    /// All images cancel at targets beside a slab, and what is left is rounding.
-    Rounding,
+    /// All images cancel at targets beside a slab, and what is left is rounding, or misses the cores of distant images.
+    BesideSlab,
 }
 
 /// Mean periods up to which cores of images count, with one, two and three periods.
 const CORES_LOOKED_AT: [f64; 3] = [400.0, 14.0, 5.5];
-/// What rounding leaves of a sum over all images, against the sizes of what single elements without images add at the same place.
-const ROUNDING: f64 = 1e-10;
+/// Largest error of a sum over all images there, against the sizes of what single elements without images add at the same place.
+const LEFT: f64 = 1e-10;
 
 fn norm(values: impl Iterator<Item = f64>) -> f64 {
     values.map(|v| v * v).sum::<f64>().sqrt()
@@ -39,19 +39,19 @@ impl Limit {
         (0.5 * (core / reach).powi(2) > p.tolerance).then_some(Self::Cores)
     }
 
-    /// Whether an error above the tolerance is no more than rounding of what single elements add, without their images.
-    pub fn of_rounding(exact: &Exact, outcome: &Outcome, want: &Field) -> Option<Self> {
+    /// Whether errors above the tolerance are no larger than that.
+    pub fn beside_slab(exact: &Exact, outcome: &Outcome, want: &Field) -> Option<Self> {
         let p = exact.p;
         if p.periods() != 2 || !outcome.missed() || !outcome.recipe.contains("beside the slab") {
             return None;
         }
         let sizes: Vec<[f64; 2]> = exact.case.targets.iter().map(|&x| exact.sizes(x)).collect();
-        let rounded = |of: usize, error: f64, allowed: f64, want: &[f64]| {
+        let is_small = |of: usize, error: f64, allowed: f64, want: &[f64]| {
             let wrong = error * allowed * norm(want.iter().copied());
-            !exceeds(error, 1.0) || wrong <= ROUNDING * norm(sizes.iter().map(|s| s[of]))
+            !exceeds(error, 1.0) || wrong <= LEFT * norm(sizes.iter().map(|s| s[of]))
         };
-        let both = rounded(0, outcome.velocity, p.tolerance, &want.main)
-            && rounded(1, outcome.gradient, 30.0 * p.tolerance, &want.gradient);
-        both.then_some(Self::Rounding)
+        let both = is_small(0, outcome.velocity, p.tolerance, &want.main)
+            && is_small(1, outcome.gradient, 30.0 * p.tolerance, &want.gradient);
+        both.then_some(Self::BesideSlab)
     }
 }

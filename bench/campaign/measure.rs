@@ -367,7 +367,7 @@ pub fn run(machine: &Machine, p: &Problem) -> Outcome {
         return outcome;
     }
     let outcome = excused(&exact, &got, &want, outcome, 1.0);
-    Outcome { limit: Limit::of_rounding(&exact, &outcome, &want), ..outcome }
+    Outcome { limit: Limit::beside_slab(&exact, &outcome, &want), ..outcome }
 }
 
 /// The same, where a call may fail.

@@ -139,11 +139,11 @@ impl Tally {
         let failed = count(&|o| o.failure.is_some() && !o.refused());
         let refused = count(&|o| o.refused());
         let at = |limit: Limit| count(&|o| o.missed() && o.limit == Some(limit));
-        let (cores, rounding) = (at(Limit::Cores), at(Limit::Rounding));
+        let (cores, beside) = (at(Limit::Cores), at(Limit::BesideSlab));
         say(
             &mut t,
             format!(
-                "{} over ({:.3} %): velocity {velocity}, gradient {gradient}, failed calls {failed}, refused periodic sums {refused}, missed where cores of segments reach too far {cores}, where images beside a slab cancel to rounding {rounding}; in {unseen} the report's estimate is within the tolerance",
+                "{} over ({:.3} %): velocity {velocity}, gradient {gradient}, failed calls {failed}, refused periodic sums {refused}, missed where cores of segments reach too far {cores}, where all images cancel beside a slab {beside}; in {unseen} the report's estimate is within the tolerance",
                 self.over(),
                 100.0 * self.over() as f64 / self.count().max(1) as f64
             ),

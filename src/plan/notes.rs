@@ -8,6 +8,7 @@ use super::Plan;
 use crate::backend::verdict::GRADIENT_TOLERANCES;
 use crate::backend::{Field, periods};
 use crate::inputs::Reals;
+use crate::math::regularization::shortfall;
 use crate::options::{Regularization, TOLERANCE_MAX};
 
 impl Plan {
@@ -58,8 +59,8 @@ impl Plan {
         text
     }
 
-    /// What rounding may make of the gradient, where that is more than its tolerance: the last one was asked for at targets that are all
-    /// beside a slab, on one side of it. Of one process, with its arrays in host memory.
+    /// What of the gradient may be rounding or miss cores of distant images, where that is more than its tolerance: the last one was asked for
+    /// at targets that are all beside a slab, on one side of it. Of one process, with its arrays in host memory.
     fn missing_beside_slab(&self) -> Option<String> {
         let period = self.options.period?;
         let field = self.last_field.filter(|field| field.has_gradient())?;
@@ -67,22 +68,39 @@ impl Plan {
             return None;
         }
         let inputs = &self.inputs;
-        let sources = match field {
-            Field::Velocity { .. } => {
-                [inputs.segments.as_ref().map(|s| &s.points), inputs.particles.as_ref().map(|p| &p.position)]
-            }
-            Field::Potential { .. } => [inputs.charges.as_ref().map(|c| &c.position), None],
+        let (sources, core) = match field {
+            Field::Velocity { .. } => (
+                [inputs.segments.as_ref().map(|s| &s.points), inputs.particles.as_ref().map(|p| &p.position)],
+                self.missing_of_cores(periods::cores_looked_at(period)),
+            ),
+            Field::Potential { .. } => ([inputs.charges.as_ref().map(|c| &c.position), None], 0.0),
         };
         let targets = [inputs.targets.as_ref().map(|t| &t.position), None];
         let beside = periods::beside_slab(period, |axis| Some([span(sources, axis)?, span(targets, axis)?]))?;
-        let missing = periods::gradient_rounded(beside, period);
+        let missing = periods::gradient_missing(beside, period, core);
         let is_missed = missing > GRADIENT_TOLERANCES * self.options.tolerance;
         is_missed.then(|| {
             format!(
                 "All targets are at least {beside:.3e} beside the slab, where the gradients of all images cancel, and the fields of strengths that \
-                 add up to nothing: rounding may be {missing:.1e} of what is left"
+                 add up to nothing: {missing:.1e} of what is left may be rounding, or miss the cores of distant images"
             )
         })
+    }
+
+    /// What the largest cores of this process take, at most, of the field at a distance.
+    fn missing_of_cores(&self, distance: f64) -> f64 {
+        let of = |reg: Regularization, core: f64| match reg {
+            // Offset cores act by their segments' lengths, and less than others so far away.
+            Regularization::None | Regularization::Offset => 0.0,
+            _ if core > 0.0 => shortfall(reg, distance / core),
+            _ => 0.0,
+        };
+        let particles = self.inputs.particles.as_ref().filter(|p| p.n > 0);
+        let of_particles = particles.map_or(0.0, |p| p.core.as_ref().map_or(p.default_core, largest));
+        f64::max(
+            of(self.options.segment_regularization, self.largest_segment_core()),
+            of(self.options.particle_regularization, of_particles),
+        )
     }
 
     /// What a line of segments through a periodic domain may miss, where that is more than the tolerance. Radii in device memory are
@@ -184,7 +202,8 @@ mod tests {
     use super::super::sources::{Particles, Segments};
     use super::*;
     use crate::options::{
-        BackendKind, PlanOptions, SessionOptions, WFMM_REG_NONE, WFMM_REG_SCULLY, WFMM_REG_VATISTAS, wfmm_plan_options,
+        BackendKind, PlanOptions, SessionOptions, WFMM_REG_GAUSS_ERF, WFMM_REG_NONE, WFMM_REG_ROSENHEAD,
+        WFMM_REG_SCULLY, WFMM_REG_VATISTAS, wfmm_plan_options,
     };
     use crate::session::Session;
 
@@ -235,8 +254,9 @@ mod tests {
     /// Beside a slab the gradient falls by 1/535 each period, rounding does not: the recipe says where that is more than the tolerance.
     #[test]
     fn gradients_that_cancel_beside_a_slab_are_named() {
-        let recipe = |height: f64, period: [f64; 3], gradient: bool| {
-            let mut plan = plan(wfmm_plan_options { tolerance: 1e-4, period, core_radius: 0.01, ..Default::default() });
+        let by = |height: f64, period: [f64; 3], gradient: bool, particle_regularization: i32| {
+            let options = wfmm_plan_options { particle_regularization, core_radius: 0.01, ..Default::default() };
+            let mut plan = plan(wfmm_plan_options { tolerance: 1e-4, period, ..options });
             let (x, at) = ([0.1, 0.2, 0.3, 0.4, 0.2, 0.5], [0.1, 0.2, height, 0.3, 0.1, height + 1.0]);
             let (position, strength) = (Array::Host(&x[..]), Array::Host(&x[..]));
             plan.set_particles(Some(Particles { n: 2, position, strength, core: None })).unwrap();
@@ -246,13 +266,16 @@ mod tests {
             plan.evaluate(Field::Velocity { gradient }, ArrayMut::Host(&mut u[..]), wanted).unwrap();
             plan.recipe()
         };
+        let recipe = |height: f64, period: [f64; 3], gradient: bool| by(height, period, gradient, WFMM_REG_GAUSS_ERF);
         let slab = [1.0, 0.5, 0.0];
-        // exp(8π) 1e-11
+        // exp(8π) 1e-12
         assert!(recipe(4.5, slab, true).ends_with(
             " All targets are at least 4.000e0 beside the slab, where the gradients of all images cancel, and the fields of strengths that \
-             add up to nothing: rounding may be 8.2e-1 of what is left."
+             add up to nothing: 8.2e-2 of what is left may be rounding, or miss the cores of distant images."
         ));
         assert!(recipe(-4.9, slab, true).contains("at least 4.200e0 beside the slab"));
+        // Rosenhead cores fall off as 1.5 (c/r)², (14²/2 of the mean period's square is 98): exp(4π) 1.5e-4/98 of the gradient two periods beside.
+        assert!(by(2.5, slab, true, WFMM_REG_ROSENHEAD).contains(": 4.4e-1 of what is left may be"));
         for other in
             [recipe(3.5, slab, true), recipe(0.2, slab, true), recipe(4.5, slab, false), recipe(4.5, [1.0; 3], true)]
         {
