@@ -91,23 +91,25 @@ impl<'a> Exact<'a> {
 
     fn pairs(&self, x: Vec3, near: f64) -> Vec<f64> {
         let mut sums = [Sum::default(); 12];
-        self.each_pair(x, near, |one| sums.iter_mut().zip(one).for_each(|(s, v)| s.add(*v)));
+        self.each_pair(x, near, |main, gradient| {
+            sums.iter_mut().zip(main.iter().chain(gradient)).for_each(|(s, v)| s.add(*v));
+        });
         sums.iter().map(|s| s.total()).collect()
     }
 
     /// The sizes of what single elements without images add at one point, summed: of field and of gradient.
     pub fn sizes(&self, x: Vec3) -> [f64; 2] {
-        let (main, mut sizes) = (rows(self.case).0, [0.0; 2]);
+        let mut sizes = [0.0; 2];
         let size = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>().sqrt() / (4.0 * std::f64::consts::PI);
-        self.each_pair(x, 0.0, |one| {
-            sizes[0] += size(&one[..main]);
-            sizes[1] += size(&one[main..]);
+        self.each_pair(x, 0.0, |main, gradient| {
+            sizes[0] += size(main);
+            sizes[1] += size(gradient);
         });
         sizes
     }
 
-    /// Hands over the field of each element and the gradient behind it, times 4π, one after the other.
-    fn each_pair(&self, x: Vec3, near: f64, mut take: impl FnMut(&[f64])) {
+    /// Hands over field and gradient of each element, times 4π, one after the other.
+    fn each_pair(&self, x: Vec3, near: f64, mut take: impl FnMut(&[f64], &[f64])) {
         let (p, case) = (self.p, &self.all);
         let (segments, particles) =
             (regularization(p.segment_regularization), regularization(p.particle_regularization));
@@ -117,18 +119,18 @@ impl<'a> Exact<'a> {
                 continue;
             }
             let v = segment(segments, Part::Regularized, x, p1, p2, case.circulation[k], case.segment_core[k]);
-            take(&[&v.velocity, v.gradient.as_flattened()].concat());
+            take(&v.velocity, v.gradient.as_flattened());
         }
         for (k, &position) in case.position.iter().enumerate() {
             if near > 0.0 && distance(x, position) <= near {
                 continue;
             }
             let v = particle(particles, Part::Regularized, x, position, case.strength[k], case.particle_core[k]);
-            take(&[&v.velocity, v.gradient.as_flattened()].concat());
+            take(&v.velocity, v.gradient.as_flattened());
         }
         for (&position, &q) in case.charge_position.iter().zip(&case.charge) {
             let v = charge(x, position, q);
-            take(&[&[v.potential], &v.gradient[..]].concat());
+            take(&[v.potential], &v.gradient);
         }
     }
 

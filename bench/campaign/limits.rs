@@ -19,7 +19,7 @@ pub enum Limit {
 
 /// Mean periods up to which cores of images count, with one, two and three periods.
 const CORES_LOOKED_AT: [f64; 3] = [400.0, 14.0, 5.5];
-/// Largest error of a sum over all images there, against the sizes of what single elements without images add at the same place.
+/// Largest error of a sum over all images beside a slab, over the sizes of what single elements without images add at the same place.
 const LEFT: f64 = 1e-10;
 
 fn norm(values: impl Iterator<Item = f64>) -> f64 {
@@ -39,7 +39,7 @@ impl Limit {
         (0.5 * (core / reach).powi(2) > p.tolerance).then_some(Self::Cores)
     }
 
-    /// Whether errors above the tolerance are no larger than that.
+    /// Whether errors above the tolerance are no larger than `LEFT`.
     pub fn beside_slab(exact: &Exact, outcome: &Outcome, want: &Field) -> Option<Self> {
         let p = exact.p;
         if p.periods() != 2 || !outcome.missed() || !outcome.recipe.contains("beside the slab") {
