@@ -19,7 +19,8 @@ use crate::inputs::RealsMut;
 use once_cell::sync::Lazy;
 pub use pulp::Simd;
 
-/// The values that `of` gives for 0, 1, …, N-1. Unlike that of the standard library, and `map` of an array, it is never a call of its own.
+/// The values that `of` gives for 0, 1, …, N-1. Unlike `std::array::from_fn` and an array's `map` it is never a call of its own, which would be
+/// compiled without the instruction set.
 #[inline(always)]
 pub fn each<V: Copy, const N: usize>(of: impl Fn(usize) -> V) -> [V; N] {
     let mut all = [of(0); N];
