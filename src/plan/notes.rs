@@ -96,7 +96,7 @@ impl Plan {
             _ => 0.0,
         };
         let particles = self.inputs.particles.as_ref().filter(|p| p.n > 0);
-        let of_particles = particles.map_or(0.0, |p| p.core.as_ref().map_or(p.default_core, largest));
+        let of_particles = particles.map_or(0.0, |p| largest_core(&p.core, p.default_core));
         f64::max(
             of(self.options.segment_regularization, self.largest_segment_core()),
             of(self.options.particle_regularization, of_particles),
@@ -123,7 +123,7 @@ impl Plan {
     /// The largest radius of this rank's segments.
     pub(super) fn largest_segment_core(&self) -> f64 {
         let segments = self.inputs.segments.as_ref().filter(|s| s.n > 0);
-        segments.map_or(0.0, |s| s.core.as_ref().map_or(s.default_core, largest))
+        segments.map_or(0.0, |s| largest_core(&s.core, s.default_core))
     }
 
     /// Kinds whose kernel is singular, as bits: 1 segments, 2 particles.
@@ -171,6 +171,11 @@ fn may_be_positive(radii: &Reals) -> bool {
         Reals::HostF64(c) => c.iter().any(|&c| c > 0.0),
         Reals::DeviceF32 { .. } | Reals::DeviceF64 { .. } => true,
     }
+}
+
+/// The largest radius of elements, whose own ones are optional.
+fn largest_core(own: &Option<Reals>, default: f64) -> f64 {
+    own.as_ref().map_or(default, largest)
 }
 
 /// The largest radius, as far as the host can see.
@@ -274,7 +279,7 @@ mod tests {
              add up to nothing: 8.2e-2 of what is left may be rounding, or miss the cores of distant images."
         ));
         assert!(recipe(-4.9, slab, true).contains("at least 4.200e0 beside the slab"));
-        // Rosenhead cores fall off as 1.5 (c/r)², (14²/2 of the mean period's square is 98): exp(4π) 1.5e-4/98 of the gradient two periods beside.
+        // Rosenhead cores c change a field by 1.5 (c/r)². At r = 14 mean periods, r² = 14² · 0.5: exp(4π) 1.5 · 1e-4/98 two periods beside.
         assert!(by(2.5, slab, true, WFMM_REG_ROSENHEAD).contains(": 4.4e-1 of what is left may be"));
         for other in
             [recipe(3.5, slab, true), recipe(0.2, slab, true), recipe(4.5, slab, false), recipe(4.5, [1.0; 3], true)]
