@@ -120,6 +120,10 @@ pub struct Admission<'a> {
 const PEAK_OF_ELEMENT: f64 = 0.2;
 /// The same of all sources of a cell together at a single target, times the square root of the number of targets.
 const PEAK_OF_CELL: f64 = 0.1;
+/// What all cores that are left out may take together at a single target, times the square root of the number of targets.
+const PEAK_OF_CORES: f64 = 0.2;
+/// The cores of one source cell may take so much of what is left of that.
+const CORES_OF_REST: f64 = 0.125;
 /// Ratio of radius to distance up to which a source cell counts as compact.
 const COMPACT: f64 = 0.25;
 
@@ -151,6 +155,12 @@ impl<'a> Admission<'a> {
             fixed,
             root_of_targets: (targets as f64).sqrt(),
         }
+    }
+
+    /// What all cores that are left out may take from the field and from its gradient at the targets of a cell: the square of it, if only
+    /// these have it, is a small part of the mean square over all targets.
+    pub fn cores_at_single_targets(&self, t: &Cell) -> [f64; 2] {
+        self.budget.field.map(|v| PEAK_OF_CORES * v * self.root_of_targets / (t.len() as f64).sqrt())
     }
 
     /// What the tables may say for this source cell at distance `d`: budget over strength/d^power.
@@ -288,11 +298,24 @@ impl WorstCase {
 
 /// Where a core changes the field by more than the budget.
 pub trait CoreTest: Sync {
+    /// What the cores of all elements of the source cell take at most from the field and from its gradient at any target of the target
+    /// cell; `None` where some of them may change it by more than the budget.
+    fn left_out(&self, source: u32, cell: &Cell, target: &Cell) -> Option<[f64; 2]>;
     /// For any element of the source cell at any target of the target cell.
-    fn matters(&self, source: u32, cell: &Cell, target: &Cell) -> bool;
-    /// Appends those of the sorted elements `among` whose cores matter at any target of the target cell; `scratch` is memory
+    fn matters(&self, source: u32, cell: &Cell, target: &Cell) -> bool {
+        self.left_out(source, cell, target).is_none()
+    }
+    /// Appends those of the sorted elements `among` whose cores matter at any target of the target cell, and as many more as it takes for
+    /// the others to change field and gradient by no more than `most` together; returns what these change at most. `scratch` is memory
     /// that calls share.
-    fn elements(&self, among: Range<u32>, target: &Cell, scratch: &mut Vec<[f64; 2]>, out: &mut Vec<Range<u32>>);
+    fn elements(
+        &self,
+        among: Range<u32>,
+        target: &Cell,
+        most: [f64; 2],
+        scratch: &mut Vec<[f64; 2]>,
+        out: &mut Vec<Range<u32>>,
+    ) -> [f64; 2];
 }
 
 /// A source cell that is far.
@@ -325,6 +348,8 @@ pub struct CellLists {
     pub far: Vec<Far>,
     /// By image.
     pub direct: Vec<Direct>,
+    /// What all cores that are left out take at most from the field and from its gradient at a target.
+    pub left_out: [f64; 2],
 }
 
 impl CellLists {
@@ -406,6 +431,9 @@ pub struct Rules<'a> {
     /// Source and target cells of at most so many elements are taken for leaves, whatever hangs below them.
     pub leaves: [usize; 2],
     pub cores: &'a dyn CoreTest,
+    /// What all cores together that are left out may take at a target from the field and from its gradient, where single targets may not
+    /// have more (`Admission::cores_at_single_targets`); infinite: no limit.
+    pub cores_at_target: [f64; 2],
     /// What each image of the sources is moved by; the first by nothing.
     pub shifts: &'a [[f64; 3]],
 }
@@ -413,12 +441,38 @@ pub struct Rules<'a> {
 /// What a cell leaves to its children.
 #[derive(Default, Clone)]
 struct Pending {
+    /// Of the cores that are left out at all of its targets (`CellLists::left_out`).
+    left_out: [f64; 2],
     /// Too close for this cell.
     close: Vec<(Image, u32)>,
     /// Far, cores to be looked at.
     cores: Vec<(Image, u32)>,
     /// Elements of far leaves whose cores matter somewhere in this cell.
     elements: Vec<(Image, Vec<Range<u32>>)>,
+}
+
+/// What the cores take together that are left out at the targets of one cell, of field and gradient, and what they may take.
+struct LeftOut {
+    sum: [f64; 2],
+    most: [f64; 2],
+}
+
+impl LeftOut {
+    /// What the next source cell may add: a part of the rest, so that those that follow have some too.
+    fn next(&self) -> [f64; 2] {
+        [0, 1].map(|k| CORES_OF_REST * (self.most[k] - self.sum[k]))
+    }
+
+    fn add(&mut self, more: [f64; 2]) {
+        self.sum = [0, 1].map(|k| self.sum[k] + more[k]);
+    }
+
+    /// Adds what the cores of a cell take, if they may be left out.
+    fn takes(&mut self, more: Option<[f64; 2]>) -> bool {
+        let next = self.next();
+        let fitting = more.filter(|more| more[0] <= next[0] && more[1] <= next[1]);
+        fitting.inspect(|&more| self.add(more)).is_some()
+    }
 }
 
 /// Lists of target cells, given by rising numbers, each with its parent; the order of every list is unique.
@@ -463,6 +517,12 @@ impl Rules<'_> {
         Pending { close, ..Pending::default() }
     }
 
+    /// What all cores together may take that are left out at the targets of this cell.
+    pub fn most_left_out(&self, t: &Cell) -> [f64; 2] {
+        let single = self.admission.cores_at_single_targets(t);
+        [0, 1].map(|k| single[k].max(self.cores_at_target[k]))
+    }
+
     fn is_target_leaf(&self, t: &Cell) -> bool {
         t.is_leaf() || t.len() <= self.leaves[1]
     }
@@ -484,6 +544,7 @@ fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
     let leaf = |c: &Cell| c.is_leaf() || (c.is_whole() && c.len() <= rules.leaves[0]);
     let mut lists = CellLists::default();
     let mut left = Pending::default();
+    let mut left_out = LeftOut { most: rules.most_left_out(t), sum: given.left_out };
     let mut cores = memory::copy(&given.cores);
     let mut stack = memory::copy(&given.close);
     let mut seen = Seen::new(t);
@@ -500,9 +561,9 @@ fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
                 memory::push(&mut cores, (image, s));
             }
             _ if t_leaf && c.is_whole() && (leaf(c) || direct < dearest) => {
-                let matters = rules.cores.matters(s, c, t);
+                let plain = left_out.takes(rules.cores.left_out(s, c, t));
                 let of = lists.of(image);
-                memory::push(if matters { &mut of.near } else { &mut of.plain }, c.begin..c.end);
+                memory::push(if plain { &mut of.plain } else { &mut of.near }, c.begin..c.end);
             }
             _ if !leaf(c) && (t_leaf || c.radius >= t.radius) => {
                 memory::extend(&mut stack, (c.first_child..c.first_child + c.children).map(|c| (image, c)));
@@ -519,14 +580,14 @@ fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
     while let Some((image, s)) = cores.pop() {
         let c = &rules.sources.cells[s as usize];
         let t = seen.through(image, rules.shifts);
-        if !rules.cores.matters(s, c, t) {
+        if left_out.takes(rules.cores.left_out(s, c, t)) {
             continue;
         }
         if !leaf(c) && (t_leaf || c.radius >= t.radius) {
             memory::extend(&mut cores, (c.first_child..c.first_child + c.children).map(|c| (image, c)));
         } else if leaf(c) {
             let out = corrections(&mut lists, &mut left, t_leaf, image);
-            rules.cores.elements(c.begin..c.end, t, &mut scratch, out);
+            left_out.add(rules.cores.elements(c.begin..c.end, t, left_out.next(), &mut scratch, out));
         } else {
             memory::push(&mut left.cores, (image, s));
         }
@@ -534,8 +595,11 @@ fn visit(rules: &Rules, t: &Cell, given: &Pending) -> (CellLists, Pending) {
     for (image, among) in &given.elements {
         let t = seen.through(*image, rules.shifts);
         let out = corrections(&mut lists, &mut left, t_leaf, *image);
-        among.iter().for_each(|among| rules.cores.elements(among.clone(), t, &mut scratch, out));
+        for among in among {
+            left_out.add(rules.cores.elements(among.clone(), t, left_out.next(), &mut scratch, out));
+        }
     }
+    (lists.left_out, left.left_out) = (left_out.sum, left_out.sum);
     lists.sort();
     (lists, left)
 }

@@ -102,8 +102,19 @@ pub struct CoreReach<'a> {
     /// Errors of field and gradient at which a core may be left out, and at which all of a cell may.
     budget: [f64; 2],
     together: [f64; 2],
-    /// Of the particles of each cell, and of its segments.
-    reach: Vec<[f64; 2]>,
+    /// Of each cell.
+    reach: Vec<Reach>,
+}
+
+/// How far the cores of a cell matter, and what they take beyond.
+#[derive(Default)]
+struct Reach {
+    particles: f64,
+    segments: f64,
+    /// All particles as one: the sum of their strengths, and the largest core.
+    one_particle: Largest,
+    /// What all segments take at distance one, wherever their lines are: it falls with the third power, but for OFFSET.
+    of_segments: [f64; 2],
 }
 
 impl<'a> CoreReach<'a> {
@@ -122,7 +133,12 @@ impl<'a> CoreReach<'a> {
         };
         let one = |(&p, groups): (&Largest, &[Group; 3])| {
             let s = directions::largest(groups);
-            [within(p, &|r| bounds.of_particle(p, r)), within(s, &|r| bounds.of_segment(s, r))]
+            Reach {
+                particles: within(p, &|r| bounds.of_particle(p, r)),
+                segments: within(s, &|r| bounds.of_segment(s, r)),
+                one_particle: Largest { strength: p.sum, ..p },
+                of_segments: bounds.of_segment(Largest { strength: s.sum, ..s }, 1.0),
+            }
         };
         let reach = memory::par_collect(cells.particles.par_iter().zip(&cells.segments).map(one));
         Self { bounds, cells, budget, together, reach }
@@ -157,13 +173,13 @@ impl<'a> CoreReach<'a> {
 }
 
 impl CoreReach<'_> {
-    /// By the distances from their lines; `radii` of both cells together, `d` from the middle of the cell to that of the target, `square`
-    /// of its length.
-    fn segments_matter(&self, source: u32, radii: f64, d: [f64; 3], square: f64) -> bool {
+    /// What the cores of all segments of a cell take at most, by the distances from their lines; `None` where they matter. `radii` of both
+    /// cells together, `d` from the middle of the cell to that of the target, `square` of its length.
+    fn beside_segments(&self, source: u32, radii: f64, d: [f64; 3], square: f64) -> Option<[f64; 2]> {
         let distance = square.sqrt();
         let (r, slack) = (distance - radii, radii + directions::MARGIN * distance);
         if r <= 0.0 {
-            return true;
+            return None;
         }
         let mut all = [0.0; 2];
         for group in self.cells.segments[source as usize].iter().filter(|g| g.largest.core > 0.0) {
@@ -171,34 +187,61 @@ impl CoreReach<'_> {
             let one = self.bounds.of_segment_beside(largest, r, group.distance_from_lines(d, square, slack));
             all = [0, 1].map(|k| all[k] + one[k] * (largest.sum / largest.strength));
             if !within(one, self.budget) || !within(all, self.together) {
-                return true;
+                return None;
             }
         }
-        false
+        Some(all)
     }
 }
 
 impl CoreTest for CoreReach<'_> {
     #[inline]
-    fn matters(&self, source: u32, cell: &Cell, target: &Cell) -> bool {
-        let Some(&reach) = self.reach.get(source as usize) else { return false };
+    fn left_out(&self, source: u32, cell: &Cell, target: &Cell) -> Option<[f64; 2]> {
+        let Some(reach) = self.reach.get(source as usize) else { return Some([0.0; 2]) };
+        if reach.particles == 0.0 && reach.segments == 0.0 {
+            return Some([0.0; 2]);
+        }
         let d: [f64; 3] = std::array::from_fn(|i| target.center[i] - cell.center[i]);
         let (square, radii) = (dot(d, d), cell.radius + target.radius);
-        let [particles, segments] = reach.map(|reach| reach > 0.0 && square < (reach + radii).powi(2));
-        particles || segments && self.segments_matter(source, radii, d, square)
+        let is_within = |reach: f64| reach > 0.0 && square < (reach + radii).powi(2);
+        if is_within(reach.particles) {
+            return None;
+        }
+        let r = square.sqrt() - radii;
+        let particles = if reach.particles > 0.0 { self.bounds.of_particle(reach.one_particle, r) } else { [0.0; 2] };
+        let segments = match reach.segments {
+            0.0 => [0.0; 2],
+            within if is_within(within) => self.beside_segments(source, radii, d, square)?,
+            _ if self.bounds.offset => {
+                let largest = directions::largest(&self.cells.segments[source as usize]);
+                self.bounds.of_segment(Largest { strength: largest.sum, ..largest }, r)
+            }
+            _ => reach.of_segments.map(|v| v / (r * r * r)),
+        };
+        Some([0, 1].map(|k| particles[k] + segments[k]))
     }
 
-    fn elements(&self, among: Range<u32>, target: &Cell, scratch: &mut Vec<[f64; 2]>, out: &mut Vec<Range<u32>>) {
+    fn elements(
+        &self,
+        among: Range<u32>,
+        target: &Cell,
+        most: [f64; 2],
+        scratch: &mut Vec<[f64; 2]>,
+        out: &mut Vec<Range<u32>>,
+    ) -> [f64; 2] {
+        let most = [0, 1].map(|k| self.together[k].min(most[k]));
         let (left, all) = self.bounds(among.clone(), target, scratch);
-        let together = within(left, self.together);
+        let together = within(left, most);
         if all && together {
-            return;
+            return left;
         }
         // Each may be left out; where all together may not, each is held to its share.
-        let share = [0, 1].map(|k| self.budget[k].min(self.together[k] / among.len() as f64));
+        let share = [0, 1].map(|k| self.budget[k].min(most[k] / among.len() as f64));
         let limit = if together { self.budget } else { share };
+        let mut left = [0.0; 2];
         for (k, &b) in among.zip(scratch.iter()) {
             if within(b, limit) {
+                left = [0, 1].map(|k| left[k] + b[k]);
                 continue;
             }
             match out.last_mut() {
@@ -206,6 +249,7 @@ impl CoreTest for CoreReach<'_> {
                 _ => memory::push(out, k..k + 1),
             }
         }
+        left
     }
 }
 
@@ -219,10 +263,19 @@ fn within(b: [f64; 2], limit: [f64; 2]) -> bool {
 pub struct NoCores;
 
 impl CoreTest for NoCores {
-    fn matters(&self, _: u32, _: &Cell, _: &Cell) -> bool {
-        false
+    fn left_out(&self, _: u32, _: &Cell, _: &Cell) -> Option<[f64; 2]> {
+        Some([0.0; 2])
     }
-    fn elements(&self, _: Range<u32>, _: &Cell, _: &mut Vec<[f64; 2]>, _: &mut Vec<Range<u32>>) {}
+    fn elements(
+        &self,
+        _: Range<u32>,
+        _: &Cell,
+        _: [f64; 2],
+        _: &mut Vec<[f64; 2]>,
+        _: &mut Vec<Range<u32>>,
+    ) -> [f64; 2] {
+        [0.0; 2]
+    }
 }
 
 /// Distances below this do not occur: positions have 53 bits of the domain, and clusters may sit at its origin.

@@ -67,6 +67,9 @@ const ROW_SECONDS: f64 = 3e-9;
 const JUDGE_SHARE: f64 = 0.1;
 /// The same of pseudo-particles, which are there to be compared and have no bounds at single targets.
 const JUDGE_SHARE_PSEUDO: f64 = 0.5;
+/// What cores that are left out may take together at any target, times what they take at most at nine tenths of the sampled targets.
+const MOST_OF_USUAL: f64 = 3.0;
+const NO_LIMIT: [f64; 2] = [f64::INFINITY; 2];
 
 /// What the caller fixed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -462,6 +465,7 @@ impl<'a> Search<'a> {
             cost: self.cost,
             leaves,
             cores: &NoCores,
+            cores_at_target: NO_LIMIT,
             shifts: &self.trees.images.shifts,
         };
         let lists = lists::build(&rules, &above);
@@ -535,7 +539,7 @@ impl<T: Real> Choice<T> {
     ) {
         let cores = sources.core_test(statistics.budget.core, statistics.budget.cores_of_cell());
         let admission = admission::<T>(self.scheme, C, trees, statistics, request);
-        let rules = Rules {
+        let mut rules = Rules {
             scheme: self.scheme,
             sources: &trees.source,
             targets: &trees.target,
@@ -543,6 +547,7 @@ impl<T: Real> Choice<T> {
             cost,
             leaves: [0; 2],
             cores: cores.as_ref(),
+            cores_at_target: NO_LIMIT,
             shifts: &trees.images.shifts,
         };
         let all = 0..trees.target.cells.len() as u32;
@@ -558,7 +563,47 @@ impl<T: Real> Choice<T> {
                 lists
             }
         };
+        rules.cores_at_target = self.usual_left_out(trees, statistics).map(|v| MOST_OF_USUAL * v);
+        self.limit_cores(&rules, trees);
         self.describe::<C>(trees, statistics, cost, request);
+    }
+
+    /// What cores that are left out take at most at nine tenths of the sampled targets, from the field and from its gradient.
+    fn usual_left_out(&self, trees: &Trees, statistics: &Statistics) -> [f64; 2] {
+        [0, 1].map(|k| {
+            let at = |&t: &u32| self.lists[trees.leaf_of(t)].left_out[k];
+            let mut all = memory::collect(statistics.sample.targets.iter().map(at));
+            all.sort_unstable_by(f64::total_cmp);
+            all.get(all.len() * 9 / 10).copied().unwrap_or(f64::INFINITY)
+        })
+    }
+
+    /// New lists for the leaves at whose targets the cores that are left out may take far more than is usual: a sample has few of these
+    /// targets, if any.
+    fn limit_cores(&mut self, rules: &Rules, trees: &Trees) {
+        let cells = &trees.target.cells;
+        let is_above = |c: usize| {
+            let (left, most) = (self.lists[c].left_out, rules.most_left_out(&cells[c]));
+            cells[c].is_leaf() && (left[0] > most[0] || left[1] > most[1])
+        };
+        let above: Vec<usize> = memory::filtered(0..cells.len(), |&c| is_above(c));
+        if above.is_empty() {
+            return;
+        }
+        let mut marked = memory::filled(false, cells.len());
+        for &leaf in &above {
+            let mut c = leaf;
+            while !std::mem::replace(&mut marked[c], true) && c > 0 {
+                c = cells[c].parent as usize;
+            }
+        }
+        let chains = memory::filtered(0..cells.len() as u32, |&c| marked[c as usize]);
+        let lists = lists::build(rules, &chains);
+        for (list, c) in lists.into_iter().zip(chains) {
+            if cells[c as usize].is_leaf() {
+                self.lists[c as usize] = list;
+            }
+        }
     }
 
     /// New orders for the same lists after the budget changed, at most `raised` above those that expansions have.

@@ -214,7 +214,7 @@ impl Distant {
             for p in &left {
                 let mut ranges = vec![];
                 let test = asked.cores.as_ref().expect("left by it");
-                test.elements(c.begin..c.end, &ball(c, p.x), &mut scratch, &mut ranges);
+                test.elements(c.begin..c.end, &ball(c, p.x), [f64::INFINITY; 2], &mut scratch, &mut ranges);
                 add_direct(asked, Part::Correction, &ranges, std::slice::from_ref(p), &mut out);
             }
         } else if !left.is_empty() {

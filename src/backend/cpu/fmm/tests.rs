@@ -154,6 +154,7 @@ fn lists_of_some_cells_are_those_among_all() {
             cost,
             leaves,
             cores: &crate::backend::cpu::cores::NoCores,
+            cores_at_target: [f64::INFINITY; 2],
             shifts: &trees.images.shifts,
         };
         let all = lists::build(&rules, &(0..trees.target.cells.len() as u32).collect::<Vec<_>>());
@@ -164,6 +165,42 @@ fn lists_of_some_cells_are_those_among_all() {
         for (list, &c) in lists::build(&rules, &some).iter().zip(&some) {
             assert_eq!(format!("{list:?}"), format!("{:?}", all[c as usize]), "cell {c}, leaves of {leaves:?}");
         }
+    }
+}
+
+/// Eight targets of 1,200 are where the wide cores of all particles, which crowd towards one position in many cells, just begin to matter:
+/// a sample sees none of them, and what each cell may leave out adds up.
+#[test]
+fn cores_of_many_cells_do_not_add_up_at_few_targets() {
+    const FEW: usize = 8;
+    let mut r = rng(13);
+    let mut around = |radius: &dyn Fn(f64) -> f64| -> [f64; 3] {
+        let v = [0; 3].map(|_| 2.0 * r() - 1.0);
+        let length = v.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let radius = radius(r()) / length;
+        v.map(|v| v * radius)
+    };
+    let crowd = |u: f64| 0.1 * 10f64.powf(-2.0 * u);
+    let particle = |x| Particle { x, strength: [1.0, 0.3, 0.0], core: 0.18 };
+    let particles: Vec<Particle> = (0..1000).map(|_| particle(around(&crowd))).collect();
+    let mut targets: Vec<[f64; 3]> = (0..1200 - FEW).map(|_| around(&crowd)).collect();
+    targets.extend((0..FEW).map(|_| around(&|u| 0.7 + 0.2 * u)));
+    let m = targets.len();
+    let mut sources = VortexSources::<f64>::new(R::None, R::GaussErf);
+    sources.set_elements(vec![], particles, near::Digits::default());
+    let mut fmm = Fmm::<f64, 3>::default();
+    let request = Request { leaf_capacity: 6, reproducible: true, ..Request::new(Method::Fmm, 8e-5) };
+    let changes = Changes { sources: true, strengths: true, targets: true };
+    fmm.prepare(&mut sources, &targets, changes, request, false);
+    let mut found = vec![0.0; 3 * m];
+    let sink = &mut Sink { main: &mut found, gradient: None, main_factor: 1.0, per_length: 1.0, accumulate: false };
+    fmm.evaluate(&mut sources, sink);
+    let exact = sources.exact(&targets, false);
+    let norm = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let mean = norm(&exact) / (m as f64).sqrt();
+    let wrong: Vec<f64> = (0..3 * m).map(|k| found[k] - exact[k % 3 * m + k / 3]).collect();
+    for wrong in wrong.chunks(3).rev().take(FEW) {
+        assert!(norm(wrong) < 0.2 * (m as f64).sqrt() * 8e-5 * mean, "{:.2e} {:?}", norm(wrong) / mean, fmm.recipe);
     }
 }
 
