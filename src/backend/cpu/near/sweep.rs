@@ -2,7 +2,8 @@
 //!
 //! Enters: records of sources, ranges of them, a range of targets, a kernel of N components. Leaves: its sums added to
 //! `out`. Targets go by blocks whose sums are kept in f64, sources by batches that stay in the first cache; registers are
-//! emptied into the sums after each batch, so that single precision loses no digits in long sums.
+//! emptied into the sums after each batch, so that single precision loses no digits in long sums. In double precision the sums
+//! keep what rounding takes from them (Knuth's two-sum): elements that cancel may be far apart in the order of the tree.
 //! A kernel in single precision may leave out the pairs of a batch that are nearer than `Call::close`. Where the least distance of a
 //! register tells that there are some, they are found again by the same arithmetic and added in double precision.
 
@@ -73,9 +74,10 @@ pub trait PairKernel<T: Real, P, R: Record<T, P>, const N: usize>: 'static {
 
 /// Targets whose sums are kept at a time; a multiple of every register group.
 const BLOCK: usize = 128;
-/// Sources between two emptyings of the registers: in single precision the rounding of a sum of n numbers grows with √n.
-const fn batch_size<T: Real>() -> usize {
-    if T::IS_F64 { 256 } else { 64 }
+/// Sources between two emptyings of the registers, for `n` sums: the rounding of a sum of k numbers grows with √k, or with k where they
+/// are of one sign. Many sums in double precision take long to be emptied.
+const fn batch_size<T: Real>(n: usize) -> usize {
+    if T::IS_F64 && n > 4 { 128 } else { 64 }
 }
 /// Pieces of ranges in a batch, at most.
 const PIECES: usize = 64;
@@ -115,7 +117,7 @@ impl<'a, 'b, T: Real, R> Call<'a, 'b, T, R> {
             let n = (self.t.end - begin).min(BLOCK);
             let close = T::of(self.targets.close * self.targets.close);
             let (x, low) = ([[T::ZERO; BLOCK]; 3], [[T::ZERO; BLOCK]; 3]);
-            let mut block = Block { n, x, low, close, sums: [[0.0; BLOCK]; N] };
+            let mut block = Block { n, x, low, close, sums: [[0.0; BLOCK]; N], lost: [[0.0; BLOCK]; N] };
             for (x, y) in block.x.iter_mut().zip([&self.targets.x, &self.targets.y, &self.targets.z]) {
                 x[..n].copy_from_slice(&y[begin..begin + n]);
                 // Padding repeats a target: finite, and not a position of its own.
@@ -128,11 +130,11 @@ impl<'a, 'b, T: Real, R> Call<'a, 'b, T, R> {
                     x[n..].fill(y[n - 1]);
                 }
             }
-            batches(self.sources, self.ranges, batch_size::<T>(), |pieces| batch(pieces, &mut block));
+            batches(self.sources, self.ranges, batch_size::<T>(N), |pieces| batch(pieces, &mut block));
             let offset = begin - self.t.start;
-            for (out, sums) in self.out.iter_mut().zip(&block.sums) {
-                for (o, sum) in out[offset..offset + n].iter_mut().zip(sums) {
-                    *o += T::of(*sum);
+            for ((out, sums), lost) in self.out.iter_mut().zip(&block.sums).zip(&block.lost) {
+                for ((o, sum), lost) in out[offset..offset + n].iter_mut().zip(sums).zip(lost) {
+                    *o += T::of(*sum + *lost);
                 }
             }
         }
@@ -150,6 +152,8 @@ struct Block<T, const N: usize> {
     /// See `Targets::close`.
     close: T,
     sums: [[f64; BLOCK]; N],
+    /// What rounding took from the sums of numbers in double precision.
+    lost: [[f64; BLOCK]; N],
 }
 
 /// Cuts the ranges into batches of pieces, of `most` sources.
@@ -234,10 +238,16 @@ fn group<S: Simd, T: Real, P, R: Record<T, P>, K: PairKernel<T, P, R, N>, const 
     }
     for (v, sums) in sums.iter().enumerate() {
         for (i, sum) in sums.iter().enumerate() {
-            let mut now = [T::ZERO; 16];
+            let (mut now, of) = ([T::ZERO; 16], at + v * lanes..at + (v + 1) * lanes);
             sum.store(&mut now);
-            for (total, now) in block.sums[i][at + v * lanes..][..lanes].iter_mut().zip(&now) {
-                *total += now.f64();
+            let totals = block.sums[i][of.clone()].iter_mut().zip(&mut block.lost[i][of]);
+            for ((total, lost), now) in totals.zip(&now) {
+                let (before, now) = (*total, now.f64());
+                *total += now;
+                if T::IS_F64 {
+                    let added = *total - before;
+                    *lost += (before - (*total - added)) + (now - added);
+                }
             }
         }
     }

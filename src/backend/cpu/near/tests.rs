@@ -438,6 +438,31 @@ fn single_precision_keeps_its_digits_in_long_sums() {
     assert!((error / square).sqrt() < 1e-6, "{:e}", (error / square).sqrt());
 }
 
+/// Charges in pairs of opposite signs, the positive ones first: partial sums grow to 2,000 charges, and nearly all of that cancels.
+#[test]
+fn double_precision_keeps_its_digits_where_what_cancels_is_far_apart() {
+    let (pairs, m, mut seq) = (2000, 16, Sequence(3));
+    let positive: Vec<Vec3> = (0..pairs).map(|_| seq.vector()).collect();
+    let negative: Vec<Vec3> = positive.iter().map(|x| x.map(|v| v + 0.01 * (seq.next() - 0.5))).collect();
+    let at: Vec<Vec3> = (0..m).map(|_| seq.vector().map(|v| v + 1.2)).collect();
+    let mut sources = ChargeSources::<f64>::new(false);
+    positive.iter().for_each(|&x| sources.push(x, 1.0));
+    negative.iter().for_each(|&x| sources.push(x, -1.0));
+    let mut targets = Points::with_capacity(m);
+    at.iter().for_each(|&x| targets.push(x));
+    let of_pair =
+        |x, (&a, &b): (&Vec3, &Vec3)| oracle::charge(x, a, 1.0).potential - oracle::charge(x, b, 1.0).potential;
+    let want: Vec<f64> =
+        at.iter().map(|&x| positive.iter().zip(&negative).map(|pair| of_pair(x, pair)).sum()).collect();
+    let size = want.iter().map(|v| v * v).sum::<f64>().sqrt();
+    for arch in simd::instruction_sets().into_iter().filter(|&a| simd::has_lanes(a)) {
+        let mut out = zeros::<f64>(1, m);
+        charges_with(arch, &sources, &[0..2 * pairs as u32], &targets, 0..m, &mut [&mut out[0][..]]);
+        let error = out[0].iter().zip(&want).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt() / size;
+        assert!(error < 1.5e-12, "{arch:?}: {error:e}");
+    }
+}
+
 /// Targets nearly in the direction of the strength of a near particle: their field is a small difference of products. In single precision
 /// it has few digits, with `Points::close` those of double.
 #[test]
