@@ -61,6 +61,11 @@ impl Largest {
             length: self.length.max(o.length),
         }
     }
+
+    /// One element that takes at least as much as all together.
+    fn as_one(self) -> Self {
+        Self { strength: self.sum, ..self }
+    }
 }
 
 /// The largest cores of all cells of a source tree.
@@ -107,11 +112,10 @@ pub struct CoreReach<'a> {
 }
 
 /// How far the cores of a cell matter, and what they take beyond.
-#[derive(Default)]
 struct Reach {
     particles: f64,
     segments: f64,
-    /// All particles as one: the sum of their strengths, and the largest core.
+    /// All particles as one.
     one_particle: Largest,
     /// What all segments take at distance one, wherever their lines are: it falls with the third power, but for OFFSET.
     of_segments: [f64; 2],
@@ -136,8 +140,8 @@ impl<'a> CoreReach<'a> {
             Reach {
                 particles: within(p, &|r| bounds.of_particle(p, r)),
                 segments: within(s, &|r| bounds.of_segment(s, r)),
-                one_particle: Largest { strength: p.sum, ..p },
-                of_segments: bounds.of_segment(Largest { strength: s.sum, ..s }, 1.0),
+                one_particle: p.as_one(),
+                of_segments: bounds.of_segment(s.as_one(), 1.0),
             }
         };
         let reach = memory::par_collect(cells.particles.par_iter().zip(&cells.segments).map(one));
@@ -213,8 +217,7 @@ impl CoreTest for CoreReach<'_> {
             0.0 => [0.0; 2],
             within if is_within(within) => self.beside_segments(source, radii, d, square)?,
             _ if self.bounds.offset => {
-                let largest = directions::largest(&self.cells.segments[source as usize]);
-                self.bounds.of_segment(Largest { strength: largest.sum, ..largest }, r)
+                self.bounds.of_segment(directions::largest(&self.cells.segments[source as usize]).as_one(), r)
             }
             _ => reach.of_segments.map(|v| v / (r * r * r)),
         };
