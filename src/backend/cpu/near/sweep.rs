@@ -74,11 +74,9 @@ pub trait PairKernel<T: Real, P, R: Record<T, P>, const N: usize>: 'static {
 
 /// Targets whose sums are kept at a time; a multiple of every register group.
 const BLOCK: usize = 128;
-/// Sources between two emptyings of the registers, for `n` sums: the rounding of a sum of k numbers grows with √k, or with k where they
-/// are of one sign. Many sums in double precision take long to be emptied.
-const fn batch_size<T: Real>(n: usize) -> usize {
-    if T::IS_F64 && n > 4 { 128 } else { 64 }
-}
+/// Sources between two emptyings of the registers: the rounding of a sum of n numbers grows with √n, or with n where they are of one sign.
+/// The same for all kernels: a velocity has the same bits with its gradient and without.
+const BATCH: usize = 64;
 /// Pieces of ranges in a batch, at most.
 const PIECES: usize = 64;
 
@@ -130,7 +128,7 @@ impl<'a, 'b, T: Real, R> Call<'a, 'b, T, R> {
                     x[n..].fill(y[n - 1]);
                 }
             }
-            batches(self.sources, self.ranges, batch_size::<T>(N), |pieces| batch(pieces, &mut block));
+            batches(self.sources, self.ranges, BATCH, |pieces| batch(pieces, &mut block));
             let offset = begin - self.t.start;
             for ((out, sums), lost) in self.out.iter_mut().zip(&block.sums).zip(&block.lost) {
                 for ((o, sum), lost) in out[offset..offset + n].iter_mut().zip(sums).zip(lost) {
