@@ -348,6 +348,11 @@ struct Estimate {
     budget: f64,
 }
 
+/// New lists of some cells among all; given as to `lists::build`.
+fn renew(rules: &Rules, cells: &[u32], all: &mut [CellLists]) {
+    lists::build(rules, cells).into_iter().zip(cells).for_each(|(list, &c)| all[c as usize] = list);
+}
+
 fn admission<'a, T: Real>(
     scheme: Scheme,
     components: usize,
@@ -559,7 +564,7 @@ impl<T: Real> Choice<T> {
                 let cells = memory::filtered(all, |&c| listed[c as usize]);
                 let mut lists = memory::with_room(listed.len());
                 lists.resize_with(listed.len(), CellLists::default);
-                lists::build(&rules, &cells).into_iter().zip(cells).for_each(|(list, c)| lists[c as usize] = list);
+                renew(&rules, &cells, &mut lists);
                 lists
             }
         };
@@ -598,12 +603,7 @@ impl<T: Real> Choice<T> {
             }
         }
         let chains = memory::filtered(0..cells.len() as u32, |&c| marked[c as usize]);
-        let lists = lists::build(rules, &chains);
-        for (list, c) in lists.into_iter().zip(chains) {
-            if cells[c as usize].is_leaf() {
-                self.lists[c as usize] = list;
-            }
-        }
+        renew(rules, &chains, &mut self.lists);
     }
 
     /// New orders for the same lists after the budget changed, at most `raised` above those that expansions have.
